@@ -1,0 +1,47 @@
+"""BERT for Keras 3, for its whole life: vocabulary, pre-training, fine-tuning, serving.
+
+Shapes in this package are written with these letters:
+
+    B batch      S sequence    P predictions (masked positions)
+    H hidden     N heads       D head width (H / N)
+    I intermediate             V vocabulary    C classes
+
+Names are loaded on first use, so that the models run where TensorFlow is not installed
+(`KERAS_BACKEND=jax` or `torch`); text and data need TensorFlow and TensorFlow Text.
+"""
+
+from importlib import import_module
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "AdamW": "keras_bert.training.adamw",
+    "BertBackbone": "keras_bert.models.bert_backbone",
+    "BertClassifier": "keras_bert.models.bert_classifier",
+    "BertPreprocessor": "keras_bert.data.bert_preprocessor",
+    "BertPretrainer": "keras_bert.models.bert_pretrainer",
+    "BertTokenizer": "keras_bert.text.tokenizer",
+    "WarmupLinearDecay": "keras_bert.training.warmup_linear_decay",
+    "get_strategy": "keras_bert.training.strategy",
+    "learn_vocabulary": "keras_bert.text.learn_vocabulary",
+    "prepare_corpus": "keras_bert.data.prepare_corpus",
+    "pretraining_dataset": "keras_bert.data.pretraining_dataset",
+    "sizes": None,
+}
+
+__all__ = sorted(_HOMES)
+
+
+def __getattr__(name):
+    if name not in _HOMES:
+        raise AttributeError(f"module 'keras_bert' has no attribute {name!r}")
+    home = _HOMES[name]
+    value = (
+        import_module(f"{__name__}.{name}") if home is None else getattr(import_module(home), name)
+    )
+    globals()[name] = value
+    return value
+
+
+def __dir__():
+    return sorted(set(globals()) | set(__all__))

@@ -1,0 +1,19 @@
+"""Fixtures that several rooms' tests share."""
+
+import os
+from pathlib import Path
+
+os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
+import pytest
+
+SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+
+
+@pytest.fixture(scope="session")
+def shared_data():
+    """The folder of real data that lies beside the project in CI, not in a clone of it."""
+    if not SHARED_DATA.is_dir():
+        pytest.skip(f"real data not found at ../shared/data (looked in {SHARED_DATA})")
+    return SHARED_DATA

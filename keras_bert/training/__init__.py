@@ -1,1 +1,1 @@
-
+"""Optimizer, schedule, devices and checkpoints."""

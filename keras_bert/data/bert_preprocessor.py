@@ -1,0 +1,107 @@
+"""Text in, what BERT takes out."""
+
+import keras
+import tensorflow as tf
+
+from keras_bert.text.tokenizer import BertTokenizer
+
+
+@keras.saving.register_keras_serializable(package="keras_bert")
+class BertPreprocessor:
+    """Sentences, or pairs of them, as `[CLS] A [SEP]` or `[CLS] A [SEP] B [SEP]`.
+
+    Too long a text is cut at its end; of a pair, the longer text loses a token until both fit,
+    the second one on ties (`_truncate_seq_pair` of google-research/bert run_classifier.py).
+    Works eagerly, in `tf.data` and in a SavedModel.
+
+    Args:
+        tokenizer: a `BertTokenizer`.
+        sequence_length: int, S, at least 3 (pairs need 5).
+
+    Call arguments:
+        texts: `[B]` strings: a list, an array or a tensor.
+        pairs: `[B]` strings, the second text of each; or None.
+
+    Returns:
+        A dict of `token_ids`, `segment_ids` and `padding_mask`, each `[B, S]` int32.
+
+    Raises:
+        ValueError: if `sequence_length` leaves no room for text.
+
+    Example:
+    >>> from keras_bert import BertPreprocessor, BertTokenizer
+    >>> tokenizer = BertTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "so", "it", "is"])
+    >>> preprocessor = BertPreprocessor(tokenizer, sequence_length=8)
+    >>> preprocessor(["So it is."])["token_ids"].numpy()
+    array([[2, 5, 6, 7, 1, 3, 0, 0]], dtype=int32)
+    """
+
+    def __init__(self, tokenizer, sequence_length=128):
+        if sequence_length < 3:
+            raise ValueError(
+                f"sequence_length={sequence_length} leaves no room for a token between [CLS] and "
+                "[SEP]; use 3 or more."
+            )
+        self.tokenizer = tokenizer
+        self.sequence_length = sequence_length
+
+    def __call__(self, texts, pairs=None):
+        first = self.tokenizer(texts)
+        if pairs is None:
+            return self.pack(first)
+        return self.pack(first, self.tokenizer(pairs))
+
+    def pack(self, first, second=None):
+        """Packs ragged token ids `[B, (T)]` as a call packs texts."""
+        tokenizer, length = self.tokenizer, self.sequence_length
+        batch = first.nrows()
+        start = tf.fill([batch, 1], tokenizer.cls_token_id)
+        end = tf.fill([batch, 1], tokenizer.sep_token_id)
+        if second is None:
+            row = tf.concat([start, first[:, : length - 2], end], axis=1)
+            segment_ids = tf.zeros([batch, length], tf.int32)
+        else:
+            room = length - 3
+            longer, shorter = (room + 1) // 2, room // 2
+            first_lengths, second_lengths = first.row_lengths(), second.row_lengths()
+            keep_first = tf.minimum(first_lengths, tf.maximum(longer, room - second_lengths))
+            keep_second = tf.minimum(second_lengths, tf.maximum(shorter, room - keep_first))
+            first, second = _heads(first, keep_first), _heads(second, keep_second)
+            row = tf.concat([start, first, end, second, end], axis=1)
+            columns = tf.range(length, dtype=keep_first.dtype)
+            is_second = (columns >= keep_first[:, None] + 2) & (
+                columns < (keep_first + keep_second)[:, None] + 3
+            )
+            segment_ids = tf.cast(is_second, tf.int32)
+        lengths = tf.cast(row.row_lengths(), tf.int32)
+        padding_mask = tf.sequence_mask(lengths, length, dtype=tf.int32)
+        token_ids = row.to_tensor(tokenizer.pad_token_id, shape=[None, length])
+        return {
+            "token_ids": tf.ensure_shape(token_ids, [None, length]),
+            "segment_ids": tf.ensure_shape(segment_ids, [None, length]),
+            "padding_mask": tf.ensure_shape(padding_mask, [None, length]),
+        }
+
+    def settings(self):
+        """What `preprocessor.json` holds: everything but the vocabulary."""
+        tokenizer = self.tokenizer.get_config()
+        tokenizer.pop("vocabulary")
+        return {"sequence_length": self.sequence_length, "tokenizer": tokenizer}
+
+    def get_config(self):
+        return {
+            "sequence_length": self.sequence_length,
+            "tokenizer": self.tokenizer.get_config(),
+        }
+
+    @classmethod
+    def from_config(cls, config):
+        tokenizer = BertTokenizer.from_config(config["tokenizer"])
+        return cls(**{**config, "tokenizer": tokenizer})
+
+
+def _heads(ragged, lengths):
+    """The first `lengths[i]` tokens of each row `i`."""
+    starts = ragged.row_starts()
+    positions = tf.ragged.range(starts, starts + lengths)
+    return positions.with_flat_values(tf.gather(ragged.flat_values, positions.flat_values))

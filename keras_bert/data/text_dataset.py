@@ -1,0 +1,79 @@
+"""Raw text as batches of what a task takes."""
+
+import numpy as np
+import tensorflow as tf
+
+
+def text_dataset(x, y, sample_weight, preprocessor, *, batch_size, shuffle=False, seed=None):
+    """Batches of prepared inputs from raw text.
+
+    Args:
+        x: a string, a list or array of strings, a pair `(texts, texts)`, a list of pairs, an
+            array `[n, 2]`, or a `tf.data.Dataset` of texts, `(text, label)` or
+            `(text, label, weight)`, batched or not, where a text may be a pair of them.
+        y: `[n]` labels, or None.
+        sample_weight: `[n]` weights, or None.
+        preprocessor: a `BertPreprocessor`.
+        batch_size: int.
+        shuffle: bool, whether texts in memory are shuffled in each epoch.
+        seed: int, of the shuffling.
+
+    Returns:
+        A `tf.data.Dataset` of the inputs' dict, alone or with labels and weights.
+
+    Raises:
+        ValueError: if texts and labels differ in number.
+    """
+    if isinstance(x, tf.data.Dataset):
+        dataset = x
+        spec = dataset.element_spec
+        first = tf.nest.flatten(spec[0] if _is_example(spec) else spec)[0]
+        if first.shape.rank == 0:
+            dataset = dataset.batch(batch_size)
+    else:
+        texts = _columns(x)
+        parts = (texts, *([] if y is None else [np.asarray(y)]))
+        if sample_weight is not None:
+            parts = (*parts, np.asarray(sample_weight))
+        for part in tf.nest.flatten(parts):
+            if len(part) != len(texts[0]):
+                raise ValueError(
+                    f"There are {len(texts[0])} texts but {len(part)} second texts, labels or "
+                    "weights: give each text one."
+                )
+        dataset = tf.data.Dataset.from_tensor_slices(parts if len(parts) > 1 else (texts,))
+        if shuffle:
+            dataset = dataset.shuffle(len(texts[0]), seed=seed)
+        dataset = dataset.batch(batch_size)
+
+    def prepare(*element):
+        texts, *rest = element
+        if isinstance(texts, (tuple, list)):
+            inputs = preprocessor(*texts)
+        else:
+            inputs = preprocessor(texts)
+        return (inputs, *rest) if rest else inputs
+
+    if not _is_example(dataset.element_spec):
+        dataset = dataset.map(lambda *texts: (texts if len(texts) > 1 else texts[0],))
+    return dataset.map(prepare, num_parallel_calls=tf.data.AUTOTUNE).prefetch(tf.data.AUTOTUNE)
+
+
+def _is_example(spec):
+    """Whether elements are `(text, ...)`, not a bare text or a bare pair of texts."""
+    if not isinstance(spec, tuple):
+        return False
+    strings = [isinstance(part, tf.TensorSpec) and part.dtype == tf.string for part in spec]
+    return not all(strings) or len(spec) == 1
+
+
+def _columns(x):
+    """`x` as a tuple of one or two lists of strings."""
+    if isinstance(x, (str, bytes)):
+        return ([x],)
+    if isinstance(x, tuple):
+        return tuple(list(column) for column in x)
+    first = x[0]
+    if isinstance(first, (list, tuple)) or getattr(first, "ndim", 0) == 1:
+        return tuple(list(column) for column in zip(*x, strict=True))
+    return (list(x),)

@@ -1,0 +1,108 @@
+"""What BERT's encoder reads: tokens, segments and positions, summed."""
+
+import keras
+from keras import ops
+
+from keras_bert.layers.initializer import bert_initializer, layer_norm
+
+
+@keras.saving.register_keras_serializable(package="keras_bert")
+class Embeddings(keras.layers.Layer):
+    """The sum of token, segment and position embeddings, normalized, then dropped out.
+
+    Source: Devlin et al. 2019, figure 2; `embedding_postprocessor` of google-research/bert
+    modeling.py (LayerNorm before dropout).
+
+    Args:
+        vocabulary_size: int, V.
+        hidden_dim: int, H.
+        max_sequence_length: int, rows of the position table.
+        num_segments: int, rows of the segment table.
+        dropout: float.
+
+    Call arguments:
+        token_ids: `[B, S]` int32 in `[0, V)`.
+        segment_ids: `[B, S]` int32 in `[0, num_segments)`; None is segment 0 everywhere.
+
+    Returns:
+        `[B, S, H]`.
+
+    Raises:
+        ValueError: if S is larger than `max_sequence_length`.
+
+    Example:
+    >>> import numpy as np
+    >>> layer = Embeddings(vocabulary_size=10, hidden_dim=8, max_sequence_length=16)
+    >>> tuple(layer(np.array([[2, 7, 3]])).shape)
+    (1, 3, 8)
+    """
+
+    def __init__(
+        self,
+        vocabulary_size,
+        hidden_dim,
+        max_sequence_length=512,
+        num_segments=2,
+        dropout=0.1,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        self.vocabulary_size = vocabulary_size
+        self.hidden_dim = hidden_dim
+        self.max_sequence_length = max_sequence_length
+        self.num_segments = num_segments
+        self.dropout = dropout
+        self.token_embedding = keras.layers.ReversibleEmbedding(
+            vocabulary_size,
+            hidden_dim,
+            embeddings_initializer=bert_initializer(),
+            name="token_embedding",
+        )
+        self.segment_embedding = keras.layers.Embedding(
+            num_segments,
+            hidden_dim,
+            embeddings_initializer=bert_initializer(),
+            name="segment_embedding",
+        )
+        self.position_embedding = keras.layers.Embedding(
+            max_sequence_length,
+            hidden_dim,
+            embeddings_initializer=bert_initializer(),
+            name="position_embedding",
+        )
+        self.norm = layer_norm("norm")
+        self.output_dropout = keras.layers.Dropout(dropout, name="output_dropout")
+
+    def build(self, token_ids_shape, segment_ids_shape=None):
+        self.token_embedding.build(token_ids_shape)
+        self.segment_embedding.build(token_ids_shape)
+        self.position_embedding.build(token_ids_shape)
+        self.norm.build((*token_ids_shape, self.hidden_dim))
+
+    def call(self, token_ids, segment_ids=None, training=None):
+        length = token_ids.shape[1]
+        if length is not None and length > self.max_sequence_length:
+            raise ValueError(
+                f"Sequences of {length} tokens don't fit a position table of "
+                f"{self.max_sequence_length} rows. Shorten them (sequence_length), or make the "
+                f"model with max_sequence_length={length} or more."
+            )
+        if segment_ids is None:
+            segment_ids = ops.zeros_like(token_ids)
+        positions = ops.arange(ops.shape(token_ids)[1], dtype="int32")  # [S]
+        x = self.token_embedding(token_ids) + self.segment_embedding(segment_ids)  # [B, S, H]
+        x = x + self.position_embedding(positions)  # [B, S, H]
+        return self.output_dropout(self.norm(x), training=training)
+
+    def compute_output_shape(self, token_ids_shape, segment_ids_shape=None):
+        return (*token_ids_shape, self.hidden_dim)
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "vocabulary_size": self.vocabulary_size,
+            "hidden_dim": self.hidden_dim,
+            "max_sequence_length": self.max_sequence_length,
+            "num_segments": self.num_segments,
+            "dropout": self.dropout,
+        }

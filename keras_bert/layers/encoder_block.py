@@ -1,0 +1,83 @@
+"""One layer of BERT's encoder."""
+
+import keras
+
+from keras_bert.layers.gelu import activation_function
+from keras_bert.layers.initializer import dense, layer_norm
+from keras_bert.layers.self_attention import SelfAttention
+
+
+@keras.saving.register_keras_serializable(package="keras_bert")
+class EncoderBlock(keras.layers.Layer):
+    """Self-attention and a feed-forward layer, each with dropout, a residual and a LayerNorm.
+
+    The normalization follows the residual (post-LN), as in the paper.
+    Source: Devlin et al. 2019, section 3; `transformer_model` of google-research/bert modeling.py.
+
+    Args:
+        num_heads: int, N.
+        hidden_dim: int, H.
+        intermediate_dim: int, I, the width of the feed-forward layer.
+        dropout: float, of the attention probabilities and of both sub-layers' outputs.
+        activation: `"gelu"` (exact), `"gelu_approximate"` (tanh), or a name that Keras knows.
+
+    Call arguments:
+        x: `[B, S, H]`.
+        padding_mask: `[B, S]` integers or booleans, true at tokens; None where nothing is padded.
+
+    Returns:
+        `[B, S, H]`.
+
+    Example:
+    >>> import numpy as np
+    >>> block = EncoderBlock(num_heads=2, hidden_dim=8, intermediate_dim=16)
+    >>> tuple(block(np.zeros((1, 5, 8), "float32")).shape)
+    (1, 5, 8)
+    """
+
+    def __init__(
+        self, num_heads, hidden_dim, intermediate_dim, dropout=0.1, activation="gelu", **kwargs
+    ):
+        super().__init__(**kwargs)
+        self.num_heads = num_heads
+        self.hidden_dim = hidden_dim
+        self.intermediate_dim = intermediate_dim
+        self.dropout = dropout
+        self.activation = activation
+        self.attention = SelfAttention(num_heads, hidden_dim, dropout, name="attention")
+        self.attention_dropout = keras.layers.Dropout(dropout, name="attention_dropout")
+        self.attention_norm = layer_norm("attention_norm")
+        self.intermediate_dense = dense(
+            intermediate_dim, "intermediate_dense", activation_function(activation)
+        )
+        self.output_dense = dense(hidden_dim, "output_dense")
+        self.output_dropout = keras.layers.Dropout(dropout, name="output_dropout")
+        self.output_norm = layer_norm("output_norm")
+
+    def build(self, x_shape, padding_mask_shape=None):
+        self.attention.build(x_shape)
+        self.attention_norm.build(x_shape)
+        self.intermediate_dense.build(x_shape)
+        self.output_dense.build((*x_shape[:-1], self.intermediate_dim))
+        self.output_norm.build(x_shape)
+
+    def call(self, x, padding_mask=None, training=None):
+        attended = self.attention(x, padding_mask=padding_mask, training=training)
+        attended = self.attention_dropout(attended, training=training)
+        x = self.attention_norm(x + attended)  # [B, S, H]
+        transformed = self.output_dense(self.intermediate_dense(x))
+        transformed = self.output_dropout(transformed, training=training)
+        return self.output_norm(x + transformed)  # [B, S, H]
+
+    def compute_output_shape(self, x_shape, padding_mask_shape=None):
+        return x_shape
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "num_heads": self.num_heads,
+            "hidden_dim": self.hidden_dim,
+            "intermediate_dim": self.intermediate_dim,
+            "dropout": self.dropout,
+            "activation": self.activation,
+        }

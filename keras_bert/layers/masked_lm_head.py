@@ -1,0 +1,84 @@
+"""The head that predicts masked words."""
+
+import keras
+from keras import ops
+
+from keras_bert.layers.gelu import activation_function
+from keras_bert.layers.initializer import dense, layer_norm
+
+
+def gather_positions(x, positions):
+    """The vectors of `x` `[B, S, H]` at `positions` `[B, P]`: `[B, P, H]`."""
+    batch, length, width = ops.shape(x)
+    rows = ops.arange(batch, dtype="int32")[:, None] * length  # [B, 1]
+    flat = ops.reshape(x, (batch * length, width))  # [B * S, H]
+    return ops.take(flat, ops.cast(positions, "int32") + rows, axis=0)  # [B, P, H]
+
+
+@keras.saving.register_keras_serializable(package="keras_bert")
+class MaskedLMHead(keras.layers.Layer):
+    """Scores of every word at the masked positions, and at these alone.
+
+    A dense layer, LayerNorm, and the transposed token table with a bias of its own.
+    Source: Devlin et al. 2019, section 3.1; `get_masked_lm_output` of google-research/bert
+    run_pretraining.py.
+
+    Args:
+        token_embedding: the encoder's `keras.layers.ReversibleEmbedding`, whose table is shared.
+        activation: that of the encoder.
+
+    Call arguments:
+        sequence_output: `[B, S, H]`.
+        mask_positions: `[B, P]` int32 in `[0, S)`.
+
+    Returns:
+        Logits `[B, P, V]`, float32.
+
+    Example:
+    >>> import keras, numpy as np
+    >>> table = keras.layers.ReversibleEmbedding(10, 8)
+    >>> table.build()
+    >>> head = MaskedLMHead(table)
+    >>> tuple(head(np.zeros((1, 5, 8), "float32"), np.array([[1, 3]])).shape)
+    (1, 2, 10)
+    """
+
+    def __init__(self, token_embedding, activation="gelu", **kwargs):
+        super().__init__(**kwargs)
+        self.token_embedding = token_embedding
+        self.activation = activation
+        self.dense = dense(token_embedding.output_dim, "dense", activation_function(activation))
+        self.norm = layer_norm("norm")
+
+    def build(self, sequence_output_shape, mask_positions_shape=None):
+        self.dense.build(sequence_output_shape)
+        self.norm.build(sequence_output_shape)
+        self.bias = self.add_weight(
+            name="bias",
+            shape=(self.token_embedding.input_dim,),
+            initializer="zeros",
+            dtype="float32",
+            autocast=False,
+        )
+
+    def call(self, sequence_output, mask_positions):
+        x = gather_positions(sequence_output, mask_positions)  # [B, P, H]
+        x = self.norm(self.dense(x))
+        logits = self.token_embedding(x, reverse=True)  # [B, P, V]
+        return ops.cast(logits, "float32") + self.bias
+
+    def compute_output_spec(self, sequence_output, mask_positions):
+        shape = (*mask_positions.shape, self.token_embedding.input_dim)
+        return keras.KerasTensor(shape, dtype="float32")
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "token_embedding": keras.saving.serialize_keras_object(self.token_embedding),
+            "activation": self.activation,
+        }
+
+    @classmethod
+    def from_config(cls, config):
+        table = keras.saving.deserialize_keras_object(config["token_embedding"])
+        return cls(**{**config, "token_embedding": table})

@@ -1,0 +1,129 @@
+"""BERT's encoder."""
+
+import keras
+
+from keras_bert.layers.embeddings import Embeddings
+from keras_bert.layers.encoder_block import EncoderBlock
+from keras_bert.layers.initializer import dense
+from keras_bert.models.optional_inputs import OptionalInputs
+
+
+@keras.saving.register_keras_serializable(package="keras_bert")
+class BertBackbone(OptionalInputs, keras.Model):
+    """The bidirectional Transformer encoder, with its pooler.
+
+    Use it under a task of your own; `BertPretrainer` and `BertClassifier` build on it.
+    Source: Devlin et al. 2019, section 3; google-research/bert modeling.py.
+
+    Args:
+        vocabulary_size: int, V.
+        num_layers: int, encoder blocks.
+        num_heads: int, N.
+        hidden_dim: int, H.
+        intermediate_dim: int, I.
+        dropout: float, everywhere in the encoder.
+        max_sequence_length: int, rows of the position table.
+        num_segments: int, rows of the segment table.
+        activation: `"gelu"` (exact), `"gelu_approximate"` (tanh), or a name that Keras knows.
+
+    Call arguments:
+        inputs: a dict of
+            `token_ids`: `[B, S]` int32;
+            `segment_ids`: `[B, S]` int32, 0 for the first text and 1 for the second; may be absent;
+            `padding_mask`: `[B, S]` int32, 1 at tokens and 0 at padding; may be absent.
+
+    Returns:
+        A dict of `sequence_output`, `[B, S, H]`, and `pooled_output`, `[B, H]`.
+
+    Raises:
+        ValueError: if `num_heads` doesn't divide `hidden_dim`, or a sequence is longer than
+            `max_sequence_length`.
+
+    Example:
+    >>> import numpy as np
+    >>> from keras_bert import BertBackbone, sizes
+    >>> backbone = BertBackbone(vocabulary_size=100, **sizes.tiny)
+    >>> token_ids = np.array([[2, 17, 42, 3, 0]])
+    >>> outputs = backbone({"token_ids": token_ids, "padding_mask": token_ids != 0})
+    >>> tuple(outputs["sequence_output"].shape), tuple(outputs["pooled_output"].shape)
+    ((1, 5, 128), (1, 128))
+    """
+
+    def __init__(
+        self,
+        vocabulary_size,
+        num_layers,
+        num_heads,
+        hidden_dim,
+        intermediate_dim,
+        dropout=0.1,
+        max_sequence_length=512,
+        num_segments=2,
+        activation="gelu",
+        **kwargs,
+    ):
+        embeddings = Embeddings(
+            vocabulary_size,
+            hidden_dim,
+            max_sequence_length,
+            num_segments,
+            dropout,
+            name="embeddings",
+        )
+        blocks = [
+            EncoderBlock(
+                num_heads, hidden_dim, intermediate_dim, dropout, activation, name=f"block_{i}"
+            )
+            for i in range(num_layers)
+        ]
+        pooler = dense(hidden_dim, "pooler", activation="tanh")
+
+        inputs = {
+            "token_ids": keras.Input((None,), dtype="int32", name="token_ids"),
+            "segment_ids": keras.Input((None,), dtype="int32", name="segment_ids", optional=True),
+            "padding_mask": keras.Input((None,), dtype="int32", name="padding_mask", optional=True),
+        }
+        x = embeddings(inputs["token_ids"], segment_ids=inputs["segment_ids"])  # [B, S, H]
+        for block in blocks:
+            x = block(x, padding_mask=inputs["padding_mask"])  # [B, S, H]
+        super().__init__(
+            inputs=inputs,
+            outputs={"sequence_output": x, "pooled_output": pooler(x[:, 0, :])},
+            **kwargs,
+        )
+        self.embeddings = embeddings
+        self.blocks = blocks
+        self.pooler = pooler
+        self.vocabulary_size = vocabulary_size
+        self.num_layers = num_layers
+        self.num_heads = num_heads
+        self.hidden_dim = hidden_dim
+        self.intermediate_dim = intermediate_dim
+        self.dropout = dropout
+        self.max_sequence_length = max_sequence_length
+        self.num_segments = num_segments
+        self.activation = activation
+
+    @property
+    def token_embedding(self):
+        """The token table, a `keras.layers.ReversibleEmbedding`."""
+        return self.embeddings.token_embedding
+
+    def get_config(self):
+        return {
+            "name": self.name,
+            "trainable": self.trainable,
+            "vocabulary_size": self.vocabulary_size,
+            "num_layers": self.num_layers,
+            "num_heads": self.num_heads,
+            "hidden_dim": self.hidden_dim,
+            "intermediate_dim": self.intermediate_dim,
+            "dropout": self.dropout,
+            "max_sequence_length": self.max_sequence_length,
+            "num_segments": self.num_segments,
+            "activation": self.activation,
+        }
+
+    @classmethod
+    def from_config(cls, config):
+        return cls(**config)

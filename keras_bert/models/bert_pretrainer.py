@@ -1,0 +1,77 @@
+"""BERT as it is pre-trained."""
+
+import keras
+
+from keras_bert.layers.initializer import dense
+from keras_bert.layers.masked_lm_head import MaskedLMHead
+from keras_bert.models.bert_task import BertTask
+from keras_bert.training.adamw import AdamW
+
+
+@keras.saving.register_keras_serializable(package="keras_bert")
+class BertPretrainer(BertTask):
+    """Masked LM and next sentence prediction on one encoder.
+
+    Train it on `pretraining_dataset`. The masked-LM loss is the mean over the predicted tokens
+    of the batch, the next-sentence loss the mean over its pairs, and the loss their sum.
+    Source: Devlin et al. 2019, section 3.1; google-research/bert run_pretraining.py.
+
+    Args:
+        backbone: a `BertBackbone`.
+        next_sentence: bool; False leaves masked LM alone.
+        preprocessor: a `BertPreprocessor`, kept with the model and its presets; or None.
+        **kwargs: those of `keras.Model`.
+
+    Call arguments:
+        inputs: a dict of the backbone's inputs and
+            `mask_positions`: `[B, P]` int32, the masked positions.
+
+    Returns:
+        A dict of `masked_lm`, logits `[B, P, V]`, and `next_sentence`, logits `[B, 2]`, whose
+        class 1 means that the second sentence is a random one; both float32.
+
+    Example:
+    >>> import numpy as np
+    >>> from keras_bert import BertBackbone, BertPretrainer, sizes
+    >>> model = BertPretrainer(BertBackbone(vocabulary_size=100, **sizes.tiny))
+    >>> inputs = {"token_ids": np.array([[2, 4, 42, 3]]), "mask_positions": np.array([[1]])}
+    >>> {name: tuple(logits.shape) for name, logits in model(inputs).items()}
+    {'masked_lm': (1, 1, 100), 'next_sentence': (1, 2)}
+    """
+
+    def __init__(self, backbone, next_sentence=True, preprocessor=None, **kwargs):
+        masked_lm_head = MaskedLMHead(
+            backbone.token_embedding, backbone.activation, name="masked_lm"
+        )
+        mask_positions = keras.Input((None,), dtype="int32", name="mask_positions")
+        inputs = {**backbone.input, "mask_positions": mask_positions}
+        encoded = backbone(backbone.input)
+        outputs = {"masked_lm": masked_lm_head(encoded["sequence_output"], mask_positions)}
+        if next_sentence:
+            next_sentence_head = dense(2, "next_sentence")
+            logits = next_sentence_head(encoded["pooled_output"])  # [B, 2]
+            outputs["next_sentence"] = keras.ops.cast(logits, "float32")
+        super().__init__(inputs, outputs, backbone, preprocessor, **kwargs)
+        self.masked_lm_head = masked_lm_head
+        if next_sentence:
+            self.next_sentence_head = next_sentence_head
+        self.next_sentence = next_sentence
+
+    def default_compile_args(self):
+        """BERT's: AdamW at 1e-4, both losses, and the accuracy of each."""
+        outputs = ["masked_lm", "next_sentence"] if self.next_sentence else ["masked_lm"]
+        return {
+            "optimizer": AdamW(1e-4),
+            "loss": {
+                name: keras.losses.SparseCategoricalCrossentropy(
+                    from_logits=True, reduction="mean_with_sample_weight", name=name
+                )
+                for name in outputs
+            },
+            "weighted_metrics": {
+                name: [keras.metrics.SparseCategoricalAccuracy(name="accuracy")] for name in outputs
+            },
+        }
+
+    def get_config(self):
+        return {**super().get_config(), "next_sentence": self.next_sentence}

@@ -1,0 +1,231 @@
+"""What every task on BERT shares."""
+
+import keras
+
+from keras_bert.models.optional_inputs import OptionalInputs
+from keras_bert.models.preset import load_preset, save_preset
+
+
+class BertTask(OptionalInputs, keras.Model):
+    """A backbone, a head, and the preprocessor that turns text into what they take.
+
+    Every task of this library is one. `fit`, `evaluate` and `predict` take what `keras.Model`'s
+    do, and raw text besides: a list of strings, a pair of such lists, or a `tf.data.Dataset` of
+    either. A task that was not compiled trains with its own `default_compile_args()`.
+
+    Args:
+        inputs: a dict of Keras inputs.
+        outputs: a Keras tensor, or a dict of them.
+        backbone: a `BertBackbone`.
+        preprocessor: a `BertPreprocessor`, or None, where no raw text is to be read.
+        **kwargs: those of `keras.Model`.
+
+    Raises:
+        ValueError: if the preprocessor's vocabulary or sequence length is larger than the
+            backbone's.
+    """
+
+    def __init__(self, inputs, outputs, backbone, preprocessor=None, **kwargs):
+        if preprocessor is not None:
+            _check_fits(preprocessor, backbone)
+        super().__init__(inputs=inputs, outputs=outputs, **kwargs)
+        self.backbone = backbone
+        self.preprocessor = preprocessor
+
+    def default_compile_args(self):
+        """The arguments of `compile` that suit this task: optimizer, loss and metrics."""
+        raise NotImplementedError
+
+    def check_labels(self, labels):
+        """Raises a ValueError if this task can't learn an array of labels."""
+
+    def fit(
+        self,
+        x=None,
+        y=None,
+        batch_size=None,
+        *,
+        sample_weight=None,
+        validation_data=None,
+        validation_split=0.0,
+        shuffle=True,
+        **kwargs,
+    ):
+        """Trains, as `keras.Model.fit`.
+
+        Args:
+            x: raw text (a list of strings, a pair of lists, or a `tf.data.Dataset` of
+                `(text, label)`, batched or not), or prepared inputs.
+            y: labels, unless `x` is a dataset.
+            batch_size: int; 32 by default.
+            sample_weight: `[n]` floats, or None.
+            validation_data: `(x, y)`, `(x, y, sample_weight)`, or a dataset.
+            validation_split: float, for prepared inputs only.
+            shuffle: bool, whether a list of texts is shuffled in each epoch.
+            **kwargs: those of `keras.Model.fit`.
+
+        Returns:
+            The `History`, as `keras.Model.fit`.
+
+        Raises:
+            ValueError: if labels are outside the classes, or text is given to a task without a
+                preprocessor.
+        """
+        if not self.compiled:
+            self.compile(**self.default_compile_args())
+        if validation_split and holds_text(x):
+            raise ValueError(
+                "validation_split divides prepared inputs only. Divide the texts yourself and "
+                "pass validation_data=(texts, labels)."
+            )
+        if isinstance(validation_data, (tuple, list)):
+            validation_data = self._prepared(*validation_data, batch_size=batch_size)
+        elif validation_data is not None:
+            validation_data = self._prepared(validation_data, batch_size=batch_size)[0]
+        x, y, sample_weight = self._prepared(x, y, sample_weight, batch_size, shuffle)
+        return super().fit(
+            x,
+            y,
+            batch_size=None if _is_dataset(x) else batch_size,
+            sample_weight=sample_weight,
+            validation_data=(
+                validation_data[0]
+                if isinstance(validation_data, tuple) and _is_dataset(validation_data[0])
+                else validation_data
+            ),
+            validation_split=validation_split,
+            shuffle=shuffle,
+            **kwargs,
+        )
+
+    def evaluate(self, x=None, y=None, batch_size=None, *, sample_weight=None, **kwargs):
+        """Loss and metrics, as `keras.Model.evaluate`; takes what `fit` takes."""
+        if not self.compiled:
+            self.compile(**self.default_compile_args())
+        x, y, sample_weight = self._prepared(x, y, sample_weight, batch_size)
+        batch_size = None if _is_dataset(x) else batch_size
+        return super().evaluate(x, y, batch_size=batch_size, sample_weight=sample_weight, **kwargs)
+
+    def predict(self, x, batch_size=None, **kwargs):
+        """The outputs, as `keras.Model.predict`; takes what `fit` takes as `x`."""
+        x, _, _ = self._prepared(x, batch_size=batch_size)
+        return super().predict(x, batch_size=None if _is_dataset(x) else batch_size, **kwargs)
+
+    def export(self, filepath, format="tf_saved_model", **kwargs):
+        """Writes a SavedModel that answers raw strings, for TensorFlow Serving.
+
+        Args:
+            filepath: the model's folder; version 1 of it is written to `filepath/1`.
+            format: `"tf_saved_model"`; others are left to `keras.Model.export`.
+            **kwargs: those of `keras_bert.serving.export_saved_model`, or of
+                `keras.Model.export`.
+
+        Raises:
+            ValueError: if there is no preprocessor, or the backend is not TensorFlow.
+        """
+        if format != "tf_saved_model":
+            return super().export(filepath, format=format, **kwargs)
+        from keras_bert.serving.export_saved_model import export_saved_model
+
+        return export_saved_model(self, filepath, **kwargs)
+
+    def save_to_preset(self, folder):
+        """Writes `config.json`, `model.weights.h5`, `preprocessor.json` and `vocab.txt`.
+
+        The folder is written whole or not at all.
+
+        Args:
+            folder: a path; an earlier preset there is replaced.
+
+        Raises:
+            ValueError: if the folder holds something that is not a preset.
+        """
+        save_preset(self, folder)
+
+    @classmethod
+    def from_preset(cls, folder, **kwargs):
+        """A model of this class that starts from a preset folder.
+
+        From a preset of this very class without further arguments comes the saved model; from
+        any other, its backbone and preprocessor under a new head.
+
+        Args:
+            folder: a path that `save_to_preset` wrote.
+            **kwargs: arguments of the class, such as `num_classes`.
+
+        Returns:
+            The model, not compiled.
+
+        Raises:
+            ValueError: if a file is missing or is not what it should be.
+        """
+        return load_preset(cls, folder, **kwargs)
+
+    def get_config(self):
+        return {
+            "name": self.name,
+            "trainable": self.trainable,
+            "backbone": keras.saving.serialize_keras_object(self.backbone),
+            "preprocessor": keras.saving.serialize_keras_object(self.preprocessor),
+        }
+
+    @classmethod
+    def from_config(cls, config):
+        parts = {
+            name: keras.saving.deserialize_keras_object(config[name])
+            for name in ("backbone", "preprocessor")
+            if isinstance(config.get(name), dict)
+        }
+        return cls(**{**config, **parts})
+
+    def _prepared(self, x, y=None, sample_weight=None, batch_size=None, shuffle=False):
+        """`(x, y, sample_weight)` with text replaced by a dataset of what the model takes."""
+        if y is not None:
+            self.check_labels(y)
+        if not holds_text(x):
+            return x, y, sample_weight
+        if self.preprocessor is None:
+            raise ValueError(
+                f"{type(self).__name__} was given text, but it has no preprocessor. Make it with "
+                "preprocessor=BertPreprocessor(tokenizer), or start from a preset that has one."
+            )
+        from keras_bert.data.text_dataset import text_dataset
+
+        dataset = text_dataset(
+            x, y, sample_weight, self.preprocessor, batch_size=batch_size or 32, shuffle=shuffle
+        )
+        return dataset, None, None
+
+
+def holds_text(x):
+    """Whether `x` is text: a string, lists or arrays of them, or a dataset that gives them."""
+    if hasattr(x, "element_spec"):
+        spec = x.element_spec
+        return holds_text(spec[0] if isinstance(spec, tuple) else spec)
+    if isinstance(x, (str, bytes)):
+        return True
+    if isinstance(x, (list, tuple)):
+        return bool(x) and holds_text(x[0])
+    dtype = getattr(x, "dtype", None)
+    return getattr(dtype, "kind", None) in ("U", "S", "O") or "string" in str(dtype)
+
+
+def _is_dataset(x):
+    return hasattr(x, "element_spec")
+
+
+def _check_fits(preprocessor, backbone):
+    words = preprocessor.tokenizer.vocabulary_size()
+    if words > backbone.vocabulary_size:
+        raise ValueError(
+            f"The tokenizer has {words} words, the backbone's table only "
+            f"{backbone.vocabulary_size}: its ids would fall outside. Use the vocabulary that the "
+            f"backbone was made for, or make it with vocabulary_size={words}."
+        )
+    length = preprocessor.sequence_length
+    if length > backbone.max_sequence_length:
+        raise ValueError(
+            f"The preprocessor makes sequences of {length} tokens, but the backbone has "
+            f"positions for {backbone.max_sequence_length}. Set the preprocessor's "
+            f"sequence_length to at most {backbone.max_sequence_length}."
+        )

@@ -1,0 +1,71 @@
+"""BERT's learning rate."""
+
+import keras
+from keras import ops
+
+
+@keras.saving.register_keras_serializable(package="keras_bert")
+class WarmupLinearDecay(keras.optimizers.schedules.LearningRateSchedule):
+    """A learning rate that rises linearly to a peak, then falls linearly to 0.
+
+    With W warm-up steps of N, step s = 0, 1, ... has the rate
+
+        peak * s / W        where s < W
+        peak * (1 - s / N)  after
+
+    as Google's BERT (google-research/bert optimization.py): the first step has rate 0, and at
+    s = W the rate drops from the peak to (1 - W / N) of it. `continuous=True` has neither:
+
+        peak * min((s + 1) / W, (N - s) / (N - W))
+
+    Args:
+        peak_learning_rate: float.
+        warmup_steps: int, W, in optimizer steps; 0 for none.
+        total_steps: int, N, in optimizer steps; more than `warmup_steps`.
+        continuous: bool; False is Google's schedule.
+
+    Call arguments:
+        step: int or integer tensor, the number of steps done.
+
+    Returns:
+        The rate, a float32 scalar.
+
+    Raises:
+        ValueError: if `warmup_steps` is negative or not below `total_steps`.
+
+    Example:
+    >>> rate = WarmupLinearDecay(1e-4, warmup_steps=10, total_steps=100)
+    >>> [round(float(rate(step)) * 1e4, 2) for step in (0, 5, 10, 50, 100)]
+    [0.0, 0.5, 0.9, 0.5, 0.0]
+    """
+
+    def __init__(self, peak_learning_rate, warmup_steps, total_steps, continuous=False):
+        super().__init__()
+        if not 0 <= warmup_steps < total_steps:
+            raise ValueError(
+                "The warm-up must end before training does: 0 <= warmup_steps < total_steps; got "
+                f"warmup_steps={warmup_steps} and total_steps={total_steps}."
+            )
+        self.peak_learning_rate = peak_learning_rate
+        self.warmup_steps = warmup_steps
+        self.total_steps = total_steps
+        self.continuous = continuous
+
+    def __call__(self, step):
+        step = ops.cast(step, "float32")
+        warmup, total = float(self.warmup_steps), float(self.total_steps)
+        if self.continuous:
+            rising = (step + 1) / max(warmup, 1.0)
+            falling = (total - step) / (total - warmup)
+            fraction = ops.minimum(rising, falling)
+        else:
+            fraction = ops.where(step < warmup, step / max(warmup, 1.0), 1 - step / total)
+        return self.peak_learning_rate * ops.maximum(fraction, 0.0)
+
+    def get_config(self):
+        return {
+            "peak_learning_rate": self.peak_learning_rate,
+            "warmup_steps": self.warmup_steps,
+            "total_steps": self.total_steps,
+            "continuous": self.continuous,
+        }

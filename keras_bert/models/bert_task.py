@@ -78,24 +78,16 @@ class BertTask(OptionalInputs, keras.Model):
                 "validation_split divides prepared inputs only. Divide the texts yourself and "
                 "pass validation_data=(texts, labels)."
             )
-        if isinstance(validation_data, (tuple, list)):
-            validation_data = self._prepared(*validation_data, batch_size=batch_size)
-        elif validation_data is not None:
-            validation_data = self._prepared(validation_data, batch_size=batch_size)[0]
+        if validation_data is not None:
+            parts = validation_data if isinstance(validation_data, tuple) else (validation_data,)
+            validation_data = self._prepared(*parts, batch_size=batch_size)
+            if _is_dataset(validation_data[0]):
+                validation_data = validation_data[0]
         x, y, sample_weight = self._prepared(x, y, sample_weight, batch_size, shuffle)
+        if not _is_dataset(x):
+            kwargs.update(batch_size=batch_size, shuffle=shuffle, validation_split=validation_split)
         return super().fit(
-            x,
-            y,
-            batch_size=None if _is_dataset(x) else batch_size,
-            sample_weight=sample_weight,
-            validation_data=(
-                validation_data[0]
-                if isinstance(validation_data, tuple) and _is_dataset(validation_data[0])
-                else validation_data
-            ),
-            validation_split=validation_split,
-            shuffle=shuffle,
-            **kwargs,
+            x, y, sample_weight=sample_weight, validation_data=validation_data, **kwargs
         )
 
     def evaluate(self, x=None, y=None, batch_size=None, *, sample_weight=None, **kwargs):

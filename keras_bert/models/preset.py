@@ -32,7 +32,7 @@ def save_preset(task, folder):
             unfinished / "config.json",
             {"format": FORMAT, "class": type(task).__name__, "config": config},
         )
-        task.save_weights(unfinished / "model.weights.h5")
+        _save_weights_alone(task, unfinished / "model.weights.h5")
         if preprocessor is not None:
             preprocessor.tokenizer.save_vocabulary(unfinished / "vocab.txt")
             _write_json(unfinished / "preprocessor.json", preprocessor.settings())
@@ -68,6 +68,15 @@ def load_preset(cls, folder, **kwargs):
     if cls is saved_class:
         kwargs = {**{k: v for k, v in config.items() if k not in ("name", "trainable")}, **kwargs}
     return cls(backbone=backbone, preprocessor=preprocessor, **kwargs)
+
+
+def _save_weights_alone(task, path):
+    """Saves weights without the optimizer's, which Keras would add."""
+    optimizer, task.optimizer = task.optimizer, None
+    try:
+        task.save_weights(path)
+    finally:
+        task.optimizer = optimizer
 
 
 def _load_preprocessor(folder):

@@ -1,0 +1,140 @@
+"""Pre-trains BERT with masked LM and next sentence prediction, on a TPU, GPUs or a CPU.
+
+    python recipes/prepare_corpus.py books/*.txt --vocabulary vocab.txt --output corpus
+    python recipes/pretrain_tpu.py --corpus corpus --output bert --phase 128
+    python recipes/pretrain_tpu.py --corpus corpus --output bert --phase 512
+
+The defaults are the paper's (Devlin et al. 2019, appendix A.2): Base, batches of 256, a million
+steps, of which the first 90 % at 128 tokens and the last 10 % at 512, a learning rate that rises
+to 1e-4 in 10,000 steps and falls linearly to 0. Phase 512 goes on from phase 128 in the same
+output folder: one schedule, one optimizer. `--init` starts from the weights of a preset instead,
+with a schedule of its own over the steps of the phase.
+
+Started again, it goes on from its last checkpoint and sees the data that it hadn't seen yet. It
+ends with a preset, `OUTPUT/preset`, that `BertClassifier.from_preset` starts from. Watch it with
+`tensorboard --logdir OUTPUT/logs`.
+"""
+
+import argparse
+import resource
+from pathlib import Path
+
+import keras
+
+import keras_bert
+from keras_bert.sizes import SIZES
+
+
+def parse_args(argv=None):
+    parser = argparse.ArgumentParser(
+        description=__doc__.split("\n\n")[0],
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+    )
+    add = parser.add_argument
+    add("--corpus", required=True, help="folder that prepare_corpus.py wrote")
+    add("--output", required=True, help="folder for checkpoints, logs and the final preset")
+    add("--strategy", default="auto", choices=["auto", "tpu", "mirrored", "cpu"])
+    add("--size", default="base", choices=sorted(SIZES), help="architecture, unless --init")
+    add("--init", help="preset to start from")
+    add("--phase", type=int, default=128, choices=[128, 512], help="sequence length")
+    add("--batch_size", type=int, default=256, help="sequences a step, over all devices")
+    add("--steps", type=int, default=1_000_000, help="optimizer steps of both phases together")
+    add("--learning_rate", type=float, default=1e-4, help="its peak")
+    add("--warmup_steps", type=int, default=10_000)
+    add("--weight_decay", type=float, default=0.01)
+    add("--dropout", type=float, default=0.1)
+    add("--no_next_sentence", action="store_true", help="masked LM on single sentences alone")
+    add("--whole_word_masking", action="store_true")
+    add("--google_optimizer", action="store_true", help="no bias correction, as Google's code")
+    add("--precision", default="mixed_bfloat16", choices=["mixed_bfloat16", "float32"])
+    add("--save_every", type=int, default=1000, help="steps between checkpoints")
+    add("--seed", type=int, default=12345)
+    return parser.parse_args(argv)
+
+
+def make_model(args):
+    """The pre-trainer, new or from a preset, compiled."""
+    corpus = keras_bert.Corpus(args.corpus)
+    next_sentence = not args.no_next_sentence
+    if args.init:
+        model = keras_bert.BertPretrainer.from_preset(args.init, next_sentence=next_sentence)
+        corpus.check_tokenizer(model.preprocessor.tokenizer)
+    else:
+        tokenizer = keras_bert.BertTokenizer(corpus.vocabulary_path, corpus.lowercase)
+        backbone = keras_bert.BertBackbone(
+            tokenizer.vocabulary_size(), dropout=args.dropout, **SIZES[args.size]
+        )
+        preprocessor = keras_bert.BertPreprocessor(tokenizer, sequence_length=args.phase)
+        model = keras_bert.BertPretrainer(backbone, next_sentence, preprocessor)
+    rate = keras_bert.WarmupLinearDecay(args.learning_rate, args.warmup_steps, schedule_steps(args))
+    optimizer = keras_bert.AdamW(
+        rate, weight_decay=args.weight_decay, bias_correction=not args.google_optimizer
+    )
+    model.compile(**{**model.default_compile_args(), "optimizer": optimizer})
+    return model
+
+
+def phase_steps(args):
+    """The optimizer steps at which the phase starts and ends."""
+    boundary = args.steps * 9 // 10
+    if args.phase == 128:
+        return 0, boundary
+    return (0, args.steps - boundary) if args.init else (boundary, args.steps)
+
+
+def schedule_steps(args):
+    """The optimizer steps over which the learning rate falls to 0."""
+    return phase_steps(args)[1] if args.init else args.steps
+
+
+def main(argv=None):
+    args = parse_args(argv)
+    keras.utils.set_random_seed(args.seed)
+    keras.config.set_dtype_policy(args.precision)
+    output = Path(args.output)
+    start, stop = phase_steps(args)
+    checkpoint = keras_bert.TrainingCheckpoint(output / "checkpoints")
+    with keras_bert.get_strategy(args.strategy).scope():
+        model = make_model(args)
+        done = checkpoint.restore(model)
+    if done < start:
+        raise ValueError(
+            f"Phase {args.phase} starts at step {start:,}, but {output} has come to step {done:,}."
+            " Run phase 128 there first, or start from a preset with --init."
+        )
+    print(f"{model.count_params():,} weights; steps {done:,} to {stop:,} of {args.steps:,}.")
+
+    callbacks = [
+        keras_bert.Throughput(args.batch_size * args.phase),
+        keras.callbacks.TensorBoard(output / "logs", update_freq=100),
+        checkpoint,
+    ]
+    while done < stop:  # an epoch is the interval between checkpoints; the last may be shorter
+        interval = min(args.save_every, stop - done)
+        epochs = (stop - done) // interval
+        data = keras_bert.pretraining_dataset(
+            args.corpus,
+            batch_size=args.batch_size,
+            sequence_length=args.phase,
+            next_sentence=not args.no_next_sentence,
+            whole_word_masking=args.whole_word_masking,
+            seed=args.seed,
+            start_step=done - start,
+        )
+        first = done // args.save_every
+        model.fit(
+            data,
+            initial_epoch=first,
+            epochs=first + epochs,
+            steps_per_epoch=interval,
+            callbacks=callbacks,
+        )
+        done += epochs * interval
+    model.save_to_preset(output / "preset")
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    print(f"Peak memory of this process: {peak:.2f} GiB.")
+    print(f"Pre-trained to step {stop:,}. Preset: {output / 'preset'}. Logs: {output / 'logs'}.")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,47 @@
+# Everything that people and CI run. Each target sets up what it needs in .venv.
+PYTHON ?= python3
+BIN := .venv/bin
+export CUDA_VISIBLE_DEVICES ?= -1
+export TF_CPP_MIN_LOG_LEVEL ?= 3
+
+.DEFAULT_GOAL := help
+.PHONY: help quickstart test test-slow lint format bench clean
+
+help: ## Show this text
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.venv/ready: pyproject.toml
+	$(PYTHON) -c 'import sys; assert (3, 11) <= sys.version_info < (3, 14), \
+	  f"Python 3.11 to 3.13 is needed, this is {sys.version.split()[0]}: make PYTHON=python3.12"'
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $@
+
+.venv/ready-all: .venv/ready
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev,parity,beam]'
+	@touch $@
+
+quickstart: .venv/ready ## From raw text to a served BERT, at toy size, in about five minutes
+	$(BIN)/python recipes/quickstart.py
+
+test: .venv/ready ## The default tests
+	$(BIN)/python -m pytest -m "not slow and not shared"
+
+test-slow: .venv/ready-all ## The other tests: slow ones, other backends and libraries, real data
+	$(BIN)/python -m pytest -m "slow or shared"
+
+lint: .venv/ready ## What ruff says of the code
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+format: .venv/ready ## Format the code and mend what ruff can
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: .venv/ready ## Tokens per second of the text and data pipelines, on one core
+	$(BIN)/python benchmarks/tokenizing.py
+	$(BIN)/python benchmarks/preparing.py
+	$(BIN)/python benchmarks/pretraining_data.py
+
+clean: ## Remove the environment and what the targets wrote
+	rm -rf .venv quickstart_out build dist *.egg-info .pytest_cache .ruff_cache

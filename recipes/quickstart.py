@@ -1,0 +1,157 @@
+"""The whole life of a BERT in about five minutes, on two CPU cores, without a network.
+
+    python recipes/quickstart.py            # or: make quickstart
+
+Reads the reference texts that every Python installation carries (`pydoc_data.topics`), learns a
+vocabulary of them, prepares a corpus, pre-trains a tiny BERT with masked LM and next sentence
+prediction, fine-tunes it to tell from a sentence which chapter it comes from, exports it as a
+SavedModel, and lets a process that knows nothing of Keras answer raw strings from it.
+
+A toy: a real BERT sees 100,000 times as much text. Every step is the one that real runs take.
+"""
+
+import argparse
+import json
+import random
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+from pydoc_data.topics import topics
+
+import keras
+
+import keras_bert
+from keras_bert.sizes import tiny
+
+CHAPTERS = {
+    "debugger": ["debugger"],
+    "statements": ["compound", "assignment", "import", "assert", "return", "with", "del"],
+    "strings": ["formatstrings", "string-methods", "strings", "typesseq"],
+    "types": ["types", "typesmapping", "numbers", "integers", "bltin-null-object"],
+}
+
+ASK = """
+import json, sys
+import tensorflow as tf, tensorflow_text
+model = tf.saved_model.load(sys.argv[1])
+texts = json.loads(sys.argv[2])
+answers = model.signatures["serving_default"](text=tf.constant(texts))
+for row, text in enumerate(texts):
+    scores = zip(answers["labels"].numpy()[row], answers["probabilities"].numpy()[row])
+    print(repr(text), {name.decode(): round(float(p), 3) for name, p in scores})
+assert "keras" not in sys.modules and "keras_bert" not in sys.modules
+"""
+
+QUESTIONS = [
+    "Set a breakpoint at the given line and continue execution.",
+    "Return a copy of the string with its first character capitalized.",
+    "The finally clause is executed when control leaves the try block.",
+    "An integer number is an immutable object.",
+]
+
+
+def parse_args(argv=None):
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--output", default="quickstart_out", help="folder for everything written")
+    parser.add_argument("--steps", type=int, default=1000, help="of pre-training")
+    parser.add_argument("--epochs", type=int, default=8, help="of fine-tuning")
+    parser.add_argument("--seed", type=int, default=0)
+    return parser.parse_args(argv)
+
+
+def prose(text):
+    """The paragraphs of a help topic: no headings, code, tables or markup."""
+    paragraphs = [" ".join(p.split()) for p in re.split(r"\n\s*\n", text)]
+    return [p for p in paragraphs if re.match(r'["A-Z].{60,}[.:]$', p) and "**" not in p]
+
+
+def sentences_by_chapter():
+    """`(sentence, chapter)` of the chapters to tell apart, each sentence once."""
+    examples = {}
+    for chapter, names in CHAPTERS.items():
+        for paragraph in (p for name in names for p in prose(topics.get(name, ""))):
+            for sentence in re.split(r"(?<=[.:]) +(?=[A-Z])", paragraph):
+                if len(sentence) > 30:
+                    examples.setdefault(sentence, chapter)
+    return list(examples.items())
+
+
+def heading(text, started=time.time()):  # noqa: B008
+    print(f"\n=== {text}   [{time.time() - started:.0f} s]", flush=True)
+
+
+def main(argv=None):
+    args = parse_args(argv)
+    keras.utils.set_random_seed(args.seed)
+    output = Path(args.output)
+    text = output / "text"
+    text.mkdir(parents=True, exist_ok=True)
+
+    heading("1. Real prose: Python's own reference")
+    for name, topic in topics.items():
+        if paragraphs := prose(topic):
+            (text / f"{name}.txt").write_text("\n\n".join(paragraphs) + "\n", encoding="utf-8")
+    files = sorted(str(path) for path in text.glob("*.txt"))
+    print(f"{len(files)} documents in {text}")
+
+    heading("2. A vocabulary of word pieces")
+    vocabulary = keras_bert.learn_vocabulary(files, vocabulary_size=4000)
+    tokenizer = keras_bert.BertTokenizer(vocabulary)
+    print([tokenizer.id_to_token(i) for i in tokenizer(QUESTIONS[0]).numpy()])
+
+    heading("3. A corpus of tokenized documents")
+    keras_bert.prepare_corpus(files, str(output / "corpus"), tokenizer)
+
+    heading("4. Pre-training: masked LM and next sentence prediction")
+    backbone = keras_bert.BertBackbone(tokenizer.vocabulary_size(), **tiny)
+    preprocessor = keras_bert.BertPreprocessor(tokenizer, sequence_length=64)
+    pretrainer = keras_bert.BertPretrainer(backbone, preprocessor=preprocessor)
+    rate = keras_bert.WarmupLinearDecay(1e-3, args.steps // 10, args.steps, continuous=True)
+    pretrainer.compile(
+        **{**pretrainer.default_compile_args(), "optimizer": keras_bert.AdamW(rate)}
+    )
+    data = keras_bert.pretraining_dataset(
+        str(output / "corpus"), batch_size=32, sequence_length=64, seed=args.seed
+    )
+    epochs = 5
+    pretrainer.fit(data, epochs=epochs, steps_per_epoch=args.steps // epochs, verbose=2)
+    pretrainer.save_to_preset(output / "pretrained")
+
+    heading("5. Fine-tuning: which chapter is a sentence from?")
+    examples = sentences_by_chapter()
+    random.Random(args.seed).shuffle(examples)
+    names = list(CHAPTERS)
+    texts = [sentence for sentence, _ in examples]
+    labels = [names.index(chapter) for _, chapter in examples]
+    held_out = len(texts) // 5
+    classifier = keras_bert.BertClassifier.from_preset(
+        output / "pretrained", num_classes=len(names), label_names=names
+    )
+    steps = args.epochs * (len(texts) - held_out) // 32
+    rate = keras_bert.WarmupLinearDecay(2e-4, steps // 10, steps, continuous=True)
+    classifier.compile(
+        **{**classifier.default_compile_args(), "optimizer": keras_bert.AdamW(rate)}
+    )
+    classifier.fit(
+        texts[held_out:],
+        labels[held_out:],
+        validation_data=(texts[:held_out], labels[:held_out]),
+        epochs=args.epochs,
+        verbose=2,
+    )
+    most = max(labels[:held_out].count(i) for i in range(len(names))) / held_out
+    print(f"(Always naming the largest chapter would be right {most:.0%} of the time.)")
+
+    heading("6. A SavedModel that takes raw strings")
+    classifier.export(output / "served")
+
+    heading("7. Answers, from a process with TensorFlow alone")
+    arguments = [str((output / "served" / "1").resolve()), json.dumps(QUESTIONS)]
+    subprocess.run([sys.executable, "-c", ASK, *arguments], check=True)
+    heading(f"Done. Presets, corpus and the served model are in {output}/.")
+
+
+if __name__ == "__main__":
+    main()

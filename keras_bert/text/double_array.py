@@ -1,0 +1,96 @@
+"""A byte trie as a double array, in the layout that TensorFlow Text reads (darts-clone)."""
+
+import numpy as np
+
+_LEAF = 0x80000000
+_HAS_LEAF = 0x100
+_PAGE = 256
+
+
+def double_array(values):
+    """Builds the double array of a map from byte strings to numbers.
+
+    Each unit of the array is one state. Its low byte is the label by which it was reached, bit 8
+    says that the state has a value, and the bits from 10 on hold `index ^ base`, so that the state
+    after byte `b` is at `base ^ b` and the value at `base`. A step is right where the unit found
+    there carries the label that was asked for, hence no two states may share a base unless all
+    that follows them is the same. States that are the same all the way down are stored once.
+
+    Args:
+        values: dict from non-empty `bytes` without NUL to int, `0 <= value < 2**31`.
+
+    Returns:
+        uint32 array whose length is a multiple of 256.
+
+    Example:
+    >>> double_array({b"a": 1, b"ab": 2}).dtype
+    dtype('uint32')
+    """
+    blocks, root = _shared_blocks(values)
+    bases, size = _place(blocks)
+    units = np.zeros(size, np.uint32)
+    units[0] = bases[root] << 10
+    for children, base in zip(blocks, bases, strict=True):
+        for label, child in children:
+            if label == 0:
+                units[base] = child | _LEAF
+            else:
+                index = base ^ label
+                has_leaf = _HAS_LEAF if blocks[child][0][0] == 0 else 0
+                units[index] = label | has_leaf | (index ^ bases[child]) << 10
+    return units
+
+
+def _shared_blocks(values):
+    """Returns [((label, child block or value), ...), ...] and the number of the root block."""
+    trie = {}
+    for key, value in values.items():
+        node = trie
+        for byte in key:
+            node = node.setdefault(byte, {})
+        node[0] = value
+    numbers = {}
+
+    def number(node):
+        children = tuple(
+            (label, child if label == 0 else number(child)) for label, child in sorted(node.items())
+        )
+        return numbers.setdefault(children, len(numbers))
+
+    root = number(trie)
+    return list(numbers), root
+
+
+def _place(blocks):
+    """Returns a base of its own for each block, all its units free, and the size of the array."""
+    bases = [0] * len(blocks)
+    free = np.ones(_PAGE, bool)
+    free[0] = False  # the root's own unit
+    unused = np.ones(_PAGE, bool)  # as a base
+    values, branches = [], []
+    for number, block in enumerate(blocks):
+        (values if [label for label, _ in block] == [0] else branches).append(number)
+    start = 0  # pages before it are taken as full
+    for number in sorted(branches, key=lambda number: -len(blocks[number])):
+        labels = np.array([label for label, _ in blocks[number]])
+        fits = _fitting_bases(labels, free, unused, start)
+        while not len(fits):
+            start = max(start, len(free) - 3 * _PAGE)
+            free = np.append(free, np.ones(_PAGE, bool))
+            unused = np.append(unused, np.ones(_PAGE, bool))
+            fits = _fitting_bases(labels, free, unused, start)
+        bases[number] = int(fits[0])
+        unused[fits[0]] = False
+        free[fits[0] ^ labels] = False
+    spare = np.flatnonzero(free & unused)
+    if len(spare) < len(values):
+        missing = -(-(len(values) - len(spare)) // _PAGE) * _PAGE
+        spare = np.append(spare, np.arange(len(free), len(free) + missing))
+    for number, base in zip(values, spare.tolist(), strict=False):
+        bases[number] = base
+    return bases, max(len(free), -(-(max(bases) + 1) // _PAGE) * _PAGE)
+
+
+def _fitting_bases(labels, free, unused, start):
+    bases = start + np.flatnonzero(unused[start:])
+    return bases[free[bases[:, None] ^ labels].all(axis=1)]

@@ -1,0 +1,223 @@
+"""What BERT's BasicTokenizer does to characters, as a table that TensorFlow Text applies in C++.
+
+Source: `tokenization.py` of google-research/bert, `BasicTokenizer`. Its cleaning, lower-casing and
+accent stripping act on one character at a time, but for two cases that `tokenizer.py` mends: the
+capital sigma, which is lower-cased by its neighbours, and marks that NFD puts in order.
+"""
+
+import functools
+import unicodedata
+
+import flatbuffers
+import numpy as np
+import tensorflow as tf
+import tensorflow_text as tf_text
+
+from keras_bert.text.double_array import double_array
+
+SIGMA = "\u03a3"
+# Normalized text holds U+FFFD only where this module puts it: the one in the input is deleted.
+PLACEHOLDER = "\ufffd"
+
+# The blocks that tokenization.py calls CJK; each character of them is a word.
+_CJK = (
+    (0x3400, 0x4DBF),
+    (0x4E00, 0x9FFF),
+    (0xF900, 0xFAFF),
+    (0x20000, 0x2A6DF),
+    (0x2A700, 0x2B73F),
+    (0x2B740, 0x2B81F),
+    (0x2B820, 0x2CEAF),
+    (0x2F800, 0x2FA1F),
+)
+_UNNAMED = {"Cn", "Co", "Cs"}  # unassigned, private, surrogate: never changed
+_PROBED = 0x20000  # punctuation lives below; above are ideographs, tags and private planes
+
+
+def is_punctuation(character):
+    """True for ASCII symbols and for Unicode category P, as `_is_punctuation` has it."""
+    code_point = ord(character)
+    if code_point < 128:
+        return 33 <= code_point < 127 and not character.isalnum()
+    return unicodedata.category(character).startswith("P")
+
+
+def is_cjk(character):
+    """True for the characters that `_is_chinese_char` puts spaces around."""
+    return any(first <= ord(character) <= last for first, last in _CJK)
+
+
+@functools.cache
+def _assigned_characters():
+    categories = ((chr(point), unicodedata.category(chr(point))) for point in range(0x110000))
+    return [pair for pair in categories if pair[1] not in _UNNAMED]
+
+
+@functools.cache
+def character_map(lowercase):
+    """Says what each character becomes: `{character: string}` for those that do not stay.
+
+    Args:
+        lowercase: whether letters are lower-cased and stripped of their accents.
+
+    Returns:
+        dict from a character to its replacement: "" where it is deleted, " " where it parts words.
+    """
+    table = {}
+    for character, category in _assigned_characters():
+        if character in "\t\n\r" or category in ("Zs", "Zl", "Zp"):
+            normal = " "
+        elif category in ("Cc", "Cf") or character == PLACEHOLDER:
+            normal = ""
+        elif lowercase and character != SIGMA:
+            normal = unicodedata.normalize("NFD", character.lower())
+            if normal != character or category == "Mn":
+                normal = "".join(c for c in normal if unicodedata.category(c) != "Mn")
+        else:
+            continue
+        if normal != character:
+            table[character] = normal
+    return table
+
+
+@functools.cache
+def punctuation_map():
+    """Says what to write for characters that ICU and Python sort differently into punctuation.
+
+    TensorFlow Text splits words at ICU's punctuation, tokenization.py at Python's, and the two come
+    with different Unicode versions. Where only ICU splits, the character is written as two others
+    that nobody else writes; where only Python splits, spaces are put around it.
+    """
+    code_points = np.setdiff1d(np.arange(1, _PROBED), np.arange(0xD800, 0xE000))
+    words = np.stack(np.broadcast_arrays(ord("a"), code_points, ord("a")), axis=1).astype(np.int32)
+    with tf.device("CPU:0"):
+        probe = tf_text.FastWordpieceTokenizer(["a", "[UNK]"], token_out_type=tf.string)
+        pieces = probe.tokenize(tf.strings.unicode_encode(words, "UTF-8"))
+        splits = pieces.row_lengths().numpy() > 1
+    never_there = {*character_map(False), " "}
+    table = {}
+    for code_point, icu in zip(code_points.tolist(), splits.tolist(), strict=True):
+        character = chr(code_point)
+        if icu == (is_punctuation(character) or is_cjk(character)) or character in never_there:
+            continue
+        table[character] = PLACEHOLDER + chr(0xE000 + len(table)) if icu else f" {character} "
+    return table
+
+
+def normalize(text, lowercase):
+    """Normalizes a Python string as the tokenizer does, but for capital sigma and order of marks.
+
+    Args:
+        text: str.
+        lowercase: whether letters are lower-cased and stripped of their accents.
+
+    Returns:
+        str.
+
+    Example:
+    >>> normalize("Caf\u00e9\u00a0No\u200b 1", lowercase=True)
+    'cafe no 1'
+    """
+    return text.translate(_translation(lowercase))
+
+
+@functools.cache
+def _translation(lowercase):
+    return str.maketrans(character_map(lowercase))
+
+
+@functools.cache
+def normalizer_model(lowercase):
+    """Serializes the table for `tensorflow_text.FastBertNormalizer(model_buffer=...)`.
+
+    The table holds besides each ill-formed piece of UTF-8, which is deleted as Python's
+    `decode("utf-8", errors="ignore")` does. It has the Unicode version of this Python.
+
+    Args:
+        lowercase: whether letters are lower-cased and stripped of their accents.
+
+    Returns:
+        uint8 array: a flatbuffer of the type FastBertNormalizerModel.
+    """
+    pool, offsets, values = bytearray(), {}, {}
+    punctuation = str.maketrans(punctuation_map())
+    table = {**punctuation_map(), **character_map(lowercase)}
+    for character, normal in table.items():
+        if character in character_map(lowercase):
+            normal = normal.translate(punctuation)
+        normal = normal.encode()
+        if normal not in offsets:
+            offsets[normal] = len(pool)
+            pool += normal
+        values[character.encode()] = 1 << 30 | offsets[normal] << 6 | len(normal)
+    deleted = values.pop(b"\0")
+    values.update((key, deleted) for key in _ill_formed())
+    return _flatbuffer(lowercase, double_array(values), deleted, pool)
+
+
+def _ill_formed():
+    """Yields the ill-formed pieces into which a decoder cuts broken UTF-8: truncated characters."""
+    for lead in range(0x80, 0x100):
+        yield bytes([lead])
+        if not 0xE0 <= lead <= 0xF4:
+            continue
+        for second in range(0x80, 0xC0):
+            piece = bytes([lead, second])
+            tail = b"\x80" * (1 if lead < 0xF0 else 2)
+            if not (piece + tail).decode(errors="ignore"):
+                continue
+            yield piece
+            if lead >= 0xF0:
+                yield from (piece + bytes([third]) for third in range(0x80, 0xC0))
+
+
+def _flatbuffer(lowercase, trie, value_of_nul, pool):
+    builder = flatbuffers.Builder(len(pool) + trie.nbytes + 1024)
+    trie_offset = builder.CreateNumpyVector(trie)
+    pool_offset = builder.CreateNumpyVector(np.frombuffer(bytes(pool), np.uint8))
+    builder.StartObject(4)
+    builder.PrependBoolSlot(0, lowercase, False)
+    builder.PrependUOffsetTRelativeSlot(1, trie_offset, 0)
+    builder.PrependInt32Slot(2, value_of_nul, 0)
+    builder.PrependUOffsetTRelativeSlot(3, pool_offset, 0)
+    builder.Finish(builder.EndObject())
+    return np.frombuffer(bytes(builder.Output()), np.uint8)
+
+
+@functools.cache
+def sigma_rewrites():
+    """Gives the final-sigma rule of `str.lower` as substitutions on normalized text, in order.
+
+    A sigma is final where a cased letter stands before it and none after it within the word, not
+    counting characters that Unicode calls case-ignorable (apostrophes, full stops, ...).
+
+    Returns:
+        list of (RE2 pattern, rewrite). All keep the number of bytes, hence the offsets.
+    """
+    cased, ignorable = [], []
+    changed = character_map(True)
+    for character, _ in _assigned_characters():
+        if character in changed:
+            continue
+        if f"A{SIGMA}{character}".lower()[1] == "\u03c3":
+            cased.append(ord(character))
+        elif f"A{SIGMA}{character}A".lower()[1] == "\u03c3":
+            ignorable.append(ord(character))
+    cased, ignorable = _character_class(cased), _character_class(ignorable)
+    before_cased = (f"{SIGMA}({ignorable}*{cased})", "\u03c3\\1")
+    return [
+        before_cased,
+        before_cased,  # once more: a match takes in the sigma after it
+        (f"({cased}{ignorable}*){SIGMA}", "\\1\u03c2"),
+        (SIGMA, "\u03c3"),
+    ]
+
+
+def _character_class(code_points):
+    runs = []
+    for code_point in code_points:
+        if runs and runs[-1][1] == code_point - 1:
+            runs[-1][1] = code_point
+        else:
+            runs.append([code_point, code_point])
+    return "[" + "".join(f"\\x{{{first:X}}}-\\x{{{last:X}}}" for first, last in runs) + "]"

@@ -1,0 +1,103 @@
+"""Reads, checks and writes vocabularies: a token a line, its line number its id."""
+
+import os
+import warnings
+
+PAD, UNK, CLS, SEP, MASK = SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+
+
+def read_vocabulary(vocabulary):
+    r"""Reads a vocabulary and refuses one that no BERT can use.
+
+    Lines end at "\n" alone and are stripped, as `load_vocab` of google-research/bert does it, so
+    that Windows line ends do no harm and Google's Chinese vocabulary, which has lines of one
+    strange space, keeps its ids.
+
+    Args:
+        vocabulary: path of a vocab.txt, or the tokens as a list of str.
+
+    Returns:
+        list of str: the tokens by id.
+
+    Raises:
+        ValueError: if there are no tokens, the file is not UTF-8, or one of [PAD], [UNK], [CLS],
+            [SEP] and [MASK] is missing.
+    """
+    if isinstance(vocabulary, (str, os.PathLike)):
+        source = f"vocabulary {os.fspath(vocabulary)!r}"
+        tokens = _read_lines(vocabulary, source)
+    else:
+        source = "vocabulary list"
+        tokens = list(vocabulary)
+        wrong = next((token for token in tokens if not isinstance(token, str)), None)
+        if wrong is not None:
+            raise ValueError(
+                f"the {source} must hold str, got {wrong!r} of type {type(wrong).__name__}"
+            )
+    tokens = [token.strip() for token in tokens]
+    _check(tokens, source)
+    return tokens
+
+
+def write_vocabulary(path, tokens):
+    """Writes tokens, one a line, under a temporary name that is then renamed.
+
+    Args:
+        path: where vocab.txt shall be.
+        tokens: list of str.
+    """
+    path = os.fspath(path)
+    partial = f"{path}.partial-{os.getpid()}"
+    try:
+        with open(partial, "w", encoding="utf-8", newline="\n") as file:
+            file.writelines(f"{token}\n" for token in tokens)
+        os.replace(partial, path)
+    except BaseException:
+        if os.path.exists(partial):
+            os.remove(partial)
+        raise
+
+
+def _read_lines(path, source):
+    with open(path, "rb") as file:
+        data = file.read()
+    if data.startswith(b"\xef\xbb\xbf"):
+        warnings.warn(f"the {source} starts with a byte order mark, dropped", stacklevel=4)
+        data = data[3:]
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise ValueError(
+            f"the {source} is not UTF-8: byte 0x{data[error.start]:02x} in line {line}. "
+            "Save it as UTF-8, one token a line."
+        ) from error
+    lines = text.split("\n")
+    return lines[:-1] if lines[-1] == "" else lines
+
+
+def _check(tokens, source):
+    if not any(tokens):
+        raise ValueError(f"the {source} is empty: expected one token a line, [PAD] among them")
+    ids = {}
+    repeated = []
+    for number, token in enumerate(tokens):
+        if "\n" in token:
+            raise ValueError(f"token {number} of the {source} has a line end inside: {token!r}")
+        if token in ids and token:
+            repeated.append((token, ids[token], number))
+        ids[token] = number
+    missing = [token for token in SPECIAL_TOKENS if token not in ids]
+    if missing:
+        raise ValueError(
+            f"the {source} of {len(tokens)} lines, the first {tokens[0]!r}, lacks "
+            f"{', '.join(missing)}. A BERT vocabulary is a text file with a token a line and "
+            f"holds {', '.join(SPECIAL_TOKENS)}; add them, or learn one with learn_vocabulary."
+        )
+    if repeated:
+        token, first, second = repeated[0]
+        warnings.warn(
+            f"the {source} has {len(repeated)} repeated tokens, the first {token!r} at ids {first} "
+            f"and {second}. The last id counts, as in google-research/bert.",
+            stacklevel=4,
+        )

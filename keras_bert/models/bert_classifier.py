@@ -76,6 +76,15 @@ class BertClassifier(BertTask):
             "metrics": [keras.metrics.SparseCategoricalAccuracy(name="accuracy")],
         }
 
+    def answers(self, outputs):
+        """`probabilities` `[B, C]` and the best `label`, `[B]`; of a regression `score`, `[B]`."""
+        if self.num_classes == 1:
+            return {"score": outputs[:, 0]}
+        return {
+            "probabilities": keras.ops.softmax(outputs, axis=-1),
+            "label": keras.ops.argmax(outputs, axis=-1),
+        }
+
     def check_labels(self, labels):
         """Raises a ValueError if `labels`, an array of integers, leaves the classes."""
         labels = np.asarray(labels)

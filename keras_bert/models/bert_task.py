@@ -39,6 +39,28 @@ class BertTask(OptionalInputs, keras.Model):
     def check_labels(self, labels):
         """Raises a ValueError if this task can't learn an array of labels."""
 
+    def answers(self, outputs):
+        """What an exported model says of each text: this task's outputs, made readable.
+
+        A task that can be served overrides this, with `keras.ops` alone. Every answer has a row
+        for each text. Class numbers go under `label`; the exported model gives the names that
+        `label_names` has for them.
+
+        Args:
+            outputs: what a call gives.
+
+        Returns:
+            A dict of tensors `[B, ...]`.
+
+        Raises:
+            ValueError: if this task has nothing to say of a text.
+        """
+        raise ValueError(
+            f"A {type(self).__name__} has no answers to give of a text, so there is nothing to "
+            "serve. Keep it with save_to_preset(folder), fine-tune a task from there, for example "
+            "BertClassifier.from_preset(folder, num_classes=2), and export that."
+        )
+
     def fit(
         self,
         x=None,

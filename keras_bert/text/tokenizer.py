@@ -1,14 +1,10 @@
 """BertTokenizer: Google's `tokenization.py` in the TensorFlow graph."""
 
-import functools
 import warnings
 
-import numpy as np
 import tensorflow as tf
-import tensorflow_text as tf_text
-from tensorflow_text.core.pybinds import pywrap_fast_wordpiece_tokenizer_model_builder
 
-from keras_bert.text import normalization
+from keras_bert.text.exact_wordpiece import ExactWordpiece
 from keras_bert.text.vocabulary import (
     CLS,
     MASK,
@@ -18,9 +14,6 @@ from keras_bert.text.vocabulary import (
     read_vocabulary,
     write_vocabulary,
 )
-
-_MAX_TOKEN_BYTES = 256  # of tensorflow_text's trie
-_MAX_CHARACTER_BYTES = 4  # of UTF-8
 
 
 class BertTokenizer:
@@ -77,7 +70,8 @@ class BertTokenizer:
         self.sep_token_id = self._ids[SEP]
         self.mask_token_id = self._ids[MASK]
         with tf.init_scope(), tf.device("CPU:0"):
-            self._make_ops()
+            self._graph = ExactWordpiece(self._tokens, self.lowercase, self.max_word_characters)
+            self._token_strings = tf.constant(["" if t == PAD else t for t in self._tokens])
 
     def __call__(self, text):
         """Same as `tokenize`."""
@@ -92,7 +86,7 @@ class BertTokenizer:
         Returns:
             int32 ids `[T]` of one text, else a `tf.RaggedTensor` with one more, ragged dimension.
         """
-        return _map_flat(self._graph_of_ids, text)
+        return _map_flat(self._graph.ids, text)
 
     def tokenize_with_offsets(self, text):
         """Turns texts into ids and says where each token comes from.
@@ -114,7 +108,7 @@ class BertTokenizer:
         >>> starts.numpy().tolist(), ends.numpy().tolist()
         ([0, 4, 9], [3, 9, 10])
         """
-        return _map_flat(self._graph_of_offsets, text)
+        return _map_flat(self._graph.ids_and_offsets, text)
 
     def detokenize(self, token_ids):
         """Joins tokens into text: words parted by spaces, pieces put together, [PAD] left out.
@@ -193,174 +187,6 @@ class BertTokenizer:
             f"The vocabulary looks made for lowercase={meant}.",
             stacklevel=3,
         )
-
-    def _make_ops(self):
-        self._normalizer = tf_text.FastBertNormalizer(
-            model_buffer=tf.constant(normalization.normalizer_model(self.lowercase))
-        )
-        tokens = self._reachable_tokens()
-        limit = self.max_word_characters
-        model = _wordpiece_model(tokens, limit)
-        self._wordpiece_model = tf.constant(model)
-        self._wordpiece = tf_text.FastWordpieceTokenizer(
-            model_buffer=self._wordpiece_model, token_out_type=tf.int32
-        )
-        # The same for words of up to `limit` characters of four bytes: a few bytes differ.
-        longer = _wordpiece_model(tokens, limit * _MAX_CHARACTER_BYTES)
-        places = np.flatnonzero(model != longer)
-        self._longer_places, self._longer_bytes = places[:, None], longer[places]
-        self._token_strings = tf.constant(["" if t == PAD else t for t in self._tokens])
-
-    def _reachable_tokens(self):
-        """Returns the vocabulary with stand-ins for the tokens that no text can give."""
-        changed = normalization.character_map(self.lowercase)
-        unreachable = {*changed, " "} | ({normalization.SIGMA} if self.lowercase else set())
-        images = {c: n for c, n in normalization.punctuation_map().items() if n[0] != " "}
-        images = str.maketrans(images)
-        tokens = []
-        for index, token in enumerate(self._tokens):
-            stand_in = f"{normalization.PLACEHOLDER}{index}"
-            if self._ids[token] != index or not token:
-                token = stand_in
-            elif token != UNK and not unreachable.isdisjoint(token):
-                token = stand_in
-            elif len(token.removeprefix("##")) > self.max_word_characters:
-                token = stand_in
-            elif len(token.removeprefix("##").encode()) > _MAX_TOKEN_BYTES:
-                raise ValueError(
-                    f"token {index} of the vocabulary has {len(token.encode())} bytes, at most "
-                    f"{_MAX_TOKEN_BYTES} can be: {token[:40]!r}..."
-                )
-            tokens.append(token.translate(images) if not token.isascii() else token)
-        return tokens
-
-    @functools.cached_property
-    def _graph_of_ids(self):
-        return _trace(self._flat_ids)
-
-    @functools.cached_property
-    def _graph_of_offsets(self):
-        return _trace(self._flat_offsets)
-
-    def _flat_ids(self, texts):
-        ids, _, _, splits = self._pieces(self._normalizer.normalize(texts))
-        return tf.RaggedTensor.from_row_splits(ids, splits, validate=False)
-
-    def _flat_offsets(self, texts):
-        normalized, sources = self._normalizer.normalize_with_offsets(texts)
-        ids, starts, ends, splits = self._pieces(normalized)
-        rows = tf.RaggedTensor.from_row_splits(ids, splits, validate=False).value_rowids()
-        first = tf.gather(sources.row_starts(), rows)
-        starts, ends = _sources(sources.flat_values, first + starts, first + ends)
-        return tuple(
-            tf.RaggedTensor.from_row_splits(values, splits, validate=False)
-            for values in (ids, starts, ends)
-        )
-
-    def _pieces(self, texts):
-        """Cuts normalized texts `[B]` into flat (ids, starts, ends, row_splits)."""
-        pieces = self._fast_pieces(texts)
-        # All that the fast way gets wrong, it answers with [UNK].
-        has_unknown = tf.reduce_any(pieces[0] == self.unk_token_id)
-        return tf.cond(has_unknown, lambda: self._mend(texts, pieces), lambda: pieces)
-
-    def _fast_pieces(self, texts):
-        ids, starts, ends = self._wordpiece.tokenize_with_offsets(texts)
-        return ids.flat_values, starts.flat_values, ends.flat_values, ids.row_splits
-
-    def _mend(self, texts, pieces):
-        if self.lowercase:
-            has_sigma = tf.strings.regex_full_match(texts, f"(?s).*{normalization.SIGMA}.*")
-            texts, pieces = tf.cond(
-                tf.reduce_any(has_sigma),
-                lambda: self._mend_sigma(texts, has_sigma),
-                lambda: (texts, pieces),
-            )
-        ids, starts, ends, _ = pieces
-        is_long = (ids == self.unk_token_id) & (ends - starts > self.max_word_characters)
-        return tf.cond(
-            tf.reduce_any(is_long),
-            lambda: self._mend_long_words(texts, pieces, is_long),
-            lambda: pieces,
-        )
-
-    def _mend_sigma(self, texts, has_sigma):
-        rows = tf.where(has_sigma)
-        mended = tf.boolean_mask(texts, has_sigma)
-        for pattern, rewrite in normalization.sigma_rewrites():
-            mended = tf.strings.regex_replace(mended, pattern, rewrite)
-        texts = tf.tensor_scatter_nd_update(texts, rows, mended)
-        return texts, self._fast_pieces(texts)
-
-    def _mend_long_words(self, texts, pieces, is_long):
-        """Cuts the words that have more bytes than `max_word_characters`, but not more letters."""
-        ids, starts, ends, splits = pieces
-        rows = tf.RaggedTensor.from_row_splits(ids, splits, validate=False).value_rowids()
-        at = tf.where(is_long)[:, 0]  # [W] of W long words
-        word_starts, word_ends = tf.gather(starts, at), tf.gather(ends, at)
-        words = tf.strings.substr(
-            tf.gather(texts, tf.gather(rows, at)), word_starts, word_ends - word_starts
-        )
-        fits = tf.strings.length(words, "UTF8_CHAR") <= self.max_word_characters
-        at, words = tf.boolean_mask(at, fits), tf.boolean_mask(words, fits)
-        model = tf.tensor_scatter_nd_update(
-            self._wordpiece_model, self._longer_places, self._longer_bytes
-        )
-        longer = tf_text.FastWordpieceTokenizer(model_buffer=model, token_out_type=tf.int32)
-        new_ids, new_starts, new_ends = longer.tokenize_with_offsets(words)
-        shift = tf.boolean_mask(word_starts, fits)[:, None]
-        # Each token stays, or gives way to those of its word, which come after all in the pool.
-        size = tf.size(ids, tf.int64)
-        begin = tf.range(size)
-        begin = tf.tensor_scatter_nd_update(begin, at[:, None], size + new_ids.row_starts())
-        count = tf.tensor_scatter_nd_update(tf.ones_like(begin), at[:, None], new_ids.row_lengths())
-        order = tf.ragged.range(begin, begin + count).flat_values
-        pool = (
-            (ids, new_ids.flat_values),
-            (starts, (new_starts + shift).flat_values),
-            (ends, (new_ends + shift).flat_values),
-        )
-        ids, starts, ends = (tf.gather(tf.concat(pair, 0), order) for pair in pool)
-        splits = tf.gather(tf.concat([[0], tf.cumsum(count)], 0), splits)
-        return ids, starts, ends, splits
-
-
-def _wordpiece_model(tokens, max_bytes):
-    # What the constructor of FastWordpieceTokenizer calls; that copies the bytes by way of a list.
-    model = pywrap_fast_wordpiece_tokenizer_model_builder.build_fast_wordpiece_model(
-        tokens, max_bytes, "##", UNK, False, False
-    )
-    return np.frombuffer(model, np.uint8)
-
-
-def _trace(function):
-    with tf.init_scope():
-        signature = [tf.TensorSpec([None], tf.string)]
-        return tf.function(function, input_signature=signature).get_concrete_function()
-
-
-def _sources(sources, starts, ends):
-    """Maps spans of normalized text to spans of the original.
-
-    Args:
-        sources: int64, for each byte of all normalized texts the place of the character that it
-            comes from, and behind each text the original's length.
-        starts: int64, where the spans start in `sources`.
-        ends: int64, where they end.
-
-    Returns:
-        `(starts, ends)` in the originals.
-    """
-    source_starts, source_ends = tf.gather(sources, starts), tf.gather(sources, ends)
-    last = tf.gather(sources, ends - 1)
-
-    def next_greater():
-        changes = tf.where(sources[1:] != sources[:-1])[:, 0] + 1
-        return tf.gather(sources, tf.gather(changes, tf.searchsorted(changes, ends)))
-
-    # A character that became several ends where the next one starts.
-    inside = tf.reduce_any(last == source_ends)
-    return source_starts, tf.cond(inside, next_greater, lambda: source_ends)
 
 
 def _map_flat(function, text):

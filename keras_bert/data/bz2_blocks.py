@@ -1,0 +1,109 @@
+"""Parts of bzip2 files, without reading what stands before them.
+
+A bzip2 file is a row of blocks of up to 900 KB of text, each packed by itself and each beginning,
+at any bit, with the same 48 bits (the format's "block magic", the digits of pi). So every slice
+of a dump can be unpacked by another worker, in one stream or many; Python's `bz2` gets each block
+as a stream of its own and checks its sum.
+"""
+
+import bz2
+
+import tensorflow as tf
+
+_BLOCK = 0x314159265359
+_END = 0x177245385090
+_WINDOW_BYTES = 2**20
+_MAX_BLOCK_BYTES = 2**21
+
+
+def bz2_chunks(path, start, stop):
+    """Yields `(bytes, own)`: the unpacked blocks from byte `start` to the end of the file.
+
+    Args:
+        path: a .bz2 file.
+        start: byte offset in the packed file; the first block is the first to begin there or later.
+        stop: blocks that begin before this packed byte are this part's own; the caller may go on
+            into those after it to finish a page, and stops asking when it has.
+
+    Raises:
+        ValueError: when a block is damaged or the file ends in the middle.
+    """
+    block = None  # first bit of the block that is not yet unpacked
+    with tf.io.gfile.GFile(path, "rb") as file:
+        for bit, magic in _magics(path, start):
+            if block is not None:
+                text = _unpack(file, block, bit)
+                if text is None and bit - block < 8 * _MAX_BLOCK_BYTES:
+                    continue  # packed data may hold these 48 bits by chance, once in terabytes
+                if text is None:
+                    raise _damaged(path, block)
+                yield text, block < 8 * stop
+            block = bit if magic == _BLOCK else None
+    if block is not None:
+        raise ValueError(
+            f"{path} is cut off or damaged: it ends in a block that begins at byte {block // 8:,}. "
+            "Fetch the file again."
+        )
+
+
+def _damaged(path, block):
+    return ValueError(
+        f"{path} is damaged: the block at byte {block // 8:,} cannot be unpacked. Fetch the file "
+        "again (bzip2 -t tells whether it is whole)."
+    )
+
+
+def _magics(path, start):
+    """Yields `(bit offset, magic)` of block beginnings and stream ends from byte `start` on."""
+    with tf.io.gfile.GFile(path, "rb") as file:
+        file.seek(start)
+        data = file.read(_WINDOW_BYTES)
+        while data:
+            found = []
+            for magic in (_BLOCK, _END):
+                for shift in range(8):
+                    found += [(bit, magic) for bit in _find(data, magic, shift)]
+            for bit, magic in sorted(found):
+                yield 8 * start + bit, magic
+            more = file.read(_WINDOW_BYTES)
+            if not more:
+                return
+            # A magic that begins `shift` bits into a byte takes 7 bytes, or 6 with shift 0: keep
+            # 6, and `_find` leaves a whole 6-byte match at the very end to the next window.
+            start += len(data) - 6
+            data = data[-6:] + more
+
+
+def _find(data, magic, shift):
+    """Bit offsets of a magic whose first bit is bit `shift` of a byte."""
+    window = magic << (8 - shift)  # 7 bytes; the last is empty with shift 0
+    window = window.to_bytes(7, "big")
+    inner = window[1:6]
+    first, last = window[0], window[6]
+    first_mask, last_mask = 0xFF >> shift, (0xFF << (8 - shift)) & 0xFF
+    position = data.find(inner, 1)
+    while position >= 0:
+        begin = position - 1
+        if data[begin] & first_mask == first and begin + 6 < len(data):
+            if data[begin + 6] & last_mask == last:
+                yield 8 * begin + shift
+        position = data.find(inner, position + 1)
+
+
+def _unpack(file, begin, end):
+    """The text of the block in bits `begin` to `end`; None where these are not a block."""
+    file.seek(begin // 8)
+    packed = int.from_bytes(file.read(-(-end // 8) - begin // 8), "big")
+    packed >>= -end % 8
+    num_bits = end - begin
+    packed &= (1 << num_bits) - 1
+    checksum = packed >> (num_bits - 80) & 0xFFFFFFFF if num_bits > 80 else 0
+    stream = (packed << 80) | (_END << 32) | checksum  # a stream's sum is that of its one block
+    padding = -(num_bits + 80) % 8
+    stream = (stream << padding).to_bytes((num_bits + 80 + padding) // 8, "big")
+    unpacker = bz2.BZ2Decompressor()
+    try:
+        text = unpacker.decompress(b"BZh9" + stream)
+    except OSError:
+        return None
+    return text if unpacker.eof else None

@@ -1,0 +1,168 @@
+"""Text files to strings: encodings and line ends are mended, and every mending is reported."""
+
+import codecs
+
+import tensorflow as tf
+
+BLOCK_BYTES = 2**20
+
+# UTF-32 first: its little-endian mark begins with UTF-16's.
+_BYTE_ORDER_MARKS = (
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+    (codecs.BOM_UTF8, "utf-8"),
+)
+
+BROKEN = "broken byte sequences left out"
+REPLACED = "replacement characters (U+FFFD) in the text: it was broken before it came here"
+NUL = "NUL characters"
+CRLF = "lines that end in CR LF"
+BARE_CR = "lines that end in a bare CR"
+MARK = "files that begin with a byte order mark"
+
+
+def detect_encoding(path):
+    """Encoding of a text file by its byte order mark; UTF-8 without one.
+
+    Returns:
+        `(encoding, length of the mark in bytes)`.
+
+    Raises:
+        ValueError: when the first 4 KB are not text in that encoding.
+    """
+    with tf.io.gfile.GFile(path, "rb") as file:
+        head = file.read(4096)
+    for mark, encoding in _BYTE_ORDER_MARKS:
+        if head.startswith(mark):
+            return encoding, len(mark)
+    if b"\0" in head:
+        raise ValueError(
+            f"{path} is not a text file: it has a zero byte at offset {head.index(0)}. Leave it "
+            "out; or, if it is UTF-16, write it with a byte order mark or as UTF-8."
+        )
+    # A character cut by the 4 KB counts as one broken sequence, and so does one stray byte.
+    broken = head.decode("utf-8", "replace").count("\ufffd")
+    if broken > 1 and broken * 10 > len(head):
+        raise ValueError(
+            f"{path} is not UTF-8: {broken:,} of its first {len(head):,} bytes are broken. Turn "
+            f"it into UTF-8 first, for example: iconv -f WINDOWS-1251 -t UTF-8 {path} > new.txt"
+        )
+    return "utf-8", 0
+
+
+def text_blocks(path, begin, end, reports):
+    r"""Yields a span of a text file as strings of about 1 MB with "\n" line ends.
+
+    Broken sequences become U+FFFD, which the tokenizer leaves out as Google's
+    `convert_to_unicode` does. Blocks end at line ends, except in lines longer than a block.
+
+    Args:
+        path: file in UTF-8, or in UTF-16 or UTF-32 with a byte order mark (whole files only).
+        begin: byte offset of a line's first byte.
+        end: byte offset after the last byte.
+        reports: `Reports`.
+    """
+    encoding, mark = detect_encoding(path)
+    if mark and begin == 0:
+        begin = mark
+        reports.add(MARK, 1, f"{path}: {encoding}")
+    if encoding == "utf-8":
+        pieces = _utf8_pieces(path, begin, end, reports)
+    else:
+        pieces = _wide_pieces(path, begin, end, encoding, reports)
+    for text in pieces:
+        if "\r" in text:
+            num_crlf = text.count("\r\n")
+            num_bare = text.count("\r") - num_crlf
+            for kind, count in ((CRLF, num_crlf), (BARE_CR, num_bare)):
+                if count:
+                    reports.add(kind, count, str(path))
+            text = text.replace("\r\n", "\n").replace("\r", "\n")
+        if "\0" in text:
+            reports.add(NUL, text.count("\0"), str(path))
+        yield text
+
+
+def decode_utf8(data, reports, place):
+    """Bytes to text; broken sequences become U+FFFD and are reported.
+
+    Args:
+        data: bytes.
+        reports: `Reports`.
+        place: function from an offset in `data` to words that say where that is.
+    """
+    try:
+        text = data.decode("utf-8")
+        num_broken = 0
+    except UnicodeDecodeError as error:
+        text = data.decode("utf-8", "replace")
+        num_broken = text.count("\ufffd") - data.count(b"\xef\xbf\xbd")
+        where = place(error.start) if reports.wants_example(BROKEN) else None
+        reports.add(BROKEN, num_broken, where)
+    if "\ufffd" in text:
+        num_replaced = text.count("\ufffd") - num_broken
+        if num_replaced:
+            reports.add(REPLACED, num_replaced, place(data.index(b"\xef\xbf\xbd")))
+    return text
+
+
+def _utf8_pieces(path, begin, end, reports):
+    with tf.io.gfile.GFile(path, "rb") as file:
+        file.seek(begin)
+        offset, carry = begin, b""
+        while offset + len(carry) < end:
+            data = carry + file.read(min(BLOCK_BYTES, end - offset - len(carry)))
+            if len(data) == len(carry):
+                raise ValueError(f"{path} became shorter while it was read. Start again.")
+            cut = len(data) if offset + len(data) >= end else _last_line_end(data)
+
+            def place(position, start=offset):
+                position += start
+                return f"{path}, line {_line_number(path, position):,} (byte {position:,})"
+
+            yield decode_utf8(data[:cut], reports, place)
+            offset, carry = offset + cut, data[cut:]
+
+
+def _last_line_end(data):
+    cut = data.rfind(b"\n") + 1
+    if not cut:  # a last CR may be half of a CR LF
+        cut = data.rfind(b"\r", 0, len(data) - 1) + 1
+    if not cut:
+        cut = data.rfind(b" ") + 1
+    if not cut:  # before the last character's first byte
+        cut = len(data) - 1
+        while cut > max(0, len(data) - 4) and data[cut] & 0xC0 == 0x80:
+            cut -= 1
+    return cut
+
+
+def _wide_pieces(path, begin, end, encoding, reports):
+    decoder = codecs.getincrementaldecoder(encoding)("replace")
+    carry, num_lines = "", 0
+    with tf.io.gfile.GFile(path, "rb") as file:
+        file.seek(begin)
+        while data := file.read(min(BLOCK_BYTES, end - begin)):
+            begin += len(data)
+            final = begin >= end
+            text = carry + decoder.decode(data, final)
+            cut = len(text) if final else max(text.rfind("\n"), text.rfind("\r", 0, -1)) + 1
+            cut = cut or max(len(text) - 1, 1)
+            if "\ufffd" in text[:cut]:
+                line = num_lines + text.count("\n", 0, text.index("\ufffd")) + 1
+                reports.add(BROKEN, text.count("\ufffd", 0, cut), f"{path}, line {line:,}")
+            num_lines += text.count("\n", 0, cut)
+            yield text[:cut]
+            carry = text[cut:]
+
+
+def _line_number(path, position):
+    number, last = 1, b""
+    with tf.io.gfile.GFile(path, "rb") as file:
+        while position > 0 and (data := file.read(min(BLOCK_BYTES, position))):
+            position -= len(data)
+            number += data.count(b"\n") + data.count(b"\r") - (last + data).count(b"\r\n")
+            last = data[-1:] if data[-1:] == b"\r" else b""
+    return number

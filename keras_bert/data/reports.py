@@ -1,0 +1,55 @@
+"""What was strange in the input: counted, with the first places of each kind."""
+
+
+class Reports:
+    """Counts of findings by kind, with up to `max_examples` places each.
+
+    `as_dict()` is JSON-serialisable; `merge` adds such a dict, for example another process'.
+
+    Example:
+    ```python
+    reports = Reports()
+    reports.add("bytes that are not UTF-8, left out", 2, "a.txt, line 7")
+    reports.as_dict()  # {"bytes that ...": {"count": 2, "examples": ["a.txt, line 7"]}}
+    ```
+    """
+
+    def __init__(self, max_examples=5):
+        self.max_examples = max_examples
+        self._kinds = {}
+
+    @classmethod
+    def of(cls, kinds):
+        """The reports that an `as_dict()` came from."""
+        reports = cls()
+        reports.merge(kinds)
+        return reports
+
+    def add(self, kind, count, place=None):
+        """Counts `count` findings of `kind`, seen at `place` (file and line, or page)."""
+        self.merge({kind: {"count": count, "examples": [] if place is None else [place]}})
+
+    def wants_example(self, kind):
+        """Whether another place of this kind would be kept; finding one may cost time."""
+        return len(self._kinds.get(kind, {"examples": ()})["examples"]) < self.max_examples
+
+    def merge(self, kinds):
+        """Adds what another `Reports.as_dict()` says."""
+        for kind, more in kinds.items():
+            entry = self._kinds.setdefault(kind, {"count": 0, "examples": []})
+            entry["count"] += more["count"]
+            room = self.max_examples - len(entry["examples"])
+            new = [place for place in more["examples"] if place not in entry["examples"]]
+            entry["examples"] += new[:room]
+
+    def as_dict(self):
+        """Kind -> {"count", "examples"}, sorted by kind."""
+        return {kind: self._kinds[kind] for kind in sorted(self._kinds)}
+
+    def lines(self):
+        """The findings as lines of text for a person."""
+        return [
+            f"{entry['count']:,} {kind}"
+            + (f" ({'; '.join(entry['examples'])})" if entry["examples"] else "")
+            for kind, entry in self.as_dict().items()
+        ]

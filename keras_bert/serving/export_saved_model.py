@@ -1,0 +1,192 @@
+"""A task as a SavedModel that takes raw strings."""
+
+import os
+
+import keras
+import tensorflow as tf
+
+from keras_bert.serving.warmup_requests import MAX_REQUESTS, write_warmup_requests
+
+
+def export_saved_model(task, path, *, version=1, warmup_texts=None):
+    """Writes a task, its vocabulary and all, as a SavedModel in TensorFlow Serving's layout.
+
+    What is written needs neither Keras nor this library: TensorFlow with TensorFlow Text loads it,
+    and so does TensorFlow Serving. It may be moved. It has two signatures:
+
+    `serving_default` takes raw strings, as one input:
+        `text`: string, `[B]` texts or `[B, 2]` pairs of them, read as `task.predict` reads them;
+    `token_ids` takes what `task.preprocessor` makes of them:
+        `token_ids`, `segment_ids`, `padding_mask`: int32 `[B, S]`.
+
+    Both give the task's `answers`, a row for each text. Of a `BertClassifier` those are
+        `probabilities`: float32 `[B, C]`,
+        `label`: string `[B]`, the name of the most probable class,
+        `labels`: string `[B, C]`, the classes' names in the order of `probabilities`,
+    or, with `num_classes=1`,
+        `score`: float32 `[B]`.
+    `token_ids` gives the model's outputs besides: float32 `logits`, `[B, C]`.
+
+    Texts are padded to the longest of a request, not to `sequence_length`: short ones are answered
+    sooner, with the same scores. The model computes in the precision that it was made with.
+
+    Args:
+        task: a `BertTask` that has a preprocessor and `answers`.
+        path: the model's folder, on disk or wherever `tf.io.gfile` writes.
+        version: int, at least 1; it is written to `path/version`. TensorFlow Serving serves the
+            highest one there, and takes a new one up while it runs.
+        warmup_texts: texts, or pairs of them, that TensorFlow Serving answers once before it lets
+            clients in; by default a short one, one that fills the sequence, and a pair.
+
+    Returns:
+        str, the folder of this version.
+
+    Raises:
+        ValueError: if the version exists, the backend is not TensorFlow, or the task has no
+            preprocessor or nothing to answer.
+        OSError: if the folder can't be written; nothing half-written is left.
+
+    Example:
+    >>> model.export("served/topics")  # doctest: +SKIP
+    'served/topics/1'
+    """
+    path = os.fspath(path)
+    _check_task(task)
+    requests = _warmup_requests(task, warmup_texts)
+    target = _free_version(path, version)
+    texts, prepared = _text_signature(task), _token_ids_signature(task)
+    module = tf.Module()
+    module.weights = _unique([*texts.variables, *prepared.variables])
+
+    def write(folder):
+        signatures = {"serving_default": texts, "token_ids": prepared}
+        tf.saved_model.save(module, folder, signatures=signatures)
+        if requests:
+            write_warmup_requests(folder, os.path.basename(os.path.normpath(path)), requests)
+
+    _write_whole(target, write)
+    return target
+
+
+def _text_signature(task):
+    @tf.function(input_signature=[tf.TensorSpec(None, tf.string, "text")], autograph=False)
+    def answer_texts(text):
+        columns = tf.cond(tf.rank(text) < 2, lambda: tf.reshape(text, [-1, 1]), lambda: text)
+        shape = tf.shape(columns)  # [B, 1 or 2]
+        message = "text must be [B] texts or [B, 2] pairs of texts; its shape is"
+        is_text = tf.reduce_all(shape[1:] <= 2) & (tf.size(shape) == 2)
+        with tf.control_dependencies([tf.debugging.Assert(is_text, [message, tf.shape(text)])]):
+            columns = tf.ensure_shape(tf.identity(columns), [None, None])
+        inputs = tf.cond(
+            shape[1] == 2,
+            lambda: task.preprocessor(columns[:, 0], columns[:, 1]),
+            lambda: task.preprocessor(columns[:, 0]),
+        )
+        outputs = task(_without_needless_padding(inputs), training=False)
+        return _named_answers(task, outputs)
+
+    return answer_texts.get_concrete_function()
+
+
+def _token_ids_signature(task):
+    signature = [tf.TensorSpec(x.shape, x.dtype, name) for name, x in task.input.items()]
+
+    @tf.function(input_signature=signature, autograph=False)
+    def answer_tokens(*inputs):
+        outputs = task(dict(zip(task.input, inputs, strict=True)), training=False)
+        named = outputs if isinstance(outputs, dict) else {"logits": outputs}
+        return {**named, **_named_answers(task, outputs)}
+
+    return answer_tokens.get_concrete_function()
+
+
+def _without_needless_padding(inputs):
+    """Cuts `[B, S]` inputs, padded on the right, to the longest row."""
+    lengths = tf.reduce_sum(inputs["padding_mask"], axis=1)  # [B]
+    longest = tf.maximum(tf.reduce_max(lengths), 1)  # 1 where B is 0
+    return {name: values[:, :longest] for name, values in inputs.items()}
+
+
+def _named_answers(task, outputs):
+    """The task's answers, with names in place of class numbers."""
+    answers = task.answers(outputs)
+    if "label" not in answers:
+        return answers
+    names = tf.constant(task.label_names)  # [C]
+    label = tf.gather(names, answers["label"])
+    labels = tf.repeat(names[None], tf.shape(label)[0], axis=0)  # [B, C]: every row stands alone
+    return {**answers, "label": label, "labels": labels}
+
+
+def _check_task(task):
+    name = type(task).__name__
+    task.answers(task.output)
+    if keras.backend.backend() != "tensorflow":
+        raise ValueError(
+            f"A SavedModel is written by TensorFlow, and Keras runs on {keras.backend.backend()} "
+            "here. Keep the model with save_to_preset(folder), then, in a process started with "
+            f"KERAS_BACKEND=tensorflow, {name}.from_preset(folder).export(path)."
+        )
+    if task.preprocessor is None:
+        raise ValueError(
+            f"This {name} has no preprocessor, so it can't be asked with text. Make it with "
+            "preprocessor=BertPreprocessor(tokenizer), or set model.preprocessor to one."
+        )
+
+
+def _warmup_requests(task, texts):
+    """`(signature name, inputs)` of each request, of one row each."""
+    if texts is None:
+        word = task.preprocessor.tokenizer.get_vocabulary()[-1].removeprefix("##")
+        filling = " ".join([word] * task.preprocessor.sequence_length)
+        texts = [word, filling, (word, word)]
+    if not len(texts):
+        return []
+    rows = [[text] if isinstance(text, str) else [list(text)] for text in texts]
+    if any(len(row[0]) != 2 for row in rows if isinstance(row[0], list)):
+        raise ValueError("warmup_texts must be texts, or pairs of them; one is neither.")
+    if len(rows) >= MAX_REQUESTS:
+        raise ValueError(
+            f"TensorFlow Serving takes at most {MAX_REQUESTS} warm-up requests; {len(rows)} "
+            f"warmup_texts were given. Give at most {MAX_REQUESTS - 1}."
+        )
+    prepared = task.preprocessor(*([text] for text in tf.nest.flatten(rows[0])))
+    return [("serving_default", {"text": row}) for row in rows] + [("token_ids", prepared)]
+
+
+def _free_version(path, version):
+    if version < 1:
+        raise ValueError(f"version must be 1 or more; got {version}.")
+    target = os.path.join(path, str(version))
+    if tf.io.gfile.exists(target):
+        names = (name.rstrip("/") for name in tf.io.gfile.listdir(path))
+        free = 1 + max(int(name) for name in names if name.isdecimal())
+        raise ValueError(
+            f"{target} exists already. Export with version={free}, which TensorFlow Serving will "
+            "take up in its place, or remove that folder first."
+        )
+    return target
+
+
+def _write_whole(target, write):
+    """Calls `write(folder)` on a temporary folder that becomes `target` if all goes well."""
+    parent, version = os.path.split(target)
+    is_new = not tf.io.gfile.exists(parent)
+    # TensorFlow Serving, which watches `parent`, passes over names that are not numbers.
+    unfinished = os.path.join(parent, f".{version}.unfinished-{os.getpid()}")
+    try:
+        tf.io.gfile.makedirs(unfinished)
+        write(unfinished)
+        tf.io.gfile.rename(unfinished, target)
+    except (OSError, tf.errors.OpError) as error:
+        leftover = parent if is_new else unfinished
+        if tf.io.gfile.exists(leftover):
+            tf.io.gfile.rmtree(leftover)
+        raise OSError(
+            f"{target} can't be written, and nothing of it was left behind: {error}. Make room, "
+            "or choose another path, and export again."
+        ) from error
+
+
+def _unique(variables):
+    return list({id(variable): variable for variable in variables}.values())

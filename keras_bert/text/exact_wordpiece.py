@@ -1,0 +1,209 @@
+"""The tokenizer's graph: TensorFlow Text's fast ops, and what they get wrong put right."""
+
+import functools
+
+import numpy as np
+import tensorflow as tf
+import tensorflow_text as tf_text
+from tensorflow_text.core.pybinds import pywrap_fast_wordpiece_tokenizer_model_builder
+
+from keras_bert.text import normalization
+from keras_bert.text.vocabulary import UNK
+
+_MAX_TOKEN_BYTES = 256  # of tensorflow_text's trie
+_MAX_CHARACTER_BYTES = 4  # of UTF-8
+
+
+class ExactWordpiece:
+    """Cuts flat tensors of strings into WordPiece ids exactly as `tokenization.py` does.
+
+    FastBertNormalizer with our table normalizes, FastWordpieceTokenizer splits and cuts. Two things
+    it cannot know. `str.lower` turns a capital sigma into one of two letters by what stands around
+    it: the table leaves it, no token holds it, its word is [UNK]. And it counts a word's bytes, not
+    its characters: with a limit of as many bytes, words of between 200 bytes and 200 characters are
+    [UNK]. So only a batch that holds an [UNK] is looked at again.
+
+    Left as it is: two marks of different combining class, neither of category Mn, that stand side
+    by side in an order that NFD would change.
+
+    Args:
+        tokens: list of str, the vocabulary as `read_vocabulary` returns it.
+        lowercase: whether letters are lower-cased and stripped of their accents.
+        max_word_characters: longer words become [UNK].
+    """
+
+    def __init__(self, tokens, lowercase, max_word_characters):
+        self.lowercase = lowercase
+        self.max_word_characters = max_word_characters
+        tokens = _reachable_tokens(tokens, lowercase, max_word_characters)
+        self._unknown = tokens.index(UNK)
+        self._normalizer = tf_text.FastBertNormalizer(
+            model_buffer=tf.constant(normalization.normalizer_model(lowercase))
+        )
+        model = _wordpiece_model(tokens, max_word_characters)
+        self._wordpiece_model = tf.constant(model)
+        self._wordpiece = tf_text.FastWordpieceTokenizer(
+            model_buffer=self._wordpiece_model, token_out_type=tf.int32
+        )
+        # The same for words of as many characters of four bytes: a few bytes are others.
+        longer = _wordpiece_model(tokens, max_word_characters * _MAX_CHARACTER_BYTES)
+        places = np.flatnonzero(model != longer)
+        self._longer_places, self._longer_bytes = places[:, None], longer[places]
+
+    @functools.cached_property
+    def ids(self):
+        """Function of strings `[N]`: int32 ids `[N, (T)]`."""
+        return _trace(self._ids)
+
+    @functools.cached_property
+    def ids_and_offsets(self):
+        """Function of strings `[N]`: int32 ids, int64 starts and ends in bytes, all `[N, (T)]`."""
+        return _trace(self._ids_and_offsets)
+
+    def _ids(self, texts):
+        ids, _, _, splits = self._pieces(self._normalizer.normalize(texts))
+        return tf.RaggedTensor.from_row_splits(ids, splits, validate=False)
+
+    def _ids_and_offsets(self, texts):
+        normalized, sources = self._normalizer.normalize_with_offsets(texts)
+        ids, starts, ends, splits = self._pieces(normalized)
+        rows = tf.RaggedTensor.from_row_splits(ids, splits, validate=False).value_rowids()
+        first = tf.gather(sources.row_starts(), rows)
+        starts, ends = _sources(sources.flat_values, first + starts, first + ends)
+        return tuple(
+            tf.RaggedTensor.from_row_splits(values, splits, validate=False)
+            for values in (ids, starts, ends)
+        )
+
+    def _pieces(self, texts):
+        """Cuts normalized texts `[B]` into flat (ids, starts, ends, row_splits)."""
+        pieces = self._fast_pieces(texts)
+        # All that the fast way gets wrong, it answers with [UNK].
+        has_unknown = tf.reduce_any(pieces[0] == self._unknown)
+        return tf.cond(has_unknown, lambda: self._mend(texts, pieces), lambda: pieces)
+
+    def _fast_pieces(self, texts):
+        ids, starts, ends = self._wordpiece.tokenize_with_offsets(texts)
+        return ids.flat_values, starts.flat_values, ends.flat_values, ids.row_splits
+
+    def _mend(self, texts, pieces):
+        if self.lowercase:
+            has_sigma = tf.strings.regex_full_match(texts, f"(?s).*{normalization.SIGMA}.*")
+            texts, pieces = tf.cond(
+                tf.reduce_any(has_sigma),
+                lambda: self._mend_sigma(texts, has_sigma),
+                lambda: (texts, pieces),
+            )
+        ids, starts, ends, _ = pieces
+        is_long = (ids == self._unknown) & (ends - starts > self.max_word_characters)
+        return tf.cond(
+            tf.reduce_any(is_long),
+            lambda: self._mend_long_words(texts, pieces, is_long),
+            lambda: pieces,
+        )
+
+    def _mend_sigma(self, texts, has_sigma):
+        rows = tf.where(has_sigma)
+        mended = tf.boolean_mask(texts, has_sigma)
+        for pattern, rewrite in normalization.sigma_rewrites():
+            mended = tf.strings.regex_replace(mended, pattern, rewrite)
+        texts = tf.tensor_scatter_nd_update(texts, rows, mended)
+        return texts, self._fast_pieces(texts)
+
+    def _mend_long_words(self, texts, pieces, is_long):
+        """Cuts the words that have more bytes than `max_word_characters`, but not more letters."""
+        ids, starts, ends, splits = pieces
+        rows = tf.RaggedTensor.from_row_splits(ids, splits, validate=False).value_rowids()
+        at = tf.where(is_long)[:, 0]  # [W] of W long words
+        word_starts, word_ends = tf.gather(starts, at), tf.gather(ends, at)
+        words = tf.strings.substr(
+            tf.gather(texts, tf.gather(rows, at)), word_starts, word_ends - word_starts
+        )
+        fits = tf.strings.length(words, "UTF8_CHAR") <= self.max_word_characters
+        at, words = tf.boolean_mask(at, fits), tf.boolean_mask(words, fits)
+        model = tf.tensor_scatter_nd_update(
+            self._wordpiece_model, self._longer_places, self._longer_bytes
+        )
+        longer = tf_text.FastWordpieceTokenizer(model_buffer=model, token_out_type=tf.int32)
+        new_ids, new_starts, new_ends = longer.tokenize_with_offsets(words)
+        shift = tf.gather(tf.boolean_mask(word_starts, fits), new_ids.value_rowids())
+        # Each token stays, or gives way to those of its word, which come after all in the pool.
+        size = tf.size(ids, tf.int64)
+        begin = tf.range(size)
+        begin = tf.tensor_scatter_nd_update(begin, at[:, None], size + new_ids.row_starts())
+        count = tf.tensor_scatter_nd_update(tf.ones_like(begin), at[:, None], new_ids.row_lengths())
+        order = tf.ragged.range(begin, begin + count).flat_values
+        pool = (
+            (ids, new_ids.flat_values),
+            (starts, new_starts.flat_values + shift),
+            (ends, new_ends.flat_values + shift),
+        )
+        ids, starts, ends = (tf.gather(tf.concat(pair, 0), order) for pair in pool)
+        splits = tf.gather(tf.concat([[0], tf.cumsum(count)], 0), splits)
+        return ids, starts, ends, splits
+
+
+def _reachable_tokens(tokens, lowercase, max_word_characters):
+    """Returns the vocabulary with stand-ins for the tokens that no text can give."""
+    unreachable = {*normalization.character_map(lowercase), " "}
+    if lowercase:
+        unreachable.add(normalization.SIGMA)
+    written = {c: n for c, n in normalization.punctuation_map().items() if n[0] != " "}
+    written = str.maketrans(written)
+    ids = {token: index for index, token in enumerate(tokens)}
+    reachable = []
+    for index, token in enumerate(tokens):
+        piece = token.removeprefix("##")
+        if ids[token] != index or (token != UNK and not unreachable.isdisjoint(token)):
+            token = ""
+        elif len(piece) > max_word_characters:
+            token = ""
+        elif len(piece.encode()) > _MAX_TOKEN_BYTES:
+            raise ValueError(
+                f"token {index} of the vocabulary has {len(piece.encode())} bytes, at most "
+                f"{_MAX_TOKEN_BYTES} can be: {token[:40]!r}..."
+            )
+        elif not token.isascii():
+            token = token.translate(written)
+        reachable.append(token or f"{normalization.PLACEHOLDER}{index}")
+    return reachable
+
+
+def _wordpiece_model(tokens, max_bytes):
+    # What the constructor of FastWordpieceTokenizer calls; that copies the bytes by way of a list.
+    model = pywrap_fast_wordpiece_tokenizer_model_builder.build_fast_wordpiece_model(
+        tokens, max_bytes, "##", UNK, False, False
+    )
+    return np.frombuffer(model, np.uint8)
+
+
+def _trace(function):
+    with tf.init_scope():
+        signature = [tf.TensorSpec([None], tf.string)]
+        return tf.function(
+            function, input_signature=signature, autograph=False
+        ).get_concrete_function()
+
+
+def _sources(sources, starts, ends):
+    """Maps spans of normalized text to spans of the original.
+
+    Args:
+        sources: int64, for each byte of all normalized texts the place of the character that it
+            comes from, and behind each text the original's length.
+        starts: int64, where the spans start in `sources`.
+        ends: int64, where they end.
+
+    Returns:
+        `(starts, ends)` in the originals.
+    """
+    source_starts, source_ends = tf.gather(sources, starts), tf.gather(sources, ends)
+    last = tf.gather(sources, ends - 1)
+
+    def next_greater():
+        changes = tf.where(sources[1:] != sources[:-1])[:, 0] + 1
+        return tf.gather(sources, tf.gather(changes, tf.searchsorted(changes, ends)))
+
+    # A character that became several ends where the next one starts.
+    inside = tf.reduce_any(last == source_ends)
+    return source_starts, tf.cond(inside, next_greater, lambda: source_ends)

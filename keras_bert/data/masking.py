@@ -1,0 +1,118 @@
+"""Which words are masked, and by what: made afresh whenever a row is seen."""
+
+import tensorflow as tf
+
+
+def num_predictions(lengths, rate, max_predictions):
+    """How many tokens of a row are predicted: Google's min(cap, max(1, round(rate * n))).
+
+    `lengths` `[B]` counts special tokens too; halves are rounded to even, as Python does.
+    """
+    rounded = tf.cast(tf.round(tf.cast(lengths, tf.float64) * rate), tf.int32)
+    return tf.minimum(tf.maximum(rounded, 1), max_predictions)
+
+
+def choose_tokens(is_candidate, counts, seed):
+    """A random choice of tokens: bool `[B, S]`, `counts` `[B]` of the candidates of each row."""
+    keys = _random_order(is_candidate, seed)
+    sorted_keys = tf.sort(keys, direction="DESCENDING")
+    least = tf.gather(sorted_keys, counts[:, None] - 1, batch_dims=1)  # [B, 1]
+    return is_candidate & (keys >= least)
+
+
+def choose_words(is_candidate, is_continuation, counts, seed):
+    """A random choice of whole words of at most `counts` tokens in all: bool `[B, S]`.
+
+    Words are taken in a random order; one that would exceed the count is passed over.
+
+    Args:
+        is_candidate: bool `[B, S]`.
+        is_continuation: bool `[B, S]`, whether a token goes with the candidate before it.
+        counts: int32 `[B]`.
+        seed: int `[2]`, a stateless seed.
+    """
+    length = is_candidate.shape[1]
+    begins = is_candidate & ~is_continuation
+    word = tf.maximum(tf.cumsum(tf.cast(begins, tf.int32), axis=1) - 1, 0)  # [B, S]
+    batch = tf.shape(word)[0]
+    row = tf.range(batch)[:, None] * length
+    sizes = tf.math.unsorted_segment_sum(
+        tf.cast(is_candidate, tf.int32), word + row, batch * length
+    )
+    sizes = tf.reshape(sizes, [batch, length])  # [B, words]
+    order = tf.argsort(_random_order(sizes > 0, seed), direction="DESCENDING")
+    ordered = tf.gather(sizes, order, batch_dims=1)
+
+    def fits(_, waiting, room):
+        return tf.reduce_any(waiting & (ordered <= room))
+
+    def take(taken, waiting, room):
+        waiting &= ordered <= room
+        now = waiting & (tf.cumsum(tf.where(waiting, ordered, 0), axis=1) <= room)
+        room -= tf.reduce_sum(tf.where(now, ordered, 0), axis=1, keepdims=True)
+        return taken | now, waiting & ~now, room
+
+    taken, _, _ = tf.while_loop(
+        fits, take, (tf.zeros_like(ordered, tf.bool), ordered > 0, counts[:, None])
+    )
+    taken_words = tf.scatter_nd(
+        tf.reshape(order + row, [-1, 1]), tf.reshape(taken, [-1]), [batch * length]
+    )
+    return is_candidate & tf.gather(taken_words, word + row)
+
+
+def mask_tokens(
+    token_ids,
+    chosen,
+    seed,
+    *,
+    max_predictions,
+    mask_token_id,
+    vocabulary_size,
+    mask_token_rate=0.8,
+    random_token_rate=0.1,
+):
+    """Hides the chosen tokens: most become `[MASK]`, some a random word, the rest stay.
+
+    Random words are drawn from the whole vocabulary, as Google draws them.
+
+    Args:
+        token_ids: int32 `[B, S]`.
+        chosen: bool `[B, S]`, at most `max_predictions` a row.
+        seed: int `[2]`, a stateless seed.
+        max_predictions: int, P.
+        mask_token_id: int.
+        vocabulary_size: int.
+        mask_token_rate: float, how many of the chosen become `[MASK]`.
+        random_token_rate: float, how many become a random word.
+
+    Returns:
+        `(masked_ids [B, S], mask_positions [B, P], mask_ids [B, P], weights [B, P])`: positions
+        ascending, then unused slots of position 0, id 0 and weight 0.
+    """
+    seeds = tf.random.split(seed, 2)
+    length = token_ids.shape[1]
+    draw = tf.random.stateless_uniform(tf.shape(token_ids), seeds[0])
+    words = tf.random.stateless_uniform(
+        tf.shape(token_ids), seeds[1], 0, vocabulary_size, tf.int32
+    )
+    replacement = tf.where(draw < mask_token_rate + random_token_rate, words, token_ids)
+    replacement = tf.where(draw < mask_token_rate, mask_token_id, replacement)
+    masked_ids = tf.where(chosen, replacement, token_ids)
+
+    places = tf.sort(tf.where(chosen, tf.range(length)[None, :], length))[:, :max_predictions]
+    used = places < length  # [B, P]
+    mask_positions = tf.where(used, places, 0)
+    mask_ids = tf.where(used, tf.gather(token_ids, mask_positions, batch_dims=1), 0)
+    return masked_ids, mask_positions, mask_ids, tf.cast(used, tf.float32)
+
+
+def _random_order(eligible, seed):
+    """Random keys, those of the eligible different from one another and above all others."""
+    keys = tf.random.stateless_uniform(
+        tf.shape(eligible), seed, minval=None, maxval=None, dtype=tf.int32
+    )
+    keys = tf.bitwise.right_shift(tf.bitcast(keys, tf.uint32), tf.constant(12, tf.uint32))
+    position = tf.range(tf.shape(eligible)[1], dtype=tf.uint32)[None, :]
+    keys = tf.bitcast(keys * 2048 + position, tf.int32)  # distinct within a row of up to 2,048
+    return tf.where(eligible, keys, -1)

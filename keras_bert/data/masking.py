@@ -109,10 +109,6 @@ def mask_tokens(
 
 def _random_order(eligible, seed):
     """Random keys, those of the eligible different from one another and above all others."""
-    keys = tf.random.stateless_uniform(
-        tf.shape(eligible), seed, minval=None, maxval=None, dtype=tf.int32
-    )
-    keys = tf.bitwise.right_shift(tf.bitcast(keys, tf.uint32), tf.constant(12, tf.uint32))
-    position = tf.range(tf.shape(eligible)[1], dtype=tf.uint32)[None, :]
-    keys = tf.bitcast(keys * 2048 + position, tf.int32)  # distinct within a row of up to 2,048
+    keys = tf.random.stateless_uniform(tf.shape(eligible), seed, 0, 2**20, tf.int32)
+    keys = keys * 2**11 + tf.range(tf.shape(eligible)[1])  # distinct in rows of up to 2,048
     return tf.where(eligible, keys, -1)

@@ -154,7 +154,11 @@ def _reachable_tokens(tokens, lowercase, max_word_characters):
     reachable = []
     for index, token in enumerate(tokens):
         piece = token.removeprefix("##")
-        if ids[token] != index or (token != UNK and not unreachable.isdisjoint(token)):
+        if ids[token] != index:
+            token = ""
+        elif token == UNK:
+            pass
+        elif not unreachable.isdisjoint(token):
             token = ""
         elif len(piece) > max_word_characters:
             token = ""

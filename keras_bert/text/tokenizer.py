@@ -121,17 +121,12 @@ class BertTokenizer:
         Returns:
             string tensor without the last dimension.
         """
-        if isinstance(token_ids, (list, tuple)):
-            token_ids = tf.ragged.constant(token_ids, dtype=tf.int32)
-        if not isinstance(token_ids, tf.RaggedTensor):
-            token_ids = tf.convert_to_tensor(token_ids)
-        if not token_ids.dtype.is_integer:
-            raise ValueError(f"detokenize takes integer ids, got {token_ids.dtype.name}")
+        token_ids = self._checked_ids(token_ids)
         with tf.device("CPU:0"):
-            flat = token_ids.flat_values if isinstance(token_ids, tf.RaggedTensor) else token_ids
-            tokens = tf.gather(self._token_strings, flat)  # [PAD] is ""
-            if isinstance(token_ids, tf.RaggedTensor):
-                tokens = token_ids.with_flat_values(tokens)
+            tokens = tf.ragged.map_flat_values(
+                lambda ids: tf.gather(self._token_strings, ids),  # [PAD] is ""
+                token_ids,
+            )
             joined = tf.strings.reduce_join(tokens, axis=-1, separator=" ")
             return tf.ragged.map_flat_values(_join_pieces, joined)
 
@@ -171,6 +166,29 @@ class BertTokenizer:
     def from_config(cls, config):
         """Makes a tokenizer from what `get_config` gave."""
         return cls(**config)
+
+    def __reduce__(self):
+        return self.from_config, (self.get_config(),)
+
+    def _checked_ids(self, token_ids):
+        if not isinstance(token_ids, (tf.RaggedTensor, tf.Tensor)):
+            try:
+                token_ids = tf.ragged.constant(token_ids, tf.int32)  # rectangular: a tensor
+            except (TypeError, ValueError) as error:
+                raise ValueError(f"detokenize takes integer ids: {error}") from error
+        if not token_ids.dtype.is_integer or token_ids.shape.rank == 0:
+            raise ValueError(
+                "detokenize takes integer ids [T], [B, T] or ragged [B, (T)], got "
+                f"{token_ids.dtype.name} of shape {token_ids.shape}"
+            )
+        flat = getattr(token_ids, "flat_values", token_ids)
+        if tf.executing_eagerly() and tf.size(flat):
+            low, high = int(tf.reduce_min(flat)), int(tf.reduce_max(flat))
+            if low < 0 or high >= len(self._tokens):
+                raise ValueError(
+                    f"ids from {low} to {high} do not fit the vocabulary of {len(self._tokens)}"
+                )
+        return token_ids
 
     def _warn_of_other_casing(self):
         words = [token for token in self._tokens if token.isascii() and not token.startswith("[")]

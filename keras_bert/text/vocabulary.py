@@ -28,11 +28,16 @@ def read_vocabulary(vocabulary):
         tokens = _read_lines(vocabulary, source)
     else:
         source = "vocabulary list"
-        tokens = list(vocabulary)
-        wrong = next((token for token in tokens if not isinstance(token, str)), None)
-        if wrong is not None:
+        if not hasattr(vocabulary, "__iter__") or isinstance(vocabulary, (bytes, dict)):
             raise ValueError(
-                f"the {source} must hold str, got {wrong!r} of type {type(wrong).__name__}"
+                "vocabulary must be the path of a vocab.txt or a list of str, got "
+                f"{type(vocabulary).__name__}"
+            )
+        tokens = list(vocabulary)
+        wrong = [token for token in tokens if not isinstance(token, str)]
+        if wrong:
+            raise ValueError(
+                f"the {source} must hold str, got {wrong[0]!r} of type {type(wrong[0]).__name__}"
             )
     tokens = [token.strip() for token in tokens]
     _check(tokens, source)
@@ -72,6 +77,8 @@ def _read_lines(path, source):
             f"the {source} is not UTF-8: byte 0x{data[error.start]:02x} in line {line}. "
             "Save it as UTF-8, one token a line."
         ) from error
+    if "\r\n" in text:
+        warnings.warn(f"the {source} has Windows line ends, read as plain ones", stacklevel=4)
     lines = text.split("\n")
     return lines[:-1] if lines[-1] == "" else lines
 

@@ -1,0 +1,358 @@
+"""BertTokenizer against a second implementation of the same rules."""
+
+import copy
+import json
+import pickle
+import random
+import subprocess
+import sys
+import unicodedata
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_bert.text.tokenizer import BertTokenizer
+
+
+def differences(tokenizer, reference, texts):
+    """Returns [(text, ours, theirs), ...] where ids or offsets differ; also without offsets."""
+    ids, starts, ends = (part.to_list() for part in tokenizer.tokenize_with_offsets(texts))
+    assert tokenizer(texts).to_list() == ids
+    wrong = []
+    for text, *ours in zip(texts, ids, starts, ends, strict=True):
+        theirs = reference(text)
+        if list(zip(*ours, strict=True)) != theirs:
+            wrong.append((text, list(zip(*ours, strict=True)), theirs))
+    return wrong
+
+
+@pytest.fixture(scope="module")
+def both(alphabets, rule_by_rule):
+    """{lowercase: (tokenizer, reference)} with a vocabulary of every character."""
+    return {
+        lowercase: (BertTokenizer(words, lowercase), rule_by_rule(words, lowercase))
+        for lowercase, words in alphabets.items()
+    }
+
+
+@pytest.fixture(scope="module")
+def small(special_tokens):
+    return BertTokenizer([*special_tokens, "a", "##b", "c", "!", "mask", "[", "]"])
+
+
+@pytest.mark.parametrize("lowercase", [True, False])
+def test_every_assigned_character_gives_the_tokens_of_the_rules(
+    both, assigned_characters, lowercase
+):
+    others = map(chr, [*range(0xE000, 0xE100), *range(0xFDD0, 0xFDF0), 0xE0FFF, 0x10FFFF])
+    texts = [f"a{c}b {c} x" for c in [*assigned_characters, *others]]
+    assert differences(*both[lowercase], texts) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lowercase", [True, False])
+def test_every_other_code_point_gives_the_tokens_of_the_rules(both, lowercase):
+    points = map(chr, range(0x110000))
+    texts = [f"a{c}b {c} x" for c in points if unicodedata.category(c) in ("Cn", "Co")]
+    assert differences(*both[lowercase], texts) == []
+
+
+def test_a_sigma_is_final_where_python_says_so(both, assigned_characters):
+    texts = [
+        f"Α{c}Σ ΑΣ{c} ΑΣ{c}Α {c}Σ {c}ΣΑ ΣΣ{c}ΣΣ"
+        for c in assigned_characters
+        if unicodedata.category(c) != "Lo"
+    ]
+    assert differences(*both[True], texts) == []
+
+
+@pytest.mark.parametrize("lowercase", [True, False])
+def test_random_texts_give_the_tokens_and_offsets_of_the_rules(
+    both, assigned_characters, lowercase
+):
+    rng = random.Random(7)
+    common = "aAbB  .,'-é\u00adÅΣσ\u0301\u200b\t한字\ufffd\u2028[]#"
+    # Two marks outside category Mn may have to change places, which is left undone.
+    rare = [
+        c
+        for c in assigned_characters
+        if not (unicodedata.combining(c) and unicodedata.category(c) != "Mn")
+        and not any(
+            unicodedata.combining(d) and unicodedata.category(d) != "Mn"
+            for d in unicodedata.normalize("NFD", c)
+        )
+    ]
+    texts = [
+        "".join(
+            rng.choice(common) if rng.random() < 0.7 else rng.choice(rare)
+            for _ in range(rng.randrange(30))
+        )
+        for _ in range(3000)
+    ]
+    assert differences(*both[lowercase], texts) == []
+
+
+def test_random_pieces_are_cut_longest_first(special_tokens, rule_by_rule):
+    rng = random.Random(11)
+    letters = "abcdé.字Σ"
+    for trial in range(6):
+        pieces = {
+            rng.choice(("", "##")) + "".join(rng.choices(letters, k=rng.randrange(1, 5)))
+            for _ in range(40)
+        }
+        vocabulary = [*special_tokens, *sorted(pieces), "a", "##a", "b", "##b"]
+        vocabulary = list(dict.fromkeys(vocabulary))
+        lowercase = trial % 2 == 0
+        texts = ["".join(rng.choices(letters + "  E", k=rng.randrange(20))) for _ in range(600)]
+        tokenizer = BertTokenizer(vocabulary, lowercase)
+        assert differences(tokenizer, rule_by_rule(vocabulary, lowercase), texts) == []
+
+
+def test_random_bytes_are_decoded_as_python_ignores_errors(both):
+    rng = random.Random(13)
+    pool = [b"a", b" ", "é".encode(), "字".encode(), "😀".encode(), b"\xe2\x82", b"\xf0\x9f"]
+    pool += [bytes([byte]) for byte in range(0x80, 0x100)]
+    texts = [b"".join(rng.choices(pool, k=rng.randrange(12))) for _ in range(3000)]
+    assert differences(*both[True], texts) == []
+    assert differences(*both[False], texts) == []
+
+
+@pytest.mark.parametrize("letter", ["a", "é", "ß", "字", "ก", "😀", "한", "Σ"])
+@pytest.mark.parametrize("count", [49, 50, 51, 66, 67, 68, 199, 200, 201, 400])
+def test_words_are_measured_in_characters(both, letter, count):
+    texts = [
+        letter * count,
+        f"x {letter * count}, y" + "b" * 300 + f" {letter * count}.{letter * count}",
+    ]
+    for lowercase in (True, False):
+        assert differences(*both[lowercase], texts) == []
+
+
+def test_a_word_of_200_letters_is_cut_and_one_of_201_is_unknown(special_tokens):
+    tokenizer = BertTokenizer([*special_tokens, "a", "##a", "ก", "##ก"])
+    lengths = [len(row) for row in tokenizer(["a" * 200, "a" * 201, "ก" * 200, "ก" * 201])]
+    assert lengths == [200, 1, 200, 1]
+    short = BertTokenizer([*special_tokens, "a", "##a"], max_word_characters=3)
+    assert [len(row) for row in short(["aaa", "aaaa"])] == [3, 1]
+
+
+def test_a_special_token_spelled_out_is_plain_text(small):
+    assert [small.id_to_token(i) for i in small("[MASK] a").numpy()] == ["[", "mask", "]", "a"]
+
+
+def test_offsets_reach_over_deleted_decomposed_and_lowered_characters(special_tokens):
+    tokenizer = BertTokenizer([*special_tokens, "cafe", "##s", "ᄒ", "##ᅡ", "##ᆫ", "ss", "i"])
+    text = "\ufeffCafe\u0301\u00ads 한 İ"
+    ids, starts, ends = tokenizer.tokenize_with_offsets(text)
+    data = text.encode()
+    spans = [data[s:e].decode() for s, e in zip(starts.numpy(), ends.numpy(), strict=True)]
+    assert spans == ["Cafe\u0301\u00ad", "s", "한", "한", "한", "İ"]
+    assert [tokenizer.id_to_token(i) for i in ids.numpy()] == [
+        "cafe",
+        "##s",
+        *"ᄒ",
+        "##ᅡ",
+        "##ᆫ",
+        "i",
+    ]
+
+
+def test_shapes_in_are_shapes_out(small):
+    assert small("ab c!").numpy().tolist() == [5, 6, 7, 8]
+    assert small(b"ab").dtype == tf.int32
+    assert small(["ab", ""]).to_list() == [[5, 6], []]
+    assert small([]).to_list() == []
+    assert small("").shape == (0,)
+    assert small(np.array(["ab", "c"])).to_list() == [[5, 6], [7]]
+    assert small(np.array([["ab", "c"]], dtype=object)).to_list() == [[[5, 6], [7]]]
+    assert small([["ab", "c"], ["a"]]).to_list() == [[[5, 6], [7]], [[5]]]
+    deep = tf.ragged.constant([[["ab"], []], []], ragged_rank=2, row_splits_dtype=tf.int32)
+    assert small(deep).to_list() == [[[[5, 6]], []], []]
+    starts = small.tokenize_with_offsets(tf.ragged.constant([["ab"], []]))[1]
+    assert starts.to_list() == [[[0, 1]], []]
+
+
+@pytest.mark.parametrize("text", [1, None, ["a", 1], [1.5], {"a": 1}, "\ud800"])
+def test_what_is_no_text_is_refused(small, text):
+    with pytest.raises(ValueError, match="expected"):
+        small(text)
+
+
+def test_eager_graph_and_dataset_agree(both):
+    tokenizer, _ = both[True]
+    texts = ["Hello, Wörld!", "ΟΔΟΣ", "é" * 150, ""]
+    expected = tokenizer(texts).to_list()
+    dataset = tf.data.Dataset.from_tensor_slices(texts)
+    assert [ids.numpy().tolist() for ids in dataset.map(tokenizer)] == expected
+    assert next(iter(dataset.batch(4).map(tokenizer))).to_list() == expected
+    assert tf.function(lambda text: tokenizer(text))(tf.constant(texts)).to_list() == expected
+    rows = next(iter(dataset.batch(4).map(tokenizer.tokenize_with_offsets)))
+    assert [part.to_list() for part in rows] == [
+        part.to_list() for part in tokenizer.tokenize_with_offsets(texts)
+    ]
+
+
+def test_a_tokenizer_made_inside_a_function_works(special_tokens):
+    @tf.function
+    def tokenize(text):
+        return BertTokenizer([*special_tokens, "a"])(text)
+
+    assert tokenize(tf.constant(["a b"])).to_list() == [[5, 1]]
+
+
+def test_a_saved_model_runs_where_only_tensorflow_and_its_text_are(both, tmp_path):
+    tokenizer, _ = both[True]
+    texts = ["Hello, Wörld! \u00adx", "ΟΔΟΣ", "é" * 150, "[MASK]\x00"]
+    module = tf.Module()
+    module.tokenize = tf.function(
+        lambda text: tokenizer.tokenize_with_offsets(text),
+        input_signature=[tf.TensorSpec([None], tf.string)],
+    )
+    tf.saved_model.save(module, str(tmp_path / "model"))
+    (tmp_path / "model").rename(tmp_path / "moved")
+    program = """
+import json, sys
+import tensorflow as tf, tensorflow_text
+model = tf.saved_model.load(sys.argv[1])
+parts = model.tokenize(tf.constant(json.loads(sys.argv[2])))
+assert not [name for name in sys.modules if name.startswith("keras_bert")]
+print(json.dumps([part.to_list() for part in parts]))
+"""
+    run = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path / "moved"), json.dumps(texts)],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+    )
+    assert run.returncode == 0, run.stderr
+    answer = json.loads(run.stdout.splitlines()[-1])
+    assert answer == [part.to_list() for part in tokenizer.tokenize_with_offsets(texts)]
+
+
+def test_detokenize_joins_pieces_and_leaves_padding_out(small):
+    assert small.detokenize([5, 6, 7, 0]).numpy() == b"ab c"
+    assert small.detokenize([[5, 6, 0], [1, 5, 8]]).numpy().tolist() == [b"ab", b"[UNK] a !"]
+    assert small.detokenize(np.array([[5, 7]])).numpy().tolist() == [b"a c"]
+    assert small.detokenize(small(["AB c!", ""])).numpy().tolist() == [b"ab c !", b""]
+    assert small.detokenize(tf.ragged.constant([[[5], [7]], []])).to_list() == [[b"a", b"c"], []]
+
+
+@pytest.mark.parametrize("ids", [[99], [-1], ["a"], [0.5], 5])
+def test_what_are_no_ids_is_refused(small, ids):
+    with pytest.raises(ValueError, match="ids"):
+        small.detokenize(ids)
+
+
+def test_special_ids_come_from_the_vocabulary(special_tokens):
+    tokenizer = BertTokenizer(["x", *reversed(special_tokens)])
+    assert tokenizer.mask_token_id == 1
+    assert tokenizer.sep_token_id == 2
+    assert tokenizer.cls_token_id == 3
+    assert tokenizer.unk_token_id == 4
+    assert tokenizer.pad_token_id == 5
+    assert tokenizer("y x").numpy().tolist() == [4, 0]
+    assert tokenizer.detokenize([0, 5]).numpy() == b"x"
+
+
+def test_vocabulary_is_looked_up_both_ways(small):
+    assert small.vocabulary_size() == len(small.get_vocabulary()) == 12
+    assert small.id_to_token(small.token_to_id("##b")) == "##b"
+    with pytest.raises(ValueError, match="'zzz'"):
+        small.token_to_id("zzz")
+    with pytest.raises(ValueError, match="12"):
+        small.id_to_token(12)
+
+
+def test_config_pickle_and_file_make_the_same_tokenizer(special_tokens, tmp_path):
+    vocabulary = [*special_tokens, "Ab", "字", "", "##c"]
+    first = BertTokenizer(vocabulary, lowercase=False, max_word_characters=50)
+    config = json.loads(json.dumps(first.get_config()))
+    first.save_vocabulary(tmp_path / "vocab.txt")
+    assert [path.name for path in tmp_path.iterdir()] == ["vocab.txt"]
+    from_file = BertTokenizer(tmp_path / "vocab.txt", lowercase=False, max_word_characters=50)
+    for other in (
+        BertTokenizer.from_config(config),
+        from_file,
+        pickle.loads(pickle.dumps(first)),
+        copy.deepcopy(first),
+    ):
+        assert other.get_config() == first.get_config()
+        assert other("Abc字 ab").numpy().tolist() == [5, 8, 6, 1]
+
+
+def test_a_vocabulary_of_the_other_casing_is_told(special_tokens):
+    cased = [*special_tokens, *(f"{a}{b}" for a in "ABCDEFG" for b in "abcdefg")]
+    with pytest.warns(UserWarning, match="looks made for lowercase=False"):
+        BertTokenizer(cased, lowercase=True)
+    uncased = [*special_tokens, *(f"{a}{b}c" for a in map(chr, range(97, 123)) for b in "bcdefg")]
+    uncased += [f"{a}{b}cd" for a in map(chr, range(97, 123)) for b in map(chr, range(97, 123))]
+    uncased += [f"##{token}" for token in uncased[5:]]
+    with pytest.warns(UserWarning, match="looks made for lowercase=True"):
+        BertTokenizer(uncased, lowercase=False)
+
+
+def test_tokens_that_no_text_can_give_do_no_harm(special_tokens, rule_by_rule):
+    vocabulary = [
+        *special_tokens,
+        "a b",
+        "É",
+        "Σ",
+        "a\u200bb",
+        "\x11",
+        "e",
+        "a" * 300,
+        "##",
+        "...",
+        "a",
+    ]
+    tokenizer = BertTokenizer(vocabulary, lowercase=True)
+    texts = ["a b É Σ a\u200bb ...", "ΑΣ Σ ##", "a" * 300, "\x11e"]
+    assert differences(tokenizer, rule_by_rule(vocabulary, True), texts) == []
+
+
+def test_a_token_too_long_for_the_trie_is_refused(special_tokens):
+    with pytest.raises(ValueError, match="token 5 of the vocabulary has 300 bytes"):
+        BertTokenizer([*special_tokens, "字" * 100])
+
+
+@pytest.mark.parametrize("limit", [0, -3])
+def test_a_word_limit_below_one_is_refused(special_tokens, limit):
+    with pytest.raises(ValueError, match="max_word_characters"):
+        BertTokenizer(special_tokens, max_word_characters=limit)
+
+
+@pytest.mark.shared
+@pytest.mark.parametrize("file", ["google-code-points", "google-multilingual-text"])
+def test_tokens_are_those_of_the_original(shared_data, file):
+    cases = {}
+    with open(shared_data / "tokenizer" / f"{file}.jsonl") as lines:
+        for line in map(json.loads, lines):
+            cases.setdefault(line["vocabulary"], []).append(line)
+    assert cases
+    for name, expected in cases.items():
+        tokenizer = BertTokenizer(
+            shared_data / "vocab" / f"bert-base-{name}.txt",
+            lowercase=name in ("uncased", "chinese"),
+        )
+        texts = [
+            case["text"].encode("utf-16", "surrogatepass").decode("utf-16") for case in expected
+        ]
+        vocabulary = tokenizer.get_vocabulary()
+        ours = [[vocabulary[i] for i in row] for row in tokenizer(texts).to_list()]
+        assert ours == [case["tokens"] for case in expected]
+
+
+@pytest.mark.shared
+@pytest.mark.parametrize("name", ["uncased", "cased", "multilingual-cased", "chinese"])
+def test_novels_and_released_vocabularies_give_the_tokens_of_the_rules(
+    shared_data, rule_by_rule, name
+):
+    path = shared_data / "vocab" / f"bert-base-{name}.txt"
+    lowercase = name in ("uncased", "chinese")
+    words = path.read_bytes().decode().split("\n")[:-1]
+    text = (shared_data / "text" / "novels" / "Woolf_Lighthouse_1927.txt").read_text("utf-8-sig")
+    lines = [line for line in text.split("\n") if line.strip()][:400]
+    tokenizer = BertTokenizer(path, lowercase)
+    assert tokenizer.vocabulary_size() == len(words)
+    assert differences(tokenizer, rule_by_rule(words, lowercase), lines) == []

@@ -1,0 +1,117 @@
+"""Vocabularies, good and bad, as files and as lists."""
+
+import os
+import warnings
+
+import pytest
+
+from keras_bert.text.tokenizer import BertTokenizer
+from keras_bert.text.vocabulary import read_vocabulary, write_vocabulary
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(data):
+        path = tmp_path / "vocab.txt"
+        path.write_bytes(data)
+        return path
+
+    return write
+
+
+@pytest.fixture
+def good(special_tokens):
+    return "\n".join([*special_tokens, "Häuser", "字"]).encode()
+
+
+@pytest.mark.parametrize("missing", ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"])
+def test_a_missing_special_token_is_named(write, good, missing):
+    path = write(good.replace(missing.encode(), b"x"))
+    with pytest.raises(ValueError, match=rf"vocab\.txt.* lacks \{missing[:-1]}\]"):
+        read_vocabulary(path)
+    with pytest.raises(ValueError, match="learn_vocabulary"):
+        BertTokenizer([line for line in good.decode().split("\n") if line != missing])
+
+
+@pytest.mark.parametrize("data", [b"", b"\n", b"\n \n\t\n"])
+def test_an_empty_vocabulary_is_refused(write, data):
+    with pytest.raises(ValueError, match="empty"):
+        read_vocabulary(write(data))
+
+
+def test_an_empty_list_is_refused():
+    with pytest.raises(ValueError, match="empty"):
+        BertTokenizer([])
+
+
+def test_a_vocabulary_that_is_not_utf8_is_refused_with_its_line(write, good):
+    with pytest.raises(ValueError, match="not UTF-8: byte 0xe4 in line 6"):
+        read_vocabulary(write(good.replace("ä".encode(), b"\xe4")))
+    with pytest.raises(ValueError, match="not UTF-8"):
+        read_vocabulary(write(good.decode().encode("utf-16")))
+
+
+def test_windows_line_ends_and_spaces_do_no_harm(write, good, special_tokens):
+    tokens = [*special_tokens, "Häuser", "字"]
+    assert read_vocabulary(write(good)) == tokens
+    assert read_vocabulary(write(good + b"\n")) == tokens
+    with pytest.warns(UserWarning, match="Windows line ends"):
+        assert read_vocabulary(write(good.replace(b"\n", b"\r\n") + b"\r\n")) == tokens
+    assert read_vocabulary(write(good.replace(b"\n", b" \t\n"))) == tokens
+
+
+def test_a_byte_order_mark_is_dropped_with_a_warning(write, good):
+    with pytest.warns(UserWarning, match="byte order mark"):
+        assert read_vocabulary(write(b"\xef\xbb\xbf" + good))[0] == "[PAD]"
+
+
+def test_ids_are_line_numbers_even_of_blank_lines_and_strange_spaces(write, good):
+    path = write(good + "\n\n\u2028\n##\u2028\nlast\n".encode())
+    tokenizer = BertTokenizer(path)
+    assert tokenizer.get_vocabulary()[7:] == ["", "", "##", "last"]
+    assert tokenizer("last").numpy().tolist() == [10]
+
+
+def test_of_repeated_tokens_the_last_counts_and_a_warning_names_them(write, good):
+    path = write(good + "\n字\nx\nx".encode())
+    with pytest.warns(UserWarning, match="2 repeated tokens, the first '字' at ids 6 and 7"):
+        tokenizer = BertTokenizer(path)
+    assert tokenizer("字 x").numpy().tolist() == [7, 9]
+    assert tokenizer.vocabulary_size() == 10
+
+
+@pytest.mark.parametrize("bad", [[1], [None], [b"[PAD]"]])
+def test_tokens_that_are_no_strings_are_refused(special_tokens, bad):
+    with pytest.raises(ValueError, match="must hold str"):
+        BertTokenizer(special_tokens + bad)
+
+
+@pytest.mark.parametrize("bad", [3, None, b"vocab.txt", {"a": 1}])
+def test_what_is_no_vocabulary_is_refused(bad):
+    with pytest.raises(ValueError, match=r"path of a vocab\.txt or a list"):
+        BertTokenizer(bad)
+
+
+def test_a_token_with_a_line_end_inside_is_refused(special_tokens):
+    with pytest.raises(ValueError, match="token 5 .* line end"):
+        BertTokenizer([*special_tokens, "a\nb"])
+
+
+def test_a_good_vocabulary_is_read_without_a_word(write, good):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        BertTokenizer(write(good))
+
+
+def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch):
+    path = tmp_path / "vocab.txt"
+    write_vocabulary(path, ["old"])
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", full)
+    with pytest.raises(OSError, match="No space left"):
+        write_vocabulary(path, ["new"])
+    assert path.read_text() == "old\n"
+    assert os.listdir(tmp_path) == ["vocab.txt"]

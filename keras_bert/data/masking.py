@@ -32,7 +32,8 @@ def choose_words(is_candidate, is_continuation, counts, seed):
         seed: int `[2]`, a stateless seed.
     """
     length = is_candidate.shape[1]
-    begins = is_candidate & ~is_continuation
+    is_first = tf.cumsum(tf.cast(is_candidate, tf.int32), axis=1) == 1
+    begins = is_candidate & (is_first | ~is_continuation)
     word = tf.maximum(tf.cumsum(tf.cast(begins, tf.int32), axis=1) - 1, 0)  # [B, S]
     batch = tf.shape(word)[0]
     row = tf.range(batch)[:, None] * length
@@ -93,9 +94,7 @@ def mask_tokens(
     seeds = tf.random.split(seed, 2)
     length = token_ids.shape[1]
     draw = tf.random.stateless_uniform(tf.shape(token_ids), seeds[0])
-    words = tf.random.stateless_uniform(
-        tf.shape(token_ids), seeds[1], 0, vocabulary_size, tf.int32
-    )
+    words = tf.random.stateless_uniform(tf.shape(token_ids), seeds[1], 0, vocabulary_size, tf.int32)
     replacement = tf.where(draw < mask_token_rate + random_token_rate, words, token_ids)
     replacement = tf.where(draw < mask_token_rate, mask_token_id, replacement)
     masked_ids = tf.where(chosen, replacement, token_ids)

@@ -122,7 +122,7 @@ def lay_out(window: Window, rows: Rows, *, sequence_length, cls_token_id, sep_to
         `token_ids`, int32 `[n, S]`, the padding already there but not yet any mask.
     """
     column = tf.range(sequence_length)[None, :]  # [1, S]
-    first, second = rows.first_length[:, None], rows.second_length[:, None]  # [n, 1]
+    first = rows.first_length[:, None]  # [n, 1]
     position = tf.where(
         column <= first,
         rows.first_start[:, None] - 1 + column,

@@ -1,16 +1,17 @@
 """From the shards of a corpus to the batches that pre-training takes."""
 
+import functools
 import math
 import os
 
 import tensorflow as tf
 
 from keras_bert.data import masking, pairs
+from keras_bert.data.rows import RowSource
 from keras_bert.data.shards import Corpus
-from keras_bert.data.windows import parse_window, serialized_windows
 from keras_bert.text.vocabulary import CLS, MASK, SEP, read_vocabulary
 
-_SHARDS, _PLAN, _ORDER, _MASKS = range(4)  # what a seed is folded with, so that draws differ
+ROWS_MASKED_AT_ONCE = 256
 
 
 def pretraining_dataset(
@@ -110,151 +111,75 @@ def pretraining_dataset(
         shard=shard,
     )
     vocabulary = read_vocabulary(corpus.vocabulary_path)
-    plan_options = dict(sequence_length=sequence_length, short_sequence_rate=short_sequence_rate)
+    options = dict(sequence_length=sequence_length, short_sequence_rate=short_sequence_rate)
     if next_sentence:
-        plan_options.update(
-            random_next_rate=random_next_rate, exact_random_next=exact_random_next
-        )
-    plan = pairs.plan_pairs if next_sentence else pairs.plan_sentences
-    source = _Source(corpus, plan, plan_options, tf.constant([seed, 0], tf.int32), shard, epochs)
-
-    start = source.seek(start_step * batch_size)
-    rows = source.rows(
-        start,
+        options.update(random_next_rate=random_next_rate, exact_random_next=exact_random_next)
+    plan = functools.partial(pairs.plan_pairs if next_sentence else pairs.plan_sentences, **options)
+    lay_out = functools.partial(
+        pairs.lay_out,
         sequence_length=sequence_length,
         cls_token_id=vocabulary.index(CLS),
         sep_token_id=vocabulary.index(SEP),
     )
-    rows = rows.rebatch(batch_size, drop_remainder=True)
-
-    continues = tf.constant([token.startswith("##") for token in vocabulary])
-    mask_seed = tf.random.fold_in(tf.random.fold_in(source.seed, _MASKS), shard[0])
-    mask_token_id = vocabulary.index(MASK)
-
-    def to_batch(step, row):
-        token_ids, first, second = row["token_ids"], row["first_length"], row["second_length"]
-        lengths = pairs.row_lengths(first, second)
-        column = tf.range(sequence_length)[None, :]
-        in_second = (column > first[:, None] + 1) & (column < lengths[:, None])
-        is_candidate = (column > 0) & (column < lengths[:, None] - 1)
-        is_candidate &= column != first[:, None] + 1
-        counts = masking.num_predictions(lengths, masked_lm_rate, max_predictions)
-        counts = tf.minimum(counts, first + second)
-        seeds = tf.random.split(tf.random.fold_in(mask_seed, step), 2)
-        if whole_word_masking:
-            is_continuation = tf.gather(continues, token_ids)
-            chosen = masking.choose_words(is_candidate, is_continuation, counts, seeds[0])
-        else:
-            chosen = masking.choose_tokens(is_candidate, counts, seeds[0])
-        masked_ids, mask_positions, mask_ids, weights = masking.mask_tokens(
-            token_ids,
-            chosen,
-            seeds[1],
-            max_predictions=max_predictions,
-            mask_token_id=mask_token_id,
-            vocabulary_size=len(vocabulary),
-            mask_token_rate=mask_token_rate,
-            random_token_rate=random_token_rate,
-        )
-        x = {
-            "token_ids": masked_ids,
-            "segment_ids": tf.cast(in_second & (second[:, None] > 0), tf.int32),
-            "padding_mask": tf.cast(column < lengths[:, None], tf.int32),
-            "mask_positions": mask_positions,
-        }
-        y, sample_weight = {"masked_lm": mask_ids}, {"masked_lm": weights}
-        if next_sentence:
-            y["next_sentence"] = row["is_random"]
-            sample_weight["next_sentence"] = tf.ones([batch_size])
-        return x, y, sample_weight
-
-    batches = rows.enumerate(start=start_step).map(
-        to_batch, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True
+    mask = functools.partial(
+        _masked,
+        masked_lm_rate=masked_lm_rate,
+        is_continuation=(
+            tf.constant([token.startswith("##") for token in vocabulary])
+            if whole_word_masking
+            else None
+        ),
+        next_sentence=next_sentence,
+        max_predictions=max_predictions,
+        mask_token_rate=mask_token_rate,
+        random_token_rate=random_token_rate,
+        mask_token_id=vocabulary.index(MASK),
+        vocabulary_size=len(vocabulary),
     )
+    # Masks are made for several batches at once, which is faster where batches are small.
+    together = max(1, ROWS_MASKED_AT_ONCE // batch_size)
+    first_block, batches_before = divmod(start_step, together)
+    source = RowSource(corpus, plan, lay_out, seed, shard, epochs)
+    rows = source.rows(first_block * together * batch_size)
+    blocks = rows.rebatch(together * batch_size).enumerate(start=first_block)
+    batches = blocks.map(
+        lambda block, row: mask(row, source.mask_seed(block)),
+        num_parallel_calls=tf.data.AUTOTUNE,
+        deterministic=True,
+    )
+    batches = batches.rebatch(batch_size, drop_remainder=True).skip(batches_before)
     return batches.prefetch(tf.data.AUTOTUNE)
 
 
-class _Source:
-    """The rows of all epochs, one after another, and how to find the n-th of them."""
-
-    def __init__(self, corpus, plan, plan_options, seed, shard, epochs):
-        self.corpus, self.plan, self.plan_options = corpus, plan, plan_options
-        self.seed, self.shard, self.epochs = seed, shard, epochs
-
-    def windows(self, epoch):
-        """`(window number, serialized records)` of this pipeline's part of an epoch."""
-        index, count = self.shard
-        seed = self._seed(_SHARDS, epoch)
-        return serialized_windows(self.corpus.shard_paths, seed).shard(count, index)
-
-    def seek(self, first_row):
-        """`(epoch, window, row of the window)` of the first row to give."""
-        epoch, skipped = 0, 0
-        while first_row and (self.epochs is None or epoch < self.epochs):
-
-            def count(number, serialized, epoch=epoch):
-                return number, tf.size(self._plan(epoch, number, serialized)[1].first_length)
-
-            counts = self.windows(epoch).map(count, tf.data.AUTOTUNE).batch(256)
-            for numbers, sizes in counts.as_numpy_iterator():
-                for number, size in zip(numbers, sizes, strict=True):
-                    if skipped + size > first_row:
-                        return epoch, int(number), int(first_row - skipped)
-                    skipped += size
-            epoch += 1
-            if not skipped:
-                break
-        if first_row:
-            raise ValueError(
-                f"start_step is behind the end of the data: {epoch} epochs of this corpus have "
-                f"{skipped:,} rows, and the steps before it would take {first_row:,}. Give more "
-                "epochs, or None for ever."
-            )
-        return 0, 0, 0
-
-    def rows(self, start, **layout):
-        """A dataset of windows' rows, shuffled within their window."""
-        first_epoch, first_window, first_row = start
-        epochs = tf.data.Dataset.counter(tf.constant(first_epoch, tf.int64))
-        if self.epochs is not None:
-            epochs = epochs.take(self.epochs - first_epoch)
-
-        def numbered(epoch):
-            windows = self.windows(epoch).map(lambda number, records: (epoch, number, records))
-            return windows.filter(
-                lambda epoch, number, _: (epoch > first_epoch) | (number >= first_window)
-            )
-
-        def make_rows(epoch, number, serialized):
-            window, rows = self._plan(epoch, number, serialized)
-            order = tf.random.experimental.stateless_shuffle(
-                tf.range(tf.size(rows.first_length)), self._seed(_ORDER, epoch, number)
-            )
-            is_first = (epoch == first_epoch) & (number == first_window)
-            order = order[tf.where(is_first, first_row, 0) :]
-            rows = pairs.Rows(
-                *(tf.gather(field, order) for field in vars(rows).values())
-            )
-            return {
-                "token_ids": pairs.lay_out(window, rows, **layout),
-                "first_length": rows.first_length,
-                "second_length": rows.second_length,
-                "is_random": rows.is_random,
-            }
-
-        return epochs.flat_map(numbered).map(
-            make_rows, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True
-        )
-
-    def _plan(self, epoch, number, serialized):
-        window = parse_window(serialized, self.corpus.token_dtype)
-        return window, self.plan(window, self._seed(_PLAN, epoch, number), **self.plan_options)
-
-    def _seed(self, *parts):
-        seed = self.seed
-        for part in parts:
-            seed = tf.random.fold_in(seed, tf.cast(part, tf.int64))
-        return seed
+def _masked(row, seed, *, masked_lm_rate, is_continuation, next_sentence, **options):
+    """`(x, y, sample_weight)` of laid-out rows."""
+    token_ids, first, second = row["token_ids"], row["first_length"], row["second_length"]
+    lengths = pairs.row_lengths(first, second)
+    column = tf.range(token_ids.shape[1])[None, :]  # [1, S]
+    middle, last = first[:, None] + 1, lengths[:, None] - 1  # of the [SEP]s, [B, 1]
+    is_candidate = (column > 0) & (column < last) & (column != middle)
+    counts = masking.num_predictions(lengths, masked_lm_rate, options["max_predictions"])
+    counts = tf.minimum(counts, first + second)
+    seeds = tf.random.split(seed, 2)
+    if is_continuation is None:
+        chosen = masking.choose_tokens(is_candidate, counts, seeds[0])
+    else:
+        continues = tf.gather(is_continuation, token_ids)
+        chosen = masking.choose_words(is_candidate, continues, counts, seeds[0])
+    masked_ids, mask_positions, mask_ids, weights = masking.mask_tokens(
+        token_ids, chosen, seeds[1], **options
+    )
+    x = {
+        "token_ids": masked_ids,
+        "segment_ids": tf.cast((column > middle) & (column <= last), tf.int32),
+        "padding_mask": tf.cast(column <= last, tf.int32),
+        "mask_positions": mask_positions,
+    }
+    y, sample_weight = {"masked_lm": mask_ids}, {"masked_lm": weights}
+    if next_sentence:
+        y["next_sentence"] = row["is_random"]
+        sample_weight["next_sentence"] = tf.ones_like(row["is_random"], tf.float32)
+    return x, y, sample_weight
 
 
 def _check(corpus, rates, counts, sequence_length, next_sentence, start_step, shard):

@@ -6,6 +6,7 @@ from keras_bert.layers.embeddings import Embeddings
 from keras_bert.layers.encoder_block import EncoderBlock
 from keras_bert.layers.initializer import dense
 from keras_bert.models.optional_inputs import OptionalInputs
+from keras_bert.models.quantization import quantization_config, quantized_from_config
 
 
 @keras.saving.register_keras_serializable(package="keras_bert")
@@ -122,8 +123,9 @@ class BertBackbone(OptionalInputs, keras.Model):
             "max_sequence_length": self.max_sequence_length,
             "num_segments": self.num_segments,
             "activation": self.activation,
+            **quantization_config(self),
         }
 
     @classmethod
     def from_config(cls, config):
-        return cls(**config)
+        return quantized_from_config(cls, config)

@@ -4,6 +4,7 @@ import keras
 
 from keras_bert.models.optional_inputs import OptionalInputs
 from keras_bert.models.preset import load_preset, save_preset
+from keras_bert.models.quantization import quantization_config, quantized_from_config
 
 
 class BertTask(OptionalInputs, keras.Model):
@@ -160,8 +161,9 @@ class BertTask(OptionalInputs, keras.Model):
     def from_preset(cls, folder, **kwargs):
         """A model of this class that starts from a preset folder.
 
-        From a preset of this very class without further arguments comes the saved model; from
-        any other, its backbone and preprocessor under a new head.
+        A preset of this very class gives the saved model; arguments given here replace those that
+        were saved, and weights that no longer fit start anew. From any other preset come its
+        backbone and preprocessor, under a new head.
 
         Args:
             folder: a path that `save_to_preset` wrote.
@@ -181,6 +183,7 @@ class BertTask(OptionalInputs, keras.Model):
             "trainable": self.trainable,
             "backbone": keras.saving.serialize_keras_object(self.backbone),
             "preprocessor": keras.saving.serialize_keras_object(self.preprocessor),
+            **quantization_config(self),
         }
 
     @classmethod
@@ -190,7 +193,7 @@ class BertTask(OptionalInputs, keras.Model):
             for name in ("backbone", "preprocessor")
             if isinstance(config.get(name), dict)
         }
-        return cls(**{**config, **parts})
+        return quantized_from_config(cls, {**config, **parts})
 
     def _prepared(self, x, y=None, sample_weight=None, batch_size=None, shuffle=False):
         """`(x, y, sample_weight)` with text replaced by a dataset of what the model takes."""

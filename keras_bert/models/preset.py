@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
 FORMAT = 1
@@ -16,21 +17,23 @@ CLASSES = {
 
 def save_preset(task, folder):
     """Writes a task to `folder`, whole or not at all."""
-    folder = Path(folder)
-    if folder.exists() and not (folder / "config.json").is_file():
-        raise ValueError(
-            f"{folder} exists and is not a preset (it has no config.json). Choose another folder."
-        )
-    config = task.get_config()
+    folder = Path(folder).absolute()
+    _check_may_be_replaced(folder)
     preprocessor = task.preprocessor
-    config["backbone"] = task.backbone.get_config()
+    config = {**task.get_config(), "backbone": task.backbone.get_config()}
     del config["preprocessor"]
     unfinished = folder.with_name(f".{folder.name}.unfinished-{os.getpid()}")
+    shutil.rmtree(unfinished, ignore_errors=True)
     unfinished.mkdir(parents=True)
     try:
         _write_json(
             unfinished / "config.json",
-            {"format": FORMAT, "class": type(task).__name__, "config": config},
+            {
+                "format": FORMAT,
+                "class": type(task).__name__,
+                "reads_text": preprocessor is not None,
+                "config": config,
+            },
         )
         _save_weights_alone(task, unfinished / "model.weights.h5")
         if preprocessor is not None:
@@ -44,30 +47,56 @@ def save_preset(task, folder):
 def load_preset(cls, folder, **kwargs):
     """A `cls` from `folder`: see `BertTask.from_preset`."""
     folder = Path(folder)
-    saved = _read_json(folder, "config.json")
-    if saved.get("format") != FORMAT or saved.get("class") not in CLASSES:
-        raise ValueError(
-            f"{folder}/config.json is not that of a keras_bert preset of format {FORMAT}: it says "
-            f"format={saved.get('format')!r}, class={saved.get('class')!r}."
-        )
+    saved = _read_config(folder)
     weights = _existing(folder, "model.weights.h5")
-    saved_class = getattr(import_module(CLASSES[saved["class"]]), saved["class"])
-    backbone_class = import_module(CLASSES["BertBackbone"]).BertBackbone
-    config = {**saved["config"]}
-    backbone = backbone_class(**config.pop("backbone"))
-    preprocessor = kwargs.pop("preprocessor", None) or _load_preprocessor(folder)
-    source = saved_class(backbone=backbone, preprocessor=preprocessor, **config)
+    preprocessor = kwargs.pop("preprocessor", None)
+    if preprocessor is None and saved.get("reads_text"):
+        preprocessor = _load_preprocessor(folder)
+    saved_class = _public_class(saved["class"])
+    try:
+        config = {**saved["config"]}
+        backbone = _public_class("BertBackbone").from_config(config.pop("backbone"))
+        source = saved_class.from_config(
+            {**config, "backbone": backbone, "preprocessor": preprocessor}
+        )
+    except (KeyError, TypeError) as error:
+        raise ValueError(
+            f"{folder}/config.json doesn't describe a {saved['class']}: {error}"
+        ) from error
     try:
         source.load_weights(weights)
     except (OSError, ValueError) as error:
         raise ValueError(
             f"{weights} doesn't hold the weights that {folder}/config.json describes: {error}"
         ) from error
-    if cls is saved_class and not kwargs:
+    if cls is not saved_class:
+        return cls(backbone=backbone, preprocessor=preprocessor, **kwargs)
+    if not kwargs:
         return source
-    if cls is saved_class:
-        kwargs = {**{k: v for k, v in config.items() if k not in ("name", "trainable")}, **kwargs}
-    return cls(backbone=backbone, preprocessor=preprocessor, **kwargs)
+    for of_this_model in ("name", "trainable", "quantized_layers"):
+        config.pop(of_this_model, None)
+    if kwargs.get("num_classes", config.get("num_classes")) != config.get("num_classes"):
+        config.pop("label_names")
+    model = cls(backbone=backbone, preprocessor=preprocessor, **{**config, **kwargs})
+    _take_over_weights(model, source)
+    return model
+
+
+def _take_over_weights(model, source):
+    """Gives `model` the weights of `source` that have the same path and shape."""
+    saved = {variable.path: variable for variable in source.weights}
+    for variable in model.weights:
+        if variable.path in saved and variable.shape == saved[variable.path].shape:
+            variable.assign(saved[variable.path])
+
+
+def _check_may_be_replaced(folder):
+    if folder.is_dir() and ((folder / "config.json").is_file() or not any(folder.iterdir())):
+        return
+    if folder.exists():
+        raise ValueError(
+            f"{folder} exists and is not a preset (it has no config.json). Choose another folder."
+        )
 
 
 def _save_weights_alone(task, path):
@@ -79,16 +108,28 @@ def _save_weights_alone(task, path):
         task.optimizer = optimizer
 
 
+def _public_class(name):
+    return getattr(import_module(CLASSES[name]), name)
+
+
+def _read_config(folder):
+    config = _read_json(folder, "config.json")
+    if config.get("format") != FORMAT or config.get("class") not in CLASSES:
+        raise ValueError(
+            f"{folder}/config.json is not that of a keras_bert preset of format {FORMAT}: it says "
+            f"format={config.get('format')!r}, class={config.get('class')!r}."
+        )
+    return config
+
+
 def _load_preprocessor(folder):
-    if not (folder / "preprocessor.json").exists() and not (folder / "vocab.txt").exists():
-        return None
     settings = _read_json(folder, "preprocessor.json")
     vocabulary = _existing(folder, "vocab.txt")
-    try:
-        from keras_bert.data.bert_preprocessor import BertPreprocessor
-        from keras_bert.text.tokenizer import BertTokenizer
-    except ImportError:  # no TensorFlow: the model works, but reads no text
+    if find_spec("tensorflow_text") is None:  # the model works, but reads no text
         return None
+    from keras_bert.data.bert_preprocessor import BertPreprocessor
+    from keras_bert.text.tokenizer import BertTokenizer
+
     tokenizer = BertTokenizer(str(vocabulary), **settings.pop("tokenizer"))
     return BertPreprocessor(tokenizer, **settings)
 
@@ -107,9 +148,12 @@ def _existing(folder, name):
 def _read_json(folder, name):
     path = _existing(folder, name)
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        value = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise ValueError(f"{path} is not JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise ValueError(f"{path} must hold a JSON object; it holds a {type(value).__name__}.")
+    return value
 
 
 def _write_json(path, value):
@@ -122,6 +166,11 @@ def _replace(folder, new):
         new.rename(folder)
         return
     old = folder.with_name(f".{folder.name}.old-{os.getpid()}")
+    shutil.rmtree(old, ignore_errors=True)
     folder.rename(old)
-    new.rename(folder)
+    try:
+        new.rename(folder)
+    except OSError:
+        old.rename(folder)
+        raise
     shutil.rmtree(old)

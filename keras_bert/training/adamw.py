@@ -38,7 +38,8 @@ class AdamW(keras.optimizers.Optimizer):
         epsilon: float, outside the square root.
         bias_correction: bool; False is Google's update.
         no_decay: names of weights that don't decay.
-        global_clipnorm: float, the largest norm that all gradients together may have; or None.
+        global_clipnorm: float, the largest norm that all gradients together may have, summed over
+            replicas; or None.
         **kwargs: those of `keras.optimizers.Optimizer`.
 
     Example:
@@ -87,6 +88,17 @@ class AdamW(keras.optimizers.Optimizer):
 
     def apply(self, grads, trainable_variables=None):
         return super().apply([_dense(gradient) for gradient in grads], trainable_variables)
+
+    def _clip_gradients(self, grads):
+        """Sums over replicas, then clips: Keras clips each replica's part, then sums."""
+        if hasattr(super(), "_all_reduce_sum_gradients"):  # the TensorFlow backend
+            summed = super()._all_reduce_sum_gradients([(gradient, None) for gradient in grads])
+            grads = [gradient for gradient, _ in summed]
+        return super()._clip_gradients(grads)
+
+    def _all_reduce_sum_gradients(self, grads_and_vars):
+        """Nothing: `_clip_gradients` sums."""
+        return grads_and_vars
 
     def _apply_weight_decay(self, variables):
         """Nothing: `update_step` decays."""

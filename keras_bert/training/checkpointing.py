@@ -25,7 +25,6 @@ class TrainingCheckpoint(keras.callbacks.Callback):
         keep: int, how many of the last checkpoints stay.
 
     Example:
-
     >>> import tempfile
     >>> checkpoint = TrainingCheckpoint(tempfile.mkdtemp(), keep=2)
     >>> checkpoint.latest_step() is None

@@ -15,7 +15,6 @@ class Throughput(keras.callbacks.Callback):
         tokens_per_step: int, batch size x sequence length.
 
     Example:
-
     >>> Throughput(tokens_per_step=256 * 128).tokens_per_step
     32768
     """

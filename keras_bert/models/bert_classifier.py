@@ -88,11 +88,12 @@ class BertClassifier(BertTask):
     def check_labels(self, labels):
         """Raises a ValueError if `labels`, an array of integers, leaves the classes."""
         labels = np.asarray(labels)
-        if self.num_classes == 1 or labels.ndim != 1 or not labels.size:
+        one_each = labels.ndim == 1 or labels.shape[1:] == (1,)
+        if self.num_classes == 1 or not one_each or not labels.size:
             return
         if not np.issubdtype(labels.dtype, np.number):
             raise ValueError(
-                f"Labels must be class numbers, 0 to {self.num_classes - 1}; got {labels[0]!r}. "
+                f"Labels must be class numbers, 0 to {self.num_classes - 1}; got {labels.flat[0]!r}. "
                 "Use label_names.index(name) to number named classes."
             )
         if labels.min() < 0 or labels.max() >= self.num_classes:

@@ -60,6 +60,7 @@ class BertPretrainer(BertTask):
     def default_compile_args(self):
         """BERT's: AdamW at 1e-4, both losses, and the accuracy of each."""
         outputs = ["masked_lm", "next_sentence"] if self.next_sentence else ["masked_lm"]
+        accuracy = "accuracy" if self.next_sentence else "masked_lm_accuracy"  # Keras adds which
         return {
             "optimizer": AdamW(1e-4),
             "loss": {
@@ -69,7 +70,7 @@ class BertPretrainer(BertTask):
                 for name in outputs
             },
             "weighted_metrics": {
-                name: [keras.metrics.SparseCategoricalAccuracy(name="accuracy")] for name in outputs
+                name: [keras.metrics.SparseCategoricalAccuracy(name=accuracy)] for name in outputs
             },
         }
 

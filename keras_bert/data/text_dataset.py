@@ -35,7 +35,7 @@ def text_dataset(x, y, sample_weight, preprocessor, *, batch_size, shuffle=False
         parts = (texts, *([] if y is None else [np.asarray(y)]))
         if sample_weight is not None:
             parts = (*parts, np.asarray(sample_weight))
-        for part in tf.nest.flatten(parts):
+        for part in (*texts, *parts[1:]):
             if len(part) != len(texts[0]):
                 raise ValueError(
                     f"There are {len(texts[0])} texts but {len(part)} second texts, labels or "
@@ -68,12 +68,11 @@ def _is_example(spec):
 
 
 def _columns(x):
-    """`x` as a tuple of one or two lists of strings."""
+    """`x` as a tuple of one or two string tensors `[n]`."""
     if isinstance(x, (str, bytes)):
-        return ([x],)
-    if isinstance(x, tuple):
-        return tuple(list(column) for column in x)
-    first = x[0]
-    if isinstance(first, (list, tuple)) or getattr(first, "ndim", 0) == 1:
-        return tuple(list(column) for column in zip(*x, strict=True))
-    return (list(x),)
+        x = [x]
+    if not isinstance(x, tuple):
+        first = x[0]
+        is_pair = isinstance(first, (list, tuple)) or getattr(first, "ndim", 0) == 1
+        x = zip(*x, strict=True) if is_pair else (x,)
+    return tuple(tf.constant(list(column), tf.string) for column in x)

@@ -107,10 +107,17 @@ class BertTask(OptionalInputs, keras.Model):
             if _is_dataset(validation_data[0]):
                 validation_data = validation_data[0]
         x, y, sample_weight = self._prepared(x, y, sample_weight, batch_size, shuffle)
-        if not _is_dataset(x):
-            kwargs.update(batch_size=batch_size, shuffle=shuffle, validation_split=validation_split)
+        if _is_dataset(x):
+            shuffle = False  # that is the dataset's own business
+        else:
+            kwargs.update(batch_size=batch_size, validation_split=validation_split)
         return super().fit(
-            x, y, sample_weight=sample_weight, validation_data=validation_data, **kwargs
+            x,
+            y,
+            sample_weight=sample_weight,
+            validation_data=validation_data,
+            shuffle=shuffle,
+            **kwargs,
         )
 
     def evaluate(self, x=None, y=None, batch_size=None, *, sample_weight=None, **kwargs):

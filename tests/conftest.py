@@ -17,3 +17,15 @@ def shared_data():
     if not SHARED_DATA.is_dir():
         pytest.skip(f"real data not found at ../shared/data (looked in {SHARED_DATA})")
     return SHARED_DATA
+
+
+@pytest.fixture(scope="session")
+def tensorflow():
+    """TensorFlow, for tests of what runs on that backend alone (`tests/test_backends.py`)."""
+    import keras
+
+    if keras.backend.backend() != "tensorflow":
+        pytest.skip(f"needs the TensorFlow backend; this is {keras.backend.backend()}")
+    import tensorflow
+
+    return tensorflow

@@ -93,8 +93,8 @@ class BertClassifier(BertTask):
             return
         if not np.issubdtype(labels.dtype, np.number):
             raise ValueError(
-                f"Labels must be class numbers, 0 to {self.num_classes - 1}; got {labels.flat[0]!r}. "
-                "Use label_names.index(name) to number named classes."
+                f"Labels must be class numbers, 0 to {self.num_classes - 1}; got "
+                f"{labels.flat[0]!r}. Use label_names.index(name) to number named classes."
             )
         if labels.min() < 0 or labels.max() >= self.num_classes:
             raise ValueError(

@@ -1,0 +1,60 @@
+import numpy as np
+import pytest
+from keras import ops
+
+from keras_bert.layers.embeddings import Embeddings
+
+TOKEN_IDS = np.array([[2, 7, 7, 3], [2, 9, 3, 0]])
+SEGMENT_IDS = np.array([[0, 0, 1, 1], [0, 1, 1, 0]])
+
+
+@pytest.fixture
+def layer(random_weights):
+    layer = Embeddings(vocabulary_size=10, hidden_dim=8, max_sequence_length=6, dropout=0.4)
+    layer.build((None, None))
+    return random_weights(layer)
+
+
+def test_tokens_segments_and_positions_are_summed_then_normalized(layer):
+    tables = (layer.token_embedding, layer.segment_embedding, layer.position_embedding)
+    token, segment, position = (ops.convert_to_numpy(table.embeddings) for table in tables)
+    total = np.float64(token[TOKEN_IDS] + segment[SEGMENT_IDS] + position[:4])
+    normal = (total - total.mean(-1, keepdims=True)) / total.std(-1, keepdims=True)
+    gamma, beta = (ops.convert_to_numpy(weight) for weight in (layer.norm.gamma, layer.norm.beta))
+    actual = ops.convert_to_numpy(layer(TOKEN_IDS, segment_ids=SEGMENT_IDS))
+    np.testing.assert_allclose(actual, normal * gamma + beta, atol=1e-5)
+
+
+def test_absent_segment_ids_are_segment_0(layer):
+    absent = ops.convert_to_numpy(layer(TOKEN_IDS))
+    zeros = ops.convert_to_numpy(layer(TOKEN_IDS, segment_ids=np.zeros_like(TOKEN_IDS)))
+    assert np.abs(absent - zeros).max() == 0.0
+
+
+def test_a_sequence_longer_than_the_position_table_is_refused(layer):
+    assert layer(np.zeros((1, 6), "int32")).shape == (1, 6, 8)
+    with pytest.raises(ValueError, match="7 tokens.* 6 rows.*max_sequence_length=7"):
+        layer(np.zeros((1, 7), "int32"))
+
+
+def test_dropout_follows_the_norm_and_acts_in_training_only(layer):
+    assert layer.norm.epsilon == 1e-12
+    still = ops.convert_to_numpy(layer(TOKEN_IDS, training=False))
+    assert np.abs(ops.convert_to_numpy(layer(TOKEN_IDS)) - still).max() == 0.0
+    trained = ops.convert_to_numpy(layer(TOKEN_IDS, training=True))
+    kept = trained != 0
+    assert 0.2 < kept.mean() < 0.95
+    np.testing.assert_allclose(trained[kept], still[kept] / 0.6, rtol=1e-5)
+
+
+def test_every_weight_has_a_gradient(layer, gradients):
+    for weight, gradient in zip(
+        layer.trainable_weights, gradients(layer, TOKEN_IDS, SEGMENT_IDS), strict=True
+    ):
+        values = getattr(gradient, "values", gradient)
+        assert values is not None and np.abs(values.numpy()).max() > 0, weight.path
+
+
+def test_config_round_trip(layer):
+    copy = Embeddings.from_config(layer.get_config())
+    assert copy.get_config() == layer.get_config()

@@ -1,0 +1,42 @@
+import math
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from keras_bert.layers.gelu import activation_function, gelu_approximate
+
+X = np.linspace(-6, 6, 241).astype("float32")
+
+
+def test_gelu_is_the_exact_one():
+    expected = [x / 2 * (1 + math.erf(x / math.sqrt(2))) for x in map(float, X)]
+    np.testing.assert_allclose(
+        ops.convert_to_numpy(activation_function("gelu")(X)), expected, atol=1e-6
+    )
+
+
+def test_gelu_approximate_is_the_tanh_form():
+    x = np.float64(X)
+    expected = x / 2 * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
+    actual = ops.convert_to_numpy(activation_function("gelu_approximate")(X))
+    np.testing.assert_allclose(actual, expected, atol=1e-6)
+
+
+def test_the_forms_differ_by_less_than_google_and_hugging_face_do():
+    exact, approximate = (
+        ops.convert_to_numpy(activation_function(name)(X)) for name in ("gelu", "gelu_approximate")
+    )
+    assert 4e-4 < np.abs(exact - approximate).max() < 4.8e-4
+
+
+def test_other_names_are_those_of_keras():
+    assert activation_function("relu") is keras.activations.relu
+    with pytest.raises(ValueError, match="gellu"):
+        activation_function("gellu")
+
+
+def test_gelu_approximate_is_serializable():
+    config = keras.saving.serialize_keras_object(gelu_approximate)
+    assert keras.saving.deserialize_keras_object(config) is gelu_approximate

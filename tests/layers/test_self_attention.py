@@ -1,0 +1,110 @@
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from keras_bert.layers.self_attention import SelfAttention, attention, padding_bias
+
+
+def softmax(scores):
+    shifted = np.exp(scores - scores.max(-1, keepdims=True))
+    return shifted / shifted.sum(-1, keepdims=True)
+
+
+def reference(x, padding_mask, weights, num_heads):
+    """Multi-head attention in float64, a head and a sequence at a time."""
+    kernel, bias, output_kernel, output_bias = (
+        np.float64(ops.convert_to_numpy(w)) for w in weights
+    )
+    x = np.float64(x)
+    hidden_dim = x.shape[-1]
+    width = hidden_dim // num_heads
+    outputs = np.zeros_like(x)
+    for row, tokens in enumerate(x):
+        query, key, value = np.split(tokens @ kernel + bias, 3, axis=-1)
+        heads = []
+        for head in range(num_heads):
+            part = slice(head * width, (head + 1) * width)
+            scores = query[:, part] @ key[:, part].T / np.sqrt(width)
+            scores[:, ~padding_mask[row]] = -np.inf
+            heads.append(softmax(scores) @ value[:, part])
+        outputs[row] = np.concatenate(heads, -1) @ output_kernel + output_bias
+    return outputs
+
+
+@pytest.fixture
+def x():
+    return np.random.default_rng(2).normal(size=(3, 7, 16)).astype("float32")
+
+
+@pytest.fixture
+def layer(x, random_weights):
+    layer = SelfAttention(num_heads=4, hidden_dim=16, dropout=0.3)
+    layer.build(x.shape)
+    return random_weights(layer)
+
+
+def test_attention_equals_a_plain_reference(layer, x):
+    padding_mask = np.arange(7) < np.array([[7], [4], [1]])
+    expected = reference(x, padding_mask, layer.weights[:4], num_heads=4)
+    actual = ops.convert_to_numpy(layer(x, padding_mask=padding_mask))
+    np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int32", "int64", "float32"])
+def test_padding_does_not_change_outputs(layer, x, dtype):
+    padding_mask = (np.arange(7) < np.array([[7], [4], [1]])).astype(dtype)
+    other = np.where(padding_mask[:, :, None].astype(bool), x, 100 * x[::-1]).astype("float32")
+    tokens = padding_mask.astype(bool)
+    before = ops.convert_to_numpy(layer(x, padding_mask=padding_mask))[tokens]
+    after = ops.convert_to_numpy(layer(other, padding_mask=padding_mask))[tokens]
+    assert np.abs(before - after).max() == 0.0
+
+
+def test_an_absent_padding_mask_is_one_of_ones(layer, x):
+    absent = ops.convert_to_numpy(layer(x))
+    ones = ops.convert_to_numpy(layer(x, padding_mask=np.ones((3, 7), "int32")))
+    assert np.abs(absent - ones).max() == 0.0
+
+
+def test_a_row_of_padding_alone_stays_finite(layer, x):
+    outputs = ops.convert_to_numpy(layer(x, padding_mask=np.zeros((3, 7), "int32")))
+    assert np.isfinite(outputs).all()
+
+
+def test_dropout_acts_in_training_only(layer, x):
+    still = ops.convert_to_numpy(layer(x))
+    assert np.abs(ops.convert_to_numpy(layer(x, training=False)) - still).max() == 0.0
+    assert np.abs(ops.convert_to_numpy(layer(x, training=True)) - still).max() > 0.01
+
+
+def test_every_weight_has_a_gradient(layer, x, gradients):
+    for weight, gradient in zip(layer.trainable_weights, gradients(layer, x), strict=True):
+        assert gradient is not None and np.abs(gradient.numpy()).max() > 0, weight.path
+
+
+def test_softmax_is_computed_in_float32():
+    vectors = ops.zeros((1, 1, 2, 8), dtype="bfloat16")
+    recorded = []
+    bias = ops.convert_to_tensor([256.0, 256.5])  # one number in bfloat16
+    attention(vectors, vectors, vectors, bias, dropout=lambda p: recorded.append(p) or p)
+    probabilities = ops.convert_to_numpy(ops.cast(recorded[0][0, 0, 0], "float32"))
+    np.testing.assert_allclose(probabilities, [0.3775, 0.6225], rtol=2**-8)
+
+
+def test_hidden_dim_must_be_a_multiple_of_num_heads():
+    with pytest.raises(ValueError, match="hidden_dim=10 and num_heads=4"):
+        SelfAttention(num_heads=4, hidden_dim=10)
+
+
+def test_padding_bias_hides_padding_and_nothing_else():
+    assert padding_bias(None) is None
+    bias = ops.convert_to_numpy(padding_bias(np.array([[1, 1, 0]])))
+    assert bias.shape == (1, 1, 1, 3) and bias.dtype == np.float32
+    assert bias.ravel().tolist() == [0, 0, -10000]
+
+
+def test_config_round_trip(layer):
+    copy = SelfAttention.from_config(layer.get_config())
+    assert (copy.num_heads, copy.hidden_dim, copy.dropout) == (4, 16, 0.3)
+    assert keras.saving.get_registered_name(SelfAttention) == "keras_bert>SelfAttention"

@@ -88,10 +88,10 @@ class ExactWordpiece:
 
     def _mend(self, texts, pieces):
         if self.lowercase:
-            has_sigma = tf.strings.regex_full_match(texts, f"(?s).*{normalization.SIGMA}.*")
+            has_sigma = _has_sigma(texts)
             texts, pieces = tf.cond(
                 tf.reduce_any(has_sigma),
-                lambda: self._mend_sigma(texts, has_sigma),
+                lambda: self._with_sigmas_mended(texts, has_sigma),
                 lambda: (texts, pieces),
             )
         ids, starts, ends, _ = pieces
@@ -102,12 +102,8 @@ class ExactWordpiece:
             lambda: pieces,
         )
 
-    def _mend_sigma(self, texts, has_sigma):
-        rows = tf.where(has_sigma)
-        mended = tf.boolean_mask(texts, has_sigma)
-        for pattern, rewrite in normalization.sigma_rewrites():
-            mended = tf.strings.regex_replace(mended, pattern, rewrite)
-        texts = tf.tensor_scatter_nd_update(texts, rows, mended)
+    def _with_sigmas_mended(self, texts, has_sigma):
+        texts = _mend_sigmas(texts, has_sigma)
         return texts, self._fast_pieces(texts)
 
     def _mend_long_words(self, texts, pieces, is_long):
@@ -143,6 +139,42 @@ class ExactWordpiece:
         return ids, starts, ends, splits
 
 
+def word_splitter(lowercase):
+    """Makes a function that splits texts into the words that a tokenizer would cut.
+
+    Args:
+        lowercase: whether letters are lower-cased and stripped of their accents.
+
+    Returns:
+        Function of strings `[N]`: the strings normalized, and where in their bytes the words start
+        and end, int64 `[N, (W)]` each.
+    """
+    graph = ExactWordpiece([UNK], lowercase, max_word_characters=200)  # each word is an [UNK]
+
+    def split(texts):
+        texts = graph._normalizer.normalize(texts)
+        if lowercase:
+            has_sigma = _has_sigma(texts)
+            texts = tf.cond(
+                tf.reduce_any(has_sigma), lambda: _mend_sigmas(texts, has_sigma), lambda: texts
+            )
+        _, starts, ends = graph._wordpiece.tokenize_with_offsets(texts)
+        return texts, starts, ends
+
+    return _trace(split)
+
+
+def _has_sigma(texts):
+    return tf.strings.regex_full_match(texts, f"(?s).*{normalization.SIGMA}.*")
+
+
+def _mend_sigmas(texts, has_sigma):
+    mended = tf.boolean_mask(texts, has_sigma)
+    for pattern, rewrite in normalization.sigma_rewrites():
+        mended = tf.strings.regex_replace(mended, pattern, rewrite)
+    return tf.tensor_scatter_nd_update(texts, tf.where(has_sigma), mended)
+
+
 def _reachable_tokens(tokens, lowercase, max_word_characters):
     """Returns the vocabulary with stand-ins for the tokens that no text can give."""
     unreachable = {*normalization.character_map(lowercase), " "}
@@ -170,7 +202,7 @@ def _reachable_tokens(tokens, lowercase, max_word_characters):
         elif not token.isascii():
             token = token.translate(written)
         reachable.append(token or f"{normalization.PLACEHOLDER}{index}")
-    return reachable
+    return [*reachable, normalization.PLACEHOLDER]  # a trie of nothing cannot be built
 
 
 def _wordpiece_model(tokens, max_bytes):

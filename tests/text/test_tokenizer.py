@@ -316,6 +316,12 @@ def test_a_token_too_long_for_the_trie_is_refused(special_tokens):
         BertTokenizer([*special_tokens, "字" * 100])
 
 
+@pytest.mark.parametrize("lowercase", [True, False])
+def test_special_tokens_alone_make_every_word_unknown(special_tokens, lowercase):
+    tokenizer = BertTokenizer(special_tokens, lowercase)
+    assert tokenizer("Ab, � c").numpy().tolist() == [1, 1, 1]
+
+
 @pytest.mark.parametrize("limit", [0, -3])
 def test_a_word_limit_below_one_is_refused(special_tokens, limit):
     with pytest.raises(ValueError, match="max_word_characters"):

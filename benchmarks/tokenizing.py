@@ -1,0 +1,140 @@
+"""Tokens per second on one core: BertTokenizer in tf.data, beside Hugging Face tokenizers.
+
+    python benchmarks/tokenizing.py
+    python benchmarks/tokenizing.py --text novel.txt --vocabulary vocab.txt
+
+By default on the text of Python's own reference, with a vocabulary learned from it; about a
+minute. All are measured in turns in one process on one core, in seconds of CPU time; the best turn
+of each counts.
+"""
+
+import argparse
+import os
+import tempfile
+import time
+from pathlib import Path
+from pydoc_data.topics import topics
+
+os.environ["RAYON_NUM_THREADS"] = "1"
+
+import tensorflow as tf
+import tokenizers
+
+import keras_bert
+
+
+def parse_args(argv=None):
+    parser = argparse.ArgumentParser(
+        description=__doc__.split("\n\n")[0],
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+    )
+    parser.add_argument("--text", help="UTF-8 text file; each line is a text")
+    parser.add_argument("--vocabulary", help="vocab.txt")
+    parser.add_argument("--cased", action="store_true", help="the vocabulary is cased")
+    parser.add_argument("--batch_size", type=int, default=1024, help="texts in a batch")
+    parser.add_argument("--turns", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=2.0, help="length of a turn, about")
+    return parser.parse_args(argv)
+
+
+def use_one_core():
+    """Pins the process to its last core, and TensorFlow to one thread."""
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    tf.config.threading.set_intra_op_parallelism_threads(1)
+    tf.config.threading.set_inter_op_parallelism_threads(1)
+
+
+def read_text(path):
+    text = Path(path).read_text("utf-8-sig") if path else "\n".join(topics.values())
+    return [line for line in text.split("\n") if line.strip()]
+
+
+def make_tokenizer(args, lines):
+    if args.vocabulary:
+        return keras_bert.BertTokenizer(args.vocabulary, lowercase=not args.cased)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "text.txt")
+        path.write_text("\n".join(lines), encoding="utf-8")
+        vocabulary = keras_bert.learn_vocabulary(
+            path, 4000, lowercase=not args.cased, progress=False
+        )
+    return keras_bert.BertTokenizer(vocabulary, lowercase=not args.cased)
+
+
+def in_dataset(lines, batch_size, tokenize):
+    """Makes a function of a number of passes: it runs them and returns the number of tokens."""
+
+    def count(texts):
+        parts = tf.nest.flatten(tokenize(texts), expand_composites=False)
+        used = [tf.reduce_max(part.flat_values) for part in parts]  # nothing is optimized away
+        with tf.control_dependencies(used):
+            return tf.size(parts[0].flat_values, tf.int64)
+
+    batches = tf.data.Dataset.from_tensor_slices(lines).batch(batch_size).cache()
+    list(batches)
+
+    def run(number):
+        counts = batches.repeat(number).map(count)
+        return int(sum(counts.as_numpy_iterator()))
+
+    return run
+
+
+def with_hugging_face(lines, batch_size, tokenizer):
+    """The same for Hugging Face tokenizers."""
+    ids = {token: i for i, token in enumerate(tokenizer.get_vocabulary())}
+    hugging_face = tokenizers.BertWordPieceTokenizer(ids, lowercase=tokenizer.lowercase)
+
+    def run(number):
+        tokens = 0
+        for _ in range(number):
+            for start in range(0, len(lines), batch_size):
+                batch = lines[start : start + batch_size]
+                encoded = hugging_face.encode_batch(batch, add_special_tokens=False)
+                tokens += sum(map(len, encoded))
+        return tokens
+
+    return run
+
+
+def measure(runs, turns, seconds):
+    """Returns {name: tokens per second of the best turn}, all taking turns."""
+    passes, best = {}, dict.fromkeys(runs, 0.0)
+    for name, run in runs.items():
+        run(1)
+        start = time.process_time()
+        run(1)
+        passes[name] = max(1, round(seconds / (time.process_time() - start)))
+    for _ in range(turns):
+        for name, run in runs.items():
+            start = time.process_time()
+            tokens = run(passes[name])
+            best[name] = max(best[name], tokens / (time.process_time() - start))
+    return best
+
+
+def main(argv=None):
+    args = parse_args(argv)
+    use_one_core()
+    lines = read_text(args.text)
+    tokenizer = make_tokenizer(args, lines)
+    runs = {
+        "BertTokenizer, ids": in_dataset(lines, args.batch_size, tokenizer.tokenize),
+        "BertTokenizer, ids and offsets": in_dataset(
+            lines, args.batch_size, tokenizer.tokenize_with_offsets
+        ),
+        "Hugging Face tokenizers": with_hugging_face(lines, args.batch_size, tokenizer),
+    }
+    best = measure(runs, args.turns, args.seconds)
+    print(
+        f"tokenizing {args.text or 'pydoc_data.topics'}: {len(lines)} lines, "
+        f"{tokenizer.vocabulary_size()} tokens in the vocabulary, one core"
+    )
+    for name, speed in best.items():
+        ratio = speed / best["Hugging Face tokenizers"]
+        print(f"  {name:<32} {speed / 1e6:6.2f} M tokens/s  {ratio:5.1f} x")
+
+
+if __name__ == "__main__":
+    main()

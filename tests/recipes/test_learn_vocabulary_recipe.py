@@ -20,11 +20,11 @@ def test_the_recipe_writes_a_vocabulary_that_the_tokenizer_reads(main, tmp_path,
     text = tmp_path / "text.txt"
     text.write_text("the low, the lower, the lowest " * 5)
     output = tmp_path / "vocab.txt"
-    main([str(text), "--output", str(output), "--vocabulary_size", "35"])
+    main([str(text), "--output", str(output), "--vocabulary_size", "25"])
     tokenizer = BertTokenizer(output)
-    assert tokenizer.vocabulary_size() == 35
+    assert tokenizer.vocabulary_size() == 25
     assert tokenizer.unk_token_id not in tokenizer("The lowest, the lower").numpy()
-    assert f"35 tokens in {output}" in capsys.readouterr().out
+    assert f"25 tokens in {output}" in capsys.readouterr().out
     assert sorted(os.listdir(tmp_path)) == ["text.txt", "vocab.txt"]
 
 

@@ -63,18 +63,17 @@ class BertPreprocessor:
         else:
             room = length - 3
             longer, shorter = (room + 1) // 2, room // 2
-            first_lengths, second_lengths = first.row_lengths(), second.row_lengths()
+            first_lengths, second_lengths = _row_lengths(first), _row_lengths(second)
             keep_first = tf.minimum(first_lengths, tf.maximum(longer, room - second_lengths))
             keep_second = tf.minimum(second_lengths, tf.maximum(shorter, room - keep_first))
             first, second = _heads(first, keep_first), _heads(second, keep_second)
             row = tf.concat([start, first, end, second, end], axis=1)
-            columns = tf.range(length, dtype=keep_first.dtype)
+            columns = tf.range(length)
             is_second = (columns >= keep_first[:, None] + 2) & (
                 columns < (keep_first + keep_second)[:, None] + 3
             )
             segment_ids = tf.cast(is_second, tf.int32)
-        lengths = tf.cast(row.row_lengths(), tf.int32)
-        padding_mask = tf.sequence_mask(lengths, length, dtype=tf.int32)
+        padding_mask = tf.sequence_mask(_row_lengths(row), length, dtype=tf.int32)
         token_ids = row.to_tensor(tokenizer.pad_token_id, shape=[None, length])
         return {
             "token_ids": tf.ensure_shape(token_ids, [None, length]),
@@ -100,8 +99,13 @@ class BertPreprocessor:
         return cls(**{**config, "tokenizer": tokenizer})
 
 
+def _row_lengths(ragged):
+    return tf.cast(ragged.row_lengths(), tf.int32)
+
+
 def _heads(ragged, lengths):
     """The first `lengths[i]` tokens of each row `i`."""
     starts = ragged.row_starts()
+    lengths = tf.cast(lengths, starts.dtype)
     positions = tf.ragged.range(starts, starts + lengths)
     return positions.with_flat_values(tf.gather(ragged.flat_values, positions.flat_values))

@@ -1,0 +1,208 @@
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from keras_bert.training.adamw import AdamW
+
+KERNEL = [[0.5, -1.0], [2.0, 0.1]]
+BIAS = [0.3, -0.7]
+GRADIENTS = [
+    ([[0.3, -0.2], [1e-4, 4.0]], [0.5, -2.0]),
+    ([[-0.1, 0.7], [3e-4, -1.0]], [0.1, 1.0]),
+    ([[0.2, 0.1], [-2e-4, 0.5]], [-0.4, 0.2]),
+]
+
+
+def reference(weights, gradients, decays, bias_correction, clip=None, rate=0.1, decay=0.01):
+    """BERT's update (and Adam's, Kingma & Ba 2015, algorithm 1) in float64."""
+    weights = [np.float64(weight) for weight in weights]
+    m = [np.zeros_like(weight) for weight in weights]
+    v = [np.zeros_like(weight) for weight in weights]
+    for step, gradient in enumerate(gradients, start=1):
+        gradient = [np.float64(part) for part in gradient]
+        if clip is not None:
+            norm = np.sqrt(sum(np.sum(part**2) for part in gradient))
+            gradient = [part * min(1, clip / norm) for part in gradient]
+        for i, part in enumerate(gradient):
+            m[i] = 0.9 * m[i] + 0.1 * part
+            v[i] = 0.999 * v[i] + 0.001 * part**2
+            first, second = (1 - 0.9**step, 1 - 0.999**step) if bias_correction else (1, 1)
+            update = (m[i] / first) / (np.sqrt(v[i] / second) + 1e-6)
+            weights[i] -= rate * (update + decay * decays[i] * weights[i])
+    return weights
+
+
+def train(optimizer, variables, gradients=GRADIENTS):
+    for gradient in gradients:
+        parts = [ops.convert_to_tensor(np.asarray(part, "float32")) for part in gradient]
+        optimizer.apply(parts, variables)
+    return [ops.convert_to_numpy(variable) for variable in variables]
+
+
+@pytest.mark.parametrize("steps", [1, 3])
+@pytest.mark.parametrize("bias_correction", [True, False])
+def test_steps_equal_the_formula(variable, bias_correction, steps):
+    optimizer = AdamW(0.1, bias_correction=bias_correction, global_clipnorm=None)
+    variables = [variable(KERNEL), variable(BIAS, "bias")]
+    actual = train(optimizer, variables, GRADIENTS[:steps])
+    expected = reference([KERNEL, BIAS], GRADIENTS[:steps], [1, 0], bias_correction)
+    for a, e in zip(actual, expected, strict=True):
+        np.testing.assert_allclose(a, e, rtol=2e-6, atol=2e-7)
+
+
+def test_the_first_step_without_bias_correction_is_about_three_times_the_rate(variable):
+    """Google's first step: m / sqrt(v) is 0.1 / sqrt(0.001), not 1."""
+    weight = variable([1.0])
+    train(AdamW(0.1, weight_decay=0, bias_correction=False), [weight], [([0.5],)])
+    np.testing.assert_allclose(ops.convert_to_numpy(weight), 1 - 0.1 * 3.16208, rtol=1e-5)
+
+
+@pytest.mark.parametrize("clip", [0.5, 1e6])
+def test_all_gradients_together_are_clipped(variable, clip):
+    # Alone, each of these would be clipped otherwise; 0.5 bites and 1e6 doesn't.
+    optimizer = AdamW(0.1, global_clipnorm=clip)
+    actual = train(optimizer, [variable(KERNEL), variable(BIAS, "bias")])
+    expected = reference([KERNEL, BIAS], GRADIENTS, [1, 0], True, clip=clip)
+    for a, e in zip(actual, expected, strict=True):
+        np.testing.assert_allclose(a, e, rtol=2e-6, atol=2e-7)
+
+
+def test_clipping_is_on_by_default_and_changes_moments(variable):
+    moments = []
+    for optimizer in (AdamW(0.1), AdamW(0.1, global_clipnorm=None)):
+        train(optimizer, [variable(KERNEL), variable(BIAS, "bias")], GRADIENTS[:1])
+        moments.append(ops.convert_to_numpy(optimizer._first_moments[0]))
+    norm = np.sqrt(sum(np.sum(np.square(part)) for part in GRADIENTS[0]))
+    np.testing.assert_allclose(moments[0] * norm, moments[1], rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["bias", "gamma", "beta", "kernel", "embeddings"])
+def test_biases_and_norms_alone_do_not_decay(variable, name):
+    weight = variable([2.0, -4.0], name)
+    train(AdamW(0.1, weight_decay=0.5), [weight], [([0.0, 0.0],)])
+    expected = [2.0, -4.0] if name in ("bias", "gamma", "beta") else [1.9, -3.8]
+    np.testing.assert_allclose(ops.convert_to_numpy(weight), expected, rtol=1e-6)
+
+
+def test_names_that_hold_bias_decay(variable):
+    weight = variable([2.0], "bias_table")
+    train(AdamW(0.1, weight_decay=0.5), [weight], [([0.0],)])
+    np.testing.assert_allclose(ops.convert_to_numpy(weight), [1.9], rtol=1e-6)
+
+
+def test_config_round_trip_keeps_every_argument():
+    optimizer = AdamW(
+        3e-5,
+        weight_decay=0.02,
+        beta_1=0.8,
+        beta_2=0.98,
+        epsilon=1e-7,
+        bias_correction=False,
+        no_decay=["bias", "embeddings"],
+        global_clipnorm=2.0,
+    )
+    config = optimizer.get_config()
+    copy = AdamW.from_config(config)
+    again = copy.get_config()
+    np.testing.assert_allclose(again.pop("learning_rate"), config.pop("learning_rate"))
+    assert again == config
+    assert (again["beta_1"], again["beta_2"], again["epsilon"]) == (0.8, 0.98, 1e-7)
+    assert again["no_decay"] == ["bias", "embeddings"] and again["weight_decay"] == 0.02
+    assert again["bias_correction"] is False and again["global_clipnorm"] == 2.0
+
+
+def small_model(optimizer):
+    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(2), keras.layers.Dense(1)])
+    model.compile(optimizer=optimizer, loss="mse")
+    return model
+
+
+def test_a_saved_model_trains_on_as_if_it_had_not_been_saved(tmp_path):
+    x, y = np.random.default_rng(1).normal(size=(8, 2)), np.ones(8)
+    model = small_model(AdamW(0.1, weight_decay=0.5, no_decay=["bias", "kernel"]))
+    model.fit(x, y, epochs=2, verbose=0)
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    assert isinstance(loaded.optimizer, AdamW) and int(loaded.optimizer.iterations) == 2
+    assert loaded.optimizer.no_decay == ["bias", "kernel"]
+    for each in (model, loaded):
+        each.fit(x, y, epochs=2, verbose=0)
+    assert loaded.optimizer._decays == [False] * 4
+    for a, b in zip(model.get_weights(), loaded.get_weights(), strict=True):
+        assert np.abs(a - b).max() < 1e-6  # torch sums in any order
+
+
+def test_weights_files_hold_the_moments(tmp_path):
+    x, y = np.random.default_rng(1).normal(size=(8, 2)), np.ones(8)
+    model = small_model(AdamW(0.1))
+    model.fit(x, y, epochs=2, verbose=0)
+    model.save_weights(tmp_path / "model.weights.h5")
+    fresh = small_model(AdamW(0.1))
+    fresh.optimizer.build(fresh.trainable_variables)
+    fresh.load_weights(tmp_path / "model.weights.h5")
+    pairs = zip(model.optimizer.variables, fresh.optimizer.variables, strict=True)
+    for a, b in pairs:
+        assert np.abs(ops.convert_to_numpy(a) - ops.convert_to_numpy(b)).max() == 0.0
+    assert int(fresh.optimizer.iterations) == 2
+
+
+def embedding_step(optimizer, tensorflow):
+    """One step on a batch that holds word 1 three times, and the gradient that it has."""
+    table = keras.layers.Embedding(4, 2)
+    table.build()
+    table.embeddings.assign([[0.1, 0.2], [0.3, -0.4], [0.5, 0.6], [-0.7, 0.8]])
+    start = table.embeddings.numpy()
+    factors = tensorflow.constant([[[1.0, 2.0], [3.0, -1.0], [0.5, 0.5], [2.0, 2.0]]])
+    with tensorflow.GradientTape() as tape:
+        loss = tensorflow.reduce_sum(table(np.array([[1, 1, 1, 2]])) * factors)
+    gradient = tape.gradient(loss, [table.embeddings.value])
+    assert isinstance(gradient[0], tensorflow.IndexedSlices)
+    optimizer.apply(gradient, [table.embeddings])
+    dense = np.array([[0, 0], [4.5, 1.5], [2, 2], [0, 0]])
+    return start, dense, table.embeddings.numpy()
+
+
+@pytest.mark.parametrize("clip", [None, 1.0])
+@pytest.mark.parametrize("bias_correction", [True, False])
+def test_a_word_that_occurs_twice_learns_as_the_formula_says(tensorflow, bias_correction, clip):
+    optimizer = AdamW(0.1, bias_correction=bias_correction, global_clipnorm=clip)
+    start, dense, actual = embedding_step(optimizer, tensorflow)
+    (expected,) = reference([start], [(dense,)], [1], bias_correction, clip)
+    np.testing.assert_allclose(actual, expected, rtol=1e-6, atol=1e-7)
+
+
+def test_stock_adamw_is_wrong_there(tensorflow):
+    """Shows that the test before can fail; ours is not needed once this one does."""
+    optimizer = keras.optimizers.AdamW(0.1, weight_decay=0.01, epsilon=1e-6)
+    start, dense, actual = embedding_step(optimizer, tensorflow)
+    (expected,) = reference([start], [(dense,)], [1], True)
+    assert np.abs(actual - expected).max() > 0.01
+
+
+def test_words_that_do_not_occur_decay_and_move_on(tensorflow):
+    """Every row of a table learns at every step, as Google's dense update has it."""
+    optimizer = AdamW(0.1, weight_decay=0.1)
+    start, _, actual = embedding_step(optimizer, tensorflow)
+    np.testing.assert_allclose(actual[0], start[0] * 0.99, rtol=1e-6)
+    np.testing.assert_allclose(actual[3], start[3] * 0.99, rtol=1e-6)
+
+
+def test_several_steps_equal_those_of_torch(variable):
+    torch = pytest.importorskip("torch", reason="needs the parity extra (torch)")
+    weights = [torch.tensor(KERNEL, requires_grad=True), torch.tensor(BIAS, requires_grad=True)]
+    settings = {"lr": 0.1, "eps": 1e-6}
+    groups = [
+        {"params": weights[:1], "weight_decay": 0.01, **settings},
+        {"params": weights[1:], "weight_decay": 0.0, **settings},
+    ]
+    theirs = torch.optim.AdamW(groups)
+    for gradient in 5 * GRADIENTS:
+        for weight, part in zip(weights, gradient, strict=True):
+            weight.grad = torch.tensor(part)
+        torch.nn.utils.clip_grad_norm_(weights, 1.0)
+        theirs.step()
+    ours = train(AdamW(0.1), [variable(KERNEL), variable(BIAS, "bias")], 5 * GRADIENTS)
+    for a, b in zip(ours, weights, strict=True):
+        # torch decays the weight before the step, ours in it: the same to rate x decay squared.
+        np.testing.assert_allclose(a, b.detach().numpy(), rtol=1e-4, atol=1e-5)

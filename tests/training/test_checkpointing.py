@@ -1,0 +1,105 @@
+import errno
+
+import keras
+import numpy as np
+import pytest
+
+from keras_bert.training.adamw import AdamW
+from keras_bert.training.checkpointing import TrainingCheckpoint
+from keras_bert.training.warmup_linear_decay import WarmupLinearDecay
+
+X = np.random.default_rng(1).normal(size=(8, 4)).astype("float32")
+Y = X.sum(axis=1)
+DROPOUT = 0.0 if keras.backend.backend() == "torch" else 0.5  # torch draws from its own generator
+
+
+def make_model(width=6):
+    model = keras.Sequential(
+        [
+            keras.Input((4,)),
+            keras.layers.Dense(width, activation="tanh", name="first"),
+            keras.layers.Dropout(DROPOUT, name="dropout"),
+            keras.layers.Dense(1, name="second"),
+        ]
+    )
+    model.compile(optimizer=AdamW(WarmupLinearDecay(0.1, 3, 24)), loss="mse")
+    return model
+
+
+def fit(model, checkpoint, start, stop):
+    """Epochs of four steps each."""
+    model.fit(
+        X, Y, batch_size=2, shuffle=False, verbose=0,
+        initial_epoch=start, epochs=stop, callbacks=[checkpoint],
+    )  # fmt: skip
+
+
+def test_a_resumed_run_equals_one_that_was_not_interrupted(tmp_path):
+    keras.utils.set_random_seed(3)
+    whole = make_model()
+    fit(whole, TrainingCheckpoint(tmp_path / "whole"), 0, 4)
+
+    keras.utils.set_random_seed(3)
+    fit(make_model(), TrainingCheckpoint(tmp_path / "parts"), 0, 2)
+    keras.utils.set_random_seed(99)  # another process
+    resumed, checkpoint = make_model(), TrainingCheckpoint(tmp_path / "parts")
+    assert checkpoint.restore(resumed) == 8
+    fit(resumed, checkpoint, 2, 4)
+
+    assert checkpoint.latest_step() == int(resumed.optimizer.iterations) == 16
+    for a, b in zip(whole.get_weights(), resumed.get_weights(), strict=True):
+        assert np.abs(a - b).max() < 1e-6  # 0.0 but for torch, which sums in any order
+
+
+def test_without_a_checkpoint_training_starts_at_0(tmp_path):
+    checkpoint = TrainingCheckpoint(tmp_path / "none")
+    assert checkpoint.latest_step() is None
+    assert checkpoint.restore(make_model()) == 0
+
+
+def test_the_last_checkpoints_stay_and_any_of_them_can_be_restored(tmp_path):
+    model, checkpoint = make_model(), TrainingCheckpoint(tmp_path, keep=2)
+    fit(model, checkpoint, 0, 4)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "step-0000000012",
+        "step-0000000016",
+    ]
+    assert checkpoint.restore(model, step=12) == 12
+    assert int(model.optimizer.iterations) == 12
+
+
+def test_an_unfinished_checkpoint_is_not_taken_for_a_whole_one(tmp_path):
+    checkpoint = TrainingCheckpoint(tmp_path)
+    (tmp_path / ".step-0000000099.unfinished").mkdir()
+    (tmp_path / "step-notes").mkdir()
+    assert checkpoint.latest_step() is None
+
+
+def test_the_checkpoint_of_another_model_is_refused(tmp_path):
+    checkpoint = TrainingCheckpoint(tmp_path)
+    fit(make_model(), checkpoint, 0, 1)
+    with pytest.raises(ValueError, match="step-0000000004 can't be restored.*other settings"):
+        checkpoint.restore(make_model(width=7))
+
+
+@pytest.mark.parametrize("name", ["model.weights.h5", "seeds.json"])
+def test_a_damaged_checkpoint_is_told(tmp_path, name):
+    model, checkpoint = make_model(), TrainingCheckpoint(tmp_path)
+    fit(model, checkpoint, 0, 1)
+    (tmp_path / "step-0000000004" / name).write_bytes(b"cut off")
+    with pytest.raises(ValueError, match="can't be restored.*damaged"):
+        checkpoint.restore(model)
+
+
+def test_a_full_disk_leaves_nothing_half_written(tmp_path, monkeypatch):
+    model, checkpoint = make_model(), TrainingCheckpoint(tmp_path)
+    fit(model, checkpoint, 0, 1)
+
+    def no_space(*args, **kwargs):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("keras_bert.training.checkpointing.json.dumps", no_space)
+    with pytest.raises(OSError, match="No space left"):
+        fit(model, checkpoint, 1, 2)
+    assert [path.name for path in tmp_path.iterdir()] == ["step-0000000004"]
+    assert checkpoint.restore(model) == 4

@@ -1,0 +1,54 @@
+"""What several replicas make of AdamW; in processes of their own: one strategy to a process."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+SCRIPT = """
+import json, sys
+import numpy as np
+import tensorflow as tf
+
+replicas, clip = int(sys.argv[1]), float(sys.argv[2])
+cpu = tf.config.list_physical_devices("CPU")[0]
+tf.config.set_logical_device_configuration(cpu, replicas * [tf.config.LogicalDeviceConfiguration()])
+import keras
+from keras_bert import AdamW
+
+devices = [f"CPU:{i}" for i in range(replicas)]
+strategy = tf.distribute.MirroredStrategy(
+    devices, cross_device_ops=tf.distribute.ReductionToOneDevice()
+) if replicas > 1 else tf.distribute.get_strategy()
+with strategy.scope():
+    model = keras.Sequential([
+        keras.Input((4,), dtype="int32"),
+        keras.layers.Embedding(5, 3),
+        keras.layers.Flatten(),
+        keras.layers.Dense(1),
+    ])
+    weights = [np.linspace(-1, 1, w.size).reshape(w.shape) for w in model.get_weights()]
+    model.set_weights(weights)
+    model.compile(optimizer=AdamW(0.1, global_clipnorm=clip), loss="mse")
+x = np.arange(32).reshape(8, 4) % 5
+model.fit(x, np.arange(8.0), batch_size=8, epochs=3, shuffle=False, verbose=0)
+moments = [w.numpy().ravel().tolist() for w in model.optimizer._first_moments]
+print(json.dumps([w.ravel().tolist() for w in model.get_weights()] + moments))
+"""
+
+
+def trained(replicas, clip):
+    command = [sys.executable, "-c", SCRIPT, str(replicas), str(clip)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return json.loads(done.stdout.strip().splitlines()[-1])
+
+
+@pytest.mark.slow
+def test_two_replicas_clip_and_step_as_one_does(tensorflow):
+    clipped, free = trained(1, 0.5), trained(1, 1e6)
+    assert np.abs(np.subtract(clipped[-1], free[-1])).max() > 0.1  # clipping bites
+    for a, b in zip(trained(2, 0.5), clipped, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)

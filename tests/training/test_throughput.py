@@ -1,0 +1,42 @@
+import itertools
+
+import keras
+import numpy as np
+import pytest
+
+from keras_bert.training import throughput
+from keras_bert.training.throughput import Throughput
+
+
+def test_tokens_are_counted_over_all_steps_but_the_first(monkeypatch):
+    ticks = itertools.count()
+    monkeypatch.setattr(throughput.time, "perf_counter", lambda: next(ticks))
+    callback = Throughput(tokens_per_step=100)
+    callback.on_train_begin()
+    logs = {}
+    callback.on_epoch_begin(0)
+    for step in range(5):
+        callback.on_train_batch_end(step)
+    callback.on_epoch_end(0, logs)
+    assert logs == {"tokens_per_second": 400.0}  # four steps in a tick of a clock
+
+
+def test_fit_logs_it():
+    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
+    model.compile(loss="mse")
+    callback = Throughput(tokens_per_step=7)
+    history = model.fit(
+        np.ones((6, 2)), np.ones(6), batch_size=2, epochs=2, verbose=0, callbacks=[callback]
+    )
+    assert len(history.history["tokens_per_second"]) == 2
+    assert min(history.history["tokens_per_second"]) > 0
+
+
+@pytest.mark.parametrize("epochs", [1, 2])
+def test_an_epoch_of_one_step_is_no_error(epochs):
+    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
+    model.compile(loss="mse")
+    history = model.fit(
+        np.ones((2, 2)), np.ones(2), epochs=epochs, verbose=0, callbacks=[Throughput(1)]
+    )
+    assert len(history.history["loss"]) == epochs

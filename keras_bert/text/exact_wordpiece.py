@@ -24,7 +24,7 @@ class ExactWordpiece:
     [UNK]. So only a batch that holds an [UNK] is looked at again.
 
     Left as it is: two marks of different combining class, neither of category Mn, that stand side
-    by side in an order that NFD would change.
+    by side in an order that NFD would change. Only a vocabulary that holds both can tell.
 
     Args:
         tokens: list of str, the vocabulary as `read_vocabulary` returns it.

@@ -28,7 +28,12 @@ class BertTokenizer:
     stripped of accents if `lowercase`, words are split at spaces and punctuation, and each word is
     cut greedily into the longest pieces of the vocabulary. A word that cannot be cut, or has more
     than `max_word_characters` characters, becomes one [UNK]. A literal "[MASK]" in a text is three
-    words. Bytes that are not UTF-8 are skipped. The Unicode version is that of the running Python.
+    words. Bytes that are not UTF-8 are skipped. The Unicode version is that of the running Python;
+    an exported SavedModel keeps it.
+
+    One difference is left, with `lowercase` and a vocabulary that holds two of Unicode's 25 marks
+    that take part in canonical ordering and are no accents (Indic viramas, musical stems): where a
+    text has two of them side by side in the wrong order, they stay in it.
 
     Args:
         vocabulary: path of a vocab.txt (UTF-8, a token a line), or a list of str. It must hold

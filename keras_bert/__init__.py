@@ -25,11 +25,15 @@ _HOMES = {
     "Throughput": "keras_bert.training.throughput",
     "TrainingCheckpoint": "keras_bert.training.checkpointing",
     "WarmupLinearDecay": "keras_bert.training.warmup_linear_decay",
+    "classification_scores": "keras_bert.metrics.classification",
     "get_strategy": "keras_bert.training.strategy",
     "learn_vocabulary": "keras_bert.text.learn_vocabulary",
     "prepare_corpus": "keras_bert.data.prepare_corpus",
     "pretraining_dataset": "keras_bert.data.pretraining_dataset",
+    "read_table": "keras_bert.data.table",
+    "regression_scores": "keras_bert.metrics.regression",
     "sizes": None,
+    "text_dataset": "keras_bert.data.text_dataset",
 }
 
 __all__ = sorted(_HOMES)

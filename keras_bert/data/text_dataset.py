@@ -3,9 +3,21 @@
 import numpy as np
 import tensorflow as tf
 
+from keras_bert.data.bert_preprocessor import trim_padding
 
-def text_dataset(x, y, sample_weight, preprocessor, *, batch_size, shuffle=False, seed=None):
-    """Batches of prepared inputs from raw text.
+
+def text_dataset(
+    x,
+    y=None,
+    sample_weight=None,
+    *,
+    preprocessor,
+    batch_size,
+    shuffle=False,
+    seed=None,
+    trim=False,
+):
+    """Batches of prepared inputs from raw text, as `BertTask.fit` makes them.
 
     Args:
         x: a string, a list or array of strings, a pair `(texts, texts)`, a list of pairs, an
@@ -17,12 +29,20 @@ def text_dataset(x, y, sample_weight, preprocessor, *, batch_size, shuffle=False
         batch_size: int.
         shuffle: bool, whether texts in memory are shuffled in each epoch.
         seed: int, of the shuffling.
+        trim: bool, whether each batch is cut to its longest text: faster on a CPU, but on a TPU,
+            or where XLA compiles a model for each shape, lengths should stay the same.
 
     Returns:
         A `tf.data.Dataset` of the inputs' dict, alone or with labels and weights.
 
     Raises:
-        ValueError: if texts and labels differ in number.
+        ValueError: if there are no texts, or texts and labels differ in number.
+
+    Example:
+    ```python
+    data = text_dataset(["a", "b"], [0, 1], preprocessor=preprocessor, batch_size=2)
+    model.fit(data)
+    ```
     """
     if isinstance(x, tf.data.Dataset):
         dataset = x
@@ -52,6 +72,7 @@ def text_dataset(x, y, sample_weight, preprocessor, *, batch_size, shuffle=False
             inputs = preprocessor(*texts)
         else:
             inputs = preprocessor(texts)
+        inputs = trim_padding(inputs) if trim else inputs
         return (inputs, *rest) if rest else inputs
 
     if not _is_example(dataset.element_spec):
@@ -69,6 +90,8 @@ def _is_example(spec):
 
 def _columns(x):
     """`x` as a tuple of one or two string tensors `[n]`."""
+    if not len(x):
+        raise ValueError("There are no texts: give at least one.")
     if isinstance(x, (str, bytes)):
         x = [x]
     if not isinstance(x, tuple):

@@ -216,7 +216,12 @@ class BertTask(OptionalInputs, keras.Model):
         from keras_bert.data.text_dataset import text_dataset
 
         dataset = text_dataset(
-            x, y, sample_weight, self.preprocessor, batch_size=batch_size or 32, shuffle=shuffle
+            x,
+            y,
+            sample_weight,
+            preprocessor=self.preprocessor,
+            batch_size=batch_size or 32,
+            shuffle=shuffle,
         )
         return dataset, None, None
 

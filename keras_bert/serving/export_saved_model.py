@@ -5,6 +5,7 @@ import os
 import keras
 import tensorflow as tf
 
+from keras_bert.data.bert_preprocessor import trim_padding
 from keras_bert.serving.warmup_requests import MAX_REQUESTS, write_warmup_requests
 
 
@@ -82,7 +83,7 @@ def _text_signature(task):
             lambda: task.preprocessor(columns[:, 0], columns[:, 1]),
             lambda: task.preprocessor(columns[:, 0]),
         )
-        outputs = task(_without_needless_padding(inputs), training=False)
+        outputs = task(trim_padding(inputs), training=False)
         return _named_answers(task, outputs)
 
     return answer_texts.get_concrete_function()
@@ -98,13 +99,6 @@ def _token_ids_signature(task):
         return {**named, **_named_answers(task, outputs)}
 
     return answer_tokens.get_concrete_function()
-
-
-def _without_needless_padding(inputs):
-    """Cuts `[B, S]` inputs, padded on the right, to the longest row."""
-    lengths = tf.reduce_sum(inputs["padding_mask"], axis=1)  # [B]
-    longest = tf.maximum(tf.reduce_max(lengths), 1)  # 1 where B is 0
-    return {name: values[:, :longest] for name, values in inputs.items()}
 
 
 def _named_answers(task, outputs):

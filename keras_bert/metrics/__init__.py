@@ -1,0 +1,1 @@
+"""The official metrics of the tasks."""

@@ -1,0 +1,45 @@
+"""How well classes and scores are predicted."""
+
+import numpy as np
+from sklearn.metrics import accuracy_score, f1_score, matthews_corrcoef
+
+
+def classification_scores(labels, predictions, num_classes=None):
+    """Accuracy, F1 and Matthews correlation, as GLUE counts them.
+
+    Args:
+        labels: `[n]` ints, the true classes.
+        predictions: `[n]` ints, the predicted ones.
+        num_classes: int, C; by default one more than the highest class, at least 2.
+
+    Returns:
+        A dict of floats: `accuracy`; `f1`, of class 1 where there are two classes, else the mean
+        over the classes that occur; `mcc`.
+
+    Raises:
+        ValueError: if there are none, differently many, or one is outside the classes.
+
+    Example:
+    >>> classification_scores([1, 1, 0, 0], [1, 0, 0, 0])["accuracy"]
+    0.75
+    """
+    labels, predictions = np.asarray(labels), np.asarray(predictions)
+    if labels.ndim != 1 or labels.shape != predictions.shape or not labels.size:
+        raise ValueError(
+            "labels and predictions must be two arrays [n] of class numbers, n at least 1; got "
+            f"shapes {labels.shape} and {predictions.shape}."
+        )
+    both = np.concatenate([labels, predictions])
+    if num_classes is None:
+        num_classes = max(2, int(both.max()) + 1)
+    if not np.issubdtype(both.dtype, np.integer) or both.min() < 0 or both.max() >= num_classes:
+        raise ValueError(
+            f"Classes must be integers from 0 to {num_classes - 1}; got {both.dtype} from "
+            f"{both.min()} to {both.max()}."
+        )
+    average = "binary" if num_classes == 2 else "macro"
+    return {
+        "accuracy": float(accuracy_score(labels, predictions)),
+        "f1": float(f1_score(labels, predictions, average=average, zero_division=0)),
+        "mcc": float(matthews_corrcoef(labels, predictions)),
+    }

@@ -1,0 +1,36 @@
+"""How well numbers are predicted."""
+
+import numpy as np
+from scipy.stats import pearsonr, spearmanr
+
+
+def regression_scores(labels, predictions):
+    """Pearson and Spearman correlation, as GLUE counts them for STS-B, and the squared error.
+
+    Args:
+        labels: `[n]` floats, the true values.
+        predictions: `[n]` floats, the predicted ones.
+
+    Returns:
+        A dict of floats: `pearson`, `spearman` (both 0 where either side is constant) and
+        `mean_squared_error`.
+
+    Raises:
+        ValueError: if there are fewer than two, or differently many.
+
+    Example:
+    >>> regression_scores([1.0, 2.0, 4.0], [1.0, 2.0, 3.0])["spearman"]
+    1.0
+    """
+    labels, predictions = np.asarray(labels, "float64"), np.asarray(predictions, "float64")
+    if labels.ndim != 1 or labels.shape != predictions.shape or labels.size < 2:
+        raise ValueError(
+            "labels and predictions must be two arrays [n] of numbers, n at least 2; got shapes "
+            f"{labels.shape} and {predictions.shape}."
+        )
+    constant = np.ptp(labels) == 0 or np.ptp(predictions) == 0
+    return {
+        "pearson": 0.0 if constant else float(pearsonr(labels, predictions).statistic),
+        "spearman": 0.0 if constant else float(spearmanr(labels, predictions).statistic),
+        "mean_squared_error": float(np.mean((labels - predictions) ** 2)),
+    }

@@ -1,0 +1,60 @@
+import math
+
+import pytest
+
+from keras_bert.metrics.classification import classification_scores
+
+
+def test_binary_scores_are_those_counted_by_hand():
+    # true positives 3, false positives 1, false negatives 2, true negatives 4
+    labels = [1, 1, 1, 0, 1, 1, 0, 0, 0, 0]
+    predictions = [1, 1, 1, 1, 0, 0, 0, 0, 0, 0]
+    scores = classification_scores(labels, predictions)
+    assert scores["accuracy"] == pytest.approx(7 / 10)
+    assert scores["f1"] == pytest.approx(2 * 3 / (2 * 3 + 1 + 2))
+    assert scores["mcc"] == pytest.approx((3 * 4 - 1 * 2) / math.sqrt(4 * 5 * 5 * 6))
+
+
+def test_f1_of_three_classes_is_the_mean_over_classes():
+    labels = [0, 0, 1, 1, 2, 2]
+    predictions = [0, 1, 1, 1, 2, 0]
+    f1 = [2 * 1 / (2 + 1 + 1), 2 * 2 / (4 + 1 + 0), 2 * 1 / (2 + 0 + 1)]
+    scores = classification_scores(labels, predictions)
+    assert scores["f1"] == pytest.approx(sum(f1) / 3)
+    # R_K of Gorodkin 2004: n = 6, 4 right, true counts 2 2 2, predicted counts 2 3 1
+    expected = (4 * 6 - (2 * 2 + 2 * 3 + 2 * 1)) / math.sqrt((36 - 14) * (36 - 12))
+    assert scores["mcc"] == pytest.approx(expected)
+
+
+def test_one_class_for_all_has_no_correlation_and_no_warning(recwarn):
+    assert classification_scores([0, 1, 0], [0, 0, 0]) == {
+        "accuracy": pytest.approx(2 / 3),
+        "f1": 0.0,
+        "mcc": 0.0,
+    }
+    assert not recwarn.list
+
+
+def test_f1_is_over_classes_when_there_are_more_than_occur():
+    two = classification_scores([0, 1, 1], [0, 1, 0])
+    three = classification_scores([0, 1, 1], [0, 1, 0], num_classes=3)
+    assert two["f1"] == pytest.approx(2 / 3)
+    assert three["f1"] == pytest.approx((2 / 3 + 2 / 3) / 2)
+    assert classification_scores([0, 0, 0, 1], [0, 0, 1, 1], 3)["f1"] == pytest.approx(
+        (4 / 5 + 2 / 3) / 2
+    )
+
+
+@pytest.mark.parametrize(
+    ("labels", "predictions", "num_classes", "message"),
+    [
+        ([0, 1], [0], None, "shapes"),
+        ([], [], None, "n at least 1"),
+        ([0, 2], [0, 1], 2, "0 to 1"),
+        ([0, -1], [0, 1], None, "from -1"),
+        ([0.5, 1.0], [0.0, 1.0], None, "integers"),
+    ],
+)
+def test_what_are_no_classes_is_refused(labels, predictions, num_classes, message):
+    with pytest.raises(ValueError, match=message):
+        classification_scores(labels, predictions, num_classes)

@@ -1,6 +1,6 @@
-"""Fine-tunes BERT to sort sentences, or pairs of them, from TSV or CSV files.
+r"""Fine-tunes BERT to sort sentences, or pairs of them, from TSV or CSV files.
 
-    python recipes/finetune_classifier.py --init bert/preset --train train.tsv --dev dev.tsv \\
+    python recipes/finetune_classifier.py --init bert/preset --train train.tsv --dev dev.tsv \
         --text_column sentence1 --pair_column sentence2 --label_column label --output mrpc
 
 The paper tries batches of 16 and 32, learning rates of 5e-5, 3e-5 and 2e-5, and 2 to 4 epochs, and
@@ -19,7 +19,6 @@ import math
 from pathlib import Path
 
 import keras
-import numpy as np
 
 import keras_bert
 
@@ -45,26 +44,35 @@ def parse_args(argv=None):
     add("--learning_rate", type=float, default=2e-5, help="its peak: 5e-5, 3e-5 or 2e-5")
     add("--epochs", type=int, default=3, help="2 to 4")
     add("--warmup_proportion", type=float, default=0.1)
-    add("--select", help="score by which an epoch is best  [accuracy; spearman of regressions]")
+    add("--select", default="accuracy", help="score by which an epoch is best")
     add("--strategy", default="auto", choices=["auto", "tpu", "mirrored", "cpu"])
     add("--precision", default="float32", choices=["float32", "mixed_bfloat16"])
     add("--seed", type=int, default=0)
-    return parser.parse_args(argv)
+    args = parser.parse_args(argv)
+    choices = ["accuracy", "f1", "mcc"]
+    if args.regression:
+        choices = ["spearman", "pearson"]
+        args.select = "spearman" if args.select == "accuracy" else args.select
+    if args.select not in choices:
+        parser.error(f"--select must be one of {', '.join(choices)}; got {args.select!r}")
+    return args
 
 
-class Examples:
-    """A file's texts and labels, as the arguments name them."""
-
-    def __init__(self, path, args, label_names):
-        table = keras_bert.read_table(path)
-        self.texts = (table[args.text_column],)
-        if args.pair_column:
-            self.texts += (table[args.pair_column],)
-        if args.regression:
-            self.label_names, self.labels = None, table.scores(args.label_column)
-        else:
-            self.label_names = label_names or table.class_names(args.label_column)
-            self.labels = table.class_numbers(args.label_column, self.label_names)
+def read_examples(path, args, label_names=None):
+    """`(texts, labels, label_names)` of a file, where texts are one or two lists of strings."""
+    table = keras_bert.read_table(path)
+    texts = (table[args.text_column],)
+    if args.pair_column:
+        texts += (table[args.pair_column],)
+    if args.regression:
+        return texts, table.scores(args.label_column), None
+    label_names = label_names or table.class_names(args.label_column)
+    if len(label_names) < 2:
+        raise ValueError(
+            f"{path} has one class only in column {args.label_column!r}, {label_names[0]!r}: "
+            "there is nothing to tell apart. Give examples of each class, or --regression."
+        )
+    return texts, table.class_numbers(args.label_column, label_names), label_names
 
 
 def make_model(args, label_names, steps):
@@ -86,10 +94,18 @@ def make_model(args, label_names, steps):
     return model
 
 
-def predict(model, examples, args):
+def predict(model, texts, args):
     """Outputs `[n, C]`: probabilities of the classes, or numbers."""
-    logits = model.predict(batches(model, examples.texts, None, args), verbose=0)
+    logits = model.predict(batches(model, texts, None, args), verbose=0)
     return logits if args.regression else keras.ops.convert_to_numpy(keras.ops.softmax(logits))
+
+
+def score(labels, outputs, args):
+    """The scores of the outputs that `predict` gave."""
+    if args.regression:
+        return keras_bert.regression_scores(labels, outputs[:, 0])
+    predictions = outputs.argmax(axis=1)
+    return keras_bert.classification_scores(labels, predictions, num_classes=outputs.shape[1])
 
 
 def batches(model, texts, labels, args, seed=None):
@@ -121,50 +137,41 @@ def main(argv=None):
     keras.config.set_dtype_policy(args.precision)
     output = Path(args.output)
     output.mkdir(parents=True, exist_ok=True)
-    train = Examples(args.train, args, None)
-    dev = Examples(args.dev, args, train.label_names)
-    select = args.select or ("spearman" if args.regression else "accuracy")
-    steps_per_epoch = math.ceil(len(train.labels) / args.batch_size)
+    texts, labels, label_names = read_examples(args.train, args)
+    dev_texts, dev_labels, _ = read_examples(args.dev, args, label_names)
+    if args.test:
+        test_texts, _, _ = read_examples(args.test, args, label_names)
+    steps_per_epoch = math.ceil(len(labels) / args.batch_size)
     checkpoint = keras_bert.TrainingCheckpoint(output / "checkpoints")
     with keras_bert.get_strategy(args.strategy).scope():
-        model = make_model(args, train.label_names, steps_per_epoch * args.epochs)
+        model = make_model(args, label_names, steps_per_epoch * args.epochs)
         done = checkpoint.restore(model) // steps_per_epoch
-    print(f"{len(train.labels):,} examples, {len(dev.labels):,} to choose by; epochs {done} done.")
+    print(f"{len(labels):,} examples, {len(dev_labels):,} to choose by; {done} epochs are done.")
 
-    scores_path = output / "scores.json"
-    history = json.loads(scores_path.read_text())[:done] if done else []
+    history = json.loads((output / "scores.json").read_text())[:done] if done else []
     for epoch in range(done, args.epochs):
         model.fit(
-            batches(model, train.texts, train.labels, args, seed=args.seed + epoch),
+            batches(model, texts, labels, args, seed=args.seed + epoch),
             initial_epoch=epoch,
             epochs=epoch + 1,
             callbacks=[keras.callbacks.TensorBoard(output / "logs")],
         )
-        outputs = predict(model, dev, args)
-        if args.regression:
-            scores = keras_bert.regression_scores(dev.labels, outputs[:, 0])
-        else:
-            scores = keras_bert.classification_scores(
-                dev.labels, outputs.argmax(axis=1), num_classes=len(dev.label_names)
-            )
-        if select not in scores:
-            raise ValueError(f"--select must be one of {', '.join(scores)}; got {select!r}.")
-        print(f"epoch {epoch + 1}:", {name: round(score, 4) for name, score in scores.items()})
+        outputs = predict(model, dev_texts, args)
+        scores = score(dev_labels, outputs, args)
+        print(f"epoch {epoch + 1}:", {name: round(value, 4) for name, value in scores.items()})
         history.append(scores)
-        if scores[select] >= max(past[select] for past in history):
+        if scores[args.select] >= max(past[args.select] for past in history):
             model.save_to_preset(output / "best")
-            write_predictions(output / "dev_predictions.tsv", outputs, train.label_names)
-        scores_path.write_text(json.dumps(history, indent=1) + "\n")
+            write_predictions(output / "dev_predictions.tsv", outputs, label_names)
+        (output / "scores.json").write_text(json.dumps(history, indent=1) + "\n")
         checkpoint.save(model)
 
-    best = int(np.argmax([scores[select] for scores in history]))
-    print(f"Best epoch by {select}: {best + 1}, {history[best]}")
+    best = max(range(len(history)), key=lambda epoch: history[epoch][args.select])
+    print(f"Best epoch by {args.select}: {best + 1}, {history[best]}")
     if args.test:
         model = keras_bert.BertClassifier.from_preset(output / "best")
-        test = Examples(args.test, args, train.label_names)
-        write_predictions(
-            output / "test_predictions.tsv", predict(model, test, args), train.label_names
-        )
+        outputs = predict(model, test_texts, args)
+        write_predictions(output / "test_predictions.tsv", outputs, label_names)
     print(f"The best model is the preset {output / 'best'}; predictions and scores are beside it.")
 
 

@@ -109,9 +109,7 @@ def main(argv=None):
     preprocessor = keras_bert.BertPreprocessor(tokenizer, sequence_length=64)
     pretrainer = keras_bert.BertPretrainer(backbone, preprocessor=preprocessor)
     rate = keras_bert.WarmupLinearDecay(1e-3, args.steps // 10, args.steps, continuous=True)
-    pretrainer.compile(
-        **{**pretrainer.default_compile_args(), "optimizer": keras_bert.AdamW(rate)}
-    )
+    pretrainer.compile(**{**pretrainer.default_compile_args(), "optimizer": keras_bert.AdamW(rate)})
     data = keras_bert.pretraining_dataset(
         str(output / "corpus"), batch_size=32, sequence_length=64, seed=args.seed
     )
@@ -131,9 +129,7 @@ def main(argv=None):
     )
     steps = args.epochs * (len(texts) - held_out) // 32
     rate = keras_bert.WarmupLinearDecay(2e-4, steps // 10, steps, continuous=True)
-    classifier.compile(
-        **{**classifier.default_compile_args(), "optimizer": keras_bert.AdamW(rate)}
-    )
+    classifier.compile(**{**classifier.default_compile_args(), "optimizer": keras_bert.AdamW(rate)})
     classifier.fit(
         texts[held_out:],
         labels[held_out:],

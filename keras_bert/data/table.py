@@ -119,7 +119,7 @@ class Table:
 
 
 def read_table(path, *, header=True, delimiter=None, quoting=None):
-    """Reads a TSV or CSV file of examples.
+    r"""Reads a TSV or CSV file of examples.
 
     A byte order mark and any line ends are read right; blank lines are passed over (but where
     there is one column, they are empty texts).
@@ -144,7 +144,7 @@ def read_table(path, *, header=True, delimiter=None, quoting=None):
     >>> import os, tempfile
     >>> path = os.path.join(tempfile.mkdtemp(), "reviews.csv")
     >>> with open(path, "w") as file:
-    ...     print('text,label\\n"Good, but long.",1\\nBad.,0', file=file)
+    ...     print('text,label\n"Good, but long.",1\nBad.,0', file=file)
     >>> read_table(path)["text"]
     ['Good, but long.', 'Bad.']
     """
@@ -211,8 +211,8 @@ def _read_either(path, text, delimiter):
         line = next(unquoted for quoted, unquoted in pairs if quoted != unquoted)
         raise ValueError(
             f"{path} can be read in two ways: with {len(readings[0][0])} rows if double quotes "
-            f"enclose fields, and with {len(readings[1][0])} if not (they part at line {line}). Say "
-            "which with quoting=True or quoting=False."
+            f"enclose fields, and with {len(readings[1][0])} if not (they part at line {line}). "
+            "Say which with quoting=True or quoting=False."
         )
     return readings[0]
 

@@ -101,7 +101,8 @@ def _check_may_be_replaced(folder):
 
 def _save_weights_alone(task, path):
     """Saves weights without the optimizer's, which Keras would add."""
-    optimizer, task.optimizer = task.optimizer, None
+    optimizer = getattr(task, "optimizer", None)
+    task.optimizer = None
     try:
         task.save_weights(path)
     finally:

@@ -1,0 +1,46 @@
+"""Recipes as modules, and small things for them to work on."""
+
+import importlib.util
+from pathlib import Path
+
+import keras
+import pytest
+
+import keras_bert
+
+RECIPES = Path(__file__).resolve().parents[2] / "recipes"
+WORDS = "the a so it is was very good bad fine dull book film day and but not , .".split()
+
+
+@pytest.fixture(scope="session")
+def recipe():
+    """A function that gives the module of a recipe by its name."""
+
+    def load(name):
+        spec = importlib.util.spec_from_file_location(f"recipe_{name}", RECIPES / f"{name}.py")
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return module
+
+    return load
+
+
+@pytest.fixture(scope="session")
+def preset(tmp_path_factory):
+    """A folder with a pre-trainer of two tiny layers that reads text."""
+    keras.utils.set_random_seed(1)
+    tokenizer = keras_bert.BertTokenizer(
+        ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS], lowercase=True
+    )
+    backbone = keras_bert.BertBackbone(
+        tokenizer.vocabulary_size(),
+        num_layers=2,
+        num_heads=2,
+        hidden_dim=16,
+        intermediate_dim=32,
+        max_sequence_length=32,
+    )
+    preprocessor = keras_bert.BertPreprocessor(tokenizer, sequence_length=16)
+    folder = tmp_path_factory.mktemp("presets") / "pretrained"
+    keras_bert.BertPretrainer(backbone, preprocessor=preprocessor).save_to_preset(folder)
+    return folder

@@ -1,0 +1,113 @@
+import keras
+import numpy as np
+import pytest
+
+import keras_bert
+
+TEXT = (
+    "the book was very good and the day was fine. it is so. but the film was not dull, it was bad."
+)
+
+
+@pytest.fixture(scope="module")
+def corpus(preset, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("pretrain")
+    for i in range(4):
+        sentences = TEXT.split(". ") * (5 + i)
+        (folder / f"{i}.txt").write_text("\n".join(s.strip(".") + " ." for s in sentences))
+    tokenizer = keras_bert.BertPretrainer.from_preset(preset).preprocessor.tokenizer
+    keras_bert.prepare_corpus(
+        [str(folder / f"{i}.txt") for i in range(4)],
+        str(folder / "corpus"),
+        tokenizer,
+        text_format="sentences",
+        num_workers=1,
+        progress=False,
+    )
+    return folder / "corpus"
+
+
+def arguments(corpus, output, *more):
+    return [
+        "--corpus", str(corpus), "--output", str(output), "--size", "tiny", "--steps", "10",
+        "--batch_size", "2", "--warmup_steps", "2", "--save_every", "4", "--strategy", "cpu",
+        "--precision", "float32", *more,
+    ]  # fmt: skip
+
+
+def weights(folder):
+    model = keras_bert.BertPretrainer.from_preset(folder / "preset")
+    return [np.asarray(w) for w in model.get_weights()]
+
+
+@pytest.mark.slow
+def test_a_run_that_was_cut_off_ends_as_one_that_was_not(
+    recipe, corpus, tmp_path, monkeypatch, capsys
+):
+    module = recipe("pretrain_tpu")
+    module.main(arguments(corpus, tmp_path / "whole"))
+    real = keras_bert.TrainingCheckpoint.on_epoch_end
+
+    def dies(self, epoch, logs=None):
+        real(self, epoch, logs)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(keras_bert.TrainingCheckpoint, "on_epoch_end", dies)
+        for _ in range(2):
+            with pytest.raises(KeyboardInterrupt):
+                module.main(arguments(corpus, tmp_path / "parted"))
+    assert not (tmp_path / "parted" / "preset").exists()
+    capsys.readouterr()
+    module.main(arguments(corpus, tmp_path / "parted"))
+    assert "steps 8 to 9 of 10" in capsys.readouterr().out
+    for one, other in zip(weights(tmp_path / "whole"), weights(tmp_path / "parted"), strict=True):
+        assert np.array_equal(one, other)
+
+    # Phase 512 goes on where phase 128 ended, at the same place of the schedule.
+    module.main(arguments(corpus, tmp_path / "whole", "--phase", "512"))
+    out = capsys.readouterr().out
+    assert "steps 9 to 10 of 10" in out and str(tmp_path / "whole" / "preset") in out
+    assert keras_bert.TrainingCheckpoint(tmp_path / "whole" / "checkpoints").latest_step() == 10
+    assert list((tmp_path / "whole" / "logs").rglob("events*"))
+
+
+def test_phase_512_needs_phase_128_or_a_preset(recipe, corpus, tmp_path):
+    module = recipe("pretrain_tpu")
+    with pytest.raises(ValueError, match="Phase 512 starts at step 9.*come to step 0"):
+        module.main(arguments(corpus, tmp_path / "out", "--phase", "512"))
+
+
+def test_it_starts_from_a_preset(recipe, corpus, preset, tmp_path):
+    module = recipe("pretrain_tpu")
+    args = module.parse_args(arguments(corpus, tmp_path, "--init", str(preset)))
+    model = module.make_model(args)
+    saved = keras_bert.BertPretrainer.from_preset(preset)
+    assert all(map(np.array_equal, model.get_weights(), saved.get_weights()))
+    assert module.phase_steps(args) == (0, 9) and module.schedule_steps(args) == 9
+    assert isinstance(model.optimizer, keras_bert.AdamW)
+
+
+def test_a_vocabulary_that_did_not_make_the_corpus_is_refused(recipe, corpus, preset, tmp_path):
+    pretrained = keras_bert.BertPretrainer.from_preset(preset)
+    other = keras_bert.BertTokenizer(pretrained.preprocessor.tokenizer.get_vocabulary()[:-1])
+    pretrained.preprocessor = keras_bert.BertPreprocessor(other, sequence_length=16)
+    pretrained.save_to_preset(tmp_path / "other")
+    module = recipe("pretrain_tpu")
+    with pytest.raises(ValueError, match="made with another vocabulary"):
+        module.main(arguments(corpus, tmp_path / "out", "--init", str(tmp_path / "other")))
+
+
+def test_the_defaults_are_those_of_the_paper(recipe):
+    args = recipe("pretrain_tpu").parse_args(["--corpus", "c", "--output", "o"])
+    assert (args.size, args.batch_size, args.steps) == ("base", 256, 1_000_000)
+    assert (args.learning_rate, args.warmup_steps, args.weight_decay) == (1e-4, 10_000, 0.01)
+    assert args.dropout == 0.1 and recipe("pretrain_tpu").phase_steps(args) == (0, 900_000)
+    args.phase = 512
+    assert recipe("pretrain_tpu").phase_steps(args) == (900_000, 1_000_000)
+
+
+@pytest.fixture(autouse=True)
+def float32():
+    yield
+    keras.config.set_dtype_policy("float32")

@@ -1,0 +1,89 @@
+"""The README does what it says: its Python runs, its commands parse, its toy run works."""
+
+import importlib.util
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from pydoc_data.topics import topics
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def blocks(language):
+    return re.findall(rf"```{language}\n(.*?)```", README, flags=re.DOTALL)
+
+
+def commands():
+    """The README's shell commands, continued lines joined, comments left out."""
+    text = "\n".join(blocks("bash")).replace("\\\n", " ")
+    lines = (shlex.split(line, comments=True) for line in text.splitlines())
+    return [line for line in lines if line]
+
+
+@pytest.fixture(scope="module")
+def books(tmp_path_factory):
+    """A folder to be in, with prose in books/ and a table of reviews."""
+    folder = tmp_path_factory.mktemp("readme")
+    (folder / "books").mkdir()
+    for name in ("compound", "debugger", "strings", "types", "import", "execmodel"):
+        (folder / "books" / f"{name}.txt").write_text(topics[name], encoding="utf-8")
+    for name in ("train", "dev"):
+        rows = [f"the {'good' if i % 2 else 'bad'} book\t{i % 2}" for i in range(16)]
+        (folder / f"{name}.tsv").write_text("\n".join(["text\tlabel", *rows, ""]))
+    return folder
+
+
+def test_python_blocks_run_in_order(books, monkeypatch):
+    monkeypatch.chdir(books)
+    names = {}
+    assert len(blocks("python")) >= 5
+    for block in blocks("python"):
+        exec(compile(block, "README.md", "exec"), names)
+    assert names["logits"].shape == (1, 2)
+    assert names["answer"]["probabilities"].shape == (1, 2)
+    assert names["answer"]["label"].numpy()[0] in (b"bad", b"good")
+
+
+def test_commands_name_recipes_and_options_that_exist():
+    found = [line for line in commands() if line[0] == "python"]
+    assert len(found) >= 6
+    for _, script, *arguments in found:
+        spec = importlib.util.spec_from_file_location("recipe", ROOT / script)
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        module.parse_args(arguments)  # exits where an option is not known
+
+
+def test_make_targets_exist():
+    makefile = (ROOT / "Makefile").read_text()
+    named = set(re.findall(r"`?make ([a-z-]+)", README))
+    assert {"quickstart", "test"} <= named
+    for target in named:
+        assert re.search(rf"^{target}:", makefile, flags=re.MULTILINE), target
+
+
+@pytest.mark.slow
+def test_the_toy_run_of_the_recipes_works(books):
+    for _, script, *arguments in (line for line in commands() if line[0] == "python"):
+        if "--runner" in arguments:
+            continue  # needs Apache Beam; tests/data has its tests
+        expanded = [
+            str(path.relative_to(books))
+            for argument in arguments
+            for path in (sorted(books.glob(argument)) if "*" in argument else [books / argument])
+        ]
+        command = [sys.executable, str(ROOT / script), *expanded]
+        done = subprocess.run(command, cwd=books, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr[-3000:]
+    assert (books / "served" / "reviews" / "1" / "saved_model.pb").is_file()
+
+
+def test_links_lead_somewhere():
+    prose = re.sub(r"```.*?```", "", README, flags=re.DOTALL)
+    for link in re.findall(r"\]\((?!https?:)([^)#]+)\)", prose):
+        assert (ROOT / link).exists(), link

@@ -1,0 +1,58 @@
+"""Exports a fine-tuned classifier as a SavedModel that takes raw strings.
+
+    python recipes/export_savedmodel.py reviews/best --output served/reviews --text "A fine book."
+
+What it writes, `OUTPUT/1`, is in the layout of TensorFlow Serving: vocabulary inside, warm-up
+requests beside. It needs TensorFlow with TensorFlow Text, and neither Keras nor this library; it
+may be moved. `--text` asks it from a process of its own.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import keras_bert
+
+ASK = """
+import json, sys
+import tensorflow as tf, tensorflow_text
+answer = tf.saved_model.load(sys.argv[1]).signatures["serving_default"]
+answers = answer(text=tf.constant(json.loads(sys.argv[2])))
+for name, value in sorted(answers.items()):
+    print(f"{name}: {value.numpy().tolist()}")
+"""
+
+
+def parse_args(argv=None):
+    parser = argparse.ArgumentParser(
+        description=__doc__.split("\n\n")[0],
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+    )
+    add = parser.add_argument
+    add("preset", help="folder of a fine-tuned classifier")
+    add("--output", required=True, help="folder of the served model; its last part is its name")
+    add("--version", type=int, default=1, help="TensorFlow Serving serves the highest there is")
+    add("--text", nargs="*", default=[], help="texts to ask the exported model")
+    return parser.parse_args(argv)
+
+
+def main(argv=None):
+    args = parse_args(argv)
+    model = keras_bert.BertClassifier.from_preset(args.preset)
+    exported = Path(model.export(args.output, version=args.version)).resolve()
+    name, folder = exported.parent.name, exported.parent
+    print(f"Exported to {exported}. Serve it with")
+    print(f"  docker run -p 8501:8501 -v {folder}:/models/{name} -e MODEL_NAME={name} \\")
+    print("      tensorflow/serving")
+    print("and ask it with")
+    request = json.dumps({"instances": args.text[:2] or ["A text.", "Another."]})
+    print(f"  curl -d '{request}' http://localhost:8501/v1/models/{name}:predict")
+    if args.text:
+        print("Its answers:", flush=True)
+        subprocess.run([sys.executable, "-c", ASK, exported, json.dumps(args.text)], check=True)
+
+
+if __name__ == "__main__":
+    main()

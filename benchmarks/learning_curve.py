@@ -30,6 +30,7 @@ def parse_args(argv=None):
     source.add_argument("--corpus", help="folder of a corpus to train on")
     parser.add_argument("--heldout", required=True, help=".npz of instances to evaluate on")
     parser.add_argument("--output", required=True, help="JSON file for the curve")
+    parser.add_argument("--preset", help="folder to save the model to, with --corpus")
     parser.add_argument("--vocabulary_size", type=int, default=30522)
     parser.add_argument("--batch_size", type=int, default=32)
     parser.add_argument("--steps", type=int, default=1700)
@@ -130,15 +131,18 @@ def main(argv=None):
     else:
         arrays = instances(args.train, args.steps * args.batch_size)
         data = tf.data.Dataset.from_tensor_slices(arrays).batch(args.batch_size).prefetch(2)
-    model = keras_bert.BertPretrainer(
-        keras_bert.BertBackbone(args.vocabulary_size, **mini), name="pretrainer"
-    )
+    model = keras_bert.BertPretrainer(keras_bert.BertBackbone(args.vocabulary_size, **mini))
     rate = keras_bert.WarmupLinearDecay(
         args.learning_rate, args.warmup_steps, args.steps, continuous=True
     )
     model.compile(**{**model.default_compile_args(), "optimizer": keras_bert.AdamW(rate)})
     curve = Curve(instances(args.heldout, args.heldout_instances), args.evaluate_every, args.output)
     model.fit(data, callbacks=[curve], verbose=0)
+    if args.preset:
+        corpus = keras_bert.Corpus(args.corpus)
+        tokenizer = keras_bert.BertTokenizer(corpus.vocabulary_path, corpus.lowercase)
+        model.preprocessor = keras_bert.BertPreprocessor(tokenizer)
+        model.save_to_preset(args.preset)
 
 
 if __name__ == "__main__":

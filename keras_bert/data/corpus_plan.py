@@ -61,6 +61,11 @@ class Slice:
         """Bytes of input."""
         return sum(span.stop - span.start for span in self.spans)
 
+    @property
+    def num_text_bytes(self):
+        """About how many bytes these are unpacked."""
+        return sum((span.stop - span.start) * _EXPANSION[span.kind] for span in self.spans)
+
 
 def check_settings(settings):
     """Raises a ValueError for settings that no corpus can be made with."""
@@ -179,8 +184,8 @@ def _kind(path):
     if name.endswith(".bz2") and ".xml" in name:
         return "xml.bz2"
     raise ValueError(
-        f"{path} is of no known kind: text files end in .txt, MediaWiki dumps in .xml or .xml*.bz2. "
-        "Rename it, or unpack it first."
+        f"{path} is of no known kind: text files end in .txt, MediaWiki dumps in .xml or "
+        ".xml*.bz2. Rename it, or unpack it first."
     )
 
 

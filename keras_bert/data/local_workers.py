@@ -12,9 +12,15 @@ from keras_bert.data.corpus_slice import write_slice
 _tokenizer = None  # of a worker process, made once
 
 
-def default_num_workers():
-    """Cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+# A worker takes seconds to start, in which this process would have done about so much.
+BYTES_WORTH_A_WORKER = 2**25
+
+
+def default_num_workers(num_bytes):
+    """One for each core that this process may use, but fewer where there is little to do."""
+    has_affinity = hasattr(os, "sched_getaffinity")
+    num_cores = len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
+    return max(1, min(num_cores, num_bytes // BYTES_WORTH_A_WORKER))
 
 
 def run_locally(slices, num_slices, folder, settings, tokenizer, num_workers):

@@ -64,7 +64,8 @@ def prepare_corpus(
             `r"^\s*$"` for blank lines. By default a file is a document.
         language: code of the language, for the rules by which sentences end.
         seed: of the order of documents within a shard.
-        num_workers: processes; by default one for each core that this process may use.
+        num_workers: processes; by default one for each core that this process may use, and fewer
+            for small inputs. 1 is this process itself.
         beam_options: list of str, for example `["--runner=DirectRunner"]`: run the slices on
             Apache Beam with these pipeline options instead (`pip install keras3-bert[beam]`). All
             workers must see the inputs and the output by the same names.
@@ -105,7 +106,9 @@ def prepare_corpus(
 
         results = run_on_beam(*work, beam_options)
     else:
-        results = run_locally(*work, default_num_workers() if num_workers is None else num_workers)
+        if num_workers is None:
+            num_workers = default_num_workers(sum(slice_.num_text_bytes for slice_ in left))
+        results = run_locally(*work, num_workers)
     with _progress_bar(slices, done, progress) as bar:
         for slice_, result in results:
             done[slice_.index] = result

@@ -25,7 +25,6 @@ _EXTERNAL_LINK = re.compile(
 )
 _QUOTES = re.compile(r"'{2,}")
 _SWITCH = re.compile(r"__[A-Z]+__")
-_BEHIND_LINK = re.compile(r"[^\W\d_]+")
 _INTERWIKI = re.compile(r"[a-z]{2,3}(?:-[a-z]+)*")
 _FIXED_NAMESPACES = frozenset(["file", "image", "media", "category"])
 
@@ -43,11 +42,11 @@ _BROKEN = re.compile(r"\{\{|\}\}|\[\[|\]\]|\{\||\|\}|\|\||==|<ref|</ref|<!--", r
 
 
 def wikitext_passages(text, namespaces=frozenset()):
-    """Takes the paragraphs of prose out of an article.
+    r"""Takes the paragraphs of prose out of an article.
 
     Headings, lists and their leads, tables, templates, references, formulas, code, pictures with
-    their captions and categories are dropped; links and emphasis leave their text. Where a template stood inside
-    a sentence there is a hole: templates cannot be expanded without the wiki.
+    their captions and categories are dropped; links and emphasis leave their text. Where a
+    template stood inside a sentence there is a hole: templates cannot be expanded without the wiki.
 
     Args:
         text: str, wikitext.
@@ -77,7 +76,7 @@ def wikitext_passages(text, namespaces=frozenset()):
             passage = pattern.sub(replacement, passage)
         if _BROKEN.search(passage):
             num_broken += 1
-        elif _is_prose(passage := passage.strip()):
+        elif _is_prose(passage := passage.strip().lstrip(",;: ")):
             passages.append(passage)
     return passages, num_broken
 

@@ -137,7 +137,7 @@ def main(argv=None):
     )
     model.compile(**{**model.default_compile_args(), "optimizer": keras_bert.AdamW(rate)})
     curve = Curve(instances(args.heldout, args.heldout_instances), args.evaluate_every, args.output)
-    model.fit(data, callbacks=[curve], verbose=0)
+    model.fit(data, steps_per_epoch=args.steps, callbacks=[curve], verbose=0)
     if args.preset:
         corpus = keras_bert.Corpus(args.corpus)
         tokenizer = keras_bert.BertTokenizer(corpus.vocabulary_path, corpus.lowercase)

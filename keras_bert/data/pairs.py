@@ -185,6 +185,7 @@ def _reachable(window, following):
     """Which sentences a walk along `following` comes to, from the first of every record.
 
     Args:
+        window: a `Window`.
         following: int32 `[M]`, the next sentence of the walk; M where it ends.
     """
     num_sentences = tf.size(following)

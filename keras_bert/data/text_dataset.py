@@ -90,12 +90,17 @@ def _is_example(spec):
 
 def _columns(x):
     """`x` as a tuple of one or two string tensors `[n]`."""
-    if not len(x):
-        raise ValueError("There are no texts: give at least one.")
     if isinstance(x, (str, bytes)):
         x = [x]
+    if tf.is_tensor(x):
+        x = x.numpy()
+    if not len(x) or not len(x[0] if isinstance(x, tuple) else x):
+        raise ValueError("There are no texts: give at least one.")
     if not isinstance(x, tuple):
         first = x[0]
         is_pair = isinstance(first, (list, tuple)) or getattr(first, "ndim", 0) == 1
         x = zip(*x, strict=True) if is_pair else (x,)
-    return tuple(tf.constant(list(column), tf.string) for column in x)
+    return tuple(
+        tf.convert_to_tensor(column if tf.is_tensor(column) else list(column), tf.string)
+        for column in x
+    )

@@ -234,7 +234,7 @@ def holds_text(x):
     if isinstance(x, (str, bytes)):
         return True
     if isinstance(x, (list, tuple)):
-        return bool(x) and holds_text(x[0])
+        return not x or holds_text(x[0])  # no texts, not no inputs
     dtype = getattr(x, "dtype", None)
     return getattr(dtype, "kind", None) in ("U", "S", "O") or "string" in str(dtype)
 

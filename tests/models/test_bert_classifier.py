@@ -1,0 +1,215 @@
+import keras
+import numpy as np
+import pytest
+
+from keras_bert import BertClassifier
+
+TEXTS = ["a b c", "d", "e f g h", "a a a a a a a a a a a a a a", "", "zz b", "x y", "c b a"]
+PAIRS = ["b", "c d e", "f", "a a a", "g", "h", "i j k l m n o p", "q"]
+LABELS = np.array([0, 1, 2, 0, 1, 2, 0, 1])
+
+
+@pytest.fixture
+def backbone(make_backbone):
+    return make_backbone(num_layers=1)
+
+
+@pytest.fixture
+def model(backbone, preprocessor):
+    return BertClassifier(backbone, num_classes=3, preprocessor=preprocessor)
+
+
+@pytest.fixture
+def bare(backbone):
+    """A classifier without a preprocessor."""
+    return BertClassifier(backbone, num_classes=3)
+
+
+def test_text_gives_what_its_prepared_inputs_give(model, preprocessor, difference):
+    prepared = {name: values.numpy() for name, values in preprocessor(TEXTS).items()}
+    assert difference(model.predict(TEXTS, verbose=0), model.predict(prepared, verbose=0)) < 1e-6
+
+
+def test_every_form_of_texts_gives_the_same(model, randomized, difference):
+    tf = pytest.importorskip("tensorflow")
+    expected = randomized(model).predict(TEXTS, batch_size=3, verbose=0)
+    assert expected.shape == (8, 3)
+    forms = {
+        "array": np.array(TEXTS),
+        "objects": np.array(TEXTS, dtype=object),
+        "bytes": [text.encode() for text in TEXTS],
+        "tensor": tf.constant(TEXTS),
+        "dataset": tf.data.Dataset.from_tensor_slices(TEXTS),
+        "batched dataset": tf.data.Dataset.from_tensor_slices(TEXTS).batch(5),
+        "labelled dataset": tf.data.Dataset.from_tensor_slices((TEXTS, LABELS)),
+    }
+    for name, form in forms.items():
+        assert difference(expected, model.predict(form, verbose=0)) < 1e-6, name
+    assert difference(expected[:1], model.predict(TEXTS[0], verbose=0)) < 1e-6
+    assert difference(expected[4:5], model.predict("", verbose=0)) < 1e-6
+
+
+def test_every_form_of_pairs_gives_the_same(model, randomized, difference):
+    tf = pytest.importorskip("tensorflow")
+    expected = randomized(model).predict((TEXTS, PAIRS), verbose=0)
+    assert difference(expected, model.predict(TEXTS, verbose=0)) > 1e-3
+    pairs = list(zip(TEXTS, PAIRS, strict=True))
+    forms = {
+        "tuple of arrays": (np.array(TEXTS), np.array(PAIRS)),
+        "tuple of tensors": (tf.constant(TEXTS), tf.constant(PAIRS)),
+        "list of pairs": pairs,
+        "array of pairs": np.array(pairs),
+        "labelled dataset": tf.data.Dataset.from_tensor_slices(((TEXTS, PAIRS), LABELS)),
+        "batched dataset": tf.data.Dataset.from_tensor_slices(((TEXTS, PAIRS), LABELS)).batch(3),
+        "dataset": tf.data.Dataset.from_tensor_slices((TEXTS, PAIRS)),
+    }
+    for name, form in forms.items():
+        assert difference(expected, model.predict(form, verbose=0)) < 1e-6, name
+
+
+def test_fit_learns_from_text_without_a_compile(model):
+    history = model.fit(
+        TEXTS, LABELS, batch_size=4, epochs=2, validation_data=(TEXTS, LABELS), verbose=0
+    ).history
+    assert set(history) == {"loss", "accuracy", "val_loss", "val_accuracy"}
+    assert int(model.optimizer.iterations) == 4
+    assert model.optimizer.name == "adamw"
+
+
+def test_fit_takes_pairs_and_weights(model):
+    model.compile(**{**model.default_compile_args(), "optimizer": keras.optimizers.Adam(0.01)})
+    weights = np.array([1.0, 0, 1, 0, 1, 0, 1, 0])
+    history = model.fit(
+        (TEXTS, PAIRS), LABELS, sample_weight=weights, batch_size=8, epochs=6, verbose=0
+    ).history
+    assert history["loss"][-1] < history["loss"][0]
+    results = model.evaluate((TEXTS, PAIRS), LABELS, verbose=0, return_dict=True)
+    assert set(results) == {"loss", "accuracy"}
+
+
+@pytest.mark.parametrize("batched", [False, True])
+def test_fit_takes_datasets_of_text(model, batched):
+    tf = pytest.importorskip("tensorflow")
+    dataset = tf.data.Dataset.from_tensor_slices((TEXTS, LABELS))
+    dataset = dataset.batch(4) if batched else dataset
+    model.fit(dataset, batch_size=4, verbose=0)
+    assert int(model.optimizer.iterations) == 2
+    results = model.evaluate(dataset, verbose=0, return_dict=True)
+    expected = model.evaluate(TEXTS, LABELS, verbose=0, return_dict=True)
+    assert results["accuracy"] == expected["accuracy"]
+
+
+def test_fit_takes_prepared_inputs(bare, inputs, difference):
+    tf = pytest.importorskip("tensorflow")
+    bare.fit(inputs, LABELS, batch_size=4, validation_split=0.25, verbose=0)
+    assert int(bare.optimizer.iterations) == 2
+    prepared = tf.data.Dataset.from_tensor_slices((inputs, LABELS)).batch(4)
+    bare.fit(prepared, validation_data=prepared, verbose=0)
+    assert int(bare.optimizer.iterations) == 4
+    a, b = bare.predict(inputs, verbose=0), bare.predict(prepared, verbose=0)
+    assert difference(a, b) < 1e-6
+
+
+def test_evaluate_needs_no_compile(model):
+    results = model.evaluate(TEXTS, LABELS, verbose=0, return_dict=True)
+    assert abs(results["loss"] - np.log(3)) < 0.2
+
+
+def test_one_class_is_regression(backbone, inputs):
+    model = BertClassifier(backbone, num_classes=1)
+    scores = np.linspace(-2, 5, 8)
+    predicted = model.predict(inputs, verbose=0)
+    assert predicted.shape == (8, 1)
+    loss = model.evaluate(inputs, scores, batch_size=8, verbose=0)
+    np.testing.assert_allclose(loss, np.mean((predicted[:, 0] - scores) ** 2), rtol=1e-4)
+    model.fit(inputs, scores, verbose=0)
+    assert int(model.optimizer.iterations) == 1
+
+
+@pytest.mark.parametrize("labels", [[0, 1, 3, 0], [-1, 0, 1, 2], [[0], [1], [2], [3]]])
+def test_labels_outside_the_classes_are_refused(bare, inputs, labels):
+    x = {name: values[:4] for name, values in inputs.items()}
+    for call in (
+        lambda y: bare.fit(x, y),
+        lambda y: bare.evaluate(x, y),
+        lambda y: bare.fit(x, np.zeros(4), validation_data=(x, y)),
+    ):
+        with pytest.raises(ValueError, match="Labels must be in 0 to 2.*got values from"):
+            call(np.array(labels))
+
+
+def test_labels_that_are_names_are_refused(bare, inputs):
+    with pytest.raises(ValueError, match="class numbers, 0 to 2.*'good'.*label_names.index"):
+        bare.fit(inputs, np.array(8 * ["good"]))
+
+
+def test_text_without_a_preprocessor_is_refused(bare):
+    for call in (lambda: bare.fit(TEXTS, LABELS), lambda: bare.predict(TEXTS)):
+        with pytest.raises(ValueError, match="no preprocessor.*BertPreprocessor"):
+            call()
+
+
+def test_texts_and_labels_must_be_as_many(model):
+    with pytest.raises(ValueError, match="8 texts but 7"):
+        model.fit(TEXTS, LABELS[:7])
+
+
+@pytest.mark.parametrize("texts", [[], np.array([], dtype=object), ([], [])])
+def test_no_texts_are_refused(model, texts):
+    with pytest.raises(ValueError, match="There are no texts"):
+        model.predict(texts)
+
+
+def test_validation_split_of_texts_is_refused(model):
+    with pytest.raises(ValueError, match="validation_split.*validation_data"):
+        model.fit(TEXTS, LABELS, validation_split=0.5)
+
+
+def test_a_vocabulary_larger_than_the_table_is_refused(make_backbone, preprocessor):
+    with pytest.raises(ValueError, match="30 words.*only 29.*vocabulary_size=30"):
+        BertClassifier(make_backbone(vocabulary_size=29), 3, preprocessor)
+
+
+def test_sequences_longer_than_the_position_table_are_refused(make_backbone, preprocessor):
+    with pytest.raises(ValueError, match="12 tokens.*positions for 8"):
+        BertClassifier(make_backbone(max_sequence_length=8), 3, preprocessor)
+
+
+def test_each_class_has_one_name(backbone):
+    with pytest.raises(ValueError, match="3 classes but 2 label_names"):
+        BertClassifier(backbone, 3, label_names=["no", "yes"])
+    with pytest.raises(ValueError, match="num_classes must be 1"):
+        BertClassifier(backbone, 0)
+    assert BertClassifier(backbone, 2).label_names == ["0", "1"]
+
+
+def test_a_saved_model_reads_text_as_before(model, difference, tmp_path):
+    model.fit(TEXTS, LABELS, verbose=0)
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    assert type(loaded) is BertClassifier
+    assert difference(model.predict(TEXTS, verbose=0), loaded.predict(TEXTS, verbose=0)) == 0.0
+    assert loaded.preprocessor.get_config() == model.preprocessor.get_config()
+
+
+def test_config_round_trip(backbone):
+    model = BertClassifier(backbone, 2, dropout=0.3, label_names=["no", "yes"])
+    copy = BertClassifier.from_config(model.get_config())
+    assert copy.get_config() == model.get_config()
+    assert copy.label_names == ["no", "yes"] and copy.dropout == 0.3
+
+
+def test_dropout_acts_on_the_pooled_output(make_backbone, inputs, difference):
+    model = BertClassifier(make_backbone(num_layers=1, dropout=0.0), 3, dropout=0.5)
+    assert difference(model(inputs), model(inputs)) == 0.0
+    assert difference(model(inputs), model(inputs, training=True)) > 1e-3
+
+
+def test_logits_are_float32_under_mixed_bfloat16(make_backbone, inputs):
+    keras.config.set_dtype_policy("mixed_bfloat16")
+    try:
+        model = BertClassifier(make_backbone(num_layers=1), 3)
+    finally:
+        keras.config.set_dtype_policy("float32")
+    assert model.predict(inputs, verbose=0).dtype == np.float32
+    assert np.isfinite(model.fit(inputs, LABELS, verbose=0).history["loss"]).all()

@@ -1,0 +1,236 @@
+import errno
+import json
+
+import keras
+import numpy as np
+import pytest
+
+from keras_bert import BertClassifier, BertPretrainer
+
+FILES = ["config.json", "model.weights.h5", "preprocessor.json", "vocab.txt"]
+
+
+@pytest.fixture
+def backbone(make_backbone, randomized):
+    return randomized(make_backbone(num_layers=1))
+
+
+@pytest.fixture
+def classifier(backbone, preprocessor):
+    return BertClassifier(backbone, 2, preprocessor, label_names=["no", "yes"], name="mine")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return tmp_path / "presets" / "bert"
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_a_preset_gives_the_saved_model(classifier, inputs, folder, difference):
+    classifier.save_to_preset(folder)
+    assert names(folder) == FILES and names(folder.parent) == ["bert"]
+    loaded = BertClassifier.from_preset(folder)
+    assert type(loaded) is BertClassifier and not loaded.compiled
+    assert difference(classifier(inputs), loaded(inputs)) == 0.0
+    assert loaded.get_config() == classifier.get_config()
+    assert loaded.preprocessor.get_config() == classifier.preprocessor.get_config()
+    texts = ["a b", "zz"]
+    assert difference(*(m.predict(texts, verbose=0) for m in (classifier, loaded))) == 0.0
+
+
+def test_a_preset_without_a_preprocessor(backbone, pretraining_batch, folder, difference):
+    model = BertPretrainer(backbone, next_sentence=False)
+    model.save_to_preset(str(folder))
+    assert names(folder) == FILES[:2]
+    loaded = BertPretrainer.from_preset(str(folder))
+    assert loaded.preprocessor is None and loaded.next_sentence is False
+    x, _, _ = pretraining_batch
+    assert difference(model(x), loaded(x)) == 0.0
+
+
+def test_a_classifier_takes_over_the_pretrained_encoder(backbone, preprocessor, folder):
+    BertPretrainer(backbone, preprocessor=preprocessor).save_to_preset(folder)
+    model = BertClassifier.from_preset(folder, num_classes=3, dropout=0.2)
+    assert (model.num_classes, model.dropout, model.label_names) == (3, 0.2, ["0", "1", "2"])
+    assert model.preprocessor.tokenizer.get_vocabulary() == preprocessor.tokenizer.get_vocabulary()
+    pairs = zip(backbone.weights, model.backbone.weights, strict=True)
+    for saved, loaded in pairs:
+        assert saved.path == loaded.path
+        if "seed" not in saved.path:
+            assert np.abs(np.asarray(saved) - np.asarray(loaded)).max() == 0.0, saved.path
+
+
+def test_other_arguments_keep_the_weights_that_fit(backbone, pretraining_batch, folder, difference):
+    x, _, _ = pretraining_batch
+    model = BertPretrainer(backbone)
+    model.save_to_preset(folder)
+    alone = BertPretrainer.from_preset(folder, next_sentence=False)
+    assert difference(alone(x)["masked_lm"], model(x)["masked_lm"]) == 0.0
+    same = BertPretrainer.from_preset(folder, next_sentence=True)
+    assert difference(same(x), model(x)) == 0.0
+
+
+def test_another_number_of_classes_starts_a_new_head(classifier, folder, difference, inputs):
+    classifier.save_to_preset(folder)
+    wider = BertClassifier.from_preset(folder, num_classes=3)
+    assert wider.label_names == ["0", "1", "2"]
+    encoders = (classifier.backbone(inputs), wider.backbone(inputs))
+    assert difference(*encoders) == 0.0
+    again = BertClassifier.from_preset(folder, num_classes=2, dropout=0.0)
+    assert again.label_names == ["no", "yes"] and again.dropout == 0.0
+    assert difference(again(inputs), classifier(inputs)) == 0.0
+
+
+def test_a_preprocessor_may_be_replaced(classifier, preprocessor, folder):
+    classifier.save_to_preset(folder)
+    loaded = BertClassifier.from_preset(folder, preprocessor=preprocessor)
+    assert loaded.preprocessor is preprocessor and loaded.label_names == ["no", "yes"]
+
+
+def test_the_optimizer_stays_out_of_the_file(backbone, inputs, folder):
+    model = BertClassifier(backbone, 2)
+    model.save_to_preset(folder)
+    before = (folder / "model.weights.h5").stat().st_size
+    model.fit(inputs, np.zeros(8), verbose=0)
+    model.save_to_preset(folder)
+    assert (folder / "model.weights.h5").stat().st_size == before
+    assert model.optimizer is not None
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:Layer .* does not have a `quantize`")
+def test_a_quantized_preset(classifier, inputs, folder, difference):
+    classifier.quantize("int8")
+    classifier.save_to_preset(folder)
+    assert difference(classifier(inputs), BertClassifier.from_preset(folder)(inputs)) == 0.0
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_missing_file_is_named(classifier, folder, name):
+    classifier.save_to_preset(folder)
+    (folder / name).unlink()
+    with pytest.raises(ValueError, match=f"not a whole preset: {name} is missing .found: "):
+        BertClassifier.from_preset(folder)
+
+
+def test_missing_preprocessor_files_are_told_even_together(classifier, folder):
+    classifier.save_to_preset(folder)
+    (folder / "preprocessor.json").unlink()
+    (folder / "vocab.txt").unlink()
+    with pytest.raises(ValueError, match="preprocessor.json is missing"):
+        BertClassifier.from_preset(folder)
+
+
+def test_a_folder_that_is_not_there_is_told(folder):
+    with pytest.raises(ValueError, match="config.json is missing .found: no such folder"):
+        BertClassifier.from_preset(folder)
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ('{"format": 1, ', "config.json is not JSON"),
+        ("[1, 2]", "must hold a JSON object; it holds a list"),
+        ('{"model_type": "bert"}', "not that of a keras_bert preset.*format=None, class=None"),
+        ('{"format": 2, "class": "BertClassifier"}', "preset of format 1.*format=2"),
+        ('{"format": 1, "class": "BertClassifier"}', "doesn't describe a BertClassifier.*config"),
+        (
+            '{"format": 1, "class": "BertClassifier", "config": {"backbone": {"layers": 2}}}',
+            "doesn't describe a BertClassifier.*layers",
+        ),
+    ],
+)
+def test_a_config_that_is_no_presets_is_told(classifier, folder, config, message):
+    classifier.save_to_preset(folder)
+    (folder / "config.json").write_text(config)
+    with pytest.raises(ValueError, match=message):
+        BertClassifier.from_preset(folder)
+
+
+def test_broken_preprocessor_json_is_told(classifier, folder):
+    classifier.save_to_preset(folder)
+    (folder / "preprocessor.json").write_text("{'sequence_length': 12}")
+    with pytest.raises(ValueError, match="preprocessor.json is not JSON"):
+        BertClassifier.from_preset(folder)
+
+
+def test_weights_of_another_size_are_refused(classifier, make_backbone, folder, tmp_path):
+    classifier.save_to_preset(folder)
+    other = BertClassifier(make_backbone(num_layers=1, hidden_dim=8), 2)
+    other.save_to_preset(tmp_path / "other")
+    (tmp_path / "other" / "model.weights.h5").replace(folder / "model.weights.h5")
+    with pytest.raises(ValueError, match="model.weights.h5 doesn't hold the weights that .*config"):
+        BertClassifier.from_preset(folder)
+
+
+def test_a_truncated_weights_file_is_refused(classifier, folder):
+    classifier.save_to_preset(folder)
+    weights = (folder / "model.weights.h5").read_bytes()
+    (folder / "model.weights.h5").write_bytes(weights[: len(weights) // 2])
+    with pytest.raises(ValueError, match="doesn't hold the weights"):
+        BertClassifier.from_preset(folder)
+
+
+def test_a_vocabulary_of_another_size_is_refused(classifier, folder):
+    classifier.save_to_preset(folder)
+    with open(folder / "vocab.txt", "a", encoding="utf-8") as file:
+        file.write("more\n")
+    with pytest.raises(ValueError, match="31 words.*only 30"):
+        BertClassifier.from_preset(folder)
+
+
+def test_a_preset_is_replaced_whole(classifier, backbone, folder):
+    classifier.save_to_preset(folder)
+    BertPretrainer(backbone).save_to_preset(folder)
+    assert names(folder) == FILES[:2] and names(folder.parent) == ["bert"]
+    assert json.loads((folder / "config.json").read_text())["class"] == "BertPretrainer"
+
+
+def test_other_folders_are_not_overwritten(classifier, tmp_path):
+    (tmp_path / "thesis.txt").write_text("years of work")
+    with pytest.raises(ValueError, match="exists and is not a preset"):
+        classifier.save_to_preset(tmp_path)
+    with pytest.raises(ValueError, match="exists and is not a preset"):
+        classifier.save_to_preset(tmp_path / "thesis.txt")
+    assert names(tmp_path) == ["thesis.txt"]
+
+
+def test_an_empty_folder_may_be_written_to(classifier, folder):
+    folder.mkdir(parents=True)
+    classifier.save_to_preset(folder)
+    assert names(folder) == FILES
+
+
+@pytest.mark.parametrize("step", ["weights", "vocabulary"])
+@pytest.mark.parametrize("earlier", [False, True])
+def test_a_full_disk_leaves_nothing_half_written(classifier, folder, monkeypatch, earlier, step):
+    folder.parent.mkdir()
+    if earlier:
+        classifier.save_to_preset(folder)
+        before = {name: (folder / name).read_bytes() for name in FILES}
+
+    def no_space(*args, **kwargs):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    if step == "weights":
+        monkeypatch.setattr(keras.Model, "save_weights", no_space)
+    else:
+        monkeypatch.setattr(type(classifier.preprocessor.tokenizer), "save_vocabulary", no_space)
+    with pytest.raises(OSError, match="No space left"):
+        classifier.save_to_preset(folder)
+    assert names(folder.parent) == (["bert"] if earlier else [])
+    if earlier:
+        assert {name: (folder / name).read_bytes() for name in FILES} == before
+
+
+def test_leftovers_of_a_killed_process_do_not_matter(classifier, folder, monkeypatch):
+    monkeypatch.setattr("os.getpid", lambda: 1)  # as every process of a container
+    for left in (".bert.unfinished-1", ".bert.old-1"):
+        (folder.parent / left).mkdir(parents=True)
+        (folder.parent / left / "config.json").write_text("{}")
+    classifier.save_to_preset(folder)
+    classifier.save_to_preset(folder)
+    assert names(folder.parent) == ["bert"] and names(folder) == FILES

@@ -1,0 +1,63 @@
+import keras
+import pytest
+
+from keras_bert import BertBackbone, BertPretrainer, sizes
+
+VOCABULARY_SIZE = 30522  # of the uncased English models
+
+PUBLISHED_ENCODERS = {"base": 109_482_240, "large": 335_141_888}
+
+# In millions, with the masked-LM head: Turc et al. 2019, table 1.
+PUBLISHED_MILLIONS = {"tiny": 4.4, "mini": 11.3, "small": 29.1, "medium": 41.7}
+
+
+@pytest.mark.parametrize("name", ["base", pytest.param("large", marks=pytest.mark.slow)])
+def test_the_papers_encoders_have_as_many_weights_as_published(name):
+    with keras.StatelessScope():  # no memory for weights
+        backbone = BertBackbone(vocabulary_size=VOCABULARY_SIZE, **sizes.SIZES[name])
+    assert backbone.count_params() == PUBLISHED_ENCODERS[name]
+
+
+@pytest.mark.parametrize("name", PUBLISHED_MILLIONS)
+def test_the_small_pretrainers_have_as_many_weights_as_published(name):
+    with keras.StatelessScope():
+        backbone = BertBackbone(vocabulary_size=VOCABULARY_SIZE, **sizes.SIZES[name])
+        model = BertPretrainer(backbone, next_sentence=False)
+    assert round(model.count_params() / 1e6, 1) == PUBLISHED_MILLIONS[name]
+
+
+@pytest.mark.slow
+def test_every_size_has_as_many_weights_as_in_transformers():
+    torch = pytest.importorskip("torch", reason="needs the parity extra (torch)")
+    transformers = pytest.importorskip("transformers", reason="needs the parity extra")
+    assert len(sizes.SMALL_MODELS) == 24
+    for name, size in sizes.SIZES.items():
+        config = transformers.BertConfig(
+            vocab_size=VOCABULARY_SIZE,
+            num_hidden_layers=size["num_layers"],
+            num_attention_heads=size["num_heads"],
+            hidden_size=size["hidden_dim"],
+            intermediate_size=size["intermediate_dim"],
+        )
+        with torch.device("meta"):
+            theirs = transformers.BertModel(config)
+        with keras.StatelessScope():
+            ours = BertBackbone(vocabulary_size=VOCABULARY_SIZE, **size)
+        assert ours.count_params() == theirs.num_parameters(), name
+
+
+def test_the_24_are_2_to_12_layers_of_128_to_768_units():
+    shapes = {(size["num_layers"], size["hidden_dim"]) for size in sizes.SMALL_MODELS.values()}
+    assert shapes == {(layers, dim) for layers in range(2, 13, 2) for dim in (128, 256, 512, 768)}
+
+
+def test_named_small_models_are_among_the_24():
+    named = (sizes.tiny, sizes.mini, sizes.small, sizes.medium, sizes.base)
+    shapes = [(size["num_layers"], size["hidden_dim"], size["num_heads"]) for size in named]
+    assert shapes == [(2, 128, 2), (4, 256, 4), (4, 512, 8), (8, 512, 8), (12, 768, 12)]
+    assert all(size in sizes.SMALL_MODELS.values() for size in named)
+
+
+def test_every_head_is_64_wide_and_the_inner_layer_four_times_the_outer():
+    for size in sizes.SIZES.values():
+        assert size["hidden_dim"] == 64 * size["num_heads"] == size["intermediate_dim"] // 4

@@ -17,7 +17,7 @@ from keras_bert.data.text_documents import TEXT_FORMATS, can_be_cut
 from keras_bert.data.wikipedia_dump import check_dump
 
 MIN_SLICE_BYTES = 2**21
-MAX_SLICE_BYTES = 2**26
+MAX_SLICE_BYTES = 2**25
 NUM_SLICES = 64  # a large corpus has at least so many, for as many cores
 
 # About how many bytes of text a byte of the file holds.

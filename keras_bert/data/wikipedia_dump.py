@@ -63,7 +63,7 @@ def dump_pages(span):
     """
     chunks = _chunks(span)
     data, own_bytes, own = b"", 0, True
-    position = 0
+    position, num_chunks = 0, 0
     while True:
         begin = data.find(_PAGE, position)
         end = data.find(_PAGE_END, begin) if begin >= 0 else -1
@@ -83,12 +83,15 @@ def dump_pages(span):
         own_bytes, position = own_bytes - keep, 0
         chunk, still_own = next(chunks, (b"", False))
         if not chunk:
+            if num_chunks == 0:  # no block of a packed file begins in this span
+                return
             if begin >= 0 or b"</mediawiki>" not in rest:
                 raise ValueError(
                     f"{span.path} is cut off: it does not end with </mediawiki>. Fetch the file "
                     "again."
                 )
             return
+        num_chunks += 1
         data = rest + chunk
         if still_own:
             own_bytes = len(data)

@@ -137,6 +137,13 @@ class Corpus:
     Raises:
         ValueError: when there is no such folder, preparation was cut off, a shard is missing or
             has another size than when it was written.
+
+    Example:
+    ```python
+    corpus = keras_bert.Corpus("corpus")
+    tokenizer = keras_bert.BertTokenizer(corpus.vocabulary_path, corpus.lowercase)
+    corpus.num_documents, corpus.num_tokens
+    ```
     """
 
     def __init__(self, folder):

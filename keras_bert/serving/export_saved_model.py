@@ -48,8 +48,9 @@ def export_saved_model(task, path, *, version=1, warmup_texts=None):
         OSError: if the folder can't be written; nothing half-written is left.
 
     Example:
-    >>> model.export("served/topics")  # doctest: +SKIP
-    'served/topics/1'
+    ```python
+    model.export("served/topics")  # writes served/topics/1
+    ```
     """
     path = os.fspath(path)
     _check_task(task)

@@ -14,7 +14,7 @@ from keras_bert.data.wikipedia_dump import wikipedia_documents
 
 PROGRESS_FOLDER = "progress"
 MAX_RECORD_TOKENS = 2**15
-BATCH_CHARACTERS = 2**19
+BATCH_CHARACTERS = 2**17
 MAX_WAITING_TOKENS = 2**24  # 32 or 64 MB: more than a slice holds, unless one document is huge
 
 CUT_SENTENCES = f"sentences of more than {MAX_RECORD_TOKENS:,} tokens, cut"

@@ -124,6 +124,9 @@ def prepare_corpus(
 def _finished_corpus(output, description):
     corpus = Corpus(output)
     _check_same_plan(output, corpus.description.get("prepared_with", {}), description)
+    progress_folder = os.path.join(output, PROGRESS_FOLDER)
+    if tf.io.gfile.isdir(progress_folder):  # the run that finished was stopped just before this
+        tf.io.gfile.rmtree(progress_folder)
     return corpus
 
 

@@ -96,7 +96,8 @@ class ShardWriter:
         feature["sentence_lengths"].bytes_list.value.append(lengths.tobytes())
         feature["document_id"].int64_list.value.append(document_id)
         with _clear_write_errors(self.path):
-            self._writer.write(example.SerializeToString())
+            # Maps have no order of their own; equal records shall be equal bytes.
+            self._writer.write(example.SerializeToString(deterministic=True))
         self.counts["num_records"] += 1
         self.counts["num_documents"] += document_id != self._last_document_id
         self.counts["num_sentences"] += len(lengths)

@@ -14,6 +14,8 @@ MAX_PARAGRAPH_CHARACTERS = 2**20
 
 _TERMINAL = frozenset(".!?…:;\"'”’)]}*_—-。！？」』।؟")
 
+_ABBREVIATION = re.compile(r"(?:^|\s)[A-Z][a-z]{0,3}\.$")  # "Mr.", for example
+
 
 def document_separator_of(settings):
     """Compiled pattern of the lines between documents; None where a file is a document."""
@@ -115,7 +117,9 @@ def _ends_paragraph(line, below, width):
         return True
     first_word = below.find(" ")
     first_word = len(below) if first_word < 0 else first_word
-    return line[-1] in _TERMINAL and len(line) + 1 + first_word <= width
+    if line[-1] not in _TERMINAL or len(line) + 1 + first_word > width:
+        return False
+    return not _ABBREVIATION.search(line)
 
 
 def _own_bytes(span, separator):

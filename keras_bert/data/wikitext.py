@@ -36,7 +36,7 @@ _HOLES = (
     (re.compile(r"[ \t\u00a0]{2,}"), " "),
     (re.compile(r" +([,.;:!?](?:\s|$))"), r"\1"),
 )
-_SENTENCE_END = re.compile(r"[^\W\d_]\W*[.!?…。！？।؟።။][\"'”’»)\]]*$")
+_SENTENCE_END = re.compile(r"\w\W*[.!?…。！？।؟።။][\"'”’»)\]]*$")
 _NOT_PROSE = tuple("=*#:;|!{}")
 _BROKEN = re.compile(r"\{\{|\}\}|\[\[|\]\]|\{\||\|\}|\|\||==|<ref|</ref|<!--", re.I)
 

@@ -60,7 +60,7 @@ def test_a_sentence_a_line_and_blank_lines_between_documents(tmp_path, newline):
 def test_wrapped_lines_are_joined_and_paragraphs_are_not(tmp_path):
     first = "The quick brown fox jumps over the lazy dog and then\nit rests for a while. It sleeps."
     second = "Another paragraph begins here and it goes on into the\nnext line. Short end."
-    third = "Without a blank line a short line ends the paragraph\nwhere it stands."
+    third = "Without a blank line a short line ends the paragraph\nof Mr.\nSmith."
     for text in (f"{first}\n\n{second}\n{third}\n", f"{first}\n\n\n\t{second}\n  {third}"):
         documents, _ = read(write(tmp_path, text))
         assert documents == [
@@ -69,7 +69,7 @@ def test_wrapped_lines_are_joined_and_paragraphs_are_not(tmp_path):
                 "It sleeps.",
                 "Another paragraph begins here and it goes on into the next line.",
                 "Short end.",
-                "Without a blank line a short line ends the paragraph where it stands.",
+                "Without a blank line a short line ends the paragraph of Mr. Smith.",
             ]
         ]
 

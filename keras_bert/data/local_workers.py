@@ -2,7 +2,9 @@
 
 import concurrent.futures
 import multiprocessing
+import multiprocessing.connection
 import os
+import threading
 from concurrent.futures.process import BrokenProcessPool
 
 import tensorflow as tf
@@ -63,10 +65,17 @@ def run_locally(slices, num_slices, folder, settings, tokenizer, num_workers):
 
 def _start_worker(tokenizer_type, config):
     global _tokenizer
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     tf.config.threading.set_intra_op_parallelism_threads(1)
     tf.config.threading.set_inter_op_parallelism_threads(1)
     tf.config.set_visible_devices([], "GPU")
     _tokenizer = tokenizer_type.from_config(config)
+
+
+def _end_with_parent():
+    # A pool's processes wait for ever where the one that made it was killed.
+    multiprocessing.connection.wait([multiprocessing.parent_process().sentinel])
+    os._exit(1)
 
 
 def _work(slice_, num_slices, folder, settings):

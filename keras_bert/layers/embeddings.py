@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from keras_bert.layers.initializer import bert_initializer, layer_norm
+from keras_bert.layers.initializer import EPSILON, bert_initializer, layer_norm
 
 
 @keras.saving.register_keras_serializable(package="keras_bert")
@@ -19,6 +19,7 @@ class Embeddings(keras.layers.Layer):
         max_sequence_length: int, rows of the position table.
         num_segments: int, rows of the segment table.
         dropout: float.
+        layer_norm_epsilon: float.
 
     Call arguments:
         token_ids: `[B, S]` int32 in `[0, V)`.
@@ -44,6 +45,7 @@ class Embeddings(keras.layers.Layer):
         max_sequence_length=512,
         num_segments=2,
         dropout=0.1,
+        layer_norm_epsilon=EPSILON,
         **kwargs,
     ):
         super().__init__(**kwargs)
@@ -52,6 +54,7 @@ class Embeddings(keras.layers.Layer):
         self.max_sequence_length = max_sequence_length
         self.num_segments = num_segments
         self.dropout = dropout
+        self.layer_norm_epsilon = layer_norm_epsilon
         self.token_embedding = keras.layers.ReversibleEmbedding(
             vocabulary_size,
             hidden_dim,
@@ -70,7 +73,7 @@ class Embeddings(keras.layers.Layer):
             embeddings_initializer=bert_initializer(),
             name="position_embedding",
         )
-        self.norm = layer_norm("norm")
+        self.norm = layer_norm("norm", layer_norm_epsilon)
         self.output_dropout = keras.layers.Dropout(dropout, name="output_dropout")
 
     def build(self, token_ids_shape, segment_ids_shape=None):
@@ -105,4 +108,5 @@ class Embeddings(keras.layers.Layer):
             "max_sequence_length": self.max_sequence_length,
             "num_segments": self.num_segments,
             "dropout": self.dropout,
+            "layer_norm_epsilon": self.layer_norm_epsilon,
         }

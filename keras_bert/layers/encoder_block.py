@@ -3,7 +3,7 @@
 import keras
 
 from keras_bert.layers.gelu import activation_function
-from keras_bert.layers.initializer import dense, layer_norm
+from keras_bert.layers.initializer import EPSILON, dense, layer_norm
 from keras_bert.layers.self_attention import SelfAttention
 
 
@@ -18,8 +18,10 @@ class EncoderBlock(keras.layers.Layer):
         num_heads: int, N.
         hidden_dim: int, H.
         intermediate_dim: int, I, the width of the feed-forward layer.
-        dropout: float, of the attention probabilities and of both sub-layers' outputs.
+        dropout: float, of both sub-layers' outputs.
         activation: `"gelu"` (exact), `"gelu_approximate"` (tanh), or a name that Keras knows.
+        attention_dropout: float, of the attention probabilities; None is `dropout`.
+        layer_norm_epsilon: float.
 
     Call arguments:
         x: `[B, S, H]`.
@@ -36,7 +38,15 @@ class EncoderBlock(keras.layers.Layer):
     """
 
     def __init__(
-        self, num_heads, hidden_dim, intermediate_dim, dropout=0.1, activation="gelu", **kwargs
+        self,
+        num_heads,
+        hidden_dim,
+        intermediate_dim,
+        dropout=0.1,
+        activation="gelu",
+        attention_dropout=None,
+        layer_norm_epsilon=EPSILON,
+        **kwargs,
     ):
         super().__init__(**kwargs)
         self.num_heads = num_heads
@@ -44,15 +54,19 @@ class EncoderBlock(keras.layers.Layer):
         self.intermediate_dim = intermediate_dim
         self.dropout = dropout
         self.activation = activation
-        self.attention = SelfAttention(num_heads, hidden_dim, dropout, name="attention")
-        self.attention_dropout = keras.layers.Dropout(dropout, name="attention_dropout")
-        self.attention_norm = layer_norm("attention_norm")
+        self.attention_dropout = dropout if attention_dropout is None else attention_dropout
+        self.layer_norm_epsilon = layer_norm_epsilon
+        self.attention = SelfAttention(
+            num_heads, hidden_dim, self.attention_dropout, name="attention"
+        )
+        self.attended_dropout = keras.layers.Dropout(dropout, name="attended_dropout")
+        self.attention_norm = layer_norm("attention_norm", layer_norm_epsilon)
         self.intermediate_dense = dense(
             intermediate_dim, "intermediate_dense", activation_function(activation)
         )
         self.output_dense = dense(hidden_dim, "output_dense")
         self.output_dropout = keras.layers.Dropout(dropout, name="output_dropout")
-        self.output_norm = layer_norm("output_norm")
+        self.output_norm = layer_norm("output_norm", layer_norm_epsilon)
 
     def build(self, x_shape, padding_mask_shape=None):
         self.attention.build(x_shape)
@@ -63,7 +77,7 @@ class EncoderBlock(keras.layers.Layer):
 
     def call(self, x, padding_mask=None, training=None):
         attended = self.attention(x, padding_mask=padding_mask, training=training)
-        attended = self.attention_dropout(attended, training=training)
+        attended = self.attended_dropout(attended, training=training)
         x = self.attention_norm(x + attended)  # [B, S, H]
         transformed = self.output_dense(self.intermediate_dense(x))
         transformed = self.output_dropout(transformed, training=training)
@@ -80,4 +94,6 @@ class EncoderBlock(keras.layers.Layer):
             "intermediate_dim": self.intermediate_dim,
             "dropout": self.dropout,
             "activation": self.activation,
+            "attention_dropout": self.attention_dropout,
+            "layer_norm_epsilon": self.layer_norm_epsilon,
         }

@@ -11,9 +11,9 @@ def bert_initializer():
     return keras.initializers.TruncatedNormal(stddev=0.02)
 
 
-def layer_norm(name):
-    """A LayerNormalization with BERT's epsilon."""
-    return keras.layers.LayerNormalization(epsilon=EPSILON, name=name)
+def layer_norm(name, epsilon=EPSILON):
+    """A LayerNormalization, with BERT's epsilon unless another is asked for."""
+    return keras.layers.LayerNormalization(epsilon=epsilon, name=name)
 
 
 def dense(units, name, activation=None):

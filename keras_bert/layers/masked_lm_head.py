@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from keras_bert.layers.gelu import activation_function
-from keras_bert.layers.initializer import dense, layer_norm
+from keras_bert.layers.initializer import EPSILON, dense, layer_norm
 
 
 def gather_positions(x, positions):
@@ -26,6 +26,7 @@ class MaskedLMHead(keras.layers.Layer):
     Args:
         token_embedding: the encoder's `keras.layers.ReversibleEmbedding`, whose table is shared.
         activation: that of the encoder.
+        layer_norm_epsilon: float.
 
     Call arguments:
         sequence_output: `[B, S, H]`.
@@ -43,14 +44,17 @@ class MaskedLMHead(keras.layers.Layer):
     (1, 2, 10)
     """
 
-    def __init__(self, token_embedding, activation="gelu", **kwargs):
+    def __init__(self, token_embedding, activation="gelu", layer_norm_epsilon=EPSILON, **kwargs):
         super().__init__(**kwargs)
         self.token_embedding = token_embedding
         self.activation = activation
+        self.layer_norm_epsilon = layer_norm_epsilon
         self.dense = dense(token_embedding.output_dim, "dense", activation_function(activation))
-        self.norm = layer_norm("norm")
+        self.norm = layer_norm("norm", layer_norm_epsilon)
 
     def build(self, sequence_output_shape, mask_positions_shape=None):
+        if not self.token_embedding.built:  # a table of its own
+            self.token_embedding.build(mask_positions_shape)
         self.dense.build(sequence_output_shape)
         self.norm.build(sequence_output_shape)
         self.bias = self.add_weight(
@@ -76,6 +80,7 @@ class MaskedLMHead(keras.layers.Layer):
             **super().get_config(),
             "token_embedding": keras.saving.serialize_keras_object(self.token_embedding),
             "activation": self.activation,
+            "layer_norm_epsilon": self.layer_norm_epsilon,
         }
 
     @classmethod

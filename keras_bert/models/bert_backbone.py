@@ -4,13 +4,14 @@ import keras
 
 from keras_bert.layers.embeddings import Embeddings
 from keras_bert.layers.encoder_block import EncoderBlock
-from keras_bert.layers.initializer import dense
+from keras_bert.layers.initializer import EPSILON, dense
 from keras_bert.models.optional_inputs import OptionalInputs
+from keras_bert.models.preset import Presets
 from keras_bert.models.quantization import quantization_config, quantized_from_config
 
 
 @keras.saving.register_keras_serializable(package="keras_bert")
-class BertBackbone(OptionalInputs, keras.Model):
+class BertBackbone(Presets, OptionalInputs, keras.Model):
     """The bidirectional Transformer encoder, with its pooler.
 
     Use it under a task of your own; `BertPretrainer` and `BertClassifier` build on it.
@@ -26,6 +27,8 @@ class BertBackbone(OptionalInputs, keras.Model):
         max_sequence_length: int, rows of the position table.
         num_segments: int, rows of the segment table.
         activation: `"gelu"` (exact), `"gelu_approximate"` (tanh), or a name that Keras knows.
+        attention_dropout: float, of the attention probabilities; None is `dropout`.
+        layer_norm_epsilon: float.
 
     Call arguments:
         inputs: a dict of
@@ -61,6 +64,8 @@ class BertBackbone(OptionalInputs, keras.Model):
         max_sequence_length=512,
         num_segments=2,
         activation="gelu",
+        attention_dropout=None,
+        layer_norm_epsilon=EPSILON,
         **kwargs,
     ):
         embeddings = Embeddings(
@@ -69,11 +74,19 @@ class BertBackbone(OptionalInputs, keras.Model):
             max_sequence_length,
             num_segments,
             dropout,
+            layer_norm_epsilon,
             name="embeddings",
         )
         blocks = [
             EncoderBlock(
-                num_heads, hidden_dim, intermediate_dim, dropout, activation, name=f"block_{i}"
+                num_heads,
+                hidden_dim,
+                intermediate_dim,
+                dropout,
+                activation,
+                attention_dropout,
+                layer_norm_epsilon,
+                name=f"block_{i}",
             )
             for i in range(num_layers)
         ]
@@ -104,6 +117,8 @@ class BertBackbone(OptionalInputs, keras.Model):
         self.max_sequence_length = max_sequence_length
         self.num_segments = num_segments
         self.activation = activation
+        self.attention_dropout = dropout if attention_dropout is None else attention_dropout
+        self.layer_norm_epsilon = layer_norm_epsilon
 
     @property
     def token_embedding(self):
@@ -123,6 +138,8 @@ class BertBackbone(OptionalInputs, keras.Model):
             "max_sequence_length": self.max_sequence_length,
             "num_segments": self.num_segments,
             "activation": self.activation,
+            "attention_dropout": self.attention_dropout,
+            "layer_norm_epsilon": self.layer_norm_epsilon,
             **quantization_config(self),
         }
 

@@ -2,7 +2,7 @@
 
 import keras
 
-from keras_bert.layers.initializer import dense
+from keras_bert.layers.initializer import bert_initializer, dense
 from keras_bert.layers.masked_lm_head import MaskedLMHead
 from keras_bert.models.bert_task import BertTask
 from keras_bert.training.adamw import AdamW
@@ -20,6 +20,9 @@ class BertPretrainer(BertTask):
         backbone: a `BertBackbone`.
         next_sentence: bool; False leaves masked LM alone.
         preprocessor: a `BertPreprocessor`, kept with the model and its presets; or None.
+        masked_lm_activation: that of the masked-LM head; None is the backbone's.
+        masked_lm_epsilon: float, of the head's LayerNorm; None is the backbone's.
+        tie_embeddings: bool; False gives the head a table of its own in place of the encoder's.
         **kwargs: those of `keras.Model`.
 
     Call arguments:
@@ -39,9 +42,23 @@ class BertPretrainer(BertTask):
     {'masked_lm': (1, 1, 100), 'next_sentence': (1, 2)}
     """
 
-    def __init__(self, backbone, next_sentence=True, preprocessor=None, **kwargs):
+    def __init__(
+        self,
+        backbone,
+        next_sentence=True,
+        preprocessor=None,
+        masked_lm_activation=None,
+        masked_lm_epsilon=None,
+        tie_embeddings=True,
+        **kwargs,
+    ):
+        if masked_lm_activation is None:
+            masked_lm_activation = backbone.activation
+        if masked_lm_epsilon is None:
+            masked_lm_epsilon = backbone.layer_norm_epsilon
+        table = backbone.token_embedding if tie_embeddings else own_table(backbone)
         masked_lm_head = MaskedLMHead(
-            backbone.token_embedding, backbone.activation, name="masked_lm"
+            table, masked_lm_activation, masked_lm_epsilon, name="masked_lm"
         )
         mask_positions = keras.Input((None,), dtype="int32", name="mask_positions")
         inputs = {**backbone.input, "mask_positions": mask_positions}
@@ -56,6 +73,9 @@ class BertPretrainer(BertTask):
         if next_sentence:
             self.next_sentence_head = next_sentence_head
         self.next_sentence = next_sentence
+        self.masked_lm_activation = masked_lm_activation
+        self.masked_lm_epsilon = masked_lm_epsilon
+        self.tie_embeddings = tie_embeddings
 
     def default_compile_args(self):
         """BERT's: AdamW at 1e-4, both losses, and the accuracy of each."""
@@ -75,4 +95,20 @@ class BertPretrainer(BertTask):
         }
 
     def get_config(self):
-        return {**super().get_config(), "next_sentence": self.next_sentence}
+        return {
+            **super().get_config(),
+            "next_sentence": self.next_sentence,
+            "masked_lm_activation": self.masked_lm_activation,
+            "masked_lm_epsilon": self.masked_lm_epsilon,
+            "tie_embeddings": self.tie_embeddings,
+        }
+
+
+def own_table(backbone):
+    """A table for the masked-LM head alone, of the shape of the encoder's."""
+    return keras.layers.ReversibleEmbedding(
+        backbone.vocabulary_size,
+        backbone.hidden_dim,
+        embeddings_initializer=bert_initializer(),
+        name="decoder",
+    )

@@ -3,11 +3,11 @@
 import keras
 
 from keras_bert.models.optional_inputs import OptionalInputs
-from keras_bert.models.preset import load_preset, save_preset
+from keras_bert.models.preset import Presets
 from keras_bert.models.quantization import quantization_config, quantized_from_config
 
 
-class BertTask(OptionalInputs, keras.Model):
+class BertTask(Presets, OptionalInputs, keras.Model):
     """A backbone, a head, and the preprocessor that turns text into what they take.
 
     Every task of this library is one. `fit`, `evaluate` and `predict` take what `keras.Model`'s
@@ -24,6 +24,15 @@ class BertTask(OptionalInputs, keras.Model):
     Raises:
         ValueError: if the preprocessor's vocabulary or sequence length is larger than the
             backbone's.
+
+    Example:
+    >>> import tempfile
+    >>> from keras_bert import BertBackbone, BertClassifier, BertTask, sizes
+    >>> folder = tempfile.mkdtemp()
+    >>> model = BertClassifier(BertBackbone(vocabulary_size=100, **sizes.tiny), num_classes=3)
+    >>> model.save_to_preset(folder)
+    >>> type(BertTask.from_preset(folder)).__name__  # whatever the folder holds
+    'BertClassifier'
     """
 
     def __init__(self, inputs, outputs, backbone, preprocessor=None, **kwargs):
@@ -150,39 +159,6 @@ class BertTask(OptionalInputs, keras.Model):
         from keras_bert.serving.export_saved_model import export_saved_model
 
         return export_saved_model(self, filepath, **kwargs)
-
-    def save_to_preset(self, folder):
-        """Writes `config.json`, `model.weights.h5`, `preprocessor.json` and `vocab.txt`.
-
-        The folder is written whole or not at all.
-
-        Args:
-            folder: a path; an earlier preset there is replaced.
-
-        Raises:
-            ValueError: if the folder holds something that is not a preset.
-        """
-        save_preset(self, folder)
-
-    @classmethod
-    def from_preset(cls, folder, **kwargs):
-        """A model of this class that starts from a preset folder.
-
-        A preset of this very class gives the saved model; arguments given here replace those that
-        were saved, and weights that no longer fit start anew. From any other preset come its
-        backbone and preprocessor, under a new head.
-
-        Args:
-            folder: a path that `save_to_preset` wrote.
-            **kwargs: arguments of the class, such as `num_classes`.
-
-        Returns:
-            The model, not compiled.
-
-        Raises:
-            ValueError: if a file is missing or is not what it should be.
-        """
-        return load_preset(cls, folder, **kwargs)
 
     def get_config(self):
         return {

@@ -1,64 +1,169 @@
-"""Model folders: `config.json`, `model.weights.h5`, `preprocessor.json`, `vocab.txt`."""
+"""Where models come from and go to: preset folders, and the checkpoints of other libraries.
+
+A preset of this library is `config.json`, `model.weights.h5`, `preprocessor.json`, `vocab.txt`.
+"""
 
 import json
 import os
 import shutil
+from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+
+from keras_bert.checkpoints.open_source import open_source
+from keras_bert.models.load_checkpoint import LoadReport, give_weights, preprocessor_of
 
 FORMAT = 1
 CLASSES = {
     "BertBackbone": "keras_bert.models.bert_backbone",
     "BertPretrainer": "keras_bert.models.bert_pretrainer",
     "BertClassifier": "keras_bert.models.bert_classifier",
+    "BertEmbedder": "keras_bert.models.bert_embedder",
 }
 
 
-def save_preset(task, folder):
-    """Writes a task to `folder`, whole or not at all."""
-    folder = Path(folder).absolute()
-    _check_may_be_replaced(folder)
-    preprocessor = task.preprocessor
-    config = {**task.get_config(), "backbone": task.backbone.get_config()}
-    del config["preprocessor"]
-    unfinished = folder.with_name(f".{folder.name}.unfinished-{os.getpid()}")
-    shutil.rmtree(unfinished, ignore_errors=True)
-    unfinished.mkdir(parents=True)
-    try:
+class Presets:
+    """Mixed into a model, lets it start from a preset and become one."""
+
+    def save_to_preset(self, folder):
+        """Writes `config.json`, `model.weights.h5`, `preprocessor.json` and `vocab.txt`.
+
+        The folder is written whole or not at all. A backbone alone has no preprocessor.
+
+        Args:
+            folder: a path; an earlier preset there is replaced.
+
+        Raises:
+            ValueError: if the folder holds something that is not a preset.
+        """
+        save_preset(self, folder)
+
+    @classmethod
+    def from_preset(cls, source, **kwargs):
+        """A model of this class that starts from saved or published weights.
+
+        A source that holds this very class gives that model; arguments given here replace those
+        that were saved, and weights that no longer fit start anew. From any other source come its
+        backbone and preprocessor, under a new head; which weights are new is logged, and
+        `load_report` of the model, printed, tells of each. `BertTask.from_preset` takes the class
+        from the source.
+
+        Args:
+            source: a folder that `save_to_preset` wrote; a folder of Hugging Face, of
+                sentence-transformers, of KerasHub, or of Google's TF1 code (or the prefix of its
+                checkpoint); `hf://user/name`, or `hf://user/name@revision`; `kaggle://...`; or the
+                name of a KerasHub preset, such as `"bert_base_en_uncased"`.
+            preprocessor: a `BertPreprocessor` to use in place of the source's.
+            sequence_length: int, for the source's preprocessor.
+            lowercase: bool, for the tokenizer of a source that doesn't say its casing, or says it
+                wrongly.
+            **kwargs: arguments of the class, such as `num_classes`.
+
+        Returns:
+            The model, not compiled.
+
+        Raises:
+            ValueError: if the source is none of these, can't be reached, is no BERT, or if a file
+                is missing or is not what it should be.
+        """
+        return load_preset(cls, source, **kwargs)
+
+
+def save_preset(model, folder):
+    """Writes a model to `folder`, whole or not at all."""
+    preprocessor = getattr(model, "preprocessor", None)
+    config = model.get_config()
+    if "backbone" in config:
+        config["backbone"] = model.backbone.get_config()
+        del config["preprocessor"]
+    with new_folder(folder) as unfinished:
         _write_json(
             unfinished / "config.json",
             {
                 "format": FORMAT,
-                "class": type(task).__name__,
+                "class": type(model).__name__,
                 "reads_text": preprocessor is not None,
                 "config": config,
             },
         )
-        _save_weights_alone(task, unfinished / "model.weights.h5")
+        _save_weights_alone(model, unfinished / "model.weights.h5")
         if preprocessor is not None:
             preprocessor.tokenizer.save_vocabulary(unfinished / "vocab.txt")
             _write_json(unfinished / "preprocessor.json", preprocessor.settings())
+
+
+@contextmanager
+def new_folder(folder):
+    """An empty folder to write to, which takes the place of `folder` if all goes well."""
+    folder = Path(folder).absolute()
+    _check_may_be_replaced(folder)
+    unfinished = folder.with_name(f".{folder.name}.unfinished-{os.getpid()}")
+    shutil.rmtree(unfinished, ignore_errors=True)
+    unfinished.mkdir(parents=True)
+    try:
+        yield unfinished
         _replace(folder, unfinished)
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
 
 
-def load_preset(cls, folder, **kwargs):
-    """A `cls` from `folder`: see `BertTask.from_preset`."""
-    folder = Path(folder)
+def load_preset(cls, source, *, sequence_length=None, lowercase=None, **kwargs):
+    """A `cls` from `source`: see `Presets.from_preset`."""
+    source = open_source(source)
+    if isinstance(source, Path):
+        model = _from_own_preset(cls, source, **kwargs)
+        if sequence_length and getattr(model, "preprocessor", None) is not None:
+            settings = {**model.preprocessor.get_config(), "sequence_length": sequence_length}
+            model.preprocessor = type(model.preprocessor).from_config(settings)
+    else:
+        preprocessor = kwargs.pop("preprocessor", None) or preprocessor_of(
+            source, sequence_length, lowercase
+        )
+        model = _from_checkpoint(cls, source, preprocessor, **kwargs)
+    model.load_report.say()
+    return model
+
+
+def _from_checkpoint(cls, checkpoint, preprocessor, **kwargs):
+    """A `cls` with the weights of a `Checkpoint`."""
+    backbone_class = _public_class("BertBackbone")
+    saved_class = _public_class(checkpoint.task if checkpoint.task in CLASSES else "BertEmbedder")
+    if cls.__name__ == "BertTask":
+        cls = saved_class
+    if cls is backbone_class:
+        model = cls(**{**checkpoint.backbone, **kwargs})
+    else:
+        arguments = checkpoint.task_arguments if cls.__name__ == checkpoint.task else {}
+        arguments = _changed(arguments, kwargs)
+        backbone = backbone_class(**checkpoint.backbone)
+        model = cls(backbone=backbone, preprocessor=preprocessor, **arguments)
+    model.load_report = give_weights(model, checkpoint, head_may_differ=bool(kwargs))
+    return model
+
+
+def _changed(config, kwargs):
+    """Saved arguments of a task, with those that a caller gives instead."""
+    config = {**config}
+    if kwargs.get("num_classes", config.get("num_classes")) != config.get("num_classes"):
+        config.pop("label_names", None)
+    return {**config, **kwargs}
+
+
+def _from_own_preset(cls, folder, **kwargs):
+    """A `cls` from a folder that `save_preset` wrote."""
     saved = _read_config(folder)
     weights = _existing(folder, "model.weights.h5")
     preprocessor = kwargs.pop("preprocessor", None)
     if preprocessor is None and saved.get("reads_text"):
         preprocessor = _load_preprocessor(folder)
-    saved_class = _public_class(saved["class"])
+    saved_class, backbone_class = _public_class(saved["class"]), _public_class("BertBackbone")
     try:
         config = {**saved["config"]}
-        backbone = _public_class("BertBackbone").from_config(config.pop("backbone"))
-        source = saved_class.from_config(
-            {**config, "backbone": backbone, "preprocessor": preprocessor}
-        )
+        if saved_class is not backbone_class:
+            config["backbone"] = backbone_class.from_config(config["backbone"])
+            config["preprocessor"] = preprocessor
+        source = saved_class.from_config(config)
     except (KeyError, TypeError) as error:
         raise ValueError(
             f"{folder}/config.json doesn't describe a {saved['class']}: {error}"
@@ -69,17 +174,36 @@ def load_preset(cls, folder, **kwargs):
         raise ValueError(
             f"{weights} doesn't hold the weights that {folder}/config.json describes: {error}"
         ) from error
-    if cls is not saved_class:
-        return cls(backbone=backbone, preprocessor=preprocessor, **kwargs)
-    if not kwargs:
-        return source
-    for of_this_model in ("name", "trainable", "quantized_layers"):
-        config.pop(of_this_model, None)
-    if kwargs.get("num_classes", config.get("num_classes")) != config.get("num_classes"):
-        config.pop("label_names")
-    model = cls(backbone=backbone, preprocessor=preprocessor, **{**config, **kwargs})
-    _take_over_weights(model, source)
+    if cls.__name__ == "BertTask":
+        cls = saved_class if saved_class is not backbone_class else _public_class("BertEmbedder")
+    if cls is saved_class and not kwargs:
+        model = source
+    elif cls is backbone_class:
+        model = source.backbone
+    elif cls is saved_class:
+        for of_this_model in ("name", "trainable", "quantized_layers"):
+            config.pop(of_this_model, None)
+        model = cls(**_changed(config, kwargs))
+        _take_over_weights(model, source)
+    else:
+        backbone = getattr(source, "backbone", source)
+        model = cls(backbone=backbone, preprocessor=preprocessor, **kwargs)
+    model.load_report = _report(model, source, folder)
     return model
+
+
+def _report(model, source, folder):
+    """The `LoadReport` of a model whose weights are `source`'s where they have the same shape."""
+    saved = {variable.path: tuple(variable.shape) for variable in source.weights}
+    report = LoadReport(f"preset {folder}")
+    for variable in model.weights:
+        name, shape = variable.path, tuple(variable.shape)
+        if saved.get(name) == shape:
+            report.matched[name] = (shape, name)
+        else:
+            report.new[name] = shape
+    report.left_over = {name: shape for name, shape in saved.items() if name not in report.matched}
+    return report
 
 
 def _take_over_weights(model, source):
@@ -91,11 +215,12 @@ def _take_over_weights(model, source):
 
 
 def _check_may_be_replaced(folder):
-    if folder.is_dir() and ((folder / "config.json").is_file() or not any(folder.iterdir())):
+    if not folder.exists():
         return
-    if folder.exists():
+    models = (folder / "config.json", folder / "bert_config.json")
+    if not folder.is_dir() or (any(folder.iterdir()) and not any(map(Path.is_file, models))):
         raise ValueError(
-            f"{folder} exists and is not a preset (it has no config.json). Choose another folder."
+            f"{folder} exists and is not a model's (it has no config.json). Choose another folder."
         )
 
 

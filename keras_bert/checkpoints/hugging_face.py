@@ -1,0 +1,238 @@
+"""Hugging Face folders: `config.json`, `model.safetensors`, a tokenizer."""
+
+import re
+from pathlib import Path
+
+from safetensors.numpy import save_file
+
+from keras_bert.checkpoints.checkpoint import Checkpoint, spell, translate
+from keras_bert.checkpoints.hugging_face_tokenizer import read_tokenizer, write_tokenizer
+from keras_bert.checkpoints.names import OUTPUT_HEADS, hugging_face_spellings
+from keras_bert.checkpoints.sentence_transformers import (
+    read_sentence_transformer,
+    write_sentence_transformer,
+)
+from keras_bert.checkpoints.tensor_files import read_json, read_tensors, write_json
+
+# Argument of BertBackbone: key of config.json, and what transformers takes where it is absent.
+_BACKBONE = {
+    "vocabulary_size": ("vocab_size", 30522),
+    "num_layers": ("num_hidden_layers", 12),
+    "num_heads": ("num_attention_heads", 12),
+    "hidden_dim": ("hidden_size", 768),
+    "intermediate_dim": ("intermediate_size", 3072),
+    "dropout": ("hidden_dropout_prob", 0.1),
+    "attention_dropout": ("attention_probs_dropout_prob", 0.1),
+    "max_sequence_length": ("max_position_embeddings", 512),
+    "num_segments": ("type_vocab_size", 2),
+    "layer_norm_epsilon": ("layer_norm_eps", 1e-12),
+}
+_ACTIVATIONS = {
+    "gelu": "gelu",
+    "gelu_new": "gelu_approximate",
+    "gelu_pytorch_tanh": "gelu_approximate",
+    "relu": "relu",
+    "silu": "silu",
+    "swish": "silu",
+    "tanh": "tanh",
+}
+_TASKS = {
+    "BertForPreTraining": "BertPretrainer",
+    "BertForMaskedLM": "BertPretrainer",
+    "BertForNextSentencePrediction": "BertPretrainer",
+    "BertForSequenceClassification": "BertClassifier",
+    "BertForTokenClassification": "BertTokenClassifier",
+    "BertForQuestionAnswering": "BertSpanLabeler",
+    "BertForMultipleChoice": "BertMultipleChoice",
+}
+_NO_WEIGHTS = ("position_ids", "token_type_ids")  # buffers that older files hold
+
+
+def read_hugging_face(folder):
+    """Reads a folder that transformers or sentence-transformers wrote.
+
+    Args:
+        folder: a path.
+
+    Returns:
+        A `Checkpoint`.
+
+    Raises:
+        ValueError: if it is no BERT, has a setting that this library doesn't have, or a file is
+            missing or broken.
+    """
+    folder = Path(folder)
+    sentence_transformer = read_sentence_transformer(folder)
+    folder = sentence_transformer.pop("transformer", folder)
+    source = f"Hugging Face folder {folder}"
+    config = read_json(folder / "config.json")
+    _refuse_what_is_no_bert(config, source)
+    tensors = {
+        _plain_name(name): tensor
+        for name, tensor in read_tensors(folder).items()
+        if name.rsplit(".", 1)[-1] not in _NO_WEIGHTS
+    }
+    backbone = {ours: config.get(*key) for ours, key in _BACKBONE.items()}
+    backbone["activation"] = _ACTIVATIONS[config.get("hidden_act", "gelu")]
+    task = _task(config, tensors)
+    tensors = _without_copies(tensors)
+    spellings = hugging_face_spellings(backbone["num_layers"], task)
+    weights, left_over = translate(tensors, spellings, source)
+    arguments = _task_arguments(task, config, weights)
+    if sentence_transformer and task is None:
+        task, arguments = "BertEmbedder", sentence_transformer["embedder"]
+    vocabulary, tokenizer, longest = read_tokenizer(folder)
+    longest = sentence_transformer.get("sequence_length", longest)
+    return Checkpoint(
+        source=source,
+        backbone=backbone,
+        weights=weights,
+        task=task,
+        task_arguments=arguments,
+        vocabulary=vocabulary,
+        tokenizer=tokenizer,
+        sequence_length=min(longest, backbone["max_sequence_length"]),
+        spellings=spellings,
+        left_over=left_over,
+    )
+
+
+def write_hugging_face(checkpoint, folder):
+    """Writes a `Checkpoint` as a folder that transformers loads.
+
+    Args:
+        checkpoint: a `Checkpoint` whose every weight is there.
+        folder: a path, an existing folder.
+
+    Raises:
+        ValueError: if transformers has no such activation.
+    """
+    backbone = checkpoint.backbone
+    names = {ours: theirs for theirs, ours in reversed(_ACTIVATIONS.items())}
+    if backbone["activation"] not in names:
+        raise ValueError(
+            f"transformers is not known to have the activation {backbone['activation']!r}; "
+            f"these can be written: {', '.join(names)}."
+        )
+    arguments = checkpoint.task_arguments
+    tied = arguments.get("tie_embeddings", True)
+    config = {
+        "architectures": [_architecture(checkpoint)],
+        "model_type": "bert",
+        **{key: backbone[ours] for ours, (key, _) in _BACKBONE.items()},
+        "hidden_act": names[backbone["activation"]],
+        "initializer_range": 0.02,
+        "position_embedding_type": "absolute",
+        "tie_word_embeddings": tied,
+    }
+    if checkpoint.vocabulary:
+        config["pad_token_id"] = checkpoint.vocabulary.index("[PAD]")
+    if "num_classes" in arguments:
+        config |= _labels(arguments)
+    spellings = hugging_face_spellings(backbone["num_layers"], checkpoint.task)
+    tensors = spell(checkpoint.weights, spellings)
+    if checkpoint.task in (None, "BertEmbedder"):  # a bare BertModel has no prefix
+        tensors = {name.removeprefix("bert."): array for name, array in tensors.items()}
+    save_file(tensors, Path(folder) / "model.safetensors", metadata={"format": "pt"})
+    write_json(Path(folder) / "config.json", config)
+    if checkpoint.vocabulary:
+        write_tokenizer(checkpoint, Path(folder))
+    if checkpoint.task == "BertEmbedder":
+        write_sentence_transformer(checkpoint, Path(folder))
+
+
+def _plain_name(name):
+    """A tensor's name as transformers writes it today."""
+    name = re.sub(r"^module\.", "", name)
+    if re.match(r"(embeddings|encoder|pooler)\.", name):
+        name = f"bert.{name}"
+    return re.sub(
+        r"LayerNorm\.(gamma|beta)$",
+        lambda match: "LayerNorm." + {"gamma": "weight", "beta": "bias"}[match[1]],
+        name,
+    )
+
+
+def _without_copies(tensors):
+    """Leaves out the decoder's table and bias where they repeat others."""
+    tensors = {**tensors}
+    for copy, original in (
+        ("cls.predictions.decoder.weight", "bert.embeddings.word_embeddings.weight"),
+        ("cls.predictions.decoder.bias", "cls.predictions.bias"),
+    ):
+        if copy not in tensors:
+            continue
+        if original not in tensors:
+            tensors[original] = tensors.pop(copy)
+        elif (tensors[copy].read() == tensors[original].read()).all():
+            del tensors[copy]
+        elif copy.endswith("bias"):  # decoders that were trained apart use this one
+            tensors[original] = tensors.pop(copy)
+    return tensors
+
+
+def _refuse_what_is_no_bert(config, source):
+    model_type = config.get("model_type", "bert")
+    if model_type != "bert":
+        raise ValueError(f"{source} holds a model of type {model_type!r}, not a BERT.")
+    for key, only in (
+        ("position_embedding_type", "absolute"),
+        ("is_decoder", False),
+        ("add_cross_attention", False),
+        ("pruned_heads", {}),
+    ):
+        value = config.get(key, only)
+        if value and value != only:
+            raise ValueError(
+                f"{source} has {key}={value!r}, which this library doesn't have; it loads BERTs "
+                f"with {key}={only!r}."
+            )
+    activation = config.get("hidden_act", "gelu")
+    if activation not in _ACTIVATIONS:
+        raise ValueError(
+            f"{source} has hidden_act={activation!r}; known here: {', '.join(_ACTIVATIONS)}."
+        )
+
+
+def _task(config, tensors):
+    if any(name.startswith("cls.") for name in tensors):
+        return "BertPretrainer"
+    named = (_TASKS.get(name) for name in config.get("architectures") or ())
+    return next((task for task in named if task), None)
+
+
+def _task_arguments(task, config, weights):
+    if task == "BertPretrainer":
+        return {
+            "next_sentence": "next_sentence/kernel" in weights,
+            "tie_embeddings": "masked_lm/decoder/embeddings" not in weights,
+        }
+    if task not in OUTPUT_HEADS or "logits/kernel" not in weights:
+        return {}
+    arguments = {}
+    dropout = config.get("classifier_dropout")
+    arguments["dropout"] = config.get("hidden_dropout_prob", 0.1) if dropout is None else dropout
+    if task in ("BertClassifier", "BertTokenClassifier"):
+        num_classes = weights["logits/kernel"].shape[-1]
+        names = config.get("id2label") or {}
+        labels = [names.get(str(i), str(i)) for i in range(num_classes)]
+        arguments |= {"num_classes": num_classes, "label_names": labels}
+    return arguments
+
+
+def _labels(arguments):
+    names = arguments.get("label_names") or map(str, range(arguments["num_classes"]))
+    labels = {
+        "id2label": {str(i): name for i, name in enumerate(names)},
+        "classifier_dropout": arguments["dropout"],
+    }
+    labels["label2id"] = {name: int(i) for i, name in labels["id2label"].items()}
+    if arguments["num_classes"] == 1:
+        labels["problem_type"] = "regression"
+    return labels
+
+
+def _architecture(checkpoint):
+    if checkpoint.task == "BertPretrainer" and not checkpoint.task_arguments["next_sentence"]:
+        return "BertForMaskedLM"
+    return {task: name for name, task in reversed(_TASKS.items())}.get(checkpoint.task, "BertModel")

@@ -1,0 +1,122 @@
+"""Files of tensors as Hugging Face folders hold them."""
+
+import json
+from importlib.util import find_spec
+from pathlib import Path
+
+from safetensors import SafetensorError, safe_open
+
+from keras_bert.checkpoints.checkpoint import Tensor
+
+FILES = (
+    "model.safetensors",
+    "model.safetensors.index.json",
+    "pytorch_model.bin",
+    "pytorch_model.bin.index.json",
+)
+"""Where the weights may be, best first."""
+
+
+def read_tensors(folder):
+    """The tensors of a folder, each read when it is needed.
+
+    Args:
+        folder: a path that holds one of `FILES`.
+
+    Returns:
+        `{name: Tensor}`.
+
+    Raises:
+        ValueError: if there is no such file, it is cut off or is something else, a shard of it
+            is missing, or it is PyTorch's and PyTorch is not installed.
+    """
+    folder = Path(folder)
+    for name in FILES:
+        if (folder / name).is_file():
+            break
+    else:
+        found = sorted(path.name for path in folder.iterdir())
+        raise ValueError(f"{folder} holds no weights, none of {', '.join(FILES)}: found {found}.")
+    tensors = {}
+    for path in _shards(folder / name):
+        tensors |= _safetensors(path) if path.suffix == ".safetensors" else _pytorch(path)
+    return tensors
+
+
+def read_json(path):
+    """The object in a JSON file; `{}` if there is no such file.
+
+    Raises:
+        ValueError: if it holds anything else.
+    """
+    path = Path(path)
+    if not path.is_file():
+        return {}
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path} is not JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise ValueError(f"{path} must hold a JSON object; it holds a {type(value).__name__}.")
+    return value
+
+
+def write_json(path, value):
+    """Writes a JSON file that people can read."""
+    text = json.dumps(value, indent=2, ensure_ascii=False)
+    Path(path).write_text(text + "\n", encoding="utf-8")
+
+
+def _shards(path):
+    if path.suffix != ".json":
+        return [path]
+    shards = sorted(set(read_json(path).get("weight_map", {}).values()))
+    missing = [shard for shard in shards if not (path.parent / shard).is_file()]
+    if missing or not shards:
+        raise ValueError(
+            f"{path} names {len(shards)} files of weights, of which {missing or 'none'} "
+            f"{'are missing' if missing else 'is there'}: fetch the folder again."
+        )
+    return [path.parent / shard for shard in shards]
+
+
+def _safetensors(path):
+    try:
+        file = safe_open(path, framework="numpy")  # maps the file into memory
+    except (SafetensorError, OSError) as error:
+        raise ValueError(
+            f"{path} is cut off or is no safetensors file ({error}): fetch it again."
+        ) from error
+    return {
+        name: Tensor(
+            tuple(file.get_slice(name).get_shape()), lambda name=name: file.get_tensor(name)
+        )
+        for name in file.keys()
+    }
+
+
+def _pytorch(path):
+    if find_spec("torch") is None:
+        raise ValueError(
+            f"{path} can be read by PyTorch alone, which is not installed. Install it "
+            "(pip install torch), or take a model.safetensors: most models have one."
+        )
+    import torch
+
+    try:  # weights_only: nothing in the file is executed
+        state = torch.load(path, map_location="cpu", weights_only=True, mmap=_is_zip(path))
+    except Exception as error:
+        raise ValueError(
+            f"{path} is cut off, is no PyTorch file of weights, or holds more than weights, which "
+            f"is not executed: {str(error).splitlines()[0]}"
+        ) from error
+    return {
+        name: Tensor(tuple(tensor.shape), lambda tensor=tensor: tensor.to(torch.float32).numpy())
+        for name, tensor in state.items()
+        if isinstance(tensor, torch.Tensor)
+    }
+
+
+def _is_zip(path):
+    with open(path, "rb") as file:
+        return file.read(2) == b"PK"

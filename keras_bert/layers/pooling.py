@@ -1,0 +1,65 @@
+"""One vector from the vectors of a sequence."""
+
+import keras
+from keras import ops
+
+POOLINGS = ("mean", "max", "cls")
+
+
+@keras.saving.register_keras_serializable(package="keras_bert")
+class Pooling(keras.layers.Layer):
+    """The mean, the maximum or the first of the vectors of a sequence's tokens.
+
+    Source: Reimers and Gurevych 2019, section 3.
+
+    Args:
+        pooling: `"mean"`, `"max"` or `"cls"`.
+        normalize: bool, whether the result is scaled to length 1.
+
+    Call arguments:
+        sequence_output: `[B, S, H]`.
+        padding_mask: `[B, S]` integers or booleans, true at tokens; None where nothing is padded.
+
+    Returns:
+        `[B, H]` float32.
+
+    Raises:
+        ValueError: if there is no such pooling.
+
+    Example:
+    >>> import numpy as np
+    >>> vectors = np.array([[[1.0, 0.0], [3.0, 4.0], [9.0, 9.0]]], "float32")
+    >>> Pooling("mean")(vectors, padding_mask=np.array([[1, 1, 0]])).numpy()
+    array([[2., 2.]], dtype=float32)
+    """
+
+    def __init__(self, pooling="mean", normalize=False, **kwargs):
+        super().__init__(**kwargs)
+        if pooling not in POOLINGS:
+            raise ValueError(f"pooling must be one of {', '.join(POOLINGS)}; got {pooling!r}.")
+        self.pooling = pooling
+        self.normalize = normalize
+
+    def call(self, sequence_output, padding_mask=None):
+        x = ops.cast(sequence_output, "float32")  # [B, S, H]
+        if padding_mask is None:
+            padding_mask = ops.ones_like(x[:, :, 0])
+        is_token = ops.cast(padding_mask, "float32")[:, :, None]  # [B, S, 1]
+        if self.pooling == "cls":
+            pooled = x[:, 0, :]  # [B, H]
+        elif self.pooling == "max":
+            pooled = ops.max(ops.where(is_token > 0, x, -1e9), axis=1)
+        else:
+            count = ops.maximum(ops.sum(is_token, axis=1), 1e-9)  # [B, 1]
+            pooled = ops.sum(x * is_token, axis=1) / count
+        if not self.normalize:
+            return pooled
+        length = ops.sqrt(ops.sum(ops.square(pooled), axis=-1, keepdims=True))
+        return pooled / ops.maximum(length, 1e-12)
+
+    def compute_output_spec(self, sequence_output, padding_mask=None):
+        batch, _, width = sequence_output.shape
+        return keras.KerasTensor((batch, width), dtype="float32")
+
+    def get_config(self):
+        return {**super().get_config(), "pooling": self.pooling, "normalize": self.normalize}

@@ -1,0 +1,174 @@
+"""A model of this library out of another one's weights."""
+
+import logging
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+
+import keras
+
+from keras_bert.checkpoints.checkpoint import ENCODER_PARTS
+
+logger = logging.getLogger("keras_bert")
+
+
+@dataclass
+class LoadReport:
+    """What became of the weights when a model was loaded; printed, it is a table.
+
+    Args:
+        source: where they came from.
+        matched: `{our name: (shape, the source's names)}`.
+        new: `{our name: shape}` of weights that the source lacks, initialised anew.
+        left_over: `{the source's name: shape}` of tensors that the model has no place for.
+    """
+
+    source: str
+    matched: dict = field(default_factory=dict)
+    new: dict = field(default_factory=dict)
+    left_over: dict = field(default_factory=dict)
+
+    def __str__(self):
+        rows = [("weight", "shape", "from")]
+        rows += [(name, _size(shape), theirs) for name, (shape, theirs) in self.matched.items()]
+        rows += [(name, _size(shape), "initialised anew") for name, shape in self.new.items()]
+        rows += [("(left over)", _size(shape), name) for name, shape in self.left_over.items()]
+        first, second = (max(len(row[i]) for row in rows) for i in (0, 1))
+        lines = [f"{name:<{first}}  {shape:<{second}}  {theirs}" for name, shape, theirs in rows]
+        lines.append(
+            f"{self.source}: {len(self.matched)} weights matched, {len(self.new)} initialised "
+            f"anew, {len(self.left_over)} left over."
+        )
+        return "\n".join(lines)
+
+    def say(self):
+        """Logs what a user should know before the model is used."""
+        if self.new:
+            logger.warning(
+                "%s lacks %s: initialised anew. Train the model before you use what depends on "
+                "them.",
+                self.source,
+                ", ".join(self.new),
+            )
+        if self.left_over:
+            logger.info("%s: not used: %s.", self.source, ", ".join(self.left_over))
+
+
+def preprocessor_of(checkpoint, sequence_length=None, lowercase=None):
+    """The `BertPreprocessor` that a `Checkpoint` describes, or None where it has no vocabulary."""
+    if checkpoint.vocabulary is None or find_spec("tensorflow_text") is None:
+        return None
+    from keras_bert.data.bert_preprocessor import BertPreprocessor
+    from keras_bert.text.tokenizer import BertTokenizer
+
+    words, rows = len(checkpoint.vocabulary), checkpoint.backbone["vocabulary_size"]
+    if words > rows:
+        raise ValueError(
+            f"{checkpoint.source} has a vocabulary of {words} tokens but a table of {rows}: they "
+            "belong to different models. Put the vocabulary that the weights were trained with "
+            "beside them."
+        )
+    if words < rows:
+        logger.info(
+            "%s: %d words, the last %d rows of the table are spare.",
+            checkpoint.source,
+            words,
+            rows - words,
+        )
+    settings = {**checkpoint.tokenizer}
+    if lowercase is not None:
+        settings["lowercase"] = lowercase
+    tokenizer = BertTokenizer(checkpoint.vocabulary, **settings)
+    return BertPreprocessor(tokenizer, sequence_length or checkpoint.sequence_length)
+
+
+def give_weights(model, checkpoint, head_may_differ=False):
+    """Assigns a `Checkpoint`'s weights to a new model.
+
+    Args:
+        model: a model whose backbone is that of the checkpoint.
+        checkpoint: a `Checkpoint`.
+        head_may_differ: whether a head of another shape stays new, instead of an error.
+
+    Returns:
+        A `LoadReport`.
+
+    Raises:
+        ValueError: if the encoder isn't matched exactly, or a tensor has another shape.
+    """
+    report = LoadReport(checkpoint.source, left_over={**checkpoint.left_over})
+    faults = _unmatched_encoder(model, checkpoint)
+    for variable in model.weights:
+        name, shape = variable.path, tuple(variable.shape)
+        weight = checkpoint.weights.get(name)
+        if weight is not None and weight.shape == shape:
+            theirs = checkpoint.spellings.get(name)
+            report.matched[name] = (shape, ", ".join(theirs.names) if theirs else name)
+        elif weight is None or (head_may_differ and not name.startswith(ENCODER_PARTS)):
+            report.new[name] = shape
+        else:
+            faults.append(f"{name} is {list(weight.shape)} there and {list(shape)} here")
+    if faults:
+        raise ValueError(
+            f"{checkpoint.source} doesn't hold the BERT that its configuration describes: "
+            f"{'; '.join(faults)}."
+        )
+    for variable in model.weights:
+        if variable.path in report.matched:
+            variable.assign(checkpoint.weights[variable.path].read())
+    for name in checkpoint.weights.keys() - report.matched.keys() - report.new.keys():
+        theirs = checkpoint.spellings.get(name)
+        report.left_over[", ".join(theirs.names) if theirs else name] = checkpoint.weights[
+            name
+        ].shape
+    return report
+
+
+def _unmatched_encoder(model, checkpoint):
+    """Sentences on what the encoder lacks, and on what it has no place for."""
+    faults = []
+    for variable in model.weights:
+        name = variable.path
+        if name.startswith(ENCODER_PARTS) and name not in checkpoint.weights:
+            theirs = checkpoint.spellings[name].names if name in checkpoint.spellings else (name,)
+            faults.append(f"{', '.join(theirs)} is missing, {list(variable.shape)} here")
+    for name, shape in checkpoint.left_over.items():
+        if name.startswith(("bert.", "bert/")):
+            faults.append(f"{name} {list(shape)} has no place")
+    return faults
+
+
+def _size(shape):
+    return "x".join(map(str, shape)) or "scalar"
+
+
+def float_weights(model):
+    """`{name: array}` of a model's weights as another library can hold them.
+
+    LoRA's matrices are added to the kernels that they change.
+
+    Raises:
+        ValueError: if the model is quantized.
+    """
+    layers = model._flatten_layers(include_self=False)
+    merged, adapters = {}, set()
+    for layer in layers:
+        if getattr(layer, "quantization_mode", None):
+            raise ValueError(
+                f"{layer.path} is quantized ({layer.quantization_mode}); other libraries can't "
+                "hold it. Write the model from before quantize()."
+            )
+        if getattr(layer, "lora_enabled", False):
+            table = getattr(layer, "_kernel", None)
+            name = "kernel" if table is not None else "embeddings"
+            table = table if table is not None else layer._embeddings
+            merged[table.path] = keras.ops.convert_to_numpy(getattr(layer, name))
+            adapters |= {v.path for v in layer.variables if "lora" in v.path}
+    return {
+        variable.path: (
+            merged[variable.path]
+            if variable.path in merged
+            else keras.ops.convert_to_numpy(variable)
+        )
+        for variable in model.weights
+        if variable.path not in adapters
+    }

@@ -1,0 +1,119 @@
+"""Models written for other libraries."""
+
+from keras_bert.checkpoints.checkpoint import Checkpoint, Tensor
+from keras_bert.models.load_checkpoint import float_weights
+from keras_bert.models.preset import new_folder
+
+
+def save_to_hugging_face(model, folder):
+    """Writes a model as a folder that Hugging Face's transformers loads.
+
+    `config.json`, `model.safetensors`, and, where the model has a preprocessor, `vocab.txt` and
+    `tokenizer_config.json`. A `BertEmbedder` becomes a folder of sentence-transformers. LoRA is
+    merged. The folder is written whole or not at all.
+
+    Args:
+        model: a `BertBackbone` or any task on one.
+        folder: a path; an earlier model there is replaced.
+
+    Raises:
+        ValueError: if transformers' BERT can't hold the model, or the folder holds something else.
+
+    Example:
+    >>> import tempfile
+    >>> from keras_bert import BertBackbone, BertClassifier, save_to_hugging_face, sizes
+    >>> model = BertClassifier(BertBackbone(vocabulary_size=100, **sizes.tiny), num_classes=2)
+    >>> folder = tempfile.mkdtemp()
+    >>> save_to_hugging_face(model, folder)
+    >>> BertClassifier.from_preset(folder).num_classes
+    2
+    """
+    from keras_bert.checkpoints.hugging_face import write_hugging_face
+
+    _write(model, folder, write_hugging_face)
+
+
+def save_to_google(model, folder):
+    """Writes a model as google-research/bert reads it: a TF1 checkpoint. Needs TensorFlow.
+
+    `bert_config.json`, `bert_model.ckpt.*` and, where the model has a preprocessor, `vocab.txt`.
+    Google's code calls the tanh form of GELU "gelu"; an encoder with the exact one
+    (`activation="gelu"`) is computed a little otherwise there (at most 4.7e-4 an activation), and
+    comes back here as it was.
+
+    Args:
+        model: a `BertBackbone`, a `BertPretrainer` or a `BertClassifier`.
+        folder: a path; an earlier model there is replaced.
+
+    Raises:
+        ValueError: if Google's code can't hold the model, or the folder holds something else.
+
+    Example:
+    >>> import tempfile
+    >>> from keras_bert import BertBackbone, BertPretrainer, save_to_google, sizes
+    >>> model = BertPretrainer(BertBackbone(vocabulary_size=100, **sizes.tiny))
+    >>> folder = tempfile.mkdtemp()
+    >>> save_to_google(model, folder)
+    >>> len(BertPretrainer.from_preset(folder).load_report.new)
+    0
+    """
+    from keras_bert.checkpoints.google import write_google
+
+    _write(model, folder, write_google)
+
+
+def save_to_keras_hub(model, folder):
+    """Writes a model as a preset of KerasHub.
+
+    KerasHub's BERT has the tanh form of GELU alone, and a masked-LM head of its own; what it
+    computes otherwise than this model is logged. A next-sentence head has no place there.
+
+    Args:
+        model: a `BertBackbone`, `BertPretrainer`, `BertClassifier` or `BertEmbedder`.
+        folder: a path; an earlier model there is replaced.
+
+    Raises:
+        ValueError: if the folder holds something else.
+
+    Example:
+    >>> import tempfile
+    >>> from keras_bert import BertBackbone, BertEmbedder, save_to_keras_hub, sizes
+    >>> backbone = BertBackbone(vocabulary_size=100, activation="gelu_approximate", **sizes.tiny)
+    >>> folder = tempfile.mkdtemp()
+    >>> save_to_keras_hub(BertEmbedder(backbone, pooling="max"), folder)
+    >>> BertEmbedder.from_preset(folder).pooling
+    'max'
+    """
+    from keras_bert.checkpoints.keras_hub import write_keras_hub
+
+    _write(model, folder, write_keras_hub)
+
+
+def checkpoint_of(model):
+    """A `Checkpoint` of a model of this library."""
+    backbone = getattr(model, "backbone", model)
+    of_every_model = ("name", "trainable", "quantized_layers", "backbone", "preprocessor")
+    arguments = {
+        name: value for name, value in model.get_config().items() if name not in of_every_model
+    }
+    preprocessor = getattr(model, "preprocessor", None)
+    tokenizer = {} if preprocessor is None else preprocessor.tokenizer.get_config()
+    return Checkpoint(
+        source=f"{type(model).__name__} {model.name}",
+        backbone={**backbone.get_config()},
+        weights={
+            name: Tensor(tuple(array.shape), lambda array=array: array)
+            for name, array in float_weights(model).items()
+        },
+        task=type(model).__name__ if backbone is not model else None,
+        task_arguments=arguments if backbone is not model else {},
+        vocabulary=tokenizer.pop("vocabulary", None),
+        tokenizer=tokenizer,
+        sequence_length=getattr(preprocessor, "sequence_length", backbone.max_sequence_length),
+    )
+
+
+def _write(model, folder, write):
+    checkpoint = checkpoint_of(model)
+    with new_folder(folder) as unfinished:
+        write(checkpoint, unfinished)

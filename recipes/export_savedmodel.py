@@ -1,4 +1,4 @@
-"""Exports a fine-tuned classifier as a SavedModel that takes raw strings.
+"""Exports a fine-tuned model as a SavedModel that takes raw strings.
 
     python recipes/export_savedmodel.py reviews/best --output served/reviews --text "A fine book."
 
@@ -31,7 +31,7 @@ def parse_args(argv=None):
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
     add = parser.add_argument
-    add("preset", help="folder of a fine-tuned classifier")
+    add("preset", help="folder of a fine-tuned model, or another source that from_preset takes")
     add("--output", required=True, help="folder of the served model; its last part is its name")
     add("--version", type=int, default=1, help="TensorFlow Serving serves the highest there is")
     add("--text", nargs="*", default=[], help="texts to ask the exported model")
@@ -40,7 +40,7 @@ def parse_args(argv=None):
 
 def main(argv=None):
     args = parse_args(argv)
-    model = keras_bert.BertClassifier.from_preset(args.preset)
+    model = keras_bert.BertTask.from_preset(args.preset)
     exported = Path(model.export(args.output, version=args.version)).resolve()
     name, folder = exported.parent.name, exported.parent
     print(f"Exported to {exported}. Serve it with")

@@ -1,0 +1,57 @@
+"""Texts with [MASK] in them, as a pre-trained model takes them."""
+
+import numpy as np
+
+from keras_bert.text.vocabulary import MASK
+
+
+def masked_inputs(texts, preprocessor):
+    """Tokenizes texts in which the words "[MASK]" stand for masked tokens.
+
+    Args:
+        texts: list of B str, each with at least one "[MASK]".
+        preprocessor: a `BertPreprocessor`.
+
+    Returns:
+        `(inputs, counts)`: a dict of `token_ids`, `segment_ids`, `padding_mask`, `[B, S]`, and
+        `mask_positions`, `[B, P]`, int32; and how many masked tokens each text has, `[B]`.
+
+    Raises:
+        ValueError: if a text has no [MASK], or one of them beyond the sequence length.
+    """
+    tokenizer, longest = preprocessor.tokenizer, preprocessor.sequence_length
+    rows = []
+    for text in texts:
+        parts = text.split(MASK)
+        if len(parts) == 1:
+            raise ValueError(f"There is no [MASK] to fill in {text!r}. Write it where a word is.")
+        row = [tokenizer.cls_token_id]
+        for ids in tokenizer(parts).to_list():
+            row += [*ids, tokenizer.mask_token_id]
+        row[-1] = tokenizer.sep_token_id
+        if len(row) > longest:
+            if tokenizer.mask_token_id in row[longest - 1 :]:
+                raise ValueError(
+                    f"A text of {len(row)} tokens has a [MASK] beyond the {longest - 1} that are "
+                    f"read: {text[:60]!r}... Shorten it, or give a preprocessor with a larger "
+                    "sequence_length."
+                )
+            row[longest - 1 :] = [tokenizer.sep_token_id]
+        rows.append(np.array(row, "int32"))
+    length = max(map(len, rows))
+    positions = [np.flatnonzero(row == tokenizer.mask_token_id) for row in rows]
+    padding_mask = np.stack([np.arange(length) < len(row) for row in rows])
+    inputs = {
+        "token_ids": _padded(rows, length, tokenizer.pad_token_id),
+        "segment_ids": np.zeros((len(rows), length), "int32"),
+        "padding_mask": padding_mask.astype("int32"),
+        "mask_positions": _padded(positions, max(map(len, positions)), 0),
+    }
+    return inputs, [len(row) for row in positions]
+
+
+def _padded(rows, length, value):
+    padded = np.full((len(rows), length), value, "int32")
+    for target, row in zip(padded, rows, strict=True):
+        target[: len(row)] = row
+    return padded

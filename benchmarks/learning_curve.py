@@ -7,8 +7,9 @@ Trains on instances that Google's `create_pretraining_data.py` made, in their or
 corpus through `pretraining_dataset`, and evaluates on held-out instances of Google's.
 
 The arrays: token_ids and segment_ids [N, S], length [N], mask_positions and mask_ids [N, P],
-num_masks [N], next_sentence_label [N] (1 = random). 4 layers, hidden 256, batch 32; AdamW with a
-continuous warm-up and linear decay. About 25 minutes on two CPU cores.
+num_masks [N], next_sentence_label [N] (1 = random). 4 layers, hidden 256, unless `--init` names
+weights to go on from; batch 32; AdamW with a continuous warm-up and linear decay. About 25 minutes
+on two CPU cores.
 """
 
 import argparse
@@ -31,6 +32,7 @@ def parse_args(argv=None):
     parser.add_argument("--heldout", required=True, help=".npz of instances to evaluate on")
     parser.add_argument("--output", required=True, help="JSON file for the curve")
     parser.add_argument("--preset", help="folder to save the model to, with --corpus")
+    parser.add_argument("--init", help="weights to start from, as from_preset takes them")
     parser.add_argument("--vocabulary_size", type=int, default=30522)
     parser.add_argument("--batch_size", type=int, default=32)
     parser.add_argument("--steps", type=int, default=1700)
@@ -131,7 +133,10 @@ def main(argv=None):
     else:
         arrays = instances(args.train, args.steps * args.batch_size)
         data = tf.data.Dataset.from_tensor_slices(arrays).batch(args.batch_size).prefetch(2)
-    model = keras_bert.BertPretrainer(keras_bert.BertBackbone(args.vocabulary_size, **mini))
+    if args.init:
+        model = keras_bert.BertPretrainer.from_preset(args.init)
+    else:
+        model = keras_bert.BertPretrainer(keras_bert.BertBackbone(args.vocabulary_size, **mini))
     rate = keras_bert.WarmupLinearDecay(
         args.learning_rate, args.warmup_steps, args.steps, continuous=True
     )

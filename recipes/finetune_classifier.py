@@ -29,7 +29,7 @@ def parse_args(argv=None):
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
     add = parser.add_argument
-    add("--init", required=True, help="preset to start from")
+    add("--init", required=True, help="preset or published weights to start from")
     add("--from_scratch", action="store_true", help="random weights in the preset's shape instead")
     add("--train", required=True, help="TSV or CSV file with a header")
     add("--dev", required=True, help="the same, to choose the best epoch by")
@@ -77,16 +77,13 @@ def read_examples(path, args, label_names=None):
 
 def make_model(args, label_names, steps):
     """The classifier, compiled for so many steps."""
-    pretrained = keras_bert.BertPretrainer.from_preset(args.init)
-    backbone, preprocessor = pretrained.backbone, pretrained.preprocessor
-    if args.from_scratch:
-        backbone = keras_bert.BertBackbone.from_config(backbone.get_config())
-    model = keras_bert.BertClassifier(
-        backbone,
-        num_classes=1 if args.regression else len(label_names),
-        preprocessor=keras_bert.BertPreprocessor(preprocessor.tokenizer, args.sequence_length),
-        label_names=label_names,
+    task = {"num_classes": 1 if args.regression else len(label_names), "label_names": label_names}
+    model = keras_bert.BertClassifier.from_preset(
+        args.init, sequence_length=args.sequence_length, **task
     )
+    if args.from_scratch:
+        backbone = keras_bert.BertBackbone.from_config(model.backbone.get_config())
+        model = keras_bert.BertClassifier(backbone, preprocessor=model.preprocessor, **task)
     rate = keras_bert.WarmupLinearDecay(
         args.learning_rate, int(args.warmup_proportion * steps), steps, continuous=True
     )

@@ -35,7 +35,7 @@ def parse_args(argv=None):
     add("--output", required=True, help="folder for checkpoints, logs and the final preset")
     add("--strategy", default="auto", choices=["auto", "tpu", "mirrored", "cpu"])
     add("--size", default="base", choices=sorted(SIZES), help="architecture, unless --init")
-    add("--init", help="preset to start from")
+    add("--init", help="preset or published weights to start from")
     add("--phase", type=int, default=128, choices=[128, 512], help="sequence length")
     add("--batch_size", type=int, default=256, help="sequences a step, over all devices")
     add("--steps", type=int, default=1_000_000, help="optimizer steps of both phases together")
@@ -57,7 +57,11 @@ def make_model(args):
     corpus = keras_bert.Corpus(args.corpus)
     next_sentence = not args.no_next_sentence
     if args.init:
-        model = keras_bert.BertPretrainer.from_preset(args.init, next_sentence=next_sentence)
+        model = keras_bert.BertPretrainer.from_preset(
+            args.init, next_sentence=next_sentence, sequence_length=args.phase
+        )
+        if model.preprocessor is None:
+            raise ValueError(f"{args.init} has no vocabulary to compare with the corpus's.")
         corpus.check_tokenizer(model.preprocessor.tokenizer)
     else:
         tokenizer = keras_bert.BertTokenizer(corpus.vocabulary_path, corpus.lowercase)

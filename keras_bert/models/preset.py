@@ -108,88 +108,90 @@ def new_folder(folder):
         shutil.rmtree(unfinished, ignore_errors=True)
 
 
-def load_preset(cls, source, *, sequence_length=None, lowercase=None, **kwargs):
+def load_preset(
+    cls, source, *, preprocessor=None, sequence_length=None, lowercase=None, **arguments
+):
     """A `cls` from `source`: see `Presets.from_preset`."""
     source = open_source(source)
-    if isinstance(source, Path):
-        model = _from_own_preset(cls, source, **kwargs)
-        if sequence_length and getattr(model, "preprocessor", None) is not None:
-            settings = {**model.preprocessor.get_config(), "sequence_length": sequence_length}
-            model.preprocessor = type(model.preprocessor).from_config(settings)
-    else:
-        preprocessor = kwargs.pop("preprocessor", None) or preprocessor_of(
-            source, sequence_length, lowercase
-        )
-        model = _from_checkpoint(cls, source, preprocessor, **kwargs)
+    own = isinstance(source, Path)
+    if preprocessor is None:
+        find = _load_preprocessor if own else preprocessor_of
+        preprocessor = find(source, sequence_length, lowercase)
+    build = _from_own_preset if own else _from_checkpoint
+    model = build(cls, source, preprocessor, arguments)
     model.load_report.say()
     return model
 
 
-def _from_checkpoint(cls, checkpoint, preprocessor, **kwargs):
+def _from_checkpoint(cls, checkpoint, preprocessor, arguments):
     """A `cls` with the weights of a `Checkpoint`."""
     backbone_class = _public_class("BertBackbone")
-    saved_class = _public_class(checkpoint.task if checkpoint.task in CLASSES else "BertEmbedder")
     if cls.__name__ == "BertTask":
-        cls = saved_class
+        cls = _public_class(checkpoint.task if checkpoint.task in CLASSES else "BertEmbedder")
     if cls is backbone_class:
-        model = cls(**{**checkpoint.backbone, **kwargs})
+        model = cls(**{**checkpoint.backbone, **arguments})
     else:
-        arguments = checkpoint.task_arguments if cls.__name__ == checkpoint.task else {}
-        arguments = _changed(arguments, kwargs)
+        saved = checkpoint.task_arguments if cls.__name__ == checkpoint.task else {}
         backbone = backbone_class(**checkpoint.backbone)
-        model = cls(backbone=backbone, preprocessor=preprocessor, **arguments)
-    model.load_report = give_weights(model, checkpoint, head_may_differ=bool(kwargs))
+        model = cls(backbone=backbone, preprocessor=preprocessor, **_changed(saved, arguments))
+    model.load_report = give_weights(model, checkpoint, head_may_differ=bool(arguments))
     return model
 
 
-def _changed(config, kwargs):
-    """Saved arguments of a task, with those that a caller gives instead."""
-    config = {**config}
-    if kwargs.get("num_classes", config.get("num_classes")) != config.get("num_classes"):
-        config.pop("label_names", None)
-    return {**config, **kwargs}
-
-
-def _from_own_preset(cls, folder, **kwargs):
+def _from_own_preset(cls, folder, preprocessor, arguments):
     """A `cls` from a folder that `save_preset` wrote."""
+    saved, source = _saved_model(folder, preprocessor)
+    backbone = getattr(source, "backbone", source)
+    if cls.__name__ == "BertTask":
+        cls = type(source) if source is not backbone else _public_class("BertEmbedder")
+    if cls is type(backbone):
+        model = backbone
+        if arguments:
+            model = cls(**_changed(backbone.get_config(), arguments))
+    elif cls is type(source):
+        model = source
+        if arguments:
+            parts = {"backbone": backbone, "preprocessor": preprocessor}
+            model = cls(**{**_changed(saved, arguments), **parts})
+    else:
+        model = cls(backbone=backbone, preprocessor=preprocessor, **arguments)
+    if model is not source:
+        _take_over_weights(model, source)
+    model.load_report = _report(model, source, folder)
+    return model
+
+
+def _saved_model(folder, preprocessor):
+    """`(config, model)` of the very model that a folder holds."""
     saved = _read_config(folder)
     weights = _existing(folder, "model.weights.h5")
-    preprocessor = kwargs.pop("preprocessor", None)
-    if preprocessor is None and saved.get("reads_text"):
-        preprocessor = _load_preprocessor(folder)
     saved_class, backbone_class = _public_class(saved["class"]), _public_class("BertBackbone")
     try:
         config = {**saved["config"]}
         if saved_class is not backbone_class:
             config["backbone"] = backbone_class.from_config(config["backbone"])
             config["preprocessor"] = preprocessor
-        source = saved_class.from_config(config)
+        model = saved_class.from_config(config)
     except (KeyError, TypeError) as error:
         raise ValueError(
             f"{folder}/config.json doesn't describe a {saved['class']}: {error}"
         ) from error
     try:
-        source.load_weights(weights)
+        model.load_weights(weights)
     except (OSError, ValueError) as error:
         raise ValueError(
             f"{weights} doesn't hold the weights that {folder}/config.json describes: {error}"
         ) from error
-    if cls.__name__ == "BertTask":
-        cls = saved_class if saved_class is not backbone_class else _public_class("BertEmbedder")
-    if cls is saved_class and not kwargs:
-        model = source
-    elif cls is backbone_class:
-        model = source.backbone
-    elif cls is saved_class:
-        for of_this_model in ("name", "trainable", "quantized_layers"):
-            config.pop(of_this_model, None)
-        model = cls(**_changed(config, kwargs))
-        _take_over_weights(model, source)
-    else:
-        backbone = getattr(source, "backbone", source)
-        model = cls(backbone=backbone, preprocessor=preprocessor, **kwargs)
-    model.load_report = _report(model, source, folder)
-    return model
+    return config, model
+
+
+def _changed(saved, arguments):
+    """The saved arguments of a model, with those that a caller gives instead."""
+    of_that_model = ("name", "trainable", "quantized_layers")
+    saved = {name: value for name, value in saved.items() if name not in of_that_model}
+    if arguments.get("num_classes", saved.get("num_classes")) != saved.get("num_classes"):
+        saved.pop("label_names", None)
+    return {**saved, **arguments}
 
 
 def _report(model, source, folder):
@@ -248,7 +250,10 @@ def _read_config(folder):
     return config
 
 
-def _load_preprocessor(folder):
+def _load_preprocessor(folder, sequence_length=None, lowercase=None):
+    """The preprocessor that a preset holds, or None."""
+    if not _read_config(folder).get("reads_text"):
+        return None
     settings = _read_json(folder, "preprocessor.json")
     vocabulary = _existing(folder, "vocab.txt")
     if find_spec("tensorflow_text") is None:  # the model works, but reads no text
@@ -256,6 +261,10 @@ def _load_preprocessor(folder):
     from keras_bert.data.bert_preprocessor import BertPreprocessor
     from keras_bert.text.tokenizer import BertTokenizer
 
+    if lowercase is not None:
+        settings["tokenizer"]["lowercase"] = lowercase
+    if sequence_length is not None:
+        settings["sequence_length"] = sequence_length
     tokenizer = BertTokenizer(str(vocabulary), **settings.pop("tokenizer"))
     return BertPreprocessor(tokenizer, **settings)
 

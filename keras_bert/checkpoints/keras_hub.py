@@ -8,6 +8,7 @@ import logging
 import math
 from pathlib import Path
 
+import keras
 import numpy as np
 
 from keras_bert.checkpoints.checkpoint import Checkpoint, Spelling, Tensor, translate
@@ -226,7 +227,7 @@ def _tensors(model):
             shape = (math.prod(shape[:-1]), shape[-1])
         elif "self_attention_layer/" in variable.path:  # [H, N, D], [N, D]
             shape = (*shape[:-2], math.prod(shape[-2:])) if len(shape) > 1 else shape
-        return Tensor(shape, lambda: np.asarray(variable.numpy()).reshape(shape))
+        return Tensor(shape, lambda: keras.ops.convert_to_numpy(variable).reshape(shape))
 
     return {variable.path: tensor(variable) for variable in model.weights}
 

@@ -1,5 +1,7 @@
 """Text in, what BERT takes out."""
 
+import numbers
+
 import keras
 import tensorflow as tf
 
@@ -12,21 +14,23 @@ class BertPreprocessor:
 
     Too long a text is cut at its end; of a pair, the longer text loses a token until both fit,
     the second one on ties (`_truncate_seq_pair` of google-research/bert run_classifier.py).
-    Works eagerly, in `tf.data` and in a SavedModel.
+    A second text that is empty still has its `[SEP]`. Works eagerly, in `tf.data` and in a
+    SavedModel.
 
     Args:
         tokenizer: a `BertTokenizer`.
-        sequence_length: int, S, at least 3 (pairs need 5).
+        sequence_length: int, S, at least 3; 5 leaves room for a token of each text of a pair.
 
     Call arguments:
-        texts: `[B]` strings: a list, an array or a tensor.
+        texts: `[B]` strings: a list, an array or a tensor; of a single text too.
         pairs: `[B]` strings, the second text of each; or None.
 
     Returns:
         A dict of `token_ids`, `segment_ids` and `padding_mask`, each `[B, S]` int32.
 
     Raises:
-        ValueError: if `sequence_length` leaves no room for text.
+        ValueError: if `sequence_length` leaves no room for text, the texts are not `[B]` strings,
+            or there are not as many second texts.
 
     Example:
     >>> from keras_bert import BertPreprocessor, BertTokenizer
@@ -37,19 +41,27 @@ class BertPreprocessor:
     """
 
     def __init__(self, tokenizer, sequence_length=128):
+        if not isinstance(sequence_length, numbers.Integral):
+            raise ValueError(f"sequence_length must be an int; got {sequence_length!r}.")
         if sequence_length < 3:
             raise ValueError(
                 f"sequence_length={sequence_length} leaves no room for a token between [CLS] and "
                 "[SEP]; use 3 or more."
             )
         self.tokenizer = tokenizer
-        self.sequence_length = sequence_length
+        self.sequence_length = int(sequence_length)
 
     def __call__(self, texts, pairs=None):
-        first = self.tokenizer(texts)
+        first = self._token_ids(texts)
         if pairs is None:
             return self.pack(first)
-        return self.pack(first, self.tokenizer(pairs))
+        second = self._token_ids(pairs)
+        if not first.shape[:1].is_compatible_with(second.shape[:1]):
+            raise ValueError(
+                f"There are {first.shape[0]} texts but {second.shape[0]} second texts: give each "
+                "text one."
+            )
+        return self.pack(first, second)
 
     def pack(self, first, second=None):
         """Packs ragged token ids `[B, (T)]` as a call packs texts."""
@@ -80,6 +92,16 @@ class BertPreprocessor:
             "segment_ids": tf.ensure_shape(segment_ids, [None, length]),
             "padding_mask": tf.ensure_shape(padding_mask, [None, length]),
         }
+
+    def _token_ids(self, texts):
+        token_ids = self.tokenizer(texts)
+        if token_ids.shape.rank != 2:
+            raise ValueError(
+                "A preprocessor takes [B] texts, and [B] second texts where they are pairs: "
+                f"preprocessor(['text']), preprocessor(['text'], ['second text']). It got texts of "
+                f"shape {token_ids.shape[:-1]}."
+            )
+        return token_ids
 
     def settings(self):
         """What `preprocessor.json` holds: everything but the vocabulary."""

@@ -22,7 +22,8 @@ def text_dataset(
     Args:
         x: a string, a list or array of strings, a pair `(texts, texts)`, a list of pairs, an
             array `[n, 2]`, or a `tf.data.Dataset` of texts, `(text, label)` or
-            `(text, label, weight)`, batched or not, where a text may be a pair of them.
+            `(text, label, weight)`, batched or not, where a text may be a pair `(text, text)` of
+            them. Batches of pairs may be `[B, 2]` too.
         y: `[n]` labels, or None.
         sample_weight: `[n]` weights, or None.
         preprocessor: a `BertPreprocessor`.
@@ -36,7 +37,8 @@ def text_dataset(
         A `tf.data.Dataset` of the inputs' dict, alone or with labels and weights.
 
     Raises:
-        ValueError: if there are no texts, or texts and labels differ in number.
+        ValueError: if there are no texts, something is no text, or texts, labels and weights
+            differ in number.
 
     Example:
     ```python
@@ -44,63 +46,113 @@ def text_dataset(
     model.fit(data)
     ```
     """
+    if batch_size < 1:
+        raise ValueError(f"batch_size must be at least 1; got {batch_size}.")
     if isinstance(x, tf.data.Dataset):
-        dataset = x
-        spec = dataset.element_spec
-        first = tf.nest.flatten(spec[0] if _is_example(spec) else spec)[0]
-        if first.shape.rank == 0:
-            dataset = dataset.batch(batch_size)
+        if y is not None or sample_weight is not None:
+            raise ValueError(
+                "A dataset brings its own labels and weights: let it give (text, label) or "
+                "(text, label, weight), and leave y and sample_weight out."
+            )
+        dataset = _batches(x, batch_size)
     else:
-        texts = _columns(x)
-        parts = (texts, *([] if y is None else [np.asarray(y)]))
-        if sample_weight is not None:
-            parts = (*parts, np.asarray(sample_weight))
-        for part in (*texts, *parts[1:]):
-            if len(part) != len(texts[0]):
-                raise ValueError(
-                    f"There are {len(texts[0])} texts but {len(part)} second texts, labels or "
-                    "weights: give each text one."
-                )
-        dataset = tf.data.Dataset.from_tensor_slices(parts if len(parts) > 1 else (texts,))
+        dataset = _examples(x, y, sample_weight)
         if shuffle:
-            dataset = dataset.shuffle(len(texts[0]), seed=seed)
+            dataset = dataset.shuffle(len(dataset), seed=seed)
         dataset = dataset.batch(batch_size)
 
-    def prepare(*element):
-        texts, *rest = element
-        if isinstance(texts, (tuple, list)):
-            inputs = preprocessor(*texts)
-        else:
-            inputs = preprocessor(texts)
+    def prepare(texts, *rest):
+        columns = texts if isinstance(texts, tuple) else (texts,)
+        if columns[0].shape.rank == 2:  # [B, 1 or 2]
+            columns = tf.unstack(columns[0], axis=1)
+        inputs = preprocessor(*columns)
         inputs = trim_padding(inputs) if trim else inputs
         return (inputs, *rest) if rest else inputs
 
-    if not _is_example(dataset.element_spec):
-        dataset = dataset.map(lambda *texts: (texts if len(texts) > 1 else texts[0],))
     return dataset.map(prepare, num_parallel_calls=tf.data.AUTOTUNE).prefetch(tf.data.AUTOTUNE)
 
 
-def _is_example(spec):
-    """Whether elements are `(text, ...)`, not a bare text or a bare pair of texts."""
-    if not isinstance(spec, tuple):
-        return False
-    strings = [isinstance(part, tf.TensorSpec) and part.dtype == tf.string for part in spec]
-    return not all(strings) or len(spec) == 1
+def _examples(x, y, sample_weight):
+    """A dataset of `((text,), ...)` or `((text, text), ...)` from what is in memory."""
+    if y is None and sample_weight is not None:
+        raise ValueError("There are weights but no labels: give y with sample_weight.")
+    texts = _columns(x)
+    rest = [np.asarray(part) for part in (y, sample_weight) if part is not None]
+    for part in (*texts, *rest):
+        if len(part) != len(texts[0]):
+            raise ValueError(
+                f"There are {len(texts[0])} texts but {len(part)} second texts, labels or "
+                "weights: give each text one."
+            )
+    return tf.data.Dataset.from_tensor_slices((texts, *rest))
+
+
+def _batches(dataset, batch_size):
+    """Batches of `(texts, ...)` from a dataset of texts, batched or not, labelled or not."""
+    spec = dataset.element_spec
+    parts = spec if isinstance(spec, tuple) else (spec,)
+    if len(parts) < 3 and all(map(_is_strings, parts)):  # a bare text, or a bare pair of them
+        dataset = dataset.map(lambda *texts: (texts,))
+        parts = (parts,)
+    columns = parts[0] if isinstance(parts[0], tuple) else parts[:1]
+    labels = tf.nest.flatten(parts[1:])
+    ranks = [column.shape.rank for column in columns if _is_strings(column)]
+    is_batch = ranks in ([1], [1, 1]) or (ranks == [2] and columns[0].shape[1] in (1, 2))
+    is_batch = is_batch and not any(label.shape.rank == 0 for label in labels)
+    is_text = len(ranks) == len(columns) and (is_batch or ranks in ([0], [0, 0]))
+    if not is_text or any(map(_is_strings, labels)):
+        raise ValueError(
+            "A dataset of text gives texts, (text, label) or (text, label, weight), batched or "
+            "not, where a text is a string or a pair (string, string), as in "
+            "((text, text), label), and labels are numbers, not strings; this one gives "
+            f"{spec}. Bring it into this form with dataset.map."
+        )
+    return dataset if is_batch else dataset.batch(batch_size)
+
+
+def _is_strings(spec):
+    return isinstance(spec, tf.TensorSpec) and spec.dtype == tf.string
 
 
 def _columns(x):
     """`x` as a tuple of one or two string tensors `[n]`."""
-    if isinstance(x, (str, bytes)):
-        x = [x]
-    if tf.is_tensor(x):
-        x = x.numpy()
+    if isinstance(x, (str, bytes)) or (isinstance(x, tuple) and all(map(_is_text, x))):
+        x = [x] if x != () else []
+    elif not isinstance(x, (list, tuple)):
+        x = np.atleast_1d(x)
     if not len(x) or not len(x[0] if isinstance(x, tuple) else x):
         raise ValueError("There are no texts: give at least one.")
     if not isinstance(x, tuple):
-        first = x[0]
-        is_pair = isinstance(first, (list, tuple)) or getattr(first, "ndim", 0) == 1
-        x = zip(*x, strict=True) if is_pair else (x,)
-    return tuple(
-        tf.convert_to_tensor(column if tf.is_tensor(column) else list(column), tf.string)
-        for column in x
-    )
+        widths = {len(row) if _is_row(row) else 0 for row in x}
+        if len(widths) > 1:
+            raise ValueError(
+                "Some texts are in pairs and others are not; give each a second text, or none."
+            )
+        x = zip(*x, strict=True) if widths != {0} else (x,)
+    columns = tuple(map(_strings, x))
+    if len(columns) > 2:
+        raise ValueError(
+            f"A text is alone or one of a pair; here they come {len(columns)} together. Give a "
+            "list of texts, or a pair (texts, second texts)."
+        )
+    return columns
+
+
+def _strings(column):
+    try:
+        return tf.convert_to_tensor(column if tf.is_tensor(column) else list(column), tf.string)
+    except (TypeError, ValueError) as error:
+        for index, text in enumerate(column):
+            if not _is_text(text):
+                raise ValueError(
+                    f"Text {index} is {text!r}, not a string. Leave it out, or give '' for none."
+                ) from error
+        raise
+
+
+def _is_row(value):
+    return isinstance(value, (list, tuple)) or getattr(value, "ndim", 0) == 1
+
+
+def _is_text(value):
+    return isinstance(value, (str, bytes))

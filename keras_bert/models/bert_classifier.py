@@ -99,8 +99,17 @@ class BertClassifier(BertTask):
         if labels.min() < 0 or labels.max() >= self.num_classes:
             raise ValueError(
                 f"Labels must be in 0 to {self.num_classes - 1} for num_classes="
-                f"{self.num_classes}; got values from {labels.min()} to {labels.max()}."
+                f"{self.num_classes}; got values from {labels.min()} to {labels.max()}. Number the "
+                "classes from 0, or make the model with as many as there are."
             )
+
+    def checked_dataset(self, dataset):
+        """The same, for a `tf.data.Dataset`: an error where a label leaves the classes."""
+        if self.num_classes == 1:
+            return dataset
+        from keras_bert.data.checked_labels import checked_labels
+
+        return checked_labels(dataset, self.num_classes)
 
     def get_config(self):
         return {

@@ -49,6 +49,10 @@ class BertTask(Presets, OptionalInputs, keras.Model):
     def check_labels(self, labels):
         """Raises a ValueError if this task can't learn an array of labels."""
 
+    def checked_dataset(self, dataset):
+        """A dataset to learn from, which ends in an error at labels that can't be learnt."""
+        return dataset
+
     def answers(self, outputs):
         """What an exported model says of each text: this task's outputs, made readable.
 
@@ -101,7 +105,8 @@ class BertTask(Presets, OptionalInputs, keras.Model):
 
         Raises:
             ValueError: if labels are outside the classes, or text is given to a task without a
-                preprocessor.
+                preprocessor. Labels in a `tf.data.Dataset` are seen on their way to the model
+                only; they raise a `tf.errors.InvalidArgumentError`.
         """
         if not self.compiled:
             self.compile(**self.default_compile_args())
@@ -139,7 +144,7 @@ class BertTask(Presets, OptionalInputs, keras.Model):
 
     def predict(self, x, batch_size=None, **kwargs):
         """The outputs, as `keras.Model.predict`; takes what `fit` takes as `x`."""
-        x, _, _ = self._prepared(x, batch_size=batch_size)
+        x, _, _ = self._prepared(x, batch_size=batch_size, learns=False)
         return super().predict(x, batch_size=None if _is_dataset(x) else batch_size, **kwargs)
 
     def export(self, filepath, format="tf_saved_model", **kwargs):
@@ -178,12 +183,13 @@ class BertTask(Presets, OptionalInputs, keras.Model):
         }
         return quantized_from_config(cls, {**config, **parts})
 
-    def _prepared(self, x, y=None, sample_weight=None, batch_size=None, shuffle=False):
+    def _prepared(self, x, y=None, sample_weight=None, batch_size=None, shuffle=False, learns=True):
         """`(x, y, sample_weight)` with text replaced by a dataset of what the model takes."""
         if y is not None:
             self.check_labels(y)
+        check = self.checked_dataset if learns and _is_dataset(x) else lambda dataset: dataset
         if not holds_text(x):
-            return x, y, sample_weight
+            return check(x), y, sample_weight
         if self.preprocessor is None:
             raise ValueError(
                 f"{type(self).__name__} was given text, but it has no preprocessor. Make it with "
@@ -199,7 +205,7 @@ class BertTask(Presets, OptionalInputs, keras.Model):
             batch_size=batch_size or 32,
             shuffle=shuffle,
         )
-        return dataset, None, None
+        return check(dataset), None, None
 
 
 def holds_text(x):

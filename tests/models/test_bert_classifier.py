@@ -138,6 +138,43 @@ def test_labels_outside_the_classes_are_refused(bare, inputs, labels):
             call(np.array(labels))
 
 
+@pytest.mark.parametrize("call", ["fit", "evaluate", "validation"])
+def test_labels_outside_the_classes_are_refused_in_datasets_too(model, bare, inputs, call):
+    tf = pytest.importorskip("tensorflow")
+    slices = tf.data.Dataset.from_tensor_slices
+    task, x = (model, (TEXTS, PAIRS)) if call == "fit" else (bare, inputs)
+    right = slices((x, LABELS)).batch(4)
+    wrong = slices((x, np.where(np.arange(8) == 6, 3, LABELS))).batch(4)
+    assert task.predict(wrong, verbose=0).shape == (8, 3)  # labels of a test are often -1
+    with pytest.raises(tf.errors.InvalidArgumentError) as error:
+        if call == "fit":
+            task.fit(wrong, verbose=0)
+        elif call == "evaluate":
+            task.evaluate(wrong, verbose=0)
+        else:
+            task.fit(right, validation_data=wrong, verbose=0)
+    assert "Labels must be in 0 to 2 for num_classes=3" in str(error.value)
+    assert "Labels outside:] [3]" in str(error.value)
+
+
+def test_a_dataset_without_labels_is_refused(model):
+    tf = pytest.importorskip("tensorflow")
+    names = np.array(["good", "bad"] * 4)
+    for dataset in ((TEXTS,), (TEXTS, names)):
+        with pytest.raises(ValueError, match="gives no labels.*0 to 2.*second text"):
+            model.fit(tf.data.Dataset.from_tensor_slices(dataset))
+
+
+def test_labels_of_other_losses_are_left_alone(bare, backbone, inputs):
+    tf = pytest.importorskip("tensorflow")
+    slices = tf.data.Dataset.from_tensor_slices
+    bare.compile(loss=keras.losses.CategoricalCrossentropy(from_logits=True))
+    bare.fit(slices((inputs, 5 * np.eye(3)[LABELS])).batch(4), verbose=0)
+    regression = BertClassifier(backbone, num_classes=1)
+    history = regression.fit(slices((inputs, np.linspace(-9, 9, 8))).batch(4), verbose=0).history
+    assert np.isfinite(history["loss"]).all()
+
+
 def test_labels_that_are_names_are_refused(bare, inputs):
     with pytest.raises(ValueError, match="class numbers, 0 to 2.*'good'.*label_names.index"):
         bare.fit(inputs, np.array(8 * ["good"]))

@@ -57,9 +57,7 @@ def make_model(args):
     corpus = keras_bert.Corpus(args.corpus)
     next_sentence = not args.no_next_sentence
     if args.init:
-        model = keras_bert.BertPretrainer.from_preset(
-            args.init, next_sentence=next_sentence, sequence_length=args.phase
-        )
+        model = keras_bert.BertPretrainer.from_preset(args.init, next_sentence=next_sentence)
         if model.preprocessor is None:
             raise ValueError(f"{args.init} has no vocabulary to compare with the corpus's.")
         corpus.check_tokenizer(model.preprocessor.tokenizer)

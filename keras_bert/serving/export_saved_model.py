@@ -135,6 +135,8 @@ def _warmup_requests(task, texts):
         word = task.preprocessor.tokenizer.get_vocabulary()[-1].removeprefix("##")
         filling = " ".join([word] * task.preprocessor.sequence_length)
         texts = [word, filling, (word, word)]
+    if isinstance(texts, str):
+        texts = [texts]
     if not len(texts):
         return []
     rows = [[text] if isinstance(text, str) else [list(text)] for text in texts]

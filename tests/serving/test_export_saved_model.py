@@ -27,9 +27,13 @@ def make(num_classes=3, **options):
         len(WORDS), num_layers=2, num_heads=2, hidden_dim=16, intermediate_dim=32
     )
     preprocessor = keras_bert.BertPreprocessor(tokenizer, sequence_length=16)
-    return keras_bert.BertClassifier(
+    model = keras_bert.BertClassifier(
         backbone, num_classes, **{"preprocessor": preprocessor, **options}
     )
+    generator = np.random.default_rng(4)  # a new model gives every text nearly the same scores
+    for weight in model.weights:
+        weight.assign(np.asarray(weight) + generator.normal(0, 0.3, weight.shape))
+    return model
 
 
 @pytest.fixture(scope="module")
@@ -55,6 +59,7 @@ def softmax(logits):
 def test_scores_of_texts_and_pairs_are_those_of_predict(model, exported):
     answers = ask(exported, TEXTS)
     expected = softmax(model.predict(TEXTS, verbose=0))
+    assert np.ptp(expected, axis=0).max() > 0.02  # texts differ
     assert np.abs(answers["probabilities"] - expected).max() < 1e-5
     best = [model.label_names[i].encode() for i in expected.argmax(axis=1)]
     assert answers["label"].numpy().tolist() == best
@@ -63,6 +68,33 @@ def test_scores_of_texts_and_pairs_are_those_of_predict(model, exported):
     expected = softmax(model.predict((TEXTS, ["so is a book"] * 3), verbose=0))
     assert np.abs(ask(exported, pairs)["probabilities"] - expected).max() < 1e-5
     assert ask(exported, TEXTS[:1])["probabilities"].shape == (1, 3)
+
+
+def test_a_text_has_the_same_scores_alone_and_among_longer_ones(model, exported):
+    expected = softmax(model.predict(TEXTS, verbose=0))
+    alone = [ask(exported, [text])["probabilities"][0] for text in TEXTS]
+    assert np.abs(np.stack(alone) - expected).max() < 1e-5
+
+
+def test_mixed_bfloat16_is_served_as_it_predicts(model, tmp_path):
+    keras.config.set_dtype_policy("mixed_bfloat16")
+    try:
+        mixed = make()
+    finally:
+        keras.config.set_dtype_policy("float32")
+    mixed.export(tmp_path / "served")
+    rounding = 2.0**-8  # of a bfloat16; between other numbers of rows, sums may be added otherwise
+    predicted = softmax(mixed.predict(TEXTS, verbose=0))
+    answers = ask(tmp_path / "served" / "1", TEXTS)
+    assert answers["probabilities"].dtype == tf.float32
+    assert np.ptp(predicted, axis=0).max() > 5 * rounding
+    assert np.abs(answers["probabilities"] - predicted).max() < rounding
+    for text, row in zip(TEXTS, predicted, strict=True):
+        alone = ask(tmp_path / "served" / "1", [text])["probabilities"]
+        assert np.abs(alone - row).max() < rounding
+    # The same weights in float32: near, but not what is served.
+    difference = np.abs(answers["probabilities"] - softmax(model.predict(TEXTS, verbose=0))).max()
+    assert 1e-5 < difference < 4 * rounding
 
 
 def test_token_ids_have_a_signature_of_their_own(model, exported):
@@ -94,15 +126,6 @@ def test_it_may_be_moved_to_where_this_library_is_not(model, tmp_path):
     assert done.returncode == 0, done.stderr[-2000:]
     expected = softmax(model.predict(TEXTS, verbose=0))
     assert np.abs(np.array(json.loads(done.stdout)) - expected).max() < 1e-5
-
-
-def test_warm_up_requests_lie_beside(exported):
-    path = exported / "assets.extra" / "tf_serving_warmup_requests"
-    records = list(tf.data.TFRecordDataset(str(path)).as_numpy_iterator())
-    assert len(records) == 4
-    assert all(b"films" in record for record in records)
-    assert sum(b"serving_default" in record for record in records) == 3
-    assert sum(b"token_ids" in record for record in records) == 1
 
 
 def test_regression_gives_a_score(tmp_path):

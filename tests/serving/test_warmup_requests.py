@@ -1,0 +1,161 @@
+"""The warm-up file against the wire format of protobuf, which is read here a second time.
+
+Field numbers: tensorflow/serving, apis/prediction_log.proto, predict.proto and model.proto.
+"""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from tensorflow.core.framework.tensor_pb2 import TensorProto
+
+import keras_bert
+from keras_bert.serving.warmup_requests import MAX_REQUESTS, prediction_log
+
+WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"a film was good bad ##ly".split()]
+LENGTH = 40
+
+
+def number_at(data, position):
+    """`(number, position behind it)` of a varint."""
+    number, shift = 0, 0
+    while True:
+        byte = data[position]
+        number |= (byte & 0x7F) << shift
+        position, shift = position + 1, shift + 7
+        if byte < 0x80:
+            return number, position
+
+
+def fields(message):
+    """`{field number: [bytes, ...]}` of a message that has length-delimited fields alone."""
+    found, position = {}, 0
+    while position < len(message):
+        tag, position = number_at(message, position)
+        assert tag & 7 == 2, f"wire type {tag & 7}"
+        length, position = number_at(message, position)
+        assert position + length <= len(message)
+        found.setdefault(tag >> 3, []).append(message[position : position + length])
+        position += length
+    return found
+
+
+def only(message, *numbers):
+    """The values of these fields, which are there once each, and no others are."""
+    found = fields(message)
+    assert sorted(found) == sorted(numbers)
+    assert all(len(found[number]) == 1 for number in numbers)
+    return [found[number][0] for number in numbers]
+
+
+def read_request(record):
+    """`(model name, signature name, inputs)` of a serialized PredictionLog."""
+    (predict_log,) = only(record, 6)
+    (request,) = only(predict_log, 1)
+    request = fields(request)
+    assert set(request) == {1, 2} and len(request[1]) == 1
+    model_name, signature_name = only(request[1][0], 1, 3)
+    inputs = {}
+    for entry in request[2]:
+        name, tensor = only(entry, 1, 2)
+        inputs[name.decode()] = tf.make_ndarray(TensorProto.FromString(tensor))
+    assert len(inputs) == len(request[2])
+    return model_name.decode(), signature_name.decode(), inputs
+
+
+def make(num_classes=2):
+    keras.utils.set_random_seed(1)
+    tokenizer = keras_bert.BertTokenizer(WORDS)
+    backbone = keras_bert.BertBackbone(
+        len(WORDS), num_layers=1, num_heads=2, hidden_dim=8, intermediate_dim=16
+    )
+    preprocessor = keras_bert.BertPreprocessor(tokenizer, sequence_length=LENGTH)
+    return keras_bert.BertClassifier(backbone, num_classes, preprocessor)
+
+
+def requests_of(folder):
+    path = folder / "assets.extra" / "tf_serving_warmup_requests"
+    records = tf.data.TFRecordDataset(str(path)).as_numpy_iterator()  # checks their checksums
+    return [read_request(record) for record in records]
+
+
+@pytest.fixture(scope="module")
+def model():
+    return make()
+
+
+@pytest.fixture(scope="module")
+def exported(model, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("served") / "films"
+    model.export(folder)
+    return folder / "1"
+
+
+def test_the_exported_model_answers_every_request(exported):
+    signatures = tf.saved_model.load(str(exported)).signatures
+    answered = set()
+    for model_name, signature_name, inputs in requests_of(exported):
+        assert model_name == "films"
+        tensors = {name: tf.constant(value) for name, value in inputs.items()}
+        answers = signatures[signature_name](**tensors)
+        assert np.isfinite(answers["probabilities"]).all()
+        assert answers["probabilities"].shape == (1, 2)
+        answered.add(signature_name)
+    assert answered == set(signatures)
+
+
+def test_they_are_a_short_text_a_long_one_a_pair_and_token_ids(model, exported):
+    requests = [(name, inputs) for _, name, inputs in requests_of(exported)]
+    texts = [inputs["text"] for name, inputs in requests if name == "serving_default"]
+    assert [text.shape for text in texts] == [(1,), (1,), (1, 2)]
+    tokens = [model.preprocessor.tokenizer(list(text.ravel())) for text in texts]
+    assert [rows.row_lengths().numpy().tolist() for rows in tokens] == [[1], [LENGTH], [1, 1]]
+    name, inputs = requests[3]
+    assert name == "token_ids" and len(requests) == 4
+    assert set(inputs) == {"token_ids", "segment_ids", "padding_mask"}
+    assert {(v.shape, v.dtype.name) for v in inputs.values()} == {((1, LENGTH), "int32")}
+    assert inputs["padding_mask"].sum() == 3
+
+
+def test_texts_of_ones_own_take_their_place(model, tmp_path):
+    texts = ["a good film", ("was a film", "Größe 好"), "bad"]
+    model.export(tmp_path / "served", warmup_texts=texts)
+    *requests, prepared = requests_of(tmp_path / "served" / "1")
+    found = [[t.decode() for t in inputs["text"].ravel()] for _, _, inputs in requests]
+    assert found == [["a good film"], ["was a film", "Größe 好"], ["bad"]]
+    expected = model.preprocessor([texts[0]])
+    for name, values in prepared[2].items():
+        assert np.array_equal(values, expected[name])
+    model.export(tmp_path / "served", version=2, warmup_texts="bad")
+    assert requests_of(tmp_path / "served" / "2")[0][2]["text"].tolist() == [b"bad"]
+
+
+def test_none_are_written_where_none_are_wanted(model, tmp_path):
+    model.export(tmp_path / "served", warmup_texts=[])
+    assert not (tmp_path / "served" / "1" / "assets.extra").exists()
+
+
+def test_a_record_is_that_of_tensorflow_servings_own_classes():
+    # PredictionLog.SerializeToString() of tensorflow-serving-api 2.21.0
+    expected = (
+        b"27\n5\n\x18\n\x05films\x1a\x0fserving_default"
+        b"\x12\x19\n\x04text\x12\x11\x08\x07\x12\x04\x12\x02\x08\x01B\x07so good"
+    )
+    assert prediction_log("films", "serving_default", {"text": ["so good"]}) == expected
+
+
+@pytest.mark.parametrize("size", [0, 1, 127, 128, 16383, 16384, 2100000])
+def test_lengths_of_all_sizes_are_read_back(size):
+    text = "é" * (size // 2) + "e" * (size % 2)
+    name, signature, inputs = read_request(prediction_log("Größe", "s", {"text": [text], "b": [1]}))
+    assert (name, signature) == ("Größe", "s")
+    assert inputs["text"].tolist() == [text.encode()] and inputs["b"].tolist() == [1]
+
+
+def test_too_many_and_triples_are_refused_before_anything_is_written(model, tmp_path):
+    with pytest.raises(ValueError, match=f"at most {MAX_REQUESTS} warm-up requests.*at most 999"):
+        model.export(tmp_path / "served", warmup_texts=["a"] * MAX_REQUESTS)
+    for texts in ([("a", "b", "c")], [["a"]]):
+        with pytest.raises(ValueError, match="texts, or pairs of them"):
+            model.export(tmp_path / "served", warmup_texts=texts)
+    assert not (tmp_path / "served").exists()

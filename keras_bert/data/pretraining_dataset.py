@@ -9,6 +9,7 @@ import tensorflow as tf
 from keras_bert.data import masking, pairs
 from keras_bert.data.rows import RowSource
 from keras_bert.data.shards import Corpus
+from keras_bert.data.windows import num_windows
 from keras_bert.text.vocabulary import CLS, MASK, SEP, read_vocabulary
 
 ROWS_MASKED_AT_ONCE = 256
@@ -79,8 +80,9 @@ def pretraining_dataset(
         Without `next_sentence`, that key is absent.
 
     Raises:
-        ValueError: for arguments out of range, a corpus that is not whole, one of a single
-            document where pairs are asked for, or a `start_step` behind the end.
+        ValueError: for arguments out of range, a corpus that is not whole, an empty one, one of a
+            single document where pairs are asked for or of too few records for so many shards,
+            or a `start_step` behind the end.
 
     Example:
     ```python
@@ -205,6 +207,18 @@ def _check(corpus, rates, counts, sequence_length, next_sentence, start_step, sh
     index, count = shard
     if not 0 <= index < count:
         raise ValueError(f"shard must be (index, count) with 0 <= index < count; got {shard}.")
+    if not corpus.num_sentences:
+        raise ValueError(
+            f"The corpus in {corpus.folder} has no sentences, so there is nothing to learn from. "
+            "Prepare it again, from files with text in them."
+        )
+    windows = num_windows(corpus.num_records)
+    if index >= windows:
+        raise ValueError(
+            f"The corpus in {corpus.folder} has {corpus.num_records:,} records, which make "
+            f"{windows:,} windows, the least that a shard can be; shard={shard} has none of them. "
+            f"Give at most {windows:,} shards, or a larger corpus."
+        )
     if next_sentence and corpus.num_documents < 2:
         raise ValueError(
             f"The corpus in {corpus.folder} has {corpus.num_documents} document: next sentence "

@@ -48,6 +48,11 @@ def serialized_windows(shard_paths, seed):
     return records.batch(RECORDS).enumerate()
 
 
+def num_windows(num_records):
+    """The windows of an epoch over so many records."""
+    return -(-num_records // RECORDS)
+
+
 def parse_window(serialized, token_dtype):
     """A `Window` of serialized records `[R]`."""
     features = tf.io.parse_example(serialized, RECORD_FEATURES)

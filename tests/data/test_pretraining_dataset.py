@@ -229,6 +229,24 @@ def test_one_document_has_no_random_next_sentence(documents_of, tmp_path):
     assert batches(corpus, next_sentence=False, batch_size=1)
 
 
+@pytest.mark.parametrize("next_sentence", [True, False])
+def test_an_empty_corpus_is_refused(documents_of, tmp_path, next_sentence):
+    corpus = documents_of(num_documents=0).write(tmp_path / "corpus")
+    with pytest.raises(ValueError, match="has no sentences.*Prepare it again"):
+        pretraining_dataset(corpus, batch_size=2, next_sentence=next_sentence)
+
+
+def test_shards_that_would_be_empty_are_refused(documents, tmp_path, monkeypatch):
+    monkeypatch.setattr("keras_bert.data.windows.RECORDS", 25)
+    corpus = documents.write(tmp_path / "corpus")  # of 60 records: windows of 25, 25 and 10
+    assert all(batches(corpus, shard=(index, 3), batch_size=1) for index in range(3))
+    assert batches(corpus, shard=(2, 9), batch_size=1)
+    for shard in ((3, 4), (8, 9)):
+        message = rf"has 60 records, which make 3 windows.*shard=\({shard[0]}.*at most 3 shards"
+        with pytest.raises(ValueError, match=message):
+            pretraining_dataset(corpus, batch_size=1, shard=shard)
+
+
 def test_documents_shorter_than_a_pair_get_a_random_second_text(documents_of, tmp_path):
     corpus = documents_of(num_documents=9, mean_sentences=1, mean_tokens=2).write(tmp_path / "c")
     rows = restored_rows(corpus, batch_size=1)

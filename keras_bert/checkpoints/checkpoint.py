@@ -46,6 +46,8 @@ class Checkpoint:
         sequence_length: int, the longest sequence that the source's tokenizer makes.
         spellings: `{our name: Spelling}`, for messages and reports.
         left_over: `{their name: shape}` of tensors that are none of ours.
+        refused: `{part: why}` of what this library can't take over: `"text"`, the tokenizer, or
+            the name of a class.
     """
 
     source: str
@@ -58,6 +60,7 @@ class Checkpoint:
     sequence_length: int = 128
     spellings: dict[str, Spelling] = field(default_factory=dict)
     left_over: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    refused: dict[str, str] = field(default_factory=dict)
 
 
 def translate(tensors, spellings, source):

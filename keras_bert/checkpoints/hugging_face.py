@@ -1,5 +1,6 @@
 """Hugging Face folders: `config.json`, `model.safetensors`, a tokenizer."""
 
+import logging
 import re
 from pathlib import Path
 
@@ -12,7 +13,14 @@ from keras_bert.checkpoints.sentence_transformers import (
     read_sentence_transformer,
     write_sentence_transformer,
 )
-from keras_bert.checkpoints.tensor_files import read_json, read_tensors, write_json
+from keras_bert.checkpoints.tensor_files import (
+    POOLER_FILE,
+    read_json,
+    read_tensors,
+    write_json,
+)
+
+logger = logging.getLogger("keras_bert")
 
 # Argument of BertBackbone: key of config.json, and what transformers takes where it is absent.
 _BACKBONE = {
@@ -61,11 +69,12 @@ def read_hugging_face(folder):
         ValueError: if it is no BERT, has a setting that this library doesn't have, or a file is
             missing or broken.
     """
-    folder = Path(folder)
-    sentence_transformer = read_sentence_transformer(folder)
-    folder = sentence_transformer.pop("transformer", folder)
+    sentences = read_sentence_transformer(Path(folder))
+    folder = sentences.transformer
     source = f"Hugging Face folder {folder}"
     config = read_json(folder / "config.json")
+    if not config:
+        raise ValueError(f"{source} has no config.json, which describes the model.")
     _refuse_what_is_no_bert(config, source)
     tensors = {
         _plain_name(name): tensor
@@ -78,11 +87,17 @@ def read_hugging_face(folder):
     tensors = _without_copies(tensors)
     spellings = hugging_face_spellings(backbone["num_layers"], task)
     weights, left_over = translate(tensors, spellings, source)
-    arguments = _task_arguments(task, config, weights)
-    if sentence_transformer and task is None:
-        task, arguments = "BertEmbedder", sentence_transformer["embedder"]
-    vocabulary, tokenizer, longest = read_tokenizer(folder)
-    longest = sentence_transformer.get("sequence_length", longest)
+    arguments = _task_arguments(task, config, weights, source)
+    if sentences.embedder:
+        task, arguments = "BertEmbedder", sentences.embedder
+    vocabulary, tokenizer, longest, refused = None, {}, 512, {**sentences.refused}
+    try:
+        vocabulary, tokenizer, longest = read_tokenizer(folder)
+    except ValueError as error:  # a preprocessor of the caller's may take its place
+        refused["text"] = str(error)
+    if sentences.lowercases and not tokenizer.get("lowercase", True):
+        refused["text"] = f"{source} lowercases text and then reads it by a cased vocabulary."
+    longest = sentences.sequence_length or longest
     return Checkpoint(
         source=source,
         backbone=backbone,
@@ -94,6 +109,7 @@ def read_hugging_face(folder):
         sequence_length=min(longest, backbone["max_sequence_length"]),
         spellings=spellings,
         left_over=left_over,
+        refused=refused,
     )
 
 
@@ -105,16 +121,11 @@ def write_hugging_face(checkpoint, folder):
         folder: a path, an existing folder.
 
     Raises:
-        ValueError: if transformers has no such activation.
+        ValueError: if transformers' BERT can't hold the model.
     """
-    backbone = checkpoint.backbone
+    backbone, arguments = checkpoint.backbone, checkpoint.task_arguments
     names = {ours: theirs for theirs, ours in reversed(_ACTIVATIONS.items())}
-    if backbone["activation"] not in names:
-        raise ValueError(
-            f"transformers is not known to have the activation {backbone['activation']!r}; "
-            f"these can be written: {', '.join(names)}."
-        )
-    arguments = checkpoint.task_arguments
+    _refuse_what_is_not_theirs(backbone, arguments, names)
     tied = arguments.get("tie_embeddings", True)
     config = {
         "architectures": [_architecture(checkpoint)],
@@ -133,6 +144,11 @@ def write_hugging_face(checkpoint, folder):
     tensors = spell(checkpoint.weights, spellings)
     if checkpoint.task in (None, "BertEmbedder"):  # a bare BertModel has no prefix
         tensors = {name.removeprefix("bert."): array for name, array in tensors.items()}
+    if not tied:
+        tensors["cls.predictions.decoder.bias"] = tensors["cls.predictions.bias"]
+    if config["architectures"] == ["BertForMaskedLM"]:  # which has no pooler
+        pooler = {name: tensors.pop(name) for name in sorted(tensors) if ".pooler." in name}
+        save_file(pooler, Path(folder) / POOLER_FILE, metadata={"format": "pt"})
     save_file(tensors, Path(folder) / "model.safetensors", metadata={"format": "pt"})
     write_json(Path(folder) / "config.json", config)
     if checkpoint.vocabulary:
@@ -143,7 +159,7 @@ def write_hugging_face(checkpoint, folder):
 
 def _plain_name(name):
     """A tensor's name as transformers writes it today."""
-    name = re.sub(r"^module\.", "", name)
+    name = re.sub(r"^((module|_orig_mod)\.)+", "", name)  # torch's own wrappers
     if re.match(r"(embeddings|encoder|pooler)\.", name):
         name = f"bert.{name}"
     return re.sub(
@@ -180,6 +196,7 @@ def _refuse_what_is_no_bert(config, source):
         ("is_decoder", False),
         ("add_cross_attention", False),
         ("pruned_heads", {}),
+        ("quantization_config", {}),
     ):
         value = config.get(key, only)
         if value and value != only:
@@ -194,21 +211,52 @@ def _refuse_what_is_no_bert(config, source):
         )
 
 
+def _refuse_what_is_not_theirs(backbone, arguments, activations):
+    if backbone["activation"] not in activations:
+        raise ValueError(
+            f"transformers is not known to have the activation {backbone['activation']!r}; "
+            f"these can be written: {', '.join(activations)}."
+        )
+    for argument, of_encoder in (
+        ("masked_lm_activation", "activation"),
+        ("masked_lm_epsilon", "layer_norm_epsilon"),
+    ):
+        value, only = arguments.get(argument, backbone[of_encoder]), backbone[of_encoder]
+        if value != only:
+            raise ValueError(
+                f"This model has {argument}={value!r}; the masked-LM head of transformers' BERT "
+                f"can only have its encoder's {of_encoder}, {only!r}. Write the backbone alone, or "
+                f"a BertPretrainer made with {argument}={only!r}, which computes a little else."
+            )
+
+
 def _task(config, tensors):
+    """The class whose head is there, or None."""
     if any(name.startswith("cls.") for name in tensors):
         return "BertPretrainer"
-    named = (_TASKS.get(name) for name in config.get("architectures") or ())
-    return next((task for task in named if task), None)
+    for architecture in config.get("architectures") or ():
+        task = _TASKS.get(architecture)
+        if task in OUTPUT_HEADS:
+            [name] = hugging_face_spellings(0, task)["logits/kernel"].names
+            return task if name in tensors else None
+    return None
 
 
-def _task_arguments(task, config, weights):
+def _task_arguments(task, config, weights, source):
     if task == "BertPretrainer":
         return {
             "next_sentence": "next_sentence/kernel" in weights,
             "tie_embeddings": "masked_lm/decoder/embeddings" not in weights,
         }
-    if task not in OUTPUT_HEADS or "logits/kernel" not in weights:
+    if task not in OUTPUT_HEADS:
         return {}
+    if config.get("problem_type") == "multi_label_classification":
+        logger.warning(
+            "%s gives a text several labels, each by the sigmoid of its logit. The logits are the "
+            "same here, but %s takes one of them to be right (softmax).",
+            source,
+            task,
+        )
     arguments = {}
     dropout = config.get("classifier_dropout")
     arguments["dropout"] = config.get("hidden_dropout_prob", 0.1) if dropout is None else dropout

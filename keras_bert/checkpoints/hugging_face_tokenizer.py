@@ -1,8 +1,11 @@
 """Tokenizers of Hugging Face folders: `vocab.txt`, `tokenizer_config.json`, `tokenizer.json`."""
 
-import re
+import logging
 
 from keras_bert.checkpoints.tensor_files import read_json, write_json
+from keras_bert.checkpoints.vocabulary import is_uncased, read_vocabulary
+
+logger = logging.getLogger("keras_bert")
 
 _SPECIAL_TOKENS = {
     "pad_token": "[PAD]",
@@ -11,6 +14,12 @@ _SPECIAL_TOKENS = {
     "sep_token": "[SEP]",
     "mask_token": "[MASK]",
 }
+# Classes of transformers that cut text as BERT does, and those that do what tokenizer.json says.
+_SAME_AS_BERTS = (
+    *("BertTokenizer", "BertTokenizerFast", "DistilBertTokenizer", "DistilBertTokenizerFast"),
+    *("ElectraTokenizer", "ElectraTokenizerFast"),
+)
+_WHAT_THE_FILE_SAYS = ("PreTrainedTokenizerFast", "TokenizersBackend")
 
 
 def read_tokenizer(folder):
@@ -24,25 +33,19 @@ def read_tokenizer(folder):
         other arguments of `BertTokenizer`; and how many tokens a sequence may have.
 
     Raises:
-        ValueError: if it cuts text in a way that `BertTokenizer` can't.
+        ValueError: if it cuts text in a way that `BertTokenizer` can't, or a file is broken.
     """
     settings = read_json(folder / "tokenizer_config.json")
     fast = read_json(folder / "tokenizer.json")
-    special = {**settings, **read_json(folder / "special_tokens_map.json")}
+    special = _of_roles({**settings, **read_json(folder / "special_tokens_map.json")})
     normalizer = fast.get("normalizer") or {}
-    model = fast.get("model") or {}
-    if (folder / "vocab.txt").is_file():
-        text = (folder / "vocab.txt").read_text(encoding="utf-8")
-        vocabulary = [line.strip() for line in text.removesuffix("\n").split("\n")]
-    elif model.get("type", "WordPiece") == "WordPiece" and isinstance(model.get("vocab"), dict):
-        vocabulary = _by_id(model["vocab"], folder)
-    else:
+    _refuse_other_algorithms(folder, settings, fast)
+    vocabulary = _vocabulary(folder, settings, fast, special)
+    if not vocabulary:
         return None, {}, 512
     lowercase = settings.get("do_lower_case", normalizer.get("lowercase"))
     if lowercase is None:
-        lowercase = not any(
-            token != token.lower() for token in vocabulary if not re.match(r"\[.*\]$", token)
-        )
+        lowercase = is_uncased(vocabulary)
     accents = settings.get("strip_accents", normalizer.get("strip_accents"))
     chinese = settings.get("tokenize_chinese_chars", normalizer.get("handle_chinese_chars"))
     for key, value, only in (
@@ -50,38 +53,21 @@ def read_tokenizer(folder):
         ("tokenize_chinese_chars", chinese, True),
     ):
         if value is not None and bool(value) != only:
-            raise ValueError(
-                f"the tokenizer of {folder} has {key}={value} with do_lower_case={lowercase}; "
-                f"BertTokenizer has {key}={only} there. Give from_preset(..., preprocessor=) one "
-                "that suits, or prepare the tokens yourself."
-            )
+            _refuse(folder, f"has {key}={value} with do_lower_case={lowercase}", f"{key}={only}")
     tokenizer = {
         "lowercase": lowercase,
         "max_word_characters": settings.get(
-            "max_input_chars_per_word", model.get("max_input_chars_per_word", 100)
+            "max_input_chars_per_word",
+            (fast.get("model") or {}).get("max_input_chars_per_word", 100),
         ),
     }
     longest = settings.get("model_max_length") or 512
-    return _with_our_special_tokens(vocabulary, special), tokenizer, int(min(longest, 1 << 30))
-
-
-def _by_id(ids, folder):
-    vocabulary = [""] * (max(ids.values(), default=-1) + 1)
-    for token, index in ids.items():
-        vocabulary[index] = token
-    if len(ids) != len(vocabulary):
-        raise ValueError(f"{folder}/tokenizer.json has {len(ids)} tokens with ids that leave gaps.")
-    return vocabulary
-
-
-def _with_our_special_tokens(vocabulary, special):
-    """Tokens that play the parts of [PAD], [UNK], [CLS], [SEP] and [MASK] get these names."""
-    for role, ours in _SPECIAL_TOKENS.items():
-        theirs = special.get(role, ours)
-        theirs = theirs.get("content") if isinstance(theirs, dict) else theirs
-        if theirs != ours and theirs in vocabulary and ours not in vocabulary:
-            vocabulary[vocabulary.index(theirs)] = ours
-    return vocabulary
+    known = set(vocabulary)
+    vocabulary = [
+        special[token] if token in special and special[token] not in known else token
+        for token in vocabulary
+    ]
+    return vocabulary, tokenizer, int(min(longest, 1 << 30))
 
 
 def write_tokenizer(checkpoint, folder):
@@ -98,3 +84,58 @@ def write_tokenizer(checkpoint, folder):
         **_SPECIAL_TOKENS,
     }
     write_json(folder / "tokenizer_config.json", settings)
+
+
+def _refuse_other_algorithms(folder, settings, fast):
+    kind = settings.get("tokenizer_class") or _SAME_AS_BERTS[0]
+    if kind not in (*_SAME_AS_BERTS, *_WHAT_THE_FILE_SAYS):
+        _refuse(folder, f"is a {kind}", "the algorithm of BERT")
+    model = (fast.get("model") or {}).get("type", "WordPiece")
+    if model != "WordPiece" and not (folder / "vocab.txt").is_file():
+        _refuse(folder, f"is of type {model}", "WordPiece")
+    if kind in _WHAT_THE_FILE_SAYS and fast:
+        steps = [(fast.get(key) or {}).get("type") for key in ("normalizer", "pre_tokenizer")]
+        if steps != ["BertNormalizer", "BertPreTokenizer"]:
+            _refuse(folder, f"cuts text by {steps[0]} and {steps[1]}", "BERT's own two steps")
+
+
+def _refuse(folder, what, ours):
+    raise ValueError(
+        f"the tokenizer of {folder} {what}; BertTokenizer has {ours} there. Give one that suits, "
+        "from_preset(..., preprocessor=), or load the encoder alone with BertBackbone.from_preset "
+        "and prepare the tokens yourself."
+    )
+
+
+def _vocabulary(folder, settings, fast, special):
+    """Tokens by id: of `vocab.txt` or else `tokenizer.json`, and those that were added to it."""
+    added = {token["content"]: token["id"] for token in fast.get("added_tokens") or ()}
+    for index, token in (settings.get("added_tokens_decoder") or {}).items():
+        added[token["content"]] = int(index)
+    added |= read_json(folder / "added_tokens.json")
+    ids = (fast.get("model") or {}).get("vocab") or {}
+    tokens = {index: token for token, index in ids.items()}
+    if (folder / "vocab.txt").is_file():
+        tokens = dict(enumerate(read_vocabulary(folder / "vocab.txt")))
+    if not tokens:
+        return []
+    whole = set(added) - set(tokens.values()) - set(special)
+    if whole:
+        logger.warning(
+            "%s: %s were added to the vocabulary, to be kept whole; BertTokenizer cuts them like "
+            "other text.",
+            folder,
+            ", ".join(sorted(whole)),
+        )
+    for token, index in added.items():
+        tokens.setdefault(index, token)
+    return [tokens.get(index, "") for index in range(max(tokens) + 1)]
+
+
+def _of_roles(special):
+    """`{token: our token}` of those that play the parts of [PAD], [UNK], [CLS], [SEP], [MASK]."""
+    tokens = {}
+    for role, ours in _SPECIAL_TOKENS.items():
+        theirs = special.get(role) or ours
+        tokens[theirs["content"] if isinstance(theirs, dict) else theirs] = ours
+    return tokens

@@ -1,8 +1,38 @@
 """Folders of sentence-transformers: an encoder, and how its vectors become one."""
 
 import json
+import logging
+from dataclasses import dataclass, field
+from pathlib import Path
 
 from keras_bert.checkpoints.tensor_files import read_json, write_json
+
+logger = logging.getLogger("keras_bert")
+
+_MODES = {
+    "pooling_mode_cls_token": "cls",
+    "pooling_mode_mean_tokens": "mean",
+    "pooling_mode_max_tokens": "max",
+}
+
+
+@dataclass
+class Sentences:
+    """What sentence-transformers adds to an encoder.
+
+    Args:
+        transformer: folder of the encoder.
+        embedder: arguments of `BertEmbedder`; empty where nothing is added.
+        sequence_length: int, or None where the tokenizer says it.
+        lowercases: bool, whether text is put in lower case before it is tokenized.
+        refused: `{"BertEmbedder": why}` where that can't do the same.
+    """
+
+    transformer: Path
+    embedder: dict = field(default_factory=dict)
+    sequence_length: int | None = None
+    lowercases: bool = False
+    refused: dict = field(default_factory=dict)
 
 
 def read_sentence_transformer(folder):
@@ -12,56 +42,52 @@ def read_sentence_transformer(folder):
         folder: a path.
 
     Returns:
-        `{}` where there is no such file, else a dict of `transformer`, the encoder's folder,
-        `embedder`, arguments of `BertEmbedder`, and `sequence_length` if it is given.
-
-    Raises:
-        ValueError: if the vectors are pooled in a way that `BertEmbedder` can't.
+        `Sentences`.
     """
     path = folder / "modules.json"
     if not path.is_file():
-        return {}
+        return Sentences(folder)
     modules = {
         module["type"].rsplit(".", 1)[-1]: folder / module["path"]
         for module in json.loads(path.read_text(encoding="utf-8"))
     }
-    unknown = set(modules) - {"Transformer", "Pooling", "Normalize"}
-    if unknown or "Pooling" not in modules:
-        return {}  # an encoder like any other
-    pooling = read_json(modules["Pooling"] / "config.json")
-    modes = {
-        "pooling_mode_cls_token": "cls",
-        "pooling_mode_mean_tokens": "mean",
-        "pooling_mode_max_tokens": "max",
-    }
-    on = [name for name, value in pooling.items() if name.startswith("pooling_mode_") and value]
-    mode = pooling.get("pooling_mode", modes.get(on[0]) if len(on) == 1 else None)
-    if mode not in modes.values():
-        raise ValueError(
-            f"{modules['Pooling']} pools by {on or mode}; BertEmbedder pools by one of cls, mean "
-            "and max. Load the encoder alone with BertBackbone.from_preset."
-        )
     transformer = modules.get("Transformer", folder)
-    found = {
-        "transformer": transformer,
-        "embedder": {"pooling": mode, "normalize": "Normalize" in modules},
-    }
-    longest = read_json(transformer / "sentence_bert_config.json").get("max_seq_length")
-    return {**found, "sequence_length": longest} if longest else found
+    settings = read_json(transformer / "sentence_bert_config.json")
+    found = Sentences(
+        transformer,
+        sequence_length=settings.get("max_seq_length"),
+        lowercases=bool(settings.get("do_lower_case")),
+    )
+    pooling = read_json(modules.get("Pooling", folder) / "config.json")
+    on = [name for name, value in pooling.items() if name.startswith("pooling_mode_") and value]
+    mode = pooling.get("pooling_mode", _MODES.get(on[0]) if len(on) == 1 else None)
+    other = sorted(set(modules) - {"Transformer", "Pooling", "Normalize"})
+    if other or mode not in _MODES.values():
+        found.refused["BertEmbedder"] = (
+            f"The vectors of {folder} are made by {', '.join(other) or on or mode}; BertEmbedder "
+            f"has one of {', '.join(_MODES.values())} of the tokens alone. Say what to do in its "
+            "place (from_preset(..., pooling=)), or load the encoder with BertBackbone.from_preset."
+        )
+        return found
+    found.embedder = {"pooling": mode, "normalize": "Normalize" in modules}
+    prompts = read_json(folder / "config_sentence_transformers.json")
+    if prompts.get("default_prompt_name"):
+        logger.warning(
+            "%s: sentence-transformers puts %r before each text; do so yourself.",
+            folder,
+            prompts.get("prompts", {}).get(prompts["default_prompt_name"]),
+        )
+    return found
 
 
 def write_sentence_transformer(checkpoint, folder):
     """Writes what sentence-transformers needs beside the encoder."""
     arguments = checkpoint.task_arguments
     (folder / "1_Pooling").mkdir()
+    modes = {name: mode == arguments["pooling"] for name, mode in _MODES.items()}
     write_json(
         folder / "1_Pooling" / "config.json",
-        {
-            "word_embedding_dimension": checkpoint.backbone["hidden_dim"],
-            "pooling_mode_cls_token": arguments["pooling"] == "cls",
-            "pooling_mode_mean_tokens": arguments["pooling"] == "mean",
-            "pooling_mode_max_tokens": arguments["pooling"] == "max",
-        },
+        {"word_embedding_dimension": checkpoint.backbone["hidden_dim"], **modes},
     )
     kinds = [("", "Transformer"), ("1_Pooling", "Pooling")]
     if arguments["normalize"]:

@@ -15,6 +15,8 @@ FILES = (
     "pytorch_model.bin.index.json",
 )
 """Where the weights may be, best first."""
+POOLER_FILE = "pooler.safetensors"
+"""What this library writes beside a model that transformers has without a pooler."""
 
 
 def read_tensors(folder):
@@ -40,6 +42,8 @@ def read_tensors(folder):
     tensors = {}
     for path in _shards(folder / name):
         tensors |= _safetensors(path) if path.suffix == ".safetensors" else _pytorch(path)
+    if (folder / POOLER_FILE).is_file():
+        tensors |= _safetensors(folder / POOLER_FILE)
     return tensors
 
 
@@ -105,14 +109,16 @@ def _pytorch(path):
 
     try:  # weights_only: nothing in the file is executed
         state = torch.load(path, map_location="cpu", weights_only=True, mmap=_is_zip(path))
+        named = dict(state.items())
     except Exception as error:
+        reason = str(error).partition("\n")[0] or type(error).__name__
         raise ValueError(
             f"{path} is cut off, is no PyTorch file of weights, or holds more than weights, which "
-            f"is not executed: {str(error).splitlines()[0]}"
+            f"is not executed: {reason}"
         ) from error
     return {
         name: Tensor(tuple(tensor.shape), lambda tensor=tensor: tensor.to(torch.float32).numpy())
-        for name, tensor in state.items()
+        for name, tensor in named.items()
         if isinstance(tensor, torch.Tensor)
     }
 

@@ -54,12 +54,30 @@ class LoadReport:
 
 
 def preprocessor_of(checkpoint, sequence_length=None, lowercase=None):
-    """The `BertPreprocessor` that a `Checkpoint` describes, or None where it has no vocabulary."""
+    """The `BertPreprocessor` that a `Checkpoint` describes, or None where it has no vocabulary.
+
+    Raises:
+        ValueError: if its text can't be read here, or its vocabulary is that of another model.
+    """
+    if "text" in checkpoint.refused:
+        raise ValueError(checkpoint.refused["text"])
+    check_vocabulary(checkpoint)
     if checkpoint.vocabulary is None or find_spec("tensorflow_text") is None:
         return None
     from keras_bert.data.bert_preprocessor import BertPreprocessor
     from keras_bert.text.tokenizer import BertTokenizer
 
+    settings = {**checkpoint.tokenizer}
+    if lowercase is not None:
+        settings["lowercase"] = lowercase
+    tokenizer = BertTokenizer(checkpoint.vocabulary, **settings)
+    return BertPreprocessor(tokenizer, sequence_length or checkpoint.sequence_length)
+
+
+def check_vocabulary(checkpoint):
+    """Raises a ValueError if a `Checkpoint` has more words than its table has rows."""
+    if checkpoint.vocabulary is None:
+        return
     words, rows = len(checkpoint.vocabulary), checkpoint.backbone["vocabulary_size"]
     if words > rows:
         raise ValueError(
@@ -74,11 +92,6 @@ def preprocessor_of(checkpoint, sequence_length=None, lowercase=None):
             words,
             rows - words,
         )
-    settings = {**checkpoint.tokenizer}
-    if lowercase is not None:
-        settings["lowercase"] = lowercase
-    tokenizer = BertTokenizer(checkpoint.vocabulary, **settings)
-    return BertPreprocessor(tokenizer, sequence_length or checkpoint.sequence_length)
 
 
 def give_weights(model, checkpoint, head_may_differ=False):
@@ -97,9 +110,12 @@ def give_weights(model, checkpoint, head_may_differ=False):
     """
     report = LoadReport(checkpoint.source, left_over={**checkpoint.left_over})
     faults = _unmatched_encoder(model, checkpoint)
+    other_task = type(model).__name__ != checkpoint.task  # its head has the names of another's
     for variable in model.weights:
         name, shape = variable.path, tuple(variable.shape)
         weight = checkpoint.weights.get(name)
+        if other_task and not name.startswith((*ENCODER_PARTS, "pooler/")):
+            weight = None
         if weight is not None and weight.shape == shape:
             theirs = checkpoint.spellings.get(name)
             report.matched[name] = (shape, ", ".join(theirs.names) if theirs else name)
@@ -115,11 +131,10 @@ def give_weights(model, checkpoint, head_may_differ=False):
     for variable in model.weights:
         if variable.path in report.matched:
             variable.assign(checkpoint.weights[variable.path].read())
-    for name in checkpoint.weights.keys() - report.matched.keys() - report.new.keys():
-        theirs = checkpoint.spellings.get(name)
-        report.left_over[", ".join(theirs.names) if theirs else name] = checkpoint.weights[
-            name
-        ].shape
+    for name, weight in checkpoint.weights.items():
+        if name not in report.matched:
+            theirs = checkpoint.spellings.get(name)
+            report.left_over[", ".join(theirs.names) if theirs else name] = weight.shape
     return report
 
 

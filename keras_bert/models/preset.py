@@ -4,15 +4,18 @@ A preset of this library is `config.json`, `model.weights.h5`, `preprocessor.jso
 """
 
 import json
-import os
-import shutil
-from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
 from keras_bert.checkpoints.open_source import open_source
-from keras_bert.models.load_checkpoint import LoadReport, give_weights, preprocessor_of
+from keras_bert.models.load_checkpoint import (
+    LoadReport,
+    check_vocabulary,
+    give_weights,
+    preprocessor_of,
+)
+from keras_bert.models.new_folder import new_folder
 
 FORMAT = 1
 CLASSES = {
@@ -93,28 +96,14 @@ def save_preset(model, folder):
             _write_json(unfinished / "preprocessor.json", preprocessor.settings())
 
 
-@contextmanager
-def new_folder(folder):
-    """An empty folder to write to, which takes the place of `folder` if all goes well."""
-    folder = Path(folder).absolute()
-    _check_may_be_replaced(folder)
-    unfinished = folder.with_name(f".{folder.name}.unfinished-{os.getpid()}")
-    shutil.rmtree(unfinished, ignore_errors=True)
-    unfinished.mkdir(parents=True)
-    try:
-        yield unfinished
-        _replace(folder, unfinished)
-    finally:
-        shutil.rmtree(unfinished, ignore_errors=True)
-
-
 def load_preset(
     cls, source, *, preprocessor=None, sequence_length=None, lowercase=None, **arguments
 ):
     """A `cls` from `source`: see `Presets.from_preset`."""
     source = open_source(source)
     own = isinstance(source, Path)
-    if preprocessor is None:
+    reads_text = cls.__name__ != "BertBackbone"
+    if preprocessor is None and reads_text:
         find = _load_preprocessor if own else preprocessor_of
         preprocessor = find(source, sequence_length, lowercase)
     build = _from_own_preset if own else _from_checkpoint
@@ -128,7 +117,10 @@ def _from_checkpoint(cls, checkpoint, preprocessor, arguments):
     backbone_class = _public_class("BertBackbone")
     if cls.__name__ == "BertTask":
         cls = _public_class(checkpoint.task if checkpoint.task in CLASSES else "BertEmbedder")
+    if cls.__name__ in checkpoint.refused and not arguments:
+        raise ValueError(checkpoint.refused[cls.__name__])
     if cls is backbone_class:
+        check_vocabulary(checkpoint)
         model = cls(**{**checkpoint.backbone, **arguments})
     else:
         saved = checkpoint.task_arguments if cls.__name__ == checkpoint.task else {}
@@ -196,34 +188,32 @@ def _changed(saved, arguments):
 
 def _report(model, source, folder):
     """The `LoadReport` of a model whose weights are `source`'s where they have the same shape."""
-    saved = {variable.path: tuple(variable.shape) for variable in source.weights}
+    saved = _weights_that_fit(model, source)
     report = LoadReport(f"preset {folder}")
     for variable in model.weights:
         name, shape = variable.path, tuple(variable.shape)
-        if saved.get(name) == shape:
+        if name in saved:
             report.matched[name] = (shape, name)
         else:
             report.new[name] = shape
-    report.left_over = {name: shape for name, shape in saved.items() if name not in report.matched}
+    report.left_over = {w.path: tuple(w.shape) for w in source.weights if w.path not in saved}
     return report
 
 
 def _take_over_weights(model, source):
-    """Gives `model` the weights of `source` that have the same path and shape."""
-    saved = {variable.path: variable for variable in source.weights}
+    """Gives `model` the weights of `source` that fit."""
+    saved = _weights_that_fit(model, source)
     for variable in model.weights:
-        if variable.path in saved and variable.shape == saved[variable.path].shape:
+        if variable.path in saved and variable is not saved[variable.path]:
             variable.assign(saved[variable.path])
 
 
-def _check_may_be_replaced(folder):
-    if not folder.exists():
-        return
-    models = (folder / "config.json", folder / "bert_config.json")
-    if not folder.is_dir() or (any(folder.iterdir()) and not any(map(Path.is_file, models))):
-        raise ValueError(
-            f"{folder} exists and is not a model's (it has no config.json). Choose another folder."
-        )
+def _weights_that_fit(model, source):
+    """`{path: variable}` of those of `source` that mean the same in `model`, of the same shape."""
+    if type(model) is not type(source):  # another task's head may have the same names
+        source = getattr(source, "backbone", source)
+    shapes = {variable.path: variable.shape for variable in model.weights}
+    return {w.path: w for w in source.weights if shapes.get(w.path) == w.shape}
 
 
 def _save_weights_alone(task, path):
@@ -293,19 +283,3 @@ def _read_json(folder, name):
 
 def _write_json(path, value):
     path.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-
-
-def _replace(folder, new):
-    """Puts `new` in the place of `folder`, which is there, old or new, at (almost) all times."""
-    if not folder.exists():
-        new.rename(folder)
-        return
-    old = folder.with_name(f".{folder.name}.old-{os.getpid()}")
-    shutil.rmtree(old, ignore_errors=True)
-    folder.rename(old)
-    try:
-        new.rename(folder)
-    except OSError:
-        old.rename(folder)
-        raise
-    shutil.rmtree(old)

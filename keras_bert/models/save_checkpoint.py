@@ -2,7 +2,7 @@
 
 from keras_bert.checkpoints.checkpoint import Checkpoint, Tensor
 from keras_bert.models.load_checkpoint import float_weights
-from keras_bert.models.preset import new_folder
+from keras_bert.models.new_folder import new_folder
 
 
 def save_to_hugging_face(model, folder):

@@ -86,7 +86,10 @@ def translate(tensors, spellings, source):
             continue
         if len(parts) < len(spelling.names):
             missing = [part for part in spelling.names if part not in tensors]
-            raise ValueError(f"{source} lacks {', '.join(missing)}: the file is not whole.")
+            raise ValueError(
+                f"{source} lacks {', '.join(missing)}, {list(parts[0].shape)} like its companions: "
+                "the file is not whole."
+            )
         weights[name] = _joined(parts, spelling, source)
         used.update(spelling.names)
     left_over = {name: tensor.shape for name, tensor in tensors.items() if name not in used}

@@ -6,7 +6,7 @@ from importlib.util import find_spec
 
 import keras
 
-from keras_bert.checkpoints.checkpoint import ENCODER_PARTS
+from keras_bert.checkpoints.checkpoint import ENCODER_PARTS, Spelling
 
 logger = logging.getLogger("keras_bert")
 
@@ -117,8 +117,8 @@ def give_weights(model, checkpoint, head_may_differ=False):
         if other_task and not name.startswith((*ENCODER_PARTS, "pooler/")):
             weight = None
         if weight is not None and weight.shape == shape:
-            theirs = checkpoint.spellings.get(name)
-            report.matched[name] = (shape, ", ".join(theirs.names) if theirs else name)
+            theirs = checkpoint.spellings.get(name, Spelling((name,)))
+            report.matched[name] = (shape, ", ".join(theirs.names))
         elif weight is None or (head_may_differ and not name.startswith(ENCODER_PARTS)):
             report.new[name] = shape
         else:
@@ -133,8 +133,9 @@ def give_weights(model, checkpoint, head_may_differ=False):
             variable.assign(checkpoint.weights[variable.path].read())
     for name, weight in checkpoint.weights.items():
         if name not in report.matched:
-            theirs = checkpoint.spellings.get(name)
-            report.left_over[", ".join(theirs.names) if theirs else name] = weight.shape
+            theirs = checkpoint.spellings.get(name, Spelling((name,)))
+            shape = weight.shape[::-1] if theirs.transposed else weight.shape
+            report.left_over[", ".join(theirs.names)] = shape
     return report
 
 

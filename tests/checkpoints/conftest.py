@@ -1,0 +1,194 @@
+"""Fixtures of the checkpoints' tests: folders as other libraries write them, made by hand."""
+
+import json
+
+import keras
+import numpy as np
+import pytest
+from safetensors.numpy import save_file
+
+WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"] + [chr(ord("a") + i) for i in range(25)]
+CONFIG = {
+    "model_type": "bert",
+    "vocab_size": 30,
+    "hidden_size": 8,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 12,
+    "max_position_embeddings": 16,
+}
+WIDTHS = {  # of the dense layers of a block: output, input
+    "attention.self.query": (8, 8),
+    "attention.self.key": (8, 8),
+    "attention.self.value": (8, 8),
+    "attention.output.dense": (8, 8),
+    "intermediate.dense": (12, 8),
+    "output.dense": (8, 12),
+}
+HEADS = {
+    "cls.predictions.transform.dense.weight": (8, 8),
+    "cls.predictions.transform.dense.bias": (8,),
+    "cls.predictions.transform.LayerNorm.weight": (8,),
+    "cls.predictions.transform.LayerNorm.bias": (8,),
+    "cls.predictions.bias": (30,),
+    "cls.predictions.decoder.weight": (30, 8),
+    "cls.predictions.decoder.bias": (30,),
+    "cls.seq_relationship.weight": (2, 8),
+    "cls.seq_relationship.bias": (2,),
+    "classifier.weight": (3, 8),
+    "classifier.bias": (3,),
+    "qa_outputs.weight": (2, 8),
+    "qa_outputs.bias": (2,),
+}
+
+
+@pytest.fixture(autouse=True)
+def seeded():
+    keras.utils.set_random_seed(1)
+
+
+@pytest.fixture
+def words():
+    return list(WORDS)
+
+
+@pytest.fixture
+def encoder():
+    """What the file of a `BertForMaskedLM` or any other head holds of its encoder."""
+    shapes = {
+        "embeddings.word_embeddings.weight": (30, 8),
+        "embeddings.position_embeddings.weight": (16, 8),
+        "embeddings.token_type_embeddings.weight": (2, 8),
+        "pooler.dense.weight": (8, 8),
+        "pooler.dense.bias": (8,),
+    }
+    norms = ["embeddings.LayerNorm"]
+    for i in range(2):
+        layer = f"encoder.layer.{i}."
+        for dense, shape in WIDTHS.items():
+            shapes |= {f"{layer}{dense}.weight": shape, f"{layer}{dense}.bias": shape[:1]}
+        norms += [f"{layer}attention.output.LayerNorm", f"{layer}output.LayerNorm"]
+    shapes |= {f"{norm}.{name}": (8,) for norm in norms for name in ("weight", "bias")}
+    return random_tensors({f"bert.{name}": shape for name, shape in shapes.items()}, seed=1)
+
+
+@pytest.fixture
+def heads():
+    """The tensors of all heads: take those that begin as is said."""
+    tensors = random_tensors(HEADS, seed=2)
+    return lambda *begin: {name: t for name, t in tensors.items() if name.startswith(begin)}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Writes a Hugging Face folder: tensors, changes of its configuration, other files."""
+
+    def write(tensors, config=(), files=(), name="theirs"):
+        path = tmp_path / name
+        path.mkdir()
+        if tensors is not None:
+            save_file(tensors, path / "model.safetensors", metadata={"format": "pt"})
+        for file, content in {"config.json": {**CONFIG, **dict(config)}, **dict(files)}.items():
+            text = content if isinstance(content, str) else json.dumps(content)
+            (path / file).parent.mkdir(exist_ok=True)
+            (path / file).write_bytes(text.encode("utf-8"))
+        return path
+
+    return write
+
+
+@pytest.fixture
+def backbone():
+    """Makes a `BertBackbone` like the encoder, of random weights."""
+    from keras_bert import BertBackbone
+
+    def make(**arguments):
+        sizes = {"num_layers": 2, "num_heads": 2, "hidden_dim": 8, "intermediate_dim": 12}
+        return BertBackbone(30, max_sequence_length=16, **{**sizes, **arguments})
+
+    return make
+
+
+@pytest.fixture
+def randomized():
+    """Gives each weight of a model values like no other's."""
+
+    def randomize(model):
+        generator = np.random.default_rng(4)
+        for weight in model.trainable_weights:
+            weight.assign(generator.normal(0.1, 0.3, weight.shape))
+        return model
+
+    return randomize
+
+
+@pytest.fixture
+def preprocessor():
+    pytest.importorskip("tensorflow_text", reason="raw text needs TensorFlow Text")
+    from keras_bert import BertPreprocessor, BertTokenizer
+
+    return BertPreprocessor(BertTokenizer(WORDS), sequence_length=12)
+
+
+@pytest.fixture
+def weights_of():
+    """`{path: array}` of a model's weights."""
+
+    def collect(model):
+        return {weight.path: keras.ops.convert_to_numpy(weight) for weight in model.weights}
+
+    return collect
+
+
+@pytest.fixture
+def same(weights_of):
+    """Whether two models, or the weights that they should have, are equal bit for bit."""
+
+    def compare(a, b):
+        a, b = (part if isinstance(part, dict) else weights_of(part) for part in (a, b))
+        return a.keys() == b.keys() and all(np.array_equal(a[path], b[path]) for path in a)
+
+    return compare
+
+
+@pytest.fixture
+def as_ours():
+    """What our weights must be, by tensors of transformers' names."""
+
+    def dense(layer, tensors, *names):
+        kernels = [tensors[f"{name}.weight"].T for name in names]
+        biases = [tensors[f"{name}.bias"] for name in names]
+        return {f"{layer}/kernel": np.hstack(kernels), f"{layer}/bias": np.hstack(biases)}
+
+    def norm(layer, tensors, name):
+        return {
+            f"{layer}/gamma": tensors[f"{name}.weight"],
+            f"{layer}/beta": tensors[f"{name}.bias"],
+        }
+
+    def translate(tensors):
+        ours = norm("embeddings/norm", tensors, "bert.embeddings.LayerNorm")
+        for layer, name in (("token", "word"), ("segment", "token_type"), ("position", "position")):
+            table = tensors[f"bert.embeddings.{name}_embeddings.weight"]
+            ours[f"embeddings/{layer}_embedding/embeddings"] = table
+        for i in range(2):
+            block, layer = f"block_{i}/", f"bert.encoder.layer.{i}."
+            qkv = [f"{layer}attention.self.{part}" for part in ("query", "key", "value")]
+            ours |= dense(f"{block}attention/query_key_value", tensors, *qkv)
+            ours |= dense(
+                f"{block}attention/output_dense", tensors, f"{layer}attention.output.dense"
+            )
+            ours |= norm(f"{block}attention_norm", tensors, f"{layer}attention.output.LayerNorm")
+            ours |= dense(f"{block}intermediate_dense", tensors, f"{layer}intermediate.dense")
+            ours |= dense(f"{block}output_dense", tensors, f"{layer}output.dense")
+            ours |= norm(f"{block}output_norm", tensors, f"{layer}output.LayerNorm")
+        return ours | dense("pooler", tensors, "bert.pooler.dense")
+
+    return translate
+
+
+def random_tensors(shapes, seed):
+    generator = np.random.default_rng(seed)
+    return {
+        name: generator.normal(0.1, 0.3, shape).astype("float32") for name, shape in shapes.items()
+    }

@@ -1,0 +1,132 @@
+"""Folders of sentence-transformers, in and out."""
+
+import json
+
+import pytest
+from safetensors.numpy import load_file
+
+from keras_bert import (
+    BertBackbone,
+    BertClassifier,
+    BertEmbedder,
+    BertTask,
+    save_to_hugging_face,
+)
+
+KIND = "sentence_transformers.models."
+
+
+def modules(*kinds, transformer=""):
+    paths = {"Transformer": transformer}
+    content = [
+        {"idx": i, "name": str(i), "path": paths.get(kind, f"{i}_{kind}"), "type": KIND + kind}
+        for i, kind in enumerate(kinds)
+    ]
+    return json.dumps(content)
+
+
+def pooling(mode, **others):
+    modes = ["cls_token", "mean_tokens", "max_tokens", "mean_sqrt_len_tokens"]
+    return {
+        "word_embedding_dimension": 8,
+        **{f"pooling_mode_{m}": m == mode for m in modes},
+    } | others
+
+
+@pytest.fixture
+def sentences(encoder, folder):
+    """Writes such a folder."""
+
+    def write(kinds=("Transformer", "Pooling"), mode="mean_tokens", tensors=(), **files):
+        named = {
+            "modules.json": modules(*kinds),
+            "1_Pooling/config.json": pooling(mode),
+            "sentence_bert_config.json": {"max_seq_length": 10, "do_lower_case": False},
+        }
+        changed = {name.replace("__", "/") + ".json": value for name, value in files.items()}
+        return folder({**encoder, **dict(tensors)}, files={**named, **changed})
+
+    return write
+
+
+@pytest.mark.parametrize(
+    ("mode", "expected"), [("cls_token", "cls"), ("mean_tokens", "mean"), ("max_tokens", "max")]
+)
+def test_pooling_and_normalization_are_those_of_the_folder(sentences, mode, expected):
+    model = BertTask.from_preset(sentences(("Transformer", "Pooling", "Normalize"), mode))
+    assert type(model) is BertEmbedder and (model.pooling, model.normalize) == (expected, True)
+    assert not model.load_report.new
+
+
+def test_without_a_normalize_module_vectors_stay_as_they_are(sentences):
+    assert BertEmbedder.from_preset(sentences()).normalize is False
+
+
+def test_the_newer_way_to_say_the_pooling(sentences):
+    source = sentences(**{"1_Pooling__config": {"embedding_dimension": 8, "pooling_mode": "cls"}})
+    assert BertEmbedder.from_preset(source).pooling == "cls"
+
+
+def test_an_encoder_in_a_folder_of_its_own(encoder, folder, sentences):
+    source = sentences(modules=modules("Transformer", "Pooling", transformer="0_Transformer"))
+    encoder["bert.pooler.dense.bias"] += 1
+    inner = folder(encoder, files={"sentence_bert_config.json": {"max_seq_length": 7}}, name="0")
+    inner.rename(source / "0_Transformer")
+    model = BertEmbedder.from_preset(source)
+    assert model.load_report.source.endswith("0_Transformer")
+    assert model.backbone.pooler.bias[0] == encoder["bert.pooler.dense.bias"][0]
+
+
+def test_sequences_are_as_long_as_the_folder_says(sentences, words):
+    pytest.importorskip("tensorflow_text", reason="raw text needs TensorFlow Text")
+    source = sentences(tokenizer_config={"model_max_length": 12})
+    (source / "vocab.txt").write_text("".join(f"{word}\n" for word in words))
+    assert BertEmbedder.from_preset(source).preprocessor.sequence_length == 10
+
+
+@pytest.mark.parametrize(
+    ("kinds", "mode", "made_by"),
+    [
+        (("Transformer", "Pooling", "Dense"), "mean_tokens", "Dense"),
+        (("Transformer", "Pooling"), "mean_sqrt_len_tokens", "pooling_mode_mean_sqrt_len_tokens"),
+    ],
+)
+def test_what_the_embedder_lacks_is_refused_for_it_alone(sentences, kinds, mode, made_by):
+    source = sentences(kinds, mode)
+    for cls in (BertEmbedder, BertTask):
+        with pytest.raises(ValueError, match=f"are made by .*{made_by}.*pooling=.*BertBackbone"):
+            cls.from_preset(source)
+    assert BertEmbedder.from_preset(source, pooling="cls").pooling == "cls"
+    assert BertBackbone.from_preset(source).num_layers == 2
+    assert BertClassifier.from_preset(source, num_classes=2).num_classes == 2
+
+
+def test_lower_case_before_a_cased_tokenizer_is_refused(sentences, words):
+    source = sentences(
+        sentence_bert_config={"do_lower_case": True}, tokenizer_config={"do_lower_case": False}
+    )
+    (source / "vocab.txt").write_text("".join(f"{word}\n" for word in words))
+    with pytest.raises(ValueError, match="lowercases text and then reads it by a cased"):
+        BertEmbedder.from_preset(source)
+
+
+def test_words_before_each_text_are_said(sentences, caplog):
+    prompts = {"prompts": {"query": "query: "}, "default_prompt_name": "query"}
+    BertEmbedder.from_preset(sentences(config_sentence_transformers=prompts))
+    assert "puts 'query: ' before each text" in caplog.text
+
+
+def test_other_heads_in_the_file_do_not_hide_the_embedder(sentences, heads):
+    model = BertTask.from_preset(sentences(mode="cls_token", tensors=heads("cls.seq_rel")))
+    assert type(model) is BertEmbedder and model.pooling == "cls"
+    assert set(model.load_report.left_over) == {*heads("cls.seq_relationship")}
+
+
+def test_an_embedder_is_written_as_such_a_folder(backbone, encoder, tmp_path):
+    save_to_hugging_face(BertEmbedder(backbone(), pooling="cls"), tmp_path)
+    kinds = [module["type"] for module in json.loads((tmp_path / "modules.json").read_text())]
+    assert kinds == [f"{KIND}Transformer", f"{KIND}Pooling", f"{KIND}Normalize"]
+    written = json.loads((tmp_path / "1_Pooling" / "config.json").read_text())
+    assert written.items() <= pooling("cls_token").items()
+    names = load_file(tmp_path / "model.safetensors").keys()
+    assert names == {name.removeprefix("bert.") for name in encoder}  # of a BertModel

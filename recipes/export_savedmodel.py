@@ -9,6 +9,7 @@ may be moved. `--text` asks it from a process of its own.
 
 import argparse
 import json
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -44,11 +45,12 @@ def main(argv=None):
     exported = Path(model.export(args.output, version=args.version)).resolve()
     name, folder = exported.parent.name, exported.parent
     print(f"Exported to {exported}. Serve it with")
-    print(f"  docker run -p 8501:8501 -v {folder}:/models/{name} -e MODEL_NAME={name} \\")
+    volume = shlex.quote(f"{folder}:/models/{name}")
+    print(f"  docker run -p 8501:8501 -v {volume} -e MODEL_NAME={name} \\")
     print("      tensorflow/serving")
     print("and ask it with")
-    request = json.dumps({"instances": args.text[:2] or ["A text.", "Another."]})
-    print(f"  curl -d '{request}' http://localhost:8501/v1/models/{name}:predict")
+    request = shlex.quote(json.dumps({"instances": args.text[:2] or ["A text.", "Another."]}))
+    print(f"  curl -d {request} http://localhost:8501/v1/models/{name}:predict")
     if args.text:
         print("Its answers:", flush=True)
         subprocess.run([sys.executable, "-c", ASK, exported, json.dumps(args.text)], check=True)

@@ -58,7 +58,10 @@ def parse_args(argv=None):
     parser.add_argument("--steps", type=int, default=1000, help="of pre-training")
     parser.add_argument("--epochs", type=int, default=8, help="of fine-tuning")
     parser.add_argument("--seed", type=int, default=0)
-    return parser.parse_args(argv)
+    args = parser.parse_args(argv)
+    if args.steps < 5 or args.epochs < 1:
+        parser.error(f"--steps {args.steps} --epochs {args.epochs}: at least 5 steps and 1 epoch")
+    return args
 
 
 def prose(text):
@@ -91,8 +94,9 @@ def main(argv=None):
 
     heading("1. Real prose: Python's own reference")
     for name, topic in topics.items():
-        if paragraphs := prose(topic):
-            (text / f"{name}.txt").write_text("\n\n".join(paragraphs) + "\n", encoding="utf-8")
+        file = text / f"{name}.txt"
+        if (paragraphs := prose(topic)) and not file.exists():  # what is there was read already
+            file.write_text("\n\n".join(paragraphs) + "\n", encoding="utf-8")
     files = sorted(str(path) for path in text.glob("*.txt"))
     print(f"{len(files)} documents in {text}")
 
@@ -141,10 +145,12 @@ def main(argv=None):
     print(f"(Always naming the largest chapter would be right {most:.0%} of the time.)")
 
     heading("6. A SavedModel that takes raw strings")
-    classifier.export(output / "served")
+    versions = [int(path.name) for path in (output / "served").glob("[0-9]*")]
+    served = classifier.export(output / "served", version=1 + max(versions, default=0))
+    print(served)
 
     heading("7. Answers, from a process with TensorFlow alone")
-    arguments = [str((output / "served" / "1").resolve()), json.dumps(QUESTIONS)]
+    arguments = [str(Path(served).resolve()), json.dumps(QUESTIONS)]
     subprocess.run([sys.executable, "-c", ASK, *arguments], check=True)
     heading(f"Done. Presets, corpus and the served model are in {output}/.")
 

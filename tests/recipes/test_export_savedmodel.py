@@ -1,0 +1,122 @@
+import ast
+import json
+import re
+import shlex
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import keras_bert
+
+TEXTS = ["the book's very good.", "dull", "it is so bad , but the film and the day was fine ."]
+
+
+@pytest.fixture(scope="module")
+def classifier(preset, tmp_path_factory):
+    """A model that tells texts apart, and its folder."""
+    model = keras_bert.BertClassifier.from_preset(
+        preset, num_classes=3, label_names=["contra", "neutral", "pro"]
+    )
+    generator = np.random.default_rng(4)
+    for weight in model.weights:
+        weight.assign(np.asarray(weight) + generator.normal(0, 0.3, weight.shape))
+    folder = tmp_path_factory.mktemp("finetuned") / "best"
+    model.save_to_preset(folder)
+    return model, folder
+
+
+def expected_of(model):
+    logits = model.predict(TEXTS, verbose=0)
+    probabilities = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    assert np.ptp(probabilities, axis=0).max() > 0.02  # texts differ
+    return probabilities, [model.label_names[i] for i in probabilities.argmax(axis=1)]
+
+
+STRANGER = """
+import json, sys
+sys.modules["keras_bert"] = None
+import tensorflow as tf, tensorflow_text
+answers = tf.saved_model.load(sys.argv[1]).signatures["serving_default"](
+    text=tf.constant(json.loads(sys.argv[2])))
+print(json.dumps([answers["probabilities"].numpy().tolist(),
+                  [label.decode() for label in answers["label"].numpy()]]))
+"""
+
+
+def test_the_folder_answers_raw_strings_without_this_library(recipe, classifier, tmp_path, capsys):
+    model, preset = classifier
+    recipe("export_savedmodel").main([str(preset), "--output", str(tmp_path / "served/reviews")])
+    (tmp_path / "served").rename(tmp_path / "moved")
+    done = subprocess.run(
+        [sys.executable, "-c", STRANGER, "moved/reviews/1", json.dumps(TEXTS)],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    probabilities, labels = json.loads(done.stdout)
+    expected, names = expected_of(model)
+    assert np.abs(np.array(probabilities) - expected).max() < 1e-5
+    assert labels == names
+
+
+@pytest.mark.slow
+def test_it_shows_the_answers_to_texts(recipe, classifier, tmp_path, capfd):
+    model, preset = classifier
+    output = ["--output", str(tmp_path / "served")]
+    recipe("export_savedmodel").main([str(preset), *output, "--text", *TEXTS])
+    commands, printed = capfd.readouterr().out.split("Its answers:\n")
+    assert json.loads(command(commands, "curl")[2]) == {"instances": TEXTS[:2]}
+    answers = {name: ast.literal_eval(value) for name, value in re.findall(r"(\w+): (.*)", printed)}
+    expected, names = expected_of(model)
+    assert np.abs(np.array(answers["probabilities"]) - expected).max() < 1e-5
+    assert [label.decode() for label in answers["label"]] == names
+
+
+def test_versions_stand_side_by_side(recipe, classifier, tmp_path, capsys):
+    module, arguments = recipe("export_savedmodel"), [str(classifier[1]), "--output", str(tmp_path)]
+    module.main(arguments)
+    with pytest.raises(ValueError, match="exists already. Export with version=2"):
+        module.main(arguments)
+    module.main([*arguments, "--version", "2"])
+    assert {path.name for path in tmp_path.iterdir()} == {"1", "2"}
+
+
+def command(out, program):
+    """The words of a command among what the recipe printed, as a shell reads them."""
+    lines = out.replace("\\\n", " ").splitlines()
+    return shlex.split(next(line for line in lines if line.startswith(f"  {program} ")))
+
+
+def test_the_commands_it_prints_are_of_the_folder_it_wrote(
+    recipe, classifier, tmp_path, monkeypatch, capsys
+):
+    tmp_path = tmp_path / "of mine"
+    tmp_path.mkdir()
+    monkeypatch.chdir(tmp_path)
+    recipe("export_savedmodel").main([str(classifier[1]), "--output", "films"])
+    out = capsys.readouterr().out
+    folder = tmp_path.resolve() / "films"
+    assert f"Exported to {folder / '1'}." in out
+    docker, curl = command(out, "docker"), command(out, "curl")
+    assert f"{folder}:/models/films" in docker and "MODEL_NAME=films" in docker
+    assert json.loads(curl[curl.index("-d") + 1])["instances"]
+    assert curl[-1].endswith("/v1/models/films:predict")
+
+
+def test_a_folder_without_a_model_is_told(recipe, tmp_path):
+    main = recipe("export_savedmodel").main
+    with pytest.raises(ValueError, match="nowhere' is neither a folder nor"):
+        main([str(tmp_path / "nowhere"), "--output", str(tmp_path / "served")])
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ValueError, match="empty holds no BERT.*config.json"):
+        main([str(tmp_path / "empty"), "--output", str(tmp_path / "served")])
+    assert not (tmp_path / "served").exists()
+
+
+def test_a_model_that_was_not_fine_tuned_is_told(recipe, preset, tmp_path):
+    with pytest.raises(ValueError, match="BertPretrainer has no answers.*fine-tune a task"):
+        recipe("export_savedmodel").main([str(preset), "--output", str(tmp_path / "served")])
+    assert not (tmp_path / "served").exists()

@@ -1,0 +1,84 @@
+import ast
+import random
+import re
+from pydoc_data.topics import topics
+
+import pytest
+
+import keras_bert
+
+TOPIC = """
+Numbers
+*******
+
+Numbers are made of digits. They are
+immutable, and two of them compare equal where their values do.
+
+   >>> 1 == 1.0
+   True
+
+Here is what follows, and it is as long as a sentence of prose is at least:
+
+"None" is a constant that many functions return where they have nothing else to say.
+
+* A list of points, which begins with a star and is longer than sixty characters.
+
+Too short.
+
+The ``**`` operator is markup here, and this paragraph, long as it is, is left out for it.
+"""
+
+
+def test_prose_is_paragraphs_without_code_headings_and_markup(recipe):
+    assert recipe("quickstart").prose(TOPIC) == [
+        "Numbers are made of digits. They are immutable, and two of them compare equal where their "
+        "values do.",
+        "Here is what follows, and it is as long as a sentence of prose is at least:",
+        '"None" is a constant that many functions return where they have nothing else to say.',
+    ]
+
+
+def test_there_are_sentences_of_every_chapter_each_once(recipe):
+    module = recipe("quickstart")
+    examples = module.sentences_by_chapter()
+    sentences = [sentence for sentence, _ in examples]
+    chapters = [chapter for _, chapter in examples]
+    assert len(set(sentences)) == len(sentences)
+    assert set(chapters) == set(module.CHAPTERS)
+    # A constant answer must not look good, and a fifth must be enough to judge by.
+    assert max(map(chapters.count, module.CHAPTERS)) < len(examples) / 2
+    assert min(map(chapters.count, module.CHAPTERS)) > 50
+    for sentence, chapter in random.Random(0).sample(examples, 20):
+        names = module.CHAPTERS[chapter]
+        assert any(sentence in " ".join(topics.get(name, "").split()) for name in names)
+
+
+@pytest.mark.parametrize("arguments", [["--steps", "4"], ["--steps", "0"], ["--epochs", "0"]])
+def test_runs_without_an_end_or_a_beginning_are_refused(recipe, arguments, capsys):
+    with pytest.raises(SystemExit):
+        recipe("quickstart").main(arguments)
+    assert "at least 5 steps and 1 epoch" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_from_raw_text_to_a_served_bert_and_once_more(recipe, tmp_path, capfd):
+    module = recipe("quickstart")
+    for version in (1, 2):  # started again, it goes on with the text and the corpus that are there
+        module.main(["--output", str(tmp_path), "--steps", "10", "--epochs", "1"])
+        out = capfd.readouterr().out
+        losses = [float(loss) for loss in re.findall(r" loss: ([\d.]+) - masked_lm_accuracy", out)]
+        assert len(losses) == 5 and losses[-1] < losses[0] - 0.1
+        assert f"{tmp_path}/served/{version}" in out
+
+        answers = out.split("=== 7.")[1]
+        for question in module.QUESTIONS:
+            line = next(line for line in answers.splitlines() if question in line)
+            scores = ast.literal_eval(line[line.index("{") :])
+            assert set(scores) == set(module.CHAPTERS)
+            assert abs(sum(scores.values()) - 1) < 0.003  # of four, rounded to thousandths
+
+    corpus = keras_bert.Corpus(tmp_path / "corpus")
+    assert corpus.num_documents > 50 and corpus.num_tokens > 50_000
+    pretrained = keras_bert.BertTask.from_preset(tmp_path / "pretrained")
+    assert isinstance(pretrained, keras_bert.BertPretrainer)
+    assert pretrained.preprocessor.tokenizer.vocabulary_size() == corpus.vocabulary_size

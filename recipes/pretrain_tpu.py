@@ -8,7 +8,9 @@ The defaults are the paper's (Devlin et al. 2019, appendix A.2): Base, batches o
 steps, of which the first 90 % at 128 tokens and the last 10 % at 512, a learning rate that rises
 to 1e-4 in 10,000 steps and falls linearly to 0. Phase 512 goes on from phase 128 in the same
 output folder: one schedule, one optimizer. `--init` starts from the weights of a preset instead,
-with a schedule of its own over the steps of the phase.
+with a schedule of its own over the steps of the phase. A phase of another length is one of its
+own, over all the steps: a small model on a small machine is best begun at 32 tokens, where it
+learns to look at neighbours much sooner, and brought to 128 by `--phase 128 --init`.
 
 Started again, it goes on from its last checkpoint and sees the data that it hadn't seen yet. It
 ends with a preset, `OUTPUT/preset`, that `BertClassifier.from_preset` starts from. Watch it with
@@ -36,7 +38,7 @@ def parse_args(argv=None):
     add("--strategy", default="auto", choices=["auto", "tpu", "mirrored", "cpu"])
     add("--size", default="base", choices=sorted(SIZES), help="architecture, unless --init")
     add("--init", help="preset or published weights to start from")
-    add("--phase", type=int, default=128, choices=[128, 512], help="sequence length")
+    add("--phase", type=int, default=128, help="sequence length: 128, then 512")
     add("--batch_size", type=int, default=256, help="sequences a step, over all devices")
     add("--steps", type=int, default=1_000_000, help="optimizer steps of both phases together")
     add("--learning_rate", type=float, default=1e-4, help="its peak")
@@ -78,6 +80,8 @@ def make_model(args):
 
 def phase_steps(args):
     """The optimizer steps at which the phase starts and ends."""
+    if args.phase not in (128, 512):
+        return 0, args.steps
     boundary = args.steps * 9 // 10
     if args.phase == 128:
         return 0, boundary

@@ -72,6 +72,13 @@ def test_a_run_that_was_cut_off_ends_as_one_that_was_not(
     assert list((tmp_path / "whole" / "logs").rglob("events*"))
 
 
+def test_a_phase_of_another_length_takes_all_the_steps(recipe, corpus, tmp_path, capsys):
+    recipe("pretrain_tpu").main(arguments(corpus, tmp_path, "--phase", "16"))
+    assert "Pre-trained to step 10." in capsys.readouterr().out
+    model = keras_bert.BertPretrainer.from_preset(tmp_path / "preset")
+    assert model.preprocessor.sequence_length == 16
+
+
 def test_phase_512_needs_phase_128_or_a_preset(recipe, corpus, tmp_path):
     module = recipe("pretrain_tpu")
     with pytest.raises(ValueError, match="Phase 512 starts at step 9.*come to step 0"):

@@ -84,7 +84,7 @@ def read_hugging_face(folder):
     backbone = {ours: config.get(*key) for ours, key in _BACKBONE.items()}
     backbone["activation"] = _ACTIVATIONS[config.get("hidden_act", "gelu")]
     task = _task(config, tensors)
-    tensors = _without_copies(tensors)
+    tensors = _without_copies(tensors, config.get("tie_word_embeddings", True))
     spellings = hugging_face_spellings(backbone["num_layers"], task)
     weights, left_over = translate(tensors, spellings, source)
     arguments = _task_arguments(task, config, weights, source)
@@ -169,8 +169,11 @@ def _plain_name(name):
     )
 
 
-def _without_copies(tensors):
-    """Leaves out the decoder's table and bias where they repeat others."""
+def _without_copies(tensors, tied):
+    """Leaves out the decoder's table and bias where they repeat others.
+
+    A table of its own stays one even if it is the same: it may be trained apart.
+    """
     tensors = {**tensors}
     for copy, original in (
         ("cls.predictions.decoder.weight", "bert.embeddings.word_embeddings.weight"),
@@ -180,11 +183,15 @@ def _without_copies(tensors):
             continue
         if original not in tensors:
             tensors[original] = tensors.pop(copy)
-        elif (tensors[copy].read() == tensors[original].read()).all():
+        elif (tied or copy.endswith("bias")) and _equal(tensors[copy], tensors[original]):
             del tensors[copy]
         elif copy.endswith("bias"):  # decoders that were trained apart use this one
             tensors[original] = tensors.pop(copy)
     return tensors
+
+
+def _equal(a, b):
+    return a.shape == b.shape and bool((a.read() == b.read()).all())
 
 
 def _refuse_what_is_no_bert(config, source):

@@ -162,6 +162,8 @@ def test_a_decoder_that_repeats_the_table_is_tied(encoder, heads, folder):
     model = BertPretrainer.from_preset(folder(tensors))
     assert model.tie_embeddings and not model.load_report.left_over
     assert not [weight.path for weight in model.weights if "decoder" in weight.path]
+    apart = folder(tensors, {"tie_word_embeddings": False}, name="apart")
+    assert not BertPretrainer.from_preset(apart).tie_embeddings
 
 
 def test_a_decoder_of_its_own_stays_so(encoder, heads, folder, weights_of):

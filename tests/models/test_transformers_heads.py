@@ -1,0 +1,226 @@
+"""Every head goes to transformers and comes from it, with its tokenizer."""
+
+import logging
+import warnings
+
+import numpy as np
+import pytest
+
+from keras_bert import (
+    BertBackbone,
+    BertClassifier,
+    BertEmbedder,
+    BertPretrainer,
+    BertTask,
+    save_to_hugging_face,
+)
+
+pytestmark = pytest.mark.slow
+
+SMALL = {
+    "vocab_size": 30,
+    "hidden_size": 16,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 32,
+    "max_position_embeddings": 16,
+}
+
+
+@pytest.fixture(scope="module")
+def torch():
+    return pytest.importorskip("torch", reason="needs the parity extra (torch)")
+
+
+@pytest.fixture(scope="module")
+def transformers(torch):
+    return pytest.importorskip("transformers", reason="needs the parity extra (transformers)")
+
+
+@pytest.fixture
+def make_theirs(torch, transformers):
+    """Makes a model of theirs with random weights."""
+
+    def make(architecture, **config):
+        config = transformers.BertConfig(**SMALL, **config)
+        theirs = getattr(transformers, architecture)(config).eval()
+        generator = torch.Generator().manual_seed(1)
+        with torch.no_grad():
+            for parameter in theirs.parameters():
+                parameter.normal_(0.1, 0.3, generator=generator)
+        return theirs
+
+    return make
+
+
+@pytest.fixture
+def load_theirs(transformers, caplog):
+    """Loads a folder into a model of theirs, which must not have a word to say of it."""
+
+    def load(architecture, folder):
+        transformers.utils.logging.enable_propagation()
+        with warnings.catch_warnings(), caplog.at_level(logging.WARNING):
+            warnings.simplefilter("error")
+            theirs, said = getattr(transformers, architecture).from_pretrained(
+                folder, output_loading_info=True
+            )
+        transformers.utils.logging.disable_propagation()
+        assert not any(said.values()), said
+        assert not [r.getMessage() for r in caplog.records if "transformers" in r.name]
+        return theirs.eval()
+
+    return load
+
+
+@pytest.fixture
+def outputs(torch, inputs):
+    """What a model of theirs, or one of ours, gives for the inputs: a list of arrays."""
+
+    def call(model):
+        if not isinstance(model, torch.nn.Module) or hasattr(model, "get_config"):
+            x = dict(inputs)
+            if isinstance(model, BertPretrainer):
+                x["mask_positions"] = np.tile(np.arange(12, dtype="int32"), (8, 1))
+            given = model.predict_on_batch(x)
+            names = ["sequence_output", "masked_lm", "pooled_output", "next_sentence"]
+            given = [given[n] for n in names if n in given] if isinstance(given, dict) else [given]
+        else:
+            with torch.no_grad():
+                given = model(
+                    input_ids=torch.tensor(inputs["token_ids"]),
+                    token_type_ids=torch.tensor(inputs["segment_ids"]),
+                    attention_mask=torch.tensor(inputs["padding_mask"]),
+                ).to_tuple()
+            given = [value.numpy() for value in given]
+        tokens = inputs["padding_mask"] == 1
+        return [value[tokens] if value.ndim == 3 else value for value in given]
+
+    return call
+
+
+HEADS = [
+    ("BertModel", {}, BertBackbone),
+    ("BertForPreTraining", {}, BertPretrainer),
+    ("BertForPreTraining", {"tie_word_embeddings": False}, BertPretrainer),
+    ("BertForMaskedLM", {"hidden_act": "gelu_new", "layer_norm_eps": 1e-5}, BertPretrainer),
+    ("BertForMaskedLM", {"tie_word_embeddings": False}, BertPretrainer),
+    ("BertForSequenceClassification", {"num_labels": 3, "hidden_act": "relu"}, BertClassifier),
+    ("BertForSequenceClassification", {"num_labels": 1, "type_vocab_size": 4}, BertClassifier),
+]
+
+
+@pytest.mark.parametrize(("architecture", "config", "ours"), HEADS)
+def test_every_head_comes_and_goes(
+    make_theirs, load_theirs, outputs, difference, tmp_path, architecture, config, ours
+):
+    theirs = make_theirs(architecture, **config)
+    theirs.save_pretrained(tmp_path / "theirs")
+    model = ours.from_preset(tmp_path / "theirs")
+    if ours is not BertBackbone:
+        assert type(BertTask.from_preset(tmp_path / "theirs")) is ours
+    new = {"pooler/kernel", "pooler/bias"} if architecture == "BertForMaskedLM" else set()
+    assert set(model.load_report.new) == new and not model.load_report.left_over
+    assert difference(outputs(model), outputs(theirs)) < 1e-5
+    save_to_hugging_face(model, tmp_path / "ours")
+    back = load_theirs(architecture, tmp_path / "ours")
+    state, expected = back.state_dict(), theirs.state_dict()
+    if config.get("tie_word_embeddings") is False:  # which computes with the decoder's own
+        expected["cls.predictions.bias"] = expected["cls.predictions.decoder.bias"]
+    assert state.keys() == expected.keys()
+    assert all((state[name] == expected[name]).all() for name in expected)
+    assert difference(outputs(back), outputs(theirs)) == 0.0
+
+
+def test_next_sentence_alone_comes_and_goes(
+    torch, make_theirs, load_theirs, inputs, outputs, difference, tmp_path
+):
+    theirs = make_theirs("BertForNextSentencePrediction")
+    theirs.save_pretrained(tmp_path / "theirs")
+    model = BertPretrainer.from_preset(tmp_path / "theirs")
+    assert {name.split("/")[0] for name in model.load_report.new} == {"masked_lm"}
+    assert difference(outputs(model)[1:], outputs(theirs)) < 1e-5
+    save_to_hugging_face(model, tmp_path / "ours")
+    back = load_theirs("BertForPreTraining", tmp_path / "ours")
+    assert difference(outputs(back)[1:], outputs(theirs)) == 0.0
+
+
+def test_labels_and_dropouts_come_and_go(make_theirs, load_theirs, tmp_path):
+    config = {
+        "id2label": {0: "no", 1: "maybe", 2: "yes"},
+        "label2id": {"no": 0, "maybe": 1, "yes": 2},
+        "classifier_dropout": 0.4,
+        "hidden_dropout_prob": 0.2,
+        "attention_probs_dropout_prob": 0.3,
+    }
+    make_theirs("BertForSequenceClassification", **config).save_pretrained(tmp_path / "theirs")
+    model = BertClassifier.from_preset(tmp_path / "theirs")
+    assert (model.label_names, model.dropout) == (["no", "maybe", "yes"], 0.4)
+    save_to_hugging_face(model, tmp_path / "ours")
+    back = load_theirs("BertForSequenceClassification", tmp_path / "ours").config.to_dict()
+    assert {name: back[name] for name in config} == config
+
+
+@pytest.mark.parametrize("model", ["backbone", "embedder"])
+def test_models_without_a_head_go_as_a_bert_model(
+    backbone, randomized, load_theirs, outputs, difference, tmp_path, model
+):
+    randomized(backbone)
+    model = backbone if model == "backbone" else BertEmbedder(backbone)
+    save_to_hugging_face(model, tmp_path)
+    assert difference(outputs(load_theirs("BertModel", tmp_path)), outputs(backbone)) < 1e-5
+
+
+def test_files_of_pytorch_and_in_shards_give_the_same(
+    torch, make_theirs, outputs, difference, tmp_path
+):
+    theirs = make_theirs("BertForPreTraining")
+    theirs.save_pretrained(tmp_path / "shards", max_shard_size="4KB")
+    assert len(list((tmp_path / "shards").glob("model-*.safetensors"))) > 3
+    theirs.config.save_pretrained(tmp_path / "bin")
+    torch.save(theirs.state_dict(), tmp_path / "bin" / "pytorch_model.bin")
+    for name in ("shards", "bin"):
+        model = BertPretrainer.from_preset(tmp_path / name)
+        assert not model.load_report.new and not model.load_report.left_over
+        assert difference(outputs(model), outputs(theirs)) < 1e-5
+
+
+def test_decoders_that_the_config_calls_tied_and_the_file_does_not(
+    make_theirs, outputs, difference, transformers, tmp_path
+):
+    theirs = make_theirs("BertForMaskedLM", tie_word_embeddings=False)
+    theirs.config.tie_word_embeddings = True
+    theirs.save_pretrained(tmp_path, state_dict=theirs.state_dict())
+    again = transformers.BertForMaskedLM.from_pretrained(tmp_path).eval()
+    model = BertPretrainer.from_preset(tmp_path)
+    assert model.tie_embeddings is False
+    assert difference(outputs(model), outputs(again)) < 1e-5
+
+
+@pytest.mark.parametrize("lowercase", [True, False])
+def test_their_tokenizer_reads_text_as_ours(transformers, make_backbone, tmp_path, lowercase):
+    pytest.importorskip("tensorflow_text", reason="raw text needs TensorFlow Text")
+    from keras_bert import BertPreprocessor, BertTokenizer
+
+    letters = "abcdefghijABCDEFGHIJé中!?.'"
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *letters, *(f"##{c}" for c in letters)]
+    preprocessor = BertPreprocessor(BertTokenizer(words, lowercase), sequence_length=16)
+    backbone = make_backbone(vocabulary_size=len(words), num_layers=1)
+    model = BertPretrainer(backbone, preprocessor=preprocessor)
+    save_to_hugging_face(model, tmp_path / "ours")
+    theirs = transformers.AutoTokenizer.from_pretrained(tmp_path / "ours")
+    texts = ["Bad, bédd!", "a中b\tJ?", "h Z", "", "ＡＢＣ e\u0301"]
+    pairs = ["Fig", "", "c.d", "ABC's", "\u200bhé"]
+    theirs.save_pretrained(tmp_path / "theirs")
+    theirs.save_pretrained(tmp_path / "json")
+    (tmp_path / "json" / "vocab.txt").unlink(missing_ok=True)
+    for folder in ("theirs", "json"):  # come back, with and without a vocab.txt
+        for name in ("config.json", "model.safetensors"):
+            (tmp_path / folder / name).write_bytes((tmp_path / "ours" / name).read_bytes())
+        back = BertPretrainer.from_preset(tmp_path / folder).preprocessor
+        assert back.tokenizer.get_vocabulary() == words
+        assert (back.tokenizer.lowercase, back.sequence_length) == (lowercase, 16)
+    given = theirs(texts, pairs, padding="max_length")
+    ours = preprocessor(texts, pairs)
+    for name, key in (("token_ids", "input_ids"), ("segment_ids", "token_type_ids")):
+        assert ours[name].numpy().tolist() == given[key]
+    assert ours["padding_mask"].numpy().tolist() == given["attention_mask"]

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from keras_bert.checkpoints.tensor_files import read_json
+from keras_bert.checkpoints.tensor_files import FILES, read_json
 
 
 def open_source(source):
@@ -63,9 +63,10 @@ def _is_preset_name(handle):
 
 
 def _is_google(path):
-    return (path / "bert_config.json").is_file() or (
-        not (path / "config.json").is_file() and any(path.glob("*.index"))
-    )
+    """Unless weights of Hugging Face lie there too: they say more than Google's beside them."""
+    if (path / "config.json").is_file() and any((path / name).is_file() for name in FILES):
+        return False
+    return (path / "bert_config.json").is_file() or any(path.glob("*.index"))
 
 
 def _is_prefix(path):

@@ -8,6 +8,7 @@ from pathlib import Path
 from keras_bert.checkpoints.checkpoint import Checkpoint, Tensor, spell, translate
 from keras_bert.checkpoints.names import google_spellings
 from keras_bert.checkpoints.tensor_files import read_json, write_json
+from keras_bert.checkpoints.vocabulary import is_uncased, read_vocabulary
 
 logger = logging.getLogger("keras_bert")
 
@@ -25,7 +26,8 @@ _BACKBONE = {
 }
 # modeling.py calls the tanh form "gelu".
 _ACTIVATIONS = {"gelu": "gelu_approximate", "relu": "relu", "tanh": "tanh", "linear": "linear"}
-_OWN_ACTIVATION = "keras_bert_activation"
+# Written beside Google's own keys: its code skips those that it doesn't know.
+_OWN_ACTIVATION, _OWN_CASING = "keras_bert_activation", "do_lower_case"
 _SLOTS = re.compile(r"(/adam_[mv]|/Adam(_1)?|/Adafactor.*|/LAMB.*|/[mv])$|^global_step$|_power$")
 
 
@@ -61,7 +63,10 @@ def read_google(path):
     task = _task(tensors)
     spellings = google_spellings(backbone["num_layers"], task)
     weights, left_over = translate(tensors, spellings, source)
-    vocabulary, lowercase = _vocabulary(folder)
+    vocabulary, tokenizer = None, {}
+    if (folder / "vocab.txt").is_file():
+        vocabulary = read_vocabulary(folder / "vocab.txt")
+        tokenizer = {"lowercase": _casing(folder, config, vocabulary)}
     return Checkpoint(
         source=source,
         backbone=backbone,
@@ -69,7 +74,7 @@ def read_google(path):
         task=task,
         task_arguments=_task_arguments(task, weights),
         vocabulary=vocabulary,
-        tokenizer={} if vocabulary is None else {"lowercase": lowercase},
+        tokenizer=tokenizer,
         sequence_length=backbone["max_sequence_length"],
         spellings=spellings,
         left_over=left_over,
@@ -107,7 +112,7 @@ def write_google(checkpoint, folder):
     config |= {
         "hidden_act": names[backbone["activation"]],
         "initializer_range": 0.02,
-        _OWN_ACTIVATION: backbone["activation"],  # google's code skips keys that it doesn't know
+        _OWN_ACTIVATION: backbone["activation"],
     }
     spellings = google_spellings(backbone["num_layers"], checkpoint.task)
     tensors = spell(checkpoint.weights, spellings)
@@ -118,10 +123,11 @@ def write_google(checkpoint, folder):
             shape_and_slices=[""] * len(tensors),
             tensors=list(tensors.values()),
         )
-    write_json(Path(folder) / "bert_config.json", config)
     if checkpoint.vocabulary:
+        config[_OWN_CASING] = checkpoint.tokenizer["lowercase"]
         text = "".join(f"{token}\n" for token in checkpoint.vocabulary)
         (Path(folder) / "vocab.txt").write_bytes(text.encode("utf-8"))
+    write_json(Path(folder) / "bert_config.json", config)
 
 
 def _prefix(path):
@@ -162,10 +168,11 @@ def _activation(config, source):
 def _tensors(prefix, source):
     import tensorflow as tf
 
+    broken = (tf.errors.OpError, ValueError, RuntimeError, IndexError)
     try:
         reader = tf.train.load_checkpoint(str(prefix))
         shapes = reader.get_variable_to_shape_map()
-    except (tf.errors.OpError, ValueError, RuntimeError) as error:
+    except broken as error:
         raise ValueError(
             f"{source} is cut off or is no checkpoint: {str(error).splitlines()[0]}. It is two or "
             "more files, .index and .data-*; fetch them again."
@@ -174,7 +181,7 @@ def _tensors(prefix, source):
     def read(name):
         try:
             return reader.get_tensor(name)
-        except (tf.errors.OpError, ValueError, RuntimeError) as error:
+        except broken as error:
             raise ValueError(
                 f"{source} is broken at {name}: {str(error).splitlines()[0]}. Fetch it again."
             ) from error
@@ -204,26 +211,20 @@ def _task_arguments(task, weights):
     return {}
 
 
-def _vocabulary(folder):
-    """`(tokens, lowercase)`; the casing is the vocabulary's, or the folder name's."""
-    path = folder / "vocab.txt"
-    if not path.is_file():
-        return None, None
-    text = path.read_text(encoding="utf-8")
-    tokens = [line.strip() for line in text.removesuffix("\n").split("\n")]
-    words = [token for token in tokens if token.isascii() and not token.startswith("[")]
-    capitals = sum(token != token.lower() for token in words)
-    by_vocabulary = capitals <= 0.02 * len(words)
+def _casing(folder, config, tokens):
+    """Whether text is lower-cased: as the config says, or the folder's name, or the vocabulary."""
+    if isinstance(config.get(_OWN_CASING), bool):
+        return config[_OWN_CASING]
+    by_vocabulary = is_uncased(tokens)
     named = re.search(r"(?:^|[_-])(uncased|cased|chinese)(?:[_-]|$)", folder.name.lower())
     by_name = None if named is None else named[1] != "cased"
     if by_name is not None and by_name != by_vocabulary and named[1] != "chinese":
         logger.warning(
-            "%s is named as a model of %s text, but %d of the %d words of its vocabulary hold "
-            "capital letters. Its name is followed; from_preset(..., lowercase=%s) says otherwise.",
+            "%s is named as a model of %s text, but its vocabulary is one of %s text. Its name is "
+            "followed; from_preset(..., lowercase=%s) says otherwise.",
             folder,
             named[1],
-            capitals,
-            len(words),
-            not by_name,
+            "uncased" if by_vocabulary else "cased",
+            by_vocabulary,
         )
-    return tokens, by_vocabulary if by_name is None else by_name
+    return by_vocabulary if by_name is None else by_name

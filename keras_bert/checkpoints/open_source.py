@@ -32,6 +32,11 @@ def open_source(source):
         from keras_bert.checkpoints.keras_hub import read_keras_hub
 
         return read_keras_hub(handle)
+    if path.is_file() and not _is_prefix(path):
+        raise ValueError(
+            f"{path} is a file. Give the folder that it lies in, or, of several TF1 checkpoints in "
+            "a folder, the prefix of one: its path without .index or .data-*."
+        )
     if not path.is_dir() or _is_google(path):
         from keras_bert.checkpoints.google import read_google
 

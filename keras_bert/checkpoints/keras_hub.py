@@ -13,6 +13,7 @@ import numpy as np
 
 from keras_bert.checkpoints.checkpoint import Checkpoint, Spelling, Tensor, translate
 from keras_bert.checkpoints.tensor_files import read_json
+from keras_bert.checkpoints.vocabulary import read_vocabulary
 
 logger = logging.getLogger("keras_bert")
 
@@ -86,11 +87,15 @@ def read_keras_hub(source):
         )
     except (ValueError, OSError, KeyError, TypeError) as error:
         raise ValueError(
-            f"KerasHub can't load a BERT from {source}: {str(error).splitlines()[0]}"
+            f"KerasHub can't load a BERT from {source}: {_reason(error)}. It must be a whole "
+            "preset of a BertBackbone, or of a task on one."
         ) from error
     backbone = getattr(theirs, "backbone", theirs)
+    _check_no_layer_is_lost(backbone, folder)
     spellings = _spellings(backbone.num_layers)
-    weights, left_over = translate(_tensors(theirs), spellings, f"KerasHub preset {source}")
+    has_head = (folder / "task.weights.h5").is_file()  # KerasHub starts another in silence
+    tensors = _tensors(theirs if has_head else backbone)
+    weights, left_over = translate(tensors, spellings, f"KerasHub preset {source}")
     arguments = {}
     if task == "BertMaskedLM":
         arguments = {
@@ -100,6 +105,12 @@ def read_keras_hub(source):
         }
     elif task == "BertTextClassifier":
         arguments = {"num_classes": theirs.num_classes, "dropout": theirs.dropout}
+        if theirs.activation is not keras.activations.linear:
+            logger.warning(
+                "%s ends in %s, which is left to you: a BertClassifier gives the logits before it.",
+                source,
+                theirs.activation.__name__,
+            )
     elif task == "BertTextEmbedder":
         config = theirs.get_config()
         arguments = {"pooling": config["pooling_mode"], "normalize": config["normalize"]}
@@ -123,18 +134,32 @@ def read_keras_hub(source):
     )
 
 
+def _check_no_layer_is_lost(backbone, folder):
+    """KerasHub says nothing where a file holds more layers than its config has."""
+    saved = read_json(folder / "metadata.json").get("parameter_count")
+    if saved not in (None, backbone.count_params()):
+        raise ValueError(
+            f"{folder} holds a BERT of {saved} weights by its metadata.json, and its config "
+            f"describes one of {backbone.count_params()}: they belong to different models."
+        )
+
+
 def write_keras_hub(checkpoint, folder):
     """Writes a `Checkpoint` as a preset of KerasHub's `BertBackbone` or of a task on it.
 
-    What KerasHub's BERT computes otherwise is logged: its activations and epsilons are fixed.
+    What KerasHub's BERT computes a little otherwise is logged: its form of GELU and its epsilons.
 
     Args:
         checkpoint: a `Checkpoint` whose every weight is there.
         folder: a path, an existing folder.
+
+    Raises:
+        ValueError: if KerasHub's BERT is another function of these weights.
     """
     import keras_nlp
 
     arguments = checkpoint.task_arguments
+    _refuse_what_would_be_another_model(checkpoint)
     _say_what_differs(checkpoint)
     backbone = keras_nlp.models.BertBackbone(
         **{name: checkpoint.backbone[name] for name in _BACKBONE}
@@ -177,15 +202,32 @@ def write_keras_hub(checkpoint, folder):
         tokenizer.save_to_preset(str(folder))
 
 
+def _refuse_what_would_be_another_model(checkpoint):
+    settings = {**checkpoint.backbone, **checkpoint.task_arguments}
+    for name in ("activation", "masked_lm_activation"):
+        if settings.get(name, _ACTIVATION) not in (_ACTIVATION, _HEAD_ACTIVATION):
+            raise ValueError(
+                f"This model has {name}={settings[name]!r}; KerasHub's BERT knows none but GELU."
+            )
+    if not settings.get("tie_embeddings", True):
+        raise ValueError(
+            "This model's masked-LM head has a table of its own, which KerasHub's hasn't."
+        )
+
+
 def _say_what_differs(checkpoint):
     backbone, arguments = checkpoint.backbone, checkpoint.task_arguments
     head = {
         "masked_lm_activation": _HEAD_ACTIVATION,
         "masked_lm_epsilon": _HEAD_EPSILON,
         "next_sentence": False,
-        "tie_embeddings": True,
     }
-    theirs = {"activation": _ACTIVATION, "layer_norm_epsilon": 1e-12, **head}
+    theirs = {
+        "activation": _ACTIVATION,
+        "layer_norm_epsilon": 1e-12,
+        "attention_dropout": backbone["dropout"],
+        **head,
+    }
     ours = {**backbone, **arguments}
     differing = [
         f"{name}={ours[name]!r} here, {value!r} there"
@@ -238,9 +280,7 @@ def _tokenizer(folder):
     path = folder / "assets" / "tokenizer" / "vocabulary.txt"
     if config is None or not path.is_file():
         return None, {}
-    text = path.read_text(encoding="utf-8")
-    tokens = [line.strip() for line in text.removesuffix("\n").split("\n")]
-    return tokens, {"lowercase": bool(config.get("lowercase"))}
+    return read_vocabulary(path), {"lowercase": bool(config.get("lowercase"))}
 
 
 def _download(handle):
@@ -251,10 +291,16 @@ def _download(handle):
     name = handle
     if not handle.startswith("kaggle://"):
         handle = keras_nlp.models.BertBackbone.presets[handle]["kaggle_handle"]
+        name = f"{name} ({handle})"
     try:
         return Path(kagglehub.model_download(handle.removeprefix("kaggle://")))
     except Exception as error:  # kagglehub raises what its HTTP client does
         raise ValueError(
-            f"{name} could not be fetched from Kaggle ({handle}): {error}. Check the connection "
-            "and, for a private model, KAGGLE_API_TOKEN."
+            f"{name} could not be fetched from Kaggle: {_reason(error)}. Check the handle and the "
+            "connection, and, for a private model, KAGGLE_API_TOKEN."
         ) from error
+
+
+def _reason(error):
+    """The beginning of what an error says, on one line."""
+    return " ".join(str(error).split())[:300].rstrip(".")

@@ -73,7 +73,9 @@ def save_to_keras_hub(model, folder):
         folder: a path; an earlier model there is replaced.
 
     Raises:
-        ValueError: if the folder holds something else.
+        ValueError: if KerasHub's BERT would be another function of these weights (for its
+            activation isn't GELU, or its masked-LM table is its own), or the folder holds
+            something else.
 
     Example:
     >>> import tempfile

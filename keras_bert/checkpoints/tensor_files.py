@@ -1,6 +1,7 @@
 """Files of tensors as Hugging Face folders hold them."""
 
 import json
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -85,18 +86,18 @@ def _shards(path):
 
 
 def _safetensors(path):
+    def read(name):
+        with safe_open(path, framework="numpy") as file:  # its pages are given back at the end
+            return file.get_tensor(name)
+
     try:
-        file = safe_open(path, framework="numpy")  # maps the file into memory
+        with safe_open(path, framework="numpy") as file:
+            shapes = {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}
     except (SafetensorError, OSError) as error:
         raise ValueError(
             f"{path} is cut off or is no safetensors file ({error}): fetch it again."
         ) from error
-    return {
-        name: Tensor(
-            tuple(file.get_slice(name).get_shape()), lambda name=name: file.get_tensor(name)
-        )
-        for name in file.keys()
-    }
+    return {name: Tensor(shape, partial(read, name)) for name, shape in shapes.items()}
 
 
 def _pytorch(path):

@@ -94,20 +94,49 @@ def check_vocabulary(checkpoint):
         )
 
 
-def give_weights(model, checkpoint, head_may_differ=False):
-    """Assigns a `Checkpoint`'s weights to a new model.
+def with_weights(checkpoint, make, head_may_differ=False):
+    """A new model with a `Checkpoint`'s weights.
+
+    What the checkpoint holds is read straight into the model, one tensor after the other: no
+    random weights are drawn for it, and no second copy is held.
 
     Args:
-        model: a model whose backbone is that of the checkpoint.
         checkpoint: a `Checkpoint`.
+        make: a callable that returns a model whose backbone is that of the checkpoint.
         head_may_differ: whether a head of another shape stays new, instead of an error.
 
     Returns:
-        A `LoadReport`.
+        The model; what became of the weights is its `load_report`.
 
     Raises:
-        ValueError: if the encoder isn't matched exactly, or a tensor has another shape.
+        ValueError: if the encoder isn't matched exactly, a tensor has another shape, or a file is
+            broken.
     """
+    failures = []
+
+    def value_of(weight):
+        def read(shape, dtype):
+            try:
+                return keras.ops.convert_to_tensor(weight.read(), dtype)
+            except Exception as error:  # Keras must get to the end of its list of variables
+                failures.append(error)
+                return keras.ops.zeros(shape, dtype)
+
+        return read
+
+    with keras.StatelessScope():  # variables get their first values where it ends
+        model = make()
+        model.load_report = _report(model, checkpoint, head_may_differ)
+        for variable in model.weights:
+            if variable.path in model.load_report.matched:
+                variable._initializer = value_of(checkpoint.weights[variable.path])
+    if failures:
+        raise failures[0]
+    return model
+
+
+def _report(model, checkpoint, head_may_differ):
+    """The `LoadReport` of what a model takes; raises a ValueError if that isn't its encoder."""
     report = LoadReport(checkpoint.source, left_over={**checkpoint.left_over})
     faults = _unmatched_encoder(model, checkpoint)
     other_task = type(model).__name__ != checkpoint.task  # its head has the names of another's
@@ -128,9 +157,6 @@ def give_weights(model, checkpoint, head_may_differ=False):
             f"{checkpoint.source} doesn't hold the BERT that its configuration describes: "
             f"{'; '.join(faults)}."
         )
-    for variable in model.weights:
-        if variable.path in report.matched:
-            variable.assign(checkpoint.weights[variable.path].read())
     for name, weight in checkpoint.weights.items():
         if name not in report.matched:
             theirs = checkpoint.spellings.get(name, Spelling((name,)))

@@ -12,8 +12,8 @@ from keras_bert.checkpoints.open_source import open_source
 from keras_bert.models.load_checkpoint import (
     LoadReport,
     check_vocabulary,
-    give_weights,
     preprocessor_of,
+    with_weights,
 )
 from keras_bert.models.new_folder import new_folder
 
@@ -119,15 +119,18 @@ def _from_checkpoint(cls, checkpoint, preprocessor, arguments):
         cls = _public_class(checkpoint.task if checkpoint.task in CLASSES else "BertEmbedder")
     if cls.__name__ in checkpoint.refused and not arguments:
         raise ValueError(checkpoint.refused[cls.__name__])
+    head_may_differ = bool(arguments)
     if cls is backbone_class:
         check_vocabulary(checkpoint)
-        model = cls(**{**checkpoint.backbone, **arguments})
-    else:
-        saved = checkpoint.task_arguments if cls.__name__ == checkpoint.task else {}
-        backbone = backbone_class(**checkpoint.backbone)
-        model = cls(backbone=backbone, preprocessor=preprocessor, **_changed(saved, arguments))
-    model.load_report = give_weights(model, checkpoint, head_may_differ=bool(arguments))
-    return model
+        arguments = {**checkpoint.backbone, **arguments}
+        return with_weights(checkpoint, lambda: cls(**arguments), head_may_differ)
+    saved = checkpoint.task_arguments if cls.__name__ == checkpoint.task else {}
+    arguments = {"preprocessor": preprocessor, **_changed(saved, arguments)}
+    return with_weights(
+        checkpoint,
+        lambda: cls(backbone=backbone_class(**checkpoint.backbone), **arguments),
+        head_may_differ,
+    )
 
 
 def _from_own_preset(cls, folder, preprocessor, arguments):

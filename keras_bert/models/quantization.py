@@ -1,29 +1,29 @@
 """Quantized models that come back quantized.
 
 `model.quantize("int8")` replaces weights inside layers; a file of them loads only into a model
-whose same layers are quantized already. So a quantized model's config names them.
+whose same layers are quantized already, in the same way. So a quantized model's config names them.
 """
+
+import keras
 
 
 def quantization_config(model):
-    """`{"quantized_layers": {path: mode}}` where any layer of `model` is quantized, else `{}`."""
-    modes = {
-        layer.path: layer.quantization_mode
+    """`{"quantized_layers": {path: how}}` where any layer of `model` is quantized, else `{}`."""
+    layers = {
+        layer.path: keras.saving.serialize_keras_object(layer.quantization_config)
         for layer in model._flatten_layers()
         if layer.quantization_mode
     }
-    return {"quantized_layers": modes} if modes else {}
+    return {"quantized_layers": layers} if layers else {}
 
 
 def quantized_from_config(cls, config):
     """`cls(**config)`, with the layers quantized that `quantization_config` named."""
     config = {**config}
-    modes = config.pop("quantized_layers", {})
+    to_do = config.pop("quantized_layers", {})
     model = cls(**config)
-    for mode in sorted(set(modes.values())):
-
-        def still_to_do(layer, mode=mode):
-            return layer.quantization_mode is None and modes.get(layer.path) == mode
-
-        model.quantize(mode, filters=still_to_do)
+    for layer in model._flatten_layers():
+        if layer.path in to_do and layer.quantization_mode is None:
+            how = keras.saving.deserialize_keras_object(to_do[layer.path])
+            layer.quantize(config=how)
     return model

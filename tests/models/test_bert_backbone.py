@@ -4,6 +4,7 @@ import keras
 import numpy as np
 import pytest
 from keras import ops
+from keras.quantizers import Int8QuantizationConfig
 
 from keras_bert import BertBackbone
 
@@ -142,9 +143,16 @@ def test_lora_trains_small_factors_and_leaves_the_kernels(backbone, inputs, diff
 
 
 @pytest.mark.filterwarnings("ignore:Layer .* does not have a `quantize`")
-def test_quantized_models_answer_alike_and_load_again(backbone, inputs, difference, tmp_path):
+@pytest.mark.parametrize(
+    "config",
+    [Int8QuantizationConfig(), Int8QuantizationConfig(activation_quantizer=None)],
+    ids=["weights and activations", "weights"],
+)
+def test_quantized_models_answer_alike_and_load_again(
+    backbone, inputs, difference, tmp_path, config
+):
     exact = backbone(inputs)
-    backbone.quantize("int8")
+    backbone.quantize(config=config)
     dtypes = {keras.backend.standardize_dtype(weight.dtype) for weight in backbone.weights}
     assert "int8" in dtypes
     quantized = backbone(inputs)

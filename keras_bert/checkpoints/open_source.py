@@ -29,7 +29,7 @@ def open_source(source):
     if handle.startswith("kaggle://") or not (path.exists() or _is_prefix(path)):
         if not handle.startswith("kaggle://") and not _is_preset_name(handle):
             raise ValueError(_not_found(handle))
-        from keras_bert.checkpoints.keras_hub import read_keras_hub
+        from keras_bert.checkpoints.read_keras_hub import read_keras_hub
 
         return read_keras_hub(handle)
     if path.is_file() and not _is_prefix(path):
@@ -45,7 +45,7 @@ def open_source(source):
     if "class" in config:
         return path
     if "registered_name" in config:
-        from keras_bert.checkpoints.keras_hub import read_keras_hub
+        from keras_bert.checkpoints.read_keras_hub import read_keras_hub
 
         return read_keras_hub(path)
     if config or (path / "modules.json").is_file():
@@ -62,7 +62,7 @@ def open_source(source):
 def _is_preset_name(handle):
     if not re.fullmatch(r"\w+", handle):
         return False
-    from keras_bert.checkpoints.keras_hub import has_preset
+    from keras_bert.checkpoints.read_keras_hub import has_preset
 
     return has_preset(handle)
 

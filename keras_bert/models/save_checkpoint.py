@@ -86,7 +86,7 @@ def save_to_keras_hub(model, folder):
     >>> BertEmbedder.from_preset(folder).pooling
     'max'
     """
-    from keras_bert.checkpoints.keras_hub import write_keras_hub
+    from keras_bert.checkpoints.write_keras_hub import write_keras_hub
 
     _write(model, folder, write_keras_hub)
 

@@ -1,92 +1,18 @@
-"""Google's TF1 checkpoints: the numbers of its own code, and the same bits back.
-
-`tests/golden/google_tf1.npz` holds a model that google-research/bert built and evaluated.
-"""
+"""Google's TF1 checkpoints are read: the numbers of its own code, and a word on what is wrong."""
 
 import json
 import logging
-from pathlib import Path
 
 import keras
 import numpy as np
 import pytest
 
-from keras_bert import (
-    BertBackbone,
-    BertClassifier,
-    BertPreprocessor,
-    BertPretrainer,
-    BertTask,
-    BertTokenizer,
-    save_to_google,
-)
+from keras_bert import BertBackbone, BertClassifier, BertPretrainer, BertTask
 
-tf = pytest.importorskip("tensorflow", reason="TF1 checkpoints are TensorFlow's")
+pytest.importorskip("tensorflow", reason="TF1 checkpoints are TensorFlow's")
 
-GOLDEN = Path(__file__).parents[1] / "golden" / "google_tf1.npz"
-LETTERS = [chr(ord("a") + i) for i in range(26)]
-SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-UNCASED = SPECIAL + LETTERS + [f"##{letter}" for letter in LETTERS[:9]]
-CASED = SPECIAL + LETTERS + [letter.upper() for letter in LETTERS[:9]]
 SQUAD = {"cls/squad/output_weights": (2, 32), "cls/squad/output_bias": (2,)}
 CLASSES = {"output_weights": (3, 32), "output_bias": (3,)}
-
-
-@pytest.fixture(scope="module")
-def golden():
-    """`config`, and `weight`, `input` and `output`: dicts of arrays by name."""
-    parts = {"weight": {}, "input": {}, "output": {}}
-    with np.load(GOLDEN) as file:
-        for key in file:
-            part, _, name = key.partition(":")
-            if name:
-                parts[part][name] = file[key]
-        return {**parts, "config": json.loads(str(file["config"]))}
-
-
-@pytest.fixture
-def google(tmp_path, golden):
-    """Writes a folder as Google's scripts do: variables by TensorFlow 1's own Saver."""
-
-    def write(weights=None, config=(), vocabulary=UNCASED, name="theirs", prefix="bert_model.ckpt"):
-        folder = tmp_path / name
-        folder.mkdir(exist_ok=True)
-        save_as_tf1(golden["weight"] if weights is None else weights, folder / prefix)
-        (folder / "checkpoint").unlink()  # its published folders are without
-        text = json.dumps({**golden["config"], **dict(config)})
-        (folder / "bert_config.json").write_text(text)
-        if vocabulary is not None:
-            (folder / "vocab.txt").write_text("".join(f"{token}\n" for token in vocabulary))
-        return folder
-
-    return write
-
-
-def save_as_tf1(weights, prefix):
-    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
-        variables = [
-            tf.compat.v1.get_variable(name, initializer=array) for name, array in weights.items()
-        ]
-        session.run(tf.compat.v1.global_variables_initializer())
-        tf.compat.v1.train.Saver(variables).save(session, str(prefix), write_meta_graph=False)
-
-
-def variables_of(folder):
-    reader = tf.train.load_checkpoint(str(folder / "bert_model.ckpt"))
-    return {name: reader.get_tensor(name) for name in reader.get_variable_to_shape_map()}
-
-
-def equal(a, b):
-    return a.keys() == b.keys() and all(np.array_equal(a[name], b[name]) for name in a)
-
-
-def random_variables(shapes, seed=5):
-    generator = np.random.default_rng(seed)
-    return {name: generator.normal(0, 0.2, s).astype("float32") for name, s in shapes.items()}
-
-
-def encoder_of(golden):
-    return {name: w for name, w in golden["weight"].items() if name.startswith("bert/")}
 
 
 def inputs_of(golden):
@@ -143,19 +69,20 @@ def test_a_backbone_leaves_the_heads(google, golden):
     assert model.load_report.left_over == heads
 
 
-def test_a_classifier_of_run_classifier(google, golden):
-    head = random_variables(CLASSES)
-    model = BertTask.from_preset(google({**encoder_of(golden), **head}))
+def test_a_classifier_of_run_classifier(google, golden, with_head):
+    weights = with_head(CLASSES)
+    model = BertTask.from_preset(google(weights))
     assert type(model) is BertClassifier and model.num_classes == 3
     inputs = inputs_of(golden)
     del inputs["mask_positions"]
-    expected = golden["output"]["pooled_output"] @ head["output_weights"].T + head["output_bias"]
+    logits = golden["output"]["pooled_output"] @ weights["output_weights"].T
+    expected = logits + weights["output_bias"]
     np.testing.assert_allclose(outputs_of(model, inputs), expected, atol=1e-5)
     assert not model.load_report.new and not model.load_report.left_over
 
 
-def test_the_head_of_run_squad_is_known_and_left_to_its_task(google, golden):
-    source = google({**encoder_of(golden), **random_variables(SQUAD)})
+def test_the_head_of_run_squad_is_known_and_left_to_its_task(google, with_head):
+    source = google(with_head(SQUAD))
     model = BertClassifier.from_preset(source, num_classes=2)  # as many outputs as SQuAD's head
     assert set(model.load_report.new) == {"logits/kernel", "logits/bias"}
     assert model.load_report.left_over == SQUAD
@@ -193,13 +120,13 @@ def test_absent_keys_have_googles_defaults(google, golden):
 @pytest.mark.parametrize(
     ("name", "vocabulary", "lowercase", "contradiction"),
     [
-        ("theirs", UNCASED, True, None),
-        ("theirs", CASED, False, None),
-        ("uncased_L-2_H-32_A-2", UNCASED, True, None),
-        ("multi_cased_L-2_H-32_A-2", CASED, False, None),
-        ("cased_L-2_H-32_A-2", UNCASED, False, "named as a model of cased text"),
-        ("uncased_L-2_H-32_A-2", CASED, True, "named as a model of uncased text"),
-        ("chinese_L-2_H-32_A-2", CASED, True, None),
+        ("theirs", "uncased", True, None),
+        ("theirs", "cased", False, None),
+        ("uncased_L-2_H-32_A-2", "uncased", True, None),
+        ("multi_cased_L-2_H-32_A-2", "cased", False, None),
+        ("cased_L-2_H-32_A-2", "uncased", False, "named as a model of cased text"),
+        ("uncased_L-2_H-32_A-2", "cased", True, "named as a model of uncased text"),
+        ("chinese_L-2_H-32_A-2", "cased", True, None),
     ],
 )
 def test_casing_is_that_of_the_name_or_of_the_vocabulary(
@@ -334,17 +261,17 @@ def test_a_folder_without_a_config_says_what_is_missing(google):
         BertBackbone.from_preset(source)
 
 
-def test_a_vocabulary_longer_than_the_table_is_refused(google):
-    source = google(vocabulary=[*UNCASED, "more"])
+def test_a_vocabulary_longer_than_the_table_is_refused(google, vocabularies):
+    source = google(vocabulary=[*vocabularies["uncased"], "more"])
     message = "has a vocabulary of 41 tokens but a table of 40: they belong to different models"
     for model in (BertBackbone, BertPretrainer):
         with pytest.raises(ValueError, match=message):
             model.from_preset(source)
 
 
-def test_a_vocabulary_shorter_than_the_table_is_told(google, caplog):
+def test_a_vocabulary_shorter_than_the_table_is_told(google, vocabularies, caplog):
     with caplog.at_level(logging.INFO, "keras_bert"):
-        BertBackbone.from_preset(google(vocabulary=UNCASED[:-3]))
+        BertBackbone.from_preset(google(vocabulary=vocabularies["uncased"][:-3]))
     assert "37 words, the last 3 rows of the table are spare" in caplog.text
 
 
@@ -352,86 +279,3 @@ def test_a_folder_without_a_vocabulary_is_a_model_without_text(google, golden):
     model = BertPretrainer.from_preset(google(vocabulary=None))
     assert model.preprocessor is None
     assert largest_difference(model, golden) < 1e-5
-
-
-def test_what_is_written_is_what_google_wrote(google, golden, tmp_path):
-    save_to_google(BertPretrainer.from_preset(google()), tmp_path / "ours")
-    assert equal(variables_of(tmp_path / "ours"), golden["weight"])
-    config = json.loads((tmp_path / "ours" / "bert_config.json").read_text())
-    assert golden["config"].items() <= config.items()
-    names = sorted(path.name for path in (tmp_path / "ours").iterdir())
-    data, index = "bert_model.ckpt.data-00000-of-00001", "bert_model.ckpt.index"
-    assert names == ["bert_config.json", data, index, "vocab.txt"]
-    written = (tmp_path / "ours" / "vocab.txt").read_bytes()
-    assert written == (tmp_path / "theirs" / "vocab.txt").read_bytes()
-
-
-def test_a_classifier_is_written_as_run_classifier_names_it(google, golden, tmp_path):
-    weights = {**encoder_of(golden), **random_variables(CLASSES)}
-    save_to_google(BertClassifier.from_preset(google(weights)), tmp_path / "ours")
-    assert equal(variables_of(tmp_path / "ours"), weights)
-
-
-@pytest.mark.parametrize(
-    ("make", "activation"),
-    [
-        (lambda backbone: backbone, "gelu"),
-        (BertPretrainer, "gelu_approximate"),
-        (lambda backbone: BertPretrainer(backbone, next_sentence=False), "gelu"),
-        (lambda backbone: BertClassifier(backbone, 4), "relu"),
-        (lambda backbone: BertClassifier(backbone, 1), "tanh"),
-    ],
-    ids=["backbone", "pretrainer", "masked LM", "classifier", "regression"],
-)
-def test_every_model_comes_back_bit_for_bit(backbone, randomized, same, tmp_path, make, activation):
-    encoder = backbone(activation=activation, dropout=0.2, attention_dropout=0.3, num_segments=4)
-    model = randomized(make(encoder))
-    save_to_google(model, tmp_path / "google")
-    back = type(model).from_preset(tmp_path / "google")
-    assert same(model, back)
-    assert not back.load_report.new and not back.load_report.left_over
-
-    def settings(model):
-        config = getattr(model, "backbone", model).get_config()
-        return {name: value for name, value in config.items() if name != "name"}
-
-    assert settings(back) == settings(model)
-
-
-@pytest.mark.parametrize("lowercase", [True, False])
-def test_text_is_read_as_before(backbone, words, tmp_path, lowercase):
-    pytest.importorskip("tensorflow_text", reason="raw text needs TensorFlow Text")
-    preprocessor = BertPreprocessor(BertTokenizer(words, lowercase), sequence_length=16)
-    save_to_google(BertClassifier(backbone(num_layers=1), 2, preprocessor), tmp_path / "google")
-    back = BertClassifier.from_preset(tmp_path / "google")
-    assert back.preprocessor.get_config() == preprocessor.get_config()
-
-
-@pytest.mark.parametrize(
-    ("model", "encoder", "message"),
-    [
-        ({}, {"activation": "silu"}, "the activation 'silu', which Google's code doesn't have"),
-        ({}, {"layer_norm_epsilon": 1e-5}, "a LayerNorm epsilon of 1e-05"),
-        ({"masked_lm_epsilon": 1e-3}, {}, "a LayerNorm epsilon of 0.001"),
-        ({"masked_lm_activation": "relu"}, {}, "another activation in its masked-LM head"),
-        ({"tie_embeddings": False}, {}, "a masked-LM table of its own"),
-    ],
-)
-def test_what_googles_code_cannot_hold_is_refused(backbone, tmp_path, model, encoder, message):
-    with pytest.raises(ValueError, match=message):
-        save_to_google(BertPretrainer(backbone(**encoder), **model), tmp_path / "google")
-    assert not (tmp_path / "google").exists()
-
-
-@pytest.mark.shared
-def test_a_checkpoint_with_adam_slots_by_another_hand(shared_data, tmp_path):
-    source = shared_data / "checkpoints" / "google-tf1-toy"
-    model = BertTask.from_preset(source)
-    assert type(model) is BertPretrainer and model.next_sentence
-    assert not model.load_report.new and not model.load_report.left_over
-    theirs = variables_of(source)
-    kept = {name: w for name, w in theirs.items() if name.startswith(("bert/", "cls/"))}
-    kept = {name: w for name, w in kept.items() if "adam" not in name}
-    assert len(kept) == 46 < len(theirs)
-    save_to_google(model, tmp_path / "ours")
-    assert equal(variables_of(tmp_path / "ours"), kept)

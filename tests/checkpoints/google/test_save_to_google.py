@@ -1,0 +1,111 @@
+"""Google's TF1 checkpoints are written: its own names, and the same bits back."""
+
+import json
+
+import numpy as np
+import pytest
+
+from keras_bert import (
+    BertClassifier,
+    BertPreprocessor,
+    BertPretrainer,
+    BertTask,
+    BertTokenizer,
+    save_to_google,
+)
+
+tf = pytest.importorskip("tensorflow", reason="TF1 checkpoints are TensorFlow's")
+
+CLASSES = {"output_weights": (3, 32), "output_bias": (3,)}
+
+
+def variables_of(folder):
+    reader = tf.train.load_checkpoint(str(folder / "bert_model.ckpt"))
+    return {name: reader.get_tensor(name) for name in reader.get_variable_to_shape_map()}
+
+
+def equal(a, b):
+    return a.keys() == b.keys() and all(np.array_equal(a[name], b[name]) for name in a)
+
+
+def test_what_is_written_is_what_google_wrote(google, golden, tmp_path):
+    save_to_google(BertPretrainer.from_preset(google()), tmp_path / "ours")
+    assert equal(variables_of(tmp_path / "ours"), golden["weight"])
+    config = json.loads((tmp_path / "ours" / "bert_config.json").read_text())
+    assert golden["config"].items() <= config.items()
+    names = sorted(path.name for path in (tmp_path / "ours").iterdir())
+    data, index = "bert_model.ckpt.data-00000-of-00001", "bert_model.ckpt.index"
+    assert names == ["bert_config.json", data, index, "vocab.txt"]
+    written = (tmp_path / "ours" / "vocab.txt").read_bytes()
+    assert written == (tmp_path / "theirs" / "vocab.txt").read_bytes()
+
+
+def test_a_classifier_is_written_as_run_classifier_names_it(google, with_head, tmp_path):
+    weights = with_head(CLASSES)
+    save_to_google(BertClassifier.from_preset(google(weights)), tmp_path / "ours")
+    assert equal(variables_of(tmp_path / "ours"), weights)
+
+
+@pytest.mark.parametrize(
+    ("make", "activation"),
+    [
+        (lambda backbone: backbone, "gelu"),
+        (BertPretrainer, "gelu_approximate"),
+        (lambda backbone: BertPretrainer(backbone, next_sentence=False), "gelu"),
+        (lambda backbone: BertClassifier(backbone, 4), "relu"),
+        (lambda backbone: BertClassifier(backbone, 1), "tanh"),
+    ],
+    ids=["backbone", "pretrainer", "masked LM", "classifier", "regression"],
+)
+def test_every_model_comes_back_bit_for_bit(backbone, randomized, same, tmp_path, make, activation):
+    encoder = backbone(activation=activation, dropout=0.2, attention_dropout=0.3, num_segments=4)
+    model = randomized(make(encoder))
+    save_to_google(model, tmp_path / "google")
+    back = type(model).from_preset(tmp_path / "google")
+    assert same(model, back)
+    assert not back.load_report.new and not back.load_report.left_over
+
+    def settings(model):
+        config = getattr(model, "backbone", model).get_config()
+        return {name: value for name, value in config.items() if name != "name"}
+
+    assert settings(back) == settings(model)
+
+
+@pytest.mark.parametrize("lowercase", [True, False])
+def test_text_is_read_as_before(backbone, words, tmp_path, lowercase):
+    pytest.importorskip("tensorflow_text", reason="raw text needs TensorFlow Text")
+    preprocessor = BertPreprocessor(BertTokenizer(words, lowercase), sequence_length=16)
+    save_to_google(BertClassifier(backbone(num_layers=1), 2, preprocessor), tmp_path / "google")
+    back = BertClassifier.from_preset(tmp_path / "google")
+    assert back.preprocessor.get_config() == preprocessor.get_config()
+
+
+@pytest.mark.parametrize(
+    ("model", "encoder", "message"),
+    [
+        ({}, {"activation": "silu"}, "the activation 'silu', which Google's code doesn't have"),
+        ({}, {"layer_norm_epsilon": 1e-5}, "a LayerNorm epsilon of 1e-05"),
+        ({"masked_lm_epsilon": 1e-3}, {}, "a LayerNorm epsilon of 0.001"),
+        ({"masked_lm_activation": "relu"}, {}, "another activation in its masked-LM head"),
+        ({"tie_embeddings": False}, {}, "a masked-LM table of its own"),
+    ],
+)
+def test_what_googles_code_cannot_hold_is_refused(backbone, tmp_path, model, encoder, message):
+    with pytest.raises(ValueError, match=message):
+        save_to_google(BertPretrainer(backbone(**encoder), **model), tmp_path / "google")
+    assert not (tmp_path / "google").exists()
+
+
+@pytest.mark.shared
+def test_a_checkpoint_with_adam_slots_by_another_hand(shared_data, tmp_path):
+    source = shared_data / "checkpoints" / "google-tf1-toy"
+    model = BertTask.from_preset(source)
+    assert type(model) is BertPretrainer and model.next_sentence
+    assert not model.load_report.new and not model.load_report.left_over
+    theirs = variables_of(source)
+    kept = {name: w for name, w in theirs.items() if name.startswith(("bert/", "cls/"))}
+    kept = {name: w for name, w in kept.items() if "adam" not in name}
+    assert len(kept) == 46 < len(theirs)
+    save_to_google(model, tmp_path / "ours")
+    assert equal(variables_of(tmp_path / "ours"), kept)

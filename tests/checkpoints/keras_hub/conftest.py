@@ -1,0 +1,151 @@
+"""Fixtures of the tests of KerasHub's presets: its models, and what they compute."""
+
+import keras
+import numpy as np
+import pytest
+
+SIZES = {
+    "num_layers": 2,
+    "num_heads": 2,
+    "hidden_dim": 8,
+    "intermediate_dim": 12,
+    "max_sequence_length": 16,
+}
+INPUTS = {
+    "token_ids": np.array([[2, 7, 9, 4, 3, 8, 29, 3], [2, 4, 3, 0, 0, 0, 0, 0]], "int32"),
+    "segment_ids": np.array([[0, 0, 0, 0, 0, 1, 1, 1], [0, 0, 0, 0, 0, 0, 0, 0]], "int32"),
+    "padding_mask": np.array([[1, 1, 1, 1, 1, 1, 1, 1], [1, 1, 1, 0, 0, 0, 0, 0]], "int32"),
+}
+POSITIONS = {"mask_positions": np.array([[3, 6], [1, 0]], "int32")}
+
+
+@pytest.fixture
+def their_backbone():
+    """Makes KerasHub's BERT like the encoder, of random weights."""
+    import keras_nlp
+
+    def make(**settings):
+        return keras_nlp.models.BertBackbone(vocabulary_size=30, **{**SIZES, **settings})
+
+    return make
+
+
+@pytest.fixture
+def their_task(their_backbone):
+    """Makes one of KerasHub's tasks on such a BERT."""
+    import keras_nlp
+
+    def make(task, preprocessor=None, **settings):
+        more = {"BertTextClassifier": {"num_classes": 3}}.get(task, {})
+        cls = getattr(keras_nlp.models, task)
+        return cls(backbone=their_backbone(), preprocessor=preprocessor, **{**more, **settings})
+
+    return make
+
+
+def inputs_of(model):
+    return {name: value for name, value in {**INPUTS, **POSITIONS}.items() if name in model.input}
+
+
+@pytest.fixture
+def outputs_of():
+    """Computes `{name: array}` of a model of either library."""
+
+    def compute(model):
+        inputs = inputs_of(model)
+        outputs = model(inputs)
+        if not isinstance(outputs, dict):
+            outputs = {"masked_lm" if "mask_positions" in inputs else "outputs": outputs}
+        return {name: keras.ops.convert_to_numpy(value) for name, value in outputs.items()}
+
+    return compute
+
+
+@pytest.fixture
+def assert_same_outputs(outputs_of):
+    def check(ours, theirs, limit=1e-5):
+        ours, theirs = outputs_of(ours), outputs_of(theirs)
+        assert theirs.keys() <= ours.keys()
+        for name, expected in theirs.items():
+            assert np.ptp(expected) > 0.1, "the weights tell inputs apart"
+            assert np.abs(ours[name] - expected).max() < limit, name
+
+    return check
+
+
+@pytest.fixture
+def gradients_of(tensorflow):
+    """Computes `{path: array}` of the gradients of a weighted sum of a model's outputs."""
+
+    def compute(model):
+        with tensorflow.GradientTape() as tape:
+            outputs = model(inputs_of(model))
+            outputs = outputs if isinstance(outputs, dict) else {"outputs": outputs}
+            generator = np.random.default_rng(7)
+            loss = sum(
+                tensorflow.reduce_sum(outputs[name] * generator.normal(size=outputs[name].shape))
+                for name in sorted(outputs)
+            )
+        weights = model.trainable_weights
+        gradients = tape.gradient(loss, [weight.value for weight in weights])
+        return {
+            weight.path: tensorflow.convert_to_tensor(gradient).numpy()
+            for weight, gradient in zip(weights, gradients, strict=True)
+            if gradient is not None  # of the pooler, where the head doesn't stand on it
+        }
+
+    return compute
+
+
+@pytest.fixture
+def in_our_names():
+    """Translates arrays under KerasHub's paths to `{our path: our array}`."""
+
+    def translate(theirs):
+        renamed = {
+            "token_embedding/embeddings": "embeddings/token_embedding/embeddings",
+            "segment_embedding/embeddings": "embeddings/segment_embedding/embeddings",
+            "position_embedding/embeddings": "embeddings/position_embedding/embeddings",
+            "embeddings_layer_norm/gamma": "embeddings/norm/gamma",
+            "embeddings_layer_norm/beta": "embeddings/norm/beta",
+            "pooled_dense/kernel": "pooler/kernel",
+            "pooled_dense/bias": "pooler/bias",
+            "mlm_head/intermediate_dense/kernel": "masked_lm/dense/kernel",
+            "mlm_head/intermediate_dense/bias": "masked_lm/dense/bias",
+            "mlm_head/intermediate_layer_norm/gamma": "masked_lm/norm/gamma",
+            "mlm_head/intermediate_layer_norm/beta": "masked_lm/norm/beta",
+            "mlm_head/output_bias": "masked_lm/bias",
+            "logits/kernel": "logits/kernel",
+            "logits/bias": "logits/bias",
+        }
+        ours = {renamed[path]: array for path, array in theirs.items() if path in renamed}
+        for i in range(2):
+            layer, attention = (
+                f"transformer_layer_{i}/",
+                f"transformer_layer_{i}/self_attention_layer/",
+            )
+            ours[f"block_{i}/attention/query_key_value/kernel"] = np.hstack(
+                [
+                    theirs[f"{attention}{part}/kernel"].reshape(8, 8)
+                    for part in ("query", "key", "value")
+                ]
+            )
+            ours[f"block_{i}/attention/query_key_value/bias"] = np.hstack(
+                [theirs[f"{attention}{part}/bias"].reshape(8) for part in ("query", "key", "value")]
+            )
+            kernel = theirs[f"{attention}attention_output/kernel"]
+            ours[f"block_{i}/attention/output_dense/kernel"] = kernel.reshape(8, 8)
+            ours[f"block_{i}/attention/output_dense/bias"] = theirs[
+                f"{attention}attention_output/bias"
+            ]
+            for name, their_name, variables in (
+                ("attention_norm", "self_attention_layer_norm", ("gamma", "beta")),
+                ("output_norm", "feedforward_layer_norm", ("gamma", "beta")),
+                ("intermediate_dense", "feedforward_intermediate_dense", ("kernel", "bias")),
+                ("output_dense", "feedforward_output_dense", ("kernel", "bias")),
+            ):
+                for variable in variables:
+                    ours[f"block_{i}/{name}/{variable}"] = theirs[f"{layer}{their_name}/{variable}"]
+        return ours
+
+    return translate

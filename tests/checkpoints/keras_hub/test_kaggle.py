@@ -1,0 +1,58 @@
+"""Presets of KerasHub by their names and handles on Kaggle."""
+
+import pytest
+
+from keras_bert import (
+    BertBackbone,
+)
+
+keras_nlp = pytest.importorskip("keras_nlp")
+
+
+def test_a_presets_name_is_its_handle_on_kaggle(
+    their_backbone, assert_same_outputs, randomized, monkeypatch, tmp_path
+):
+    import kagglehub
+
+    theirs = randomized(their_backbone())
+    theirs.save_to_preset(str(tmp_path))
+    asked = []
+    monkeypatch.setattr(kagglehub, "model_download", lambda h: asked.append(h) or str(tmp_path))
+    handle = keras_nlp.models.BertBackbone.presets["bert_tiny_en_uncased"]["kaggle_handle"]
+    assert handle.startswith("kaggle://keras/bert/keras/bert_tiny_en_uncased")
+    for source in ("bert_tiny_en_uncased", handle):
+        assert_same_outputs(BertBackbone.from_preset(source), theirs)
+    assert asked == [handle.removeprefix("kaggle://")] * 2
+
+
+def test_an_unknown_name_is_refused():
+    for name in ("bert_gigantic_en", "roberta_base_en"):
+        message = f"'{name}' is neither a folder nor the name of a KerasHub preset of BERT"
+        with pytest.raises(ValueError, match=message):
+            BertBackbone.from_preset(name)
+
+
+@pytest.mark.parametrize(
+    ("source", "named"),
+    [
+        ("bert_base_en", r"bert_base_en \(kaggle://keras/bert/keras/bert_base_en/\d+\)"),
+        ("kaggle://somebody/bert/keras/tiny/1", "kaggle://somebody/bert/keras/tiny/1"),
+    ],
+)
+def test_kaggle_out_of_reach_is_said(monkeypatch, tmp_path, source, named):
+    monkeypatch.setenv("KAGGLEHUB_CACHE", str(tmp_path))
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    monkeypatch.delenv("no_proxy", raising=False)
+    for name in ("https_proxy", "HTTPS_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")  # nobody listens
+    message = rf"^{named} could not be fetched from Kaggle: .*ProxyError.*\. Check the handle and"
+    with pytest.raises(ValueError, match=message) as caught:
+        BertBackbone.from_preset(source)
+    assert len(str(caught.value)) < 600
+
+
+def test_a_handle_that_is_none_is_refused():
+    with pytest.raises(
+        ValueError, match="kaggle://tiny could not be .* Invalid model handle: tiny"
+    ):
+        BertBackbone.from_preset("kaggle://tiny")

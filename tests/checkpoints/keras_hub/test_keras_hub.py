@@ -1,0 +1,218 @@
+"""Presets that KerasHub wrote are read, and compute what they computed there."""
+
+import json
+
+import keras
+import numpy as np
+import pytest
+
+from keras_bert import (
+    BertBackbone,
+    BertClassifier,
+    BertEmbedder,
+    BertPretrainer,
+    BertTask,
+)
+
+keras_nlp = pytest.importorskip("keras_nlp")
+# Keras says so of KerasHub's lists of layers in a preset that doesn't fit its config.
+pytestmark = pytest.mark.filterwarnings("ignore:Skipping nested container")
+
+TASKS = {
+    "BertMaskedLM": BertPretrainer,
+    "BertTextClassifier": BertClassifier,
+    "BertTextEmbedder": BertEmbedder,
+}
+
+
+def their_preprocessor(task, words, **tokenizer):
+    cls = getattr(keras_nlp.models, task).preprocessor_cls
+    return cls(keras_nlp.models.BertTokenizer(vocabulary=words, **tokenizer), sequence_length=12)
+
+
+def test_a_backbone_is_read(
+    their_backbone, assert_same_outputs, in_our_names, randomized, weights_of, same, tmp_path
+):
+    theirs = randomized(their_backbone(dropout=0.2, num_segments=3))
+    theirs.save_to_preset(str(tmp_path))
+    ours = BertBackbone.from_preset(tmp_path)
+    assert_same_outputs(ours, theirs)
+    assert same(ours, in_our_names(weights_of(theirs)))
+    assert not ours.load_report.new and not ours.load_report.left_over
+    assert (ours.dropout, ours.attention_dropout, ours.num_segments) == (0.2, 0.2, 3)
+    assert (ours.activation, ours.layer_norm_epsilon) == ("gelu_approximate", 1e-12)
+
+
+@pytest.mark.parametrize(
+    ("task", "settings", "expected"),
+    [
+        (
+            "BertMaskedLM",
+            {},
+            {"next_sentence": False, "masked_lm_activation": "gelu", "masked_lm_epsilon": 1e-5},
+        ),
+        ("BertTextClassifier", {"dropout": 0.3}, {"num_classes": 3, "dropout": 0.3}),
+        ("BertTextEmbedder", {}, {"pooling": "mean", "normalize": True}),
+        (
+            "BertTextEmbedder",
+            {"pooling_mode": "max", "normalize": False},
+            {"pooling": "max", "normalize": False},
+        ),
+        (
+            "BertTextEmbedder",
+            {"pooling_mode": "cls", "normalize": False},
+            {"pooling": "cls", "normalize": False},
+        ),
+    ],
+)
+def test_every_task_is_read(
+    their_task,
+    assert_same_outputs,
+    in_our_names,
+    randomized,
+    weights_of,
+    same,
+    tmp_path,
+    task,
+    settings,
+    expected,
+):
+    theirs = randomized(their_task(task, **settings))
+    theirs.save_to_preset(str(tmp_path))
+    ours = BertTask.from_preset(tmp_path)
+    assert type(ours) is TASKS[task]
+    assert {name: ours.get_config()[name] for name in expected} == expected
+    assert_same_outputs(ours, theirs)
+    assert same(ours, in_our_names(weights_of(theirs)))
+    assert not ours.load_report.new and not ours.load_report.left_over
+
+
+def test_the_masked_lm_head_keeps_its_own_gelu_and_epsilon(
+    their_task, outputs_of, randomized, tmp_path
+):
+    theirs = randomized(their_task("BertMaskedLM"))
+    theirs.save_to_preset(str(tmp_path))
+    as_saved = outputs_of(BertPretrainer.from_preset(tmp_path))["masked_lm"]
+    for other in ({"masked_lm_activation": "gelu_approximate"}, {"masked_lm_epsilon": 1e-2}):
+        outputs = outputs_of(BertPretrainer.from_preset(tmp_path, **other))["masked_lm"]
+        assert np.abs(outputs - as_saved).max() > 2e-5
+
+
+@pytest.mark.parametrize("task", [None, *TASKS])
+def test_gradients_are_theirs(
+    their_backbone, their_task, in_our_names, gradients_of, randomized, tmp_path, task
+):
+    theirs = randomized(their_backbone() if task is None else their_task(task))
+    theirs.save_to_preset(str(tmp_path))
+    ours = (BertBackbone if task is None else BertTask).from_preset(tmp_path)
+    expected = in_our_names(gradients_of(theirs))
+    found = gradients_of(ours)
+    assert found.keys() == expected.keys()
+    for path, gradient in found.items():
+        assert np.abs(expected[path]).max() > 1e-4
+        difference = np.abs(gradient - expected[path]).max() / np.abs(expected[path]).max()
+        assert difference < 1e-4, path
+
+
+@pytest.mark.parametrize("lowercase", [True, False])
+def test_their_tokenizer_is_carried_over(their_task, words, tmp_path, lowercase):
+    preprocessor = their_preprocessor("BertTextClassifier", words, lowercase=lowercase)
+    theirs = their_task("BertTextClassifier", preprocessor)
+    theirs.save_to_preset(str(tmp_path))
+    ours = BertClassifier.from_preset(tmp_path).preprocessor
+    assert ours.tokenizer.get_vocabulary() == words
+    assert ours.tokenizer.lowercase is lowercase and ours.sequence_length == 12
+    texts = ["a b c", "A b", "", "a b c d e f g h i j k l m n o p"]
+    found, expected = ours(texts), preprocessor(texts)
+    for name in ("token_ids", "segment_ids", "padding_mask"):
+        assert np.array_equal(found[name], keras.ops.cast(expected[name], "int32"))
+    assert BertClassifier.from_preset(tmp_path, sequence_length=8).preprocessor.sequence_length == 8
+
+
+def test_a_tokenizer_beside_a_backbone_is_read(their_backbone, words, tmp_path):
+    their_backbone().save_to_preset(str(tmp_path))
+    tokenizer = keras_nlp.models.BertTokenizer(vocabulary=words, lowercase=True)
+    tokenizer.save_to_preset(str(tmp_path))
+    ours = BertPretrainer.from_preset(tmp_path)
+    assert ours.preprocessor.tokenizer.get_vocabulary() == words
+    assert ours.preprocessor.sequence_length == 16
+    assert {name.split("/")[0] for name in ours.load_report.new} == {"masked_lm", "next_sentence"}
+
+
+def test_a_preset_of_another_architecture_is_refused(tmp_path):
+    theirs = keras_nlp.models.RobertaBackbone(30, 1, 2, 8, 12, max_sequence_length=16)
+    theirs.save_to_preset(str(tmp_path / "backbone"))
+    task = keras_nlp.models.RobertaTextClassifier(theirs, num_classes=2)
+    task.save_to_preset(str(tmp_path / "task"))
+    for name in ("backbone", "task"):
+        with pytest.raises(ValueError, match="can't load a BERT from .*type `RobertaBackbone`"):
+            BertTask.from_preset(tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    ("file", "damage", "message"),
+    [
+        ("config.json", None, r"holds no BERT that is known here: .*'model.weights.h5'"),
+        ("config.json", "cut off", "config.json is not JSON"),
+        ("model.weights.h5", None, "can't load a BERT from .*model.weights.json. doesn't exist"),
+        ("model.weights.h5", "cut off", r"can't load a BERT from .*truncated file"),
+        ("task.json", "cut off", "task.json is not JSON"),
+        ("task.weights.h5", "cut off", "can't load a BERT from .*truncated file"),
+    ],
+)
+def test_a_broken_folder_is_refused(their_task, tmp_path, file, damage, message):
+    their_task("BertTextClassifier").save_to_preset(str(tmp_path))
+    content = (tmp_path / file).read_bytes()
+    (tmp_path / file).unlink()
+    if damage is not None:
+        (tmp_path / file).write_bytes(content[: len(content) // 2])
+    with pytest.raises(ValueError, match=message):
+        BertTask.from_preset(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "message"),
+    [
+        ("vocabulary_size", 31, "can't load a BERT from .*token_embedding"),
+        ("max_sequence_length", 20, "can't load a BERT from .*position_embedding"),
+        ("num_layers", 3, "can't load a BERT from .*objects could not be loaded"),
+        ("num_layers", 1, "a BERT of 1536 weights .* describes one of 1004: they belong to diff"),
+    ],
+)
+def test_weights_of_another_size_are_refused(their_backbone, tmp_path, setting, value, message):
+    their_backbone().save_to_preset(str(tmp_path))
+    config = json.loads((tmp_path / "config.json").read_text())
+    config["config"][setting] = value
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    with pytest.raises(ValueError, match=message):
+        BertBackbone.from_preset(tmp_path)
+
+
+def test_a_vocabulary_longer_than_the_table_is_refused(their_backbone, words, tmp_path):
+    their_backbone().save_to_preset(str(tmp_path))
+    tokenizer = keras_nlp.models.BertTokenizer(vocabulary=[*words, "more"])
+    tokenizer.save_to_preset(str(tmp_path))
+    with pytest.raises(ValueError, match="a vocabulary of 31 tokens but a table of 30"):
+        BertBackbone.from_preset(tmp_path)
+
+
+def test_a_head_whose_weights_are_not_there_is_said_to_be_new(
+    their_task, randomized, tmp_path, caplog
+):
+    randomized(their_task("BertTextClassifier")).save_to_preset(str(tmp_path))
+    (tmp_path / "task.weights.h5").unlink()
+    model = BertTask.from_preset(tmp_path)
+    assert type(model) is BertClassifier
+    assert model.load_report.new == {"logits/kernel": (8, 3), "logits/bias": (3,)}
+    assert "lacks logits/kernel, logits/bias: initialised anew" in caplog.text
+
+
+def test_probabilities_become_logits_and_that_is_said(
+    their_task, outputs_of, randomized, tmp_path, caplog
+):
+    theirs = randomized(their_task("BertTextClassifier", activation="softmax"))
+    theirs.save_to_preset(str(tmp_path))
+    ours = BertTask.from_preset(tmp_path)
+    assert "ends in softmax, which is left to you" in caplog.text
+    probabilities = keras.ops.softmax(outputs_of(ours)["outputs"])
+    np.testing.assert_allclose(probabilities, outputs_of(theirs)["outputs"], atol=1e-6)

@@ -1,0 +1,113 @@
+"""KerasHub loads what we write, and computes the same; it comes back bit for bit."""
+
+import logging
+import shutil
+
+import keras
+import numpy as np
+import pytest
+
+from keras_bert import (
+    BertClassifier,
+    BertEmbedder,
+    BertPreprocessor,
+    BertPretrainer,
+    BertTokenizer,
+    save_to_keras_hub,
+)
+
+keras_nlp = pytest.importorskip("keras_nlp")
+
+OURS = {
+    "BertBackbone": lambda backbone: backbone,
+    "BertMaskedLM": lambda backbone: BertPretrainer(
+        backbone, next_sentence=False, masked_lm_activation="gelu", masked_lm_epsilon=1e-5
+    ),
+    "BertTextClassifier": lambda backbone: BertClassifier(backbone, 3, dropout=0.3),
+    "BertTextEmbedder": lambda backbone: BertEmbedder(backbone, pooling="max", normalize=False),
+}
+
+
+@pytest.mark.parametrize("task", OURS)
+def test_what_we_write_keras_hub_loads(
+    assert_same_outputs, backbone, randomized, same, caplog, tmp_path, task
+):
+    ours = randomized(OURS[task](backbone(activation="gelu_approximate", dropout=0.2)))
+    with caplog.at_level(logging.WARNING, "keras_bert"):
+        save_to_keras_hub(ours, tmp_path / "theirs")
+    assert not caplog.text, "nothing is lost on the way"
+    without_text = {} if task == "BertBackbone" else {"preprocessor": None}
+    cls = getattr(keras_nlp.models, task)
+    theirs = cls.from_preset(str(tmp_path / "theirs"), **without_text)
+    assert_same_outputs(ours, theirs)
+    assert getattr(theirs, "backbone", theirs).dropout == 0.2
+    back = type(ours).from_preset(tmp_path / "theirs")
+    assert same(ours, back) and not back.load_report.new
+
+
+@pytest.mark.parametrize("lowercase", [True, False])
+def test_our_tokenizer_is_carried_over(backbone, words, tmp_path, lowercase):
+    preprocessor = BertPreprocessor(BertTokenizer(words, lowercase), sequence_length=12)
+    ours = BertClassifier(backbone(activation="gelu_approximate"), 3, preprocessor)
+    save_to_keras_hub(ours, tmp_path)
+    theirs = keras_nlp.models.BertTextClassifierPreprocessor.from_preset(str(tmp_path))
+    texts = ["a b c", "A b", "é"]
+    expected, found = preprocessor(texts), theirs(texts)
+    for name in ("token_ids", "segment_ids", "padding_mask"):
+        assert np.array_equal(expected[name], keras.ops.cast(found[name], "int32"))
+    back = BertClassifier.from_preset(tmp_path).preprocessor
+    assert back.get_config() == preprocessor.get_config()
+
+
+def test_a_classifier_of_raw_text_predicts_the_same_there(
+    backbone, randomized, preprocessor, tmp_path
+):
+    ours = BertClassifier(backbone(activation="gelu_approximate"), 3, preprocessor)
+    save_to_keras_hub(randomized(ours), tmp_path)
+    theirs = keras_nlp.models.BertTextClassifier.from_preset(str(tmp_path))
+    texts = ["a b c", "A b", "é"]
+    found = theirs.predict(texts, verbose=0)
+    np.testing.assert_allclose(found, ours.predict(texts, verbose=0), atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("model", "encoder", "message"),
+    [
+        ({}, {"activation": "relu"}, "activation='relu'; KerasHub's BERT knows none but GELU"),
+        ({"masked_lm_activation": "relu"}, {}, "masked_lm_activation='relu'"),
+        ({"tie_embeddings": False}, {}, "masked-LM head has a table of its own"),
+    ],
+)
+def test_what_would_be_another_model_there_is_refused(backbone, tmp_path, model, encoder, message):
+    with pytest.raises(ValueError, match=message):
+        save_to_keras_hub(BertPretrainer(backbone(**encoder), **model), tmp_path / "theirs")
+    assert not (tmp_path / "theirs").exists()
+
+
+def test_what_is_a_little_otherwise_there_is_said(
+    assert_same_outputs, backbone, randomized, caplog, tmp_path
+):
+    encoder = backbone(activation="gelu", attention_dropout=0.3, layer_norm_epsilon=1e-7)
+    ours = randomized(BertPretrainer(encoder))
+    save_to_keras_hub(ours, tmp_path)
+    for difference in (
+        "activation='gelu' here, 'gelu_approximate' there",
+        "layer_norm_epsilon=1e-07 here, 1e-12 there",
+        "attention_dropout=0.3 here, 0.1 there",
+        "masked_lm_epsilon=1e-07 here, 1e-05 there",
+        "has no place for next_sentence/kernel, next_sentence/bias: left out",
+    ):
+        assert difference in caplog.text
+    theirs = keras_nlp.models.BertMaskedLM.from_preset(str(tmp_path), preprocessor=None)
+    assert_same_outputs(ours, theirs, limit=2e-2)
+
+
+def test_an_earlier_preset_is_replaced(backbone, tmp_path):
+    encoder = backbone(activation="gelu_approximate")
+    save_to_keras_hub(BertClassifier(encoder, 3), tmp_path / "theirs")
+    save_to_keras_hub(encoder, tmp_path / "theirs")
+    names = sorted(path.name for path in (tmp_path / "theirs").iterdir())
+    assert names == ["config.json", "metadata.json", "model.weights.h5"]
+    shutil.copy(__file__, tmp_path / "theirs" / "notes.py")
+    with pytest.raises(ValueError, match="also notes.py, which would be lost"):
+        save_to_keras_hub(encoder, tmp_path / "theirs")

@@ -6,9 +6,9 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from keras_bert.checkpoints.checkpoint import Checkpoint, Tensor, spell, translate
+from keras_bert.checkpoints.json_files import read_json, write_json
 from keras_bert.checkpoints.names import google_spellings
-from keras_bert.checkpoints.tensor_files import read_json, write_json
-from keras_bert.checkpoints.vocabulary import is_uncased, read_vocabulary
+from keras_bert.checkpoints.vocabulary import is_uncased, read_vocabulary, write_vocabulary
 
 logger = logging.getLogger("keras_bert")
 
@@ -125,8 +125,7 @@ def write_google(checkpoint, folder):
         )
     if checkpoint.vocabulary:
         config[_OWN_CASING] = checkpoint.tokenizer["lowercase"]
-        text = "".join(f"{token}\n" for token in checkpoint.vocabulary)
-        (Path(folder) / "vocab.txt").write_bytes(text.encode("utf-8"))
+        write_vocabulary(checkpoint.vocabulary, Path(folder) / "vocab.txt")
     write_json(Path(folder) / "bert_config.json", config)
 
 

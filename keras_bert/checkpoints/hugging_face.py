@@ -8,17 +8,13 @@ from safetensors.numpy import save_file
 
 from keras_bert.checkpoints.checkpoint import Checkpoint, spell, translate
 from keras_bert.checkpoints.hugging_face_tokenizer import read_tokenizer, write_tokenizer
+from keras_bert.checkpoints.json_files import read_json, write_json
 from keras_bert.checkpoints.names import OUTPUT_HEADS, hugging_face_spellings
 from keras_bert.checkpoints.sentence_transformers import (
     read_sentence_transformer,
     write_sentence_transformer,
 )
-from keras_bert.checkpoints.tensor_files import (
-    POOLER_FILE,
-    read_json,
-    read_tensors,
-    write_json,
-)
+from keras_bert.checkpoints.tensor_files import POOLER_FILE, read_tensors
 
 logger = logging.getLogger("keras_bert")
 

@@ -2,8 +2,8 @@
 
 import logging
 
-from keras_bert.checkpoints.tensor_files import read_json, write_json
-from keras_bert.checkpoints.vocabulary import is_uncased, read_vocabulary
+from keras_bert.checkpoints.json_files import read_json, write_json
+from keras_bert.checkpoints.vocabulary import is_uncased, read_vocabulary, write_vocabulary
 
 logger = logging.getLogger("keras_bert")
 
@@ -72,8 +72,7 @@ def read_tokenizer(folder):
 
 def write_tokenizer(checkpoint, folder):
     """Writes `vocab.txt` and `tokenizer_config.json`."""
-    text = "".join(f"{token}\n" for token in checkpoint.vocabulary)
-    (folder / "vocab.txt").write_bytes(text.encode("utf-8"))
+    write_vocabulary(checkpoint.vocabulary, folder / "vocab.txt")
     settings = {
         "tokenizer_class": "BertTokenizer",
         "do_lower_case": checkpoint.tokenizer["lowercase"],

@@ -3,7 +3,8 @@
 import re
 from pathlib import Path
 
-from keras_bert.checkpoints.tensor_files import FILES, read_json
+from keras_bert.checkpoints.json_files import read_json
+from keras_bert.checkpoints.tensor_files import FILES
 
 
 def open_source(source):

@@ -7,6 +7,7 @@ from pathlib import Path
 import keras
 
 from keras_bert.checkpoints.checkpoint import Checkpoint, Tensor, translate
+from keras_bert.checkpoints.json_files import read_json
 from keras_bert.checkpoints.keras_hub_names import (
     ACTIVATION,
     BACKBONE,
@@ -15,7 +16,6 @@ from keras_bert.checkpoints.keras_hub_names import (
     TASKS,
     keras_hub_spellings,
 )
-from keras_bert.checkpoints.tensor_files import read_json
 from keras_bert.checkpoints.vocabulary import read_vocabulary
 
 logger = logging.getLogger("keras_bert")

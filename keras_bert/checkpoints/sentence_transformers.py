@@ -1,11 +1,10 @@
 """Folders of sentence-transformers: an encoder, and how its vectors become one."""
 
-import json
 import logging
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from keras_bert.checkpoints.tensor_files import read_json, write_json
+from keras_bert.checkpoints.json_files import read_json, write_json
 
 logger = logging.getLogger("keras_bert")
 
@@ -43,14 +42,16 @@ def read_sentence_transformer(folder):
 
     Returns:
         `Sentences`.
+
+    Raises:
+        ValueError: if a file is broken.
     """
-    path = folder / "modules.json"
-    if not path.is_file():
-        return Sentences(folder)
     modules = {
         module["type"].rsplit(".", 1)[-1]: folder / module["path"]
-        for module in json.loads(path.read_text(encoding="utf-8"))
+        for module in read_json(folder / "modules.json", list)
     }
+    if not modules:
+        return Sentences(folder)
     transformer = modules.get("Transformer", folder)
     settings = read_json(transformer / "sentence_bert_config.json")
     found = Sentences(
@@ -63,10 +64,11 @@ def read_sentence_transformer(folder):
     mode = pooling.get("pooling_mode", _MODES.get(on[0]) if len(on) == 1 else None)
     other = sorted(set(modules) - {"Transformer", "Pooling", "Normalize"})
     if other or mode not in _MODES.values():
+        theirs = ", ".join(other or on) or mode or "no Pooling"
         found.refused["BertEmbedder"] = (
-            f"The vectors of {folder} are made by {', '.join(other) or on or mode}; BertEmbedder "
-            f"has one of {', '.join(_MODES.values())} of the tokens alone. Say what to do in its "
-            "place (from_preset(..., pooling=)), or load the encoder with BertBackbone.from_preset."
+            f"The vectors of {folder} are made by {theirs}; BertEmbedder has one of "
+            f"{', '.join(_MODES.values())} of the tokens alone. Say what to do in its place "
+            "(from_preset(..., pooling=)), or load the encoder with BertBackbone.from_preset."
         )
         return found
     found.embedder = {"pooling": mode, "normalize": "Normalize" in modules}

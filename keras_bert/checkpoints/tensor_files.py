@@ -1,6 +1,5 @@
 """Files of tensors as Hugging Face folders hold them."""
 
-import json
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -8,6 +7,7 @@ from pathlib import Path
 from safetensors import SafetensorError, safe_open
 
 from keras_bert.checkpoints.checkpoint import Tensor
+from keras_bert.checkpoints.json_files import read_json
 
 FILES = (
     "model.safetensors",
@@ -46,30 +46,6 @@ def read_tensors(folder):
     if (folder / POOLER_FILE).is_file():
         tensors |= _safetensors(folder / POOLER_FILE)
     return tensors
-
-
-def read_json(path):
-    """The object in a JSON file; `{}` if there is no such file.
-
-    Raises:
-        ValueError: if it holds anything else.
-    """
-    path = Path(path)
-    if not path.is_file():
-        return {}
-    try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ValueError(f"{path} is not JSON: {error}") from error
-    if not isinstance(value, dict):
-        raise ValueError(f"{path} must hold a JSON object; it holds a {type(value).__name__}.")
-    return value
-
-
-def write_json(path, value):
-    """Writes a JSON file that people can read."""
-    text = json.dumps(value, indent=2, ensure_ascii=False)
-    Path(path).write_text(text + "\n", encoding="utf-8")
 
 
 def _shards(path):

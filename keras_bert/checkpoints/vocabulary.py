@@ -17,6 +17,11 @@ def read_vocabulary(path):
     return [line.strip() for line in text.removesuffix("\n").split("\n")]
 
 
+def write_vocabulary(tokens, path):
+    """Writes a token a line."""
+    path.write_bytes("".join(f"{token}\n" for token in tokens).encode("utf-8"))
+
+
 def is_uncased(tokens):
     """Whether (almost) no word of a vocabulary holds a capital letter."""
     words = [token for token in tokens if token.isascii() and not token.startswith("[")]

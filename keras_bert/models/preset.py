@@ -117,7 +117,7 @@ def _from_checkpoint(cls, checkpoint, preprocessor, arguments):
     backbone_class = _public_class("BertBackbone")
     if cls.__name__ == "BertTask":
         cls = _public_class(checkpoint.task if checkpoint.task in CLASSES else "BertEmbedder")
-    if cls.__name__ in checkpoint.refused and not arguments:
+    if cls.__name__ in checkpoint.refused and "pooling" not in arguments:
         raise ValueError(checkpoint.refused[cls.__name__])
     head_may_differ = bool(arguments)
     if cls is backbone_class:

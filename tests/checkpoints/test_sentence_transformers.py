@@ -96,9 +96,25 @@ def test_what_the_embedder_lacks_is_refused_for_it_alone(sentences, kinds, mode,
     for cls in (BertEmbedder, BertTask):
         with pytest.raises(ValueError, match=f"are made by .*{made_by}.*pooling=.*BertBackbone"):
             cls.from_preset(source)
+    with pytest.raises(ValueError, match="are made by"):  # that alone doesn't say how
+        BertEmbedder.from_preset(source, normalize=False)
     assert BertEmbedder.from_preset(source, pooling="cls").pooling == "cls"
     assert BertBackbone.from_preset(source).num_layers == 2
     assert BertClassifier.from_preset(source, num_classes=2).num_classes == 2
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (modules("Transformer")[:-1], "modules.json is not JSON"),
+        ("{}", "modules.json must hold a JSON list; it holds a dict"),
+    ],
+)
+def test_a_broken_list_of_modules_is_named(sentences, content, message):
+    source = sentences()
+    (source / "modules.json").write_text(content)
+    with pytest.raises(ValueError, match=message):
+        BertEmbedder.from_preset(source)
 
 
 def test_lower_case_before_a_cased_tokenizer_is_refused(sentences, words):

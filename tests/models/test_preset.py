@@ -5,7 +5,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_bert import BertClassifier, BertPretrainer
+from keras_bert import BertBackbone, BertClassifier, BertPretrainer
 
 FILES = ["config.json", "model.weights.h5", "preprocessor.json", "vocab.txt"]
 
@@ -106,6 +106,21 @@ def test_a_quantized_preset(classifier, inputs, folder, difference):
     classifier.quantize("int8")
     classifier.save_to_preset(folder)
     assert difference(classifier(inputs), BertClassifier.from_preset(folder)(inputs)) == 0.0
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:Layer .* does not have a `quantize`")
+def test_other_arguments_of_a_quantized_preset(classifier, inputs, folder, difference):
+    classifier.quantize("int8")
+    classifier.save_to_preset(folder)
+    same = BertClassifier.from_preset(folder, dropout=0.3)
+    assert difference(classifier(inputs), same(inputs)) == 0.0
+    backbone = BertBackbone.from_preset(folder, dropout=0.3)
+    assert difference(classifier.backbone(inputs), backbone(inputs)) == 0.0
+    wider = BertClassifier.from_preset(folder, num_classes=3)
+    assert difference(classifier.backbone(inputs), wider.backbone(inputs)) == 0.0
+    assert wider.load_report.new == {"logits/kernel": (16, 3), "logits/bias": (3,)}
+    assert wider.head.quantization_mode is None and wider.head.trainable_weights
 
 
 @pytest.mark.parametrize("name", FILES)

@@ -1,0 +1,55 @@
+"""Arguments of a model that come partly from a source of weights, partly from a caller."""
+
+import inspect
+
+import keras
+
+
+def check_arguments(cls, given, source, saved=None):
+    """Raises a ValueError if a `cls` can't be made of what a caller and a source give.
+
+    Args:
+        cls: the class.
+        given: `{name: value}`, the caller's.
+        source: str, what the other arguments come from.
+        saved: names of those; None where none is missing.
+    """
+    names = inspect.signature(cls.__init__).parameters
+    unknown = [name for name in given if name not in _accepted(cls)]
+    if unknown:
+        theirs = [name for name in names if name in _accepted(cls)]
+        dtype = ' Set it by keras.config.set_dtype_policy("mixed_bfloat16").'
+        raise ValueError(
+            f"{cls.__name__} has no argument {', '.join(unknown)}; it has {', '.join(theirs)}."
+            + (dtype if "dtype" in unknown else "")
+        )
+    missing = [
+        name
+        for name, parameter in names.items()
+        if name not in ("self", *given, *(names if saved is None else saved))
+        and parameter.default is parameter.empty
+        and parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+    ]
+    if missing:
+        arguments = ", ".join(f"{name}=..." for name in missing)
+        raise ValueError(
+            f"{cls.__name__} needs {', '.join(missing)}, which {source} doesn't say: give it, "
+            f"{cls.__name__}.from_preset(..., {arguments})."
+        )
+
+
+def changed_arguments(saved, given):
+    """The saved arguments of a model, with those that a caller gives instead."""
+    of_that_model = ("name", "trainable", "quantized_layers")
+    saved = {name: value for name, value in saved.items() if name not in of_that_model}
+    if given.get("num_classes", saved.get("num_classes")) != saved.get("num_classes"):
+        saved.pop("label_names", None)
+    return {**saved, **given}
+
+
+def _accepted(cls):
+    """Names of the arguments that a caller may give; Keras itself takes any, in silence."""
+    names = {"name", "trainable"}
+    for ancestor in cls.__mro__[: cls.__mro__.index(keras.Model)]:
+        names |= inspect.signature(ancestor.__init__).parameters.keys()
+    return names - {"self", "args", "kwargs", "inputs", "outputs", "backbone", "preprocessor"}

@@ -8,7 +8,8 @@ import os
 import sys
 
 import numpy as np
-import tensorflow as tf
+
+from keras_bert.data.utf8_file import read_utf8
 
 
 class Table:
@@ -174,18 +175,7 @@ def read_table(path, *, header=True, delimiter=None, quoting=None):
 
 
 def _read_text(path):
-    try:
-        with tf.io.gfile.GFile(path, "rb") as file:
-            data = file.read()
-    except tf.errors.OpError as error:
-        raise ValueError(f"{path} can't be read: {error.message}") from error
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise ValueError(
-            f"{path}, line {line}: not UTF-8 (byte 0x{data[error.start]:02x}). Save it as UTF-8."
-        ) from error
+    text = read_utf8(path)
     if not text.strip():
         raise ValueError(f"{path} is empty: a row of column names and rows of examples are needed.")
     return text

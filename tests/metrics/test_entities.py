@@ -1,0 +1,83 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from keras_bert.metrics.entities import entity_scores, tagged_entities
+
+CONLLEVAL = Path(__file__).resolve().parents[1] / "golden" / "conlleval.json"
+
+
+@pytest.mark.parametrize(
+    ("tags", "entities"),
+    [
+        ("B-A I-A O B-B", [("A", 0, 2), ("B", 3, 4)]),
+        ("I-A I-A O I-B", [("A", 0, 2), ("B", 3, 4)]),  # IOB1
+        ("I-A B-A I-A", [("A", 0, 1), ("A", 1, 3)]),
+        ("B-A I-B I-B", [("A", 0, 1), ("B", 1, 3)]),  # another type begins another entity
+        ("O I-A O I-A", [("A", 1, 2), ("A", 3, 4)]),
+        ("B-A B-A", [("A", 0, 1), ("A", 1, 2)]),
+        ("S-A B-A I-A E-A S-B", [("A", 0, 1), ("A", 1, 4), ("B", 4, 5)]),
+        ("B-A E-A I-A", [("A", 0, 2), ("A", 2, 3)]),
+        ("U-A B-A M-A L-A", [("A", 0, 1), ("A", 1, 4)]),  # BILOU, BMES
+        ("B-a-b I-a-b", [("a-b", 0, 2)]),
+        ("B I O I", [("", 0, 2), ("", 3, 4)]),
+        ("NN NN O VB", [("NN", 0, 1), ("NN", 1, 2), ("VB", 3, 4)]),
+        ("O O", []),
+        ("", []),
+    ],
+)
+def test_entities_are_those_of_conlleval(tags, entities):
+    assert tagged_entities(tags.split()) == entities
+
+
+def test_scores_are_those_counted_by_hand():
+    true = ["B-PER I-PER O B-LOC".split(), "B-LOC O".split(), []]
+    predicted = ["B-PER I-PER O B-ORG".split(), "B-LOC I-LOC".split(), []]
+    scores = entity_scores(true, predicted)
+    # three entities are true, three predicted; the person alone is right from end to end
+    assert (scores["precision"], scores["recall"]) == (1 / 3, 1 / 3)
+    assert scores["f1"] == pytest.approx(1 / 3)
+    assert scores["accuracy"] == 4 / 6
+    assert scores["types"] == {
+        "LOC": {"precision": 0, "recall": 0, "f1": 0, "true": 2, "predicted": 1, "correct": 0},
+        "ORG": {"precision": 0, "recall": 0, "f1": 0, "true": 0, "predicted": 1, "correct": 0},
+        "PER": {"precision": 1, "recall": 1, "f1": 1, "true": 1, "predicted": 1, "correct": 1},
+    }
+
+
+def test_scores_equal_those_of_conlleval_itself():
+    cases = json.loads(CONLLEVAL.read_text())
+    assert len(cases) == 24
+    for case in cases:
+        scores, theirs = entity_scores(case["true"], case["predicted"]), case["theirs"]
+        types = scores["types"].values()
+        sums = [sum(counts[n] for counts in types) for n in ("true", "predicted", "correct")]
+        assert sums == theirs["counts"]
+        assert sums[2] and sums[2] < min(sums[:2])
+        assert round(100 * scores["accuracy"], 2) == theirs["accuracy"]
+        assert set(theirs["percents"]) == set(scores["types"])
+        for type_, percents in theirs["percents"].items():
+            ours = scores["types"][type_]
+            for name, percent in zip(("precision", "recall", "f1"), percents, strict=True):
+                assert 100 * ours[name] == pytest.approx(percent, abs=0.00501), (type_, name)
+
+
+def test_nothing_to_find_is_a_score_of_zero_and_no_error():
+    scores = entity_scores([["O", "O"]], [["O", "O"]])
+    assert (scores["f1"], scores["accuracy"], scores["types"]) == (0.0, 1.0, {})
+    assert entity_scores([], [])["accuracy"] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("true", "predicted", "message"),
+    [
+        (["O"], [["O"]], "true_tags must be a list of sentences"),
+        ([["O"]], ["O"], "predicted_tags must be a list of sentences"),
+        ([["O"]], [], "1 tagged sentences but 0"),
+        ([["O"], ["O", "O"]], [["O"], ["O"]], "Sentence 1 has 2 tags but 1"),
+    ],
+)
+def test_what_does_not_match_is_refused(true, predicted, message):
+    with pytest.raises(ValueError, match=message):
+        entity_scores(true, predicted)

@@ -28,6 +28,7 @@ _BACKBONE = {
 _ACTIVATIONS = {"gelu": "gelu_approximate", "relu": "relu", "tanh": "tanh", "linear": "linear"}
 # Written beside Google's own keys: its code skips those that it doesn't know.
 _OWN_ACTIVATION, _OWN_CASING = "keras_bert_activation", "do_lower_case"
+_OWN_CLASSIFIER = "keras_bert_classifier"  # {argument: value} of what a checkpoint doesn't tell
 _SLOTS = re.compile(r"(/adam_[mv]|/Adam(_1)?|/Adafactor.*|/LAMB.*|/[mv])$|^global_step$|_power$")
 
 
@@ -72,7 +73,7 @@ def read_google(path):
         backbone=backbone,
         weights=weights,
         task=task,
-        task_arguments=_task_arguments(task, weights),
+        task_arguments=_task_arguments(task, weights, config),
         vocabulary=vocabulary,
         tokenizer=tokenizer,
         sequence_length=backbone["max_sequence_length"],
@@ -108,12 +109,21 @@ def write_google(checkpoint, folder):
     ):
         if wrong:
             raise ValueError(f"This model has {what}, which Google's code doesn't have.")
+    if checkpoint.task == "BertEmbedder":
+        logger.warning(
+            "A TF1 checkpoint has no place for how a BertEmbedder makes one vector (pooling=%r, "
+            "normalize=%r): the encoder alone is written.",
+            arguments["pooling"],
+            arguments["normalize"],
+        )
     config = {key: backbone[ours] for ours, (key, _) in _BACKBONE.items()}
     config |= {
         "hidden_act": names[backbone["activation"]],
         "initializer_range": 0.02,
         _OWN_ACTIVATION: backbone["activation"],
     }
+    if checkpoint.task == "BertClassifier":
+        config[_OWN_CLASSIFIER] = {name: arguments[name] for name in ("dropout", "label_names")}
     spellings = google_spellings(backbone["num_layers"], checkpoint.task)
     tensors = spell(checkpoint.weights, spellings)
     with tf.device("CPU:0"):
@@ -140,8 +150,10 @@ def _prefix(path):
             return path / Path(named[1]).name
     found = sorted(file.with_suffix("") for file in path.glob("*.index"))
     standard = path / "bert_model.ckpt"
-    if standard in found or len(found) == 1:
-        return standard if standard in found else found[0]
+    if standard in found:
+        return standard
+    if len(found) == 1:
+        return found[0]
     raise ValueError(
         f"{path} holds {len(found)} checkpoints"
         + (
@@ -202,11 +214,12 @@ def _task(tensors):
     return None
 
 
-def _task_arguments(task, weights):
+def _task_arguments(task, weights, config):
     if task == "BertPretrainer":
         return {"next_sentence": "next_sentence/kernel" in weights}
     if task == "BertClassifier":
-        return {"num_classes": weights["logits/kernel"].shape[-1]}
+        own = config.get(_OWN_CLASSIFIER, {})
+        return {"num_classes": weights["logits/kernel"].shape[-1], **own}
     return {}
 
 

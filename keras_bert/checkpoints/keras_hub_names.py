@@ -18,6 +18,9 @@ BACKBONE = (
 )
 # The encoder computes GELU by its tanh form, the masked-LM head exactly.
 ACTIVATION, HEAD_ACTIVATION, HEAD_EPSILON = "gelu_approximate", "gelu", 1e-5
+# Written into KerasHub's metadata.json, where its own keys stand: its classifiers have no names of
+# labels.
+OWN_LABEL_NAMES = "keras_bert_label_names"
 # KerasHub's class: ours.
 TASKS = {
     "BertMaskedLM": "BertPretrainer",

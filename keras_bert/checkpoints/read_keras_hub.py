@@ -13,6 +13,7 @@ from keras_bert.checkpoints.keras_hub_names import (
     BACKBONE,
     HEAD_ACTIVATION,
     HEAD_EPSILON,
+    OWN_LABEL_NAMES,
     TASKS,
     keras_hub_spellings,
 )
@@ -72,7 +73,7 @@ def read_keras_hub(source):
         },
         weights=weights,
         task=TASKS.get(task),
-        task_arguments=_task_arguments(theirs, task, source),
+        task_arguments=_task_arguments(theirs, task, folder, source),
         vocabulary=vocabulary,
         tokenizer=tokenizer,
         sequence_length=min(longest, backbone.max_sequence_length),
@@ -81,7 +82,7 @@ def read_keras_hub(source):
     )
 
 
-def _task_arguments(theirs, task, source):
+def _task_arguments(theirs, task, folder, source):
     """Arguments of our class for KerasHub's task, but for backbone and preprocessor."""
     if task == "BertMaskedLM":
         return {
@@ -96,7 +97,9 @@ def _task_arguments(theirs, task, source):
                 source,
                 theirs.activation.__name__,
             )
-        return {"num_classes": theirs.num_classes, "dropout": theirs.dropout}
+        labels = read_json(folder / "metadata.json").get(OWN_LABEL_NAMES)
+        arguments = {"num_classes": theirs.num_classes, "dropout": theirs.dropout}
+        return arguments if labels is None else {**arguments, "label_names": labels}
     if task == "BertTextEmbedder":
         config = theirs.get_config()
         return {"pooling": config["pooling_mode"], "normalize": config["normalize"]}

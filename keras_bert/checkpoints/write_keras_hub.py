@@ -1,13 +1,16 @@
 """Models written as presets of KerasHub."""
 
 import logging
+from pathlib import Path
 
 from keras_bert.checkpoints.checkpoint import spell
+from keras_bert.checkpoints.json_files import read_json, write_json
 from keras_bert.checkpoints.keras_hub_names import (
     ACTIVATION,
     BACKBONE,
     HEAD_ACTIVATION,
     HEAD_EPSILON,
+    OWN_LABEL_NAMES,
     TASKS,
     keras_hub_spellings,
 )
@@ -44,6 +47,11 @@ def write_keras_hub(checkpoint, folder):
     model.save_to_preset(str(folder))
     if tokenizer is not None and isinstance(model, keras_nlp.models.BertBackbone):
         tokenizer.save_to_preset(str(folder))
+    if checkpoint.task == "BertClassifier":
+        path = Path(folder) / "metadata.json"
+        write_json(
+            path, {**read_json(path), OWN_LABEL_NAMES: checkpoint.task_arguments["label_names"]}
+        )
 
 
 def _their_model(checkpoint, tokenizer):

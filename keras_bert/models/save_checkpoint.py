@@ -39,10 +39,11 @@ def save_to_google(model, folder):
     `bert_config.json`, `bert_model.ckpt.*` and, where the model has a preprocessor, `vocab.txt`.
     Google's code calls the tanh form of GELU "gelu"; an encoder with the exact one
     (`activation="gelu"`) is computed a little otherwise there (at most 4.7e-4 an activation), and
-    comes back here as it was.
+    comes back here as it was. So do a classifier's `label_names` and dropout, by a key that
+    Google's code skips; of a `BertEmbedder` the encoder is written, and that is logged.
 
     Args:
-        model: a `BertBackbone`, a `BertPretrainer` or a `BertClassifier`.
+        model: a `BertBackbone`, or a `BertPretrainer`, `BertClassifier` or `BertEmbedder` on one.
         folder: a path; an earlier model there is replaced.
 
     Raises:
@@ -66,7 +67,8 @@ def save_to_keras_hub(model, folder):
     """Writes a model as a preset of KerasHub.
 
     KerasHub's BERT has the tanh form of GELU alone, and a masked-LM head of its own; what it
-    computes otherwise than this model is logged. A next-sentence head has no place there.
+    computes otherwise than this model is logged. A next-sentence head has no place there; a
+    classifier's `label_names` come back here by a key that KerasHub skips.
 
     Args:
         model: a `BertBackbone`, `BertPretrainer`, `BertClassifier` or `BertEmbedder`.

@@ -34,8 +34,7 @@ def test_a_classifier_goes_there_and_back(convert, preset, tmp_path, to, capsys)
     there, back = (BertClassifier.from_preset(folder) for folder in (preset, tmp_path / "back"))
     texts = ["good", "bad bad"]
     assert np.array_equal(*(model.predict(texts, verbose=0) for model in (there, back)))
-    if to != "google":  # which has no place for names
-        assert back.label_names == ["no", "yes"]
+    assert back.label_names == ["no", "yes"]
 
 
 def test_another_task_gets_a_new_head_and_the_table_says_so(convert, preset, tmp_path, capsys):

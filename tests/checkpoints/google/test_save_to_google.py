@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from keras_bert import (
+    BertBackbone,
     BertClassifier,
+    BertEmbedder,
     BertPreprocessor,
     BertPretrainer,
     BertTask,
@@ -70,6 +72,22 @@ def test_every_model_comes_back_bit_for_bit(backbone, randomized, same, tmp_path
         return {name: value for name, value in config.items() if name != "name"}
 
     assert settings(back) == settings(model)
+
+
+def test_a_classifier_keeps_its_labels_and_its_dropout(backbone, tmp_path):
+    model = BertClassifier(backbone(num_layers=1), 2, dropout=0.3, label_names=["nein", "größer"])
+    save_to_google(model, tmp_path / "google")
+    back = BertTask.from_preset(tmp_path / "google")
+    assert back.label_names == ["nein", "größer"] and back.dropout == 0.3
+    wider = BertClassifier.from_preset(tmp_path / "google", num_classes=3)
+    assert wider.label_names == ["0", "1", "2"] and wider.dropout == 0.3
+
+
+def test_an_embedder_is_written_as_its_encoder_and_that_is_said(backbone, same, tmp_path, caplog):
+    model = BertEmbedder(backbone(), pooling="cls")
+    save_to_google(model, tmp_path / "google")
+    assert "no place for how a BertEmbedder makes one vector (pooling='cls'" in caplog.text
+    assert same(BertBackbone.from_preset(tmp_path / "google"), model.backbone)
 
 
 @pytest.mark.parametrize("lowercase", [True, False])

@@ -12,6 +12,7 @@ from keras_bert import (
     BertEmbedder,
     BertPreprocessor,
     BertPretrainer,
+    BertTask,
     BertTokenizer,
     save_to_keras_hub,
 )
@@ -43,6 +44,20 @@ def test_what_we_write_keras_hub_loads(
     assert getattr(theirs, "backbone", theirs).dropout == 0.2
     back = type(ours).from_preset(tmp_path / "theirs")
     assert same(ours, back) and not back.load_report.new
+
+
+def test_a_classifier_keeps_its_labels(backbone, tmp_path):
+    ours = BertClassifier(
+        backbone(activation="gelu_approximate"), 2, label_names=["nein", "größer"]
+    )
+    save_to_keras_hub(ours, tmp_path / "theirs")
+    assert BertTask.from_preset(tmp_path / "theirs").label_names == ["nein", "größer"]
+    theirs = keras_nlp.models.BertTextClassifier.from_preset(
+        str(tmp_path / "theirs"), preprocessor=None
+    )
+    assert theirs.num_classes == 2
+    theirs.save_to_preset(str(tmp_path / "again"))  # which forgets what it doesn't know
+    assert BertTask.from_preset(tmp_path / "again").label_names == ["0", "1"]
 
 
 @pytest.mark.parametrize("lowercase", [True, False])

@@ -40,6 +40,7 @@ _HOMES = {
     "save_to_hugging_face": "keras_bert.models.save_checkpoint",
     "save_to_keras_hub": "keras_bert.models.save_checkpoint",
     "sizes": None,
+    "tagged_dataset": "keras_bert.data.tagged_dataset",
     "text_dataset": "keras_bert.data.text_dataset",
 }
 

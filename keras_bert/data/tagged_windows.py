@@ -1,0 +1,111 @@
+"""Sentences of words, cut into what fits. W words of all sentences, T pieces, N windows."""
+
+import numpy as np
+import tensorflow as tf
+
+
+class TaggedWindows:
+    """Where each word of some sentences stands in the sequences that a model takes.
+
+    Every word is in one window: a sentence is one, or several where it is too long, parted between
+    words. With `documents`, each window is filled up with what stands before and behind it in its
+    document, as context that is neither learnt nor answered (section 5.3 of the paper).
+
+    Args:
+        words: lists of str, those of each sentence.
+        preprocessor: a `BertPreprocessor`.
+        documents: `[n]` ints, the document of each sentence, one after the other; or None.
+
+    Attributes:
+        pieces: int32 `[T]`, the token ids of all words. A word that has none gets [UNK], and one
+            that has more than fit a sequence keeps as many as do.
+        starts: int64 `[W + 1]`, the first piece of each word, and T.
+        windows: int64 `[N, 4]`: the first word of a window with its context, the first of its own,
+            and behind the last of both.
+        lengths: `[n]` ints, the number of words of each sentence.
+
+    Raises:
+        ValueError: if there are no words, or something is no sentence of them.
+    """
+
+    def __init__(self, words, preprocessor, documents=None):
+        self.lengths = np.array([len(_checked(index, ws)) for index, ws in enumerate(words)], int)
+        if not self.lengths.sum():
+            raise ValueError("There are no words: give at least one sentence that has some.")
+        if documents is not None and len(documents) != len(words):
+            raise ValueError(
+                f"There are {len(words)} sentences but {len(documents)} documents: give the "
+                "document of each sentence."
+            )
+        room = preprocessor.sequence_length - 2
+        self.pieces, self.starts = _pieces(words, preprocessor.tokenizer, room)
+        ends = np.cumsum(self.lengths)
+        own = _parted(self.starts, ends - self.lengths, ends, room)  # [N, 2]
+        context = own
+        if documents is not None:
+            context = _with_context(self.starts, own, _bounds(documents, self.lengths), room)
+        self.windows = np.stack([context[:, 0], own[:, 0], own[:, 1], context[:, 1]], axis=1)
+
+    def places(self):
+        """`(window, position)` of each word, both `[W]`: where its first piece stands."""
+        window = np.repeat(np.arange(len(self.windows)), self.windows[:, 2] - self.windows[:, 1])
+        position = 1 + self.starts[:-1] - self.starts[self.windows[window, 0]]  # behind [CLS]
+        return window, position
+
+
+def _checked(index, words):
+    if isinstance(words, (str, bytes)):
+        raise ValueError(
+            f"Sentence {index} is a string, {words!r}, where words are needed: give lists of words."
+        )
+    for word in words:
+        if not isinstance(word, (str, bytes)):
+            raise ValueError(f"Sentence {index} holds {word!r}, which is no word (a string).")
+    return words
+
+
+def _pieces(words, tokenizer, room):
+    """`(pieces, starts)` of all words; each different one is tokenized once."""
+    flat = [w.encode() if isinstance(w, str) else w for sentence in words for w in sentence]
+    numbers = {word: number for number, word in enumerate(dict.fromkeys(flat))}
+    order = np.array([numbers[word] for word in flat])
+    ids = tokenizer(tf.constant(list(numbers)))[:, :room]
+    unknown = tf.fill([ids.nrows(), 1], tokenizer.unk_token_id)
+    is_empty = tf.cast(ids.row_lengths() == 0, tf.int64)
+    ids = tf.concat([ids, tf.RaggedTensor.from_tensor(unknown, lengths=is_empty)], axis=1)
+    pieces = tf.gather(ids, order)
+    return pieces.flat_values.numpy(), pieces.row_splits.numpy()
+
+
+def _parted(starts, first_words, last_words, room):
+    """`[N, 2]`: the words of each window, without those of other sentences."""
+    windows = []
+    for first, last in zip(first_words.tolist(), last_words.tolist(), strict=True):
+        while first < last:
+            fits = int(np.searchsorted(starts, starts[first] + room, side="right")) - 1
+            end = min(last, fits)
+            windows.append((first, end))
+            first = end
+    return np.array(windows)
+
+
+def _bounds(documents, lengths):
+    """`[W, 2]`: the first word of each word's document, and behind its last."""
+    documents = np.repeat(np.asarray(documents), lengths)
+    cuts = np.flatnonzero(np.concatenate([[True], documents[1:] != documents[:-1]]))
+    bounds = np.stack([cuts, np.append(cuts[1:], len(documents))], axis=1)
+    return np.repeat(bounds, bounds[:, 1] - bounds[:, 0], axis=0)
+
+
+def _with_context(starts, own, bounds, room):
+    """The windows with as many words around them, half before and half behind, as fit."""
+    first_word, behind_last = bounds[own[:, 0]].T
+    free = room - (starts[own[:, 1]] - starts[own[:, 0]])
+    after = np.minimum(free, starts[behind_last] - starts[own[:, 1]])
+    before = np.maximum(free // 2, free - after)
+    first = np.searchsorted(starts, starts[own[:, 0]] - before, side="left")
+    first = np.maximum(first, first_word)
+    last = np.searchsorted(starts, starts[first] + room, side="right") - 1
+    last = np.minimum(last, behind_last)
+    first = np.searchsorted(starts, starts[last] - room, side="left")  # what is still free
+    return np.stack([np.maximum(first, first_word), last], axis=1)

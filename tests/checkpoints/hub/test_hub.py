@@ -1,240 +1,18 @@
-"""The Hugging Face hub, by a server on this machine that speaks its endpoints.
+"""Models of the Hugging Face hub: what is fetched, and what is said where that fails."""
 
-Sources: huggingface_hub `hf_api.py` (`model_info`, `list_repo_tree`) and `file_download.py`.
-"""
-
-import hashlib
 import json
 import os
-import re
-import shutil
 import socket
 import subprocess
 import sys
-import threading
-from functools import partial
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import numpy as np
 import pytest
+from huggingface_hub import constants
 
 from keras_bert import BertBackbone, BertClassifier, BertEmbedder, BertTask, save_to_google
 from keras_bert.checkpoints.hub import download
-
-huggingface_hub = pytest.importorskip("huggingface_hub")
-constants = pytest.importorskip("huggingface_hub.constants")
-
-
-class Hub(ThreadingHTTPServer):
-    """Models by name and revision, what was asked for, and how it goes wrong."""
-
-    daemon_threads = True
-
-    def __init__(self):
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server_port}"
-        self.models = {}  # {name: {revision: folder}}
-        self.asked = []  # "METHOD path"
-        self.refusals = {}  # {name: (status, headers)} without a token
-        self.token = "hf_secret"
-        self.breaks = 0  # how many more bodies break off midway
-        self.silent = False
-
-    def fetched(self):
-        """The files whose contents were asked for."""
-        paths = (entry.removeprefix("GET ") for entry in self.asked if entry.startswith("GET /"))
-        return {
-            path.partition("/resolve/")[2].partition("/")[2]
-            for path in paths
-            if "/resolve/" in path
-        } | {path.split("/", 6)[-1] for path in self.asked if path.startswith("GET /cdn/")}
-
-
-class Handler(BaseHTTPRequestHandler):
-    """What huggingface.co answers, as far as a download needs it."""
-
-    protocol_version = "HTTP/1.1"
-
-    def log_message(self, *args):
-        pass
-
-    def do_HEAD(self):
-        self.answer()
-
-    def do_GET(self):
-        self.answer()
-
-    def answer(self):
-        hub, path = self.server, self.path.partition("?")[0]
-        hub.asked.append(f"{self.command} {path}")
-        if hub.silent:
-            self.close_connection = True
-            return hub.hang_up.wait(20)
-        part = "[^/]+"
-        if match := re.fullmatch(f"/api/models/({part}/{part})(?:/revision/({part}))?", path):
-            return self.within(match[1], match[2], self.model_info)
-        if match := re.fullmatch(f"/api/models/({part}/{part})/tree/({part})", path):
-            return self.within(match[1], match[2], self.tree)
-        if match := re.fullmatch(f"/({part}/{part})/resolve/({part})/(.+)", path):
-            return self.within(match[1], match[2], partial(self.file, name=match[3]))
-        if match := re.fullmatch(f"/cdn/({part}/{part})/({part})/(.+)", path):
-            folder = self.server.models[match[1]][self.revision(match[1], match[2])]
-            return self.content((folder / match[3]).read_bytes(), {})
-        self.error(404, "EntryNotFound")
-
-    def within(self, name, revision, answer):
-        hub = self.server
-        if name in hub.refusals and self.headers["Authorization"] != f"Bearer {hub.token}":
-            status, headers, metadata_too = hub.refusals[name]
-            if metadata_too or "/resolve/" in self.path:
-                return self.send(status, b"{}", headers)
-        if name not in hub.models:
-            return self.error(404, "RepoNotFound")
-        revision = self.revision(name, revision or "main")
-        if revision is None:
-            return self.error(404, "RevisionNotFound")
-        answer(name, revision)
-
-    def revision(self, name, revision):
-        """A branch's name by itself or by its commit; None if there is neither."""
-        known = self.server.models[name]
-        by_commit = {commit(name, branch): branch for branch in known}
-        return by_commit.get(revision, revision if revision in known else None)
-
-    def model_info(self, name, revision):
-        files = [{"rfilename": path} for path in self.paths(name, revision)]
-        info = {"id": name, "modelId": name, "sha": commit(name, revision), "siblings": files}
-        self.send(200, json.dumps({**info, "private": False, "tags": []}).encode())
-
-    def tree(self, name, revision):
-        folder = self.server.models[name][revision]
-        entries = [
-            {
-                "type": "file",
-                "path": path,
-                "size": (folder / path).stat().st_size,
-                "oid": digest((folder / path).read_bytes())[:40],
-            }
-            for path in self.paths(name, revision)
-        ]
-        self.send(200, json.dumps(entries).encode())
-
-    def file(self, model, revision, name):
-        path = self.server.models[model][revision] / name
-        if not path.is_file():
-            return self.error(404, "EntryNotFound")
-        content = path.read_bytes()
-        headers = {"X-Repo-Commit": commit(model, revision), "ETag": f'"{digest(content)}"'}
-        if path.suffix in (".safetensors", ".h5", ".bin"):  # large files lie elsewhere
-            headers |= {"X-Linked-Etag": headers.pop("ETag"), "X-Linked-Size": str(len(content))}
-            headers["Location"] = (
-                f"http://localhost:{self.server.server_port}/cdn/{model}/{revision}/{name}"
-            )
-            return self.send(302, b"", headers)
-        self.content(content, headers)
-
-    def content(self, content, headers):
-        status, size = 200, len(content)
-        if match := re.fullmatch(r"bytes=(\d+)-", self.headers.get("Range", "")):
-            start, status = int(match[1]), 206
-            content = content[start:]
-            headers = {**headers, "Content-Range": f"bytes {start}-{size - 1}/{size}"}
-        self.send(status, content, headers, may_break=True)
-
-    def error(self, status, code):
-        self.send(status, b"{}", {"X-Error-Code": code, "X-Error-Message": code})
-
-    def send(self, status, body, headers=(), may_break=False):
-        self.send_response(status)
-        for name, value in {**dict(headers), "Content-Length": str(len(body))}.items():
-            self.send_header(name, value)
-        self.end_headers()
-        if self.command == "HEAD":
-            return
-        if may_break and self.server.breaks:
-            self.server.breaks -= 1
-            self.close_connection = True
-            body = body[: len(body) // 2]
-        self.wfile.write(body)
-
-    def paths(self, name, revision):
-        folder = self.server.models[name][revision]
-        return [str(path.relative_to(folder)) for path in sorted(folder.rglob("*.*"))]
-
-
-def digest(content):
-    return hashlib.sha256(content).hexdigest()
-
-
-def commit(name, revision):
-    return digest(f"{name} {revision}".encode())[:40]
-
-
-@pytest.fixture
-def hub(tmp_path, monkeypatch):
-    """A hub, to which huggingface_hub's settings point, with an empty cache."""
-    server = Hub()
-    server.hang_up = threading.Event()
-    thread = threading.Thread(target=partial(server.serve_forever, 0.02), daemon=True)
-    thread.start()
-    point_to(server.url, tmp_path / "cache", monkeypatch)
-    yield server
-    server.hang_up.set()
-    server.shutdown()
-    thread.join()
-    server.server_close()
-
-
-def point_to(url, cache, monkeypatch):
-    """What HF_ENDPOINT and HF_HOME do, which huggingface_hub reads at its import."""
-    monkeypatch.setattr(constants, "ENDPOINT", url)
-    template = url + "/{repo_id}/resolve/{revision}/{filename}"
-    monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
-    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(cache))
-    monkeypatch.setattr(constants, "HF_TOKEN_PATH", str(cache / "token"))
-    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
-    monkeypatch.setattr(constants, "HF_HUB_ETAG_TIMEOUT", 2)
-    for name in ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"):
-        monkeypatch.delenv(name, raising=False)
-
-
-@pytest.fixture
-def no_waiting(monkeypatch):
-    """huggingface_hub doesn't sleep before it tries again."""
-    monkeypatch.setattr("time.sleep", lambda seconds: None)
-
-
-@pytest.fixture
-def tiny(encoder, heads, words, folder):
-    """Writes the folder of a classifier, with much that nobody needs."""
-
-    def write(name="theirs", scale=1):
-        tensors = {key: scale * tensor for key, tensor in {**encoder, **heads("class")}.items()}
-        config = {
-            "architectures": ["BertForSequenceClassification"],
-            "id2label": {"0": "no", "1": "maybe", "2": "yes"},
-        }
-        needless = dict.fromkeys(
-            ("pytorch_model.bin", "tf_model.h5", "onnx/model.onnx", "README.md", "openvino/x.bin"),
-            "much",
-        )
-        files = {
-            "vocab.txt": "\n".join(words),
-            "tokenizer_config.json": {"do_lower_case": True},
-            "onnx/config.json": {},
-            **needless,
-        }
-        return folder(tensors, config, files, name)
-
-    return write
-
-
-@pytest.fixture
-def our_preset(backbone, randomized, preprocessor, tmp_path):
-    model = randomized(BertClassifier(backbone(), num_classes=2, preprocessor=preprocessor))
-    model.save_to_preset(tmp_path / "ours")
-    return model, tmp_path / "ours"
 
 
 def test_a_model_comes_whole(hub, tiny, same):
@@ -264,7 +42,7 @@ def test_a_revision_has_its_own_weights(hub, tiny, same):
     assert same(main, BertClassifier.from_preset(hub.models["user/tiny"]["main"]))
     assert same(second, BertClassifier.from_preset(hub.models["user/tiny"]["v2"]))
     assert not same(main, second)
-    by_commit = BertClassifier.from_preset(f"hf://user/tiny@{commit('user/tiny', 'v2')}")
+    by_commit = BertClassifier.from_preset(f"hf://user/tiny@{hub.commit('user/tiny', 'v2')}")
     assert same(second, by_commit)
 
 
@@ -463,11 +241,11 @@ def test_a_download_that_broke_works_when_started_again(hub, tiny, same, no_wait
     assert same(model, BertClassifier.from_preset(tiny("another")))
 
 
-def test_an_unreachable_hub_is_said_at_once(tmp_path, monkeypatch):
+def test_an_unreachable_hub_is_said_at_once(tmp_path, point_to, monkeypatch):
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{closed.getsockname()[1]}"
-    point_to(url, tmp_path, monkeypatch)
+    point_to(url, tmp_path)
     waits = []
     monkeypatch.setattr("time.sleep", waits.append)
     with pytest.raises(ValueError, match=f"could not be fetched from {url}.*refused") as caught:
@@ -494,7 +272,7 @@ def test_a_cached_file_that_was_cut_off_is_named(hub, tiny):
     hub.models["user/tiny"] = {"main": tiny()}
     weights = Path(download("hf://user/tiny")) / "model.safetensors"
     content = weights.read_bytes()
-    shutil.os.unlink(weights)
+    weights.unlink()  # a link into the cache
     weights.write_bytes(content[: len(content) // 2])
     with pytest.raises(ValueError, match=r"model\.safetensors is cut off"):
         BertClassifier.from_preset("hf://user/tiny")

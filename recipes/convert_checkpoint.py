@@ -6,8 +6,9 @@
 SOURCE is a folder of Google's TF1 code (or the prefix of a checkpoint in it), of Hugging Face, of
 sentence-transformers, of KerasHub or of this library; `hf://user/name`, with `@revision` if need
 be; `kaggle://...`; or the name of a KerasHub preset. What it holds is kept: a pre-trained model
-with its heads, a classifier with its labels, an embedder with its pooling. A table says what became
-of each weight. Seconds, and little more memory than the weights.
+with its heads, a classifier with its labels, an embedder with its pooling. An encoder alone becomes
+an embedder (the mean of its tokens); `--task backbone` keeps it as it is, without its vocabulary. A
+table says what became of each weight. Seconds, and little more memory than the weights.
 """
 
 import argparse

@@ -4,6 +4,9 @@ import inspect
 
 import keras
 
+# What a config says of one model, and not of another that is made like it.
+OF_ONE_MODEL = ("name", "trainable", "quantized_layers")
+
 
 def check_arguments(cls, given, source, saved=None):
     """Raises a ValueError if a `cls` can't be made of what a caller and a source give.
@@ -40,8 +43,7 @@ def check_arguments(cls, given, source, saved=None):
 
 def changed_arguments(saved, given):
     """The saved arguments of a model, with those that a caller gives instead."""
-    of_that_model = ("name", "trainable", "quantized_layers")
-    saved = {name: value for name, value in saved.items() if name not in of_that_model}
+    saved = {name: value for name, value in saved.items() if name not in OF_ONE_MODEL}
     if given.get("num_classes", saved.get("num_classes")) != saved.get("num_classes"):
         saved.pop("label_names", None)
     return {**saved, **given}

@@ -181,36 +181,3 @@ def _unmatched_encoder(model, checkpoint):
 
 def _size(shape):
     return "x".join(map(str, shape)) or "scalar"
-
-
-def float_weights(model):
-    """`{name: array}` of a model's weights as another library can hold them.
-
-    LoRA's matrices are added to the kernels that they change.
-
-    Raises:
-        ValueError: if the model is quantized.
-    """
-    layers = model._flatten_layers(include_self=False)
-    merged, adapters = {}, set()
-    for layer in layers:
-        if getattr(layer, "quantization_mode", None):
-            raise ValueError(
-                f"{layer.path} is quantized ({layer.quantization_mode}); other libraries can't "
-                "hold it. Write the model from before quantize()."
-            )
-        if getattr(layer, "lora_enabled", False):
-            table = getattr(layer, "_kernel", None)
-            name = "kernel" if table is not None else "embeddings"
-            table = table if table is not None else layer._embeddings
-            merged[table.path] = keras.ops.convert_to_numpy(getattr(layer, name))
-            adapters |= {v.path for v in layer.variables if "lora" in v.path}
-    return {
-        variable.path: (
-            merged[variable.path]
-            if variable.path in merged
-            else keras.ops.convert_to_numpy(variable)
-        )
-        for variable in model.weights
-        if variable.path not in adapters
-    }

@@ -38,7 +38,7 @@ class Presets:
         that were saved, and weights that no longer fit start anew. From any other source come its
         backbone and preprocessor, under a new head; which weights are new is logged, and
         `load_report` of the model, printed, tells of each. `BertTask.from_preset` takes the class
-        from the source.
+        from the source; an encoder alone becomes a `BertEmbedder`.
 
         Args:
             source: a folder that `save_to_preset` wrote; a folder of Hugging Face, of

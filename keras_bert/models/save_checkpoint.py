@@ -1,7 +1,9 @@
 """Models written for other libraries."""
 
+import keras
+
 from keras_bert.checkpoints.checkpoint import Checkpoint, Tensor
-from keras_bert.models.load_checkpoint import float_weights
+from keras_bert.models.class_arguments import OF_ONE_MODEL
 from keras_bert.models.new_folder import new_folder
 
 
@@ -96,10 +98,8 @@ def save_to_keras_hub(model, folder):
 def checkpoint_of(model):
     """A `Checkpoint` of a model of this library."""
     backbone = getattr(model, "backbone", model)
-    of_every_model = ("name", "trainable", "quantized_layers", "backbone", "preprocessor")
-    arguments = {
-        name: value for name, value in model.get_config().items() if name not in of_every_model
-    }
+    left_out = (*OF_ONE_MODEL, "backbone", "preprocessor")
+    arguments = {name: value for name, value in model.get_config().items() if name not in left_out}
     preprocessor = getattr(model, "preprocessor", None)
     tokenizer = {} if preprocessor is None else preprocessor.tokenizer.get_config()
     return Checkpoint(
@@ -107,7 +107,7 @@ def checkpoint_of(model):
         backbone={**backbone.get_config()},
         weights={
             name: Tensor(tuple(array.shape), lambda array=array: array)
-            for name, array in float_weights(model).items()
+            for name, array in _float_weights(model).items()
         },
         task=type(model).__name__ if backbone is not model else None,
         task_arguments=arguments if backbone is not model else {},
@@ -121,3 +121,36 @@ def _write(model, folder, write):
     checkpoint = checkpoint_of(model)
     with new_folder(folder) as unfinished:
         write(checkpoint, unfinished)
+
+
+def _float_weights(model):
+    """`{name: array}` of a model's weights as another library can hold them.
+
+    LoRA's matrices are added to the kernels that they change.
+
+    Raises:
+        ValueError: if the model is quantized.
+    """
+    layers = model._flatten_layers(include_self=False)
+    merged, adapters = {}, set()
+    for layer in layers:
+        if getattr(layer, "quantization_mode", None):
+            raise ValueError(
+                f"{layer.path} is quantized ({layer.quantization_mode}); other libraries can't "
+                "hold it. Write the model from before quantize()."
+            )
+        if getattr(layer, "lora_enabled", False):
+            table = getattr(layer, "_kernel", None)
+            name = "kernel" if table is not None else "embeddings"
+            table = table if table is not None else layer._embeddings
+            merged[table.path] = keras.ops.convert_to_numpy(getattr(layer, name))
+            adapters |= {v.path for v in layer.variables if "lora" in v.path}
+    return {
+        variable.path: (
+            merged[variable.path]
+            if variable.path in merged
+            else keras.ops.convert_to_numpy(variable)
+        )
+        for variable in model.weights
+        if variable.path not in adapters
+    }

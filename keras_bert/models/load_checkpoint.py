@@ -153,9 +153,11 @@ def _report(model, checkpoint, head_may_differ):
         else:
             faults.append(f"{name} is {list(weight.shape)} there and {list(shape)} here")
     if faults:
+        described = "its configuration describes"
+        if head_may_differ:  # for the caller gave arguments
+            described = "its configuration and your arguments describe"
         raise ValueError(
-            f"{checkpoint.source} doesn't hold the BERT that its configuration describes: "
-            f"{'; '.join(faults)}."
+            f"{checkpoint.source} doesn't hold the BERT that {described}: {'; '.join(faults)}."
         )
     for name, weight in checkpoint.weights.items():
         if name not in report.matched:

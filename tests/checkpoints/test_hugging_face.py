@@ -274,6 +274,9 @@ def test_a_tensor_of_another_shape_is_named_with_both_shapes(encoder, folder):
     message = r"embeddings/position_embedding/embeddings is \[16, 8\] there and \[20, 8\] here"
     with pytest.raises(ValueError, match=message):
         BertBackbone.from_preset(source)
+    message = r"its configuration and your arguments describe: .* \[16, 8\] there and \[8, 8\] here"
+    with pytest.raises(ValueError, match=message):
+        BertBackbone.from_preset(source, max_sequence_length=8)
 
 
 def test_parts_that_do_not_fit_each_other_are_named(encoder, folder):

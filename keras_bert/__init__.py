@@ -22,6 +22,7 @@ _HOMES = {
     "BertPreprocessor": "keras_bert.data.bert_preprocessor",
     "BertPretrainer": "keras_bert.models.bert_pretrainer",
     "BertTask": "keras_bert.models.bert_task",
+    "BertTokenClassifier": "keras_bert.models.bert_token_classifier",
     "BertTokenizer": "keras_bert.text.tokenizer",
     "Corpus": "keras_bert.data.shards",
     "Throughput": "keras_bert.training.throughput",

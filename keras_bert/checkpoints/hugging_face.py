@@ -49,6 +49,7 @@ _TASKS = {
     "BertForQuestionAnswering": "BertSpanLabeler",
     "BertForMultipleChoice": "BertMultipleChoice",
 }
+_WITHOUT_POOLER = ("BertForMaskedLM", "BertForTokenClassification", "BertForQuestionAnswering")
 _NO_WEIGHTS = ("position_ids", "token_type_ids")  # buffers that older files hold
 
 
@@ -142,7 +143,7 @@ def write_hugging_face(checkpoint, folder):
         tensors = {name.removeprefix("bert."): array for name, array in tensors.items()}
     if not tied:
         tensors["cls.predictions.decoder.bias"] = tensors["cls.predictions.bias"]
-    if config["architectures"] == ["BertForMaskedLM"]:  # which has no pooler
+    if config["architectures"][0] in _WITHOUT_POOLER:
         pooler = {name: tensors.pop(name) for name in sorted(tensors) if ".pooler." in name}
         save_file(pooler, Path(folder) / POOLER_FILE, metadata={"format": "pt"})
     save_file(tensors, Path(folder) / "model.safetensors", metadata={"format": "pt"})

@@ -14,6 +14,7 @@ CLASSES = {
     "BertBackbone": "keras_bert.models.bert_backbone",
     "BertPretrainer": "keras_bert.models.bert_pretrainer",
     "BertClassifier": "keras_bert.models.bert_classifier",
+    "BertTokenClassifier": "keras_bert.models.bert_token_classifier",
     "BertEmbedder": "keras_bert.models.bert_embedder",
 }
 

@@ -13,6 +13,7 @@ from keras_bert import (
     BertEmbedder,
     BertPretrainer,
     BertTask,
+    BertTokenClassifier,
     save_to_hugging_face,
 )
 
@@ -26,6 +27,9 @@ MODELS = {
     ),
     "a classifier": lambda backbone: BertClassifier(backbone, 2, label_names=["no", "yes"]),
     "a regression": lambda backbone: BertClassifier(backbone, 1, dropout=0.3),
+    "a token classifier": lambda backbone: BertTokenClassifier(
+        backbone, 3, label_names=["O", "B-LOC", "I-LOC"]
+    ),
     "an embedder": lambda backbone: BertEmbedder(backbone, pooling="max", normalize=False),
 }
 CONFIGS = {

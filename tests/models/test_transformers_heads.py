@@ -12,6 +12,7 @@ from keras_bert import (
     BertEmbedder,
     BertPretrainer,
     BertTask,
+    BertTokenClassifier,
     save_to_hugging_face,
 )
 
@@ -106,7 +107,9 @@ HEADS = [
     ("BertForMaskedLM", {"tie_word_embeddings": False}, BertPretrainer),
     ("BertForSequenceClassification", {"num_labels": 3, "hidden_act": "relu"}, BertClassifier),
     ("BertForSequenceClassification", {"num_labels": 1, "type_vocab_size": 4}, BertClassifier),
+    ("BertForTokenClassification", {"num_labels": 5}, BertTokenClassifier),
 ]
+WITHOUT_POOLER = ("BertForMaskedLM", "BertForTokenClassification")
 
 
 @pytest.mark.parametrize(("architecture", "config", "ours"), HEADS)
@@ -118,7 +121,7 @@ def test_every_head_comes_and_goes(
     model = ours.from_preset(tmp_path / "theirs")
     if ours is not BertBackbone:
         assert type(BertTask.from_preset(tmp_path / "theirs")) is ours
-    new = {"pooler/kernel", "pooler/bias"} if architecture == "BertForMaskedLM" else set()
+    new = {"pooler/kernel", "pooler/bias"} if architecture in WITHOUT_POOLER else set()
     assert set(model.load_report.new) == new and not model.load_report.left_over
     assert difference(outputs(model), outputs(theirs)) < 1e-5
     save_to_hugging_face(model, tmp_path / "ours")

@@ -1,0 +1,44 @@
+"""Parts of texts by their bytes, in the TensorFlow graph."""
+
+import tensorflow as tf
+
+
+def byte_spans(texts, row, start, end):
+    """The strings at byte spans of texts, in time and memory linear in the texts and the spans.
+
+    Args:
+        texts: string `[B]`.
+        row: int64 `[n]`, the text of each span.
+        start: int64 `[n]`, its first byte.
+        end: int64 `[n]`, behind its last.
+
+    Returns:
+        string `[n]`.
+    """
+    offset = tf.gather(_text_starts(texts), row)
+    numbers = tf.ragged.range(start + offset, end + offset)
+    characters = tf.strings.bytes_split(texts).flat_values
+    parts = numbers.with_flat_values(tf.gather(characters, numbers.flat_values))
+    return tf.strings.reduce_join(parts, axis=-1)
+
+
+def character_positions(texts, row, byte):
+    """The positions in characters of positions in bytes of UTF-8.
+
+    Args:
+        texts: string `[B]`.
+        row: int64 `[n]`, the text of each position.
+        byte: int64 `[n]`, positions in bytes.
+
+    Returns:
+        int64 `[n]`.
+    """
+    data = tf.io.decode_raw(tf.strings.reduce_join(texts), tf.uint8)
+    is_character = tf.bitwise.bitwise_and(data, 0xC0) != 0x80  # or else a byte that goes on
+    before = tf.concat([[0], tf.cumsum(tf.cast(is_character, tf.int64))], axis=0)
+    offset = tf.gather(_text_starts(texts), row)
+    return tf.gather(before, byte + offset) - tf.gather(before, offset)
+
+
+def _text_starts(texts):
+    return tf.cumsum(tf.cast(tf.strings.length(texts), tf.int64), exclusive=True)

@@ -1,0 +1,132 @@
+import hashlib
+import json
+from pathlib import Path
+
+import pytest
+
+from keras_bert import squad_scores
+from keras_bert.metrics.squad import normalized_answer
+
+GOLDEN = json.loads(
+    (Path(__file__).parents[1] / "golden" / "squad.json").read_text(encoding="utf-8")
+)
+
+
+def question(id_, *answers, **more):
+    return {"id": id_, "answers": [{"text": text, "answer_start": 0} for text in answers], **more}
+
+
+def test_case_articles_punctuation_and_spaces_do_not_count():
+    assert normalized_answer(" The  (Denver) Broncos, an  A-team.\n") == "denver broncos ateam"
+    scores = squad_scores([question("1", "the Broncos")], {"1": "BRONCOS!"})
+    assert scores == {"exact": 100.0, "f1": 100.0, "total": 1}
+
+
+def test_f1_is_of_shared_words_and_the_best_true_answer_counts():
+    examples = [question("1", "one two three four", "five"), question("2", "six six")]
+    scores = squad_scores(examples, {"1": "two three nine", "2": "six"})
+    assert scores["exact"] == 0.0
+    assert scores["f1"] == pytest.approx(50 * (2 * (2 / 3) * (2 / 4) / (2 / 3 + 2 / 4) + 2 / 3))
+
+
+def test_questions_without_an_answer():
+    examples = [question("1", "yes", is_impossible=False), question("2", is_impossible=True)]
+    scores = squad_scores(examples, {"1": "", "2": ""})
+    assert scores == {
+        "exact": 50.0, "f1": 50.0, "total": 2,
+        "HasAns_exact": 0.0, "HasAns_f1": 0.0, "HasAns_total": 1,
+        "NoAns_exact": 100.0, "NoAns_f1": 100.0, "NoAns_total": 1,
+    }  # fmt: skip
+
+
+def test_the_threshold_that_would_have_been_best_is_found():
+    examples = [
+        question("1", "yes", is_impossible=False),
+        question("2", is_impossible=True),
+        question("3", "no", is_impossible=False),
+    ]
+    predictions, odds = {"1": "yes", "2": "maybe", "3": "no"}, {"1": -4.0, "2": 2.5, "3": -1.0}
+    scores = squad_scores(examples, predictions, odds)
+    assert scores["exact"] == pytest.approx(200 / 3)
+    assert scores["best_exact"] == 100.0 and scores["best_exact_thresh"] == -1.0
+    at_best = squad_scores(examples, predictions, odds, null_threshold=-1.0)
+    assert at_best["f1"] == scores["best_f1"] == 100.0
+
+
+@pytest.mark.parametrize("case", GOLDEN)
+def test_the_official_scripts_give_the_same_numbers(case):
+    threshold = None if case["odds"] is None else 1.0  # what theirs takes by default
+    scores = squad_scores(case["questions"], case["predictions"], case["odds"], threshold)
+    theirs = {{"exact_match": "exact"}.get(k, k): v for k, v in case["theirs"].items()}
+    assert "HasAns_f1" in theirs or theirs.keys() == {"exact", "f1"}
+    assert theirs.keys() == scores.keys() - ({"total"} - theirs.keys())
+    assert all(abs(scores[name] - value) < 1e-9 for name, value in theirs.items())
+
+
+def made_up_answers(examples):
+    """A prediction file and null odds: an answer, some words of the context, or nothing."""
+    predictions, odds = {}, {}
+    for example in examples:
+        draw = hashlib.sha256(example["id"].encode()).digest()
+        words = example["context"].split()
+        start = draw[1] % len(words)
+        text = " ".join(words[start : start + 1 + draw[2] % 6])
+        if draw[0] < 120 and example["answers"]:
+            text = example["answers"][-1]["text"] + (" " + words[start]) * (draw[3] % 2)
+        predictions[example["id"]] = "" if draw[0] > 230 else text
+        odds[example["id"]] = (draw[4] - 128) / 10 - 15 * (draw[0] < 120)
+    return predictions, odds
+
+
+# What the scripts gave for `made_up_answers` of these files.
+OFFICIAL = {
+    "dev-v1.1.json": {
+        "exact": 26.62251655629139,
+        "f1": 45.39317964001808,
+    },
+    "dev-v2.0-part.json": {
+        "exact": 29.724708664077014,
+        "f1": 39.01690013328271,
+        "total": 5921,
+        "HasAns_exact": 27.64281024294156,
+        "HasAns_f1": 45.70553699578683,
+        "HasAns_total": 3046,
+        "NoAns_exact": 31.930434782608696,
+        "NoAns_f1": 31.930434782608696,
+        "NoAns_total": 2875,
+        "best_exact": 48.62354332038507,
+        "best_exact_thresh": -27.6,
+        "best_f1": 49.29628622103349,
+        "best_f1_thresh": -13.7,
+    },
+}
+
+
+@pytest.mark.shared
+@pytest.mark.parametrize("name", ["dev-v1.1.json", "dev-v2.0-part.json"])
+def test_the_official_numbers_of_a_prediction_file_for_real_questions(shared_data, name):
+    from keras_bert import read_squad
+
+    examples = read_squad(shared_data / "squad" / name)
+    predictions, odds = made_up_answers(examples)
+    is_second = "v2" in name
+    scores = squad_scores(
+        examples, predictions, odds if is_second else None, 1.0 if is_second else None
+    )
+    theirs = OFFICIAL[name]
+    assert all(abs(scores[name] - value) < 1e-9 for name, value in theirs.items())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([], {}), "no examples"),
+        (([question("1", "a"), question("2", "a")], {"1": "a"}), "lacks 1 of the 2.*'2'"),
+        (([question("1", "a")], {"1": None}), "question '1' must be a string; it is None"),
+        (([question("1", "a")], {"1": "a"}, {}), "null_odds lacks 1 of the 1"),
+        (([question("1", "a")], {"1": "a"}, None, 0.5), "give them too"),
+    ],
+)
+def test_bad_input_is_named(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        squad_scores(*arguments)

@@ -1,0 +1,110 @@
+import json
+
+import pytest
+
+import keras_bert
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Sentences in which "book" is a thing, "film day" another, in IOB1 with documents."""
+    rows = {
+        "the book": ["O", "I-THING"],
+        "so good": ["O", "O"],
+        "a film day , and": ["O", "I-EVENT", "I-EVENT", "O", "O"],
+        "it was the film day .": ["O", "O", "O", "I-EVENT", "I-EVENT", "O"],
+        "the very dull book book": ["O", "O", "O", "I-THING", "B-THING"],
+    }
+    paths = {}
+    for name, count in (("train", 80), ("dev", 10), ("test", 5)):
+        paths[name] = str(tmp_path / f"{name}.txt")
+        with open(paths[name], "w") as file:
+            for i in range(count):
+                if i % 5 == 0:
+                    print("-DOCSTART- -X- O O\n", file=file)
+                words, tags = list(rows.items())[i % 5]
+                for word, tag in zip(words.split(), tags, strict=True):
+                    print(word, word.upper(), "O", tag, file=file)
+                print(file=file)
+    return paths
+
+
+def arguments(preset, files, output, *more):
+    return [
+        "--init", str(preset), "--output", str(output),
+        "--train", files["train"], "--dev", files["dev"], "--test", files["test"],
+        "--sequence_length", "12", "--batch_size", "8", "--learning_rate", "1e-2", *more,
+    ]  # fmt: skip
+
+
+def test_it_learns_and_writes_what_it_says(recipe, preset, files, tmp_path, capsys):
+    output = tmp_path / "out"
+    recipe("finetune_ner").main(arguments(preset, files, output, "--epochs", "5"))
+    history = json.loads((output / "scores.json").read_text())
+    assert len(history) == 5 and max(scores["f1"] for scores in history) == 1.0
+    assert set(history[0]) == {"precision", "recall", "f1", "accuracy", "types"}
+    scores = json.loads((output / "test_scores.json").read_text())
+    assert scores["types"]["THING"]["correct"] == 3 and scores["types"]["EVENT"]["true"] == 2
+    lines = (output / "test_predictions.txt").read_text().split("\n")
+    assert lines[:3] == ["the O O", "book B-THING B-THING", ""]
+    assert len((output / "dev_predictions.txt").read_text().split("\n\n")) == 11
+    best = keras_bert.BertTokenClassifier.from_preset(output / "best")
+    assert best.label_names == ["O", "B-EVENT", "B-THING", "I-EVENT"]
+    [entity] = best.predict("It was the film day.")
+    assert (entity["text"], entity["type"]) == ("film day", "EVENT")
+    assert str(output / "best") in capsys.readouterr().out.splitlines()[-1]
+
+
+def test_started_again_it_goes_on(recipe, preset, files, tmp_path, monkeypatch, capsys):
+    module = recipe("finetune_ner")
+    whole, parted = tmp_path / "whole", tmp_path / "parted"
+    more = ["--epochs", "2", "--document_context"]
+    module.main(arguments(preset, files, whole, *more))
+    real, calls = module.predict, []
+
+    def dies_in_the_second_epoch(*args):
+        calls.append(args)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return real(*args)
+
+    monkeypatch.setattr(module, "predict", dies_in_the_second_epoch)
+    with pytest.raises(KeyboardInterrupt):
+        module.main(arguments(preset, files, parted, *more))
+    capsys.readouterr()
+    module.main(arguments(preset, files, parted, *more))
+    assert "1 epochs are done" in capsys.readouterr().out
+    for name in ("scores.json", "test_scores.json", "test_predictions.txt"):
+        assert (parted / name).read_text() == (whole / name).read_text()
+
+
+def test_other_columns_and_schemes_are_learnt(recipe, preset, files, tmp_path):
+    module = recipe("finetune_ner")
+    more = ["--epochs", "1", "--tag_column", "1", "--select", "accuracy"]
+    module.main(arguments(preset, files, tmp_path / "speech", *more))
+    speech = keras_bert.BertTokenClassifier.from_preset(tmp_path / "speech" / "best")
+    assert speech.label_names == sorted({"THE", "BOOK", "SO", "GOOD", "A", "FILM", "DAY", ",",
+        "AND", "IT", "WAS", ".", "VERY", "DULL"})  # fmt: skip
+    sentences = module.read_sentences(
+        files["train"], module.parse_args(arguments(preset, files, "x", "--scheme", "bioes"))
+    )
+    assert sentences.tag_names() == ["O", "B-EVENT", "E-EVENT", "S-THING"]
+
+
+def test_a_tag_that_training_lacks_is_named(recipe, preset, files, tmp_path):
+    with open(files["dev"], "a") as file:
+        print("it x O I-NAME", file=file)
+    with pytest.raises(ValueError, match="dev.txt, line .*'B-NAME' is none of the 4 classes: O"):
+        recipe("finetune_ner").main(arguments(preset, files, tmp_path / "out"))
+    assert not (tmp_path / "out" / "logs").exists()
+
+
+def test_repaired_tags_are_counted(recipe, preset, files, tmp_path, capsys):
+    with open(files["dev"], "a") as file:
+        print("book x O B-THING", file=file)
+    module = recipe("finetune_ner")
+    with pytest.raises(ValueError, match="dev.txt, line .*repair=True"):
+        module.main(arguments(preset, files, tmp_path / "out"))
+    args = module.parse_args(arguments(preset, files, "x", "--repair"))
+    module.read_sentences(files["dev"], args)
+    assert "dev.txt: 8 tags were against their scheme: repaired." in capsys.readouterr().out

@@ -28,6 +28,9 @@ def export_saved_model(task, path, *, version=1, warmup_texts=None):
         `score`: float32 `[B]`.
     `token_ids` gives the model's outputs besides: float32 `logits`, `[B, C]`.
 
+    A `BertTokenClassifier` takes `[B]` texts of any length and gives their entities, as
+    `BertTokenClassifier.answer_texts` says; `token_ids` gives the `label` of each token.
+
     Texts are padded to the longest of a request, not to `sequence_length`: short ones are answered
     sooner, with the same scores. The model computes in the precision that it was made with.
 
@@ -71,6 +74,10 @@ def export_saved_model(task, path, *, version=1, warmup_texts=None):
 
 
 def _text_signature(task):
+    if hasattr(task, "answer_texts"):  # it reads more of a text than one sequence
+        signature = [tf.TensorSpec([None], tf.string, "text")]
+        return tf.function(task.answer_texts, signature, autograph=False).get_concrete_function()
+
     @tf.function(input_signature=[tf.TensorSpec(None, tf.string, "text")], autograph=False)
     def answer_texts(text):
         columns = tf.cond(tf.rank(text) < 2, lambda: tf.reshape(text, [-1, 1]), lambda: text)
@@ -134,7 +141,8 @@ def _warmup_requests(task, texts):
     if texts is None:
         word = task.preprocessor.tokenizer.get_vocabulary()[-1].removeprefix("##")
         filling = " ".join([word] * task.preprocessor.sequence_length)
-        texts = [word, filling, (word, word)]
+        texts = [word, filling]
+        texts += [] if hasattr(task, "answer_texts") else [(word, word)]
     if isinstance(texts, str):
         texts = [texts]
     if not len(texts):

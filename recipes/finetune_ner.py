@@ -6,8 +6,8 @@ r"""Fine-tunes BERT to find names, or to tag words otherwise, from files of CoNL
 A line holds a word and its tags, a blank line ends a sentence. BIO, IOB1 and BIOES are recognised.
 `--tag_column 1 --select accuracy` learns the parts of speech of CoNLL-2003, `--tag_column 2` its
 chunks. Scores are those of `conlleval`. The paper fine-tunes a cased BERT with document context,
-at 5e-5, 3e-5 or 2e-5, for 3 epochs or so. 3,400 tweets of 128 tokens take a small BERT (6 layers,
-hidden 384) about two minutes an epoch on two CPU cores.
+at 5e-5, 3e-5 or 2e-5, for 3 epochs or so. 3,400 tweets take a small BERT (6 layers, hidden 384)
+some five minutes an epoch on two CPU cores that are shared.
 
 After each epoch the model is scored on the development set; the best epoch's is kept in
 `OUTPUT/best`, its predictions beside it, as `conlleval` reads them. Started again, it goes on

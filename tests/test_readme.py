@@ -27,7 +27,7 @@ def commands():
 
 @pytest.fixture(scope="module")
 def books(tmp_path_factory):
-    """A folder to be in, with prose in books/ and a table of reviews."""
+    """A folder to be in, with prose in books/, a table of reviews and tagged sentences."""
     folder = tmp_path_factory.mktemp("readme")
     (folder / "books").mkdir()
     for name in ("compound", "debugger", "strings", "types", "import", "execmodel"):
@@ -35,6 +35,7 @@ def books(tmp_path_factory):
     for name in ("train", "dev"):
         rows = [f"the {'good' if i % 2 else 'bad'} book\t{i % 2}" for i in range(16)]
         (folder / f"{name}.tsv").write_text("\n".join(["text\tlabel", *rows, ""]))
+        (folder / f"{name}.conll").write_text("the O\nbook B-THING\n\n" * 16)
     return folder
 
 

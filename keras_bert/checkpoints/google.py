@@ -28,6 +28,7 @@ _BACKBONE = {
 _ACTIVATIONS = {"gelu": "gelu_approximate", "relu": "relu", "tanh": "tanh", "linear": "linear"}
 # Written beside Google's own keys: its code skips those that it doesn't know.
 _OWN_ACTIVATION, _OWN_CASING = "keras_bert_activation", "do_lower_case"
+_OWN_SPAN_LABELER = "keras_bert_span_labeler"  # the same
 _OWN_CLASSIFIER = "keras_bert_classifier"  # {argument: value} of what a checkpoint doesn't tell
 _SLOTS = re.compile(r"(/adam_[mv]|/Adam(_1)?|/Adafactor.*|/LAMB.*|/[mv])$|^global_step$|_power$")
 
@@ -122,6 +123,8 @@ def write_google(checkpoint, folder):
         "initializer_range": 0.02,
         _OWN_ACTIVATION: backbone["activation"],
     }
+    if checkpoint.task == "BertSpanLabeler":
+        config[_OWN_SPAN_LABELER] = arguments
     if checkpoint.task == "BertClassifier":
         config[_OWN_CLASSIFIER] = {name: arguments[name] for name in ("dropout", "label_names")}
     spellings = google_spellings(backbone["num_layers"], checkpoint.task)
@@ -220,6 +223,8 @@ def _task_arguments(task, weights, config):
     if task == "BertClassifier":
         own = config.get(_OWN_CLASSIFIER, {})
         return {"num_classes": weights["logits/kernel"].shape[-1], **own}
+    if task == "BertSpanLabeler":
+        return config.get(_OWN_SPAN_LABELER, {})
     return {}
 
 

@@ -50,6 +50,7 @@ _TASKS = {
     "BertForMultipleChoice": "BertMultipleChoice",
 }
 _WITHOUT_POOLER = ("BertForMaskedLM", "BertForTokenClassification", "BertForQuestionAnswering")
+_OWN_SPAN_LABELER = "keras_bert_span_labeler"  # {argument: value} of what they have no place for
 _NO_WEIGHTS = ("position_ids", "token_type_ids")  # buffers that older files hold
 
 
@@ -135,6 +136,8 @@ def write_hugging_face(checkpoint, folder):
     }
     if checkpoint.vocabulary:
         config["pad_token_id"] = checkpoint.vocabulary.index("[PAD]")
+    if checkpoint.task == "BertSpanLabeler":
+        config[_OWN_SPAN_LABELER] = arguments
     if "num_classes" in arguments:
         config |= _labels(arguments)
     spellings = hugging_face_spellings(backbone["num_layers"], checkpoint.task)
@@ -252,6 +255,8 @@ def _task_arguments(task, config, weights, source):
             "next_sentence": "next_sentence/kernel" in weights,
             "tie_embeddings": "masked_lm/decoder/embeddings" not in weights,
         }
+    if task == "BertSpanLabeler":
+        return config.get(_OWN_SPAN_LABELER, {})
     if task not in OUTPUT_HEADS:
         return {}
     if config.get("problem_type") == "multi_label_classification":

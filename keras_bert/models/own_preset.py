@@ -15,6 +15,7 @@ CLASSES = {
     "BertPretrainer": "keras_bert.models.bert_pretrainer",
     "BertClassifier": "keras_bert.models.bert_classifier",
     "BertTokenClassifier": "keras_bert.models.bert_token_classifier",
+    "BertSpanLabeler": "keras_bert.models.bert_span_labeler",
     "BertEmbedder": "keras_bert.models.bert_embedder",
 }
 

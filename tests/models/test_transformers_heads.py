@@ -11,6 +11,7 @@ from keras_bert import (
     BertClassifier,
     BertEmbedder,
     BertPretrainer,
+    BertSpanLabeler,
     BertTask,
     BertTokenClassifier,
     save_to_hugging_face,
@@ -84,6 +85,7 @@ def outputs(torch, inputs):
                 x["mask_positions"] = np.tile(np.arange(12, dtype="int32"), (8, 1))
             given = model.predict_on_batch(x)
             names = ["sequence_output", "masked_lm", "pooled_output", "next_sentence"]
+            names += ["start", "end"]
             given = [given[n] for n in names if n in given] if isinstance(given, dict) else [given]
         else:
             with torch.no_grad():
@@ -108,8 +110,9 @@ HEADS = [
     ("BertForSequenceClassification", {"num_labels": 3, "hidden_act": "relu"}, BertClassifier),
     ("BertForSequenceClassification", {"num_labels": 1, "type_vocab_size": 4}, BertClassifier),
     ("BertForTokenClassification", {"num_labels": 5}, BertTokenClassifier),
+    ("BertForQuestionAnswering", {}, BertSpanLabeler),
 ]
-WITHOUT_POOLER = ("BertForMaskedLM", "BertForTokenClassification")
+WITHOUT_POOLER = ("BertForMaskedLM", "BertForTokenClassification", "BertForQuestionAnswering")
 
 
 @pytest.mark.parametrize(("architecture", "config", "ours"), HEADS)

@@ -11,6 +11,7 @@ from keras_bert import (
     BertEmbedder,
     BertPreprocessor,
     BertPretrainer,
+    BertSpanLabeler,
     BertTask,
     BertTokenizer,
     save_to_google,
@@ -56,8 +57,9 @@ def test_a_classifier_is_written_as_run_classifier_names_it(google, with_head, t
         (lambda backbone: BertPretrainer(backbone, next_sentence=False), "gelu"),
         (lambda backbone: BertClassifier(backbone, 4), "relu"),
         (lambda backbone: BertClassifier(backbone, 1), "tanh"),
+        (BertSpanLabeler, "gelu"),
     ],
-    ids=["backbone", "pretrainer", "masked LM", "classifier", "regression"],
+    ids=["backbone", "pretrainer", "masked LM", "classifier", "regression", "span labeler"],
 )
 def test_every_model_comes_back_bit_for_bit(backbone, randomized, same, tmp_path, make, activation):
     encoder = backbone(activation=activation, dropout=0.2, attention_dropout=0.3, num_segments=4)
@@ -81,6 +83,18 @@ def test_a_classifier_keeps_its_labels_and_its_dropout(backbone, tmp_path):
     assert back.label_names == ["nein", "größer"] and back.dropout == 0.3
     wider = BertClassifier.from_preset(tmp_path / "google", num_classes=3)
     assert wider.label_names == ["0", "1", "2"] and wider.dropout == 0.3
+
+
+def test_a_span_labeler_is_written_as_run_squad_names_it(google, with_head, tmp_path):
+    head = {"cls/squad/output_weights": (2, 32), "cls/squad/output_bias": (2,)}
+    weights = with_head(head)
+    model = BertTask.from_preset(google(weights), max_question_length=4)
+    assert type(model) is BertSpanLabeler and model.null_threshold is None
+    model.null_threshold, model.document_stride = -1.25, 64
+    save_to_google(model, tmp_path / "ours")
+    assert equal(variables_of(tmp_path / "ours"), weights)
+    back = BertSpanLabeler.from_preset(tmp_path / "ours")
+    assert back.null_threshold == -1.25 and back.document_stride == 64
 
 
 def test_an_embedder_is_written_as_its_encoder_and_that_is_said(backbone, same, tmp_path, caplog):

@@ -1,0 +1,44 @@
+"""The best answers of each window."""
+
+import tensorflow as tf
+
+NO_SPAN = -1e30
+"""Lower than the score of any answer; that of none."""
+
+
+def best_spans(start_logits, end_logits, begins, in_context, *, max_answer_length, n_best):
+    """The answers of each window whose first and last token score highest together.
+
+    An answer begins at a token that may, ends at one of the context, and has no more tokens than
+    are allowed. All such spans are compared, not those of the best starts and ends alone, as in
+    `write_predictions` of google-research/bert run_squad.py.
+
+    Args:
+        start_logits: float32 `[N, S]`.
+        end_logits: float32 `[N, S]`.
+        begins: bool `[N, S]`, where an answer may begin.
+        in_context: bool `[N, S]`.
+        max_answer_length: int, A tokens.
+        n_best: int, K.
+
+    Returns:
+        A dict of `score`, float32 `[N, K]`, the highest first, `NO_SPAN` where there are no more;
+        `start` and `end`, int32 `[N, K]`, positions of the first and the last token; and
+        `total`, float32 `[N]`, the logarithm of the sum of e to the scores of all spans.
+    """
+    windows, length = tf.shape(start_logits)[0], tf.shape(start_logits)[1]
+    start = tf.where(begins, start_logits, NO_SPAN)
+    end = tf.where(in_context, end_logits, NO_SPAN)
+    after = tf.pad(end, [[0, 0], [0, max_answer_length - 1]], constant_values=NO_SPAN)
+    span_ends = tf.range(length)[:, None] + tf.range(max_answer_length)  # [S, A]
+    scores = start[:, :, None] + tf.gather(after, span_ends, axis=1)  # [N, S, A]
+    scores = tf.reshape(tf.maximum(scores, NO_SPAN), [windows, length * max_answer_length])
+    n_best = tf.minimum(n_best, length * max_answer_length)
+    best, index = tf.math.top_k(scores, n_best)
+    begin = index // max_answer_length
+    return {
+        "score": best,
+        "start": begin,
+        "end": begin + index % max_answer_length,
+        "total": tf.reduce_logsumexp(scores, axis=1),
+    }

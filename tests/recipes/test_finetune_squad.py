@@ -1,0 +1,116 @@
+import json
+
+import pytest
+
+import keras_bert
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Questions of one word; the answer is the word good or bad, or there is none."""
+
+    def write(is_second=False, train=96, dev=12):
+        paths = {}
+        for name, number in (("train", train), ("dev", dev)):
+            questions = [question(index, is_second) for index in range(number)]
+            paragraphs = [{"context": CONTEXTS[c], "qas": questions[c::2]} for c in (0, 1)]
+            paths[name] = str(tmp_path / f"{name}.json")
+            with open(paths[name], "w") as file:
+                json.dump({"version": "x", "data": [{"title": "", "paragraphs": paragraphs}]}, file)
+        return paths
+
+    return write
+
+
+CONTEXTS = ["the Film was very good, and the book so bad.", "so it is bad but a day is good"]
+
+
+def question(index, is_second):
+    word = ["good", "bad", "dull"][index % (3 if is_second else 2)]
+    context = CONTEXTS[index % 2]
+    answers = [{"text": word, "answer_start": context.find(word)}] if word != "dull" else []
+    one = {"id": str(index), "question": f"{word} {word}", "answers": answers}
+    return {**one, "is_impossible": not answers} if is_second else one
+
+
+def arguments(preset, files, output, *more):
+    return [
+        "--init", str(preset), "--output", str(output), "--train", files["train"],
+        "--dev", files["dev"], "--sequence_length", "20", "--max_question_length", "4",
+        "--document_stride", "6", "--max_answer_length", "3", "--n_best", "3",
+        "--batch_size", "16", "--learning_rate", "1e-2", *more,
+    ]  # fmt: skip
+
+
+def read(path):
+    return json.loads(path.read_text())
+
+
+def test_it_learns_and_writes_what_the_official_scripts_take(
+    recipe, preset, files, tmp_path, capsys
+):
+    output, paths = tmp_path / "out", files()
+    recipe("finetune_squad").main(arguments(preset, paths, output, "--epochs", "4"))
+    history = read(output / "scores.json")
+    assert len(history) == 4 and set(history[0]) == {"exact", "f1", "total"}
+    best = max(scores["f1"] for scores in history)
+    assert best > 60
+    examples, predictions = keras_bert.read_squad(paths["dev"]), read(output / "predictions.json")
+    assert keras_bert.squad_scores(examples, predictions)["f1"] == best
+    assert predictions.keys() == read(output / "null_odds.json").keys()
+    n_best = read(output / "nbest_predictions.json")["0"]
+    assert set(n_best[0]) == {"text", "probability", "start_logit", "end_logit"}
+    assert n_best[0]["text"] == predictions["0"] and len(n_best) == 3
+    model = keras_bert.BertSpanLabeler.from_preset(output / "best")
+    assert model.null_threshold is None and model.document_stride == 6
+    again = model.predict(examples, verbose=0)
+    assert [one["answer"] for one in again] == [predictions[e["id"]] for e in examples]
+    assert str(output / "best") in capsys.readouterr().out.splitlines()[-1]
+
+
+def test_the_second_version_keeps_the_threshold_that_is_best(recipe, preset, files, tmp_path):
+    output, paths = tmp_path / "out", files(is_second=True)
+    recipe("finetune_squad").main(arguments(preset, paths, output, "--epochs", "2"))
+    history, examples = read(output / "scores.json"), keras_bert.read_squad(paths["dev"])
+    best = max(history, key=lambda scores: scores["f1"])
+    assert {"HasAns_f1", "NoAns_f1", "null_threshold"} < set(best)
+    answers, predictions = read(output / "answers.json"), read(output / "predictions.json")
+    scores = keras_bert.squad_scores(examples, answers)
+    assert scores["f1"] == pytest.approx(best["f1"])
+    assert all(predictions.values()) and not all(answers.values())
+    found = keras_bert.squad_scores(examples, predictions, read(output / "null_odds.json"))
+    assert found["best_f1_thresh"] == best["null_threshold"]
+    model = keras_bert.BertSpanLabeler.from_preset(output / "best")
+    assert model.null_threshold == best["null_threshold"]
+
+
+@pytest.mark.slow
+def test_started_again_it_goes_on(recipe, preset, files, tmp_path, monkeypatch, capsys):
+    module, paths = recipe("finetune_squad"), files(train=32)
+    whole, parted = tmp_path / "whole", tmp_path / "parted"
+    module.main(arguments(preset, paths, whole, "--epochs", "2"))
+    real, calls = module.predict, []
+
+    def dies_in_the_second_epoch(*args):
+        calls.append(args)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return real(*args)
+
+    monkeypatch.setattr(module, "predict", dies_in_the_second_epoch)
+    with pytest.raises(KeyboardInterrupt):
+        module.main(arguments(preset, paths, parted, "--epochs", "2"))
+    capsys.readouterr()
+    module.main(arguments(preset, paths, parted, "--epochs", "2"))
+    assert "1 epochs are done" in capsys.readouterr().out
+    assert read(parted / "scores.json") == read(whole / "scores.json")
+    assert read(parted / "null_odds.json") == read(whole / "null_odds.json")
+
+
+def test_a_file_that_is_not_squad_is_refused_before_work_starts(recipe, preset, files, tmp_path):
+    paths = files()
+    with open(paths["dev"], "w") as file:
+        print("question\tanswer", file=file)
+    with pytest.raises(ValueError, match="dev.json, line 1: not JSON"):
+        recipe("finetune_squad").main(arguments(preset, paths, tmp_path / "out"))
+    assert not (tmp_path / "out" / "checkpoints").exists()

@@ -142,6 +142,38 @@ class BertSpanLabeler(BertTask):
         """What an exported model says of prepared inputs: `start_logits` and `end_logits`."""
         return {"start_logits": outputs["start"], "end_logits": outputs["end"]}
 
+    def answer_questions(self, question, context):
+        """What an exported model says of raw strings, in the TensorFlow graph.
+
+        Args:
+            question: string `[B]`.
+            context: string `[B]`, of any length.
+
+        Returns:
+            A dict of tensors `[B]`: `answer`, string, "" for none; `start` and `end`, int64, its
+            characters in the context, `start_byte` and `end_byte`, its bytes of UTF-8; and
+            `score` and `null_odds`, float32, those of `predict`.
+        """
+        import tensorflow as tf
+
+        from keras_bert.data.question_windows import question_windows
+        from keras_bert.data.served_answers import served_answers
+
+        message = "give each question a context of its own"
+        same = tf.debugging.assert_equal(tf.shape(question), tf.shape(context), message)
+        with tf.control_dependencies([same]):
+            none = tf.equal(tf.size(question), 0)  # of no question there is nothing to map over
+        blank = tf.fill([tf.cast(none, tf.int32)], "")
+        asked, read = (tf.concat([texts, blank], axis=0) for texts in (question, context))
+        found = served_answers(
+            question_windows(self.preprocessor, asked, read, **self.window_arguments()),
+            read,
+            lambda inputs: self(inputs, training=False),
+            max_answer_length=self.max_answer_length,
+            null_threshold=self.null_threshold,
+        )
+        return {name: values[: tf.shape(question)[0]] for name, values in found.items()}
+
     def window_arguments(self):
         """The sizes of windows, as `question_dataset` takes them."""
         return {

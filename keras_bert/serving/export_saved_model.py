@@ -30,6 +30,8 @@ def export_saved_model(task, path, *, version=1, warmup_texts=None):
 
     A `BertTokenClassifier` takes `[B]` texts of any length and gives their entities, as
     `BertTokenClassifier.answer_texts` says; `token_ids` gives the `label` of each token.
+    A `BertSpanLabeler` takes two inputs, `question` and `context`, string `[B]` each, and answers
+    as `BertSpanLabeler.answer_questions` says.
 
     Texts are padded to the longest of a request, not to `sequence_length`: short ones are answered
     sooner, with the same scores. The model computes in the precision that it was made with.
@@ -74,6 +76,10 @@ def export_saved_model(task, path, *, version=1, warmup_texts=None):
 
 
 def _text_signature(task):
+    if hasattr(task, "answer_questions"):
+        signature = [tf.TensorSpec([None], tf.string, name) for name in ("question", "context")]
+        answer = tf.function(task.answer_questions, signature, autograph=False)
+        return answer.get_concrete_function()
     if hasattr(task, "answer_texts"):  # it reads more of a text than one sequence
         signature = [tf.TensorSpec([None], tf.string, "text")]
         return tf.function(task.answer_texts, signature, autograph=False).get_concrete_function()
@@ -143,6 +149,7 @@ def _warmup_requests(task, texts):
         filling = " ".join([word] * task.preprocessor.sequence_length)
         texts = [word, filling]
         texts += [] if hasattr(task, "answer_texts") else [(word, word)]
+        texts = [(word, word), (word, filling)] if hasattr(task, "answer_questions") else texts
     if isinstance(texts, str):
         texts = [texts]
     if not len(texts):
@@ -156,6 +163,11 @@ def _warmup_requests(task, texts):
             f"warmup_texts were given. Give at most {MAX_REQUESTS - 1}."
         )
     prepared = task.preprocessor(*([text] for text in tf.nest.flatten(rows[0])))
+    if hasattr(task, "answer_questions"):
+        if not all(isinstance(row[0], list) for row in rows):
+            raise ValueError("warmup_texts of a BertSpanLabeler are pairs (question, context).")
+        asked = [{"question": [row[0][0]], "context": [row[0][1]]} for row in rows]
+        return [("serving_default", one) for one in asked] + [("token_ids", prepared)]
     return [("serving_default", {"text": row}) for row in rows] + [("token_ids", prepared)]
 
 

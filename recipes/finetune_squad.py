@@ -5,8 +5,7 @@ r"""Fine-tunes BERT to answer questions from a text, on SQuAD 1.1 or 2.0.
 
 The paper takes 3 epochs in batches of 32 at 5e-5 for SQuAD 1.1, and 2 epochs of 48 at 5e-5 for
 2.0; with BERT-base it reports an F1 of 88.5 on 1.1. Contexts are read in windows of 384 tokens,
-128 apart. The rate warms up over a tenth of the steps and falls linearly to 0. 11,900 questions
-take all-MiniLM-L6-v2 about an hour an epoch on two CPU cores.
+128 apart. The rate warms up over a tenth of the steps and falls linearly to 0.
 
 After each epoch the development set is answered; the best epoch's model is kept in `OUTPUT/best`,
 with `predictions.json`, `nbest_predictions.json` and `null_odds.json` beside it, as SQuAD's

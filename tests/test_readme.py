@@ -1,6 +1,7 @@
 """The README does what it says: its Python runs, its commands parse, its toy run works."""
 
 import importlib.util
+import json
 import re
 import shlex
 import subprocess
@@ -27,7 +28,7 @@ def commands():
 
 @pytest.fixture(scope="module")
 def books(tmp_path_factory):
-    """A folder to be in, with prose in books/, a table of reviews and tagged sentences."""
+    """A folder to be in, with prose in books/, and reviews, tagged sentences and questions."""
     folder = tmp_path_factory.mktemp("readme")
     (folder / "books").mkdir()
     for name in ("compound", "debugger", "strings", "types", "import", "execmodel"):
@@ -35,6 +36,11 @@ def books(tmp_path_factory):
     for name in ("train", "dev"):
         rows = [f"the {'good' if i % 2 else 'bad'} book\t{i % 2}" for i in range(16)]
         (folder / f"{name}.tsv").write_text("\n".join(["text\tlabel", *rows, ""]))
+        answers = [{"text": "book", "answer_start": 4}]
+        asked = [{"id": str(i), "question": "what?", "answers": answers} for i in range(8)]
+        paragraphs = [{"context": "the book", "qas": asked}]
+        squad = {"version": "1.1", "data": [{"title": "", "paragraphs": paragraphs}]}
+        (folder / f"{name}.json").write_text(json.dumps(squad))
         (folder / f"{name}.conll").write_text("the O\nbook B-THING\n\n" * 16)
     return folder
 

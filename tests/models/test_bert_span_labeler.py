@@ -45,10 +45,10 @@ def test_padding_does_not_change_the_logits_of_tokens(model, inputs, difference)
 
 def test_it_learns_to_answer(make_backbone, preprocessor):
     model = BertSpanLabeler(make_backbone(dropout=0.0), preprocessor, **SIZES)
-    model.compile(**{**model.default_compile_args(), "optimizer": keras.optimizers.Adam(0.01)})
+    model.compile(**{**model.default_compile_args(), "optimizer": keras.optimizers.Adam(0.005)})
     questions = list(examples())
     before = model.evaluate(questions, verbose=0, return_dict=True)
-    model.fit(questions, batch_size=8, epochs=60, verbose=0)
+    model.fit(questions, batch_size=8, epochs=100, verbose=0)
     after = model.evaluate(questions, verbose=0, return_dict=True)
     assert after["loss"] < before["loss"] / 4
     answers = model.predict(questions, verbose=0)

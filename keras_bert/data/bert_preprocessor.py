@@ -121,13 +121,6 @@ class BertPreprocessor:
         return cls(**{**config, "tokenizer": tokenizer})
 
 
-def trim_padding(inputs):
-    """Cuts a dict of `[B, S]` inputs, padded on the right, to their longest row."""
-    longest = tf.reduce_max(tf.reduce_sum(inputs["padding_mask"], axis=1))
-    longest = tf.maximum(longest, 1)  # also where B is 0
-    return {name: values[:, :longest] for name, values in inputs.items()}
-
-
 def _row_lengths(ragged):
     return tf.cast(ragged.row_lengths(), tf.int32)
 

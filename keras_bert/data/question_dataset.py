@@ -3,7 +3,7 @@
 import numpy as np
 import tensorflow as tf
 
-from keras_bert.data.bert_preprocessor import trim_padding
+from keras_bert.data.padding import trim_padding
 from keras_bert.data.question_windows import check_lengths, question_windows
 from keras_bert.data.squad import answer_to_learn
 

@@ -3,7 +3,7 @@
 import numpy as np
 import tensorflow as tf
 
-from keras_bert.data.bert_preprocessor import trim_padding
+from keras_bert.data.padding import trim_padding
 from keras_bert.data.tagged_windows import TaggedWindows
 
 

@@ -5,8 +5,8 @@ import unicodedata
 
 import tensorflow as tf
 
-from keras_bert.data.bert_preprocessor import trim_padding
 from keras_bert.data.byte_spans import byte_spans
+from keras_bert.data.padding import trim_padding
 
 _MARK, _CHARACTER, _GOES_ON = 1, 2, 3
 

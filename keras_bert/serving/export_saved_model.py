@@ -5,7 +5,7 @@ import os
 import keras
 import tensorflow as tf
 
-from keras_bert.data.bert_preprocessor import trim_padding
+from keras_bert.data.padding import trim_padding
 from keras_bert.serving.warmup_requests import MAX_REQUESTS, write_warmup_requests
 
 

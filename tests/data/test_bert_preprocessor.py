@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 
 from keras_bert import BertPreprocessor, BertTokenizer
-from keras_bert.data.bert_preprocessor import trim_padding
+from keras_bert.data.padding import trim_padding
 
 CLS, SEP = 2, 3
 FIRST = "a b c d e f g h i j k l m".split()

@@ -22,15 +22,17 @@ class Table:
         columns: list of str, the names.
         rows: list of lists of str, each as long as `columns`.
         lines: list of int, the line in the file at which each row begins.
+        malformed: list of int, the lines of rows that were passed over.
 
     Raises:
         ValueError: on a column that isn't there, with those that are.
     """
 
-    def __init__(self, path, columns, rows, lines):
+    def __init__(self, path, columns, rows, lines, malformed=()):
         self.path = path
         self.columns = columns
         self.lines = lines
+        self.malformed = list(malformed)
         self._rows = rows
 
     def __len__(self):
@@ -119,7 +121,7 @@ class Table:
         return np.array(values, "float32")
 
 
-def read_table(path, *, header=True, delimiter=None, quoting=None):
+def read_table(path, *, header=True, delimiter=None, quoting=None, malformed="error"):
     r"""Reads a TSV or CSV file of examples.
 
     A byte order mark and any line ends are read right; blank lines are passed over (but where
@@ -133,6 +135,8 @@ def read_table(path, *, header=True, delimiter=None, quoting=None):
         quoting: bool, whether fields may stand in double quotes. By default, as with CSV files
             always. TSV files come both ways: one is taken as quoted if that gives all rows the
             same number of columns, and as unquoted if only that does.
+        malformed: what becomes of a row with more or fewer columns than the first: `"error"`, or
+            `"skip"`, to pass over it; the `Table`'s `malformed` then lists its line.
 
     Returns:
         A `Table`.
@@ -150,20 +154,30 @@ def read_table(path, *, header=True, delimiter=None, quoting=None):
     ['Good, but long.', 'Bad.']
     """
     path = os.fspath(path)
+    if malformed not in ("error", "skip"):
+        raise ValueError(f"malformed must be 'error' or 'skip'; got {malformed!r}.")
     text = _read_text(path)
     if delimiter is None:
         delimiter = "," if path.lower().endswith(".csv") else "\t"
-    if quoting is None and delimiter == ",":
-        quoting = True
+    if quoting is None and (delimiter == "," or '"' not in text):
+        quoting = delimiter == ","
+    if quoting is None and malformed == "skip":
+        raise ValueError(
+            f"{path} has double quotes, and whether they enclose fields decides which rows are "
+            "malformed. With malformed='skip', say quoting=True or quoting=False."
+        )
     if quoting is None:
-        rows, lines = _read_either(path, text, delimiter)
+        rows, lines, skipped = _read_either(path, text, delimiter)
     else:
-        rows, lines = _parse(path, text, delimiter, quoting)
+        rows, lines, skipped = _parse(path, text, delimiter, quoting, malformed)
     if not header:
         columns = [str(number) for number in range(len(rows[0]))]
-        return Table(path, columns, rows, lines)
+        return Table(path, columns, rows, lines, skipped)
     if len(rows) == 1:
-        raise ValueError(f"{path} has no rows below its header: {_shortened(rows[0])}.")
+        raise ValueError(
+            f"{path} has no rows below its header: {_shortened(rows[0])}."
+            + (f" {len(skipped)} have another number of columns." if skipped else "")
+        )
     columns = [name.strip() for name in rows[0]]
     repeated = [name for name in columns if columns.count(name) > 1]
     if repeated:
@@ -171,7 +185,7 @@ def read_table(path, *, header=True, delimiter=None, quoting=None):
             f"{path}: two columns are named {repeated[0]!r} in the header: {', '.join(columns)}. "
             "Give each a name of its own, or read the file with header=False."
         )
-    return Table(path, columns, rows[1:], lines[1:])
+    return Table(path, columns, rows[1:], lines[1:], skipped)
 
 
 def _read_text(path):
@@ -183,8 +197,6 @@ def _read_text(path):
 
 def _read_either(path, text, delimiter):
     """The rows of a file that may or may not quote."""
-    if '"' not in text:
-        return _parse(path, text, delimiter, False)
     readings, errors = [], []
     for quoting in (True, False):
         try:
@@ -207,29 +219,32 @@ def _read_either(path, text, delimiter):
     return readings[0]
 
 
-def _parse(path, text, delimiter, quoting):
-    """`(rows, lines)`: lists of fields, and the line at which each begins."""
+def _parse(path, text, delimiter, quoting, malformed="error"):
+    """`(rows, lines, skipped)`: lists of fields, the line of each, and of what was passed over."""
     reader = csv.reader(
         io.StringIO(text, newline=""),
         delimiter=delimiter,
         quoting=csv.QUOTE_MINIMAL if quoting else csv.QUOTE_NONE,
         strict=quoting,
     )
-    rows, lines, line = [], [], 1
+    rows, lines, skipped, line = [], [], [], 1
     limit = csv.field_size_limit(sys.maxsize)  # texts may be of any length
     try:
         for row in reader:
             if not row and rows and len(rows[0]) == 1:
                 row = [""]
-            if row:
-                rows.append(row)
-                lines.append(line)
-            if row and len(row) != len(rows[0]):
+            is_malformed = bool(row and rows) and len(row) != len(rows[0])
+            if is_malformed and malformed == "error":
                 raise ValueError(
                     f"{path}, line {line}: {len(row)} columns where the first row has "
                     f"{len(rows[0])}: {_shortened(row)}. Mend the row, or check the delimiter "
                     f"({delimiter!r}) and the quotes."
                 )
+            if is_malformed:
+                skipped.append(line)
+            elif row:
+                rows.append(row)
+                lines.append(line)
             line = reader.line_num + 1
     except csv.Error as error:
         raise ValueError(
@@ -238,7 +253,7 @@ def _parse(path, text, delimiter, quoting):
         ) from error
     finally:
         csv.field_size_limit(limit)
-    return rows, lines
+    return rows, lines, skipped
 
 
 def _suggestion(name, names):

@@ -148,6 +148,25 @@ def test_scores_are_finite_numbers(tmp_path):
         table.scores("b")
 
 
+def test_malformed_rows_can_be_passed_over_and_are_listed(tmp_path):
+    path = write(tmp_path, 'a\tb\n1\t2\n"1\n\n1\t2\t3\n3\t"4\n')
+    table = read_table(path, quoting=False, malformed="skip")
+    assert (table["a"], table["b"]) == (["1", "3"], ["2", '"4'])
+    assert (table.lines, table.malformed) == ([2, 6], [3, 5])
+    assert read_table(write(tmp_path, "1\t2\n1\n"), header=False, malformed="skip").malformed == [2]
+    assert read_table(write(tmp_path, "a\tb\n1\t2\n"), malformed="skip").malformed == []
+
+
+def test_which_rows_are_malformed_must_be_plain(tmp_path):
+    path = write(tmp_path, 'a\tb\n1\t2\n"1\n1\t2"\n', "quotes.tsv")
+    with pytest.raises(ValueError, match="quoting=True or quoting=False"):
+        read_table(path, malformed="skip")
+    with pytest.raises(ValueError, match="no rows below its header.* 2 have another number"):
+        read_table(write(tmp_path, "a\tb\n1\n2\n"), malformed="skip")
+    with pytest.raises(ValueError, match="'error' or 'skip'; got 'drop'"):
+        read_table(path, malformed="drop")
+
+
 @pytest.mark.shared
 def test_real_tables_are_read_whole(shared_data):
     sentiment = {

@@ -83,7 +83,7 @@ def load_own_preset(cls, folder, preprocessor, arguments):
     return model
 
 
-def load_own_preprocessor(folder, sequence_length=None, lowercase=None):
+def load_own_preprocessor(folder, sequence_length=None, lowercase=None, truncation=None):
     """The `BertPreprocessor` that a preset holds, or None."""
     if not _read_config(folder).get("reads_text"):
         return None
@@ -99,6 +99,8 @@ def load_own_preprocessor(folder, sequence_length=None, lowercase=None):
     if sequence_length is not None:
         settings["sequence_length"] = sequence_length
     tokenizer = BertTokenizer(str(vocabulary), **settings.pop("tokenizer"))
+    if truncation is not None:
+        settings["truncation"] = truncation
     return BertPreprocessor(tokenizer, **settings)
 
 

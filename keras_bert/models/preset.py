@@ -47,6 +47,7 @@ class Presets:
                 name of a KerasHub preset, such as `"bert_base_en_uncased"`.
             preprocessor: a `BertPreprocessor` to use in place of the source's.
             sequence_length: int, for the source's preprocessor.
+            truncation: str, for the same: `"head"`, `"tail"` or `"head_tail"`.
             lowercase: bool, for the tokenizer of a source that doesn't say its casing, or says it
                 wrongly.
             **kwargs: arguments of the class, such as `num_classes`.
@@ -63,7 +64,14 @@ class Presets:
 
 
 def load_preset(
-    cls, source, *, preprocessor=None, sequence_length=None, lowercase=None, **arguments
+    cls,
+    source,
+    *,
+    preprocessor=None,
+    sequence_length=None,
+    truncation=None,
+    lowercase=None,
+    **arguments,
 ):
     """A `cls` from `source`: see `Presets.from_preset`."""
     if cls.__name__ != "BertTask":  # before anything is downloaded
@@ -73,7 +81,7 @@ def load_preset(
     reads_text = cls.__name__ != "BertBackbone"
     if preprocessor is None and reads_text:
         find = load_own_preprocessor if own else preprocessor_of
-        preprocessor = find(source, sequence_length, lowercase)
+        preprocessor = find(source, sequence_length, lowercase, truncation)
     build = load_own_preset if own else _from_checkpoint
     model = build(cls, source, preprocessor, arguments)
     model.load_report.say()

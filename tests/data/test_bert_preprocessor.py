@@ -1,5 +1,6 @@
 import itertools
 import json
+import math
 
 import numpy as np
 import pytest
@@ -43,28 +44,56 @@ def laid_out(first, second, length):
     return ids + padding, segments + padding, [1] * len(ids) + padding
 
 
+def kept(tokens, room, truncation):
+    """What is left of a text where there is room for so many tokens."""
+    gone = max(len(tokens) - room, 0)
+    first = {"head": room, "tail": 0, "head_tail": math.ceil(room / 4)}[truncation]
+    return tokens[:first] + tokens[first + gone :]
+
+
+@pytest.mark.parametrize("truncation", ["head", "tail", "head_tail"])
 @pytest.mark.parametrize("length", [3, 4, 5, 6, 7, 10, 11, 16, 29])
-def test_pairs_are_truncated_as_google_truncates_them(tokenizer, length):
+def test_pairs_are_truncated_as_google_truncates_them(tokenizer, length, truncation):
     sizes = list(itertools.product(range(len(FIRST) + 1), repeat=2))
     pairs = [(FIRST[:a], SECOND[:b]) for a, b in sizes]
     texts, seconds = ([" ".join(pair[side]) for pair in pairs] for side in (0, 1))
-    inputs = arrays(BertPreprocessor(tokenizer, length)(texts, seconds))
-    for row, (first, second) in enumerate(pairs):
-        first, second = truncate_as_google(first, second, length - 3)
+    inputs = arrays(BertPreprocessor(tokenizer, length, truncation)(texts, seconds))
+    for row, pair in enumerate(pairs):
+        google = truncate_as_google(*pair, length - 3)  # says how many tokens each text keeps
+        first, second = (
+            kept(text, len(left), truncation) for text, left in zip(pair, google, strict=True)
+        )
+        if truncation == "head":
+            assert (first, second) == google
         ids = [list(map(VOCABULARY.index, text)) for text in (first, second)]
         expected = laid_out(*ids, length)
         found = tuple(inputs[n][row].tolist() for n in ("token_ids", "segment_ids", "padding_mask"))
         assert found == expected, sizes[row]
 
 
+@pytest.mark.parametrize("truncation", ["head", "tail", "head_tail"])
 @pytest.mark.parametrize("length", [3, 4, 8, 15, 20])
-def test_a_single_text_keeps_its_beginning(tokenizer, length):
+def test_a_single_text_keeps_its_beginning_or_its_end_or_both(tokenizer, length, truncation):
     texts = [FIRST[:size] for size in range(len(FIRST) + 1)]
-    inputs = arrays(BertPreprocessor(tokenizer, length)([" ".join(text) for text in texts]))
+    preprocessor = BertPreprocessor(tokenizer, length, truncation)
+    inputs = arrays(preprocessor([" ".join(text) for text in texts]))
     for row, text in enumerate(texts):
-        expected = laid_out(list(map(VOCABULARY.index, text))[: length - 2], None, length)
+        ids = list(map(VOCABULARY.index, text))
+        expected = laid_out(kept(ids, length - 2, truncation), None, length)
         found = tuple(inputs[n][row].tolist() for n in ("token_ids", "segment_ids", "padding_mask"))
         assert found == expected
+
+
+def test_of_512_tokens_head_tail_keeps_the_first_128_and_the_last_382():
+    words = [f"w{i}" for i in range(700)]
+    tokenizer = BertTokenizer([*VOCABULARY[:5], *words])
+    [row] = arrays(BertPreprocessor(tokenizer, 512, "head_tail")([" ".join(words)]))["token_ids"]
+    assert row.tolist() == [CLS, *range(5, 5 + 128), *range(5 + 700 - 382, 5 + 700), SEP]
+
+
+def test_an_unknown_truncation_is_refused(tokenizer):
+    with pytest.raises(ValueError, match="one of 'head', 'tail', 'head_tail'; got 'middle'"):
+        BertPreprocessor(tokenizer, 8, truncation="middle")
 
 
 def test_empty_texts_keep_their_places(tokenizer):
@@ -100,9 +129,10 @@ TEXTS = ["a b c", "", "d e f g h i j k l m a b", "zebra Ü b"]
 SECONDS = ["n", "o p q r s t u v w x y", "", "p"]
 
 
+@pytest.mark.parametrize("truncation", ["head", "head_tail"])
 @pytest.mark.parametrize("texts", [(TEXTS,), (TEXTS, SECONDS)])
-def test_tf_data_gives_what_an_eager_call_gives(tokenizer, texts):
-    preprocessor = BertPreprocessor(tokenizer, 9)
+def test_tf_data_gives_what_an_eager_call_gives(tokenizer, texts, truncation):
+    preprocessor = BertPreprocessor(tokenizer, 9, truncation)
     dataset = tf.data.Dataset.from_tensor_slices(texts).batch(3).map(preprocessor)
     spec = dataset.element_spec
     assert {(s.shape[1], s.dtype) for s in spec.values()} == {(9, tf.int32)}
@@ -132,16 +162,20 @@ def test_trimming_takes_off_what_is_padding_in_every_row(tokenizer):
 
 def test_configuration_round_trip():
     tokenizer = BertTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "A"], lowercase=False)
-    preprocessor = BertPreprocessor(tokenizer, np.int64(7))
+    preprocessor = BertPreprocessor(tokenizer, np.int64(7), truncation="tail")
     config = json.loads(json.dumps(preprocessor.get_config()))
     copy = BertPreprocessor.from_config(config)
     assert copy.get_config() == preprocessor.get_config()
+    assert copy.truncation == "tail"
+    config.pop("truncation")  # as it was saved before there was a choice
+    assert BertPreprocessor.from_config(config).truncation == "head"
     assert arrays(copy(["A a"]))["token_ids"].tolist() == [[2, 5, 1, 3, 0, 0, 0]]
 
 
 def test_settings_and_vocabulary_make_the_preprocessor_again():
     words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "A"]
-    preprocessor = BertPreprocessor(BertTokenizer(words, lowercase=False, max_word_characters=9), 7)
+    tokenizer = BertTokenizer(words, lowercase=False, max_word_characters=9)
+    preprocessor = BertPreprocessor(tokenizer, 7, truncation="head_tail")
     settings = json.loads(json.dumps(preprocessor.settings()))
     assert "A" not in json.dumps(settings)  # the vocabulary has a file of its own
     tokenizer = BertTokenizer(words, **settings.pop("tokenizer"))

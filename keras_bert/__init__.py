@@ -32,11 +32,13 @@ _HOMES = {
     "classification_scores": "keras_bert.metrics.classification",
     "entity_scores": "keras_bert.metrics.entities",
     "get_strategy": "keras_bert.training.strategy",
+    "glue_scores": "keras_bert.metrics.glue",
     "learn_vocabulary": "keras_bert.text.learn_vocabulary",
     "prepare_corpus": "keras_bert.data.prepare_corpus",
     "pretraining_dataset": "keras_bert.data.pretraining_dataset",
     "question_dataset": "keras_bert.data.question_dataset",
     "read_conll": "keras_bert.data.conll",
+    "read_glue": "keras_bert.data.glue",
     "read_squad": "keras_bert.data.squad",
     "read_table": "keras_bert.data.table",
     "regression_scores": "keras_bert.metrics.regression",
@@ -47,6 +49,7 @@ _HOMES = {
     "squad_scores": "keras_bert.metrics.squad",
     "tagged_dataset": "keras_bert.data.tagged_dataset",
     "text_dataset": "keras_bert.data.text_dataset",
+    "write_glue_submission": "keras_bert.data.glue_submission",
 }
 
 __all__ = sorted(_HOMES)

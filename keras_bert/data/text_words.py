@@ -6,6 +6,7 @@ import unicodedata
 import tensorflow as tf
 
 from keras_bert.data.byte_spans import byte_spans
+from keras_bert.data.overlapping_windows import overlapping_windows
 from keras_bert.data.padding import trim_padding
 
 _MARK, _CHARACTER, _GOES_ON = 1, 2, 3
@@ -122,15 +123,9 @@ def _kind(token):
 def _windows(ids, token, text, room):
     """`(windows, window, position)` of the words that begin at tokens `[W]`."""
     stride = max(1, room // 2)
-    lengths, row_starts = ids.row_lengths(), ids.row_starts()
-    counts = 1 + tf.maximum(-((room - lengths) // stride), 0)  # [B]; of lengths beyond, rounded up
+    windows, counts = overlapping_windows(ids, room, stride)
     before = tf.cumsum(counts, exclusive=True)
-    offsets = tf.ragged.range(counts) * stride
-    first = offsets + row_starts[:, None]
-    last = tf.minimum(first + room, (row_starts + lengths)[:, None])
-    token_numbers = tf.ragged.range(first.flat_values, last.flat_values)
-    windows = token_numbers.with_flat_values(tf.gather(ids.flat_values, token_numbers.flat_values))
-    index = token - tf.gather(row_starts, text)  # in its text
+    index = token - tf.gather(ids.row_starts(), text)  # in its text
     number = (index - room // 2 + stride // 2) // stride  # whose middle is nearest
     number = tf.clip_by_value(number, 0, tf.gather(counts, text) - 1)
     return windows, tf.gather(before, text) + number, 1 + index - number * stride

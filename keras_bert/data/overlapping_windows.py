@@ -1,0 +1,27 @@
+"""Token ids of long texts, cut into windows that overlap. B texts, N windows."""
+
+import tensorflow as tf
+
+
+def overlapping_windows(token_ids, room, stride):
+    """The windows in which texts of any length are read; in Python, `tf.data` and a SavedModel.
+
+    The windows of a text begin `stride` tokens behind each other, until one ends with the text.
+    A text that fits, and an empty one, is one window.
+
+    Args:
+        token_ids: ragged `[B, (T)]`.
+        room: int, the most tokens of a window.
+        stride: int, at most `room`.
+
+    Returns:
+        `(windows, counts)`: ragged `[N, (T)]`, text after text, and int64 `[B]`, the windows of
+        each text.
+    """
+    lengths, row_starts = token_ids.row_lengths(), token_ids.row_starts()
+    counts = 1 + tf.maximum(-((room - lengths) // stride), 0)  # [B]; of lengths beyond, rounded up
+    first = tf.ragged.range(counts) * stride + row_starts[:, None]
+    last = tf.minimum(first + room, (row_starts + lengths)[:, None])
+    numbers = tf.ragged.range(first.flat_values, last.flat_values)
+    values = tf.gather(token_ids.flat_values, numbers.flat_values)
+    return numbers.with_flat_values(values), counts

@@ -5,6 +5,7 @@ import tensorflow as tf
 
 from keras_bert.data.padding import trim_padding
 from keras_bert.data.question_windows import check_lengths, question_windows
+from keras_bert.data.row_batches import check_buckets, row_batches
 from keras_bert.data.squad import answer_to_learn
 
 
@@ -19,6 +20,8 @@ def question_dataset(
     shuffle=False,
     seed=None,
     trim=False,
+    bucket_lengths=None,
+    tokens_per_batch=None,
 ):
     """Batches of windows, `[CLS] question [SEP] part of the context [SEP]`, with their answers.
 
@@ -38,6 +41,9 @@ def question_dataset(
         shuffle: bool, whether windows are shuffled in each epoch.
         seed: int, of the shuffling.
         trim: bool, whether each batch is cut to its longest window: faster on a CPU.
+        bucket_lengths: ints, the lengths that batches have, for instance `(128, 256, 384)`;
+            windows that need the same one are batched together, as `text_dataset` does it.
+        tokens_per_batch: int, in place of `batch_size`, with `bucket_lengths`.
 
     Returns:
         A `tf.data.Dataset` of the inputs' dict, or of `(inputs, labels)`, where labels is a dict
@@ -45,7 +51,8 @@ def question_dataset(
 
     Raises:
         ValueError: if there are no questions, or none that can be learnt from, something is not a
-            question on a context, or a question of the longest length leaves no room.
+            question on a context, a question of the longest length leaves no room, or the lengths
+            don't do.
 
     Example:
     >>> from keras_bert import BertPreprocessor, BertTokenizer
@@ -60,8 +67,7 @@ def question_dataset(
     >>> inputs["token_ids"].tolist(), labels["start"].tolist(), labels["end"].tolist()
     ([[2, 5, 3, 6, 7, 8, 3, 0, 0]], [4], [5])
     """
-    if batch_size < 1:
-        raise ValueError(f"batch_size must be at least 1; got {batch_size}.")
+    check_buckets(bucket_lengths, tokens_per_batch, batch_size, preprocessor.sequence_length)
     check_questions(examples)
     check_lengths(preprocessor, document_stride, max_question_length)
     spans = [answer_to_learn(example) if labelled else (0, 0) for example in examples]
@@ -72,20 +78,28 @@ def question_dataset(
             "character of the context at which the text stands; or is_impossible=True."
         )
     windows = windows_of(examples, preprocessor, document_stride, max_question_length)
-    rows = (np.arange(len(windows.question)),)
+    rows = row_batches(
+        windows.num_tokens(),
+        batch_size,
+        shuffle=shuffle,
+        seed=seed,
+        bucket_lengths=bucket_lengths,
+        tokens_per_batch=tokens_per_batch,
+    )
+    labels = {}
     if labelled:
-        rows += (window_labels(windows, examples, [span for span in spans if span is not None]),)
-    dataset = tf.data.Dataset.from_tensor_slices(rows)
-    if shuffle:
-        dataset = dataset.shuffle(len(dataset), seed=seed)
+        labels = window_labels(windows, examples, [span for span in spans if span is not None])
+        with tf.device("CPU:0"):
+            labels = {name: tf.constant(places) for name, places in labels.items()}
 
-    def prepare(rows, labels=None):
+    def prepare(rows):
         inputs = windows.inputs(rows)
-        inputs = trim_padding(inputs) if trim else inputs
-        return inputs if labels is None else (inputs, labels)
+        inputs = trim_padding(inputs, bucket_lengths) if trim or bucket_lengths else inputs
+        if not labelled:
+            return inputs
+        return inputs, {name: tf.gather(places, rows) for name, places in labels.items()}
 
-    dataset = dataset.batch(batch_size).map(prepare, num_parallel_calls=tf.data.AUTOTUNE)
-    return dataset.prefetch(tf.data.AUTOTUNE)
+    return rows.map(prepare, num_parallel_calls=tf.data.AUTOTUNE).prefetch(tf.data.AUTOTUNE)
 
 
 def windows_of(examples, preprocessor, document_stride, max_question_length):
@@ -148,7 +162,7 @@ def padded_batches(windows, batch_size):
     """
     rows = len(windows.question)
     padded = -(-rows // batch_size) * batch_size if rows > batch_size else rows
-    longest = int(tf.reduce_max(windows.context_positions() + windows.length)) + 1  # [SEP]
+    longest = int(windows.num_tokens().max())
     dataset = tf.data.Dataset.from_tensor_slices(np.minimum(np.arange(padded), rows - 1))
 
     def prepare(rows):

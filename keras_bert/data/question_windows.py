@@ -91,6 +91,10 @@ class QuestionWindows:
             "ends": _looked_up(self.ends.flat_values, flat),
         }
 
+    def num_tokens(self):
+        """`[N]`, an array: how many tokens each window has, its special ones among them."""
+        return (self.context_positions() + self.length).numpy() + 1  # the last [SEP]
+
     def _flat_begin(self, rows):
         context = tf.gather(self.context, tf.gather(self.question, rows))
         return tf.gather(self.pieces.row_starts(), context) + tf.gather(self.first, rows)

@@ -31,7 +31,7 @@ def row_batches(
     Raises:
         ValueError: if a size is below 1, or the lengths of the buckets don't do.
     """
-    lengths = np.asarray(lengths, "int64")
+    lengths = np.asarray(lengths, "int32")
     check_buckets(bucket_lengths, tokens_per_batch, batch_size, int(lengths.max(initial=0)))
     rows = tf.data.Dataset.range(len(lengths))
     if shuffle:

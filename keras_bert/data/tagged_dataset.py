@@ -4,6 +4,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert.data.padding import trim_padding
+from keras_bert.data.row_batches import check_buckets, row_batches
 from keras_bert.data.tagged_windows import TaggedWindows
 
 
@@ -17,6 +18,8 @@ def tagged_dataset(
     shuffle=False,
     seed=None,
     trim=False,
+    bucket_lengths=None,
+    tokens_per_batch=None,
 ):
     """Batches of sentences of words, labelled on the first piece of each word.
 
@@ -34,13 +37,16 @@ def tagged_dataset(
         shuffle: bool, whether rows are shuffled in each epoch.
         seed: int, of the shuffling.
         trim: bool, whether each batch is cut to its longest row: faster on a CPU.
+        bucket_lengths: ints, the lengths that batches have, for instance `(32, 64, 128)`; rows
+            that need the same one are batched together, as `text_dataset` does it.
+        tokens_per_batch: int, in place of `batch_size`, with `bucket_lengths`.
 
     Returns:
         A `tf.data.Dataset` of the inputs' dict, or of `(inputs, labels, sample_weight)`: labels
         int32 `[B, S]`, and float32 weights `[B, S]`, 1 at the first piece of each word, else 0.
 
     Raises:
-        ValueError: if there are no words, or not a label for each.
+        ValueError: if there are no words, not a label for each, or the lengths don't do.
 
     Example:
     >>> from keras_bert import BertPreprocessor, BertTokenizer
@@ -53,29 +59,30 @@ def tagged_dataset(
     >>> inputs["token_ids"].tolist(), labels.tolist(), weights.tolist()
     ([[2, 5, 6, 7, 3, 0]], [[0, 0, 1, 0, 0, 0]], [[0.0, 1.0, 1.0, 0.0, 0.0, 0.0]])
     """
-    if batch_size < 1:
-        raise ValueError(f"batch_size must be at least 1; got {batch_size}.")
+    check_buckets(bucket_lengths, tokens_per_batch, batch_size, preprocessor.sequence_length)
     if labels is not None:
         labels = _flat_labels(words, labels)
     windows = TaggedWindows(words, preprocessor, documents)
-    return windows_dataset(
-        windows, labels, preprocessor, batch_size, shuffle=shuffle, seed=seed, trim=trim
-    )
+    batching = {"bucket_lengths": bucket_lengths, "tokens_per_batch": tokens_per_batch}
+    rows = row_batches(windows.num_tokens(), batch_size, shuffle=shuffle, seed=seed, **batching)
+    return windows_dataset(windows, labels, preprocessor, rows, trim, bucket_lengths)
 
 
-def windows_dataset(
-    windows, labels, preprocessor, batch_size, *, shuffle=False, seed=None, trim=False
-):
-    """The dataset of some `TaggedWindows`, with the labels `[W]` of their words, or None."""
+def windows_dataset(windows, labels, preprocessor, rows, trim=False, bucket_lengths=None):
+    """The dataset of some `TaggedWindows`, with the labels `[W]` of their words, or None.
+
+    `rows` is a dataset of the numbers `[B]` of windows.
+    """
     with tf.device("CPU:0"):
+        spans = tf.constant(windows.windows)  # [N, 4]
         pieces, starts = tf.constant(windows.pieces), tf.constant(windows.starts)
         labels = None if labels is None else tf.constant(labels)
 
-    def prepare(rows):  # [B, 4]
-        first, own_first, own_last, last = tf.unstack(rows, axis=1)
+    def prepare(rows):  # [B]
+        first, own_first, own_last, last = tf.unstack(tf.gather(spans, rows), axis=1)
         tokens = tf.ragged.range(tf.gather(starts, first), tf.gather(starts, last))
         inputs = preprocessor.pack(tokens.with_flat_values(tf.gather(pieces, tokens.flat_values)))
-        inputs = trim_padding(inputs) if trim else inputs
+        inputs = trim_padding(inputs, bucket_lengths) if trim or bucket_lengths else inputs
         if labels is None:
             return inputs
         words = tf.ragged.range(own_first, own_last)  # [B, (words)]
@@ -88,11 +95,7 @@ def windows_dataset(
         static = inputs["token_ids"].shape
         return inputs, tf.ensure_shape(classes, static), tf.ensure_shape(weights, static)
 
-    dataset = tf.data.Dataset.from_tensor_slices(windows.windows)
-    if shuffle:
-        dataset = dataset.shuffle(len(dataset), seed=seed)
-    dataset = dataset.batch(batch_size)
-    return dataset.map(prepare, num_parallel_calls=tf.data.AUTOTUNE).prefetch(tf.data.AUTOTUNE)
+    return rows.map(prepare, num_parallel_calls=tf.data.AUTOTUNE).prefetch(tf.data.AUTOTUNE)
 
 
 def _flat_labels(words, labels):

@@ -46,6 +46,10 @@ class TaggedWindows:
             context = _with_context(self.starts, own, _bounds(documents, self.lengths), room)
         self.windows = np.stack([context[:, 0], own[:, 0], own[:, 1], context[:, 1]], axis=1)
 
+    def num_tokens(self):
+        """`[N]`: how many tokens each window has, [CLS] and [SEP] among them."""
+        return self.starts[self.windows[:, 3]] - self.starts[self.windows[:, 0]] + 2
+
     def places(self):
         """`(window, position)` of each word, both `[W]`: where its first piece stands."""
         window = np.repeat(np.arange(len(self.windows)), self.windows[:, 2] - self.windows[:, 1])

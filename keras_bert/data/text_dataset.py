@@ -4,6 +4,9 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert.data.padding import trim_padding
+from keras_bert.data.row_batches import check_buckets, row_batches
+
+_TEXTS_AT_ONCE = 1024
 
 
 def text_dataset(
@@ -16,8 +19,12 @@ def text_dataset(
     shuffle=False,
     seed=None,
     trim=False,
+    bucket_lengths=None,
+    tokens_per_batch=None,
 ):
     """Batches of prepared inputs from raw text, as `BertTask.fit` makes them.
+
+    Texts in memory are tokenized once, before the first batch.
 
     Args:
         x: a string, a list or array of strings, a pair `(texts, texts)`, a list of pairs, an
@@ -32,13 +39,18 @@ def text_dataset(
         seed: int, of the shuffling.
         trim: bool, whether each batch is cut to its longest text: faster on a CPU, but on a TPU,
             or where XLA compiles a model for each shape, lengths should stay the same.
+        bucket_lengths: ints, the lengths that batches have, for instance `(32, 64, 128)`: texts in
+            memory that need the same one are batched together, so that little is padding and the
+            model is compiled for few shapes.
+        tokens_per_batch: int, in place of `batch_size`: with `bucket_lengths`, a batch has as many
+            texts as make up so many tokens, more of them where they are short.
 
     Returns:
         A `tf.data.Dataset` of the inputs' dict, alone or with labels and weights.
 
     Raises:
-        ValueError: if there are no texts, something is no text, or texts, labels and weights
-            differ in number.
+        ValueError: if there are no texts, something is no text, texts, labels and weights
+            differ in number, or the lengths of buckets don't do.
 
     Example:
     ```python
@@ -46,8 +58,46 @@ def text_dataset(
     model.fit(data)
     ```
     """
-    if batch_size < 1:
-        raise ValueError(f"batch_size must be at least 1; got {batch_size}.")
+    check_buckets(bucket_lengths, tokens_per_batch, batch_size, preprocessor.sequence_length)
+    if isinstance(x, tf.data.Dataset):
+        if bucket_lengths is not None:
+            raise ValueError(
+                "A dataset's texts can't be sorted by length: bucket_lengths needs them in memory, "
+                "as a list."
+            )
+        dataset = text_batches(x, y, sample_weight, batch_size=batch_size)
+        prepare = preprocessor
+    else:
+        texts, *rest = _examples(x, y, sample_weight)
+        with tf.device("CPU:0"):
+            columns = tuple(_token_ids(column, preprocessor) for column in texts)
+            rest = tuple(map(tf.convert_to_tensor, rest))
+        dataset = row_batches(
+            _packed_lengths(columns, preprocessor.sequence_length),
+            batch_size,
+            shuffle=shuffle,
+            seed=seed,
+            bucket_lengths=bucket_lengths,
+            tokens_per_batch=tokens_per_batch,
+        )
+
+        def gather(rows):
+            part = tuple(tf.gather(column, rows) for column in columns)
+            return (part, *(tf.gather(values, rows) for values in rest))
+
+        dataset, prepare = dataset.map(gather), preprocessor.pack
+
+    def prepare_batch(columns, *rest):
+        inputs = prepare(*columns)
+        inputs = trim_padding(inputs, bucket_lengths) if trim or bucket_lengths else inputs
+        return (inputs, *rest) if rest else inputs
+
+    dataset = dataset.map(prepare_batch, num_parallel_calls=tf.data.AUTOTUNE)
+    return dataset.prefetch(tf.data.AUTOTUNE)
+
+
+def text_batches(x, y=None, sample_weight=None, *, batch_size):
+    """Batches `((texts, [second texts]), [labels, [weights]])`, raw, of a `text_dataset`'s `x`."""
     if isinstance(x, tf.data.Dataset):
         if y is not None or sample_weight is not None:
             raise ValueError(
@@ -56,24 +106,20 @@ def text_dataset(
             )
         dataset = _batches(x, batch_size)
     else:
-        dataset = _examples(x, y, sample_weight)
-        if shuffle:
-            dataset = dataset.shuffle(len(dataset), seed=seed)
+        dataset = tf.data.Dataset.from_tensor_slices(_examples(x, y, sample_weight))
         dataset = dataset.batch(batch_size)
 
-    def prepare(texts, *rest):
+    def as_columns(texts, *rest):
         columns = texts if isinstance(texts, tuple) else (texts,)
         if columns[0].shape.rank == 2:  # [B, 1 or 2]
-            columns = tf.unstack(columns[0], axis=1)
-        inputs = preprocessor(*columns)
-        inputs = trim_padding(inputs) if trim else inputs
-        return (inputs, *rest) if rest else inputs
+            columns = tuple(tf.unstack(columns[0], axis=1))
+        return (columns, *rest)
 
-    return dataset.map(prepare, num_parallel_calls=tf.data.AUTOTUNE).prefetch(tf.data.AUTOTUNE)
+    return dataset.map(as_columns)
 
 
 def _examples(x, y, sample_weight):
-    """A dataset of `((text,), ...)` or `((text, text), ...)` from what is in memory."""
+    """`((texts,), ...)` or `((texts, texts), ...)` of what is in memory."""
     if y is None and sample_weight is not None:
         raise ValueError("There are weights but no labels: give y with sample_weight.")
     texts = _columns(x)
@@ -84,7 +130,20 @@ def _examples(x, y, sample_weight):
                 f"There are {len(texts[0])} texts but {len(part)} second texts, labels or "
                 "weights: give each text one."
             )
-    return tf.data.Dataset.from_tensor_slices((texts, *rest))
+    return (texts, *rest)
+
+
+def _token_ids(texts, preprocessor):
+    """The ragged token ids `[n, (T)]` of string `[n]`, made on all cores."""
+    batches = tf.data.Dataset.from_tensor_slices(texts).batch(_TEXTS_AT_ONCE)
+    ragged = list(batches.map(preprocessor.tokenizer, num_parallel_calls=tf.data.AUTOTUNE))
+    return tf.concat(ragged, axis=0)
+
+
+def _packed_lengths(columns, sequence_length):
+    """`[n]`: how many tokens are not padding when ragged token ids are packed."""
+    specials = 1 + len(columns)
+    return np.minimum(specials + sum(c.row_lengths().numpy() for c in columns), sequence_length)
 
 
 def _batches(dataset, batch_size):

@@ -117,6 +117,10 @@ class BertTokenClassifier(BertTask):
             "label": keras.ops.argmax(outputs, axis=-1),
         }
 
+    def string_signature(self):
+        """See `BertTask.string_signature`."""
+        return self.answer_texts, {"text": 1}
+
     def answer_texts(self, text):
         """What an exported model says of raw strings, in the TensorFlow graph.
 
@@ -200,11 +204,13 @@ class BertTokenClassifier(BertTask):
     def _tags(self, sentences, batch_size, documents):
         """The tags of words: a list for each sentence."""
         self._check_reads("words")
+        from keras_bert.data.row_batches import row_batches
         from keras_bert.data.tagged_dataset import windows_dataset
         from keras_bert.data.tagged_windows import TaggedWindows
 
         windows = TaggedWindows(sentences, self.preprocessor, documents)
-        batches = windows_dataset(windows, None, self.preprocessor, batch_size, trim=True)
+        rows = row_batches(windows.num_tokens(), batch_size)
+        batches = windows_dataset(windows, None, self.preprocessor, rows, trim=True)
         logits = self._word_logits(batches.as_numpy_iterator(), batch_size, *windows.places())
         names = iter([self.label_names[number] for number in logits.argmax(axis=-1)])
         return [[next(names) for _ in range(length)] for length in windows.lengths]
@@ -213,13 +219,12 @@ class BertTokenClassifier(BertTask):
         """The entities of raw texts: a list of dicts for each."""
         self._check_reads("text")
         from keras_bert.data.found_entities import entity_dicts, found_entities
-        from keras_bert.data.text_dataset import text_dataset
+        from keras_bert.data.text_dataset import text_batches
         from keras_bert.data.text_words import text_words, windows_inputs
 
-        batches = text_dataset(texts, preprocessor=_texts_alone, batch_size=batch_size)
         answers = []
-        for batch in batches:
-            batch = batch[0] if isinstance(batch, tuple) else batch
+        for columns, *_ in text_batches(texts, batch_size=batch_size):
+            batch = _texts_alone(*columns)
             words = text_words(batch, self.preprocessor)
             windows = (
                 {name: values.numpy() for name, values in inputs.items()}

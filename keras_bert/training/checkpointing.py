@@ -1,5 +1,6 @@
 """Training that goes on where it stopped."""
 
+import contextlib
 import json
 import os
 import re
@@ -58,7 +59,8 @@ class TrainingCheckpoint(keras.callbacks.Callback):
         if step is None:
             return 0
         path = self._path(step)
-        model.optimizer.build(model.trainable_variables)
+        with _scope(model):
+            model.optimizer.build(model.trainable_variables)
         try:
             model.load_weights(path / "model.weights.h5")
             seeds = json.loads((path / "seeds.json").read_text(encoding="utf-8"))
@@ -98,6 +100,12 @@ class TrainingCheckpoint(keras.callbacks.Callback):
 
     def _path(self, step):
         return self.folder / f"step-{step:010d}"
+
+
+def _scope(model):
+    """Where the variables of a model's optimizer belong."""
+    strategy = getattr(model, "distribute_strategy", None)
+    return strategy.scope() if strategy is not None else contextlib.nullcontext()
 
 
 def _seed_states(model):

@@ -1,0 +1,160 @@
+"""Fine-tuning, epoch by epoch, that keeps the best and goes on where it stopped."""
+
+import json
+import os
+from pathlib import Path
+
+import keras
+
+from keras_bert.training.checkpointing import TrainingCheckpoint
+
+
+def finetune(
+    model,
+    output,
+    *,
+    epochs,
+    batches,
+    evaluate,
+    select,
+    keep=None,
+    patience=None,
+    callbacks=(),
+):
+    """Trains a task for some epochs, scores it after each, and keeps the best epoch's model.
+
+    In `output` stand the preset `best`, the scores of each epoch, `scores.json`, checkpoints, and
+    `logs` for TensorBoard. Called again with the same arguments, it goes on behind the last
+    epoch that was finished.
+
+    Args:
+        model: a compiled `BertTask`. Another Keras model is kept as `best.keras`.
+        output: a folder, for this run alone.
+        epochs: int.
+        batches: a function of an epoch's number, from 0, that gives the batches to learn from, a
+            `tf.data.Dataset` whose length is known.
+        evaluate: a function that scores the model as it is, and gives a dict of floats. What is
+            not a float, such as the scores of each class, is kept in `scores.json` only.
+        select: str, the score by which an epoch is best; the higher, the better. Of equal ones
+            the first is kept.
+        keep: a function, called whenever the model was the best and has been saved, for instance
+            to write its predictions beside it; or None.
+        patience: int, epochs without a better score after which training stops; or None.
+        callbacks: Keras callbacks.
+
+    Returns:
+        A list of the dicts of scores, one for each epoch that was trained.
+
+    Raises:
+        ValueError: if there are fewer epochs than 1, the length of the batches isn't known,
+            `evaluate` gives no score `select`, or the folder holds a run of other settings.
+
+    Example:
+    ```python
+    scores = finetune(
+        model,
+        "output",
+        epochs=3,
+        batches=lambda epoch: text_dataset(texts, labels, seed=epoch, shuffle=True, **settings),
+        evaluate=lambda: model.evaluate(dev_texts, dev_labels, return_dict=True),
+        select="accuracy",
+    )
+    ```
+    """
+    if epochs < 1 or (patience is not None and patience < 1):
+        raise ValueError(
+            f"epochs and patience must be at least 1; got epochs={epochs}, patience={patience}."
+        )
+    output = Path(output)
+    output.mkdir(parents=True, exist_ok=True)
+    kept = output / ("best" if hasattr(model, "save_to_preset") else "best.keras")
+    checkpoint = TrainingCheckpoint(output / "checkpoints")
+    steps = _num_steps(batches(0))
+    scores = _read_scores(output, checkpoint.restore(model), steps)
+    if scores:
+        print(f"{len(scores)} of {epochs} epochs are done.")
+    board = keras.callbacks.TensorBoard(output / "logs", write_graph=False)
+    for epoch in range(len(scores), epochs):
+        if _is_exhausted(scores, select, patience):
+            print(f"No better {select} in {patience} epochs: stopped early.")
+            break
+        model.fit(
+            batches(epoch),
+            initial_epoch=epoch,
+            epochs=epoch + 1,
+            shuffle=False,  # the dataset is shuffled already
+            callbacks=[board, *callbacks],
+        )
+        scores.append(evaluate())
+        if select not in scores[-1]:
+            raise ValueError(
+                f"There is no score {select!r} to choose an epoch by; evaluate() gave "
+                f"{', '.join(scores[-1])}."
+            )
+        print(f"epoch {epoch + 1}:", _said(scores[-1]), flush=True)
+        if _best(scores, select) == epoch:
+            _save(model, kept)
+            if keep is not None:
+                keep()
+        _write_scores(output, scores)
+        checkpoint.save(model)
+    best = _best(scores, select)
+    print(f"Best epoch by {select}: {best + 1} of {len(scores)}, {_said(scores[best])}")
+    print(f"Its model is {kept}; the scores of all epochs are beside it.")
+    return scores
+
+
+def _save(model, path):
+    if hasattr(model, "save_to_preset"):
+        model.save_to_preset(path)
+        return
+    unfinished = path.with_name(f".unfinished-{path.name}")
+    model.save(unfinished)
+    os.replace(unfinished, path)
+
+
+def _num_steps(dataset):
+    steps = int(dataset.cardinality())
+    if steps < 1:
+        raise ValueError(
+            "batches(epoch) must give a dataset of known length, at least one batch; its "
+            f"cardinality is {steps}. Say it with dataset.apply(tf.data.experimental"
+            ".assert_cardinality(n))."
+        )
+    return steps
+
+
+def _read_scores(output, step, steps_per_epoch):
+    """The scores of the epochs that a checkpoint is behind."""
+    if not step:
+        return []
+    path = output / "scores.json"
+    scores = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
+    done = step // steps_per_epoch
+    if step % steps_per_epoch or len(scores) < done:
+        raise ValueError(
+            f"{output} holds a run of other settings: its checkpoint is at step {step}, an epoch "
+            f"here has {steps_per_epoch} steps, and there are scores of {len(scores)} epochs. Go "
+            "on with those settings, or give this run a folder of its own."
+        )
+    return scores[:done]
+
+
+def _write_scores(output, scores):
+    unfinished = output / ".scores.json.unfinished"
+    unfinished.write_text(json.dumps(scores, indent=1) + "\n", encoding="utf-8")
+    os.replace(unfinished, output / "scores.json")
+
+
+def _best(scores, select):
+    """The first of the best epochs."""
+    return max(range(len(scores)), key=lambda epoch: scores[epoch][select])
+
+
+def _is_exhausted(scores, select, patience):
+    return bool(patience and scores) and len(scores) - 1 - _best(scores, select) >= patience
+
+
+def _said(scores):
+    floats = {name: value for name, value in scores.items() if isinstance(value, (int, float))}
+    return ", ".join(f"{name} {value:.4g}" for name, value in floats.items())

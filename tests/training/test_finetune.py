@@ -1,0 +1,126 @@
+import json
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_bert import BertBackbone, BertClassifier, finetune, sizes
+
+pytestmark = pytest.mark.skipif(
+    keras.backend.backend() != "tensorflow", reason="its batches are a tf.data.Dataset"
+)
+IDS = np.random.default_rng(0).integers(1, 20, size=(12, 5)).astype("int32")
+LABELS = (IDS[:, 1] > 10).astype("int32")
+
+
+def make_model():
+    keras.utils.set_random_seed(1)
+    shape = {**sizes.tiny, "num_layers": 1, "hidden_dim": 16, "intermediate_dim": 16}
+    model = BertClassifier(BertBackbone(vocabulary_size=20, **shape), num_classes=2)
+    model.compile(**model.default_compile_args())
+    return model
+
+
+def batches(epoch, size=4):
+    rows = tf.data.Dataset.from_tensor_slices(({"token_ids": IDS}, LABELS))
+    return rows.shuffle(12, seed=epoch).batch(size)
+
+
+class Scores:
+    """Gives out scores that were set before; raises where one is an exception."""
+
+    def __init__(self, *scores):
+        self.scores = list(scores)
+
+    def __call__(self):
+        score = self.scores.pop(0)
+        if isinstance(score, type):
+            raise score
+        return {"f1": score, "types": {"a": 1}}
+
+
+def run(output, *scores, epochs=3, **options):
+    model, kept = make_model(), []
+    found = finetune(
+        model,
+        output,
+        epochs=epochs,
+        batches=batches,
+        evaluate=Scores(*scores),
+        select="f1",
+        keep=lambda: kept.append(int(model.optimizer.iterations) // 3),
+        **options,
+    )
+    return model, [score["f1"] for score in found], kept
+
+
+def same(first, second):
+    weights = zip(first.get_weights(), second.get_weights(), strict=True)
+    return all(np.array_equal(a, b) for a, b in weights)
+
+
+def test_the_first_of_the_best_epochs_is_kept(tmp_path, capsys):
+    _, scores, kept = run(tmp_path, 0.1, 0.5, 0.5)
+    assert scores == [0.1, 0.5, 0.5] and kept == [1, 2]
+    assert [s["f1"] for s in json.loads((tmp_path / "scores.json").read_text())] == scores
+    said = capsys.readouterr().out.splitlines()
+    assert "Best epoch by f1: 2 of 3, f1 0.5" in said and str(tmp_path / "best") in said[-1]
+    two, _, _ = run(tmp_path / "two", 0.1, 0.5, epochs=2)
+    assert same(BertClassifier.from_preset(tmp_path / "best"), two)
+
+
+def test_patience_ends_it(tmp_path, capsys):
+    _, scores, _ = run(tmp_path, 0.3, 0.2, 0.3, 0.9, epochs=4, patience=2)
+    assert scores == [0.3, 0.2, 0.3]
+    assert "No better f1 in 2 epochs" in capsys.readouterr().out
+    _, scores, _ = run(tmp_path, epochs=4, patience=2)  # it stays ended
+    assert scores == [0.3, 0.2, 0.3]
+
+
+def test_started_again_it_goes_on_as_if_it_had_not_stopped(tmp_path, capsys):
+    whole, expected, _ = run(tmp_path / "whole", 0.1, 0.2, 0.3)
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path / "parted", 0.1, KeyboardInterrupt)
+    again, scores, kept = run(tmp_path / "parted", 0.2, 0.3)
+    assert "1 of 3 epochs are done" in capsys.readouterr().out
+    assert scores == expected and kept == [2, 3] and same(again, whole)
+
+
+def test_other_keras_models_are_kept_whole(tmp_path):
+    model = keras.Sequential([keras.Input((5,)), keras.layers.Dense(1)])
+    model.compile(optimizer="sgd", loss="mse")
+    finetune(
+        model,
+        tmp_path,
+        epochs=1,
+        batches=lambda epoch: tf.data.Dataset.from_tensors((IDS, LABELS)),
+        evaluate=lambda: {"f1": 1.0},
+        select="f1",
+    )
+    assert same(keras.saving.load_model(tmp_path / "best.keras"), model)
+
+
+def test_bad_runs_are_refused(tmp_path):
+    for options in ({"epochs": 0}, {"patience": 0}):
+        with pytest.raises(ValueError, match="must be at least 1"):
+            run(tmp_path, 0.1, **options)
+    with pytest.raises(ValueError, match="no score 'f1'.*gave loss"):
+        model, evaluate = make_model(), lambda: {"loss": 1.0}
+        finetune(model, tmp_path, epochs=1, batches=batches, evaluate=evaluate, select="f1")
+    with pytest.raises(ValueError, match="known length.*cardinality is -2"):
+        endless = {"batches": lambda epoch: batches(epoch).filter(lambda *_: True)}
+        finetune(make_model(), tmp_path, epochs=1, evaluate=Scores(), select="f1", **endless)
+
+
+def test_a_run_of_other_settings_is_refused(tmp_path):
+    run(tmp_path, 0.1, epochs=1)
+    with pytest.raises(ValueError, match="run of other settings: its checkpoint is at step 3"):
+        finetune(
+            make_model(),
+            tmp_path,
+            epochs=2,
+            batches=lambda epoch: batches(epoch, size=2),
+            evaluate=Scores(0.1),
+            select="f1",
+        )

@@ -8,20 +8,20 @@ POOLINGS = ("mean", "max", "cls")
 
 @keras.saving.register_keras_serializable(package="keras_bert")
 class Pooling(keras.layers.Layer):
-    """The mean, the maximum or the first of the vectors of a sequence's tokens.
+    """The mean, the maximum or the first of the vectors of a sequence's tokens, or all of them.
 
     Source: Reimers and Gurevych 2019, section 3.
 
     Args:
-        pooling: `"mean"`, `"max"` or `"cls"`.
-        normalize: bool, whether the result is scaled to length 1.
+        pooling: `"mean"`, `"max"` or `"cls"`; None for all the tokens' vectors, 0 at padding.
+        normalize: bool, whether each vector that results is scaled to length 1.
 
     Call arguments:
         sequence_output: `[B, S, H]`.
         padding_mask: `[B, S]` integers or booleans, true at tokens; None where nothing is padded.
 
     Returns:
-        `[B, H]` float32.
+        `[B, H]` float32, or `[B, S, H]` for `pooling=None`.
 
     Raises:
         ValueError: if there is no such pooling.
@@ -35,8 +35,11 @@ class Pooling(keras.layers.Layer):
 
     def __init__(self, pooling="mean", normalize=False, **kwargs):
         super().__init__(**kwargs)
-        if pooling not in POOLINGS:
-            raise ValueError(f"pooling must be one of {', '.join(POOLINGS)}; got {pooling!r}.")
+        if pooling is not None and pooling not in POOLINGS:
+            raise ValueError(
+                f"pooling must be one of {', '.join(POOLINGS)}; got {pooling!r}. For the vectors "
+                "of the tokens themselves give None."
+            )
         self.pooling = pooling
         self.normalize = normalize
 
@@ -45,7 +48,9 @@ class Pooling(keras.layers.Layer):
         if padding_mask is None:
             padding_mask = ops.ones_like(x[:, :, 0])
         is_token = ops.cast(padding_mask, "float32")[:, :, None]  # [B, S, 1]
-        if self.pooling == "cls":
+        if self.pooling is None:
+            pooled = x * is_token  # [B, S, H]
+        elif self.pooling == "cls":
             pooled = x[:, 0, :]  # [B, H]
         elif self.pooling == "max":
             pooled = ops.max(ops.where(is_token > 0, x, -1e9), axis=1)
@@ -58,8 +63,9 @@ class Pooling(keras.layers.Layer):
         return pooled / ops.maximum(length, 1e-12)
 
     def compute_output_spec(self, sequence_output, padding_mask=None):
-        batch, _, width = sequence_output.shape
-        return keras.KerasTensor((batch, width), dtype="float32")
+        batch, length, width = sequence_output.shape
+        shape = (batch, length, width) if self.pooling is None else (batch, width)
+        return keras.KerasTensor(shape, dtype="float32")
 
     def get_config(self):
         return {**super().get_config(), "pooling": self.pooling, "normalize": self.normalize}

@@ -120,6 +120,21 @@ class BertBackbone(Presets, OptionalInputs, keras.Model):
         self.attention_dropout = dropout if attention_dropout is None else attention_dropout
         self.layer_norm_epsilon = layer_norm_epsilon
 
+    def hidden_states(self, inputs):
+        """What each layer gives, a list of `num_layers + 1` tensors `[B, S, H]`.
+
+        Number 0 comes from the embeddings, number i from the i-th block; the last one is the
+        `sequence_output`. transformers counts its `hidden_states` so too.
+
+        Args:
+            inputs: a dict of the backbone's inputs; of Keras tensors too, such as
+                `backbone.input`, to build a model on.
+        """
+        states = [self.embeddings(inputs["token_ids"], segment_ids=inputs.get("segment_ids"))]
+        for block in self.blocks:
+            states.append(block(states[-1], padding_mask=inputs.get("padding_mask")))
+        return states
+
     @property
     def token_embedding(self):
         """The token table, a `keras.layers.ReversibleEmbedding`."""

@@ -117,7 +117,18 @@ def checkpoint_of(model):
     )
 
 
+def _check_pools_last_layer(model):
+    config = model.get_config()
+    if config.get("layers") is not None or config.get("pooling", "mean") is None:
+        raise ValueError(
+            f"This {type(model).__name__} has pooling={config['pooling']!r}, layers="
+            f"{config['layers']}; other libraries' embedders pool the last layer. Write its "
+            "encoder alone: model.backbone in place of model."
+        )
+
+
 def _write(model, folder, write):
+    _check_pools_last_layer(model)
     checkpoint = checkpoint_of(model)
     with new_folder(folder) as unfinished:
         write(checkpoint, unfinished)

@@ -47,6 +47,16 @@ def test_a_row_of_padding_alone_stays_finite(pooling):
     assert np.isfinite(vectors).all() and np.abs(vectors).max() <= 1.0
 
 
+@pytest.mark.parametrize("normalize", [False, True])
+def test_no_pooling_keeps_the_tokens_and_empties_padding(normalize):
+    vectors = pooled(None, normalize)
+    expected = SEQUENCES * PADDING_MASK[:, :, None]
+    if normalize:
+        lengths = np.linalg.norm(expected, axis=-1, keepdims=True)
+        expected = expected / np.maximum(lengths, 1e-12)
+    np.testing.assert_allclose(vectors, expected, rtol=1e-5, atol=1e-6)
+
+
 def test_half_precision_is_pooled_in_float32():
     layer = Pooling("mean", dtype="mixed_bfloat16")
     vectors = layer(ops.cast(np.full((1, 4096, 2), 1.25), "bfloat16"))

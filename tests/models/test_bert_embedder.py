@@ -2,7 +2,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_bert import BertBackbone, BertEmbedder, BertTask
+from keras_bert import BertBackbone, BertEmbedder, BertTask, save_to_hugging_face
 
 TEXTS = ["a b c", "d", "", "e f g h i j k l m n o p q"]
 
@@ -105,6 +105,185 @@ def test_it_trains_by_a_loss_of_the_users(model):
 def test_another_pooling_is_refused(backbone):
     with pytest.raises(ValueError, match="pooling must be one of mean, max, cls; got 'sum'"):
         BertEmbedder(backbone, pooling="sum")
+
+
+@pytest.fixture
+def deep(make_backbone, randomized):
+    return randomized(make_backbone(num_layers=3))
+
+
+def tokens_of(model, inputs):
+    """The vectors of all tokens, `[tokens, H]`, of a model that doesn't pool."""
+    return model.predict(inputs, verbose=0)[inputs["padding_mask"] == 1]
+
+
+def test_hidden_states_end_in_the_sequence_output(deep, inputs, difference):
+    states = deep.hidden_states(inputs)
+    assert len(states) == 4
+    assert difference(states[-1], deep(inputs)["sequence_output"]) < 1e-5
+    assert difference(states[0], deep.embeddings(inputs["token_ids"], inputs["segment_ids"])) == 0
+    absent = deep.hidden_states({"token_ids": inputs["token_ids"]})
+    whole = {**inputs, "segment_ids": 0 * inputs["segment_ids"]}
+    whole["padding_mask"] = np.ones_like(inputs["padding_mask"])
+    assert difference(absent, deep.hidden_states(whole)) < 1e-5
+
+
+@pytest.mark.parametrize("combine", ["concat", "sum", "mean", "weighted"])
+def test_chosen_layers_are_combined_before_pooling(deep, inputs, difference, combine):
+    model = BertEmbedder(deep, normalize=False, layers=[-1, 0, 2], combine=combine)
+    states = [keras.ops.convert_to_numpy(state) for state in deep.hidden_states(inputs)]
+    chosen = [states[3], states[0], states[2]]
+    joined = {"concat": np.concatenate(chosen, axis=-1), "sum": np.sum(chosen, axis=0)}
+    joined = joined.get(combine, np.mean(chosen, axis=0))
+    tokens = inputs["padding_mask"][:, :, None]
+    expected = (joined * tokens).sum(axis=1) / tokens.sum(axis=1)
+    assert model(inputs).shape == expected.shape
+    assert difference(model(inputs), expected) < 1e-5
+
+
+def test_no_pooling_gives_the_vectors_of_tokens(deep, inputs, difference):
+    last = BertEmbedder(deep, pooling=None, normalize=False)
+    expected = deep.predict(inputs, verbose=0)["sequence_output"]
+    assert difference(last(inputs), expected * inputs["padding_mask"][:, :, None]) < 1e-5
+    same = BertEmbedder(deep, pooling=None, normalize=False, layers=[-1])
+    assert difference(last(inputs), same(inputs)) < 1e-5
+    several = BertEmbedder(deep, pooling=None, layers=[-1, -2])
+    assert several.predict(inputs, verbose=0).shape == (8, 12, 32)
+    np.testing.assert_allclose(np.linalg.norm(tokens_of(several, inputs), axis=-1), 1, rtol=1e-5)
+
+
+def test_blocks_behind_the_chosen_layers_are_not_computed(deep, inputs, difference):
+    model = BertEmbedder(deep, layers=[1])
+    names = {operation.name for operation in model.operations}
+    assert "block_0" in names and not names & {"block_1", "block_2", "pooler"}
+    assert {w.path for w in deep.weights} <= {w.path for w in model.weights}  # all are saved
+
+
+def test_weights_of_layers_are_learnt_while_the_encoder_is_frozen(deep, preprocessor, tmp_path):
+    deep.trainable = False
+    model = BertEmbedder(deep, layers=[-1, 1], combine="weighted", preprocessor=preprocessor)
+    before = [keras.ops.convert_to_numpy(weight) for weight in deep.weights]
+    assert len(model.trainable_weights) == 2
+    model.compile(optimizer=keras.optimizers.Adam(0.05), loss="mse")
+    model.fit(TEXTS, np.eye(16)[:4], verbose=0)
+    assert all(
+        np.array_equal(old, keras.ops.convert_to_numpy(weight))
+        for old, weight in zip(before, deep.weights, strict=True)
+    )
+    shares = keras.ops.convert_to_numpy(model.get_layer("layer_combination").weights[0])
+    assert np.abs(shares).min() > 0
+    model.save_to_preset(tmp_path / "preset")
+    loaded = BertEmbedder.from_preset(tmp_path / "preset")
+    vectors = [m.predict(TEXTS, verbose=0) for m in (model, loaded)]
+    assert np.array_equal(*vectors) and not loaded.load_report.new
+
+
+@pytest.mark.parametrize(
+    "arguments", [{"layers": [-1, -2]}, {"pooling": None}, {"layers": [0], "combine": "sum"}]
+)
+def test_layers_are_saved_and_changed(deep, inputs, difference, tmp_path, arguments):
+    model = BertEmbedder(deep, **arguments)
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    assert loaded.get_config() == model.get_config()
+    assert difference(loaded(inputs), model(inputs)) == 0.0
+    model.save_to_preset(tmp_path / "preset")
+    assert difference(BertTask.from_preset(tmp_path / "preset")(inputs), model(inputs)) == 0.0
+    other = {"layers": [1, 2, 3], "combine": "mean", "pooling": "max"}
+    changed = BertEmbedder.from_preset(tmp_path / "preset", **other)
+    assert difference(changed(inputs), BertEmbedder(deep, **other)(inputs)) < 1e-6
+
+
+def test_adapted_layers_are_those_of_the_encoder(deep, inputs, difference):
+    model = BertEmbedder(deep, pooling=None, normalize=False, layers=[-2, -1])
+    before = model(inputs)
+    for block in deep.blocks:
+        block.output_dense.enable_lora(2)
+        block.output_dense.lora_kernel_b.assign(np.linspace(-1, 1, 32).reshape(2, 16))
+    assert difference(model(inputs), before) > 0.01
+    tokens = inputs["padding_mask"] == 1
+    after, last = (
+        keras.ops.convert_to_numpy(x)[tokens]
+        for x in (model(inputs), deep(inputs)["sequence_output"])
+    )
+    np.testing.assert_allclose(after[:, 16:], last, atol=1e-5)
+
+
+@pytest.mark.filterwarnings("ignore:Layer .* does not have a `quantize`")
+def test_quantized_layers_are_those_of_the_encoder(deep, inputs, difference, tmp_path):
+    model = BertEmbedder(deep, pooling=None, normalize=False, layers=[-2, -1])
+    exact = model(inputs)
+    model.quantize("int8")
+    assert {b.intermediate_dense.quantization_mode for b in deep.blocks} == {"int8"}
+    quantized = model(inputs)
+    assert 0 < difference(quantized, exact) < 1.0
+    model.save_to_preset(tmp_path / "preset")
+    again = BertEmbedder.from_preset(tmp_path / "preset")
+    assert difference(again(inputs), quantized) == 0.0
+
+
+def test_an_exported_model_of_several_layers_answers_text(tensorflow, deep, preprocessor, tmp_path):
+    model = BertEmbedder(deep, layers=[-1, -2], preprocessor=preprocessor)
+    model.export(tmp_path / "served")
+    served = tensorflow.saved_model.load(str(tmp_path / "served" / "1"))
+    answers = served.signatures["serving_default"](tensorflow.constant(TEXTS))
+    expected = model.predict(TEXTS, verbose=0)
+    np.testing.assert_allclose(answers["embedding"].numpy(), expected, atol=1e-6)
+
+
+def test_similarity_is_the_cosine_of_each_pair(deep, preprocessor):
+    model = BertEmbedder(deep, normalize=False, preprocessor=preprocessor)
+    others = ["d", "a b c", "a", "e f g"]
+    found = model.similarity(TEXTS, tuple(others), batch_size=3)
+    first, second = (model.predict(texts, verbose=0) for texts in (TEXTS, others))
+    lengths = np.linalg.norm(first, axis=-1) * np.linalg.norm(second, axis=-1)
+    np.testing.assert_allclose(found, (first * second).sum(axis=-1) / lengths, rtol=1e-5)
+    assert found.shape == (4,) and found.dtype == np.float32
+    np.testing.assert_allclose(model.similarity("a b", "a b"), [1.0], rtol=1e-6)
+
+
+def test_similarity_needs_an_other_for_each_text(model, backbone, preprocessor):
+    with pytest.raises(ValueError, match="There are 4 texts but 2 others"):
+        model.similarity(TEXTS, TEXTS[:2])
+    tokens = BertEmbedder(backbone, pooling=None, preprocessor=preprocessor)
+    with pytest.raises(ValueError, match="similarity needs one for the whole.*pooling="):
+        tokens.similarity("a", "b")
+
+
+def test_vectors_of_tokens_are_not_served(tensorflow, backbone, preprocessor, tmp_path):
+    model = BertEmbedder(backbone, pooling=None, preprocessor=preprocessor)
+    with pytest.raises(ValueError, match="a served answer needs one for the whole.*pooling="):
+        model.export(tmp_path / "served")
+    assert not (tmp_path / "served").exists()
+
+
+@pytest.mark.parametrize("arguments", [{"layers": [-1, -2]}, {"pooling": None}])
+def test_other_libraries_pool_the_last_layer(deep, tmp_path, arguments):
+    model = BertEmbedder(deep, **arguments)
+    with pytest.raises(ValueError, match="embedders pool the last layer.*model.backbone"):
+        save_to_hugging_face(model, tmp_path / "theirs")
+    assert not (tmp_path / "theirs").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"layers": [-1, 4]}, r"no layer 4: this encoder has layers 0 .* to 3, .* -1 to -4"),
+        ({"layers": [-5]}, "no layer -5"),
+        ({"layers": [1.0]}, "no layer 1.0"),
+        ({"layers": ["-1"]}, "no layer '-1'"),
+        ({"layers": []}, r"list of layers' numbers, such as .*; got \[\]"),
+        ({"layers": -1}, "list of layers' numbers.*got -1"),
+        ({"layers": "-1,-2"}, "list of layers' numbers.*got '-1,-2'"),
+        ({"layers": [-1, -2], "combine": "max"}, "one of concat, sum, mean, weighted; got 'max'"),
+        ({"combine": "max"}, "one of concat, sum, mean, weighted; got 'max'"),
+        ({"layers": [-1], "combine": "weighted"}, "it was given 1. Give two layers or more"),
+        ({"combine": "weighted"}, "it was given 1. Give two layers or more"),
+    ],
+)
+def test_layers_that_are_not_there_are_refused(deep, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        BertEmbedder(deep, **arguments)
 
 
 def test_config_round_trip(backbone):

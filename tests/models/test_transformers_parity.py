@@ -6,7 +6,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_bert import AdamW, BertPretrainer
+from keras_bert import AdamW, BertEmbedder, BertPretrainer
 
 pytestmark = pytest.mark.slow
 
@@ -215,6 +215,28 @@ def test_outputs_loss_and_gradients_equal_those_of_transformers(
     assert max(differences.values()) < 1e-5, differences
     np.testing.assert_allclose(loss, expected_loss, rtol=1e-5)
     assert worst[0] < 1e-4, worst
+
+
+@pytest.mark.parametrize("size", ["tiny", "Base"])
+def test_every_layer_equals_that_of_transformers(torch, make_theirs, size):
+    theirs, folder = make_theirs(size)
+    batch = x, _, _ = random_batch(size)
+    texts = dict(list(their_batch(torch, *batch).items())[:3])
+    with torch.no_grad():
+        given = theirs.bert(**texts, output_hidden_states=True).hidden_states
+    tokens = x["padding_mask"] == 1
+    expected = [state.numpy()[tokens] for state in given]
+    del theirs
+    layers = range(SIZES[size][1] + 1)  # the embeddings and every block
+    assert len(expected) == len(layers)
+    inputs = {name: x[name] for name in ("token_ids", "segment_ids", "padding_mask")}
+    for order in (list(layers), [layer - len(layers) for layer in layers]):
+        ours = BertEmbedder.from_preset(folder, pooling=None, normalize=False, layers=order)
+        vectors = np.split(ours.predict_on_batch(inputs)[tokens], len(layers), axis=-1)
+        pairs = zip(vectors, expected, strict=True)
+        differences = [float(np.abs(actual - state).max()) for actual, state in pairs]
+        print(f"{size}, layers 0 to {len(layers) - 1}: {max(differences):.1e}")
+        assert max(differences) < 1e-5, differences
 
 
 def test_training_steps_equal_those_of_transformers_and_torch(torch, make_theirs):

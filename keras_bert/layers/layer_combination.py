@@ -1,0 +1,79 @@
+"""One vector of a token from its vectors in several layers."""
+
+import keras
+from keras import ops
+
+COMBINATIONS = ("concat", "sum", "mean", "weighted")
+
+
+@keras.saving.register_keras_serializable(package="keras_bert")
+class LayerCombination(keras.layers.Layer):
+    """The vectors that several layers give a token, made one.
+
+    Put it between a frozen encoder's hidden states and a model that learns from them.
+    Source: Devlin et al. 2019, table 7; `"weighted"` is Peters et al. 2018 (ELMo), equation 1: a
+    scale, times the sum of the layers weighted by a softmax, all learnt. It starts as the mean.
+
+    Args:
+        combine: `"concat"`, `"sum"`, `"mean"` or `"weighted"`.
+
+    Call arguments:
+        hidden_states: a list of L tensors `[B, S, H]`.
+
+    Returns:
+        `[B, S, H]` float32; of `"concat"` `[B, S, L * H]`, in the order of the list.
+
+    Raises:
+        ValueError: if there is no such combination, or only one layer to weigh.
+
+    Example:
+    >>> import numpy as np
+    >>> hidden_states = [np.full((1, 1, 2), 1.0), np.full((1, 1, 2), 4.0)]
+    >>> LayerCombination("mean")(hidden_states).numpy()
+    array([[[2.5, 2.5]]], dtype=float32)
+    """
+
+    def __init__(self, combine="concat", **kwargs):
+        super().__init__(**kwargs)
+        if combine not in COMBINATIONS:
+            raise ValueError(f"combine must be one of {', '.join(COMBINATIONS)}; got {combine!r}.")
+        self.combine = combine
+
+    def build(self, hidden_states_shape):
+        if self.combine != "weighted":
+            return
+        count = len(hidden_states_shape)
+        if count < 2:
+            raise ValueError(
+                'combine="weighted" learns how much each of several layers counts; it was given '
+                f"{count}. Give two layers or more."
+            )
+        self.weights_before_softmax = self.add_weight(
+            shape=(count,),
+            initializer="zeros",
+            dtype="float32",
+            autocast=False,
+            name="weights_before_softmax",
+        )
+        self.scale = self.add_weight(
+            shape=(), initializer="ones", dtype="float32", autocast=False, name="scale"
+        )
+
+    def call(self, hidden_states):
+        states = [ops.cast(state, "float32") for state in hidden_states]  # L of [B, S, H]
+        if self.combine == "concat":
+            return ops.concatenate(states, axis=-1)  # [B, S, L * H]
+        if self.combine == "weighted":
+            weights = self.scale * ops.softmax(self.weights_before_softmax)  # [L]
+            states = [weights[i] * state for i, state in enumerate(states)]
+        total = sum(states)  # [B, S, H]
+        return total / len(states) if self.combine == "mean" else total
+
+    def compute_output_spec(self, hidden_states):
+        *outer, width = hidden_states[0].shape
+        if self.combine == "concat":
+            width = sum(state.shape[-1] for state in hidden_states)
+        return keras.KerasTensor((*outer, width), dtype="float32")
+
+    def get_config(self):
+        return {**super().get_config(), "combine": self.combine}

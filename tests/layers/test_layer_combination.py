@@ -1,0 +1,68 @@
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from keras_bert.layers.layer_combination import COMBINATIONS, LayerCombination
+
+STATES = list(np.random.default_rng(5).normal(size=(3, 2, 5, 4)).astype("float32"))
+BY_NUMPY = {
+    "concat": np.concatenate(STATES, axis=-1),
+    "sum": np.sum(STATES, axis=0),
+    "mean": np.mean(STATES, axis=0),
+    "weighted": np.mean(STATES, axis=0),  # as it starts
+}
+
+
+@pytest.mark.parametrize("combine", COMBINATIONS)
+def test_vectors_are_those_that_numpy_gives(combine):
+    layer = LayerCombination(combine)
+    combined = ops.convert_to_numpy(layer(STATES))
+    np.testing.assert_allclose(combined, BY_NUMPY[combine], rtol=1e-5, atol=1e-6)
+    assert len(layer.weights) == (2 if combine == "weighted" else 0)
+
+
+def test_weights_are_a_softmax_and_a_scale():
+    layer = LayerCombination("weighted")
+    layer(STATES)
+    layer.weights_before_softmax.assign(np.log([1.0, 2.0, 5.0]))
+    layer.scale.assign(4.0)
+    expected = 0.5 * STATES[0] + STATES[1] + 2.5 * STATES[2]
+    np.testing.assert_allclose(ops.convert_to_numpy(layer(STATES)), expected, rtol=1e-5, atol=1e-5)
+
+
+def test_weights_learn_which_layer_counts():
+    inputs = [keras.Input((5, 4)) for _ in STATES]
+    model = keras.Model(inputs, LayerCombination("weighted", name="combination")(inputs))
+    model.compile(optimizer=keras.optimizers.Adam(0.1), loss="mse")
+    states = [np.tile(state, (75, 1, 1)) for state in STATES]
+    model.fit(states, 3.0 * states[1], batch_size=1, verbose=0)
+    layer = model.get_layer("combination")
+    shares = ops.convert_to_numpy(ops.softmax(layer.weights_before_softmax))
+    assert shares[1] > 0.9 and abs(float(layer.scale) - 3.0) < 0.4
+
+
+@pytest.mark.parametrize("combine", COMBINATIONS)
+def test_half_precision_is_combined_in_float32(combine):
+    states = [ops.cast(np.full((1, 2, 2), 1.0), "bfloat16") for _ in range(3)]
+    states[0] = states[0] * 256.0  # 258 is none of bfloat16's numbers
+    combined = LayerCombination(combine, dtype="mixed_bfloat16")(states)
+    assert keras.backend.standardize_dtype(combined.dtype) == "float32"
+    expected = {"concat": 256.0, "sum": 258.0}.get(combine, 86.0)
+    assert float(ops.convert_to_numpy(combined)[0, 0, 0]) == pytest.approx(expected, rel=1e-6)
+
+
+def test_another_combination_is_refused():
+    with pytest.raises(ValueError, match="one of concat, sum, mean, weighted; got 'max'"):
+        LayerCombination("max")
+
+
+def test_one_layer_has_no_weights_to_learn():
+    with pytest.raises(ValueError, match="it was given 1. Give two layers or more"):
+        LayerCombination("weighted")(STATES[:1])
+
+
+def test_config_round_trip():
+    config = LayerCombination("mean", name="combination").get_config()
+    assert LayerCombination.from_config(config).get_config() == config
+    assert config["combine"] == "mean"

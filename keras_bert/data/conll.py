@@ -60,6 +60,22 @@ class TaggedSentences:
                     )
         return [[numbers[tag] for tag in tags] for tags in self.tags]
 
+    def write_predictions(self, path, predicted):
+        """Writes a word, its true and its predicted tag a line, as `conlleval` reads them.
+
+        Args:
+            path: the file.
+            predicted: lists of str, the predicted tags of each sentence.
+
+        Raises:
+            ValueError: if there is not a predicted tag for each word.
+        """
+        with open(path, "w", encoding="utf-8") as file:
+            for rows in zip(self.words, self.tags, predicted, strict=True):
+                for word, true, tag in zip(*rows, strict=True):
+                    print(word.replace(" ", "_"), true, tag, file=file)
+                print(file=file)
+
 
 def read_conll(path, *, scheme="bio", tag_column=-1, repair=False):
     r"""Reads sentences of tagged words from a file of CoNLL's columns.

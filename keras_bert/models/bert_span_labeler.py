@@ -142,6 +142,10 @@ class BertSpanLabeler(BertTask):
         """What an exported model says of prepared inputs: `start_logits` and `end_logits`."""
         return {"start_logits": outputs["start"], "end_logits": outputs["end"]}
 
+    def string_signature(self):
+        """See `BertTask.string_signature`."""
+        return self.answer_questions, {"question": 1, "context": 1}
+
     def answer_questions(self, question, context):
         """What an exported model says of raw strings, in the TensorFlow graph.
 

@@ -75,6 +75,18 @@ class BertTask(Presets, OptionalInputs, keras.Model):
             "BertClassifier.from_preset(folder, num_classes=2), and export that."
         )
 
+    def string_signature(self):
+        """How an exported model is asked with raw strings, where not with texts or pairs of them.
+
+        A task whose questions are others overrides this.
+
+        Returns:
+            `(answer, ranks)`: a function of string tensors that gives a dict of tensors, in the
+            TensorFlow graph, and the rank of each of its arguments, by name. None for what
+            `preprocessor` and `answers` do with texts.
+        """
+        return None
+
     def fit(
         self,
         x=None,

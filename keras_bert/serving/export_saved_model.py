@@ -31,7 +31,8 @@ def export_saved_model(task, path, *, version=1, warmup_texts=None):
     A `BertTokenClassifier` takes `[B]` texts of any length and gives their entities, as
     `BertTokenClassifier.answer_texts` says; `token_ids` gives the `label` of each token.
     A `BertSpanLabeler` takes two inputs, `question` and `context`, string `[B]` each, and answers
-    as `BertSpanLabeler.answer_questions` says.
+    as `BertSpanLabeler.answer_questions` says; a `BertMultipleChoice` takes `context`, string
+    `[B]`, and `choices`, string `[B, C]`, and answers as `BertMultipleChoice.answer_choices` says.
 
     Texts are padded to the longest of a request, not to `sequence_length`: short ones are answered
     sooner, with the same scores. The model computes in the precision that it was made with.
@@ -42,7 +43,8 @@ def export_saved_model(task, path, *, version=1, warmup_texts=None):
         version: int, at least 1; it is written to `path/version`. TensorFlow Serving serves the
             highest one there, and takes a new one up while it runs.
         warmup_texts: texts, or pairs of them, that TensorFlow Serving answers once before it lets
-            clients in; by default a short one, one that fills the sequence, and a pair.
+            clients in; by default a short one, one that fills the sequence, and a pair. Of tasks
+            with two inputs, pairs of them.
 
     Returns:
         str, the folder of this version.
@@ -76,13 +78,10 @@ def export_saved_model(task, path, *, version=1, warmup_texts=None):
 
 
 def _text_signature(task):
-    if hasattr(task, "answer_questions"):
-        signature = [tf.TensorSpec([None], tf.string, name) for name in ("question", "context")]
-        answer = tf.function(task.answer_questions, signature, autograph=False)
-        return answer.get_concrete_function()
-    if hasattr(task, "answer_texts"):  # it reads more of a text than one sequence
-        signature = [tf.TensorSpec([None], tf.string, "text")]
-        return tf.function(task.answer_texts, signature, autograph=False).get_concrete_function()
+    if task.string_signature() is not None:
+        answer, ranks = task.string_signature()
+        signature = [tf.TensorSpec([None] * n, tf.string, name) for name, n in ranks.items()]
+        return tf.function(answer, signature, autograph=False).get_concrete_function()
 
     @tf.function(input_signature=[tf.TensorSpec(None, tf.string, "text")], autograph=False)
     def answer_texts(text):
@@ -118,7 +117,7 @@ def _token_ids_signature(task):
 def _named_answers(task, outputs):
     """The task's answers, with names in place of class numbers."""
     answers = task.answers(outputs)
-    if "label" not in answers:
+    if "label" not in answers or not hasattr(task, "label_names"):
         return answers
     names = tf.constant(task.label_names)  # [C]
     label = tf.gather(names, answers["label"])
@@ -144,31 +143,50 @@ def _check_task(task):
 
 def _warmup_requests(task, texts):
     """`(signature name, inputs)` of each request, of one row each."""
-    if texts is None:
-        word = task.preprocessor.tokenizer.get_vocabulary()[-1].removeprefix("##")
-        filling = " ".join([word] * task.preprocessor.sequence_length)
-        texts = [word, filling]
-        texts += [] if hasattr(task, "answer_texts") else [(word, word)]
-        texts = [(word, word), (word, filling)] if hasattr(task, "answer_questions") else texts
-    if isinstance(texts, str):
-        texts = [texts]
+    _, ranks = task.string_signature() or (None, None)
+    texts = _short_and_long(task, ranks) if texts is None else texts
+    texts = [texts] if isinstance(texts, str) else texts
     if not len(texts):
         return []
-    rows = [[text] if isinstance(text, str) else [list(text)] for text in texts]
-    if any(len(row[0]) != 2 for row in rows if isinstance(row[0], list)):
-        raise ValueError("warmup_texts must be texts, or pairs of them; one is neither.")
-    if len(rows) >= MAX_REQUESTS:
+    if len(texts) >= MAX_REQUESTS:
         raise ValueError(
-            f"TensorFlow Serving takes at most {MAX_REQUESTS} warm-up requests; {len(rows)} "
+            f"TensorFlow Serving takes at most {MAX_REQUESTS} warm-up requests; {len(texts)} "
             f"warmup_texts were given. Give at most {MAX_REQUESTS - 1}."
         )
-    prepared = task.preprocessor(*([text] for text in tf.nest.flatten(rows[0])))
-    if hasattr(task, "answer_questions"):
-        if not all(isinstance(row[0], list) for row in rows):
-            raise ValueError("warmup_texts of a BertSpanLabeler are pairs (question, context).")
-        asked = [{"question": [row[0][0]], "context": [row[0][1]]} for row in rows]
-        return [("serving_default", one) for one in asked] + [("token_ids", prepared)]
-    return [("serving_default", {"text": row}) for row in rows] + [("token_ids", prepared)]
+    rows = [_row(task, ranks, text) for text in texts]
+    columns = tf.nest.flatten(list(rows[0].values()))[:2]
+    prepared = task.preprocessor(*([text] for text in columns))
+    prepared = {  # [1, S], or [1, 1, S] where a row has several sequences
+        name: tf.reshape(values, [1] * (len(task.input[name].shape) - 1) + [-1])
+        for name, values in prepared.items()
+    }
+    return [("serving_default", row) for row in rows] + [("token_ids", prepared)]
+
+
+def _short_and_long(task, ranks):
+    """Texts to warm up with: a short one, one that fills the sequence, and a pair."""
+    word = task.preprocessor.tokenizer.get_vocabulary()[-1].removeprefix("##")
+    filling = " ".join([word] * task.preprocessor.sequence_length)
+    if ranks is None:
+        return [word, filling, (word, word)]
+    if len(ranks) == 1:
+        return [word, filling]
+    _, rank = ranks.values()
+    return [(word, [last, last] if rank == 2 else last) for last in (word, filling)]
+
+
+def _row(task, ranks, text):
+    """The inputs, `{name: value}`, of a request for one warm-up text."""
+    if ranks is None or len(ranks) == 1:
+        is_pair = isinstance(text, (list, tuple)) and len(text) == 2 and ranks is None
+        if not isinstance(text, str) and not is_pair:
+            raise ValueError("warmup_texts must be texts, or pairs of them; one is neither.")
+        return {"text": [text] if isinstance(text, str) else [list(text)]}
+    is_pair = isinstance(text, (list, tuple)) and len(text) == len(ranks)
+    kinds = [str if rank == 1 else (list, tuple) for rank in ranks.values()]
+    if not is_pair or not all(map(isinstance, text, kinds)):
+        raise ValueError(f"warmup_texts of a {type(task).__name__} are pairs ({', '.join(ranks)}).")
+    return {name: [value] for name, value in zip(ranks, text, strict=True)}
 
 
 def _free_version(path, version):

@@ -138,6 +138,8 @@ def write_hugging_face(checkpoint, folder):
         config["pad_token_id"] = checkpoint.vocabulary.index("[PAD]")
     if checkpoint.task == "BertSpanLabeler":
         config[_OWN_SPAN_LABELER] = arguments
+    if "dropout" in arguments:
+        config["classifier_dropout"] = arguments["dropout"]
     if "num_classes" in arguments:
         config |= _labels(arguments)
     spellings = hugging_face_spellings(backbone["num_layers"], checkpoint.task)
@@ -279,10 +281,7 @@ def _task_arguments(task, config, weights, source):
 
 def _labels(arguments):
     names = arguments.get("label_names") or map(str, range(arguments["num_classes"]))
-    labels = {
-        "id2label": {str(i): name for i, name in enumerate(names)},
-        "classifier_dropout": arguments["dropout"],
-    }
+    labels = {"id2label": {str(i): name for i, name in enumerate(names)}}
     labels["label2id"] = {name: int(i) for i, name in labels["id2label"].items()}
     if arguments["num_classes"] == 1:
         labels["problem_type"] = "regression"

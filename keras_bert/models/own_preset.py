@@ -16,6 +16,7 @@ CLASSES = {
     "BertClassifier": "keras_bert.models.bert_classifier",
     "BertTokenClassifier": "keras_bert.models.bert_token_classifier",
     "BertSpanLabeler": "keras_bert.models.bert_span_labeler",
+    "BertMultipleChoice": "keras_bert.models.bert_multiple_choice",
     "BertEmbedder": "keras_bert.models.bert_embedder",
 }
 

@@ -1,0 +1,71 @@
+"""Choices of a question, each read as a sequence of its own."""
+
+import keras
+from keras import ops
+
+NO_CHOICE = -1e9
+"""The logit of a choice that isn't there: its probability is 0, and a row of them stays finite."""
+
+
+@keras.saving.register_keras_serializable(package="keras_bert")
+class ChoicesAsRows(keras.layers.Layer):
+    """The sequences of all choices below each other, as an encoder takes them.
+
+    Call arguments:
+        inputs: a dict of `[B, C, S]` tensors, or None in place of one.
+
+    Returns:
+        A dict of `[B x C, S]` tensors, and None where there was None.
+
+    Example:
+    >>> import numpy as np
+    >>> rows = ChoicesAsRows()({"token_ids": np.zeros((2, 4, 8), "int32"), "segment_ids": None})
+    >>> tuple(rows["token_ids"].shape), rows["segment_ids"]
+    ((8, 8), None)
+    """
+
+    def call(self, inputs):
+        return {name: None if x is None else _as_rows(x) for name, x in inputs.items()}
+
+    def compute_output_spec(self, inputs):
+        return {
+            name: None if x is None else keras.KerasTensor((None, x.shape[-1]), dtype=x.dtype)
+            for name, x in inputs.items()
+        }
+
+
+@keras.saving.register_keras_serializable(package="keras_bert")
+class RowsAsChoices(keras.layers.Layer):
+    """The scores of all choices as logits of each question's; of none, where one isn't there.
+
+    Call arguments:
+        scores: `[B x C, 1]`.
+        token_ids: `[B, C, S]`, which says how many there are.
+        padding_mask: `[B, C, S]` integers or booleans, true at tokens; a choice of padding alone
+            isn't there. None where all are.
+
+    Returns:
+        `[B, C]` float32.
+
+    Example:
+    >>> import numpy as np
+    >>> padding_mask = np.array([[[1, 1], [1, 0], [0, 0]]])
+    >>> scores = np.array([[0.5], [2.0], [3.0]], "float32")
+    >>> logits = RowsAsChoices()(scores, token_ids=padding_mask, padding_mask=padding_mask)
+    >>> logits.numpy().tolist()
+    [[0.5, 2.0, -1000000000.0]]
+    """
+
+    def call(self, scores, token_ids, padding_mask=None):
+        logits = ops.reshape(ops.cast(scores, "float32"), ops.shape(token_ids)[:2])  # [B, C]
+        if padding_mask is None:
+            return logits
+        is_there = ops.any(ops.cast(padding_mask, "bool"), axis=-1)  # [B, C]
+        return ops.where(is_there, logits, NO_CHOICE)
+
+    def compute_output_spec(self, scores, token_ids, padding_mask=None):
+        return keras.KerasTensor(token_ids.shape[:2], dtype="float32")
+
+
+def _as_rows(x):
+    return ops.reshape(x, (-1, ops.shape(x)[-1]))  # [B x C, S]

@@ -35,6 +35,7 @@ _HOMES = {
     "classification_scores": "keras_bert.metrics.classification",
     "entity_scores": "keras_bert.metrics.entities",
     "finetune": "keras_bert.training.finetune",
+    "finetune_grid": "keras_bert.training.finetune_grid",
     "get_strategy": "keras_bert.training.strategy",
     "glue_scores": "keras_bert.metrics.glue",
     "learn_vocabulary": "keras_bert.text.learn_vocabulary",

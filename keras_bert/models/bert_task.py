@@ -53,6 +53,24 @@ class BertTask(Presets, OptionalInputs, keras.Model):
         """A dataset to learn from, which ends in an error at labels that can't be learnt."""
         return dataset
 
+    def text_batches(self, x, y=None, sample_weight=None, *, batch_size=32, **kwargs):
+        """Batches of what this task takes of raw text, as `fit` makes them.
+
+        Args:
+            x: texts, as `fit` takes them.
+            y: `[n, ...]` labels, or None.
+            sample_weight: `[n]` floats, or None.
+            batch_size: int.
+            **kwargs: those of `text_dataset`.
+
+        Returns:
+            A `tf.data.Dataset` of the inputs' dict, alone or with labels and weights.
+        """
+        from keras_bert.data.text_dataset import text_dataset
+
+        kwargs |= {"preprocessor": self.preprocessor, "batch_size": batch_size}
+        return text_dataset(x, y, sample_weight, **kwargs)
+
     def answers(self, outputs):
         """What an exported model says of each text: this task's outputs, made readable.
 
@@ -207,15 +225,8 @@ class BertTask(Presets, OptionalInputs, keras.Model):
                 f"{type(self).__name__} was given text, but it has no preprocessor. Make it with "
                 "preprocessor=BertPreprocessor(tokenizer), or start from a preset that has one."
             )
-        from keras_bert.data.text_dataset import text_dataset
-
-        dataset = text_dataset(
-            x,
-            y,
-            sample_weight,
-            preprocessor=self.preprocessor,
-            batch_size=batch_size or 32,
-            shuffle=shuffle,
+        dataset = self.text_batches(
+            x, y, sample_weight, batch_size=batch_size or 32, shuffle=shuffle
         )
         return check(dataset), None, None
 
@@ -227,6 +238,8 @@ def holds_text(x):
         return holds_text(spec[0] if isinstance(spec, tuple) else spec)
     if isinstance(x, (str, bytes)):
         return True
+    if isinstance(x, dict):
+        return "text" in x  # with what stands beside it
     if isinstance(x, (list, tuple)):
         return not x or holds_text(x[0])  # no texts, not no inputs
     dtype = getattr(x, "dtype", None)

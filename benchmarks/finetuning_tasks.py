@@ -1,0 +1,138 @@
+"""The tasks of `against_transformers.py`: their examples, their metrics, a line of progress."""
+
+import multiprocessing
+import random
+import time
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+import keras_bert
+
+_SPLIT = 20250101  # seed of what is divided here; the same for every run
+_TABLES = {"sentiment": (["Text"], "Sentiment"), "nli": (["sentence1", "sentence2"], "gold_label")}
+METRICS = {
+    "sentiment": "accuracy",
+    "nli": "accuracy",
+    "ner": "f1",
+    "choice": "accuracy",
+    "squad1": "f1",
+    "squad2": "best_f1",
+}
+"""The score of each task that the table shows."""
+
+
+def read_task(task, folder, limit=None, limit_eval=None):
+    """`(examples to learn from, examples to score, label names or None)`, plain lists of dicts.
+
+    An example has `texts` and `label`, `words` and `tags`, or what `read_choices` or `read_squad`
+    gives. They are read in a process of its own, so that TensorFlow, which this library reads files
+    with, takes no memory of the other's.
+    """
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(1, mp_context=context) as pool:
+        train, test, names = pool.submit(_read, task, Path(folder)).result()
+    return _some(train, limit), _some(test, limit_eval), names
+
+
+def score(task, examples, predicted):
+    """The scores of predictions: class numbers, lists of tags, or `(texts, odds)` of answers."""
+    if task == "ner":
+        scores = keras_bert.entity_scores([example["tags"] for example in examples], predicted)
+        return {name: value for name, value in scores.items() if name != "types"}
+    if task == "squad1":
+        return keras_bert.squad_scores(examples, predicted[0])
+    if task == "squad2":
+        return keras_bert.squad_scores(examples, *predicted, null_threshold=0.0)
+    return keras_bert.classification_scores([example["label"] for example in examples], predicted)
+
+
+class Progress:
+    """Prints how far training is, about every half minute, and keeps the time of each epoch.
+
+    Args:
+        epochs: int.
+        steps: int, those of an epoch.
+    """
+
+    def __init__(self, epochs, steps):
+        self.epochs, self.steps = epochs, steps
+        self.seconds, self.loss = [], None
+        self.started = self.said = time.perf_counter()
+
+    def step(self, step, loss):
+        """After step 0, 1, ... of an epoch; `loss` gives its loss, and is asked now and then."""
+        now = time.perf_counter()
+        if now - self.said > 30:
+            self.said = now
+            print(
+                f"  epoch {len(self.seconds) + 1}/{self.epochs}, step {step + 1}/{self.steps}, "
+                f"{now - self.started:.0f} s, loss {loss():.4f}",
+                flush=True,
+            )
+
+    def epoch(self, loss):
+        """After an epoch."""
+        now = time.perf_counter()
+        self.seconds.append(now - self.started)
+        self.started = self.said = now
+        self.loss = float(loss)
+        print(
+            f"  epoch {len(self.seconds)}/{self.epochs}: {self.seconds[-1]:.1f} s, "
+            f"loss {self.loss:.4f}",
+            flush=True,
+        )
+
+
+def _read(task, folder):
+    if task in _TABLES:
+        parts = [folder / task / f"{part}.tsv" for part in ("train", "dev", "test")]
+        return _read_tables(*map(keras_bert.read_table, parts), *_TABLES[task])
+    if task == "ner":
+        parts = ["wnut17train.conll", "emerging.dev.conll", "emerging.test.annotated"]
+        return _read_names(*(keras_bert.read_conll(folder / "ner" / part) for part in parts))
+    if task == "choice":
+        return _read_choices(keras_bert.read_choices(folder / "choice" / "codah.tsv"))
+    squad = folder / "squad"
+    if task == "squad1":
+        files = ("train-subset-v1.1.json", "dev-v1.1.json")
+        return *(list(keras_bert.read_squad(squad / file)) for file in files), None
+    examples = list(keras_bert.read_squad(squad / "dev-v2.0-part.json"))
+    titles = sorted({example["title"] for example in examples})
+    held_out = set(random.Random(_SPLIT).sample(titles, len(titles) // 3))
+    train = [example for example in examples if example["title"] not in held_out]
+    return train, [example for example in examples if example["title"] in held_out], None
+
+
+def _read_tables(train, dev, test, columns, label):
+    """Nothing is chosen by the development set here, so that it is scored with the test set."""
+    names = train.class_names(label)
+    parts = []
+    for table in (train, dev, test):
+        texts = zip(*(table[column] for column in columns), strict=True)
+        labels = table.class_numbers(label, names).tolist()
+        parts.append(
+            [{"texts": t, "label": number} for t, number in zip(texts, labels, strict=True)]
+        )
+    return parts[0], parts[1] + parts[2], names
+
+
+def _read_names(train, dev, test):
+    parts = [
+        [{"words": w, "tags": t} for w, t in zip(part.words, part.tags, strict=True)]
+        for part in (train, dev, test)
+    ]
+    return parts[0], parts[1] + parts[2], train.tag_names()
+
+
+def _read_choices(examples):
+    random.Random(_SPLIT).shuffle(examples)
+    behind = len(examples) * 4 // 5
+    return examples[:behind], examples[behind:], None
+
+
+def _some(examples, limit):
+    """So many of the examples, always the same ones, in their order; all for None."""
+    if limit is None or limit >= len(examples):
+        return examples
+    chosen = random.Random(_SPLIT).sample(range(len(examples)), limit)
+    return [examples[index] for index in sorted(chosen)]

@@ -15,7 +15,6 @@ finished. Watch it with `tensorboard --logdir OUTPUT/logs`.
 
 import argparse
 import json
-import math
 from pathlib import Path
 
 import keras
@@ -44,6 +43,9 @@ def parse_args(argv=None):
     add("--learning_rate", type=float, default=2e-5, help="its peak: 5e-5, 3e-5 or 2e-5")
     add("--epochs", type=int, default=3, help="2 to 4")
     add("--warmup_proportion", type=float, default=0.1)
+    add("--patience", type=int, help="stop after so many epochs without a better score")
+    add("--bucket_lengths", type=int, nargs="+", help="pad to these, batch like lengths")
+    add("--tokens_per_batch", type=int, help="with --bucket_lengths, in place of --batch_size")
     add("--select", default="accuracy", help="score by which an epoch is best")
     add("--strategy", default="auto", choices=["auto", "tpu", "mirrored", "cpu"])
     add("--precision", default="float32", choices=["float32", "mixed_bfloat16"])
@@ -75,25 +77,34 @@ def read_examples(path, args, label_names=None):
     return texts, table.class_numbers(args.label_column, label_names), label_names
 
 
-def make_model(args, label_names, steps):
-    """The classifier, compiled for so many steps."""
-    task = {"num_classes": 1 if args.regression else len(label_names), "label_names": label_names}
-    model = keras_bert.BertClassifier.from_preset(
-        args.init, sequence_length=args.sequence_length, **task
+def make_model(args, label_names):
+    """The classifier."""
+    return keras_bert.BertClassifier.from_preset(
+        args.init,
+        load_weights=not args.from_scratch,
+        sequence_length=args.sequence_length,
+        num_classes=1 if args.regression else len(label_names),
+        label_names=label_names,
     )
-    if args.from_scratch:
-        backbone = keras_bert.BertBackbone.from_config(model.backbone.get_config())
-        model = keras_bert.BertClassifier(backbone, preprocessor=model.preprocessor, **task)
+
+
+def compile_model(model, args, steps):
+    """Compiles the model for so many steps."""
     rate = keras_bert.WarmupLinearDecay(
         args.learning_rate, int(args.warmup_proportion * steps), steps, continuous=True
     )
     model.compile(**{**model.default_compile_args(), "optimizer": keras_bert.AdamW(rate)})
-    return model
 
 
 def predict(model, texts, args):
     """Outputs `[n, C]`: probabilities of the classes, or numbers."""
-    logits = model.predict(batches(model, texts, None, args), verbose=0)
+    data = keras_bert.text_dataset(
+        texts,
+        preprocessor=model.preprocessor,
+        batch_size=args.batch_size,
+        trim=args.strategy != "tpu",
+    )
+    logits = model.predict(data, verbose=0)
     return logits if args.regression else keras.ops.convert_to_numpy(keras.ops.softmax(logits))
 
 
@@ -105,16 +116,18 @@ def score(labels, outputs, args):
     return keras_bert.classification_scores(labels, predictions, num_classes=outputs.shape[1])
 
 
-def batches(model, texts, labels, args, seed=None):
-    """Batches of prepared inputs, shuffled if there is a seed."""
+def batches(model, texts, labels, args, seed):
+    """Shuffled batches to learn from."""
     return keras_bert.text_dataset(
         texts,
         labels,
         preprocessor=model.preprocessor,
         batch_size=args.batch_size,
-        shuffle=seed is not None,
+        shuffle=True,
         seed=seed,
         trim=args.strategy != "tpu",
+        bucket_lengths=args.bucket_lengths,
+        tokens_per_batch=args.tokens_per_batch,
     )
 
 
@@ -137,38 +150,36 @@ def main(argv=None):
     texts, labels, label_names = read_examples(args.train, args)
     dev_texts, dev_labels, _ = read_examples(args.dev, args, label_names)
     if args.test:
-        test_texts, _, _ = read_examples(args.test, args, label_names)
-    steps_per_epoch = math.ceil(len(labels) / args.batch_size)
-    checkpoint = keras_bert.TrainingCheckpoint(output / "checkpoints")
+        test_texts, test_labels, _ = read_examples(args.test, args, label_names)
     with keras_bert.get_strategy(args.strategy).scope():
-        model = make_model(args, label_names, steps_per_epoch * args.epochs)
-        done = checkpoint.restore(model) // steps_per_epoch
-    print(f"{len(labels):,} examples, {len(dev_labels):,} to choose by; {done} epochs are done.")
+        model = make_model(args, label_names)
+        steps_per_epoch = len(batches(model, texts, labels, args, seed=0))
+        compile_model(model, args, steps_per_epoch * args.epochs)
+    print(f"{len(labels):,} examples, {len(dev_labels):,} to choose by.")
+    outputs = None
 
-    history = json.loads((output / "scores.json").read_text())[:done] if done else []
-    for epoch in range(done, args.epochs):
-        model.fit(
-            batches(model, texts, labels, args, seed=args.seed + epoch),
-            initial_epoch=epoch,
-            epochs=epoch + 1,
-            callbacks=[keras.callbacks.TensorBoard(output / "logs")],
-        )
+    def evaluate():
+        nonlocal outputs
         outputs = predict(model, dev_texts, args)
-        scores = score(dev_labels, outputs, args)
-        print(f"epoch {epoch + 1}:", {name: round(value, 4) for name, value in scores.items()})
-        history.append(scores)
-        if scores[args.select] >= max(past[args.select] for past in history):
-            model.save_to_preset(output / "best")
-            write_predictions(output / "dev_predictions.tsv", outputs, label_names)
-        (output / "scores.json").write_text(json.dumps(history, indent=1) + "\n")
-        checkpoint.save(model)
+        return score(dev_labels, outputs, args)
 
-    best = max(range(len(history)), key=lambda epoch: history[epoch][args.select])
-    print(f"Best epoch by {args.select}: {best + 1}, {history[best]}")
+    keras_bert.finetune(
+        model,
+        output,
+        epochs=args.epochs,
+        batches=lambda epoch: batches(model, texts, labels, args, seed=args.seed + epoch),
+        evaluate=evaluate,
+        select=args.select,
+        keep=lambda: write_predictions(output / "dev_predictions.tsv", outputs, label_names),
+        patience=args.patience,
+    )
     if args.test:
         model = keras_bert.BertClassifier.from_preset(output / "best")
         outputs = predict(model, test_texts, args)
         write_predictions(output / "test_predictions.tsv", outputs, label_names)
+        scores = score(test_labels, outputs, args)
+        (output / "test_scores.json").write_text(json.dumps(scores, indent=1) + "\n")
+        print("test:", ", ".join(f"{name} {value:.4f}" for name, value in scores.items()))
     print(f"The best model is the preset {output / 'best'}; predictions and scores are beside it.")
 
 

@@ -44,6 +44,9 @@ def parse_args(argv=None):
     add("--learning_rate", type=float, default=5e-5, help="its peak: 5e-5, 3e-5 or 2e-5")
     add("--epochs", type=int, default=3)
     add("--warmup_proportion", type=float, default=0.1)
+    add("--patience", type=int, help="stop after so many epochs without a better score")
+    add("--bucket_lengths", type=int, nargs="+", help="pad to these, batch like lengths")
+    add("--tokens_per_batch", type=int, help="with --bucket_lengths, in place of --batch_size")
     add("--select", default="f1", choices=["f1", "precision", "recall", "accuracy"])
     add("--strategy", default="auto", choices=["auto", "tpu", "mirrored", "cpu"])
     add("--precision", default="float32", choices=["float32", "mixed_bfloat16"])
@@ -65,14 +68,13 @@ def read_sentences(path, args, tag_names=None):
 
 def make_model(args, tag_names):
     """The token classifier."""
-    task = {"num_classes": len(tag_names), "label_names": tag_names}
-    model = keras_bert.BertTokenClassifier.from_preset(
-        args.init, sequence_length=args.sequence_length, **task
+    return keras_bert.BertTokenClassifier.from_preset(
+        args.init,
+        load_weights=not args.from_scratch,
+        sequence_length=args.sequence_length,
+        num_classes=len(tag_names),
+        label_names=tag_names,
     )
-    if args.from_scratch:
-        backbone = keras_bert.BertBackbone.from_config(model.backbone.get_config())
-        model = keras_bert.BertTokenClassifier(backbone, preprocessor=model.preprocessor, **task)
-    return model
 
 
 def compile_model(model, args, steps):
@@ -83,7 +85,7 @@ def compile_model(model, args, steps):
     model.compile(**{**model.default_compile_args(), "optimizer": keras_bert.AdamW(rate)})
 
 
-def batches(model, sentences, args, seed=0):
+def batches(model, sentences, args, seed):
     """Shuffled batches to learn from."""
     return keras_bert.tagged_dataset(
         sentences.words,
@@ -94,6 +96,8 @@ def batches(model, sentences, args, seed=0):
         shuffle=True,
         seed=seed,
         trim=args.strategy != "tpu",
+        bucket_lengths=args.bucket_lengths,
+        tokens_per_batch=args.tokens_per_batch,
     )
 
 
@@ -122,47 +126,37 @@ def main(argv=None):
     tag_names = train.tag_names()
     dev = read_sentences(args.dev, args, tag_names)
     test = read_sentences(args.test, args, tag_names) if args.test else None
-    checkpoint = keras_bert.TrainingCheckpoint(output / "checkpoints")
     with keras_bert.get_strategy(args.strategy).scope():
         model = make_model(args, tag_names)
-        steps_per_epoch = len(batches(model, train, args))  # long sentences are several rows
+        steps_per_epoch = len(batches(model, train, args, seed=0))  # a long sentence is many rows
         compile_model(model, args, steps_per_epoch * args.epochs)
-        done = checkpoint.restore(model) // steps_per_epoch
-    print(f"{len(train):,} sentences, {len(dev):,} to choose by; {done} epochs are done.")
+    print(f"{len(train):,} sentences, {len(dev):,} to choose by.")
+    predicted = None
 
-    history = json.loads((output / "scores.json").read_text())[:done] if done else []
-    for epoch in range(done, args.epochs):
-        model.fit(
-            batches(model, train, args, seed=args.seed + epoch),
-            initial_epoch=epoch,
-            epochs=epoch + 1,
-            callbacks=[keras.callbacks.TensorBoard(output / "logs")],
-        )
+    def evaluate():
+        nonlocal predicted
         predicted = predict(model, dev, args)
-        scores = keras_bert.entity_scores(dev.tags, predicted)
-        print(f"epoch {epoch + 1}:", said(scores))
-        history.append(scores)
-        if scores[args.select] >= max(past[args.select] for past in history):
-            model.save_to_preset(output / "best")
-            write_predictions(output / "dev_predictions.txt", dev, predicted)
-        (output / "scores.json").write_text(json.dumps(history, indent=1) + "\n")
-        checkpoint.save(model)
+        return keras_bert.entity_scores(dev.tags, predicted)
 
-    best = max(range(len(history)), key=lambda epoch: history[epoch][args.select])
-    print(f"Best epoch by {args.select}: {best + 1}, {said(history[best])}")
+    keras_bert.finetune(
+        model,
+        output,
+        epochs=args.epochs,
+        batches=lambda epoch: batches(model, train, args, seed=args.seed + epoch),
+        evaluate=evaluate,
+        select=args.select,
+        keep=lambda: write_predictions(output / "dev_predictions.txt", dev, predicted),
+        patience=args.patience,
+    )
     if test:
         model = keras_bert.BertTokenClassifier.from_preset(output / "best")
         predicted = predict(model, test, args)
         scores = keras_bert.entity_scores(test.tags, predicted)
-        print("test:", said(scores))
         write_predictions(output / "test_predictions.txt", test, predicted)
         (output / "test_scores.json").write_text(json.dumps(scores, indent=1) + "\n")
+        del scores["types"]
+        print("test:", ", ".join(f"{name} {value:.4f}" for name, value in scores.items()))
     print(f"The best model is the preset {output / 'best'}; predictions and scores are beside it.")
-
-
-def said(scores):
-    """The scores of all types together, as a line says them."""
-    return {name: round(value, 4) for name, value in scores.items() if name != "types"}
 
 
 if __name__ == "__main__":

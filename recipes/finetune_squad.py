@@ -45,6 +45,9 @@ def parse_args(argv=None):
     add("--learning_rate", type=float, default=5e-5, help="its peak")
     add("--epochs", type=int, default=3)
     add("--warmup_proportion", type=float, default=0.1)
+    add("--patience", type=int, help="stop after so many epochs without a better score")
+    add("--bucket_lengths", type=int, nargs="+", help="pad to these, batch like lengths")
+    add("--tokens_per_batch", type=int, help="with --bucket_lengths, in place of --batch_size")
     add("--select", default="f1", choices=["f1", "exact"], help="score by which an epoch is best")
     add("--strategy", default="auto", choices=["auto", "tpu", "mirrored", "cpu"])
     add("--precision", default="float32", choices=["float32", "mixed_bfloat16"])
@@ -58,14 +61,13 @@ def make_model(args, is_second):
         name: getattr(args, name)
         for name in ("document_stride", "max_question_length", "max_answer_length")
     }
-    task = {**sizes, "null_threshold": 0.0 if is_second else None}
-    model = keras_bert.BertSpanLabeler.from_preset(
-        args.init, sequence_length=args.sequence_length, **task
+    return keras_bert.BertSpanLabeler.from_preset(
+        args.init,
+        load_weights=not args.from_scratch,
+        sequence_length=args.sequence_length,
+        null_threshold=0.0 if is_second else None,
+        **sizes,
     )
-    if args.from_scratch:
-        backbone = keras_bert.BertBackbone.from_config(model.backbone.get_config())
-        model = keras_bert.BertSpanLabeler(backbone, preprocessor=model.preprocessor, **task)
-    return model
 
 
 def batches(model, examples, args, seed):
@@ -77,6 +79,8 @@ def batches(model, examples, args, seed):
         shuffle=True,
         seed=seed,
         trim=args.strategy != "tpu",
+        bucket_lengths=args.bucket_lengths,
+        tokens_per_batch=args.tokens_per_batch,
         **model.window_arguments(),
     )
 
@@ -149,37 +153,30 @@ def main(argv=None):
     for path, part in ((args.train, examples), (args.dev, dev)):
         for line in part.reports.lines():
             print(f"{path}: {line}")
-    checkpoint = keras_bert.TrainingCheckpoint(output / "checkpoints")
     with keras_bert.get_strategy(args.strategy).scope():
         model = make_model(args, is_second)
         steps_per_epoch = len(batches(model, examples, args, seed=0))
         compile_model(model, args, steps_per_epoch * args.epochs)
-        done = checkpoint.restore(model) // steps_per_epoch
-    print(f"{len(examples):,} questions, {len(dev):,} to choose by; {done} epochs are done.")
+    print(f"{len(examples):,} questions, {len(dev):,} to choose by.")
+    answers = None
 
-    history = json.loads((output / "scores.json").read_text())[:done] if done else []
-    for epoch in range(done, args.epochs):
-        model.fit(
-            batches(model, examples, args, seed=args.seed + epoch),
-            initial_epoch=epoch,
-            epochs=epoch + 1,
-            callbacks=[keras.callbacks.TensorBoard(output / "logs")],
-        )
+    def evaluate():
+        nonlocal answers
         answers = predict(model, dev, args)
         scores = score(dev, answers, is_second)
-        print(f"epoch {epoch + 1}:", {name: round(value, 2) for name, value in scores.items()})
-        history.append(scores)
-        if all(scores[args.select] > past[args.select] for past in history[:-1]):
-            model.null_threshold = scores.get("null_threshold")
-            model.save_to_preset(output / "best")
-            write_answers(output, answers, model.null_threshold)
-            model.null_threshold = 0.0 if is_second else None
-        (output / "scores.json").write_text(json.dumps(history, indent=1) + "\n")
-        checkpoint.save(model)
+        model.null_threshold = scores.get("null_threshold")  # which the preset keeps
+        return scores
 
-    best = max(range(len(history)), key=lambda epoch: history[epoch][args.select])
-    print(f"Best epoch by {args.select}: {best + 1}, {history[best]}")
-    print(f"The best model is the preset {output / 'best'}; answers and scores are beside it.")
+    keras_bert.finetune(
+        model,
+        output,
+        epochs=args.epochs,
+        batches=lambda epoch: batches(model, examples, args, seed=args.seed + epoch),
+        evaluate=evaluate,
+        select=args.select,
+        keep=lambda: write_answers(output, answers, model.null_threshold),
+        patience=args.patience,
+    )
 
 
 if __name__ == "__main__":

@@ -3,8 +3,13 @@
 from pathlib import Path
 
 from keras_bert.checkpoints.open_source import open_source
-from keras_bert.models.class_arguments import changed_arguments, check_arguments
-from keras_bert.models.load_checkpoint import check_vocabulary, preprocessor_of, with_weights
+from keras_bert.models.class_arguments import OF_ONE_MODEL, changed_arguments, check_arguments
+from keras_bert.models.load_checkpoint import (
+    LoadReport,
+    check_vocabulary,
+    preprocessor_of,
+    with_weights,
+)
 from keras_bert.models.own_preset import (
     CLASSES,
     load_own_preprocessor,
@@ -48,6 +53,8 @@ class Presets:
             preprocessor: a `BertPreprocessor` to use in place of the source's.
             sequence_length: int, for the source's preprocessor.
             truncation: str, for the same: `"head"`, `"tail"` or `"head_tail"`.
+            load_weights: bool; False gives the source's shape, vocabulary and casing with random
+                weights, for instance to see what pre-training is worth.
             lowercase: bool, for the tokenizer of a source that doesn't say its casing, or says it
                 wrongly.
             **kwargs: arguments of the class, such as `num_classes`.
@@ -70,6 +77,7 @@ def load_preset(
     preprocessor=None,
     sequence_length=None,
     truncation=None,
+    load_weights=True,
     lowercase=None,
     **arguments,
 ):
@@ -84,8 +92,22 @@ def load_preset(
         preprocessor = find(source, sequence_length, lowercase, truncation)
     build = load_own_preset if own else _from_checkpoint
     model = build(cls, source, preprocessor, arguments)
+    if not load_weights:
+        return _with_random_weights(model)
     model.load_report.say()
     return model
+
+
+def _with_random_weights(model):
+    """A model like this one, initialised anew."""
+    config = {name: value for name, value in model.get_config().items() if name not in OF_ONE_MODEL}
+    if hasattr(model, "backbone"):
+        config["backbone"] = _with_random_weights(model.backbone)
+        config["preprocessor"] = model.preprocessor
+    anew = type(model)(**config)
+    anew.load_report = LoadReport("random weights")
+    anew.load_report.new = {weight.path: tuple(weight.shape) for weight in anew.weights}
+    return anew
 
 
 def _from_checkpoint(cls, checkpoint, preprocessor, arguments):

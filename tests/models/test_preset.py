@@ -84,6 +84,19 @@ def test_another_number_of_classes_starts_a_new_head(classifier, folder, differe
     assert difference(again(inputs), classifier(inputs)) == 0.0
 
 
+def test_the_shape_may_be_taken_without_the_weights(classifier, preprocessor, folder):
+    classifier.save_to_preset(folder)
+    for cls, arguments in ((BertClassifier, {"num_classes": 3}), (BertBackbone, {})):
+        model = cls.from_preset(folder, load_weights=False, **arguments)
+        saved = getattr(cls.from_preset(folder), "backbone", classifier.backbone)
+        found = getattr(model, "backbone", model)
+        assert {**found.get_config(), "name": 0} == {**saved.get_config(), "name": 0}
+        tables = [backbone.token_embedding.get_weights()[0] for backbone in (found, saved)]
+        assert not np.array_equal(*tables)
+        assert not model.load_report.matched and len(model.load_report.new) == len(model.weights)
+    assert BertClassifier.from_preset(folder, load_weights=False).label_names == ["no", "yes"]
+
+
 def test_a_preprocessor_may_be_replaced(classifier, preprocessor, folder):
     classifier.save_to_preset(folder)
     loaded = BertClassifier.from_preset(folder, preprocessor=preprocessor)

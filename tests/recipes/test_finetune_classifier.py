@@ -69,7 +69,7 @@ def test_started_again_it_goes_on(recipe, preset, files, tmp_path, monkeypatch, 
         module.main(arguments(preset, files, parted, "--epochs", "3"))
     capsys.readouterr()
     module.main(arguments(preset, files, parted, "--epochs", "3"))
-    assert "1 epochs are done" in capsys.readouterr().out
+    assert "1 of 3 epochs are done" in capsys.readouterr().out
     expected, found = (json.loads((f / "scores.json").read_text()) for f in (whole, parted))
     assert found == expected
     assert (parted / "test_predictions.tsv").read_text() == (
@@ -88,9 +88,9 @@ def test_regression(recipe, preset, files, tmp_path):
 def test_from_scratch_takes_no_weights_over(recipe, preset, files):
     module = recipe("finetune_classifier")
     args = module.parse_args(arguments(preset, files, "unused"))
-    taken = module.make_model(args, ["a", "b"], 10).backbone.get_weights()
+    taken = module.make_model(args, ["a", "b"]).backbone.get_weights()
     args.from_scratch = True
-    new = module.make_model(args, ["a", "b"], 10).backbone.get_weights()
+    new = module.make_model(args, ["a", "b"]).backbone.get_weights()
     saved = keras_bert.BertPretrainer.from_preset(preset).backbone.get_weights()
     assert all((a == b).all() for a, b in zip(taken, saved, strict=True))
     assert not (new[0] == saved[0]).all()

@@ -73,7 +73,7 @@ def test_started_again_it_goes_on(recipe, preset, files, tmp_path, monkeypatch, 
         module.main(arguments(preset, files, parted, *more))
     capsys.readouterr()
     module.main(arguments(preset, files, parted, *more))
-    assert "1 epochs are done" in capsys.readouterr().out
+    assert "1 of 2 epochs are done" in capsys.readouterr().out
     for name in ("scores.json", "test_scores.json", "test_predictions.txt"):
         assert (parted / name).read_text() == (whole / name).read_text()
 

@@ -102,7 +102,7 @@ def test_started_again_it_goes_on(recipe, preset, files, tmp_path, monkeypatch, 
         module.main(arguments(preset, paths, parted, "--epochs", "2"))
     capsys.readouterr()
     module.main(arguments(preset, paths, parted, "--epochs", "2"))
-    assert "1 epochs are done" in capsys.readouterr().out
+    assert "1 of 2 epochs are done" in capsys.readouterr().out
     assert read(parted / "scores.json") == read(whole / "scores.json")
     assert read(parted / "null_odds.json") == read(whole / "null_odds.json")
 

@@ -1,0 +1,140 @@
+import json
+
+import keras
+import numpy as np
+import pytest
+
+import keras_bert
+
+LINES = [
+    "the book",
+    "so good ||| a film day",
+    "",
+    "it was the film day . " * 5,
+    "a ||| b ||| so dull",
+    " very bad |||",
+    "fine unheard",
+    "the very dull book " * 3 + "||| " + "it was so " * 4,
+]
+
+
+@pytest.fixture
+def texts(tmp_path):
+    path = tmp_path / "texts.txt"
+    path.write_text("\ufeff" + "\r\n".join(LINES) + "\n", encoding="utf-8")
+    return path
+
+
+def arguments(texts, preset, output, *more):
+    settings = ["--layers=-1,0", "--sequence_length", "16", "--batch_size", "3", *more]
+    return [str(texts), "--init", str(preset), "--output", str(output), *settings]
+
+
+@pytest.fixture(scope="module")
+def expected(preset):
+    """`(tokens, hidden states)` of each line, each alone and without padding."""
+    model = keras_bert.BertEmbedder.from_preset(preset)
+    vocabulary = model.preprocessor.tokenizer.get_vocabulary()
+    rows = []
+    for line in LINES:
+        texts = {"a ||| b ||| so dull": ["a ||| b", "so dull"]}.get(
+            line, line.strip().split(" ||| ")
+        )
+        prepared = model.preprocessor(*([text] for text in texts))
+        length = int(np.sum(prepared["padding_mask"]))
+        inputs = {name: values[:, :length] for name, values in prepared.items()}
+        states = model.backbone.hidden_states(inputs)
+        tokens = [vocabulary[number] for number in inputs["token_ids"][0]]
+        rows.append((tokens, [keras.ops.convert_to_numpy(state)[0] for state in states]))
+    return rows
+
+
+@pytest.fixture
+def module(recipe, monkeypatch):
+    module = recipe("extract_features")
+    monkeypatch.setattr(module, "READ_AHEAD", 2)
+    monkeypatch.setattr(module, "LENGTHS", 4)
+    return module
+
+
+def test_lines_of_json_are_those_of_googles_code(module, preset, texts, expected, tmp_path, capsys):
+    output = tmp_path / "deep" / "features.jsonl"
+    module.main(arguments(texts, preset, output))
+    lines = output.read_text("utf-8").splitlines()
+    assert len(lines) == len(LINES) == len(expected)
+    for number, (line, (tokens, states)) in enumerate(zip(lines, expected, strict=True)):
+        found = json.loads(line)
+        assert list(found) == ["linex_index", "features"] and found["linex_index"] == number
+        assert [feature["token"] for feature in found["features"]] == tokens
+        for place, feature in enumerate(found["features"]):
+            assert list(feature) == ["token", "layers"]
+            assert [layer["index"] for layer in feature["layers"]] == [-1, 0]
+            for layer, state in zip(feature["layers"], (states[-1], states[0]), strict=True):
+                assert list(layer) == ["index", "values"]
+                np.testing.assert_allclose(layer["values"], state[place], atol=2e-6)
+                assert layer["values"] == [round(value, 6) for value in layer["values"]]
+    assert [path.name for path in output.parent.iterdir()] == ["features.jsonl"]
+    printed = capsys.readouterr().out
+    assert "2 texts were cut to 16 tokens." in printed and "8 lines, layers -1,0" in printed
+
+
+def test_arrays_hold_the_same(module, preset, texts, expected, tmp_path):
+    output = tmp_path / "features.npz"
+    module.main(arguments(texts, preset, output, "--batch_size", "2", "--layers=2,1"))
+    data = np.load(output)
+    starts = data["starts"]
+    assert starts.dtype == np.int64 and data["layers"].tolist() == [2, 1]
+    assert data["values"].shape == (starts[-1], 2, 16) and data["values"].dtype == np.float32
+    for number, (tokens, states) in enumerate(expected):
+        rows = slice(starts[number], starts[number + 1])
+        assert data["tokens"][rows].tolist() == tokens
+        np.testing.assert_allclose(data["values"][rows, 0], states[2], atol=1e-5)
+        np.testing.assert_allclose(data["values"][rows, 1], states[1], atol=1e-5)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["features.npz", "texts.txt"]
+
+
+def test_rounding_is_pythons(module, tmp_path):
+    values = np.random.default_rng(1).normal(size=(3, 1, 4000)).astype("float32")
+    values.flat[:5] = [0.0000005, -1e-9, 0.5, 1.0000015, 12.3456785]
+    assert module.write_jsonl(tmp_path / "f", [-1], [(["a", "b", "c"], values)]) == 1
+    found = json.loads((tmp_path / "f").read_text())["features"]
+    for feature, row in zip(found, values, strict=True):
+        assert feature["layers"][0]["values"] == [round(float(value), 6) for value in row[0]]
+
+
+def test_what_was_there_stays_until_all_is_written(module, preset, texts, tmp_path):
+    output = tmp_path / "features.jsonl"
+    output.write_text("earlier")
+    with open(texts, "ab") as file:
+        file.write(b"so \xff good\n")
+    with pytest.raises(ValueError, match="texts.txt, line 9: not UTF-8 .byte 0xff.. Save it"):
+        module.main(arguments(texts, preset, output))
+    assert output.read_text() == "earlier"
+
+
+@pytest.mark.parametrize(
+    ("output", "more", "message"),
+    [
+        ("f.txt", [], r"--output must end in .jsonl or .npz; got .*f.txt"),
+        ("f.npz", ["--layers=-1,x"], "numbers with commas between, as --layers=-1,-2; got '-1,x'"),
+        ("f.npz", ["--layers=-4"], "no layer -4: this encoder has layers 0"),
+        ("f.npz", ["--sequence_length", "64"], "sequences of 64 tokens, but the backbone"),
+    ],
+)
+def test_what_cannot_be_is_said_before_work(module, preset, texts, tmp_path, output, more, message):
+    with pytest.raises(ValueError, match=message):
+        module.main(arguments(texts, preset, tmp_path / output, *more))
+    assert [path.name for path in tmp_path.iterdir()] == ["texts.txt"]
+
+
+def test_an_empty_file_is_refused(module, preset, texts, tmp_path):
+    texts.write_text("")
+    with pytest.raises(ValueError, match="texts.txt is empty: give a file of a text a line"):
+        module.main(arguments(texts, preset, tmp_path / "f.npz"))
+
+
+def test_a_model_without_a_vocabulary_reads_no_text(module, texts, tmp_path):
+    backbone = keras_bert.BertBackbone(30, 1, 2, 8, 16)
+    backbone.save_to_preset(tmp_path / "preset")
+    with pytest.raises(ValueError, match="preset has no vocabulary, so it reads no text"):
+        module.main(arguments(texts, tmp_path / "preset", tmp_path / "f.npz"))

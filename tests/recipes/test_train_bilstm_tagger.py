@@ -1,0 +1,134 @@
+import json
+
+import keras
+import numpy as np
+import pytest
+
+ROWS = {
+    "the book": ["O", "B-THING"],
+    "so good": ["O", "O"],
+    "a film day , and it was the very dull film": ["O", "B-EVENT", "I-EVENT"] + ["O"] * 8,
+    "it was the film day .": ["O", "O", "O", "B-EVENT", "I-EVENT", "O"],
+    "the very dull book book": ["O", "O", "O", "B-THING", "B-THING"],
+}
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Sentences in which "book" is a thing, "film day" another; one is longer than a sequence."""
+    paths = {}
+    for name, count in (("train", 100), ("dev", 10), ("test", 5)):
+        paths[name] = str(tmp_path / f"{name}.txt")
+        with open(paths[name], "w") as file:
+            for i in range(count):
+                words, tags = list(ROWS.items())[i % 5]
+                for word, tag in zip(words.split(), tags, strict=True):
+                    print(word, word.upper(), tag, file=file)
+                print(file=file)
+    return paths
+
+
+def arguments(preset, files, output, *more):
+    return [
+        "--init", str(preset), "--output", str(output),
+        "--train", files["train"], "--dev", files["dev"], "--test", files["test"],
+        "--sequence_length", "8", "--batch_size", "8", "--units", "8", "--layers=-1,-2",
+        "--learning_rate", "2e-2", "--dropout", "0", *more,
+    ]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def module(recipe):
+    return recipe("train_bilstm_tagger")
+
+
+def test_it_learns_and_writes_what_it_says(module, preset, files, tmp_path, capsys):
+    output = tmp_path / "out"
+    module.main(arguments(preset, files, output, "--epochs", "4", "--combine", "weighted"))
+    history = json.loads((output / "scores.json").read_text())
+    assert len(history) == 4 and max(scores["f1"] for scores in history) == 1.0
+    scores = json.loads((output / "test_scores.json").read_text())
+    assert scores["types"]["THING"]["correct"] == 3 and scores["types"]["EVENT"]["true"] == 2
+    lines = (output / "test_predictions.txt").read_text().split("\n")
+    assert lines[:3] == ["the O O", "book B-THING B-THING", ""]
+    assert len((output / "dev_predictions.txt").read_text().split("\n\n")) == 11
+    assert json.loads((output / "tags.json").read_text())[0] == "O"
+    best = keras.models.load_model(output / "best.keras")
+    shares = best.get_layer("layer_combination").weights[0]
+    assert np.abs(keras.ops.convert_to_numpy(shares)).min() > 0
+    assert str(output / "best.keras") in capsys.readouterr().out.splitlines()[-1]
+
+
+def test_vectors_are_those_of_the_first_pieces(module, preset, files):
+    args = module.parse_args(arguments(preset, files, "x"))
+    sentences, classes = module.read_sentences(files["test"], args)
+    encoder = module.make_encoder(args)
+    before = [keras.ops.convert_to_numpy(weight) for weight in encoder.weights]
+    features = module.features_of(encoder, sentences, classes, args)
+    assert features.row_lengths().numpy().tolist() == [len(words) for words in sentences.words]
+    for number in (0, 3):
+        words = sentences.words[number]
+        states = encoder.backbone.hidden_states(encoder.preprocessor([" ".join(words)]))
+        for layer, columns in ((-1, slice(0, 16)), (-2, slice(16, 32))):
+            expected = keras.ops.convert_to_numpy(states[layer])[0, 1 : len(words) + 1]
+            found = features[number].numpy()[:, columns]
+            np.testing.assert_allclose(found, expected, atol=5e-3)  # half precision
+    assert not features[2].shape[0] <= 8 and np.isfinite(features[2].numpy()).all()
+    after = [keras.ops.convert_to_numpy(weight) for weight in encoder.weights]
+    assert all(np.array_equal(old, new) for old, new in zip(before, after, strict=True))
+
+
+def test_padding_does_not_change_predictions(module, preset, files):
+    args = module.parse_args(arguments(preset, files, "x", "--combine", "mean"))
+    model = module.make_model(args, 2, 16, 3)
+    vectors = np.random.default_rng(1).normal(size=(1, 5, 32)).astype("float32")
+    padded = np.concatenate([vectors, np.zeros((1, 4, 32), "float32")], axis=1)
+    alone, padded = (model.predict_on_batch(x)[:, :5] for x in (vectors, padded))
+    assert alone.shape == (1, 5, 3)
+    np.testing.assert_allclose(padded, alone, atol=1e-5)
+
+
+@pytest.mark.slow
+def test_started_again_it_goes_on(module, preset, files, tmp_path, monkeypatch, capsys):
+    whole, parted = tmp_path / "whole", tmp_path / "parted"
+    more = ["--epochs", "2", "--document_context"]
+    module.main(arguments(preset, files, whole, *more))
+    real, calls = module.predict, []
+
+    def dies_in_the_second_epoch(*args):
+        calls.append(args)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return real(*args)
+
+    monkeypatch.setattr(module, "predict", dies_in_the_second_epoch)
+    with pytest.raises(KeyboardInterrupt):
+        module.main(arguments(preset, files, parted, *more))
+    capsys.readouterr()
+    module.main(arguments(preset, files, parted, *more))
+    assert "1 of 2 epochs are done" in capsys.readouterr().out
+    for name in ("scores.json", "test_scores.json", "test_predictions.txt"):
+        assert (parted / name).read_text() == (whole / name).read_text()
+
+
+def test_a_tag_that_training_lacks_is_named(module, preset, files, tmp_path):
+    with open(files["dev"], "a") as file:
+        print("it X B-NAME", file=file)
+    with pytest.raises(ValueError, match="dev.txt, line .*'B-NAME' is none of the 4 classes: O"):
+        module.main(arguments(preset, files, tmp_path / "out"))
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--layers=-1,x"], "numbers with commas between, as --layers=-1,-2; got '-1,x'"),
+        (["--layers=3"], "no layer 3: this encoder has layers 0"),
+        (["--layers=-1", "--combine", "weighted"], "it was given 1. Give two layers or more"),
+        (["--repair", "--tag_column", "3"], "tag_column=3 is none of a tag"),
+    ],
+)
+def test_what_cannot_be_is_said_before_work(module, preset, files, tmp_path, more, message):
+    with pytest.raises(ValueError, match=message):
+        module.main(arguments(preset, files, tmp_path / "out", *more))
+    assert not (tmp_path / "out").exists()

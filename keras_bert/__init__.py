@@ -39,6 +39,7 @@ _HOMES = {
     "get_strategy": "keras_bert.training.strategy",
     "glue_scores": "keras_bert.metrics.glue",
     "learn_vocabulary": "keras_bert.text.learn_vocabulary",
+    "multi_label_scores": "keras_bert.metrics.multi_label",
     "prepare_corpus": "keras_bert.data.prepare_corpus",
     "pretraining_dataset": "keras_bert.data.pretraining_dataset",
     "question_dataset": "keras_bert.data.question_dataset",
@@ -55,6 +56,7 @@ _HOMES = {
     "squad_scores": "keras_bert.metrics.squad",
     "tagged_dataset": "keras_bert.data.tagged_dataset",
     "text_dataset": "keras_bert.data.text_dataset",
+    "texts_from_columns": "keras_bert.data.texts_from_columns",
     "write_glue_submission": "keras_bert.data.glue_submission",
 }
 

@@ -107,18 +107,46 @@ class Table:
         Raises:
             ValueError: at the first value that is not a finite number, with its line.
         """
-        values = []
-        for line, text in zip(self.lines, self[column], strict=True):
-            try:
-                values.append(float(text))
-            except ValueError:
-                values.append(np.nan)
-            if not np.isfinite(values[-1]):
-                raise ValueError(
-                    f"{self.path}, line {line}: {text!r} in column {column!r} is not a finite "
-                    "number, which regression needs."
-                )
-        return np.array(values, "float32")
+        return self.numbers([column])[:, 0]
+
+    def numbers(self, columns):
+        """Columns of numbers, side by side.
+
+        Args:
+            columns: list of str, K names.
+
+        Returns:
+            `[n, K]` float32.
+
+        Raises:
+            ValueError: at the first value that is not a finite number, with its line.
+        """
+        values = np.zeros((len(self), len(columns)), "float32")
+        for number, column in enumerate(columns):
+            for row, text in enumerate(self[column]):
+                try:
+                    values[row, number] = float(text)
+                except ValueError:
+                    values[row, number] = np.nan
+                if not np.isfinite(values[row, number]):
+                    raise ValueError(
+                        f"{self.path}, line {self.lines[row]}: {text!r} in column {column!r} is "
+                        "not a finite number. Mend the row, or leave it out."
+                    )
+        return values
+
+    def label_lists(self, column, separator="|"):
+        """A column of several labels a row.
+
+        Args:
+            column: str, its name.
+            separator: str, what stands between labels.
+
+        Returns:
+            A list of lists of str; of an empty cell an empty one.
+        """
+        parts = (cell.split(separator) for cell in self[column])
+        return [[part.strip() for part in row if part.strip()] for row in parts]
 
 
 def read_table(path, *, header=True, delimiter=None, quoting=None, malformed="error"):

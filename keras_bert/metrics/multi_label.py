@@ -1,0 +1,45 @@
+"""How well several labels a text are predicted."""
+
+import numpy as np
+from sklearn.metrics import f1_score
+
+
+def multi_label_scores(labels, predictions):
+    """Accuracy and F1 of texts that have any number of labels, as scikit-learn counts them.
+
+    Args:
+        labels: `[n, C]` of 0 and 1, the true labels.
+        predictions: `[n, C]` of 0 and 1, or bools, the predicted ones.
+
+    Returns:
+        A dict of floats: `accuracy`, of all n x C decisions; `exact_match`, the texts whose labels
+        are all right; `micro_f1`, of all decisions together; `macro_f1`, the mean of the labels'
+        F1, in which a label that is neither there nor predicted counts 0.
+
+    Raises:
+        ValueError: if there are none, the shapes differ, or something is neither 0 nor 1.
+
+    Example:
+    >>> multi_label_scores([[1, 0], [1, 1]], [[1, 0], [1, 0]])["accuracy"]
+    0.75
+    """
+    labels, predictions = np.asarray(labels), np.asarray(predictions)
+    if labels.ndim != 2 or labels.shape != predictions.shape or not labels.size:
+        raise ValueError(
+            "labels and predictions must be two arrays [n, C] of 0 and 1, n at least 1; got "
+            f"shapes {labels.shape} and {predictions.shape}."
+        )
+    for name, array in (("labels", labels), ("predictions", predictions)):
+        if not np.isin(array, (0, 1)).all():
+            other = array[~np.isin(array, (0, 1))][0]
+            raise ValueError(f"{name} must be 0 or 1; got {other}. Compare probabilities first.")
+    labels, predictions = labels.astype(int), predictions.astype(int)
+    is_right = labels == predictions
+    # a single label is a column for scikit-learn, not a list of classes
+    f1 = {"zero_division": 0, "labels": [1]} if labels.shape[1] == 1 else {"zero_division": 0}
+    return {
+        "accuracy": float(is_right.mean()),
+        "exact_match": float(is_right.all(axis=1).mean()),
+        "micro_f1": float(f1_score(labels, predictions, average="micro", **f1)),
+        "macro_f1": float(f1_score(labels, predictions, average="macro", **f1)),
+    }

@@ -1,0 +1,68 @@
+import pytest
+
+from keras_bert import read_table, texts_from_columns
+
+PETS = """Name,Description,Age,Dept. No
+Rex,A good dog,3,7
+Tom,,1.50,8
+,  ,,9
+"""
+
+
+@pytest.fixture
+def table(tmp_path):
+    (tmp_path / "pets.csv").write_text(PETS)
+    return read_table(tmp_path / "pets.csv")
+
+
+def test_columns_are_written_into_texts_and_empty_sentences_left_out(table):
+    assert texts_from_columns(table, "{Name}. {Description}. I'm {Age} years old.") == [
+        "Rex. A good dog. I'm 3 years old.",
+        "Tom. I'm 1.50 years old.",
+        "",
+    ]
+
+
+def test_a_sentence_with_some_value_stays(table):
+    texts = texts_from_columns(table, "{Name} of {Dept. No}, {Age}! {{{Description}}}")
+    assert texts == ["Rex of 7, 3! {A good dog}", "Tom of 8, 1.50!", "of 9, !"]
+
+
+def test_sentences_without_columns_are_in_every_text(table):
+    texts = texts_from_columns(table, "A pet.\n{Name}?  End")
+    assert texts == ["A pet. Rex? End", "A pet. Tom? End", "A pet. End"]
+
+
+def test_a_dict_of_columns_does_too():
+    assert texts_from_columns({"a": [1, 2]}, "<{a}>") == ["<1>", "<2>"]
+    with pytest.raises(ValueError, match="no column 'b'; there are a"):
+        texts_from_columns({"a": [1]}, "{b}")
+
+
+@pytest.mark.parametrize(
+    ("template", "message"),
+    [
+        ("{Nmae}.", "no column 'Nmae'.*Name, Description, Age.*Did you mean 'Name'"),
+        ("no column", "names no column"),
+        ("{Name", "malformed"),
+        ("{Age:.2f}", "asks for a form of column 'Age'.*write {Age}"),
+        ("{Age!r}", "asks for a form"),
+        ("{}", "no column ''"),
+    ],
+)
+def test_templates_that_cannot_be_filled_are_refused(table, template, message):
+    with pytest.raises(ValueError, match=message):
+        texts_from_columns(table, template)
+
+
+def test_numbers_stand_side_by_side(table):
+    assert table.numbers(["Dept. No"]).tolist() == [[7], [8], [9]]
+    with pytest.raises(ValueError, match=r"pets.csv, line 4: '' in column 'Age' is not a finite"):
+        table.numbers(["Dept. No", "Age"])
+    with pytest.raises(ValueError, match="no column 'age'.*Did you mean 'Age'"):
+        table.numbers(["age"])
+
+
+def test_several_labels_stand_in_one_cell(tmp_path):
+    (tmp_path / "a.csv").write_text("tags,n\na | b,1\n,2\nb|,3\n")
+    assert read_table(tmp_path / "a.csv").label_lists("tags") == [["a", "b"], [], ["b"]]

@@ -1,0 +1,215 @@
+import csv
+import itertools
+import json
+
+import numpy as np
+import pytest
+
+import keras_bert
+
+SUBJECTS = ["the book", "the film", "a day"]
+NLI_HEADER = ["index", "sentence1", "sentence2", "gold_label"]
+
+
+def write(path, rows):
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("".join("\t".join(map(str, row)) + "\n" for row in rows))
+
+
+def rows_of(path):
+    with open(path) as file:
+        return list(csv.DictReader(file, delimiter="\t"))
+
+
+def review(i):
+    return f"{SUBJECTS[i % 3]} was {['so so bad', 'very very good'][i % 2]} ."
+
+
+@pytest.fixture(scope="module")
+def sst2(tmp_path_factory):
+    """SST-2 of reviews whose class is that of a word in them."""
+    folder = tmp_path_factory.mktemp("glue") / "SST-2"
+    for split, count in (("train", 80), ("dev", 16)):
+        rows = [[review(i), i % 2] for i in range(count)]
+        write(folder / f"{split}.tsv", [["sentence", "label"], *rows])
+    rows = [[i, review(i)] for i in range(6)]
+    write(folder / "test.tsv", [["index", "sentence"], *rows])
+    return folder
+
+
+def arguments(preset, task, folder, output, *more):
+    return [
+        "--init", str(preset), "--task", task, "--data", str(folder), "--output", str(output),
+        "--sequence_length", "12", "--batch_sizes", "8", *more,
+    ]  # fmt: skip
+
+
+TWO_RUNS = ["--learning_rates", "1e-5", "1e-2", "--epochs", "3"]
+
+
+@pytest.fixture(scope="module")
+def grid(recipe, preset, sst2, tmp_path_factory):
+    """What two runs over `sst2` leave; the second was cut in its second epoch, and gone on with."""
+    output, module = tmp_path_factory.mktemp("grid") / "out", recipe("finetune_glue")
+    real, calls = module.score, []
+
+    def dies_in_the_second_epoch_of_the_second_run(*args):
+        calls.append(args)
+        if len(calls) == 5:
+            raise KeyboardInterrupt
+        return real(*args)
+
+    module.score = dies_in_the_second_epoch_of_the_second_run
+    with pytest.raises(KeyboardInterrupt):
+        module.main(arguments(preset, "sst2", sst2, output, *TWO_RUNS))
+    module.main(arguments(preset, "sst2", sst2, output, *TWO_RUNS))
+    assert len(calls) == 5 + 2  # again epochs 2 and 3 of the second run, and no others
+    return output
+
+
+def test_the_best_of_a_grid_is_kept_with_its_answers(grid):
+    rows = rows_of(grid / "results.tsv")
+    assert [(row["learning_rate"], row["epoch"]) for row in rows] == [
+        *itertools.product(["1e-05", "0.01"], "123")
+    ]
+    assert list(rows[0])[:5] == ["seed", "batch_size", "learning_rate", "epochs", "epoch"]
+    best = json.loads((grid / "best.json").read_text())
+    assert best["score"] == max(float(row["score"]) for row in rows) == 1.0
+    assert best["learning_rate"] == 0.01
+    model = keras_bert.BertClassifier.from_preset(grid / "best")
+    assert model.label_names == ["negative", "positive"]
+    answers = rows_of(grid / "submission" / "SST-2.tsv")
+    assert [(row["index"], row["prediction"]) for row in answers] == [
+        (str(i), str(i % 2)) for i in range(6)
+    ]
+    assert len(rows_of(grid / "dev" / "SST-2.tsv")) == 16
+
+
+def test_finished_runs_keep_no_models(grid):
+    assert len(list((grid / "runs").iterdir())) == 2
+    left = {path.name for path in grid.glob("runs/*/*")}
+    assert left == {"finished.json", "scores.json", "logs"}
+
+
+@pytest.mark.slow
+def test_cut_and_started_again_it_ends_with_the_same(recipe, preset, sst2, grid, tmp_path, capsys):
+    recipe("finetune_glue").main(arguments(preset, "sst2", sst2, tmp_path, *TWO_RUNS))
+    for name in ("results.tsv", "best.json", "submission/SST-2.tsv", "dev/SST-2.tsv"):
+        assert (tmp_path / name).read_text() == (grid / name).read_text()
+
+
+def test_other_settings_for_the_same_folder_are_refused(recipe, preset, sst2, grid):
+    with pytest.raises(ValueError, match=r"other settings: sequence_length=16 \(there 12\)"):
+        more = [*TWO_RUNS, "--sequence_length", "16"]
+        recipe("finetune_glue").main(arguments(preset, "sst2", sst2, grid, *more))
+
+
+@pytest.fixture
+def mnli(tmp_path):
+    """MNLI with both halves of dev and test set, and the diagnostic set."""
+    folder, labels = tmp_path / "MNLI", ["contradiction", "entailment", "neutral"]
+    rows = [[i, review(i), SUBJECTS[i % 3], labels[i % 3]] for i in range(24)]
+    for split, count in (("train", 24), ("dev_matched", 6), ("dev_mismatched", 9)):
+        write(folder / f"{split}.tsv", [NLI_HEADER, *rows[:count]])
+    for split, count in (("test_matched", 4), ("test_mismatched", 5), ("diagnostic", 3)):
+        write(folder / f"{split}.tsv", [row[:3] for row in [NLI_HEADER, *rows[:count]]])
+    return folder
+
+
+def test_mnli_has_two_dev_sets_and_three_to_answer(recipe, preset, mnli, monkeypatch, capsys):
+    module = recipe("finetune_glue")
+    more = ["--diagnostic", str(mnli)]
+    train, dev, tests = module.read_splits(
+        module.parse_args(arguments(preset, "mnli", mnli, "unused", *more))
+    )
+    assert (len(train), [len(part) for part in dev]) == (24, [6, 9])
+    assert [(part.task, len(part)) for part in tests] == [("MNLI", 4), ("MNLI", 5), ("AX", 3)]
+    assert "MNLI dev_mismatched: 9 examples" in capsys.readouterr().out
+    monkeypatch.setattr(module, "predict", lambda model, inputs: inputs)
+    scores = module.score(None, dev, [dev[0].labels, np.zeros(9, int)])
+    assert scores == {
+        "accuracy": 1.0,
+        "mismatched_accuracy": pytest.approx(1 / 3),
+        "score": pytest.approx(2 / 3),
+    }
+
+
+@pytest.mark.slow
+def test_mnli_is_scored_on_both_dev_sets_and_answers_the_diagnostic_set(
+    recipe, preset, mnli, tmp_path
+):
+    output = tmp_path / "out"
+    more = ["--epochs", "1", "--diagnostic", str(mnli), "--learning_rates", "1e-3"]
+    recipe("finetune_glue").main(arguments(preset, "mnli", mnli, output, *more))
+    [row] = rows_of(output / "results.tsv")
+    matched, mismatched = float(row["accuracy"]), float(row["mismatched_accuracy"])
+    assert float(row["score"]) == pytest.approx((matched + mismatched) / 2)
+    counts = {path.name: len(rows_of(path)) for path in (output / "submission").iterdir()}
+    assert counts == {"MNLI-m.tsv": 4, "MNLI-mm.tsv": 5, "AX.tsv": 3}
+    answers = rows_of(output / "dev" / "MNLI-mm.tsv")
+    truths = keras_bert.read_table(mnli / "dev_mismatched.tsv")["gold_label"]
+    right = [row["prediction"] == truth for row, truth in zip(answers, truths, strict=True)]
+    assert np.mean(right) == pytest.approx(mismatched)
+
+
+@pytest.mark.slow
+def test_scores_of_pairs_are_learnt_as_numbers(recipe, preset, tmp_path):
+    folder = tmp_path / "STS-B"
+    rows = [[i, review(i), review(3 * i), 2.5 + (i % 2)] for i in range(16)]
+    for split in ("train", "dev"):
+        write(folder / f"{split}.tsv", [["index", "sentence1", "sentence2", "score"], *rows])
+    write(folder / "test.tsv", [row[:3] for row in [["index", "sentence1", "sentence2"], *rows]])
+    output = tmp_path / "out"
+    more = ["--epochs", "1", "--bucket_lengths", "8", "12"]
+    recipe("finetune_glue").main(arguments(preset, "stsb", folder, output, *more))
+    [row] = rows_of(output / "results.tsv")
+    both = float(row["pearson"]), float(row["spearman"])
+    assert float(row["score"]) == pytest.approx(sum(both) / 2)
+    answers = [row["prediction"] for row in rows_of(output / "submission" / "STS-B.tsv")]
+    assert len(answers) == 16
+    assert all(len(a) == 5 and 0 <= float(a) <= 5 for a in answers)
+
+
+def test_the_grid_is_that_of_the_paper(recipe):
+    parse = recipe("finetune_glue").parse_args
+    needed = ["--init", "x", "--task", "rte", "--data", "y", "--output", "z"]
+    args = parse([*needed, "--grid", "--restarts", "2", "--epochs", "3"])
+    assert (args.batch_sizes, args.learning_rates) == ([16, 32], [5e-5, 3e-5, 2e-5])
+    assert (args.epochs, args.seeds) == ([3], [0, 1])
+    assert parse([*needed, "--grid"]).epochs == [2, 3, 4]
+    args = parse(needed)
+    assert (args.batch_sizes, args.learning_rates, args.epochs, args.seeds) == (
+        *([32], [2e-5], [3], [0]),
+    )
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--seeds", "1", "--restarts", "2"], "--seeds or --restarts"),
+        (["--diagnostic", "ax"], "by a model of mnli, not of rte"),
+        (["--task", "snli"], "invalid choice: 'snli'"),
+        (["--restarts", "0"], "--restarts must be at least 1"),
+    ],
+)
+def test_arguments_that_contradict_are_refused(recipe, capsys, more, message):
+    needed = ["--init", "x", "--task", "rte", "--data", "y", "--output", "z"]
+    with pytest.raises(SystemExit):
+        recipe("finetune_glue").parse_args([*needed, *more])
+    assert message in capsys.readouterr().err
+
+
+def test_bad_files_are_refused_before_anything_is_trained(recipe, sst2, tmp_path):
+    def start(*more):
+        recipe("finetune_glue").main(arguments("nowhere", "sst2", folder, tmp_path / "out", *more))
+
+    folder = tmp_path / "SST-2"
+    write(folder / "train.tsv", [["sentence", "label"], ["it is fine", 1]])
+    write(folder / "dev.tsv", [["sentence", "label"], ["it is fine", 2]])
+    with pytest.raises(ValueError, match=r"dev\.tsv, line 2: the label '2'.*0, 1"):
+        start()
+    write(folder / "dev.tsv", [["sentence", "label"], ["it is fine", 1]])
+    with pytest.raises(ValueError, match="has no test.tsv.*"):
+        start()
+    with pytest.raises(ValueError, match="nowhere"):  # all files are there now: the model is not
+        start("--no_test")

@@ -3,6 +3,7 @@
 import os
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 from keras_bert.data.padding import trim_padding
@@ -24,8 +25,12 @@ def export_saved_model(task, path, *, version=1, warmup_texts=None):
         `probabilities`: float32 `[B, C]`,
         `label`: string `[B]`, the name of the most probable class,
         `labels`: string `[B, C]`, the classes' names in the order of `probabilities`,
+    or, with `multi_label`, in place of `label`,
+        `is_label`: bool `[B, C]`, whether a probability reaches the threshold,
     or, with `num_classes=1`,
         `score`: float32 `[B]`.
+    One with `num_features` takes `features`, float32 `[B, K]`, beside `text` and beside
+    `token_ids`; one with a `window_stride` takes `[B]` texts of any length as `text`.
     `token_ids` gives the model's outputs besides: float32 `logits`, `[B, C]`.
 
     A `BertTokenClassifier` takes `[B]` texts of any length and gives their entities, as
@@ -78,13 +83,23 @@ def export_saved_model(task, path, *, version=1, warmup_texts=None):
 
 
 def _text_signature(task):
+    others = [tf.TensorSpec(x.shape, x.dtype, name) for name, x in _beside_texts(task).items()]
     if task.string_signature() is not None:
         answer, ranks = task.string_signature()
         signature = [tf.TensorSpec([None] * n, tf.string, name) for name, n in ranks.items()]
-        return tf.function(answer, signature, autograph=False).get_concrete_function()
 
-    @tf.function(input_signature=[tf.TensorSpec(None, tf.string, "text")], autograph=False)
-    def answer_texts(text):
+        @tf.function(input_signature=[*signature, *others], autograph=False)
+        def answer_strings(*inputs):
+            strings, beside = inputs[: len(ranks)], inputs[len(ranks) :]
+            beside = _checked_beside(task, beside, tf.shape(strings[0])[0])
+            return _named(task, answer(*strings, **beside))
+
+        return answer_strings.get_concrete_function()
+
+    text_signature = tf.TensorSpec(None, tf.string, "text")
+
+    @tf.function(input_signature=[text_signature, *others], autograph=False)
+    def answer_texts(text, *others):
         columns = tf.cond(tf.rank(text) < 2, lambda: tf.reshape(text, [-1, 1]), lambda: text)
         shape = tf.shape(columns)  # [B, 1 or 2]
         message = "text must be [B] texts or [B, 2] pairs of texts; its shape is"
@@ -96,8 +111,9 @@ def _text_signature(task):
             lambda: task.preprocessor(columns[:, 0], columns[:, 1]),
             lambda: task.preprocessor(columns[:, 0]),
         )
-        outputs = task(trim_padding(inputs), training=False)
-        return _named_answers(task, outputs)
+        beside = _checked_beside(task, others, shape[0])
+        outputs = task({**trim_padding(inputs), **beside}, training=False)
+        return _named(task, task.answers(outputs))
 
     return answer_texts.get_concrete_function()
 
@@ -109,20 +125,41 @@ def _token_ids_signature(task):
     def answer_tokens(*inputs):
         outputs = task(dict(zip(task.input, inputs, strict=True)), training=False)
         named = outputs if isinstance(outputs, dict) else {"logits": outputs}
-        return {**named, **_named_answers(task, outputs)}
+        return {**named, **_named(task, task.answers(outputs))}
 
     return answer_tokens.get_concrete_function()
 
 
-def _named_answers(task, outputs):
-    """The task's answers, with names in place of class numbers."""
-    answers = task.answers(outputs)
-    if "label" not in answers or not hasattr(task, "label_names"):
+def _named(task, answers):
+    """A task's answers, with the names of classes."""
+    about_classes = "label" in answers or "is_label" in answers
+    if not about_classes or not hasattr(task, "label_names"):
         return answers
     names = tf.constant(task.label_names)  # [C]
-    label = tf.gather(names, answers["label"])
-    labels = tf.repeat(names[None], tf.shape(label)[0], axis=0)  # [B, C]: every row stands alone
-    return {**answers, "label": label, "labels": labels}
+    rows = tf.shape(answers["probabilities"])[0]
+    answers = {**answers, "labels": tf.repeat(names[None], rows, axis=0)}  # every row stands alone
+    if "label" in answers:
+        answers["label"] = tf.gather(names, answers["label"])
+    return answers
+
+
+def _beside_texts(task):
+    """What a task takes that is not made from text, `{name: Keras input}`."""
+    return {name: x for name, x in task.input.items() if name not in task.backbone.input}
+
+
+def _checked_beside(task, values, num_texts):
+    """`{name: value}` of what is beside texts; a request fails that lacks one."""
+    checked = {}
+    for name, value in zip(_beside_texts(task), values, strict=True):
+        is_finite = tf.reduce_all(tf.math.is_finite(value))
+        asserted = [
+            tf.debugging.assert_equal(tf.shape(value)[0], num_texts, f"give each text its {name}"),
+            tf.debugging.Assert(is_finite, [f"{name} must be finite numbers; they are", value]),
+        ]
+        with tf.control_dependencies(asserted):
+            checked[name] = tf.identity(value)
+    return checked
 
 
 def _check_task(task):
@@ -160,7 +197,9 @@ def _warmup_requests(task, texts):
         name: tf.reshape(values, [1] * (len(task.input[name].shape) - 1) + [-1])
         for name, values in prepared.items()
     }
-    return [("serving_default", row) for row in rows] + [("token_ids", prepared)]
+    beside = {n: np.zeros((1, *x.shape[1:]), x.dtype) for n, x in _beside_texts(task).items()}
+    requests = [*(("serving_default", row) for row in rows), ("token_ids", prepared)]
+    return [(name, {**inputs, **beside}) for name, inputs in requests]
 
 
 def _short_and_long(task, ranks):

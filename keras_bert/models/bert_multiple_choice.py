@@ -87,7 +87,8 @@ class BertMultipleChoice(BertTask):
         if not _holds_questions(x):
             return super().predict(x, batch_size=batch_size, **kwargs)
         questions = [x] if isinstance(x, dict) else list(x)
-        logits = super().predict(self._dataset(questions, batch_size, labelled=False), **kwargs)
+        dataset = self._dataset(questions, batch_size, labelled=False, trim=True)
+        logits = super().predict(dataset, **kwargs)
         probabilities = np.exp(logits - logits.max(axis=-1, keepdims=True))
         probabilities /= probabilities.sum(axis=-1, keepdims=True)
         answers = []
@@ -174,12 +175,9 @@ class BertMultipleChoice(BertTask):
             )
         from keras_bert.data.choice_dataset import choice_dataset
 
+        batch_size = batch_size or 32
         return choice_dataset(
-            questions,
-            preprocessor=self.preprocessor,
-            batch_size=batch_size or 32,
-            trim=True,
-            **options,
+            questions, preprocessor=self.preprocessor, batch_size=batch_size, **options
         )
 
     def _prepared(self, x, y=None, sample_weight=None, batch_size=None, shuffle=False, learns=True):

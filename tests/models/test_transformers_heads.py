@@ -10,6 +10,7 @@ from keras_bert import (
     BertBackbone,
     BertClassifier,
     BertEmbedder,
+    BertMultipleChoice,
     BertPretrainer,
     BertSpanLabeler,
     BertTask,
@@ -135,6 +136,30 @@ def test_every_head_comes_and_goes(
     assert state.keys() == expected.keys()
     assert all((state[name] == expected[name]).all() for name in expected)
     assert difference(outputs(back), outputs(theirs)) == 0.0
+
+
+def test_multiple_choice_comes_and_goes(
+    torch, make_theirs, load_theirs, inputs, difference, tmp_path
+):
+    theirs = make_theirs("BertForMultipleChoice", classifier_dropout=0.3)
+    theirs.save_pretrained(tmp_path / "theirs")
+    model = BertTask.from_preset(tmp_path / "theirs")
+    assert type(model) is BertMultipleChoice and model.dropout == 0.3
+    assert not model.load_report.new and not model.load_report.left_over
+    choices = {name: values.reshape(2, 4, 12) for name, values in inputs.items()}
+    names = {"token_ids": "input_ids", "segment_ids": "token_type_ids"}
+    names["padding_mask"] = "attention_mask"
+    asked = {theirs: torch.tensor(choices[ours]) for ours, theirs in names.items()}
+    expected = theirs(**asked).logits.detach().numpy()  # [2, 4]
+    assert np.ptp(expected, axis=1).min() > 1e-3
+    assert difference(model.predict(choices, verbose=0), expected) < 1e-5
+    save_to_hugging_face(model, tmp_path / "ours")
+    back = load_theirs("BertForMultipleChoice", tmp_path / "ours")
+    assert back.config.classifier_dropout == 0.3
+    state, weights = back.state_dict(), theirs.state_dict()
+    assert state.keys() == weights.keys()
+    assert all((state[name] == weights[name]).all() for name in weights)
+    assert difference(back(**asked).logits.detach(), expected) == 0.0
 
 
 def test_next_sentence_alone_comes_and_goes(

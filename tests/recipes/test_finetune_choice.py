@@ -1,0 +1,90 @@
+import json
+
+import pytest
+
+import keras_bert
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Questions in which "good" is right, as CODAH writes them, and a test file of SWAG's."""
+    rows = [
+        ("the book was", ["bad", "good", "dull"], 1),
+        ("so it is", ["very good", "very dull", "bad"], 0),
+        ("a film day", ["dull and bad", "bad", "not good"], 2),
+        ("the film", ["good", "dull", "but bad"], 0),
+    ]
+    paths = {}
+    for name, count in (("train", 48), ("dev", 8)):
+        paths[name] = str(tmp_path / f"{name}.tsv")
+        with open(paths[name], "w") as file:
+            for i in range(count):
+                context, endings, label = rows[i % 4]
+                print("o", context, *endings, label, sep="\t", file=file)
+    paths["test"] = str(tmp_path / "test.csv")
+    with open(paths["test"], "w") as file:
+        print("sent1,sent2,ending0,ending1,ending2", file=file)
+        print("the book was,so,dull,bad,good", file=file)
+    return paths
+
+
+def arguments(preset, files, output, *more):
+    return [
+        "--init", str(preset), "--output", str(output),
+        "--train", files["train"], "--dev", files["dev"], "--test", files["test"],
+        "--sequence_length", "12", "--batch_size", "8", "--learning_rate", "5e-3", *more,
+    ]  # fmt: skip
+
+
+def test_it_learns_and_writes_what_it_says(recipe, preset, files, tmp_path, capsys):
+    output = tmp_path / "out"
+    recipe("finetune_choice").main(arguments(preset, files, output, "--epochs", "4"))
+    history = json.loads((output / "scores.json").read_text())
+    assert len(history) == 4 and max(scores["accuracy"] for scores in history) == 1.0
+    lines = (output / "dev_predictions.tsv").read_text().splitlines()
+    assert lines[0].split("\t") == ["index", "label", *(f"probability{i}" for i in range(3))]
+    assert [line.split("\t")[1] for line in lines[1:]] == ["1", "0", "2", "0"] * 2
+    assert sum(map(float, lines[1].split("\t")[2:])) == pytest.approx(1.0, abs=1e-4)
+    lines = (output / "test_predictions.tsv").read_text().splitlines()
+    assert len(lines) == 2 and lines[1].split("\t")[:2] == ["0", "2"]
+    assert not (output / "test_scores.json").exists()  # there are no labels to score by
+    best = keras_bert.BertTask.from_preset(output / "best")
+    question = {"context": "it was a", "choices": ["dull", "good"]}
+    [answer] = best.predict(question, verbose=0)
+    assert answer["choice"] == "good"
+    assert str(output / "best") in capsys.readouterr().out.splitlines()[-1]
+
+
+@pytest.mark.slow
+def test_started_again_it_goes_on(recipe, preset, files, tmp_path, monkeypatch):
+    module = recipe("finetune_choice")
+    whole, parted = tmp_path / "whole", tmp_path / "parted"
+    files["test"] = files["dev"]  # which has labels
+    more = ["--epochs", "2", "--bucket_lengths", "8", "12"]
+    module.main(arguments(preset, files, whole, *more))
+    real, calls = module.predict, []
+
+    def dies_in_the_second_epoch(*args):
+        calls.append(args)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return real(*args)
+
+    monkeypatch.setattr(module, "predict", dies_in_the_second_epoch)
+    with pytest.raises(KeyboardInterrupt):
+        module.main(arguments(preset, files, parted, *more))
+    module.main(arguments(preset, files, parted, *more))
+    for name in ("scores.json", "test_scores.json", "test_predictions.tsv"):
+        assert (parted / name).read_text() == (whole / name).read_text()
+
+
+def test_files_are_read_before_long_work(recipe, preset, files, tmp_path):
+    module = recipe("finetune_choice")
+    test = files["test"]
+    with pytest.raises(ValueError, match="test.csv has no labels"):
+        module.main(arguments(preset, {**files, "dev": test}, tmp_path / "out"))
+    with open(files["dev"], "a") as file:
+        print("o\tthe film\tgood\tbad\tdull\t3", file=file)
+    with pytest.raises(ValueError, match="dev.tsv, line 9: the label '3'"):
+        module.main(arguments(preset, files, tmp_path / "out"))
+    assert not (tmp_path / "out").exists()

@@ -17,8 +17,9 @@ format:
 Layers are numbered from the end: -1 is the last block, -2 that before it. From the start they are
 counted as transformers does: 0 is the embeddings, 1 the first block (Google's 0). The output is
 written under another name, `.unfinished` behind it, and renamed when it is whole. Texts longer than
-`--sequence_length` are cut, and counted. Two CPU cores write 60 lines a second as .jsonl, and 300
-as .npz, from an encoder of 6 layers and hidden 384.
+`--sequence_length` are cut, and counted. A thousand
+lines of novels, 60,000 tokens, through 6 layers of hidden 384, four of them written, take a CPU
+core 30 s as .npz (370 MB) and 100 s as .jsonl (960 MB).
 """
 
 import argparse

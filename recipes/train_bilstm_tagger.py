@@ -8,7 +8,9 @@ first piece of each word, concatenated, go into a BiLSTM of two layers and 768 u
 direction, which is all that learns. The vectors are computed once, before training, and held in
 memory as half-precision numbers: two bytes x words x layers x hidden, 1.3 GB of CoNLL-2003 and
 Base. The paper's other rows are `--layers=0` (the embeddings), `--layers=-2`, `--layers=-1` and
-`--combine weighted`, which learns how much each layer counts.
+`--combine weighted`, which learns how much each layer counts. From 1,700 tweets of WNUT 2017 and a
+BERT of 6 layers and hidden 384, `--units 256` learns in five epochs, of a minute each on two CPU
+cores that are shared, to find the names of the development set with an F1 of .53.
 
 Files are as in finetune_ner.py, and so is what is written; the best epoch's BiLSTM is
 `OUTPUT/best.keras`, a Keras model from vectors `[B, words, layers * hidden]` to logits of the

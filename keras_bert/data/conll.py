@@ -66,9 +66,6 @@ class TaggedSentences:
         Args:
             path: the file.
             predicted: lists of str, the predicted tags of each sentence.
-
-        Raises:
-            ValueError: if there is not a predicted tag for each word.
         """
         with open(path, "w", encoding="utf-8") as file:
             for rows in zip(self.words, self.tags, predicted, strict=True):

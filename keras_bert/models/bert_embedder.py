@@ -21,7 +21,7 @@ class BertEmbedder(BertTask):
     Args:
         backbone: a `BertBackbone`.
         pooling: `"mean"` of the tokens, `"max"`, or `"cls"`, the first one's; or None for the
-            vectors of the tokens, which are 0 at padding.
+            vectors of the tokens, which are 0 at padding. These can't be exported to be served.
         normalize: bool, whether each vector is scaled to length 1, so that their dot product is
             their cosine.
         layers: list of ints, the layers that a token's vector is made of: 0 is that of the
@@ -77,8 +77,7 @@ class BertEmbedder(BertTask):
         super().__init__(dict(backbone.input), vectors, backbone, preprocessor, **kwargs)
         self.pooling = pooling
         self.normalize = normalize
-        # Keras has an attribute `layers` of its own.
-        self.chosen_layers = None if layers is None else [*map(int, layers)]
+        self.chosen_layers = None if layers is None else [*map(int, layers)]  # Keras has `layers`
         self.combine = combine
 
     def similarity(self, texts, others, batch_size=None):

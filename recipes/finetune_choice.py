@@ -5,8 +5,8 @@ r"""Fine-tunes BERT to choose how a text goes on, or the answer to it, from file
 
 Files are SWAG's, CSV with a header (sent1, sent2, ending0, ending1, ..., label), or like CODAH's,
 TSV without one (category, context, endings, label). The paper fine-tunes on SWAG in batches of 16
-at 2e-5, for 3 epochs. Every ending is a sequence: a batch of 16 questions has 64. 2,200 questions
-of CODAH take a small BERT (6 layers, hidden 384) some three minutes an epoch on two CPU cores.
+at 2e-5, for 3 epochs. Every ending is a sequence of its own: a batch of 16 questions with four
+endings has 64.
 
 After each epoch the model is scored on the development set; the best epoch's is kept in
 `OUTPUT/best`, its predictions beside it. Started again, it goes on behind the last epoch that was

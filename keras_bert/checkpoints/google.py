@@ -7,7 +7,11 @@ from pathlib import Path
 
 from keras_bert.checkpoints.checkpoint import Checkpoint, Tensor, spell, translate
 from keras_bert.checkpoints.json_files import read_json, write_json
-from keras_bert.checkpoints.names import google_spellings
+from keras_bert.checkpoints.names import (
+    OWN_CLASSIFIER,
+    google_spellings,
+    own_classifier_arguments,
+)
 from keras_bert.checkpoints.vocabulary import is_uncased, read_vocabulary, write_vocabulary
 
 logger = logging.getLogger("keras_bert")
@@ -29,7 +33,6 @@ _ACTIVATIONS = {"gelu": "gelu_approximate", "relu": "relu", "tanh": "tanh", "lin
 # Written beside Google's own keys: its code skips those that it doesn't know.
 _OWN_ACTIVATION, _OWN_CASING = "keras_bert_activation", "do_lower_case"
 _OWN_SPAN_LABELER = "keras_bert_span_labeler"  # the same
-_OWN_CLASSIFIER = "keras_bert_classifier"  # {argument: value} of what a checkpoint doesn't tell
 _SLOTS = re.compile(r"(/adam_[mv]|/Adam(_1)?|/Adafactor.*|/LAMB.*|/[mv])$|^global_step$|_power$")
 
 
@@ -126,7 +129,8 @@ def write_google(checkpoint, folder):
     if checkpoint.task == "BertSpanLabeler":
         config[_OWN_SPAN_LABELER] = arguments
     if checkpoint.task == "BertClassifier":
-        config[_OWN_CLASSIFIER] = {name: arguments[name] for name in ("dropout", "label_names")}
+        told = {name: arguments[name] for name in ("dropout", "label_names")}
+        config[OWN_CLASSIFIER] = {**told, **own_classifier_arguments(arguments)}
     spellings = google_spellings(backbone["num_layers"], checkpoint.task)
     tensors = spell(checkpoint.weights, spellings)
     with tf.device("CPU:0"):
@@ -221,7 +225,7 @@ def _task_arguments(task, weights, config):
     if task == "BertPretrainer":
         return {"next_sentence": "next_sentence/kernel" in weights}
     if task == "BertClassifier":
-        own = config.get(_OWN_CLASSIFIER, {})
+        own = config.get(OWN_CLASSIFIER, {})
         return {"num_classes": weights["logits/kernel"].shape[-1], **own}
     if task == "BertSpanLabeler":
         return config.get(_OWN_SPAN_LABELER, {})

@@ -9,7 +9,12 @@ from safetensors.numpy import save_file
 from keras_bert.checkpoints.checkpoint import Checkpoint, spell, translate
 from keras_bert.checkpoints.hugging_face_tokenizer import read_tokenizer, write_tokenizer
 from keras_bert.checkpoints.json_files import read_json, write_json
-from keras_bert.checkpoints.names import OUTPUT_HEADS, hugging_face_spellings
+from keras_bert.checkpoints.names import (
+    OUTPUT_HEADS,
+    OWN_CLASSIFIER,
+    hugging_face_spellings,
+    own_classifier_arguments,
+)
 from keras_bert.checkpoints.sentence_transformers import (
     read_sentence_transformer,
     write_sentence_transformer,
@@ -142,6 +147,8 @@ def write_hugging_face(checkpoint, folder):
         config["classifier_dropout"] = arguments["dropout"]
     if "num_classes" in arguments:
         config |= _labels(arguments)
+    if arguments.get("multi_label") or arguments.get("window_stride"):
+        config[OWN_CLASSIFIER] = own_classifier_arguments(arguments)
     spellings = hugging_face_spellings(backbone["num_layers"], checkpoint.task)
     tensors = spell(checkpoint.weights, spellings)
     if checkpoint.task in (None, "BertEmbedder"):  # a bare BertModel has no prefix
@@ -261,7 +268,8 @@ def _task_arguments(task, config, weights, source):
         return config.get(_OWN_SPAN_LABELER, {})
     if task not in OUTPUT_HEADS:
         return {}
-    if config.get("problem_type") == "multi_label_classification":
+    multi_label = config.get("problem_type") == "multi_label_classification"
+    if multi_label and task != "BertClassifier":
         logger.warning(
             "%s gives a text several labels, each by the sigmoid of its logit. The logits are the "
             "same here, but %s takes one of them to be right (softmax).",
@@ -276,6 +284,9 @@ def _task_arguments(task, config, weights, source):
         names = config.get("id2label") or {}
         labels = [names.get(str(i), str(i)) for i in range(num_classes)]
         arguments |= {"num_classes": num_classes, "label_names": labels}
+    if task == "BertClassifier":
+        own = {**config.get(OWN_CLASSIFIER, {}), "multi_label": multi_label}
+        arguments |= {name: value for name, value in own.items() if value is not False}
     return arguments
 
 
@@ -283,7 +294,9 @@ def _labels(arguments):
     names = arguments.get("label_names") or map(str, range(arguments["num_classes"]))
     labels = {"id2label": {str(i): name for i, name in enumerate(names)}}
     labels["label2id"] = {name: int(i) for i, name in labels["id2label"].items()}
-    if arguments["num_classes"] == 1:
+    if arguments.get("multi_label"):
+        labels["problem_type"] = "multi_label_classification"
+    elif arguments["num_classes"] == 1:
         labels["problem_type"] = "regression"
     return labels
 

@@ -46,6 +46,14 @@ _HEADS = {
 }
 OUTPUT_HEADS = tuple(task for task, head in _HEADS.items() if "logits/kernel" in head)
 """The tasks whose head is one dense layer, `logits`."""
+OWN_CLASSIFIER = "keras_bert_classifier"
+"""In another library's configuration, the key of what it has no place for, which it skips."""
+_OF_CLASSIFIER = ("multi_label", "threshold", "window_stride", "window_pooling")
+
+
+def own_classifier_arguments(arguments):
+    """Those of the arguments of a `BertClassifier` that no other library has a place for."""
+    return {name: arguments[name] for name in _OF_CLASSIFIER if name in arguments}
 
 
 def google_spellings(num_layers, task=None):

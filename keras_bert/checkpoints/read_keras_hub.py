@@ -17,6 +17,7 @@ from keras_bert.checkpoints.keras_hub_names import (
     TASKS,
     keras_hub_spellings,
 )
+from keras_bert.checkpoints.names import OWN_CLASSIFIER
 from keras_bert.checkpoints.vocabulary import read_vocabulary
 
 logger = logging.getLogger("keras_bert")
@@ -97,8 +98,10 @@ def _task_arguments(theirs, task, folder, source):
                 source,
                 theirs.activation.__name__,
             )
-        labels = read_json(folder / "metadata.json").get(OWN_LABEL_NAMES)
+        metadata = read_json(folder / "metadata.json")
+        labels = metadata.get(OWN_LABEL_NAMES)
         arguments = {"num_classes": theirs.num_classes, "dropout": theirs.dropout}
+        arguments |= metadata.get(OWN_CLASSIFIER, {})
         return arguments if labels is None else {**arguments, "label_names": labels}
     if task == "BertTextEmbedder":
         config = theirs.get_config()

@@ -14,6 +14,7 @@ from keras_bert.checkpoints.keras_hub_names import (
     TASKS,
     keras_hub_spellings,
 )
+from keras_bert.checkpoints.names import OWN_CLASSIFIER, own_classifier_arguments
 
 logger = logging.getLogger("keras_bert")
 
@@ -48,10 +49,12 @@ def write_keras_hub(checkpoint, folder):
     if tokenizer is not None and isinstance(model, keras_nlp.models.BertBackbone):
         tokenizer.save_to_preset(str(folder))
     if checkpoint.task == "BertClassifier":
-        path = Path(folder) / "metadata.json"
-        write_json(
-            path, {**read_json(path), OWN_LABEL_NAMES: checkpoint.task_arguments["label_names"]}
-        )
+        path, arguments = Path(folder) / "metadata.json", checkpoint.task_arguments
+        own = {
+            OWN_LABEL_NAMES: arguments["label_names"],
+            OWN_CLASSIFIER: own_classifier_arguments(arguments),
+        }
+        write_json(path, {**read_json(path), **own})
 
 
 def _their_model(checkpoint, tokenizer):

@@ -35,12 +35,12 @@ class FeatureNormalization(keras.layers.Normalization):
         is_constant = deviation <= 1e-7 * np.abs(data).max(axis=0)  # float32 tells no more
         self.adapt_mean.assign(mean)
         self.adapt_variance.assign(np.where(is_constant, 1.0, deviation**2))
-        self.count.assign(len(data))
 
     @property
     def is_adapted(self):
-        """Whether `adapt` was called, on this layer or on the one that its weights come from."""
-        return int(keras.ops.convert_to_numpy(self.count)) > 0
+        """Whether mean and variance are no longer those of a new layer."""
+        mean, variance = map(keras.ops.convert_to_numpy, (self.adapt_mean, self.adapt_variance))
+        return bool(mean.any() or (variance != 1).any())
 
     def call(self, inputs):
         return (inputs - self.adapt_mean) / keras.ops.sqrt(self.adapt_variance)

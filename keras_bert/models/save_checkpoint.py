@@ -1,10 +1,14 @@
 """Models written for other libraries."""
 
+import logging
+
 import keras
 
 from keras_bert.checkpoints.checkpoint import Checkpoint, Tensor
 from keras_bert.models.class_arguments import OF_ONE_MODEL
 from keras_bert.models.new_folder import new_folder
+
+logger = logging.getLogger("keras_bert")
 
 
 def save_to_hugging_face(model, folder):
@@ -41,8 +45,8 @@ def save_to_google(model, folder):
     `bert_config.json`, `bert_model.ckpt.*` and, where the model has a preprocessor, `vocab.txt`.
     Google's code calls the tanh form of GELU "gelu"; an encoder with the exact one
     (`activation="gelu"`) is computed a little otherwise there (at most 4.7e-4 an activation), and
-    comes back here as it was. So do a classifier's `label_names` and dropout, by a key that
-    Google's code skips; of a `BertEmbedder` the encoder is written, and that is logged.
+    comes back here as it was. So do a classifier's `label_names`, dropout, labels and windows, by
+    a key that Google's code skips; of a `BertEmbedder` the encoder is written, and that is logged.
 
     Args:
         model: a `BertBackbone`, or a `BertPretrainer`, `BertClassifier` or `BertEmbedder` on one.
@@ -70,7 +74,7 @@ def save_to_keras_hub(model, folder):
 
     KerasHub's BERT has the tanh form of GELU alone, and a masked-LM head of its own; what it
     computes otherwise than this model is logged. A next-sentence head has no place there; a
-    classifier's `label_names` come back here by a key that KerasHub skips.
+    classifier's `label_names`, labels and windows come back here by keys that KerasHub skips.
 
     Args:
         model: a `BertBackbone`, `BertPretrainer`, `BertClassifier` or `BertEmbedder`.
@@ -127,8 +131,24 @@ def _check_pools_last_layer(model):
         )
 
 
+def _check_reads_text_alone(model):
+    num_features = getattr(model, "num_features", 0)
+    if num_features:
+        raise ValueError(
+            f"This {type(model).__name__} takes numbers beside texts (num_features={num_features}),"
+            " for which other libraries have no place. Keep it with save_to_preset(folder), or "
+            "write its encoder alone: model.backbone in place of model."
+        )
+    truncation = getattr(getattr(model, "preprocessor", None), "truncation", "head")
+    if truncation != "head":
+        logger.warning(
+            "Other libraries don't keep truncation=%r: say it again to from_preset.", truncation
+        )
+
+
 def _write(model, folder, write):
     _check_pools_last_layer(model)
+    _check_reads_text_alone(model)
     checkpoint = checkpoint_of(model)
     with new_folder(folder) as unfinished:
         write(checkpoint, unfinished)

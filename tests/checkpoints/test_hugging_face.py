@@ -1,12 +1,20 @@
 """Hugging Face folders made by hand: every spelling of a BERT is read, everything else refused."""
 
+import json
 import logging
 
 import ml_dtypes
 import numpy as np
 import pytest
 
-from keras_bert import BertBackbone, BertClassifier, BertEmbedder, BertPretrainer, BertTask
+from keras_bert import (
+    BertBackbone,
+    BertClassifier,
+    BertEmbedder,
+    BertPretrainer,
+    BertTask,
+    save_to_hugging_face,
+)
 
 
 def without_prefix(tensors):
@@ -219,10 +227,17 @@ def test_a_classifier_without_a_dropout_of_its_own_has_the_encoders(encoder, hea
     assert model.dropout == 0.2
 
 
-def test_several_labels_a_text_are_said(encoder, heads, folder, caplog):
+def test_several_labels_a_text_come_and_go(encoder, heads, folder, tmp_path):
     config = {**CLASSIFIER, "problem_type": "multi_label_classification"}
-    BertClassifier.from_preset(folder({**encoder, **heads("classifier.")}, config))
-    assert "several labels, each by the sigmoid" in caplog.text
+    model = BertClassifier.from_preset(folder({**encoder, **heads("classifier.")}, config))
+    assert model.multi_label
+    model.threshold = 0.3
+    save_to_hugging_face(model, tmp_path / "ours")
+    written = json.loads((tmp_path / "ours" / "config.json").read_text())
+    assert written["problem_type"] == "multi_label_classification"
+    back = BertClassifier.from_preset(tmp_path / "ours")
+    assert (back.multi_label, back.threshold) == (True, 0.3)
+    assert back.label_names == model.label_names
 
 
 def test_another_number_of_classes_starts_a_new_head(encoder, heads, folder, same, as_ours):

@@ -1,0 +1,54 @@
+"""The benchmark that lays two libraries side by side runs, at toy size, on real data."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = [pytest.mark.slow, pytest.mark.shared]
+SCRIPT = Path(__file__).resolve().parents[1] / "benchmarks" / "against_transformers.py"
+
+
+@pytest.fixture(scope="module")
+def weights(shared_data, tmp_path_factory):
+    """A folder of a tiny BERT of random weights, as transformers writes it."""
+    pytest.importorskip("torch", reason="needs the parity extra (torch)")
+    transformers = pytest.importorskip("transformers", reason="needs the parity extra")
+    folder = tmp_path_factory.mktemp("weights")
+    config = transformers.BertConfig(
+        hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=32
+    )
+    transformers.BertModel(config).save_pretrained(folder)
+    vocabulary = shared_data / "vocab" / "bert-base-uncased.txt"
+    (folder / "vocab.txt").write_bytes(vocabulary.read_bytes())
+    transformers.BertTokenizerFast.from_pretrained(folder).save_pretrained(folder)
+    return folder
+
+
+def against_transformers(*arguments):
+    command = [sys.executable, str(SCRIPT), *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+@pytest.mark.parametrize("task", ["sentiment", "squad2"])
+def test_both_libraries_learn_a_task_and_are_scored_alike(task, shared_data, weights, tmp_path):
+    output = tmp_path / "results.jsonl"
+    arguments = ["--data", shared_data, "--model", weights, "--output", output, "--task", task]
+    arguments += ["--limit", 16, "--limit_eval", 16, "--epochs", 2, "--batch_size", 8]
+    arguments += ["--sequence_length", 128, "--document_stride", 32, "--seed", 0]
+    table = against_transformers(*arguments)
+    results = [json.loads(line) for line in output.read_text().splitlines()]
+    assert [result["library"] for result in results] == ["keras_bert", "transformers"]
+    first, second = results
+    assert first["rows"] == second["rows"] >= 16
+    assert first["scores"].keys() == second["scores"].keys()
+    assert all(len(result["epoch_seconds"]) == 2 for result in results)
+    assert abs(first["loss"] - second["loss"]) < 0.5  # both have hardly begun to learn
+    assert f"| {task} | 16, 16 | 1 |" in table
+
+    assert against_transformers("--table", output) == table[table.index("| task |") :]
+    before = output.read_text()
+    against_transformers(*arguments)
+    assert output.read_text() == before, "runs that are there already are passed over"

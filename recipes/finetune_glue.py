@@ -13,8 +13,9 @@ STS-B 85.8, MRPC 88.9 and RTE 66.4.
 `OUTPUT/results.tsv` has a row for each run and epoch, `OUTPUT/best` the best epoch's model of the
 best run, a preset; `OUTPUT/submission` its answers to the test set as GLUE's server takes them,
 `OUTPUT/dev` those to the development set. Started again, it passes over runs that are finished
-and goes on within the one that was cut; with other values it adds their runs. Watch it with
-`tensorboard --logdir OUTPUT/runs`.
+and goes on within the one that was cut; with other values it adds their runs. TensorFlow keeps
+memory of each run until the process ends, about 2 GB for BERT-base: if it runs out, start again.
+Watch it with `tensorboard --logdir OUTPUT/runs`.
 """
 
 import argparse

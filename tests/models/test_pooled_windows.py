@@ -1,0 +1,144 @@
+"""Classifiers that read long texts in windows."""
+
+import keras
+import numpy as np
+import pytest
+
+from keras_bert import BertBackbone, BertClassifier
+
+TEXTS = [
+    "a b c",
+    "d",
+    "",
+    " ".join("abcdefghijklmnopqrstuvwxy"),
+    "c b a " * 5,
+    "a b c d e f g h i j",
+]
+LABELS = np.array([0, 1, 2, 0, 1, 2])
+FEATURES = np.arange(6.0)[:, None]
+ROOM = 10  # tokens of a window; sequences have 12
+
+
+@pytest.fixture(scope="module")
+def model():
+    """A classifier with weights far from the start; each test sets how it reads windows."""
+    pytest.importorskip("tensorflow_text", reason="raw text needs TensorFlow Text")
+    from keras_bert import BertPreprocessor, BertTokenizer
+
+    keras.utils.set_random_seed(1)
+    backbone = BertBackbone(30, num_layers=1, num_heads=2, hidden_dim=16, intermediate_dim=32)
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefghijklmnopqrstuvwxy"]
+    preprocessor = BertPreprocessor(BertTokenizer(words), sequence_length=ROOM + 2)
+    model = BertClassifier(backbone, 3, preprocessor, num_features=1)
+    generator = np.random.default_rng(4)
+    for weight in model.trainable_weights:
+        weight.assign(generator.normal(0, 0.7, weight.shape))
+    model.adapt_features(FEATURES)
+    return model
+
+
+def beside(texts):
+    """Texts and one and the same number beside each."""
+    return {"text": texts, "features": np.full((len(texts), 1), 2.0)}
+
+
+def windows_of(text, stride):
+    """The windows of a text, as texts."""
+    tokens = text.split()
+    count = 1 + max(-(-(len(tokens) - ROOM) // stride), 0)
+    return [" ".join(tokens[i * stride : i * stride + ROOM]) for i in range(count)]
+
+
+def pooled(model, windows, pooling):
+    """Logits of texts: those of their windows, read as texts, pooled."""
+    model.window_stride = None
+    logits = model.predict(beside(sum(windows, [])), batch_size=64, verbose=0)
+    parts = np.split(logits, np.cumsum([len(part) for part in windows])[:-1])
+    return np.stack([{"mean": np.mean, "max": np.max}[pooling](part, axis=0) for part in parts])
+
+
+@pytest.mark.parametrize(("pooling", "stride"), [("mean", 1), ("max", 4), ("mean", 10)])
+def test_logits_are_those_of_the_windows_pooled(model, difference, pooling, stride):
+    expected = pooled(model, [windows_of(text, stride) for text in TEXTS], pooling)
+    cut = model.predict(beside(TEXTS), batch_size=64, verbose=0)
+    model.window_stride, model.window_pooling = stride, pooling
+    found = model.predict(beside(TEXTS), batch_size=64, verbose=0)
+    assert difference(found, expected) < 1e-5
+    assert difference(found, cut) > 1e-2
+
+
+def test_every_form_of_texts_gives_the_same(model, difference):
+    tf = pytest.importorskip("tensorflow")
+    model.window_stride, model.window_pooling = 4, "mean"
+    expected = model.predict(beside(TEXTS), batch_size=4, verbose=0)
+    data = tf.data.Dataset.from_tensor_slices((beside(TEXTS), LABELS))
+    for form in (data, data.batch(4)):
+        assert difference(model.predict(form, verbose=0), expected) < 1e-5
+    alone = {"text": TEXTS[3], "features": [[2.0]]}
+    assert difference(model.predict(alone, verbose=0), expected[3:4]) < 1e-5
+    if keras.backend.backend() == "tensorflow":
+        in_graph = model.window_logits(tf.constant(TEXTS), features=tf.fill([6, 1], 2.0))
+        assert difference(in_graph, expected) < 1e-5
+
+
+def test_evaluate_scores_whole_texts(model):
+    tf = pytest.importorskip("tensorflow")
+    model.window_stride, model.window_pooling = 4, "mean"
+    x = beside(TEXTS)
+    logits = model.predict(x, verbose=0).astype("float64")
+    losses = np.log(np.exp(logits).sum(axis=1)) - logits[np.arange(6), LABELS]
+    found = model.evaluate(x, LABELS.astype(str), verbose=0, return_dict=True)
+    assert found["loss"] == pytest.approx(losses.mean(), rel=1e-4)
+    assert found["accuracy"] == pytest.approx((logits.argmax(axis=1) == LABELS).mean())
+    data = tf.data.Dataset.from_tensor_slices((x, LABELS, np.arange(6.0)))
+    loss, _ = model.evaluate(data, verbose=0)
+    assert loss == pytest.approx((losses * np.arange(6)).mean(), rel=1e-4)
+    with pytest.raises(ValueError, match="needs labels"):
+        model.evaluate(x)
+
+
+def test_each_window_is_learnt_with_the_label_and_features_of_its_text(model):
+    tf = pytest.importorskip("tensorflow")
+    model.window_stride = 4
+    x = {"text": TEXTS, "features": FEATURES}
+    windows = [windows_of(text, 4) for text in TEXTS]
+    texts = [window for part in windows for window in part]
+    text = np.repeat(np.arange(6), [len(part) for part in windows])
+    expected = model.preprocessor(texts)["token_ids"].numpy()
+    data = tf.data.Dataset.from_tensor_slices((x, LABELS, FEATURES[:, 0]))
+    for batches in (
+        model.text_batches(x, LABELS, FEATURES[:, 0], batch_size=4),
+        model.text_batches(data, batch_size=4),
+    ):
+        inputs, labels, weights = zip(*batches.as_numpy_iterator(), strict=True)
+        assert {len(batch) for batch in labels[:-1]} == {4}
+        assert (np.concatenate([batch["token_ids"] for batch in inputs]) == expected).all()
+        assert (np.concatenate([batch["features"] for batch in inputs]) == FEATURES[text]).all()
+        assert (np.concatenate(labels) == LABELS[text]).all()
+        assert (np.concatenate(weights) == text).all()
+    buckets = model.text_batches(x, LABELS, bucket_lengths=(6, 12), batch_size=4, shuffle=True)
+    shapes = [inputs["token_ids"].shape for inputs, _ in buckets.as_numpy_iterator()]
+    assert {width for _, width in shapes} == {6, 12}
+    assert len(shapes) == len(buckets) and sum(count for count, _ in shapes) == len(texts)
+
+
+def test_fit_learns_windows(model):
+    model.window_stride = 4
+    x = {"text": TEXTS, "features": FEATURES}
+    model.compile(**model.default_compile_args())
+    model.fit(x, LABELS, batch_size=4, validation_data=(x, LABELS), verbose=0)
+    num_windows = sum(len(windows_of(text, 4)) for text in TEXTS)
+    assert int(model.optimizer.iterations) == -(-num_windows // 4)
+
+
+def test_windows_that_cannot_be_cut_are_refused(model):
+    for stride in (0, 11):
+        with pytest.raises(ValueError, match=f"window_stride must be from 1 to 10.*got {stride}"):
+            BertClassifier(model.backbone, 3, model.preprocessor, window_stride=stride)
+    with pytest.raises(ValueError, match="window_pooling must be one of 'mean', 'max'"):
+        BertClassifier(model.backbone, 3, window_pooling="median")
+    model.window_stride = 4
+    pairs = {"text": (TEXTS, TEXTS), "features": FEATURES}
+    for call in (lambda: model.fit(pairs, LABELS), lambda: model.predict(pairs)):
+        with pytest.raises(ValueError, match="single texts, and these are pairs"):
+            call()

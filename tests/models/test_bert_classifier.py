@@ -175,9 +175,51 @@ def test_labels_of_other_losses_are_left_alone(bare, backbone, inputs):
     assert np.isfinite(history["loss"]).all()
 
 
-def test_labels_that_are_names_are_refused(bare, inputs):
-    with pytest.raises(ValueError, match="class numbers, 0 to 2.*'good'.*label_names.index"):
-        bare.fit(inputs, np.array(8 * ["good"]))
+def test_labels_by_name_are_learnt_as_by_number(backbone, inputs):
+    model = BertClassifier(backbone, 3, label_names=["low", "mid", "high"])
+    names = np.array(["low", "mid", "high"])[LABELS]
+    by_name = model.evaluate(inputs, list(names), verbose=0)
+    assert by_name == model.evaluate(inputs, LABELS, verbose=0)
+    model.fit(inputs, names, validation_data=(inputs, names), verbose=0)
+    assert int(model.optimizer.iterations) == 1
+    for call in (model.fit, model.evaluate):
+        with pytest.raises(ValueError, match="Label 0 is 'hihg'.*low, mid, high.*'high'"):
+            call(inputs, np.array(8 * ["hihg"]))
+
+
+def test_class_weights_weigh_the_loss_of_each_class(make_backbone, inputs, randomized):
+    model = BertClassifier(make_backbone(num_layers=1, dropout=0.0), 3, dropout=0.0)
+    logits = randomized(model).predict(inputs, verbose=0)
+    losses = np.log(np.exp(logits).sum(axis=1)) - logits[np.arange(8), LABELS]
+    model.compile(keras.optimizers.SGD(0.0), model.default_compile_args()["loss"])
+    for weights, expected in (
+        ({0: 2.0, "2": 0.5}, np.array([2.0, 1.0, 0.5])),
+        ("balanced", 8 / (3 * np.array([3, 3, 2]))),
+    ):
+        history = model.fit(inputs, LABELS, class_weight=weights, batch_size=8, verbose=0).history
+        found = (losses * expected[LABELS]).mean()
+        np.testing.assert_allclose(history["loss"], [found], rtol=1e-5)
+    sample_weight = np.arange(8.0)
+    both = model.class_sample_weight(LABELS, {0: 2.0}, sample_weight)
+    assert both.tolist() == [0, 1, 2, 6, 4, 5, 12, 7]
+
+
+def test_class_weights_of_text_and_of_datasets(model, randomized):
+    tf = pytest.importorskip("tensorflow")
+    weights = {"0": 3, "2": 0.25}  # keras's own class_weight fails on classes that are left out
+    model.fit(TEXTS, LABELS.astype(str), class_weight=weights, verbose=0)
+    model.fit(tf.data.Dataset.from_tensor_slices((TEXTS, LABELS)), class_weight={"1": 2}, verbose=0)
+    assert int(model.optimizer.iterations) == 2
+    with pytest.raises(ValueError, match="counts the labels"):
+        data = tf.data.Dataset.from_tensor_slices((TEXTS, LABELS))
+        model.fit(data, class_weight="balanced")
+
+
+def test_class_weights_need_one_class_a_text(make_backbone, inputs):
+    for arguments in ({"num_classes": 1}, {"num_classes": 3, "multi_label": True}):
+        model = BertClassifier(make_backbone(num_layers=1), **arguments)
+        with pytest.raises(ValueError, match="one class.*sample_weight"):
+            model.fit(inputs, np.zeros((8, 3)), class_weight={0: 2.0})
 
 
 def test_text_without_a_preprocessor_is_refused(bare):
@@ -217,6 +259,8 @@ def test_each_class_has_one_name(backbone):
         BertClassifier(backbone, 3, label_names=["no", "yes"])
     with pytest.raises(ValueError, match="num_classes must be 1"):
         BertClassifier(backbone, 0)
+    with pytest.raises(ValueError, match="threshold is a probability.*got 1"):
+        BertClassifier(backbone, 2, multi_label=True, threshold=1)
     assert BertClassifier(backbone, 2).label_names == ["0", "1"]
 
 
@@ -230,7 +274,17 @@ def test_a_saved_model_reads_text_as_before(model, difference, tmp_path):
 
 
 def test_config_round_trip(backbone):
-    model = BertClassifier(backbone, 2, dropout=0.3, label_names=["no", "yes"])
+    model = BertClassifier(
+        backbone,
+        2,
+        dropout=0.3,
+        label_names=["no", "yes"],
+        multi_label=True,
+        threshold=0.2,
+        num_features=4,
+        window_stride=3,
+        window_pooling="max",
+    )
     copy = BertClassifier.from_config(model.get_config())
     assert copy.get_config() == model.get_config()
     assert copy.label_names == ["no", "yes"] and copy.dropout == 0.3

@@ -119,21 +119,16 @@ def main(argv=None):
         steps_per_epoch = len(batches(model, train, args, seed=0))
         compile_model(model, args, steps_per_epoch * args.epochs)
     print(f"{len(train):,} questions, {len(dev):,} to choose by.")
-    answers = None
-
-    def evaluate():
-        nonlocal answers
-        answers = predict(model, dev, args)
-        return score(dev, answers)
 
     keras_bert.finetune(
         model,
         output,
         epochs=args.epochs,
         batches=lambda epoch: batches(model, train, args, seed=args.seed + epoch),
-        evaluate=evaluate,
+        predict=lambda: predict(model, dev, args),
+        score=lambda answers: score(dev, answers),
         select="accuracy",
-        keep=lambda: write_predictions(output / "dev_predictions.tsv", answers),
+        keep=lambda answers: write_predictions(output / "dev_predictions.tsv", answers),
         patience=args.patience,
     )
     if test:

@@ -156,21 +156,18 @@ def main(argv=None):
         steps_per_epoch = len(batches(model, texts, labels, args, seed=0))
         compile_model(model, args, steps_per_epoch * args.epochs)
     print(f"{len(labels):,} examples, {len(dev_labels):,} to choose by.")
-    outputs = None
-
-    def evaluate():
-        nonlocal outputs
-        outputs = predict(model, dev_texts, args)
-        return score(dev_labels, outputs, args)
 
     keras_bert.finetune(
         model,
         output,
         epochs=args.epochs,
         batches=lambda epoch: batches(model, texts, labels, args, seed=args.seed + epoch),
-        evaluate=evaluate,
+        predict=lambda: predict(model, dev_texts, args),
+        score=lambda outputs: score(dev_labels, outputs, args),
         select=args.select,
-        keep=lambda: write_predictions(output / "dev_predictions.tsv", outputs, label_names),
+        keep=lambda outputs: write_predictions(
+            output / "dev_predictions.tsv", outputs, label_names
+        ),
         patience=args.patience,
     )
     if args.test:

@@ -122,11 +122,11 @@ def predict(model, inputs):
     return logits[:, 0] if model.num_classes == 1 else logits.argmax(axis=1)
 
 
-def score(model, dev, inputs):
+def score(dev, predictions):
     """The scores of a task; of MNLI, whose dev sets are two, `score` is the mean."""
     scores = [
-        keras_bert.glue_scores(part.task, part.labels, predict(model, batches))
-        for part, batches in zip(dev, inputs, strict=True)
+        keras_bert.glue_scores(part.task, part.labels, predicted)
+        for part, predicted in zip(dev, predictions, strict=True)
     ]
     if len(scores) == 1:
         return scores[0]
@@ -153,7 +153,8 @@ def train(settings, folder, args, examples, dev, strategy):
         folder,
         epochs=epochs,
         batches=lambda epoch: batches(model, examples, args, size, seed=1000 * seed + epoch),
-        evaluate=lambda: score(model, dev, inputs),
+        predict=lambda: [predict(model, part) for part in inputs],
+        score=lambda predictions: score(dev, predictions),
         select="score",
     )
 

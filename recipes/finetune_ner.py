@@ -107,15 +107,6 @@ def predict(model, sentences, args):
     return model.predict(sentences.words, batch_size=args.batch_size, documents=documents)
 
 
-def write_predictions(path, sentences, predicted):
-    """A word, its true and its predicted tag a line, as `conlleval` reads them."""
-    with open(path, "w", encoding="utf-8") as file:
-        for rows in zip(sentences.words, sentences.tags, predicted, strict=True):
-            for word, true, tag in zip(*rows, strict=True):
-                print(word.replace(" ", "_"), true, tag, file=file)
-            print(file=file)
-
-
 def main(argv=None):
     args = parse_args(argv)
     keras.utils.set_random_seed(args.seed)
@@ -131,28 +122,23 @@ def main(argv=None):
         steps_per_epoch = len(batches(model, train, args, seed=0))  # a long sentence is many rows
         compile_model(model, args, steps_per_epoch * args.epochs)
     print(f"{len(train):,} sentences, {len(dev):,} to choose by.")
-    predicted = None
-
-    def evaluate():
-        nonlocal predicted
-        predicted = predict(model, dev, args)
-        return keras_bert.entity_scores(dev.tags, predicted)
 
     keras_bert.finetune(
         model,
         output,
         epochs=args.epochs,
         batches=lambda epoch: batches(model, train, args, seed=args.seed + epoch),
-        evaluate=evaluate,
+        predict=lambda: predict(model, dev, args),
+        score=lambda predicted: keras_bert.entity_scores(dev.tags, predicted),
         select=args.select,
-        keep=lambda: write_predictions(output / "dev_predictions.txt", dev, predicted),
+        keep=lambda predicted: dev.write_predictions(output / "dev_predictions.txt", predicted),
         patience=args.patience,
     )
     if test:
         model = keras_bert.BertTokenClassifier.from_preset(output / "best")
         predicted = predict(model, test, args)
         scores = keras_bert.entity_scores(test.tags, predicted)
-        write_predictions(output / "test_predictions.txt", test, predicted)
+        test.write_predictions(output / "test_predictions.txt", predicted)
         (output / "test_scores.json").write_text(json.dumps(scores, indent=1) + "\n")
         del scores["types"]
         print("test:", ", ".join(f"{name} {value:.4f}" for name, value in scores.items()))

@@ -158,11 +158,8 @@ def main(argv=None):
         steps_per_epoch = len(batches(model, examples, args, seed=0))
         compile_model(model, args, steps_per_epoch * args.epochs)
     print(f"{len(examples):,} questions, {len(dev):,} to choose by.")
-    answers = None
 
-    def evaluate():
-        nonlocal answers
-        answers = predict(model, dev, args)
+    def score_and_set_threshold(answers):
         scores = score(dev, answers, is_second)
         model.null_threshold = scores.get("null_threshold")  # which the preset keeps
         return scores
@@ -172,9 +169,10 @@ def main(argv=None):
         output,
         epochs=args.epochs,
         batches=lambda epoch: batches(model, examples, args, seed=args.seed + epoch),
-        evaluate=evaluate,
+        predict=lambda: predict(model, dev, args),
+        score=score_and_set_threshold,
         select=args.select,
-        keep=lambda: write_answers(output, answers, model.null_threshold),
+        keep=lambda answers: write_answers(output, answers, model.null_threshold),
         patience=args.patience,
     )
 

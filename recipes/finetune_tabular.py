@@ -143,21 +143,16 @@ def main(argv=None):
         steps_per_epoch = len(batches(model, x, labels, args))
         compile_model(model, args, steps_per_epoch * args.epochs)
     print(f"{len(labels):,} rows, {len(dev_labels):,} to choose by.")
-    probabilities = None
-
-    def evaluate():
-        nonlocal probabilities
-        probabilities = predict(model, dev_x, args)
-        return score(dev_labels, probabilities)
 
     keras_bert.finetune(
         model,
         output,
         epochs=args.epochs,
         batches=lambda epoch: batches(model, x, labels, args, seed=args.seed + epoch),
-        evaluate=evaluate,
+        predict=lambda: predict(model, dev_x, args),
+        score=lambda found: score(dev_labels, found),
         select=args.select,
-        keep=lambda: write_predictions(output / "dev_predictions.tsv", probabilities, label_names),
+        keep=lambda found: write_predictions(output / "dev_predictions.tsv", found, label_names),
         patience=args.patience,
     )
     if args.test:

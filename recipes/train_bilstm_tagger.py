@@ -180,21 +180,16 @@ def main(argv=None):
     print(f"{len(train):,} sentences, {len(dev):,} to choose by.")
     train_features = features_of(encoder, train, train_classes, args)
     dev_features = features_of(encoder, dev, dev_classes, args)
-    predicted = None
-
-    def evaluate():
-        nonlocal predicted
-        predicted = predict(model, dev_features, dev_classes, tag_names, args)
-        return keras_bert.entity_scores(dev.tags, predicted)
 
     keras_bert.finetune(
         model,
         output,
         epochs=args.epochs,
         batches=lambda epoch: batches(train_features, train_classes, args, args.seed + epoch),
-        evaluate=evaluate,
+        predict=lambda: predict(model, dev_features, dev_classes, tag_names, args),
+        score=lambda predicted: keras_bert.entity_scores(dev.tags, predicted),
         select=args.select,
-        keep=lambda: dev.write_predictions(output / "dev_predictions.txt", predicted),
+        keep=lambda predicted: dev.write_predictions(output / "dev_predictions.txt", predicted),
         patience=args.patience,
     )
     if test:

@@ -15,7 +15,8 @@ def finetune(
     *,
     epochs,
     batches,
-    evaluate,
+    predict,
+    score,
     select,
     keep=None,
     patience=None,
@@ -33,12 +34,13 @@ def finetune(
         epochs: int.
         batches: a function of an epoch's number, from 0, that gives the batches to learn from, a
             `tf.data.Dataset` whose length is known.
-        evaluate: a function that scores the model as it is, and gives a dict of floats. What is
-            not a float, such as the scores of each class, is kept in `scores.json` only.
+        predict: a function that answers the development set with the model as it is.
+        score: a function of what `predict` gave, that gives a dict of floats. What is not a float,
+            such as the scores of each class, is kept in `scores.json` only.
         select: str, the score by which an epoch is best; the higher, the better. Of equal ones
             the first is kept.
-        keep: a function, called whenever the model was the best and has been saved, for instance
-            to write its predictions beside it; or None.
+        keep: a function of what `predict` gave, called whenever the model was the best and has
+            been saved, for instance to write its predictions beside it; or None.
         patience: int, epochs without a better score after which training stops; or None.
         callbacks: Keras callbacks.
 
@@ -47,7 +49,7 @@ def finetune(
 
     Raises:
         ValueError: if there are fewer epochs than 1, the length of the batches isn't known,
-            `evaluate` gives no score `select`, or the folder holds a run of other settings.
+            `score` gives none named `select`, or the folder holds a run of other settings.
 
     Example:
     ```python
@@ -56,7 +58,8 @@ def finetune(
         "output",
         epochs=3,
         batches=lambda epoch: text_dataset(texts, labels, seed=epoch, shuffle=True, **settings),
-        evaluate=lambda: model.evaluate(dev_texts, dev_labels, return_dict=True),
+        predict=lambda: model.predict(dev_texts).argmax(axis=1),
+        score=lambda predicted: classification_scores(dev_labels, predicted),
         select="accuracy",
     )
     ```
@@ -85,17 +88,18 @@ def finetune(
             shuffle=False,  # the dataset is shuffled already
             callbacks=[board, *callbacks],
         )
-        scores.append(evaluate())
+        predictions = predict()
+        scores.append(score(predictions))
         if select not in scores[-1]:
             raise ValueError(
-                f"There is no score {select!r} to choose an epoch by; evaluate() gave "
+                f"There is no score {select!r} to choose an epoch by; score gave "
                 f"{', '.join(scores[-1])}."
             )
         print(f"epoch {epoch + 1}:", _said(scores[-1]), flush=True)
         if _best(scores, select) == epoch:
             _save(model, kept)
             if keep is not None:
-                keep()
+                keep(predictions)
         _write_scores(output, scores)
         checkpoint.save(model)
     best = _best(scores, select)

@@ -27,13 +27,18 @@ def batches(epoch, size=4):
     return rows.shuffle(12, seed=epoch).batch(size)
 
 
+def predictions():
+    return "predictions"
+
+
 class Scores:
     """Gives out scores that were set before; raises where one is an exception."""
 
     def __init__(self, *scores):
         self.scores = list(scores)
 
-    def __call__(self):
+    def __call__(self, predictions):
+        assert predictions == "predictions"
         score = self.scores.pop(0)
         if isinstance(score, type):
             raise score
@@ -47,9 +52,10 @@ def run(output, *scores, epochs=3, **options):
         output,
         epochs=epochs,
         batches=batches,
-        evaluate=Scores(*scores),
+        predict=predictions,
+        score=Scores(*scores),
         select="f1",
-        keep=lambda: kept.append(int(model.optimizer.iterations) // 3),
+        keep=lambda _: kept.append(int(model.optimizer.iterations) // 3),
         **options,
     )
     return model, [score["f1"] for score in found], kept
@@ -95,7 +101,8 @@ def test_other_keras_models_are_kept_whole(tmp_path):
         tmp_path,
         epochs=1,
         batches=lambda epoch: tf.data.Dataset.from_tensors((IDS, LABELS)),
-        evaluate=lambda: {"f1": 1.0},
+        predict=predictions,
+        score=lambda _: {"f1": 1.0},
         select="f1",
     )
     assert same(keras.saving.load_model(tmp_path / "best.keras"), model)
@@ -106,11 +113,11 @@ def test_bad_runs_are_refused(tmp_path):
         with pytest.raises(ValueError, match="must be at least 1"):
             run(tmp_path, 0.1, **options)
     with pytest.raises(ValueError, match="no score 'f1'.*gave loss"):
-        model, evaluate = make_model(), lambda: {"loss": 1.0}
-        finetune(model, tmp_path, epochs=1, batches=batches, evaluate=evaluate, select="f1")
+        bad = {"batches": batches, "predict": predictions, "score": lambda _: {"loss": 1.0}}
+        finetune(make_model(), tmp_path, epochs=1, select="f1", **bad)
     with pytest.raises(ValueError, match="known length.*cardinality is -2"):
-        endless = {"batches": lambda epoch: batches(epoch).filter(lambda *_: True)}
-        finetune(make_model(), tmp_path, epochs=1, evaluate=Scores(), select="f1", **endless)
+        bad["batches"] = lambda epoch: batches(epoch).filter(lambda *_: True)
+        finetune(make_model(), tmp_path, epochs=1, select="f1", **bad)
 
 
 def test_a_run_of_other_settings_is_refused(tmp_path):
@@ -121,6 +128,7 @@ def test_a_run_of_other_settings_is_refused(tmp_path):
             tmp_path,
             epochs=2,
             batches=lambda epoch: batches(epoch, size=2),
-            evaluate=Scores(0.1),
+            predict=predictions,
+            score=Scores(0.1),
             select="f1",
         )

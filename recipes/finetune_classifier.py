@@ -37,8 +37,12 @@ def parse_args(argv=None):
     add("--pair_column", help="name of the column of second texts")
     add("--label_column", default="label", help="name of the column of labels")
     add("--regression", action="store_true", help="labels are numbers to predict, not classes")
+    add("--multi_label", action="store_true", help="a text has any number of labels: a|b")
+    add("--class_weight", choices=["balanced"], help="weigh classes by how rare they are")
     add("--output", required=True, help="folder for checkpoints, the best model and predictions")
     add("--sequence_length", type=int, default=128)
+    add("--truncation", choices=["head", "tail", "head_tail"], help="what is kept of a long text")
+    add("--window_stride", type=int, help="read long texts whole, in windows so many tokens apart")
     add("--batch_size", type=int, default=32, help="16 or 32")
     add("--learning_rate", type=float, default=2e-5, help="its peak: 5e-5, 3e-5 or 2e-5")
     add("--epochs", type=int, default=3, help="2 to 4")
@@ -46,17 +50,21 @@ def parse_args(argv=None):
     add("--patience", type=int, help="stop after so many epochs without a better score")
     add("--bucket_lengths", type=int, nargs="+", help="pad to these, batch like lengths")
     add("--tokens_per_batch", type=int, help="with --bucket_lengths, in place of --batch_size")
-    add("--select", default="accuracy", help="score by which an epoch is best")
+    add("--select", help="score by which an epoch is best: accuracy, f1, mcc, ...")
     add("--strategy", default="auto", choices=["auto", "tpu", "mirrored", "cpu"])
     add("--precision", default="float32", choices=["float32", "mixed_bfloat16"])
     add("--seed", type=int, default=0)
     args = parser.parse_args(argv)
-    choices = ["accuracy", "f1", "mcc"]
+    scores = ["accuracy", "f1", "mcc"]
+    if args.multi_label:
+        scores = ["micro_f1", "macro_f1", "accuracy", "exact_match"]
     if args.regression:
-        choices = ["spearman", "pearson"]
-        args.select = "spearman" if args.select == "accuracy" else args.select
-    if args.select not in choices:
-        parser.error(f"--select must be one of {', '.join(choices)}; got {args.select!r}")
+        scores = ["spearman", "pearson"]
+    args.select = args.select or scores[0]
+    if args.select not in scores:
+        parser.error(f"--select must be one of {', '.join(scores)}; got {args.select!r}")
+    if args.regression + args.multi_label + bool(args.class_weight) > 1:
+        parser.error("--regression, --multi_label and --class_weight exclude each other")
     return args
 
 
@@ -68,6 +76,9 @@ def read_examples(path, args, label_names=None):
         texts += (table[args.pair_column],)
     if args.regression:
         return texts, table.scores(args.label_column), None
+    if args.multi_label:
+        labels = table.label_lists(args.label_column)
+        return texts, labels, label_names or sorted({name for names in labels for name in names})
     label_names = label_names or table.class_names(args.label_column)
     if len(label_names) < 2:
         raise ValueError(
@@ -83,8 +94,11 @@ def make_model(args, label_names):
         args.init,
         load_weights=not args.from_scratch,
         sequence_length=args.sequence_length,
+        truncation=args.truncation,
         num_classes=1 if args.regression else len(label_names),
         label_names=label_names,
+        multi_label=args.multi_label,
+        window_stride=args.window_stride,
     )
 
 
@@ -96,32 +110,13 @@ def compile_model(model, args, steps):
     model.compile(**{**model.default_compile_args(), "optimizer": keras_bert.AdamW(rate)})
 
 
-def predict(model, texts, args):
-    """Outputs `[n, C]`: probabilities of the classes, or numbers."""
-    data = keras_bert.text_dataset(
-        texts,
-        preprocessor=model.preprocessor,
-        batch_size=args.batch_size,
-        trim=args.strategy != "tpu",
-    )
-    logits = model.predict(data, verbose=0)
-    return logits if args.regression else keras.ops.convert_to_numpy(keras.ops.softmax(logits))
-
-
-def score(labels, outputs, args):
-    """The scores of the outputs that `predict` gave."""
-    if args.regression:
-        return keras_bert.regression_scores(labels, outputs[:, 0])
-    predictions = outputs.argmax(axis=1)
-    return keras_bert.classification_scores(labels, predictions, num_classes=outputs.shape[1])
-
-
 def batches(model, texts, labels, args, seed):
     """Shuffled batches to learn from."""
-    return keras_bert.text_dataset(
+    weights = args.class_weight and model.class_sample_weight(labels, args.class_weight)
+    return model.text_batches(
         texts,
         labels,
-        preprocessor=model.preprocessor,
+        weights,
         batch_size=args.batch_size,
         shuffle=True,
         seed=seed,
@@ -131,13 +126,35 @@ def batches(model, texts, labels, args, seed):
     )
 
 
-def write_predictions(path, outputs, label_names):
+def predict(model, texts, args):
+    """Outputs `[n, C]`: probabilities of the classes, or numbers."""
+    logits = model.predict(texts, batch_size=args.batch_size, verbose=0)
+    if args.regression:
+        return logits
+    activation = keras.ops.sigmoid if args.multi_label else keras.ops.softmax
+    return keras.ops.convert_to_numpy(activation(logits))
+
+
+def score(labels, outputs, args):
+    """The scores of the outputs that `predict` gave."""
+    if args.regression:
+        return keras_bert.regression_scores(labels, outputs[:, 0])
+    if args.multi_label:
+        return keras_bert.multi_label_scores(labels, outputs >= 0.5)
+    predictions = outputs.argmax(axis=1)
+    return keras_bert.classification_scores(labels, predictions, num_classes=outputs.shape[1])
+
+
+def write_predictions(folder, split, outputs, label_names, args):
     """A TSV file of a row for each example: its number, the answer, and the probabilities."""
-    with open(path, "w", encoding="utf-8") as file:
+    with open(folder / f"{split}_predictions.tsv", "w", encoding="utf-8") as file:
         header = ["score"] if label_names is None else ["label", *label_names]
         print("index", *header, sep="\t", file=file)
         for index, row in enumerate(outputs):
-            answer = [] if label_names is None else [label_names[row.argmax()]]
+            answer = [] if args.regression else [label_names[row.argmax()]]
+            if args.multi_label:
+                names = zip(label_names, row, strict=True)
+                answer = ["|".join(name for name, value in names if value >= 0.5)]
             print(index, *answer, *(f"{value:.6g}" for value in row), sep="\t", file=file)
 
 
@@ -153,6 +170,7 @@ def main(argv=None):
         test_texts, test_labels, _ = read_examples(args.test, args, label_names)
     with keras_bert.get_strategy(args.strategy).scope():
         model = make_model(args, label_names)
+        labels, dev_labels = map(model.numbered_labels, (labels, dev_labels))
         steps_per_epoch = len(batches(model, texts, labels, args, seed=0))
         compile_model(model, args, steps_per_epoch * args.epochs)
     print(f"{len(labels):,} examples, {len(dev_labels):,} to choose by.")
@@ -165,16 +183,14 @@ def main(argv=None):
         predict=lambda: predict(model, dev_texts, args),
         score=lambda outputs: score(dev_labels, outputs, args),
         select=args.select,
-        keep=lambda outputs: write_predictions(
-            output / "dev_predictions.tsv", outputs, label_names
-        ),
+        keep=lambda outputs: write_predictions(output, "dev", outputs, label_names, args),
         patience=args.patience,
     )
     if args.test:
         model = keras_bert.BertClassifier.from_preset(output / "best")
         outputs = predict(model, test_texts, args)
-        write_predictions(output / "test_predictions.tsv", outputs, label_names)
-        scores = score(test_labels, outputs, args)
+        write_predictions(output, "test", outputs, label_names, args)
+        scores = score(model.numbered_labels(test_labels), outputs, args)
         (output / "test_scores.json").write_text(json.dumps(scores, indent=1) + "\n")
         print("test:", ", ".join(f"{name} {value:.4f}" for name, value in scores.items()))
     print(f"The best model is the preset {output / 'best'}; predictions and scores are beside it.")

@@ -85,6 +85,26 @@ def test_regression(recipe, preset, files, tmp_path):
     assert set(rows_of(tmp_path / "out" / "test_predictions.tsv")[0]) == {"index", "score"}
 
 
+def test_several_labels_a_text_long_texts_in_windows(recipe, preset, files, tmp_path):
+    for path in files.values():
+        lines = open(path).read().replace("\tpro\t", "\tpro|fine\t").replace("\tcontra\t", "\t\t")
+        open(path, "w").write(lines)
+    more = ["--multi_label", "--window_stride", "4", "--sequence_length", "8", "--epochs", "4"]
+    recipe("finetune_classifier").main(arguments(preset, files, tmp_path, *more))
+    history = json.loads((tmp_path / "scores.json").read_text())
+    assert max(scores["micro_f1"] for scores in history) == 1.0
+    labels = [row["label"] for row in rows_of(tmp_path / "test_predictions.tsv")]
+    assert labels == ["fine|pro", ""] * 6
+
+
+def test_balanced_classes(recipe, preset, files, tmp_path):
+    more = ["--class_weight", "balanced", "--truncation", "head_tail", "--epochs", "1"]
+    recipe("finetune_classifier").main(arguments(preset, files, tmp_path, *more))
+    assert len(json.loads((tmp_path / "scores.json").read_text())) == 1
+    model = keras_bert.BertClassifier.from_preset(tmp_path / "best")
+    assert model.preprocessor.truncation == "head_tail"
+
+
 def test_from_scratch_takes_no_weights_over(recipe, preset, files):
     module = recipe("finetune_classifier")
     args = module.parse_args(arguments(preset, files, "unused"))

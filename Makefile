@@ -1,6 +1,8 @@
 # Everything that people and CI run. Each target sets up what it needs in .venv.
 PYTHON ?= python3
 BIN := .venv/bin
+WORKERS ?= 2  # processes that run tests; each takes up to 4 GB
+PYTEST := $(BIN)/python -m pytest -n $(WORKERS)
 export CUDA_VISIBLE_DEVICES ?= -1
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 
@@ -26,10 +28,10 @@ quickstart: .venv/ready ## From raw text to a served BERT, at toy size, in about
 	$(BIN)/python recipes/quickstart.py
 
 test: .venv/ready ## The default tests
-	$(BIN)/python -m pytest -m "not slow and not shared"
+	$(PYTEST) --dist loadfile -m "not slow and not shared"
 
 test-slow: .venv/ready-all ## The other tests: slow ones, other backends and libraries, real data
-	$(BIN)/python -m pytest -m "slow or shared"
+	$(PYTEST) --dist worksteal -m "slow or shared"
 
 lint: .venv/ready ## What ruff says of the code
 	$(BIN)/ruff check .

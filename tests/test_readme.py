@@ -42,6 +42,15 @@ def books(tmp_path_factory):
         squad = {"version": "1.1", "data": [{"title": "", "paragraphs": paragraphs}]}
         (folder / f"{name}.json").write_text(json.dumps(squad))
         (folder / f"{name}.conll").write_text("the O\nbook B-THING\n\n" * 16)
+    choices = [f"a\tthe book\tis good\tis bad\tis\tbook\t{i % 4}" for i in range(16)]
+    (folder / "choices.tsv").write_text("\n".join([*choices, ""]))
+    pets = [f"Tim,It is good,{i},{2 * i},{'slow' if i % 2 else 'fast'}" for i in range(16)]
+    (folder / "pets.csv").write_text("\n".join(["Name,Description,Age,Fee,Speed", *pets, ""]))
+    (folder / "glue_data" / "MRPC").mkdir(parents=True)
+    for split in ("train", "dev", "test"):
+        rows = [f"{i % 2}\t{i}\t{i}\tthe book\tthe {'good' if i % 2 else 'bad'}" for i in range(16)]
+        rows = ["Quality\t#1 ID\t#2 ID\t#1 String\t#2 String", *rows, ""]
+        (folder / "glue_data" / "MRPC" / f"{split}.tsv").write_text("\n".join(rows))
     return folder
 
 

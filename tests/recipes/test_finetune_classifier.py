@@ -52,6 +52,7 @@ def test_it_learns_and_writes_what_it_says(recipe, preset, files, tmp_path, caps
     assert str(output / "best") in capsys.readouterr().out.splitlines()[-1]
 
 
+@pytest.mark.slow
 def test_started_again_it_goes_on(recipe, preset, files, tmp_path, monkeypatch, capsys):
     module = recipe("finetune_classifier")
     whole, parted = tmp_path / "whole", tmp_path / "parted"

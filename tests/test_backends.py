@@ -42,7 +42,7 @@ def run(arguments, backend, timeout):
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_layers_models_and_training_work_on_other_backends(backend):
     rooms = ["tests/layers", "tests/models", "tests/training"]
-    options = ["-m", "not slow", "-q", "-p", "no:cacheprovider"]
+    options = ["-m", "not slow", "-q", "-p", "no:cacheprovider", "-n", "2", "--dist", "loadfile"]
     done = run(["-m", "pytest", *rooms, *options], backend, timeout=2400)
     assert done.returncode == 0, done.stdout[-6000:]
     assert "passed" in done.stdout and f"this is {backend}" in done.stdout

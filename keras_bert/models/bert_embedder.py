@@ -55,6 +55,8 @@ class BertEmbedder(BertTask):
     (1, 4, 256)
     """
 
+    reads_pooler = False
+
     def __init__(
         self,
         backbone,

@@ -78,6 +78,11 @@ class BertPretrainer(BertTask):
         self.masked_lm_epsilon = masked_lm_epsilon
         self.tie_embeddings = tie_embeddings
 
+    @property
+    def reads_pooler(self):
+        """Whether next sentences are predicted."""
+        return self.next_sentence
+
     def default_compile_args(self):
         """BERT's: AdamW at 1e-4, both losses, and the accuracy of each."""
         outputs = ["masked_lm", "next_sentence"] if self.next_sentence else ["masked_lm"]

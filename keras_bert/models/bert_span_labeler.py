@@ -50,6 +50,8 @@ class BertSpanLabeler(BertTask):
     True
     """
 
+    reads_pooler = False
+
     def __init__(
         self,
         backbone,

@@ -35,12 +35,24 @@ class BertTask(Presets, OptionalInputs, keras.Model):
     'BertClassifier'
     """
 
+    reads_pooler = True  # False of a task whose head reads the vectors of tokens alone
+
     def __init__(self, inputs, outputs, backbone, preprocessor=None, **kwargs):
         if preprocessor is not None:
             _check_fits(preprocessor, backbone)
         super().__init__(inputs=inputs, outputs=outputs, **kwargs)
         self.backbone = backbone
         self.preprocessor = preprocessor
+
+    @property
+    def trainable_variables(self):
+        """What is learnt: the pooler isn't, where the head doesn't read it."""
+        return self._without_unread(super().trainable_variables)
+
+    @property
+    def trainable_weights(self):
+        """The same, which Keras asks for too."""
+        return self._without_unread(super().trainable_weights)
 
     def default_compile_args(self):
         """The arguments of `compile` that suit this task: optimizer, loss and metrics."""
@@ -212,6 +224,12 @@ class BertTask(Presets, OptionalInputs, keras.Model):
             if isinstance(config.get(name), dict)
         }
         return quantized_from_config(cls, {**config, **parts})
+
+    def _without_unread(self, variables):
+        if self.reads_pooler or not hasattr(self, "backbone"):
+            return variables
+        unread = {id(variable) for variable in self.backbone.pooler.variables}
+        return [variable for variable in variables if id(variable) not in unread]
 
     def _prepared(self, x, y=None, sample_weight=None, batch_size=None, shuffle=False, learns=True):
         """`(x, y, sample_weight)` with text replaced by a dataset of what the model takes."""

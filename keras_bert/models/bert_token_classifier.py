@@ -54,6 +54,8 @@ class BertTokenClassifier(BertTask):
     ('Rome', 'LOC', 3, 7)
     """
 
+    reads_pooler = False
+
     def __init__(
         self, backbone, num_classes, preprocessor=None, dropout=0.1, label_names=None, **kwargs
     ):

@@ -86,6 +86,7 @@ def test_the_best_of_a_grid_is_kept_with_its_answers(grid):
     assert len(rows_of(grid / "dev" / "SST-2.tsv")) == 16
 
 
+@pytest.mark.slow
 def test_finished_runs_keep_no_models(grid):
     assert len(list((grid / "runs").iterdir())) == 2
     left = {path.name for path in grid.glob("runs/*/*")}

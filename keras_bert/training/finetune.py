@@ -72,8 +72,8 @@ def finetune(
     output.mkdir(parents=True, exist_ok=True)
     kept = output / ("best" if hasattr(model, "save_to_preset") else "best.keras")
     checkpoint = TrainingCheckpoint(output / "checkpoints")
-    steps = _num_steps(batches(0))
-    scores = _read_scores(output, checkpoint.restore(model), steps)
+    first = batches(0)
+    scores = _read_scores(output, checkpoint.restore(model), _num_steps(first))
     if scores:
         print(f"{len(scores)} of {epochs} epochs are done.")
     board = keras.callbacks.TensorBoard(output / "logs", write_graph=False)
@@ -82,7 +82,7 @@ def finetune(
             print(f"No better {select} in {patience} epochs: stopped early.")
             break
         model.fit(
-            batches(epoch),
+            batches(epoch) if epoch else first,
             initial_epoch=epoch,
             epochs=epoch + 1,
             shuffle=False,  # the dataset is shuffled already

@@ -152,7 +152,8 @@ class BertTask(Presets, OptionalInputs, keras.Model):
         """
         if not self.compiled:
             self.compile(**self.default_compile_args())
-        if validation_split and holds_text(x):
+        is_raw = holds_text(x) or not (isinstance(x, dict) or hasattr(x, "shape"))
+        if validation_split and is_raw:
             raise ValueError(
                 "validation_split divides prepared inputs only. Divide the texts yourself and "
                 "pass validation_data=(texts, labels)."

@@ -242,6 +242,8 @@ def test_no_texts_are_refused(model, texts):
 def test_validation_split_of_texts_is_refused(model):
     with pytest.raises(ValueError, match="validation_split.*validation_data"):
         model.fit(TEXTS, LABELS, validation_split=0.5)
+    with pytest.raises(ValueError, match="validation_split.*validation_data"):
+        model.fit([{"context": text, "choices": TEXTS} for text in TEXTS], validation_split=0.5)
 
 
 def test_a_vocabulary_larger_than_the_table_is_refused(make_backbone, preprocessor):

@@ -100,7 +100,8 @@ def test_a_token_with_a_line_end_inside_is_refused(special_tokens):
 def test_a_good_vocabulary_is_read_without_a_word(write, good):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        BertTokenizer(write(good))
+        tokenizer = BertTokenizer(write(good))
+    assert tokenizer.vocabulary_size() == len(tokenizer.get_vocabulary()) > 5
 
 
 def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch):

@@ -1,4 +1,9 @@
-"""Says whether the step that is planned is the one that `fit` compiles; of `test_tpu_plan.py`."""
+"""Says whether the step that is planned is the one that `fit` compiles, and what devices say.
+
+Of `test_tpu_plan.py`.
+"""
+
+import re
 
 import jax
 import keras
@@ -9,6 +14,7 @@ from keras_bert.planning.tpu_compiler import lower_step
 from keras_bert.training import jax_loop
 
 ROWS, LENGTH, PREDICTIONS = 8, 16, 4
+SAID = r" (all-[a-z]+|collective-[a-z]+|reduce-scatter)(?:-start)?\("
 
 
 class StopHere(Exception):
@@ -58,12 +64,15 @@ def main():
         expected = text_of_fit(parts)
         model = make_model()
         model.accumulation_steps = parts
-        planned = lower_step(model, jax.devices(), ROWS, LENGTH, PREDICTIONS).as_text()
+        lowered = lower_step(model, jax.devices(), ROWS, LENGTH, PREDICTIONS)
+        planned = lowered.as_text()
         assert "bf16" in planned and planned.count("stablehlo.while") >= parts - 1
         pairs = zip(planned.splitlines(), expected.splitlines(), strict=False)
         for number, (one, other) in enumerate(pairs):
             assert one == other, f"line {number}\nplanned: {one}\nof fit:  {other}"
         assert planned == expected
+        said = set(re.findall(SAID, lowered.compile().as_text()))
+        assert said == {"all-reduce"}, f"besides sums, devices say {said} of their rows"
     print("the same")
 
 

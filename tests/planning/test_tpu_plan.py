@@ -229,8 +229,9 @@ def test_the_jax_backend_and_libtpu_are_asked_for(monkeypatch):
 @pytest.mark.skipif(
     importlib.util.find_spec("jax") is None, reason="needs JAX, of the parity extra"
 )
-def test_the_step_that_is_planned_is_the_one_that_fit_compiles():
-    # On 2 logical CPU devices, as text; `fit` is stopped before it compiles it.
+def test_the_step_that_is_planned_is_the_one_that_fit_compiles_and_keeps_rows_apart():
+    # On 2 logical CPU devices, as text; `fit` is stopped before it compiles it. Nor does any device
+    # ask for another's rows: they add up gradients and losses, and that is all.
     environment = {**os.environ, "KERAS_BACKEND": "jax", "JAX_PLATFORMS": "cpu"}
     environment["XLA_FLAGS"] = "--xla_force_host_platform_device_count=2"
     done = subprocess.run(

@@ -133,14 +133,17 @@ def main(argv=None):
         keep=lambda answers: write_predictions(output / "dev_predictions.tsv", answers),
         patience=args.patience,
     )
-    if test and keras_bert.is_chief(model):
-        model = keras_bert.BertMultipleChoice.from_preset(output / "best")
+    if test:
+        with strategy.scope():
+            model = keras_bert.BertMultipleChoice.from_preset(output / "best")
         answers = predict(model, test, args)
-        write_predictions(output / "test_predictions.tsv", answers)
+        if keras_bert.is_chief(model):
+            write_predictions(output / "test_predictions.tsv", answers)
         if "label" in test[0]:
             scores = score(test, answers)
-            (output / "test_scores.json").write_text(json.dumps(scores, indent=1) + "\n")
             print(f"test: accuracy {scores['accuracy']:.4f}")
+            if keras_bert.is_chief(model):
+                (output / "test_scores.json").write_text(json.dumps(scores, indent=1) + "\n")
     print(f"The best model is the preset {output / 'best'}; predictions and scores are beside it.")
 
 

@@ -188,12 +188,14 @@ def main(argv=None):
         keep=lambda outputs: write_predictions(output, "dev", outputs, label_names, args),
         patience=args.patience,
     )
-    if args.test and keras_bert.is_chief(model):
-        model = keras_bert.BertClassifier.from_preset(output / "best")
+    if args.test:
+        with strategy.scope():
+            model = keras_bert.BertClassifier.from_preset(output / "best")
         outputs = predict(model, test_texts, args)
-        write_predictions(output, "test", outputs, label_names, args)
         scores = score(model.numbered_labels(test_labels), outputs, args)
-        (output / "test_scores.json").write_text(json.dumps(scores, indent=1) + "\n")
+        if keras_bert.is_chief(model):
+            write_predictions(output, "test", outputs, label_names, args)
+            (output / "test_scores.json").write_text(json.dumps(scores, indent=1) + "\n")
         print("test:", ", ".join(f"{name} {value:.4f}" for name, value in scores.items()))
     print(f"The best model is the preset {output / 'best'}; predictions and scores are beside it.")
 

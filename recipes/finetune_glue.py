@@ -68,8 +68,6 @@ def parse_args(argv=None):
         parser.error(f"--diagnostic is answered by a model of mnli, not of {args.task}")
     if args.restarts is not None and args.restarts < 1:
         parser.error(f"--restarts must be at least 1; got {args.restarts}")
-    if args.strategy == "multiworker":
-        parser.error("the runs of a grid share a machine: choose another --strategy")
     args.seeds = args.seeds or list(range(args.restarts or 1))
     for name, values in (GRID if args.grid else ONE_RUN).items():
         setattr(args, name, getattr(args, name) or values)
@@ -183,12 +181,15 @@ def main(argv=None):
         lambda settings, folder: train(settings, folder, args, examples, dev, strategy),
         select="score",
         shared={name: getattr(args, name) for name in SHARED},
+        strategy=strategy,
     )
     print_results(results)
-    model = keras_bert.BertClassifier.from_preset(output / "best")
+    with strategy.scope():
+        model = keras_bert.BertClassifier.from_preset(output / "best")
     for part, folder in [(part, "dev") for part in dev] + [(part, "submission") for part in tests]:
         answers = predict(model, batches(model, part, args, batch_size=32))
-        print("Written:", keras_bert.write_glue_submission(output / folder, part, answers))
+        if keras_bert.is_chief(model):
+            print("Written:", keras_bert.write_glue_submission(output / folder, part, answers))
     print(f"The best model is the preset {output / 'best'}; {output / 'results.tsv'} has all runs.")
 
 

@@ -136,12 +136,14 @@ def main(argv=None):
         keep=lambda predicted: dev.write_predictions(output / "dev_predictions.txt", predicted),
         patience=args.patience,
     )
-    if test and keras_bert.is_chief(model):
-        model = keras_bert.BertTokenClassifier.from_preset(output / "best")
+    if test:
+        with strategy.scope():
+            model = keras_bert.BertTokenClassifier.from_preset(output / "best")
         predicted = predict(model, test, args)
         scores = keras_bert.entity_scores(test.tags, predicted)
-        test.write_predictions(output / "test_predictions.txt", predicted)
-        (output / "test_scores.json").write_text(json.dumps(scores, indent=1) + "\n")
+        if keras_bert.is_chief(model):
+            test.write_predictions(output / "test_predictions.txt", predicted)
+            (output / "test_scores.json").write_text(json.dumps(scores, indent=1) + "\n")
         del scores["types"]
         print("test:", ", ".join(f"{name} {value:.4f}" for name, value in scores.items()))
     print(f"The best model is the preset {output / 'best'}; predictions and scores are beside it.")

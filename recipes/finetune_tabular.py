@@ -157,12 +157,14 @@ def main(argv=None):
         keep=lambda found: write_predictions(output / "dev_predictions.tsv", found, label_names),
         patience=args.patience,
     )
-    if args.test and keras_bert.is_chief(model):
-        model = keras_bert.BertClassifier.from_preset(output / "best")
+    if args.test:
+        with strategy.scope():
+            model = keras_bert.BertClassifier.from_preset(output / "best")
         probabilities = predict(model, test_x, args)
-        write_predictions(output / "test_predictions.tsv", probabilities, label_names)
         scores = score(test_labels, probabilities)
-        (output / "test_scores.json").write_text(json.dumps(scores, indent=1) + "\n")
+        if keras_bert.is_chief(model):
+            write_predictions(output / "test_predictions.tsv", probabilities, label_names)
+            (output / "test_scores.json").write_text(json.dumps(scores, indent=1) + "\n")
         print("test:", ", ".join(f"{name} {value:.4f}" for name, value in scores.items()))
     print(f"The best model is the preset {output / 'best'}; predictions and scores are beside it.")
 

@@ -194,13 +194,15 @@ def main(argv=None):
         keep=lambda predicted: dev.write_predictions(output / "dev_predictions.txt", predicted),
         patience=args.patience,
     )
-    if test and keras_bert.is_chief(model):
-        model = keras.models.load_model(output / "best.keras")
+    if test:
+        with strategy.scope():
+            model = keras.models.load_model(output / "best.keras")
         test_features = features_of(encoder, test, test_classes, args)
         predicted = predict(model, test_features, test_classes, tag_names, args)
         scores = keras_bert.entity_scores(test.tags, predicted)
-        test.write_predictions(output / "test_predictions.txt", predicted)
-        (output / "test_scores.json").write_text(json.dumps(scores, indent=1) + "\n")
+        if keras_bert.is_chief(model):
+            test.write_predictions(output / "test_predictions.txt", predicted)
+            (output / "test_scores.json").write_text(json.dumps(scores, indent=1) + "\n")
         del scores["types"]
         print("test:", ", ".join(f"{name} {value:.4f}" for name, value in scores.items()))
     print(f"The best BiLSTM is {output / 'best.keras'}; predictions and scores are beside it.")

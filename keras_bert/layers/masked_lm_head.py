@@ -10,9 +10,10 @@ from keras_bert.layers.initializer import EPSILON, dense, layer_norm
 def gather_positions(x, positions):
     """The vectors of `x` `[B, S, H]` at `positions` `[B, P]`: `[B, P, H]`.
 
-    A product with ones and zeros, which is exact. Where devices divide a batch each takes its own
-    rows so, while `ops.take` would have all of them look for the rows of all; and the gradient is
-    a product too, which TPUs do faster than adding rows up by their numbers.
+    A product with ones and zeros: it rounds no more than the dense layer behind it, as a rule not
+    at all. Where devices divide a batch each takes its own rows so, while `ops.take` would have
+    all of them look for the rows of all; and the gradient is a product too, which TPUs do faster
+    than adding rows up by their numbers.
     """
     chosen = ops.one_hot(positions, ops.shape(x)[1], dtype=x.dtype)  # [B, P, S]
     return ops.matmul(chosen, x)  # [B, P, H]

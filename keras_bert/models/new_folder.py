@@ -63,8 +63,10 @@ def _remote_folder(folder):
 
 
 def _check_may_be_replaced(folder):
-    if folder.exists():
-        _check_names(folder, [path.name for path in folder.iterdir()] if folder.is_dir() else [""])
+    if folder.is_dir():
+        _check_names(folder, os.listdir(folder))
+    elif folder.exists():
+        raise ValueError(f"{folder} is a file. Choose another name for the folder.")
 
 
 def _check_names(folder, names):

@@ -34,7 +34,7 @@ def save_preset(model, folder):
     """
     if is_chief(model):
         _write_preset(model, folder)
-    wait_for_all("a preset")
+    wait_for_all("a preset", model)
 
 
 def _write_preset(model, folder):

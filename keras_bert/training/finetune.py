@@ -120,7 +120,7 @@ def _save(model, path):
         unfinished = path.with_name(f".unfinished-{path.name}")
         model.save(unfinished)
         os.replace(unfinished, path)
-    wait_for_all("the best model")
+    wait_for_all("the best model", model)
 
 
 def _num_steps(dataset):

@@ -8,7 +8,7 @@ from pathlib import Path
 from keras_bert.training.processes import is_chief, wait_for_all
 
 
-def finetune_grid(output, runs, train, *, select, shared=None):
+def finetune_grid(output, runs, train, *, select, shared=None, strategy=None):
     """Fine-tunes with each of several settings, and keeps the best model of all.
 
     In `output` stand the best run's `best`, `best.json`, which says whose it is, `results.tsv`,
@@ -31,6 +31,7 @@ def finetune_grid(output, runs, train, *, select, shared=None):
             first is kept.
         shared: a dict of what all runs of the folder have in common, such as the task, for a
             later call to be checked against; or None.
+        strategy: what `get_strategy` gave, where several processes train together.
 
     Returns:
         A list of dicts, the settings, `epoch` and scores of each finished run's best epoch; the
@@ -61,6 +62,9 @@ def finetune_grid(output, runs, train, *, select, shared=None):
     output = Path(output)
     output.mkdir(parents=True, exist_ok=True)
     _check_shared(output / "settings.json", shared or {})
+    wait_for_all("the settings", strategy)
+    if is_chief(strategy):
+        _write(output / "settings.json", shared or {})
     for number, settings in enumerate(runs, 1):
         name = "-".join(f"{key}={value}" for key, value in settings.items())
         folder = output / "runs" / name
@@ -69,14 +73,14 @@ def finetune_grid(output, runs, train, *, select, shared=None):
         print(f"Run {number} of {len(runs)}: {name}{' is done' if is_done else ''}", flush=True)
         if not is_done:
             scores = train(settings, folder)
-        if is_chief():
+        if is_chief(strategy):
             if not is_done:
                 _keep_if_best(output, folder, {**settings, **_best(scores, select)}, select)
                 _write(finished, {"settings": settings, "scores": scores})
             _write_results(output)
             for part in ("best", "checkpoints"):
                 shutil.rmtree(folder / part, ignore_errors=True)
-        wait_for_all(f"run {number}")
+        wait_for_all(f"run {number}", strategy)
     best = [{**run["settings"], **_best(run["scores"], select)} for run in _finished(output)]
     return sorted(best, key=lambda result: -result[select])
 
@@ -135,8 +139,6 @@ def _check_shared(path, shared):
             f"{path.parent} holds runs of other settings: {', '.join(changed)}. Go on with those, "
             "or give these runs a folder of their own."
         )
-    if is_chief():
-        _write(path, shared)
 
 
 def _write(path, content):

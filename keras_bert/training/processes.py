@@ -1,13 +1,14 @@
-"""Several processes that train one model together: on JAX, those that Keras connected."""
+"""Several processes that train one model together: workers of TensorFlow, or JAX's processes."""
 
 import keras
 
 
-def is_chief(model=None):
+def is_chief(place=None):
     """Whether this process is the one that writes files, of those that train a model together.
 
     Args:
-        model: a Keras model, built in the scope of its strategy; on JAX it may be left out.
+        place: what `get_strategy` gave, or a model that was built in its scope; on JAX it may be
+            left out.
 
     Returns:
         A bool; True where one process trains.
@@ -16,19 +17,26 @@ def is_chief(model=None):
     >>> is_chief()
     True
     """
-    strategy = getattr(model, "distribute_strategy", None)
-    if strategy is not None:
-        return bool(strategy.extended.should_save_summary)
+    workers = _workers(place)
+    if workers is not None:
+        return bool(workers.extended.should_save_summary)
     return not _are_many() or _jax().process_index() == 0
 
 
-def wait_for_all(name):
+def wait_for_all(name, place=None):
     """Returns when every process has come here.
 
     Args:
         name: str, what was waited for; the same on all processes.
+        place: as of `is_chief`.
     """
-    if _are_many():
+    workers = _workers(place)
+    if workers is not None:
+        import tensorflow as tf
+
+        ones = workers.run(tf.ones, args=((),))
+        workers.reduce("SUM", ones, axis=None)  # which no worker has without all
+    elif _are_many():
         from jax.experimental import multihost_utils
 
         multihost_utils.sync_global_devices(name)
@@ -49,6 +57,17 @@ def check_same(number, message):
     numbers = multihost_utils.process_allgather(np.int32(number)).tolist()
     if len(set(numbers)) > 1:
         raise ValueError(f"{message} (processes 0 to {len(numbers) - 1} have {numbers}.)")
+
+
+def _workers(place):
+    """The strategy of TensorFlow whose workers train together, if there are several."""
+    if place is None or keras.backend.backend() != "tensorflow":
+        return None
+    import tensorflow as tf
+
+    strategy = getattr(place, "distribute_strategy", place)
+    is_one = not isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy)
+    return None if is_one else strategy
 
 
 def _are_many():

@@ -224,7 +224,7 @@ def test_other_folders_are_not_overwritten(classifier, tmp_path):
     (tmp_path / "thesis.txt").write_text("years of work")
     with pytest.raises(ValueError, match="exists and is not a model"):
         classifier.save_to_preset(tmp_path)
-    with pytest.raises(ValueError, match="exists and is not a model"):
+    with pytest.raises(ValueError, match="is a file"):
         classifier.save_to_preset(tmp_path / "thesis.txt")
     assert names(tmp_path) == ["thesis.txt"]
 

@@ -1,0 +1,140 @@
+"""Processes that train together do in recipes as one does; the first of them writes."""
+
+import importlib.util
+import itertools
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import keras_bert
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def run(recipe, arguments, *places):
+    """What processes print that run a recipe with these environments; all end without an error."""
+    command = [sys.executable, ROOT / "recipes" / f"{recipe}.py", *arguments]
+    outputs = [
+        arguments[-1].with_name(f"{arguments[-1].name}_{number}.txt")
+        for number in range(len(places))
+    ]
+    processes = []
+    for place, path in zip(places, outputs, strict=True):
+        with open(path, "w") as file:  # no pipe: what isn't read at once would stop them
+            processes.append(
+                subprocess.Popen(
+                    list(map(str, command)), stdout=file, stderr=file, env={**os.environ, **place}
+                )
+            )
+    try:
+        codes = [process.wait(timeout=600) for process in processes]
+    finally:
+        for process in processes:
+            process.kill()
+    said = [path.read_text() for path in outputs]
+    assert not any(codes), "\n".join(text[-3000:] for text in said)
+    return said
+
+
+def free_addresses(number):
+    sockets = [socket.create_server(("localhost", 0)) for _ in range(number)]
+    addresses = [f"localhost:{each.getsockname()[1]}" for each in sockets]
+    for each in sockets:
+        each.close()
+    return addresses
+
+
+def two_workers():
+    cluster = {"worker": free_addresses(2)}
+    return [
+        {
+            "KERAS_BACKEND": "tensorflow",
+            "TF_CONFIG": json.dumps({"cluster": cluster, "task": {"type": "worker", "index": i}}),
+        }
+        for i in range(2)
+    ]
+
+
+def two_jax_processes():
+    [address] = free_addresses(1)
+    return [
+        {
+            "KERAS_BACKEND": "jax",
+            "JAX_PLATFORMS": "cpu",
+            "JAX_DISABLE_MOST_OPTIMIZATIONS": "1",  # it compiles more than it computes here
+            "KERAS_DISTRIBUTION_JOB_ADDRESSES": address.replace("localhost", "127.0.0.1"),
+            "KERAS_DISTRIBUTION_NUM_PROCESSES": "2",
+            "KERAS_DISTRIBUTION_PROCESS_ID": str(i),
+        }
+        for i in range(2)
+    ]
+
+
+def last_checkpoint(output):
+    with np.load(output / "checkpoints" / "step-0000000018.npz") as file:
+        return {name: file[name] for name in file.files if file[name].dtype.kind == "f"}
+
+
+@pytest.mark.slow
+def test_two_workers_pretrain_as_one_does(tensorflow, corpus, tmp_path):
+    arguments = [
+        "--corpus", corpus, "--size", "tiny", "--steps", 20, "--batch_size", 4,
+        "--warmup_steps", 2, "--save_every", 9, "--dropout", 0, "--precision", "float32",
+    ]  # fmt: skip
+    one, two = tmp_path / "one", tmp_path / "two"
+    run("pretrain_tpu", [*arguments, "--strategy", "cpu", "--output", one], {})
+    said = run(
+        "pretrain_tpu", [*arguments, "--strategy", "multiworker", "--output", two], *two_workers()
+    )
+    assert "2 replicas on CPU; batches of 4 rows, 2 a replica" in said[1]
+    assert len(list((two / "logs" / "train").glob("events*"))) == 1
+    keras_bert.BertClassifier.from_preset(two / "preset", num_classes=2)
+    expected, found = last_checkpoint(one), last_checkpoint(two)
+    assert found.keys() == expected.keys() and len(found) > 60
+    for name, values in expected.items():
+        np.testing.assert_allclose(found[name], values, atol=1e-5, err_msg=name)
+
+
+@pytest.fixture(scope="module")
+def sst2(tmp_path_factory):
+    """SST-2 of reviews whose class is that of a word in them."""
+    folder = tmp_path_factory.mktemp("SST-2")
+    words = itertools.product(("book", "film"), ("bad", "good"))
+    reviews = [f"the {noun} was {word} {word}" for noun, word in words]
+    rows = [f"{review}\t{int('good' in review)}" for review in reviews]
+    (folder / "train.tsv").write_text("\n".join(["sentence\tlabel", *rows * 60]) + "\n")
+    (folder / "dev.tsv").write_text("\n".join(["sentence\tlabel", *rows * 2]) + "\n")
+    rows = [f"{index}\t{review}" for index, review in enumerate(reviews)]
+    (folder / "test.tsv").write_text("\n".join(["index\tsentence", *rows]) + "\n")
+    return folder
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("strategy", "places"), [("multiworker", two_workers), ("auto", two_jax_processes)]
+)
+def test_two_processes_finetune_a_grid(strategy, places, preset, sst2, tmp_path):
+    if places is two_jax_processes and importlib.util.find_spec("jax") is None:
+        pytest.skip("jax is not installed")
+    arguments = [
+        "--task", "sst2", "--data", sst2, "--init", preset, "--sequence_length", 8,
+        "--batch_sizes", 8, "--learning_rates", 1e-9, 1e-2, "--epochs", 2,
+        "--strategy", strategy, "--output", tmp_path / "out",
+    ]  # fmt: skip
+    first, second = run("finetune_glue", arguments, *places())
+    output = tmp_path / "out"
+    assert "2 replicas on CPU" in first and "Written:" in first and "Written:" not in second
+    results = [re.findall(r"^0\t8\t.*$", text, re.MULTILINE) for text in (first, second)]
+    assert results[0] == results[1] and len(results[0]) == 2  # the scores of both runs
+    best = json.loads((output / "best.json").read_text())
+    assert (best["learning_rate"], best["score"]) == (0.01, 1.0)
+    keras_bert.BertClassifier.from_preset(output / "best")
+    answers = (output / "submission" / "SST-2.tsv").read_text().splitlines()
+    assert answers == ["index\tprediction", "0\t0", "1\t1", "2\t0", "3\t1"]

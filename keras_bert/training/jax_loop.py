@@ -40,6 +40,9 @@ class TrainLoop(WholeBatch):
         parts = self.accumulation_steps
         weights = self.scaled_weights(y, sample_weight, lambda value: value, parts > 1)
         rows = num_rows(x)
+        # Parts of one size are added as they are, and scaled behind the loop.
+        equal = rows % parts == 0
+        scale = parts if equal else 1
         gradient_of = jax.value_and_grad(self.compute_loss_and_updates, has_aux=True)
 
         def pass_part(carried, part):
@@ -57,7 +60,7 @@ class TrainLoop(WholeBatch):
             )
             loss, y_pred, others, metrics = aux
             _, metrics = self._update_metrics_variables(metrics, loss, x, y, y_pred, sample_weight)
-            share = num_rows(x) / rows
+            share = scale * num_rows(x) / rows
             sums = [s + share * g for s, g in zip(sums, gradients, strict=True)]
             return (sums, others, metrics), None
 
@@ -65,7 +68,7 @@ class TrainLoop(WholeBatch):
         batch = (x, y, sample_weight, weights)
         if parts == 1:
             carried, _ = pass_part(carried, batch)
-        elif rows % parts == 0:
+        elif equal:
             # Part i has the rows i, i + parts, ...: each device divides what it has.
             stacked = jax.tree.map(lambda v: _interleaved(v, parts), batch)
             carried, _ = jax.lax.scan(pass_part, carried, stacked)
@@ -73,7 +76,8 @@ class TrainLoop(WholeBatch):
             for number in range(min(parts, rows)):
                 part = jax.tree.map(lambda v, number=number: v[number::parts], batch)
                 carried, _ = pass_part(carried, part)
-        gradients, others, metrics = carried
+        sums, others, metrics = carried
+        gradients = [s / scale for s in sums]
         trainable, optimizer = self.optimizer.stateless_apply(optimizer, gradients, trainable)
         logs = self._logs(metrics)
         return logs, (trainable, others, optimizer, metrics)

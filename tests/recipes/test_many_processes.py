@@ -120,21 +120,20 @@ def sst2(tmp_path_factory):
 @pytest.mark.parametrize(
     ("strategy", "places"), [("multiworker", two_workers), ("auto", two_jax_processes)]
 )
-def test_two_processes_finetune_a_grid(strategy, places, preset, sst2, tmp_path):
+def test_two_processes_finetune_as_one_does(strategy, places, preset, sst2, tmp_path):
     if places is two_jax_processes and importlib.util.find_spec("jax") is None:
         pytest.skip("jax is not installed")
     arguments = [
         "--task", "sst2", "--data", sst2, "--init", preset, "--sequence_length", 8,
-        "--batch_sizes", 8, "--learning_rates", 1e-9, 1e-2, "--epochs", 2,
+        "--batch_sizes", 8, "--learning_rates", 1e-2, "--epochs", 2,
         "--strategy", strategy, "--output", tmp_path / "out",
     ]  # fmt: skip
     first, second = run("finetune_glue", arguments, *places())
     output = tmp_path / "out"
     assert "2 replicas on CPU" in first and "Written:" in first and "Written:" not in second
     results = [re.findall(r"^0\t8\t.*$", text, re.MULTILINE) for text in (first, second)]
-    assert results[0] == results[1] and len(results[0]) == 2  # the scores of both runs
-    best = json.loads((output / "best.json").read_text())
-    assert (best["learning_rate"], best["score"]) == (0.01, 1.0)
+    assert results[0] == results[1] and len(results[0]) == 1  # the settings and scores of its run
+    assert json.loads((output / "best.json").read_text())["score"] == 1.0
     keras_bert.BertClassifier.from_preset(output / "best")
     answers = (output / "submission" / "SST-2.tsv").read_text().splitlines()
     assert answers == ["index\tprediction", "0\t0", "1\t1", "2\t0", "3\t1"]

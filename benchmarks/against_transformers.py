@@ -48,7 +48,7 @@ SETTINGS = {
     "squad1": {"epochs": 2, "learning_rate": 3e-4, "sequence_length": 160}
     | {"limit": 800, "limit_eval": 300},
     "squad2": {"epochs": 2, "learning_rate": 3e-4, "sequence_length": 160}
-    | {"limit": 800, "limit_eval": 300},
+    | {"limit": 1200, "limit_eval": 300},
 }
 """What `--epochs` and the like are where they are not given."""
 _SHARED = {"batch_size": 16, "limit": None, "limit_eval": None}
@@ -122,7 +122,7 @@ def run(settings, args):
     }
     with open(args.output, "a") as file:
         print(json.dumps(result), file=file)
-    print(f"{METRICS[task]} {scores[METRICS[task]]:.4f}", flush=True)
+    print(*(f"{name} {scores[name]:.4f}" for name in METRICS[task]), flush=True)
 
 
 def table(results):
@@ -140,12 +140,12 @@ def table(results):
     ]
     for (task, *_, num_train, num_eval), libraries in groups.items():
         if set(libraries) == set(LIBRARIES):
-            lines.append(_row(task, num_train, num_eval, *(libraries[name] for name in LIBRARIES)))
+            runs = [libraries[name] for name in LIBRARIES]
+            lines += [_row(task, metric, num_train, num_eval, *runs) for metric in METRICS[task]]
     return "\n".join(lines)
 
 
-def _row(task, num_train, num_eval, ours, theirs):
-    metric = METRICS[task]
+def _row(task, metric, num_train, num_eval, ours, theirs):
     scale = 1 if task.startswith("squad") else 100
     ours_scores, their_scores = (
         np.array([scale * run["scores"][metric] for run in runs]) for runs in (ours, theirs)

@@ -13,14 +13,14 @@ import keras_bert
 _SPLIT = 20250101  # seed of what is divided here; the same for every run
 _TABLES = {"sentiment": (["Text"], "Sentiment"), "nli": (["sentence1", "sentence2"], "gold_label")}
 METRICS = {
-    "sentiment": "accuracy",
-    "nli": "accuracy",
-    "ner": "f1",
-    "choice": "accuracy",
-    "squad1": "f1",
-    "squad2": "best_f1",
+    "sentiment": ["accuracy"],
+    "nli": ["accuracy"],
+    "ner": ["f1"],
+    "choice": ["accuracy"],
+    "squad1": ["f1"],
+    "squad2": ["best_f1", "answers_f1"],
 }
-"""The score of each task that the table shows."""
+"""The scores of each task that the table shows."""
 
 
 def read_task(task, folder, limit=None, limit_eval=None):
@@ -53,7 +53,9 @@ def score(task, examples, predicted):
     if task == "squad1":
         return keras_bert.squad_scores(examples, predicted[0])
     if task == "squad2":
-        return keras_bert.squad_scores(examples, *predicted, null_threshold=0.0)
+        scores = keras_bert.squad_scores(examples, *predicted, null_threshold=0.0)
+        always = keras_bert.squad_scores(examples, predicted[0])
+        return {**scores, "answers_f1": always["HasAns_f1"]}  # where there is one, always answered
     return keras_bert.classification_scores([example["label"] for example in examples], predicted)
 
 

@@ -141,7 +141,11 @@ def table(results):
     for (task, *_, num_train, num_eval), libraries in groups.items():
         if set(libraries) == set(LIBRARIES):
             runs = [libraries[name] for name in LIBRARIES]
-            lines += [_row(task, metric, num_train, num_eval, *runs) for metric in METRICS[task]]
+            lines += [
+                _row(task, metric, num_train, num_eval, *runs)
+                for metric in METRICS[task]
+                if all(metric in run["scores"] for part in runs for run in part)
+            ]
     return "\n".join(lines)
 
 

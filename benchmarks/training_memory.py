@@ -4,7 +4,7 @@
 
 Each way takes a few steps of masked LM and next sentence prediction on random tokens, in a process
 of its own, whose largest resident size is told; so is that of the process before it began to train,
-with the model and its optimizer in it.
+with the model in it; the optimizer's moments come with the first step.
 """
 
 import argparse

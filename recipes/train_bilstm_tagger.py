@@ -56,6 +56,7 @@ def parse_args(argv=None):
     add("--patience", type=int, help="stop after so many epochs without a better score")
     add("--select", default="f1", choices=["f1", "precision", "recall", "accuracy"])
     keras_bert.add_device_arguments(parser)
+    parser.set_defaults(strategy="cpu")
     add("--seed", type=int, default=0)
     return parser.parse_args(argv)
 
@@ -166,6 +167,11 @@ def predict(model, features, classes, tag_names, args):
 def main(argv=None):
     args = parse_args(argv)
     strategy = keras_bert.get_strategy(args.strategy, args.tpu, args.devices)
+    if strategy.num_replicas_in_sync > 1:
+        raise ValueError(
+            "The BiLSTM is a plain Keras model, which several devices would train to other "
+            f"numbers; got {strategy.num_replicas_in_sync}. Choose --strategy cpu: a CPU or a GPU."
+        )
     keras.utils.set_random_seed(args.seed)
     output = Path(args.output)
     train, train_classes = read_sentences(args.train, args)

@@ -25,7 +25,8 @@ class Presets:
     def save_to_preset(self, folder):
         """Writes `config.json`, `model.weights.h5`, `preprocessor.json` and `vocab.txt`.
 
-        The folder is written whole or not at all. A backbone alone has no preprocessor.
+        The folder is written whole or not at all. A backbone alone has no preprocessor. Of several
+        processes that train together all call this, the first writes, and all find it written.
 
         Args:
             folder: a path; an earlier preset there is replaced.

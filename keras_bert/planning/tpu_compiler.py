@@ -4,7 +4,9 @@ import importlib.metadata
 import importlib.util
 import os
 import re
+import tempfile
 import time
+from pathlib import Path
 from typing import NamedTuple
 
 import keras
@@ -136,7 +138,7 @@ def compile_step(lowered, turns=1, flops_outside=0):
 
     started = time.perf_counter()
     try:
-        program = lowered.compile()
+        program, text = _compiled(lowered)
     except jax.errors.JaxRuntimeError as error:
         if "RESOURCE_EXHAUSTED" not in str(error):
             raise
@@ -151,10 +153,22 @@ def compile_step(lowered, turns=1, flops_outside=0):
         temporaries=memory.temp_size_in_bytes,
         code=memory.generated_code_size_in_bytes,
         flops=turns * program.cost_analysis()["flops"] - (turns - 1) * flops_outside,
-        hbm_bytes=hbm_traffic(program.as_text(), turns),
+        hbm_bytes=hbm_traffic(text, turns),
         excess=None,
         seconds=seconds,
     )
+
+
+def _compiled(lowered):
+    """The compiled program, and its text.
+
+    The compiler writes that itself, since JAX can't read all programs of newer chips (v5p).
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        options = {"xla_dump_to": folder, "xla_dump_hlo_as_text": True}
+        program = lowered.compile(compiler_options=options)
+        [path] = Path(folder).glob("*.after_optimizations.txt")
+        return program, path.read_text()
 
 
 def read_excess(message):

@@ -84,6 +84,7 @@ class TrainingCheckpoint(keras.callbacks.Callback):
             step,
             f"Each process must find the same checkpoint in {self.folder.path}: give a folder that "
             "all of them see, such as one on a network's disk.",
+            model,
         )
         if arrays is not None:
             _check_fits(model, kinds, arrays, self.folder.file(_name(step)))

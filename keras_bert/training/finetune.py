@@ -42,7 +42,8 @@ def finetune(
         select: str, the score by which an epoch is best; the higher, the better. Of equal ones
             the first is kept.
         keep: a function of what `predict` gave, called whenever the model was the best and has
-            been saved, for instance to write its predictions beside it; or None.
+            been saved, for instance to write its predictions beside it; or None. Of several
+            processes only the first calls it, so that it can't use the model.
         patience: int, epochs without a better score after which training stops; or None.
         callbacks: Keras callbacks.
 
@@ -78,7 +79,9 @@ def finetune(
     scores = _read_scores(output, checkpoint.restore(model), _num_steps(first))
     if scores:
         print(f"{len(scores)} of {epochs} epochs are done.")
-    board = keras.callbacks.TensorBoard(output / "logs", write_graph=False)
+    boards = []
+    if is_chief(model):
+        boards.append(keras.callbacks.TensorBoard(output / "logs", write_graph=False))
     for epoch in range(len(scores), epochs):
         if _is_exhausted(scores, select, patience):
             print(f"No better {select} in {patience} epochs: stopped early.")
@@ -88,7 +91,7 @@ def finetune(
             initial_epoch=epoch,
             epochs=epoch + 1,
             shuffle=False,  # the dataset is shuffled already
-            callbacks=[board, *callbacks],
+            callbacks=[*boards, *callbacks],
         )
         predictions = predict()
         scores.append(score(predictions))

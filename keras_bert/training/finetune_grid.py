@@ -31,7 +31,8 @@ def finetune_grid(output, runs, train, *, select, shared=None, strategy=None):
             first is kept.
         shared: a dict of what all runs of the folder have in common, such as the task, for a
             later call to be checked against; or None.
-        strategy: what `get_strategy` gave, where several processes train together.
+        strategy: what `get_strategy` gave. Without it each worker of TensorFlow, where there are
+            several, would take itself for the first.
 
     Returns:
         A list of dicts, the settings, `epoch` and scores of each finished run's best epoch; the

@@ -6,6 +6,9 @@ import keras
 def is_chief(place=None):
     """Whether this process is the one that writes files, of those that train a model together.
 
+    What this library writes it lets the first process write: call `save_to_preset`, `finetune` and
+    the like in all of them, since each waits there for the others.
+
     Args:
         place: what `get_strategy` gave, or a model that was built in its scope; on JAX it may be
             left out.
@@ -42,21 +45,29 @@ def wait_for_all(name, place=None):
         multihost_utils.sync_global_devices(name)
 
 
-def check_same(number, message):
+def check_same(number, message, place=None):
     """Raises a ValueError if the processes come with different numbers.
 
     Args:
         number: int in 0 to 2**31 - 1, that of this process.
         message: str, what is wrong then, and how to mend it; the numbers are added.
+        place: as of `is_chief`.
     """
-    if not _are_many():
-        return
-    import numpy as np
-    from jax.experimental import multihost_utils
+    workers = _workers(place)
+    if workers is not None:
+        import tensorflow as tf
 
-    numbers = multihost_utils.process_allgather(np.int32(number)).tolist()
+        own = workers.run(tf.constant, args=([number],))  # on each of its devices
+        numbers = workers.gather(own, axis=0).numpy().tolist()
+    elif _are_many():
+        import numpy as np
+        from jax.experimental import multihost_utils
+
+        numbers = multihost_utils.process_allgather(np.int32(number)).tolist()
+    else:
+        return
     if len(set(numbers)) > 1:
-        raise ValueError(f"{message} (processes 0 to {len(numbers) - 1} have {numbers}.)")
+        raise ValueError(f"{message} (They have {numbers}, in their order.)")
 
 
 def _workers(place):

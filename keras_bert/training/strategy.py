@@ -41,7 +41,8 @@ def get_strategy(name="auto", address=None, devices=None):
             `"cpu"`: one device, the CPU, or the GPU if there is one;
             `"mirrored"`: all GPUs of this machine; where it has none, its logical CPU devices;
             `"multiworker"`: the machines that the environment variable TF_CONFIG lists, each of
-                which runs this program. Call this before anything else of TensorFlow runs;
+                which runs this program and calls the same functions; the first writes files. Call
+                this before anything else of TensorFlow runs;
             `"tpu"`: a TPU.
             On JAX `"auto"`, all devices of all processes, or `"cpu"`, one device of one process.
         address: of the TPU: `"local"`, its name, or `"grpc://host:port"`; None is `"local"`.

@@ -15,16 +15,13 @@ import pytest
 
 import keras_bert
 
-ROOT = Path(__file__).resolve().parents[2]
+RECIPES = Path(__file__).resolve().parents[2] / "recipes"
 
 
-def run(recipe, arguments, *places):
-    """What processes print that run a recipe with these environments; all end without an error."""
-    command = [sys.executable, ROOT / "recipes" / f"{recipe}.py", *arguments]
-    outputs = [
-        arguments[-1].with_name(f"{arguments[-1].name}_{number}.txt")
-        for number in range(len(places))
-    ]
+def run(folder, command, *places):
+    """What processes print that run Python with these environments; all end without an error."""
+    command = [sys.executable, *command]
+    outputs = [folder / f"said_{number}.txt" for number in range(len(places))]
     processes = []
     for place, path in zip(places, outputs, strict=True):
         with open(path, "w") as file:  # no pipe: what isn't read at once would stop them
@@ -34,12 +31,14 @@ def run(recipe, arguments, *places):
                 )
             )
     try:
-        codes = [process.wait(timeout=600) for process in processes]
+        codes = [process.wait(timeout=300) for process in processes]
+    except subprocess.TimeoutExpired as error:  # of one that waits for another, as a rule
+        codes = [error]
     finally:
         for process in processes:
             process.kill()
     said = [path.read_text() for path in outputs]
-    assert not any(codes), "\n".join(text[-3000:] for text in said)
+    assert not any(codes), f"{codes}\n" + "\n".join(text[-3000:] for text in said)
     return said
 
 
@@ -82,17 +81,39 @@ def last_checkpoint(output):
         return {name: file[name] for name in file.files if file[name].dtype.kind == "f"}
 
 
+DIFFERENT = """
+import json, os
+import keras_bert
+from keras_bert.training.processes import check_same, wait_for_all
+
+strategy = keras_bert.get_strategy("multiworker")
+number = json.loads(os.environ["TF_CONFIG"])["task"]["index"]
+check_same(7, "This is never said.", strategy)
+wait_for_all("both", strategy)
+try:
+    check_same(number, "They differ.", strategy)
+except ValueError as error:
+    print(keras_bert.is_chief(strategy), error)
+"""
+
+
+@pytest.mark.slow
+def test_workers_are_told_where_they_differ(tensorflow, tmp_path):
+    said = [text.splitlines()[-1] for text in run(tmp_path, ["-c", DIFFERENT], *two_workers())]
+    assert said[0] == "True They differ. (They have [0, 1], in their order.)"
+    assert said[1] == said[0].replace("True", "False")
+
+
 @pytest.mark.slow
 def test_two_workers_pretrain_as_one_does(tensorflow, corpus, tmp_path):
     arguments = [
         "--corpus", corpus, "--size", "tiny", "--steps", 20, "--batch_size", 4,
         "--warmup_steps", 2, "--save_every", 9, "--dropout", 0, "--precision", "float32",
     ]  # fmt: skip
+    command = [RECIPES / "pretrain_tpu.py", *arguments]
     one, two = tmp_path / "one", tmp_path / "two"
-    run("pretrain_tpu", [*arguments, "--strategy", "cpu", "--output", one], {})
-    said = run(
-        "pretrain_tpu", [*arguments, "--strategy", "multiworker", "--output", two], *two_workers()
-    )
+    run(tmp_path, [*command, "--strategy", "cpu", "--output", one], {})
+    said = run(tmp_path, [*command, "--strategy", "multiworker", "--output", two], *two_workers())
     assert "2 replicas on CPU; batches of 4 rows, 2 a replica" in said[1]
     assert len(list((two / "logs" / "train").glob("events*"))) == 1
     keras_bert.BertClassifier.from_preset(two / "preset", num_classes=2)
@@ -120,7 +141,7 @@ def sst2(tmp_path_factory):
 @pytest.mark.parametrize(
     ("strategy", "places"), [("multiworker", two_workers), ("auto", two_jax_processes)]
 )
-def test_two_processes_finetune_as_one_does(strategy, places, preset, sst2, tmp_path):
+def test_two_processes_finetune_and_the_first_writes(strategy, places, preset, sst2, tmp_path):
     if places is two_jax_processes and importlib.util.find_spec("jax") is None:
         pytest.skip("jax is not installed")
     arguments = [
@@ -128,7 +149,7 @@ def test_two_processes_finetune_as_one_does(strategy, places, preset, sst2, tmp_
         "--batch_sizes", 8, "--learning_rates", 1e-2, "--epochs", 2,
         "--strategy", strategy, "--output", tmp_path / "out",
     ]  # fmt: skip
-    first, second = run("finetune_glue", arguments, *places())
+    first, second = run(tmp_path, [RECIPES / "finetune_glue.py", *arguments], *places())
     output = tmp_path / "out"
     assert "2 replicas on CPU" in first and "Written:" in first and "Written:" not in second
     results = [re.findall(r"^0\t8\t.*$", text, re.MULTILINE) for text in (first, second)]

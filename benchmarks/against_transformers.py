@@ -48,7 +48,7 @@ SETTINGS = {
     "squad1": {"epochs": 2, "learning_rate": 3e-4, "sequence_length": 160}
     | {"limit": 800, "limit_eval": 300},
     "squad2": {"epochs": 2, "learning_rate": 3e-4, "sequence_length": 160}
-    | {"limit": 1200, "limit_eval": 300},
+    | {"limit": 800, "limit_eval": 300},
 }
 """What `--epochs` and the like are where they are not given."""
 _SHARED = {"batch_size": 16, "limit": None, "limit_eval": None}

@@ -46,6 +46,9 @@ def _traffic(computations, computation, turns):
         if operation == "while":
             body = re.search(r"body=%?([\w.-]+)", attributes).group(1)
             moved += turns * _traffic(computations, body, turns)
+        if operation == "async-start":  # of what its last instruction does: "slice-start"
+            called = re.search(r"calls=%?([\w.-]+)", attributes).group(1)
+            operation = f"{computations[called][-1][2]}-start"
         if operation in _MOVE_NOTHING or operation.endswith("-done"):
             continue
         if operation in _COPIES:  # the arrays are where it comes from and goes to

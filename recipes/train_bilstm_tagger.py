@@ -201,14 +201,12 @@ def main(argv=None):
         patience=args.patience,
     )
     if test:
-        with strategy.scope():
-            model = keras.models.load_model(output / "best.keras")
+        model = keras.models.load_model(output / "best.keras")
         test_features = features_of(encoder, test, test_classes, args)
         predicted = predict(model, test_features, test_classes, tag_names, args)
         scores = keras_bert.entity_scores(test.tags, predicted)
-        if keras_bert.is_chief(model):
-            test.write_predictions(output / "test_predictions.txt", predicted)
-            (output / "test_scores.json").write_text(json.dumps(scores, indent=1) + "\n")
+        test.write_predictions(output / "test_predictions.txt", predicted)
+        (output / "test_scores.json").write_text(json.dumps(scores, indent=1) + "\n")
         del scores["types"]
         print("test:", ", ".join(f"{name} {value:.4f}" for name, value in scores.items()))
     print(f"The best BiLSTM is {output / 'best.keras'}; predictions and scores are beside it.")

@@ -1,8 +1,11 @@
 import json
+from types import SimpleNamespace
 
 import keras
 import numpy as np
 import pytest
+
+import keras_bert
 
 ROWS = {
     "the book": ["O", "B-THING"],
@@ -132,3 +135,10 @@ def test_what_cannot_be_is_said_before_work(module, preset, files, tmp_path, mor
     with pytest.raises(ValueError, match=message):
         module.main(arguments(preset, files, tmp_path / "out", *more))
     assert not (tmp_path / "out").exists()
+
+
+def test_several_devices_are_refused(module, preset, files, tmp_path, monkeypatch):
+    two = SimpleNamespace(num_replicas_in_sync=2)
+    monkeypatch.setattr(keras_bert, "get_strategy", lambda *args: two)
+    with pytest.raises(ValueError, match="got 2. Choose --strategy cpu"):
+        module.main(arguments(preset, files, tmp_path / "out"))

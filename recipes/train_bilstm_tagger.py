@@ -56,7 +56,7 @@ def parse_args(argv=None):
     add("--patience", type=int, help="stop after so many epochs without a better score")
     add("--select", default="f1", choices=["f1", "precision", "recall", "accuracy"])
     keras_bert.add_device_arguments(parser)
-    parser.set_defaults(strategy="cpu")
+    parser.set_defaults(strategy="cpu")  # one device, which is a GPU where there is one
     add("--seed", type=int, default=0)
     return parser.parse_args(argv)
 

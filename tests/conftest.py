@@ -1,6 +1,9 @@
 """Fixtures that several rooms' tests share."""
 
 import os
+import socket
+import subprocess
+import sys
 from pathlib import Path
 
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
@@ -44,3 +47,46 @@ def tensorflow():
     import tensorflow
 
     return tensorflow
+
+
+@pytest.fixture(scope="session")
+def run_together():
+    """What processes print that run Python with an environment each; all end without an error."""
+
+    def run(folder, command, *environments):
+        command = [sys.executable, *map(str, command)]
+        outputs = [folder / f"said_{number}.txt" for number in range(len(environments))]
+        processes = []
+        for environment, path in zip(environments, outputs, strict=True):
+            with open(path, "w") as file:  # no pipe: what isn't read at once would stop them
+                processes.append(
+                    subprocess.Popen(
+                        command, stdout=file, stderr=file, env={**os.environ, **environment}
+                    )
+                )
+        try:
+            codes = [process.wait(timeout=600) for process in processes]
+        except subprocess.TimeoutExpired as error:  # of one that waits for another, as a rule
+            codes = [error]
+        finally:
+            for process in processes:
+                process.kill()
+        said = [path.read_text() for path in outputs]
+        assert not any(codes), f"{codes}\n" + "\n".join(text[-3000:] for text in said)
+        return said
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def free_addresses():
+    """A function of a number that gives as many addresses of this machine that nobody uses."""
+
+    def find(number):
+        sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(number)]
+        addresses = [f"127.0.0.1:{each.getsockname()[1]}" for each in sockets]
+        for each in sockets:
+            each.close()
+        return addresses
+
+    return find

@@ -3,11 +3,7 @@
 import importlib.util
 import itertools
 import json
-import os
 import re
-import socket
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -18,39 +14,7 @@ import keras_bert
 RECIPES = Path(__file__).resolve().parents[2] / "recipes"
 
 
-def run(folder, command, *places):
-    """What processes print that run Python with these environments; all end without an error."""
-    command = [sys.executable, *command]
-    outputs = [folder / f"said_{number}.txt" for number in range(len(places))]
-    processes = []
-    for place, path in zip(places, outputs, strict=True):
-        with open(path, "w") as file:  # no pipe: what isn't read at once would stop them
-            processes.append(
-                subprocess.Popen(
-                    list(map(str, command)), stdout=file, stderr=file, env={**os.environ, **place}
-                )
-            )
-    try:
-        codes = [process.wait(timeout=300) for process in processes]
-    except subprocess.TimeoutExpired as error:  # of one that waits for another, as a rule
-        codes = [error]
-    finally:
-        for process in processes:
-            process.kill()
-    said = [path.read_text() for path in outputs]
-    assert not any(codes), f"{codes}\n" + "\n".join(text[-3000:] for text in said)
-    return said
-
-
-def free_addresses(number):
-    sockets = [socket.create_server(("localhost", 0)) for _ in range(number)]
-    addresses = [f"localhost:{each.getsockname()[1]}" for each in sockets]
-    for each in sockets:
-        each.close()
-    return addresses
-
-
-def two_workers():
+def two_workers(free_addresses):
     cluster = {"worker": free_addresses(2)}
     return [
         {
@@ -61,14 +25,14 @@ def two_workers():
     ]
 
 
-def two_jax_processes():
+def two_jax_processes(free_addresses):
     [address] = free_addresses(1)
     return [
         {
             "KERAS_BACKEND": "jax",
             "JAX_PLATFORMS": "cpu",
             "JAX_DISABLE_MOST_OPTIMIZATIONS": "1",  # it compiles more than it computes here
-            "KERAS_DISTRIBUTION_JOB_ADDRESSES": address.replace("localhost", "127.0.0.1"),
+            "KERAS_DISTRIBUTION_JOB_ADDRESSES": address,
             "KERAS_DISTRIBUTION_NUM_PROCESSES": "2",
             "KERAS_DISTRIBUTION_PROCESS_ID": str(i),
         }
@@ -98,22 +62,31 @@ except ValueError as error:
 
 
 @pytest.mark.slow
-def test_workers_are_told_where_they_differ(tensorflow, tmp_path):
-    said = [text.splitlines()[-1] for text in run(tmp_path, ["-c", DIFFERENT], *two_workers())]
+def test_workers_are_told_where_they_differ(tensorflow, run_together, free_addresses, tmp_path):
+    said = [
+        text.splitlines()[-1]
+        for text in run_together(tmp_path, ["-c", DIFFERENT], *two_workers(free_addresses))
+    ]
     assert said[0] == "True They differ. (They have [0, 1], in their order.)"
     assert said[1] == said[0].replace("True", "False")
 
 
 @pytest.mark.slow
-def test_two_workers_pretrain_as_one_does(tensorflow, corpus, tmp_path):
+def test_two_workers_pretrain_as_one_does(
+    tensorflow, run_together, free_addresses, corpus, tmp_path
+):
     arguments = [
         "--corpus", corpus, "--size", "tiny", "--steps", 20, "--batch_size", 4,
         "--warmup_steps", 2, "--save_every", 9, "--dropout", 0, "--precision", "float32",
     ]  # fmt: skip
     command = [RECIPES / "pretrain_tpu.py", *arguments]
     one, two = tmp_path / "one", tmp_path / "two"
-    run(tmp_path, [*command, "--strategy", "cpu", "--output", one], {})
-    said = run(tmp_path, [*command, "--strategy", "multiworker", "--output", two], *two_workers())
+    run_together(tmp_path, [*command, "--strategy", "cpu", "--output", one], {})
+    said = run_together(
+        tmp_path,
+        [*command, "--strategy", "multiworker", "--output", two],
+        *two_workers(free_addresses),
+    )
     assert "2 replicas on CPU; batches of 4 rows, 2 a replica" in said[1]
     assert len(list((two / "logs" / "train").glob("events*"))) == 1
     keras_bert.BertClassifier.from_preset(two / "preset", num_classes=2)
@@ -141,7 +114,9 @@ def sst2(tmp_path_factory):
 @pytest.mark.parametrize(
     ("strategy", "places"), [("multiworker", two_workers), ("auto", two_jax_processes)]
 )
-def test_two_processes_finetune_and_the_first_writes(strategy, places, preset, sst2, tmp_path):
+def test_two_processes_finetune_and_the_first_writes(
+    strategy, places, run_together, free_addresses, preset, sst2, tmp_path
+):
     if places is two_jax_processes and importlib.util.find_spec("jax") is None:
         pytest.skip("jax is not installed")
     arguments = [
@@ -149,7 +124,9 @@ def test_two_processes_finetune_and_the_first_writes(strategy, places, preset, s
         "--batch_sizes", 8, "--learning_rates", 1e-2, "--epochs", 2,
         "--strategy", strategy, "--output", tmp_path / "out",
     ]  # fmt: skip
-    first, second = run(tmp_path, [RECIPES / "finetune_glue.py", *arguments], *places())
+    first, second = run_together(
+        tmp_path, [RECIPES / "finetune_glue.py", *arguments], *places(free_addresses)
+    )
     output = tmp_path / "out"
     assert "2 replicas on CPU" in first and "Written:" in first and "Written:" not in second
     results = [re.findall(r"^0\t8\t.*$", text, re.MULTILINE) for text in (first, second)]

@@ -92,4 +92,5 @@ if __name__ == "__main__":
         files = len(replaced)
         tuned["refused"] = refused() if PLACES + "PROCESS_ID" in os.environ else None
     said = keras_bert.describe_training(strategy, BATCH, make_classifier()[0])
-    print(json.dumps({"equivalence": result, "said": said, "files": files, **tuned}), flush=True)
+    result = {"equivalence": result, "said": said, "files": files, "pid": os.getpid(), **tuned}
+    print(json.dumps(result), flush=True)

@@ -2,11 +2,7 @@
 
 import importlib.util
 import json
-import os
 import re
-import socket
-import subprocess
-import sys
 from pathlib import Path
 
 import keras
@@ -22,54 +18,23 @@ pytestmark = [
 ]
 
 
-def results(devices, folder, *places):
-    """What processes that train together in a folder print, and their ids; all end with this."""
-    outputs = [folder / f"process_{number}.txt" for number in range(len(places))]
-    processes = [
-        start(devices, folder / "run", output, place)
-        for output, place in zip(outputs, places, strict=True)
-    ]
-    try:
-        codes = [process.wait(timeout=900) for process in processes]
-    except subprocess.TimeoutExpired as error:  # of one that waits for another, as a rule
-        codes = [error]
-    finally:
-        for process in processes:
-            process.kill()
-    printed = [output.read_text() for output in outputs]
-    assert not any(codes), "\n".join(text[-3000:] for text in printed)
-    lines = [re.search(r"^{.*}$", text, re.MULTILINE)[0] for text in printed]
-    return list(map(json.loads, lines)), [process.pid for process in processes]
-
-
-def start(devices, folder, output, place):
-    with open(output, "w") as file:  # no pipe: what isn't read at once would stop them
-        return subprocess.Popen(
-            [sys.executable, str(SCRIPT), "jax", str(devices), str(folder)],
-            stdout=file,
-            stderr=file,
-            env={**os.environ, "CUDA_VISIBLE_DEVICES": "-1", **FAST, **place},
-        )
-
-
-def free_address():
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return f"127.0.0.1:{free.getsockname()[1]}"
-
-
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory):
-    """What one process of one device printed, and two of two devices each."""
-    [alone], _ = results(1, tmp_path_factory.mktemp("one"), {})
+def runs(run_together, free_addresses, tmp_path_factory):
+    """What one process of one device printed, two of two devices each, and where these wrote."""
+
+    def results(devices, folder, *places):
+        command = [SCRIPT, "jax", devices, folder / "run"]
+        said = run_together(folder, command, *({**FAST, **place} for place in places))
+        return [json.loads(re.search(r"^{.*}$", text, re.MULTILINE)[0]) for text in said]
+
+    [alone] = results(1, tmp_path_factory.mktemp("one"), {})
     place = {
-        "KERAS_DISTRIBUTION_JOB_ADDRESSES": free_address(),
+        "KERAS_DISTRIBUTION_JOB_ADDRESSES": free_addresses(1)[0],
         "KERAS_DISTRIBUTION_NUM_PROCESSES": "2",
     }
     folder = tmp_path_factory.mktemp("two")
     places = [{**place, "KERAS_DISTRIBUTION_PROCESS_ID": number} for number in "01"]
-    together, (first, _) = results(2, folder, *places)
-    return alone, together, folder / "run", first
+    return alone, results(2, folder, *places), folder / "run"
 
 
 def test_two_processes_give_the_numbers_of_one(runs):
@@ -88,10 +53,10 @@ def test_a_resumed_run_ends_with_the_same_bits_in_both(runs):
 
 
 def test_the_first_process_writes(runs):
-    alone, (first, second), folder, pid = runs
+    alone, (first, second), folder = runs
     assert (first["files"], second["files"]) == (alone["files"], 0)
     logs = list((folder / "logs").rglob("events*"))
-    assert logs and all(f".{pid}." in log.name for log in logs)
+    assert logs and all(f".{first['pid']}." in log.name for log in logs)
     assert (folder / "best" / "model.weights.h5").is_file()
 
 

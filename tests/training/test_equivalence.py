@@ -8,7 +8,6 @@ import importlib.util
 import itertools
 import json
 import os
-import socket
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -122,11 +121,11 @@ def test_averages_lora_precision_and_loading_work_on_two_devices(backend):
         assert_equal(found[name], expected[name], atol)
 
 
-def test_two_workers_give_the_numbers_of_one(tensorflow):
+def test_two_workers_give_the_numbers_of_one(tensorflow, free_addresses):
     settings = [PLAIN["classifier"], DIVIDED[0]]
     names = list(map(json.dumps, settings))
     one = start("tensorflow", 1, *names)
-    cluster = {"worker": [f"localhost:{port}" for port in free_ports(2)]}
+    cluster = {"worker": free_addresses(2)}
     configs = [
         json.dumps({"cluster": cluster, "task": {"type": "worker", "index": index}})
         for index in range(2)
@@ -136,14 +135,6 @@ def test_two_workers_give_the_numbers_of_one(tensorflow):
     for run in found:
         for name in names:
             assert_equal(run[name], expected[name], atol=1e-5)
-
-
-def free_ports(number):
-    sockets = [socket.create_server(("localhost", 0)) for _ in range(number)]
-    ports = [each.getsockname()[1] for each in sockets]
-    for each in sockets:
-        each.close()
-    return ports
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

@@ -1,11 +1,13 @@
 """Questions on contexts as batches of what a span labeler takes."""
 
+import functools
+
 import numpy as np
 import tensorflow as tf
 
 from keras_bert.data.padding import trim_padding
 from keras_bert.data.question_windows import check_lengths, question_windows
-from keras_bert.data.row_batches import check_buckets, row_batches
+from keras_bert.data.row_batches import by_length, check_buckets, quarters, row_batches
 from keras_bert.data.squad import answer_to_learn
 
 
@@ -154,21 +156,38 @@ def window_labels(windows, examples, spans):
     }
 
 
-def padded_batches(windows, batch_size):
-    """Batches of windows to predict, all of `batch_size` rows where there are more than that.
+def batches_by_length(windows, batch_size):
+    """Batches of windows to predict, in few shapes and with little padding.
 
-    The last window fills the last batch up, so that the model is compiled for one shape; all are
-    cut to the longest window.
+    The longest windows come first. A batch is cut to the first quarter of the sequence, or two or
+    three, if its windows fit there. Where there are more than a batch, the last of a length is
+    filled up with its last window.
+
+    Args:
+        windows: `QuestionWindows`.
+        batch_size: int.
+
+    Returns:
+        A list of `(rows, dataset)`, one for each length: the numbers of its windows, and a
+        `tf.data.Dataset` of their batches, which has a row for each, and then what fills it up.
     """
-    rows = len(windows.question)
-    padded = -(-rows // batch_size) * batch_size if rows > batch_size else rows
-    longest = int(windows.num_tokens().max())
-    dataset = tf.data.Dataset.from_tensor_slices(np.minimum(np.arange(padded), rows - 1))
+    lengths = windows.num_tokens()
+    order = by_length(lengths)
+    choices = np.array(quarters(windows.preprocessor.sequence_length))
+    batches = [order[first : first + batch_size] for first in range(0, len(order), batch_size)]
+    cuts = choices[np.searchsorted(choices, [lengths[rows[0]] for rows in batches])]
 
-    def prepare(rows):
-        return {name: values[:, :longest] for name, values in windows.inputs(rows).items()}
+    def prepare(rows, length):
+        return {name: values[:, :length] for name, values in windows.inputs(rows).items()}
 
-    return dataset.batch(batch_size).map(prepare, num_parallel_calls=tf.data.AUTOTUNE)
+    parts = []
+    for cut in np.unique(cuts)[::-1]:
+        rows = np.concatenate([part for part, to in zip(batches, cuts, strict=True) if to == cut])
+        missing = -len(rows) % batch_size if len(order) > batch_size else 0
+        dataset = tf.data.Dataset.from_tensor_slices(np.pad(rows, (0, missing), mode="edge"))
+        dataset = dataset.batch(batch_size).map(functools.partial(prepare, length=cut))
+        parts.append((rows, dataset.prefetch(tf.data.AUTOTUNE)))
+    return parts
 
 
 def check_questions(examples):

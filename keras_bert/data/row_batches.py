@@ -10,6 +10,7 @@ def row_batches(
     *,
     shuffle=False,
     seed=None,
+    longest_first=False,
     bucket_lengths=None,
     tokens_per_batch=None,
 ):
@@ -20,6 +21,7 @@ def row_batches(
         batch_size: int.
         shuffle: bool, whether rows are shuffled in each epoch.
         seed: int, of the shuffling.
+        longest_first: bool, whether rows are in the order of their lengths; not with the others.
         bucket_lengths: ints, lengths that batches are padded to: a row is batched with others that
             need the same one. The longest row must fit the largest. None batches any with any.
         tokens_per_batch: int, in place of `batch_size`: a batch has as many rows as make up so
@@ -34,6 +36,8 @@ def row_batches(
     lengths = np.asarray(lengths, "int32")
     check_buckets(bucket_lengths, tokens_per_batch, batch_size, int(lengths.max(initial=0)))
     rows = tf.data.Dataset.range(len(lengths))
+    if longest_first:
+        rows = tf.data.Dataset.from_tensor_slices(by_length(lengths))
     if shuffle:
         rows = rows.shuffle(len(lengths), seed=seed)
     if bucket_lengths is None:
@@ -53,6 +57,16 @@ def row_batches(
     counts = np.bincount(np.searchsorted(buckets, lengths), minlength=len(buckets))
     num_batches = int(np.sum(-(-counts // sizes)))
     return batches.apply(tf.data.experimental.assert_cardinality(num_batches))
+
+
+def by_length(lengths):
+    """Numbers of rows, the longest first: neighbours need about the same padding."""
+    return np.argsort(-np.asarray(lengths), kind="stable")
+
+
+def quarters(length):
+    """Four lengths that batches may have, the last the whole: little padding in few shapes."""
+    return sorted({-(-length * part // 4) for part in (1, 2, 3, 4)})
 
 
 def check_buckets(bucket_lengths, tokens_per_batch, batch_size, longest):

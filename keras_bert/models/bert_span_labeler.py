@@ -1,6 +1,7 @@
 """BERT that answers questions with stretches of a text."""
 
 import keras
+import numpy as np
 
 from keras_bert.layers.initializer import dense
 from keras_bert.models.bert_task import BertTask
@@ -197,17 +198,21 @@ class BertSpanLabeler(BertTask):
 
     def _answers_of(self, examples, batch_size, n_best):
         from keras_bert.data.answers import answers_of
-        from keras_bert.data.question_dataset import padded_batches, windows_of
+        from keras_bert.data.question_dataset import batches_by_length, windows_of
 
         windows = windows_of(examples, self.preprocessor, **self.window_arguments())
-        batches = padded_batches(windows, batch_size)
-        logits = super().predict(batches, verbose=0)
-        rows = len(windows.question)
+        lengths = windows.num_tokens()
+        start, end = np.zeros((2, len(lengths), lengths.max()), "float32")  # [N, S]
+        for rows, batches in batches_by_length(windows, batch_size):
+            found = super().predict(batches, verbose=0)
+            for logits, name in ((start, "start"), (end, "end")):
+                part = found[name][: len(rows), : logits.shape[1]]
+                logits[rows, : part.shape[1]] = part
         return answers_of(
             examples,
             windows,
-            logits["start"][:rows],
-            logits["end"][:rows],
+            start,
+            end,
             max_answer_length=self.max_answer_length,
             n_best=n_best,
             null_threshold=self.null_threshold,

@@ -1,6 +1,7 @@
 """What every task on BERT shares."""
 
 import keras
+import numpy as np
 
 from keras_bert.models.optional_inputs import OptionalInputs
 from keras_bert.models.preset import Presets
@@ -192,7 +193,12 @@ class BertTask(Presets, OptionalInputs, TrainLoop, keras.Model):
         return super().evaluate(x, y, batch_size=batch_size, sample_weight=sample_weight, **kwargs)
 
     def predict(self, x, batch_size=None, **kwargs):
-        """The outputs, as `keras.Model.predict`; takes what `fit` takes as `x`."""
+        """The outputs, as `keras.Model.predict`; takes what `fit` takes as `x`.
+
+        Texts in memory are read in batches of like lengths, so that little of them is padding.
+        """
+        if kwargs.get("steps") is None and self._takes_any_order(x):
+            return self._predict_by_length(x, batch_size or 32, **kwargs)
         x, _, _ = self._prepared(x, batch_size=batch_size, learns=False)
         return super().predict(x, batch_size=None if _is_dataset(x) else batch_size, **kwargs)
 
@@ -231,6 +237,22 @@ class BertTask(Presets, OptionalInputs, TrainLoop, keras.Model):
             if isinstance(config.get(name), dict)
         }
         return quantized_from_config(cls, {**config, **parts})
+
+    def _takes_any_order(self, x):
+        """Whether `x` is texts in memory whose outputs don't depend on how far they are padded."""
+        if _is_dataset(x) or not holds_text(x) or self.preprocessor is None:
+            return False
+        return all(None not in part.shape[1:] for part in keras.tree.flatten(self.output))
+
+    def _predict_by_length(self, x, batch_size, **kwargs):
+        """The outputs of texts in memory, long ones and short ones apart."""
+        from keras_bert.data.text_dataset import num_texts
+
+        numbers = np.arange(num_texts(x))
+        batches = self.text_batches(x, numbers, batch_size=batch_size, longest_first=True)
+        order = np.concatenate([rows for _, rows in batches.as_numpy_iterator()])
+        outputs = super().predict(batches.map(lambda inputs, _: inputs), **kwargs)
+        return keras.tree.map_structure(lambda part: part[np.argsort(order)], outputs)
 
     def _divide(self, accumulation_steps, steps_per_epoch):
         """Sets into how many parts a batch is divided."""

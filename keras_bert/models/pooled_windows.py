@@ -21,7 +21,9 @@ class PooledWindows:
             return super().predict(x, batch_size=batch_size, **kwargs)
         if hasattr(x, "element_spec"):
             x, *_ = in_memory(x)
-        numbers = np.arange(_num_texts(x))
+        from keras_bert.data.text_dataset import num_texts
+
+        numbers = np.arange(num_texts(x))
         batches = self.text_batches(x, numbers, batch_size=batch_size or 32)
         text = np.concatenate([labels for _, labels in batches.as_numpy_iterator()])  # [N], rising
         logits = super().predict(batches.map(lambda inputs, _: inputs), **kwargs)  # [N, C]
@@ -143,11 +145,3 @@ def in_memory(dataset):
     join = np.stack if isinstance(text, bytes) else np.concatenate
     joined = keras.tree.map_structure(lambda *leaves: join(leaves), *elements)
     return (*joined, None, None)[:3]
-
-
-def _num_texts(x):
-    """How many texts there are in what is in memory."""
-    x = x["text"] if isinstance(x, dict) else x
-    if isinstance(x, tuple) and x and not isinstance(x[0], (str, bytes)):
-        x = x[0]
-    return 1 if isinstance(x, (str, bytes)) else len(np.atleast_1d(x))

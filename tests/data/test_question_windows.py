@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 
 from keras_bert import BertPreprocessor, BertTokenizer, question_dataset, read_squad
-from keras_bert.data.question_dataset import byte_span, character_span, window_labels, windows_of
+from keras_bert.data.question_dataset import (
+    batches_by_length,
+    byte_span,
+    character_span,
+    window_labels,
+    windows_of,
+)
 from keras_bert.data.question_windows import question_windows
 
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefghijklmnopqrst", "##y", "cafe"]
@@ -215,3 +221,23 @@ def test_every_answer_of_squad_that_fits_a_window_is_found_back(shared_data):
         "in larger tokens": 62,
         "not whole in any window": 0,
     }
+
+
+@pytest.mark.parametrize(("batch_size", "filled"), [(4, True), (100, False)])
+def test_windows_are_predicted_in_few_lengths(preprocessor, batch_size, filled):
+    counts = np.random.default_rng(0).integers(0, 9, 30)
+    questions = [example("a", " ".join("d" * count), ("", 0)) for count in counts]
+    windows = windows_of(questions, preprocessor, 4, 2)
+    lengths, tokens = windows.num_tokens(), windows.inputs(np.arange(30))["token_ids"].numpy()
+    found, cuts = [], []
+    for rows, dataset in batches_by_length(windows, batch_size):
+        batches = [batch["token_ids"] for batch in dataset.as_numpy_iterator()]
+        [shape] = {batch.shape for batch in batches}
+        assert (shape[0] == batch_size) == filled
+        read = np.concatenate(batches)
+        assert np.array_equal(read[: len(rows)], tokens[rows, : shape[1]])
+        assert lengths[rows].max() <= shape[1]
+        found += rows.tolist()
+        cuts.append(shape[1])
+    assert sorted(found) == list(range(30))
+    assert cuts == ([12, 9, 6] if filled else [12])

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from keras_bert.data.row_batches import row_batches
+from keras_bert.data.row_batches import quarters, row_batches
 
 LENGTHS = np.random.default_rng(0).integers(3, 33, size=200)
 BUCKETS = (8, 16, 32)
@@ -34,6 +34,17 @@ def test_a_batch_has_as_many_rows_as_make_up_its_tokens():
         padded = min(b for b in BUCKETS if b >= LENGTHS[rows].max())
         assert len(rows) * padded <= 70
     assert {len(rows) for rows in found} >= {70 // b for b in BUCKETS}
+
+
+def test_the_longest_come_first_and_equals_in_their_order():
+    rows = sum(batches(longest_first=True), [])
+    assert rows == sorted(range(200), key=lambda row: -LENGTHS[row])
+
+
+def test_quarters_are_rounded_up():
+    assert quarters(512) == [128, 256, 384, 512]
+    assert quarters(9) == [3, 5, 7, 9]
+    assert quarters(2) == [1, 2]
 
 
 @pytest.mark.parametrize("tokens_per_batch", [None, 70])

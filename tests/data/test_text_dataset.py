@@ -232,3 +232,17 @@ def test_what_is_no_text_is_refused(preprocessor, arguments, message):
 def test_batches_hold_at_least_one(preprocessor):
     with pytest.raises(ValueError, match="batch_size must be at least 1; got 0"):
         text_dataset(TEXTS, preprocessor=preprocessor, batch_size=0)
+
+
+def test_the_longest_texts_come_first_in_few_lengths(preprocessor):
+    options = {"preprocessor": preprocessor, "batch_size": 2, "longest_first": True}
+    batches = list(text_dataset(TEXTS, list(range(6)), **options).as_numpy_iterator())
+    whole = prepared(preprocessor, TEXTS)
+    for inputs, rows in batches:
+        length = inputs["token_ids"].shape[1]
+        assert all(np.array_equal(inputs[name], whole[name][rows, :length]) for name in whole)
+        assert not whole["padding_mask"][rows, length:].any()
+    assert [inputs["token_ids"].shape[1] for inputs, _ in batches] == [10, 5, 3]
+    assert np.concatenate([rows for _, rows in batches]).tolist() == [2, 4, 0, 5, 1, 3]
+    with pytest.raises(ValueError, match="can't be sorted by length.*as a list"):
+        text_dataset(slices(TEXTS), **options)

@@ -30,6 +30,18 @@ def test_text_gives_what_its_prepared_inputs_give(model, preprocessor, differenc
     assert difference(model.predict(TEXTS, verbose=0), model.predict(prepared, verbose=0)) < 1e-6
 
 
+def test_short_texts_are_not_padded_like_long_ones(model, monkeypatch):
+    lengths = []
+
+    def predict(self, x, **kwargs):
+        lengths.extend(inputs["token_ids"].shape[1] for inputs in x.as_numpy_iterator())
+        return np.zeros((8, 3))
+
+    monkeypatch.setattr(keras.Model, "predict", predict)
+    model.predict(TEXTS, batch_size=2)
+    assert lengths == [12, 6, 6, 3]
+
+
 def test_every_form_of_texts_gives_the_same(model, randomized, difference):
     tf = pytest.importorskip("tensorflow")
     expected = randomized(model).predict(TEXTS, batch_size=3, verbose=0)

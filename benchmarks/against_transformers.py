@@ -46,9 +46,9 @@ SETTINGS = {
     "ner": {"epochs": 2, "learning_rate": 2e-4, "sequence_length": 128, "limit": 2000},
     "choice": {"epochs": 2, "learning_rate": 1e-4, "sequence_length": 64, "limit": 1000},
     "squad1": {"epochs": 2, "learning_rate": 3e-4, "sequence_length": 160}
-    | {"limit": 800, "limit_eval": 300},
-    "squad2": {"epochs": 2, "learning_rate": 3e-4, "sequence_length": 160}
-    | {"limit": 800, "limit_eval": 300},
+    | {"document_stride": 64, "limit": 800, "limit_eval": 300},
+    "squad2": {"epochs": 2, "learning_rate": 3e-4, "sequence_length": 256, "batch_size": 8}
+    | {"document_stride": 128, "limit": 2000, "limit_eval": 300},
 }
 """What `--epochs` and the like are where they are not given."""
 _SHARED = {"batch_size": 16, "limit": None, "limit_eval": None}
@@ -75,7 +75,7 @@ def parse_args(argv=None):
     add("--limit_eval", type=int, help="examples to score")
     add("--precision", default="float32", choices=["float32", "bf16"])
     add("--warmup_proportion", type=float, default=0.1)
-    add("--document_stride", type=int, default=64, help="tokens from window to window")
+    add("--document_stride", type=int, help="tokens from window to window")
     add("--n_best", type=int, default=20)
     add("--max_answer_length", type=int, default=30)
     args = parser.parse_args(argv)

@@ -19,10 +19,10 @@ class PooledWindows:
         """
         if not self.reads_windows_of(x):
             return super().predict(x, batch_size=batch_size, **kwargs)
-        if hasattr(x, "element_spec"):
-            x, *_ = in_memory(x)
         from keras_bert.data.text_dataset import num_texts
 
+        if hasattr(x, "element_spec"):
+            x, *_ = in_memory(x)
         numbers = np.arange(num_texts(x))
         batches = self.text_batches(x, numbers, batch_size=batch_size or 32)
         text = np.concatenate([labels for _, labels in batches.as_numpy_iterator()])  # [N], rising

@@ -43,17 +43,22 @@ def check_compiler():
             "TPUs are planned for on Keras's JAX backend; this is "
             f"{keras.backend.backend()}. Set KERAS_BACKEND=jax before Keras is imported."
         )
-    if not has_libtpu():
+    if not has_compiler():
         raise ValueError(
             "The compiler for TPUs, libtpu, isn't installed (it runs on Linux, and needs no TPU): "
             'pip install "keras3-bert[tpu-plan]".'
         )
 
 
-def has_libtpu():
-    """Whether the compiler for TPUs is there."""
+def has_compiler():
+    """Whether the compiler for TPUs is there, and JAX, which it is called by."""
     path = os.environ.get("TPU_LIBRARY_PATH")
-    return os.path.isfile(path) if path else importlib.util.find_spec("libtpu") is not None
+    has_libtpu = os.path.isfile(path) if path else _is_installed("libtpu")
+    return has_libtpu and _is_installed("jax")
+
+
+def _is_installed(package):
+    return importlib.util.find_spec(package) is not None
 
 
 def describe_compiler():

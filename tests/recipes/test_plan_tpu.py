@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from keras_bert.planning.tpu_compiler import has_libtpu
+from keras_bert.planning.tpu_compiler import has_compiler
 
 SCRIPT = Path(__file__).resolve().parents[2] / "recipes" / "plan_tpu.py"
 
@@ -30,7 +30,7 @@ def test_mistakes_are_told_before_a_model_is_made(recipe):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not has_libtpu(), reason="needs the tpu-plan extra (libtpu)")
+@pytest.mark.skipif(not has_compiler(), reason="needs the tpu-plan extra (libtpu, JAX)")
 def test_a_tiny_model_is_planned_for_four_chips():
     arguments = ["--size", "tiny", "--vocabulary_size", "1000", "--batch_size", "64"]
     done = run(*arguments, "--accumulation_steps", "2", "--remat")
@@ -48,7 +48,7 @@ def test_a_tiny_model_is_planned_for_four_chips():
     assert 0 < figures["from and to HBM"]
 
 
-@pytest.mark.skipif(not has_libtpu(), reason="needs the tpu-plan extra (libtpu)")
+@pytest.mark.skipif(not has_compiler(), reason="needs the tpu-plan extra (libtpu, JAX)")
 def test_a_batch_that_chips_do_not_divide_is_refused_at_once():
     done = run("--batch_size", "250")
     assert done.returncode == 1 and "a multiple of 4, for instance 252" in done.stderr

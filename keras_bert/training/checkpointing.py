@@ -1,6 +1,8 @@
 """Training that goes on where it stopped."""
 
 import contextlib
+import io
+import math
 import re
 import threading
 import warnings
@@ -142,8 +144,11 @@ class TrainingCheckpoint(keras.callbacks.Callback):
             step = steps.pop()
             try:
                 return step, *self._read(step)
-            except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-                told = f"The checkpoint {self.folder.file(_name(step))} is damaged ({error})"
+            except Exception as error:  # zipfile raises many kinds: RuntimeError, zlib.error, ...
+                told = (
+                    f"The checkpoint {self.folder.file(_name(step))} is damaged "
+                    f"({type(error).__name__}: {error})"
+                )
                 if not steps:
                     raise ValueError(
                         f"{told}, and there is none before it. Remove it to start anew, or start "
@@ -165,11 +170,14 @@ class TrainingCheckpoint(keras.callbacks.Callback):
             self._failure = error
 
     def _read(self, step):
-        """`(kinds, arrays)` of a checkpoint; their checksums are looked at."""
-        with self.folder.open(_name(step)) as file, np.load(file, allow_pickle=False) as arrays:
-            numbers = sorted(name for name in arrays.files if name != _KINDS)
-            kinds = arrays[_KINDS].tolist() if _KINDS in arrays.files else None  # an old file
-            return kinds, [arrays[number] for number in numbers]
+        """`(kinds, arrays)` of a checkpoint, whose checksums and directory are looked at."""
+        with self.folder.open(_name(step)) as file, zipfile.ZipFile(file) as parts:
+            file.seek(-12, 2)  # where the end of a zip file says how many parts there are
+            names = _names(int.from_bytes(file.read(2), "little"), parts.namelist())
+            # Whole parts, as zipfile compares the checksum of what is read to the end only.
+            arrays = [np.load(io.BytesIO(parts.read(name)), allow_pickle=False) for name in names]
+        kinds = arrays.pop().tolist() if names[-1] == f"{_KINDS}.npy" else None  # an old file
+        return kinds, arrays
 
     def _note_best(self, step, score):
         if score is None:
@@ -177,7 +185,7 @@ class TrainingCheckpoint(keras.callbacks.Callback):
         best = self._best()
         sign = -1 if self.keep_best.endswith("loss") else 1
         is_lost = best is not None and best[0] not in self._steps()
-        if best is None or sign * score > sign * best[1] or is_lost:
+        if best is None or rank(sign * score) > rank(sign * best[1]) or is_lost:
             with self.folder.new("best") as file:
                 file.write(f"{step} {float(score)!r}\n".encode())
 
@@ -194,8 +202,23 @@ class TrainingCheckpoint(keras.callbacks.Callback):
         return sorted(int(name[1]) for name in names if name)
 
 
+def rank(score):
+    """What scores are to be compared by: the higher, the better, and NaN below all."""
+    return (False, 0.0) if math.isnan(score) else (True, score)
+
+
 def _name(step):
     return f"step-{step:010d}.npz"
+
+
+def _names(count, found):
+    """The names of so many parts of a checkpoint; a ValueError unless they are those found."""
+    names = [f"{number:05d}.npy" for number in range(count)]
+    if found[-1:] == [f"{_KINDS}.npy"]:
+        names[-1:] = found[-1:]
+    if found != names or not names:
+        raise ValueError(f"its directory doesn't name its {count} parts as they were written")
+    return names
 
 
 def _state(model):

@@ -5,6 +5,9 @@ from keras import ops
 
 from keras_bert.training.adamw import AdamW
 
+# Their last axis holds queries, keys and values; that of `lora_kernel_a` is LoRA's rank.
+_OF_THREE = ("query_key_value/kernel", "query_key_value/lora_kernel_b")
+
 
 @keras.saving.register_keras_serializable(package="keras_bert")
 class Lamb(AdamW):
@@ -16,7 +19,7 @@ class Lamb(AdamW):
 
     Weights that don't decay, which are biases and LayerNorm's, aren't scaled either. Where a norm
     is 0, the factor is 1. Queries, keys and values are scaled each by itself, although they lie in
-    one array here.
+    one array here; so is what LoRA adds to each.
 
     Source: You et al. 2020, algorithm 2; what isn't scaled, and that clipping at a norm of 1 comes
     first, are as in the code that came with it.
@@ -38,9 +41,7 @@ class Lamb(AdamW):
         if self.built:
             return
         super().build(variables)
-        self._num_parts = [
-            3 if "query_key_value/" in variable.path else 1 for variable in variables
-        ]
+        self._num_parts = [3 if variable.path.endswith(_OF_THREE) else 1 for variable in variables]
 
     def update_step(self, gradient, variable, learning_rate):
         dtype = variable.dtype

@@ -8,8 +8,9 @@ import keras
 class Throughput(keras.callbacks.Callback):
     """Adds `tokens_per_second` to the logs of each epoch, padding counted as tokens.
 
-    The first step of a `fit`, which compiles, is left out. Put it before
-    `keras.callbacks.TensorBoard` in the list of callbacks, so that it is logged there too.
+    The first execution of a `fit`, which compiles, is left out: a step, or `steps_per_execution`
+    of them. An epoch's last execution counts in full. Put it before `keras.callbacks.TensorBoard`
+    in the list of callbacks, so that it is logged there too.
 
     Args:
         tokens_per_step: int, batch size x sequence length.
@@ -25,19 +26,19 @@ class Throughput(keras.callbacks.Callback):
 
     def on_train_begin(self, logs=None):
         self._started = None
-        self._steps = 0
 
     def on_epoch_begin(self, epoch, logs=None):
+        self._steps = self._left_out = 0
         if self._started is not None:
-            self._started, self._steps = time.perf_counter(), 0
+            self._started = time.perf_counter()
 
     def on_train_batch_end(self, batch, logs=None):
+        self._steps = batch + 1  # Keras calls it once an execution, with the last step's number
         if self._started is None:
-            self._started = time.perf_counter()
-        else:
-            self._steps += 1
+            self._started, self._left_out = time.perf_counter(), self._steps
 
     def on_epoch_end(self, epoch, logs=None):
-        seconds = time.perf_counter() - self._started
-        if self._steps and logs is not None:
-            logs["tokens_per_second"] = self.tokens_per_step * self._steps / seconds
+        steps = self._steps - self._left_out
+        if steps and logs is not None:
+            seconds = time.perf_counter() - self._started
+            logs["tokens_per_second"] = self.tokens_per_step * steps / seconds

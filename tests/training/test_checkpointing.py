@@ -1,4 +1,6 @@
 import errno
+import io
+import warnings
 
 import keras
 import numpy as np
@@ -125,6 +127,92 @@ def test_a_damaged_checkpoint_is_told_and_the_one_before_it_taken(tmp_path, how)
     damaged(tmp_path / "step-0000000004.npz", how, expected[0])
     with pytest.raises(ValueError, match="is damaged.*none before it"):
         checkpoint.restore(model, step=4)
+
+
+def whole_and_last(folder):
+    """A small model, its checkpoint, and its state at each of two steps, by step."""
+    model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1, use_bias=False)])
+    model.compile(optimizer="sgd", loss="mse")
+    checkpoint, states = TrainingCheckpoint(folder), {}
+    for stop in (1, 2):
+        fit(model, checkpoint, stop - 1, stop)
+        states[checkpoint.latest_step()] = model.get_weights()[0]
+    return model, checkpoint, states
+
+
+def restored(model, checkpoint):
+    """The step that was gone on from, and whether damage was told of."""
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        step = checkpoint.restore(model)
+    return step, any("is damaged" in str(warning.message) for warning in told)
+
+
+def flipped(content, place, flip):
+    return content[:place] + bytes([content[place] ^ flip]) + content[place + 1 :]
+
+
+def test_whichever_byte_is_flipped_it_is_found_or_does_no_harm(tmp_path):
+    model, checkpoint, states = whole_and_last(tmp_path)
+    path = tmp_path / "step-0000000008.npz"
+    content = path.read_bytes()
+    flips = np.random.default_rng(0).integers(1, 256, size=len(content))
+    harmless = 0
+    for place in range(0, len(content), 3):
+        path.write_bytes(flipped(content, place, int(flips[place])))
+        step, is_told = restored(model, checkpoint)
+        assert step == (4 if is_told else 8), place
+        np.testing.assert_array_equal(model.get_weights()[0], states[step], err_msg=place)
+        assert int(model.optimizer.iterations) == step, place
+        harmless += step == 8
+    assert 0 < harmless < len(content) / 6  # such as the time at which it was written
+
+
+DIRECTORY = b"PK\x01\x02"  # begins an entry of zip's directory
+
+
+@pytest.mark.parametrize(
+    ("place", "flip", "told"),
+    [
+        (6, 0x80, "NotImplementedError: zip file version"),
+        (8, 1, "RuntimeError: File '00000.npy' is encrypted"),
+        (32, 55, "ValueError: its directory doesn't name its 4 parts"),  # a comment hides an entry
+        (32, 3 * 55, "ValueError: its directory doesn't name its 4 parts"),  # and the other two
+        (50, 1, "ValueError: its directory doesn't name its 4 parts"),  # 00001.npy twice
+    ],
+)
+def test_a_damaged_directory_is_told(tmp_path, place, flip, told):
+    model, checkpoint, states = whole_and_last(tmp_path)
+    path = tmp_path / "step-0000000008.npz"
+    content = path.read_bytes()
+    path.write_bytes(flipped(content, content.index(DIRECTORY) + place, flip))
+    with pytest.warns(UserWarning, match=rf"is damaged \({told}.*\); training goes on from step 4"):
+        assert checkpoint.restore(model) == 4
+    np.testing.assert_array_equal(model.get_weights()[0], states[4])
+
+
+def test_a_file_from_before_kinds_were_noted_is_restored(tmp_path):
+    model, checkpoint, states = whole_and_last(tmp_path)
+    path = tmp_path / "step-0000000008.npz"
+    with np.load(io.BytesIO(path.read_bytes())) as arrays:
+        old = {name: arrays[name] for name in arrays.files if name != "kinds"}
+    np.savez(path, **old)
+    checkpoint.restore(model, step=4)
+    assert restored(model, checkpoint) == (8, False)
+    np.testing.assert_array_equal(model.get_weights()[0], states[8])
+
+
+@pytest.mark.parametrize("score", ["val_loss", "f1"])
+def test_no_score_is_worse_than_nan(tmp_path, score):
+    worst = float("inf") if score == "val_loss" else -float("inf")
+    model, checkpoint = make_model(), TrainingCheckpoint(tmp_path, keep=1, keep_best=score)
+    checkpoint.set_model(model)
+    best = []
+    for epoch, value in enumerate((float("nan"), worst, float("nan"), 0.5, float("nan"))):
+        model.fit(X, Y, batch_size=2, shuffle=False, verbose=0)
+        checkpoint.on_epoch_end(epoch, {score: value})
+        best.append(checkpoint.best_step())
+    assert best == [4, 8, 8, 16, 16]
 
 
 def test_the_best_checkpoint_stays(tmp_path):

@@ -52,6 +52,35 @@ def test_queries_keys_and_values_are_scaled_each_by_itself():
         np.testing.assert_allclose(a, e, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize(("name", "inputs", "rank", "parts"), [("a", 4, 6, 1), ("b", 5, 4, 3)])
+def test_of_lora_only_what_belongs_to_one_of_the_three_is_scaled_by_itself(
+    name, inputs, rank, parts
+):
+    layer = keras.layers.Dense(6, name="query_key_value")
+    layer.build((None, inputs))
+    layer.enable_lora(rank)
+    weights = [getattr(layer, f"lora_kernel_{name}"), layer.bias]
+    for weight, values in zip(weights, (KERNEL, BIAS), strict=True):
+        weight.assign(values)
+    actual = train(Lamb(0.1, global_clipnorm=None), weights)
+    for a, e in zip(actual, reference(parts), strict=True):
+        np.testing.assert_allclose(a, e, rtol=1e-5, atol=1e-6)
+
+
+def test_a_model_with_lora_learns_with_it():
+    backbone = BertBackbone(50, 2, 2, 8, 16, dropout=0.0)
+    for block in backbone.blocks:
+        block.attention.query_key_value.enable_lora(4)
+    model = BertClassifier(backbone, num_classes=2, dropout=0.0)
+    model.compile(**{**model.default_compile_args(), "optimizer": Lamb(0.1)})
+    lora = [v for v in model.trainable_variables if v.name == "lora_kernel_b"]
+    model.fit({"token_ids": np.arange(32).reshape(8, 4)}, np.arange(8) % 2, verbose=0)
+    assert len(lora) == 2
+    for weight in lora:
+        values = ops.convert_to_numpy(weight)
+        assert np.isfinite(values).all() and values.any()
+
+
 def test_a_weight_of_zero_learns(variable):
     weight = variable(np.zeros((2, 2)))
     Lamb(0.1, global_clipnorm=None).apply([ops.ones((2, 2))], [weight])

@@ -1,4 +1,5 @@
 import itertools
+from types import SimpleNamespace
 
 import keras
 import numpy as np
@@ -30,6 +31,19 @@ def test_fit_logs_it():
     )
     assert len(history.history["tokens_per_second"]) == 2
     assert min(history.history["tokens_per_second"]) > 0
+
+
+@pytest.mark.skipif(keras.backend.backend() == "torch", reason="Keras has it one step at a time")
+def test_all_steps_of_an_execution_are_counted(monkeypatch):
+    ticks = itertools.count()
+    clock = SimpleNamespace(perf_counter=lambda: next(ticks))
+    monkeypatch.setattr(throughput, "time", clock)
+    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
+    model.compile(loss="mse", steps_per_execution=2)
+    history = model.fit(
+        np.ones((8, 2)), np.ones(8), batch_size=1, epochs=2, verbose=0, callbacks=[Throughput(100)]
+    )
+    assert history.history["tokens_per_second"] == [600.0, 800.0]  # each epoch takes a tick
 
 
 @pytest.mark.parametrize("epochs", [1, 2])

@@ -36,10 +36,16 @@ class JaxDevices:
 
     @contextlib.contextmanager
     def scope(self):
-        # It stays after the block: Keras looks at it in `fit`.
-        if len(self.devices) > 1:
-            keras.distribution.set_distribution(WholeBatches(self.devices))
+        # It stays after the block, until the next scope: Keras looks at it in `fit`.
+        is_divided = len(self.devices) > 1
+        keras.distribution.set_distribution(WholeBatches(self.devices) if is_divided else None)
         yield self
+
+    def holds(self, weight):
+        """Whether the weight lies where this scope puts it."""
+        found = {f"{device.platform}:{device.id}" for device in weight.value.devices()}
+        # One device is JAX's default, which need not be the first.
+        return len(found) == 1 if len(self.devices) == 1 else found == set(self.devices)
 
 
 def connect_processes():

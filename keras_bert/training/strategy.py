@@ -1,14 +1,13 @@
 """Where a model trains."""
 
 import os
-import socket
 
 import keras
 
 from keras_bert.training.jax_devices import JaxDevices, connect_processes
+from keras_bert.training.tpu_address import connect_to_tpu
 
 _NAMES = ("auto", "cpu", "mirrored", "multiworker", "tpu")
-_SECONDS_TO_ANSWER = 10
 
 
 def get_strategy(name="auto", address=None, devices=None):
@@ -45,16 +44,19 @@ def get_strategy(name="auto", address=None, devices=None):
                 this before anything else of TensorFlow runs;
             `"tpu"`: a TPU.
             On JAX `"auto"`, all devices of all processes, or `"cpu"`, one device of one process.
-        address: of the TPU: `"local"`, its name, or `"grpc://host:port"`; None is `"local"`.
+            On PyTorch `"auto"` or `"cpu"`, one device.
+        address: of the TPU: `"local"`, its name, or `"grpc://host:port"`; None is `"local"` for
+            `"tpu"`. With it `"auto"` is `"tpu"`; other names don't take it.
         devices: int, how many of the devices to use, for `"mirrored"`, and `"auto"` on JAX; None is
-            all.
+            all. `"cpu"` takes no other than 1, `"multiworker"` and `"tpu"` take none.
 
     Returns:
         A strategy; build and compile the model in its `scope()`.
 
     Raises:
-        ValueError: if the name is unknown, what it stands for is not found or doesn't answer, or
-            fewer devices are asked for than several processes have.
+        ValueError: if the name is unknown or of another backend, doesn't take `address` or
+            `devices`, what it stands for is not found or doesn't answer, or fewer devices are asked
+            for than several processes have.
 
     Example:
     >>> get_strategy("cpu").num_replicas_in_sync
@@ -65,21 +67,25 @@ def get_strategy(name="auto", address=None, devices=None):
             f"Unknown strategy {name!r}: choose {', '.join(map(repr, _NAMES[:-1]))} or "
             f"{_NAMES[-1]!r}."
         )
-    if keras.backend.backend() == "jax":
+    backend = keras.backend.backend()
+    if backend != "tensorflow" and name not in ("auto", "cpu"):
+        raise ValueError(
+            f"The strategy {name!r} is TensorFlow's. On JAX choose 'auto', which takes all devices "
+            "of all connected processes, or 'cpu', which takes one; on PyTorch choose 'auto' or "
+            "'cpu', which take one."
+        )
+    found = _found(address) if name == "auto" and backend != "jax" else name
+    _check_uses(name, found, address, devices)
+    if backend == "jax":
         return _jax_devices(name, devices)
+    if found == "mirrored":
+        return _mirrored(devices)
+    if found == "multiworker":
+        return _multiworker()
+    if found == "tpu":
+        return connect_to_tpu(address or "local")
     import tensorflow as tf
 
-    if name == "auto":
-        if tf.config.list_logical_devices("TPU"):
-            name = "tpu"
-        else:
-            name = "mirrored" if len(tf.config.list_physical_devices("GPU")) > 1 else "cpu"
-    if name == "mirrored":
-        return _mirrored(devices)
-    if name == "multiworker":
-        return _multiworker()
-    if name == "tpu":
-        return _tpu(address or "local")
     return tf.distribute.get_strategy()
 
 
@@ -98,60 +104,8 @@ def add_device_arguments(parser):
     """
     add = parser.add_argument
     add("--strategy", default="auto", choices=_NAMES, help="where to train")
-    add("--tpu", help="address of the TPU: local, its name, or grpc://host:port")
+    add("--tpu", help="address of a TPU to train on: local, its name, or grpc://host:port")
     add("--devices", type=int, help="how many GPUs, or devices of JAX, to use; all by default")
-
-
-def describe_training(strategy, batch_size, model, accumulation_steps=1):
-    """A line that says what training will use, once it is known to be possible.
-
-    Args:
-        strategy: what `get_strategy` gave.
-        batch_size: int, over all replicas.
-        model: the compiled model.
-        accumulation_steps: int, parts that each replica divides its rows into.
-
-    Returns:
-        A str, such as "2 replicas on GPU; batches of 32 rows, 16 a replica; ...".
-
-    Raises:
-        ValueError: if the replicas and parts don't divide the batch, or the model was built
-            outside of the strategy's scope.
-
-    Example:
-    >>> from keras_bert import BertBackbone, BertClassifier, sizes
-    >>> model = BertClassifier(BertBackbone(vocabulary_size=100, **sizes.tiny), num_classes=3)
-    >>> model.compile(**model.default_compile_args())
-    >>> describe_training(get_strategy("cpu"), 32, model)  # doctest: +ELLIPSIS
-    '1 replica on ...; batches of 32 rows, 32 a replica; float32; 1 step per execution; XLA ...'
-    """
-    replicas = strategy.num_replicas_in_sync
-    parts = replicas * accumulation_steps
-    if batch_size % parts:
-        raise ValueError(
-            f"A batch of {batch_size} rows can't be divided among {replicas} replicas with "
-            f"accumulation_steps={accumulation_steps}: choose a multiple of {parts}, for instance "
-            f"{-(-batch_size // parts) * parts}."
-        )
-    own = getattr(model, "distribute_strategy", strategy)
-    if replicas > 1 and own is not strategy and own.num_replicas_in_sync != replicas:
-        raise ValueError(
-            "The model was built outside of the strategy's scope, so that its weights are on one "
-            "device only. Make and compile it in `with strategy.scope():`."
-        )
-    words = [
-        f"{_counted(replicas, 'replica')} on {device_kind()}{_processes()}",
-        f"batches of {batch_size} rows, {batch_size // replicas} a replica"
-        + (f" in {accumulation_steps} parts" if accumulation_steps > 1 else ""),
-        keras.config.dtype_policy().name,
-        f"{_counted(model.steps_per_execution, 'step')} per execution",
-        f"XLA {'on' if model.jit_compile else 'off'}",
-    ]
-    return "; ".join(words)
-
-
-def _counted(number, noun):
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def device_kind():
@@ -175,12 +129,34 @@ def device_kind():
     return next(kind for kind in kinds if tf.config.list_logical_devices(kind))
 
 
-def _processes():
-    if keras.backend.backend() != "jax":
-        return ""
-    import jax
+def _found(address):
+    """What `"auto"` is on this machine."""
+    if keras.backend.backend() == "torch":
+        return "cpu"
+    if address is not None:
+        return "tpu"
+    import tensorflow as tf
 
-    return f" in {jax.process_count()} processes" if jax.process_count() > 1 else ""
+    if tf.config.list_logical_devices("TPU"):
+        return "tpu"
+    return "mirrored" if len(tf.config.list_physical_devices("GPU")) > 1 else "cpu"
+
+
+def _check_uses(name, found, address, devices):
+    """Raises a ValueError if an argument is given that the strategy has no use for."""
+    if address is not None and found != "tpu":
+        raise ValueError(
+            f"The strategy {name!r} has no use for the address of a TPU, and got {address!r}. "
+            "Leave it out, or choose 'tpu' on TensorFlow."
+        )
+    if devices is None or found in ("auto", "mirrored") or (found == "cpu" and devices == 1):
+        return
+    here = "" if name == found else f", which is {found!r} here,"
+    taken = "one device" if found == "cpu" else "all devices that it finds"
+    raise ValueError(
+        f"The strategy {name!r}{here} takes {taken}; got devices={devices}. Leave that out, or "
+        "choose 'mirrored' on TensorFlow, or 'auto' on JAX."
+    )
 
 
 def _mirrored(devices):
@@ -214,41 +190,7 @@ def _multiworker():
         ) from error
 
 
-def _tpu(address):
-    import tensorflow as tf
-
-    if address.startswith("grpc://"):
-        _check_answers(address)
-    try:
-        resolver = tf.distribute.cluster_resolver.TPUClusterResolver.connect(tpu=address)
-    except Exception as error:  # of many kinds, none of them documented
-        raise ValueError(
-            f"No TPU was found at {address!r}. Install tensorflow-tpu on a TPU host, give the "
-            "address of one, or choose the strategy 'mirrored' or 'cpu'. TensorFlow said: "
-            f"{error}"
-        ) from error
-    return tf.distribute.TPUStrategy(resolver)
-
-
-def _check_answers(address):
-    """Raises a ValueError if nothing listens at `grpc://host:port`."""
-    host, _, port = address.removeprefix("grpc://").rpartition(":")
-    try:
-        socket.create_connection((host, int(port)), timeout=_SECONDS_TO_ANSWER).close()
-    except (OSError, ValueError) as error:
-        raise ValueError(
-            f"Nothing answers at {address!r} within {_SECONDS_TO_ANSWER} s ({error}). A TPU's "
-            "address is grpc://host:port, its port 8470 as a rule; is it running, and reachable "
-            "from here?"
-        ) from error
-
-
 def _jax_devices(name, devices):
-    if name not in ("auto", "cpu"):
-        raise ValueError(
-            f"The strategy {name!r} is TensorFlow's. On JAX choose 'auto', which takes all devices "
-            "of all connected processes, or 'cpu', which takes one."
-        )
     processes = connect_processes()
     found = keras.distribution.list_devices()
     devices = 1 if name == "cpu" else devices

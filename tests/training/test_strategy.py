@@ -1,9 +1,20 @@
+import argparse
+import contextlib
+import http.server
+import importlib.util
+import json
+import os
 import socket
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import keras
 import pytest
 
-from keras_bert import BertBackbone, BertClassifier, describe_training
+from keras_bert import BertBackbone, BertClassifier, add_device_arguments, describe_training
+from keras_bert.training import tpu_address
 from keras_bert.training.strategy import get_strategy
 
 ON_TENSORFLOW = pytest.mark.skipif(
@@ -11,8 +22,12 @@ ON_TENSORFLOW = pytest.mark.skipif(
 )
 
 
-def make_model():
-    model = BertClassifier(BertBackbone(40, 1, 2, 8, 16), num_classes=2)
+def make_backbone():
+    return BertBackbone(40, 1, 2, 8, 16)
+
+
+def make_model(backbone=None):
+    model = BertClassifier(backbone or make_backbone(), num_classes=2)
     model.compile(**model.default_compile_args())
     return model
 
@@ -57,6 +72,93 @@ def test_an_address_that_does_not_answer_is_told():
 
 
 @ON_TENSORFLOW
+def test_an_address_that_accepts_and_stays_silent_is_told(monkeypatch):
+    monkeypatch.setattr(tpu_address, "SECONDS_TO_ANSWER", 0.1)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"grpc://127.0.0.1:{silent.getsockname()[1]}"
+        with pytest.raises(ValueError, match=f"Nothing answers at '{address}' within 0.1 s"):
+            get_strategy("tpu", address=address)
+
+
+@ON_TENSORFLOW
+def test_an_address_that_says_something_else_is_told():
+    with http.server.HTTPServer(("127.0.0.1", 0), http.server.BaseHTTPRequestHandler) as server:
+        threading.Thread(target=server.handle_request).start()
+        with pytest.raises(ValueError, match="Nothing answers at .*not gRPC, but b'.*'"):
+            get_strategy("tpu", address=f"grpc://127.0.0.1:{server.server_port}")
+
+
+def test_a_server_of_grpc_answers():
+    grpc = pytest.importorskip("grpc")  # TensorFlow brings it
+    server = grpc.server(ThreadPoolExecutor(1))
+    port = server.add_insecure_port("127.0.0.1:0")
+    server.start()
+    try:
+        tpu_address.check_answers(f"grpc://127.0.0.1:{port}")
+    finally:
+        server.stop(None)
+
+
+@ON_TENSORFLOW
+@pytest.mark.parametrize("name", ["auto", "tpu"])
+def test_an_address_is_used(name):
+    with pytest.raises(ValueError, match="Nothing answers at 'grpc://nowhere'"):
+        get_strategy(name, address="grpc://nowhere")
+
+
+@ON_TENSORFLOW
+@pytest.mark.parametrize("name", ["cpu", "mirrored", "multiworker"])
+def test_an_address_that_has_no_use_is_told(name):
+    with pytest.raises(ValueError, match=f"{name!r} has no use.* got 'local'.*choose 'tpu'"):
+        get_strategy(name, address="local")
+
+
+@ON_TENSORFLOW
+@pytest.mark.parametrize(
+    ("name", "devices", "message"),
+    [
+        ("cpu", 4, "'cpu' takes one device; got devices=4.*choose 'mirrored'"),
+        ("cpu", 0, "'cpu' takes one device; got devices=0"),
+        ("tpu", 1, "'tpu' takes all devices that it finds; got devices=1"),
+        ("multiworker", 2, "'multiworker' takes all devices that it finds; got devices=2"),
+    ],
+)
+def test_a_number_of_devices_that_has_no_use_is_told(name, devices, message):
+    with pytest.raises(ValueError, match=message):
+        get_strategy(name, devices=devices)
+
+
+@ON_TENSORFLOW
+def test_what_auto_found_is_told_with_a_number_of_devices(tensorflow):
+    if tensorflow.config.list_physical_devices("GPU"):
+        pytest.skip("this machine has a GPU")
+    with pytest.raises(ValueError, match="'auto', which is 'cpu' here, takes one device; got"):
+        get_strategy("auto", devices=2)
+    assert get_strategy("auto", devices=1) is get_strategy("cpu", devices=1)
+
+
+@pytest.mark.parametrize("line", [[], ["--strategy", "cpu"], ["--strategy", "cpu", "--devices=1"]])
+def test_a_command_line_without_more_is_taken(line):
+    parser = argparse.ArgumentParser()
+    add_device_arguments(parser)
+    args = parser.parse_args(line)
+    assert get_strategy(args.strategy, args.tpu, args.devices).num_replicas_in_sync == 1
+
+
+@pytest.mark.skipif(keras.backend.backend() != "torch", reason="on PyTorch alone")
+def test_pytorch_trains_on_one_device():
+    for name in ("auto", "cpu"):
+        assert get_strategy(name).num_replicas_in_sync == 1
+    for name in ("mirrored", "multiworker", "tpu"):
+        with pytest.raises(ValueError, match=f"{name!r} is TensorFlow's.*PyTorch choose 'auto' or"):
+            get_strategy(name)
+    with pytest.raises(ValueError, match="'cpu' here, takes one device; got devices=2"):
+        get_strategy("auto", devices=2)
+    with pytest.raises(ValueError, match="'auto' has no use for the address of a TPU"):
+        get_strategy("auto", address="grpc://nowhere")
+
+
+@ON_TENSORFLOW
 def test_several_workers_need_their_list(monkeypatch):
     monkeypatch.delenv("TF_CONFIG", raising=False)
     with pytest.raises(ValueError, match="needs the environment variable TF_CONFIG"):
@@ -92,7 +194,140 @@ def test_a_batch_that_does_not_divide_is_told():
         describe_training(Two(), 9, make_model(), accumulation_steps=2)
 
 
+@pytest.mark.parametrize("steps", [0, -1, 1.5])
+def test_parts_that_are_no_number_are_told(steps):
+    with pytest.raises(ValueError, match=f"an int of at least 1; got {steps}"):
+        describe_training(Two(), 8, None, accumulation_steps=steps)
+
+
 @ON_TENSORFLOW
-def test_a_model_built_outside_of_the_scope_is_told():
-    with pytest.raises(ValueError, match="built outside of the strategy's scope"):
-        describe_training(Two(), 8, make_model())
+@pytest.mark.parametrize("is_inside", [False, True])
+def test_a_model_built_outside_of_the_scope_is_told(is_inside):
+    strategy, model = get_strategy("mirrored"), make_model()
+    with strategy.scope() if is_inside else contextlib.nullcontext():
+        with pytest.raises(ValueError, match="/token_embedding/.* outside of the strategy's scope"):
+            describe_training(strategy, 8, model)
+
+
+@ON_TENSORFLOW
+def test_a_backbone_made_outside_of_the_scope_is_told():
+    strategy, backbone = get_strategy("mirrored"), make_backbone()
+    with strategy.scope():
+        model = make_model(backbone)
+    with pytest.raises(ValueError, match="/token_embedding/.* outside of the strategy's scope"):
+        describe_training(strategy, 8, model)
+
+
+@ON_TENSORFLOW
+def test_a_model_object_made_outside_of_the_scope_is_told():
+    strategy = get_strategy("mirrored")
+    with strategy.scope():
+        model = make_model()
+    outside = keras.Model(model.input, model.output)
+    outside.compile(**model.default_compile_args())
+    with pytest.raises(ValueError, match=f"{outside.name!r} of the model was made outside"):
+        describe_training(strategy, 8, outside)
+
+
+@ON_TENSORFLOW
+def test_a_model_of_another_strategy_is_told():
+    with get_strategy("mirrored").scope():
+        model = make_model()
+    with pytest.raises(ValueError, match="outside of the strategy's scope"):
+        describe_training(get_strategy("cpu"), 8, model)
+
+
+@ON_TENSORFLOW
+def test_a_model_built_in_the_scope_is_taken():
+    strategy = get_strategy("mirrored")
+    with strategy.scope():
+        model = make_model()
+        assert "8 rows" in describe_training(strategy, 8, model)
+    assert "8 rows" in describe_training(strategy, 8, model)
+
+
+ON_JAX = """
+import json
+import keras
+import numpy as np
+from keras_bert import BertBackbone, BertClassifier, describe_training, get_strategy
+
+def make_backbone():
+    return BertBackbone(40, 1, 2, 8, 16)
+
+def make_model(backbone):
+    model = BertClassifier(backbone, num_classes=2)
+    model.compile(**model.default_compile_args())
+    return model
+
+def said(call, *arguments, **more):
+    try:
+        return str(call(*arguments, **more))
+    except ValueError as error:
+        return str(error)
+
+def num_devices(model):
+    model.fit({"token_ids": np.ones((4, 6), "int32")}, np.array([0, 1, 0, 1]), verbose=0)
+    return [len(weight.value.devices()) for weight in model.weights]
+
+two, one = get_strategy(), get_strategy("cpu")
+backbone = make_backbone()
+outside = make_model(make_backbone())
+with two.scope():
+    half, inside = make_model(backbone), make_model(make_backbone())
+    results = {"outside_in_scope": said(describe_training, two, 8, outside)}
+for name, model in (("outside", outside), ("half", half), ("inside", inside)):
+    results[name] = said(describe_training, two, 8, model)
+with one.scope():
+    alone = make_model(make_backbone())
+results["alone"] = said(describe_training, one, 8, alone)
+results["of_two"] = said(describe_training, one, 8, inside)
+results["trained"] = num_devices(alone)
+with two.scope():
+    results["trained_again"] = num_devices(make_model(make_backbone()))
+results["address"] = said(get_strategy, address="grpc://nowhere:1")
+results["devices"] = said(get_strategy, "cpu", devices=2)
+print(json.dumps(results))
+"""
+
+
+@pytest.fixture(scope="module")
+def on_two_jax_devices():
+    """What is said, and done, on two devices of JAX."""
+    if importlib.util.find_spec("jax") is None:
+        pytest.skip("jax is not installed")
+    environment = {
+        "KERAS_BACKEND": "jax",
+        "JAX_PLATFORMS": "cpu",
+        "JAX_DISABLE_MOST_OPTIMIZATIONS": "1",  # it compiles more than it computes here
+        "XLA_FLAGS": "--xla_force_host_platform_device_count=2",
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", ON_JAX],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env={**os.environ, **environment},
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return json.loads(done.stdout.strip().splitlines()[-1])
+
+
+@pytest.mark.slow
+def test_jax_tells_a_model_built_outside_of_the_scope(on_two_jax_devices):
+    for name in ("outside", "outside_in_scope", "half", "of_two"):
+        assert "outside of the strategy's scope" in on_two_jax_devices[name], name
+    assert on_two_jax_devices["inside"].startswith("2 replicas on CPU")
+    assert on_two_jax_devices["alone"].startswith("1 replica on CPU")
+
+
+@pytest.mark.slow
+def test_one_jax_device_is_one_after_several(on_two_jax_devices):
+    assert set(on_two_jax_devices["trained"]) == {1}
+    assert set(on_two_jax_devices["trained_again"]) == {2}
+
+
+@pytest.mark.slow
+def test_jax_tells_what_has_no_use(on_two_jax_devices):
+    assert "has no use" in on_two_jax_devices["address"]
+    assert "'cpu' takes one device; got devices=2" in on_two_jax_devices["devices"]

@@ -1,0 +1,98 @@
+"""What training will use, and whether that can be."""
+
+import keras
+
+from keras_bert.training.strategy import device_kind
+from keras_bert.training.whole_batch import check_accumulation
+
+
+def describe_training(strategy, batch_size, model, accumulation_steps=1):
+    """A line that says what training will use, once it is known to be possible.
+
+    Args:
+        strategy: what `get_strategy` gave.
+        batch_size: int, over all replicas.
+        model: the compiled model.
+        accumulation_steps: int, parts that each replica divides its rows into.
+
+    Returns:
+        A str, such as "2 replicas on GPU; batches of 32 rows, 16 a replica; ...".
+
+    Raises:
+        ValueError: if the replicas and parts don't divide the batch, or the model or its backbone
+            was built outside of the strategy's scope.
+
+    Example:
+    >>> from keras_bert import BertBackbone, BertClassifier, get_strategy, sizes
+    >>> model = BertClassifier(BertBackbone(vocabulary_size=100, **sizes.tiny), num_classes=3)
+    >>> model.compile(**model.default_compile_args())
+    >>> describe_training(get_strategy("cpu"), 32, model)  # doctest: +ELLIPSIS
+    '1 replica on ...; batches of 32 rows, 32 a replica; float32; 1 step per execution; XLA ...'
+    """
+    check_batch(strategy, batch_size, accumulation_steps)
+    _check_scope(strategy, model)
+    replicas = strategy.num_replicas_in_sync
+    words = [
+        f"{_counted(replicas, 'replica')} on {device_kind()}{_processes()}",
+        f"batches of {batch_size} rows, {batch_size // replicas} a replica"
+        + (f" in {accumulation_steps} parts" if accumulation_steps > 1 else ""),
+        keras.config.dtype_policy().name,
+        f"{_counted(model.steps_per_execution, 'step')} per execution",
+        f"XLA {'on' if model.jit_compile else 'off'}",
+    ]
+    return "; ".join(words)
+
+
+def check_batch(strategy, batch_size, accumulation_steps=1):
+    """Raises a ValueError if a strategy's replicas and their parts don't divide a batch.
+
+    Args:
+        strategy: what `get_strategy` gave.
+        batch_size: int, rows over all replicas.
+        accumulation_steps: int, parts that each replica divides its rows into.
+
+    Example:
+    >>> from keras_bert import get_strategy
+    >>> check_batch(get_strategy("cpu"), 32, accumulation_steps=2)
+    """
+    check_accumulation(accumulation_steps)
+    replicas = strategy.num_replicas_in_sync
+    parts = replicas * accumulation_steps
+    if batch_size < 1 or batch_size % parts:
+        raise ValueError(
+            f"A batch of {batch_size} rows can't be divided among {_counted(replicas, 'replica')} "
+            f"with accumulation_steps={accumulation_steps}: choose a multiple of {parts}, for "
+            f"instance {max(1, -(-batch_size // parts)) * parts}."
+        )
+
+
+def _check_scope(strategy, model):
+    """Raises a ValueError if not all of the model was made in the strategy's scope."""
+    backend = keras.backend.backend()
+    if backend == "jax":
+        outside = [weight.path for weight in model.weights if not strategy.holds(weight)]
+    elif backend == "tensorflow":
+        is_own = strategy.extended.variable_created_in_scope
+        outside = [weight.path for weight in model.weights if not is_own(weight.value)]
+        if not outside and model.distribute_strategy is not strategy:
+            outside = [model.name]  # around layers that were made in it
+    else:
+        return
+    if outside:
+        raise ValueError(
+            f"{outside[0]!r} of the model was made outside of the strategy's scope, so that it is "
+            "not on the strategy's devices. Make the backbone and the model, and compile it, in "
+            "`with strategy.scope():`."
+        )
+
+
+def _counted(number, noun):
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def _processes():
+    if keras.backend.backend() != "jax":
+        return ""
+    import jax
+
+    return f" in {jax.process_count()} processes" if jax.process_count() > 1 else ""

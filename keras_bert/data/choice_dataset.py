@@ -5,9 +5,9 @@ import numbers
 import numpy as np
 import tensorflow as tf
 
-from keras_bert.data.padding import trim_padding
+from keras_bert.data.padding import trimmed
 from keras_bert.data.question_dataset import to_bytes
-from keras_bert.data.row_batches import row_batches
+from keras_bert.data.row_batches import prepared, row_batches
 
 
 def choice_dataset(
@@ -21,6 +21,7 @@ def choice_dataset(
     trim=False,
     bucket_lengths=None,
     tokens_per_batch=None,
+    drop_remainder=False,
 ):
     """Batches of questions, each choice as `[CLS] context [SEP] choice [SEP]`.
 
@@ -37,11 +38,13 @@ def choice_dataset(
         labelled: bool, whether labels are given too.
         shuffle: bool, whether questions are shuffled in each epoch.
         seed: int, of the shuffling.
-        trim: bool, whether each batch is cut to its longest sequence: faster on a CPU.
+        trim: bool, whether each batch is cut to its longest sequence, or ints, as in
+            `text_dataset`.
         bucket_lengths: ints, the lengths that sequences are padded to, for instance
             `(32, 64, 128)`: questions that need the same one are batched together.
         tokens_per_batch: int, in place of `batch_size`: with `bucket_lengths`, a batch has as many
             questions as make up so many tokens, of all choices and padding together.
+        drop_remainder: bool, as in `text_dataset`.
 
     Returns:
         A `tf.data.Dataset` of the inputs' dict, int32 `[B, C, S]` each, or of `(inputs, labels)`,
@@ -89,8 +92,7 @@ def choice_dataset(
             tf.stack([numbers.value_rowids(), tf.gather(place_of, choice)], axis=1),
             (tf.shape(rows, tf.int64)[0], most),
         )
-        if trim or bucket_lengths is not None:
-            inputs = trim_padding(inputs, bucket_lengths)
+        inputs = trimmed(inputs, trim, bucket_lengths)
         return (inputs, tf.gather(labels, rows)) if labelled else inputs
 
     rows = row_batches(
@@ -100,8 +102,9 @@ def choice_dataset(
         seed=seed,
         bucket_lengths=bucket_lengths,
         tokens_per_batch=tokens_per_batch if tokens_per_batch is None else tokens_per_batch // most,
+        drop_remainder=drop_remainder,
     )
-    return rows.map(prepare, num_parallel_calls=tf.data.AUTOTUNE).prefetch(tf.data.AUTOTUNE)
+    return prepared(rows, prepare)
 
 
 def choice_inputs(preprocessor, contexts, choices, places, shape):

@@ -5,9 +5,9 @@ import functools
 import numpy as np
 import tensorflow as tf
 
-from keras_bert.data.padding import trim_padding
+from keras_bert.data.padding import trimmed
 from keras_bert.data.question_windows import check_lengths, question_windows
-from keras_bert.data.row_batches import by_length, check_buckets, quarters, row_batches
+from keras_bert.data.row_batches import by_length, check_buckets, prepared, quarters, row_batches
 from keras_bert.data.squad import answer_to_learn
 
 
@@ -24,6 +24,7 @@ def question_dataset(
     trim=False,
     bucket_lengths=None,
     tokens_per_batch=None,
+    drop_remainder=False,
 ):
     """Batches of windows, `[CLS] question [SEP] part of the context [SEP]`, with their answers.
 
@@ -42,10 +43,12 @@ def question_dataset(
         labelled: bool, whether answers are given too.
         shuffle: bool, whether windows are shuffled in each epoch.
         seed: int, of the shuffling.
-        trim: bool, whether each batch is cut to its longest window: faster on a CPU.
+        trim: bool, whether each batch is cut to its longest window, or ints, as in
+            `text_dataset`.
         bucket_lengths: ints, the lengths that batches have, for instance `(128, 256, 384)`;
             windows that need the same one are batched together, as `text_dataset` does it.
         tokens_per_batch: int, in place of `batch_size`, with `bucket_lengths`.
+        drop_remainder: bool, as in `text_dataset`.
 
     Returns:
         A `tf.data.Dataset` of the inputs' dict, or of `(inputs, labels)`, where labels is a dict
@@ -87,6 +90,7 @@ def question_dataset(
         seed=seed,
         bucket_lengths=bucket_lengths,
         tokens_per_batch=tokens_per_batch,
+        drop_remainder=drop_remainder,
     )
     labels = {}
     if labelled:
@@ -96,12 +100,12 @@ def question_dataset(
 
     def prepare(rows):
         inputs = windows.inputs(rows)
-        inputs = trim_padding(inputs, bucket_lengths) if trim or bucket_lengths else inputs
+        inputs = trimmed(inputs, trim, bucket_lengths)
         if not labelled:
             return inputs
         return inputs, {name: tf.gather(places, rows) for name, places in labels.items()}
 
-    return rows.map(prepare, num_parallel_calls=tf.data.AUTOTUNE).prefetch(tf.data.AUTOTUNE)
+    return prepared(rows, prepare)
 
 
 def windows_of(examples, preprocessor, document_stride, max_question_length):

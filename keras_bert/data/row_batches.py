@@ -13,6 +13,7 @@ def row_batches(
     longest_first=False,
     bucket_lengths=None,
     tokens_per_batch=None,
+    drop_remainder=False,
 ):
     """Numbers of rows, batch by batch; on wish, rows of like lengths together.
 
@@ -26,6 +27,7 @@ def row_batches(
             need the same one. The longest row must fit the largest. None batches any with any.
         tokens_per_batch: int, in place of `batch_size`: a batch has as many rows as make up so
             many tokens, padding included. It needs `bucket_lengths`.
+        drop_remainder: bool, whether batches that have fewer rows are left out.
 
     Returns:
         A `tf.data.Dataset` of int64 `[B]`, of known length.
@@ -41,7 +43,7 @@ def row_batches(
     if shuffle:
         rows = rows.shuffle(len(lengths), seed=seed)
     if bucket_lengths is None:
-        return rows.batch(batch_size)
+        return rows.batch(batch_size, drop_remainder=drop_remainder)
     buckets = np.array(sorted(bucket_lengths))
     sizes = np.full(len(buckets), batch_size)
     if tokens_per_batch is not None:
@@ -53,10 +55,29 @@ def row_batches(
         bucket_boundaries=(buckets[:-1] + 1).tolist(),
         bucket_batch_sizes=sizes.tolist(),
         no_padding=True,
+        drop_remainder=drop_remainder,
     )
     counts = np.bincount(np.searchsorted(buckets, lengths), minlength=len(buckets))
-    num_batches = int(np.sum(-(-counts // sizes)))
+    num_batches = int(np.sum(counts // sizes if drop_remainder else -(-counts // sizes)))
     return batches.apply(tf.data.experimental.assert_cardinality(num_batches))
+
+
+def prepared(batches, prepare):
+    """Batches that `prepare` makes of others, on all cores.
+
+    Where those are known to have a number of rows, so are these.
+    """
+
+    def with_known_rows(*parts):
+        batch, rows = prepare(*parts), tf.nest.flatten(parts)[0].shape[0]
+        if rows is None:
+            return batch
+        return tf.nest.map_structure(
+            lambda part: tf.ensure_shape(part, [rows, *part.shape[1:]]), batch
+        )
+
+    batches = batches.map(with_known_rows, num_parallel_calls=tf.data.AUTOTUNE)
+    return batches.prefetch(tf.data.AUTOTUNE)
 
 
 def by_length(lengths):

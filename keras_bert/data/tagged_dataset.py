@@ -3,8 +3,8 @@
 import numpy as np
 import tensorflow as tf
 
-from keras_bert.data.padding import trim_padding
-from keras_bert.data.row_batches import check_buckets, row_batches
+from keras_bert.data.padding import trimmed
+from keras_bert.data.row_batches import check_buckets, prepared, row_batches
 from keras_bert.data.tagged_windows import TaggedWindows
 
 
@@ -20,6 +20,7 @@ def tagged_dataset(
     trim=False,
     bucket_lengths=None,
     tokens_per_batch=None,
+    drop_remainder=False,
 ):
     """Batches of sentences of words, labelled on the first piece of each word.
 
@@ -36,10 +37,11 @@ def tagged_dataset(
             sequence up, as context. None for none.
         shuffle: bool, whether rows are shuffled in each epoch.
         seed: int, of the shuffling.
-        trim: bool, whether each batch is cut to its longest row: faster on a CPU.
+        trim: bool, whether each batch is cut to its longest row, or ints, as in `text_dataset`.
         bucket_lengths: ints, the lengths that batches have, for instance `(32, 64, 128)`; rows
             that need the same one are batched together, as `text_dataset` does it.
         tokens_per_batch: int, in place of `batch_size`, with `bucket_lengths`.
+        drop_remainder: bool, as in `text_dataset`.
 
     Returns:
         A `tf.data.Dataset` of the inputs' dict, or of `(inputs, labels, sample_weight)`: labels
@@ -63,8 +65,15 @@ def tagged_dataset(
     if labels is not None:
         labels = _flat_labels(words, labels)
     windows = TaggedWindows(words, preprocessor, documents)
-    batching = {"bucket_lengths": bucket_lengths, "tokens_per_batch": tokens_per_batch}
-    rows = row_batches(windows.num_tokens(), batch_size, shuffle=shuffle, seed=seed, **batching)
+    rows = row_batches(
+        windows.num_tokens(),
+        batch_size,
+        shuffle=shuffle,
+        seed=seed,
+        bucket_lengths=bucket_lengths,
+        tokens_per_batch=tokens_per_batch,
+        drop_remainder=drop_remainder,
+    )
     return windows_dataset(windows, labels, preprocessor, rows, trim, bucket_lengths)
 
 
@@ -82,7 +91,7 @@ def windows_dataset(windows, labels, preprocessor, rows, trim=False, bucket_leng
         first, own_first, own_last, last = tf.unstack(tf.gather(spans, rows), axis=1)
         tokens = tf.ragged.range(tf.gather(starts, first), tf.gather(starts, last))
         inputs = preprocessor.pack(tokens.with_flat_values(tf.gather(pieces, tokens.flat_values)))
-        inputs = trim_padding(inputs, bucket_lengths) if trim or bucket_lengths else inputs
+        inputs = trimmed(inputs, trim, bucket_lengths)
         if labels is None:
             return inputs
         words = tf.ragged.range(own_first, own_last)  # [B, (words)]
@@ -95,7 +104,7 @@ def windows_dataset(windows, labels, preprocessor, rows, trim=False, bucket_leng
         static = inputs["token_ids"].shape
         return inputs, tf.ensure_shape(classes, static), tf.ensure_shape(weights, static)
 
-    return rows.map(prepare, num_parallel_calls=tf.data.AUTOTUNE).prefetch(tf.data.AUTOTUNE)
+    return prepared(rows, prepare)
 
 
 def _flat_labels(words, labels):

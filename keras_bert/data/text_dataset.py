@@ -3,8 +3,8 @@
 import numpy as np
 import tensorflow as tf
 
-from keras_bert.data.padding import trim_padding
-from keras_bert.data.row_batches import check_buckets, quarters, row_batches
+from keras_bert.data.padding import trimmed
+from keras_bert.data.row_batches import check_buckets, prepared, row_batches
 
 _TEXTS_AT_ONCE = 1024
 
@@ -22,6 +22,7 @@ def text_dataset(
     longest_first=False,
     bucket_lengths=None,
     tokens_per_batch=None,
+    drop_remainder=False,
 ):
     """Batches of prepared inputs from raw text, as `BertTask.fit` makes them.
 
@@ -38,23 +39,25 @@ def text_dataset(
         batch_size: int.
         shuffle: bool, whether texts in memory are shuffled in each epoch.
         seed: int, of the shuffling.
-        trim: bool, whether each batch is cut to its longest text: faster on a CPU, but on a TPU,
-            or where XLA compiles a model for each shape, lengths should stay the same.
-        longest_first: bool, whether texts in memory come in the order of their lengths, each batch
-            cut to the first quarter of the sequence, or two or three, if its longest text fits
-            there: the fastest order to predict in.
+        trim: bool, whether each batch is cut to its longest text; or ints, the lengths that
+            batches may be cut to, since XLA compiles a model for each. `batch_shapes` says what
+            suits a device.
+        longest_first: bool, whether texts in memory come in the order of their lengths: with
+            `trim` the fastest to predict in.
         bucket_lengths: ints, the lengths that batches have, for instance `(32, 64, 128)`: texts in
             memory that need the same one are batched together, so that little is padding and the
             model is compiled for few shapes.
         tokens_per_batch: int, in place of `batch_size`: with `bucket_lengths`, a batch has as many
             texts as make up so many tokens, more of them where they are short.
+        drop_remainder: bool, whether a last batch of fewer texts is left out, as is best on a TPU.
 
     Returns:
         A `tf.data.Dataset` of the inputs' dict, alone or with labels and weights.
 
     Raises:
         ValueError: if there are no texts, something is no text, texts, labels and weights
-            differ in number, or the lengths of buckets don't do.
+            differ in number, the lengths of buckets don't do, or `longest_first` comes with
+            another order.
 
     Example:
     ```python
@@ -63,6 +66,11 @@ def text_dataset(
     ```
     """
     check_buckets(bucket_lengths, tokens_per_batch, batch_size, preprocessor.sequence_length)
+    if longest_first and (shuffle or bucket_lengths is not None):
+        raise ValueError(
+            "longest_first is an order by itself: leave out shuffle and bucket_lengths, or leave "
+            "out longest_first."
+        )
     if isinstance(x, tf.data.Dataset):
         if bucket_lengths is not None or longest_first:
             raise ValueError(
@@ -70,7 +78,12 @@ def text_dataset(
                 "need them in memory, as a list."
             )
         dataset = text_batches(x, y, sample_weight, batch_size=batch_size)
-        prepare = preprocessor
+        if drop_remainder:
+            dataset = dataset.rebatch(batch_size, drop_remainder=True)
+
+        def read(columns, *rest):
+            return preprocessor(*columns), *rest
+
     else:
         texts, *rest = _examples(x, y, sample_weight)
         with tf.device("CPU:0"):
@@ -84,23 +97,19 @@ def text_dataset(
             longest_first=longest_first,
             bucket_lengths=bucket_lengths,
             tokens_per_batch=tokens_per_batch,
+            drop_remainder=drop_remainder,
         )
 
-        def gather(rows):
-            part = tuple(tf.gather(column, rows) for column in columns)
-            return (part, *(tf.gather(values, rows) for values in rest))
+        def read(rows):
+            inputs = preprocessor.pack(*(tf.gather(column, rows) for column in columns))
+            return inputs, *(tf.gather(values, rows) for values in rest)
 
-        dataset, prepare = dataset.map(gather), preprocessor.pack
-
-    lengths = quarters(preprocessor.sequence_length) if longest_first else bucket_lengths
-
-    def prepare_batch(columns, *rest):
-        inputs = prepare(*columns)
-        inputs = trim_padding(inputs, lengths) if trim or lengths else inputs
+    def prepare(*batch):
+        inputs, *rest = read(*batch)
+        inputs = trimmed(inputs, trim, bucket_lengths)
         return (inputs, *rest) if rest else inputs
 
-    dataset = dataset.map(prepare_batch, num_parallel_calls=tf.data.AUTOTUNE)
-    return dataset.prefetch(tf.data.AUTOTUNE)
+    return prepared(dataset, prepare)
 
 
 def text_batches(x, y=None, sample_weight=None, *, batch_size):

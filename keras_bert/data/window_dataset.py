@@ -4,8 +4,8 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert.data.overlapping_windows import overlapping_windows
-from keras_bert.data.padding import trim_padding
-from keras_bert.data.row_batches import row_batches
+from keras_bert.data.padding import trimmed
+from keras_bert.data.row_batches import prepared, row_batches
 from keras_bert.data.text_dataset import text_batches
 
 _TEXTS_AT_ONCE = 1024
@@ -24,6 +24,7 @@ def window_dataset(
     trim=False,
     bucket_lengths=None,
     tokens_per_batch=None,
+    drop_remainder=False,
 ):
     """Batches of windows of raw texts, each with the label and the weight of its text.
 
@@ -36,9 +37,11 @@ def window_dataset(
         batch_size: int, windows.
         shuffle: bool, whether windows in memory are shuffled in each epoch.
         seed: int, of the shuffling.
-        trim: bool, whether each batch is cut to its longest window.
+        trim: bool, whether each batch is cut to its longest window, or ints, as in
+            `text_dataset`.
         bucket_lengths: ints, as in `text_dataset`.
         tokens_per_batch: int, as in `text_dataset`.
+        drop_remainder: bool, as in `text_dataset`.
 
     Returns:
         A `tf.data.Dataset` of the inputs' dict, alone or with labels and weights.
@@ -72,9 +75,8 @@ def window_dataset(
             return (preprocessor.pack(windows), *repeated)
 
         dataset = text_batches(x, batch_size=batch_size).map(prepare, tf.data.AUTOTUNE)
-        dataset = dataset.unbatch().batch(batch_size)
-        dataset = dataset.map(lambda *parts: _trimmed(parts, trim, None))
-        return dataset.prefetch(tf.data.AUTOTUNE)
+        dataset = dataset.unbatch().batch(batch_size, drop_remainder=drop_remainder)
+        return prepared(dataset, lambda *parts: _with_inputs_trimmed(parts, trim, None))
     windows, text, rest = windows_in_memory(
         x, y, sample_weight, preprocessor=preprocessor, window_stride=window_stride
     )
@@ -85,6 +87,7 @@ def window_dataset(
         seed=seed,
         bucket_lengths=bucket_lengths,
         tokens_per_batch=tokens_per_batch,
+        drop_remainder=drop_remainder,
     )
     with tf.device("CPU:0"):
         text = tf.constant(text)
@@ -93,9 +96,9 @@ def window_dataset(
         texts = tf.gather(text, rows)
         inputs = preprocessor.pack(tf.gather(windows, rows))
         parts = (inputs, *(tf.gather(values, texts) for values in rest))
-        return _trimmed(parts, trim, bucket_lengths)
+        return _with_inputs_trimmed(parts, trim, bucket_lengths)
 
-    return rows.map(gather, num_parallel_calls=tf.data.AUTOTUNE).prefetch(tf.data.AUTOTUNE)
+    return prepared(rows, gather)
 
 
 def windows_in_memory(x, y=None, sample_weight=None, *, preprocessor, window_stride):
@@ -139,8 +142,8 @@ def check_window_stride(window_stride, sequence_length):
         )
 
 
-def _trimmed(parts, trim, bucket_lengths):
+def _with_inputs_trimmed(parts, trim, bucket_lengths):
     """`(inputs, ...)` cut to the longest window, where that is wished for."""
     inputs, *rest = parts if isinstance(parts, tuple) else (parts,)
-    inputs = trim_padding(inputs, bucket_lengths) if trim or bucket_lengths else inputs
+    inputs = trimmed(inputs, trim, bucket_lengths)
     return (inputs, *rest) if rest else inputs

@@ -88,7 +88,7 @@ class BertMultipleChoice(BertTask):
         if not _holds_questions(x):
             return super().predict(x, batch_size=batch_size, **kwargs)
         questions = [x] if isinstance(x, dict) else list(x)
-        dataset = self._dataset(questions, batch_size, labelled=False, trim=True)
+        dataset = self._dataset(questions, batch_size, labelled=False)
         logits = super().predict(dataset, **kwargs)
         probabilities = np.exp(logits - logits.max(axis=-1, keepdims=True))
         probabilities /= probabilities.sum(axis=-1, keepdims=True)
@@ -176,9 +176,12 @@ class BertMultipleChoice(BertTask):
             )
         from keras_bert.data.choice_dataset import choice_dataset
 
-        batch_size = batch_size or 32
         return choice_dataset(
-            questions, preprocessor=self.preprocessor, batch_size=batch_size, **options
+            questions,
+            preprocessor=self.preprocessor,
+            batch_size=batch_size or 32,
+            trim=self._trim(),
+            **options,
         )
 
     def _prepared(self, x, y=None, sample_weight=None, batch_size=None, shuffle=False, learns=True):

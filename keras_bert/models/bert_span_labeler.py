@@ -242,6 +242,7 @@ class BertSpanLabeler(BertTask):
             preprocessor=self.preprocessor,
             batch_size=batch_size or 32,
             shuffle=shuffle,
+            trim=self._trim(),
             **self.window_arguments(),
         )
         return dataset, None, None

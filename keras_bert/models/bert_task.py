@@ -143,7 +143,8 @@ class BertTask(Presets, OptionalInputs, TrainLoop, keras.Model):
             sample_weight: `[n]` floats, or None.
             validation_data: `(x, y)`, `(x, y, sample_weight)`, or a dataset.
             validation_split: float, for prepared inputs only.
-            shuffle: bool, whether a list of texts is shuffled in each epoch.
+            shuffle: bool, whether a list of texts is shuffled in each epoch. Batches of texts are
+                cut as `batch_shapes` has it.
             accumulation_steps: int, into how many parts each replica divides its part of a batch,
                 one after the other: the same step in less memory.
             **kwargs: those of `keras.Model.fit`.
@@ -158,7 +159,9 @@ class BertTask(Presets, OptionalInputs, TrainLoop, keras.Model):
         """
         if not self.compiled:
             self.compile(**self.default_compile_args())
-        self._divide(accumulation_steps, kwargs.get("steps_per_epoch"))
+        self._divide(accumulation_steps)
+        for name in ("steps_per_epoch", "validation_steps"):
+            self._check_whole_executions(name, kwargs.get(name))
         is_raw = holds_text(x) or not (isinstance(x, dict) or hasattr(x, "shape"))
         if validation_split and is_raw:
             raise ValueError(
@@ -188,6 +191,7 @@ class BertTask(Presets, OptionalInputs, TrainLoop, keras.Model):
         """Loss and metrics, as `keras.Model.evaluate`; takes what `fit` takes."""
         if not self.compiled:
             self.compile(**self.default_compile_args())
+        self._check_whole_executions("steps", kwargs.get("steps"))
         x, y, sample_weight = self._prepared(x, y, sample_weight, batch_size)
         batch_size = None if _is_dataset(x) else batch_size
         return super().evaluate(x, y, batch_size=batch_size, sample_weight=sample_weight, **kwargs)
@@ -197,6 +201,7 @@ class BertTask(Presets, OptionalInputs, TrainLoop, keras.Model):
 
         Texts in memory are read in batches of like lengths, so that little of them is padding.
         """
+        self._check_whole_executions("steps", kwargs.get("steps"))
         if kwargs.get("steps") is None and self._takes_any_order(x):
             return self._predict_by_length(x, batch_size or 32, **kwargs)
         x, _, _ = self._prepared(x, batch_size=batch_size, learns=False)
@@ -238,6 +243,12 @@ class BertTask(Presets, OptionalInputs, TrainLoop, keras.Model):
         }
         return quantized_from_config(cls, {**config, **parts})
 
+    def _trim(self):
+        """How far batches of raw text are cut; `trim` of the datasets."""
+        from keras_bert.data.batch_shapes import batch_shapes
+
+        return batch_shapes(self.preprocessor.sequence_length)["trim"]
+
     def _takes_any_order(self, x):
         """Whether `x` is texts in memory whose outputs don't depend on how far they are padded."""
         if _is_dataset(x) or not holds_text(x) or self.preprocessor is None:
@@ -249,20 +260,25 @@ class BertTask(Presets, OptionalInputs, TrainLoop, keras.Model):
         from keras_bert.data.text_dataset import num_texts
 
         numbers = np.arange(num_texts(x))
-        batches = self.text_batches(x, numbers, batch_size=batch_size, longest_first=True)
+        batches = self.text_batches(
+            x, numbers, batch_size=batch_size, longest_first=True, trim=self._trim()
+        )
         order = np.concatenate([rows for _, rows in batches.as_numpy_iterator()])
         outputs = super().predict(batches.map(lambda inputs, _: inputs), **kwargs)
         return keras.tree.map_structure(lambda part: part[np.argsort(order)], outputs)
 
-    def _divide(self, accumulation_steps, steps_per_epoch):
+    def _check_whole_executions(self, name, steps):
+        """Raises a ValueError if so many steps are no whole number of executions."""
+        if self.compiled and steps and steps % self.steps_per_execution:
+            raise ValueError(
+                f"{name}={steps} is not a multiple of steps_per_execution="
+                f"{self.steps_per_execution}, so that there would be more steps than that. Choose "
+                "one of its divisors in compile."
+            )
+
+    def _divide(self, accumulation_steps):
         """Sets into how many parts a batch is divided."""
         check_accumulation(accumulation_steps)
-        if steps_per_epoch and steps_per_epoch % self.steps_per_execution:
-            raise ValueError(
-                f"steps_per_epoch={steps_per_epoch} is not a multiple of steps_per_execution="
-                f"{self.steps_per_execution}, so that an epoch would have more steps than it "
-                "should. Choose one of its divisors in compile."
-            )
         if accumulation_steps != self.accumulation_steps:
             self.accumulation_steps = accumulation_steps
             self.train_function = None  # it knew the other number
@@ -286,7 +302,12 @@ class BertTask(Presets, OptionalInputs, TrainLoop, keras.Model):
                 "preprocessor=BertPreprocessor(tokenizer), or start from a preset that has one."
             )
         dataset = self.text_batches(
-            x, y, sample_weight, batch_size=batch_size or 32, shuffle=shuffle
+            x,
+            y,
+            sample_weight,
+            batch_size=batch_size or 32,
+            shuffle=shuffle,
+            trim=learns and self._trim(),  # outputs of all texts fit together
         )
         return check(dataset), None, None
 

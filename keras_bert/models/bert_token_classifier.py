@@ -188,6 +188,7 @@ class BertTokenClassifier(BertTask):
             preprocessor=self.preprocessor,
             batch_size=batch_size or 32,
             shuffle=shuffle,
+            trim=self._trim(),
         )
         return dataset, None, None
 
@@ -213,7 +214,7 @@ class BertTokenClassifier(BertTask):
 
         windows = TaggedWindows(sentences, self.preprocessor, documents)
         rows = row_batches(windows.num_tokens(), batch_size)
-        batches = windows_dataset(windows, None, self.preprocessor, rows, trim=True)
+        batches = windows_dataset(windows, None, self.preprocessor, rows, self._trim())
         logits = self._word_logits(batches.as_numpy_iterator(), batch_size, *windows.places())
         names = iter([self.label_names[number] for number in logits.argmax(axis=-1)])
         return [[next(names) for _ in range(length)] for length in windows.lengths]

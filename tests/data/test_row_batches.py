@@ -54,6 +54,17 @@ def test_the_number_of_batches_is_known(tokens_per_batch):
     assert int(dataset.cardinality()) == len(list(dataset))
 
 
+@pytest.mark.parametrize("options", [{}, {"bucket_lengths": BUCKETS}])
+def test_batches_of_fewer_rows_are_left_out_on_wish(options):
+    dataset = row_batches(LENGTHS, 16, drop_remainder=True, **options)
+    found = list(dataset.as_numpy_iterator())
+    assert int(dataset.cardinality()) == len(found) > 8
+    assert {len(rows) for rows in found} == {16}
+    assert dataset.element_spec.shape == (16,) or options
+    whole = [rows for rows in batches(**options) if len(rows) == 16]
+    assert [rows.tolist() for rows in found] == whole
+
+
 def test_epochs_differ_and_a_seed_repeats():
     options = {"shuffle": True, "bucket_lengths": BUCKETS}
     dataset = row_batches(LENGTHS, 16, seed=3, **options)

@@ -3,6 +3,7 @@ import pytest
 import tensorflow as tf
 
 from keras_bert import BertPreprocessor, BertTokenizer
+from keras_bert.data.row_batches import quarters
 from keras_bert.data.text_dataset import text_dataset
 
 WORDS = "a b c d e f g h i j k l m".split()
@@ -236,6 +237,7 @@ def test_batches_hold_at_least_one(preprocessor):
 
 def test_the_longest_texts_come_first_in_few_lengths(preprocessor):
     options = {"preprocessor": preprocessor, "batch_size": 2, "longest_first": True}
+    options["trim"] = quarters(10)
     batches = list(text_dataset(TEXTS, list(range(6)), **options).as_numpy_iterator())
     whole = prepared(preprocessor, TEXTS)
     for inputs, rows in batches:
@@ -246,3 +248,23 @@ def test_the_longest_texts_come_first_in_few_lengths(preprocessor):
     assert np.concatenate([rows for _, rows in batches]).tolist() == [2, 4, 0, 5, 1, 3]
     with pytest.raises(ValueError, match="can't be sorted by length.*as a list"):
         text_dataset(slices(TEXTS), **options)
+    for other in ({"shuffle": True}, {"bucket_lengths": (5, 10)}):
+        with pytest.raises(ValueError, match="longest_first is an order by itself"):
+            text_dataset(TEXTS, **options, **other)
+
+
+def test_batches_are_cut_to_lengths_that_are_given_or_left_whole(preprocessor):
+    options = {"preprocessor": preprocessor, "batch_size": 1}
+    lengths = [batch["token_ids"].shape[1] for batch in text_dataset(TEXTS, trim=[5], **options)]
+    shortest = [batch["token_ids"].shape[1] for batch in text_dataset(TEXTS, trim=True, **options)]
+    assert lengths == [5 if length <= 5 else 10 for length in shortest]
+    assert set(lengths) == {5, 10}
+
+
+@pytest.mark.parametrize("x", [TEXTS, slices(TEXTS)])
+def test_a_last_smaller_batch_is_left_out_on_wish(preprocessor, x):
+    options = {"preprocessor": preprocessor, "batch_size": 4, "drop_remainder": True}
+    dataset = text_dataset(x, **options)
+    assert dataset.element_spec["token_ids"].shape == (4, 10)
+    [batch] = dataset.as_numpy_iterator()
+    assert np.array_equal(batch["token_ids"], prepared(preprocessor, TEXTS)["token_ids"][:4])

@@ -38,8 +38,20 @@ def test_short_texts_are_not_padded_like_long_ones(model, monkeypatch):
         return np.zeros((8, 3))
 
     monkeypatch.setattr(keras.Model, "predict", predict)
-    model.predict(TEXTS, batch_size=2)
-    assert lengths == [12, 6, 6, 3]
+    for trim, expected in ((True, [12, 5, 4, 3]), ([6], [12, 6, 6, 6]), (False, [12] * 4)):
+        monkeypatch.setattr(BertClassifier, "_trim", lambda self, trim=trim: trim)
+        lengths.clear()
+        model.predict(TEXTS, batch_size=2)
+        assert lengths == expected
+
+
+def test_fit_does_not_pad_more_than_a_device_needs(model, monkeypatch):
+    shapes = []
+    monkeypatch.setattr(keras.Model, "fit", lambda self, x, *_, **__: shapes.append(x.element_spec))
+    for trim in (True, False):
+        monkeypatch.setattr(BertClassifier, "_trim", lambda self, trim=trim: trim)
+        model.fit(TEXTS, LABELS)
+    assert [inputs["token_ids"].shape[1] for inputs, _ in shapes] == [None, 12]
 
 
 def test_every_form_of_texts_gives_the_same(model, randomized, difference):
@@ -125,6 +137,19 @@ def test_fit_takes_prepared_inputs(bare, inputs, difference):
 def test_evaluate_needs_no_compile(model):
     results = model.evaluate(TEXTS, LABELS, verbose=0, return_dict=True)
     assert abs(results["loss"] - np.log(3)) < 0.2
+
+
+def test_steps_that_executions_do_not_divide_are_refused(bare, inputs):
+    bare.compile(**bare.default_compile_args(), steps_per_execution=2)
+    y = np.zeros(len(inputs["token_ids"]), "int32")
+    for call, name in (
+        (lambda: bare.fit(inputs, y, steps_per_epoch=3), "steps_per_epoch"),
+        (lambda: bare.fit(inputs, y, validation_data=(inputs, y), validation_steps=3), "valid"),
+        (lambda: bare.evaluate(inputs, y, steps=3), "steps"),
+        (lambda: bare.predict(inputs, steps=3), "steps"),
+    ):
+        with pytest.raises(ValueError, match=f"{name}.*=3 is not a multiple of.*=2"):
+            call()
 
 
 def test_one_class_is_regression(backbone, inputs):

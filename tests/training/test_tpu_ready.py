@@ -32,6 +32,7 @@ pytestmark = [
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefghijklmnopqrstuvwxyz"]
 SIZE = {"num_layers": 1, "num_heads": 2, "hidden_dim": 8, "intermediate_dim": 16}
 ROWS, LENGTH = 4, 16
+BATCHES = {"batch_size": ROWS, "trim": False, "drop_remainder": True}  # as batch_shapes has it
 TEXTS = ["a b c d", "e f g", "h i", "j"] * 2
 
 # kTpuAllTypes of tensorflow/core/tpu/tpu_defs.h, less those that it emulates slowly (DT_DOUBLE)
@@ -80,17 +81,15 @@ def pretrainer(corpus, preprocessor):
 
 
 def classifier(corpus, preprocessor):
-    data = keras_bert.text_dataset(
-        TEXTS, np.arange(8) % 3, preprocessor=preprocessor, batch_size=ROWS
-    )
-    return keras_bert.BertClassifier(backbone(), num_classes=3), static(data)
+    data = keras_bert.text_dataset(TEXTS, np.arange(8) % 3, preprocessor=preprocessor, **BATCHES)
+    return keras_bert.BertClassifier(backbone(), num_classes=3), data
 
 
 def token_classifier(corpus, preprocessor):
     words = [text.split() for text in TEXTS]
     labels = [[0] * len(sentence) for sentence in words]
-    data = keras_bert.tagged_dataset(words, labels, preprocessor=preprocessor, batch_size=ROWS)
-    return keras_bert.BertTokenClassifier(backbone(), num_classes=3), static(data)
+    data = keras_bert.tagged_dataset(words, labels, preprocessor=preprocessor, **BATCHES)
+    return keras_bert.BertTokenClassifier(backbone(), num_classes=3), data
 
 
 def span_labeler(corpus, preprocessor):
@@ -98,22 +97,17 @@ def span_labeler(corpus, preprocessor):
     data = keras_bert.question_dataset(
         [{"question": "what", "context": "a b c", "answers": answers}] * 8,
         preprocessor=preprocessor,
-        batch_size=ROWS,
+        **BATCHES,
         document_stride=4,
         max_question_length=4,
     )
-    return keras_bert.BertSpanLabeler(backbone()), static(data)
+    return keras_bert.BertSpanLabeler(backbone()), data
 
 
 def multiple_choice(corpus, preprocessor):
     questions = [{"context": text, "choices": ["a", "b"], "label": 0} for text in TEXTS]
-    data = keras_bert.choice_dataset(questions, preprocessor=preprocessor, batch_size=ROWS)
-    return keras_bert.BertMultipleChoice(backbone()), static(data)
-
-
-def static(data):
-    """What the README says to do: whole batches alone, of a number of rows that is known."""
-    return data.rebatch(ROWS, drop_remainder=True)
+    data = keras_bert.choice_dataset(questions, preprocessor=preprocessor, **BATCHES)
+    return keras_bert.BertMultipleChoice(backbone()), data
 
 
 TASKS = [pretrainer, classifier, token_classifier, span_labeler, multiple_choice]

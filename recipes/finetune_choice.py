@@ -42,6 +42,8 @@ def parse_args(argv=None):
     add("--patience", type=int, help="stop after so many epochs without a better score")
     add("--bucket_lengths", type=int, nargs="+", help="pad to these, batch like lengths")
     add("--tokens_per_batch", type=int, help="with --bucket_lengths, in place of --batch_size")
+    add("--layer_decay", type=float, help="rate of a layer beside the one above, such as 0.9")
+    add("--accumulation_steps", type=int, default=1, help="parts of a batch, one after the other")
     keras_bert.add_device_arguments(parser)
     add("--precision", default="float32", choices=["float32", "mixed_bfloat16"])
     add("--seed", type=int, default=0)
@@ -68,7 +70,8 @@ def compile_model(model, args, steps):
     rate = keras_bert.WarmupLinearDecay(
         args.learning_rate, int(args.warmup_proportion * steps), steps, continuous=True
     )
-    model.compile(**{**model.default_compile_args(), "optimizer": keras_bert.AdamW(rate)})
+    optimizer = keras_bert.AdamW(rate, layer_decay=args.layer_decay)
+    model.compile(**{**model.default_compile_args(), "optimizer": optimizer})
 
 
 def batches(model, questions, args, seed):
@@ -79,9 +82,9 @@ def batches(model, questions, args, seed):
         batch_size=args.batch_size,
         shuffle=True,
         seed=seed,
-        trim=keras_bert.device_kind() != "TPU",
         bucket_lengths=args.bucket_lengths,
         tokens_per_batch=args.tokens_per_batch,
+        **keras_bert.batch_shapes(args.sequence_length),
     )
 
 
@@ -119,7 +122,8 @@ def main(argv=None):
         model = make_model(args)
         steps_per_epoch = len(batches(model, train, args, seed=0))
         compile_model(model, args, steps_per_epoch * args.epochs)
-    print(keras_bert.describe_training(strategy, args.batch_size, model) + ".")
+    parts = args.accumulation_steps
+    print(keras_bert.describe_training(strategy, args.batch_size, model, parts) + ".")
     print(f"{len(train):,} questions, {len(dev):,} to choose by.")
 
     keras_bert.finetune(
@@ -132,6 +136,7 @@ def main(argv=None):
         select="accuracy",
         keep=lambda answers: write_predictions(output / "dev_predictions.tsv", answers),
         patience=args.patience,
+        accumulation_steps=parts,
     )
     if test:
         with strategy.scope():

@@ -31,7 +31,7 @@ TASKS = ["cola", "sst2", "mrpc", "stsb", "qqp", "mnli", "qnli", "rte", "wnli"]
 ONE_RUN = {"batch_sizes": [32], "learning_rates": [2e-5], "epochs": [3]}
 GRID = {"batch_sizes": [16, 32], "learning_rates": [5e-5, 3e-5, 2e-5], "epochs": [2, 3, 4]}
 SHARED = ["task", "init", "from_scratch", "sequence_length", "warmup_proportion"]
-SHARED += ["bucket_lengths", "precision"]
+SHARED += ["bucket_lengths", "layer_decay", "precision"]
 
 
 def parse_args(argv=None):
@@ -57,6 +57,8 @@ def parse_args(argv=None):
     add("--sequence_length", type=int, default=128)
     add("--warmup_proportion", type=float, default=0.1)
     add("--bucket_lengths", type=int, nargs="+", help="pad to these, batch like lengths")
+    add("--layer_decay", type=float, help="rate of a layer beside the one above, such as 0.9")
+    add("--accumulation_steps", type=int, default=1, help="parts of a batch, one after the other")
     keras_bert.add_device_arguments(parser)
     add("--precision", default="float32", choices=["float32", "mixed_bfloat16"])
     args = parser.parse_args(argv)
@@ -71,6 +73,8 @@ def parse_args(argv=None):
     args.seeds = args.seeds or list(range(args.restarts or 1))
     for name, values in (GRID if args.grid else ONE_RUN).items():
         setattr(args, name, getattr(args, name) or values)
+        if min(getattr(args, name)) <= 0:
+            parser.error(f"--{name} must be above 0; got {min(getattr(args, name))}")
     return args
 
 
@@ -102,23 +106,23 @@ def make_model(args, examples):
     )
 
 
-def batches(model, examples, args, batch_size, seed=None):
-    """Batches of prepared inputs; with their labels and shuffled if there is a seed."""
+def batches(model, examples, args, batch_size, seed):
+    """Shuffled batches to learn from."""
     return keras_bert.text_dataset(
         examples.texts,
-        None if seed is None else examples.labels,
+        examples.labels,
         preprocessor=model.preprocessor,
         batch_size=batch_size,
-        shuffle=seed is not None,
+        shuffle=True,
         seed=seed,
-        trim=keras_bert.device_kind() != "TPU",
-        bucket_lengths=None if seed is None else args.bucket_lengths,
+        bucket_lengths=args.bucket_lengths,
+        **keras_bert.batch_shapes(args.sequence_length),
     )
 
 
-def predict(model, inputs):
+def predict(model, examples):
     """`[n]`: class numbers, or the numbers of a regression."""
-    logits = model.predict(inputs, verbose=0)
+    logits = model.predict(examples.texts, verbose=0)
     return logits[:, 0] if model.num_classes == 1 else logits.argmax(axis=1)
 
 
@@ -146,17 +150,19 @@ def train(settings, folder, args, examples, dev, strategy):
         rate = keras_bert.WarmupLinearDecay(
             settings["learning_rate"], int(args.warmup_proportion * steps), steps, continuous=True
         )
-        model.compile(**{**model.default_compile_args(), "optimizer": keras_bert.AdamW(rate)})
-    print(keras_bert.describe_training(strategy, size, model) + ".")
-    inputs = [batches(model, part, args, size) for part in dev]
+        optimizer = keras_bert.AdamW(rate, layer_decay=args.layer_decay)
+        model.compile(**{**model.default_compile_args(), "optimizer": optimizer})
+    parts = args.accumulation_steps
+    print(keras_bert.describe_training(strategy, size, model, parts) + ".")
     return keras_bert.finetune(
         model,
         folder,
         epochs=epochs,
         batches=lambda epoch: batches(model, examples, args, size, seed=1000 * seed + epoch),
-        predict=lambda: [predict(model, part) for part in inputs],
+        predict=lambda: [predict(model, part) for part in dev],
         score=lambda predictions: score(dev, predictions),
         select="score",
+        accumulation_steps=parts,
     )
 
 
@@ -171,6 +177,8 @@ def main(argv=None):
     args = parse_args(argv)
     strategy = keras_bert.get_strategy(args.strategy, args.tpu, args.devices)
     keras.config.set_dtype_policy(args.precision)
+    for size in args.batch_sizes:
+        keras_bert.check_batch(strategy, size, args.accumulation_steps)
     output = Path(args.output)
     examples, dev, tests = read_splits(args)
     names = ["seed", "batch_size", "learning_rate", "epochs"]
@@ -187,7 +195,7 @@ def main(argv=None):
     with strategy.scope():
         model = keras_bert.BertClassifier.from_preset(output / "best")
     for part, folder in [(part, "dev") for part in dev] + [(part, "submission") for part in tests]:
-        answers = predict(model, batches(model, part, args, batch_size=32))
+        answers = predict(model, part)
         if keras_bert.is_chief(model):
             print("Written:", keras_bert.write_glue_submission(output / folder, part, answers))
     print(f"The best model is the preset {output / 'best'}; {output / 'results.tsv'} has all runs.")

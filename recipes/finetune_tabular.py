@@ -50,6 +50,8 @@ def parse_args(argv=None):
     add("--warmup_proportion", type=float, default=0.1)
     add("--patience", type=int, help="stop after so many epochs without a better score")
     add("--select", default="accuracy", choices=["accuracy", "f1", "mcc"])
+    add("--layer_decay", type=float, help="rate of a layer beside the one above, such as 0.9")
+    add("--accumulation_steps", type=int, default=1, help="parts of a batch, one after the other")
     keras_bert.add_device_arguments(parser)
     add("--precision", default="float32", choices=["float32", "mixed_bfloat16"])
     add("--seed", type=int, default=0)
@@ -88,7 +90,8 @@ def compile_model(model, args, steps):
     rate = keras_bert.WarmupLinearDecay(
         args.learning_rate, int(args.warmup_proportion * steps), steps, continuous=True
     )
-    model.compile(**{**model.default_compile_args(), "optimizer": keras_bert.AdamW(rate)})
+    optimizer = keras_bert.AdamW(rate, layer_decay=args.layer_decay)
+    model.compile(**{**model.default_compile_args(), "optimizer": optimizer})
 
 
 def batches(model, x, labels, args, seed=0):
@@ -101,7 +104,7 @@ def batches(model, x, labels, args, seed=0):
         batch_size=args.batch_size,
         shuffle=True,
         seed=seed,
-        trim=keras_bert.device_kind() != "TPU",
+        **keras_bert.batch_shapes(args.sequence_length),
     )
 
 
@@ -143,7 +146,8 @@ def main(argv=None):
             model.adapt_features(x["features"])
         steps_per_epoch = len(batches(model, x, labels, args))
         compile_model(model, args, steps_per_epoch * args.epochs)
-    print(keras_bert.describe_training(strategy, args.batch_size, model) + ".")
+    parts = args.accumulation_steps
+    print(keras_bert.describe_training(strategy, args.batch_size, model, parts) + ".")
     print(f"{len(labels):,} rows, {len(dev_labels):,} to choose by.")
 
     keras_bert.finetune(
@@ -156,6 +160,7 @@ def main(argv=None):
         select=args.select,
         keep=lambda found: write_predictions(output / "dev_predictions.tsv", found, label_names),
         patience=args.patience,
+        accumulation_steps=parts,
     )
     if args.test:
         with strategy.scope():

@@ -12,8 +12,9 @@ with a schedule of its own over the steps of the phase. A phase of another lengt
 own, over all the steps: a small model on a small machine is best begun at 32 tokens, where it
 learns to look at neighbours much sooner, and brought to 128 by `--phase 128 --init`.
 
-Started again, it goes on from its last checkpoint and sees the data that it hadn't seen yet. It
-ends with a preset, `OUTPUT/preset`, that `BertClassifier.from_preset` starts from. Watch it with
+Started again, it goes on from its last checkpoint and sees the data that it hadn't seen yet;
+another `--seed`, `--batch_size` or `--init` is refused then. It ends with a preset,
+`OUTPUT/preset`, that `BertClassifier.from_preset` starts from. Watch it with
 `tensorboard --logdir OUTPUT/logs`. On a TPU, corpus and output may lie in a bucket: `gs://...`.
 """
 
@@ -51,7 +52,7 @@ def parse_args(argv=None):
     add("--lamb", action="store_true", help="LAMB, for batches of many thousand sequences")
     add("--accumulation_steps", type=int, default=1, help="parts of a batch, one after the other")
     add("--remat", action="store_true", help="less memory, for a second forward pass")
-    add("--steps_per_execution", type=int, default=1, help="steps in one graph; 16 or more on TPUs")
+    add("--steps_per_execution", type=int, default=1, help="steps in one graph; 20 or more on TPUs")
     add("--precision", default="mixed_bfloat16", choices=["mixed_bfloat16", "float32"])
     add("--save_every", type=int, default=1000, help="steps between checkpoints")
     add("--seed", type=int, default=12345)
@@ -101,8 +102,28 @@ def schedule_steps(args):
     return phase_steps(args)[1] if args.init else args.steps
 
 
+def settings_of(args):
+    """What must be the same where a phase goes on."""
+    names = ["phase", "init", "size", "batch_size", "seed", "no_next_sentence"]
+    return {name: getattr(args, name) for name in [*names, "whole_word_masking"]}
+
+
+def check_intervals(args, steps):
+    """Raises a ValueError if a checkpoint would have to be written within an execution."""
+    last = steps % args.save_every or args.save_every
+    if args.save_every % args.steps_per_execution or last % args.steps_per_execution:
+        raise ValueError(
+            f"steps_per_execution={args.steps_per_execution} must divide the steps between "
+            f"checkpoints, save_every={args.save_every}, and those before the last one, {last}: "
+            "choose it so, or another save_every."
+        )
+
+
 def main(argv=None):
     args = parse_args(argv)
+    for name in ("steps", "save_every", "steps_per_execution", "batch_size"):
+        if getattr(args, name) < 1:
+            raise ValueError(f"{name} must be at least 1; got {getattr(args, name)}.")
     strategy = keras_bert.get_strategy(args.strategy, args.tpu, args.devices)
     keras.utils.set_random_seed(args.seed)
     keras.config.set_dtype_policy(args.precision)
@@ -121,6 +142,8 @@ def main(argv=None):
             f"Phase {args.phase} starts at step {start:,}, but {args.output} has come to step "
             f"{done:,}. Run phase 128 there first, or start from a preset with --init."
         )
+    check_intervals(args, stop - done)
+    keras_bert.keep_settings(args.output, settings_of(args), done > start, strategy)
     print(f"{model.count_params():,} weights; steps {done:,} to {stop:,} of {args.steps:,}.")
 
     callbacks = [

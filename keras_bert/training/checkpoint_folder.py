@@ -19,6 +19,22 @@ def checkpoint_folder(path):
     return RemoteFolder(path) if "://" in str(path) else LocalFolder(path)
 
 
+def local_folder(path):
+    """The `Path` of a folder of this machine, which is made if it isn't there.
+
+    Raises:
+        ValueError: if the path is one of a bucket, which would become a folder named `gs:`.
+    """
+    if "://" in str(path):
+        raise ValueError(
+            f"The folder must be on this machine, as a fine-tuned model and what stands beside it "
+            f"are written there; got {path}. Give a path without a scheme, and copy the folder."
+        )
+    path = Path(path)
+    path.mkdir(parents=True, exist_ok=True)
+    return path
+
+
 class LocalFolder:
     """Files of this machine; it needs no TensorFlow."""
 

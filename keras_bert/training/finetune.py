@@ -2,11 +2,11 @@
 
 import json
 import os
-from pathlib import Path
 
 import keras
 
-from keras_bert.training.checkpointing import TrainingCheckpoint
+from keras_bert.training.checkpoint_folder import local_folder
+from keras_bert.training.checkpointing import TrainingCheckpoint, rank
 from keras_bert.training.processes import is_chief, wait_for_all
 
 
@@ -21,6 +21,7 @@ def finetune(
     select,
     keep=None,
     patience=None,
+    accumulation_steps=1,
     callbacks=(),
 ):
     """Trains a task for some epochs, scores it after each, and keeps the best epoch's model.
@@ -45,6 +46,7 @@ def finetune(
             been saved, for instance to write its predictions beside it; or None. Of several
             processes only the first calls it, so that it can't use the model.
         patience: int, epochs without a better score after which training stops; or None.
+        accumulation_steps: int, as of `BertTask.fit`.
         callbacks: Keras callbacks.
 
     Returns:
@@ -52,7 +54,8 @@ def finetune(
 
     Raises:
         ValueError: if there are fewer epochs than 1, the length of the batches isn't known,
-            `score` gives none named `select`, or the folder holds a run of other settings.
+            `score` gives none named `select`, or the folder isn't on this machine or holds a run
+            of other settings.
 
     Example:
     ```python
@@ -71,8 +74,8 @@ def finetune(
         raise ValueError(
             f"epochs and patience must be at least 1; got epochs={epochs}, patience={patience}."
         )
-    output = Path(output)
-    output.mkdir(parents=True, exist_ok=True)
+    arguments = _fit_arguments(model, accumulation_steps)
+    output = local_folder(output)
     kept = output / ("best" if hasattr(model, "save_to_preset") else "best.keras")
     checkpoint = TrainingCheckpoint(output / "checkpoints")
     first = batches(0)
@@ -92,6 +95,7 @@ def finetune(
             epochs=epoch + 1,
             shuffle=False,  # the dataset is shuffled already
             callbacks=[*boards, *callbacks],
+            **arguments,
         )
         predictions = predict()
         scores.append(score(predictions))
@@ -113,6 +117,17 @@ def finetune(
     print(f"Best epoch by {select}: {best + 1} of {len(scores)}, {_said(scores[best])}")
     print(f"Its model is {kept}; the scores of all epochs are beside it.")
     return scores
+
+
+def _fit_arguments(model, accumulation_steps):
+    if hasattr(model, "accumulation_steps"):
+        return {"accumulation_steps": accumulation_steps}
+    if accumulation_steps != 1:
+        raise ValueError(
+            f"accumulation_steps={accumulation_steps} is for tasks of this library; the model is "
+            f"a {type(model).__name__}. Leave it out."
+        )
+    return {}
 
 
 def _save(model, path):
@@ -161,7 +176,7 @@ def _write_scores(output, scores):
 
 def _best(scores, select):
     """The first of the best epochs."""
-    return max(range(len(scores)), key=lambda epoch: scores[epoch][select])
+    return max(range(len(scores)), key=lambda epoch: rank(scores[epoch][select]))
 
 
 def _is_exhausted(scores, select, patience):

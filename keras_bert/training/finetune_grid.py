@@ -3,9 +3,11 @@
 import json
 import os
 import shutil
-from pathlib import Path
 
+from keras_bert.training.checkpoint_folder import local_folder
+from keras_bert.training.checkpointing import rank
 from keras_bert.training.processes import is_chief, wait_for_all
+from keras_bert.training.run_settings import keep_settings
 
 
 def finetune_grid(output, runs, train, *, select, shared=None, strategy=None):
@@ -39,8 +41,8 @@ def finetune_grid(output, runs, train, *, select, shared=None, strategy=None):
         best run first.
 
     Raises:
-        ValueError: if there are no runs, their keys differ, or the folder holds runs with other
-            `shared`.
+        ValueError: if there are no runs, their keys differ, the folder isn't on this machine, or
+            it holds runs with other `shared`.
 
     Example:
     >>> import os, tempfile
@@ -60,12 +62,8 @@ def finetune_grid(output, runs, train, *, select, shared=None, strategy=None):
             "runs must be dicts of settings, at least one, all with the same keys in the same "
             f"order; got {runs}."
         )
-    output = Path(output)
-    output.mkdir(parents=True, exist_ok=True)
-    _check_shared(output / "settings.json", shared or {})
-    wait_for_all("the settings", strategy)
-    if is_chief(strategy):
-        _write(output / "settings.json", shared or {})
+    output = local_folder(output)
+    keep_settings(output, shared or {}, place=strategy)
     for number, settings in enumerate(runs, 1):
         name = "-".join(f"{key}={value}" for key, value in settings.items())
         folder = output / "runs" / name
@@ -83,20 +81,22 @@ def finetune_grid(output, runs, train, *, select, shared=None, strategy=None):
                 shutil.rmtree(folder / part, ignore_errors=True)
         wait_for_all(f"run {number}", strategy)
     best = [{**run["settings"], **_best(run["scores"], select)} for run in _finished(output)]
-    return sorted(best, key=lambda result: -result[select])
+    return sorted(best, key=lambda result: rank(result[select]), reverse=True)
 
 
 def _best(scores, select):
     """The number and scores of the first of the best epochs."""
-    epoch = max(range(len(scores)), key=lambda epoch: scores[epoch][select])
+    epoch = max(range(len(scores)), key=lambda epoch: rank(scores[epoch][select]))
     return {"epoch": epoch + 1, **scores[epoch]}
 
 
 def _keep_if_best(output, folder, result, select):
     """Copies a run's model to `output` if it is better than all before it."""
     noted = output / "best.json"
-    if noted.exists() and result[select] <= json.loads(noted.read_text("utf-8"))[select]:
-        return
+    if noted.exists():
+        before = json.loads(noted.read_text("utf-8"))[select]
+        if rank(result[select]) <= rank(before):
+            return
     new, old = output / ".best.unfinished", output / ".best.old"
     for path in (new, old):
         shutil.rmtree(path, ignore_errors=True)
@@ -126,20 +126,6 @@ def _write_results(output):
     ]
     lines = [rows[0], *(row.values() for row in rows)]
     _write(output / "results.tsv", "".join("\t".join(map(str, line)) + "\n" for line in lines))
-
-
-def _check_shared(path, shared):
-    there = json.loads(path.read_text("utf-8")) if path.exists() else shared
-    if there != shared:
-        changed = [
-            f"{name}={shared.get(name)!r} (there {there.get(name)!r})"
-            for name in dict.fromkeys([*shared, *there])
-            if shared.get(name) != there.get(name)
-        ]
-        raise ValueError(
-            f"{path.parent} holds runs of other settings: {', '.join(changed)}. Go on with those, "
-            "or give these runs a folder of their own."
-        )
 
 
 def _write(path, content):

@@ -191,6 +191,7 @@ def test_the_grid_is_that_of_the_paper(recipe):
         (["--diagnostic", "ax"], "by a model of mnli, not of rte"),
         (["--task", "snli"], "invalid choice: 'snli'"),
         (["--restarts", "0"], "--restarts must be at least 1"),
+        (["--epochs", "3", "0"], "--epochs must be above 0; got 0"),
     ],
 )
 def test_arguments_that_contradict_are_refused(recipe, capsys, more, message):
@@ -198,6 +199,14 @@ def test_arguments_that_contradict_are_refused(recipe, capsys, more, message):
     with pytest.raises(SystemExit):
         recipe("finetune_glue").parse_args([*needed, *more])
     assert message in capsys.readouterr().err
+
+
+def test_a_batch_that_parts_do_not_divide_is_told_before_anything_is_read(recipe, tmp_path):
+    more = ["--batch_sizes", "8", "9", "--accumulation_steps", "2", "--strategy", "cpu"]
+    with pytest.raises(ValueError, match="A batch of 9 rows can't be divided.*instance 10"):
+        recipe("finetune_glue").main(
+            arguments("nowhere", "sst2", tmp_path / "nothing", tmp_path / "out", *more)
+        )
 
 
 def test_bad_files_are_refused_before_anything_is_trained(recipe, sst2, tmp_path):

@@ -39,7 +39,12 @@ def test_corpus_and_output_may_lie_in_a_bucket(recipe, corpus, tensorflow, tmp_p
     module.main(options)
     out = capsys.readouterr().out
     assert "steps 8 to 10 of 10" in out and "Preset: ram://pretrain/out/preset." in out
-    assert sorted(gfile.listdir(f"{bucket}/out")) == ["checkpoints", "logs", "preset"]
+    assert sorted(gfile.listdir(f"{bucket}/out")) == [
+        "checkpoints",
+        "logs",
+        "preset",
+        "settings.json",
+    ]
     assert gfile.glob(f"{bucket}/out/logs/train/events*")
 
     for name in gfile.listdir(f"{bucket}/out/preset"):
@@ -49,6 +54,28 @@ def test_corpus_and_output_may_lie_in_a_bucket(recipe, corpus, tensorflow, tmp_p
     model = module.make_model(module.parse_args(options))
     assert checkpoint.restore(model) == 10
     assert all(map(np.array_equal, saved.get_weights(), model.get_weights()))
+
+
+def test_a_run_of_other_settings_is_not_gone_on_with(recipe, corpus, tmp_path):
+    module = recipe("pretrain_tpu")
+    options = arguments(corpus, tmp_path, "--phase", "16", "--steps", "4")
+    module.main(options)
+    with pytest.raises(ValueError, match="other settings: seed=7 .there 12345.*folder of its own"):
+        module.main([*options, "--seed", "7"])
+    with pytest.raises(ValueError, match="other settings: init="):
+        module.main([*options, "--init", str(tmp_path / "preset")])
+    with pytest.raises(ValueError, match="phase=8 .there 16"):
+        module.main([*options, "--phase", "8"])
+
+
+def test_intervals_that_executions_do_not_divide_are_told_first(recipe, corpus, tmp_path):
+    module = recipe("pretrain_tpu")
+    options = arguments(corpus, tmp_path, "--phase", "16", "--steps_per_execution", "2")
+    for steps, every in ((9, 4), (8, 3)):
+        with pytest.raises(ValueError, match="steps_per_execution=2 must divide"):
+            module.main([*options, "--steps", str(steps), "--save_every", str(every)])
+    with pytest.raises(ValueError, match="save_every must be at least 1; got 0"):
+        module.main([*options, "--save_every", "0"])
 
 
 def test_phase_512_needs_phase_128_or_a_preset(recipe, corpus, tmp_path):

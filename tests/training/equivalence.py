@@ -99,6 +99,7 @@ def train(
     total=STEPS * ROWS,
     dropout=0.0,
     policy="float32",
+    remat=False,
     lora_rank=None,
     use_ema=False,
     reload=False,
@@ -109,6 +110,7 @@ def train(
     rng = np.random.default_rng(1)
     with scope():
         model, x, y, weights = globals()[task](rng, total, dropout)
+        model.backbone.remat = remat
         if lora_rank:
             add_lora(model, lora_rank)
         arguments = model.default_compile_args()
@@ -152,7 +154,8 @@ def train(
             weight.path: keras.ops.convert_to_numpy(weight).ravel().tolist()
             for weight in model.trainable_variables
         },
-        "predicted": [part.ravel()[:200].tolist() for part in predicted],
+        "predicted": [part.ravel()[-200:].tolist() for part in predicted],  # of the last batches
+        "rows": [len(part) for part in predicted],
     }
 
 

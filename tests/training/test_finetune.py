@@ -12,6 +12,7 @@ pytestmark = pytest.mark.skipif(
 )
 IDS = np.random.default_rng(0).integers(1, 20, size=(12, 5)).astype("int32")
 LABELS = (IDS[:, 1] > 10).astype("int32")
+NAN, INF = float("nan"), float("inf")
 
 
 def make_model():
@@ -76,6 +77,13 @@ def test_the_first_of_the_best_epochs_is_kept(tmp_path, capsys):
     assert same(BertClassifier.from_preset(tmp_path / "best"), two)
 
 
+@pytest.mark.parametrize(("scores", "best"), [((NAN, 0.5, 0.9), 3), ((NAN, -INF, NAN), 2)])
+def test_no_score_is_worse_than_nan(tmp_path, capsys, scores, best):
+    _, _, kept = run(tmp_path, *scores)
+    assert kept == sorted({1, 2, best})
+    assert f"Best epoch by f1: {best} of 3, f1 {scores[best - 1]:.4g}" in capsys.readouterr().out
+
+
 def test_patience_ends_it(tmp_path, capsys):
     _, scores, _ = run(tmp_path, 0.3, 0.2, 0.3, 0.9, epochs=4, patience=2)
     assert scores == [0.3, 0.2, 0.3]
@@ -118,6 +126,28 @@ def test_bad_runs_are_refused(tmp_path):
     with pytest.raises(ValueError, match="known length.*cardinality is -2"):
         bad["batches"] = lambda epoch: batches(epoch).filter(lambda *_: True)
         finetune(make_model(), tmp_path, epochs=1, select="f1", **bad)
+
+
+def test_a_folder_of_a_bucket_is_refused():
+    with pytest.raises(ValueError, match="must be on this machine.*got gs://bucket/run"):
+        run("gs://bucket/run", 0.1)
+
+
+def test_batches_are_divided_into_parts(tmp_path):
+    model, *_ = run(tmp_path / "own", 0.1, epochs=1, accumulation_steps=2)
+    assert model.accumulation_steps == 2
+    dense = keras.Sequential([keras.Input((5,)), keras.layers.Dense(1)])
+    with pytest.raises(ValueError, match="accumulation_steps=2 is for tasks.*a Sequential"):
+        finetune(
+            dense,
+            tmp_path / "other",
+            epochs=1,
+            batches=batches,
+            predict=predictions,
+            score=Scores(0.1),
+            select="f1",
+            accumulation_steps=2,
+        )
 
 
 def test_a_run_of_other_settings_is_refused(tmp_path):

@@ -46,6 +46,21 @@ def test_the_best_of_all_runs_is_kept_and_all_are_in_the_table(tmp_path):
     ]
 
 
+def test_no_score_is_worse_than_nan(tmp_path):
+    nan = float("nan")
+    scores = {1: [nan, nan], 2: [nan, 0.2, 0.9, 0.4], 3: [0.8, nan], 4: [nan]}
+
+    def train(settings, folder):
+        Trainer()({"size": 1, "rate": 1}, folder)
+        return [{"f1": score} for score in scores[settings["run"]]]
+
+    results = finetune_grid(tmp_path, [{"run": run} for run in scores], train, select="f1")
+    best = [(result["run"], result["epoch"]) for result in results]
+    assert best == [(2, 3), (3, 1), (1, 1), (4, 1)]
+    assert json.loads((tmp_path / "best.json").read_text()) == results[0]
+    assert (tmp_path / "best" / "model").read_text() == "run=2"
+
+
 def test_of_equal_runs_the_first_is_kept(tmp_path):
     finetune_grid(tmp_path, [RUNS[0], RUNS[3]], Trainer(), select="score")
     assert (tmp_path / "best" / "model").read_text() == "size=1-rate=0.5"

@@ -167,7 +167,6 @@ def main(argv=None):
     keras.utils.set_random_seed(args.seed)
     keras.config.set_dtype_policy(args.precision)
     output = Path(args.output)
-    output.mkdir(parents=True, exist_ok=True)
     texts, labels, label_names = read_examples(args.train, args)
     dev_texts, dev_labels, _ = read_examples(args.dev, args, label_names)
     if args.test:

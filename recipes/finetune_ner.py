@@ -116,7 +116,6 @@ def main(argv=None):
     keras.utils.set_random_seed(args.seed)
     keras.config.set_dtype_policy(args.precision)
     output = Path(args.output)
-    output.mkdir(parents=True, exist_ok=True)
     train = read_sentences(args.train, args)
     tag_names = train.tag_names()
     dev = read_sentences(args.dev, args, tag_names)

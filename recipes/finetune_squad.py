@@ -151,7 +151,6 @@ def main(argv=None):
     keras.utils.set_random_seed(args.seed)
     keras.config.set_dtype_policy(args.precision)
     output = Path(args.output)
-    output.mkdir(parents=True, exist_ok=True)
     examples, dev = keras_bert.read_squad(args.train), keras_bert.read_squad(args.dev)
     is_second = any("is_impossible" in example for example in examples)
     for path, part in ((args.train, examples), (args.dev, dev)):

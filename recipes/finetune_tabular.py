@@ -135,7 +135,6 @@ def main(argv=None):
     keras.utils.set_random_seed(args.seed)
     keras.config.set_dtype_policy(args.precision)
     output = Path(args.output)
-    output.mkdir(parents=True, exist_ok=True)
     x, labels, label_names = read_examples(args.train, args)
     dev_x, dev_labels, _ = read_examples(args.dev, args, label_names)
     if args.test:

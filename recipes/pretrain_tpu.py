@@ -110,13 +110,13 @@ def settings_of(args):
 
 def check_intervals(args, steps):
     """Raises a ValueError if a checkpoint would have to be written within an execution."""
-    last = steps % args.save_every or args.save_every
-    if args.save_every % args.steps_per_execution or last % args.steps_per_execution:
-        raise ValueError(
-            f"steps_per_execution={args.steps_per_execution} must divide the steps between "
-            f"checkpoints, save_every={args.save_every}, and those before the last one, {last}: "
-            "choose it so, or another save_every."
-        )
+    for interval in (min(args.save_every, steps), steps % args.save_every):
+        if interval % args.steps_per_execution:
+            raise ValueError(
+                f"steps_per_execution={args.steps_per_execution} must divide the steps between "
+                f"checkpoints; of {steps:,} steps with save_every={args.save_every}, {interval} "
+                "lie between two. Choose it so, or another save_every."
+            )
 
 
 def main(argv=None):

@@ -69,11 +69,9 @@ def prepared(batches, prepare):
     """
 
     def with_known_rows(*parts):
-        batch, rows = prepare(*parts), tf.nest.flatten(parts)[0].shape[0]
-        if rows is None:
-            return batch
+        rows = tf.TensorShape(tf.nest.flatten(parts)[0].shape[:1])
         return tf.nest.map_structure(
-            lambda part: tf.ensure_shape(part, [rows, *part.shape[1:]]), batch
+            lambda part: tf.ensure_shape(part, rows.concatenate(part.shape[1:])), prepare(*parts)
         )
 
     batches = batches.map(with_known_rows, num_parallel_calls=tf.data.AUTOTUNE)

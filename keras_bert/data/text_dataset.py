@@ -50,6 +50,7 @@ def text_dataset(
         tokens_per_batch: int, in place of `batch_size`: with `bucket_lengths`, a batch has as many
             texts as make up so many tokens, more of them where they are short.
         drop_remainder: bool, whether a last batch of fewer texts is left out, as is best on a TPU.
+            A dataset that has batches already is divided anew then.
 
     Returns:
         A `tf.data.Dataset` of the inputs' dict, alone or with labels and weights.

@@ -253,6 +253,10 @@ class BertTask(Presets, OptionalInputs, TrainLoop, keras.Model):
         """Whether `x` is texts in memory whose outputs don't depend on how far they are padded."""
         if _is_dataset(x) or not holds_text(x) or self.preprocessor is None:
             return False
+        return self._has_one_shape()
+
+    def _has_one_shape(self):
+        """Whether the outputs of a row don't depend on how far it is padded."""
         return all(None not in part.shape[1:] for part in keras.tree.flatten(self.output))
 
     def _predict_by_length(self, x, batch_size, **kwargs):
@@ -307,7 +311,7 @@ class BertTask(Presets, OptionalInputs, TrainLoop, keras.Model):
             sample_weight,
             batch_size=batch_size or 32,
             shuffle=shuffle,
-            trim=learns and self._trim(),  # outputs of all texts fit together
+            trim=learns and self._has_one_shape() and self._trim(),
         )
         return check(dataset), None, None
 

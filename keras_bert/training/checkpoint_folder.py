@@ -3,7 +3,10 @@
 import contextlib
 import io
 import os
+import re
 from pathlib import Path
+
+_REMOTE = re.compile(r"[a-z][a-z0-9+.-]+:/", re.IGNORECASE)  # a Path of "gs://b" is "gs:/b"
 
 
 def checkpoint_folder(path):
@@ -25,7 +28,7 @@ def local_folder(path):
     Raises:
         ValueError: if the path is one of a bucket, which would become a folder named `gs:`.
     """
-    if "://" in str(path):
+    if _REMOTE.match(str(path)):
         raise ValueError(
             f"The folder must be on this machine, as a fine-tuned model and what stands beside it "
             f"are written there; got {path}. Give a path without a scheme, and copy the folder."

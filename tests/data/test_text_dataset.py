@@ -268,3 +268,12 @@ def test_a_last_smaller_batch_is_left_out_on_wish(preprocessor, x):
     assert dataset.element_spec["token_ids"].shape == (4, 10)
     [batch] = dataset.as_numpy_iterator()
     assert np.array_equal(batch["token_ids"], prepared(preprocessor, TEXTS)["token_ids"][:4])
+
+
+def test_labels_of_any_rank_are_taken(preprocessor):
+    def unknown(text):
+        return text, tf.py_function(lambda: tf.constant([1.0, 2.0]), [], tf.float32)
+
+    data = tf.data.Dataset.from_tensor_slices(TEXTS).map(unknown).batch(2, drop_remainder=True)
+    batches = list(text_dataset(data, preprocessor=preprocessor, batch_size=2))
+    assert [labels.shape for _, labels in batches] == [(2, 2)] * 3

@@ -71,6 +71,7 @@ def test_a_run_of_other_settings_is_not_gone_on_with(recipe, corpus, tmp_path):
 def test_intervals_that_executions_do_not_divide_are_told_first(recipe, corpus, tmp_path):
     module = recipe("pretrain_tpu")
     options = arguments(corpus, tmp_path, "--phase", "16", "--steps_per_execution", "2")
+    module.check_intervals(module.parse_args([*options, "--save_every", "999"]), 8)
     for steps, every in ((9, 4), (8, 3)):
         with pytest.raises(ValueError, match="steps_per_execution=2 must divide"):
             module.main([*options, "--steps", str(steps), "--save_every", str(every)])

@@ -1,4 +1,5 @@
 import json
+from pathlib import Path
 
 import keras
 import numpy as np
@@ -128,9 +129,12 @@ def test_bad_runs_are_refused(tmp_path):
         finetune(make_model(), tmp_path, epochs=1, select="f1", **bad)
 
 
-def test_a_folder_of_a_bucket_is_refused():
-    with pytest.raises(ValueError, match="must be on this machine.*got gs://bucket/run"):
-        run("gs://bucket/run", 0.1)
+@pytest.mark.parametrize("kind", [str, Path])
+def test_a_folder_of_a_bucket_is_refused(tmp_path, monkeypatch, kind):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match="must be on this machine.*got gs:/+bucket/run"):
+        run(kind("gs://bucket/run"), 0.1)
+    assert not list(tmp_path.iterdir())
 
 
 def test_batches_are_divided_into_parts(tmp_path):

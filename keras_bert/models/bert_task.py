@@ -153,9 +153,10 @@ class BertTask(Presets, OptionalInputs, TrainLoop, keras.Model):
             The `History`, as `keras.Model.fit`.
 
         Raises:
-            ValueError: if labels are outside the classes, or text is given to a task without a
-                preprocessor. Labels in a `tf.data.Dataset` are seen on their way to the model
-                only; they raise a `tf.errors.InvalidArgumentError`.
+            ValueError: if labels are outside the classes, text is given to a task without a
+                preprocessor, or `steps_per_execution` doesn't divide the steps asked for. Labels
+                in a `tf.data.Dataset` are seen on their way to the model only; they raise a
+                `tf.errors.InvalidArgumentError`.
         """
         if not self.compiled:
             self.compile(**self.default_compile_args())

@@ -30,7 +30,7 @@ def local_folder(path):
     """
     if _REMOTE.match(str(path)):
         raise ValueError(
-            f"The folder must be on this machine, as a fine-tuned model and what stands beside it "
+            "The folder must be on this machine, as a fine-tuned model and what stands beside it "
             f"are written there; got {path}. Give a path without a scheme, and copy the folder."
         )
     path = Path(path)

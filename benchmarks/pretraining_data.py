@@ -19,7 +19,7 @@ import numpy as np
 import tensorflow as tf
 
 import keras_bert
-from keras_bert.data.shards import ShardWriter, finish_corpus, shard_name
+from keras_bert.corpus.shards import ShardWriter, finish_corpus, shard_name
 
 
 def parse_args(argv=None):

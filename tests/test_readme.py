@@ -87,7 +87,7 @@ def test_make_targets_exist():
 def test_the_toy_run_of_the_recipes_works(books):
     for _, script, *arguments in (line for line in commands() if line[0] == "python"):
         if "--runner" in arguments:
-            continue  # needs Apache Beam; tests/data has its tests
+            continue  # needs Apache Beam; tests/corpus has its tests
         if script.endswith("plan_tpu.py"):
             continue  # needs libtpu; tests/recipes has its test
         expanded = [

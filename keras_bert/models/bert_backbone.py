@@ -6,8 +6,8 @@ from keras_bert.layers.embeddings import Embeddings
 from keras_bert.layers.encoder_block import EncoderBlock
 from keras_bert.layers.initializer import EPSILON, dense
 from keras_bert.models.optional_inputs import OptionalInputs
-from keras_bert.models.preset import Presets
-from keras_bert.models.quantization import quantization_config, quantized_from_config
+from keras_bert.presets.preset import Presets
+from keras_bert.presets.quantization import quantization_config, quantized_from_config
 
 
 @keras.saving.register_keras_serializable(package="keras_bert")

@@ -5,13 +5,13 @@ import math
 import keras
 import numpy as np
 
-from keras_bert.data.class_labels import class_numbers, class_weights, label_matrix
 from keras_bert.layers.dropout import Dropout
 from keras_bert.layers.feature_normalization import FeatureNormalization
 from keras_bert.layers.initializer import dense
 from keras_bert.models.bert_task import BertTask, holds_text
 from keras_bert.models.pooled_windows import PooledWindows, check_windows
 from keras_bert.models.text_features import TextFeatures, check_num_features
+from keras_bert.preprocessing.class_labels import class_numbers, class_weights, label_matrix
 from keras_bert.training.adamw import AdamW
 
 
@@ -224,7 +224,7 @@ class BertClassifier(TextFeatures, PooledWindows, BertTask):
         """The same, for a `tf.data.Dataset`: an error where a label leaves the classes."""
         if self.num_classes == 1 or self.multi_label:
             return dataset
-        from keras_bert.data.checked_labels import checked_labels
+        from keras_bert.preprocessing.checked_labels import checked_labels
 
         return checked_labels(dataset, self.num_classes)
 

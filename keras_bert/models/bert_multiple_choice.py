@@ -125,8 +125,8 @@ class BertMultipleChoice(BertTask):
         """
         import tensorflow as tf
 
-        from keras_bert.data.choice_dataset import choice_inputs
-        from keras_bert.data.padding import trim_padding
+        from keras_bert.preprocessing.choice_dataset import choice_inputs
+        from keras_bert.preprocessing.padding import trim_padding
 
         message = "give each context a row of choices"
         same = tf.debugging.assert_equal(tf.shape(context)[0], tf.shape(choices)[0], message)
@@ -161,7 +161,7 @@ class BertMultipleChoice(BertTask):
 
     def checked_dataset(self, dataset):
         """The same dataset, which ends in an error where a label isn't that of a choice."""
-        from keras_bert.data.checked_choices import checked_choices
+        from keras_bert.preprocessing.checked_choices import checked_choices
 
         return checked_choices(dataset)
 
@@ -174,7 +174,7 @@ class BertMultipleChoice(BertTask):
                 f"{type(self).__name__} was given text, but it has no preprocessor. Make it with "
                 "preprocessor=BertPreprocessor(tokenizer), or start from a preset that has one."
             )
-        from keras_bert.data.choice_dataset import choice_dataset
+        from keras_bert.preprocessing.choice_dataset import choice_dataset
 
         return choice_dataset(
             questions,

@@ -133,7 +133,7 @@ class BertPretrainer(BertTask):
                 "fill_mask reads text, and this BertPretrainer has no preprocessor. Make it with "
                 "preprocessor=BertPreprocessor(tokenizer), or start from a preset that has one."
             )
-        from keras_bert.data.masked_text import masked_inputs
+        from keras_bert.preprocessing.masked_text import masked_inputs
 
         tokens = self.preprocessor.tokenizer.get_vocabulary()
         answers = []

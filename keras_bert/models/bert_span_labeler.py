@@ -66,7 +66,7 @@ class BertSpanLabeler(BertTask):
         if max_answer_length < 1:
             raise ValueError(f"max_answer_length must be at least 1; got {max_answer_length}.")
         if preprocessor is not None:
-            from keras_bert.data.question_windows import check_lengths
+            from keras_bert.preprocessing.question_windows import check_lengths
 
             check_lengths(preprocessor, document_stride, max_question_length)
         head = dense(2, "logits")
@@ -125,8 +125,8 @@ class BertSpanLabeler(BertTask):
         if n_best < 1:
             raise ValueError(f"n_best must be at least 1; got {n_best}.")
         self._check_reads_text()
-        from keras_bert.data.question_dataset import check_questions
-        from keras_bert.data.question_windows import check_lengths
+        from keras_bert.preprocessing.question_dataset import check_questions
+        from keras_bert.preprocessing.question_windows import check_lengths
 
         check_lengths(self.preprocessor, **self.window_arguments())
         examples = [x] if isinstance(x, dict) else list(x)
@@ -163,8 +163,8 @@ class BertSpanLabeler(BertTask):
         """
         import tensorflow as tf
 
-        from keras_bert.data.question_windows import question_windows
-        from keras_bert.data.served_answers import served_answers
+        from keras_bert.preprocessing.question_windows import question_windows
+        from keras_bert.preprocessing.served_answers import served_answers
 
         message = "give each question a context of its own"
         same = tf.debugging.assert_equal(tf.shape(question), tf.shape(context), message)
@@ -197,8 +197,8 @@ class BertSpanLabeler(BertTask):
         }
 
     def _answers_of(self, examples, batch_size, n_best):
-        from keras_bert.data.answers import answers_of
-        from keras_bert.data.question_dataset import batches_by_length, windows_of
+        from keras_bert.preprocessing.answers import answers_of
+        from keras_bert.preprocessing.question_dataset import batches_by_length, windows_of
 
         windows = windows_of(examples, self.preprocessor, **self.window_arguments())
         lengths = windows.num_tokens()
@@ -235,7 +235,7 @@ class BertSpanLabeler(BertTask):
                 "sample_weight out."
             )
         self._check_reads_text()
-        from keras_bert.data.question_dataset import question_dataset
+        from keras_bert.preprocessing.question_dataset import question_dataset
 
         dataset = question_dataset(
             [x] if isinstance(x, dict) else x,

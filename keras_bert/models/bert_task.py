@@ -4,8 +4,8 @@ import keras
 import numpy as np
 
 from keras_bert.models.optional_inputs import OptionalInputs
-from keras_bert.models.preset import Presets
-from keras_bert.models.quantization import quantization_config, quantized_from_config
+from keras_bert.presets.preset import Presets
+from keras_bert.presets.quantization import quantization_config, quantized_from_config
 from keras_bert.training.train_loop import TrainLoop
 from keras_bert.training.whole_batch import check_accumulation
 
@@ -81,7 +81,7 @@ class BertTask(Presets, OptionalInputs, TrainLoop, keras.Model):
         Returns:
             A `tf.data.Dataset` of the inputs' dict, alone or with labels and weights.
         """
-        from keras_bert.data.text_dataset import text_dataset
+        from keras_bert.preprocessing.text_dataset import text_dataset
 
         kwargs |= {"preprocessor": self.preprocessor, "batch_size": batch_size}
         return text_dataset(x, y, sample_weight, **kwargs)
@@ -246,7 +246,7 @@ class BertTask(Presets, OptionalInputs, TrainLoop, keras.Model):
 
     def _trim(self):
         """How far batches of raw text are cut; `trim` of the datasets."""
-        from keras_bert.data.batch_shapes import batch_shapes
+        from keras_bert.preprocessing.batch_shapes import batch_shapes
 
         return batch_shapes(self.preprocessor.sequence_length)["trim"]
 
@@ -262,7 +262,7 @@ class BertTask(Presets, OptionalInputs, TrainLoop, keras.Model):
 
     def _predict_by_length(self, x, batch_size, **kwargs):
         """The outputs of texts in memory, long ones and short ones apart."""
-        from keras_bert.data.text_dataset import num_texts
+        from keras_bert.preprocessing.text_dataset import num_texts
 
         numbers = np.arange(num_texts(x))
         batches = self.text_batches(

@@ -138,8 +138,8 @@ class BertTokenClassifier(BertTask):
         """
         import tensorflow as tf
 
-        from keras_bert.data.found_entities import found_entities
-        from keras_bert.data.text_words import text_words, windows_inputs
+        from keras_bert.preprocessing.found_entities import found_entities
+        from keras_bert.preprocessing.text_words import text_words, windows_inputs
 
         words = text_words(text, self.preprocessor)
         [inputs] = windows_inputs(words, self.preprocessor)
@@ -180,7 +180,7 @@ class BertTokenClassifier(BertTask):
         self._check_reads("words")
         if y is None or sample_weight is not None:
             raise ValueError("With words, give the tags of each sentence, and no sample_weight.")
-        from keras_bert.data.tagged_dataset import tagged_dataset
+        from keras_bert.preprocessing.tagged_dataset import tagged_dataset
 
         dataset = tagged_dataset(
             x,
@@ -208,9 +208,9 @@ class BertTokenClassifier(BertTask):
     def _tags(self, sentences, batch_size, documents):
         """The tags of words: a list for each sentence."""
         self._check_reads("words")
-        from keras_bert.data.row_batches import row_batches
-        from keras_bert.data.tagged_dataset import windows_dataset
-        from keras_bert.data.tagged_windows import TaggedWindows
+        from keras_bert.preprocessing.row_batches import row_batches
+        from keras_bert.preprocessing.tagged_dataset import windows_dataset
+        from keras_bert.preprocessing.tagged_windows import TaggedWindows
 
         windows = TaggedWindows(sentences, self.preprocessor, documents)
         rows = row_batches(windows.num_tokens(), batch_size)
@@ -222,9 +222,9 @@ class BertTokenClassifier(BertTask):
     def _entities(self, texts, batch_size):
         """The entities of raw texts: a list of dicts for each."""
         self._check_reads("text")
-        from keras_bert.data.found_entities import entity_dicts, found_entities
-        from keras_bert.data.text_dataset import text_batches
-        from keras_bert.data.text_words import text_words, windows_inputs
+        from keras_bert.preprocessing.found_entities import entity_dicts, found_entities
+        from keras_bert.preprocessing.text_dataset import text_batches
+        from keras_bert.preprocessing.text_words import text_words, windows_inputs
 
         answers = []
         for columns, *_ in text_batches(texts, batch_size=batch_size):

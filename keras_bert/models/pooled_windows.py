@@ -19,7 +19,7 @@ class PooledWindows:
         """
         if not self.reads_windows_of(x):
             return super().predict(x, batch_size=batch_size, **kwargs)
-        from keras_bert.data.text_dataset import num_texts
+        from keras_bert.preprocessing.text_dataset import num_texts
 
         if hasattr(x, "element_spec"):
             x, *_ = in_memory(x)
@@ -84,7 +84,7 @@ class PooledWindows:
         """Batches of what this model takes of raw text, windows if it reads them."""
         if self.window_stride is None:
             return super().text_batches(x, y, sample_weight, batch_size=batch_size, **kwargs)
-        from keras_bert.data.window_dataset import window_dataset
+        from keras_bert.preprocessing.window_dataset import window_dataset
 
         kwargs |= {"preprocessor": self.preprocessor, "window_stride": self.window_stride}
         return window_dataset(x, y, sample_weight, batch_size=batch_size, **kwargs)
@@ -104,8 +104,8 @@ class PooledWindows:
         """
         import tensorflow as tf
 
-        from keras_bert.data.overlapping_windows import overlapping_windows
-        from keras_bert.data.padding import trim_padding
+        from keras_bert.preprocessing.overlapping_windows import overlapping_windows
+        from keras_bert.preprocessing.padding import trim_padding
 
         windows, counts = overlapping_windows(
             self.preprocessor.tokenizer(texts),
@@ -128,7 +128,7 @@ def check_windows(window_stride, window_pooling, preprocessor):
             f"{window_pooling!r}."
         )
     if window_stride is not None and preprocessor is not None:
-        from keras_bert.data.window_dataset import check_window_stride
+        from keras_bert.preprocessing.window_dataset import check_window_stride
 
         check_window_stride(window_stride, preprocessor.sequence_length)
 

@@ -2,7 +2,7 @@
 
 import functools
 
-from keras_bert.data.features import checked_features
+from keras_bert.preprocessing.features import checked_features
 
 
 class TextFeatures:
@@ -56,7 +56,7 @@ class TextFeatures:
         if not self.num_features:
             x = x["text"] if isinstance(x, dict) else x
             return super().text_batches(x, y, sample_weight, batch_size=batch_size, **kwargs)
-        from keras_bert.data.feature_dataset import feature_dataset
+        from keras_bert.preprocessing.feature_dataset import feature_dataset
 
         self._check_has_features(x)
         make_dataset = functools.partial(super().text_batches, batch_size=batch_size, **kwargs)
@@ -70,7 +70,7 @@ class TextFeatures:
             return x
         self._check_has_features(x)
         if hasattr(x, "element_spec"):
-            from keras_bert.data.feature_dataset import checked_feature_dataset
+            from keras_bert.preprocessing.feature_dataset import checked_feature_dataset
 
             return checked_feature_dataset(x)
         return {**x, "features": checked_features(x["features"], self.num_features)}

@@ -6,7 +6,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from keras_bert.data.padding import trim_padding
+from keras_bert.preprocessing.padding import trim_padding
 from keras_bert.serving.warmup_requests import MAX_REQUESTS, write_warmup_requests
 
 

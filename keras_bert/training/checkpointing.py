@@ -11,7 +11,7 @@ import zipfile
 import keras
 import numpy as np
 
-from keras_bert.training.checkpoint_folder import checkpoint_folder
+from keras_bert.files.checkpoint_folder import checkpoint_folder
 from keras_bert.training.processes import check_same, is_chief
 
 _NAME = re.compile(r"step-(\d{10})\.npz")

@@ -5,7 +5,7 @@ import os
 
 import keras
 
-from keras_bert.training.checkpoint_folder import local_folder
+from keras_bert.files.checkpoint_folder import local_folder
 from keras_bert.training.checkpointing import TrainingCheckpoint, rank
 from keras_bert.training.processes import is_chief, wait_for_all
 

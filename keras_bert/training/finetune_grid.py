@@ -4,7 +4,7 @@ import json
 import os
 import shutil
 
-from keras_bert.training.checkpoint_folder import local_folder
+from keras_bert.files.checkpoint_folder import local_folder
 from keras_bert.training.checkpointing import rank
 from keras_bert.training.processes import is_chief, wait_for_all
 from keras_bert.training.run_settings import keep_settings

@@ -2,7 +2,7 @@
 
 import json
 
-from keras_bert.training.checkpoint_folder import checkpoint_folder
+from keras_bert.files.checkpoint_folder import checkpoint_folder
 from keras_bert.training.processes import is_chief, wait_for_all
 
 _FILE = "settings.json"

@@ -237,7 +237,7 @@ def test_a_full_disk_leaves_nothing_half_written(tmp_path, monkeypatch):
     def no_space(*args, **kwargs):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("keras_bert.training.checkpoint_folder.os.fsync", no_space)
+    monkeypatch.setattr("keras_bert.files.checkpoint_folder.os.fsync", no_space)
     with pytest.raises(OSError, match="No space left"):
         fit(model, checkpoint, 1, 2)
     assert [path.name for path in tmp_path.iterdir()] == ["step-0000000004.npz"]

@@ -1,1 +1,0 @@
-"""Weights of other libraries, read and written as `{our name: array}`."""

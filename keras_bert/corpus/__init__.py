@@ -1,0 +1,1 @@
+"""Raw text to shards to pre-training batches."""

@@ -1,0 +1,171 @@
+"""One slice of input to one shard: the function that every worker runs."""
+
+import json
+import os
+
+import numpy as np
+import tensorflow as tf
+
+from keras_bert.corpus.corpus_plan import first_document_id
+from keras_bert.corpus.shards import ShardWriter, shard_name, token_dtype, write_whole
+from keras_bert.corpus.text_documents import text_documents
+from keras_bert.corpus.wikipedia_dump import wikipedia_documents
+from keras_bert.files.reports import Reports
+
+PROGRESS_FOLDER = "progress"
+MAX_RECORD_TOKENS = 2**15
+BATCH_CHARACTERS = 2**17
+MAX_WAITING_TOKENS = 2**24  # 32 or 64 MB: more than a slice holds, unless one document is huge
+
+CUT_SENTENCES = f"sentences of more than {MAX_RECORD_TOKENS:,} tokens, cut"
+
+
+def done_path(folder, slice_, num_slices):
+    """File that says what the shard of a slice holds; written when the shard is whole."""
+    name = f"{shard_name(slice_.index, num_slices)}.json"
+    return os.path.join(folder, PROGRESS_FOLDER, name)
+
+
+def write_slice(slice_, num_slices, folder, settings, tokenizer):
+    """Reads a slice, tokenizes it and writes its shard, whole or not at all.
+
+    A pure function of its arguments and the input files: the shard is the same whichever process
+    or machine writes it, and writing it twice does no harm.
+
+    Args:
+        slice_: `Slice`.
+        num_slices: of the whole plan.
+        folder: of the corpus.
+        settings: `Settings`.
+        tokenizer: `BertTokenizer`.
+
+    Returns:
+        dict: "shard", the shard's entry in `corpus.json`, and "reports".
+    """
+    reports = Reports()
+    dtype = token_dtype(tokenizer.vocabulary_size())
+    rng = np.random.default_rng([settings.seed, slice_.index])
+    documents = _documents(slice_, settings, reports)
+    with ShardWriter(os.path.join(folder, shard_name(slice_.index, num_slices)), dtype) as shard:
+        waiting = _WaitingDocuments(shard, rng)
+        for record in _records(_tokenized(documents, tokenizer, dtype), reports):
+            waiting.add(*record)
+        waiting.write()
+    first_id = first_document_id(slice_.index)
+    if shard.counts["num_records"] and slice_.spans[0].document_id not in (None, first_id):
+        shard.counts["num_documents"] -= 1  # its only document is counted where it begins
+    done = {"shard": shard.counts, "reports": reports.as_dict()}
+    write_whole(done_path(folder, slice_, num_slices), json.dumps(done))
+    return done
+
+
+def _documents(slice_, settings, reports):
+    """Yields `(document_id, sentences)`; the parts of a long document follow one another."""
+    next_id = first_document_id(slice_.index)
+    for span in slice_.spans:
+        read = text_documents if span.kind == "text" else wikipedia_documents
+        last_number = document_id = None
+        for number, sentences in read(span, settings, reports):
+            if number != last_number:
+                document_id = next_id if span.document_id is None else span.document_id
+                next_id, last_number = next_id + 1, number
+            yield document_id, sentences
+
+
+def _tokenized(documents, tokenizer, dtype):
+    """Yields `(document_id, token_ids, sentence_lengths)`, tokenizing many sentences at once."""
+    batch, parts, num_characters = [], [], 0
+
+    def tokenize():
+        ragged = tokenizer.tokenize(tf.constant(batch, tf.string))
+        token_ids = ragged.flat_values.numpy().astype(dtype)
+        splits = ragged.row_splits.numpy()
+        lengths = np.diff(splits)
+        begin = 0
+        for document_id, num_sentences in parts:
+            end = begin + num_sentences
+            kept = lengths[begin:end]
+            yield document_id, token_ids[splits[begin] : splits[end]], kept[kept > 0]
+            begin = end
+
+    for document_id, sentences in documents:
+        batch += sentences
+        num_characters += sum(map(len, sentences))
+        if parts and parts[-1][0] == document_id:
+            parts[-1] = (document_id, parts[-1][1] + len(sentences))
+        else:
+            parts.append((document_id, len(sentences)))
+        if num_characters > BATCH_CHARACTERS:
+            yield from tokenize()
+            batch, parts, num_characters = [], [], 0
+    if batch:
+        yield from tokenize()
+
+
+def _records(parts, reports):
+    """Joins the parts of each document, and cuts it where it is longer than a record."""
+    current, token_ids, lengths = None, [], []
+    for document_id, new_ids, new_lengths in parts:
+        if document_id != current:
+            yield from _cut(current, token_ids, lengths, reports, final=True)
+            current, token_ids, lengths = document_id, [], []
+        token_ids.append(new_ids)
+        lengths.append(new_lengths)
+        if sum(map(len, token_ids)) > MAX_RECORD_TOKENS:
+            rest = yield from _cut(current, token_ids, lengths, reports, final=False)
+            token_ids, lengths = [rest[0]], [rest[1]]
+    yield from _cut(current, token_ids, lengths, reports, final=True)
+
+
+def _cut(document_id, token_ids, lengths, reports, final):
+    """Yields whole records from the front; returns what is left of tokens and lengths."""
+    if not token_ids:
+        return None
+    token_ids, lengths = np.concatenate(token_ids), np.concatenate(lengths)
+    if len(lengths) and lengths.max() > MAX_RECORD_TOKENS:
+        reports.add(CUT_SENTENCES, int((lengths > MAX_RECORD_TOKENS).sum()))
+        lengths = np.concatenate([_cut_sentence(length) for length in lengths])
+    ends = np.cumsum(lengths)
+    begin = begin_token = 0
+    while len(token_ids) - begin_token > MAX_RECORD_TOKENS:
+        end = int(np.searchsorted(ends, begin_token + MAX_RECORD_TOKENS, side="right"))
+        yield document_id, token_ids[begin_token : ends[end - 1]], lengths[begin:end]
+        begin, begin_token = end, int(ends[end - 1])
+    if final and begin < len(lengths):
+        yield document_id, token_ids[begin_token:], lengths[begin:]
+    return token_ids[begin_token:], lengths[begin:]
+
+
+def _cut_sentence(length):
+    whole, rest = divmod(int(length), MAX_RECORD_TOKENS)
+    return [MAX_RECORD_TOKENS] * whole + [rest] * (rest > 0)
+
+
+class _WaitingDocuments:
+    """Documents that wait to be written in a random order, so that neighbours are strangers."""
+
+    def __init__(self, shard, rng):
+        self._shard, self._rng = shard, rng
+        self._documents, self._num_tokens, self._open = [], 0, None
+
+    def add(self, document_id, token_ids, lengths):
+        if document_id == self._open:  # its beginning is written already
+            self._shard.write(document_id, token_ids, lengths)
+            return
+        if not self._documents or self._documents[-1][0] != document_id:
+            self._documents.append((document_id, []))
+        self._documents[-1][1].append((token_ids, lengths))
+        self._num_tokens += len(token_ids)
+        if self._num_tokens > MAX_WAITING_TOKENS:
+            unfinished = self._documents.pop()
+            self.write()
+            self._documents = [unfinished]
+            self.write()
+            self._open = document_id
+
+    def write(self):
+        for index in self._rng.permutation(len(self._documents)):
+            document_id, records = self._documents[index]
+            for token_ids, lengths in records:
+                self._shard.write(document_id, token_ids, lengths)
+        self._documents, self._num_tokens = [], 0

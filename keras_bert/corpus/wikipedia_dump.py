@@ -1,0 +1,160 @@
+"""MediaWiki dumps (`pages-articles` XML, plain or bzip2) to documents, one an article."""
+
+import functools
+import re
+import xml.etree.ElementTree as ElementTree
+
+import tensorflow as tf
+
+from keras_bert.corpus.bz2_blocks import bz2_chunks
+from keras_bert.corpus.decoding import BLOCK_BYTES, decode_utf8
+from keras_bert.corpus.sentences import split_sentences
+from keras_bert.corpus.wikitext import wikitext_passages
+
+REDIRECTS = "redirect pages, left out"
+OTHER_NAMESPACES = "pages of other namespaces, left out"
+OTHER_MODELS = "pages that are not wikitext, left out"
+BROKEN_PASSAGES = "passages with broken markup, left out"
+
+_PAGE, _PAGE_END = b"<page>", b"</page>"
+_MAX_PAGE_BYTES = 2**27
+_HEAD_BYTES = 2**16
+
+
+def wikipedia_documents(span, settings, reports):
+    """Yields `(document, sentences)` for each article that has text: a number, and a list of str.
+
+    Left out and counted: redirects, pages outside the main namespace, pages in other formats
+    than wikitext.
+    """
+    namespaces = dump_namespaces(span.path, span.kind)
+    for document, page in enumerate(dump_pages(span)):
+        text = _article_text(page, span.path, reports)
+        passages, num_broken = wikitext_passages(text, namespaces)
+        if num_broken:
+            reports.add(BROKEN_PASSAGES, num_broken, f"{span.path}, {_title(page)}")
+        sentences = [s for passage in passages for s in split_sentences(passage, settings.language)]
+        if sentences:
+            yield document, sentences
+
+
+def check_dump(path, kind):
+    """Raises a ValueError unless the file begins as a MediaWiki export."""
+    if b"<mediawiki" not in _head(path, kind):
+        raise ValueError(
+            f"{path} is not a MediaWiki dump: it has no <mediawiki> at its beginning. Other text "
+            "can be given as .txt."
+        )
+
+
+@functools.lru_cache(maxsize=8)
+def dump_namespaces(path, kind):
+    """Lower-case names of all namespaces but the main one, in the dump's language."""
+    head = _head(path, kind).decode("utf-8", "replace")
+    names = re.findall(r'<namespace key="[^"]*"[^>]*>([^<]+)</namespace>', head)
+    return frozenset(name.lower() for name in names)
+
+
+def dump_pages(span):
+    """Yields the bytes of each `<page>` that begins in the span.
+
+    Raises:
+        ValueError: when the file is cut off or damaged.
+    """
+    chunks = _chunks(span)
+    data, own_bytes, own = b"", 0, True
+    position, num_chunks = 0, 0
+    while True:
+        begin = data.find(_PAGE, position)
+        end = data.find(_PAGE_END, begin) if begin >= 0 else -1
+        if begin >= 0 and not own and begin >= own_bytes:
+            return
+        if end >= 0:
+            position = end + len(_PAGE_END)
+            yield data[begin:position]
+            continue
+        # The beginning of a tag that the next chunk ends counts as ours.
+        if begin < 0 and not own and own_bytes + len(_PAGE) <= len(data):
+            return
+        keep = begin if begin >= 0 else max(position, len(data) - len(_PAGE) - len("</mediawiki>"))
+        if begin >= 0 and len(data) - begin > _MAX_PAGE_BYTES:
+            raise ValueError(f"{span.path} is damaged: a page without end. Fetch the file again.")
+        rest = data[keep:]
+        own_bytes, position = own_bytes - keep, 0
+        chunk, still_own = next(chunks, (b"", False))
+        if not chunk:
+            if num_chunks == 0:  # no block of a packed file begins in this span
+                return
+            if begin >= 0 or b"</mediawiki>" not in rest:
+                raise ValueError(
+                    f"{span.path} is cut off: it does not end with </mediawiki>. Fetch the file "
+                    "again."
+                )
+            return
+        num_chunks += 1
+        data = rest + chunk
+        if still_own:
+            own_bytes = len(data)
+        own = still_own
+
+
+def _chunks(span):
+    if span.kind == "xml.bz2":
+        yield from bz2_chunks(span.path, span.start, span.stop)
+        return
+    with tf.io.gfile.GFile(span.path, "rb") as file:
+        file.seek(span.start)
+        position = span.start
+        while True:
+            own = position < span.stop
+            data = file.read(min(BLOCK_BYTES, span.stop - position) if own else BLOCK_BYTES)
+            if not data:
+                return
+            position += len(data)
+            yield data, own
+
+
+def _head(path, kind):
+    if kind == "xml.bz2":
+        with tf.io.gfile.GFile(path, "rb") as file:
+            if file.read(3) != b"BZh":
+                raise ValueError(f"{path} is not a bzip2 file. Fetch it again, or rename it.")
+        for chunk, _ in bz2_chunks(path, 0, 1):
+            return chunk[:_HEAD_BYTES]
+        return b""
+    with tf.io.gfile.GFile(path, "rb") as file:
+        return file.read(_HEAD_BYTES)
+
+
+def _article_text(page, path, reports):
+    """Wikitext of a page's last revision; "" for pages that are no articles."""
+
+    def place(offset):
+        line = page.count(b"\n", 0, offset) + 1
+        return f"{path}, {_title(page)}, line {line:,} of the page"
+
+    text = decode_utf8(page, reports, place)
+    try:
+        element = ElementTree.fromstring(text)
+    except ElementTree.ParseError as error:
+        raise ValueError(
+            f"{path} is damaged: {_title(page)} is not XML ({error}, counted from its <page>). "
+            "Fetch the file again."
+        ) from error
+    if element.findtext("ns", "0") != "0":
+        reports.add(OTHER_NAMESPACES, 1)
+        return ""
+    revisions = element.findall("revision")
+    wikitext = (revisions[-1].findtext("text") or "") if revisions else ""
+    if element.find("redirect") is not None or wikitext[:9].upper() == "#REDIRECT":
+        reports.add(REDIRECTS, 1)
+        return ""
+    if revisions and revisions[-1].findtext("model", "wikitext") != "wikitext":
+        reports.add(OTHER_MODELS, 1)
+        return ""
+    return wikitext
+
+
+def _title(page):
+    match = re.search(rb"<title>([^<]*)</title>", page[:4096])
+    return f"page {match[1].decode('utf-8', 'replace')!r}" if match else "a page without title"

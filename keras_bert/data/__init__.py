@@ -1,1 +1,0 @@
-"""From raw text to batches: corpora, pairs, masks, packing, tables. TensorFlow."""

@@ -1,0 +1,1 @@
+"""One preprocessor per task: raw examples to batches, outputs to answers."""

@@ -1,0 +1,76 @@
+"""Entities out of the scores of words, in the TensorFlow graph. E entities."""
+
+import tensorflow as tf
+
+from keras_bert.metrics.entities import split_tag
+from keras_bert.preprocessing.byte_spans import byte_spans, character_positions
+
+
+def found_entities(logits, words, texts, label_names):
+    """The entities of texts, by `conlleval`'s rules, from the logits of their words.
+
+    Args:
+        logits: `[W, C]`, float.
+        words: `TextWords`.
+        texts: string `[B]`.
+        label_names: C strings, tags with or without prefixes.
+
+    Returns:
+        A dict of ragged tensors `[B, (E)]`: `text` and `type`, strings; `start` and `end`, int64,
+        in characters of the text; `start_byte` and `end_byte`, int64, in bytes of its UTF-8;
+        `score`, float32, the mean probability of the tags of an entity's words.
+    """
+    kinds, types, type_names = _tables(label_names)
+    probabilities = tf.nn.softmax(logits)
+    label = tf.argmax(probabilities, axis=-1)  # [W]
+    score = tf.reduce_max(probabilities, axis=-1)
+    kind, type_ = tf.gather(kinds, label), tf.gather(types, label)
+    size = tf.size(label)
+    same_text = tf.concat([[False], words.text[1:] == words.text[:-1]], axis=0)[:size]
+    kind_before = tf.concat([["O"], kind[:-1]], axis=0)[:size]
+    type_before = tf.concat([[-1], type_[:-1]], axis=0)[:size]
+    is_in, ends_before = kind != "O", tf.reduce_any(kind_before[:, None] == ["O", "E", "S"], 1)
+    is_single = tf.reduce_any(kind[:, None] == ["B", "S"], axis=1)
+    begins = is_in & (~same_text | ends_before | is_single | (type_ != type_before))
+    first = tf.where(begins)[:, 0]  # [E]
+    member = tf.where(is_in)[:, 0]
+    number = tf.gather(tf.cumsum(tf.cast(begins, tf.int64)) - 1, member)
+    last = tf.math.segment_max(member, number)
+    start_byte, end_byte = tf.gather(words.start, first), tf.gather(words.end, last)
+    text = tf.gather(words.text, first)
+    values = {
+        "text": byte_spans(texts, text, start_byte, end_byte),
+        "type": tf.gather(type_names, tf.gather(type_, first)),
+        "start": character_positions(texts, text, start_byte),
+        "end": character_positions(texts, text, end_byte),
+        "start_byte": start_byte,
+        "end_byte": end_byte,
+        "score": tf.math.segment_mean(tf.gather(score, member), number),
+    }
+    rows = tf.size(texts, tf.int64)
+    return {
+        name: tf.RaggedTensor.from_value_rowids(value, text, nrows=rows, validate=False)
+        for name, value in values.items()
+    }
+
+
+def entity_dicts(found):
+    """What `found_entities` gives, as a list of dicts for each text; bytes are left out."""
+    names = ("text", "type", "start", "end", "score")
+    columns = [found[name].to_list() for name in names]
+    rows = [
+        [dict(zip(names, entity, strict=True)) for entity in zip(*row, strict=True)]
+        for row in zip(*columns, strict=True)
+    ]
+    for entity in (entity for row in rows for entity in row):
+        for name in ("text", "type"):
+            entity[name] = entity[name].decode(errors="replace")
+    return rows
+
+
+def _tables(label_names):
+    """`(kinds, types, type names)`: strings `[C]`, int32 `[C]`, strings."""
+    parts = [split_tag(name) for name in label_names]
+    type_names = sorted({type_ for _, type_ in parts})
+    types = [type_names.index(type_) for _, type_ in parts]
+    return tf.constant([kind for kind, _ in parts]), tf.constant(types), tf.constant(type_names)

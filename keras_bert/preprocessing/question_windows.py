@@ -1,0 +1,156 @@
+"""Questions with the pieces of their contexts that fit a sequence.
+
+B questions, U contexts, T tokens of a context, N windows, S sequence.
+"""
+
+import dataclasses
+
+import tensorflow as tf
+
+from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
+
+
+@dataclasses.dataclass
+class QuestionWindows:
+    """Where the tokens of some contexts stand in the sequences that a model takes.
+
+    A window is `[CLS] question [SEP] part of its context [SEP]`; each part begins
+    `document_stride` tokens behind the one before, so that every stretch of text stands somewhere
+    with words around it. A question has one window at least, even where its context has no tokens.
+    Source: `convert_examples_to_features` of google-research/bert run_squad.py.
+
+    Attributes:
+        preprocessor: a `BertPreprocessor`.
+        questions: int32 ragged `[B, (tokens)]`, cut to the longest that is allowed.
+        pieces: int32 ragged `[U, (T)]`, the token ids of the contexts.
+        starts: int64 ragged `[U, (T)]`, the byte of its context at which each token begins.
+        ends: int64 ragged `[U, (T)]`, the byte behind each token.
+        context: int64 `[B]`, the context of each question.
+        question: int64 `[N]`, the question of each window, in rising order.
+        first: int64 `[N]`, the first token of its context that each window holds.
+        length: int64 `[N]`, how many of them.
+    """
+
+    preprocessor: BertPreprocessor
+    questions: tf.RaggedTensor
+    pieces: tf.RaggedTensor
+    starts: tf.RaggedTensor
+    ends: tf.RaggedTensor
+    context: tf.Tensor
+    question: tf.Tensor
+    first: tf.Tensor
+    length: tf.Tensor
+
+    def inputs(self, rows):
+        """What the model takes of the windows of these numbers, `[n]`: a dict of int32 `[n, S]`."""
+        question = tf.gather(self.question, rows)
+        begin = self._flat_begin(rows)
+        tokens = tf.ragged.range(begin, begin + tf.gather(self.length, rows))
+        tokens = tokens.with_flat_values(tf.gather(self.pieces.flat_values, tokens.flat_values))
+        return self.preprocessor.pack(tf.gather(self.questions, question), tokens)
+
+    def context_positions(self):
+        """int64 `[N]`: the position of each window at which its part of the context begins."""
+        lengths = tf.cast(self.questions.row_lengths(), tf.int64)
+        return tf.gather(lengths, self.question) + 2  # [CLS] question [SEP]
+
+    def places(self, length):
+        """Where the tokens of each window stand in their context, and which may begin an answer.
+
+        A token that is in several windows begins an answer only in that which has most words
+        around it: the smaller of its left and right contexts is largest there, and, that being
+        equal, the window longer (the maximum-context rule of run_squad.py).
+
+        Args:
+            length: int, S: how many positions of the windows to look at.
+
+        Returns:
+            A dict of `begins` and `in_context`, bool `[N, S]`, and the bytes `starts` and `ends`,
+            int64 `[N, S]`, 0 outside the context.
+        """
+        windows = tf.shape(self.question, tf.int64)[0]
+        rows = tf.range(windows)
+        offset = tf.range(length, dtype=tf.int64) - self.context_positions()[:, None]  # [N, S]
+        part = self.length[:, None]
+        in_context = (offset >= 0) & (offset < part)
+        flat = tf.where(in_context, self._flat_begin(rows)[:, None] + offset, -1)
+        # a context is read anew for each question: its tokens compete within the question only
+        counts = tf.gather(self.pieces.row_lengths(), self.context)  # [B]
+        own_begin = tf.gather(tf.cumsum(counts, exclusive=True), self.question)[:, None]
+        token = tf.where(in_context, own_begin + self.first[:, None] + offset, -1)
+        total = tf.reduce_sum(counts)
+        score = 100 * tf.minimum(offset, part - 1 - offset) + part
+        best = tf.math.unsorted_segment_max(score, token, total)
+        is_best = in_context & (score == _looked_up(best, token))
+        row = tf.broadcast_to(rows[:, None], tf.shape(token))
+        earliest = tf.math.unsorted_segment_min(row, tf.where(is_best, token, -1), total)
+        return {
+            "begins": is_best & (row == _looked_up(earliest, token)),
+            "in_context": in_context,
+            "starts": _looked_up(self.starts.flat_values, flat),
+            "ends": _looked_up(self.ends.flat_values, flat),
+        }
+
+    def num_tokens(self):
+        """`[N]`, an array: how many tokens each window has, its special ones among them."""
+        return (self.context_positions() + self.length).numpy() + 1  # the last [SEP]
+
+    def _flat_begin(self, rows):
+        context = tf.gather(self.context, tf.gather(self.question, rows))
+        return tf.gather(self.pieces.row_starts(), context) + tf.gather(self.first, rows)
+
+
+def question_windows(
+    preprocessor, questions, contexts, context=None, *, document_stride, max_question_length
+):
+    """The `QuestionWindows` of some questions; in Python, in `tf.data` and in a SavedModel.
+
+    Args:
+        preprocessor: a `BertPreprocessor`.
+        questions: `[B]` strings.
+        contexts: `[U]` strings.
+        context: int64 `[B]`, the context of each question; by default each has its own.
+        document_stride: int, tokens from the beginning of a window to that of the next one.
+        max_question_length: int; longer questions lose their last tokens.
+    """
+    questions = preprocessor.tokenizer(questions)[:, :max_question_length]
+    pieces, starts, ends = preprocessor.tokenizer.tokenize_with_offsets(contexts)
+    if context is None:
+        context = tf.range(questions.nrows())
+    context = tf.cast(context, tf.int64)
+    counts = tf.gather(pieces.row_lengths(), context)  # [B]
+    room = preprocessor.sequence_length - 3 - tf.cast(questions.row_lengths(), tf.int64)
+    step = tf.minimum(room, document_stride)
+    more = tf.maximum(counts - room, 0)
+    num_windows = 1 + (more + step - 1) // step  # [B]
+    question = tf.repeat(tf.range(tf.shape(num_windows, tf.int64)[0]), num_windows)  # [N]
+    before = tf.gather(tf.cumsum(num_windows, exclusive=True), question)
+    first = (tf.range(tf.shape(question, tf.int64)[0]) - before) * tf.gather(step, question)
+    length = tf.minimum(tf.gather(room, question), tf.gather(counts, question) - first)
+    return QuestionWindows(
+        preprocessor, questions, pieces, starts, ends, context, question, first, length
+    )
+
+
+def check_lengths(preprocessor, document_stride, max_question_length):
+    """Raises a ValueError if windows of these sizes can't be cut."""
+    for name, value in (
+        ("document_stride", document_stride),
+        ("max_question_length", max_question_length),
+    ):
+        if value < 1:
+            raise ValueError(f"{name} must be at least 1 token; got {value}.")
+    room = preprocessor.sequence_length - 3 - max_question_length
+    if room < 1:
+        raise ValueError(
+            f"A question of max_question_length={max_question_length} tokens, [CLS] and two [SEP] "
+            "leave no room for a context in sequences of "
+            f"{preprocessor.sequence_length} tokens. Give a larger sequence_length, as "
+            "from_preset(..., sequence_length=384), or a smaller max_question_length."
+        )
+
+
+def _looked_up(values, indices):
+    """`values[indices]`, and 0 at an index of -1."""
+    padded = tf.concat([tf.zeros([1], values.dtype), values], axis=0)
+    return tf.gather(padded, indices + 1)

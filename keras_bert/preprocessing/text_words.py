@@ -1,0 +1,131 @@
+"""The words of raw texts, in the TensorFlow graph, and the windows in which they are read."""
+
+import dataclasses
+import unicodedata
+
+import tensorflow as tf
+
+from keras_bert.preprocessing.byte_spans import byte_spans
+from keras_bert.preprocessing.overlapping_windows import overlapping_windows
+from keras_bert.preprocessing.padding import trim_padding
+
+_MARK, _CHARACTER, _GOES_ON = 1, 2, 3
+
+
+@dataclasses.dataclass
+class TextWords:
+    """Words of texts, each with its place in a window. W words, N windows.
+
+    Attributes:
+        windows: int32 ragged `[N, (T)]`, token ids, to be packed by the preprocessor.
+        text: int64 `[W]`, the text that each word is of, from first to last.
+        window: int64 `[W]`, the window where it is read, the one it stands most amid.
+        position: int64 `[W]`, where its first piece stands in the packed window.
+        start: int64 `[W]`, its first byte in the text.
+        end: int64 `[W]`, behind its last.
+    """
+
+    windows: tf.RaggedTensor
+    text: tf.Tensor
+    window: tf.Tensor
+    position: tf.Tensor
+    start: tf.Tensor
+    end: tf.Tensor
+
+
+def text_words(texts, preprocessor):
+    """The words of raw texts, as files of tagged words have them.
+
+    A word is what stands between spaces, punctuation at its ends set apart: "(don't)" is three. A
+    Chinese character is a word. A text longer than a sequence is read in windows that overlap by
+    half.
+
+    Args:
+        texts: string `[B]`.
+        preprocessor: a `BertPreprocessor`.
+
+    Returns:
+        `TextWords`.
+    """
+    tokenizer = preprocessor.tokenizer
+    ids, starts, ends = tokenizer.tokenize_with_offsets(texts)
+    kinds = _kinds(texts, ids, starts, ends, tokenizer)
+    is_first = _begin_words(kinds, ids, starts.flat_values, ends.flat_values)
+    token = tf.where(is_first)[:, 0]  # [W]
+    behind = tf.concat([token[1:], [tf.size(is_first, tf.int64)]], axis=0)[: tf.size(token)]
+    text = tf.gather(ids.value_rowids(), token)
+    windows, window, position = _windows(ids, token, text, preprocessor.sequence_length - 2)
+    return TextWords(
+        windows=windows,
+        text=text,
+        window=window,
+        position=position,
+        start=tf.gather(starts.flat_values, token),
+        end=tf.gather(ends.flat_values, behind - 1),
+    )
+
+
+def windows_inputs(words, preprocessor, batch_size=None):
+    """Batches of windows of `TextWords`, packed, as dicts `[B, S]`; all in one by default."""
+    if batch_size is None:
+        yield trim_padding(preprocessor.pack(words.windows))
+        return
+    for start in range(0, int(words.windows.nrows()), batch_size):
+        yield trim_padding(preprocessor.pack(words.windows[start : start + batch_size]))
+
+
+def _kinds(texts, ids, starts, ends, tokenizer):
+    """The `_kind` of each token, `[T]`; of one that is [UNK], by its text."""
+    table = tf.constant([_kind(token) for token in tokenizer.get_vocabulary()])
+    kinds = tf.gather(table, ids.flat_values)
+    unknown = tf.where(ids.flat_values == tokenizer.unk_token_id)
+    places = (ids.value_rowids(), starts.flat_values, ends.flat_values)
+    strings = byte_spans(texts, *(tf.gather(place, unknown[:, 0]) for place in places))
+    is_mark = tf.strings.regex_full_match(strings, r"[\p{P}$+<=>^`|~]")
+    is_character = tf.strings.regex_full_match(strings, r"\p{Han}")
+    found = tf.where(is_mark, _MARK, tf.where(is_character, _CHARACTER, 0))
+    return tf.tensor_scatter_nd_update(kinds, unknown, found)
+
+
+def _begin_words(kinds, ids, starts, ends):
+    """Whether each token `[T]` begins a word."""
+    is_mark, is_character = kinds == _MARK, kinds == _CHARACTER
+    is_first_of_text = tf.concat([[True], ids.value_rowids()[1:] != ids.value_rowids()[:-1]], 0)
+    has_space = tf.concat([[True], starts[1:] > ends[:-1]], axis=0)
+    size = tf.size(kinds)
+    begins_run = is_first_of_text[:size] | has_space[:size]
+    run = tf.cumsum(tf.cast(begins_run, tf.int32)) - 1  # [T], which run between spaces
+    letters = tf.cast(~is_mark, tf.int32)
+    before = tf.cumsum(letters, exclusive=True)  # tokens before that are no marks
+    before_run = tf.gather(before, tf.where(begins_run)[:, 0])
+    in_run = tf.math.segment_sum(letters, run)
+    seen = before - tf.gather(before_run, run)
+    leads = is_mark & (seen == 0)
+    trails = is_mark & (seen == tf.gather(in_run, run))
+    alone = leads | trails | is_character
+    alone_before = tf.concat([[False], alone[:-1]], axis=0)[:size]
+    return begins_run | ((alone | alone_before) & (kinds != _GOES_ON))
+
+
+def _kind(token):
+    """Whether a token is a punctuation mark, a Chinese character, a piece that goes on, or not."""
+    if token.startswith("##"):
+        return _GOES_ON
+    if len(token) != 1:
+        return 0
+    if token.isascii():
+        return 0 if token.isalnum() else _MARK
+    if unicodedata.category(token).startswith("P"):
+        return _MARK
+    return _CHARACTER if unicodedata.name(token, "").startswith("CJK ") else 0
+
+
+def _windows(ids, token, text, room):
+    """`(windows, window, position)` of the words that begin at tokens `[W]`."""
+    stride = max(1, room // 2)
+    windows, counts = overlapping_windows(ids, room, stride)
+    before = tf.cumsum(counts, exclusive=True)
+    index = token - tf.gather(ids.row_starts(), text)  # in its text
+    number = (index - room // 2 + stride // 2) // stride  # whose middle is nearest
+    number = tf.clip_by_value(number, 0, tf.gather(counts, text) - 1)
+    return windows, tf.gather(before, text) + number, 1 + index - number * stride

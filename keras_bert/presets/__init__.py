@@ -1,0 +1,1 @@
+"""Folders that models are loaded from and saved to."""

@@ -1,0 +1,1 @@
+"""Other libraries' checkpoints: Hugging Face, Google TF1, KerasHub."""

@@ -1,0 +1,128 @@
+"""The Hugging Face hub."""
+
+import logging
+import re
+import sys
+
+from keras_bert.presets.formats.tensor_files import FILES
+
+logger = logging.getLogger("keras_bert")
+
+_HANDLE = re.compile(r"hf://(?P<name>[\w.-]+(/[\w.-]+)?)(@(?P<revision>[^@\s]+))?")
+_SMALL_FILES = ("*.json", "vocab.txt", "*/config.json", "assets/tokenizer/*")
+# One kind of weights is fetched, the first that is there: ours or KerasHub's, Hugging Face's,
+# Google's.
+_WEIGHTS = {
+    "model.weights.h5": ("model.weights.h5", "task.weights.h5"),
+    **{name: (name, name.split(".")[0] + "-*." + name.split(".")[1]) for name in FILES},
+    "bert_model.ckpt.index": ("bert_model.ckpt.*",),
+}
+_LOG_IN = "log in (hf auth login) or set HF_TOKEN"
+
+
+def download(handle):
+    """Downloads a model of the hub, or finds it in the hub's cache.
+
+    Tokens, cache, mirrors and working offline are those of huggingface_hub: `HF_TOKEN`, `HF_HOME`,
+    `HF_ENDPOINT`, `HF_HUB_OFFLINE`. A download that was cut off goes on where it was; where the hub
+    can't be reached, what the cache holds is used, with a warning.
+
+    Args:
+        handle: `hf://user/name`, or `hf://user/name@revision`.
+
+    Returns:
+        The folder's path.
+
+    Raises:
+        ValueError: if there is no such model, it may not be read, or the hub can't be reached.
+    """
+    from huggingface_hub import HfApi, constants, snapshot_download
+
+    match = _HANDLE.fullmatch(handle)
+    if not match:
+        raise ValueError(f"{handle!r} must be hf://user/name or hf://user/name@revision.")
+    name, revision = match["name"], match["revision"]
+    try:
+        timeout = constants.HF_HUB_ETAG_TIMEOUT
+        info = HfApi().model_info(name, revision=revision, timeout=timeout)
+        patterns = _patterns(handle, [file.rfilename for file in info.siblings])
+        return snapshot_download(name, revision=revision, allow_patterns=patterns)
+    except _network_errors() as error:
+        return _cached(name, revision, error)
+
+
+def _patterns(handle, files):
+    """Of the files that a model needs."""
+    for name, weights in _WEIGHTS.items():
+        if name in files:
+            return [*_SMALL_FILES, *weights]
+    listed = ", ".join(sorted(files)[:12]) + (", ..." if len(files) > 12 else "")
+    raise ValueError(
+        f"{handle} has no weights that can be read here, none of {', '.join(_WEIGHTS)}: it holds "
+        f"{listed}."
+    )
+
+
+def _network_errors():
+    """What a download raises: huggingface_hub stands on httpx2, httpx or requests, by version."""
+    from huggingface_hub.errors import HfHubHTTPError
+
+    clients = [sys.modules[name] for name in ("httpx2", "httpx") if name in sys.modules]
+    return (OSError, HfHubHTTPError, *(client.HTTPError for client in clients))
+
+
+def _cached(name, revision, error):
+    """What the cache holds if the hub could not be reached; raises what the hub said if it was."""
+    from huggingface_hub import constants, snapshot_download
+    from huggingface_hub.errors import LocalEntryNotFoundError, OfflineModeIsEnabled
+
+    offline = isinstance(error, OfflineModeIsEnabled)
+    refusal = None if offline else _refusal(name, revision, error)
+    if refusal:
+        raise ValueError(refusal) from error
+    reasons = [str(cause).strip() for cause in _causes(error)]
+    reason = next(filter(None, reversed(reasons)), type(error).__name__).splitlines()[0]
+    try:
+        folder = snapshot_download(
+            name, revision=revision, allow_patterns=_SMALL_FILES, local_files_only=True
+        )
+    except (LocalEntryNotFoundError, FileNotFoundError):
+        wanted = f"{name} at revision {revision}" if revision else name
+        raise ValueError(
+            f"{wanted} is not in the cache ({constants.HF_HUB_CACHE}), and HF_HUB_OFFLINE is set: "
+            "unset it to download."
+            if offline
+            else f"{wanted} could not be fetched from {constants.ENDPOINT}: {reason}. Check the "
+            "connection and try again; what has arrived is kept."
+        ) from error
+    if not offline:
+        logger.warning(
+            "%s can't be reached (%s): %s comes from the cache", constants.ENDPOINT, reason, name
+        )
+    return folder
+
+
+def _refusal(name, revision, error):
+    """What the hub refused, in a sentence; None if it didn't answer."""
+    from huggingface_hub.errors import GatedRepoError, HfHubHTTPError, RevisionNotFoundError
+
+    answer = next((cause for cause in _causes(error) if isinstance(cause, HfHubHTTPError)), None)
+    if answer is None:
+        return None
+    if isinstance(answer, GatedRepoError):
+        return f"{name} is gated: ask for access on its page, then {_LOG_IN}."
+    if isinstance(answer, RevisionNotFoundError):
+        return f"{name!r} has no revision {revision!r}."
+    status = answer.response.status_code
+    if status == 404 or answer.response.headers.get("X-Error-Code") == "RepoNotFound":
+        return f"The hub has no model {name!r}: check the name; if it is private, {_LOG_IN}."
+    if status in (401, 403):
+        return f"You may not read {name!r} (HTTP {status}): {_LOG_IN} with a token that may."
+    return None
+
+
+def _causes(error):
+    """The error, and what led to it, back to the first."""
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__

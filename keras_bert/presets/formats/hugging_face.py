@@ -1,0 +1,307 @@
+"""Hugging Face folders: `config.json`, `model.safetensors`, a tokenizer."""
+
+import logging
+import re
+from pathlib import Path
+
+from safetensors.numpy import save_file
+
+from keras_bert.files.json_files import read_json, write_json
+from keras_bert.presets.formats.checkpoint import Checkpoint, spell, translate
+from keras_bert.presets.formats.hugging_face_tokenizer import read_tokenizer, write_tokenizer
+from keras_bert.presets.formats.sentence_transformers import (
+    read_sentence_transformer,
+    write_sentence_transformer,
+)
+from keras_bert.presets.formats.tensor_files import POOLER_FILE, read_tensors
+from keras_bert.presets.formats.weight_names import (
+    OUTPUT_HEADS,
+    OWN_CLASSIFIER,
+    hugging_face_spellings,
+    own_classifier_arguments,
+)
+
+logger = logging.getLogger("keras_bert")
+
+# Argument of BertBackbone: key of config.json, and what transformers takes where it is absent.
+_BACKBONE = {
+    "vocabulary_size": ("vocab_size", 30522),
+    "num_layers": ("num_hidden_layers", 12),
+    "num_heads": ("num_attention_heads", 12),
+    "hidden_dim": ("hidden_size", 768),
+    "intermediate_dim": ("intermediate_size", 3072),
+    "dropout": ("hidden_dropout_prob", 0.1),
+    "attention_dropout": ("attention_probs_dropout_prob", 0.1),
+    "max_sequence_length": ("max_position_embeddings", 512),
+    "num_segments": ("type_vocab_size", 2),
+    "layer_norm_epsilon": ("layer_norm_eps", 1e-12),
+}
+_ACTIVATIONS = {
+    "gelu": "gelu",
+    "gelu_new": "gelu_approximate",
+    "gelu_pytorch_tanh": "gelu_approximate",
+    "relu": "relu",
+    "silu": "silu",
+    "swish": "silu",
+    "tanh": "tanh",
+}
+_TASKS = {
+    "BertForPreTraining": "BertPretrainer",
+    "BertForMaskedLM": "BertPretrainer",
+    "BertForNextSentencePrediction": "BertPretrainer",
+    "BertForSequenceClassification": "BertClassifier",
+    "BertForTokenClassification": "BertTokenClassifier",
+    "BertForQuestionAnswering": "BertSpanLabeler",
+    "BertForMultipleChoice": "BertMultipleChoice",
+}
+_WITHOUT_POOLER = ("BertForMaskedLM", "BertForTokenClassification", "BertForQuestionAnswering")
+_OWN_SPAN_LABELER = "keras_bert_span_labeler"  # {argument: value} of what they have no place for
+_NO_WEIGHTS = ("position_ids", "token_type_ids")  # buffers that older files hold
+
+
+def read_hugging_face(folder):
+    """Reads a folder that transformers or sentence-transformers wrote.
+
+    Args:
+        folder: a path.
+
+    Returns:
+        A `Checkpoint`.
+
+    Raises:
+        ValueError: if it is no BERT, has a setting that this library doesn't have, or a file is
+            missing or broken.
+    """
+    sentences = read_sentence_transformer(Path(folder))
+    folder = sentences.transformer
+    source = f"Hugging Face folder {folder}"
+    config = read_json(folder / "config.json")
+    if not config:
+        raise ValueError(f"{source} has no config.json, which describes the model.")
+    _refuse_what_is_no_bert(config, source)
+    tensors = {
+        _plain_name(name): tensor
+        for name, tensor in read_tensors(folder).items()
+        if name.rsplit(".", 1)[-1] not in _NO_WEIGHTS
+    }
+    backbone = {ours: config.get(*key) for ours, key in _BACKBONE.items()}
+    backbone["activation"] = _ACTIVATIONS[config.get("hidden_act", "gelu")]
+    task = _task(config, tensors)
+    tensors = _without_copies(tensors, config.get("tie_word_embeddings", True))
+    spellings = hugging_face_spellings(backbone["num_layers"], task)
+    weights, left_over = translate(tensors, spellings, source)
+    arguments = _task_arguments(task, config, weights, source)
+    if sentences.embedder:
+        task, arguments = "BertEmbedder", sentences.embedder
+    vocabulary, tokenizer, longest, refused = None, {}, 512, {**sentences.refused}
+    try:
+        vocabulary, tokenizer, longest = read_tokenizer(folder)
+    except ValueError as error:  # a preprocessor of the caller's may take its place
+        refused["text"] = str(error)
+    if sentences.lowercases and not tokenizer.get("lowercase", True):
+        refused["text"] = f"{source} lowercases text and then reads it by a cased vocabulary."
+    longest = sentences.sequence_length or longest
+    return Checkpoint(
+        source=source,
+        backbone=backbone,
+        weights=weights,
+        task=task,
+        task_arguments=arguments,
+        vocabulary=vocabulary,
+        tokenizer=tokenizer,
+        sequence_length=min(longest, backbone["max_sequence_length"]),
+        spellings=spellings,
+        left_over=left_over,
+        refused=refused,
+    )
+
+
+def write_hugging_face(checkpoint, folder):
+    """Writes a `Checkpoint` as a folder that transformers loads.
+
+    Args:
+        checkpoint: a `Checkpoint` whose every weight is there.
+        folder: a path, an existing folder.
+
+    Raises:
+        ValueError: if transformers' BERT can't hold the model.
+    """
+    backbone, arguments = checkpoint.backbone, checkpoint.task_arguments
+    names = {ours: theirs for theirs, ours in reversed(_ACTIVATIONS.items())}
+    _refuse_what_is_not_theirs(backbone, arguments, names)
+    tied = arguments.get("tie_embeddings", True)
+    config = {
+        "architectures": [_architecture(checkpoint)],
+        "model_type": "bert",
+        **{key: backbone[ours] for ours, (key, _) in _BACKBONE.items()},
+        "hidden_act": names[backbone["activation"]],
+        "initializer_range": 0.02,
+        "position_embedding_type": "absolute",
+        "tie_word_embeddings": tied,
+    }
+    if checkpoint.vocabulary:
+        config["pad_token_id"] = checkpoint.vocabulary.index("[PAD]")
+    if checkpoint.task == "BertSpanLabeler":
+        config[_OWN_SPAN_LABELER] = arguments
+    if "dropout" in arguments:
+        config["classifier_dropout"] = arguments["dropout"]
+    if "num_classes" in arguments:
+        config |= _labels(arguments)
+    if arguments.get("multi_label") or arguments.get("window_stride"):
+        config[OWN_CLASSIFIER] = own_classifier_arguments(arguments)
+    spellings = hugging_face_spellings(backbone["num_layers"], checkpoint.task)
+    tensors = spell(checkpoint.weights, spellings)
+    if checkpoint.task in (None, "BertEmbedder"):  # a bare BertModel has no prefix
+        tensors = {name.removeprefix("bert."): array for name, array in tensors.items()}
+    if not tied:
+        tensors["cls.predictions.decoder.bias"] = tensors["cls.predictions.bias"]
+    if config["architectures"][0] in _WITHOUT_POOLER:
+        pooler = {name: tensors.pop(name) for name in sorted(tensors) if ".pooler." in name}
+        save_file(pooler, Path(folder) / POOLER_FILE, metadata={"format": "pt"})
+    save_file(tensors, Path(folder) / "model.safetensors", metadata={"format": "pt"})
+    write_json(Path(folder) / "config.json", config)
+    if checkpoint.vocabulary:
+        write_tokenizer(checkpoint, Path(folder))
+    if checkpoint.task == "BertEmbedder":
+        write_sentence_transformer(checkpoint, Path(folder))
+
+
+def _plain_name(name):
+    """A tensor's name as transformers writes it today."""
+    name = re.sub(r"^((module|_orig_mod)\.)+", "", name)  # torch's own wrappers
+    if re.match(r"(embeddings|encoder|pooler)\.", name):
+        name = f"bert.{name}"
+    return re.sub(
+        r"LayerNorm\.(gamma|beta)$",
+        lambda match: "LayerNorm." + {"gamma": "weight", "beta": "bias"}[match[1]],
+        name,
+    )
+
+
+def _without_copies(tensors, tied):
+    """Leaves out the decoder's table and bias where they repeat others.
+
+    A table of its own stays one even if it is the same: it may be trained apart.
+    """
+    tensors = {**tensors}
+    for copy, original in (
+        ("cls.predictions.decoder.weight", "bert.embeddings.word_embeddings.weight"),
+        ("cls.predictions.decoder.bias", "cls.predictions.bias"),
+    ):
+        if copy not in tensors:
+            continue
+        if original not in tensors:
+            tensors[original] = tensors.pop(copy)
+        elif (tied or copy.endswith("bias")) and _equal(tensors[copy], tensors[original]):
+            del tensors[copy]
+        elif copy.endswith("bias"):  # decoders that were trained apart use this one
+            tensors[original] = tensors.pop(copy)
+    return tensors
+
+
+def _equal(a, b):
+    return a.shape == b.shape and bool((a.read() == b.read()).all())
+
+
+def _refuse_what_is_no_bert(config, source):
+    model_type = config.get("model_type", "bert")
+    if model_type != "bert":
+        raise ValueError(f"{source} holds a model of type {model_type!r}, not a BERT.")
+    for key, only in (
+        ("position_embedding_type", "absolute"),
+        ("is_decoder", False),
+        ("add_cross_attention", False),
+        ("pruned_heads", {}),
+        ("quantization_config", {}),
+    ):
+        value = config.get(key, only)
+        if value and value != only:
+            raise ValueError(
+                f"{source} has {key}={value!r}, which this library doesn't have; it loads BERTs "
+                f"with {key}={only!r}."
+            )
+    activation = config.get("hidden_act", "gelu")
+    if activation not in _ACTIVATIONS:
+        raise ValueError(
+            f"{source} has hidden_act={activation!r}; known here: {', '.join(_ACTIVATIONS)}."
+        )
+
+
+def _refuse_what_is_not_theirs(backbone, arguments, activations):
+    if backbone["activation"] not in activations:
+        raise ValueError(
+            f"transformers is not known to have the activation {backbone['activation']!r}; "
+            f"these can be written: {', '.join(activations)}."
+        )
+    for argument, of_encoder in (
+        ("masked_lm_activation", "activation"),
+        ("masked_lm_epsilon", "layer_norm_epsilon"),
+    ):
+        value, only = arguments.get(argument, backbone[of_encoder]), backbone[of_encoder]
+        if value != only:
+            raise ValueError(
+                f"This model has {argument}={value!r}; the masked-LM head of transformers' BERT "
+                f"can only have its encoder's {of_encoder}, {only!r}. Write the backbone alone, or "
+                f"a BertPretrainer made with {argument}={only!r}, which computes a little else."
+            )
+
+
+def _task(config, tensors):
+    """The class whose head is there, or None."""
+    if any(name.startswith("cls.") for name in tensors):
+        return "BertPretrainer"
+    for architecture in config.get("architectures") or ():
+        task = _TASKS.get(architecture)
+        if task in OUTPUT_HEADS:
+            [name] = hugging_face_spellings(0, task)["logits/kernel"].names
+            return task if name in tensors else None
+    return None
+
+
+def _task_arguments(task, config, weights, source):
+    if task == "BertPretrainer":
+        return {
+            "next_sentence": "next_sentence/kernel" in weights,
+            "tie_embeddings": "masked_lm/decoder/embeddings" not in weights,
+        }
+    if task == "BertSpanLabeler":
+        return config.get(_OWN_SPAN_LABELER, {})
+    if task not in OUTPUT_HEADS:
+        return {}
+    multi_label = config.get("problem_type") == "multi_label_classification"
+    if multi_label and task != "BertClassifier":
+        logger.warning(
+            "%s gives a text several labels, each by the sigmoid of its logit. The logits are the "
+            "same here, but %s takes one of them to be right (softmax).",
+            source,
+            task,
+        )
+    arguments = {}
+    dropout = config.get("classifier_dropout")
+    arguments["dropout"] = config.get("hidden_dropout_prob", 0.1) if dropout is None else dropout
+    if task in ("BertClassifier", "BertTokenClassifier"):
+        num_classes = weights["logits/kernel"].shape[-1]
+        names = config.get("id2label") or {}
+        labels = [names.get(str(i), str(i)) for i in range(num_classes)]
+        arguments |= {"num_classes": num_classes, "label_names": labels}
+    if task == "BertClassifier":
+        own = {**config.get(OWN_CLASSIFIER, {}), "multi_label": multi_label}
+        arguments |= {name: value for name, value in own.items() if value is not False}
+    return arguments
+
+
+def _labels(arguments):
+    names = arguments.get("label_names") or map(str, range(arguments["num_classes"]))
+    labels = {"id2label": {str(i): name for i, name in enumerate(names)}}
+    labels["label2id"] = {name: int(i) for i, name in labels["id2label"].items()}
+    if arguments.get("multi_label"):
+        labels["problem_type"] = "multi_label_classification"
+    elif arguments["num_classes"] == 1:
+        labels["problem_type"] = "regression"
+    return labels
+
+
+def _architecture(checkpoint):
+    if checkpoint.task == "BertPretrainer" and not checkpoint.task_arguments["next_sentence"]:
+        return "BertForMaskedLM"
+    return {task: name for name, task in reversed(_TASKS.items())}.get(checkpoint.task, "BertModel")

@@ -1,0 +1,165 @@
+"""Reads presets of KerasHub. Its tokenizers aren't Google's; ours takes their vocabulary."""
+
+import logging
+import math
+from pathlib import Path
+
+import keras
+
+from keras_bert.files.json_files import read_json
+from keras_bert.presets.formats.checkpoint import Checkpoint, Tensor, translate
+from keras_bert.presets.formats.keras_hub_names import (
+    ACTIVATION,
+    BACKBONE,
+    HEAD_ACTIVATION,
+    HEAD_EPSILON,
+    OWN_LABEL_NAMES,
+    TASKS,
+    keras_hub_spellings,
+)
+from keras_bert.presets.formats.vocabulary import read_vocabulary
+from keras_bert.presets.formats.weight_names import OWN_CLASSIFIER
+
+logger = logging.getLogger("keras_bert")
+
+
+def has_preset(name):
+    """Whether KerasHub publishes a BERT under this name."""
+    import keras_nlp
+
+    return name in keras_nlp.models.BertBackbone.presets
+
+
+def read_keras_hub(source):
+    """Reads a preset of KerasHub's BERT.
+
+    Args:
+        source: a folder, a preset's name, or a `kaggle://` handle.
+
+    Returns:
+        A `Checkpoint`.
+
+    Raises:
+        ValueError: if it is no BERT, is broken, or can't be downloaded.
+    """
+    import keras_nlp
+
+    folder = Path(source) if Path(source).is_dir() else _download(str(source))
+    task = read_json(folder / "task.json").get("class_name")
+    try:
+        theirs = (
+            getattr(keras_nlp.models, task).from_preset(str(folder), preprocessor=None)
+            if task in TASKS
+            else keras_nlp.models.BertBackbone.from_preset(str(folder))
+        )
+    except (ValueError, OSError, KeyError, TypeError) as error:
+        raise ValueError(
+            f"KerasHub can't load a BERT from {source}: {_reason(error)}. It must be a whole "
+            "preset of a BertBackbone, or of a task on one."
+        ) from error
+    backbone = getattr(theirs, "backbone", theirs)
+    _check_no_layer_is_lost(backbone, folder)
+    spellings = keras_hub_spellings(backbone.num_layers)
+    has_head = (folder / "task.weights.h5").is_file()  # KerasHub starts another in silence
+    tensors = _tensors(theirs if has_head else backbone)
+    weights, left_over = translate(tensors, spellings, f"KerasHub preset {source}")
+    vocabulary, tokenizer = _tokenizer(folder)
+    preprocessor = read_json(folder / "preprocessor.json").get("config", {})
+    longest = preprocessor.get("sequence_length") or backbone.max_sequence_length
+    return Checkpoint(
+        source=f"KerasHub preset {source}",
+        backbone={
+            **{name: getattr(backbone, name) for name in BACKBONE},
+            "activation": ACTIVATION,
+        },
+        weights=weights,
+        task=TASKS.get(task),
+        task_arguments=_task_arguments(theirs, task, folder, source),
+        vocabulary=vocabulary,
+        tokenizer=tokenizer,
+        sequence_length=min(longest, backbone.max_sequence_length),
+        spellings=spellings,
+        left_over=left_over,
+    )
+
+
+def _task_arguments(theirs, task, folder, source):
+    """Arguments of our class for KerasHub's task, but for backbone and preprocessor."""
+    if task == "BertMaskedLM":
+        return {
+            "next_sentence": False,
+            "masked_lm_activation": HEAD_ACTIVATION,
+            "masked_lm_epsilon": HEAD_EPSILON,
+        }
+    if task == "BertTextClassifier":
+        if theirs.activation is not keras.activations.linear:
+            logger.warning(
+                "%s ends in %s, which is left to you: a BertClassifier gives the logits before it.",
+                source,
+                theirs.activation.__name__,
+            )
+        metadata = read_json(folder / "metadata.json")
+        labels = metadata.get(OWN_LABEL_NAMES)
+        arguments = {"num_classes": theirs.num_classes, "dropout": theirs.dropout}
+        arguments |= metadata.get(OWN_CLASSIFIER, {})
+        return arguments if labels is None else {**arguments, "label_names": labels}
+    if task == "BertTextEmbedder":
+        config = theirs.get_config()
+        return {"pooling": config["pooling_mode"], "normalize": config["normalize"]}
+    return {}
+
+
+def _check_no_layer_is_lost(backbone, folder):
+    """KerasHub says nothing where a file holds more layers than its config has."""
+    saved = read_json(folder / "metadata.json").get("parameter_count")
+    if saved not in (None, backbone.count_params()):
+        raise ValueError(
+            f"{folder} holds a BERT of {saved} weights by its metadata.json, and its config "
+            f"describes one of {backbone.count_params()}: they belong to different models."
+        )
+
+
+def _tensors(model):
+    """The model's weights as matrices: KerasHub keeps heads apart, in a third dimension."""
+
+    def tensor(variable):
+        shape = tuple(variable.shape)
+        if variable.path.endswith("attention_output/kernel"):  # [N, D, H]
+            shape = (math.prod(shape[:-1]), shape[-1])
+        elif "self_attention_layer/" in variable.path:  # [H, N, D], [N, D]
+            shape = (*shape[:-2], math.prod(shape[-2:])) if len(shape) > 1 else shape
+        return Tensor(shape, lambda: keras.ops.convert_to_numpy(variable).reshape(shape))
+
+    return {variable.path: tensor(variable) for variable in model.weights}
+
+
+def _tokenizer(folder):
+    """`(vocabulary, arguments of BertTokenizer)`."""
+    config = read_json(folder / "tokenizer.json").get("config")
+    path = folder / "assets" / "tokenizer" / "vocabulary.txt"
+    if config is None or not path.is_file():
+        return None, {}
+    return read_vocabulary(path), {"lowercase": bool(config.get("lowercase"))}
+
+
+def _download(handle):
+    """The folder of a preset's name or a `kaggle://` handle."""
+    import kagglehub
+    import keras_nlp
+
+    name = handle
+    if not handle.startswith("kaggle://"):
+        handle = keras_nlp.models.BertBackbone.presets[handle]["kaggle_handle"]
+        name = f"{name} ({handle})"
+    try:
+        return Path(kagglehub.model_download(handle.removeprefix("kaggle://")))
+    except Exception as error:  # kagglehub raises what its HTTP client does
+        raise ValueError(
+            f"{name} could not be fetched from Kaggle: {_reason(error)}. Check the handle and the "
+            "connection, and, for a private model, KAGGLE_API_TOKEN."
+        ) from error
+
+
+def _reason(error):
+    """The beginning of what an error says, on one line."""
+    return " ".join(str(error).split())[:300].rstrip(".")

@@ -1,0 +1,89 @@
+"""Says what a source of weights is, and reads it."""
+
+import re
+from pathlib import Path
+
+from keras_bert.files.json_files import read_json
+from keras_bert.presets.formats.tensor_files import FILES
+
+
+def open_source(source):
+    """Reads whatever a published BERT comes as.
+
+    Args:
+        source: a folder (of this library, Hugging Face, sentence-transformers, KerasHub, or
+            Google's TF1 code), the prefix of a TF1 checkpoint, `hf://user/name`,
+            `hf://user/name@revision`, `kaggle://...`, or the name of a KerasHub preset.
+
+    Returns:
+        A `Checkpoint`, or the `Path` of a preset of this library.
+
+    Raises:
+        ValueError: if it is none of these, can't be reached, or is broken.
+    """
+    handle = str(source)
+    if handle.startswith("hf://"):
+        from keras_bert.presets.formats.hub import download
+
+        return open_source(download(handle))
+    path = Path(source)
+    if handle.startswith("kaggle://") or not (path.exists() or _is_prefix(path)):
+        if not handle.startswith("kaggle://") and not _is_preset_name(handle):
+            raise ValueError(_not_found(handle))
+        from keras_bert.presets.formats.read_keras_hub import read_keras_hub
+
+        return read_keras_hub(handle)
+    if path.is_file() and not _is_prefix(path):
+        raise ValueError(
+            f"{path} is a file. Give the folder that it lies in, or, of several TF1 checkpoints in "
+            "a folder, the prefix of one: its path without .index or .data-*."
+        )
+    if not path.is_dir() or _is_google(path):
+        from keras_bert.presets.formats.google import read_google
+
+        return read_google(path)
+    config = read_json(path / "config.json")
+    if "class" in config:
+        return path
+    if "registered_name" in config:
+        from keras_bert.presets.formats.read_keras_hub import read_keras_hub
+
+        return read_keras_hub(path)
+    if config or (path / "modules.json").is_file():
+        from keras_bert.presets.formats.hugging_face import read_hugging_face
+
+        return read_hugging_face(path)
+    found = sorted(entry.name for entry in path.iterdir())
+    raise ValueError(
+        f"{path} holds no BERT that is known here: neither config.json (keras_bert, Hugging Face, "
+        f"KerasHub) nor bert_config.json and bert_model.ckpt.* (Google). Found: {found}."
+    )
+
+
+def _is_preset_name(handle):
+    if not re.fullmatch(r"\w+", handle):
+        return False
+    from keras_bert.presets.formats.read_keras_hub import has_preset
+
+    return has_preset(handle)
+
+
+def _is_google(path):
+    """Unless weights of Hugging Face lie there too: they say more than Google's beside them."""
+    if (path / "config.json").is_file() and any((path / name).is_file() for name in FILES):
+        return False
+    return (path / "bert_config.json").is_file() or any(path.glob("*.index"))
+
+
+def _is_prefix(path):
+    return path.with_name(f"{path.name}.index").is_file()
+
+
+def _not_found(handle):
+    hint = ""
+    if handle.count("/") == 1 and not handle.startswith((".", "/")):
+        hint = f" A model of the Hugging Face hub is written hf://{handle}."
+    return (
+        f"{handle!r} is neither a folder nor the name of a KerasHub preset of BERT.{hint} Folders, "
+        "hf://user/name, kaggle://... and names such as bert_base_en_uncased can be loaded."
+    )

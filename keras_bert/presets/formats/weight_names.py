@@ -1,0 +1,112 @@
+"""How Google and Hugging Face name the weights of a BERT.
+
+Sources: google-research/bert modeling.py, run_pretraining.py, run_classifier.py, run_squad.py;
+transformers modeling_bert.py.
+"""
+
+import re
+
+from keras_bert.presets.formats.checkpoint import Spelling
+
+# Our layer: Google's scopes.
+_EMBEDDINGS = {
+    "embeddings/token_embedding/embeddings": ("bert/embeddings/word_embeddings",),
+    "embeddings/segment_embedding/embeddings": ("bert/embeddings/token_type_embeddings",),
+    "embeddings/position_embedding/embeddings": ("bert/embeddings/position_embeddings",),
+}
+_BLOCK_DENSE = {
+    "attention/query_key_value": (
+        "attention/self/query",
+        "attention/self/key",
+        "attention/self/value",
+    ),
+    "attention/output_dense": ("attention/output/dense",),
+    "intermediate_dense": ("intermediate/dense",),
+    "output_dense": ("output/dense",),
+}
+_BLOCK_NORMS = {
+    "attention_norm": ("attention/output/LayerNorm",),
+    "output_norm": ("output/LayerNorm",),
+}
+_OUTPUT = {"logits/kernel": "output_weights", "logits/bias": "output_bias"}
+_HEADS = {
+    "BertPretrainer": {
+        "masked_lm/dense/kernel": "cls/predictions/transform/dense/kernel",
+        "masked_lm/dense/bias": "cls/predictions/transform/dense/bias",
+        "masked_lm/norm/gamma": "cls/predictions/transform/LayerNorm/gamma",
+        "masked_lm/norm/beta": "cls/predictions/transform/LayerNorm/beta",
+        "masked_lm/bias": "cls/predictions/output_bias",
+        "next_sentence/kernel": "cls/seq_relationship/output_weights",
+        "next_sentence/bias": "cls/seq_relationship/output_bias",
+    },
+    "BertClassifier": _OUTPUT,
+    "BertTokenClassifier": _OUTPUT,
+    "BertMultipleChoice": _OUTPUT,
+    "BertSpanLabeler": {name: f"cls/squad/{theirs}" for name, theirs in _OUTPUT.items()},
+}
+OUTPUT_HEADS = tuple(task for task, head in _HEADS.items() if "logits/kernel" in head)
+"""The tasks whose head is one dense layer, `logits`."""
+OWN_CLASSIFIER = "keras_bert_classifier"
+"""In another library's configuration, the key of what it has no place for, which it skips."""
+_OF_CLASSIFIER = ("multi_label", "threshold", "window_stride", "window_pooling")
+
+
+def own_classifier_arguments(arguments):
+    """Those of the arguments of a `BertClassifier` that no other library has a place for."""
+    return {name: arguments[name] for name in _OF_CLASSIFIER if name in arguments}
+
+
+def google_spellings(num_layers, task=None):
+    """`{our name: Spelling}` of a TF1 checkpoint of Google's.
+
+    Args:
+        num_layers: int.
+        task: name of the class whose head is named too, or None.
+    """
+    names = {**_EMBEDDINGS}
+    names |= _variables("embeddings/norm", ("bert/embeddings/LayerNorm",), ("gamma", "beta"))
+    for i in range(num_layers):
+        for layers, variables in (
+            (_BLOCK_DENSE, ("kernel", "bias")),
+            (_BLOCK_NORMS, ("gamma", "beta")),
+        ):
+            for ours, theirs in layers.items():
+                scopes = tuple(f"bert/encoder/layer_{i}/{scope}" for scope in theirs)
+                names |= _variables(f"block_{i}/{ours}", scopes, variables)
+    names |= _variables("pooler", ("bert/pooler/dense",), ("kernel", "bias"))
+    names |= {ours: (theirs,) for ours, theirs in _HEADS.get(task, {}).items()}
+    return {
+        ours: Spelling(theirs, transposed=theirs[0].endswith("output_weights"))
+        for ours, theirs in names.items()
+    }
+
+
+def hugging_face_spellings(num_layers, task=None):
+    """`{our name: Spelling}` of a PyTorch state dict of transformers.
+
+    Args:
+        num_layers: int.
+        task: name of the class whose head is named too, or None.
+    """
+    spellings = {
+        ours: Spelling(tuple(map(_as_in_torch, google.names)), transposed=ours.endswith("/kernel"))
+        for ours, google in google_spellings(num_layers, task).items()
+    }
+    if task == "BertPretrainer":
+        spellings["masked_lm/decoder/embeddings"] = Spelling(("cls.predictions.decoder.weight",))
+    return spellings
+
+
+def _variables(layer, scopes, variables):
+    return {f"{layer}/{v}": tuple(f"{scope}/{v}" for scope in scopes) for v in variables}
+
+
+def _as_in_torch(name):
+    """`bert/encoder/layer_0/output/dense/kernel`: `bert.encoder.layer.0.output.dense.weight`."""
+    name = re.sub(r"^output_", "classifier/", name)
+    name = re.sub(r"^cls/squad/output_", "qa_outputs/", name)
+    name = re.sub(r"/output_(weights|bias)$", r"/\1", name)
+    name = re.sub(r"/(kernel|gamma|weights)$", "/weight", name)
+    name = re.sub(r"/beta$", "/bias", name)
+    name = re.sub(r"(_embeddings)$", r"\1/weight", name)
+    return re.sub(r"layer_(\d+)", r"layer/\1", name).replace("/", ".")

@@ -1,0 +1,1 @@
+"""Files of examples that people have: tables, CoNLL, SQuAD, choices, GLUE."""

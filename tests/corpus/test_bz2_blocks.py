@@ -1,0 +1,65 @@
+import bz2
+
+import numpy as np
+import pytest
+
+from keras_bert.corpus.bz2_blocks import bz2_chunks
+
+
+def packed_text(num_blocks=4, seed=0, level=1):
+    """Text of about `num_blocks` blocks of 100 KB, hardly to be packed."""
+    text = np.random.default_rng(seed).integers(32, 127, num_blocks * 95_000, np.uint8).tobytes()
+    return text, bz2.compress(text, level)
+
+
+def own(path, start, stop):
+    out = []
+    for chunk, is_own in bz2_chunks(path, start, stop):
+        if not is_own:
+            break
+        out.append(chunk)
+    return b"".join(out)
+
+
+@pytest.mark.parametrize("num_streams", [1, 3])
+def test_parts_join_to_the_whole_wherever_they_are_cut(tmp_path, num_streams):
+    parts = [packed_text(seed=seed) for seed in range(num_streams)]
+    parts.append((b"", bz2.compress(b"")))  # a stream without any block
+    text, packed = (b"".join(column) for column in zip(*parts, strict=True))
+    path = tmp_path / "x.bz2"
+    path.write_bytes(packed)
+    rng = np.random.default_rng(1)
+    for num_parts in (1, 2, 5, 20):
+        cuts = [0, *sorted(rng.integers(0, len(packed), num_parts - 1)), len(packed)]
+        got = [own(path, int(a), int(b)) for a, b in zip(cuts, cuts[1:], strict=False)]
+        assert b"".join(got) == text
+    assert sum(1 for _ in bz2_chunks(path, 0, 1)) >= 4 * num_streams
+
+
+def test_blocks_are_found_across_the_windows_of_the_search(tmp_path, monkeypatch):
+    text, packed = packed_text()
+    path = tmp_path / "x.bz2"
+    path.write_bytes(packed)
+    for window in (7, 11, 97, 4096):
+        monkeypatch.setattr("keras_bert.corpus.bz2_blocks._WINDOW_BYTES", window)
+        assert own(path, 0, len(packed)) == text
+
+
+def test_a_file_that_is_cut_off_is_told(tmp_path):
+    text, packed = packed_text()
+    path = tmp_path / "x.bz2"
+    for length in (len(packed) - 1, len(packed) - 12, len(packed) // 2, 20):
+        path.write_bytes(packed[:length])
+        if length == len(packed) - 1:  # only the sum over all blocks is cut: nothing is lost
+            assert own(path, 0, length) == text
+            continue
+        with pytest.raises(ValueError, match="cut off or damaged"):
+            own(path, 0, length)
+
+
+def test_a_changed_byte_is_told(tmp_path):
+    _, packed = packed_text()
+    path = tmp_path / "x.bz2"
+    path.write_bytes(packed[:5000] + bytes([packed[5000] ^ 1]) + packed[5001:])
+    with pytest.raises(ValueError, match="damaged"):
+        own(path, 0, len(packed))

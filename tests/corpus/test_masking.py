@@ -1,0 +1,79 @@
+import numpy as np
+import tensorflow as tf
+
+from keras_bert.corpus import masking
+
+
+def test_counts_round_halves_to_even_as_python_does():
+    lengths = np.arange(3, 513)
+    counts = masking.num_predictions(tf.constant(lengths), 0.15, 80)
+    assert counts.numpy().tolist() == [min(80, max(1, round(n * 0.15))) for n in lengths]
+    counts = masking.num_predictions(tf.constant([5, 15, 25]), 0.1, 9)
+    assert counts.numpy().tolist() == [1, 2, 2]  # of 0.5, 1.5, 2.5: at least 1, then to even
+
+
+def test_every_candidate_is_chosen_equally_often():
+    candidates = tf.constant([[False, True, True, True, False, True, True, False]] * 6000)
+    chosen = masking.choose_tokens(candidates, tf.fill([6000], 2), [1, 2]).numpy()
+    assert np.all(chosen.sum(axis=1) == 2)
+    rates = chosen.mean(axis=0)
+    assert rates[[0, 4, 7]].sum() == 0
+    assert np.all(np.abs(rates[[1, 2, 3, 5, 6]] - 0.4) < 4 * (0.24 / 6000) ** 0.5)
+
+
+def greedy(words, order, count):
+    """The published rule: words in order; one that would exceed the count is passed over."""
+    taken = []
+    for word in order:
+        if len(taken) >= count:
+            break
+        if len(taken) + len(words[word]) <= count:
+            taken += words[word]
+    return set(taken)
+
+
+def test_whole_words_follow_the_greedy_rule(monkeypatch):
+    rng = np.random.default_rng(3)
+    batch, length = 300, 40
+    candidate = np.zeros((batch, length), bool)
+    continues = rng.random((batch, length)) < 0.45
+    for row, end in zip(candidate, rng.integers(6, length, batch), strict=True):
+        row[1:end] = True
+        row[rng.integers(2, end)] = False  # the [SEP] in between
+    counts = rng.integers(1, 8, batch).astype("int32")
+    keys = {}
+    order_of = masking._random_order
+
+    def remember(eligible, seed):
+        keys["of words"] = order_of(eligible, seed)
+        return keys["of words"]
+
+    monkeypatch.setattr(masking, "_random_order", remember)
+    chosen = masking.choose_words(
+        tf.constant(candidate), tf.constant(continues), tf.constant(counts), [5, 6]
+    ).numpy()
+    for i in range(batch):
+        words = []
+        for position in np.flatnonzero(candidate[i]):
+            if continues[i, position] and words:
+                words[-1].append(position)
+            else:
+                words.append([position])
+        row_keys = keys["of words"].numpy()[i]
+        order = [w for w in np.argsort(-row_keys) if row_keys[w] >= 0]
+        assert set(np.flatnonzero(chosen[i])) == greedy(words, order, counts[i])
+
+
+def test_a_mask_hides_the_chosen_and_nothing_else():
+    ids = tf.constant(np.random.default_rng(0).integers(5, 99, (50, 16)), tf.int32)
+    chosen = masking.choose_tokens(tf.ones([50, 16], tf.bool), tf.fill([50], 5), [3, 4])
+    masked, positions, labels, weights = masking.mask_tokens(
+        ids, chosen, [5, 6], max_predictions=7, mask_token_id=4, vocabulary_size=99
+    )
+    assert positions.shape == labels.shape == weights.shape == (50, 7)
+    assert np.array_equal(masked[~chosen], ids[~chosen])
+    assert np.all(weights.numpy() == [1, 1, 1, 1, 1, 0, 0])
+    for row in range(50):
+        where = np.flatnonzero(chosen[row])
+        assert positions[row, :5].numpy().tolist() == where.tolist()
+        assert labels[row, :5].numpy().tolist() == ids.numpy()[row, where].tolist()

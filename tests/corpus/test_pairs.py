@@ -1,0 +1,153 @@
+import random
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_bert.corpus import pairs
+from keras_bert.corpus.record_groups import Window
+
+
+def window_of(record_lengths):
+    """A window of records of so many one-token sentences each."""
+    starts = np.concatenate([[0], np.cumsum(record_lengths)]).astype("int32")
+    return Window(
+        token_ids=tf.range(starts[-1]),
+        sentence_starts=tf.range(starts[-1] + 1),
+        record_starts=tf.constant(starts),
+        document_ids=tf.range(len(record_lengths), dtype=tf.int64),
+    )
+
+
+def test_the_walk_reaches_what_a_loop_reaches():
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        lengths = rng.integers(1, 40, size=rng.integers(1, 9))
+        starts = np.concatenate([[0], np.cumsum(lengths)])
+        total = int(starts[-1])
+        following = np.arange(total) + rng.integers(1, 6, size=total)
+        ends = np.repeat(starts[1:], lengths)
+        following = np.where(following < ends, following, total).astype("int32")
+        expected = np.zeros(total, bool)
+        for sentence in starts[:-1]:
+            while sentence < total:
+                expected[sentence] = True
+                sentence = following[sentence]
+        found = pairs._reachable(window_of(lengths), tf.constant(following))
+        assert np.array_equal(found.numpy(), expected)
+
+
+def truncate_one_by_one(first, second, room):
+    cut = [0, 0]
+    while first + second > room:
+        longer = 0 if first > second else 1
+        first, second = first - (longer == 0), second - (longer == 1)
+        cut[longer] += 1
+    return cut
+
+
+@pytest.mark.parametrize("room", [5, 20])
+def test_truncation_takes_what_a_loop_takes(room):
+    grid = np.stack(np.meshgrid(np.arange(1, 41), np.arange(1, 41)), -1).reshape(-1, 2)
+    first, second = (tf.constant(column, tf.int32) for column in grid.T)
+    rows = pairs.Rows(first * 0, first, first * 0, second, first * 0)
+    cut = pairs._truncated(rows, room, tf.constant([1, 2]))
+    expected = np.array([truncate_one_by_one(a, b, room) for a, b in grid])
+    assert np.array_equal(grid[:, 0] - cut.first_length.numpy(), expected[:, 0])
+    assert np.array_equal(grid[:, 1] - cut.second_length.numpy(), expected[:, 1])
+    # Of n tokens, about half are cut off in front, and never more than n.
+    fronts = np.concatenate([cut.first_start.numpy(), cut.second_start.numpy()])
+    cuts = np.concatenate([expected[:, 0], expected[:, 1]])
+    assert np.all(fronts <= cuts)
+    assert abs(fronts.sum() / cuts.sum() - 0.5) < 4 * 0.5 / cuts.sum() ** 0.5
+
+
+def test_random_texts_never_come_from_a_piece_of_the_same_document():
+    window = window_of([30] * 8)
+    window.document_ids = tf.constant([0, 1, 0, 0, 2, 0, 0, 1], tf.int64)
+    document = np.repeat(window.document_ids.numpy(), 30)
+    for seed in range(5):
+        rows = pairs.plan_pairs(window, [seed, 7], sequence_length=11)
+        chosen = rows.is_random.numpy() == 1
+        first = document[rows.first_start.numpy()]
+        second = document[rows.second_start.numpy()]
+        assert chosen.any() and np.all(first[chosen] != second[chosen])
+        assert np.all(first[~chosen] == second[~chosen])
+
+
+def test_one_document_in_a_window_makes_no_wrong_labels():
+    window = window_of([50])
+    rows = pairs.plan_pairs(window, [1, 2], sequence_length=13)
+    assert len(rows.is_random) > 0 and not rows.is_random.numpy().any()
+
+
+def test_same_seed_same_plan():
+    one, two, other = (
+        pairs.plan_pairs(window_of([40] * 5), [1, s], sequence_length=13) for s in (2, 2, 3)
+    )
+    same = [np.array_equal(vars(one)[name], vars(two)[name]) for name in vars(one)]
+    assert all(same)
+    assert not np.array_equal(one.first_length, other.first_length)
+
+
+def google_pairs(documents, room, rng):
+    """The published algorithm, as a plain loop: `(length of A, length of B, is random)`."""
+    instances = []
+    for number, document in enumerate(documents):
+        target = rng.randint(2, room) if rng.random() < 0.1 else room
+        chunk, i = [], 0
+        while i < len(document):
+            chunk.append(document[i])
+            if i == len(document) - 1 or sum(map(len, chunk)) >= target:
+                split = 1 if len(chunk) == 1 else rng.randint(1, len(chunk) - 1)
+                a = sum(map(len, chunk[:split]))
+                is_random = len(chunk) == 1 or rng.random() < 0.5
+                if is_random:
+                    other = rng.choice([d for d in range(len(documents)) if d != number])
+                    b = 0
+                    for sentence in documents[other][rng.randrange(len(documents[other])) :]:
+                        b += len(sentence)
+                        if b >= target - a:
+                            break
+                    i -= len(chunk) - split
+                else:
+                    b = sum(map(len, chunk[split:]))
+                while a + b > room:
+                    a, b = (a - 1, b) if a > b else (a, b - 1)
+                instances.append((a, b, is_random))
+                chunk = []
+            i += 1
+    return np.array(instances, float)
+
+
+@pytest.mark.parametrize("length", [32, 128])
+def test_pairs_are_distributed_as_those_of_the_published_loop(documents, length):
+    window = Window(
+        token_ids=tf.range(documents.num_tokens),
+        sentence_starts=tf.constant(
+            np.cumsum([0, *np.concatenate(documents.sentence_lengths)]), tf.int32
+        ),
+        record_starts=tf.constant(np.cumsum([0, *map(len, documents.sentence_lengths)]), tf.int32),
+        document_ids=tf.range(len(documents.lengths), dtype=tf.int64),
+    )
+
+    @tf.function
+    def plan(seed):
+        rows = pairs.plan_pairs(window, seed, sequence_length=length)
+        return tf.stack([rows.first_length, rows.second_length, rows.is_random], axis=1)
+
+    rng = random.Random(1)
+    sentences = documents.sentences()
+    passes = [google_pairs(sentences, length - 3, rng) for _ in range(40)]
+    ours = [plan(tf.constant([seed, 5])).numpy().astype(float) for seed in range(40)]
+
+    def compare(statistic):
+        theirs, mine = ([statistic(p) for p in each] for each in (passes, ours))
+        error = (np.var(theirs) / len(theirs) + np.var(mine) / len(mine)) ** 0.5
+        assert abs(np.mean(theirs) - np.mean(mine)) < 4 * error, (np.mean(theirs), np.mean(mine))
+
+    compare(len)  # instances a pass
+    compare(lambda p: p[:, 2].mean())  # random next
+    compare(lambda p: p[:, 0].mean())  # tokens of A
+    compare(lambda p: p[:, 1].mean())
+    compare(lambda p: (p[:, 0] + p[:, 1]).std())

@@ -1,0 +1,337 @@
+import bz2
+import contextlib
+import errno
+import json
+import os
+import random
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import keras_bert
+from keras_bert.corpus import corpus_plan, corpus_slice, local_workers, shards
+from keras_bert.corpus.shards import RECORD_FEATURES, Corpus
+
+SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+WORDS = [f"word{i}" for i in range(50)]
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return keras_bert.BertTokenizer([*SPECIAL, ".", *WORDS])
+
+
+def some_text(num_sentences, seed=0, num_words=9):
+    rng = random.Random(seed)
+    return "".join(
+        " ".join(rng.choices(WORDS, k=num_words)).capitalize() + ".\n" for _ in range(num_sentences)
+    )
+
+
+@pytest.fixture
+def inputs(tmp_path):
+    folder = tmp_path / "in"
+    folder.mkdir()
+    for i in range(12):
+        (folder / f"{i:02d}.txt").write_text(some_text(5 + i, seed=i))
+    return folder
+
+
+@pytest.fixture
+def small_slices(monkeypatch):
+    monkeypatch.setattr(corpus_plan, "MIN_SLICE_BYTES", 1500)
+
+
+def prepare(inputs, output, tokenizer, **more):
+    more = {"num_workers": 1, "progress": False, **more}
+    return keras_bert.prepare_corpus(inputs, output, tokenizer, **more)
+
+
+def records(corpus):
+    """(shard number, document id, list of sentences as lists of ids) of each record."""
+    found = []
+    for path in corpus.shard_paths:
+        for record in tf.data.TFRecordDataset(path):
+            parsed = tf.io.parse_single_example(record, RECORD_FEATURES)
+            ids = np.frombuffer(
+                parsed["token_ids"].numpy(), f"<{np.dtype(corpus.token_dtype).str[1:]}"
+            )
+            lengths = np.frombuffer(parsed["sentence_lengths"].numpy(), "<u4")
+            sentences = [part.tolist() for part in np.split(ids, np.cumsum(lengths)[:-1])]
+            found.append((os.path.basename(path), int(parsed["document_id"]), sentences))
+    return found
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_shards_hold_every_document_tokenized(inputs, tmp_path, tokenizer, small_slices):
+    corpus = prepare(inputs, tmp_path / "out", tokenizer)
+    assert len(corpus.shards) > 2 and corpus.num_documents == 12
+    expected = []
+    for path in sorted(inputs.iterdir()):
+        expected.append(tokenizer(path.read_text().splitlines()).to_list())
+    found = records(corpus)
+    assert sorted(sentences for *_, sentences in found) == sorted(expected)
+    assert len({document_id for _, document_id, _ in found}) == 12
+    assert corpus.num_sentences == sum(map(len, expected))
+    assert corpus.num_tokens == sum(len(s) for d in expected for s in d)
+    assert sorted(os.listdir(tmp_path / "out")) == sorted(
+        ["corpus.json", "vocab.txt", *(shard["name"] for shard in corpus.shards)]
+    )
+    corpus.check_tokenizer(tokenizer)
+
+
+def test_documents_are_shuffled_within_a_shard_by_the_seed(inputs, tmp_path, tokenizer):
+    orders = []
+    for name, seed in [("a", 0), ("b", 0), ("c", 1)]:
+        corpus = prepare(inputs, tmp_path / name, tokenizer, seed=seed)
+        orders.append([document_id for _, document_id, _ in records(corpus)])
+    assert orders[0] == orders[1] != orders[2] and sorted(orders[0]) == sorted(orders[2])
+    assert orders[0] != sorted(orders[0])
+
+
+@pytest.mark.slow
+def test_worker_processes_write_the_same_bytes(inputs, tmp_path, tokenizer, small_slices):
+    prepare(inputs, tmp_path / "one", tokenizer)
+    prepare(inputs, tmp_path / "two", tokenizer, num_workers=2)
+    assert contents(tmp_path / "one") == contents(tmp_path / "two")
+
+
+@pytest.mark.slow
+def test_beam_writes_the_same_bytes(inputs, tmp_path, tokenizer, small_slices):
+    pytest.importorskip("apache_beam", reason="Apache Beam is not installed (extra 'beam')")
+    (inputs / "wiki.xml.bz2").write_bytes(
+        bz2.compress(
+            b"<mediawiki><page><title>A</title><ns>0</ns><revision><text>Word1 word2. Word3.</text>"
+            b"</revision></page></mediawiki>"
+        )
+    )
+    prepare(inputs, tmp_path / "one", tokenizer)
+    prepare(inputs, tmp_path / "two", tokenizer, beam_options=["--runner=DirectRunner"])
+    assert contents(tmp_path / "one") == contents(tmp_path / "two")
+    assert Corpus(tmp_path / "two").num_documents == 13
+
+
+def test_one_huge_document_is_cut_and_keeps_its_id(tmp_path, tokenizer, small_slices, monkeypatch):
+    monkeypatch.setattr(corpus_slice, "MAX_RECORD_TOKENS", 100)
+    monkeypatch.setattr(corpus_slice, "MAX_WAITING_TOKENS", 1000)
+    monkeypatch.setattr(corpus_slice, "BATCH_CHARACTERS", 3000)
+    paths = [tmp_path / "huge.txt", tmp_path / "small.txt"]
+    paths[0].write_text(some_text(2000))
+    paths[1].write_text(some_text(30))
+    corpus = prepare(paths, tmp_path / "out", tokenizer)
+    found = records(corpus)
+    assert corpus.num_documents == 2 and len(corpus.shards) > 10
+    assert len({document_id for _, document_id, _ in found}) == 2
+    assert max(sum(map(len, sentences)) for *_, sentences in found) <= 100
+    huge_id = found[0][1]
+    joined = [s for _, document_id, sentences in found if document_id == huge_id for s in sentences]
+    assert joined == tokenizer(paths[0].read_text().splitlines()).to_list()
+
+
+def test_a_sentence_longer_than_a_record_is_cut_and_reported(tmp_path, tokenizer, monkeypatch):
+    monkeypatch.setattr(corpus_slice, "MAX_RECORD_TOKENS", 100)
+    path = tmp_path / "a.txt"
+    path.write_text("Word1. " + "word2 " * 250 + ".\n\nWord3.")
+    with pytest.warns(UserWarning, match="one document only"):
+        corpus = prepare(path, tmp_path / "out", tokenizer)
+    lengths = [[len(s) for s in sentences] for *_, sentences in records(corpus)]
+    assert sum(map(sum, lengths)) == 2 + 251 + 2 and max(map(sum, lengths)) <= 100
+    assert corpus.description["reports"][corpus_slice.CUT_SENTENCES]["count"] == 1
+
+
+def test_started_again_it_goes_on(inputs, tmp_path, tokenizer, small_slices, monkeypatch):
+    whole = prepare(inputs, tmp_path / "whole", tokenizer)
+    written = []
+    write_slice = corpus_slice.write_slice
+
+    def interrupted(slice_, *arguments):
+        if len(written) == 2:
+            raise KeyboardInterrupt
+        written.append(slice_.index)
+        return write_slice(slice_, *arguments)
+
+    monkeypatch.setattr(local_workers, "write_slice", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        prepare(inputs, tmp_path / "out", tokenizer)
+    with pytest.raises(ValueError, match="cut off"):
+        Corpus(tmp_path / "out")
+    broken = tmp_path / "out" / whole.shards[0]["name"]  # as after a crash of the machine
+    broken.write_bytes(broken.read_bytes()[:10])
+    left = tmp_path / "out" / (whole.shards[3]["name"] + ".0123.unfinished")
+    left.write_bytes(b"half")
+    again = []
+    monkeypatch.setattr(
+        local_workers,
+        "write_slice",
+        lambda s, *rest: again.append(s.index) or write_slice(s, *rest),
+    )
+    prepare(inputs, tmp_path / "out", tokenizer)
+    assert again == [0, *range(2, len(whole.shards))]
+    assert contents(tmp_path / "out") == contents(tmp_path / "whole")
+    again.clear()
+    prepare(inputs, tmp_path / "out", tokenizer)  # a whole corpus is left as it is
+    assert again == []
+
+
+def test_a_folder_of_another_corpus_is_refused(inputs, tmp_path, tokenizer):
+    prepare(inputs, tmp_path / "out", tokenizer)
+    before = contents(tmp_path / "out")
+    with pytest.raises(ValueError, match="other seed"):
+        prepare(inputs, tmp_path / "out", tokenizer, seed=1)
+    (inputs / "00.txt").write_text("Word1. Word2.")
+    with pytest.raises(ValueError, match="other inputs"):
+        prepare(inputs, tmp_path / "out", tokenizer)
+    assert contents(tmp_path / "out") == before
+    (tmp_path / "out" / "corpus.json").unlink()
+    with pytest.raises(ValueError, match="unknown corpus"):
+        prepare(inputs, tmp_path / "out", tokenizer)
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        ({"text_format": "lines"}, "text_format must be one of prose, sentences"),
+        ({"document_separator": "("}, "not a regular expression"),
+        ({"document_separator": "x", "text_format": "sentences"}, "Leave it out"),
+        ({"num_workers": 0}, "num_workers must be at least 1"),
+        ({"inputs": ["nowhere.txt"]}, "no input file nowhere.txt"),
+        ({"inputs": []}, "No input files"),
+        ({"inputs": ["empty_folder"]}, "No input files"),
+        ({"inputs": ["a.pdf"]}, "no known kind"),
+        ({"inputs": ["binary.txt"]}, "not a text file"),
+        ({"inputs": ["blank.txt"]}, "no text in the input"),
+        ({"inputs": ["a.txt", "./a.txt"]}, "given twice"),
+        ({"inputs": ["a.xml"]}, "not a MediaWiki dump"),
+        ({"inputs": ["cut.xml.bz2"]}, "cut.xml.bz2 is cut off"),
+    ],
+)
+def test_bad_input_is_told_and_leaves_no_corpus(
+    tmp_path, monkeypatch, tokenizer, arguments, message
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty_folder").mkdir()
+    dump = "<mediawiki>" + "<page><title>A</title></page>" * 9 + "</mediawiki>"
+    for name, data in {
+        "a.txt": b"Word1.",
+        "a.pdf": b"",
+        "binary.txt": b"\0\1",
+        "blank.txt": b"\xef\xbb\xbf \n\n",
+        "a.xml": b"x",
+        "cut.xml.bz2": bz2.compress(dump.encode())[:-14],
+    }.items():
+        (tmp_path / name).write_bytes(data)
+    arguments = {"inputs": ["a.txt"], **arguments}
+    with pytest.raises(ValueError, match=message):
+        prepare(arguments.pop("inputs"), tmp_path / "out", tokenizer, **arguments)
+    left = [name for _, _, names in os.walk(tmp_path / "out") for name in names]
+    assert set(left) <= {"plan.json"}
+
+
+def test_other_files_in_a_folder_are_reported(inputs, tmp_path, tokenizer):
+    (inputs / "README.md").write_text("x")
+    corpus = prepare(inputs, tmp_path / "out", tokenizer)
+    (report,) = corpus.description["reports"].items()
+    assert "left out" in report[0] and report[1]["examples"] == [str(inputs / "README.md")]
+
+
+def test_a_full_disk_is_told_and_the_next_run_goes_on(inputs, tmp_path, tokenizer, monkeypatch):
+    @contextlib.contextmanager
+    def full(path):
+        raise OSError(errno.ENOSPC, f"The disk was full while {path} was written")
+        yield
+
+    with monkeypatch.context() as patch:
+        patch.setattr(shards, "_clear_write_errors", full)
+        with pytest.raises(OSError, match="disk was full"):
+            prepare(inputs, tmp_path / "out", tokenizer)
+    names = [name for _, _, names in os.walk(tmp_path / "out") for name in names]
+    assert names == []
+    assert prepare(inputs, tmp_path / "out", tokenizer).num_documents == 12
+
+
+def test_the_summary_and_the_progress_name_what_was_done(inputs, tmp_path, tokenizer, capsys):
+    (inputs / "00.txt").write_bytes(b"\xef\xbb\xbfWord1.\r\nWord\xff.\r\n")
+    corpus = prepare(inputs, tmp_path / "out", tokenizer, progress=True)
+    out, err = capsys.readouterr()
+    assert f"12 documents, {corpus.num_sentences:,} sentences, {corpus.num_tokens:,} tokens" in out
+    assert "tokens/s" in out and "tokens/s" in err and "12 documents" in err
+    assert f"1 broken byte sequences left out ({inputs}/00.txt, line 2 (byte 15))" in out
+    assert "2 lines that end in CR LF" in out
+
+
+@pytest.mark.slow
+def test_a_worker_that_dies_is_told(inputs, tmp_path, tokenizer, small_slices):
+    program = f"""
+import os
+import keras_bert
+from keras_bert.corpus import corpus_plan
+
+class Deadly(keras_bert.BertTokenizer):
+    def tokenize(self, text):
+        os._exit(9)
+
+if __name__ == "__main__":
+    corpus_plan.MIN_SLICE_BYTES = 1500
+    tokenizer = Deadly({tokenizer.get_vocabulary()!r})
+    keras_bert.prepare_corpus({str(inputs)!r}, {str(tmp_path / "out")!r}, tokenizer, num_workers=2)
+"""
+    script = tmp_path / "deadly.py"
+    script.write_text(program)
+    run = subprocess.run([sys.executable, script], capture_output=True, text=True)
+    assert run.returncode != 0 and "RuntimeError: A worker process died" in run.stderr
+
+
+@pytest.mark.slow
+def test_memory_does_not_grow_with_the_corpus(tmp_path):
+    program = """
+import json, re, sys
+from pathlib import Path
+import keras_bert
+tokenizer = keras_bert.BertTokenizer(json.loads(sys.argv[3]))
+keras_bert.prepare_corpus(sys.argv[1], sys.argv[2], tokenizer, num_workers=1, progress=False)
+print(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1])
+"""
+    if not os.path.exists("/proc/self/status"):
+        pytest.skip("the peak of memory is read from /proc")
+    peaks = []
+    text = some_text(10_000)
+    vocabulary = json.dumps([*SPECIAL, ".", *WORDS])
+    for megabytes in (5, 30):
+        path = tmp_path / f"{megabytes}.txt"
+        path.write_text(text * (megabytes * 10**6 // len(text)))
+        arguments = [path, tmp_path / f"{megabytes}", vocabulary]
+        run = subprocess.run(
+            [sys.executable, "-W", "ignore", "-c", program, *arguments],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        peaks.append(int(run.stdout.split()[-1]) / 1000)
+    assert peaks[1] < peaks[0] + 20, f"{peaks} MB"
+
+
+@pytest.mark.shared
+def test_novels_come_out_as_their_sentences(shared_data, tmp_path):
+    vocabulary = shared_data / "vocab" / "bert-base-uncased.txt"
+    tokenizer = keras_bert.BertTokenizer(str(vocabulary))
+    novels = shared_data / "text" / "novels"
+    paths = [novels / "Dickens_Oliver_1839.txt", novels / "Cbronte_Shirley_1849.txt"]
+    corpus = prepare(paths, tmp_path / "out", tokenizer)
+    assert corpus.num_documents == 2 and corpus.num_records > 10
+    assert 17_000 < corpus.num_sentences < 19_000 and 500_000 < corpus.num_tokens < 520_000
+    texts = set()
+    for *_, sentences in records(corpus):
+        texts.update(
+            t.decode() for t in tokenizer.detokenize(tf.ragged.constant(sentences)).numpy()
+        )
+    assert "still there was no reply : so she spoke ." in texts
+    assert "mr ." not in texts
+    reports = corpus.description["reports"]
+    assert sum("byte order mark" in kind for kind in reports) == 1
+    assert sum("CR LF" in kind for kind in reports) == 1

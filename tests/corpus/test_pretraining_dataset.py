@@ -1,0 +1,258 @@
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_bert.corpus.pretraining_dataset import pretraining_dataset
+
+PAD, UNK, CLS, SEP, MASK = range(5)
+
+
+def batches(corpus, count=None, **options):
+    options = {"batch_size": 8, "sequence_length": 64, "epochs": 1, **options}
+    dataset = pretraining_dataset(corpus, **options)
+    return list((dataset if count is None else dataset.take(count)).as_numpy_iterator())
+
+
+def restored_rows(corpus, **options):
+    """Rows with the masked words put back: `(token ids, length of A, length of B, label)`."""
+    rows = []
+    for x, y, weights in batches(corpus, **options):
+        for i, ids in enumerate(x["token_ids"].copy()):
+            used = weights["masked_lm"][i] > 0
+            ids[x["mask_positions"][i][used]] = y["masked_lm"][i][used]
+            ids = ids[: x["padding_mask"][i].sum()]
+            second = int(x["segment_ids"][i].sum())
+            first = len(ids) - second - 2
+            rows.append((ids, first, second - 1, int(y["next_sentence"][i])))
+    return rows
+
+
+def equal(a, b):
+    return all(
+        tf.nest.flatten(tf.nest.map_structure(lambda u, v: bool(np.array_equal(u, v)), a, b))
+    )
+
+
+def test_batches_have_static_shapes_and_the_dtypes_that_fit_takes(corpus):
+    x, y, weights = pretraining_dataset(corpus, batch_size=8).element_spec
+    assert {k: (v.shape, v.dtype) for k, v in x.items()} == {
+        "token_ids": ((8, 128), tf.int32),
+        "segment_ids": ((8, 128), tf.int32),
+        "padding_mask": ((8, 128), tf.int32),
+        "mask_positions": ((8, 20), tf.int32),
+    }
+    assert {k: (v.shape, v.dtype) for k, v in y.items()} == {
+        "masked_lm": ((8, 20), tf.int32),
+        "next_sentence": ((8,), tf.int32),
+    }
+    assert {k: (v.shape, v.dtype) for k, v in weights.items()} == {
+        "masked_lm": ((8, 20), tf.float32),
+        "next_sentence": ((8,), tf.float32),
+    }
+    spec = pretraining_dataset(corpus, batch_size=2, sequence_length=512).element_spec
+    assert spec[0]["mask_positions"].shape == (2, 80)
+
+
+def test_labels_put_back_restore_pairs_of_contiguous_texts(corpus, documents):
+    rows = restored_rows(corpus)
+    assert len(rows) > 200
+    for ids, first, second, is_random in rows:
+        assert ids[0] == CLS and ids[first + 1] == SEP and ids[-1] == SEP
+        a, b = ids[1 : first + 1], ids[first + 2 : -1]
+        assert len(a) == first >= 1 and len(b) == second >= 1
+        assert len(ids) <= 64
+        for text in (a, b):
+            assert np.array_equal(text, np.arange(text[0], text[0] + len(text)))
+        same = documents.document_of(a[0]) == documents.document_of(b[0])
+        assert same != bool(is_random)
+        if not is_random:
+            assert b[0] > a[-1]
+
+
+def test_untruncated_pairs_begin_and_end_with_sentences(corpus, documents):
+    ends = {
+        5 + s + e
+        for s, n in zip(documents.starts, documents.sentence_lengths, strict=False)
+        for e in [0, *np.cumsum(n)]
+    }
+    short = [row for row in restored_rows(corpus) if row[1] + row[2] < 61]
+    assert len(short) > 20
+    for ids, first, _, is_random in short:
+        a, b = ids[1 : first + 1], ids[first + 2 : -1]
+        assert {a[0], a[-1] + 1, b[0], b[-1] + 1} <= ends
+        if not is_random:
+            assert b[0] == a[-1] + 1
+
+
+def test_nothing_special_is_ever_masked(corpus):
+    for x, y, weights in batches(corpus):
+        used = weights["masked_lm"] > 0
+        assert np.all(used.sum(axis=1) >= 1)
+        assert np.all(y["masked_lm"][used] >= 5) and np.all(y["masked_lm"][~used] == 0)
+        assert np.all(x["mask_positions"][~used] == 0)
+        assert np.all(np.diff(used.astype(int), axis=1) <= 0)  # used slots come first
+        steps = np.diff(x["mask_positions"], axis=1)
+        assert np.all(steps[used[:, 1:]] > 0)
+        assert np.all((x["token_ids"] == 0) == (x["padding_mask"] == 0)) or np.any(
+            x["token_ids"] == 0
+        )  # a random word may be [PAD], as in Google's
+
+
+def test_predictions_are_counted_as_google_counts_them(corpus):
+    for x, _, weights in batches(corpus, max_predictions=6):
+        lengths = x["padding_mask"].sum(axis=1)
+        expected = [min(6, max(1, round(0.15 * int(n)))) for n in lengths]
+        assert weights["masked_lm"].sum(axis=1).tolist() == expected
+
+
+def test_masking_rates(corpus):
+    kinds = np.zeros(3)
+    for seed in range(2):
+        for x, y, weights in batches(corpus, seed=seed, epochs=3, batch_size=64):
+            used = weights["masked_lm"] > 0
+            now = np.take_along_axis(x["token_ids"], x["mask_positions"], axis=1)[used]
+            was = y["masked_lm"][used]
+            kinds += [(now == MASK).sum(), (now == was).sum(), len(was)]
+    masked, kept = kinds[0] / kinds[2], kinds[1] / kinds[2]
+    assert kinds[2] > 10_000
+    assert abs(masked - 0.8) < 4 * (0.16 / kinds[2]) ** 0.5
+    assert abs(kept - 0.1) < 4 * (0.09 / kinds[2]) ** 0.5
+
+
+def test_other_masking_rates(corpus):
+    for x, y, weights in batches(corpus, mask_token_rate=0.0, random_token_rate=0.0, count=3):
+        used = weights["masked_lm"] > 0
+        now = np.take_along_axis(x["token_ids"], x["mask_positions"], axis=1)
+        assert np.array_equal(now[used], y["masked_lm"][used])
+
+
+def test_same_seed_same_batches_other_seed_others(corpus):
+    assert equal(batches(corpus, seed=3), batches(corpus, seed=3))
+    assert not equal(batches(corpus, count=2, seed=3), batches(corpus, count=2, seed=4))
+
+
+def test_epochs_differ_in_pairs_and_masks(corpus):
+    once = len(batches(corpus))
+    both = batches(corpus, epochs=2, seed=5)
+    assert len(both) > 1.8 * once
+    first = {tuple(ids) for x, _, _ in both[: once - 1] for ids in x["token_ids"]}
+    later = {tuple(ids) for x, _, _ in both[once + 1 :] for ids in x["token_ids"]}
+    assert not first & later
+
+
+@pytest.mark.parametrize("start_step", [1, 7, 40, 75])
+@pytest.mark.parametrize("shard", [(0, 1), (1, 2)])
+def test_starting_at_a_step_gives_what_an_uninterrupted_run_sees(
+    documents, tmp_path, start_step, shard, monkeypatch
+):
+    monkeypatch.setattr("keras_bert.corpus.record_groups.RECORDS", 16)  # several windows an epoch
+    corpus = documents.write(tmp_path / "corpus")
+    options = {"epochs": None, "shard": shard, "seed": 9}
+    whole = batches(corpus, count=start_step + 3, **options)
+    rest = batches(corpus, count=3, start_step=start_step, **options)
+    assert equal(whole[start_step:], rest)
+
+
+def test_shards_part_the_data(documents, tmp_path, monkeypatch):
+    monkeypatch.setattr("keras_bert.corpus.record_groups.RECORDS", 8)
+    corpus = documents.write(tmp_path / "corpus")
+    parts = [
+        {
+            documents.document_of(ids[1])
+            for ids, *_ in restored_rows(corpus, shard=(i, 3), batch_size=1)
+        }
+        for i in range(3)
+    ]
+    assert not parts[0] & parts[1] and not parts[0] & parts[2] and not parts[1] & parts[2]
+    assert len(set.union(*parts)) == len(documents.lengths)
+
+
+def test_a_batch_comes_from_many_documents(corpus, documents):
+    x = batches(corpus, count=1, batch_size=16)[0][0]
+    found = {documents.document_of(max(ids[1:4])) for ids in x["token_ids"]}
+    assert len(found) > 8
+
+
+def test_the_pipeline_runs_in_graph(corpus):
+    dataset = pretraining_dataset(corpus, batch_size=8)
+    graph = dataset._as_serialized_graph().numpy()
+    assert b"MapDataset" in graph  # the graph is there to be looked at
+    assert b"PyFunc" not in graph and b"GeneratorDataset" not in graph
+
+
+def test_single_sentences_are_contiguous_and_whole(corpus, documents):
+    seen = 0
+    for x, y, weights in batches(corpus, next_sentence=False, short_sequence_rate=0.0):
+        assert set(y) == set(weights) == {"masked_lm"}
+        assert not x["segment_ids"].any()
+        for i, ids in enumerate(x["token_ids"].copy()):
+            used = weights["masked_lm"][i] > 0
+            ids[x["mask_positions"][i][used]] = y["masked_lm"][i][used]
+            text = ids[: x["padding_mask"][i].sum()]
+            assert text[0] == CLS and text[-1] == SEP and len(text) <= 64
+            assert np.array_equal(text[1:-1], np.arange(text[1], text[1] + len(text) - 2))
+            seen += len(text) - 2
+    assert seen > 0.9 * documents.num_tokens
+
+
+def test_exact_random_next(corpus):
+    options = {"sequence_length": 24, "exact_random_next": True, "short_sequence_rate": 0.0}
+    labels = [row[3] for seed in range(4) for row in restored_rows(corpus, seed=seed, **options)]
+    assert abs(np.mean(labels) - 0.5) < 4 * (0.25 / len(labels)) ** 0.5
+    google = [row[3] for row in restored_rows(corpus, sequence_length=24)]
+    assert np.mean(google) > 0.55  # chunks of one sentence always get a random one
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"batch_size": 0}, "batch_size must be at least 1"),
+        ({"sequence_length": 4}, "sequence_length must be 5"),
+        ({"masked_lm_rate": 1.5}, "masked_lm_rate is a probability"),
+        ({"mask_token_rate": 0.95}, "add up to at most 1"),
+        ({"shard": (2, 2)}, "shard must be"),
+        ({"epochs": 0}, "epochs must be at least 1"),
+        ({"start_step": -1}, "start_step must not be negative"),
+        ({"start_step": 10_000}, "behind the end of the data, which has"),
+        ({"max_predictions": 0}, "max_predictions must be at least 1"),
+    ],
+)
+def test_arguments_out_of_range_are_refused(corpus, options, message):
+    with pytest.raises(ValueError, match=message):
+        pretraining_dataset(corpus, **{"batch_size": 8, "epochs": 1, **options})
+
+
+def test_one_document_has_no_random_next_sentence(documents_of, tmp_path):
+    corpus = documents_of(num_documents=1).write(tmp_path / "corpus", num_shards=1)
+    with pytest.raises(ValueError, match="has 1 document: next sentence prediction needs another"):
+        pretraining_dataset(corpus, batch_size=2)
+    assert batches(corpus, next_sentence=False, batch_size=1)
+
+
+@pytest.mark.parametrize("next_sentence", [True, False])
+def test_an_empty_corpus_is_refused(documents_of, tmp_path, next_sentence):
+    corpus = documents_of(num_documents=0).write(tmp_path / "corpus")
+    with pytest.raises(ValueError, match="has no sentences.*Prepare it again"):
+        pretraining_dataset(corpus, batch_size=2, next_sentence=next_sentence)
+
+
+def test_shards_that_would_be_empty_are_refused(documents, tmp_path, monkeypatch):
+    monkeypatch.setattr("keras_bert.corpus.record_groups.RECORDS", 25)
+    corpus = documents.write(tmp_path / "corpus")  # of 60 records: windows of 25, 25 and 10
+    assert all(batches(corpus, shard=(index, 3), batch_size=1) for index in range(3))
+    assert batches(corpus, shard=(2, 9), batch_size=1)
+    for shard in ((3, 4), (8, 9)):
+        message = rf"has 60 records, which make 3 windows.*shard=\({shard[0]}.*at most 3 shards"
+        with pytest.raises(ValueError, match=message):
+            pretraining_dataset(corpus, batch_size=1, shard=shard)
+
+
+def test_documents_shorter_than_a_pair_get_a_random_second_text(documents_of, tmp_path):
+    corpus = documents_of(num_documents=9, mean_sentences=1, mean_tokens=2).write(tmp_path / "c")
+    rows = restored_rows(corpus, batch_size=1)
+    assert len(rows) >= 9 and all(first >= 1 and second >= 1 for _, first, second, _ in rows)
+
+
+def test_unfinished_corpus_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="no corpus folder"):
+        pretraining_dataset(str(tmp_path / "nothing"), batch_size=2)

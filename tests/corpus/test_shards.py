@@ -1,0 +1,141 @@
+import errno
+import json
+import os
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_bert.corpus import shards
+from keras_bert.corpus.shards import (
+    RECORD_FEATURES,
+    Corpus,
+    ShardWriter,
+    finish_corpus,
+    shard_name,
+    write_whole,
+)
+
+
+class Words:
+    """As much of a tokenizer as a corpus needs."""
+
+    def __init__(self, vocabulary=("[PAD]", "[UNK]", "a", "b"), lowercase=True):
+        self.vocabulary, self.lowercase = list(vocabulary), lowercase
+
+    def get_vocabulary(self):
+        return self.vocabulary
+
+
+@pytest.fixture
+def folder(tmp_path):
+    counts = []
+    for i in range(2):
+        with ShardWriter(tmp_path / shard_name(i, 2), "uint16") as shard:
+            shard.write(10 + i, [2, 3, 3], [1, 2])
+            shard.write(20 + i, [3], [1])
+            shard.write(20 + i, [2, 2], [2])
+        counts.append(shard.counts)
+    finish_corpus(tmp_path, Words(), counts, note="x")
+    return tmp_path
+
+
+def test_what_was_written_is_read(folder):
+    corpus = Corpus(folder)
+    assert (corpus.num_documents, corpus.num_records, corpus.num_sentences, corpus.num_tokens) == (
+        4,
+        6,
+        8,
+        12,
+    )
+    assert corpus.token_dtype == "uint16" and corpus.description["note"] == "x"
+    records = list(tf.data.TFRecordDataset(corpus.shard_paths))
+    parsed = tf.io.parse_example(tf.stack(records), RECORD_FEATURES)
+    assert parsed["document_id"].numpy().tolist() == [10, 20, 20, 11, 21, 21]
+    first = tf.io.decode_raw(parsed["token_ids"][0], tf.uint16)
+    assert first.numpy().tolist() == [2, 3, 3]
+    lengths = np.frombuffer(parsed["sentence_lengths"][0].numpy(), "<u4")
+    assert lengths.tolist() == [1, 2]
+
+
+def test_a_large_vocabulary_takes_four_bytes_a_token(tmp_path):
+    assert shards.token_dtype(65536) == "uint16" and shards.token_dtype(65537) == "uint32"
+    with ShardWriter(tmp_path / "s", shards.token_dtype(119547)) as shard:
+        shard.write(0, [119546], [1])
+    (record,) = tf.data.TFRecordDataset(str(tmp_path / "s"))
+    parsed = tf.io.parse_single_example(record, RECORD_FEATURES)
+    assert np.frombuffer(parsed["token_ids"].numpy(), "<u4").tolist() == [119546]
+
+
+def test_lengths_that_do_not_add_up_are_refused_and_leave_nothing(tmp_path):
+    with pytest.raises(ValueError, match="add up"):
+        with ShardWriter(tmp_path / "s", "uint16") as shard:
+            shard.write(0, [1, 2], [1])
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("with_records", [True, False])
+def test_a_full_disk_is_told_and_leaves_nothing(tmp_path, monkeypatch, with_records):
+    if not os.path.exists("/dev/full"):
+        pytest.skip("no /dev/full on this system")
+    temporary = tmp_path / "x.unfinished"
+    temporary.symlink_to("/dev/full")
+    monkeypatch.setattr(shards, "_temporary_name", lambda path: str(temporary))
+    with pytest.raises(OSError, match="disk was full") as caught:
+        if with_records:
+            with ShardWriter(tmp_path / "s", "uint16") as shard:
+                for i in range(1000):
+                    shard.write(i, np.ones(1000, int), [1000])
+        else:
+            write_whole(str(tmp_path / "s"), "text" * 10000)
+    assert caught.value.errno == errno.ENOSPC
+    assert os.listdir(tmp_path) == [] and os.path.exists("/dev/full")
+
+
+def test_a_folder_without_description_was_cut_off(folder):
+    (folder / "corpus.json").unlink()
+    with pytest.raises(ValueError, match="cut off"):
+        Corpus(folder)
+    with pytest.raises(ValueError, match="no corpus folder"):
+        Corpus(folder / "elsewhere")
+
+
+def test_missing_and_changed_shards_are_told(folder):
+    path = folder / shard_name(1, 2)
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-3])
+    with pytest.raises(ValueError, match="was cut off or changed"):
+        Corpus(folder)
+    path.unlink()
+    with pytest.raises(ValueError, match="lacks its shard shard-00001-of-00002"):
+        Corpus(folder)
+
+
+def test_a_foreign_description_is_refused(folder):
+    path = folder / "corpus.json"
+    for text, message in [("{", "not JSON"), ("[]", "format"), ('{"format": 1}', "has no")]:
+        path.write_text(text)
+        with pytest.raises(ValueError, match=message):
+            Corpus(folder)
+
+
+def test_another_tokenizer_is_refused(folder):
+    corpus = Corpus(folder)
+    corpus.check_tokenizer(Words())
+    with pytest.raises(ValueError, match="another vocabulary"):
+        corpus.check_tokenizer(Words(["[PAD]", "[UNK]", "b", "a"]))
+    with pytest.raises(ValueError, match="lowercase=True"):
+        corpus.check_tokenizer(Words(lowercase=False))
+
+
+def test_names_of_unfinished_files_are_removed(folder):
+    before = sorted(os.listdir(folder))
+    (folder / "shard-00009-of-00010.tfrecord.1234.unfinished").write_bytes(b"x")
+    shards.remove_unfinished(folder)
+    assert sorted(os.listdir(folder)) == before
+
+
+def test_the_description_is_plain_json(folder):
+    description = json.loads((folder / "corpus.json").read_text())
+    assert description["format"] == 1 and description["vocabulary_size"] == 4
+    assert (folder / "vocab.txt").read_text() == "[PAD]\n[UNK]\na\nb\n"

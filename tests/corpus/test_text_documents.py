@@ -1,0 +1,183 @@
+import codecs
+
+import pytest
+
+from keras_bert.corpus import decoding
+from keras_bert.corpus.corpus_plan import Settings, Span
+from keras_bert.corpus.sentences import split_sentences
+from keras_bert.corpus.text_documents import text_documents, wrap_width
+from keras_bert.files.reports import Reports
+
+
+def read(path, start=0, stop=None, **settings):
+    """Documents of a span as lists of sentences, and the reports."""
+    size = path.stat().st_size
+    span = Span(str(path), "text", start, size if stop is None else stop, size)
+    reports, documents = Reports(), {}
+    for number, sentences in text_documents(span, Settings(**settings), reports):
+        documents.setdefault(number, []).extend(s for s in sentences if s)
+    return [sentences for sentences in documents.values() if sentences], reports.as_dict()
+
+
+def write(tmp_path, data):
+    path = tmp_path / "a.txt"
+    path.write_bytes(data if isinstance(data, bytes) else data.encode("utf-8"))
+    return path
+
+
+def test_sentences_end_where_a_reader_ends_them():
+    text = (
+        'Mr. Smith and J. R. R. Tolkien met at 5 p.m. in the U.S. Army. "Did you go?" asked Tom. '
+        "Wait... what? It cost $3.50. He left."
+    )
+    assert split_sentences(text) == [
+        "Mr. Smith and J. R. R. Tolkien met at 5 p.m. in the U.S. Army.",
+        '"Did you go?" asked Tom.',
+        "Wait... what?",
+        "It cost $3.50.",
+        "He left.",
+    ]
+
+
+def test_long_speeches_are_split_inside_their_quotation_marks():
+    speech = '"' + " ".join(f"This is sentence {i} of a speech." for i in range(30)) + '" He sat.'
+    sentences = split_sentences(speech)
+    assert len(sentences) == 31 and max(map(len, sentences)) < 60
+    assert sentences[0] == '"This is sentence 0 of a speech.'
+    assert sentences[29] == 'This is sentence 29 of a speech."' and sentences[30] == "He sat."
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
+def test_a_sentence_a_line_and_blank_lines_between_documents(tmp_path, newline):
+    text = "One a. Still one.\nTwo.\n\n \n\nThree, no stop\n\n"
+    path = write(tmp_path, text.replace("\n", newline))
+    documents, reports = read(path, text_format="sentences")
+    assert documents == [["One a. Still one.", "Two."], ["Three, no stop"]]
+    expected = {"\n": {}, "\r\n": {decoding.CRLF: 7}, "\r": {decoding.BARE_CR: 7}}[newline]
+    assert {kind: entry["count"] for kind, entry in reports.items()} == expected
+
+
+def test_wrapped_lines_are_joined_and_paragraphs_are_not(tmp_path):
+    first = "The quick brown fox jumps over the lazy dog and then\nit rests for a while. It sleeps."
+    second = "Another paragraph begins here and it goes on into the\nnext line. Short end."
+    third = "Without a blank line a short line ends the paragraph\nof Mr.\nSmith."
+    for text in (f"{first}\n\n{second}\n{third}\n", f"{first}\n\n\n\t{second}\n  {third}"):
+        documents, _ = read(write(tmp_path, text))
+        assert documents == [
+            [
+                "The quick brown fox jumps over the lazy dog and then it rests for a while.",
+                "It sleeps.",
+                "Another paragraph begins here and it goes on into the next line.",
+                "Short end.",
+                "Without a blank line a short line ends the paragraph of Mr. Smith.",
+            ]
+        ]
+
+
+def test_lines_that_are_paragraphs_stay_apart(tmp_path):
+    lines = ["A title without stop", 'He said "No.', "She went. They stayed.", "It ended."]
+    assert wrap_width(lines) == 0
+    documents, _ = read(write(tmp_path, "\n".join(lines)))
+    assert documents == [
+        ["A title without stop", 'He said "No.', "She went.", "They stayed.", "It ended."]
+    ]
+
+
+def test_a_separator_line_stands_between_documents(tmp_path):
+    path = write(tmp_path, "CHAPTER I\nIt began.\n\nIt went on.\nCHAPTER II\nIt ended.\n")
+    assert len(read(path)[0]) == 1
+    documents, _ = read(path, document_separator="^CHAPTER ")
+    assert documents == [["It began.", "It went on."], ["It ended."]]
+    documents, _ = read(path, document_separator=r"^\s*$")
+    assert len(documents) == 2
+
+
+@pytest.mark.parametrize(
+    "encoding, mark",
+    [
+        ("utf-8", codecs.BOM_UTF8),
+        ("utf-16-le", codecs.BOM_UTF16_LE),
+        ("utf-16-be", codecs.BOM_UTF16_BE),
+        ("utf-32-le", codecs.BOM_UTF32_LE),
+    ],
+)
+def test_byte_order_marks_say_the_encoding_and_are_reported(tmp_path, monkeypatch, encoding, mark):
+    monkeypatch.setattr(decoding, "BLOCK_BYTES", 17)
+    text = "Grüße aus Köln.\r\nΑθήνα 東京 🙂.\r\n" * 5
+    documents, reports = read(write(tmp_path, mark + text.encode(encoding)))
+    assert documents == [["Grüße aus Köln.", "Αθήνα 東京 🙂."] * 5]
+    assert reports[decoding.MARK]["count"] == 1
+    assert encoding in reports[decoding.MARK]["examples"][0]
+    assert reports[decoding.CRLF]["count"] == 10
+
+
+@pytest.mark.parametrize("block_bytes", [7, 64, 2**20])
+def test_broken_utf8_is_left_out_and_reported_with_its_line(tmp_path, monkeypatch, block_bytes):
+    monkeypatch.setattr(decoding, "BLOCK_BYTES", block_bytes)
+    data = b"First line.\r\nCaf\xe9 au lait.\r\nGr\xc3\xbc\xc3 ok.\nAlready \xef\xbf\xbd lost.\n"
+    documents, reports = read(write(tmp_path, data), text_format="sentences")
+    assert documents == [
+        ["First line.", "Caf\ufffd au lait.", "Grü\ufffd ok.", "Already \ufffd lost."]
+    ]
+    assert reports[decoding.BROKEN]["count"] == 2
+    assert "line 2 (byte 16)" in reports[decoding.BROKEN]["examples"][0]
+    assert reports[decoding.REPLACED]["count"] == 1
+    assert "line 4 " in reports[decoding.REPLACED]["examples"][0]
+
+
+def test_broken_utf16_is_reported(tmp_path):
+    data = codecs.BOM_UTF16_LE + "Fine.\nBad ".encode("utf-16-le") + b"\x00\xd8" + b"x\x00\n\x00"
+    documents, reports = read(write(tmp_path, data))
+    assert documents == [["Fine.", "Bad \ufffdx"]] or documents == [["Fine.", "Bad \ufffd"]]
+    assert "line 2" in reports[decoding.BROKEN]["examples"][0]
+
+
+@pytest.mark.parametrize(
+    "data, message",
+    [
+        (b"\x7fELF\x00\x00\x01", "not a text file"),
+        ("Мать и мачеха росли у дороги.".encode("cp1251") * 9, "not UTF-8"),
+    ],
+)
+def test_files_that_are_not_text_are_refused(tmp_path, data, message):
+    with pytest.raises(ValueError, match=message):
+        read(write(tmp_path, data))
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"text_format": "sentences"},
+        {"document_separator": "^== "},
+        {"document_separator": r"^\s*$"},
+        {},
+    ],
+)
+def test_spans_hold_each_document_once_wherever_a_file_is_cut(tmp_path, newline, settings):
+    lines = []
+    for i in range(40):
+        lines += [f"== {i}.", *(f"Größe {i} {j}." for j in range(i % 4 + 1)), ""]
+    path = write(tmp_path, newline.join(lines))
+    whole, _ = read(path, **settings)
+    size = path.stat().st_size
+    for num_parts in (2, 3, 7, 60, size):
+        cuts = [size * part // num_parts for part in range(num_parts + 1)]
+        parts = [read(path, a, b, **settings)[0] for a, b in zip(cuts, cuts[1:], strict=False)]
+        if settings:
+            assert [d for part in parts for d in part] == whole
+        else:  # a file is a document: its sentences are all there, in order
+            assert [s for part in parts for d in part for s in d] == whole[0]
+
+
+def test_a_line_longer_than_a_block_is_read_in_bounds(tmp_path, monkeypatch):
+    monkeypatch.setattr(decoding, "BLOCK_BYTES", 1000)
+    words = [f"wörd{i}" for i in range(3000)]
+    documents, _ = read(write(tmp_path, " ".join(words)))
+    assert " ".join(documents[0]).split() == words
+
+
+def test_text_without_a_space_is_read_whole(tmp_path, monkeypatch):
+    monkeypatch.setattr(decoding, "BLOCK_BYTES", 100)
+    documents, reports = read(write(tmp_path, "東" * 1000))
+    assert "".join(documents[0]) == "東" * 1000 and reports == {}

@@ -1,0 +1,133 @@
+import bz2
+import re
+from html import escape
+
+import pytest
+
+from keras_bert.corpus import decoding, wikipedia_dump
+from keras_bert.corpus.corpus_plan import Settings, Span
+from keras_bert.corpus.wikipedia_dump import check_dump, dump_namespaces, wikipedia_documents
+from keras_bert.files.reports import Reports
+
+HEAD = """<mediawiki xml:lang="de"><siteinfo><namespaces>
+<namespace key="0" case="first-letter" />
+<namespace key="6" case="first-letter">Datei</namespace></namespaces></siteinfo>\n"""
+
+
+def page(title, text, ns=0, more=""):
+    return (
+        f"<page><title>{escape(title)}</title><ns>{ns}</ns><id>1</id>{more}<revision>"
+        f"<model>wikitext</model><text>{escape(text)}</text></revision></page>\n"
+    )
+
+
+def articles(num_pages):
+    return [page(f"P{i}", f"Größe {i} [[Datei:x.jpg|y]]is. " * (i % 40)) for i in range(num_pages)]
+
+
+def read(path, start=0, stop=None):
+    kind = "xml.bz2" if path.suffix == ".bz2" else "xml"
+    size = path.stat().st_size
+    span = Span(str(path), kind, start, size if stop is None else stop, size)
+    reports = Reports()
+    found = [sentences for _, sentences in wikipedia_documents(span, Settings(), reports)]
+    return found, reports.as_dict()
+
+
+def test_articles_are_kept_and_other_pages_counted(tmp_path):
+    path = tmp_path / "wiki.xml"
+    pages = [
+        page("A & B", "One <ref>x</ref>is. Two [[Datei:x.jpg|no]]are.\n== No ==\n* no\n"),
+        page("Gone", "#REDIRECT [[A]]", more='<redirect title="A" />'),
+        page("Gone too", "#redirect [[A]]"),
+        page("Talk:A", "Talk is cheap.", ns=1),
+        page("Code", "Not. Prose.").replace("<model>wikitext", "<model>css"),
+        page("Empty", ""),
+    ]
+    path.write_text(HEAD + "".join(pages) + "</mediawiki>", encoding="utf-8")
+    documents, reports = read(path)
+    assert documents == [["One is.", "Two are."]]
+    assert {kind: entry["count"] for kind, entry in reports.items()} == {
+        wikipedia_dump.REDIRECTS: 2,
+        wikipedia_dump.OTHER_NAMESPACES: 1,
+        wikipedia_dump.OTHER_MODELS: 1,
+    }
+    assert dump_namespaces(str(path), "xml") == {"datei"}
+
+
+@pytest.mark.parametrize("packing", ["xml", "one stream", "many streams"])
+def test_spans_hold_each_page_once_wherever_a_file_is_cut(tmp_path, monkeypatch, packing):
+    monkeypatch.setattr(wikipedia_dump, "BLOCK_BYTES", 1000)
+    parts = [HEAD, *articles(300), "</mediawiki>\n"]
+    data = "".join(parts).encode()
+    path = tmp_path / ("wiki.xml" if packing == "xml" else "wiki.xml.bz2")
+    if packing == "one stream":
+        data = bz2.compress(data, 1)
+    elif packing == "many streams":  # cut anywhere, within tags and characters too
+        data = b"".join(bz2.compress(data[i : i + 3001]) for i in range(0, len(data), 3001))
+    path.write_bytes(data)
+    whole, _ = read(path)
+    assert len(whole) == sum(i % 40 > 0 for i in range(300))
+    for num_parts in (2, 9, 50):
+        cuts = [len(data) * part // num_parts for part in range(num_parts + 1)]
+        found = [read(path, a, b)[0] for a, b in zip(cuts, cuts[1:], strict=False)]
+        assert [document for part in found for document in part] == whole
+
+
+def test_a_tag_cut_between_two_spans_belongs_to_the_first(tmp_path):
+    data = (HEAD + "".join(articles(4)) + "</mediawiki>").encode()
+    path = tmp_path / "wiki.xml"
+    path.write_bytes(data)
+    whole, _ = read(path)
+    for cut in range(data.index(b"<page>") - 8, data.rindex(b"<page>") + 8):
+        assert read(path, 0, cut)[0] + read(path, cut)[0] == whole
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("missing", [5, 40, 3000])
+def test_a_dump_that_is_cut_off_is_told_with_its_name(tmp_path, packed, missing):
+    data = (HEAD + "".join(articles(100)) + "</mediawiki>").encode()[:-missing]
+    path = tmp_path / ("wiki.xml.bz2" if packed else "wiki.xml")
+    path.write_bytes(bz2.compress(data) if packed else data)
+    with pytest.raises(ValueError, match=rf"{path.name} is cut off"):
+        read(path)
+
+
+def test_a_page_that_is_not_xml_is_told_with_its_title(tmp_path):
+    path = tmp_path / "wiki.xml"
+    path.write_text(HEAD + page("Bad one", "x").replace("</id>", "") + "</mediawiki>")
+    with pytest.raises(ValueError, match="wiki.xml is damaged: page 'Bad one' is not XML"):
+        read(path)
+
+
+def test_broken_utf8_and_broken_markup_are_reported_with_the_page(tmp_path):
+    path = tmp_path / "wiki.xml"
+    text = HEAD + page("Caf", "One is.\n\nTwo [[is.") + page("B", "Three@ is.") + "</mediawiki>"
+    path.write_bytes(text.encode().replace(b"@", b"\xe9"))
+    documents, reports = read(path)
+    assert documents == [["One is."], ["Three\ufffd is."]]
+    assert "page 'Caf'" in reports[wikipedia_dump.BROKEN_PASSAGES]["examples"][0]
+    assert "page 'B', line 1 of the page" in reports[decoding.BROKEN]["examples"][0]
+
+
+@pytest.mark.parametrize("name, kind", [("a.xml", "xml"), ("a.xml.bz2", "xml.bz2")])
+def test_other_files_are_refused(tmp_path, name, kind):
+    path = tmp_path / name
+    path.write_text("<html>no wiki</html>")
+    with pytest.raises(ValueError, match="not a (MediaWiki dump|bzip2 file)"):
+        check_dump(str(path), kind)
+
+
+@pytest.mark.shared
+def test_a_real_dump_leaves_nothing_but_prose(shared_data):
+    path = shared_data / "text" / "wikipedia" / "enwiki-pages-articles.xml.bz2"
+    documents, reports = read(path)
+    assert len(documents) > 100 and reports[wikipedia_dump.REDIRECTS]["count"] == 99
+    sentences = [sentence for document in documents for sentence in document]
+    assert len(sentences) > 15_000
+    markup = re.compile(r"\{\{|\}\}|\[\[|\]\]|==|\|\||^\||<ref|</?[a-z]+>|''|^[*#;=!]|&nbsp;")
+    assert [sentence for sentence in sentences if markup.search(sentence)] == []
+    assert documents[0][0] == (
+        "Anarchism is a political philosophy that advocates self-governed societies based on "
+        "voluntary institutions."
+    )

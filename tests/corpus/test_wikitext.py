@@ -1,0 +1,78 @@
+import pytest
+
+from keras_bert.corpus.wikitext import wikitext_passages
+
+PROSE = "This is a sentence of prose."
+
+
+@pytest.mark.parametrize(
+    "text, passage",
+    [
+        ("A '''bold''' and ''slanted'' [[word]] in [[Some page#part|links]].", None),
+        ("Towns[[File:a.jpg|thumb|A [[nested]] caption.]] grow.", "Towns grow."),
+        ("Towns[[Datei:a.jpg|mini|Bild.]] grow.[[Category:X]][[fr:Ville]]", "Towns grow."),
+        ("See [[:Category:Towns|towns]] and [[:Kategorie:X]].", "See towns and Kategorie:X."),
+        ("An [http://x.org outside link] and [//x.org] here.", "An outside link and here."),
+        ("It{{a|b={{c|{{{1|}}}}}}} is{{convert|5|km}}.", "It is."),
+        ("It<ref>{{cite|x}} == | y</ref> is<ref name=a/>.<ref name='b'>z</ref>", "It is."),
+        ("It<!-- a {{ comment --> is&nbsp;so &ndash; <b>yes</b><br/>now.", None),
+        ("The (; {{lang|el|x}}, born 1900) poet ( ) died , late .", None),
+        ("Energy <math>E == mc^{2}</math> is [citation needed].", None),
+        ("The sum x < 5 and y > 3 holds.", "The sum x < 5 and y > 3 holds."),
+        ("D'Artagnan's ''''l'été'''' was 'hot'.", None),
+    ],
+)
+def test_marks_go_and_their_text_stays(text, passage):
+    expected = (
+        passage
+        or {
+            "A": "A bold and slanted word in links.",
+            "I": "It is\xa0so – yes now.",
+            "T": "The (born 1900) poet died, late.",
+            "E": "Energy is [citation needed].",
+            "D": "D'Artagnan's l'été was 'hot'.",
+        }[text[0]]
+    )
+    passages, num_broken = wikitext_passages(text, frozenset(["datei", "kategorie"]))
+    assert (passages, num_broken) == ([expected], 0)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "== Heading ==",
+        "* item one.\n** item two.\n# number.\n: indented.\n; term.",
+        "{| class=x\n|-\n! Head.\n| cell. || cell.\n{|\n| nested.\n|}\n| Rest.\n|}",
+        "{{Infobox\n| name = {{a}}\n| text = Many words.\n{| \n| table in a template.\n|}\n}}",
+        "<table><tr><td>Cell.<table><td>Inner.</td></table></td></tr></table>",
+        "<gallery>\nFile:a.jpg|A picture.\n</gallery>",
+        "<references>\n<ref name=x>A book.</ref>\n</references>",
+        "<syntaxhighlight lang=c>\nint a. {{ [[\n</syntaxhighlight>",
+        "[[File:a.jpg|thumb|A caption\nover two lines.]]",
+        "----\n__NOTOC__\nThe following are:",
+        "{{unclosed|{{closed}}\n|a=b",
+    ],
+)
+def test_what_is_not_prose_goes(text):
+    passages, _ = wikitext_passages(f"{PROSE}\n\n{text}\n\n{PROSE}")
+    assert passages == [PROSE, PROSE] or ("unclosed" in text and passages[-1] == PROSE)
+    assert all("{" not in passage and "|" not in passage for passage in passages)
+
+
+def test_lines_without_a_blank_line_are_one_paragraph():
+    assert wikitext_passages("One line\nand another.\n\nA third.")[0] == [
+        "One line and another.",
+        "A third.",
+    ]
+
+
+@pytest.mark.parametrize(
+    "text", ["Brackets [[never closed.", "Braces never {{closed.", "Closed]] twice."]
+)
+def test_passages_with_markup_left_are_counted(text):
+    assert wikitext_passages(f"{PROSE}\n\n{text}\n\n{PROSE}") == ([PROSE, PROSE], 1)
+
+
+def test_deeply_nested_markup_takes_no_long_time():
+    text = "{{a|" * 20000 + "}}" * 20000 + "[[a|" * 3000 + "]]" * 3000 + "<ref>" * 20000
+    assert wikitext_passages(text + "\n\n" + PROSE)[0] == [PROSE]

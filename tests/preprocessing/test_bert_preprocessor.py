@@ -1,0 +1,204 @@
+import itertools
+import json
+import math
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_bert import BertPreprocessor, BertTokenizer
+from keras_bert.preprocessing.padding import trim_padding
+
+CLS, SEP = 2, 3
+FIRST = "a b c d e f g h i j k l m".split()
+SECOND = "n o p q r s t u v w x y z".split()
+VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *FIRST, *SECOND]
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return BertTokenizer(VOCABULARY)
+
+
+def arrays(inputs):
+    return {name: np.asarray(values) for name, values in inputs.items()}
+
+
+def truncate_as_google(tokens_a, tokens_b, max_length):
+    """`_truncate_seq_pair` of google-research/bert run_classifier.py, one token at a time."""
+    a, b = list(tokens_a), list(tokens_b)
+    while len(a) + len(b) > max_length:
+        if len(a) > len(b):
+            a.pop()
+        else:
+            b.pop()
+    return a, b
+
+
+def laid_out(first, second, length):
+    """Rows `(token_ids, segment_ids, padding_mask)` as lists, from what is left of each text."""
+    ids = [[CLS, *first, SEP]] + ([] if second is None else [[*second, SEP]])
+    segments = [segment for segment, part in enumerate(ids) for _ in part]
+    ids = [token for part in ids for token in part]
+    padding = [0] * (length - len(ids))
+    return ids + padding, segments + padding, [1] * len(ids) + padding
+
+
+def kept(tokens, room, truncation):
+    """What is left of a text where there is room for so many tokens."""
+    gone = max(len(tokens) - room, 0)
+    first = {"head": room, "tail": 0, "head_tail": math.ceil(room / 4)}[truncation]
+    return tokens[:first] + tokens[first + gone :]
+
+
+@pytest.mark.parametrize("truncation", ["head", "tail", "head_tail"])
+@pytest.mark.parametrize("length", [3, 4, 5, 6, 7, 10, 11, 16, 29])
+def test_pairs_are_truncated_as_google_truncates_them(tokenizer, length, truncation):
+    sizes = list(itertools.product(range(len(FIRST) + 1), repeat=2))
+    pairs = [(FIRST[:a], SECOND[:b]) for a, b in sizes]
+    texts, seconds = ([" ".join(pair[side]) for pair in pairs] for side in (0, 1))
+    inputs = arrays(BertPreprocessor(tokenizer, length, truncation)(texts, seconds))
+    for row, pair in enumerate(pairs):
+        google = truncate_as_google(*pair, length - 3)  # says how many tokens each text keeps
+        first, second = (
+            kept(text, len(left), truncation) for text, left in zip(pair, google, strict=True)
+        )
+        if truncation == "head":
+            assert (first, second) == google
+        ids = [list(map(VOCABULARY.index, text)) for text in (first, second)]
+        expected = laid_out(*ids, length)
+        found = tuple(inputs[n][row].tolist() for n in ("token_ids", "segment_ids", "padding_mask"))
+        assert found == expected, sizes[row]
+
+
+@pytest.mark.parametrize("truncation", ["head", "tail", "head_tail"])
+@pytest.mark.parametrize("length", [3, 4, 8, 15, 20])
+def test_a_single_text_keeps_its_beginning_or_its_end_or_both(tokenizer, length, truncation):
+    texts = [FIRST[:size] for size in range(len(FIRST) + 1)]
+    preprocessor = BertPreprocessor(tokenizer, length, truncation)
+    inputs = arrays(preprocessor([" ".join(text) for text in texts]))
+    for row, text in enumerate(texts):
+        ids = list(map(VOCABULARY.index, text))
+        expected = laid_out(kept(ids, length - 2, truncation), None, length)
+        found = tuple(inputs[n][row].tolist() for n in ("token_ids", "segment_ids", "padding_mask"))
+        assert found == expected
+
+
+def test_of_512_tokens_head_tail_keeps_the_first_128_and_the_last_382():
+    words = [f"w{i}" for i in range(700)]
+    tokenizer = BertTokenizer([*VOCABULARY[:5], *words])
+    [row] = arrays(BertPreprocessor(tokenizer, 512, "head_tail")([" ".join(words)]))["token_ids"]
+    assert row.tolist() == [CLS, *range(5, 5 + 128), *range(5 + 700 - 382, 5 + 700), SEP]
+
+
+def test_an_unknown_truncation_is_refused(tokenizer):
+    with pytest.raises(ValueError, match="one of 'head', 'tail', 'head_tail'; got 'middle'"):
+        BertPreprocessor(tokenizer, 8, truncation="middle")
+
+
+def test_empty_texts_keep_their_places(tokenizer):
+    inputs = arrays(BertPreprocessor(tokenizer, 6)(["", "a", "", "  "], ["n", "", "", "\t"]))
+    assert inputs["token_ids"].tolist() == [
+        [2, 3, 18, 3, 0, 0],
+        [2, 5, 3, 3, 0, 0],
+        [2, 3, 3, 0, 0, 0],
+        [2, 3, 3, 0, 0, 0],
+    ]
+    assert inputs["segment_ids"].sum(axis=1).tolist() == [2, 1, 1, 1]
+    nothing = BertPreprocessor(tokenizer, 6)([])
+    assert {tuple(values.shape) for values in nothing.values()} == {(0, 6)}
+
+
+def test_padding_is_the_vocabularys(tokenizer):
+    moved = BertTokenizer(["[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "[PAD]"])
+    inputs = arrays(BertPreprocessor(moved, 5)(["a"], [""]))
+    assert inputs["token_ids"].tolist() == [[1, 4, 2, 2, 5]]
+    assert inputs["segment_ids"].tolist() == [[0, 0, 0, 1, 0]]
+    assert inputs["padding_mask"].tolist() == [[1, 1, 1, 1, 0]]
+
+
+def test_all_is_int32(tokenizer):
+    for inputs in (
+        BertPreprocessor(tokenizer, 6)(["a"]),
+        BertPreprocessor(tokenizer, 6)(["a"], ["n"]),
+    ):
+        assert {values.dtype for values in inputs.values()} == {tf.int32}
+
+
+TEXTS = ["a b c", "", "d e f g h i j k l m a b", "zebra Ü b"]
+SECONDS = ["n", "o p q r s t u v w x y", "", "p"]
+
+
+@pytest.mark.parametrize("truncation", ["head", "head_tail"])
+@pytest.mark.parametrize("texts", [(TEXTS,), (TEXTS, SECONDS)])
+def test_tf_data_gives_what_an_eager_call_gives(tokenizer, texts, truncation):
+    preprocessor = BertPreprocessor(tokenizer, 9, truncation)
+    dataset = tf.data.Dataset.from_tensor_slices(texts).batch(3).map(preprocessor)
+    spec = dataset.element_spec
+    assert {(s.shape[1], s.dtype) for s in spec.values()} == {(9, tf.int32)}
+    batches = list(dataset.as_numpy_iterator())
+    for name, values in arrays(preprocessor(*texts)).items():
+        assert np.array_equal(np.concatenate([batch[name] for batch in batches]), values), name
+
+
+def test_arrays_and_tensors_are_read_as_lists_are(tokenizer):
+    preprocessor = BertPreprocessor(tokenizer, 9)
+    expected = arrays(preprocessor(TEXTS, SECONDS))
+    for form in (np.array, tf.constant, lambda x: np.array(x, object)):
+        found = arrays(preprocessor(form(TEXTS), form(SECONDS)))
+        assert all(np.array_equal(found[name], expected[name]) for name in expected)
+
+
+def test_trimming_takes_off_what_is_padding_in_every_row(tokenizer):
+    inputs = BertPreprocessor(tokenizer, 20)(TEXTS[:2], SECONDS[1::-1])
+    trimmed = arrays(trim_padding(inputs))
+    assert {values.shape for values in trimmed.values()} == {(2, 17)}
+    for name, values in arrays(inputs).items():
+        assert np.array_equal(trimmed[name], values[:, :17])
+        assert not values[:, 17:].any()
+    nothing = trim_padding(BertPreprocessor(tokenizer, 16)([]))
+    assert {tuple(values.shape) for values in nothing.values()} == {(0, 1)}
+
+
+def test_configuration_round_trip():
+    tokenizer = BertTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "A"], lowercase=False)
+    preprocessor = BertPreprocessor(tokenizer, np.int64(7), truncation="tail")
+    config = json.loads(json.dumps(preprocessor.get_config()))
+    copy = BertPreprocessor.from_config(config)
+    assert copy.get_config() == preprocessor.get_config()
+    assert copy.truncation == "tail"
+    config.pop("truncation")  # as it was saved before there was a choice
+    assert BertPreprocessor.from_config(config).truncation == "head"
+    assert arrays(copy(["A a"]))["token_ids"].tolist() == [[2, 5, 1, 3, 0, 0, 0]]
+
+
+def test_settings_and_vocabulary_make_the_preprocessor_again():
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "A"]
+    tokenizer = BertTokenizer(words, lowercase=False, max_word_characters=9)
+    preprocessor = BertPreprocessor(tokenizer, 7, truncation="head_tail")
+    settings = json.loads(json.dumps(preprocessor.settings()))
+    assert "A" not in json.dumps(settings)  # the vocabulary has a file of its own
+    tokenizer = BertTokenizer(words, **settings.pop("tokenizer"))
+    assert BertPreprocessor(tokenizer, **settings).get_config() == preprocessor.get_config()
+
+
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        (("a",), r"takes \[B\] texts.*preprocessor\(\['text'\]\).*shape \(\)"),
+        ((["a"], "n"), r"takes \[B\] texts.*shape \(\)"),
+        (([["a", "n"]],), r"takes \[B\] texts.*shape \(1, 2\)"),
+        ((["a", "b"], ["n"]), "2 texts but 1 second texts"),
+        (([1, 2],), "expected a text or texts"),
+    ],
+)
+def test_what_is_no_list_of_texts_is_refused(tokenizer, texts, message):
+    with pytest.raises(ValueError, match=message):
+        BertPreprocessor(tokenizer, 8)(*texts)
+
+
+@pytest.mark.parametrize("length", [2, 0, -1, 7.5, "8", None])
+def test_lengths_without_room_are_refused(tokenizer, length):
+    message = "must be an int" if not isinstance(length, int) else "no room.*use 3 or more"
+    with pytest.raises(ValueError, match=message):
+        BertPreprocessor(tokenizer, length)

@@ -1,0 +1,88 @@
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_bert.preprocessing.checked_labels import checked_labels
+
+slices = tf.data.Dataset.from_tensor_slices
+
+
+def examples(labels, *weights):
+    return slices(({"token_ids": np.zeros((len(labels), 4), "int32")}, labels, *weights))
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        np.array([0, 1, 2, 0]),
+        np.array([0, 1, 2, 0], "uint8"),
+        np.array([0, 1, 2, 0], "float32"),
+        np.array([[0], [1], [2], [0]], "int8"),
+        np.array([True, False, True, True]),
+    ],
+)
+@pytest.mark.parametrize("weights", [(), (np.array([0.5, 1, 2, 0]),)])
+@pytest.mark.parametrize("batched", [False, True])
+def test_labels_of_the_classes_pass_unchanged(labels, weights, batched):
+    dataset = examples(labels, *weights)
+    dataset = dataset.batch(3) if batched else dataset
+    checked = checked_labels(dataset, 3)
+    assert checked.element_spec == dataset.element_spec
+    assert len(checked) == len(dataset)
+    for found, expected in zip(checked, dataset, strict=True):
+        tf.nest.map_structure(lambda a, b: tf.debugging.assert_equal(a, b), found, expected)
+
+
+@pytest.mark.parametrize("label", [3, -1, 255, float("nan")])
+def test_a_label_outside_is_named(label):
+    labels = np.array([0, 1, 2, label, 1])
+    for dataset in (
+        examples(labels),
+        examples(labels).batch(2),
+        examples(labels, np.ones(5)).batch(2),
+        examples(labels[:, None]).batch(5),
+    ):
+        with pytest.raises(tf.errors.InvalidArgumentError) as error:
+            list(checked_labels(dataset, 3))
+        message = f"Labels must be in 0 to 2 for num_classes=3. Number .* outside:. .{label}]"
+        assert error.match(message)
+
+
+def test_only_the_batch_with_the_label_is_refused():
+    checked = iter(checked_labels(examples(np.array([0, 1, 2, 9])).batch(2), 3))
+    assert next(checked)[1].numpy().tolist() == [0, 1]
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"\[9\]"):
+        next(checked)
+
+
+def test_more_classes_than_the_labels_dtype_can_count():
+    labels = np.array([0, 255], "uint8")
+    assert len(list(checked_labels(examples(labels), 300))) == 2
+
+
+def test_labels_of_unknown_shape_are_looked_at_too():
+    dataset = tf.data.Dataset.from_generator(
+        lambda: iter([([0.0], [1]), ([0.0], [7])]), output_types=(tf.float32, tf.int32)
+    )
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"\[7\]"):
+        list(checked_labels(dataset, 3))
+
+
+def test_what_is_not_one_number_each_is_left_alone():
+    one_hot = examples(9 * np.eye(3)).batch(2)
+    assert checked_labels(one_hot, 3) is one_hot
+    named = slices((np.zeros((2, 4)), {"a": [7, 8]}))
+    assert checked_labels(named, 3) is named
+    assert checked_labels("of another kind", 3) == "of another kind"
+
+
+def test_it_looks_in_graph():
+    graph = checked_labels(examples(np.array([0])), 3)._as_serialized_graph().numpy()
+    assert b"Assert" in graph and b"PyFunc" not in graph
+
+
+def test_no_labels_and_names_are_refused_at_once():
+    with pytest.raises(ValueError, match="gives no labels; let it give .x, label."):
+        checked_labels(slices({"token_ids": np.zeros((2, 4))}), 3)
+    with pytest.raises(ValueError, match="class numbers, 0 to 2; the dataset gives strings"):
+        checked_labels(examples(np.array(["good", "bad"])), 3)

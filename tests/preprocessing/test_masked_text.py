@@ -1,0 +1,46 @@
+"""Texts with [MASK] become what a pre-trainer takes."""
+
+import numpy as np
+import pytest
+
+from keras_bert import BertPreprocessor, BertTokenizer
+from keras_bert.preprocessing.masked_text import masked_inputs
+
+WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "rain", "in", "spain", "##s", ".", "mask"]
+
+
+@pytest.fixture
+def preprocessor():
+    return BertPreprocessor(BertTokenizer(WORDS), sequence_length=8)
+
+
+def test_masked_tokens_stand_where_the_words_were(preprocessor):
+    inputs, counts = masked_inputs(["[MASK]s in[MASK].", "Rain [MASK]"], preprocessor)
+    assert inputs["token_ids"].tolist() == [[2, 4, 1, 6, 4, 9, 3], [2, 5, 4, 3, 0, 0, 0]]
+    assert inputs["mask_positions"].tolist() == [[1, 4], [2, 0]]
+    assert inputs["padding_mask"].tolist() == [[1] * 7, [1] * 4 + [0] * 3]
+    assert not inputs["segment_ids"].any() and counts == [2, 1]
+    assert {values.dtype for values in inputs.values()} == {np.dtype("int32")}
+
+
+def test_other_words_of_a_text_are_the_tokenizers(preprocessor):
+    [text] = ["Spain. rain in [MASK]"]
+    inputs, _ = masked_inputs([text], preprocessor)
+    expected = preprocessor.tokenizer("Spain. rain in").numpy().tolist()
+    assert inputs["token_ids"][0].tolist() == [2, *expected, 4, 3]
+
+
+def test_a_long_text_is_cut_behind_its_masked_tokens(preprocessor):
+    inputs, _ = masked_inputs(["[MASK] " + "rain " * 20], preprocessor)
+    assert inputs["token_ids"].tolist() == [[2, 4, 5, 5, 5, 5, 5, 3]]
+
+
+@pytest.mark.parametrize("rains", [6, 20])
+def test_a_masked_token_out_of_reach_is_told(preprocessor, rains):
+    with pytest.raises(ValueError, match=r"has a \[MASK\] beyond the 7 that are read"):
+        masked_inputs(["rain " * rains + "[MASK]"], preprocessor)
+
+
+def test_a_text_without_a_masked_token_is_told(preprocessor):
+    with pytest.raises(ValueError, match=r"no \[MASK\] to fill in 'rain in spain'"):
+        masked_inputs(["[MASK] in spain", "rain in spain"], preprocessor)

@@ -1,0 +1,83 @@
+"""Fixtures of the tests of TF1 checkpoints: folders as Google's code writes them.
+
+`tests/golden/google_tf1.npz` holds a model that google-research/bert built and evaluated.
+"""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+GOLDEN = Path(__file__).parents[3] / "golden" / "google_tf1.npz"
+LETTERS = [chr(ord("a") + i) for i in range(26)]
+SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+VOCABULARIES = {
+    "uncased": SPECIAL + LETTERS + [f"##{letter}" for letter in LETTERS[:9]],
+    "cased": SPECIAL + LETTERS + [letter.upper() for letter in LETTERS[:9]],
+}
+
+
+@pytest.fixture
+def vocabularies():
+    return {name: list(words) for name, words in VOCABULARIES.items()}
+
+
+@pytest.fixture(scope="module")
+def golden():
+    """`config`, and `weight`, `input` and `output`: dicts of arrays by name."""
+    parts = {"weight": {}, "input": {}, "output": {}}
+    with np.load(GOLDEN) as file:
+        for key in file:
+            part, _, name = key.partition(":")
+            if name:
+                parts[part][name] = file[key]
+        return {**parts, "config": json.loads(str(file["config"]))}
+
+
+@pytest.fixture
+def google(tmp_path, golden):
+    """Writes a folder as Google's scripts do: variables by TensorFlow 1's own Saver.
+
+    `vocabulary` is the name of one of `vocabularies`, a list of words, or None.
+    """
+
+    def write(
+        weights=None, config=(), vocabulary="uncased", name="theirs", prefix="bert_model.ckpt"
+    ):
+        folder = tmp_path / name
+        folder.mkdir(exist_ok=True)
+        save_as_tf1(golden["weight"] if weights is None else weights, folder / prefix)
+        (folder / "checkpoint").unlink()  # its published folders are without
+        text = json.dumps({**golden["config"], **dict(config)})
+        (folder / "bert_config.json").write_text(text)
+        if vocabulary is not None:
+            words = VOCABULARIES[vocabulary] if isinstance(vocabulary, str) else vocabulary
+            (folder / "vocab.txt").write_text("".join(f"{token}\n" for token in words))
+        return folder
+
+    return write
+
+
+def save_as_tf1(weights, prefix):
+    import tensorflow as tf
+
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        variables = [
+            tf.compat.v1.get_variable(name, initializer=array) for name, array in weights.items()
+        ]
+        session.run(tf.compat.v1.global_variables_initializer())
+        tf.compat.v1.train.Saver(variables).save(session, str(prefix), write_meta_graph=False)
+
+
+@pytest.fixture
+def with_head(golden):
+    """The golden encoder's variables, and those of a head: random ones of these shapes."""
+
+    def variables(shapes):
+        encoder = {name: w for name, w in golden["weight"].items() if name.startswith("bert/")}
+        generator = np.random.default_rng(5)
+        head = {name: generator.normal(0, 0.2, s).astype("float32") for name, s in shapes.items()}
+        return {**encoder, **head}
+
+    return variables

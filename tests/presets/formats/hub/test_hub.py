@@ -1,0 +1,281 @@
+"""Models of the Hugging Face hub: what is fetched, and what is said where that fails."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from huggingface_hub import constants
+
+from keras_bert import BertBackbone, BertClassifier, BertEmbedder, BertTask, save_to_google
+from keras_bert.presets.formats.hub import download
+
+
+def test_a_model_comes_whole(hub, tiny, same):
+    hub.models["user/tiny"] = {"main": tiny()}
+    model = BertClassifier.from_preset("hf://user/tiny")
+    assert same(model, BertClassifier.from_preset(tiny("another")))
+    assert model.label_names == ["no", "maybe", "yes"]
+    assert model.preprocessor.tokenizer.lowercase
+    assert model.predict(["a b"], verbose=0).shape == (1, 3)
+    assert type(BertTask.from_preset("hf://user/tiny")) is BertClassifier
+
+
+def test_only_what_is_needed_is_fetched_and_once(hub, tiny):
+    hub.models["user/tiny"] = {"main": tiny()}
+    folder = download("hf://user/tiny")
+    fetched = {"config.json", "vocab.txt", "tokenizer_config.json", "model.safetensors"}
+    assert fetched <= hub.fetched() <= fetched | {"onnx/config.json"}
+    hub.asked.clear()
+    assert download("hf://user/tiny") == folder
+    assert not hub.fetched()
+
+
+def test_a_revision_has_its_own_weights(hub, tiny, same):
+    hub.models["user/tiny"] = {"main": tiny(), "v2": tiny("other", scale=2)}
+    main = BertClassifier.from_preset("hf://user/tiny")
+    second = BertClassifier.from_preset("hf://user/tiny@v2")
+    assert same(main, BertClassifier.from_preset(hub.models["user/tiny"]["main"]))
+    assert same(second, BertClassifier.from_preset(hub.models["user/tiny"]["v2"]))
+    assert not same(main, second)
+    by_commit = BertClassifier.from_preset(f"hf://user/tiny@{hub.commit('user/tiny', 'v2')}")
+    assert same(second, by_commit)
+
+
+def test_offline_the_cache_is_used(hub, tiny, same, monkeypatch):
+    hub.models["user/tiny"] = {"main": tiny(), "v2": tiny("other", scale=2)}
+    online = BertClassifier.from_preset("hf://user/tiny")
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    hub.asked.clear()
+    assert same(BertClassifier.from_preset("hf://user/tiny"), online)
+    for handle in ("hf://user/tiny@v2", "hf://user/other"):
+        with pytest.raises(ValueError, match="not in the cache.*HF_HUB_OFFLINE"):
+            download(handle)
+    assert not hub.asked
+
+
+def test_the_environment_is_obeyed(hub, tiny, tmp_path):
+    """HF_ENDPOINT, HF_HOME and HF_HUB_OFFLINE, in a process of its own."""
+    hub.models["user/tiny"] = {"main": tiny()}
+    script = (
+        "from keras_bert.presets.formats.hub import download; print(download('hf://user/tiny'))"
+    )
+
+    def run(**changes):
+        environment = {**os.environ, "HF_HOME": str(tmp_path / "home"), "HF_ENDPOINT": hub.url}
+        return subprocess.run(
+            [sys.executable, "-c", script],
+            env={**environment, **changes},
+            cwd=Path(__file__).parents[3],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.strip()
+
+    folder = run()
+    assert Path(folder).is_relative_to(tmp_path / "home")
+    assert (Path(folder) / "model.safetensors").is_file()
+    hub.asked.clear()
+    assert run(HF_HUB_OFFLINE="1") == folder
+    assert not hub.asked
+
+
+def test_a_sharded_model(hub, tiny, same):
+    whole = tiny()
+    expected = BertClassifier.from_preset(whole)
+    split(whole)
+    hub.models["user/tiny"] = {"main": whole}
+    assert same(BertClassifier.from_preset("hf://user/tiny"), expected)
+    shards = {f"model-0000{i}-of-00002.safetensors" for i in (1, 2)}
+    assert shards < hub.fetched() and "pytorch_model.bin" not in hub.fetched()
+
+
+def split(folder):
+    from safetensors.numpy import load_file, save_file
+
+    tensors = load_file(folder / "model.safetensors")
+    (folder / "model.safetensors").unlink()
+    names = sorted(tensors)
+    places = {}
+    for i, part in enumerate((names[:9], names[9:]), start=1):
+        shard = f"model-0000{i}-of-00002.safetensors"
+        save_file({name: tensors[name] for name in part}, folder / shard)
+        places |= dict.fromkeys(part, shard)
+    index = {"metadata": {}, "weight_map": places}
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+
+
+def test_a_preset_of_this_library(hub, our_preset, same):
+    model, folder = our_preset
+    hub.models["user/ours"] = {"main": folder}
+    loaded = BertTask.from_preset("hf://user/ours")
+    assert type(loaded) is BertClassifier and same(loaded, model)
+    assert loaded.preprocessor.sequence_length == 12
+
+
+def test_a_checkpoint_of_google(hub, our_preset, same):
+    model, folder = our_preset
+    save_to_google(model, folder.parent / "google")
+    hub.models["user/google"] = {"main": folder.parent / "google"}
+    loaded = BertClassifier.from_preset("hf://user/google")
+    assert same(loaded, model)
+    assert loaded.preprocessor.tokenizer.vocabulary_size() == 30
+
+
+def test_the_vectors_of_sentence_transformers(hub, encoder, words, folder):
+    modules = [
+        {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},
+        {
+            "idx": 1,
+            "name": "1",
+            "path": "1_Pooling",
+            "type": "sentence_transformers.models.Pooling",
+        },
+    ]
+    files = {
+        "modules.json": json.dumps(modules),
+        "1_Pooling/config.json": {"pooling_mode_cls_token": True},
+        "vocab.txt": "\n".join(words),
+    }
+    hub.models["user/sentences"] = {"main": folder(encoder, files=files)}
+    model = BertEmbedder.from_preset("hf://user/sentences")
+    assert model.pooling == "cls" and not model.normalize
+
+
+def test_a_configuration_of_google_beside_a_hugging_face_model_is_no_checkpoint(hub, tiny):
+    model = tiny()
+    (model / "bert_config.json").write_text('{"vocab_size": 30}')
+    hub.models["user/both"] = {"main": model}
+    assert BertClassifier.from_preset("hf://user/both").num_classes == 3
+
+
+@pytest.mark.parametrize(
+    ("handle", "message"),
+    [
+        ("hf://user/nothing", r"no model 'user/nothing'.*check the name"),
+        ("hf://user/tiny@v9", r"'user/tiny' has no revision 'v9'"),
+        ("hf://user/tiny/config.json", r"must be hf://user/name"),
+        ("hf://", r"must be hf://user/name"),
+        ("hf://@v2", r"must be hf://user/name"),
+        ("hf://user/ti ny", r"must be hf://user/name"),
+    ],
+)
+def test_what_is_not_there_is_said(hub, tiny, handle, message):
+    hub.models["user/tiny"] = {"main": tiny()}
+    with pytest.raises(ValueError, match=message) as caught:
+        BertClassifier.from_preset(handle)
+    assert_short(caught)
+
+
+def assert_short(caught):
+    text = str(caught.value)
+    assert len(text) < 400 and "\n" not in text
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "metadata_too", "message"),
+    [
+        # A private model, or none at all, for somebody without a token.
+        (401, {"X-Error-Code": "RepoNotFound"}, True, "no model 'user/tiny'.*HF_TOKEN"),
+        (401, {}, True, "may not read 'user/tiny'.*HF_TOKEN"),
+        (403, {}, True, "may not read 'user/tiny'.*HF_TOKEN"),
+        # A gated model lets everybody see its card.
+        (401, {"X-Error-Code": "GatedRepo"}, False, "gated: ask for access on its page"),
+        (403, {"X-Error-Code": "GatedRepo"}, False, "gated: ask for access on its page"),
+        (403, {}, False, "may not read 'user/tiny'.*HF_TOKEN"),
+        (404, {"X-Error-Code": "RepoNotFound"}, True, "no model 'user/tiny'.*HF_TOKEN"),
+        (500, {}, True, "could not be fetched.*500"),
+        (503, {}, False, "could not be fetched.*503"),
+    ],
+)
+def test_what_may_not_be_read_is_said(
+    hub, tiny, monkeypatch, no_waiting, status, headers, metadata_too, message
+):
+    hub.models["user/tiny"] = {"main": tiny()}
+    hub.refusals["user/tiny"] = (status, headers, metadata_too)
+    with pytest.raises(ValueError, match=message) as caught:
+        BertClassifier.from_preset("hf://user/tiny")
+    assert_short(caught)
+    monkeypatch.setenv("HF_TOKEN", hub.token)
+    assert BertClassifier.from_preset("hf://user/tiny").num_classes == 3
+
+
+def test_a_model_without_weights_is_refused_before_it_is_fetched(hub, tiny):
+    model = tiny()
+    (model / "model.safetensors").unlink()
+    (model / "pytorch_model.bin").unlink()
+    hub.models["user/tiny"] = {"main": model}
+    with pytest.raises(ValueError, match="no weights that can be read here.*tf_model.h5") as caught:
+        BertClassifier.from_preset("hf://user/tiny")
+    assert len(str(caught.value)) < 600
+    assert not hub.fetched()
+
+
+def test_a_missing_shard_is_named(hub, tiny):
+    model = tiny()
+    split(model)
+    (model / "model-00002-of-00002.safetensors").unlink()
+    hub.models["user/tiny"] = {"main": model}
+    with pytest.raises(ValueError, match=r"model-00002-of-00002.safetensors.*missing"):
+        BertClassifier.from_preset("hf://user/tiny")
+
+
+def test_a_connection_that_breaks_is_taken_up_again(hub, tiny, same, no_waiting):
+    hub.models["user/tiny"] = {"main": tiny()}
+    hub.breaks = 3
+    model = BertClassifier.from_preset("hf://user/tiny")
+    assert hub.breaks == 0
+    assert same(model, BertClassifier.from_preset(tiny("another")))
+
+
+def test_a_download_that_broke_works_when_started_again(hub, tiny, same, no_waiting):
+    hub.models["user/tiny"] = {"main": tiny()}
+    hub.breaks = 10**6
+    with pytest.raises(ValueError, match="user/tiny could not be fetched.*try again") as caught:
+        BertClassifier.from_preset("hf://user/tiny")
+    assert_short(caught)
+    hub.breaks = 0
+    model = BertClassifier.from_preset("hf://user/tiny")
+    assert same(model, BertClassifier.from_preset(tiny("another")))
+
+
+def test_an_unreachable_hub_is_said_at_once(tmp_path, point_to, monkeypatch):
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{closed.getsockname()[1]}"
+    point_to(url, tmp_path)
+    waits = []
+    monkeypatch.setattr("time.sleep", waits.append)
+    with pytest.raises(ValueError, match=f"could not be fetched from {url}.*refused") as caught:
+        BertClassifier.from_preset("hf://user/tiny", num_classes=2)
+    assert_short(caught)
+    assert not waits
+
+
+def test_a_hub_that_does_not_answer_is_given_up(hub, tiny, monkeypatch):
+    hub.models["user/tiny"] = {"main": tiny()}
+    hub.silent = True
+    monkeypatch.setattr(constants, "HF_HUB_ETAG_TIMEOUT", 0.2)
+    with pytest.raises(ValueError, match="could not be fetched.*timed out"):
+        BertClassifier.from_preset("hf://user/tiny")
+    assert len(hub.asked) == 1
+
+
+def test_a_name_without_its_scheme_is_told_of_it():
+    with pytest.raises(ValueError, match="is written hf://google-bert/bert-base-uncased"):
+        BertBackbone.from_preset("google-bert/bert-base-uncased")
+
+
+def test_a_cached_file_that_was_cut_off_is_named(hub, tiny):
+    hub.models["user/tiny"] = {"main": tiny()}
+    weights = Path(download("hf://user/tiny")) / "model.safetensors"
+    content = weights.read_bytes()
+    weights.unlink()  # a link into the cache
+    weights.write_bytes(content[: len(content) // 2])
+    with pytest.raises(ValueError, match=r"model\.safetensors is cut off"):
+        BertClassifier.from_preset("hf://user/tiny")
+    assert np.frombuffer(content[:8], "<u8")[0] > 0

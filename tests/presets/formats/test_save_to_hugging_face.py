@@ -1,0 +1,192 @@
+"""What is written for transformers comes back bit for bit, whole or not at all."""
+
+import errno
+import json
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file
+
+from keras_bert import (
+    BertBackbone,
+    BertClassifier,
+    BertEmbedder,
+    BertPretrainer,
+    BertTask,
+    BertTokenClassifier,
+    save_to_hugging_face,
+)
+
+MODELS = {
+    "a backbone": lambda backbone: backbone,
+    "a pretrainer": BertPretrainer,
+    "masked LM alone": lambda backbone: BertPretrainer(backbone, next_sentence=False),
+    "an untied pretrainer": lambda backbone: BertPretrainer(backbone, tie_embeddings=False),
+    "an untied masked LM": lambda backbone: BertPretrainer(
+        backbone, next_sentence=False, tie_embeddings=False
+    ),
+    "a classifier": lambda backbone: BertClassifier(backbone, 2, label_names=["no", "yes"]),
+    "a regression": lambda backbone: BertClassifier(backbone, 1, dropout=0.3),
+    "a token classifier": lambda backbone: BertTokenClassifier(
+        backbone, 3, label_names=["O", "B-LOC", "I-LOC"]
+    ),
+    "an embedder": lambda backbone: BertEmbedder(backbone, pooling="max", normalize=False),
+}
+CONFIGS = {
+    "activation": ["gelu", "gelu_approximate", "relu", "silu", "tanh"],
+    "layer_norm_epsilon": [1e-5],
+    "dropout": [0.0, 0.25],
+    "attention_dropout": [0.05],
+    "num_segments": [1, 4],
+    "num_heads": [4],
+}
+
+
+def settings(model):
+    """A model's config without names."""
+
+    def unnamed(config):
+        config = {k: v for k, v in config.items() if k not in ("name", "trainable", "preprocessor")}
+        if "backbone" in config:
+            config["backbone"] = unnamed(config["backbone"]["config"])
+        return config
+
+    return unnamed(model.get_config())
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_every_model_comes_back_bit_for_bit(backbone, randomized, same, tmp_path, name):
+    model = randomized(MODELS[name](backbone()))
+    save_to_hugging_face(model, tmp_path / "theirs")
+    cls = type(model) if type(model) is BertBackbone else BertTask
+    back = cls.from_preset(tmp_path / "theirs")
+    assert type(back) is type(model) and same(model, back)
+    assert settings(back) == settings(model)
+    assert not back.load_report.new and not back.load_report.left_over
+
+
+@pytest.mark.parametrize(
+    ("argument", "value"), [(name, value) for name, values in CONFIGS.items() for value in values]
+)
+def test_every_setting_comes_back(backbone, tmp_path, argument, value):
+    model = BertPretrainer(backbone(num_layers=1, **{argument: value}))
+    save_to_hugging_face(model, tmp_path / "theirs")
+    assert settings(BertPretrainer.from_preset(tmp_path / "theirs")) == settings(model)
+
+
+def test_text_is_read_as_before(backbone, randomized, preprocessor, tmp_path):
+    model = randomized(BertClassifier(backbone(), 2, preprocessor))
+    save_to_hugging_face(model, tmp_path)
+    back = BertClassifier.from_preset(tmp_path)
+    assert back.preprocessor.get_config() == preprocessor.get_config()
+    texts = ["a b c", "D e!", ""]
+    assert np.array_equal(*(m.predict(texts, verbose=0) for m in (model, back)))
+
+
+def test_names_and_config_are_those_of_transformers(encoder, heads, backbone, tmp_path):
+    save_to_hugging_face(BertPretrainer(backbone(), tie_embeddings=False), tmp_path / "both")
+    assert load_file(tmp_path / "both" / "model.safetensors").keys() == {*encoder, *heads("cls.")}
+    save_to_hugging_face(BertClassifier(backbone(), 3), tmp_path / "classes")
+    written = load_file(tmp_path / "classes" / "model.safetensors")
+    expected = {**encoder, **heads("classifier.")}
+    assert {name: t.shape for name, t in written.items()} == {
+        name: t.shape for name, t in expected.items()
+    }
+    config = json.loads((tmp_path / "classes" / "config.json").read_text())
+    assert config["architectures"] == ["BertForSequenceClassification"]
+    assert config["model_type"] == "bert" and config["hidden_size"] == 8
+
+
+def test_lora_is_merged(backbone, randomized, weights_of, tmp_path):
+    model = randomized(BertClassifier(backbone(), 2))
+    for block in model.backbone.blocks:
+        block.attention.query_key_value.enable_lora(2)
+    model.backbone.token_embedding.enable_lora(2)
+    ids = np.array([[2, 7, 9, 3]])
+    model.fit({"token_ids": ids}, np.array([1]), verbose=0)
+    before = model.predict({"token_ids": ids}, verbose=0)
+    save_to_hugging_face(model, tmp_path)
+    back = BertClassifier.from_preset(tmp_path)
+    assert not [path for path in weights_of(back) if "lora" in path]
+    np.testing.assert_allclose(back.predict({"token_ids": ids}, verbose=0), before, atol=1e-6)
+    layer = back.backbone.blocks[0].attention.query_key_value
+    assert not np.array_equal(
+        layer.kernel, model.backbone.blocks[0].attention.query_key_value._kernel
+    )
+
+
+@pytest.mark.filterwarnings("ignore:Layer .* does not have a `quantize`")
+def test_a_quantized_model_is_refused(backbone, tmp_path):
+    model = BertClassifier(backbone(), 2)
+    model.quantize("int8")
+    with pytest.raises(ValueError, match=r"is quantized \(int8\).*before quantize"):
+        save_to_hugging_face(model, tmp_path / "theirs")
+    assert not (tmp_path / "theirs").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"masked_lm_epsilon": 1e-3}, "masked_lm_epsilon=0.001.*encoder's layer_norm_epsilon"),
+        ({"masked_lm_activation": "relu"}, "masked_lm_activation='relu'.*encoder's activation"),
+    ],
+)
+def test_a_head_unlike_its_encoder_is_refused(backbone, tmp_path, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        save_to_hugging_face(BertPretrainer(backbone(), **arguments), tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_activation_that_transformers_lacks_is_refused(backbone, tmp_path):
+    with pytest.raises(ValueError, match="activation 'softsign'.*gelu_approximate"):
+        save_to_hugging_face(backbone(activation="softsign"), tmp_path)
+
+
+def test_an_earlier_model_is_replaced_and_nothing_else(backbone, tmp_path):
+    model = BertEmbedder(backbone())
+    save_to_hugging_face(model, tmp_path / "model")
+    save_to_hugging_face(model.backbone, tmp_path / "model")
+    names = sorted(path.name for path in (tmp_path / "model").iterdir())
+    assert names == ["config.json", "model.safetensors"]
+    (tmp_path / "model" / "README.md").write_text("by hand")
+    with pytest.raises(ValueError, match="also README.md, which would be lost"):
+        save_to_hugging_face(model, tmp_path / "model")
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis" / "chapter.txt").write_text("years of work")
+    with pytest.raises(ValueError, match="exists and is not a model"):
+        save_to_hugging_face(model, tmp_path / "thesis")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["model", "thesis"]
+
+
+@pytest.mark.parametrize("step", ["save_file", "write_json", "write_tokenizer"])
+def test_a_full_disk_leaves_nothing_half_written(
+    backbone, preprocessor, tmp_path, monkeypatch, same, step
+):
+    def no_space(*args, **kwargs):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    earlier = backbone()
+    save_to_hugging_face(earlier, tmp_path / "earlier")
+    monkeypatch.setattr(f"keras_bert.presets.formats.hugging_face.{step}", no_space)
+    model = BertPretrainer(backbone(), preprocessor=preprocessor)
+    for name in ("earlier", "new"):
+        with pytest.raises(OSError, match="No space left"):
+            save_to_hugging_face(model, tmp_path / name)
+    assert [path.name for path in tmp_path.iterdir()] == ["earlier"]
+    assert same(BertBackbone.from_preset(tmp_path / "earlier"), earlier)
+
+
+def test_a_model_of_bfloat16_is_written(encoder, folder, as_ours, same, tmp_path):
+    import keras
+
+    source = folder(encoder)
+    keras.config.set_dtype_policy("bfloat16")
+    try:
+        save_to_hugging_face(BertBackbone.from_preset(source), tmp_path / "narrow")
+    finally:
+        keras.config.set_dtype_policy("float32")
+    written = load_file(tmp_path / "narrow" / "model.safetensors")
+    assert {str(tensor.dtype) for tensor in written.values()} == {"bfloat16"}
+    back = BertBackbone.from_preset(tmp_path / "narrow")
+    expected = as_ours({f"bert.{name}": t.astype("float32") for name, t in written.items()})
+    assert same(back, expected)

@@ -1,0 +1,143 @@
+import pytest
+
+from keras_bert.metrics.entities import tagged_entities
+from keras_bert.readers.conll import encode_entities, read_conll
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(text, name="tagged.txt"):
+        path = tmp_path / name
+        path.write_bytes(text.encode())
+        return path
+
+    return write
+
+
+def tags_of(write, tags, **options):
+    lines = "\n".join(f"w {tag}" if tag else "" for tag in tags.split(" "))
+    return read_conll(write(lines), **options)
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("by", ["\t", " ", "  "])
+def test_two_and_four_columns_give_the_same(write, by, end):
+    rows = [("Ada", "NNP", "B-NP", "B-PER"), ("sleeps", "VBZ", "B-VP", "O"), ()]
+    rows += [("\u00a0Köln", "NNP", "B-NP", "B-LOC"), (".", ".", "O", "O")]
+    four = read_conll(write(end.join(by.join(row) for row in rows) + end))
+    two = read_conll(write("\ufeff" + end.join(by.join(row[::3]) for row in rows)))
+    for sentences in (four, two):
+        assert sentences.words == [["Ada", "sleeps"], ["\u00a0Köln", "."]]
+        assert sentences.tags == [["B-PER", "O"], ["B-LOC", "O"]]
+        assert sentences.lines == [[1, 2], [4, 5]]
+        assert sentences.tag_names() == ["O", "B-LOC", "B-PER"]
+        assert sentences.class_numbers(["O", "B-LOC", "B-PER"]) == [[2, 0], [1, 0]]
+        assert sentences.documents == [0, 1] and len(sentences) == 2
+
+
+def test_documents_begin_at_docstart(write):
+    text = "-DOCSTART- -X- O O\n\na x x O\n\n\n \t\nb x x O\n\n-DOCSTART- -X- -X- O\nc x x O\n"
+    sentences = read_conll(write(text))
+    assert sentences.words == [["a"], ["b"], ["c"]]
+    assert sentences.documents == [0, 0, 1]
+
+
+def test_a_word_may_hold_spaces_between_tabs(write):
+    assert read_conll(write("New York\tB-LOC\n")).words == [["New York"]]
+
+
+@pytest.mark.parametrize(
+    ("tags", "bio", "bioes"),
+    [
+        ("I-A I-A O I-A B-A", "B-A I-A O B-A B-A", "B-A E-A O S-A S-A"),  # IOB1
+        ("B-A I-A O B-A B-A", "B-A I-A O B-A B-A", "B-A E-A O S-A S-A"),
+        ("B-A E-A O S-A S-A", "B-A I-A O B-A B-A", "B-A E-A O S-A S-A"),
+        ("B-A L-A O U-A U-A", "B-A I-A O B-A B-A", "B-A E-A O S-A S-A"),
+        ("I-A I-B", "B-A B-B", "S-A S-B"),
+        ("O", "O", "O"),
+    ],
+)
+def test_every_scheme_is_recognised_and_rewritten(write, tags, bio, bioes):
+    assert tags_of(write, tags).tags == [bio.split()]
+    assert tags_of(write, tags, scheme="bioes").tags == [bioes.split()]
+    assert tags_of(write, tags, scheme=None).tags == [tags.split()]
+    assert tags_of(write, tags, repair=True).num_repaired == 0
+
+
+def test_writing_and_reading_entities_are_inverse():
+    entities = [("A", 0, 1), ("A", 1, 4), ("B", 5, 6)]
+    for scheme in ("bio", "bioes"):
+        assert tagged_entities(encode_entities(entities, 7, scheme)) == entities
+
+
+@pytest.mark.parametrize(
+    ("tags", "message", "repaired", "num_repaired"),
+    [
+        ("B-A O I-A", "line 3: 'I-A' begins.*IOB1, but in line 1 'B-A' does", "B-A O B-A", 1),
+        ("B-A I-B", "line 2: 'I-B' begins", "B-A B-B", 1),
+        ("B-A O S-A", "line 1: an entity of BIOES has no end", "B-A O B-A", 1),
+        ("S-A B-A", "line 2: an entity of BIOES has no end", "B-A B-A", 1),
+        ("O I-A E-A", "line 2: 'I-A' goes on with no entity", "O B-A I-A", 1),
+        ("S-A E-A", "line 2: 'E-A' goes on with no entity", "B-A B-A", 1),
+    ],
+)
+def test_tags_against_their_scheme(write, tags, message, repaired, num_repaired):
+    with pytest.raises(ValueError, match=f"{message}.*repair=True"):
+        tags_of(write, tags)
+    sentences = tags_of(write, tags, repair=True)
+    assert (sentences.tags, sentences.num_repaired) == ([repaired.split()], num_repaired)
+
+
+def test_other_columns_are_chosen_by_number(write):
+    path = write("Ada NNP B-NP B-PER\nsleeps VBZ B-VP O\n")
+    assert read_conll(path, tag_column=1).tags == [["NNP", "VBZ"]]
+    assert read_conll(path, tag_column=-2).tags == [["B-NP", "B-VP"]]
+    for column in (0, 4, -4):
+        with pytest.raises(ValueError, match="has 4 columns.*from 1 to 3"):
+            read_conll(path, tag_column=column)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a O\nb\n", "line 2: 1 columns, 2 or more needed: 'b'"),
+        ("a\tO\n\nb\t\n", "line 3: 1 columns"),
+        ("a O\nb x O\n", "line 2: 3 columns, line 1 has 2"),
+        ("\n \n", "holds no words"),
+        ("-DOCSTART- O\n", "holds no words"),
+        ("a B-A\nb NN\n", "line 2: the tag 'NN' has no prefix.*'B-A'.*scheme=None"),
+        ("a B-A\nb I\n", "line 2: the tag 'I' has no prefix"),
+    ],
+)
+def test_what_is_no_tagged_text_is_refused_with_its_line(write, text, message):
+    with pytest.raises(ValueError, match=f"tagged.txt.*{message}"):
+        read_conll(write(text))
+
+
+def test_files_that_cannot_be_read_are_refused(tmp_path):
+    with pytest.raises(ValueError, match="can't be read"):
+        read_conll(tmp_path / "missing.txt")
+    (tmp_path / "latin.txt").write_bytes("a O\nKöln O\n".encode("latin-1"))
+    with pytest.raises(ValueError, match="line 2: not UTF-8"):
+        read_conll(tmp_path / "latin.txt")
+    with pytest.raises(ValueError, match="scheme must be one of"):
+        read_conll(tmp_path / "latin.txt", scheme="iob")
+
+
+def test_a_tag_that_training_lacks_is_named(write):
+    sentences = read_conll(write("a O\nb B-A\n"))
+    with pytest.raises(ValueError, match="line 2: the tag 'B-A' is none of the 2 classes: O, B-B"):
+        sentences.class_numbers(["O", "B-B"])
+
+
+@pytest.mark.shared
+def test_real_tweets_are_read_whole(shared_data):
+    expected = {  # entities of WNUT 2017, counted with grep -c
+        "wnut17train.conll": (3394, 1975),
+        "emerging.dev.conll": (1009, 836),
+        "emerging.test.annotated": (1287, 1079),
+    }
+    for name, (sentences, entities) in expected.items():
+        read = read_conll(shared_data / "ner" / name)
+        assert len(read) == sentences
+        assert sum(len(tagged_entities(tags)) for tags in read.tags) == entities

@@ -1,0 +1,360 @@
+import sys
+import types
+
+import numpy as np
+import pytest
+
+from keras_bert.files.reports import Reports
+from keras_bert.readers.glue import MALFORMED, GlueExamples, read_glue
+from keras_bert.readers.glue_submission import write_glue_submission
+from keras_bert.readers.glue_tasks import TASKS
+
+MNLI_HEADER = (
+    "index promptID pairID genre sentence1_binary_parse sentence2_binary_parse "
+    "sentence1_parse sentence2_parse sentence1 sentence2"
+).split()
+MRPC_HEADER = ["Quality", "#1 ID", "#2 ID", "#1 String", "#2 String"]
+
+
+def mnli_row(labels):
+    return ["7", "31", "31e", "travel", *["( x )"] * 4, "The inn is full.", "No bed.", *labels]
+
+
+# What stands in the official files: name of the task, split, file, rows, texts and labels.
+OFFICIAL = {
+    "cola train": (
+        "train.tsv",
+        [["gj04", "0", "*", 'He "slept the bed.'], ["gj04", "1", "", "They sang."]],
+        (['He "slept the bed.', "They sang."],),
+        [0, 1],
+    ),
+    "cola test": (
+        "test.tsv",
+        [["index", "sentence"], ["0", "It rained."], ["1", "Rained it."]],
+        (["It rained.", "Rained it."],),
+        None,
+    ),
+    "sst2 dev": (
+        "dev.tsv",
+        [["sentence", "label"], ["a slow , warm film ", "1"], ['" dull ', "0"]],
+        (["a slow , warm film ", '" dull '],),
+        [1, 0],
+    ),
+    "sst2 test": ("test.tsv", [["index", "sentence"], ["0", "so so"]], (["so so"],), None),
+    "mrpc train": (
+        "train.tsv",
+        [["\ufeffQuality", *MRPC_HEADER[1:]], ["1", "12", "13", '"Go," he said.', "He said go."]],
+        (['"Go," he said.'], ["He said go."]),
+        [1],
+    ),
+    "mrpc test": (
+        "test.tsv",
+        [["index", *MRPC_HEADER[1:]], ["0", "12", "13", "Prices rose.", "Prices fell."]],
+        (["Prices rose."], ["Prices fell."]),
+        None,
+    ),
+    "stsb dev": (
+        "dev.tsv",
+        [
+            "index genre filename year old_index source1 source2 sentence1 sentence2 score".split(),
+            ["0", "g", "f", "2012test", "4", "none", "none", "A dog runs.", "A cat runs.", "2.200"],
+        ],
+        (["A dog runs."], ["A cat runs."]),
+        [2.2],
+    ),
+    "stsb test": (
+        "test.tsv",
+        [
+            "index genre filename year old_index source1 source2 sentence1 sentence2".split(),
+            ["0", "g", "f", "2012test", "4", "none", "none", "A dog runs.", "A cat runs."],
+        ],
+        (["A dog runs."], ["A cat runs."]),
+        None,
+    ),
+    "qqp dev": (
+        "dev.tsv",
+        [
+            "id qid1 qid2 question1 question2 is_duplicate".split(),
+            ["9", "1", "2", "How old is Rome?", "What is Rome's age?", "1"],
+        ],
+        (["How old is Rome?"], ["What is Rome's age?"]),
+        [1],
+    ),
+    "qqp test": (
+        "test.tsv",
+        [["id", "question1", "question2"], ["0", "How old is Rome?", "Who is old?"]],
+        (["How old is Rome?"], ["Who is old?"]),
+        None,
+    ),
+    "mnli train": (
+        "train.tsv",
+        [[*MNLI_HEADER, "label1", "gold_label"], mnli_row(["neutral", "entailment"])],
+        (["The inn is full."], ["No bed."]),
+        [1],
+    ),
+    "mnli dev_mismatched": (
+        "dev_mismatched.tsv",
+        [
+            [*MNLI_HEADER, *(f"label{i}" for i in range(1, 6)), "gold_label"],
+            mnli_row([*["neutral"] * 5, "contradiction"]),
+        ],
+        (["The inn is full."], ["No bed."]),
+        [0],
+    ),
+    "mnli test_matched": (
+        "test_matched.tsv",
+        [MNLI_HEADER, mnli_row([])],
+        (["The inn is full."], ["No bed."]),
+        None,
+    ),
+    "qnli train": (
+        "train.tsv",
+        [["index", "question", "sentence", "label"], ["0", "Who?", "He did.", "not_entailment"]],
+        (["Who?"], ["He did."]),
+        [1],
+    ),
+    "rte dev": (
+        "dev.tsv",
+        [["index", *("sentence1", "sentence2", "label")], ["0", "It is so.", "So.", "entailment"]],
+        (["It is so."], ["So."]),
+        [0],
+    ),
+    "wnli dev": (
+        "dev.tsv",
+        [["index", *("sentence1", "sentence2", "label")], ["40", "Ann left.", "She left.", "1"]],
+        (["Ann left."], ["She left."]),
+        [1],
+    ),
+    "ax test": (
+        "diagnostic.tsv",
+        [["index", "sentence1", "sentence2"], ["0", "All is well.", "Some is."]],
+        (["All is well."], ["Some is."]),
+        None,
+    ),
+}
+
+
+def write(folder, name, rows, line_end="\n"):
+    path = folder / name
+    path.write_bytes("".join("\t".join(row) + line_end for row in rows).encode())
+    return path
+
+
+@pytest.mark.parametrize("line_end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("which", OFFICIAL)
+def test_official_files_are_read_as_they_are(tmp_path, which, line_end):
+    (task, split), (name, rows, texts, labels) = which.split(), OFFICIAL[which]
+    write(tmp_path, name, rows, line_end)
+    examples = read_glue(tmp_path, task, split)
+    assert examples.texts == texts and len(examples) == len(texts[0])
+    assert (examples.task, examples.split) == (TASKS[task].name, split)
+    assert examples.is_regression == (task == "stsb")
+    if labels is None:
+        assert examples.labels is None
+    else:
+        np.testing.assert_allclose(examples.labels, labels, rtol=1e-6)
+        assert examples.labels.dtype == ("float32" if task == "stsb" else "int32")
+
+
+def test_classes_are_numbered_as_in_googles_code():
+    names = {task: TASKS[task].class_names() for task in TASKS}
+    assert names["mnli"] == names["ax"] == ["contradiction", "entailment", "neutral"]
+    assert names["rte"] == names["qnli"] == ["entailment", "not_entailment"]
+    assert names["wnli"] == ["not_entailment", "entailment"]  # 0 and 1 in its files
+    assert names["mrpc"] == ["not_equivalent", "equivalent"]
+    assert names["stsb"] is None
+
+
+@pytest.fixture
+def microsoft(tmp_path):
+    """MRPC as Microsoft gives it, with GLUE's list of the rows of the development set."""
+    rows = [[str(i % 2), f"1{i}", f"2{i}", f"first {i}", f"second {i}"] for i in range(4)]
+    write(tmp_path, "msr_paraphrase_train.txt", [["\ufeffQuality", *MRPC_HEADER[1:]], *rows])
+    write(tmp_path, "msr_paraphrase_test.txt", [MRPC_HEADER, rows[1]])
+    write(tmp_path, "dev_ids.tsv", [["11", "21"], ["13", "23"]])
+    return tmp_path
+
+
+def test_mrpc_of_microsoft_is_parted_by_the_ids_of_the_dev_set(microsoft):
+    train, dev, test = (read_glue(microsoft, "mrpc", s) for s in ("train", "dev", "test"))
+    assert train.texts == (["first 0", "first 2"], ["second 0", "second 2"])
+    assert dev.texts == (["first 1", "first 3"], ["second 1", "second 3"])
+    assert (train.labels.tolist(), dev.labels.tolist()) == ([0, 0], [1, 1])
+    assert test.labels.tolist() == [1]  # these test rows do have labels
+
+
+def test_mrpc_of_microsoft_needs_the_ids(microsoft):
+    (microsoft / "dev_ids.tsv").unlink()
+    with pytest.raises(ValueError, match="both train and dev set.*dev_ids.tsv"):
+        read_glue(microsoft, "mrpc", "train")
+
+
+@pytest.fixture
+def qqp(tmp_path):
+    """QQP with a row that a line break parted in two, as its official file has some."""
+    header, row = OFFICIAL["qqp dev"][1]
+    broken = [[*row[:3], '"How old']], [["is Rome?", row[4], "1"]]
+    for split in ("train", "dev", "test"):
+        write(tmp_path, f"{split}.tsv", [header, row, *broken[0], *broken[1], row])
+    return tmp_path
+
+
+def test_malformed_rows_of_qqp_are_passed_over_and_reported(qqp, caplog):
+    for split in ("train", "dev"):
+        examples = read_glue(qqp, "qqp", split)
+        assert len(examples) == 2 and examples.labels.tolist() == [1, 1]
+        report = examples.reports.as_dict()[MALFORMED]
+        assert report == {"count": 2, "examples": ["line 3", "line 4"]}
+        assert f"{split}.tsv: 2 {MALFORMED} (line 3; line 4)" in caplog.text
+
+
+def test_malformed_rows_are_errors_where_every_row_counts(qqp, tmp_path):
+    with pytest.raises(ValueError, match=r"test\.tsv, line 3: 4 columns.*has 6"):
+        read_glue(qqp, "qqp", "test")
+    with pytest.raises(ValueError, match=r"train\.tsv, line 3: 4 columns.*has 6"):
+        read_glue(qqp, "qqp", "train", malformed="error")
+    write(tmp_path, "dev.tsv", [["sentence", "label"], ["good", "1"], ["bad"]])
+    with pytest.raises(ValueError, match=r"dev\.tsv, line 3: 1 columns.*has 2"):
+        read_glue(tmp_path, "sst2", "dev")
+    assert len(read_glue(tmp_path, "sst2", "dev", malformed="skip")) == 1
+
+
+@pytest.mark.parametrize(
+    ("task", "rows", "message"),
+    [
+        ("rte", [["sentence1", "sentence2", "label"], ["a", "b", "entails"]], "line 2.*'entails'"),
+        ("rte", [["sentence1", "sentence2", "label"], ["a", "b", "-"]], "entailment, not_ent"),
+        ("rte", [["sentence1", "sentence2"], ["a", "b"]], "no column 'label'"),
+        ("rte", [["premise", "sentence2", "label"], ["a", "b", "-"]], "no column 'sentence1'"),
+        ("stsb", [["sentence1", "sentence2", "score"], ["a", "b", "high"]], "line 2: 'high'"),
+        ("cola", [["sentence", "label"], ["a", "1"]], "line 1: CoLA's files have 4.*has 2"),
+        ("cola", [["x", "yes", "", "a"]], "line 1: the label 'yes'"),
+    ],
+)
+def test_bad_files_are_refused_with_the_line(tmp_path, task, rows, message):
+    write(tmp_path, "dev.tsv", rows)
+    with pytest.raises(ValueError, match=message):
+        read_glue(tmp_path, task, "dev")
+
+
+def test_what_is_not_there_is_named(tmp_path):
+    with pytest.raises(ValueError, match="has no train.tsv, the train set of RTE"):
+        read_glue(tmp_path, "rte", "train")
+    with pytest.raises(ValueError, match="no diagnostic.tsv or AX.tsv or test.tsv"):
+        read_glue(tmp_path, "ax", "test")
+    with pytest.raises(ValueError, match="MNLI has no split 'dev'.*dev_matched, dev_mismatched"):
+        read_glue(tmp_path, "mnli", "dev")
+    with pytest.raises(ValueError, match="no task 'snli'"):
+        read_glue(tmp_path, "snli", "dev")
+    with pytest.raises(ValueError, match="'tsv' or 'tfds'; got 'hub'"):
+        read_glue(tmp_path, "rte", "dev", source="hub")
+
+
+@pytest.fixture
+def tfds(monkeypatch):
+    """A stand-in for tensorflow-datasets; `tfds.rows` and `tfds.names` are what it gives."""
+    module = types.ModuleType("tensorflow_datasets")
+    module.__version__, module.names = "0", None
+
+    def load(name, split, data_dir, with_info):
+        module.asked = (name, split, data_dir)
+        feature = types.SimpleNamespace(names=module.names)
+        return module.rows, types.SimpleNamespace(features={"label": feature})
+
+    module.load, module.as_numpy = load, lambda dataset: dataset
+    monkeypatch.setitem(sys.modules, "tensorflow_datasets", module)
+    monkeypatch.delitem(sys.modules, "keras_bert.readers.glue_tfds", raising=False)
+    yield module
+    sys.modules.pop("keras_bert.readers.glue_tfds", None)
+
+
+def test_tensorflow_datasets_gives_the_same_classes_in_the_order_of_the_files(tfds):
+    tfds.names = ["entailment", "neutral", "contradiction"]  # not the order of Google's code
+    tfds.rows = [
+        {"premise": f"p{i}".encode(), "hypothesis": f"h{i}".encode(), "idx": i, "label": i}
+        for i in (2, 0, 1)
+    ]
+    examples = read_glue("folder", "mnli", "dev_matched", source="tfds")
+    assert tfds.asked == ("glue/mnli", "validation_matched", "folder")
+    assert examples.texts == (["p0", "p1", "p2"], ["h0", "h1", "h2"])
+    assert [examples.label_names[label] for label in examples.labels] == tfds.names
+    for row in tfds.rows:
+        row["label"] = -1
+    assert read_glue(None, "mnli", "test_matched", source="tfds").labels is None
+    tfds.names = ["yes", "no", "maybe"]
+    with pytest.raises(ValueError, match="names the classes of MNLI yes, no, maybe"):
+        read_glue(None, "mnli", "train", source="tfds")
+
+
+def test_tensorflow_datasets_gives_scores_too(tfds):
+    tfds.rows = [{"sentence1": b"a", "sentence2": b"b", "idx": 0, "label": np.float32(2.5)}]
+    examples = read_glue(None, "sts-b", "dev", source="tfds")
+    assert (examples.labels.tolist(), examples.is_regression) == ([2.5], True)
+    assert read_glue(None, "sts-b", "test", source="tfds").labels is None
+
+
+def test_without_tensorflow_datasets_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "tensorflow_datasets", None)
+    monkeypatch.delitem(sys.modules, "keras_bert.readers.glue_tfds", raising=False)
+    with pytest.raises(ImportError, match=r"keras3-bert\[tfds\]"):
+        read_glue(None, "mrpc", "dev", source="tfds")
+
+
+def some(task, count, split="test", reports=None):
+    """So many examples of a task, without labels."""
+    names = TASKS[task].class_names()
+    return GlueExamples(
+        TASKS[task].name, split, (["x"] * count,), None, names, reports or Reports()
+    )
+
+
+@pytest.mark.parametrize(
+    ("task", "predictions", "name", "answers"),
+    [
+        ("cola", [1, 0], "CoLA.tsv", "10"),
+        ("sst2", [1, 0], "SST-2.tsv", "10"),
+        ("mrpc", [1, 0], "MRPC.tsv", "10"),
+        ("qqp", [1, 0], "QQP.tsv", "10"),
+        ("wnli", [1, 0], "WNLI.tsv", "10"),
+        ("stsb", [-0.2, 3.14159, 5.4], "STS-B.tsv", ["0.000", "3.142", "5.000"]),
+        ("qnli", [0, 1], "QNLI.tsv", ["entailment", "not_entailment"]),
+        ("rte", [0, 1], "RTE.tsv", ["entailment", "not_entailment"]),
+        ("ax", [2, 0, 1], "AX.tsv", ["neutral", "contradiction", "entailment"]),
+    ],
+)
+def test_submissions_are_as_the_server_takes_them(tmp_path, task, predictions, name, answers):
+    examples = some(task, len(predictions))
+    path = write_glue_submission(tmp_path / "submission", examples, np.array(predictions))
+    expected = [f"{index}\t{answer}" for index, answer in enumerate(answers)]
+    assert path.name == name
+    assert path.read_bytes().decode() == "\n".join(["index\tprediction", *expected]) + "\n"
+    assert [path.name for path in path.parent.iterdir()] == [name]
+
+
+def test_the_halves_of_mnli_are_two_files(tmp_path):
+    for split in ("test_matched", "test_mismatched"):
+        write_glue_submission(tmp_path, some("mnli", 1, split), [2])
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["MNLI-m.tsv", "MNLI-mm.tsv"]
+    assert (tmp_path / "MNLI-mm.tsv").read_text() == "index\tprediction\n0\tneutral\n"
+
+
+@pytest.mark.parametrize(
+    ("task", "predictions", "message"),
+    [
+        ("mrpc", [1], r"one for each of the 2 examples of the test set of MRPC.*\(1,\)"),
+        ("mrpc", [1, 2], "0 to 1 for not_equivalent, equivalent; got int64 from 1 to 2"),
+        ("mrpc", [0.1, 0.9], "class numbers.*float64"),
+        ("stsb", [np.nan, 1.0], "finite"),
+    ],
+)
+def test_what_are_no_answers_is_refused(tmp_path, task, predictions, message):
+    with pytest.raises(ValueError, match=message):
+        write_glue_submission(tmp_path / "new", some(task, 2), predictions)
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_test_set_with_rows_passed_over_makes_no_submission(tmp_path):
+    reports = Reports()
+    reports.add(MALFORMED, 1, "line 3")
+    with pytest.raises(ValueError, match="passed over.*line 3.*malformed='error'"):
+        write_glue_submission(tmp_path, some("sst2", 1, reports=reports), [0])

@@ -1,0 +1,181 @@
+import csv
+
+import numpy as np
+import pytest
+
+from keras_bert.readers.table import read_table
+
+
+def write(folder, text, name="rows.tsv", encoding="utf-8"):
+    path = folder / name
+    path.write_bytes(text.encode(encoding))
+    return path
+
+
+@pytest.fixture
+def texts():
+    return [
+        "plain",
+        "",
+        'she said "no", twice',
+        '"all of it"',
+        "comma, tab\tand\nline",
+        " spaces ",
+        "Zürich 北京 \u2028 e\u0301",
+        "x" * 200_000,
+    ]
+
+
+@pytest.mark.parametrize("name", ["rows.csv", "rows.tsv"])
+@pytest.mark.parametrize("quoting", [csv.QUOTE_MINIMAL, csv.QUOTE_ALL])
+@pytest.mark.parametrize("line_end", ["\n", "\r\n", "\r"])
+def test_what_the_csv_module_wrote_is_read_back(tmp_path, texts, name, quoting, line_end):
+    path = tmp_path / name
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        delimiter = "," if name.endswith("csv") else "\t"
+        writer = csv.writer(file, delimiter=delimiter, quoting=quoting, lineterminator=line_end)
+        writer.writerow(["text", "label"])
+        writer.writerows((text, str(i % 2)) for i, text in enumerate(texts))
+    table = read_table(path, quoting=True)
+    assert table["text"] == texts
+    assert table["label"] == [str(i % 2) for i in range(len(texts))]
+
+
+def test_a_tsv_with_bare_quotes_is_read_as_it_stands(tmp_path):
+    path = write(tmp_path, 'text\tlabel\n"Yes", he said\t1\nno\t0\n5" disk\t1\n')
+    assert read_table(path)["text"] == ['"Yes", he said', "no", '5" disk']
+
+
+def test_a_tsv_with_an_unclosed_quote_swallows_no_rows(tmp_path):
+    path = write(tmp_path, 'label\ttext\n1\t"Open\n0\tno\n0\tnay\n')
+    assert read_table(path)["text"] == ['"Open', "no", "nay"]
+
+
+def test_a_tsv_that_can_be_read_in_two_ways_is_refused_until_told(tmp_path):
+    path = write(tmp_path, 'label\ttext\n1\t"Open\n0\tno"\n0\tnay\n')
+    with pytest.raises(ValueError, match=r"2 rows.*with 4|3 rows.*with 4.*at line 3.*quoting=True"):
+        read_table(path)
+    assert read_table(path, quoting=False)["text"] == ['"Open', 'no"', "nay"]
+    assert read_table(path, quoting=True)["text"] == ["Open\n0\tno", "nay"]
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_name(tmp_path):
+    table = read_table(write(tmp_path, "\ufefftext\tlabel\na\t1\n"))
+    assert table.columns == ["text", "label"]
+
+
+def test_columns_have_numbers_where_there_is_no_header(tmp_path):
+    table = read_table(write(tmp_path, "gj04\t1\t\tOne.\ngj04\t0\t*\tTwo.\n"), header=False)
+    assert table.columns == ["0", "1", "2", "3"]
+    assert table["3"] == ["One.", "Two."]
+    assert table.class_numbers("1", ["0", "1"]).tolist() == [1, 0]
+
+
+def test_blank_lines_are_passed_over_but_one_column_keeps_them(tmp_path):
+    two = read_table(write(tmp_path, "a\tb\n\n1\t2\n\n\n"))
+    assert two["a"] == ["1"]
+    assert two.lines == [3]
+    one = read_table(write(tmp_path, "a\nx\n\ny\n"))
+    assert one["a"] == ["x", "", "y"]
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "message"),
+    [
+        ("a\tb\n1\t2\n1\t2\t3\n", "rows.tsv", r"rows\.tsv, line 3: 3 columns.*has 2"),
+        ('a,b\n"x\ny",2\n1\n', "rows.csv", r"rows\.csv, line 4: 1 columns.*has 2"),
+        ('a,b\n"x" y,2\n', "rows.csv", r"line 2: malformed row"),
+        ('a,b\n1,2\n"x,2\n', "rows.csv", r"line 3: malformed row"),
+        ('a\tb\n"x" y\t1\n"z\n', "rows.tsv", "(?s)with quotes and without.*line 2.*line 3"),
+        ("a\ta\n1\t2\n", "rows.tsv", "two columns are named 'a'"),
+        ("", "rows.tsv", "is empty"),
+        ("a\tb\n", "rows.tsv", "no rows below its header"),
+    ],
+)
+def test_malformed_files_are_refused_with_file_and_line(tmp_path, text, name, message):
+    with pytest.raises(ValueError, match=message):
+        read_table(write(tmp_path, text, name))
+
+
+def test_other_encodings_are_refused_with_the_line(tmp_path):
+    with pytest.raises(ValueError, match=r"rows\.tsv, line 3: not UTF-8 \(byte 0xfc\)"):
+        read_table(write(tmp_path, "a\tb\n1\t2\n1\tZürich\n", encoding="latin-1"))
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(ValueError, match=r"nowhere\.tsv can't be read"):
+        read_table(tmp_path / "nowhere.tsv")
+
+
+def test_a_missing_column_names_those_there_are_and_the_closest(tmp_path):
+    table = read_table(write(tmp_path, "Sentiment\tText\n1\tx\n"))
+    with pytest.raises(
+        ValueError, match=r"no column 'text'.*Sentiment, Text\. Did you mean 'Text'"
+    ):
+        table["text"]
+    with pytest.raises(ValueError, match=r"Sentiment, Text\.$"):
+        table["zzzz"]
+    assert "Text" in table
+    assert "text" not in table
+
+
+def test_class_names_are_sorted_and_numbers_by_size(tmp_path):
+    table = read_table(write(tmp_path, "a\tb\nneutral\t10\nbad\t9\nbad\t0\n"))
+    assert table.class_names("a") == ["bad", "neutral"]
+    assert table.class_names("b") == ["0", "9", "10"]
+    assert table.class_numbers("b", table.class_names("b")).tolist() == [2, 1, 0]
+
+
+def test_an_unknown_label_is_refused_with_its_line_and_the_known_ones(tmp_path):
+    table = read_table(write(tmp_path, 'text,label\n"two\nlines",bad\nx,god\n', "dev.csv"))
+    with pytest.raises(
+        ValueError, match=r"dev\.csv, line 4: .*'god'.*bad, good\. Did you mean 'good'"
+    ):
+        table.class_numbers("label", ["bad", "good"])
+
+
+def test_an_empty_label_is_no_class(tmp_path):
+    table = read_table(write(tmp_path, "text\tlabel\nx\tbad\ny\t\n"))
+    with pytest.raises(ValueError, match=r"line 3: the label in column 'label' is empty"):
+        table.class_names("label")
+
+
+def test_scores_are_finite_numbers(tmp_path):
+    table = read_table(write(tmp_path, "a\tb\n1.5\tx\n-2e-1\tnan\n"))
+    assert table.scores("a").dtype == np.float32
+    np.testing.assert_allclose(table.scores("a"), [1.5, -0.2], rtol=1e-6)
+    with pytest.raises(ValueError, match="line 2: 'x' in column 'b'"):
+        table.scores("b")
+
+
+def test_malformed_rows_can_be_passed_over_and_are_listed(tmp_path):
+    path = write(tmp_path, 'a\tb\n1\t2\n"1\n\n1\t2\t3\n3\t"4\n')
+    table = read_table(path, quoting=False, malformed="skip")
+    assert (table["a"], table["b"]) == (["1", "3"], ["2", '"4'])
+    assert (table.lines, table.malformed) == ([2, 6], [3, 5])
+    assert read_table(write(tmp_path, "1\t2\n1\n"), header=False, malformed="skip").malformed == [2]
+    assert read_table(write(tmp_path, "a\tb\n1\t2\n"), malformed="skip").malformed == []
+
+
+def test_which_rows_are_malformed_must_be_plain(tmp_path):
+    path = write(tmp_path, 'a\tb\n1\t2\n"1\n1\t2"\n', "quotes.tsv")
+    with pytest.raises(ValueError, match="quoting=True or quoting=False"):
+        read_table(path, malformed="skip")
+    with pytest.raises(ValueError, match="no rows below its header.* 2 have another number"):
+        read_table(write(tmp_path, "a\tb\n1\n2\n"), malformed="skip")
+    with pytest.raises(ValueError, match="'error' or 'skip'; got 'drop'"):
+        read_table(path, malformed="drop")
+
+
+@pytest.mark.shared
+def test_real_tables_are_read_whole(shared_data):
+    sentiment = {
+        n: read_table(shared_data / "sentiment" / f"{n}.tsv") for n in ("train", "dev", "test")
+    }
+    assert [len(table) for table in sentiment.values()] == [1707, 245, 488]
+    for table in sentiment.values():
+        assert table.class_names("Sentiment") == ["Negative", "Positive"]
+        assert not any(text.startswith('"') and '""' in text for text in table["Text"])
+    nli = {n: read_table(shared_data / "nli" / f"{n}.tsv") for n in ("train", "dev", "test")}
+    assert [len(table) for table in nli.values()] == [1666, 200, 400]
+    assert nli["dev"].class_names("gold_label") == ["contradiction", "entailment", "neutral"]

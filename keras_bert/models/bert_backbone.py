@@ -5,13 +5,13 @@ import keras
 from keras_bert.layers.embeddings import Embeddings
 from keras_bert.layers.encoder_block import EncoderBlock
 from keras_bert.layers.initializer import EPSILON, dense
-from keras_bert.models.optional_inputs import OptionalInputs
-from keras_bert.presets.preset import Presets
+from keras_bert.models.optional_inputs import complete
+from keras_bert.presets.preset import load_preset, save_preset
 from keras_bert.presets.quantization import quantization_config, quantized_from_config
 
 
 @keras.saving.register_keras_serializable(package="keras_bert")
-class BertBackbone(Presets, OptionalInputs, keras.Model):
+class BertBackbone(keras.Model):
     """The bidirectional Transformer encoder, with its pooler.
 
     Use it under a task of your own; `BertPretrainer` and `BertClassifier` build on it.
@@ -55,6 +55,9 @@ class BertBackbone(Presets, OptionalInputs, keras.Model):
     >>> tuple(outputs["sequence_output"].shape), tuple(outputs["pooled_output"].shape)
     ((1, 5, 128), (1, 128))
     """
+
+    from_preset = classmethod(load_preset)
+    save_to_preset = save_preset
 
     def __init__(
         self,
@@ -124,6 +127,9 @@ class BertBackbone(Presets, OptionalInputs, keras.Model):
         self.activation = activation
         self.attention_dropout = dropout if attention_dropout is None else attention_dropout
         self.layer_norm_epsilon = layer_norm_epsilon
+
+    def __call__(self, inputs, *args, **kwargs):
+        return super().__call__(complete(inputs), *args, **kwargs)
 
     def hidden_states(self, inputs):
         """What each layer gives, a list of `num_layers + 1` tensors `[B, S, H]`.

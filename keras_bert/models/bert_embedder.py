@@ -5,6 +5,7 @@ import numpy as np
 
 from keras_bert.layers.layer_combination import LayerCombination
 from keras_bert.layers.pooling import Pooling
+from keras_bert.metrics.regression import regression_scores
 from keras_bert.models.bert_task import BertTask
 
 
@@ -30,7 +31,7 @@ class BertEmbedder(BertTask):
             the last of them are not computed.
         combine: how the layers become one before pooling: `"concat"`, in the order of `layers`,
             `"sum"`, `"mean"`, or `"weighted"`, a sum whose weights are learnt, as ELMo's.
-        preprocessor: a `BertPreprocessor`, for raw text; or None.
+        preprocessor: a `BertEmbedderPreprocessor`, for raw text; or None.
         **kwargs: those of `keras.Model`.
 
     Call arguments:
@@ -55,7 +56,7 @@ class BertEmbedder(BertTask):
     (1, 4, 256)
     """
 
-    reads_pooler = False
+    uses_pooler = False
 
     def __init__(
         self,
@@ -81,6 +82,13 @@ class BertEmbedder(BertTask):
         self.normalize = normalize
         self.chosen_layers = None if layers is None else [*map(int, layers)]  # Keras has `layers`
         self.combine = combine
+
+    @classmethod
+    def preprocessor_class(cls):
+        """`BertEmbedderPreprocessor`."""
+        from keras_bert.preprocessing.bert_embedder_preprocessor import BertEmbedderPreprocessor
+
+        return BertEmbedderPreprocessor
 
     def similarity(self, texts, others, batch_size=None):
         """The cosine of the vectors of each text and its other.
@@ -117,10 +125,18 @@ class BertEmbedder(BertTask):
             "BertClassifier on its backbone."
         )
 
-    def answers(self, outputs):
-        """`embedding`, `[B, H]`."""
-        self._check_pools("a served answer")
-        return {"embedding": outputs}
+    def scores(self, x, y=None, batch_size=None):
+        """Correlation of cosines with scores of similarity, as in STS.
+
+        Args:
+            x: a pair `(texts, others)`.
+            y: `[n]` scores.
+            batch_size: int; 32 by default.
+
+        Returns:
+            A dict of floats: `spearman`, `pearson` and `mean_squared_error`.
+        """
+        return regression_scores(y, self.similarity(*x, batch_size=batch_size))
 
     def get_config(self):
         return {

@@ -79,7 +79,7 @@ class BertPretrainer(BertTask):
         self.tie_embeddings = tie_embeddings
 
     @property
-    def reads_pooler(self):
+    def uses_pooler(self):
         """Whether next sentences are predicted."""
         return self.next_sentence
 

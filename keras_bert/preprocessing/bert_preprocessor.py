@@ -1,22 +1,44 @@
-"""Text in, what BERT takes out."""
+"""The preprocessor that every task's builds on: texts to batches of what BERT takes."""
 
+from __future__ import annotations
+
+import dataclasses
+import inspect
 import numbers
 
 import keras
 import tensorflow as tf
 
+from keras_bert.preprocessing.batching import Batching
+from keras_bert.preprocessing.extra_inputs import checked_extra_inputs, with_finite_check
+from keras_bert.preprocessing.padding import trim_padding, trimmed
+from keras_bert.preprocessing.raw import as_arrays, is_dataset
+from keras_bert.preprocessing.row_batches import map_rows, row_batches
+from keras_bert.preprocessing.text_examples import (
+    TextExamples,
+    check_same_number,
+    text_batches,
+    text_examples,
+)
+from keras_bert.preprocessing.text_rows import TextRows
 from keras_bert.text.tokenizer import BertTokenizer
 
 TRUNCATIONS = ("head", "tail", "head_tail")
+_TEXTS_AT_ONCE = 1024
 
 
 @keras.saving.register_keras_serializable(package="keras_bert")
 class BertPreprocessor:
-    """Sentences, or pairs of them, as `[CLS] A [SEP]` or `[CLS] A [SEP] B [SEP]`.
+    """Packs texts, or pairs of them, as `[CLS] A [SEP]` or `[CLS] A [SEP] B [SEP]`.
 
-    Too long a text is cut; of a pair, the longer text loses a token until both fit, the second
-    one on ties (`_truncate_seq_pair` of google-research/bert run_classifier.py). A second text
-    that is empty still has its `[SEP]`. Works eagerly, in `tf.data` and in a SavedModel.
+    A text that is too long is truncated. Of a pair, the longer text loses a token until both fit,
+    the second one on ties (`_truncate_seq_pair` of google-research/bert run_classifier.py). An
+    empty second text still has its `[SEP]`. Calls work eagerly, in `tf.data` and in a SavedModel.
+
+    Each task has a preprocessor that builds on this one. It knows raw examples in both directions:
+    `batches` turns them into what the model trains on, `answers` turns the model's outputs into
+    what a user wants to know, with the same ops in training, `answer` and the exported SavedModel.
+    A task with other examples overrides `read`, `answers`, `serve` and `signature`.
 
     Args:
         tokenizer: a `BertTokenizer`.
@@ -44,6 +66,8 @@ class BertPreprocessor:
     >>> preprocessor(["So it is."])["token_ids"].numpy()
     array([[2, 5, 6, 7, 1, 3, 0, 0]], dtype=int32)
     """
+
+    cuts_windows = False  # whether a text may become several rows
 
     def __init__(self, tokenizer, sequence_length=128, truncation="head"):
         if not isinstance(sequence_length, numbers.Integral):
@@ -118,25 +142,218 @@ class BertPreprocessor:
             tokens = tf.concat([tf.ragged.range(*part) for part in parts], axis=1)
         return tokens.with_flat_values(tf.gather(ragged.flat_values, tokens.flat_values))
 
-    def _token_ids(self, texts):
-        token_ids = self.tokenizer(texts)
-        if token_ids.shape.rank != 2:
-            raise ValueError(
-                "A preprocessor takes [B] texts, and [B] second texts where they are pairs: "
-                f"preprocessor(['text']), preprocessor(['text'], ['second text']). It got texts of "
-                f"shape {token_ids.shape[:-1]}."
-            )
-        return token_ids
+    @property
+    def signature(self) -> dict:
+        """The string inputs of the exported model, by name, with their ranks (None for any)."""
+        return {"text": None}
 
-    def settings(self):
-        """What `preprocessor.json` holds: everything but the vocabulary."""
-        tokenizer = self.tokenizer.get_config()
-        tokenizer.pop("vocabulary")
-        return {
-            "sequence_length": self.sequence_length,
-            "truncation": self.truncation,
-            "tokenizer": tokenizer,
-        }
+    def read(self, x, y=None, sample_weight=None, with_labels=False):
+        """Reads raw examples in memory as rows for the model.
+
+        Args:
+            x: a string, a list, array or Series of strings, a pair `(texts, texts)`, a list of
+                pairs, an array `[n, 2]`, or a dict of any of these as `text` and of extra inputs.
+            y: `[n, ...]` labels, or None.
+            sample_weight: `[n]` weights, or None.
+            with_labels: bool, whether labels are needed, for examples that bring their own.
+
+        Returns:
+            Rows: `num_tokens()` gives their lengths, `batch(rows, batching)` the inputs, labels and
+            weights of those of some numbers.
+
+        Raises:
+            ValueError: if there are no texts, something is not a text, or texts, labels and weights
+                differ in number.
+        """
+        if y is None and sample_weight is not None:
+            raise ValueError("There are weights but no labels: give y with sample_weight.")
+        examples = text_examples(x)
+        extra = checked_extra_inputs(examples.extra_inputs)
+        targets = () if y is None else (self.targets(as_arrays(y)),)
+        if sample_weight is not None:
+            targets += (as_arrays(sample_weight),)
+        with tf.device("CPU:0"):
+            targets = tuple(map(tf.convert_to_tensor, targets))
+            for part in targets:
+                check_same_number(len(examples), part, "labels or weights")
+            columns = tuple(map(self._tokenized, examples.columns))
+            return self.rows(columns, {n: tf.constant(v) for n, v in extra.items()}, targets)
+
+    def rows(self, columns, extra_inputs, targets):
+        """Makes `TextRows` of token ids; a preprocessor that cuts windows overrides this."""
+        return TextRows(self, columns, None, extra_inputs, targets)
+
+    def parts(self, x, size=1024):
+        """Yields raw examples part by part, so that answering them takes bounded memory."""
+        if is_dataset(x):
+            for columns, extra, _ in text_batches(x, size, with_labels=False):
+                yield TextExamples(columns, extra)
+            return
+        examples = text_examples(x)
+        for start in range(0, len(examples), size):
+            yield examples[start : start + size]
+
+    def batches(
+        self,
+        x,
+        y=None,
+        sample_weight=None,
+        *,
+        batching: Batching = Batching(),  # noqa: B008 (it is frozen)
+        with_labels: bool = True,
+    ) -> tf.data.Dataset:
+        """Makes the batches that a model trains on.
+
+        Examples in memory are tokenized once, before the first batch.
+
+        Args:
+            x: raw examples, as `read` takes them; or a `tf.data.Dataset` of texts, `(text, label)`
+                or `(text, label, weight)`, batched or not.
+            y: labels, unless `x` brings its own.
+            sample_weight: `[n]` weights, or None.
+            batching: a `Batching`.
+            with_labels: bool; False leaves out the labels that examples bring along.
+
+        Returns:
+            A `tf.data.Dataset` of the inputs' dict, alone or with labels and weights.
+
+        Raises:
+            ValueError: if examples, labels or weights are not what this preprocessor reads. A label
+                in a `tf.data.Dataset` that is none of the classes raises a
+                `tf.errors.InvalidArgumentError` when its batch is read.
+        """
+        if is_dataset(x):
+            if y is not None or sample_weight is not None:
+                raise ValueError(
+                    "A dataset brings its own labels and weights: let it give (text, label) or "
+                    "(text, label, weight), and leave y and sample_weight out."
+                )
+            return self._stream(x, batching.for_rows(self.sequence_length), with_labels)
+        return self.batched(self.read(x, y, sample_weight, with_labels), batching)
+
+    def batched(self, rows, batching: Batching) -> tf.data.Dataset:
+        """Makes batches of rows that were read before; see `batches`."""
+        batching = batching.for_rows(self.sequence_length)
+        numbers = row_batches(rows.num_tokens(), batching)
+        return map_rows(numbers, lambda number: _alone(rows.batch(number, batching)))
+
+    def targets(self, labels):
+        """Labels as the loss takes them; a task with classes takes their names too."""
+        return labels
+
+    def stream_targets(self, labels):
+        """The same in the graph, for a batch of a `tf.data.Dataset`."""
+        if labels.dtype == tf.string:
+            raise ValueError("Labels must be numbers; the dataset gives strings.")
+        return labels
+
+    def answers(self, outputs, rows=None) -> dict:
+        """Turns a model's outputs into answers, in the TensorFlow graph.
+
+        Args:
+            outputs: the model's outputs, a tensor or a dict of them, a row for each of `rows`.
+            rows: what `read` gave, or None for prepared inputs.
+
+        Returns:
+            A dict of tensors, each with a row for each example.
+
+        Raises:
+            ValueError: if a text has no answer here.
+        """
+        raise ValueError(
+            f"A model with a {type(self).__name__} has no answers to give of a text, so there is "
+            "nothing to serve. Keep it with save_to_preset(folder), fine-tune a task from there, "
+            "for example BertClassifier.from_preset(folder, num_classes=2), and export that."
+        )
+
+    def pooled(self, outputs, rows):
+        """Outputs with a row for each example, out of those with a row for each of `rows`."""
+        return outputs
+
+    def scores(self, answers: list, x, y=None) -> dict:
+        """The task's official metrics of `answers`, a list of dicts; see `BertTask.scores`."""
+        raise ValueError(f"A {type(self).__name__} has no official scores. Use evaluate.")
+
+    def serve(self, predict, text, **extra_inputs) -> dict:
+        """Answers raw strings, in the TensorFlow graph: the exported model's function.
+
+        Args:
+            predict: a function of a dict of inputs that gives the model's outputs.
+            text: string, `[B]` texts or `[B, 2]` pairs.
+            **extra_inputs: tensors `[B, ...]`.
+        """
+        columns = tf.cond(tf.rank(text) < 2, lambda: tf.reshape(text, [-1, 1]), lambda: text)
+        shape = tf.shape(columns)  # [B, 1 or 2]
+        message = "text must be [B] texts or [B, 2] pairs of texts; its shape is"
+        is_text = tf.reduce_all(shape[1:] <= 2) & (tf.size(shape) == 2)
+        with tf.control_dependencies([tf.debugging.Assert(is_text, [message, tf.shape(text)])]):
+            columns = tf.ensure_shape(tf.identity(columns), [None, None])
+        inputs = tf.cond(
+            shape[1] == 2,
+            lambda: self(columns[:, 0], columns[:, 1]),
+            lambda: self(columns[:, 0]),
+        )
+        return self.answers(predict({**trim_padding(inputs), **extra_inputs}))
+
+    def trimmed(self, inputs, batching):
+        """Inputs cut to the length that a settled `Batching` gives them."""
+        return trimmed(inputs, batching)
+
+    def for_model(self, backbone, outputs) -> BertPreprocessor:
+        """This preprocessor as it suits a model.
+
+        Raises:
+            ValueError: if the vocabulary or the sequence length is larger than the backbone's.
+        """
+        words = self.tokenizer.vocabulary_size()
+        if words > backbone.vocabulary_size:
+            raise ValueError(
+                f"The tokenizer has {words} words, the backbone's table only "
+                f"{backbone.vocabulary_size}: its ids would fall outside. Use the vocabulary that "
+                f"the backbone was made for, or make it with vocabulary_size={words}."
+            )
+        if self.sequence_length > backbone.max_sequence_length:
+            raise ValueError(
+                f"The preprocessor makes sequences of {self.sequence_length} tokens, but the "
+                f"backbone has positions for {backbone.max_sequence_length}. Set the "
+                f"preprocessor's sequence_length to at most {backbone.max_sequence_length}."
+            )
+        return self
+
+    @classmethod
+    def like(cls, preprocessor: BertPreprocessor, **changes) -> BertPreprocessor:
+        """Makes one of this class from another preprocessor, with some settings changed."""
+        config = preprocessor.get_config()
+        settings = {name: config[name] for name in cls.arguments() if name in config}
+        return cls(preprocessor.tokenizer, **{**settings, **changes})
+
+    @classmethod
+    def arguments(cls) -> list[str]:
+        """Names of the constructor's arguments but the tokenizer."""
+        names = inspect.signature(cls.__init__).parameters
+        return [name for name in names if name not in ("self", "tokenizer", "kwargs")]
+
+    @classmethod
+    def from_preset(cls, source, **settings) -> BertPreprocessor:
+        """Loads the preprocessor of a preset or of published weights.
+
+        Args:
+            source: what `BertTask.from_preset` takes.
+            **settings: arguments of this class that replace those of the source, such as
+                `sequence_length`; and `lowercase`, if the source doesn't say its casing.
+
+        Raises:
+            ValueError: if the source is unknown or has no vocabulary.
+        """
+        import keras_bert  # through the front door: this room lies below the presets
+
+        return keras_bert.load_preprocessor(source, cls=cls, **settings)
+
+    def settings(self) -> dict:
+        """The config without the vocabulary, as `preprocessor.json` holds it."""
+        config = self.get_config()
+        config["tokenizer"].pop("vocabulary")
+        return config
 
     def get_config(self):
         return {
@@ -150,6 +367,58 @@ class BertPreprocessor:
         tokenizer = BertTokenizer.from_config(config["tokenizer"])
         return cls(**{**config, "tokenizer": tokenizer})
 
+    def __repr__(self):
+        settings = {n: v for n, v in self.get_config().items() if n != "tokenizer"}
+        shown = ", ".join(f"{name}={value!r}" for name, value in settings.items())
+        return f"{type(self).__name__}({self.tokenizer!r}, {shown})"
+
+    def _stream(self, dataset, batching, with_labels):
+        """Batches of a `tf.data.Dataset` of texts."""
+        if batching.bucket_lengths is not None or batching.longest_first:
+            raise ValueError(
+                "A dataset's texts can't be sorted by length: bucket_lengths and longest_first "
+                "need them in memory, as a list."
+            )
+        size, drop = batching.batch_size, batching.drop_remainder
+        dataset = text_batches(dataset, size, with_labels)
+        if drop:
+            dataset = dataset.rebatch(size, drop_remainder=True)
+
+        def read(columns, extra, rest, batching=batching):
+            targets = (self.stream_targets(rest[0]), *rest[1:]) if rest else ()
+            token_ids = tuple(map(self.tokenizer, columns))
+            rows = self.rows(token_ids, with_finite_check(extra), targets)
+            return rows.batch(tf.range(rows.columns[0].nrows()), batching)
+
+        if not self.cuts_windows:
+            return map_rows(dataset, lambda *batch: _alone(read(*batch)))
+        whole = dataclasses.replace(batching, pad_to="full")
+        windows = dataset.map(lambda *batch: read(*batch, batching=whole), tf.data.AUTOTUNE)
+        windows = windows.unbatch().batch(size, drop_remainder=drop)
+        return map_rows(
+            windows, lambda inputs, *rest: _alone((self.trimmed(inputs, batching), *rest))
+        )
+
+    def _tokenized(self, texts):
+        """The ragged token ids `[n, (T)]` of strings `[n]`, made on all cores."""
+        batches = tf.data.Dataset.from_tensor_slices(texts).batch(_TEXTS_AT_ONCE)
+        return tf.concat(list(batches.map(self.tokenizer, tf.data.AUTOTUNE)), axis=0)
+
+    def _token_ids(self, texts):
+        token_ids = self.tokenizer(texts)
+        if token_ids.shape.rank != 2:
+            raise ValueError(
+                "A preprocessor takes [B] texts, and [B] second texts where they are pairs: "
+                f"preprocessor(['text']), preprocessor(['text'], ['second text']). It got texts of "
+                f"shape {token_ids.shape[:-1]}."
+            )
+        return token_ids
+
 
 def _row_lengths(ragged):
     return tf.cast(ragged.row_lengths(), tf.int32)
+
+
+def _alone(parts):
+    """Inputs alone, unless labels come with them."""
+    return parts if len(parts) > 1 else parts[0]

@@ -1,4 +1,4 @@
-"""Parts of texts by their bytes, in the TensorFlow graph."""
+"""Parts of texts by their bytes, in Python and in the TensorFlow graph."""
 
 import tensorflow as tf
 
@@ -42,3 +42,14 @@ def character_positions(texts, row, byte):
 
 def _text_starts(texts):
     return tf.cumsum(tf.cast(tf.strings.length(texts), tf.int64), exclusive=True)
+
+
+def to_bytes(text):
+    """Encodes text as UTF-8, half a surrogate pair, as JSON may hold, too."""
+    return text.encode("utf-8", "surrogatepass")
+
+
+def byte_span(text, start, end):
+    """Converts a span of characters of a text to a span of bytes of its UTF-8."""
+    before = len(to_bytes(text[:start]))
+    return before, before + len(to_bytes(text[start:end]))

@@ -1,18 +1,18 @@
-"""Labels of a dataset that are looked at on their way to the model."""
+"""Labels of a dataset, checked on their way to the model."""
 
 import tensorflow as tf
 
 
 def checked_labels(dataset, num_classes):
-    """The same dataset, which ends in an error where a label is none of the classes.
+    """Makes a dataset end in an error at a label that is none of the classes.
 
-    A model can't tell: on a GPU or a TPU the loss of a label outside the classes is NaN, or is
-    another class'. Labels are looked at in the input pipeline, once each, so the step that trains
-    has nothing more to do.
+    A model can't tell: on a GPU or a TPU the loss of a label outside the classes is NaN, or that
+    of another class. Labels are checked in the input pipeline, once each, so the train step has
+    nothing more to do.
 
     Args:
-        dataset: a `tf.data.Dataset` of `(x, label)` or `(x, label, weight)`, batched or not. What
-            is of another kind, or has several numbers as the label of an example, is left alone.
+        dataset: a `tf.data.Dataset` of `(x, label)` or `(x, label, weight)`, batched or not.
+            Anything else, and labels of several numbers each, are left alone.
         num_classes: int, C; labels are 0 to C - 1.
 
     Returns:
@@ -34,29 +34,87 @@ def checked_labels(dataset, num_classes):
     if not isinstance(spec, tuple) or len(spec) < 2:
         raise ValueError(
             "The dataset gives no labels; let it give (x, label), the label a class number from 0 "
-            f"to {num_classes - 1}. (Of two strings, the second is taken for a second text.)"
+            f"to {num_classes - 1}."
         )
     label = spec[1]
     if not isinstance(label, tf.TensorSpec) or not _is_one_each(label.shape):
         return dataset
-    allowed = f"0 to {num_classes - 1}"
     if label.dtype == tf.string:
         raise ValueError(
-            f"Labels must be class numbers, {allowed}; the dataset gives strings. Use "
+            f"Labels must be class numbers, 0 to {num_classes - 1}; the dataset gives strings. Use "
             "label_names.index(name) to number named classes."
         )
-    message = (
-        f"Labels must be in {allowed} for num_classes={num_classes}. Number the classes from 0, "
-        "or make the model with as many as there are. Labels outside:"
-    )
+    names = [*map(str, range(num_classes))]
+    return dataset.map(lambda x, labels, *rest: (x, checked_classes(labels, names), *rest))
 
-    def check(x, labels, *weights):
-        numbers = tf.reshape(tf.cast(labels, tf.float64), [-1])
-        is_inside = (numbers >= 0) & (numbers < num_classes)
-        outside = tf.boolean_mask(tf.reshape(labels, [-1]), ~is_inside)
-        assertion = tf.debugging.Assert(tf.reduce_all(is_inside), [message, outside])
+
+def checked_classes(labels, names):
+    """Labels of a batch as class numbers, in the graph, where a label of no class is an error.
+
+    Args:
+        labels: class numbers, or strings, names of classes.
+        names: C strings, the classes; or None if they are unknown, for labels by number.
+
+    Raises:
+        ValueError: if labels are strings, and the names are unknown.
+    """
+    if labels.dtype == tf.string:
+        if not names:
+            raise ValueError("Labels must be class numbers; the dataset gives strings.")
+        is_name = labels[..., None] == tf.constant(names)  # [B, C]
+        message = f"Labels must be one of {', '.join(names)}. Others:"
+        is_inside, numbers = tf.reduce_any(is_name, -1), tf.argmax(is_name, -1, tf.int32)
+    else:
+        if names is None or not _is_one_each(labels.shape):
+            return labels
+        message = (
+            f"Labels must be in 0 to {len(names) - 1} for num_classes={len(names)}. Number the "
+            "classes from 0, or make the model with as many as there are. Labels outside:"
+        )
+        values = tf.cast(labels, tf.float64)
+        is_inside, numbers = (values >= 0) & (values < len(names)), labels
+    outside = tf.boolean_mask(tf.reshape(labels, [-1]), ~tf.reshape(is_inside, [-1]))
+    assertion = tf.debugging.Assert(tf.reduce_all(is_inside), [message, outside])
+    with tf.control_dependencies([assertion]):
+        return tf.identity(numbers)
+
+
+def checked_choices(dataset):
+    """Makes a dataset end in an error at a label that isn't the place of a choice.
+
+    A model can't tell: its loss would be NaN, or 1e9. See `checked_labels`.
+
+    Args:
+        dataset: a `tf.data.Dataset` of batches of `(inputs, label)` or `(inputs, label, weight)`.
+
+    Returns:
+        A `tf.data.Dataset` of the same elements. Taking a batch with another label from it raises
+        a `tf.errors.InvalidArgumentError` that names the label.
+
+    Raises:
+        ValueError: if the dataset gives something else.
+    """
+    if not isinstance(dataset, tf.data.Dataset):
+        return dataset
+    spec = dataset.element_spec
+    if not isinstance(spec, tuple) or len(spec) < 2 or not isinstance(spec[0], dict):
+        raise ValueError(
+            "The dataset must give (inputs, label): the inputs' dict and the places of the right "
+            "choices, as BertMultipleChoice.batches gives them."
+        )
+    message = "Labels must be the places of choices, numbered from 0 in each question. Others:"
+
+    def check(inputs, labels, *weights):
+        tokens = inputs["token_ids"]
+        tokens = inputs.get("padding_mask", tf.ones_like(tokens))  # [B, C, S]
+        is_there = tf.reduce_any(tf.cast(tokens, tf.bool), axis=-1)  # [B, C]
+        flat = tf.reshape(tf.cast(labels, tf.int64), [-1])
+        is_chosen = tf.one_hot(flat, tf.shape(is_there)[1], True, False, dtype=tf.bool)
+        is_right = tf.reduce_any(is_chosen & is_there, axis=-1)
+        wrong = tf.boolean_mask(flat, ~is_right)
+        assertion = tf.debugging.Assert(tf.reduce_all(is_right), [message, wrong])
         with tf.control_dependencies([assertion]):
-            return (x, tf.identity(labels), *weights)
+            return (inputs, tf.identity(labels), *weights)
 
     return dataset.map(check)
 

@@ -5,6 +5,8 @@ import numbers
 
 import numpy as np
 
+from keras_bert.preprocessing.raw import as_arrays
+
 
 def class_numbers(labels, names):
     """Labels as class numbers.
@@ -67,6 +69,137 @@ def label_matrix(labels, names):
         row, column = np.argwhere(~np.isin(matrix, (0, 1)))[0]
         raise ValueError(f"{form}; row {row} has {matrix[row, column]:g} in column {column}.")
     return matrix
+
+
+def class_targets(labels, names, multi_label=False):
+    """Checks labels and gives them as the loss of a classifier takes them.
+
+    Args:
+        labels: `[n]` names or numbers; with `multi_label` a list of names for each text, or
+            `[n, C]` of 0 and 1; numbers for a single class without `multi_label`, a regression.
+        names: C strings, the classes; or None if they are unknown, for labels by number.
+        multi_label: bool.
+
+    Returns:
+        An array: class numbers `[n]`; 0 and 1, `[n, C]` float32; or numbers `[n]`.
+
+    Raises:
+        ValueError: if a name is unknown, or a label is none of the classes.
+
+    Example:
+    >>> class_targets(["yes", "no"], ["no", "yes"]).tolist()
+    [1, 0]
+    """
+    if multi_label:
+        return label_matrix(labels, names)
+    if names is not None and len(names) == 1:
+        if np.asarray(labels).dtype.kind in "US":
+            raise ValueError("A regression (num_classes=1) learns numbers; got labels of strings.")
+        return np.asarray(labels)
+    labels = np.asarray(class_numbers(labels, names or []))
+    is_one_each = labels.ndim == 1 or labels.shape[1:] == (1,)
+    if names is None or not is_one_each or not labels.size:
+        return labels
+    if labels.min() < 0 or labels.max() >= len(names):
+        raise ValueError(
+            f"Labels must be in 0 to {len(names) - 1} for num_classes={len(names)}; got values "
+            f"from {labels.min()} to {labels.max()}. Number the classes from 0, or make the model "
+            "with as many as there are."
+        )
+    return labels
+
+
+def token_targets(labels, num_classes):
+    """Class numbers of tokens, `[B, S]`, checked.
+
+    Raises:
+        ValueError: if one is outside the classes.
+    """
+    array = np.asarray(labels)
+    if np.issubdtype(array.dtype, np.integer) and array.size:
+        if array.min() < 0 or array.max() >= num_classes:
+            raise ValueError(
+                f"Labels must be in 0 to {num_classes - 1} for num_classes={num_classes}; got "
+                f"values from {array.min()} to {array.max()}. Give tokens that are not trained on "
+                "any class and sample_weight 0."
+            )
+    return labels
+
+
+def choice_targets(labels, inputs=None):
+    """Places of choices, checked.
+
+    Args:
+        labels: `[B]` ints.
+        inputs: prepared inputs, `[B, C, S]` each, or None.
+
+    Raises:
+        ValueError: if a label can't be a place, or is that of a choice that isn't there.
+    """
+    array = np.asarray(labels)
+    if not array.size or not (array.ndim == 1 or array.shape[1:] == (1,)):
+        return labels
+    if not np.issubdtype(array.dtype, np.integer) or array.min() < 0:
+        found = array.min() if np.issubdtype(array.dtype, np.number) else array.flat[0]
+        raise ValueError(
+            "Labels must be the places of choices, ints from 0 for the first; got "
+            f"{found!r}. Number the choices of each question from 0."
+        )
+    if isinstance(inputs, dict):
+        _check_chosen(inputs, array.reshape(-1))
+    return labels
+
+
+def named_classes(preprocessor, num_classes):
+    """The preprocessor with `label_names`: "0", "1", ... unless it has names.
+
+    Raises:
+        ValueError: if it has names for another number of classes.
+    """
+    names = preprocessor.label_names
+    if names is None:
+        names = [*map(str, range(num_classes))]
+        return type(preprocessor).like(preprocessor, label_names=names)
+    if len(names) != num_classes:
+        raise ValueError(
+            f"There are {num_classes} classes but {len(names)} label_names: {names}. Give each "
+            "class one name."
+        )
+    return preprocessor
+
+
+def check_not_one_hot(labels, num_classes, loss):
+    """Raises a ValueError at one-hot labels, unless the compiled `loss` takes them."""
+    name = loss if isinstance(loss, str) else type(loss).__name__
+    rows = [] if labels is None or len(labels) == 0 else [as_arrays(labels)[0]]
+    is_one_hot = all(np.shape(row) == (num_classes,) for row in rows)
+    if rows and is_one_hot and num_classes > 1 and "sparse" in name.lower():
+        raise ValueError(
+            f"Labels are one-hot, [n, {num_classes}]; this loss takes class numbers, [n]: pass "
+            "y.argmax(axis=1). Of a text with several labels, make the preprocessor with "
+            "multi_label=True."
+        )
+
+
+def class_sample_weight(labels, class_weight, names, sample_weight=None):
+    """The weight `[n]` of each example, float32, by its class.
+
+    Args:
+        labels: `[n]` class numbers.
+        class_weight: as `class_weights` takes it.
+        names: C strings, the classes.
+        sample_weight: `[n]` floats to multiply, or None.
+
+    Raises:
+        ValueError: if a class is unknown.
+
+    Example:
+    >>> class_sample_weight([0, 1, 1], {"yes": 3}, ["no", "yes"]).tolist()
+    [1.0, 3.0, 3.0]
+    """
+    labels = np.asarray(labels).reshape(-1)
+    weights = class_weights(class_weight, names, labels)[labels]
+    return weights if sample_weight is None else weights * np.asarray(sample_weight)
 
 
 def class_weights(class_weight, names, labels=None):
@@ -139,3 +272,20 @@ def _is_names(row):
 def _shown(value):
     shown = repr(value)
     return shown if len(shown) <= 80 else shown[:77] + "..."
+
+
+def _check_chosen(inputs, labels):
+    """Raises a ValueError if a label, `[B]`, isn't that of a choice that is there."""
+    padding_mask = inputs.get("padding_mask")
+    tokens = inputs["token_ids"] if padding_mask is None else padding_mask
+    tokens = np.asarray(tokens)  # [B, C, S]
+    is_there = np.ones(tokens.shape[:2], "bool") if padding_mask is None else tokens.any(axis=-1)
+    inside = labels < is_there.shape[1]
+    chosen = is_there[np.arange(len(labels)), np.where(inside, labels, 0)] & inside
+    if not chosen.all():
+        row = int(np.argmin(chosen))
+        raise ValueError(
+            f"Question {row} has the label {labels[row]}, but its choices are "
+            f"{', '.join(map(str, np.flatnonzero(is_there[row]))) or 'none'}. Number the choices "
+            "of each question from 0."
+        )

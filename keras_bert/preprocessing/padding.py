@@ -1,4 +1,4 @@
-"""Padding, no more of it than there must be."""
+"""Padding, no more of it than needed."""
 
 import tensorflow as tf
 
@@ -6,26 +6,34 @@ import tensorflow as tf
 def trim_padding(inputs, lengths=None):
     """Cuts a dict of `[B, S]` inputs, padded on the right, to their longest row.
 
-    With `lengths`, to the smallest of them that the longest row fits.
+    With `lengths`, to the smallest of them that the longest row fits. Inputs without a token axis,
+    such as features, stay as they are.
     """
-    longest = tf.reduce_max(tf.reduce_sum(inputs["padding_mask"], axis=-1))
-    longest = tf.maximum(longest, 1)  # also where B is 0
+    padding_mask = inputs["padding_mask"]
+    longest = tf.reduce_max(tf.reduce_sum(padding_mask, axis=-1))
+    longest = tf.maximum(longest, 1)  # also if B is 0
     if lengths is not None:
         lengths = tf.constant(sorted(lengths), longest.dtype)
         longest = tf.gather(lengths, tf.searchsorted(lengths, longest[None])[0])
-    return {name: values[..., :longest] for name, values in inputs.items()}
+    return {
+        name: values[..., :longest]
+        if name in ("token_ids", "segment_ids", "padding_mask")
+        else values
+        for name, values in inputs.items()
+    }
 
 
-def trimmed(inputs, trim, bucket_lengths):
-    """Inputs cut as a dataset is told to: to buckets, to other lengths, to the longest row, or not.
+def trimmed(inputs, batching):
+    """Cuts inputs as a `Batching` says: to buckets, to other lengths, to the longest row, or not.
 
     Args:
         inputs: a dict of `[B, S]`.
-        trim: bool, or lengths that the inputs may be cut to; they may be left whole too.
-        bucket_lengths: the lengths of the buckets, which come first; or None.
+        batching: a `Batching`, settled by `for_rows`.
     """
-    if bucket_lengths is not None:
-        return trim_padding(inputs, bucket_lengths)
-    if isinstance(trim, bool):
-        return trim_padding(inputs) if trim else inputs
-    return trim_padding(inputs, {*trim, inputs["padding_mask"].shape[-1]})
+    if batching.bucket_lengths is not None:
+        return trim_padding(inputs, batching.bucket_lengths)
+    if batching.pad_to == "full":
+        return inputs
+    if batching.pad_to == "longest":
+        return trim_padding(inputs)
+    return trim_padding(inputs, {*batching.pad_to, inputs["padding_mask"].shape[-1]})

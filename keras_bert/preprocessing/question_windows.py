@@ -8,6 +8,7 @@ import dataclasses
 import tensorflow as tf
 
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
+from keras_bert.preprocessing.padding import trimmed
 
 
 @dataclasses.dataclass
@@ -21,6 +22,7 @@ class QuestionWindows:
 
     Attributes:
         preprocessor: a `BertPreprocessor`.
+        contexts: string `[U]`.
         questions: int32 ragged `[B, (tokens)]`, cut to the longest that is allowed.
         pieces: int32 ragged `[U, (T)]`, the token ids of the contexts.
         starts: int64 ragged `[U, (T)]`, the byte of its context at which each token begins.
@@ -29,9 +31,11 @@ class QuestionWindows:
         question: int64 `[N]`, the question of each window, in rising order.
         first: int64 `[N]`, the first token of its context that each window holds.
         length: int64 `[N]`, how many of them.
+        targets: a dict of `start` and `end`, int32 `[N]`; or None.
     """
 
     preprocessor: BertPreprocessor
+    contexts: tf.Tensor
     questions: tf.RaggedTensor
     pieces: tf.RaggedTensor
     starts: tf.RaggedTensor
@@ -40,6 +44,7 @@ class QuestionWindows:
     question: tf.Tensor
     first: tf.Tensor
     length: tf.Tensor
+    targets: dict | None = None
 
     def inputs(self, rows):
         """What the model takes of the windows of these numbers, `[n]`: a dict of int32 `[n, S]`."""
@@ -48,6 +53,13 @@ class QuestionWindows:
         tokens = tf.ragged.range(begin, begin + tf.gather(self.length, rows))
         tokens = tokens.with_flat_values(tf.gather(self.pieces.flat_values, tokens.flat_values))
         return self.preprocessor.pack(tf.gather(self.questions, question), tokens)
+
+    def batch(self, rows, batching):
+        """`(inputs,)`, or `(inputs, labels)` if there are targets, of these windows, `[B]`."""
+        inputs = trimmed(self.inputs(rows), batching)
+        if self.targets is None:
+            return (inputs,)
+        return inputs, {name: tf.gather(places, rows) for name, places in self.targets.items()}
 
     def context_positions(self):
         """int64 `[N]`: the position of each window at which its part of the context begins."""
@@ -113,6 +125,7 @@ def question_windows(
         document_stride: int, tokens from the beginning of a window to that of the next one.
         max_question_length: int; longer questions lose their last tokens.
     """
+    contexts = tf.convert_to_tensor(contexts)
     questions = preprocessor.tokenizer(questions)[:, :max_question_length]
     pieces, starts, ends = preprocessor.tokenizer.tokenize_with_offsets(contexts)
     if context is None:
@@ -128,7 +141,7 @@ def question_windows(
     first = (tf.range(tf.shape(question, tf.int64)[0]) - before) * tf.gather(step, question)
     length = tf.minimum(tf.gather(room, question), tf.gather(counts, question) - first)
     return QuestionWindows(
-        preprocessor, questions, pieces, starts, ends, context, question, first, length
+        preprocessor, contexts, questions, pieces, starts, ends, context, question, first, length
     )
 
 

@@ -7,16 +7,18 @@ import tensorflow as tf
 
 from keras_bert.preprocessing.byte_spans import byte_spans
 from keras_bert.preprocessing.overlapping_windows import overlapping_windows
-from keras_bert.preprocessing.padding import trim_padding
+from keras_bert.preprocessing.padding import trimmed
 
 _MARK, _CHARACTER, _GOES_ON = 1, 2, 3
 
 
 @dataclasses.dataclass
 class TextWords:
-    """Words of texts, each with its place in a window. W words, N windows.
+    """Words of texts, each with its place in a row. W words, N rows.
 
     Attributes:
+        texts: string `[B]`.
+        preprocessor: a `BertPreprocessor`.
         windows: int32 ragged `[N, (T)]`, token ids, to be packed by the preprocessor.
         text: int64 `[W]`, the text that each word is of, from first to last.
         window: int64 `[W]`, the window where it is read, the one it stands most amid.
@@ -25,12 +27,26 @@ class TextWords:
         end: int64 `[W]`, behind its last.
     """
 
+    texts: tf.Tensor
+    preprocessor: object
     windows: tf.RaggedTensor
     text: tf.Tensor
     window: tf.Tensor
     position: tf.Tensor
     start: tf.Tensor
     end: tf.Tensor
+
+    def num_tokens(self):
+        """`[N]`, an array: how many tokens of each row are not padding."""
+        return self.windows.row_lengths().numpy() + 2
+
+    def batch(self, rows, batching):
+        """`(inputs,)` of the rows of these numbers, `[B]`."""
+        return (trimmed(self.preprocessor.pack(tf.gather(self.windows, rows)), batching),)
+
+    def at_words(self, outputs):
+        """Outputs `[W, C]` of the words, from `[N, S, C]`."""
+        return tf.gather_nd(outputs, tf.stack([self.window, self.position], axis=1))
 
 
 def text_words(texts, preprocessor):
@@ -56,6 +72,8 @@ def text_words(texts, preprocessor):
     text = tf.gather(ids.value_rowids(), token)
     windows, window, position = _windows(ids, token, text, preprocessor.sequence_length - 2)
     return TextWords(
+        texts=texts,
+        preprocessor=preprocessor,
         windows=windows,
         text=text,
         window=window,
@@ -63,15 +81,6 @@ def text_words(texts, preprocessor):
         start=tf.gather(starts.flat_values, token),
         end=tf.gather(ends.flat_values, behind - 1),
     )
-
-
-def windows_inputs(words, preprocessor, batch_size=None):
-    """Batches of windows of `TextWords`, packed, as dicts `[B, S]`; all in one by default."""
-    if batch_size is None:
-        yield trim_padding(preprocessor.pack(words.windows))
-        return
-    for start in range(0, int(words.windows.nrows()), batch_size):
-        yield trim_padding(preprocessor.pack(words.windows[start : start + batch_size]))
 
 
 def _kinds(texts, ids, starts, ends, tokenizer):

@@ -53,7 +53,7 @@ class LoadReport:
             logger.info("%s: not used: %s.", self.source, ", ".join(self.left_over))
 
 
-def preprocessor_of(checkpoint, sequence_length=None, lowercase=None, truncation=None):
+def preprocessor_of(checkpoint, lowercase=None):
     """The `BertPreprocessor` that a `Checkpoint` describes, or None where it has no vocabulary.
 
     Raises:
@@ -71,9 +71,7 @@ def preprocessor_of(checkpoint, sequence_length=None, lowercase=None, truncation
     if lowercase is not None:
         settings["lowercase"] = lowercase
     tokenizer = BertTokenizer(checkpoint.vocabulary, **settings)
-    return BertPreprocessor(
-        tokenizer, sequence_length or checkpoint.sequence_length, truncation or "head"
-    )
+    return BertPreprocessor(tokenizer, checkpoint.sequence_length)
 
 
 def check_vocabulary(checkpoint):

@@ -1,129 +1,141 @@
-"""Where models come from and go to: presets of this library, and the checkpoints of others."""
+"""Models out of saved or published weights."""
 
 from pathlib import Path
 
 from keras_bert.presets.formats.read_source import open_source
-from keras_bert.presets.load_checkpoint import (
-    LoadReport,
-    check_vocabulary,
-    preprocessor_of,
-    with_weights,
-)
+from keras_bert.presets.load_checkpoint import LoadReport, check_vocabulary, with_weights
+from keras_bert.presets.preprocessor_settings import preprocessor_from, split_arguments
 from keras_bert.presets.preset_arguments import OF_ONE_MODEL, changed_arguments, check_arguments
 from keras_bert.presets.preset_folder import (
-    CLASSES,
-    load_own_preprocessor,
     load_own_preset,
     public_class,
     save_preset,
+    saved_class,
 )
 
-
-class Presets:
-    """Mixed into a model, lets it start from a preset and become one."""
-
-    def save_to_preset(self, folder):
-        """Writes `config.json`, `model.weights.h5`, `preprocessor.json` and `vocab.txt`.
-
-        The folder is written whole or not at all. A backbone alone has no preprocessor. Of several
-        processes that train together all call this, the first writes, and all find it written.
-
-        Args:
-            folder: a path; an earlier preset there is replaced.
-
-        Raises:
-            ValueError: if the folder holds something that is not a preset.
-        """
-        save_preset(self, folder)
-
-    @classmethod
-    def from_preset(cls, source, **kwargs):
-        """A model of this class that starts from saved or published weights.
-
-        A source that holds this very class gives that model; arguments given here replace those
-        that were saved, and weights that no longer fit start anew. From any other source come its
-        backbone and preprocessor, under a new head; which weights are new is logged, and
-        `load_report` of the model, printed, tells of each. `BertTask.from_preset` takes the class
-        from the source; an encoder alone becomes a `BertEmbedder`.
-
-        Args:
-            source: a folder that `save_to_preset` wrote; a folder of Hugging Face, of
-                sentence-transformers, of KerasHub, or of Google's TF1 code (or the prefix of its
-                checkpoint); `hf://user/name`, or `hf://user/name@revision`; `kaggle://...`; or the
-                name of a KerasHub preset, such as `"bert_base_en_uncased"`.
-            preprocessor: a `BertPreprocessor` to use in place of the source's.
-            sequence_length: int, for the source's preprocessor.
-            truncation: str, for the same: `"head"`, `"tail"` or `"head_tail"`.
-            load_weights: bool; False gives the source's shape, vocabulary and casing with random
-                weights, for instance to see what pre-training is worth.
-            lowercase: bool, for the tokenizer of a source that doesn't say its casing, or says it
-                wrongly.
-            **kwargs: arguments of the class, such as `num_classes`.
-
-        Returns:
-            The model, not compiled.
-
-        Raises:
-            ValueError: if the source is none of these, can't be reached, is no BERT, or if a file
-                is missing or is not what it should be; if the class has no such argument, or
-                needs one that neither the source nor you give.
-        """
-        return load_preset(cls, source, **kwargs)
+__all__ = ["load_preprocessor", "load_preset", "save_preset"]
 
 
-def load_preset(
-    cls,
-    source,
-    *,
-    preprocessor=None,
-    sequence_length=None,
-    truncation=None,
-    load_weights=True,
-    lowercase=None,
-    **arguments,
-):
-    """A `cls` from `source`: see `Presets.from_preset`."""
-    if cls.__name__ != "BertTask":  # before anything is downloaded
-        check_arguments(cls, arguments, source)
+def load_preset(cls, source, *, preprocessor=None, lowercase=None, load_weights=True, **arguments):
+    """Makes a model of this class from saved or published weights.
+
+    A source that holds this class, or a subclass of it, gives that model; arguments given here
+    replace those that were saved, and weights that no longer fit are initialized again. Any other
+    source gives its backbone and preprocessor, under a new head; which weights are new is logged,
+    and `load_report` of the model, printed, lists each. `BertTask.from_preset` takes the class
+    from the source; an encoder alone becomes a `BertEmbedder`.
+
+    Args:
+        cls: the class.
+        source: a folder that `save_to_preset` wrote; a folder of Hugging Face, of
+            sentence-transformers, of KerasHub, or of Google's TF1 code (or the prefix of its
+            checkpoint); `hf://user/name`, or `hf://user/name@revision`; `kaggle://...`; or the
+            name of a KerasHub preset, such as `"bert_base_en_uncased"`.
+        preprocessor: a preprocessor to use in place of the source's.
+        lowercase: bool, for the tokenizer of a source that doesn't say its casing, or is wrong.
+        load_weights: bool; False gives the source's shape, vocabulary and casing with random
+            weights, for instance to see what pre-training is worth.
+        **arguments: arguments of the class, such as `num_classes`, and of its preprocessor, such
+            as `sequence_length`, `truncation` or `label_names`.
+
+    Returns:
+        The model, not compiled.
+
+    Raises:
+        ValueError: if the source is none of these, can't be reached or is not a BERT; if a file is
+            missing or damaged; if the class has no such argument, or needs one that neither the
+            source nor you give.
+    """
+    is_any = cls.__name__ == "BertTask"
+    if not is_any:  # before anything is downloaded
+        check_arguments(cls, split_arguments(cls, arguments)[0], source)
     source = open_source(source)
-    own = isinstance(source, Path)
-    reads_text = cls.__name__ != "BertBackbone"
-    if preprocessor is None and reads_text:
-        find = load_own_preprocessor if own else preprocessor_of
-        preprocessor = find(source, sequence_length, lowercase, truncation)
-    build = load_own_preset if own else _from_checkpoint
-    model = build(cls, source, preprocessor, arguments)
+    cls = _class_for(cls, source, arguments)
+    arguments, settings = split_arguments(cls, arguments)
+    if hasattr(cls, "preprocessor_class"):
+        settings = {**settings, "lowercase": lowercase}
+        settings = {name: value for name, value in settings.items() if value is not None}
+        new_classes = arguments.get("num_classes")
+        preprocessor = preprocessor_from(source, cls, preprocessor, settings, new_classes)
+    if isinstance(source, Path):
+        model = load_own_preset(cls, source, preprocessor, arguments)
+    else:
+        model = _from_checkpoint(cls, source, preprocessor, arguments)
     if not load_weights:
         return _with_random_weights(model)
     model.load_report.say()
     return model
 
 
+def load_preprocessor(source, *, cls=None, **settings):
+    """Loads the preprocessor of a preset or of published weights.
+
+    Args:
+        source: what `BertTask.from_preset` takes.
+        cls: the class of preprocessor; None takes that of the source.
+        **settings: arguments of the class that replace the source's; and `lowercase`.
+
+    Returns:
+        The preprocessor.
+
+    Raises:
+        ValueError: if the source is unknown or has no vocabulary.
+
+    Example:
+    >>> import tempfile
+    >>> from keras_bert import BertBackbone, BertEmbedder, BertEmbedderPreprocessor, BertTokenizer
+    >>> from keras_bert import load_preprocessor, sizes
+    >>> words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "so"]
+    >>> backbone = BertBackbone(vocabulary_size=6, **sizes.tiny)
+    >>> folder = tempfile.mkdtemp()
+    >>> preprocessor = BertEmbedderPreprocessor(BertTokenizer(words), 16)
+    >>> BertEmbedder(backbone, preprocessor=preprocessor).save_to_preset(folder)
+    >>> load_preprocessor(folder, sequence_length=8).sequence_length
+    8
+    """
+    found = preprocessor_from(open_source(source), None, None, settings, kind=cls)
+    if found is None:
+        raise ValueError(f"{source} has no vocabulary, so text can't be read as its model does.")
+    return found
+
+
+def _class_for(cls, source, arguments):
+    """The class that a source gives: its own if that is a subclass, or `BertTask` asks for it."""
+    if isinstance(source, Path):
+        saved = saved_class(source)
+        if issubclass(saved, cls):
+            return saved
+        return public_class("BertEmbedder") if cls.__name__ == "BertTask" else cls
+    if cls.__name__ == "BertTask":
+        cls = public_class(source.task or "BertEmbedder")
+        cls = cls if hasattr(cls, "preprocessor_class") else public_class("BertEmbedder")
+    if cls.__name__ in source.refused and "pooling" not in arguments:
+        raise ValueError(source.refused[cls.__name__])
+    return cls
+
+
 def _with_random_weights(model):
-    """A model like this one, initialised anew."""
+    """A model like this one, with new weights."""
     config = {name: value for name, value in model.get_config().items() if name not in OF_ONE_MODEL}
     if hasattr(model, "backbone"):
         config["backbone"] = _with_random_weights(model.backbone)
         config["preprocessor"] = model.preprocessor
-    anew = type(model)(**config)
-    anew.load_report = LoadReport("random weights")
-    anew.load_report.new = {weight.path: tuple(weight.shape) for weight in anew.weights}
-    return anew
+    fresh = type(model)(**config)
+    fresh.load_report = LoadReport("random weights")
+    fresh.load_report.new = {weight.path: tuple(weight.shape) for weight in fresh.weights}
+    return fresh
 
 
 def _from_checkpoint(cls, checkpoint, preprocessor, arguments):
     """A `cls` with the weights of a `Checkpoint`."""
     backbone_class = public_class("BertBackbone")
-    if cls.__name__ == "BertTask":
-        cls = public_class(checkpoint.task if checkpoint.task in CLASSES else "BertEmbedder")
-    if cls.__name__ in checkpoint.refused and "pooling" not in arguments:
-        raise ValueError(checkpoint.refused[cls.__name__])
     head_may_differ = bool(arguments)
-    if cls is backbone_class:
+    if issubclass(cls, backbone_class):
         check_vocabulary(checkpoint)
         arguments = {**checkpoint.backbone, **arguments}
         return with_weights(checkpoint, lambda: cls(**arguments), head_may_differ)
     saved = checkpoint.task_arguments if cls.__name__ == checkpoint.task else {}
+    saved, _ = split_arguments(cls, saved)
     check_arguments(cls, arguments, checkpoint.source, {"backbone", "preprocessor", *saved})
     arguments = {"preprocessor": preprocessor, **changed_arguments(saved, arguments)}
     return with_weights(

@@ -44,8 +44,6 @@ def check_arguments(cls, given, source, saved=None):
 def changed_arguments(saved, given):
     """The saved arguments of a model, with those that a caller gives instead."""
     saved = {name: value for name, value in saved.items() if name not in OF_ONE_MODEL}
-    if given.get("num_classes", saved.get("num_classes")) != saved.get("num_classes"):
-        saved.pop("label_names", None)
     return {**saved, **given}
 
 
@@ -55,3 +53,37 @@ def _accepted(cls):
     for ancestor in cls.__mro__[: cls.__mro__.index(keras.Model)]:
         names |= inspect.signature(ancestor.__init__).parameters.keys()
     return names - {"self", "args", "kwargs", "inputs", "outputs", "backbone", "preprocessor"}
+
+
+def check_saves(cls, config):
+    """Raises a ValueError if what a preset keeps of a `cls` wouldn't be enough to load it.
+
+    Args:
+        cls: the class of a model or a preprocessor.
+        config: what its `get_config` gives.
+    """
+    name = cls.__name__
+    if keras.saving.get_registered_object(keras.saving.get_registered_name(cls)) is not cls:
+        raise ValueError(
+            f"{name} can't be saved, since it couldn't be found when the preset is loaded. "
+            "Decorate the class with @keras.saving.register_keras_serializable(package=...)."
+        )
+    parameters = inspect.signature(cls.__init__).parameters.values()
+    takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters)
+    names = [p.name for p in parameters if p.name != "self"]
+    missing = [p.name for p in parameters if p.name != "self" and p.name not in config]
+    missing = [
+        p.name
+        for p in parameters
+        if p.name in missing and p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD
+    ]
+    unknown = [] if takes_any else [n for n in config if n not in (*names, *OF_ONE_MODEL)]
+    if missing or unknown:
+        raise ValueError(
+            f"{name} can't be saved: its get_config "
+            + " and ".join(
+                [f"lacks {', '.join(missing)}"] * bool(missing)
+                + [f"has {', '.join(unknown)}, which its constructor doesn't take"] * bool(unknown)
+            )
+            + ". Let it give every argument of the constructor, under its name."
+        )

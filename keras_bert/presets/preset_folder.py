@@ -1,36 +1,48 @@
 """Presets of this library: `config.json`, `model.weights.h5`, `preprocessor.json`, `vocab.txt`."""
 
 from importlib import import_module
-from importlib.util import find_spec
+
+import keras
 
 from keras_bert.files.json_files import read_json, write_json
 from keras_bert.files.new_folder import new_folder
 from keras_bert.presets.load_checkpoint import LoadReport
-from keras_bert.presets.preset_arguments import changed_arguments, check_arguments
+from keras_bert.presets.preset_arguments import changed_arguments, check_arguments, check_saves
 from keras_bert.presets.quantization import quantized_from_config
 from keras_bert.training.processes import is_chief, wait_for_all
 
-FORMAT = 1
-CLASSES = {
-    "BertBackbone": "keras_bert.models.bert_backbone",
-    "BertPretrainer": "keras_bert.models.bert_pretrainer",
-    "BertClassifier": "keras_bert.models.bert_classifier",
-    "BertTokenClassifier": "keras_bert.models.bert_token_classifier",
-    "BertSpanLabeler": "keras_bert.models.bert_span_labeler",
-    "BertMultipleChoice": "keras_bert.models.bert_multiple_choice",
-    "BertEmbedder": "keras_bert.models.bert_embedder",
-}
+FORMAT = 2
+FORMATS = (1, 2)
 
 
 def public_class(name):
-    """The class of this name."""
-    return getattr(import_module(CLASSES[name]), name)
+    """The public class of this name, whose module is imported for it."""
+    return getattr(import_module("keras_bert"), name)
+
+
+def saved_class(folder):
+    """The class whose model a preset holds.
+
+    Raises:
+        ValueError: if it is a user's own that isn't defined in this process.
+    """
+    config = _read_config(folder)
+    return _registered(config["class"], f"{folder}/config.json")
 
 
 def save_preset(model, folder):
-    """Writes a model to `folder`, whole or not at all; of several processes the first does.
+    """Writes `config.json`, `model.weights.h5`, `preprocessor.json` and `vocab.txt`.
 
-    All of them call this, and find it written when it returns.
+    The folder is written whole or not at all. A backbone alone has no preprocessor. If several
+    processes train together, all of them call this; the first writes, and all find it written.
+
+    Args:
+        model: a `BertBackbone`, or a task on one.
+        folder: a path; an earlier preset there is replaced.
+
+    Raises:
+        ValueError: if the folder holds something that is not a preset, or the model couldn't be
+            loaded again because its class isn't registered or its config lacks an argument.
     """
     if is_chief(model):
         _write_preset(model, folder)
@@ -40,15 +52,19 @@ def save_preset(model, folder):
 def _write_preset(model, folder):
     preprocessor = getattr(model, "preprocessor", None)
     config = model.get_config()
+    check_saves(type(model), config)
     if "backbone" in config:
+        check_saves(type(model.backbone), model.backbone.get_config())
         config["backbone"] = model.backbone.get_config()
         del config["preprocessor"]
+    if preprocessor is not None:
+        check_saves(type(preprocessor), preprocessor.get_config())
     with new_folder(folder) as unfinished:
         write_json(
             unfinished / "config.json",
             {
                 "format": FORMAT,
-                "class": type(model).__name__,
+                "class": keras.saving.get_registered_name(type(model)),
                 "reads_text": preprocessor is not None,
                 "config": config,
             },
@@ -56,14 +72,15 @@ def _write_preset(model, folder):
         _save_weights_alone(model, unfinished / "model.weights.h5")
         if preprocessor is not None:
             preprocessor.tokenizer.save_vocabulary(unfinished / "vocab.txt")
-            write_json(unfinished / "preprocessor.json", preprocessor.settings())
+            name = keras.saving.get_registered_name(type(preprocessor))
+            write_json(unfinished / "preprocessor.json", {"class": name, **preprocessor.settings()})
 
 
 def load_own_preset(cls, folder, preprocessor, arguments):
     """A `cls` from a folder that `save_preset` wrote.
 
     Args:
-        cls: the class, or `BertTask` for what the folder holds.
+        cls: the class.
         folder: a `Path`.
         preprocessor: a `BertPreprocessor`, or None.
         arguments: those of `cls` that take the place of what was saved.
@@ -71,17 +88,13 @@ def load_own_preset(cls, folder, preprocessor, arguments):
     Raises:
         ValueError: if the folder isn't whole, or `cls` needs more arguments.
     """
-    backbone_class, saved_class = (
-        public_class(name) for name in ("BertBackbone", _read_config(folder)["class"])
-    )
-    if cls.__name__ == "BertTask":
-        cls = public_class("BertEmbedder") if saved_class is backbone_class else saved_class
-    of_source = None if cls in (saved_class, backbone_class) else ("backbone", "preprocessor")
+    backbone_class, its_class = public_class("BertBackbone"), saved_class(folder)
+    of_source = None if cls in (its_class, backbone_class) else ("backbone", "preprocessor")
     check_arguments(cls, arguments, f"preset {folder}", of_source)
     saved, source = _saved_model(folder, preprocessor)
     backbone = getattr(source, "backbone", source)
     parts = {"backbone": backbone, "preprocessor": preprocessor}
-    if cls not in (saved_class, backbone_class):
+    if cls not in (its_class, backbone_class):
         model = cls(**parts, **arguments)
         _take_over_weights(model, source)
     elif not arguments:
@@ -94,25 +107,23 @@ def load_own_preset(cls, folder, preprocessor, arguments):
     return model
 
 
-def load_own_preprocessor(folder, sequence_length=None, lowercase=None, truncation=None):
-    """The `BertPreprocessor` that a preset holds, or None."""
-    if not _read_config(folder).get("reads_text"):
+def saved_preprocessor(folder, lowercase=None):
+    """The preprocessor that a preset holds, or None."""
+    config = _read_config(folder)
+    if not config.get("reads_text"):
         return None
     settings = _read_json(folder, "preprocessor.json")
     vocabulary = _existing(folder, "vocab.txt")
-    if find_spec("tensorflow_text") is None:  # the model works, but reads no text
-        return None
-    from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
-    from keras_bert.text.tokenizer import BertTokenizer
-
+    tokenizer = public_class("BertTokenizer")
     if lowercase is not None:
         settings["tokenizer"]["lowercase"] = lowercase
-    if sequence_length is not None:
-        settings["sequence_length"] = sequence_length
-    tokenizer = BertTokenizer(str(vocabulary), **settings.pop("tokenizer"))
-    if truncation is not None:
-        settings["truncation"] = truncation
-    return BertPreprocessor(tokenizer, **settings)
+    tokenizer = tokenizer(str(vocabulary), **settings.pop("tokenizer"))
+    if config["format"] == 1:
+        kind = saved_class(folder).preprocessor_class()
+        settings |= {n: v for n, v in config["preprocessor"].items() if n in kind.arguments()}
+    else:
+        kind = _registered(settings.pop("class"), f"{folder}/preprocessor.json")
+    return kind(tokenizer, **settings)
 
 
 def _changed_model(cls, saved, arguments, source):
@@ -137,13 +148,13 @@ def _saved_model(folder, preprocessor):
     """`(config, model)` of the very model that a folder holds."""
     saved = _read_config(folder)
     weights = _existing(folder, "model.weights.h5")
-    saved_class, backbone_class = public_class(saved["class"]), public_class("BertBackbone")
+    its_class, backbone_class = saved_class(folder), public_class("BertBackbone")
     try:
         config = {**saved["config"]}
-        if saved_class is not backbone_class:
+        if not issubclass(its_class, backbone_class):
             config["backbone"] = backbone_class.from_config(config["backbone"])
             config["preprocessor"] = preprocessor
-        model = saved_class.from_config(config)
+        model = its_class.from_config(config)
     except (KeyError, TypeError) as error:
         raise ValueError(
             f"{folder}/config.json doesn't describe a {saved['class']}: {error}"
@@ -199,12 +210,41 @@ def _save_weights_alone(task, path):
 
 def _read_config(folder):
     config = _read_json(folder, "config.json")
-    if config.get("format") != FORMAT or config.get("class") not in CLASSES:
+    if config.get("format") not in FORMATS or "class" not in config or "config" not in config:
         raise ValueError(
-            f"{folder}/config.json is not that of a keras_bert preset of format {FORMAT}: it says "
+            f"{folder}/config.json is not that of a keras_bert preset of format 1 or 2: it says "
             f"format={config.get('format')!r}, class={config.get('class')!r}."
         )
+    if config["format"] == 1:
+        return _upgraded(config)
     return config
+
+
+def _upgraded(config):
+    """A config of format 1, in which the model held what its preprocessor holds now."""
+    moved = ("label_names", "multi_label", "threshold", "window_stride", "window_pooling")
+    moved += ("document_stride", "max_question_length", "max_answer_length", "null_threshold")
+    settings = config["config"]
+    return {
+        **config,
+        "class": f"keras_bert>{config['class']}",
+        "config": {name: value for name, value in settings.items() if name not in moved},
+        "preprocessor": {name: settings[name] for name in moved if name in settings},
+    }
+
+
+def _registered(name, path):
+    """The class that is registered under a name."""
+    package, _, short = name.rpartition(">")
+    if package == "keras_bert" and hasattr(import_module("keras_bert"), short):
+        return public_class(short)
+    found = keras.saving.get_registered_object(name)
+    if found is None:
+        raise ValueError(
+            f"{path} names the class {name!r}, which isn't defined here. Import the module that "
+            "registers it with @keras.saving.register_keras_serializable(), then load again."
+        )
+    return found
 
 
 def _existing(folder, name):

@@ -102,8 +102,6 @@ def save_to_keras_hub(model, folder):
 def checkpoint_of(model):
     """A `Checkpoint` of a model of this library."""
     backbone = getattr(model, "backbone", model)
-    left_out = (*OF_ONE_MODEL, "backbone", "preprocessor")
-    arguments = {name: value for name, value in model.get_config().items() if name not in left_out}
     preprocessor = getattr(model, "preprocessor", None)
     tokenizer = {} if preprocessor is None else preprocessor.tokenizer.get_config()
     return Checkpoint(
@@ -114,11 +112,24 @@ def checkpoint_of(model):
             for name, array in _float_weights(model).items()
         },
         task=type(model).__name__ if backbone is not model else None,
-        task_arguments=arguments if backbone is not model else {},
+        task_arguments=_task_arguments(model, preprocessor) if backbone is not model else {},
         vocabulary=tokenizer.pop("vocabulary", None),
         tokenizer=tokenizer,
         sequence_length=getattr(preprocessor, "sequence_length", backbone.max_sequence_length),
     )
+
+
+def _task_arguments(model, preprocessor):
+    """Arguments of a task and of its preprocessor, as other libraries keep them together."""
+    left_out = (*OF_ONE_MODEL, "backbone", "preprocessor")
+    arguments = {name: value for name, value in model.get_config().items() if name not in left_out}
+    if preprocessor is None:
+        if "num_classes" in arguments:
+            arguments["label_names"] = [*map(str, range(arguments["num_classes"]))]
+        return arguments
+    text = ("tokenizer", "sequence_length", "truncation")
+    settings = {n: v for n, v in preprocessor.get_config().items() if n not in text}
+    return {**arguments, **settings}
 
 
 def _check_pools_last_layer(model):

@@ -6,7 +6,6 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from keras_bert.preprocessing.padding import trim_padding
 from keras_bert.serving.warmup_requests import MAX_REQUESTS, write_warmup_requests
 
 
@@ -83,39 +82,24 @@ def export_saved_model(task, path, *, version=1, warmup_texts=None):
 
 
 def _text_signature(task):
-    others = [tf.TensorSpec(x.shape, x.dtype, name) for name, x in _beside_texts(task).items()]
-    if task.string_signature() is not None:
-        answer, ranks = task.string_signature()
-        signature = [tf.TensorSpec([None] * n, tf.string, name) for name, n in ranks.items()]
+    ranks, extra = task.preprocessor.signature, _extra_inputs(task)
+    signature = [
+        tf.TensorSpec(None if rank is None else [None] * rank, tf.string, name)
+        for name, rank in ranks.items()
+    ]
+    signature += [tf.TensorSpec(x.shape, x.dtype, name) for name, x in extra.items()]
 
-        @tf.function(input_signature=[*signature, *others], autograph=False)
-        def answer_strings(*inputs):
-            strings, beside = inputs[: len(ranks)], inputs[len(ranks) :]
-            beside = _checked_beside(task, beside, tf.shape(strings[0])[0])
-            return _named(task, answer(*strings, **beside))
+    def predict(inputs):
+        return task(inputs, training=False)
 
-        return answer_strings.get_concrete_function()
+    @tf.function(input_signature=signature, autograph=False)
+    def answer_strings(*inputs):
+        strings = dict(zip(ranks, inputs, strict=False))
+        others = _checked_extra_inputs(extra, inputs[len(ranks) :], inputs[0])
+        answers = task.preprocessor.serve(predict, **strings, **others)
+        return {name: _dense(values) for name, values in answers.items()}
 
-    text_signature = tf.TensorSpec(None, tf.string, "text")
-
-    @tf.function(input_signature=[text_signature, *others], autograph=False)
-    def answer_texts(text, *others):
-        columns = tf.cond(tf.rank(text) < 2, lambda: tf.reshape(text, [-1, 1]), lambda: text)
-        shape = tf.shape(columns)  # [B, 1 or 2]
-        message = "text must be [B] texts or [B, 2] pairs of texts; its shape is"
-        is_text = tf.reduce_all(shape[1:] <= 2) & (tf.size(shape) == 2)
-        with tf.control_dependencies([tf.debugging.Assert(is_text, [message, tf.shape(text)])]):
-            columns = tf.ensure_shape(tf.identity(columns), [None, None])
-        inputs = tf.cond(
-            shape[1] == 2,
-            lambda: task.preprocessor(columns[:, 0], columns[:, 1]),
-            lambda: task.preprocessor(columns[:, 0]),
-        )
-        beside = _checked_beside(task, others, shape[0])
-        outputs = task({**trim_padding(inputs), **beside}, training=False)
-        return _named(task, task.answers(outputs))
-
-    return answer_texts.get_concrete_function()
+    return answer_strings.get_concrete_function()
 
 
 def _token_ids_signature(task):
@@ -125,36 +109,29 @@ def _token_ids_signature(task):
     def answer_tokens(*inputs):
         outputs = task(dict(zip(task.input, inputs, strict=True)), training=False)
         named = outputs if isinstance(outputs, dict) else {"logits": outputs}
-        return {**named, **_named(task, task.answers(outputs))}
+        return {**named, **task.preprocessor.answers(outputs)}
 
     return answer_tokens.get_concrete_function()
 
 
-def _named(task, answers):
-    """A task's answers, with the names of classes."""
-    about_classes = "label" in answers or "is_label" in answers
-    if not about_classes or not hasattr(task, "label_names"):
-        return answers
-    names = tf.constant(task.label_names)  # [C]
-    rows = tf.shape(answers["probabilities"])[0]
-    answers = {**answers, "labels": tf.repeat(names[None], rows, axis=0)}  # every row stands alone
-    if "label" in answers:
-        answers["label"] = tf.gather(names, answers["label"])
-    return answers
+def _dense(values):
+    return values.to_tensor() if isinstance(values, tf.RaggedTensor) else values
 
 
-def _beside_texts(task):
-    """What a task takes that is not made from text, `{name: Keras input}`."""
+def _extra_inputs(task):
+    """A task's inputs that are not made from text, `{name: Keras input}`."""
     return {name: x for name, x in task.input.items() if name not in task.backbone.input}
 
 
-def _checked_beside(task, values, num_texts):
-    """`{name: value}` of what is beside texts; a request fails that lacks one."""
+def _checked_extra_inputs(extra, values, texts):
+    """`{name: value}` of the extra inputs; a request that lacks one fails."""
     checked = {}
-    for name, value in zip(_beside_texts(task), values, strict=True):
+    for name, value in zip(extra, values, strict=True):
         is_finite = tf.reduce_all(tf.math.is_finite(value))
         asserted = [
-            tf.debugging.assert_equal(tf.shape(value)[0], num_texts, f"give each text its {name}"),
+            tf.debugging.assert_equal(
+                tf.shape(value)[0], tf.shape(texts)[0], f"give each text its {name}"
+            ),
             tf.debugging.Assert(is_finite, [f"{name} must be finite numbers; they are", value]),
         ]
         with tf.control_dependencies(asserted):
@@ -164,7 +141,6 @@ def _checked_beside(task, values, num_texts):
 
 def _check_task(task):
     name = type(task).__name__
-    task.answers(task.output)
     if keras.backend.backend() != "tensorflow":
         raise ValueError(
             f"A SavedModel is written by TensorFlow, and Keras runs on {keras.backend.backend()} "
@@ -174,13 +150,14 @@ def _check_task(task):
     if task.preprocessor is None:
         raise ValueError(
             f"This {name} has no preprocessor, so it can't be asked with text. Make it with "
-            "preprocessor=BertPreprocessor(tokenizer), or set model.preprocessor to one."
+            f"preprocessor={task.preprocessor_class().__name__}(tokenizer), or set "
+            "model.preprocessor to one."
         )
 
 
 def _warmup_requests(task, texts):
     """`(signature name, inputs)` of each request, of one row each."""
-    _, ranks = task.string_signature() or (None, None)
+    ranks = task.preprocessor.signature
     texts = _short_and_long(task, ranks) if texts is None else texts
     texts = [texts] if isinstance(texts, str) else texts
     if not len(texts):
@@ -197,30 +174,31 @@ def _warmup_requests(task, texts):
         name: tf.reshape(values, [1] * (len(task.input[name].shape) - 1) + [-1])
         for name, values in prepared.items()
     }
-    beside = {n: np.zeros((1, *x.shape[1:]), x.dtype) for n, x in _beside_texts(task).items()}
+    extra = {n: np.zeros((1, *x.shape[1:]), x.dtype) for n, x in _extra_inputs(task).items()}
     requests = [*(("serving_default", row) for row in rows), ("token_ids", prepared)]
-    return [(name, {**inputs, **beside}) for name, inputs in requests]
+    return [(name, {**inputs, **extra}) for name, inputs in requests]
 
 
 def _short_and_long(task, ranks):
     """Texts to warm up with: a short one, one that fills the sequence, and a pair."""
     word = task.preprocessor.tokenizer.get_vocabulary()[-1].removeprefix("##")
     filling = " ".join([word] * task.preprocessor.sequence_length)
-    if ranks is None:
-        return [word, filling, (word, word)]
     if len(ranks) == 1:
-        return [word, filling]
+        pairs = [(word, word)] if None in ranks.values() else []
+        return [word, filling, *pairs]
     _, rank = ranks.values()
     return [(word, [last, last] if rank == 2 else last) for last in (word, filling)]
 
 
 def _row(task, ranks, text):
     """The inputs, `{name: value}`, of a request for one warm-up text."""
-    if ranks is None or len(ranks) == 1:
-        is_pair = isinstance(text, (list, tuple)) and len(text) == 2 and ranks is None
+    if len(ranks) == 1:
+        takes_pairs = None in ranks.values()
+        is_pair = isinstance(text, (list, tuple)) and len(text) == 2 and takes_pairs
         if not isinstance(text, str) and not is_pair:
             raise ValueError("warmup_texts must be texts, or pairs of them; one is neither.")
-        return {"text": [text] if isinstance(text, str) else [list(text)]}
+        [name] = ranks
+        return {name: [text] if isinstance(text, str) else [list(text)]}
     is_pair = isinstance(text, (list, tuple)) and len(text) == len(ranks)
     kinds = [str if rank == 1 else (list, tuple) for rank in ranks.values()]
     if not is_pair or not all(map(isinstance, text, kinds)):

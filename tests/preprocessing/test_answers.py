@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
+from keras_bert.preprocessing.answers import answers_of
+from keras_bert.preprocessing.question_dataset import windows_of
 
 from keras_bert import BertPreprocessor, BertTokenizer
-from keras_bert.preprocessing.answers import answers_of
 from keras_bert.preprocessing.best_spans import NO_SPAN, best_spans
-from keras_bert.preprocessing.question_dataset import windows_of
 
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefghijklmnopqrst"]
 

@@ -1,6 +1,5 @@
 import keras
 import pytest
-
 from keras_bert.preprocessing.batch_shapes import batch_shapes
 
 

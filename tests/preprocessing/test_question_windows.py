@@ -2,8 +2,6 @@ import collections
 
 import numpy as np
 import pytest
-
-from keras_bert import BertPreprocessor, BertTokenizer, question_dataset, read_squad
 from keras_bert.preprocessing.question_dataset import (
     batches_by_length,
     byte_span,
@@ -11,6 +9,8 @@ from keras_bert.preprocessing.question_dataset import (
     window_labels,
     windows_of,
 )
+
+from keras_bert import BertPreprocessor, BertTokenizer, question_dataset, read_squad
 from keras_bert.preprocessing.question_windows import question_windows
 
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefghijklmnopqrst", "##y", "cafe"]

@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 import tensorflow as tf
-
-from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
 from keras_bert.preprocessing.tagged_dataset import tagged_dataset
 from keras_bert.preprocessing.tagged_windows import TaggedWindows
+
+from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
 from keras_bert.text.tokenizer import BertTokenizer
 
 LETTERS = "abcdefghijklmnopqrst"

@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 import tensorflow as tf
+from keras_bert.preprocessing.text_dataset import text_dataset
 
 from keras_bert import BertPreprocessor, BertTokenizer
 from keras_bert.preprocessing.row_batches import quarters
-from keras_bert.preprocessing.text_dataset import text_dataset
 
 WORDS = "a b c d e f g h i j k l m".split()
 TEXTS = ["a b", "c", "d e f g h i j k l m", "", "b b b", "k l"]

@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 import tensorflow as tf
-
-from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
 from keras_bert.preprocessing.checked_choices import checked_choices
 from keras_bert.preprocessing.choice_dataset import choice_dataset
+
+from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
 from keras_bert.readers.choices import read_choices
 from keras_bert.text.tokenizer import BertTokenizer
 

@@ -1,34 +1,40 @@
-"""Sentences of words, cut into what fits. W words of all sentences, T pieces, N windows."""
+"""Sentences of words, cut into what fits. W words of all sentences, T pieces, N rows."""
 
 import numpy as np
 import tensorflow as tf
 
+from keras_bert.preprocessing.padding import trimmed
 
-class TaggedWindows:
-    """Where each word of some sentences stands in the sequences that a model takes.
 
-    Every word is in one window: a sentence is one, or several where it is too long, parted between
-    words. With `documents`, each window is filled up with what stands before and behind it in its
-    document, as context that is neither learnt nor answered (section 5.3 of the paper).
+class TaggedRows:
+    """Words of sentences, and the rows in which a model reads them.
+
+    Each word is in one row. A sentence is one row, or several if it is too long, split between
+    words. With `documents`, each row is filled up with the text before and after it in its
+    document, as context that is neither trained on nor answered (section 5.3 of the paper).
 
     Args:
-        words: lists of str, those of each sentence.
+        words: lists of str, the words of each sentence.
         preprocessor: a `BertPreprocessor`.
-        documents: `[n]` ints, the document of each sentence, one after the other; or None.
+        documents: `[n]` ints, the document of each sentence, in order; or None.
+        labels: lists of int, the class of each word; or None.
 
     Attributes:
         pieces: int32 `[T]`, the token ids of all words. A word that has none gets [UNK], and one
             that has more than fit a sequence keeps as many as do.
         starts: int64 `[W + 1]`, the first piece of each word, and T.
-        windows: int64 `[N, 4]`: the first word of a window with its context, the first of its own,
-            and behind the last of both.
+        windows: int64 `[N, 4]`: the first word of a row with its context, the first of its own,
+            the end of its own, and the end of its context.
+        labels: int32 `[W]`, or None.
         lengths: `[n]` ints, the number of words of each sentence.
 
     Raises:
         ValueError: if there are no words, or something is no sentence of them.
     """
 
-    def __init__(self, words, preprocessor, documents=None):
+    def __init__(self, words, preprocessor, documents=None, labels=None):
+        self.preprocessor = preprocessor
+        self.labels = None if labels is None else _flat_labels(words, labels)
         self.lengths = np.array([len(_checked(index, ws)) for index, ws in enumerate(words)], int)
         if not self.lengths.sum():
             raise ValueError("There are no words: give at least one sentence that has some.")
@@ -40,7 +46,7 @@ class TaggedWindows:
         room = preprocessor.sequence_length - 2
         self.pieces, self.starts = _pieces(words, preprocessor.tokenizer, room)
         ends = np.cumsum(self.lengths)
-        own = _parted(self.starts, ends - self.lengths, ends, room)  # [N, 2]
+        own = _split(self.starts, ends - self.lengths, ends, room)  # [N, 2]
         context = own
         if documents is not None:
             context = _with_context(self.starts, own, _bounds(documents, self.lengths), room)
@@ -53,8 +59,40 @@ class TaggedWindows:
     def places(self):
         """`(window, position)` of each word, both `[W]`: where its first piece stands."""
         window = np.repeat(np.arange(len(self.windows)), self.windows[:, 2] - self.windows[:, 1])
-        position = 1 + self.starts[:-1] - self.starts[self.windows[window, 0]]  # behind [CLS]
+        position = 1 + self.starts[:-1] - self.starts[self.windows[window, 0]]  # after [CLS]
         return window, position
+
+    def batch(self, rows, batching):
+        """`(inputs,)`, or `(inputs, labels, weights)` with weight 1 at each word's first piece.
+
+        Args:
+            rows: `[B]`, numbers of rows.
+            batching: a `Batching`, settled by `for_rows`.
+        """
+        with tf.device("CPU:0"):
+            spans, starts = tf.constant(self.windows), tf.constant(self.starts)
+            pieces = tf.constant(self.pieces)
+            labels = None if self.labels is None else tf.constant(self.labels)
+        first, own_first, own_last, last = tf.unstack(tf.gather(spans, rows), axis=1)
+        tokens = tf.ragged.range(tf.gather(starts, first), tf.gather(starts, last))
+        tokens = tokens.with_flat_values(tf.gather(pieces, tokens.flat_values))
+        inputs = trimmed(self.preprocessor.pack(tokens), batching)
+        if labels is None:
+            return (inputs,)
+        words = tf.ragged.range(own_first, own_last)  # [B, (words)]
+        row, word = words.value_rowids(), words.flat_values
+        position = 1 + tf.gather(starts, word) - tf.gather(starts, tf.gather(first, row))
+        places = tf.stack([row, position], axis=1)
+        shape = tf.shape(inputs["token_ids"], tf.int64)
+        classes = tf.scatter_nd(places, tf.gather(labels, word), shape)  # [B, S]
+        weights = tf.scatter_nd(places, tf.ones_like(word, tf.float32), shape)
+        static = inputs["token_ids"].shape
+        return inputs, tf.ensure_shape(classes, static), tf.ensure_shape(weights, static)
+
+    def at_words(self, outputs):
+        """Outputs `[n, (W), C]`, ragged, of the words of each sentence, from `[N, S, C]`."""
+        places = tf.stack([tf.constant(part) for part in self.places()], axis=1)
+        return tf.RaggedTensor.from_row_lengths(tf.gather_nd(outputs, places), self.lengths)
 
 
 def _checked(index, words):
@@ -81,7 +119,7 @@ def _pieces(words, tokenizer, room):
     return pieces.flat_values.numpy(), pieces.row_splits.numpy()
 
 
-def _parted(starts, first_words, last_words, room):
+def _split(starts, first_words, last_words, room):
     """`[N, 2]`: the words of each window, without those of other sentences."""
     windows = []
     for first, last in zip(first_words.tolist(), last_words.tolist(), strict=True):
@@ -113,3 +151,19 @@ def _with_context(starts, own, bounds, room):
     last = np.minimum(last, behind_last)
     first = np.searchsorted(starts, starts[last] - room, side="left")  # what is still free
     return np.stack([np.maximum(first, first_word), last], axis=1)
+
+
+def _flat_labels(words, labels):
+    """The labels of all words, `[W]`."""
+    if len(words) != len(labels):
+        raise ValueError(
+            f"There are {len(words)} sentences but labels of {len(labels)}: give each sentence "
+            "a list of labels."
+        )
+    for index, (sentence, numbers) in enumerate(zip(words, labels, strict=True)):
+        if len(sentence) != len(numbers):
+            raise ValueError(
+                f"Sentence {index} has {len(sentence)} words but {len(numbers)} labels: give each "
+                "word one."
+            )
+    return np.array([number for numbers in labels for number in numbers], "int32")

@@ -1,0 +1,190 @@
+"""Texts with classes, or a score: labels in, labels and probabilities out."""
+
+from __future__ import annotations
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from keras_bert.metrics.classification import classification_scores
+from keras_bert.metrics.multi_label import multi_label_scores
+from keras_bert.metrics.regression import regression_scores
+from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
+from keras_bert.preprocessing.checked_labels import checked_classes
+from keras_bert.preprocessing.class_labels import class_targets, named_classes
+from keras_bert.preprocessing.padding import trim_padding
+from keras_bert.preprocessing.text_rows import TextRows, check_window_stride, windowed
+
+WINDOW_POOLINGS = ("mean", "max")
+
+
+@keras.saving.register_keras_serializable(package="keras_bert")
+class BertClassifierPreprocessor(BertPreprocessor):
+    """Reads texts and labels for a `BertClassifier`, and answers with labels and probabilities.
+
+    Args:
+        tokenizer: a `BertTokenizer`.
+        sequence_length: int, S.
+        truncation: see `BertPreprocessor`.
+        label_names: C strings, the names of the classes; "0", "1", ... by default.
+        multi_label: bool, whether a text may have several of the classes, or none. Labels are then
+            a list of names for each text, or `[n, C]` of 0 and 1.
+        threshold: float, the probability from which on a `multi_label` model gives a text a label.
+        window_stride: int. A text longer than a sequence is read in overlapping windows that start
+            `window_stride` tokens apart; each trains with the label of its text, and a text's
+            logits are those of its windows, pooled. None truncates texts.
+        window_pooling: `"mean"` or `"max"` of the windows' logits.
+
+    Call arguments:
+        texts: `[B]` strings.
+        pairs: `[B]` strings, the second text of each; or None.
+
+    Returns:
+        A dict of `token_ids`, `segment_ids` and `padding_mask`, each `[B, S]` int32.
+
+    Raises:
+        ValueError: if `threshold` is not a probability, or the windows leave out tokens.
+
+    Example:
+    >>> from keras_bert import BertClassifierPreprocessor, BertTokenizer
+    >>> tokenizer = BertTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "so", "it", "is"])
+    >>> preprocessor = BertClassifierPreprocessor(tokenizer, 6, label_names=["bad", "good"])
+    >>> [(inputs, labels)] = preprocessor.batches(["so it is"], ["good"]).as_numpy_iterator()
+    >>> inputs["token_ids"].tolist(), labels.tolist()
+    ([[2, 5, 6, 7, 3]], [1])
+    """
+
+    def __init__(
+        self,
+        tokenizer,
+        sequence_length=128,
+        truncation="head",
+        label_names=None,
+        multi_label=False,
+        threshold=0.5,
+        window_stride=None,
+        window_pooling="mean",
+    ):
+        super().__init__(tokenizer, sequence_length, truncation)
+        if not 0 < threshold < 1:
+            raise ValueError(f"threshold is a probability between 0 and 1; got {threshold}.")
+        if window_pooling not in WINDOW_POOLINGS:
+            raise ValueError(
+                f"window_pooling must be one of {', '.join(map(repr, WINDOW_POOLINGS))}; got "
+                f"{window_pooling!r}."
+            )
+        if window_stride is not None:
+            check_window_stride(window_stride, sequence_length)
+        self.label_names = None if label_names is None else [*map(str, label_names)]
+        self.multi_label = multi_label
+        self.threshold = threshold
+        self.window_stride = window_stride
+        self.window_pooling = window_pooling
+
+    @property
+    def signature(self):
+        return {"text": None if self.window_stride is None else 1}
+
+    @property
+    def cuts_windows(self):
+        return self.window_stride is not None
+
+    @property
+    def is_regression(self):
+        """Whether the model gives a score, not classes."""
+        return not self.multi_label and self.label_names is not None and len(self.label_names) == 1
+
+    def for_model(self, backbone, outputs):
+        """This preprocessor with names for the classes that the model has."""
+        return named_classes(super().for_model(backbone, outputs), outputs.shape[-1])
+
+    def rows(self, columns, extra_inputs, targets):
+        """Makes `TextRows`, of windows if there is a `window_stride`."""
+        rows = TextRows(self, columns, None, extra_inputs, targets)
+        return windowed(rows, self.window_stride) if self.cuts_windows else rows
+
+    def targets(self, labels):
+        """Labels as the loss takes them, from names or numbers.
+
+        Args:
+            labels: `[n]` names or numbers; with `multi_label` a list of names for each text, or
+                `[n, C]` of 0 and 1.
+
+        Returns:
+            Class numbers `[n]`; with `multi_label` 0 and 1, `[n, C]` float32.
+
+        Raises:
+            ValueError: if a name is unknown, or a label is none of the classes.
+        """
+        return class_targets(labels, self.label_names, self.multi_label)
+
+    def stream_targets(self, labels):
+        """The same for a batch of a `tf.data.Dataset`, in the graph."""
+        if self.is_regression or self.multi_label:
+            return super().stream_targets(labels)
+        return checked_classes(labels, self.label_names)
+
+    def pooled(self, outputs, rows):
+        """Logits `[n, C]` of texts: those of their windows, pooled."""
+        if rows is None or rows.counts is None:
+            return outputs
+        text = tf.repeat(tf.range(tf.size(rows.counts)), rows.counts)  # [N]
+        pool = tf.math.segment_max if self.window_pooling == "max" else tf.math.segment_mean
+        return pool(outputs, text)
+
+    def answers(self, outputs, rows=None):
+        """Labels and probabilities out of logits.
+
+        Args:
+            outputs: logits `[B, C]`, pooled.
+            rows: not used.
+
+        Returns:
+            `probabilities` `[B, C]`, `labels` `[B, C]`, the names of the classes in their order,
+            and `label` `[B]`, the most probable; with `multi_label` in its place `is_label`
+            `[B, C]`, whether a probability reaches the threshold; of a regression only `score`,
+            `[B]`.
+        """
+        if self.is_regression:
+            return {"score": outputs[:, 0]}
+        names = tf.constant(self.label_names)  # [C]
+        labels = tf.repeat(names[None], tf.shape(outputs)[0], axis=0)  # every row stands alone
+        if self.multi_label:
+            probabilities = tf.sigmoid(outputs)
+            is_label = probabilities >= self.threshold
+            return {"probabilities": probabilities, "is_label": is_label, "labels": labels}
+        return {
+            "probabilities": tf.nn.softmax(outputs),
+            "label": tf.gather(names, tf.argmax(outputs, axis=-1)),
+            "labels": labels,
+        }
+
+    def serve(self, predict, text, **extra_inputs):
+        """Answers raw strings `[B]`, in windows if there is a `window_stride`."""
+        if not self.cuts_windows:
+            return super().serve(predict, text, **extra_inputs)
+        rows = self.rows((self.tokenizer(text),), extra_inputs, ())
+        inputs = trim_padding(rows.inputs(tf.range(rows.columns[0].nrows())))
+        return self.answers(self.pooled(predict(inputs), rows))
+
+    def scores(self, answers, x, y=None):
+        """Accuracy, F1 and Matthews correlation; F1 of labels; or the correlations of scores."""
+        if y is None:
+            raise ValueError("scores needs labels: give y, or a dataset of (text, label).")
+        labels = np.asarray(self.targets(y))
+        if self.is_regression:
+            return regression_scores(labels, np.array([answer["score"] for answer in answers]))
+        if self.multi_label:
+            return multi_label_scores(labels, np.stack([answer["is_label"] for answer in answers]))
+        numbers = [self.label_names.index(answer["label"]) for answer in answers]
+        return classification_scores(labels, np.array(numbers), len(self.label_names))
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "label_names": self.label_names,
+            "multi_label": self.multi_label,
+            "threshold": self.threshold,
+            "window_stride": self.window_stride,
+            "window_pooling": self.window_pooling,
+        }

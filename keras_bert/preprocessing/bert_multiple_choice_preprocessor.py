@@ -1,0 +1,166 @@
+"""Questions with choices: labels in, the best choice out."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from keras_bert.metrics.classification import classification_scores
+from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
+from keras_bert.preprocessing.byte_spans import to_bytes
+from keras_bert.preprocessing.choice_rows import choice_inputs, choice_rows
+from keras_bert.preprocessing.choice_rows import with_labels as labeled
+from keras_bert.preprocessing.padding import trim_padding
+from keras_bert.preprocessing.raw import is_dataset
+
+
+@keras.saving.register_keras_serializable(package="keras_bert")
+class BertMultipleChoicePreprocessor(BertPreprocessor):
+    """Reads questions with choices for a `BertMultipleChoice`, and answers with the best choice.
+
+    Each choice is read with the context as a pair, `[CLS] context [SEP] choice [SEP]`; a pair that
+    is too long loses tokens of the longer text first. Questions may differ in the number of their
+    choices. Source: Devlin et al. 2019, section 4.4.
+
+    Args:
+        tokenizer: a `BertTokenizer`.
+        sequence_length: int, S.
+        truncation: see `BertPreprocessor`.
+
+    Call arguments:
+        texts: `[B]` strings.
+        pairs: `[B]` strings, the second text of each; or None.
+
+    Returns:
+        A dict of `token_ids`, `segment_ids` and `padding_mask`, each `[B, S]` int32.
+
+    Example:
+    >>> from keras_bert import BertMultipleChoicePreprocessor, BertTokenizer
+    >>> words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "it", "rains", "shines"]
+    >>> preprocessor = BertMultipleChoicePreprocessor(BertTokenizer(words), sequence_length=6)
+    >>> question = {"context": "It", "choices": ["rains", "shines"], "label": 1}
+    >>> [(inputs, labels)] = preprocessor.batches([question]).as_numpy_iterator()
+    >>> inputs["token_ids"].tolist(), labels.tolist()
+    ([[[2, 5, 3, 6, 3], [2, 5, 3, 7, 3]]], [1])
+    """
+
+    @property
+    def signature(self):
+        return {"context": 1, "choices": 2}
+
+    def read(self, x, y=None, sample_weight=None, with_labels=False):
+        """Reads questions, dicts of `context`, `choices` and, to train on, `label`.
+
+        Args:
+            x: a list of dicts, as `read_choices` gives them, or one dict. A choice of "" isn't
+                there.
+            y: `[n]` ints, the place of each right choice, unless the questions have a `label`.
+            sample_weight: None.
+            with_labels: bool, whether labels are needed.
+
+        Raises:
+            ValueError: if something is not a question, has fewer than two choices, or a label is
+                not that of a choice.
+        """
+        if sample_weight is not None:
+            raise ValueError("Questions have no weights: leave sample_weight out.")
+        questions = _questions(x)
+        if y is not None:
+            questions = labeled(questions, y)
+        return choice_rows(questions, self, with_labels or y is not None)
+
+    def parts(self, x, size=1024):
+        """Yields questions part by part."""
+        questions = _questions(x)
+        for start in range(0, max(len(questions), 1), size):
+            yield questions[start : start + size]
+
+    def batched(self, rows, batching):
+        """Makes batches of questions; `tokens_per_batch` counts the tokens of all choices."""
+        if batching.tokens_per_batch is not None:
+            tokens = batching.tokens_per_batch // rows.num_choices()
+            batching = dataclasses.replace(batching, tokens_per_batch=tokens)
+        return super().batched(rows, batching)
+
+    def targets(self, labels):
+        """Places of choices.
+
+        Raises:
+            ValueError: if they can't be that.
+        """
+        labels = np.asarray(labels)
+        if not labels.size or not (labels.ndim == 1 or labels.shape[1:] == (1,)):
+            return labels
+        if not np.issubdtype(labels.dtype, np.integer) or labels.min() < 0:
+            found = labels.min() if np.issubdtype(labels.dtype, np.number) else labels.flat[0]
+            raise ValueError(
+                "Labels must be the places of choices, ints from 0 for the first; got "
+                f"{found!r}. Number the choices of each question from 0."
+            )
+        return labels
+
+    def answers(self, outputs, rows=None):
+        """The most probable choice.
+
+        Args:
+            outputs: logits `[B, C]`.
+            rows: what `read` gave; None for prepared inputs.
+
+        Returns:
+            A dict of `label`, int64 `[B]`, the place of the most probable choice; `choice`, string
+            `[B]`, its text, unless inputs were prepared; and `probabilities`, float32 `[B, C]`,
+            ragged if questions differ in the number of their choices.
+        """
+        label = tf.argmax(outputs, axis=-1)
+        probabilities = tf.nn.softmax(outputs)
+        if rows is None:
+            return {"probabilities": probabilities, "label": label}
+        texts = tf.ragged.constant([[*map(to_bytes, e["choices"])] for e in rows.examples])
+        lengths = texts.row_lengths()
+        return {
+            "probabilities": tf.RaggedTensor.from_tensor(probabilities, lengths=lengths),
+            "label": label,
+            "choice": tf.gather(texts, label[:, None], batch_dims=1)[:, 0],
+        }
+
+    def serve(self, predict, context, choices):
+        """Answers questions: contexts `[B]`, choices `[B, C]`, "" for one that isn't there."""
+        message = "give each context a row of choices"
+        same = tf.debugging.assert_equal(tf.shape(context)[0], tf.shape(choices)[0], message)
+        with tf.control_dependencies([same]):
+            places = tf.where(choices != "")  # [K, 2]
+        inputs = choice_inputs(
+            self,
+            self.tokenizer(context),
+            self.tokenizer(tf.gather_nd(choices, places)),
+            places,
+            tf.shape(choices, tf.int64),
+        )
+        found = self.answers(predict(trim_padding(inputs)))
+        is_there = tf.cast(choices != "", tf.float32)
+        return {
+            "probabilities": found["probabilities"] * is_there,
+            "label": found["label"],
+            "choice": tf.gather(choices, found["label"], batch_dims=1),
+        }
+
+    def scores(self, answers, x, y=None):
+        """Accuracy."""
+        y = [question["label"] for question in _questions(x)] if y is None else self.targets(y)
+        scores = classification_scores(np.asarray(y), np.array([a["label"] for a in answers]))
+        return {"accuracy": scores["accuracy"]}
+
+
+def _questions(x):
+    if not is_dataset(x):
+        x = [x] if isinstance(x, dict) else x
+    is_text = is_dataset(x) or isinstance(x, (str, bytes)) or not isinstance(x, (list, tuple))
+    if is_text or (len(x) and isinstance(x[0], (str, bytes))):
+        raise ValueError(
+            "A BertMultipleChoice takes questions, dicts of 'context' and 'choices', as "
+            "read_choices gives them; it was given whole texts."
+        )
+    return list(x)

@@ -1,0 +1,202 @@
+"""Questions on contexts: answers in, answers out."""
+
+from __future__ import annotations
+
+import keras
+import tensorflow as tf
+
+from keras_bert.metrics.squad import squad_scores
+from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
+from keras_bert.preprocessing.question_examples import (
+    check_questions,
+    trained_windows,
+    windows_of,
+)
+from keras_bert.preprocessing.question_windows import check_lengths, question_windows
+from keras_bert.preprocessing.span_answers import span_answers
+
+_WINDOWS = 32  # that an exported model reads at once: any context needs bounded memory
+
+
+@keras.saving.register_keras_serializable(package="keras_bert")
+class BertSpanLabelerPreprocessor(BertPreprocessor):
+    """Reads questions on contexts for a `BertSpanLabeler`, and answers in the context's words.
+
+    A context of any length is read in overlapping windows, `[CLS] question [SEP] part of the
+    context [SEP]`. A window without the whole answer, and each window of an impossible question, is
+    labeled with the position of [CLS]. Examples without an answer to train on are left out.
+    Source: Devlin et al. 2019, sections 4.2 and 4.3; google-research/bert run_squad.py.
+
+    Args:
+        tokenizer: a `BertTokenizer`.
+        sequence_length: int, S; 384 in the paper.
+        truncation: see `BertPreprocessor`.
+        document_stride: int, tokens from the start of a window to the start of the next one.
+        max_question_length: int, tokens; longer questions lose their last ones.
+        max_answer_length: int, tokens.
+        null_threshold: float: the answer is "" if the score of no answer exceeds the best answer's
+            by more than this, as SQuAD 2.0 needs it; `squad_scores` finds the best value. None,
+            for SQuAD 1.1, always answers.
+
+    Call arguments:
+        texts: `[B]` strings.
+        pairs: `[B]` strings, the second text of each; or None.
+
+    Returns:
+        A dict of `token_ids`, `segment_ids` and `padding_mask`, each `[B, S]` int32.
+
+    Raises:
+        ValueError: if the windows leave no room for a context, or a length is below 1.
+
+    Example:
+    >>> from keras_bert import BertSpanLabelerPreprocessor, BertTokenizer
+    >>> words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "where", "in", "par", "##is"]
+    >>> preprocessor = BertSpanLabelerPreprocessor(
+    ...     BertTokenizer(words), sequence_length=9, max_question_length=2
+    ... )
+    >>> answer = {"text": "Paris", "answer_start": 3}
+    >>> question = {"question": "Where", "context": "in Paris", "answers": [answer]}
+    >>> [(inputs, labels)] = preprocessor.batches([question]).as_numpy_iterator()
+    >>> inputs["token_ids"].tolist(), labels["start"].tolist(), labels["end"].tolist()
+    ([[2, 5, 3, 6, 7, 8, 3]], [4], [5])
+    """
+
+    def __init__(
+        self,
+        tokenizer,
+        sequence_length=384,
+        truncation="head",
+        document_stride=128,
+        max_question_length=64,
+        max_answer_length=30,
+        null_threshold=None,
+    ):
+        super().__init__(tokenizer, sequence_length, truncation)
+        if max_answer_length < 1:
+            raise ValueError(f"max_answer_length must be at least 1; got {max_answer_length}.")
+        check_lengths(self, document_stride, max_question_length)
+        self.document_stride = document_stride
+        self.max_question_length = max_question_length
+        self.max_answer_length = max_answer_length
+        self.null_threshold = null_threshold
+
+    @property
+    def signature(self):
+        return {"question": 1, "context": 1}
+
+    def read(self, x, y=None, sample_weight=None, with_labels=False):
+        """Reads questions, dicts of `question`, `context` and, to train on, `answers`.
+
+        Args:
+            x: a list of dicts, as `read_squad` gives them, or one dict.
+            y: None; examples bring their answers.
+            sample_weight: None.
+            with_labels: bool, whether answers are needed.
+
+        Raises:
+            ValueError: if something is not a question on a context, or no answer can be trained on.
+        """
+        if y is not None or sample_weight is not None:
+            raise ValueError(
+                "Questions bring their answers along, as example['answers']: leave y and "
+                "sample_weight out."
+            )
+        examples = _examples(x)
+        check_questions(examples)
+        return (trained_windows if with_labels else windows_of)(examples, self, **self._lengths())
+
+    def parts(self, x, size=1024):
+        """Yields questions part by part."""
+        examples = _examples(x)
+        check_questions(examples)
+        for start in range(0, len(examples), size):
+            yield examples[start : start + size]
+
+    def answers(self, outputs, rows=None, n_best=1):
+        """Answers to questions; or, for prepared inputs, the logits.
+
+        Args:
+            outputs: a dict of logits, `start` and `end`, `[N, S]`.
+            rows: what `read` gave; None for prepared inputs.
+            n_best: int; more than 1 adds other answers.
+
+        Returns:
+            A dict of `[B]` tensors: `answer`, string, a span of the context, or "" for none;
+            `start` and `end`, int64, its characters in the context, `context[start:end]`;
+            `start_byte` and `end_byte`, its bytes of UTF-8; `score`, float32, its probability among
+            all answers of at most `max_answer_length` tokens, and no answer if there is a
+            `null_threshold`; `null_odds`, float32, by how much the score of no answer, in logits,
+            exceeds the best answer's. With `n_best` above 1, `n_best_answer`, `_start`, `_end`,
+            `_score`, `_start_logit` and `_end_logit`, ragged, the best first. For prepared
+            inputs `start_logits` and `end_logits`, `[N, S]`.
+        """
+        if rows is None:
+            return {"start_logits": outputs["start"], "end_logits": outputs["end"]}
+        if n_best < 1:
+            raise ValueError(f"n_best must be at least 1; got {n_best}.")
+        return span_answers(
+            rows,
+            outputs,
+            max_answer_length=self.max_answer_length,
+            null_threshold=self.null_threshold,
+            n_best=n_best,
+        )
+
+    def serve(self, predict, question, context):
+        """Answers questions `[B]` on contexts `[B]` of any length."""
+        message = "give each question a context of its own"
+        same = tf.debugging.assert_equal(tf.shape(question), tf.shape(context), message)
+        with tf.control_dependencies([same]):
+            none = tf.equal(tf.size(question), 0)  # without questions there is nothing to map
+        blank = tf.fill([tf.cast(none, tf.int32)], "")
+        asked, read = (tf.concat([texts, blank], axis=0) for texts in (question, context))
+        rows = question_windows(self, asked, read, **self._lengths())
+        found = self.answers(_outputs_by_block(predict, rows), rows)
+        return {name: values[: tf.shape(question)[0]] for name, values in found.items()}
+
+    def scores(self, answers, x, y=None):
+        """Exact match and F1, as SQuAD's scripts count them; for 2.0 also the best threshold."""
+        examples = _examples(x)
+        predictions = {e["id"]: a["answer"] for e, a in zip(examples, answers, strict=True)}
+        if not any("is_impossible" in example for example in examples):
+            return squad_scores(examples, predictions)
+        odds = {e["id"]: a["null_odds"] for e, a in zip(examples, answers, strict=True)}
+        return squad_scores(examples, predictions, odds)
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            **self._lengths(),
+            "max_answer_length": self.max_answer_length,
+            "null_threshold": self.null_threshold,
+        }
+
+    def _lengths(self):
+        return {
+            "document_stride": self.document_stride,
+            "max_question_length": self.max_question_length,
+        }
+
+
+def _examples(x):
+    return [x] if isinstance(x, dict) else list(x)
+
+
+def _outputs_by_block(predict, rows):
+    """The outputs `[N, S]` of windows, computed `_WINDOWS` at a time."""
+    number = tf.shape(rows.question, tf.int64)[0]
+    longest = tf.reduce_max(rows.context_positions() + rows.length) + 1  # [SEP]
+    size = tf.clip_by_value(number, 1, _WINDOWS)
+
+    def some(first):
+        numbers = tf.minimum(first + tf.range(size), number - 1)
+        return predict({name: v[:, :longest] for name, v in rows.inputs(numbers).items()})
+
+    spec = tf.TensorSpec([None, None], tf.float32)
+    outputs = tf.map_fn(
+        some,
+        tf.range(0, number, size),
+        fn_output_signature={"start": spec, "end": spec},
+        parallel_iterations=1,
+    )
+    return {name: tf.reshape(v, [-1, longest])[:number] for name, v in outputs.items()}

@@ -1,0 +1,194 @@
+"""Tagged words: tags in, tags and entities out."""
+
+from __future__ import annotations
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from keras_bert.metrics.entities import entity_scores
+from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
+from keras_bert.preprocessing.class_labels import named_classes
+from keras_bert.preprocessing.found_entities import found_entities
+from keras_bert.preprocessing.padding import trim_padding
+from keras_bert.preprocessing.raw import as_arrays, is_dataset
+from keras_bert.preprocessing.tagged_rows import TaggedRows
+from keras_bert.preprocessing.text_examples import TextExamples, text_examples
+from keras_bert.preprocessing.text_words import TextWords, text_words
+
+
+@keras.saving.register_keras_serializable(package="keras_bert")
+class BertTokenClassifierPreprocessor(BertPreprocessor):
+    """Reads words and their tags for a `BertTokenClassifier`, and answers with tags or entities.
+
+    A word is labeled on its first piece. A sentence longer than a sequence is split between words,
+    and each word is in one row. Source: Devlin et al. 2019, section 5.3.
+
+    Args:
+        tokenizer: a `BertTokenizer`.
+        sequence_length: int, S.
+        truncation: see `BertPreprocessor`.
+        label_names: C strings, the tags: "O", "B-LOC", ...; "0", "1", ... by default. BIO, IOB1
+            and BIOES are read; a tag without a prefix is an entity of one word, "O" is none.
+
+    Call arguments:
+        texts: `[B]` strings.
+
+    Returns:
+        A dict of `token_ids`, `segment_ids` and `padding_mask`, each `[B, S]` int32.
+
+    Example:
+    >>> from keras_bert import BertTokenClassifierPreprocessor, BertTokenizer
+    >>> words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "in", "par", "##is"]
+    >>> preprocessor = BertTokenClassifierPreprocessor(
+    ...     BertTokenizer(words), sequence_length=6, label_names=["O", "B-LOC"]
+    ... )
+    >>> data = preprocessor.batches([["in", "Paris"]], [["O", "B-LOC"]])
+    >>> [(inputs, labels, weights)] = data.as_numpy_iterator()
+    >>> inputs["token_ids"].tolist(), labels.tolist(), weights.tolist()
+    ([[2, 5, 6, 7, 3]], [[0, 0, 1, 0, 0]], [[0.0, 1.0, 1.0, 0.0, 0.0]])
+    """
+
+    def __init__(self, tokenizer, sequence_length=128, truncation="head", label_names=None):
+        super().__init__(tokenizer, sequence_length, truncation)
+        self.label_names = None if label_names is None else [*map(str, label_names)]
+
+    @property
+    def signature(self):
+        return {"text": 1}
+
+    def for_model(self, backbone, outputs):
+        """This preprocessor with names for the classes that the model has."""
+        return named_classes(super().for_model(backbone, outputs), outputs.shape[-1])
+
+    def read(self, x, y=None, sample_weight=None, with_labels=False):
+        """Reads words, with tags to train on; or raw texts, to find entities in.
+
+        Args:
+            x: a list of sentences, each a list of str; or a dict of these as `words` and of
+                `documents`, `[n]` ints, the document of each sentence, whose other sentences fill
+                each row up as context. Without labels also texts: a string or a list of strings.
+            y: for each sentence a list of tags, by name or by number.
+            sample_weight: None.
+            with_labels: bool, whether tags are needed.
+
+        Raises:
+            ValueError: if there are no words, a word has no tag, or a tag is unknown.
+        """
+        if not holds_words(x):
+            if with_labels or y is not None:
+                raise ValueError(
+                    "A BertTokenClassifier learns from words, a class for each; it was given whole "
+                    "texts. Give lists of words and of tags, as read_conll does."
+                )
+            examples = text_examples(x)
+            if len(examples.columns) > 1:
+                raise ValueError(
+                    "A BertTokenClassifier takes texts, not pairs of them; for words give a list "
+                    "of lists."
+                )
+            return text_words(examples.columns[0], self)
+        if (with_labels and y is None) or sample_weight is not None:
+            raise ValueError("With words, give the tags of each sentence, and no sample_weight.")
+        words, documents = _words(x)
+        return TaggedRows(words, self, documents, None if y is None else self.targets(y))
+
+    def parts(self, x, size=1024):
+        """Yields texts or sentences part by part; sentences of a document stay together."""
+        if not holds_words(x):
+            yield from super().parts(x, size)
+            return
+        words, documents = _words(x)
+        if documents is None:
+            for start in range(0, len(words), size):
+                yield words[start : start + size]
+            return
+        documents = np.asarray(documents)
+        if len(documents) != len(words):
+            yield x  # refused when it is read
+            return
+        cuts = 1 + np.flatnonzero(documents[1:] != documents[:-1])
+        start = 0
+        while start < len(words):
+            later = cuts[cuts >= start + size]
+            end = int(later[0]) if len(later) else len(words)
+            yield {"words": words[start:end], "documents": documents[start:end]}
+            start = end
+
+    def targets(self, labels):
+        """Lists of class numbers from lists of tags, or of numbers."""
+        names = self.label_names or []
+        numbers = {name: number for number, name in enumerate(names)}
+        for index, sentence in enumerate(labels):
+            for tag in sentence:
+                is_known = tag in numbers if isinstance(tag, str) else 0 <= tag < len(names)
+                if not is_known:
+                    raise ValueError(
+                        f"Sentence {index} has the tag {tag!r}, which is none of the "
+                        f"{len(names)} classes: {', '.join(names)}."
+                    )
+        return [[numbers[t] if isinstance(t, str) else int(t) for t in s] for s in labels]
+
+    def answers(self, outputs, rows=None):
+        """Tags of words, entities of texts, or labels of tokens.
+
+        Args:
+            outputs: logits `[N, S, C]`.
+            rows: what `read` gave; None for prepared inputs.
+
+        Returns:
+            A dict. Of words `label` and `probabilities`, ragged `[n, (W)]` and `[n, (W), C]`; of
+            prepared inputs the same of tokens, `[B, S]` and `[B, S, C]`; and `labels` `[n, C]`,
+            the names of the classes. Of texts, ragged `[B, (E)]`: `entity_text` and `entity_type`,
+            strings; `entity_start` and `entity_end` in characters, `entity_start_byte` and
+            `entity_end_byte` in bytes of UTF-8, int64; `entity_score`, float32, the mean
+            probability of the tags of its words; and `num_entities` `[B]`.
+        """
+        if isinstance(rows, TextWords):
+            found = found_entities(rows.at_words(outputs), rows, rows.texts, self.label_names)
+            answers = {f"entity_{name}": values for name, values in found.items()}
+            return {**answers, "num_entities": found["score"].row_lengths()}
+        logits = outputs if rows is None else rows.at_words(outputs)
+        flat = logits if rows is None else logits.flat_values
+        names = tf.constant(self.label_names)
+        found = {
+            "probabilities": tf.nn.softmax(flat),
+            "label": tf.gather(names, tf.argmax(flat, axis=-1)),
+        }
+        if rows is not None:
+            found = {name: logits.with_flat_values(values) for name, values in found.items()}
+        num_rows = tf.shape(outputs)[0] if rows is None else logits.nrows()
+        return {**found, "labels": tf.repeat(names[None], num_rows, axis=0)}
+
+    def serve(self, predict, text):
+        """Finds the entities of raw strings `[B]`, of any length."""
+        rows = text_words(text, self)
+        return self.answers(predict(trim_padding(self.pack(rows.windows))), rows)
+
+    def scores(self, answers, x, y=None):
+        """Precision, recall and F1 of entities, as `conlleval` counts them."""
+        if y is None:
+            raise ValueError("scores needs the tags of each sentence: give y.")
+        tags = [[self.label_names[number] for number in sentence] for sentence in self.targets(y)]
+        return entity_scores(tags, [answer["label"] for answer in answers])
+
+    def get_config(self):
+        return {**super().get_config(), "label_names": self.label_names}
+
+
+def holds_words(x):
+    """Whether `x` is sentences of words: a list of lists of strings, or a dict that has `words`."""
+    if isinstance(x, dict):
+        return "words" in x
+    x = as_arrays(x)
+    if isinstance(x, TextExamples) or is_dataset(x) or isinstance(x, (str, bytes)):
+        return False
+    sentences = [sentence for sentence in x if not isinstance(sentence, (str, bytes))]
+    is_words = (isinstance(s, (list, tuple, np.ndarray)) for s in sentences)
+    return isinstance(x, (list, tuple, np.ndarray)) and bool(sentences) and all(is_words)
+
+
+def _words(x):
+    """`(sentences, documents)`."""
+    words, documents = (x["words"], x.get("documents")) if isinstance(x, dict) else (x, None)
+    return list(as_arrays(words)), documents

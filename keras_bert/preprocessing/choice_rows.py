@@ -1,0 +1,161 @@
+"""Questions with choices as the rows that a model reads. B questions, C choices, K of all."""
+
+import dataclasses
+import numbers
+
+import numpy as np
+import tensorflow as tf
+
+from keras_bert.preprocessing.byte_spans import to_bytes
+from keras_bert.preprocessing.padding import trimmed
+
+
+@dataclasses.dataclass
+class ChoiceRows:
+    """Questions in memory, each choice `[CLS] context [SEP] choice [SEP]`.
+
+    Questions may differ in the number of their choices: all get as many rows as the one with the
+    most, the last of them empty.
+
+    Attributes:
+        preprocessor: a `BertPreprocessor`.
+        examples: the questions, dicts of `context` and `choices`.
+        contexts: int32 ragged `[B, (T)]`, token ids.
+        choices: int32 ragged `[K, (T)]`, token ids of the choices that aren't "".
+        starts: int64 `[B + 1]`, the first choice of each question, and K.
+        places: int64 `[K]`, the place of each choice among those of its question.
+        labels: int32 `[B]`, the places of the right ones; or None.
+    """
+
+    preprocessor: object
+    examples: list
+    contexts: tf.RaggedTensor
+    choices: tf.RaggedTensor
+    starts: tf.Tensor
+    places: tf.Tensor
+    labels: tf.Tensor | None = None
+
+    def num_choices(self):
+        """C, the choices of the question with the most."""
+        return max(len(example["choices"]) for example in self.examples)
+
+    def num_tokens(self):
+        """`[B]`, an array: the tokens of each question's longest pair."""
+        starts = self.starts.numpy()
+        question = np.repeat(np.arange(len(self.examples)), np.diff(starts))
+        lengths = 3 + self.contexts.row_lengths().numpy()[question]
+        lengths = lengths + self.choices.row_lengths().numpy()
+        longest = np.maximum.reduceat(lengths, starts[:-1])
+        return np.minimum(longest, self.preprocessor.sequence_length)
+
+    def batch(self, rows, batching):
+        """`(inputs,)`, `[B, C, S]` each, or `(inputs, labels)` of these questions, `[B]`."""
+        starts = self.starts
+        numbers = tf.ragged.range(tf.gather(starts, rows), tf.gather(starts, rows + 1))
+        choice = numbers.flat_values
+        inputs = choice_inputs(
+            self.preprocessor,
+            tf.gather(self.contexts, rows),
+            tf.gather(self.choices, choice),
+            tf.stack([numbers.value_rowids(), tf.gather(self.places, choice)], axis=1),
+            (tf.shape(rows, tf.int64)[0], self.num_choices()),
+        )
+        inputs = trimmed(inputs, batching)
+        return (inputs,) if self.labels is None else (inputs, tf.gather(self.labels, rows))
+
+
+def choice_rows(examples, preprocessor, with_labels):
+    """Reads questions as `ChoiceRows`; a choice of "" isn't there."""
+    check_choices(examples, with_labels)
+    there = [
+        (index, place, to_bytes(text))
+        for index, example in enumerate(examples)
+        for place, text in enumerate(example["choices"])
+        if text
+    ]
+    question, place, texts = zip(*there, strict=True)  # [K] each
+    starts = np.searchsorted(question, np.arange(len(examples) + 1))
+    with tf.device("CPU:0"):
+        return ChoiceRows(
+            preprocessor,
+            examples,
+            preprocessor.tokenizer([to_bytes(example["context"]) for example in examples]),
+            preprocessor.tokenizer(list(texts)),
+            tf.constant(starts),
+            tf.constant(place, tf.int64),
+            tf.constant([int(e["label"]) for e in examples]) if with_labels else None,
+        )
+
+
+def choice_inputs(preprocessor, contexts, choices, places, shape):
+    """Packs tokenized questions, in the TensorFlow graph.
+
+    Args:
+        preprocessor: a `BertPreprocessor`.
+        contexts: int32 ragged `[B, (T)]`, token ids.
+        choices: int32 ragged `[K, (T)]`, those of all choices that are there.
+        places: int64 `[K, 2]`, the question of each and its place among that one's choices.
+        shape: `(B, C)`.
+
+    Returns:
+        A dict of int32 `[B, C, S]`, 0 throughout for a choice that isn't there.
+    """
+    rows = preprocessor.pack(tf.gather(contexts, places[:, 0]), choices)  # [K, S]
+    length = preprocessor.sequence_length
+    inputs = {
+        name: tf.scatter_nd(places, values, (*tf.unstack(tf.cast(shape, tf.int64)), length))
+        for name, values in rows.items()
+    }
+    most = shape[1] if isinstance(shape, tuple) else None
+    return {name: tf.ensure_shape(values, [None, most, length]) for name, values in inputs.items()}
+
+
+def check_choices(examples, labelled=False):
+    """Raises a ValueError if something is not a context with choices, or a label isn't one's."""
+    if not len(examples):
+        raise ValueError("There are no questions: give at least one.")
+    for index, example in enumerate(examples):
+        context, choices = (
+            example.get(key) if isinstance(example, dict) else None
+            for key in ("context", "choices")
+        )
+        is_list = isinstance(choices, (list, tuple, np.ndarray))
+        if not isinstance(context, str) or not is_list or not all(map(_is_string, choices)):
+            raise ValueError(
+                "A question is a dict of a string and a list of strings, {'context': ..., "
+                f"'choices': [..., ...]}}; number {index} is {_shown(example)}."
+            )
+        there = [place for place, text in enumerate(choices) if text]
+        if len(there) < 2:
+            raise ValueError(
+                f"Question {index} has {len(there)} choices that aren't empty: "
+                f"{_shown(list(choices))}. Give it two or more."
+            )
+        label = example.get("label")
+        is_place = isinstance(label, numbers.Integral) and not isinstance(label, (bool, np.bool_))
+        if labelled and not (is_place and label in there):
+            raise ValueError(
+                f"Question {index} has the label {label!r}, which is none of its choices' places: "
+                f"{', '.join(map(str, there))}. Number the choices of each question from 0."
+            )
+
+
+def with_labels(questions, labels):
+    """Questions with the labels that stand in an array of their own."""
+    if len(labels) != len(questions):
+        raise ValueError(
+            f"There are {len(questions)} questions but {len(labels)} labels: give each one."
+        )
+    return [
+        {**question, "label": label} if isinstance(question, dict) else question
+        for question, label in zip(questions, labels, strict=True)
+    ]
+
+
+def _is_string(value):
+    return isinstance(value, str)
+
+
+def _shown(value):
+    shown = repr(value)
+    return shown if len(shown) <= 80 else shown[:77] + "..."

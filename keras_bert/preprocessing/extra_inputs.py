@@ -1,0 +1,57 @@
+"""Numbers alongside texts."""
+
+import numpy as np
+import tensorflow as tf
+
+
+def checked_extra_inputs(extra_inputs):
+    """Checks numbers alongside texts before a model trains on them.
+
+    Args:
+        extra_inputs: `{name: [n, ...] numbers}`.
+
+    Returns:
+        A dict of arrays, floats as float32.
+
+    Raises:
+        ValueError: at what is not a finite number, with its row.
+
+    Example:
+    >>> checked_extra_inputs({"features": [[30, 1.5], [41, 2]]})["features"].dtype
+    dtype('float32')
+    """
+    return {name: _checked(name, values) for name, values in extra_inputs.items()}
+
+
+def with_finite_check(extra_inputs):
+    """The same in the graph: reading a batch fails that has another number."""
+    checked = {}
+    for name, values in extra_inputs.items():
+        if values.dtype.is_floating:
+            values = tf.cast(values, tf.float32)
+            message = f"{name} must be finite numbers; leave out or fill what is missing. They are:"
+            is_finite = tf.reduce_all(tf.math.is_finite(values))
+            with tf.control_dependencies([tf.debugging.Assert(is_finite, [message, values])]):
+                values = tf.identity(values)
+        checked[name] = values
+    return checked
+
+
+def _checked(name, values):
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind not in "iub":
+            array = array.astype("float32")
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"{name} must be numbers, an array of a row for each text: {error}. Read a column of a "
+            "file with table.numbers([column])."
+        ) from error
+    if not np.isfinite(array).all():
+        row, *column = np.argwhere(~np.isfinite(array))[0]
+        where = f" in column {column[0]}" if column else ""
+        raise ValueError(
+            f"{name} must be finite numbers; row {row} has {array[(row, *column)]}{where}. Leave "
+            "the row out, or fill it, for instance with the column's mean."
+        )
+    return array

@@ -1,0 +1,69 @@
+"""What a model takes alongside what is made from text. Needs no TensorFlow but for datasets."""
+
+import numpy as np
+
+from keras_bert.preprocessing.raw import as_arrays, is_dataset
+
+
+def extra_input_shapes(model) -> dict:
+    """The shapes of a task's inputs that its backbone doesn't have, without the batch, by name."""
+    own = model.backbone.input
+    return {name: tuple(x.shape[1:]) for name, x in model.input.items() if name not in own}
+
+
+def checked_inputs(model, x):
+    """Checks that examples bring a task's extra inputs, such as features.
+
+    Args:
+        model: a `BertTask`.
+        x: raw or prepared inputs, or a `tf.data.Dataset` of them.
+
+    Returns:
+        The same, extra inputs as float32 arrays if they are floats.
+
+    Raises:
+        ValueError: if one is missing, has another shape, or is not a finite number.
+    """
+    wanted = extra_input_shapes(model)
+    if not wanted or getattr(x, "dtype", None) is not None:
+        return x
+    from keras_bert.preprocessing.extra_inputs import checked_extra_inputs, with_finite_check
+
+    if is_dataset(x):
+        spec = x.element_spec
+        _check_has(model, spec[0] if isinstance(spec, tuple) else spec, wanted, is_batch=False)
+        if "token_ids" not in (spec[0] if isinstance(spec, tuple) else spec):
+            return x  # texts, whose extra inputs the preprocessor checks
+        return x.map(lambda *parts: _with(parts, with_finite_check, wanted))
+    if x is not None and not isinstance(x, (dict, list, tuple, str)):
+        return x  # a generator or a PyDataset
+    _check_has(model, x, wanted, is_batch=True)
+    return _with((as_arrays(x),), checked_extra_inputs, wanted)
+
+
+def _with(parts, check, wanted):
+    x, *rest = parts
+    x = {**x, **check({name: x[name] for name in wanted})}
+    return (x, *rest) if rest else x
+
+
+def _check_has(model, x, wanted, is_batch):
+    shown = ", ".join(f"'{name}': {_shown(shape)}" for name, shape in wanted.items())
+    if not isinstance(x, dict) or not set(wanted) <= set(x):
+        raise ValueError(
+            f"This {type(model).__name__} takes {' and '.join(wanted)} alongside text: give "
+            f"{{'text': texts, {shown} numbers}}."
+        )
+    for name, shape in wanted.items():
+        given = x[name].shape if hasattr(x[name], "shape") else np.shape(x[name])
+        given = tuple(given)
+        is_shape = given[1:] == shape or (not is_batch and given == shape)
+        if not is_shape and None not in (*shape, *given[1:]):
+            raise ValueError(
+                f"{name} must be {_shown(shape)}, as this {type(model).__name__} was made; got "
+                f"shape {given}."
+            )
+
+
+def _shown(shape):
+    return f"[{', '.join(['n', *map(str, shape)])}]"

@@ -1,0 +1,28 @@
+"""Inputs that were prepared before, in memory or in a dataset."""
+
+import numpy as np
+import tensorflow as tf
+
+from keras_bert.preprocessing.batching import Batching
+from keras_bert.preprocessing.raw import is_dataset, is_raw
+from keras_bert.preprocessing.text_examples import in_memory
+
+
+def prepared_batches(x, y, sample_weight, batching: Batching) -> tf.data.Dataset:
+    """Batches prepared inputs in memory; a dataset is given back as it is."""
+    if is_dataset(x):
+        return x
+    parts = tuple(part for part in (x, y, sample_weight) if part is not None)
+    dataset = tf.data.Dataset.from_tensor_slices(parts if len(parts) > 1 else parts[0])
+    if batching.shuffle:
+        dataset = dataset.shuffle(len(dataset), seed=batching.seed)
+    return dataset.batch(batching.batch_size, drop_remainder=bool(batching.drop_remainder))
+
+
+def labels_of(dataset):
+    """Reads a dataset of raw texts or of prepared batches as `(x, labels)` in memory."""
+    if is_raw(dataset):
+        x, y, _ = in_memory(dataset)
+        return x, y
+    parts = [(x, y) for x, y, *_ in dataset.as_numpy_iterator()]
+    return tf.nest.map_structure(lambda *arrays: np.concatenate(arrays), *parts)

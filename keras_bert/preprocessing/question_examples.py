@@ -1,0 +1,100 @@
+"""Questions on contexts in memory: checked, cut into windows, with their answers."""
+
+import dataclasses
+
+import numpy as np
+import tensorflow as tf
+
+from keras_bert.preprocessing.byte_spans import byte_span, to_bytes
+from keras_bert.preprocessing.question_windows import question_windows
+from keras_bert.readers.squad import answer_to_learn
+
+
+def trained_windows(examples, preprocessor, **lengths):
+    """The `QuestionWindows` of those examples that have an answer to train on, with their targets.
+
+    Raises:
+        ValueError: if there are none.
+    """
+    spans = [answer_to_learn(example) for example in examples]
+    examples = [e for e, span in zip(examples, spans, strict=True) if span is not None]
+    if not examples:
+        raise ValueError(
+            "No question has an answer to learn: a dict of 'text' and 'answer_start', the "
+            "character of the context at which the text stands; or is_impossible=True."
+        )
+    windows = windows_of(examples, preprocessor, **lengths)
+    labels = window_labels(windows, examples, [span for span in spans if span is not None])
+    with tf.device("CPU:0"):
+        labels = {name: tf.constant(places) for name, places in labels.items()}
+    return dataclasses.replace(windows, targets=labels)
+
+
+def windows_of(examples, preprocessor, **lengths):
+    """Cuts examples into `QuestionWindows`; a context that they share is tokenized once."""
+    numbers = {}
+    context = [numbers.setdefault(e["context"], len(numbers)) for e in examples]
+    with tf.device("CPU:0"):
+        return question_windows(
+            preprocessor,
+            tf.constant([to_bytes(example["question"]) for example in examples]),
+            tf.constant([to_bytes(text) for text in numbers]),
+            tf.constant(context, tf.int64),
+            **lengths,
+        )
+
+
+def window_labels(windows, examples, spans):
+    """Finds the answers in each window.
+
+    An answer begins with the token that its first character is in, and ends with that of its last.
+
+    Args:
+        windows: the `QuestionWindows` of the examples.
+        examples: dicts with `context`.
+        spans: `(start, end)` of each, characters of the context; an empty one for no answer.
+
+    Returns:
+        A dict of `start` and `end`, int32 `[N]`; 0, which is [CLS], where the answer isn't in the
+        window.
+    """
+    context = windows.context.numpy()
+    splits = windows.pieces.row_splits.numpy()
+    starts, ends = windows.starts.flat_values.numpy(), windows.ends.flat_values.numpy()
+    first, last = np.full(len(examples), -1), np.full(len(examples), -1)
+    for index, (example, (start, end)) in enumerate(zip(examples, spans, strict=True)):
+        if start >= end:
+            continue
+        start, end = byte_span(example["context"], start, end)
+        tokens = slice(splits[context[index]], splits[context[index] + 1])
+        left = np.searchsorted(ends[tokens], start, side="right")
+        right = np.searchsorted(starts[tokens], end, side="left") - 1
+        if left <= right:  # else no token holds any of it
+            first[index], last[index] = left, right
+    question, part = windows.question.numpy(), windows.first.numpy()
+    start, end = first[question] - part, last[question] - part  # [N]
+    held = (first[question] >= 0) & (start >= 0) & (end < windows.length.numpy())
+    begin = windows.context_positions().numpy()
+    return {
+        "start": np.where(held, start + begin, 0).astype("int32"),
+        "end": np.where(held, end + begin, 0).astype("int32"),
+    }
+
+
+def check_questions(examples):
+    """Raises a ValueError if something is not a question on a context."""
+    if not len(examples):
+        raise ValueError("There are no questions: give at least one.")
+    for index, example in enumerate(examples):
+        for key in ("question", "context"):
+            value = example.get(key) if isinstance(example, dict) else None
+            if not isinstance(value, str):
+                raise ValueError(
+                    "A question is a dict of two strings, {'question': ..., 'context': ...}; "
+                    f"number {index} is {_shown(example)}."
+                )
+
+
+def _shown(value):
+    shown = repr(value)
+    return shown if len(shown) <= 80 else shown[:77] + "..."

@@ -1,0 +1,70 @@
+"""What counts as raw examples: text in any of the forms that people have. Needs no TensorFlow."""
+
+
+def is_dataset(x) -> bool:
+    """Whether `x` is a `tf.data.Dataset`."""
+    return hasattr(x, "element_spec")
+
+
+def is_raw(x) -> bool:
+    """Whether `x` holds strings, which a preprocessor reads, and not prepared inputs.
+
+    Args:
+        x: a string, a list, tuple, array, pandas Series or DataFrame, a dict of these, or a
+            `tf.data.Dataset`.
+
+    Example:
+    >>> is_raw(["a text"]), is_raw({"question": "Who?"}), is_raw({"token_ids": [[2, 3]]})
+    (True, True, False)
+    """
+    if is_dataset(x):
+        spec = x.element_spec
+        return is_raw(spec[0] if isinstance(spec, tuple) else spec)
+    if isinstance(x, (str, bytes)):
+        return True
+    if isinstance(x, dict):
+        return any(map(is_raw, x.values()))
+    if isinstance(x, (list, tuple)):
+        return not x or is_raw(x[0])  # an empty list is no texts, not no inputs
+    if hasattr(x, "columns") and hasattr(x, "dtypes"):  # a DataFrame
+        return any(map(_holds_strings, x.dtypes))
+    return _holds_strings(getattr(x, "dtype", None))
+
+
+def is_single(x) -> bool:
+    """Whether `x` is one example: a string, a pair of strings, or a dict of strings."""
+    if isinstance(x, dict):
+        return bool(x) and isinstance(next(iter(x.values())), (str, bytes))
+    is_pair = isinstance(x, tuple) and bool(x) and all(isinstance(t, (str, bytes)) for t in x)
+    return isinstance(x, (str, bytes)) or is_pair
+
+
+def as_arrays(x):
+    """Replaces pandas objects, wherever they are in `x`, with NumPy arrays."""
+    if isinstance(x, dict):
+        return {name: as_arrays(values) for name, values in x.items()}
+    if isinstance(x, tuple):
+        return tuple(map(as_arrays, x))
+    return x.to_numpy() if hasattr(x, "to_numpy") else x
+
+
+def _holds_strings(dtype):
+    return getattr(dtype, "kind", None) in ("U", "S", "O") or "str" in str(dtype)
+
+
+def take(x, part):
+    """Cuts a slice from examples, labels or weights in memory, in any form that `is_raw` knows."""
+    if isinstance(x, dict):
+        return {name: take(values, part) for name, values in x.items()}
+    if isinstance(x, tuple):
+        return tuple(take(values, part) for values in x)
+    return None if x is None else as_arrays(x)[part]
+
+
+def count(x) -> int:
+    """How many examples there are in memory."""
+    if is_single(x):
+        return 1
+    if isinstance(x, dict):
+        x = next(iter(x.values()))
+    return count(x[0]) if isinstance(x, tuple) and x else len(x)

@@ -1,0 +1,185 @@
+"""Raw texts in all the forms that people have. n texts, B texts of a batch."""
+
+import dataclasses
+
+import numpy as np
+import tensorflow as tf
+
+from keras_bert.preprocessing.raw import as_arrays
+
+
+@dataclasses.dataclass
+class TextExamples:
+    """Texts in memory, or pairs of them, with what the model takes alongside each.
+
+    Attributes:
+        columns: one or two string tensors `[n]`: the texts, and the second text of each.
+        extra_inputs: a dict of arrays `[n, ...]`.
+    """
+
+    columns: tuple
+    extra_inputs: dict
+
+    def __len__(self):
+        return len(self.columns[0])
+
+    def __getitem__(self, part):
+        columns = tuple(column[part] for column in self.columns)
+        return TextExamples(columns, {name: v[part] for name, v in self.extra_inputs.items()})
+
+
+def text_examples(x) -> TextExamples:
+    """Reads texts in memory, in any form.
+
+    Args:
+        x: a string, a list, array or Series of strings, a pair `(texts, texts)`, a list of pairs,
+            an array `[n, 2]` or a DataFrame of two columns; or a dict of any of these as `text`,
+            and of arrays `[n, ...]`, the extra inputs.
+
+    Raises:
+        ValueError: if there are no texts, something is not a text, or lengths differ.
+    """
+    if isinstance(x, TextExamples):
+        return x
+    x, extra = _split(as_arrays(x))
+    examples = TextExamples(_columns(x), {name: np.asarray(v) for name, v in extra.items()})
+    for part in examples.columns[1:]:
+        check_same_number(len(examples), part, "second texts")
+    for name, part in examples.extra_inputs.items():
+        check_same_number(len(examples), part, f"rows of {name}")
+    return examples
+
+
+def check_same_number(number, part, name):
+    """Raises a ValueError unless there are as many of a part as there are texts."""
+    if len(part) != number:
+        raise ValueError(f"There are {number} texts but {len(part)} {name}: give each text one.")
+
+
+def text_batches(dataset, batch_size, with_labels):
+    """Brings a `tf.data.Dataset` of texts into one form.
+
+    Args:
+        dataset: texts, `(text, label)` or `(text, label, weight)`, batched or not. A text is a
+            string, a pair `(string, string)`, or a dict of these as `text` and of extra inputs;
+            batches of pairs may be `[B, 2]` too.
+        batch_size: int, for a dataset without batches.
+        with_labels: bool. With labels, two bare strings are a text and its label; without, a pair.
+
+    Returns:
+        A dataset of batches `((columns), extra inputs, rest)`: string tensors `[B]`, a dict, and
+        the tuple of labels and weights.
+
+    Raises:
+        ValueError: if the dataset is none of these.
+    """
+    spec = dataset.element_spec
+    parts = spec if isinstance(spec, tuple) else (spec,)
+    is_pair = len(parts) == 2 and not with_labels and all(map(is_strings, parts))
+    if not isinstance(spec, tuple) or is_pair:
+        dataset = dataset.map(lambda *x: (x if is_pair else x[0],))
+
+    def in_order(x, *rest):
+        text, extra = _split(x)
+        return (text if isinstance(text, tuple) else (text,)), extra, rest
+
+    dataset = dataset.map(in_order)
+    columns, extra, rest = dataset.element_spec
+    ranks = [column.shape.rank for column in columns if is_strings(column)]
+    is_batch = ranks in ([1], [1, 1]) or (ranks == [2] and columns[0].shape[1] in (1, 2))
+    is_batch = is_batch and not any(part.shape.rank == 0 for part in tf.nest.flatten(rest))
+    is_text = len(ranks) == len(columns) and (is_batch or ranks in ([0], [0, 0]))
+    weights = tf.nest.flatten(rest if not with_labels else rest[1:])
+    if not is_text or len(rest) > 2 or any(map(is_strings, weights)):
+        raise ValueError(
+            "A dataset of text gives texts, (text, label) or (text, label, weight), batched or "
+            "not, where a text is a string or a pair (string, string), as in "
+            f"((text, text), label); this one gives {spec}. Bring it into this form with "
+            "dataset.map."
+        )
+    if not is_batch:
+        dataset = dataset.batch(batch_size)
+
+    def as_columns(columns, extra, rest):
+        if columns[0].shape.rank == 2:  # [B, 1 or 2]
+            columns = tuple(tf.unstack(columns[0], axis=1))
+        return columns, extra, rest
+
+    return dataset.map(as_columns)
+
+
+def in_memory(dataset):
+    """Reads a dataset of texts, batched or not, as arrays `(x, y, sample_weight)`.
+
+    What the dataset doesn't have is None.
+    """
+    elements = list(dataset.as_numpy_iterator())
+    if not elements:
+        raise ValueError("There are no texts: the dataset is empty.")
+    elements = [e if isinstance(e, tuple) else (e,) for e in elements]
+    text, _ = _split(elements[0][0])
+    text = text[0] if isinstance(text, tuple) else text
+    join = np.stack if isinstance(text, bytes) else np.concatenate
+    joined = tf.nest.map_structure(lambda *leaves: join(leaves), *elements)
+    return (*joined, None, None)[:3]
+
+
+def is_strings(spec):
+    """Whether a spec is that of a string tensor."""
+    return isinstance(spec, tf.TensorSpec) and spec.dtype == tf.string
+
+
+def _split(x):
+    """`(texts, extra inputs)`."""
+    if not isinstance(x, dict):
+        return x, {}
+    if "text" not in x:
+        raise ValueError(
+            "A dict of raw examples has its texts as 'text', for example {'text': texts, "
+            f"'features': numbers}}; this one has {', '.join(map(repr, x))}."
+        )
+    return x["text"], {name: values for name, values in x.items() if name != "text"}
+
+
+def _columns(x):
+    """`x` as a tuple of one or two string tensors `[n]`."""
+    if isinstance(x, (str, bytes)) or (isinstance(x, tuple) and all(map(_is_text, x))):
+        x = [x] if x != () else []
+    elif not isinstance(x, (list, tuple)):
+        x = np.atleast_1d(x)
+    if not len(x) or not len(x[0] if isinstance(x, tuple) else x):
+        raise ValueError("There are no texts: give at least one.")
+    if not isinstance(x, tuple):
+        widths = {len(row) if _is_row(row) else 0 for row in x}
+        if len(widths) > 1:
+            raise ValueError(
+                "Some texts are in pairs and others are not; give each a second text, or none."
+            )
+        x = zip(*x, strict=True) if widths != {0} else (x,)
+    columns = tuple(map(_strings, x))
+    if len(columns) > 2:
+        raise ValueError(
+            f"A text is alone or one of a pair; here they come {len(columns)} together. Give a "
+            "list of texts, or a pair (texts, second texts)."
+        )
+    return columns
+
+
+def _strings(column):
+    try:
+        return tf.convert_to_tensor(column if tf.is_tensor(column) else list(column), tf.string)
+    except (TypeError, ValueError) as error:
+        for index, text in enumerate(column):
+            if not _is_text(text):
+                raise ValueError(
+                    f"Text {index} is {text!r}, not a string. Leave it out, or give '' for none."
+                ) from error
+        raise
+
+
+def _is_row(value):
+    return isinstance(value, (list, tuple)) or getattr(value, "ndim", 0) == 1
+
+
+def _is_text(value):
+    return isinstance(value, (str, bytes))

@@ -1,4 +1,4 @@
-"""BERT for Keras 3, for its whole life: vocabulary, pre-training, fine-tuning, serving.
+"""BERT for Keras 3: vocabulary, pre-training, fine-tuning, evaluation and serving.
 
 Shapes in this package are written with these letters:
 
@@ -6,9 +6,9 @@ Shapes in this package are written with these letters:
     H hidden     N heads       D head width (H / N)
     I intermediate             V vocabulary    C classes
 
-The public names are listed once, in `__init__.pyi`, where editors and type checkers find them.
-They load on first use, so that the models run where TensorFlow is not installed
-(`KERAS_BACKEND=jax` or `torch`); text and data need TensorFlow and TensorFlow Text.
+`__init__.pyi` lists the public names, for editors, for type checkers and for this module, which
+loads each on first use. Models therefore run without TensorFlow (`KERAS_BACKEND=jax` or `torch`);
+text and data need TensorFlow and TensorFlow Text.
 """
 
 import ast

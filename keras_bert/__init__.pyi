@@ -1,4 +1,7 @@
-"""The public names, each imported from its module; `__init__.py` loads them on first use."""
+"""Public names of keras_bert, each with its module.
+
+An import here makes a name public: `__init__.py` reads this list and loads names on first use.
+"""
 
 from keras_bert import sizes as sizes
 from keras_bert.corpus.prepare_corpus import prepare_corpus as prepare_corpus

@@ -6,15 +6,14 @@ import numpy as np
 from keras_bert.preprocessing.batching import Batching, quarters
 
 
-def row_outputs(model, predict, rows, batch_size, **kwargs):
+def row_outputs(model, rows, batch_size, **kwargs):
     """Predicts rows, long ones and short ones apart, and gives the outputs in the rows' order.
 
     Args:
         model: a `BertTask`.
-        predict: `keras.Model.predict`, bound to it.
         rows: what the preprocessor read.
         batch_size: int.
-        **kwargs: those of `predict`.
+        **kwargs: those of `keras.Model.predict`.
 
     Returns:
         Arrays in the structure of the model's outputs. An axis of tokens is as long as the
@@ -42,7 +41,7 @@ def row_outputs(model, predict, rows, batch_size, **kwargs):
     def predicted(numbers, batching):
         batches = tf.data.Dataset.from_tensor_slices(numbers).batch(batch_size)
         batches = batches.map(lambda row: rows.batch(row, batching)[0], tf.data.AUTOTUNE)
-        return predict(batches.prefetch(tf.data.AUTOTUNE), **kwargs)
+        return model.predict(batches.prefetch(tf.data.AUTOTUNE), **kwargs)
 
     parts = [predicted(numbers, batching) for numbers, batching in groups]
     back = np.argsort(np.concatenate([numbers for numbers, _ in groups]))

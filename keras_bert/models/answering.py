@@ -1,0 +1,107 @@
+"""Outputs, answers and scores of raw examples: methods of `BertTask`."""
+
+import keras
+
+from keras_bert.models.row_outputs import row_outputs
+from keras_bert.models.task_data import reader_of
+from keras_bert.preprocessing.batching import Batching
+from keras_bert.preprocessing.model_inputs import checked_inputs
+from keras_bert.preprocessing.raw import is_dataset, is_raw, is_single
+
+
+def answer(task, x, batch_size=None, *, verbose=0, **options):
+    """Answers examples, as the exported model does.
+
+    Args:
+        task: a `BertTask`.
+        x: raw examples, in memory or a `tf.data.Dataset` of texts; or prepared inputs.
+        batch_size: int, rows that the model takes at once; 32 by default.
+        verbose: 0, or 1 for progress bars.
+        **options: those of the preprocessor's `answers`, such as `n_best` of a span labeler.
+
+    Returns:
+        A list with a dict for each example, whose keys are those of the exported model; for a
+        single example its dict. The preprocessor's `answers` documents them.
+
+    Raises:
+        ValueError: if there is no preprocessor, or `x` is not what it reads.
+    """
+    from keras_bert.preprocessing.answer_dicts import answer_dicts
+
+    reader = reader_of(task)
+    if not is_raw(x):
+        outputs = task.predict(x, batch_size=batch_size, verbose=verbose)
+        return answer_dicts(reader.answers(outputs, **options))
+    found = []
+    for part in reader.parts(checked_inputs(task, x)):
+        rows = reader.read(part)
+        outputs = _outputs(task, rows, batch_size, verbose=verbose)
+        found += answer_dicts(reader.answers(outputs, rows, **options))
+    return found[0] if is_single(x) else found
+
+
+def scores(task, x, y=None, batch_size=None):
+    """Computes the task's official metrics.
+
+    Args:
+        task: a `BertTask`.
+        x: examples, as `answer` takes them.
+        y: labels, by name or by number, unless `x` brings its own.
+        batch_size: int; 32 by default.
+
+    Returns:
+        A dict of floats; the preprocessor's `scores` documents them.
+
+    Raises:
+        ValueError: if there is no preprocessor, labels are missing, or the task has no scores.
+    """
+    reader = reader_of(task)
+    if is_dataset(x):
+        from keras_bert.preprocessing.prepared import labels_of
+
+        x, y = labels_of(x)
+    answers = task.answer(x, batch_size)
+    return reader.scores([answers] if isinstance(answers, dict) else answers, x, y)
+
+
+def raw_outputs(task, x, batch_size, **kwargs):
+    """Predicts raw examples; see `BertTask.predict`."""
+    reader, x = reader_of(task), checked_inputs(task, x)
+    if is_dataset(x) and not reader.cuts_windows:
+        has_tokens = any(None in part.shape[1:] for part in keras.tree.flatten(task.output))
+        pad_to = "full" if has_tokens else "auto"
+        batching = Batching(batch_size or 32, pad_to=pad_to, drop_remainder=False)
+        return task.predict(reader.batches(x, batching=batching, with_labels=False), **kwargs)
+    if is_dataset(x):
+        from keras_bert.preprocessing.text_examples import in_memory
+
+        x, *_ = in_memory(x)
+    return _outputs(task, reader.read(x), batch_size, **kwargs)
+
+
+def evaluate_pooled(task, x, y, sample_weight, batch_size, return_dict=False, **kwargs):
+    """Evaluates texts by the pooled logits of their windows; see `BertTask.evaluate`."""
+    if is_dataset(x):
+        from keras_bert.preprocessing.text_examples import in_memory
+
+        x, y, sample_weight = in_memory(x)
+    if y is None:
+        raise ValueError("evaluate needs labels: give y, or a dataset of (text, label).")
+    logits = keras.ops.convert_to_tensor(task.predict(x, batch_size, **kwargs))
+    y = keras.ops.convert_to_tensor(task.targets(y))
+    if sample_weight is not None:
+        sample_weight = keras.ops.convert_to_tensor(sample_weight, "float32")
+    task.reset_metrics()
+    logs = task.compute_metrics(None, y, logits, sample_weight)
+    loss = task.compute_loss(None, y, logits, sample_weight, training=False)
+    logs = {name: float(value) for name, value in {**logs, "loss": loss}.items()}
+    if return_dict:
+        return logs
+    loss = logs.pop("loss")
+    return [loss, *logs.values()] if logs else loss
+
+
+def _outputs(task, rows, batch_size, **kwargs):
+    """Outputs of rows that were read, pooled for examples that have several."""
+    pooled = task.preprocessor.pooled(row_outputs(task, rows, batch_size or 32, **kwargs), rows)
+    return keras.tree.map_structure(keras.ops.convert_to_numpy, pooled)

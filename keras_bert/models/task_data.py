@@ -1,0 +1,100 @@
+"""Examples as Keras trains on them: methods of `BertTask`."""
+
+import dataclasses
+
+from keras_bert.preprocessing.batching import Batching
+from keras_bert.preprocessing.class_labels import check_not_one_hot
+from keras_bert.preprocessing.model_inputs import checked_inputs
+from keras_bert.preprocessing.raw import count, is_dataset, is_raw, take
+
+
+def batches(task, x, y=None, sample_weight=None, *, batching=None):
+    """Makes the batches that `fit` trains on.
+
+    Args:
+        task: a `BertTask`.
+        x: raw examples, in memory or a `tf.data.Dataset` of texts; or prepared inputs.
+        y: labels, by name or by number, unless `x` brings its own.
+        sample_weight: `[n]` floats, or None.
+        batching: a `Batching`, or None for its defaults.
+
+    Returns:
+        A `tf.data.Dataset` of inputs, or of `(inputs, labels)` or `(inputs, labels, weights)`.
+
+    Raises:
+        ValueError: if examples, labels or weights are not what the task takes.
+    """
+    batching = Batching() if batching is None else batching
+    if not is_raw(x):
+        from keras_bert.preprocessing.prepared import prepared_batches
+
+        return prepared_batches(*_checked(task, x, y, sample_weight), batching)
+    reader, x = reader_of(task), checked_inputs(task, x)
+    _check_not_one_hot(task, y)
+    return reader.batches(x, y, sample_weight, batching=batching)
+
+
+def keras_data(task, x, y=None, sample_weight=None, batching=None):
+    """`(x, y, sample_weight)` for Keras: raw examples become a dataset."""
+    if not is_raw(x):
+        return _checked(task, x, y, sample_weight)
+    batching = Batching().for_evaluation() if batching is None else batching
+    return task.batches(x, y, sample_weight, batching=batching), None, None
+
+
+def validation_data(task, data):
+    """The same of `fit`'s `validation_data`, a tuple or a dataset."""
+    if data is None:
+        return None
+    found = keras_data(task, *(data if isinstance(data, tuple) else (data,)))
+    return found[0] if is_dataset(found[0]) else found
+
+
+def split(parts, validation_split):
+    """Splits `(x, y, sample_weight)` in memory into the first examples and the last."""
+    if is_dataset(parts[0]):
+        raise ValueError(
+            "validation_split needs examples in memory. Split the dataset with take and skip, and "
+            "pass validation_data."
+        )
+    cut = int(count(parts[0]) * (1 - validation_split))
+    first, last = slice(cut), slice(cut, None)
+    return tuple(take(p, first) for p in parts), tuple(take(p, last) for p in parts)
+
+
+def merged_batching(batching, batch_size, shuffle=False):
+    """The `Batching` that the arguments of `fit` or `evaluate` mean together."""
+    if batching is not None and batch_size is not None:
+        raise ValueError("Give batch_size or batching, not both: Batching(batch_size=...).")
+    batching = Batching(batch_size or 32) if batching is None else batching
+    return dataclasses.replace(batching, shuffle=bool(shuffle) and not batching.longest_first)
+
+
+def reader_of(task):
+    """The task's preprocessor.
+
+    Raises:
+        ValueError: if it has none.
+    """
+    if task.preprocessor is None:
+        raise ValueError(
+            f"{type(task).__name__} was given text, but it has no preprocessor. Make it with "
+            f"preprocessor={task.preprocessor_class().__name__}(tokenizer), or start from a preset "
+            "that has one."
+        )
+    return task.preprocessor
+
+
+def _checked(task, x, y, sample_weight):
+    """Prepared inputs and their labels, as the loss takes them."""
+    x = checked_inputs(task, x)
+    if is_dataset(x):
+        return task.checked_dataset(x), y, sample_weight
+    _check_not_one_hot(task, y)
+    return x, None if y is None else task.targets(y, x), sample_weight
+
+
+def _check_not_one_hot(task, y):
+    if y is not None and hasattr(task, "num_classes"):
+        loss = task.loss if task.compiled else task.default_compile_args()["loss"]
+        check_not_one_hot(y, task.num_classes, loss)

@@ -6,8 +6,8 @@ import numpy as np
 from keras_bert.models.optional_inputs import OptionalInputs
 from keras_bert.presets.preset import Presets
 from keras_bert.presets.quantization import quantization_config, quantized_from_config
+from keras_bert.training.global_loss import check_accumulation
 from keras_bert.training.train_loop import TrainLoop
-from keras_bert.training.whole_batch import check_accumulation
 
 
 class BertTask(Presets, OptionalInputs, TrainLoop, keras.Model):

@@ -2,8 +2,8 @@
 
 import keras
 
+from keras_bert.training.global_loss import check_accumulation
 from keras_bert.training.strategy import device_kind
-from keras_bert.training.whole_batch import check_accumulation
 
 
 def describe_training(strategy, batch_size, model, accumulation_steps=1):

@@ -120,7 +120,7 @@ def test_a_damaged_checkpoint_is_told_and_the_one_before_it_taken(tmp_path, how)
     expected = model.get_weights()
     fit(model, checkpoint, 1, 2)
     damaged(tmp_path / "step-0000000008.npz", how, model.get_weights()[0])
-    with pytest.warns(UserWarning, match="step-0000000008.npz is damaged.*goes on from step 4"):
+    with pytest.warns(UserWarning, match="step-0000000008.npz is damaged.*resumes from step 4"):
         assert checkpoint.restore(model) == 4
     for a, b in zip(model.get_weights(), expected, strict=True):
         np.testing.assert_array_equal(a, b)
@@ -141,7 +141,7 @@ def whole_and_last(folder):
 
 
 def restored(model, checkpoint):
-    """The step that was gone on from, and whether damage was told of."""
+    """The step that training resumes from, and whether damage was reported."""
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         step = checkpoint.restore(model)
@@ -186,7 +186,7 @@ def test_a_damaged_directory_is_told(tmp_path, place, flip, told):
     path = tmp_path / "step-0000000008.npz"
     content = path.read_bytes()
     path.write_bytes(flipped(content, content.index(DIRECTORY) + place, flip))
-    with pytest.warns(UserWarning, match=rf"is damaged \({told}.*\); training goes on from step 4"):
+    with pytest.warns(UserWarning, match=rf"is damaged \({told}.*\); training resumes from step 4"):
         assert checkpoint.restore(model) == 4
     np.testing.assert_array_equal(model.get_weights()[0], states[4])
 

@@ -8,6 +8,7 @@ from keras_bert.preprocessing.model_inputs import checked_inputs
 from keras_bert.preprocessing.raw import is_dataset, is_raw
 from keras_bert.presets.preset import load_preset, save_preset
 from keras_bert.presets.quantization import quantization_config, quantized_from_config
+from keras_bert.training.global_loss import check_accumulation
 from keras_bert.training.train_loop import TrainLoop
 
 

@@ -11,7 +11,7 @@ from keras_bert.planning.tpu_compiler import (
     lower_step,
     tpu_devices,
 )
-from keras_bert.training.whole_batch import check_accumulation
+from keras_bert.training.global_loss import check_accumulation
 
 _UPDATE_FLOPS = 29  # of AdamW for a weight, as the compiler counts them
 _PART_TO_FILL = 0.98  # of a chip's memory, by a batch that is tried as the largest

@@ -2,14 +2,17 @@
 
 import math
 import re
+from collections.abc import Iterable
 
 import keras
 import numpy as np
 from keras import ops
 
+from keras_bert.training.keras_internals import SummedOptimizer
+
 
 def _dense(gradient):
-    """`gradient` as one tensor: TensorFlow gives an embedding's as slices, a word at a time."""
+    """Makes one tensor of a gradient; TensorFlow gives an embedding's as slices, one per token."""
     if hasattr(gradient, "dense_shape"):  # tf.IndexedSlices
         import tensorflow as tf
 
@@ -18,45 +21,51 @@ def _dense(gradient):
 
 
 def _bias(beta, step):
-    """`1 - beta ** step`, of which the plain form loses five digits in float32 at step 1."""
+    """Computes `1 - beta ** step` without cancellation.
+
+    For beta = 0.999 and step 1 the result is 0.001. In float32 `1 - beta` is 0.00099998713, since
+    beta itself is rounded before the subtraction. `-expm1(step * log(beta))`, whose logarithm is
+    taken in float64, is 0.00099999993.
+    """
     return -ops.expm1(step * math.log(max(beta, 1e-30)))
 
 
 @keras.saving.register_keras_serializable(package="keras_bert")
-class AdamW(keras.optimizers.Optimizer):
+class AdamW(SummedOptimizer):
     """Adam with decoupled weight decay and BERT's settings.
 
     The update of a weight w with moments m and v at rate r is
 
         w <- w - r * (m / (sqrt(v) + epsilon) + weight_decay * w)
 
-    where biases and LayerNorm weights don't decay. Google's BERT leaves out Adam's bias
-    correction (google-research/bert optimization.py); `bias_correction=False` does so too. With
-    it, the default here, small tasks fine-tune more stably (Mosbach et al. 2021).
+    where biases and LayerNorm weights don't decay. Google's BERT has no bias correction
+    (google-research/bert optimization.py); `bias_correction=False` reproduces that. With bias
+    correction, the default here, fine-tuning on small datasets is more stable (Mosbach et al.
+    2021).
 
-    Gradients of embeddings are summed over a batch before anything else is done with them, so
-    that words that occur twice in a batch learn as the formula says; `keras.optimizers.AdamW` on
-    TensorFlow squares their occurrences one by one. Every row of a table therefore moves and
-    decays at every step, as in Google's BERT.
+    Gradients of embeddings are summed over the batch first, so a token that occurs twice in a batch
+    is updated by the formula; `keras.optimizers.AdamW` on TensorFlow squares its occurrences one by
+    one. Every row of a table therefore moves and decays at every step, as in Google's BERT.
 
     Args:
         learning_rate: float, or a `keras.optimizers.schedules.LearningRateSchedule`.
-        weight_decay: float, the rate of decay, times the learning rate.
+        weight_decay: float, multiplied by the learning rate.
         beta_1: float, decay of the first moment.
         beta_2: float, decay of the second moment.
-        epsilon: float, outside the square root.
+        epsilon: float, added outside the square root.
         bias_correction: bool; False is Google's update.
         no_decay: names of weights that don't decay.
-        layer_decay: float, by which the learning rate falls from each layer of the encoder to the
-            one below: the heads learn at the full rate, the last of L blocks at `layer_decay` of
-            it, the embeddings at `layer_decay ** (L + 1)`. None is the same rate for all. Source:
-            Clark et al. 2020 (ELECTRA), who fine-tune Base with 0.8 and Large with 0.9.
-        global_clipnorm: float, the largest norm that all gradients together may have, summed over
+        layer_decay: float, the factor between the learning rates of an encoder layer and the one
+            above it. The heads train at the full rate, the last of L blocks at `layer_decay` times
+            the rate, the embeddings at `layer_decay ** (L + 1)` times the rate. None is the same
+            rate for all. Source: Clark et al. 2020 (ELECTRA), who fine-tune Base with 0.8 and Large
+            with 0.9.
+        global_clipnorm: float, the maximum norm of all gradients together, after their sum over
             replicas; or None.
-        **kwargs: those of `keras.optimizers.Optimizer`.
+        **kwargs: arguments of `keras.optimizers.Optimizer`.
 
     Raises:
-        ValueError: if `layer_decay` is outside of (0, 1].
+        ValueError: if `layer_decay` is outside (0, 1].
 
     Example:
     >>> optimizer = AdamW(learning_rate=5e-5)
@@ -66,16 +75,16 @@ class AdamW(keras.optimizers.Optimizer):
 
     def __init__(
         self,
-        learning_rate=1e-4,
-        weight_decay=0.01,
-        beta_1=0.9,
-        beta_2=0.999,
-        epsilon=1e-6,
-        bias_correction=True,
-        no_decay=("bias", "gamma", "beta"),
-        layer_decay=None,
-        global_clipnorm=1.0,
-        name="adamw",
+        learning_rate: float | keras.optimizers.schedules.LearningRateSchedule = 1e-4,
+        weight_decay: float = 0.01,
+        beta_1: float = 0.9,
+        beta_2: float = 0.999,
+        epsilon: float = 1e-6,
+        bias_correction: bool = True,
+        no_decay: Iterable[str] = ("bias", "gamma", "beta"),
+        layer_decay: float | None = None,
+        global_clipnorm: float | None = 1.0,
+        name: str = "adamw",
         **kwargs,
     ):
         if layer_decay is not None and not 0 < layer_decay <= 1:
@@ -102,7 +111,7 @@ class AdamW(keras.optimizers.Optimizer):
             variables, ["first_moment", "second_moment"]
         )
         self._decays = [
-            variable.name not in self.no_decay and self._use_weight_decay(variable)
+            variable.name not in self.no_decay and self.may_decay(variable)
             for variable in variables
         ]
         self._rate_scales = _rate_scales([v.path for v in variables], self.layer_decay)
@@ -110,28 +119,9 @@ class AdamW(keras.optimizers.Optimizer):
     def apply(self, grads, trainable_variables=None):
         return super().apply([_dense(gradient) for gradient in grads], trainable_variables)
 
-    def _clip_gradients(self, grads):
-        """Sums over replicas, then clips: Keras clips each replica's part, then sums."""
-        if keras.backend.backend() != "tensorflow":
-            return super()._clip_gradients(grads)
-        summed = super()._all_reduce_sum_gradients([(gradient, None) for gradient in grads])
-        grads = [gradient for gradient, _ in summed]
-        if not self.global_clipnorm or self.clipnorm:
-            return super()._clip_gradients(grads)
-        import tensorflow as tf
-
-        return tf.clip_by_global_norm(grads, self.global_clipnorm)[0]  # in half as many passes
-
-    def _all_reduce_sum_gradients(self, grads_and_vars):
-        """Nothing: `_clip_gradients` sums."""
-        return grads_and_vars
-
-    def _apply_weight_decay(self, variables):
-        """Nothing: `update_step` decays."""
-
     def update_step(self, gradient, variable, learning_rate):
         dtype = variable.dtype
-        index = self._get_variable_index(variable)
+        index = self.index_of(variable)
         learning_rate = ops.cast(learning_rate, dtype) * self._rate_scales[index]
         gradient = ops.cast(gradient, dtype)
         if keras.backend.backend() == "tensorflow":
@@ -141,7 +131,7 @@ class AdamW(keras.optimizers.Optimizer):
             self.assign_sub(variable, learning_rate * update)
 
     def _direction(self, gradient, variable, index):
-        """Updates the moments; what the learning rate is to be multiplied with."""
+        """Updates the moments and returns the update for a learning rate of 1."""
         m, v = self._first_moments[index], self._second_moments[index]
         self.assign_add(m, (gradient - m) * (1 - self.beta_1))
         self.assign_add(v, (ops.square(gradient) - v) * (1 - self.beta_2))
@@ -157,11 +147,19 @@ class AdamW(keras.optimizers.Optimizer):
         return self.weight_decay if self.weight_decay and self._decays[index] else 0.0
 
     def _update_at_once(self, gradient, variable, index, learning_rate):
-        """The same, by TensorFlow's kernel for Adam, which passes over the memory once.
+        """Makes the same update with TensorFlow's kernel for Adam, in one pass over the memory.
 
-        With m = first * m' and v = second * v', where m' and v' are what the formula means, it is
-        m' / (sqrt(v') + epsilon) = root / first * m / (sqrt(v) + root * epsilon), where root is
-        that of second.
+        The kernel computes `w -= lr * m / (sqrt(v) + epsilon)` on moments without bias correction.
+        The correction divides m by `first` = 1 - beta_1^step and v by `second` = 1 - beta_2^step.
+        It moves into the kernel's two scalars:
+
+            (m / first) / (sqrt(v / second) + epsilon)
+                = sqrt(second) / first * m / (sqrt(v) + sqrt(second) * epsilon)
+
+        At step 1 with the gradient 0.5, m = 0.1 * 0.5 = 0.05 and v = 0.001 * 0.25 = 0.00025. The
+        left side is (0.05 / 0.1) / (sqrt(0.00025 / 0.001) + 1e-6) = 0.5 / 0.500001. On the right
+        sqrt(second) = 0.0316228, so the kernel gets lr * 0.316228 and the epsilon 3.16e-8:
+        0.316228 * 0.05 / (0.0158114 + 3.16e-8) = 0.999998, the same.
         """
         import tensorflow as tf
 
@@ -170,7 +168,9 @@ class AdamW(keras.optimizers.Optimizer):
         if self.bias_correction:
             step = ops.cast(self.iterations + 1, dtype)
             first, second = _bias(beta_1, step), _bias(beta_2, step)
-        else:  # what rounding to float32 makes of 1 - beta
+        else:
+            # No correction. The kernel has 1 - beta of the beta rounded to float32, so its moments
+            # are off by a constant: 1 - float32(0.999) = 0.00099998713, not 0.001.
             first = (1 - beta_1) / max(1 - self.beta_1, 1e-30)
             second = (1 - beta_2) / max(1 - self.beta_2, 1e-30)
         root = ops.sqrt(ops.cast(second, dtype))
@@ -182,7 +182,7 @@ class AdamW(keras.optimizers.Optimizer):
             var=variable.handle,
             m=m.handle,
             v=v.handle,
-            beta1_power=ops.zeros((), dtype),  # no correction of its own
+            beta1_power=ops.zeros((), dtype),  # no correction by the kernel
             beta2_power=ops.zeros((), dtype),
             lr=learning_rate * root / first,
             beta1=ops.cast(beta_1, dtype),
@@ -204,7 +204,7 @@ class AdamW(keras.optimizers.Optimizer):
 
 
 def _rate_scales(paths, layer_decay):
-    """What the learning rate of each weight is multiplied with."""
+    """The factors of the learning rate for weights of these paths, by `layer_decay`."""
     if layer_decay is None:
         return [1.0] * len(paths)
     blocks = [re.search(r"(?:^|/)block_(\d+)/", path) for path in paths]

@@ -1,8 +1,9 @@
-"""Training that goes on where it stopped."""
+"""Checkpoints from which training resumes exactly."""
 
 import contextlib
 import io
 import math
+import os
 import re
 import threading
 import warnings
@@ -19,20 +20,21 @@ _KINDS = "kinds"  # the array that names what was trained, and by what
 
 
 class TrainingCheckpoint(keras.callbacks.Callback):
-    """Saves, at the end of every epoch, all that training needs to go on.
+    """Saves everything that training needs to resume, at the end of every epoch.
 
-    A checkpoint is a file of weights, the optimizer with its step, and the seeds of dropout. It is
-    written beside training, under another name, and renamed, so one that is there is whole; its
-    parts have checksums besides. Of several processes that train together, one writes and all read.
-    Where the data starts again at any step (`pretraining_dataset(start_step=...)`), let an epoch be
-    the interval between saves: `model.fit(data, steps_per_epoch=interval)`.
+    A checkpoint is a file with the weights, the optimizer and its step, and the seeds of dropout. A
+    background thread writes it to a temporary name and renames it, so every checkpoint is complete;
+    its parts have checksums too. If several processes train together, one writes and all read.
+
+    If the data can start at any step (`pretraining_dataset(start_step=...)`), make an epoch the
+    interval between saves: `model.fit(data, steps_per_epoch=interval)`.
 
     Args:
-        folder: a path, for this run's checkpoints alone; `"gs://bucket/run"` too, and whatever
-            else `tf.io.gfile` knows.
-        keep: int, how many of the last checkpoints stay.
+        folder: a path, for this run's checkpoints alone; local, or any that `tf.io.gfile` knows,
+            such as `"gs://bucket/run"`.
+        keep: number of the last checkpoints that stay.
         keep_best: name of a log, such as `"val_loss"`, by which the best checkpoint stays too; or
-            None. Of logs whose name ends in "loss", the smallest is the best; of others, the
+            None. For logs whose name ends in "loss" the smallest is the best, for others the
             largest.
 
     Example:
@@ -42,7 +44,7 @@ class TrainingCheckpoint(keras.callbacks.Callback):
     True
     """
 
-    def __init__(self, folder, keep=2, keep_best=None):
+    def __init__(self, folder: str | os.PathLike, keep: int = 2, keep_best: str | None = None):
         super().__init__()
         self.folder = checkpoint_folder(folder)
         self.keep = keep
@@ -50,33 +52,33 @@ class TrainingCheckpoint(keras.callbacks.Callback):
         self._writer = None  # a thread
         self._failure = None  # of the writer
 
-    def latest_step(self):
-        """The optimizer step of the newest checkpoint, or None."""
+    def latest_step(self) -> int | None:
+        """Returns the optimizer step of the newest checkpoint, or None."""
         self.wait()
         steps = self._steps()
         return steps[-1] if steps else None
 
-    def best_step(self):
-        """The optimizer step of the best checkpoint by `keep_best`, or None."""
+    def best_step(self) -> int | None:
+        """Returns the optimizer step of the best checkpoint by `keep_best`, or None."""
         self.wait()
         best = self._best()
         return best and best[0]
 
-    def restore(self, model, step=None):
-        """Puts a compiled model back where a checkpoint left it.
+    def restore(self, model: keras.Model, step: int | None = None) -> int:
+        """Restores the state of a compiled model from a checkpoint.
 
-        A damaged newest checkpoint is told of in a warning, and the one before it is taken.
+        If the newest checkpoint is damaged, the one before it is restored, with a warning.
 
         Args:
-            model: a compiled model like the one that was saved, on any number of replicas. Where
+            model: a compiled model like the one that was saved, on any number of replicas. If
                 several processes train, each restores its own.
-            step: int, which checkpoint; the newest by default.
+            step: step of the checkpoint; the newest by default.
 
         Returns:
-            The optimizer step to go on from; 0 if there is no checkpoint.
+            The optimizer step to resume from; 0 if there is no checkpoint.
 
         Raises:
-            ValueError: if the checkpoint is that of another model or another optimizer, is damaged
+            ValueError: if the checkpoint belongs to another model or another optimizer, is damaged
                 and there is no other, or if processes that train together find different ones.
         """
         self.wait()
@@ -85,7 +87,7 @@ class TrainingCheckpoint(keras.callbacks.Callback):
         check_same(
             step,
             f"Each process must find the same checkpoint in {self.folder.path}: give a folder that "
-            "all of them see, such as one on a network's disk.",
+            "all of them see, such as one on a network disk.",
             model,
         )
         if arrays is not None:
@@ -107,12 +109,12 @@ class TrainingCheckpoint(keras.callbacks.Callback):
     def on_train_end(self, logs=None):
         self.wait()
 
-    def save(self, model, score=None):
-        """Writes a checkpoint of `model` as it is now; `wait` for it to be there.
+    def save(self, model: keras.Model, score: float | None = None) -> None:
+        """Starts to write a checkpoint of the current state; `wait` returns when it is written.
 
         Args:
             model: a compiled model.
-            score: float, by which the checkpoint may be the best; or None.
+            score: the score by which the checkpoint may be the best; or None.
         """
         self.wait()
         _build_optimizer(model)
@@ -120,17 +122,17 @@ class TrainingCheckpoint(keras.callbacks.Callback):
             f"{number:05d}": keras.ops.convert_to_numpy(variable)
             for number, variable in enumerate(_state(model))
         }
-        # NumPy's files know no bfloat16; float32 holds it exactly.
+        # NumPy's files have no bfloat16; float32 holds its values exactly.
         arrays = {n: a if a.dtype.kind in "biuf" else np.float32(a) for n, a in arrays.items()}
         arrays[_KINDS] = np.array(_kinds(model))
         step = int(keras.ops.convert_to_numpy(model.optimizer.iterations))
         if is_chief(model):
-            # No daemon, so that it ends its work before the program ends.
+            # No daemon thread, so that the program waits for it before it ends.
             self._writer = threading.Thread(target=self._write, args=(step, arrays, score))
             self._writer.start()
 
-    def wait(self):
-        """Returns when the last checkpoint is written; raises what went wrong with it."""
+    def wait(self) -> None:
+        """Returns when the last checkpoint is written; raises the error if writing failed."""
         if self._writer is not None:
             self._writer.join()
             self._writer = None
@@ -139,22 +141,22 @@ class TrainingCheckpoint(keras.callbacks.Callback):
             raise failure
 
     def _last_whole(self, steps):
-        """`(step, kinds, arrays)` of the last of these that isn't damaged; or `(0, None, None)`."""
+        """`(step, kinds, arrays)` of the last undamaged checkpoint; or `(0, None, None)`."""
         while steps:
             step = steps.pop()
             try:
                 return step, *self._read(step)
             except Exception as error:  # zipfile raises many kinds: RuntimeError, zlib.error, ...
-                told = (
+                damage = (
                     f"The checkpoint {self.folder.file(_name(step))} is damaged "
                     f"({type(error).__name__}: {error})"
                 )
                 if not steps:
                     raise ValueError(
-                        f"{told}, and there is none before it. Remove it to start anew, or start "
+                        f"{damage}, and there is none before it. Remove it to start over, or start "
                         "from a preset."
                     ) from error
-                warnings.warn(f"{told}; training goes on from step {steps[-1]}.", stacklevel=3)
+                warnings.warn(f"{damage}; training resumes from step {steps[-1]}.", stacklevel=3)
         return 0, None, None
 
     def _write(self, step, arrays, score):
@@ -166,15 +168,15 @@ class TrainingCheckpoint(keras.callbacks.Callback):
             for old in self._steps()[: -self.keep]:
                 if best is None or old != best[0]:
                     self.folder.remove(_name(old))
-        except Exception as error:  # told by the next save, or at the end
+        except Exception as error:  # raised by the next save, or at the end
             self._failure = error
 
     def _read(self, step):
-        """`(kinds, arrays)` of a checkpoint, whose checksums and directory are looked at."""
+        """`(kinds, arrays)` of a checkpoint, after checking its checksums and directory."""
         with self.folder.open(_name(step)) as file, zipfile.ZipFile(file) as parts:
-            file.seek(-12, 2)  # where the end of a zip file says how many parts there are
+            file.seek(-12, 2)  # the end of a zip file holds the number of parts here
             names = _names(int.from_bytes(file.read(2), "little"), parts.namelist())
-            # Whole parts, as zipfile compares the checksum of what is read to the end only.
+            # Whole parts, since zipfile compares the checksum only at the end of a part.
             arrays = [np.load(io.BytesIO(parts.read(name)), allow_pickle=False) for name in names]
         kinds = arrays.pop().tolist() if names[-1] == f"{_KINDS}.npy" else None  # an old file
         return kinds, arrays
@@ -202,8 +204,8 @@ class TrainingCheckpoint(keras.callbacks.Callback):
         return sorted(int(name[1]) for name in names if name)
 
 
-def rank(score):
-    """What scores are to be compared by: the higher, the better, and NaN below all."""
+def rank(score: float) -> tuple[bool, float]:
+    """Returns a key to compare scores by: higher is better, and NaN is below all."""
     return (False, 0.0) if math.isnan(score) else (True, score)
 
 
@@ -212,7 +214,7 @@ def _name(step):
 
 
 def _names(count, found):
-    """The names of so many parts of a checkpoint; a ValueError unless they are those found."""
+    """The names of the parts of a checkpoint; a ValueError if they differ from those found."""
     names = [f"{number:05d}.npy" for number in range(count)]
     if found[-1:] == [f"{_KINDS}.npy"]:
         names[-1:] = found[-1:]
@@ -222,7 +224,7 @@ def _names(count, found):
 
 
 def _state(model):
-    """The variables of a model, its random seeds, and its optimizer, in an order that repeats."""
+    """The variables of a model, its random seeds and its optimizer, always in the same order."""
     return [*model.variables, *model.optimizer.variables]
 
 
@@ -236,7 +238,7 @@ def _kinds(model):
 
 
 def _check_fits(model, kinds, arrays, path):
-    """Raises a ValueError unless the arrays of a checkpoint are the state of such a model."""
+    """Raises a ValueError if the arrays of a checkpoint can't be the state of this model."""
     shapes, saved = [tuple(v.shape) for v in _state(model)], [array.shape for array in arrays]
     here = _kinds(model)
     if kinds not in (None, here):
@@ -253,12 +255,12 @@ def _check_fits(model, kinds, arrays, path):
         return
     raise ValueError(
         f"The checkpoint {path} can't be restored into this model, because {differs}: it was "
-        "written by a run with other settings. Go on with those settings, or give this run a "
+        "written by a run with other settings. Use the settings of that run, or give this run a "
         "folder of its own."
     )
 
 
 def _scope(model):
-    """Where the variables of a model's optimizer belong."""
+    """The scope in which the variables of a model's optimizer are made."""
     strategy = getattr(model, "distribute_strategy", None)
     return strategy.scope() if strategy is not None else contextlib.nullcontext()

@@ -1,26 +1,28 @@
-"""What training will use, and whether that can be."""
+"""A description of a training run, and checks that it is possible."""
 
 import keras
 
+from keras_bert.training.global_loss import check_accumulation
 from keras_bert.training.strategy import device_kind
-from keras_bert.training.whole_batch import check_accumulation
 
 
-def describe_training(strategy, batch_size, model, accumulation_steps=1):
-    """A line that says what training will use, once it is known to be possible.
+def describe_training(
+    strategy, batch_size: int, model: keras.Model, accumulation_steps: int = 1
+) -> str:
+    """Describes in a line the devices and settings of a training run, after checking them.
 
     Args:
-        strategy: what `get_strategy` gave.
-        batch_size: int, over all replicas.
+        strategy: the result of `get_strategy`.
+        batch_size: rows of a batch over all replicas.
         model: the compiled model.
-        accumulation_steps: int, parts that each replica divides its rows into.
+        accumulation_steps: number of parts that each replica splits its rows into.
 
     Returns:
         A str, such as "2 replicas on GPU; batches of 32 rows, 16 a replica; ...".
 
     Raises:
-        ValueError: if the replicas and parts don't divide the batch, or the model or its backbone
-            was built outside of the strategy's scope.
+        ValueError: if the batch can't be split evenly among replicas and parts, or the model or its
+            backbone was built outside of the strategy's scope.
 
     Example:
     >>> from keras_bert import BertBackbone, BertClassifier, get_strategy, sizes
@@ -43,13 +45,13 @@ def describe_training(strategy, batch_size, model, accumulation_steps=1):
     return "; ".join(words)
 
 
-def check_batch(strategy, batch_size, accumulation_steps=1):
-    """Raises a ValueError if a strategy's replicas and their parts don't divide a batch.
+def check_batch(strategy, batch_size: int, accumulation_steps: int = 1) -> None:
+    """Raises a ValueError if a batch can't be split evenly among replicas and their parts.
 
     Args:
-        strategy: what `get_strategy` gave.
-        batch_size: int, rows over all replicas.
-        accumulation_steps: int, parts that each replica divides its rows into.
+        strategy: the result of `get_strategy`.
+        batch_size: rows of a batch over all replicas.
+        accumulation_steps: number of parts that each replica splits its rows into.
 
     Example:
     >>> from keras_bert import get_strategy
@@ -60,9 +62,9 @@ def check_batch(strategy, batch_size, accumulation_steps=1):
     parts = replicas * accumulation_steps
     if batch_size < 1 or batch_size % parts:
         raise ValueError(
-            f"A batch of {batch_size} rows can't be divided among {_counted(replicas, 'replica')} "
-            f"with accumulation_steps={accumulation_steps}: choose a multiple of {parts}, for "
-            f"instance {max(1, -(-batch_size // parts)) * parts}."
+            f"A batch of {batch_size} rows can't be split evenly among "
+            f"{_counted(replicas, 'replica')} with accumulation_steps={accumulation_steps}: choose "
+            f"a multiple of {parts}, for instance {max(1, -(-batch_size // parts)) * parts}."
         )
 
 
@@ -75,7 +77,7 @@ def _check_scope(strategy, model):
         is_own = strategy.extended.variable_created_in_scope
         outside = [weight.path for weight in model.weights if not is_own(weight.value)]
         if not outside and model.distribute_strategy is not strategy:
-            outside = [model.name]  # around layers that were made in it
+            outside = [model.name]  # with layers that were made in the scope
     else:
         return
     if outside:

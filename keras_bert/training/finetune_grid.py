@@ -63,7 +63,7 @@ def finetune_grid(output, runs, train, *, select, shared=None, strategy=None):
             f"order; got {runs}."
         )
     output = local_folder(output)
-    keep_settings(output, shared or {}, place=strategy)
+    keep_settings(output, shared or {}, strategy=strategy)
     for number, settings in enumerate(runs, 1):
         name = "-".join(f"{key}={value}" for key, value in settings.items())
         folder = output / "runs" / name

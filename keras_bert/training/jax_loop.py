@@ -1,38 +1,40 @@
-"""`fit` and `evaluate` on JAX: whole-batch losses, parts of a batch, several steps in one loop."""
+"""`fit` and `evaluate` on JAX: global losses, accumulation, several steps in one loop."""
 
 import itertools
 import zlib
+from collections.abc import Callable
 
 import jax
 import keras
 from jax import numpy as jnp
 
-from keras_bert.training.jax_devices import WholeBatches
+from keras_bert.training.global_loss import GlobalLoss, num_rows
+from keras_bert.training.jax_devices import ReplicatedBatches
+from keras_bert.training.keras_internals import dataset_specs, state_shardings, updated_metrics
 from keras_bert.training.processes import check_same
-from keras_bert.training.whole_batch import WholeBatch, num_rows
 
 
-class TrainLoop(WholeBatch):
-    """Adds to `keras.Model`'s loop what it lacks on JAX.
+class TrainLoop(GlobalLoss):
+    """A train loop for `keras.Model` on any number of JAX devices and processes.
 
-    There a batch that is divided among devices is one array still, so that means over it and the
-    norm of its gradients are global by nature. What is different from Keras's own loop (3.15):
+    On JAX a batch that is sharded over devices is still one array, so means over it and the norm
+    of its gradients are global by nature. The loop differs from Keras's own (3.15) in this:
 
     - `accumulation_steps` parts of a batch are passed one after the other, with the losses of the
-      whole batch (`WholeBatch`), and the optimizer takes one step with the sum of their gradients;
+      global batch (`GlobalLoss`), and the optimizer takes one step with the sum of their gradients;
     - `steps_per_execution` steps are one compiled loop;
-    - devices take their rows of a batch in the compiled step (`WholeBatches`), so that batches may
-      have any number of rows, and processes be given the same data;
-    - no batch of a `tf.data.Dataset` is drawn to build the model from, which would have data that
-      is shuffled anew in each pass begin with its second;
-    - of several processes all are given all of what `predict` says.
+    - devices take their rows of a batch in the compiled step (`ReplicatedBatches`). So batches may
+      have any number of rows, and all processes get the same data;
+    - no batch of a `tf.data.Dataset` is drawn to build the model from. Data that is shuffled for
+      each pass would otherwise begin with its second pass;
+    - `predict` returns all outputs to every process.
     """
 
     def predict_step(self, state, data):
         if not self._is_compiled():
             return super().predict_step(state, data)
-        outputs, others = super().predict_step(state, _divided(data))
-        return _whole(outputs), others
+        outputs, others = super().predict_step(state, _sharded(data))
+        return _replicated(outputs), others
 
     def train_step(self, state, data):
         trainable, others, optimizer, metrics = state
@@ -40,7 +42,7 @@ class TrainLoop(WholeBatch):
         parts = self.accumulation_steps
         weights = self.scaled_weights(y, sample_weight, lambda value: value, parts > 1)
         rows = num_rows(x)
-        # Parts of one size are added as they are, and scaled behind the loop.
+        # Gradients of parts of equal size are added as they are, and scaled after the loop.
         equal = rows % parts == 0
         scale = parts if equal else 1
         gradient_of = jax.value_and_grad(self.compute_loss_and_updates, has_aux=True)
@@ -59,7 +61,7 @@ class TrainLoop(WholeBatch):
                 optimizer_variables=optimizer,
             )
             loss, y_pred, others, metrics = aux
-            _, metrics = self._update_metrics_variables(metrics, loss, x, y, y_pred, sample_weight)
+            _, metrics = updated_metrics(self, metrics, loss, x, y, y_pred, sample_weight)
             share = scale * num_rows(x) / rows
             sums = [s + share * g for s, g in zip(sums, gradients, strict=True)]
             return (sums, others, metrics), None
@@ -69,7 +71,7 @@ class TrainLoop(WholeBatch):
         if parts == 1:
             carried, _ = pass_part(carried, batch)
         elif equal:
-            # Part i has the rows i, i + parts, ...: each device divides what it has.
+            # Part i has the rows i, i + parts, ..., so each device splits its own rows.
             stacked = jax.tree.map(lambda v: _interleaved(v, parts), batch)
             carried, _ = jax.lax.scan(pass_part, carried, stacked)
         else:
@@ -89,7 +91,7 @@ class TrainLoop(WholeBatch):
         _, (loss, y_pred, others, metrics) = self.compute_loss_and_updates(
             trainable, others, metrics, x, y, weights, training=False
         )
-        logs, metrics = self._update_metrics_variables(metrics, loss, x, y, y_pred, sample_weight)
+        logs, metrics = updated_metrics(self, metrics, loss, x, y, y_pred, sample_weight)
         return logs, (trainable, others, metrics)
 
     def make_train_function(self, force=False):
@@ -103,14 +105,14 @@ class TrainLoop(WholeBatch):
     def _many_steps(self, step, kept):
         """A function of state and iterator that takes `steps_per_execution` steps, or the rest.
 
-        `kept` numbers what the step has of `(trainable, others, optimizer, metrics)`.
+        `kept` are the indices of the step's state in `(trainable, others, optimizer, metrics)`.
         """
         is_compiled = self._is_compiled()
-        steps = one_or_more(step, _divided if is_compiled else lambda batch: batch)
+        steps = one_or_more(step, _sharded if is_compiled else lambda batch: batch)
         if is_compiled:
             shardings = None
             if keras.distribution.distribution() is not None:
-                all_shardings = self._get_state_sharding_spec()
+                all_shardings = state_shardings(self)
                 shardings = tuple(all_shardings[number] for number in kept)
             steps = compiled(steps, shardings)
 
@@ -132,11 +134,9 @@ class TrainLoop(WholeBatch):
 
         return function
 
-    def _symbolic_build(self, iterator=None, data_batch=None):
-        dataset = getattr(getattr(iterator, "data_adapter", None), "_dataset", None)
-        if data_batch is None and hasattr(dataset, "element_spec"):
-            data_batch = jax.tree.map(_symbol, dataset.element_spec)
-        super()._symbolic_build(iterator, data_batch)
+    def batch_spec(self, iterator):
+        specs = dataset_specs(iterator)
+        return None if specs is None else jax.tree.map(_symbol, specs)
 
     def _is_compiled(self):
         return bool(self.jit_compile and not self.run_eagerly)
@@ -147,14 +147,16 @@ class TrainLoop(WholeBatch):
             return self.get_metrics_result()
 
 
-def one_or_more(step, divided):
-    """A function of the state and of a tuple of batches that takes a step with each in turn.
+def one_or_more(step: Callable, shard: Callable) -> Callable:
+    """Makes a function of the state and of a tuple of batches that takes a step with each.
 
-    `divided` gives each device its rows of a batch.
+    Args:
+        step: a function of the state and a batch that returns logs and the new state.
+        shard: a function of a batch that gives each device its rows.
     """
 
     def step_of(state, batch):
-        return step(state, divided(batch))
+        return step(state, shard(batch))
 
     def steps(state, batches):
         if len(batches) == 1:
@@ -171,22 +173,27 @@ def one_or_more(step, divided):
     return steps
 
 
-def compiled(steps, state_shardings=None):
-    """`steps` as one program, in which the new state takes the place of the old."""
-    shardings = None if state_shardings is None else (None, state_shardings)
+def compiled(steps: Callable, shardings=None) -> Callable:
+    """Compiles `steps` into one program, whose new state takes the place of the old.
+
+    Args:
+        steps: a function of the state and of batches that returns logs and the new state.
+        shardings: those of the state, or None to leave them to JAX.
+    """
+    shardings = None if shardings is None else (None, shardings)
     return jax.jit(steps, donate_argnums=0, out_shardings=shardings)
 
 
-def _divided(data):
-    """A batch in a compiled step, of which each device has its rows, whatever their number."""
+def _sharded(data):
+    """Shards a batch by rows, in a compiled step; the number of rows may be any."""
     distribution = keras.distribution.distribution()
     if distribution is None:
         return data
     return _laid_out(data, lambda values: [distribution.batch_dim_name])
 
 
-def _whole(outputs):
-    """What a compiled step gives, whole on every device, so that every process can read it."""
+def _replicated(outputs):
+    """Copies outputs of a compiled step to every device, so that every process can read them."""
     if keras.distribution.distribution() is None:
         return outputs
     return _laid_out(outputs, lambda values: [None] * values.ndim)
@@ -203,22 +210,23 @@ def _laid_out(data, axes):
 
 
 def _check_same_batch(batch):
-    """Raises a ValueError if processes that should be given the same batch are not."""
-    if jax.process_count() == 1 or not isinstance(keras.distribution.distribution(), WholeBatches):
+    """Raises a ValueError if processes that should get the same batch do not."""
+    distribution = keras.distribution.distribution()
+    if jax.process_count() == 1 or not isinstance(distribution, ReplicatedBatches):
         return
     checksum = 0
     for values in jax.tree.leaves(batch):
         checksum = zlib.crc32(values.addressable_data(0).tobytes(), checksum)
     check_same(
         checksum >> 1,
-        "Each process must be given the same batches, of which it takes its rows, and this one was "
-        "given another than the others: call keras.utils.set_random_seed with one seed in all of "
-        "them, and let data be shuffled with seeds.",
+        "Each process must be given the same batches, since it takes its own rows of each. Their "
+        "first batches differ: call keras.utils.set_random_seed with the same seed in all "
+        "processes, and shuffle data with seeds.",
     )
 
 
 def _symbol(spec):
-    """What stands for a tensor of a dataset; any size does where the dataset doesn't say it."""
+    """A symbolic tensor for a tensor of a dataset, with 2 for each unknown size."""
     return keras.KerasTensor([size or 2 for size in spec.shape], spec.dtype.name)
 
 

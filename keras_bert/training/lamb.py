@@ -1,4 +1,4 @@
-"""The optimizer of very large batches."""
+"""An optimizer for very large batches."""
 
 import keras
 from keras import ops
@@ -17,16 +17,16 @@ class Lamb(AdamW):
 
         w <- w - r * |w| / |u| * u
 
-    Weights that don't decay, which are biases and LayerNorm's, aren't scaled either. Where a norm
-    is 0, the factor is 1. Queries, keys and values are scaled each by itself, although they lie in
-    one array here; so is what LoRA adds to each.
+    Weights that don't decay, biases and LayerNorm weights, aren't scaled either. If a norm is 0,
+    the factor is 1. Queries, keys and values share one array here, but each is scaled by its own
+    norms, as are LoRA's additions to each.
 
-    Source: You et al. 2020, algorithm 2; what isn't scaled, and that clipping at a norm of 1 comes
-    first, are as in the code that came with it.
+    Source: You et al. 2020, algorithm 2. Clipping at a norm of 1 comes first, and some weights
+    aren't scaled, as in the authors' code.
 
     Args:
         learning_rate: float, or a `keras.optimizers.schedules.LearningRateSchedule`.
-        **kwargs: those of `AdamW`.
+        **kwargs: arguments of `AdamW`.
 
     Example:
     >>> optimizer = Lamb(learning_rate=1.76e-3, weight_decay=0.01)
@@ -34,7 +34,12 @@ class Lamb(AdamW):
     1e-06
     """
 
-    def __init__(self, learning_rate=1e-3, name="lamb", **kwargs):
+    def __init__(
+        self,
+        learning_rate: float | keras.optimizers.schedules.LearningRateSchedule = 1e-3,
+        name: str = "lamb",
+        **kwargs,
+    ):
         super().__init__(learning_rate, name=name, **kwargs)
 
     def build(self, variables):
@@ -45,7 +50,7 @@ class Lamb(AdamW):
 
     def update_step(self, gradient, variable, learning_rate):
         dtype = variable.dtype
-        index = self._get_variable_index(variable)
+        index = self.index_of(variable)
         learning_rate = ops.cast(learning_rate, dtype) * self._rate_scales[index]
         update = self._direction(ops.cast(gradient, dtype), variable, index)
         if self._decays[index]:
@@ -53,7 +58,7 @@ class Lamb(AdamW):
         self.assign_sub(variable, learning_rate * update)
 
     def _trust(self, variable, update, parts):
-        """|w| / |u|, of each part of the last axis."""
+        """|w| / |u| for each part of the last axis."""
         shape = (*variable.shape[:-1], parts, variable.shape[-1] // parts)
         axes = [axis for axis in range(len(shape)) if axis != len(shape) - 2]
         weight_norm, update_norm = (

@@ -1,59 +1,61 @@
-"""Several processes that train one model together: workers of TensorFlow, or JAX's processes."""
+"""Several processes that train one model together: TensorFlow's workers or JAX's processes."""
+
+from typing import Any
 
 import keras
 
 
-def is_chief(place=None):
-    """Whether this process is the one that writes files, of those that train a model together.
+def is_chief(strategy=None) -> bool:
+    """Whether this process writes the files, of all processes that train a model together.
 
-    What this library writes it lets the first process write: call `save_to_preset`, `finetune` and
-    the like in all of them, since each waits there for the others.
+    This library has the first process write. Call `save_to_preset`, `finetune` and the like in all
+    of them, since each waits there for the others.
 
     Args:
-        place: what `get_strategy` gave, or a model that was built in its scope; on JAX it may be
-            left out.
+        strategy: the result of `get_strategy`, or a model that was built in its scope. It can be
+            left out on JAX.
 
     Returns:
-        A bool; True where one process trains.
+        A bool; True if one process trains.
 
     Example:
     >>> is_chief()
     True
     """
-    workers = _workers(place)
+    workers = _workers(strategy)
     if workers is not None:
         return bool(workers.extended.should_save_summary)
     return not _are_many() or _jax().process_index() == 0
 
 
-def wait_for_all(name, place=None):
-    """Returns when every process has come here.
+def wait_for_all(name: str, strategy=None) -> None:
+    """Returns when every process has arrived here.
 
     Args:
-        name: str, what was waited for; the same on all processes.
-        place: as of `is_chief`.
+        name: what the processes wait for; the same in all of them.
+        strategy: as in `is_chief`.
     """
-    workers = _workers(place)
+    workers = _workers(strategy)
     if workers is not None:
         import tensorflow as tf
 
         ones = workers.run(tf.ones, args=((),))
-        workers.reduce("SUM", ones, axis=None)  # which no worker has without all
+        workers.reduce("SUM", ones, axis=None)  # no worker gets the sum before all have arrived
     elif _are_many():
         from jax.experimental import multihost_utils
 
         multihost_utils.sync_global_devices(name)
 
 
-def check_same(number, message, place=None):
-    """Raises a ValueError if the processes come with different numbers.
+def check_same(number: int, message: str, strategy=None) -> None:
+    """Raises a ValueError if the numbers of the processes differ.
 
     Args:
-        number: int in 0 to 2**31 - 1, that of this process.
-        message: str, what is wrong then, and how to mend it; the numbers are added.
-        place: as of `is_chief`.
+        number: the number of this process, in 0 to 2**31 - 1.
+        message: what is wrong if they differ, and how to fix it; the numbers are appended.
+        strategy: as in `is_chief`.
     """
-    workers = _workers(place)
+    workers = _workers(strategy)
     if workers is not None:
         import tensorflow as tf
 
@@ -70,13 +72,13 @@ def check_same(number, message, place=None):
         raise ValueError(f"{message} (They have {numbers}, in their order.)")
 
 
-def _workers(place):
-    """The strategy of TensorFlow whose workers train together, if there are several."""
-    if place is None or keras.backend.backend() != "tensorflow":
+def _workers(strategy) -> Any:
+    """The strategy of TensorFlow's workers that train together, or None if there is one process."""
+    if strategy is None or keras.backend.backend() != "tensorflow":
         return None
     import tensorflow as tf
 
-    strategy = getattr(place, "distribute_strategy", place)
+    strategy = getattr(strategy, "distribute_strategy", strategy)
     is_one = not isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy)
     return None if is_one else strategy
 

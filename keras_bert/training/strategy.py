@@ -1,62 +1,71 @@
-"""Where a model trains."""
+"""Devices that a model trains on."""
 
+import argparse
 import os
+from typing import TYPE_CHECKING
 
 import keras
 
 from keras_bert.training.jax_devices import JaxDevices, connect_processes
-from keras_bert.training.tpu_address import connect_to_tpu
+
+if TYPE_CHECKING:
+    import tensorflow as tf
 
 _NAMES = ("auto", "cpu", "mirrored", "multiworker", "tpu")
+_SECONDS_TO_ANSWER = 10  # of a TPU's address
 
 
-def get_strategy(name="auto", address=None, devices=None):
-    """The devices to build and fit a model on.
+def get_strategy(
+    name: str = "auto", address: str | None = None, devices: int | None = None
+) -> "tf.distribute.Strategy | JaxDevices":
+    """Selects the devices to build and fit a model on.
 
-    On TensorFlow this is a `tf.distribute.Strategy`; on JAX an object with the same `scope()` and
-    `num_replicas_in_sync`, under which models train by `keras.distribution.DataParallel`.
+    On TensorFlow the result is a `tf.distribute.Strategy`. On JAX it is an object with the same
+    `scope()` and `num_replicas_in_sync`, under which models train with
+    `keras.distribution.DataParallel`.
 
     On JAX several processes, on one machine or many, train as one. Start the same program in each
     with the environment variables that `keras.distribution.initialize` documents, for example
     `KERAS_DISTRIBUTION_JOB_ADDRESSES=10.0.0.1:1234`, the address of the first process,
-    `KERAS_DISTRIBUTION_NUM_PROCESSES=2` and `KERAS_DISTRIBUTION_PROCESS_ID=0`, or 1, before
-    anything else is done with JAX: this function joins them. Then
+    `KERAS_DISTRIBUTION_NUM_PROCESSES=2` and `KERAS_DISTRIBUTION_PROCESS_ID=0` or 1. Call this
+    function before any other use of JAX: it joins the processes. Then
 
-    - each process is given the same data, with the same seeds, and each device takes its own rows
-      of every batch: `batch_size` is that of all devices together, and numbers are those of one
-      device. That suits all datasets of this library; `fit` compares the first batches;
-    - a batch may have any number of rows, also the last one;
-    - each process calls the same functions. The first writes checkpoints, presets and logs; all
-      read them, so that their folder must be one that all see.
+    - each process gets the same data, with the same seeds, and each device takes its own rows of
+      every batch. `batch_size` counts the rows on all devices together, and results equal those of
+      one device. All datasets of this library work this way; `fit` compares the first batches;
+    - a batch may have any number of rows, and so may the last one;
+    - each process calls the same functions. The first writes checkpoints, presets and logs, and all
+      read them, so their folder must be visible to all.
 
-    Where making whole batches is too much for each process, give each its own part with
+    If making whole batches is too much work for each process, give each its own part with
     `pretraining_dataset(shard=(index, count), batch_size=batch_size // count)`, under
-    `keras.distribution.DataParallel(auto_shard_dataset=False)` in place of this. A `keras.Model`
-    that isn't of this library computes whole batches on each of JAX's devices: right, not faster.
+    `keras.distribution.DataParallel(auto_shard_dataset=False)` instead of this function. A
+    `keras.Model` from outside this library computes whole batches on each of JAX's devices, which
+    is correct but no faster.
 
     Args:
         name: on TensorFlow
             `"auto"`: a TPU if there is one, else all GPUs, else the CPU;
             `"cpu"`: one device, the CPU, or the GPU if there is one;
-            `"mirrored"`: all GPUs of this machine; where it has none, its logical CPU devices;
-            `"multiworker"`: the machines that the environment variable TF_CONFIG lists, each of
-                which runs this program and calls the same functions; the first writes files. Call
-                this before anything else of TensorFlow runs;
+            `"mirrored"`: all GPUs of this machine, or its logical CPU devices if it has no GPU;
+            `"multiworker"`: the machines in the environment variable TF_CONFIG, each of which runs
+                this program and calls the same functions; the first writes files. Call this
+                function before any other use of TensorFlow;
             `"tpu"`: a TPU.
             On JAX `"auto"`, all devices of all processes, or `"cpu"`, one device of one process.
             On PyTorch `"auto"` or `"cpu"`, one device.
-        address: of the TPU: `"local"`, its name, or `"grpc://host:port"`; None is `"local"` for
-            `"tpu"`. With it `"auto"` is `"tpu"`; other names don't take it.
-        devices: int, how many of the devices to use, for `"mirrored"`, and `"auto"` on JAX; None is
-            all. `"cpu"` takes no other than 1, `"multiworker"` and `"tpu"` take none.
+        address: address of the TPU: `"local"`, its name, or `"grpc://host:port"`; None is `"local"`
+            for `"tpu"`. With an address `"auto"` is `"tpu"`; other names don't take one.
+        devices: number of devices to use, for `"mirrored"`, and for `"auto"` on JAX; None is all.
+            `"cpu"` takes only 1, `"multiworker"` and `"tpu"` take none.
 
     Returns:
         A strategy; build and compile the model in its `scope()`.
 
     Raises:
         ValueError: if the name is unknown or of another backend, doesn't take `address` or
-            `devices`, what it stands for is not found or doesn't answer, or fewer devices are asked
-            for than several processes have.
+            `devices`, its devices are not found or don't answer, or fewer devices are requested
+            than several processes have.
 
     Example:
     >>> get_strategy("cpu").num_replicas_in_sync
@@ -83,17 +92,17 @@ def get_strategy(name="auto", address=None, devices=None):
     if found == "multiworker":
         return _multiworker()
     if found == "tpu":
-        return connect_to_tpu(address or "local")
+        return _tpu(address or "local")
     import tensorflow as tf
 
     return tf.distribute.get_strategy()
 
 
-def add_device_arguments(parser):
-    """Adds `--strategy`, `--tpu` and `--devices` to a command line: what `get_strategy` takes.
+def add_device_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of `get_strategy` to a command line: `--strategy`, `--tpu`, `--devices`.
 
     Args:
-        parser: an `argparse.ArgumentParser`.
+        parser: the parser of the command line.
 
     Example:
     >>> import argparse
@@ -108,12 +117,13 @@ def add_device_arguments(parser):
     add("--devices", type=int, help="how many GPUs, or devices of JAX, to use; all by default")
 
 
-def device_kind():
-    """What this process trains on.
+def device_kind() -> str:
+    """Returns the kind of device that this process trains on.
+
+    Call it after `get_strategy`, which connects to a TPU.
 
     Returns:
-        "TPU", whose batches must all have the same shape, "GPU" or "CPU". Call it behind
-        `get_strategy`, which connects to a TPU.
+        "TPU", whose batches must all have the same shape, "GPU" or "CPU".
 
     Example:
     >>> device_kind() in ("TPU", "GPU", "CPU")
@@ -130,7 +140,7 @@ def device_kind():
 
 
 def _found(address):
-    """What `"auto"` is on this machine."""
+    """The name of the strategy that `"auto"` stands for on this machine."""
     if keras.backend.backend() == "torch":
         return "cpu"
     if address is not None:
@@ -143,7 +153,7 @@ def _found(address):
 
 
 def _check_uses(name, found, address, devices):
-    """Raises a ValueError if an argument is given that the strategy has no use for."""
+    """Raises a ValueError if the strategy has no use for a given argument."""
     if address is not None and found != "tpu":
         raise ValueError(
             f"The strategy {name!r} has no use for the address of a TPU, and got {address!r}. "
@@ -172,13 +182,51 @@ def _mirrored(devices):
     )
 
 
+def _tpu(address):
+    """Connects to the TPU at `"local"`, a name, or `"grpc://host:port"`."""
+    import tensorflow as tf
+
+    if address.startswith("grpc://"):
+        _check_answers(address)
+    try:
+        resolver = tf.distribute.cluster_resolver.TPUClusterResolver.connect(tpu=address)
+    except Exception as error:  # of many kinds, none of them documented
+        raise ValueError(
+            f"No TPU was found at {address!r}. Install tensorflow-tpu on a TPU host, give the "
+            "address of one, or choose the strategy 'mirrored' or 'cpu'. TensorFlow reported: "
+            f"{error}"
+        ) from error
+    return tf.distribute.TPUStrategy(resolver)
+
+
+def _check_answers(address):
+    """Raises a ValueError if no gRPC server answers at `grpc://host:port` in time.
+
+    TensorFlow itself waits forever for a connection that is refused or stays silent. A time limit
+    around its `connect` is no help: the thread that waits holds a lock of TensorFlow's, so every
+    later op waits too. So gRPC's own client, a dependency of TensorFlow, connects first.
+    """
+    import grpc
+
+    channel = grpc.insecure_channel(address.removeprefix("grpc://"))
+    try:
+        grpc.channel_ready_future(channel).result(timeout=_SECONDS_TO_ANSWER)
+    except grpc.FutureTimeoutError as error:
+        raise ValueError(
+            f"Nothing answers at {address!r} within {_SECONDS_TO_ANSWER} s. The address of a TPU "
+            "is grpc://host:port, with port 8470 as a rule; is it running, and reachable from here?"
+        ) from error
+    finally:
+        channel.close()
+
+
 def _multiworker():
     import tensorflow as tf
 
     if not os.environ.get("TF_CONFIG"):
         raise ValueError(
             "The strategy 'multiworker' needs the environment variable TF_CONFIG, which lists the "
-            'machines and says which one this is: {"cluster": {"worker": ["host1:2222", '
+            'machines and names this one: {"cluster": {"worker": ["host1:2222", '
             '"host2:2222"]}, "task": {"type": "worker", "index": 0}}.'
         )
     try:
@@ -186,7 +234,7 @@ def _multiworker():
     except RuntimeError as error:
         raise ValueError(
             "The strategy 'multiworker' must be chosen before anything else of TensorFlow runs: "
-            f"make get_strategy the first call of the program. TensorFlow said: {error}"
+            f"make get_strategy the first call of the program. TensorFlow reported: {error}"
         ) from error
 
 

@@ -5,31 +5,37 @@ import functools
 
 import keras
 import tensorflow as tf
-from keras.src import losses  # scaling by the number of replicas has no public name
 
-from keras_bert.training.whole_batch import WholeBatch
+from keras_bert.training.global_loss import GlobalLoss
+from keras_bert.training.keras_internals import (
+    loss_means,
+    replica_specs,
+    step_loss,
+    track_loss,
+    without_replica_scaling,
+)
 
 
-class TrainLoop(WholeBatch):
-    """Makes `keras.Model`'s loop right under every `tf.distribute.Strategy`.
+class TrainLoop(GlobalLoss):
+    """A train loop for `keras.Model` that is right under every `tf.distribute.Strategy`.
 
-    What is different from Keras's own (3.15):
+    It differs from Keras's own (3.15) in this:
 
-    - losses are those of the whole batch (`WholeBatch`), metrics count every row once;
+    - losses are those of the global batch (`GlobalLoss`), and metrics count every row once;
     - `accumulation_steps` parts of a batch are passed one after the other, and the optimizer takes
       one step with the sum of their gradients;
     - `steps_per_execution` steps run in one graph, under a strategy too, and none past the end;
-    - `jit_compile` compiles the forward and backward pass of a replica; what replicas say to each
-      other, and the optimizer, stay outside. `"auto"` compiles where there is a GPU;
+    - `jit_compile` compiles the forward and backward pass of a replica; communication between
+      replicas and the optimizer stay outside. `"auto"` compiles if there is a GPU;
     - no batch of the data is drawn to build the model from.
     """
 
     def train_step(self, data):
         x, y, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
         parts = self.accumulation_steps
-        is_divided = parts * self.distribute_strategy.num_replicas_in_sync > 1
-        weights = self.scaled_weights(y, sample_weight, _total, is_divided)
-        rows = _total(tf.cast(_num_rows(x), "float32")) if is_divided else None
+        is_split = parts * self.distribute_strategy.num_replicas_in_sync > 1
+        weights = self.scaled_weights(y, sample_weight, _total, is_split)
+        rows = _total(tf.cast(_num_rows(x), "float32")) if is_split else None
         pass_part = self._pass_part
         if self.jit_compile and not self.run_eagerly:
             pass_part = tf.function(pass_part, jit_compile=True)
@@ -43,8 +49,8 @@ class TrainLoop(WholeBatch):
 
     def test_step(self, data):
         x, y, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
-        is_divided = self.distribute_strategy.num_replicas_in_sync > 1
-        weights = self.scaled_weights(y, sample_weight, _total, is_divided)
+        is_split = self.distribute_strategy.num_replicas_in_sync > 1
+        weights = self.scaled_weights(y, sample_weight, _total, is_split)
         self._loss_and_metrics((x, y, sample_weight, weights), training=False)
         return self.get_metrics_result()
 
@@ -59,12 +65,12 @@ class TrainLoop(WholeBatch):
     def predict_on_batch(self, x):
         if self.distribute_strategy.num_replicas_in_sync == 1:
             return super().predict_on_batch(x)
-        # Keras would have every replica answer all of it.
+        # Keras would have every replica answer the whole batch.
         rows = len(keras.tree.flatten(x)[0])
         return self.predict(x, batch_size=rows, verbose=0)
 
     def _pass_part(self, part, rows):
-        """The gradients of a part of a batch, by its share in all the `rows`; None: the whole."""
+        """The gradients of a part of a batch, times its share of all `rows` (None: all of it)."""
         with tf.GradientTape() as tape:
             loss = self._loss_and_metrics(part, training=True)
             if rows is not None:
@@ -78,11 +84,10 @@ class TrainLoop(WholeBatch):
         x, y, sample_weight, weights = part
         y_pred = self(x, training=training)
         rows = _num_rows(x)
-        means = [] if self._compile_loss is None else self._compile_loss.metrics
-        with _weighing(means, rows):
-            loss = self._compute_loss(x, y, y_pred, weights, training)
-        loss = losses.loss.unscale_loss_for_distribution(loss)  # Keras divides it by the replicas
-        self._loss_tracker.update_state(loss, sample_weight=rows)
+        with _weighted_by(rows, loss_means(self)):
+            loss = step_loss(self, x, y, y_pred, weights, training)
+        loss = without_replica_scaling(loss)
+        track_loss(self, loss, rows)
         self.compute_metrics(x, y, y_pred, sample_weight)
         return loss
 
@@ -151,30 +156,16 @@ class TrainLoop(WholeBatch):
 
         return function
 
-    def _maybe_symbolic_build(self, iterator=None, data_batch=None):
-        if iterator is None or self._distribute_strategy is None:
-            return super()._maybe_symbolic_build(iterator, data_batch)
-        self._check_optimizer()
-        spec = iterator._distributed_dataset.element_spec
-        with self.distribute_strategy.scope():
-            self._symbolic_build(data_batch=tf.nest.map_structure(_of_a_replica, spec))
+    def batch_spec(self, iterator):
+        return replica_specs(iterator)
 
-    def _check_optimizer(self):
-        strategy = self.distribute_strategy
-        if getattr(self.optimizer, "_distribution_strategy", strategy) is not strategy:
-            raise ValueError(
-                "The optimizer was made outside of the scope of the model's strategy, "
-                f"{type(strategy).__name__}. Make and compile the model in `with strategy.scope():`"
-                ", the optimizer too."
-            )
-
-    def _resolve_auto_jit_compile(self):
+    def compiles_by_default(self):
         return bool(tf.config.list_logical_devices("GPU"))
 
 
 @contextlib.contextmanager
-def _weighing(means, rows):
-    """Has means weigh what they are given by `rows`; Keras takes a size that isn't static for 1."""
+def _weighted_by(rows, means):
+    """Weights the updates of means by `rows`; Keras takes a size that isn't static for 1."""
     for mean in means:
         mean.update_state = functools.partial(_update_mean, mean, rows)
     try:
@@ -189,7 +180,7 @@ def _update_mean(mean, rows, values, sample_weight=None):
 
 
 def _total(value):
-    """The sum over replicas of what each has."""
+    """The sum of a value over replicas."""
     return tf.distribute.get_replica_context().all_reduce(tf.distribute.ReduceOp.SUM, value)
 
 
@@ -200,8 +191,3 @@ def _num_rows(x):
 def _run(strategy, step, data):
     strategy.run(step, args=(data,))
     return True
-
-
-def _of_a_replica(spec):
-    """The spec of what one replica gets."""
-    return spec._value_specs[0] if hasattr(spec, "_value_specs") else spec

@@ -1,4 +1,4 @@
-"""How fast training goes."""
+"""Training speed."""
 
 import time
 
@@ -6,21 +6,21 @@ import keras
 
 
 class Throughput(keras.callbacks.Callback):
-    """Adds `tokens_per_second` to the logs of each epoch, padding counted as tokens.
+    """Adds `tokens_per_second` to the logs of each epoch; padding counts as tokens.
 
-    The first execution of a `fit`, which compiles, is left out: a step, or `steps_per_execution`
-    of them. An epoch's last execution counts in full. Put it before `keras.callbacks.TensorBoard`
-    in the list of callbacks, so that it is logged there too.
+    The first execution of a `fit`, which compiles, is left out: one step, or `steps_per_execution`
+    steps. The last execution of an epoch counts in full. Put the callback before
+    `keras.callbacks.TensorBoard` in the list, so that the speed is logged there too.
 
     Args:
-        tokens_per_step: int, batch size x sequence length.
+        tokens_per_step: batch size x sequence length.
 
     Example:
     >>> Throughput(tokens_per_step=256 * 128).tokens_per_step
     32768
     """
 
-    def __init__(self, tokens_per_step):
+    def __init__(self, tokens_per_step: int):
         super().__init__()
         self.tokens_per_step = tokens_per_step
 

@@ -1,13 +1,14 @@
-"""`fit` and `evaluate` on PyTorch: whole-batch losses, and parts of a batch."""
+"""`fit` and `evaluate` on PyTorch, with the losses of the global batch and accumulation."""
 
 import keras
 import torch
 
-from keras_bert.training.whole_batch import WholeBatch, num_rows
+from keras_bert.training.global_loss import GlobalLoss, num_rows
+from keras_bert.training.keras_internals import step_loss, track_loss
 
 
-class TrainLoop(WholeBatch):
-    """Adds `accumulation_steps` to `keras.Model`'s loop on PyTorch, with whole-batch losses."""
+class TrainLoop(GlobalLoss):
+    """A train loop for `keras.Model` on PyTorch, with `accumulation_steps` and global losses."""
 
     def train_step(self, data):
         x, y, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
@@ -37,7 +38,7 @@ class TrainLoop(WholeBatch):
         """The loss of a part of a batch as if it were the whole; all metrics are updated."""
         x, y, sample_weight, weights = part
         y_pred = self(x, training=training)
-        loss = self._compute_loss(x, y, y_pred, weights, training)
-        self._loss_tracker.update_state(loss, sample_weight=num_rows(x))
+        loss = step_loss(self, x, y, y_pred, weights, training)
+        track_loss(self, loss, num_rows(x))
         self.compute_metrics(x, y, y_pred, sample_weight)
         return loss

@@ -1,4 +1,4 @@
-"""The train loop of the backend that Keras runs on."""
+"""The train loop of the current Keras backend."""
 
 import keras
 

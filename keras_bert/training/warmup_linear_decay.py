@@ -1,4 +1,4 @@
-"""BERT's learning rate."""
+"""The learning rate schedule of BERT."""
 
 import keras
 from keras import ops
@@ -13,19 +13,19 @@ class WarmupLinearDecay(keras.optimizers.schedules.LearningRateSchedule):
         peak * s / W        where s < W
         peak * (1 - s / N)  after
 
-    as Google's BERT (google-research/bert optimization.py): the first step has rate 0, and at
-    s = W the rate drops from the peak to (1 - W / N) of it. `continuous=True` has neither:
+    as in Google's BERT (google-research/bert optimization.py). There the first step has the rate 0,
+    and at s = W the rate drops from the peak to (1 - W / N) of it. `continuous=True` avoids both:
 
         peak * min((s + 1) / W, (N - s) / (N - W))
 
     Args:
-        peak_learning_rate: float.
-        warmup_steps: int, W, in optimizer steps; 0 for none.
+        peak_learning_rate: float, the highest rate.
+        warmup_steps: int, W, in optimizer steps; 0 for no warm-up.
         total_steps: int, N, in optimizer steps; more than `warmup_steps`.
         continuous: bool; False is Google's schedule.
 
     Call arguments:
-        step: int or integer tensor, the number of steps done.
+        step: int or integer tensor, the number of completed steps.
 
     Returns:
         The rate, a float32 scalar.
@@ -39,7 +39,13 @@ class WarmupLinearDecay(keras.optimizers.schedules.LearningRateSchedule):
     [0.0, 0.5, 0.9, 0.5, 0.0]
     """
 
-    def __init__(self, peak_learning_rate, warmup_steps, total_steps, continuous=False):
+    def __init__(
+        self,
+        peak_learning_rate: float,
+        warmup_steps: int,
+        total_steps: int,
+        continuous: bool = False,
+    ):
         super().__init__()
         if not 0 <= warmup_steps < total_steps:
             raise ValueError(

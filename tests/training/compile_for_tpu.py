@@ -1,9 +1,10 @@
-"""Compiles a step for a TPU v5e that isn't there: libtpu has the compiler, JAX the way to it.
+"""Compiles steps for a TPU v5e that isn't there: libtpu has the compiler, JAX the way to it.
 
-    python compile_for_tpu.py step.hlo
+    python compile_for_tpu.py step.hlo ...
 
-The file holds what `experimental_get_compiler_ir(...)(stage="hlo_serialized")` gives. Prints the
-bytes of the TPU's memory that the step takes. Run by test_tpu_ready.py.
+Each file holds the result of `experimental_get_compiler_ir(...)(stage="hlo_serialized")`. Prints a
+line for each, with its name and the bytes of TPU memory that the step takes. Run by
+test_tpu_ready.py.
 """
 
 import os
@@ -47,5 +48,6 @@ def compiled(hlo):
 
 
 if __name__ == "__main__":
-    stats = compiled(Path(sys.argv[1]).read_bytes()).get_compiled_memory_stats()
-    print(stats.argument_size_in_bytes + stats.temp_size_in_bytes)
+    for path in map(Path, sys.argv[1:]):
+        stats = compiled(path.read_bytes()).get_compiled_memory_stats()
+        print(path.name, stats.argument_size_in_bytes + stats.temp_size_in_bytes, flush=True)

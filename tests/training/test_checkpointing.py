@@ -1,5 +1,6 @@
 import errno
 import io
+import shutil
 import warnings
 
 import keras
@@ -37,6 +38,26 @@ def fit(model, checkpoint, start, stop):
     )  # fmt: skip
 
 
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """A model, the folder of its checkpoints of steps 4 and 8, and its weights at each."""
+    keras.utils.set_random_seed(1)
+    model, folder, weights = make_model(), tmp_path_factory.mktemp("run"), {}
+    checkpoint = TrainingCheckpoint(folder)
+    for epoch in range(2):
+        fit(model, checkpoint, epoch, epoch + 1)
+        weights[checkpoint.latest_step()] = model.get_weights()
+    return model, folder, weights
+
+
+@pytest.fixture
+def saved(trained, tmp_path):
+    """What `trained` is, with a copy of the folder that a test may change."""
+    model, folder, weights = trained
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+    return model, TrainingCheckpoint(tmp_path), weights
+
+
 def test_a_resumed_run_equals_one_that_was_not_interrupted(tmp_path):
     keras.utils.set_random_seed(3)
     whole = make_model()
@@ -60,9 +81,11 @@ def test_without_a_checkpoint_training_starts_at_0(tmp_path):
     assert checkpoint.restore(make_model()) == 0
 
 
-def test_the_last_checkpoints_stay_and_any_of_them_can_be_restored(tmp_path):
-    model, checkpoint = make_model(), TrainingCheckpoint(tmp_path, keep=2)
-    fit(model, checkpoint, 0, 4)
+def test_the_last_checkpoints_stay_and_any_of_them_can_be_restored(saved, tmp_path):
+    model, _, _ = saved
+    checkpoint = TrainingCheckpoint(tmp_path, keep=2)
+    checkpoint.restore(model)
+    fit(model, checkpoint, 2, 4)
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         "step-0000000012.npz",
         "step-0000000016.npz",
@@ -78,23 +101,20 @@ def test_an_unfinished_checkpoint_is_not_taken_for_a_whole_one(tmp_path):
     assert checkpoint.latest_step() is None
 
 
-def test_the_checkpoint_of_another_model_is_refused(tmp_path):
-    checkpoint = TrainingCheckpoint(tmp_path)
-    fit(make_model(), checkpoint, 0, 1)
+def test_the_checkpoint_of_another_model_is_refused(saved):
+    _, checkpoint, _ = saved
     with pytest.raises(ValueError, match=r"can't be restored.*shape is \(4, 6\).*\(4, 7\) here"):
         checkpoint.restore(make_model(width=7))
 
 
-def test_the_checkpoint_of_another_optimizer_is_refused(tmp_path):
-    checkpoint = TrainingCheckpoint(tmp_path)
-    fit(make_model(), checkpoint, 0, 1)
+def test_the_checkpoint_of_another_optimizer_is_refused(saved):
+    _, checkpoint, _ = saved
     with pytest.raises(ValueError, match="Sequential trained by AdamW, and this.* by Lamb: it was"):
         checkpoint.restore(make_model(optimizer=Lamb))
 
 
-def test_the_checkpoint_of_another_kind_of_model_is_refused(tmp_path):
-    checkpoint = TrainingCheckpoint(tmp_path)
-    fit(make_model(), checkpoint, 0, 1)
+def test_the_checkpoint_of_another_kind_of_model_is_refused(saved):
+    _, checkpoint, _ = saved
     other = make_model()
     other = keras.Model(other.inputs, other.outputs)  # of the same shapes
     other.compile(optimizer=AdamW(0.1), loss="mse")
@@ -114,13 +134,11 @@ def damaged(path, how, weight):
 
 
 @pytest.mark.parametrize("how", ["cut off", "a bit flipped", "empty"])
-def test_a_damaged_checkpoint_is_told_and_the_one_before_it_taken(tmp_path, how):
-    model, checkpoint = make_model(), TrainingCheckpoint(tmp_path)
-    fit(model, checkpoint, 0, 1)
-    expected = model.get_weights()
-    fit(model, checkpoint, 1, 2)
-    damaged(tmp_path / "step-0000000008.npz", how, model.get_weights()[0])
-    with pytest.warns(UserWarning, match="step-0000000008.npz is damaged.*goes on from step 4"):
+def test_a_damaged_checkpoint_is_told_and_the_one_before_it_taken(saved, tmp_path, how):
+    model, checkpoint, weights = saved
+    expected = weights[4]
+    damaged(tmp_path / "step-0000000008.npz", how, weights[8][0])
+    with pytest.warns(UserWarning, match="step-0000000008.npz is damaged.*resumes from step 4"):
         assert checkpoint.restore(model) == 4
     for a, b in zip(model.get_weights(), expected, strict=True):
         np.testing.assert_array_equal(a, b)
@@ -134,14 +152,16 @@ def whole_and_last(folder):
     model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1, use_bias=False)])
     model.compile(optimizer="sgd", loss="mse")
     checkpoint, states = TrainingCheckpoint(folder), {}
-    for stop in (1, 2):
-        fit(model, checkpoint, stop - 1, stop)
+    for step in (4, 8):
+        model.set_weights([np.full((4, 1), step / 7, "float32")])
+        model.optimizer.iterations.assign(step)
+        checkpoint.save(model)
         states[checkpoint.latest_step()] = model.get_weights()[0]
     return model, checkpoint, states
 
 
 def restored(model, checkpoint):
-    """The step that was gone on from, and whether damage was told of."""
+    """The step that training resumes from, and whether damage was reported."""
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         step = checkpoint.restore(model)
@@ -186,7 +206,7 @@ def test_a_damaged_directory_is_told(tmp_path, place, flip, told):
     path = tmp_path / "step-0000000008.npz"
     content = path.read_bytes()
     path.write_bytes(flipped(content, content.index(DIRECTORY) + place, flip))
-    with pytest.warns(UserWarning, match=rf"is damaged \({told}.*\); training goes on from step 4"):
+    with pytest.warns(UserWarning, match=rf"is damaged \({told}.*\); training resumes from step 4"):
         assert checkpoint.restore(model) == 4
     np.testing.assert_array_equal(model.get_weights()[0], states[4])
 
@@ -209,7 +229,7 @@ def test_no_score_is_worse_than_nan(tmp_path, score):
     checkpoint.set_model(model)
     best = []
     for epoch, value in enumerate((float("nan"), worst, float("nan"), 0.5, float("nan"))):
-        model.fit(X, Y, batch_size=2, shuffle=False, verbose=0)
+        model.optimizer.iterations.assign(4 * epoch + 4)
         checkpoint.on_epoch_end(epoch, {score: value})
         best.append(checkpoint.best_step())
     assert best == [4, 8, 8, 16, 16]
@@ -221,7 +241,7 @@ def test_the_best_checkpoint_stays(tmp_path):
     fit(model, checkpoint, 0, 1)
     assert checkpoint.best_step() == 4
     for epoch, loss in ((1, 1e-9), (2, 5.0), (3, 4.0)):
-        model.fit(X, Y, batch_size=2, shuffle=False, verbose=0)
+        model.optimizer.iterations.assign_add(4)
         checkpoint.on_epoch_end(epoch, {"loss": loss})
     assert (checkpoint.best_step(), checkpoint.latest_step()) == (8, 16)
     files = sorted(path.name for path in tmp_path.glob("step-*"))
@@ -230,18 +250,19 @@ def test_the_best_checkpoint_stays(tmp_path):
         TrainingCheckpoint(tmp_path, keep_best="f1").on_epoch_end(0, {"loss": 1.0})
 
 
-def test_a_full_disk_leaves_nothing_half_written(tmp_path, monkeypatch):
-    model, checkpoint = make_model(), TrainingCheckpoint(tmp_path)
-    fit(model, checkpoint, 0, 1)
+def test_a_full_disk_leaves_nothing_half_written(saved, tmp_path, monkeypatch):
+    model, checkpoint, _ = saved
+    files = sorted(tmp_path.iterdir())
+    checkpoint.restore(model)
 
     def no_space(*args, **kwargs):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("keras_bert.files.checkpoint_folder.os.fsync", no_space)
+    monkeypatch.setattr("os.fsync", no_space)
     with pytest.raises(OSError, match="No space left"):
-        fit(model, checkpoint, 1, 2)
-    assert [path.name for path in tmp_path.iterdir()] == ["step-0000000004.npz"]
-    assert checkpoint.restore(model) == 4
+        fit(model, checkpoint, 2, 3)
+    assert sorted(tmp_path.iterdir()) == files and len(files) == 2
+    assert checkpoint.restore(model) == 8
 
 
 def test_in_a_bucket_all_is_the_same(tensorflow):
@@ -249,7 +270,8 @@ def test_in_a_bucket_all_is_the_same(tensorflow):
     model, checkpoint = make_model(), TrainingCheckpoint(bucket, keep=1, keep_best="loss")
     checkpoint.set_model(model)
     for epoch, loss in enumerate((3.0, 1.0, 2.0, 4.0)):
-        model.fit(X, Y, batch_size=2, shuffle=False, verbose=0)
+        model.set_weights([weight + 1 for weight in model.get_weights()])
+        model.optimizer.iterations.assign_add(4)
         checkpoint.on_epoch_end(epoch, {"loss": loss})
     assert (checkpoint.best_step(), checkpoint.latest_step()) == (8, 16)
     files = ["best", "step-0000000008.npz", "step-0000000016.npz"]

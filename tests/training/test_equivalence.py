@@ -33,12 +33,15 @@ PLAIN = {
     "span_labeler": {"task": "span_labeler", "total": 134},  # 6 rows, which 4 parts don't divide
     "token_classifier": {"task": "token_classifier"},
 }
-DIVIDED = [
-    {"task": "pretrainer", "accumulation_steps": 2, "steps_per_execution": 5},
+IN_FOUR_PARTS = [
     {"task": "pretrainer", "accumulation_steps": 4},
-    {"task": "classifier", "total": 132, "accumulation_steps": 2, "steps_per_execution": 3},
     {"task": "span_labeler", "total": 134, "accumulation_steps": 4, "steps_per_execution": 4},
+]
+SPLIT = [
+    {"task": "pretrainer", "accumulation_steps": 2, "steps_per_execution": 5},
+    {"task": "classifier", "total": 132, "accumulation_steps": 2, "steps_per_execution": 3},
     {"task": "token_classifier", "accumulation_steps": 2},
+    *IN_FOUR_PARTS,
 ]
 IN_MORE_PARTS = [
     {"task": "classifier", "total": 132, "accumulation_steps": 4},
@@ -56,16 +59,16 @@ BESIDE = [  # what is used together with several devices, and how far numbers ma
     ({"task": "classifier", "total": 68, "policy": "mixed_bfloat16"}, 1e-3),
 ]
 SETTINGS = {  # by the number of devices
-    1: [*PLAIN.values(), *DIVIDED],
-    2: [PLAIN["pretrainer"], *DIVIDED],
-    4: [PLAIN["pretrainer"], DIVIDED[1], *IN_MORE_PARTS],
+    1: [*PLAIN.values(), *IN_FOUR_PARTS],
+    2: [PLAIN["pretrainer"], *SPLIT],
+    4: [PLAIN["pretrainer"], IN_FOUR_PARTS[0], *IN_MORE_PARTS],
 }
 
 pytestmark = pytest.mark.slow
 
 
 def trained(backend, devices, settings):
-    """What training came to, by the JSON of its settings."""
+    """The results of training, by the JSON of its settings."""
     names = list(map(json.dumps, settings))
     return finished(start(backend, devices, *names), names)
 
@@ -109,7 +112,7 @@ def assert_equal(actual, expected, atol):
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_any_division_gives_the_numbers_of_none(backend):
+def test_any_split_gives_the_numbers_of_none(backend):
     plain = trained(backend, 1, SETTINGS[1])
     expected = {task: plain[json.dumps(settings)] for task, settings in PLAIN.items()}
     of_one = {name: run for name, run in plain.items() if run not in expected.values()}
@@ -130,7 +133,7 @@ def test_averages_lora_precision_and_loading_work_on_two_devices(backend):
 
 
 def test_two_workers_give_the_numbers_of_one(tensorflow, free_addresses):
-    settings = [PLAIN["classifier"], DIVIDED[0]]
+    settings = [PLAIN["classifier"], SPLIT[0]]
     names = list(map(json.dumps, settings))
     one = start("tensorflow", 1, *names)
     cluster = {"worker": free_addresses(2)}

@@ -137,7 +137,7 @@ def test_a_folder_of_a_bucket_is_refused(tmp_path, monkeypatch, kind):
     assert not list(tmp_path.iterdir())
 
 
-def test_batches_are_divided_into_parts(tmp_path):
+def test_batches_are_split_into_parts(tmp_path):
     model, *_ = run(tmp_path / "own", 0.1, epochs=1, accumulation_steps=2)
     assert model.accumulation_steps == 2
     dense = keras.Sequential([keras.Input((5,)), keras.layers.Dense(1)])

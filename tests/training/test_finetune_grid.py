@@ -127,7 +127,7 @@ def test_other_runs_add_to_those_that_are_there(tmp_path):
 def test_runs_of_something_else_are_not_mixed_in(tmp_path):
     finetune_grid(tmp_path, RUNS[:1], Trainer(), select="score", shared={"task": "rte", "n": 1})
     untrained = Trainer()
-    with pytest.raises(ValueError, match=r"other settings: task='cola' \(there 'rte'\)\. Go on"):
+    with pytest.raises(ValueError, match=r"other settings: task='cola' \(there 'rte'\)\. Use"):
         finetune_grid(tmp_path, RUNS, untrained, select="score", shared={"task": "cola", "n": 1})
     assert not untrained.calls
 

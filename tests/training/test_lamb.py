@@ -67,49 +67,42 @@ def test_of_lora_only_what_belongs_to_one_of_the_three_is_scaled_by_itself(
         np.testing.assert_allclose(a, e, rtol=1e-5, atol=1e-6)
 
 
-def test_a_model_with_lora_learns_with_it():
-    backbone = BertBackbone(50, 2, 2, 8, 16, dropout=0.0)
-    for block in backbone.blocks:
-        block.attention.query_key_value.enable_lora(4)
-    model = BertClassifier(backbone, num_classes=2, dropout=0.0)
-    model.compile(**{**model.default_compile_args(), "optimizer": Lamb(0.1)})
-    lora = [v for v in model.trainable_variables if v.name == "lora_kernel_b"]
-    model.fit({"token_ids": np.arange(32).reshape(8, 4)}, np.arange(8) % 2, verbose=0)
-    assert len(lora) == 2
-    for weight in lora:
-        values = ops.convert_to_numpy(weight)
-        assert np.isfinite(values).all() and values.any()
-
-
 def test_a_weight_of_zero_learns(variable):
     weight = variable(np.zeros((2, 2)))
     Lamb(0.1, global_clipnorm=None).apply([ops.ones((2, 2))], [weight])
     np.testing.assert_allclose(ops.convert_to_numpy(weight), -0.1, rtol=1e-4)
 
 
-def test_a_model_learns_with_it():
+def test_a_model_with_lora_learns_with_it():
     backbone = BertBackbone(50, 1, 2, 8, 16, dropout=0.0)
+    backbone.blocks[0].attention.query_key_value.enable_lora(4)
     model = BertClassifier(backbone, num_classes=2, dropout=0.0)
     x = {"token_ids": np.arange(32).reshape(8, 4) + 5}
     y = np.arange(8) % 2
     model.compile(**{**model.default_compile_args(), "optimizer": Lamb(0.1)})
     losses = model.fit(x, y, epochs=40, verbose=0).history["loss"]
     assert losses[-1] < 0.5 * losses[0]
+    [lora] = [v for v in model.trainable_variables if v.name == "lora_kernel_b"]
+    values = ops.convert_to_numpy(lora)
+    assert np.isfinite(values).all() and values.any()
 
 
 @pytest.mark.parametrize("optimizer", [AdamW, Lamb])
 def test_lower_layers_learn_more_slowly(optimizer):
+    backbone = BertBackbone(50, 2, 2, 8, 16, dropout=0.0)
+    variables = BertClassifier(backbone, num_classes=2).trainable_variables
+    before = [ops.convert_to_numpy(variable).copy() for variable in variables]
+    rng = np.random.default_rng(1)
+    gradients = [ops.convert_to_tensor(np.float32(rng.normal(size=v.shape))) for v in variables]
+
     def moved(layer_decay):
-        keras.utils.set_random_seed(1)
-        backbone = BertBackbone(50, 2, 2, 8, 16, dropout=0.0)
-        model = BertClassifier(backbone, num_classes=2, dropout=0.0)
-        chosen = optimizer(1e-3, layer_decay=layer_decay, weight_decay=0.0)
-        model.compile(**{**model.default_compile_args(), "optimizer": chosen})
-        before = [ops.convert_to_numpy(v).copy() for v in model.trainable_variables]
-        model.fit({"token_ids": np.arange(32).reshape(8, 4)}, np.arange(8) % 2, verbose=0)
-        after = [ops.convert_to_numpy(v) for v in model.trainable_variables]
-        paths = [v.path for v in model.trainable_variables]
-        return {p: a - b for p, a, b in zip(paths, after, before, strict=True)}
+        for variable, values in zip(variables, before, strict=True):
+            variable.assign(values)
+        optimizer(1e-3, layer_decay=layer_decay, weight_decay=0.0).apply(gradients, variables)
+        return {
+            variable.path: ops.convert_to_numpy(variable) - values
+            for variable, values in zip(variables, before, strict=True)
+        }
 
     plain, decayed = moved(None), moved(0.5)
     expected = {"embeddings/": 1 / 8, "block_0/": 1 / 4, "block_1/": 1 / 2}

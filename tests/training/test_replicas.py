@@ -1,4 +1,4 @@
-"""What several replicas make of AdamW; in processes of their own: one strategy to a process."""
+"""The same on two replicas as on one; in processes of their own, one number of devices to each."""
 
 import json
 import subprocess
@@ -7,110 +7,96 @@ import sys
 import numpy as np
 import pytest
 
-SCRIPT = """
+TRAINED = """
 import json, sys
 import numpy as np
 import tensorflow as tf
 
-replicas, clip = int(sys.argv[1]), float(sys.argv[2])
+replicas, clips = int(sys.argv[1]), map(float, sys.argv[2:])
 cpu = tf.config.list_physical_devices("CPU")[0]
 tf.config.set_logical_device_configuration(cpu, replicas * [tf.config.LogicalDeviceConfiguration()])
 import keras
-from keras_bert import AdamW
+from keras_bert import AdamW, BertBackbone, BertClassifier, get_strategy
+from keras_bert.layers.dropout import Dropout
 
-devices = [f"CPU:{i}" for i in range(replicas)]
-strategy = tf.distribute.MirroredStrategy(
-    devices, cross_device_ops=tf.distribute.ReductionToOneDevice()
-) if replicas > 1 else tf.distribute.get_strategy()
-with strategy.scope():
-    model = keras.Sequential([
-        keras.Input((4,), dtype="int32"),
-        keras.layers.Embedding(5, 3),
-        keras.layers.Flatten(),
-        keras.layers.Dense(1),
-    ])
-    weights = [np.linspace(-1, 1, w.size).reshape(w.shape) for w in model.get_weights()]
-    model.set_weights(weights)
-    model.compile(optimizer=AdamW(0.1, global_clipnorm=clip), loss="mse")
-x = np.arange(32).reshape(8, 4) % 5
-model.fit(x, np.arange(8.0), batch_size=8, epochs=3, shuffle=False, verbose=0)
-moments = [w.numpy().ravel().tolist() for w in model.optimizer._first_moments]
-print(json.dumps([w.ravel().tolist() for w in model.get_weights()] + moments))
+strategy = get_strategy("mirrored") if replicas > 1 else tf.distribute.get_strategy()
+
+def trained(clip):
+    with strategy.scope():
+        model = keras.Sequential([
+            keras.Input((4,), dtype="int32"),
+            keras.layers.Embedding(5, 3),
+            keras.layers.Flatten(),
+            keras.layers.Dense(1),
+        ])
+        weights = [np.linspace(-1, 1, w.size).reshape(w.shape) for w in model.get_weights()]
+        model.set_weights(weights)
+        model.compile(optimizer=AdamW(0.1, global_clipnorm=clip), loss="mse")
+    x = np.arange(32).reshape(8, 4) % 5
+    model.fit(x, np.arange(8.0), batch_size=8, epochs=3, shuffle=False, verbose=0)
+    moments = [w.numpy().ravel().tolist() for w in model.optimizer._first_moments]
+    return [w.ravel().tolist() for w in model.get_weights()] + moments
+
+def dropped_together():
+    with strategy.scope():
+        layer = Dropout(0.5, seed=1)
+    drop = tf.function(
+        lambda: strategy.run(lambda: layer(tf.ones((100, 100)), training=True))
+    )
+    one, other = (np.asarray(v) == 0 for v in strategy.experimental_local_results(drop()))
+    return float((one & other).mean())
+
+def refusal_of_an_optimizer_made_outside():
+    optimizer = AdamW(1e-3)
+    with strategy.scope():
+        model = BertClassifier(BertBackbone(40, 1, 2, 8, 16), num_classes=2)
+        model.compile(**{**model.default_compile_args(), "optimizer": optimizer})
+    x = {"token_ids": np.ones((4, 6), "int32"), "padding_mask": np.ones((4, 6), "int32")}
+    try:
+        model.fit(x, np.array([0, 1, 0, 1]), verbose=0)
+    except ValueError as error:
+        return str(error)
+
+results = {"trained": [trained(clip) for clip in clips]}
+if replicas > 1:
+    results["dropped_together"] = dropped_together()
+    results["refusal"] = refusal_of_an_optimizer_made_outside()
+print(json.dumps(results))
 """
 
 
-def trained(replicas, clip):
-    command = [sys.executable, "-c", SCRIPT, str(replicas), str(clip)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+@pytest.fixture(scope="module")
+def two_replicas(tensorflow):
+    return run(TRAINED, 2, 0.5)
+
+
+def run(script, *arguments):
+    command = [sys.executable, "-c", script, *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr[-2000:]
     return json.loads(done.stdout.strip().splitlines()[-1])
 
 
 @pytest.mark.slow
-def test_two_replicas_clip_and_step_as_one_does(tensorflow):
-    clipped, free = trained(1, 0.5), trained(1, 1e6)
+def test_two_replicas_clip_and_step_as_one_does(two_replicas):
+    clipped, free = run(TRAINED, 1, 0.5, 1e6)["trained"]
     assert np.abs(np.subtract(clipped[-1], free[-1])).max() > 0.1  # clipping bites
-    for a, b in zip(trained(2, 0.5), clipped, strict=True):
+    for a, b in zip(two_replicas["trained"][0], clipped, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
 
 
-DROPOUT = """
-import numpy as np
-import tensorflow as tf
-
-[cpu] = tf.config.list_physical_devices("CPU")
-tf.config.set_logical_device_configuration(cpu, 2 * [tf.config.LogicalDeviceConfiguration()])
-import keras
-from keras_bert import get_strategy
-from keras_bert.layers.dropout import Dropout
-
-strategy = get_strategy("mirrored")
-with strategy.scope():
-    layer = Dropout(0.5, seed=1)
-drop = tf.function(lambda: strategy.run(lambda: layer(tf.ones((100, 100)), training=True)))
-one, other = (np.asarray(values) == 0 for values in strategy.experimental_local_results(drop()))
-print((one & other).mean())
-"""
+@pytest.mark.slow
+def test_replicas_drop_places_independently(two_replicas):
+    assert abs(two_replicas["dropped_together"] - 0.25) < 0.025  # equal places would give 0.5
 
 
 @pytest.mark.slow
-def test_replicas_drop_places_independently(tensorflow):
-    done = subprocess.run(
-        [sys.executable, "-c", DROPOUT], capture_output=True, text=True, timeout=300
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    assert abs(float(done.stdout.split()[-1]) - 0.25) < 0.025  # equal places would give 0.5
-
-
-OUTSIDE = """
-import tensorflow as tf
-
-[cpu] = tf.config.list_physical_devices("CPU")
-tf.config.set_logical_device_configuration(cpu, 2 * [tf.config.LogicalDeviceConfiguration()])
-import numpy as np
-import keras_bert
-
-optimizer = keras_bert.AdamW(1e-3)
-with keras_bert.get_strategy("mirrored").scope():
-    model = keras_bert.BertClassifier(keras_bert.BertBackbone(40, 1, 2, 8, 16), num_classes=2)
-    model.compile(**{**model.default_compile_args(), "optimizer": optimizer})
-x = {"token_ids": np.ones((4, 6), "int32"), "padding_mask": np.ones((4, 6), "int32")}
-try:
-    model.fit(x, np.array([0, 1, 0, 1]), verbose=0)
-except ValueError as error:
-    print(error)
-"""
-
-
-@pytest.mark.slow
-def test_an_optimizer_made_outside_of_the_scope_is_told(tensorflow):
-    done = subprocess.run(
-        [sys.executable, "-c", OUTSIDE], capture_output=True, text=True, timeout=300
-    )
-    assert "The optimizer was made outside of the scope" in done.stdout, done.stderr[-2000:]
+def test_an_optimizer_made_outside_of_the_scope_is_told(two_replicas):
+    assert "The optimizer was made outside of the scope" in two_replicas["refusal"]
 
 
 CHECKPOINTS = """
+import json
 import tempfile
 import numpy as np
 import tensorflow as tf
@@ -151,13 +137,10 @@ of_one = restored(one, checkpoint, seed=2, dropout=0.1)
 seeds = [[np.asarray(s) for s in m.non_trainable_variables] for m in (of_one, of_two)]
 assert len(seeds[0]) >= 5
 np.testing.assert_array_equal(*seeds)
-print("alike")
+print(json.dumps("alike"))
 """
 
 
 @pytest.mark.slow
 def test_a_checkpoint_is_that_of_any_number_of_replicas(tensorflow):
-    done = subprocess.run(
-        [sys.executable, "-c", CHECKPOINTS], capture_output=True, text=True, timeout=600
-    )
-    assert done.stdout.strip().endswith("alike"), done.stderr[-2000:]
+    assert run(CHECKPOINTS) == "alike"

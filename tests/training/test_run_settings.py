@@ -20,5 +20,5 @@ def test_a_run_goes_on_with_its_own_settings_alone(tmp_path, folder, tensorflow)
 
 def test_a_new_run_notes_its_own(tmp_path):
     keep_settings(tmp_path, {"seed": 1})
-    keep_settings(tmp_path, {"seed": 2}, goes_on=False)
+    keep_settings(tmp_path, {"seed": 2}, resume=False)
     assert json.loads((tmp_path / "settings.json").read_text()) == {"seed": 2}

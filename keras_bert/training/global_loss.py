@@ -1,0 +1,128 @@
+"""Losses of the global batch, however it is split."""
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import keras
+
+from keras_bert.training.keras_internals import TrainerHooks, compiled_losses, replaced_losses
+from keras_bert.training.processes import is_chief
+
+_MEANS = ("sum_over_batch_size", "mean", "mean_with_sample_weight")
+
+
+class GlobalLoss(TrainerHooks):
+    """Losses that are means over the global batch, on any number of replicas, in any parts.
+
+    A batch is split among replicas, and by each replica into `accumulation_steps` parts. Keras
+    takes the mean of the parts' means, which is another number if the parts weigh differently.
+    Here the loss of each part is scaled so that the mean over parts, weighted by their rows, is the
+    loss of the global batch:
+
+    - a loss that is a mean over rows is the part's own mean;
+    - a loss that divides by its weights (`reduction="mean_with_sample_weight"`) gets weights that
+      are divided by their mean over the global batch, and is a mean over rows then too.
+
+    An example of the second: a batch of 4 tokens has the losses [1, 2, 3, 4] and the weights
+    [1, 0, 1, 1]. Its loss is (1 + 3 + 4) / 3 = 2.667. Split in two parts, the first has
+    1 / 1 = 1 and the second (3 + 4) / 2 = 3.5, whose mean is 2.25: wrong. The weights' mean over
+    the batch is 3/4, and divided by it they are [4/3, 0, 4/3, 4/3]. The means over rows are then
+    (4/3 * 1 + 0) / 2 = 0.667 and (4/3 * 3 + 4/3 * 4) / 2 = 4.667, whose mean is 2.667.
+
+    Of several processes that train together, the first shows progress and writes TensorBoard logs.
+
+    A mixin for `keras.Model`; the train loop of each backend builds on it.
+    """
+
+    accumulation_steps = 1
+
+    def fit(self, *args, callbacks=None, **kwargs):
+        if not is_chief(self):
+            kwargs["verbose"] = 0
+            board = keras.callbacks.TensorBoard
+            callbacks = [c for c in keras.tree.flatten(callbacks or []) if not isinstance(c, board)]
+        return super().fit(*args, callbacks=callbacks, **kwargs)
+
+    def evaluate(self, *args, **kwargs):
+        if not is_chief(self):
+            kwargs["verbose"] = 0
+        return super().evaluate(*args, **kwargs)
+
+    def scaled_weights(self, y, sample_weight, total: Callable, is_split: bool) -> Any:
+        """Scales sample weights so that the losses of parts have the global batch's mean.
+
+        Args:
+            y: labels of this replica, as the losses take them.
+            sample_weight: their weights, or None.
+            total: a function of a float32 scalar of this replica that returns the sum over
+                replicas.
+            is_split: whether there are several replicas or parts.
+
+        Returns:
+            Weights for the losses of this replica's parts, in the structure of `sample_weight` or
+            of `y`.
+
+        Raises:
+            ValueError: if the batch is split and a loss isn't a mean.
+        """
+        losses = compiled_losses(self, y)
+        if is_split:
+            _check_means(losses)
+        weighted = [path for path, loss, *_ in losses if _divides_by_weights(loss)]
+        if sample_weight is None or not weighted:
+            return sample_weight
+
+        def scaled(weights):
+            weights = keras.ops.cast(weights, "float32")
+            rows = total(keras.ops.cast(keras.ops.size(weights), "float32"))
+            sums = total(keras.ops.sum(weights))
+            return weights * keras.ops.divide_no_nan(rows, sums)
+
+        if () in weighted:
+            return scaled(sample_weight)
+        if not keras.tree.is_nested(sample_weight):
+            sample_weight = keras.tree.map_structure(lambda _: sample_weight, y)
+        by_output = sample_weight.copy()
+        for (key,) in weighted:
+            by_output[key] = scaled(by_output[key])
+        return by_output
+
+    def loss_context(self):
+        """Turns losses that divide by weights, which `scaled_weights` scaled, into row means."""
+        return replaced_losses(self, _mean_over_rows)
+
+
+def num_rows(x) -> int:
+    """The number of rows of inputs of static shape."""
+    return next(part for part in keras.tree.flatten(x) if part is not None).shape[0]
+
+
+def check_accumulation(accumulation_steps: int) -> None:
+    """Raises a ValueError if a batch can't be split into this number of parts."""
+    if not isinstance(accumulation_steps, int) or accumulation_steps < 1:
+        raise ValueError(
+            "accumulation_steps is the number of parts that a batch is split into, an int of at "
+            f"least 1; got {accumulation_steps!r}."
+        )
+
+
+def _divides_by_weights(loss):
+    return loss.reduction == "mean_with_sample_weight"
+
+
+def _mean_over_rows(loss):
+    if not _divides_by_weights(loss):
+        return loss
+    loss = copy.copy(loss)
+    loss.reduction = "mean"
+    return loss
+
+
+def _check_means(losses):
+    for _, loss, _, name in losses:
+        if loss.reduction not in _MEANS:
+            raise ValueError(
+                f"The loss {name!r} has reduction={loss.reduction!r}, which depends on how a batch "
+                f"is split. Choose one of {', '.join(map(repr, _MEANS))}."
+            )

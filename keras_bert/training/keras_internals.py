@@ -1,0 +1,300 @@
+"""The private parts of Keras and TensorFlow that this library uses, each with its reason.
+
+No other file touches a private part (`tests/training/test_keras_internals.py`), so a new release of
+Keras is checked against this page alone. It is written for Keras 3.15. The page has four parts:
+
+- `TrainerHooks`: methods of `keras.Model` that Keras calls by private names;
+- functions on a compiled model: its losses, metrics and build;
+- `SummedOptimizer`: methods of an optimizer that Keras calls by private names;
+- functions on layers and variables, for loading and saving.
+"""
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import keras
+from keras.src.losses.loss import unscale_loss_for_distribution
+
+
+class TrainerHooks:
+    """Hooks into `keras.Model.fit` where Keras has private methods alone.
+
+    A mixin for `keras.Model`. Keras calls the private methods; each calls a public hook, which a
+    train loop overrides:
+
+    | Keras calls | hook | without the override |
+    |---|---|---|
+    | `_compute_loss` | `loss_context` | the JAX trainer computes replica-dependent losses |
+    | `_symbolic_build` | `batch_spec` | `fit` draws a batch, so shuffled data begins with pass 2 |
+    | `_maybe_symbolic_build` | `batch_spec` | the same on TensorFlow; several workers crash |
+    | `_resolve_auto_jit_compile` | `compiles_by_default` | no XLA under a strategy |
+
+    If Keras renames one of them, the hook is no longer called. The tests of equivalence, of exact
+    resumption and of XLA then fail.
+    """
+
+    def loss_context(self) -> contextlib.AbstractContextManager:
+        """A context in which Keras computes the loss of a step; by default it changes nothing."""
+        return contextlib.nullcontext()
+
+    def batch_spec(self, iterator) -> Any:
+        """The specs of one replica's batch, or None to have Keras draw a batch.
+
+        Args:
+            iterator: Keras's epoch iterator.
+        """
+        return None
+
+    def compiles_by_default(self) -> bool:
+        """Whether `jit_compile="auto"` means True; by default as Keras has it."""
+        return super()._resolve_auto_jit_compile()
+
+    def _compute_loss(self, *args, **kwargs):
+        with self.loss_context():
+            return super()._compute_loss(*args, **kwargs)
+
+    def _symbolic_build(self, iterator=None, data_batch=None):
+        if data_batch is None:
+            data_batch = self.batch_spec(iterator)
+        super()._symbolic_build(iterator, data_batch)
+
+    def _maybe_symbolic_build(self, iterator=None, data_batch=None):
+        if iterator is None or self._distribute_strategy is None:
+            return super()._maybe_symbolic_build(iterator, data_batch)
+        check_optimizer_scope(self.optimizer, self.distribute_strategy)
+        with self.distribute_strategy.scope():
+            self._symbolic_build(iterator)
+
+    def _resolve_auto_jit_compile(self):
+        return self.compiles_by_default()
+
+
+def step_loss(model: keras.Model, x, y, y_pred, sample_weight, training: bool):
+    """Computes the loss of a train or test step.
+
+    Keras's own train steps call this method, which also serves a user's `compute_loss` without the
+    argument `training`. `compute_loss` itself keeps its public meaning: the loss of its arguments.
+    """
+    return model._compute_loss(x, y, y_pred, sample_weight, training)
+
+
+def build_from_batch(model: keras.Model, batch) -> None:
+    """Builds a compiled model's weights, losses, metrics and optimizer without computing anything.
+
+    Keras has no public way to do what `fit` does before its first step. Without it the first step
+    would make variables while it is traced or lowered.
+
+    Args:
+        model: a compiled model.
+        batch: `(x, y, sample_weight)`, arrays or specs.
+    """
+    model._symbolic_build(data_batch=batch)
+
+
+def compiled_losses(model: keras.Model, y) -> list:
+    """The losses that a model is compiled with, as `(path, loss, weight, name)`.
+
+    Keras keeps them in the private list of a `CompileLoss`, which is the only place that says which
+    loss belongs to which output. Without it `GlobalLoss` can't tell which weights to scale.
+
+    Args:
+        model: a compiled model.
+        y: labels of the structure that the losses take.
+    """
+    compiled = model._compile_loss
+    if compiled is None:
+        return []
+    if not compiled.built:
+        compiled.build(y, model.output)
+    return compiled._flat_losses
+
+
+@contextlib.contextmanager
+def replaced_losses(model: keras.Model, replacement: Callable) -> Iterator[None]:
+    """Computes with other losses inside a `with` block.
+
+    Changing `reduction` on the user's own loss object would outlast the step; a second `compile`
+    would lose metrics and the traced step.
+
+    Args:
+        model: a compiled model.
+        replacement: a function of a `keras.losses.Loss` that returns the one to use.
+    """
+    compiled = model._compile_loss
+    if compiled is None or not compiled.built:
+        yield
+        return
+    losses = compiled._flat_losses
+    compiled._flat_losses = [each._replace(loss=replacement(each.loss)) for each in losses]
+    try:
+        yield
+    finally:
+        compiled._flat_losses = losses
+
+
+def loss_means(model: keras.Model) -> list:
+    """The means that track the loss of each output of a model with several outputs.
+
+    Keras lists them among `model.metrics`, where nothing tells them from a user's metrics.
+    """
+    return [] if model._compile_loss is None else model._compile_loss.metrics
+
+
+def track_loss(model: keras.Model, loss, rows) -> None:
+    """Adds a loss to the mean that `fit` logs as "loss"; a custom `train_step` must do it itself.
+
+    Args:
+        model: a compiled model.
+        loss: a scalar, the mean over some rows.
+        rows: int or scalar, the number of rows.
+    """
+    model._loss_tracker.update_state(loss, sample_weight=rows)
+
+
+def without_replica_scaling(loss):
+    """Undoes Keras's division of a mean by the number of replicas, on TensorFlow.
+
+    Keras divides each replica's mean, since it sums gradients over replicas. `GlobalLoss` weighs
+    replicas by their rows instead; with both, gradients would be too small by the replicas.
+    """
+    return unscale_loss_for_distribution(loss)
+
+
+def dataset_specs(iterator) -> Any:
+    """The specs of the `tf.data.Dataset` that an epoch iterator reads, or None for other data.
+
+    Keras's data adapter doesn't expose the dataset. Without it `fit` draws a batch to build from.
+
+    Args:
+        iterator: Keras's epoch iterator on JAX.
+    """
+    dataset = getattr(getattr(iterator, "data_adapter", None), "_dataset", None)
+    return getattr(dataset, "element_spec", None)
+
+
+def replica_specs(iterator) -> Any:
+    """The specs of what one replica gets of the batches of an epoch iterator.
+
+    Neither Keras's iterator nor TensorFlow's `PerReplicaSpec` has a public way to its parts.
+    Without it `fit` under a strategy draws a batch, and several workers crash.
+
+    Args:
+        iterator: Keras's epoch iterator on TensorFlow.
+    """
+
+    def first(spec):
+        return spec._value_specs[0] if hasattr(spec, "_value_specs") else spec
+
+    import tensorflow as tf
+
+    return tf.nest.map_structure(first, iterator._distributed_dataset.element_spec)
+
+
+def updated_metrics(model: keras.Model, metrics: list, loss, x, y, y_pred, sample_weight) -> tuple:
+    """Updates metrics outside of their variables, as a step of JAX must.
+
+    Keras's own steps on JAX call this method; no public one returns the new values.
+
+    Returns:
+        The logs, and the new values of `model.metrics_variables`.
+    """
+    return model._update_metrics_variables(metrics, loss, x, y, y_pred, sample_weight)
+
+
+def state_shardings(model: keras.Model) -> tuple:
+    """The shardings of a model's state on JAX's devices.
+
+    Without them the compiled step may return weights in another layout, and compile twice.
+
+    Returns:
+        Lists for the trainable, the other, the optimizer's and the metrics' variables.
+    """
+    return model._get_state_sharding_spec()
+
+
+class SummedOptimizer(keras.optimizers.Optimizer):
+    """An optimizer that clips after the sum over replicas, and decays weights in `update_step`.
+
+    Keras on TensorFlow clips each replica's gradients and then sums them, so the norm of the sum
+    may be as many times too large as there are replicas. Both steps are private methods: here the
+    first sums and clips, and the second does nothing. If Keras renames one, the tests of replicas
+    fail.
+    """
+
+    def _clip_gradients(self, grads):
+        if keras.backend.backend() != "tensorflow":
+            return super()._clip_gradients(grads)
+        summed = super()._all_reduce_sum_gradients([(gradient, None) for gradient in grads])
+        grads = [gradient for gradient, _ in summed]
+        if not self.global_clipnorm or self.clipnorm:
+            return super()._clip_gradients(grads)
+        import tensorflow as tf
+
+        return tf.clip_by_global_norm(grads, self.global_clipnorm)[0]  # half of Keras's passes
+
+    def _all_reduce_sum_gradients(self, grads_and_vars):
+        return grads_and_vars
+
+    def _apply_weight_decay(self, variables):
+        """Leaves the decay to `update_step`; Keras would decay a second time."""
+
+    def may_decay(self, variable) -> bool:
+        """Whether `exclude_from_weight_decay` leaves a variable in."""
+        return self._use_weight_decay(variable)
+
+    def index_of(self, variable) -> int:
+        """The place of a variable in the list that `build` got.
+
+        `update_step` gets a `tf.Variable` on TensorFlow, a part of a mirrored one under a strategy,
+        and Keras alone knows to which of its variables that belongs.
+        """
+        return self._get_variable_index(variable)
+
+
+def check_optimizer_scope(optimizer: keras.optimizers.Optimizer | None, strategy) -> None:
+    """Raises a ValueError if an optimizer was made outside of the scope of a strategy.
+
+    Keras notes the strategy in a private attribute alone. Without the check the first step fails,
+    with a message about `colocate_vars_with`.
+
+    Args:
+        optimizer: the optimizer of a model, or None.
+        strategy: the `tf.distribute.Strategy` of the model.
+    """
+    if getattr(optimizer, "_distribution_strategy", strategy) is not strategy:
+        raise ValueError(
+            "The optimizer was made outside of the scope of the model's strategy, "
+            f"{type(strategy).__name__}. Make and compile the model in `with strategy.scope():`"
+            ", the optimizer too."
+        )
+
+
+def all_layers(model: keras.layers.Layer, include_self: bool = True) -> list[keras.layers.Layer]:
+    """All layers within a model or layer, at any depth; `Model.layers` has the top ones only."""
+    return list(model._flatten_layers(include_self=include_self))
+
+
+def set_initial_value(variable: keras.Variable, initializer: Callable) -> None:
+    """Sets what a variable of a `keras.StatelessScope` starts with when the scope ends.
+
+    Without it each weight would first be drawn at random and then replaced.
+
+    Args:
+        variable: a variable that was made in the scope.
+        initializer: a function of a shape and a dtype.
+    """
+    variable._initializer = initializer
+
+
+def lora_table(layer: keras.layers.Layer) -> tuple[str, keras.Variable]:
+    """The attribute and the variable of the weight that LoRA adds to.
+
+    `layer.kernel` of a layer with LoRA is the sum, an array without a path. The variable itself is
+    private.
+
+    Args:
+        layer: a `Dense`, `EinsumDense` or `Embedding` with `lora_enabled`.
+    """
+    kernel = getattr(layer, "_kernel", None)
+    return ("embeddings", layer._embeddings) if kernel is None else ("kernel", kernel)

@@ -1,0 +1,120 @@
+"""Private parts of Keras and TensorFlow are touched in `training/keras_internals.py` alone."""
+
+import ast
+from pathlib import Path
+
+import keras
+import pytest
+
+PACKAGE = Path(__file__).resolve().parents[2] / "keras_bert"
+INTERNALS = PACKAGE / "training" / "keras_internals.py"
+PRIVATE_MODULES = (
+    "keras.src",
+    "tensorflow.core",
+    "tensorflow.python",
+    "tensorflow_text.core",
+    "jax._src",
+)
+PUBLIC = {"_exit", "_replace", "_asdict", "_fields"}  # of os, and of named tuples
+# What other rooms still touch, by file. `layers/` and `text/` lie below `training/`, so they can't
+# import its functions.
+ALLOWED = {
+    "layers/dropout.py": {"_initial_seed"},
+    "layers/rematerialize.py": {"_flatten_layers"},
+    "planning/tpu_compiler.py": {"_symbolic_build"},
+    "presets/load_checkpoint.py": {"_initializer"},
+    "presets/preset_folder.py": {"_flatten_layers"},
+    "presets/quantization.py": {"_flatten_layers"},
+    "presets/save_checkpoint.py": {"_flatten_layers", "_kernel", "_embeddings"},
+    "text/exact_wordpiece.py": {"tensorflow_text.core.pybinds"},
+}
+
+
+def is_private(name):
+    return name.startswith("_") and not name.startswith("__") and name not in PUBLIC
+
+
+def keras_names():
+    """Private names of Keras's classes and of their objects."""
+    model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)])
+    model.compile("adam", "mse")
+    seeds = keras.random.SeedGenerator(1)
+    classes = (
+        keras.layers.Embedding,
+        keras.callbacks.Callback,
+        keras.losses.Loss,
+        keras.metrics.Metric,
+        keras.optimizers.schedules.LearningRateSchedule,
+        keras.distribution.DataParallel,
+    )
+    objects = (model, model.layers[0], model.optimizer, seeds)
+    names = {name for each in (*classes, *objects) for name in dir(each)}
+    return {name for name in names if is_private(name)}
+
+
+def own_names(tree):
+    """The names that a file defines: functions, classes, variables and attributes of `self`."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            yield node.name
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            if isinstance(node.value, ast.Name) and node.value.id == "self":
+                yield node.attr
+
+
+def touched_names(tree, own, foreign):
+    """Private names of others that a file imports, reads, sets or overrides."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from filter(is_private_module, (alias.name for alias in node.names))
+        elif isinstance(node, ast.ImportFrom) and is_private_module(node.module):
+            yield node.module
+        elif isinstance(node, ast.Attribute):
+            if is_private(node.attr) and (node.attr not in own or node.attr in foreign):
+                yield node.attr
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            if node.func.id in ("getattr", "hasattr", "setattr"):
+                name = getattr(node.args[1], "value", None)  # of a constant
+                if isinstance(name, str) and is_private(name):
+                    yield name
+        elif isinstance(node, ast.ClassDef):
+            for part in node.body:
+                if isinstance(part, ast.FunctionDef) and part.name in foreign:
+                    yield part.name
+
+
+def is_private_module(module):
+    return f"{module}.".startswith(tuple(f"{name}." for name in PRIVATE_MODULES))
+
+
+def test_private_parts_are_touched_in_one_file():
+    paths = sorted(path for path in PACKAGE.rglob("*.py") if path != INTERNALS)
+    trees = {path: ast.parse(path.read_text(encoding="utf-8")) for path in paths}
+    own = {name for tree in trees.values() for name in own_names(tree)}
+    touched = {
+        path.relative_to(PACKAGE).as_posix(): set(touched_names(tree, own, keras_names()))
+        for path, tree in trees.items()
+    }
+    assert {path: names for path, names in touched.items() if names} == ALLOWED
+
+
+@pytest.mark.parametrize(
+    ("code", "name"),
+    [
+        ("from keras.src import losses", "keras.src"),
+        ("import tensorflow.python.framework.kernels", "tensorflow.python.framework.kernels"),
+        ("model._loss_tracker.update_state(1)", "_loss_tracker"),
+        ("self._trainable_variables_indices[0]", "_trainable_variables_indices"),
+        ("self._path = 1", "_path"),  # Keras's own attribute of a layer
+        ("hasattr(spec, '_value_specs')", "_value_specs"),
+        ("class A(B):\n  def _symbolic_build(self): pass", "_symbolic_build"),
+        ("class A(B):\n  def _own(self): self._own()", None),
+        ("from keras_bert.training import adamw", None),
+    ],
+)
+def test_a_touch_is_found(code, name):
+    tree = ast.parse(code)
+    found = set(touched_names(tree, set(own_names(tree)), keras_names()))
+    assert found == ({name} if name else set())

@@ -4,6 +4,8 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.metrics import accuracy_score, f1_score, matthews_corrcoef
 
+from keras_bert.metrics.paired_arrays import paired_arrays
+
 
 def classification_scores(
     labels: npt.ArrayLike, predictions: npt.ArrayLike, num_classes: int | None = None
@@ -26,12 +28,7 @@ def classification_scores(
     >>> classification_scores([1, 1, 0, 0], [1, 0, 0, 0])["accuracy"]
     0.75
     """
-    labels, predictions = np.asarray(labels), np.asarray(predictions)
-    if labels.ndim != 1 or labels.shape != predictions.shape or not labels.size:
-        raise ValueError(
-            "labels and predictions must be two arrays [n] of class numbers, n at least 1; got "
-            f"shapes {labels.shape} and {predictions.shape}."
-        )
+    labels, predictions = paired_arrays(labels, predictions, "[n]", "class numbers")
     both = np.concatenate([labels, predictions])
     if num_classes is None:
         num_classes = max(2, int(both.max()) + 1)

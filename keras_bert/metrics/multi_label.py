@@ -4,6 +4,8 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.metrics import f1_score
 
+from keras_bert.metrics.paired_arrays import paired_arrays
+
 
 def multi_label_scores(labels: npt.ArrayLike, predictions: npt.ArrayLike) -> dict[str, float]:
     """Computes accuracy and F1 of texts with any number of labels, as scikit-learn does.
@@ -24,12 +26,7 @@ def multi_label_scores(labels: npt.ArrayLike, predictions: npt.ArrayLike) -> dic
     >>> multi_label_scores([[1, 0], [1, 1]], [[1, 0], [1, 0]])["accuracy"]
     0.75
     """
-    labels, predictions = np.asarray(labels), np.asarray(predictions)
-    if labels.ndim != 2 or labels.shape != predictions.shape or not labels.size:
-        raise ValueError(
-            "labels and predictions must be two arrays [n, C] of 0 and 1, n at least 1; got "
-            f"shapes {labels.shape} and {predictions.shape}."
-        )
+    labels, predictions = paired_arrays(labels, predictions, "[n, C]", "0 and 1")
     for name, array in (("labels", labels), ("predictions", predictions)):
         if not np.isin(array, (0, 1)).all():
             other = array[~np.isin(array, (0, 1))][0]

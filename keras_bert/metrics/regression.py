@@ -4,6 +4,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import pearsonr, spearmanr
 
+from keras_bert.metrics.paired_arrays import paired_arrays
+
 
 def regression_scores(labels: npt.ArrayLike, predictions: npt.ArrayLike) -> dict[str, float]:
     """Computes Pearson and Spearman correlation, as GLUE does for STS-B, and the squared error.
@@ -24,11 +26,7 @@ def regression_scores(labels: npt.ArrayLike, predictions: npt.ArrayLike) -> dict
     1.0
     """
     labels, predictions = np.asarray(labels, "float64"), np.asarray(predictions, "float64")
-    if labels.ndim != 1 or labels.shape != predictions.shape or labels.size < 2:
-        raise ValueError(
-            "labels and predictions must be two arrays [n] of numbers, n at least 2; got shapes "
-            f"{labels.shape} and {predictions.shape}."
-        )
+    labels, predictions = paired_arrays(labels, predictions, "[n]", "numbers", least=2)
     constant = np.ptp(labels) == 0 or np.ptp(predictions) == 0
     return {
         "pearson": 0.0 if constant else float(pearsonr(labels, predictions).statistic),

@@ -1,10 +1,12 @@
 """Reads, checks and writes vocabularies: one token per line, the line number is the id."""
 
+import codecs
 import os
 import warnings
 from collections.abc import Iterable
 
 from keras_bert.files.remote import read_bytes
+from keras_bert.files.utf8 import decode_utf8
 from keras_bert.files.whole import whole_file
 
 PAD, UNK, CLS, SEP, MASK = SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
@@ -62,17 +64,10 @@ def write_vocabulary(path: str | os.PathLike, tokens: Iterable[str]) -> None:
 
 def _read_lines(path, source):
     data = read_bytes(path)
-    if data.startswith(b"\xef\xbb\xbf"):
+    if data.startswith(codecs.BOM_UTF8):
         warnings.warn(f"the {source} starts with a byte order mark, dropped", stacklevel=4)
-        data = data[3:]
-    try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise ValueError(
-            f"the {source} is not UTF-8: byte 0x{data[error.start]:02x} in line {line}. "
-            "Save it as UTF-8, one token per line."
-        ) from error
+        data = data.removeprefix(codecs.BOM_UTF8)
+    text = decode_utf8(data, f"the {source}")
     if "\r\n" in text:
         warnings.warn(f"the {source} has Windows line ends, read as plain ones", stacklevel=4)
     lines = text.split("\n")

@@ -1,9 +1,9 @@
 """The published sizes of BERT, as keyword arguments of `BertBackbone`.
 
-`base` and `large` are the paper's (Devlin et al., 2019, section 3). `SMALL_MODELS` are the 24
+`base` and `large` are the paper's (Devlin et al., 2019, section 3). `SMALL_MODELS` holds the 24
 that Google released later (Turc et al., 2019; README of google-research/bert, March 2020), by
-hidden width and number of layers; those with a name of their own are `tiny`, `mini`, `small`
-and `medium`. `SIZES` holds all of them by name.
+hidden width and number of layers; four of them also have names: `tiny`, `mini`, `small` and
+`medium`. `SIZES` holds all sizes by name.
 
 Example:
 >>> from keras_bert import sizes
@@ -15,7 +15,7 @@ Example:
 
 
 def _size(num_layers, hidden_dim):
-    """A head for each 64 units, an intermediate layer four times as wide: so are they all."""
+    """Returns a size with one head per 64 units and an intermediate layer four times as wide."""
     return {
         "num_layers": num_layers,
         "num_heads": hidden_dim // 64,

@@ -41,7 +41,8 @@ def as_os_errors(path: str | os.PathLike) -> Iterator[None]:
             f"some space and run the same command again. ({error.message})",
         ) from error
     except tf.errors.NotFoundError as error:
-        raise FileNotFoundError(errno.ENOENT, f"{path}: {error.message}") from error
+        reason = error.message or os.strerror(errno.ENOENT)
+        raise FileNotFoundError(errno.ENOENT, reason, str(path)) from error
     except tf.errors.OpError as error:
         raise OSError(f"{path}: {type(error).__name__} {error.message}") from error
 

@@ -1,10 +1,10 @@
-"""What was strange in the input: counted, with the first places of each kind."""
+"""Findings about the input: counts and first places of each kind."""
 
 
 class Reports:
     """Counts of findings by kind, with up to `max_examples` places each.
 
-    `as_dict()` is JSON-serialisable; `merge` adds such a dict, for example another process'.
+    `as_dict()` is JSON-serializable; `merge` adds such a dict, for example from another process.
 
     Example:
     ```python
@@ -14,27 +14,30 @@ class Reports:
     ```
     """
 
-    def __init__(self, max_examples=5):
+    def __init__(self, max_examples: int = 5):
         self.max_examples = max_examples
         self._kinds = {}
 
     @classmethod
-    def of(cls, kinds):
-        """The reports that an `as_dict()` came from."""
+    def of(cls, kinds: dict[str, dict]) -> "Reports":
+        """Makes reports from a result of `as_dict()`."""
         reports = cls()
         reports.merge(kinds)
         return reports
 
-    def add(self, kind, count, place=None):
+    def __repr__(self):
+        return f"Reports({', '.join(self.lines())})"
+
+    def add(self, kind: str, count: int, place: str | None = None) -> None:
         """Counts `count` findings of `kind`, seen at `place` (file and line, or page)."""
         self.merge({kind: {"count": count, "examples": [] if place is None else [place]}})
 
-    def wants_example(self, kind):
-        """Whether another place of this kind would be kept; finding one may cost time."""
+    def wants_example(self, kind: str) -> bool:
+        """Returns whether another place of this kind would be kept; finding one may take time."""
         return len(self._kinds.get(kind, {"examples": ()})["examples"]) < self.max_examples
 
-    def merge(self, kinds):
-        """Adds what another `Reports.as_dict()` says."""
+    def merge(self, kinds: dict[str, dict]) -> None:
+        """Adds the findings of another `Reports.as_dict()`."""
         for kind, more in kinds.items():
             entry = self._kinds.setdefault(kind, {"count": 0, "examples": []})
             entry["count"] += more["count"]
@@ -42,12 +45,12 @@ class Reports:
             new = [place for place in more["examples"] if place not in entry["examples"]]
             entry["examples"] += new[:room]
 
-    def as_dict(self):
-        """Kind -> {"count", "examples"}, sorted by kind."""
+    def as_dict(self) -> dict[str, dict]:
+        """Returns kind -> {"count", "examples"}, sorted by kind."""
         return {kind: self._kinds[kind] for kind in sorted(self._kinds)}
 
-    def lines(self):
-        """The findings as lines of text for a person."""
+    def lines(self) -> list[str]:
+        """Returns the findings as lines of text for people."""
         return [
             f"{entry['count']:,} {kind}"
             + (f" ({'; '.join(entry['examples'])})" if entry["examples"] else "")

@@ -1,5 +1,6 @@
 """Text files, read whole."""
 
+import codecs
 import os
 
 from keras_bert.files.remote import read_bytes
@@ -19,10 +20,23 @@ def read_utf8(path: str | os.PathLike) -> str:
         data = read_bytes(path)
     except OSError as error:
         raise ValueError(f"{path} can't be read: {error.strerror or error}") from error
+    return decode_utf8(data.removeprefix(codecs.BOM_UTF8), path)
+
+
+def decode_utf8(data: bytes, source: str) -> str:
+    """Decodes UTF-8.
+
+    Args:
+        data: the bytes of a file.
+        source: name of the file, for the message.
+
+    Raises:
+        ValueError: if the bytes are not UTF-8, with the line.
+    """
     try:
-        return data.decode("utf-8-sig")
+        return data.decode("utf-8")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise ValueError(
-            f"{path}, line {line}: not UTF-8 (byte 0x{data[error.start]:02x}). Save it as UTF-8."
+            f"{source}, line {line}: not UTF-8 (byte 0x{data[error.start]:02x}). Save it as UTF-8."
         ) from error

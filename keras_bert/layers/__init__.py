@@ -1,1 +1,1 @@
-"""The parts of BERT: embeddings, attention, the encoder block, heads. Keras alone."""
+"""The parts of BERT: embeddings, attention, the encoder block, heads. They need Keras only."""

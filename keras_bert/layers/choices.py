@@ -1,21 +1,21 @@
-"""Choices of a question, each read as a sequence of its own."""
+"""Layers for multiple choice, where each choice is a sequence of its own."""
 
 import keras
 from keras import ops
 
 NO_CHOICE = -1e9
-"""The logit of a choice that isn't there: its probability is 0, and a row of them stays finite."""
+"""The logit of a missing choice: its probability is 0, and a row of them stays finite."""
 
 
 @keras.saving.register_keras_serializable(package="keras_bert")
 class ChoicesAsRows(keras.layers.Layer):
-    """The sequences of all choices below each other, as an encoder takes them.
+    """Layer that stacks the sequences of all choices along the batch axis, for an encoder.
 
     Call arguments:
         inputs: a dict of `[B, C, S]` tensors, or None in place of one.
 
     Returns:
-        A dict of `[B x C, S]` tensors, and None where there was None.
+        A dict of `[B x C, S]` tensors; None stays None.
 
     Example:
     >>> import numpy as np
@@ -36,13 +36,13 @@ class ChoicesAsRows(keras.layers.Layer):
 
 @keras.saving.register_keras_serializable(package="keras_bert")
 class RowsAsChoices(keras.layers.Layer):
-    """The scores of all choices as logits of each question's; of none, where one isn't there.
+    """Layer that reshapes choice scores to logits `[B, C]` and hides missing choices.
 
     Call arguments:
         scores: `[B x C, 1]`.
-        token_ids: `[B, C, S]`, which says how many there are.
+        token_ids: `[B, C, S]`, of which only the shape is used.
         padding_mask: `[B, C, S]` integers or booleans, true at tokens; a choice of padding alone
-            isn't there. None where all are.
+            is missing. None if no choice is.
 
     Returns:
         `[B, C]` float32.

@@ -1,4 +1,4 @@
-"""Dropout that differs from replica to replica."""
+"""Dropout with different random numbers on each replica."""
 
 import contextlib
 import threading
@@ -7,33 +7,33 @@ import keras
 import numpy as np
 from keras import ops
 
-_given = threading.local()  # replicas are traced in threads of their own
+_given = threading.local()  # each replica is traced in its own thread
 
 
 @keras.saving.register_keras_serializable(package="keras_bert")
 class Dropout(keras.layers.Layer):
-    """Dropout, with random numbers of their own for each replica.
+    """Dropout with different random numbers on each replica.
 
-    Under a `tf.distribute.Strategy` `keras.layers.Dropout` gives all replicas the same seed, so
-    that they drop the same places. Here the number of the replica joins the seed.
+    Under a `tf.distribute.Strategy`, `keras.layers.Dropout` gives all replicas the same seed, so
+    they drop the same places. This layer adds the replica's number to the seed.
 
-    On TensorFlow it takes half the random numbers: 16 bits decide of a value. The rate is thereby
-    rounded to a multiple of 2^-16, and what is kept is scaled by that rate.
+    On TensorFlow it draws 16 random bits per value, half as many as Keras. The rate is therefore
+    rounded to a multiple of 2^-16, and the kept values are scaled by the rounded rate.
 
     Args:
-        rate: float in [0, 1), the part of the values that is set to 0 in training.
+        rate: float in [0, 1), the fraction of the values that is set to 0 in training.
         seed: int, or None.
-        **kwargs: those of `keras.layers.Layer`.
+        **kwargs: arguments of `keras.layers.Layer`.
 
     Call arguments:
-        inputs: a floating tensor.
+        inputs: a floating-point tensor.
         training: bool.
 
     Returns:
         A tensor of the shape and dtype of the inputs.
 
     Raises:
-        ValueError: if the rate is outside of [0, 1).
+        ValueError: if the rate is outside [0, 1).
 
     Example:
     >>> import numpy as np
@@ -45,7 +45,7 @@ class Dropout(keras.layers.Layer):
     def __init__(self, rate, seed=None, **kwargs):
         super().__init__(**kwargs)
         if not 0 <= rate < 1:
-            raise ValueError(f"A dropout rate is at least 0 and below 1; got {rate}.")
+            raise ValueError(f"The dropout rate must be at least 0 and below 1; got {rate}.")
         self.rate = rate
         self.seed = seed
         if rate > 0:
@@ -72,7 +72,7 @@ class Dropout(keras.layers.Layer):
 
 
 class _ReplicaSeeds(keras.random.SeedGenerator):
-    """Seeds that differ from replica to replica."""
+    """Seeds that differ between replicas."""
 
     def next(self, ordered=True):
         seed = super().next(ordered)
@@ -88,25 +88,25 @@ class _ReplicaSeeds(keras.random.SeedGenerator):
 
 
 class _GivenSeed(keras.random.SeedGenerator):
-    """One seed of a generator, drawn already."""
+    """A seed that was already drawn from a generator."""
 
-    def __init__(self, generator):  # without Keras's, which makes a variable
+    def __init__(self, generator):  # not Keras's, which makes a variable
         self.drawn = generator.next()
-        self._initial_seed = generator._initial_seed  # PyTorch's dropout looks at it
+        self._initial_seed = generator._initial_seed  # PyTorch's dropout reads it
 
     def next(self, ordered=True):
         return self.drawn
 
 
 def drawn_seeds(layers):
-    """The next seed of each `Dropout` among the layers, for `with_seeds`."""
+    """Draws the next seed of each `Dropout` among the layers, for `with_seeds`."""
     dropouts = [layer for layer in layers if isinstance(layer, Dropout) and layer.rate]
     return {id(dropout): _GivenSeed(dropout.seed_generator) for dropout in dropouts}
 
 
 @contextlib.contextmanager
 def with_seeds(seeds):
-    """Has `Dropout` layers drop by what `drawn_seeds` gave, so that they do it again alike."""
+    """Replays the seeds from `drawn_seeds`, so that dropout repeats the same mask."""
     _given.seeds = seeds
     try:
         yield
@@ -115,7 +115,7 @@ def with_seeds(seeds):
 
 
 def _random_bits(like, seed):
-    """Random uint16 of the shape of a tensor."""
+    """Draws random uint16 values in the shape of a tensor."""
     import tensorflow as tf
 
     size = tf.size(like)

@@ -1,4 +1,4 @@
-"""What BERT's encoder reads: tokens, segments and positions, summed."""
+"""The input of BERT's encoder: the sum of token, segment and position embeddings."""
 
 import keras
 from keras import ops
@@ -9,7 +9,7 @@ from keras_bert.layers.initializer import EPSILON, bert_initializer, layer_norm
 
 @keras.saving.register_keras_serializable(package="keras_bert")
 class Embeddings(keras.layers.Layer):
-    """The sum of token, segment and position embeddings, normalized, then dropped out.
+    """Sum of token, segment and position embeddings, with LayerNorm and then dropout.
 
     Source: Devlin et al. 2019, figure 2; `embedding_postprocessor` of google-research/bert
     modeling.py (LayerNorm before dropout).
@@ -24,7 +24,7 @@ class Embeddings(keras.layers.Layer):
 
     Call arguments:
         token_ids: `[B, S]` int32 in `[0, V)`.
-        segment_ids: `[B, S]` int32 in `[0, num_segments)`; None is segment 0 everywhere.
+        segment_ids: `[B, S]` int32 in `[0, num_segments)`; None means segment 0 everywhere.
 
     Returns:
         `[B, S, H]`.
@@ -87,8 +87,8 @@ class Embeddings(keras.layers.Layer):
         length = token_ids.shape[1]
         if length is not None and length > self.max_sequence_length:
             raise ValueError(
-                f"Sequences of {length} tokens don't fit a position table of "
-                f"{self.max_sequence_length} rows. Shorten them (sequence_length), or make the "
+                f"Sequences of {length} tokens don't fit into a position table of "
+                f"{self.max_sequence_length} rows. Shorten them (sequence_length), or build the "
                 f"model with max_sequence_length={length} or more."
             )
         if segment_ids is None:

@@ -13,23 +13,23 @@ from keras_bert.layers.self_attention import SelfAttention
 class EncoderBlock(keras.layers.Layer):
     """Self-attention and a feed-forward layer, each with dropout, a residual and a LayerNorm.
 
-    The normalization follows the residual (post-LN), as in the paper.
+    Normalization follows the residual (post-LN), as in the paper.
     Source: Devlin et al. 2019, section 3; `transformer_model` of google-research/bert modeling.py.
 
     Args:
         num_heads: int, N.
         hidden_dim: int, H.
         intermediate_dim: int, I, the width of the feed-forward layer.
-        dropout: float, of both sub-layers' outputs.
-        activation: `"gelu"` (exact), `"gelu_approximate"` (tanh), or a name that Keras knows.
-        attention_dropout: float, of the attention probabilities; None is `dropout`.
+        dropout: float, for the outputs of both sub-layers.
+        activation: `"gelu"` (exact), `"gelu_approximate"` (tanh), or a name from Keras.
+        attention_dropout: float, for the attention probabilities; None means `dropout`.
         layer_norm_epsilon: float.
-        remat: bool, whether in training what the block computed is not kept for the gradients but
-            computed anew: a second forward pass, for less memory.
+        remat: bool, whether training recomputes the block for the gradients instead of keeping its
+            intermediate results: less memory for a second forward pass.
 
     Call arguments:
         x: `[B, S, H]`.
-        padding_mask: `[B, S]` integers or booleans, true at tokens; None where nothing is padded.
+        padding_mask: `[B, S]` integers or booleans, true at tokens; None if nothing is padded.
 
     Returns:
         `[B, S, H]`.

@@ -1,4 +1,4 @@
-"""Numbers beside a text, brought to one scale."""
+"""Normalization of the numeric features that accompany a text."""
 
 import keras
 import numpy as np
@@ -6,17 +6,17 @@ import numpy as np
 
 @keras.saving.register_keras_serializable(package="keras_bert")
 class FeatureNormalization(keras.layers.Normalization):
-    """`keras.layers.Normalization` that reads mean and variance where they are kept.
+    """`keras.layers.Normalization` whose mean and variance follow its weights.
 
-    Keras's own holds copies of them, which stay behind when weights are restored from a
-    checkpoint or assigned. Of a column that is the same in every row, the mean alone is taken off.
+    Keras's layer computes with copies, which become stale when weights are assigned or restored
+    from a checkpoint. A constant column is only shifted to 0, not scaled.
 
     Call arguments:
         inputs: `[B, K]` numbers.
 
     Returns:
-        `[B, K]`, each column with mean 0 and variance 1 over what it was adapted to; before that,
-        the inputs.
+        `[B, K]`, each column with mean 0 and variance 1 over the data of `adapt`; the unchanged
+        inputs before `adapt`.
 
     Example:
     >>> import numpy as np
@@ -27,18 +27,18 @@ class FeatureNormalization(keras.layers.Normalization):
     """
 
     def adapt(self, data):
-        """Takes mean and variance from an array `[n, K]` of finite numbers, in float64."""
+        """Computes mean and variance of an array `[n, K]` of finite numbers, in float64."""
         data = np.asarray(data, "float64")
         if not self.built:
             self.build(data.shape)
         mean, deviation = data.mean(axis=0), data.std(axis=0)
-        is_constant = deviation <= 1e-7 * np.abs(data).max(axis=0)  # float32 tells no more
+        is_constant = deviation <= 1e-7 * np.abs(data).max(axis=0)  # the resolution of float32
         self.adapt_mean.assign(mean)
         self.adapt_variance.assign(np.where(is_constant, 1.0, deviation**2))
 
     @property
     def is_adapted(self):
-        """Whether mean and variance are no longer those of a new layer."""
+        """Whether mean or variance differs from that of a new layer."""
         mean, variance = map(keras.ops.convert_to_numpy, (self.adapt_mean, self.adapt_variance))
         return bool(mean.any() or (variance != 1).any())
 

@@ -1,4 +1,4 @@
-"""BERT's two activations."""
+"""The two forms of GELU that BERT checkpoints use."""
 
 import math
 
@@ -8,10 +8,10 @@ from keras import ops
 
 @keras.saving.register_keras_serializable(package="keras_bert")
 def gelu(x):
-    """The exact GELU, x * P(X <= x) for a normal X, computed in float32.
+    """Computes the exact GELU, x * P(X <= x) for a normal X, in float32.
 
-    In float32, because a bfloat16 keeps fewer than three digits of 1 + erf; by erf, because the
-    erfc of `tf.nn.gelu` takes TensorFlow longer in training.
+    A bfloat16 keeps fewer than three digits of 1 + erf. The erfc of `tf.nn.gelu` takes TensorFlow
+    longer in training than erf.
     """
     exact = ops.cast(x, "float32")
     exact = 0.5 * exact * (1.0 + ops.erf(exact * math.sqrt(0.5)))
@@ -20,15 +20,15 @@ def gelu(x):
 
 @keras.saving.register_keras_serializable(package="keras_bert")
 def gelu_approximate(x):
-    """The tanh form of GELU, at most 4.7e-4 from the exact (erf) one.
+    """Computes the tanh form of GELU, which differs by at most 4.7e-4 from the exact (erf) one.
 
-    Google's code computes this form since February 2019; the exact one is the paper's and that of
+    Google's code has used this form since February 2019. The paper uses the exact one, and so do
     checkpoints whose Hugging Face configuration says `"gelu"`.
     """
     return keras.activations.gelu(x, approximate=True)
 
 
 def activation_function(name):
-    """The function that `activation="gelu"`, `"gelu_approximate"` or a Keras name stands for."""
+    """Returns the function for `"gelu"`, `"gelu_approximate"` or the name of a Keras activation."""
     own = {"gelu": gelu, "gelu_approximate": gelu_approximate}
     return own.get(name) or keras.activations.get(name)

@@ -1,4 +1,4 @@
-"""How BERT's weights start."""
+"""BERT's initial weights and its LayerNorm."""
 
 import keras
 
@@ -7,17 +7,17 @@ EPSILON = 1e-12
 
 
 def bert_initializer():
-    """A truncated normal of deviation 0.02, as every kernel and embedding of BERT starts."""
+    """Returns BERT's initializer for kernels and embeddings: a truncated normal, deviation 0.02."""
     return keras.initializers.TruncatedNormal(stddev=0.02)
 
 
 def layer_norm(name, epsilon=EPSILON):
-    """A LayerNormalization, with BERT's epsilon unless another is asked for."""
+    """Makes a LayerNormalization, by default with BERT's epsilon."""
     return keras.layers.LayerNormalization(epsilon=epsilon, name=name)
 
 
 def dense(units, name, activation=None):
-    """A Dense layer that starts as BERT's do."""
+    """Makes a Dense layer with BERT's initializer."""
     return keras.layers.Dense(
         units, activation=activation, kernel_initializer=bert_initializer(), name=name
     )

@@ -1,4 +1,4 @@
-"""One vector of a token from its vectors in several layers."""
+"""Combination of a token's vectors from several encoder layers."""
 
 import keras
 from keras import ops
@@ -8,11 +8,11 @@ COMBINATIONS = ("concat", "sum", "mean", "weighted")
 
 @keras.saving.register_keras_serializable(package="keras_bert")
 class LayerCombination(keras.layers.Layer):
-    """The vectors that several layers give a token, made one.
+    """Layer that combines a token's vectors from several encoder layers into one.
 
-    Put it between a frozen encoder's hidden states and a model that learns from them.
-    Source: Devlin et al. 2019, table 7; `"weighted"` is Peters et al. 2018 (ELMo), equation 1: a
-    scale, times the sum of the layers weighted by a softmax, all learnt. It starts as the mean.
+    Put it between the hidden states of a frozen encoder and the model that is trained on them.
+    Source: Devlin et al. 2019, table 7. `"weighted"` is Peters et al. 2018 (ELMo), equation 1: a
+    trainable scale times the softmax-weighted sum of the layers. It starts as the mean.
 
     Args:
         combine: `"concat"`, `"sum"`, `"mean"` or `"weighted"`.
@@ -21,10 +21,10 @@ class LayerCombination(keras.layers.Layer):
         hidden_states: a list of L tensors `[B, S, H]`.
 
     Returns:
-        `[B, S, H]` float32; of `"concat"` `[B, S, L * H]`, in the order of the list.
+        `[B, S, H]` float32; `[B, S, L * H]` for `"concat"`, in the order of the list.
 
     Raises:
-        ValueError: if there is no such combination, or only one layer to weigh.
+        ValueError: if the combination is unknown, or `"weighted"` gets a single layer.
 
     Example:
     >>> import numpy as np
@@ -46,7 +46,7 @@ class LayerCombination(keras.layers.Layer):
         count = len(hidden_states_shape)
         if count < 2:
             raise ValueError(
-                'combine="weighted" learns how much each of several layers counts; it was given '
+                'combine="weighted" trains a weight for each of several layers; it was given '
                 f"{count}. Give two layers or more."
             )
         self.weights_before_softmax = self.add_weight(

@@ -1,4 +1,4 @@
-"""The head that predicts masked words."""
+"""The head of masked language modeling."""
 
 import keras
 from keras import ops
@@ -8,12 +8,11 @@ from keras_bert.layers.initializer import EPSILON, dense, layer_norm
 
 
 def gather_positions(x, positions):
-    """The vectors of `x` `[B, S, H]` at `positions` `[B, P]`: `[B, P, H]`.
+    """Gathers the vectors of `x` `[B, S, H]` at `positions` `[B, P]`: `[B, P, H]`.
 
-    A product with ones and zeros: it rounds no more than the dense layer behind it, as a rule not
-    at all. Where devices divide a batch each takes its own rows so, while `ops.take` would have
-    all of them look for the rows of all; and the gradient is a product too, which TPUs do faster
-    than adding rows up by their numbers.
+    This is a matrix product with ones and zeros. It rounds no more than the dense layer after it,
+    and usually not at all. With a sharded batch each device gathers only its own rows; `ops.take`
+    would all-gather. The gradient is a product too, which TPUs compute faster than a scatter-add.
     """
     chosen = ops.one_hot(positions, ops.shape(x)[1], dtype=x.dtype)  # [B, P, S]
     return ops.matmul(chosen, x)  # [B, P, H]
@@ -21,15 +20,15 @@ def gather_positions(x, positions):
 
 @keras.saving.register_keras_serializable(package="keras_bert")
 class MaskedLMHead(keras.layers.Layer):
-    """Scores of every word at the masked positions, and at these alone.
+    """Masked-LM head: logits of every token, at the masked positions only.
 
-    A dense layer, LayerNorm, and the transposed token table with a bias of its own.
+    It is a dense layer, LayerNorm, and the transposed token table with its own bias.
     Source: Devlin et al. 2019, section 3.1; `get_masked_lm_output` of google-research/bert
     run_pretraining.py.
 
     Args:
         token_embedding: the encoder's `keras.layers.ReversibleEmbedding`, whose table is shared.
-        activation: that of the encoder.
+        activation: the encoder's activation.
         layer_norm_epsilon: float.
 
     Call arguments:

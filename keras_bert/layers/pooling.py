@@ -1,4 +1,4 @@
-"""One vector from the vectors of a sequence."""
+"""Pooling of token vectors into one vector per sequence."""
 
 import keras
 from keras import ops
@@ -8,23 +8,23 @@ POOLINGS = ("mean", "max", "cls")
 
 @keras.saving.register_keras_serializable(package="keras_bert")
 class Pooling(keras.layers.Layer):
-    """The mean, the maximum or the first of the vectors of a sequence's tokens, or all of them.
+    """Mean, maximum or first of a sequence's token vectors, or all of them.
 
     Source: Reimers and Gurevych 2019, section 3.
 
     Args:
-        pooling: `"mean"`, `"max"` or `"cls"`; None for all the tokens' vectors, 0 at padding.
-        normalize: bool, whether each vector that results is scaled to length 1.
+        pooling: `"mean"`, `"max"` or `"cls"`; None returns all token vectors, 0 at padding.
+        normalize: bool, whether the resulting vectors are scaled to length 1.
 
     Call arguments:
         sequence_output: `[B, S, H]`.
-        padding_mask: `[B, S]` integers or booleans, true at tokens; None where nothing is padded.
+        padding_mask: `[B, S]` integers or booleans, true at tokens; None if nothing is padded.
 
     Returns:
         `[B, H]` float32, or `[B, S, H]` for `pooling=None`.
 
     Raises:
-        ValueError: if there is no such pooling.
+        ValueError: if `pooling` is unknown.
 
     Example:
     >>> import numpy as np
@@ -37,8 +37,8 @@ class Pooling(keras.layers.Layer):
         super().__init__(**kwargs)
         if pooling is not None and pooling not in POOLINGS:
             raise ValueError(
-                f"pooling must be one of {', '.join(POOLINGS)}; got {pooling!r}. For the vectors "
-                "of the tokens themselves give None."
+                f"pooling must be one of {', '.join(POOLINGS)}; got {pooling!r}. Give None for "
+                "the vectors of all tokens."
             )
         self.pooling = pooling
         self.normalize = normalize

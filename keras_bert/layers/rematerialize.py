@@ -1,4 +1,4 @@
-"""Memory for time: what a layer computed is forgotten, and computed anew for its gradients."""
+"""Rematerialization: a layer is computed a second time for its gradients, which saves memory."""
 
 import keras
 
@@ -6,18 +6,18 @@ from keras_bert.layers.dropout import drawn_seeds, with_seeds
 
 
 def rematerialize(function, x, layer):
-    """`function(x)`, of whose intermediate results none is kept for the gradients.
+    """Computes `function(x)` without keeping intermediate results for the gradients.
 
-    Random numbers are drawn once, so that dropout drops the same places both times. (With
-    `keras.RematScope` on TensorFlow it drops others, which makes gradients wrong.)
+    Seeds are drawn once, so that dropout drops the same places both times. (`keras.RematScope`
+    on TensorFlow drops others the second time, which makes gradients wrong.)
 
     Args:
-        function: a function of one tensor, of the weights of `layer`, and of nothing that changes.
-        x: a floating tensor.
-        layer: the layer whose `Dropout` layers the function calls.
+        function: a pure function of one tensor and the weights of `layer`.
+        x: a floating-point tensor.
+        layer: the layer that holds the `Dropout` layers that the function calls.
 
     Returns:
-        What the function gives.
+        The function's result.
     """
     seeds = drawn_seeds(layer._flatten_layers())
 

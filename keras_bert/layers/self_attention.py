@@ -7,11 +7,11 @@ from keras_bert.layers.dropout import Dropout
 from keras_bert.layers.initializer import dense
 
 PADDED_KEY_BIAS = -10000.0
-"""Added to the scores of padded keys: zero after softmax, and a row of padding stays finite."""
+"""Added to the scores of padded keys: 0 after softmax, and a row of padding stays finite."""
 
 
 def padding_bias(padding_mask):
-    """The bias of attention scores that hides padding, `[B, 1, 1, S]` float32.
+    """Returns the bias that hides padding from attention, `[B, 1, 1, S]` float32.
 
     Args:
         padding_mask: `[B, S]` integers or booleans, true at tokens, or None (no padding).
@@ -23,14 +23,14 @@ def padding_bias(padding_mask):
 
 
 def attention(query, key, value, bias=None, dropout=None):
-    """Scaled dot-product attention, softmax in float32.
+    """Computes scaled dot-product attention, with softmax in float32.
 
     Args:
         query: `[B, N, S, D]`.
         key: `[B, N, S, D]`.
         value: `[B, N, S, D]`.
         bias: float32, broadcastable to `[B, N, S, S]`, added to the scaled scores; or None.
-        dropout: a function of the probabilities `[B, N, S, S]`, or None.
+        dropout: function that is applied to the probabilities `[B, N, S, S]`; or None.
 
     Returns:
         `[B, N, S, D]` in the dtype of `value`.
@@ -53,13 +53,13 @@ class SelfAttention(keras.layers.Layer):
     Source: Devlin et al. 2019, section 3; `attention_layer` of google-research/bert modeling.py.
 
     Args:
-        num_heads: int, N. Divides `hidden_dim`.
+        num_heads: int, N, a divisor of `hidden_dim`.
         hidden_dim: int, H.
-        dropout: float, of the attention probabilities.
+        dropout: float, for the attention probabilities.
 
     Call arguments:
         x: `[B, S, H]`.
-        padding_mask: `[B, S]` integers or booleans, true at tokens; None where nothing is padded.
+        padding_mask: `[B, S]` integers or booleans, true at tokens; None if nothing is padded.
 
     Returns:
         `[B, S, H]`.
@@ -79,7 +79,7 @@ class SelfAttention(keras.layers.Layer):
         if hidden_dim % num_heads:
             raise ValueError(
                 f"hidden_dim must be a multiple of num_heads; got hidden_dim={hidden_dim} and "
-                f"num_heads={num_heads}. BERT's sizes have a head for each 64 units."
+                f"num_heads={num_heads}. BERT's sizes have one head per 64 units."
             )
         self.num_heads = num_heads
         self.hidden_dim = hidden_dim

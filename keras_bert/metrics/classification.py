@@ -1,34 +1,34 @@
-"""How well classes and scores are predicted."""
+"""Scores of classification."""
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.metrics import accuracy_score, f1_score, matthews_corrcoef
 
+from keras_bert.metrics.paired_arrays import paired_arrays
 
-def classification_scores(labels, predictions, num_classes=None):
-    """Accuracy, F1 and Matthews correlation, as GLUE counts them.
+
+def classification_scores(
+    labels: npt.ArrayLike, predictions: npt.ArrayLike, num_classes: int | None = None
+) -> dict[str, float]:
+    """Computes accuracy, F1 and Matthews correlation, as GLUE defines them.
 
     Args:
         labels: `[n]` ints, the true classes.
-        predictions: `[n]` ints, the predicted ones.
+        predictions: `[n]` ints, the predicted classes.
         num_classes: int, C; by default one more than the highest class, at least 2.
 
     Returns:
-        A dict of floats: `accuracy`; `f1`, of class 1 where there are two classes, else the mean
-        over the classes that occur; `mcc`.
+        A dict of floats: `accuracy`; `f1`, that of class 1 if there are two classes, else the
+        mean over the classes that occur; `mcc`.
 
     Raises:
-        ValueError: if there are none, differently many, or one is outside the classes.
+        ValueError: if the arrays are empty, differ in length, or contain a class out of range.
 
     Example:
     >>> classification_scores([1, 1, 0, 0], [1, 0, 0, 0])["accuracy"]
     0.75
     """
-    labels, predictions = np.asarray(labels), np.asarray(predictions)
-    if labels.ndim != 1 or labels.shape != predictions.shape or not labels.size:
-        raise ValueError(
-            "labels and predictions must be two arrays [n] of class numbers, n at least 1; got "
-            f"shapes {labels.shape} and {predictions.shape}."
-        )
+    labels, predictions = paired_arrays(labels, predictions, "[n]", "class numbers")
     both = np.concatenate([labels, predictions])
     if num_classes is None:
         num_classes = max(2, int(both.max()) + 1)

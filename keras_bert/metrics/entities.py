@@ -1,31 +1,34 @@
-"""How well entities are found, as CoNLL's `conlleval` counts it."""
+"""Scores of named entity recognition, as CoNLL's `conlleval` defines them."""
 
 import re
+from collections.abc import Sequence
 
 _KINDS = {"B": "B", "I": "I", "E": "E", "S": "S", "M": "I", "L": "E", "U": "S"}
 _PREFIXED = re.compile(r"([BIESMLU])-(.*)", re.DOTALL)
 
 
-def entity_scores(true_tags, predicted_tags):
-    """Precision, recall and F1 of entities, as `conlleval` of CoNLL-2000 and 2003 counts them.
+def entity_scores(
+    true_tags: Sequence[Sequence[str]], predicted_tags: Sequence[Sequence[str]]
+) -> dict[str, float | dict]:
+    """Computes precision, recall and F1 of entities, as `conlleval` of CoNLL-2000 and 2003 does.
 
-    An entity is right if its first word, its last word and its type are. Tags that don't follow
-    their scheme are read as `conlleval` reads them: an I- that nothing precedes begins an entity,
-    and so does one of another type than the tag before. BIO, IOB1 and BIOES are all read; tags
-    without a prefix, as those of parts of speech, are each an entity of one word (`conlleval -r`).
+    An entity is correct if its first word, its last word and its type are. Tags that violate their
+    scheme are read as `conlleval` reads them: an I- begins an entity if it is first or if the tag
+    before has another type. The schemes BIO, IOB1 and BIOES are accepted. A tag without a prefix,
+    such as a part of speech, is an entity of one word (`conlleval -r`).
 
     Args:
         true_tags: lists of str, the tags of each sentence.
         predicted_tags: the same, predicted.
 
     Returns:
-        A dict of `precision`, `recall` and `f1` of all entities, `accuracy` of the tags, all
-        floats from 0 to 1 (0 where there is nothing to divide by), and `types`: of each type a
-        dict of `precision`, `recall`, `f1`, and the numbers of entities that are `true`,
-        `predicted` and `correct`.
+        A dict of `precision`, `recall` and `f1` of all entities and `accuracy` of the tags, floats
+        from 0 to 1 (0 if there is nothing to divide by); and `types`, which maps each type to a
+        dict of `precision`, `recall`, `f1`, and the numbers of `true`, `predicted` and `correct`
+        entities.
 
     Raises:
-        ValueError: if there are not as many sentences, or tags in one of them.
+        ValueError: if the numbers of sentences differ, or the numbers of tags in a sentence.
 
     Example:
     >>> scores = entity_scores([["B-PER", "I-PER", "O", "B-LOC"]], [["B-PER", "O", "O", "B-LOC"]])
@@ -53,8 +56,8 @@ def entity_scores(true_tags, predicted_tags):
     }
 
 
-def tagged_entities(tags):
-    """The entities of a tagged sentence, by `conlleval`'s rules.
+def tagged_entities(tags: Sequence[str]) -> list[tuple[str, int, int]]:
+    """Finds the entities of a tagged sentence, by `conlleval`'s rules.
 
     Args:
         tags: list of str.
@@ -74,17 +77,18 @@ def tagged_entities(tags):
     return entities
 
 
-def begins_entity(kind_before, type_before, kind, type_):
-    """Whether a tag begins an entity, given the tag before it, both as `split_tag` gives them."""
+def begins_entity(kind_before: str, type_before: str, kind: str, type_: str) -> bool:
+    """Returns whether a tag begins an entity after another tag, both split by `split_tag`."""
     return kind != "O" and (
         kind in "BS" or kind_before in "OES" or type_ != type_before  # E and S end theirs
     )
 
 
-def split_tag(tag):
-    """`(kind, type)` of a tag: "B-LOC" is `("B", "LOC")`, "O" `("O", "")`, "NN" `("S", "NN")`.
+def split_tag(tag: str) -> tuple[str, str]:
+    """Splits a tag into `(kind, type)`.
 
-    The kind is one of B, I, E, S and O; the letters of BMES and BILOU are read as these.
+    "B-LOC" gives `("B", "LOC")`, "O" gives `("O", "")` and "NN" gives `("S", "NN")`. The kind is
+    one of B, I, E, S and O; the letters of BMES and BILOU are mapped to these.
     """
     if tag in ("O", "B", "I", "E", "S"):
         return tag, ""
@@ -110,11 +114,11 @@ def _check_as_many(true_tags, predicted_tags):
     if len(true_tags) != len(predicted_tags):
         raise ValueError(
             f"There are {len(true_tags)} tagged sentences but {len(predicted_tags)} predicted "
-            "ones: give each sentence its predicted tags."
+            "ones: give predicted tags for each sentence."
         )
     for index, (true, predicted) in enumerate(zip(true_tags, predicted_tags, strict=True)):
         if len(true) != len(predicted):
             raise ValueError(
                 f"Sentence {index} has {len(true)} tags but {len(predicted)} predicted ones: give "
-                "each word one of both."
+                "each word one true and one predicted tag."
             )

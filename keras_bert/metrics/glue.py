@@ -1,6 +1,7 @@
-"""The scores of GLUE's tasks."""
+"""Scores of the GLUE tasks."""
 
 import numpy as np
+import numpy.typing as npt
 
 from keras_bert.metrics.classification import classification_scores
 from keras_bert.metrics.regression import regression_scores
@@ -20,24 +21,24 @@ METRICS = {
 _THREE_CLASSES = ("mnli", "ax")
 
 
-def glue_scores(task, labels, predictions):
-    """The scores by which GLUE ranks a task, and the one number that they make.
+def glue_scores(task: str, labels: npt.ArrayLike, predictions: npt.ArrayLike) -> dict[str, float]:
+    """Computes the scores by which GLUE ranks a task, and their mean.
 
     Source: Wang et al. 2019, "GLUE", table 1.
 
     Args:
         task: str, `"cola"`, `"sst2"`, `"mrpc"`, `"stsb"`, `"qqp"`, `"mnli"`, `"qnli"`, `"rte"`,
-            `"wnli"` or `"ax"`, written in any way, such as `"STS-B"`.
-        labels: `[n]` ints, the true classes; of STS-B floats.
-        predictions: `[n]`, the predicted ones.
+            `"wnli"` or `"ax"`; case and punctuation don't matter (`"STS-B"`).
+        labels: `[n]` ints, the true classes; floats for STS-B.
+        predictions: `[n]`, the predicted classes or floats.
 
     Returns:
-        A dict of floats from 0 to 1 (correlations from -1 to 1): `mcc` of CoLA and AX, `f1` and
-        `accuracy` of MRPC and QQP, `pearson` and `spearman` of STS-B, `accuracy` of the others;
+        A dict of floats from 0 to 1 (correlations from -1 to 1): `mcc` for CoLA and AX, `f1` and
+        `accuracy` for MRPC and QQP, `pearson` and `spearman` for STS-B, `accuracy` for the others;
         and `score`, their mean.
 
     Raises:
-        ValueError: if there is no such task, or labels and predictions don't fit it.
+        ValueError: if the task is unknown, or labels or predictions are invalid for it.
 
     Example:
     >>> glue_scores("MRPC", [1, 1, 0, 0], [1, 1, 1, 0])
@@ -53,12 +54,12 @@ def glue_scores(task, labels, predictions):
     return {**scores, "score": float(np.mean(list(scores.values())))}
 
 
-def task_key(task):
-    """The key of a task, such as "stsb", however it is written."""
+def task_key(task: str) -> str:
+    """Returns the key of a task, such as "stsb" for "STS-B"."""
     key = "".join(filter(str.isalnum, str(task).lower()))
     if key not in METRICS:
         raise ValueError(
             f"GLUE has no task {task!r}. Its tasks are: {', '.join(METRICS)}. (The two halves of "
-            'MNLI are splits of it, such as "dev_matched" and "dev_mismatched".)'
+            'MNLI are its splits, such as "dev_matched" and "dev_mismatched".)'
         )
     return key

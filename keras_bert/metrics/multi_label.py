@@ -1,41 +1,41 @@
-"""How well several labels a text are predicted."""
+"""Scores of multi-label classification."""
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.metrics import f1_score
 
+from keras_bert.metrics.paired_arrays import paired_arrays
 
-def multi_label_scores(labels, predictions):
-    """Accuracy and F1 of texts that have any number of labels, as scikit-learn counts them.
+
+def multi_label_scores(labels: npt.ArrayLike, predictions: npt.ArrayLike) -> dict[str, float]:
+    """Computes accuracy and F1 of texts with any number of labels, as scikit-learn does.
 
     Args:
         labels: `[n, C]` of 0 and 1, the true labels.
-        predictions: `[n, C]` of 0 and 1, or bools, the predicted ones.
+        predictions: `[n, C]` of 0 and 1, or bools, the predicted labels.
 
     Returns:
-        A dict of floats: `accuracy`, of all n x C decisions; `exact_match`, the texts whose labels
-        are all right; `micro_f1`, of all decisions together; `macro_f1`, the mean of the labels'
-        F1, in which a label that is neither there nor predicted counts 0.
+        A dict of floats: `accuracy` of all n x C decisions; `exact_match`, the fraction of texts
+        whose labels are all correct; `micro_f1` of all decisions together; `macro_f1`, the mean of
+        the labels' F1, in which a label that is neither true nor predicted counts 0.
 
     Raises:
-        ValueError: if there are none, the shapes differ, or something is neither 0 nor 1.
+        ValueError: if the arrays are empty, differ in shape, or contain another value than 0 and 1.
 
     Example:
     >>> multi_label_scores([[1, 0], [1, 1]], [[1, 0], [1, 0]])["accuracy"]
     0.75
     """
-    labels, predictions = np.asarray(labels), np.asarray(predictions)
-    if labels.ndim != 2 or labels.shape != predictions.shape or not labels.size:
-        raise ValueError(
-            "labels and predictions must be two arrays [n, C] of 0 and 1, n at least 1; got "
-            f"shapes {labels.shape} and {predictions.shape}."
-        )
+    labels, predictions = paired_arrays(labels, predictions, "[n, C]", "0 and 1")
     for name, array in (("labels", labels), ("predictions", predictions)):
         if not np.isin(array, (0, 1)).all():
             other = array[~np.isin(array, (0, 1))][0]
-            raise ValueError(f"{name} must be 0 or 1; got {other}. Compare probabilities first.")
+            raise ValueError(
+                f"{name} must be 0 or 1; got {other}. Compare probabilities with a threshold first."
+            )
     labels, predictions = labels.astype(int), predictions.astype(int)
     is_right = labels == predictions
-    # a single label is a column for scikit-learn, not a list of classes
+    # scikit-learn takes a single column for a list of classes
     f1 = {"zero_division": 0, "labels": [1]} if labels.shape[1] == 1 else {"zero_division": 0}
     return {
         "accuracy": float(is_right.mean()),

@@ -1,33 +1,32 @@
-"""How well numbers are predicted."""
+"""Scores of regression."""
 
 import numpy as np
+import numpy.typing as npt
 from scipy.stats import pearsonr, spearmanr
 
+from keras_bert.metrics.paired_arrays import paired_arrays
 
-def regression_scores(labels, predictions):
-    """Pearson and Spearman correlation, as GLUE counts them for STS-B, and the squared error.
+
+def regression_scores(labels: npt.ArrayLike, predictions: npt.ArrayLike) -> dict[str, float]:
+    """Computes Pearson and Spearman correlation, as GLUE does for STS-B, and the squared error.
 
     Args:
         labels: `[n]` floats, the true values.
-        predictions: `[n]` floats, the predicted ones.
+        predictions: `[n]` floats, the predicted values.
 
     Returns:
-        A dict of floats: `pearson`, `spearman` (both 0 where either side is constant) and
+        A dict of floats: `pearson`, `spearman` (both 0 if labels or predictions are constant) and
         `mean_squared_error`.
 
     Raises:
-        ValueError: if there are fewer than two, or differently many.
+        ValueError: if the arrays hold fewer than two values or differ in length.
 
     Example:
     >>> regression_scores([1.0, 2.0, 4.0], [1.0, 2.0, 3.0])["spearman"]
     1.0
     """
     labels, predictions = np.asarray(labels, "float64"), np.asarray(predictions, "float64")
-    if labels.ndim != 1 or labels.shape != predictions.shape or labels.size < 2:
-        raise ValueError(
-            "labels and predictions must be two arrays [n] of numbers, n at least 2; got shapes "
-            f"{labels.shape} and {predictions.shape}."
-        )
+    labels, predictions = paired_arrays(labels, predictions, "[n]", "numbers", least=2)
     constant = np.ptp(labels) == 0 or np.ptp(predictions) == 0
     return {
         "pearson": 0.0 if constant else float(pearsonr(labels, predictions).statistic),

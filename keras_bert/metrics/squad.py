@@ -1,40 +1,44 @@
-"""How well questions are answered, as SQuAD's own scripts count it."""
+"""Scores of question answering, as SQuAD's official scripts define them."""
 
 import re
 import string
 from collections import Counter
+from collections.abc import Iterable, Mapping
 
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 
 
-def squad_scores(examples, predictions, null_odds=None, null_threshold=None):
-    """Exact match and F1 of answers, in percent, as SQuAD's official scripts compute them.
+def squad_scores(
+    examples: Iterable[Mapping],
+    predictions: Mapping[str, str],
+    null_odds: Mapping[str, float] | None = None,
+    null_threshold: float | None = None,
+) -> dict[str, float]:
+    """Computes exact match and F1 of answers, in percent, as SQuAD's official scripts do.
 
-    Case, punctuation, the articles a, an and the, and spaces don't count. F1 is that of the words
-    that an answer shares with a true one, and the best of the true ones counts. Where examples say
-    whether they are impossible, the numbers are those of `evaluate-v2.0.py`, and else those of
-    `evaluate-v1.1.py`.
+    Case, punctuation, the articles a, an and the, and spaces are ignored. F1 counts the words that
+    an answer shares with a true answer; the best true answer counts. The numbers are those of
+    `evaluate-v2.0.py` if an example has `is_impossible`, else those of `evaluate-v1.1.py`.
 
     Args:
-        examples: dicts with `id` and `answers`, and of SQuAD 2.0 `is_impossible`, as `read_squad`
-            gives them.
-        predictions: dict of str, the answer to each `id`; "" for none.
-        null_odds: dict of floats, how much rather each question has no answer (`--na-prob-file`);
-            or None.
-        null_threshold: float, above which `null_odds` make the answer "" (`--na-prob-thresh`, there
-            1 by default); None leaves the predictions as they are.
+        examples: dicts with `id`, `answers` and, for SQuAD 2.0, `is_impossible`, as `read_squad`
+            returns them.
+        predictions: dict from `id` to the answer, a str; "" for no answer.
+        null_odds: dict from `id` to a float, the score of "no answer" minus the score of the best
+            answer (`--na-prob-file`); or None.
+        null_threshold: float; a question with higher `null_odds` counts as answered by ""
+            (`--na-prob-thresh`, whose default is 1). None leaves the predictions unchanged.
 
     Returns:
-        A dict of `exact`, `f1` and `total`. Of SQuAD 2.0, also `HasAns_exact`, `HasAns_f1`,
-        `HasAns_total` and the same with `NoAns`, as far as there are such questions. With
-        `null_odds` also `best_exact` and `best_f1`, what the best threshold would give, and those
-        thresholds, `best_exact_thresh` and `best_f1_thresh`: they suppose predictions that always
-        answer.
+        A dict of `exact`, `f1` and `total`. SQuAD 2.0 adds `HasAns_exact`, `HasAns_f1` and
+        `HasAns_total`, and the same with `NoAns`, if there are such questions. `null_odds` add
+        `best_exact` and `best_f1`, the scores at the best threshold, and those thresholds,
+        `best_exact_thresh` and `best_f1_thresh`. They assume that the predictions always answer.
 
     Raises:
-        ValueError: if there are no examples, a question lacks its prediction or odds, or a
-            prediction is no string.
+        ValueError: if there are no examples, a question has no prediction or no odds, or a
+            prediction is not a string.
 
     Example:
     >>> examples = [{"id": "1", "answers": [{"text": "the Denver Broncos", "answer_start": 0}]}]
@@ -44,15 +48,15 @@ def squad_scores(examples, predictions, null_odds=None, null_threshold=None):
     """
     examples = list(examples)
     _check(examples, predictions, null_odds, null_threshold)
-    is_second = any("is_impossible" in example for example in examples)
+    has_impossible = any("is_impossible" in example for example in examples)
     exact, f1, has_answer = {}, {}, {}
     for example in examples:
         id_, prediction = example["id"], predictions[example["id"]]
         truths = [answer["text"] for answer in example["answers"]]
-        if is_second:
+        if has_impossible:
             truths = [text for text in truths if normalized_answer(text)] or [""]
         exact[id_] = max(_exact(truth, prediction) for truth in truths) if truths else 0
-        f1[id_] = max(_f1(truth, prediction, is_second) for truth in truths) if truths else 0
+        f1[id_] = max(_f1(truth, prediction, has_impossible) for truth in truths) if truths else 0
         has_answer[id_] = bool(example["answers"])
     raw = {"exact": exact, "f1": f1}
     if null_odds is not None and null_threshold is not None:
@@ -64,7 +68,7 @@ def squad_scores(examples, predictions, null_odds=None, null_threshold=None):
             for values in (exact, f1)
         )
     scores = _means(exact, f1, list(exact))
-    if is_second:
+    if has_impossible:
         for name, wanted in (("HasAns", True), ("NoAns", False)):
             ids = [id_ for id_ in exact if has_answer[id_] is wanted]
             means = _means(exact, f1, ids) if ids else {}
@@ -76,8 +80,8 @@ def squad_scores(examples, predictions, null_odds=None, null_threshold=None):
     return scores
 
 
-def normalized_answer(text):
-    """An answer in lower case, without punctuation, articles and superfluous spaces."""
+def normalized_answer(text: str) -> str:
+    """Lower-cases an answer and removes punctuation, articles and extra spaces."""
     text = text.lower().translate(_PUNCTUATION)
     return " ".join(_ARTICLES.sub(" ", text).split())
 
@@ -106,7 +110,7 @@ def _means(exact, f1, ids):
 
 
 def _best_threshold(predictions, scores, null_odds, has_answer):
-    """`(score, threshold)`: the best that answering below a threshold of the odds would give."""
+    """Finds the threshold of the odds with the best score; returns `(score, threshold)`."""
     current = best = sum(not answered for answered in has_answer.values())
     threshold = 0.0
     for id_ in sorted((id_ for id_ in null_odds if id_ in scores), key=null_odds.get):
@@ -123,13 +127,13 @@ def _check(examples, predictions, null_odds, null_threshold):
     if not examples:
         raise ValueError("There are no examples: give at least one question.")
     if null_threshold is not None and null_odds is None:
-        raise ValueError("null_threshold is one of null_odds: give them too.")
+        raise ValueError("null_threshold is a threshold of null_odds: give them too.")
     for name, given in (("predictions", predictions), ("null_odds", null_odds)):
         missing = [e["id"] for e in examples if given is not None and e["id"] not in given]
         if missing:
             raise ValueError(
                 f"{name} lacks {len(missing)} of the {len(examples)} questions, {missing[0]!r} "
-                "first. Give each question one; the answer '' says that there is none."
+                "first. Give each question one; the answer '' means that there is none."
             )
     for example in examples:
         prediction = predictions[example["id"]]

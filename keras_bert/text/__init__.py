@@ -1,1 +1,1 @@
-"""Text: the tokenizer in the TensorFlow graph, and learning its vocabularies."""
+"""The tokenizer, as TensorFlow ops, and the learning of its vocabularies."""

@@ -1,5 +1,7 @@
 """A byte trie as a double array, in the layout that TensorFlow Text reads (darts-clone)."""
 
+from collections.abc import Mapping
+
 import numpy as np
 
 _LEAF = 0x80000000
@@ -7,14 +9,14 @@ _HAS_LEAF = 0x100
 _PAGE = 256
 
 
-def double_array(values):
+def double_array(values: Mapping[bytes, int]) -> np.ndarray:
     """Builds the double array of a map from byte strings to numbers.
 
     Each unit of the array is one state. Its low byte is the label by which it was reached, bit 8
-    says that the state has a value, and the bits from 10 on hold `index ^ base`, so that the state
-    after byte `b` is at `base ^ b` and the value at `base`. A step is right where the unit found
-    there carries the label that was asked for, hence no two states may share a base unless all
-    that follows them is the same. States that are the same all the way down are stored once.
+    is set if the state has a value, and the bits from 10 on hold `index ^ base`. The state after
+    byte `b` is at `base ^ b` and the value at `base`. A step is valid if the unit found there
+    carries the requested label. So no two states may share a base unless their subtrees are equal;
+    equal subtrees are stored once.
 
     Args:
         values: dict from non-empty `bytes` without NUL to int, `0 <= value < 2**31`.
@@ -62,7 +64,7 @@ def _shared_blocks(values):
 
 
 def _place(blocks):
-    """Returns a base of its own for each block, all its units free, and the size of the array."""
+    """Finds a distinct base for each block, with all its units free; returns bases and size."""
     bases = [0] * len(blocks)
     free = np.ones(_PAGE, bool)
     free[0] = False  # the root's own unit

@@ -1,6 +1,7 @@
-"""The tokenizer's graph: TensorFlow Text's fast ops, and what they get wrong put right."""
+"""The tokenizer's graph: TensorFlow Text's fast ops, with corrections where they are wrong."""
 
 import functools
+from collections.abc import Callable
 
 import numpy as np
 import tensorflow as tf
@@ -15,16 +16,16 @@ _MAX_CHARACTER_BYTES = 4  # of UTF-8
 
 
 class ExactWordpiece:
-    """Cuts flat tensors of strings into WordPiece ids exactly as `tokenization.py` does.
+    """Graph that cuts flat tensors of strings into WordPiece ids as `tokenization.py` does.
 
-    FastBertNormalizer with our table normalizes, FastWordpieceTokenizer splits and cuts. Two things
-    it cannot know. `str.lower` turns a capital sigma into one of two letters by what stands around
-    it: the table leaves it, no token holds it, its word is [UNK]. And it counts a word's bytes, not
-    its characters: with a limit of as many bytes, words of between 200 bytes and 200 characters are
-    [UNK]. So only a batch that holds an [UNK] is looked at again.
+    FastBertNormalizer with our table normalizes; FastWordpieceTokenizer splits and cuts. These ops
+    get two things wrong. `str.lower` turns a capital sigma into one of two letters, depending on
+    its neighbours: the table keeps it and no token holds it, so its word becomes [UNK]. The ops
+    also count a word's bytes, not its characters: with a limit of 200 bytes, longer words of up to
+    200 characters become [UNK]. So only a batch with an [UNK] is processed again.
 
-    Left as it is: two marks of different combining class, neither of category Mn, that stand side
-    by side in an order that NFD would change. Only a vocabulary that holds both can tell.
+    One difference remains: two adjacent marks of different combining classes, neither of category
+    Mn, in an order that NFD would change. It shows only with a vocabulary that holds both.
 
     Args:
         tokens: list of str, the vocabulary as `read_vocabulary` returns it.
@@ -32,7 +33,7 @@ class ExactWordpiece:
         max_word_characters: longer words become [UNK].
     """
 
-    def __init__(self, tokens, lowercase, max_word_characters):
+    def __init__(self, tokens: list[str], lowercase: bool, max_word_characters: int):
         self.lowercase = lowercase
         self.max_word_characters = max_word_characters
         tokens = _reachable_tokens(tokens, lowercase, max_word_characters)
@@ -45,7 +46,7 @@ class ExactWordpiece:
         self._wordpiece = tf_text.FastWordpieceTokenizer(
             model_buffer=self._wordpiece_model, token_out_type=tf.int32
         )
-        # The same for words of as many characters of four bytes: a few bytes are others.
+        # The same with room for four bytes per character: only a few bytes differ.
         longer = _wordpiece_model(tokens, max_word_characters * _MAX_CHARACTER_BYTES)
         places = np.flatnonzero(model != longer)
         self._longer_places, self._longer_bytes = places[:, None], longer[places]
@@ -78,36 +79,36 @@ class ExactWordpiece:
     def _pieces(self, texts):
         """Cuts normalized texts `[B]` into flat (ids, starts, ends, row_splits)."""
         pieces = self._fast_pieces(texts)
-        # All that the fast way gets wrong, it answers with [UNK].
+        # Every mistake of the fast ops is an [UNK].
         has_unknown = tf.reduce_any(pieces[0] == self._unknown)
-        return tf.cond(has_unknown, lambda: self._mend(texts, pieces), lambda: pieces)
+        return tf.cond(has_unknown, lambda: self._correct(texts, pieces), lambda: pieces)
 
     def _fast_pieces(self, texts):
         ids, starts, ends = self._wordpiece.tokenize_with_offsets(texts)
         return ids.flat_values, starts.flat_values, ends.flat_values, ids.row_splits
 
-    def _mend(self, texts, pieces):
+    def _correct(self, texts, pieces):
         if self.lowercase:
             has_sigma = _has_sigma(texts)
             texts, pieces = tf.cond(
                 tf.reduce_any(has_sigma),
-                lambda: self._with_sigmas_mended(texts, has_sigma),
+                lambda: self._with_final_sigmas(texts, has_sigma),
                 lambda: (texts, pieces),
             )
         ids, starts, ends, _ = pieces
         is_long = (ids == self._unknown) & (ends - starts > self.max_word_characters)
         return tf.cond(
             tf.reduce_any(is_long),
-            lambda: self._mend_long_words(texts, pieces, is_long),
+            lambda: self._cut_long_words(texts, pieces, is_long),
             lambda: pieces,
         )
 
-    def _with_sigmas_mended(self, texts, has_sigma):
-        texts = _mend_sigmas(texts, has_sigma)
+    def _with_final_sigmas(self, texts, has_sigma):
+        texts = _lower_sigmas(texts, has_sigma)
         return texts, self._fast_pieces(texts)
 
-    def _mend_long_words(self, texts, pieces, is_long):
-        """Cuts the words that have more bytes than `max_word_characters`, but not more letters."""
+    def _cut_long_words(self, texts, pieces, is_long):
+        """Cuts the words whose bytes exceed `max_word_characters`, but whose characters don't."""
         ids, starts, ends, splits = pieces
         rows = tf.RaggedTensor.from_row_splits(ids, splits, validate=False).value_rowids()
         at = tf.where(is_long)[:, 0]  # [W] of W long words
@@ -123,7 +124,7 @@ class ExactWordpiece:
         longer = tf_text.FastWordpieceTokenizer(model_buffer=model, token_out_type=tf.int32)
         new_ids, new_starts, new_ends = longer.tokenize_with_offsets(words)
         shift = tf.gather(tf.boolean_mask(word_starts, fits), new_ids.value_rowids())
-        # Each token stays, or gives way to those of its word, which come after all in the pool.
+        # Each token stays or is replaced by those of its word, which are at the end of the pool.
         size = tf.size(ids, tf.int64)
         begin = tf.range(size)
         begin = tf.tensor_scatter_nd_update(begin, at[:, None], size + new_ids.row_starts())
@@ -139,15 +140,15 @@ class ExactWordpiece:
         return ids, starts, ends, splits
 
 
-def word_splitter(lowercase):
-    """Makes a function that splits texts into the words that a tokenizer would cut.
+def word_splitter(lowercase: bool) -> Callable[[tf.Tensor], tuple]:
+    """Makes a function that splits texts into the words that the tokenizer cuts.
 
     Args:
         lowercase: whether letters are lower-cased and stripped of their accents.
 
     Returns:
-        Function of strings `[N]`: the strings normalized, and where in their bytes the words start
-        and end, int64 `[N, (W)]` each.
+        Function of strings `[N]`. It returns the normalized strings, and the starts and ends of
+        their words in bytes, int64 `[N, (W)]` each.
     """
     graph = ExactWordpiece([UNK], lowercase, max_word_characters=200)  # each word is an [UNK]
 
@@ -156,7 +157,7 @@ def word_splitter(lowercase):
         if lowercase:
             has_sigma = _has_sigma(texts)
             texts = tf.cond(
-                tf.reduce_any(has_sigma), lambda: _mend_sigmas(texts, has_sigma), lambda: texts
+                tf.reduce_any(has_sigma), lambda: _lower_sigmas(texts, has_sigma), lambda: texts
             )
         _, starts, ends = graph._wordpiece.tokenize_with_offsets(texts)
         return texts, starts, ends
@@ -168,15 +169,15 @@ def _has_sigma(texts):
     return tf.strings.regex_full_match(texts, f"(?s).*{normalization.SIGMA}.*")
 
 
-def _mend_sigmas(texts, has_sigma):
-    mended = tf.boolean_mask(texts, has_sigma)
+def _lower_sigmas(texts, has_sigma):
+    lowered = tf.boolean_mask(texts, has_sigma)
     for pattern, rewrite in normalization.sigma_rewrites():
-        mended = tf.strings.regex_replace(mended, pattern, rewrite)
-    return tf.tensor_scatter_nd_update(texts, tf.where(has_sigma), mended)
+        lowered = tf.strings.regex_replace(lowered, pattern, rewrite)
+    return tf.tensor_scatter_nd_update(texts, tf.where(has_sigma), lowered)
 
 
 def _reachable_tokens(tokens, lowercase, max_word_characters):
-    """Returns the vocabulary with stand-ins for the tokens that no text can give."""
+    """Returns the vocabulary with placeholders for the tokens that no text can produce."""
     unreachable = {*normalization.character_map(lowercase), " "}
     if lowercase:
         unreachable.add(normalization.SIGMA)
@@ -196,17 +197,17 @@ def _reachable_tokens(tokens, lowercase, max_word_characters):
             token = ""
         elif len(piece.encode()) > _MAX_TOKEN_BYTES:
             raise ValueError(
-                f"token {index} of the vocabulary has {len(piece.encode())} bytes, at most "
-                f"{_MAX_TOKEN_BYTES} can be: {token[:40]!r}..."
+                f"token {index} of the vocabulary has {len(piece.encode())} bytes, more than the "
+                f"limit of {_MAX_TOKEN_BYTES}: {token[:40]!r}..."
             )
         elif not token.isascii():
             token = token.translate(written)
         reachable.append(token or f"{normalization.PLACEHOLDER}{index}")
-    return [*reachable, normalization.PLACEHOLDER]  # a trie of nothing cannot be built
+    return [*reachable, normalization.PLACEHOLDER]  # an empty trie can't be built
 
 
 def _wordpiece_model(tokens, max_bytes):
-    # What the constructor of FastWordpieceTokenizer calls; that copies the bytes by way of a list.
+    # FastWordpieceTokenizer's constructor calls this too, but copies the bytes through a list.
     model = pywrap_fast_wordpiece_tokenizer_model_builder.build_fast_wordpiece_model(
         tokens, max_bytes, "##", UNK, False, False
     )
@@ -225,10 +226,10 @@ def _sources(sources, starts, ends):
     """Maps spans of normalized text to spans of the original.
 
     Args:
-        sources: int64, for each byte of all normalized texts the place of the character that it
-            comes from, and behind each text the original's length.
-        starts: int64, where the spans start in `sources`.
-        ends: int64, where they end.
+        sources: int64, for each byte of all normalized texts the position of the character that it
+            comes from; after each text, the length of the original.
+        starts: int64, starts of the spans in `sources`.
+        ends: int64, their ends.
 
     Returns:
         `(starts, ends)` in the originals.
@@ -240,6 +241,6 @@ def _sources(sources, starts, ends):
         changes = tf.where(sources[1:] != sources[:-1])[:, 0] + 1
         return tf.gather(sources, tf.gather(changes, tf.searchsorted(changes, ends)))
 
-    # A character that became several ends where the next one starts.
+    # A character that became several characters ends where the next one starts.
     inside = tf.reduce_any(last == source_ends)
     return source_starts, tf.cond(inside, next_greater, lambda: source_ends)

@@ -3,6 +3,7 @@
 import collections
 import os
 import warnings
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import tensorflow as tf
@@ -20,34 +21,34 @@ _MAX_COUNT = 1 << 30  # the trainer counts pairs in 32 bits
 
 
 def learn_vocabulary(
-    files,
-    vocabulary_size=30522,
+    files: str | os.PathLike | Sequence[str | os.PathLike],
+    vocabulary_size: int = 30522,
     *,
-    lowercase=True,
-    max_characters=1000,
-    min_frequency=2,
-    progress=True,
-):
+    lowercase: bool = True,
+    max_characters: int = 1000,
+    min_frequency: int = 2,
+    progress: bool = True,
+) -> list[str]:
     """Learns a WordPiece vocabulary from text files.
 
-    Use it when no published vocabulary fits the language or the field. The texts are normalized
-    and split into words by the graph of `BertTokenizer`, so that what is learned is what will be
-    cut. Words are counted in a stream: memory grows with the distinct words, not with the files.
-    The pieces are then found by the trainer of Hugging Face `tokenizers`, byte pair encoding with
-    WordPiece's "##", on all cores. The same files give the same vocabulary.
+    Use it when no published vocabulary fits the language or the field. The graph of
+    `BertTokenizer` normalizes the texts and splits them into words, so the pieces fit the words
+    that it will cut. Words are counted in a stream: memory grows with the number of distinct words,
+    not with the files. Then the trainer of Hugging Face `tokenizers` finds the pieces on all cores,
+    by byte pair encoding with WordPiece's "##". The same files give the same vocabulary.
 
     Args:
         files: path of a UTF-8 text file, or a list of paths.
-        vocabulary_size: how many tokens to learn, the special ones among them.
+        vocabulary_size: number of tokens to learn, including the special ones.
         lowercase: `True` for an uncased vocabulary.
-        max_characters: only the most frequent characters are kept; words with others are passed
-            over, as they will be [UNK].
+        max_characters: number of characters to keep, the most frequent ones; words with others are
+            skipped, as the tokenizer makes them [UNK].
         min_frequency: pieces that occur less often are not learned.
         progress: whether to show progress bars.
 
     Returns:
         list of str: [PAD] (id 0), [UNK], [CLS], [SEP], [MASK], then characters, then pieces. It is
-        shorter than `vocabulary_size` if the files have no more pieces; a warning says so.
+        shorter than `vocabulary_size`, with a warning, if the files have no more pieces.
 
     Raises:
         ValueError: if the files hold no words or are UTF-16, or `vocabulary_size` has no room for
@@ -66,7 +67,7 @@ def learn_vocabulary(
     files = [os.fspath(file) for file in files]
     if vocabulary_size <= len(SPECIAL_TOKENS):
         raise ValueError(
-            f"vocabulary_size={vocabulary_size} has no room beside the {len(SPECIAL_TOKENS)} "
+            f"vocabulary_size={vocabulary_size} has no room besides the {len(SPECIAL_TOKENS)} "
             "special tokens; 30522 is the size of BERT's uncased vocabulary"
         )
     for file in files:
@@ -82,7 +83,7 @@ def learn_vocabulary(
         raise ValueError(
             f"vocabulary_size={vocabulary_size} is too small: the texts need "
             f"{len(SPECIAL_TOKENS)} special tokens and {len(alphabet)} characters; give at least "
-            f"{len(SPECIAL_TOKENS) + len(alphabet)}, better some times that, or lower "
+            f"{len(SPECIAL_TOKENS) + len(alphabet)}, better several times that, or lower "
             f"max_characters={max_characters}"
         )
     tokens = _train(counts, alphabet, vocabulary_size, min_frequency, progress)

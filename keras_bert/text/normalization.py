@@ -1,8 +1,8 @@
-"""What BERT's BasicTokenizer does to characters, as a table that TensorFlow Text applies in C++.
+"""The normalization of BERT's BasicTokenizer as a table that TensorFlow Text applies in C++.
 
 Source: `tokenization.py` of google-research/bert, `BasicTokenizer`. Its cleaning, lower-casing and
-accent stripping act on one character at a time, but for two cases that `tokenizer.py` mends: the
-capital sigma, which is lower-cased by its neighbours, and marks that NFD puts in order.
+accent stripping act on one character at a time, with two exceptions: the capital sigma, whose lower
+case depends on its neighbours (`exact_wordpiece.py` corrects it), and marks that NFD puts in order.
 """
 
 import functools
@@ -16,10 +16,10 @@ import tensorflow_text as tf_text
 from keras_bert.text.double_array import double_array
 
 SIGMA = "\u03a3"
-# Normalized text holds U+FFFD only where this module puts it: the one in the input is deleted.
+# Normalized text holds U+FFFD only where this module puts it: those of the input are deleted.
 PLACEHOLDER = "\ufffd"
 
-# The blocks that tokenization.py calls CJK; each character of them is a word.
+# The blocks that tokenization.py calls CJK; each of their characters is a word.
 _CJK = (
     (0x3400, 0x4DBF),
     (0x4E00, 0x9FFF),
@@ -31,19 +31,19 @@ _CJK = (
     (0x2F800, 0x2FA1F),
 )
 _UNNAMED = {"Cn", "Co", "Cs"}  # unassigned, private, surrogate: never changed
-_PROBED = 0x20000  # punctuation lives below; above are ideographs, tags and private planes
+_PROBED = 0x20000  # all punctuation is below; above are ideographs, tags and private planes
 
 
-def is_punctuation(character):
-    """True for ASCII symbols and for Unicode category P, as `_is_punctuation` has it."""
+def is_punctuation(character: str) -> bool:
+    """Returns whether a character is an ASCII symbol or in Unicode category P."""
     code_point = ord(character)
     if code_point < 128:
         return 33 <= code_point < 127 and not character.isalnum()
     return unicodedata.category(character).startswith("P")
 
 
-def is_cjk(character):
-    """True for the characters that `_is_chinese_char` puts spaces around."""
+def is_cjk(character: str) -> bool:
+    """Returns whether BERT puts spaces around a character (`_is_chinese_char`)."""
     return any(first <= ord(character) <= last for first, last in _CJK)
 
 
@@ -54,14 +54,14 @@ def _assigned_characters():
 
 
 @functools.cache
-def character_map(lowercase):
-    """Says what each character becomes: `{character: string}` for those that do not stay.
+def character_map(lowercase: bool) -> dict[str, str]:
+    """Returns the replacements of all characters that normalization changes.
 
     Args:
         lowercase: whether letters are lower-cased and stripped of their accents.
 
     Returns:
-        dict from a character to its replacement: "" where it is deleted, " " where it parts words.
+        dict from a character to its replacement: "" if it is deleted, " " if it separates words.
     """
     table = {}
     for character, category in _assigned_characters():
@@ -81,12 +81,12 @@ def character_map(lowercase):
 
 
 @functools.cache
-def punctuation_map():
-    """Says what to write for characters that ICU and Python sort differently into punctuation.
+def punctuation_map() -> dict[str, str]:
+    """Returns replacements of characters that are punctuation for only one of ICU and Python.
 
-    TensorFlow Text splits words at ICU's punctuation, tokenization.py at Python's, and the two come
-    with different Unicode versions. Where only ICU splits, the character is written as two others
-    that nobody else writes; where only Python splits, spaces are put around it.
+    TensorFlow Text splits words at ICU's punctuation, tokenization.py at Python's, and the two have
+    different Unicode versions. A character at which only ICU splits is replaced by two others that
+    no text contains. A character at which only Python splits gets spaces around it.
     """
     code_points = np.setdiff1d(np.arange(1, _PROBED), np.arange(0xD800, 0xE000))
     words = np.stack(np.broadcast_arrays(ord("a"), code_points, ord("a")), axis=1).astype(np.int32)
@@ -104,8 +104,8 @@ def punctuation_map():
     return table
 
 
-def normalize(text, lowercase):
-    """Normalizes a Python string as the tokenizer does, but for capital sigma and order of marks.
+def normalize(text: str, lowercase: bool) -> str:
+    """Normalizes a Python string as the tokenizer does, except capital sigma and order of marks.
 
     Args:
         text: str.
@@ -127,11 +127,11 @@ def _translation(lowercase):
 
 
 @functools.cache
-def normalizer_model(lowercase):
+def normalizer_model(lowercase: bool) -> np.ndarray:
     """Serializes the table for `tensorflow_text.FastBertNormalizer(model_buffer=...)`.
 
-    The table holds besides each ill-formed piece of UTF-8, which is deleted as Python's
-    `decode("utf-8", errors="ignore")` does. It has the Unicode version of this Python.
+    The table also deletes each ill-formed piece of UTF-8, as Python's
+    `decode("utf-8", errors="ignore")` does. Its Unicode version is that of the running Python.
 
     Args:
         lowercase: whether letters are lower-cased and stripped of their accents.
@@ -185,11 +185,11 @@ def _flatbuffer(lowercase, trie, value_of_nul, pool):
 
 
 @functools.cache
-def sigma_rewrites():
-    """Gives the final-sigma rule of `str.lower` as substitutions on normalized text, in order.
+def sigma_rewrites() -> list[tuple[str, str]]:
+    """Returns the final-sigma rule of `str.lower` as ordered substitutions on normalized text.
 
-    A sigma is final where a cased letter stands before it and none after it within the word, not
-    counting characters that Unicode calls case-ignorable (apostrophes, full stops, ...).
+    A sigma is final if a cased letter precedes it and none follows it within the word, ignoring
+    characters that Unicode calls case-ignorable (apostrophes, full stops, ...).
 
     Returns:
         list of (RE2 pattern, rewrite). All keep the number of bytes, hence the offsets.
@@ -207,7 +207,7 @@ def sigma_rewrites():
     before_cased = (f"{SIGMA}({ignorable}*{cased})", "\u03c3\\1")
     return [
         before_cased,
-        before_cased,  # once more: a match takes in the sigma after it
+        before_cased,  # twice, as a match consumes the next sigma
         (f"({cased}{ignorable}*){SIGMA}", "\\1\u03c2"),
         (SIGMA, "\u03c3"),
     ]

@@ -1,6 +1,9 @@
-"""BertTokenizer: Google's `tokenization.py` in the TensorFlow graph."""
+"""`BertTokenizer`: Google's `tokenization.py` as TensorFlow ops."""
 
+import os
 import warnings
+from collections.abc import Sequence
+from typing import Any
 
 import tensorflow as tf
 
@@ -17,29 +20,28 @@ from keras_bert.text.vocabulary import (
 
 
 class BertTokenizer:
-    """Turns texts into WordPiece ids, and back, as the original BERT does.
+    """WordPiece tokenizer that gives the tokens of the original BERT.
 
-    Use it wherever a BERT meets text: in Python, in `tf.data`, in an exported SavedModel. It runs
-    as TensorFlow ops only, and a SavedModel that holds it loads where only tensorflow and
-    tensorflow_text are installed.
+    Use it in Python, in `tf.data` and in an exported SavedModel. It consists of TensorFlow ops
+    only. A SavedModel that holds it loads with only tensorflow and tensorflow_text installed.
 
-    Its tokens are those of `FullTokenizer` in google-research/bert `tokenization.py`. Text is
-    cleaned of control characters, each CJK character is set apart, letters are lower-cased and
-    stripped of accents if `lowercase`, words are split at spaces and punctuation, and each word is
-    cut greedily into the longest pieces of the vocabulary. A word that cannot be cut, or has more
-    than `max_word_characters` characters, becomes one [UNK]. A literal "[MASK]" in a text is three
+    Its tokens equal those of `FullTokenizer` in google-research/bert `tokenization.py`. It removes
+    control characters, puts spaces around CJK characters, lower-cases letters and strips accents
+    if `lowercase`, splits words at spaces and punctuation, and cuts each word greedily into the
+    longest pieces of the vocabulary. A word that can't be cut, or has more than
+    `max_word_characters` characters, becomes one [UNK]. A literal "[MASK]" in a text is three
     words. Bytes that are not UTF-8 are skipped. The Unicode version is that of the running Python;
     an exported SavedModel keeps it.
 
-    One difference is left, with `lowercase` and a vocabulary that holds two of Unicode's 25 marks
-    that take part in canonical ordering and are no accents (Indic viramas, musical stems): where a
-    text has two of them side by side in the wrong order, they stay in it.
+    One difference remains, with `lowercase` and a vocabulary that holds two of Unicode's 25 marks
+    that take part in canonical ordering and are not accents (Indic viramas, musical stems). If a
+    text has two of them next to each other in the wrong order, they keep that order.
 
     Args:
-        vocabulary: path of a vocab.txt (UTF-8, a token a line), or a list of str. It must hold
-            [PAD], [UNK], [CLS], [SEP] and [MASK], at any place.
-        lowercase: `True` for uncased vocabularies, `False` for cased ones.
-        max_word_characters: longer words become [UNK].
+        vocabulary: path of a vocab.txt (UTF-8, one token per line), local or remote; or a list of
+            str. It must hold [PAD], [UNK], [CLS], [SEP] and [MASK], in any order.
+        lowercase: bool, `True` for uncased vocabularies, `False` for cased ones.
+        max_word_characters: int; longer words become [UNK].
 
     Call arguments:
         text: str or bytes, or strings of any shape as a list, an array, a tensor or a
@@ -49,19 +51,27 @@ class BertTokenizer:
         int32 ids: a tensor `[T]` for one text, a `tf.RaggedTensor` `[B, (T)]` for `[B]` texts.
 
     Raises:
-        ValueError: if the vocabulary cannot be read or lacks a special token, or the texts are
-            no strings.
+        ValueError: if the vocabulary is invalid or lacks a special token, or if the texts are not
+            strings.
+        OSError: if the vocabulary can't be read.
 
     Example:
     >>> special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
     >>> tokenizer = BertTokenizer(special + ["un", "##aff", "##able", "!"])
+    >>> tokenizer
+    BertTokenizer(9 tokens, lowercase=True)
     >>> tokenizer(["Unaffable!", "what?"]).to_list()
     [[5, 6, 7, 8], [1, 1]]
     >>> tokenizer.detokenize([[5, 6, 7, 8]]).numpy()[0].decode()
     'unaffable !'
     """
 
-    def __init__(self, vocabulary, lowercase=True, max_word_characters=200):
+    def __init__(
+        self,
+        vocabulary: str | os.PathLike | Sequence[str],
+        lowercase: bool = True,
+        max_word_characters: int = 200,
+    ):
         if max_word_characters < 1:
             raise ValueError(f"max_word_characters must be at least 1, got {max_word_characters}")
         self._tokens = read_vocabulary(vocabulary)
@@ -78,27 +88,30 @@ class BertTokenizer:
             self._graph = ExactWordpiece(self._tokens, self.lowercase, self.max_word_characters)
             self._token_strings = tf.constant(["" if t == PAD else t for t in self._tokens])
 
-    def __call__(self, text):
+    def __repr__(self):
+        return f"BertTokenizer({len(self._tokens):,} tokens, lowercase={self.lowercase})"
+
+    def __call__(self, text: Any) -> tf.Tensor | tf.RaggedTensor:
         """Same as `tokenize`."""
         return self.tokenize(text)
 
-    def tokenize(self, text):
+    def tokenize(self, text: Any) -> tf.Tensor | tf.RaggedTensor:
         """Turns texts into ids.
 
         Args:
             text: one text, or texts of any shape.
 
         Returns:
-            int32 ids `[T]` of one text, else a `tf.RaggedTensor` with one more, ragged dimension.
+            int32 ids: `[T]` for one text, else a `tf.RaggedTensor` with an additional dimension.
         """
         return _map_flat(self._graph.ids, text)
 
-    def tokenize_with_offsets(self, text):
-        """Turns texts into ids and says where each token comes from.
+    def tokenize_with_offsets(self, text: Any) -> tuple:
+        """Turns texts into ids, with the byte span of each token in its text.
 
-        `text[start:end]` in bytes of UTF-8 is what became the token. Characters that normalization
-        deletes (accents, soft hyphens, control characters) belong to the token before them, and
-        a character that is cut into several tokens to all of them.
+        `text[start:end]`, in bytes of UTF-8, became the token. Characters that normalization
+        deletes (accents, soft hyphens, control characters) belong to the token before them. A
+        character that is cut into several tokens belongs to all of them.
 
         Args:
             text: one text, or texts of any shape.
@@ -115,16 +128,16 @@ class BertTokenizer:
         """
         return _map_flat(self._graph.ids_and_offsets, text)
 
-    def detokenize(self, token_ids):
-        """Joins tokens into text: words parted by spaces, pieces put together, [PAD] left out.
+    def detokenize(self, token_ids: Any) -> tf.Tensor | tf.RaggedTensor:
+        """Joins tokens into text: words separated by spaces, pieces joined, [PAD] dropped.
 
-        Case, accents and the original spaces are not in the ids and do not come back.
+        Ids hold neither case, accents nor the original spaces, so these are lost.
 
         Args:
-            token_ids: int ids, `[T]`, `[B, T]` or ragged `[B, (T)]`, of a list, array or tensor.
+            token_ids: int ids `[T]`, `[B, T]` or ragged `[B, (T)]`, as a list, array or tensor.
 
         Returns:
-            string tensor without the last dimension.
+            string tensor, without the last dimension of the ids.
         """
         token_ids = self._checked_ids(token_ids)
         with tf.device("CPU:0"):
@@ -135,32 +148,32 @@ class BertTokenizer:
             joined = tf.strings.reduce_join(tokens, axis=-1, separator=" ")
             return tf.ragged.map_flat_values(_join_pieces, joined)
 
-    def get_vocabulary(self):
+    def get_vocabulary(self) -> list[str]:
         """Returns the tokens by id, as a list of str."""
         return list(self._tokens)
 
-    def vocabulary_size(self):
-        """Returns how many ids there are."""
+    def vocabulary_size(self) -> int:
+        """Returns the number of tokens."""
         return len(self._tokens)
 
-    def token_to_id(self, token):
+    def token_to_id(self, token: str) -> int:
         """Returns the id of a token of the vocabulary."""
         if token not in self._ids:
-            raise ValueError(f"{token!r} is not one of the {len(self._tokens)} tokens")
+            raise ValueError(f"{token!r} is not in the vocabulary of {len(self._tokens)} tokens")
         return self._ids[token]
 
-    def id_to_token(self, id):
-        """Returns the token that has an id."""
+    def id_to_token(self, id: int) -> str:
+        """Returns the token with an id."""
         if not 0 <= id < len(self._tokens):
             raise ValueError(f"id {id} is outside the vocabulary of {len(self._tokens)} tokens")
         return self._tokens[id]
 
-    def save_vocabulary(self, path):
-        """Writes the vocabulary to a file, a token a line."""
+    def save_vocabulary(self, path: str | os.PathLike) -> None:
+        """Writes the vocabulary to a file, local or remote, one token per line."""
         write_vocabulary(path, self._tokens)
 
-    def get_config(self):
-        """Returns the arguments that make this tokenizer again, the vocabulary as a list."""
+    def get_config(self) -> dict:
+        """Returns the constructor's arguments, with the vocabulary as a list."""
         return {
             "vocabulary": self.get_vocabulary(),
             "lowercase": self.lowercase,
@@ -168,8 +181,8 @@ class BertTokenizer:
         }
 
     @classmethod
-    def from_config(cls, config):
-        """Makes a tokenizer from what `get_config` gave."""
+    def from_config(cls, config: dict) -> "BertTokenizer":
+        """Makes a tokenizer from the result of `get_config`."""
         return cls(**config)
 
     def __reduce__(self):
@@ -178,7 +191,7 @@ class BertTokenizer:
     def _checked_ids(self, token_ids):
         if not isinstance(token_ids, (tf.RaggedTensor, tf.Tensor)):
             try:
-                token_ids = tf.ragged.constant(token_ids, tf.int32)  # rectangular: a tensor
+                token_ids = tf.ragged.constant(token_ids, tf.int32)  # a tensor if rectangular
             except (TypeError, ValueError) as error:
                 raise ValueError(f"detokenize takes integer ids: {error}") from error
         if not token_ids.dtype.is_integer or token_ids.shape.rank == 0:
@@ -219,7 +232,7 @@ def _map_flat(function, text):
     if text.dtype != tf.string:
         raise ValueError(f"expected strings, got {text.dtype.name} of shape {text.shape}")
     if text.shape.rank is None:
-        raise ValueError("expected texts of known rank; give them a shape with set_shape")
+        raise ValueError("expected texts of known rank; set their shape with set_shape")
     with tf.device("CPU:0"):
         if text.shape.rank == 0:
             result = function(text[None])
@@ -242,7 +255,7 @@ def _to_strings(text):
         return tf.convert_to_tensor(text, tf.string)
     except (TypeError, ValueError) as error:
         try:
-            return tf.ragged.constant(text, tf.string)  # lists of several lengths
+            return tf.ragged.constant(text, tf.string)  # lists of different lengths
         except (TypeError, ValueError, AttributeError):
             raise ValueError(
                 f"expected a text or texts, got {type(text).__name__}: {error}"

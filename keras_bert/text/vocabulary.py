@@ -1,24 +1,26 @@
-"""Reads, checks and writes vocabularies: a token a line, its line number its id."""
+"""Reads, checks and writes vocabularies: one token per line, the line number is the id."""
 
+import codecs
 import os
 import warnings
 from collections.abc import Iterable
 
 from keras_bert.files.remote import read_bytes
+from keras_bert.files.utf8 import decode_utf8
 from keras_bert.files.whole import whole_file
 
 PAD, UNK, CLS, SEP, MASK = SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 
 
 def read_vocabulary(vocabulary: str | os.PathLike | Iterable[str]) -> list[str]:
-    r"""Reads a vocabulary and refuses one that no BERT can use.
+    r"""Reads and checks a vocabulary.
 
-    Lines end at "\n" alone and are stripped, as `load_vocab` of google-research/bert does it, so
-    that Windows line ends do no harm and Google's Chinese vocabulary, which has lines of one
-    strange space, keeps its ids.
+    Lines end at "\n" alone and are stripped, as in `load_vocab` of google-research/bert. So
+    Windows line ends do no harm, and Google's Chinese vocabulary, which has lines of one unusual
+    space, keeps its ids.
 
     Args:
-        vocabulary: path of a vocab.txt, `"gs://..."` too, or the tokens as a list of str.
+        vocabulary: path of a vocab.txt, local or remote, or the tokens as a list of str.
 
     Returns:
         list of str: the tokens by id.
@@ -26,6 +28,7 @@ def read_vocabulary(vocabulary: str | os.PathLike | Iterable[str]) -> list[str]:
     Raises:
         ValueError: if there are no tokens, the file is not UTF-8, or one of [PAD], [UNK], [CLS],
             [SEP] and [MASK] is missing.
+        OSError: if the file can't be read.
     """
     if isinstance(vocabulary, (str, os.PathLike)):
         source = f"vocabulary {os.fspath(vocabulary)!r}"
@@ -61,17 +64,10 @@ def write_vocabulary(path: str | os.PathLike, tokens: Iterable[str]) -> None:
 
 def _read_lines(path, source):
     data = read_bytes(path)
-    if data.startswith(b"\xef\xbb\xbf"):
+    if data.startswith(codecs.BOM_UTF8):
         warnings.warn(f"the {source} starts with a byte order mark, dropped", stacklevel=4)
-        data = data[3:]
-    try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise ValueError(
-            f"the {source} is not UTF-8: byte 0x{data[error.start]:02x} in line {line}. "
-            "Save it as UTF-8, one token a line."
-        ) from error
+        data = data.removeprefix(codecs.BOM_UTF8)
+    text = decode_utf8(data, f"the {source}")
     if "\r\n" in text:
         warnings.warn(f"the {source} has Windows line ends, read as plain ones", stacklevel=4)
     lines = text.split("\n")
@@ -80,7 +76,7 @@ def _read_lines(path, source):
 
 def _check(tokens, source):
     if not any(tokens):
-        raise ValueError(f"the {source} is empty: expected one token a line, [PAD] among them")
+        raise ValueError(f"the {source} is empty: expected one token per line, including [PAD]")
     ids = {}
     repeated = []
     for number, token in enumerate(tokens):
@@ -93,13 +89,13 @@ def _check(tokens, source):
     if missing:
         raise ValueError(
             f"the {source} of {len(tokens)} lines, the first {tokens[0]!r}, lacks "
-            f"{', '.join(missing)}. A BERT vocabulary is a text file with a token a line and "
-            f"holds {', '.join(SPECIAL_TOKENS)}; add them, or learn one with learn_vocabulary."
+            f"{', '.join(missing)}. A BERT vocabulary is a text file with one token per line "
+            f"and holds {', '.join(SPECIAL_TOKENS)}; add them, or learn one with learn_vocabulary."
         )
     if repeated:
         token, first, second = repeated[0]
         warnings.warn(
             f"the {source} has {len(repeated)} repeated tokens, the first {token!r} at ids {first} "
-            f"and {second}. The last id counts, as in google-research/bert.",
+            f"and {second}. The last id is used, as in google-research/bert.",
             stacklevel=4,
         )

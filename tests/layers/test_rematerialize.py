@@ -1,37 +1,56 @@
+import functools
+
 import keras
 import numpy as np
 import pytest
 
 from keras_bert import BertBackbone, BertPretrainer
 
-X = {"token_ids": np.arange(64).reshape(8, 8) % 40, "mask_positions": np.full((8, 2), 3)}
+X = {"token_ids": np.arange(64).reshape(8, 8) % 40}
 X["padding_mask"] = (np.arange(8) < np.arange(1, 9)[:, None]).astype("int32")
+MASKED = {**X, "mask_positions": np.full((8, 2), 3)}
 Y = {"masked_lm": np.arange(16).reshape(8, 2), "next_sentence": np.arange(8) % 2}
 
 
-def trained(remat, dropout=0.3, dtype="float32", **compiled):
+def trained(model, x, y, **compiled):
+    model.compile(**compiled)
+    losses = model.fit(x, y, batch_size=8, epochs=2, shuffle=False, verbose=0).history["loss"]
+    return losses, [keras.ops.convert_to_numpy(w) for w in model.trainable_variables]
+
+
+def trained_pretrainer(remat):
     keras.utils.set_random_seed(1)
-    backbone = BertBackbone(40, 1, 2, 16, 32, dropout=dropout, dtype=dtype, remat=remat)
-    model = BertPretrainer(backbone, dtype=dtype)
-    model.compile(**{**model.default_compile_args(), **compiled})
-    losses = model.fit(X, Y, batch_size=8, epochs=2, shuffle=False, verbose=0).history["loss"]
-    weights = [keras.ops.convert_to_numpy(w) for w in model.trainable_variables]
-    return losses, weights
+    model = BertPretrainer(BertBackbone(40, 1, 2, 16, 32, dropout=0.3, remat=remat))
+    return trained(model, MASKED, Y, **model.default_compile_args())
 
 
-@pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16"])
-def test_gradients_are_those_of_without_with_dropout_too(dtype):
-    (losses, weights), (expected_losses, expected) = (
-        trained(remat, dtype=dtype) for remat in (True, False)
-    )
-    atol = 1e-6 if dtype == "float32" else 2e-4
-    np.testing.assert_allclose(losses, expected_losses, rtol=1e-5 if dtype == "float32" else 1e-2)
+@functools.cache
+def trained_encoder(remat, dropout=0.3):
+    keras.utils.set_random_seed(1)
+    sizes = (40, 1, 2, 16, 32)
+    backbone = BertBackbone(*sizes, dropout=dropout, dtype="mixed_bfloat16", remat=remat)
+    inputs = {name: keras.Input((8,), dtype="int32", name=name) for name in X}
+    model = keras.Model(inputs, backbone(inputs)["pooled_output"])
+    return trained(model, X, np.ones((8, 16)), optimizer=keras.optimizers.SGD(0.1), loss="mse")
+
+
+@pytest.mark.parametrize(
+    ("train", "rtol", "atol"),
+    [
+        pytest.param(trained_pretrainer, 1e-5, 1e-6, id="float32"),
+        pytest.param(trained_encoder, 1e-2, 2e-4, id="mixed_bfloat16"),
+    ],
+)
+def test_gradients_are_those_of_without_with_dropout_too(train, rtol, atol):
+    (losses, weights), (expected_losses, expected) = train(True), train(False)
+    np.testing.assert_allclose(losses, expected_losses, rtol=rtol)
     for actual, wanted in zip(weights, expected, strict=True):
         np.testing.assert_allclose(actual, wanted, atol=atol)
 
 
 def test_dropout_acts():
-    assert abs(trained(True)[0][0] - trained(True, dropout=0.0)[0][0]) > 1e-3
+    losses = [trained_encoder(True, dropout)[0][0] for dropout in (0.3, 0.0)]
+    assert abs(losses[0] - losses[1]) > 1e-3
 
 
 def test_it_can_be_set_later_and_is_kept():

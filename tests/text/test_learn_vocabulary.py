@@ -48,18 +48,21 @@ def test_the_same_text_gives_the_same_vocabulary_in_every_process(prose):
         "import sys; from keras_bert.text.learn_vocabulary import learn_vocabulary;"
         "print(*learn_vocabulary(sys.argv[1], 3000, progress=False), sep='\\n')"
     )
-    runs = [
-        subprocess.run(
-            [sys.executable, "-c", program, str(prose)],
-            capture_output=True,
-            encoding="utf-8",
-            env=os.environ | {"PYTHONHASHSEED": seed, "PYTHONIOENCODING": "utf-8", **threads},
-        )
-        for seed, threads in (("1", {}), ("2", {"RAYON_NUM_THREADS": "1"}))
-    ]
-    assert runs[0].returncode == 0, runs[0].stderr
-    assert runs[0].stdout == runs[1].stdout
-    assert runs[0].stdout.split("\n")[:-1] == learn(prose, 3000)
+    other = {
+        "PYTHONHASHSEED": "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1",
+        "PYTHONIOENCODING": "utf-8",
+        "RAYON_NUM_THREADS": "1",
+    }
+    run = subprocess.run(
+        [sys.executable, "-c", program, str(prose)],
+        capture_output=True,
+        encoding="utf-8",
+        env=os.environ | other,
+    )
+    assert run.returncode == 0, run.stderr
+    vocabulary = learn(prose, 3000)
+    assert run.stdout.split("\n")[:-1] == vocabulary
+    assert learn(prose, 3000) == vocabulary  # the trainer's hash tables have seeds of their own
 
 
 def test_the_learned_text_has_no_unknown_words(prose):
@@ -148,7 +151,7 @@ def test_utf16_is_refused(tmp_path):
 
 
 def test_a_vocabulary_too_small_for_the_characters_is_refused(prose):
-    with pytest.raises(ValueError, match="no room beside the 5 special tokens"):
+    with pytest.raises(ValueError, match="no room besides the 5 special tokens"):
         learn(prose, 5)
     with pytest.raises(ValueError, match="give at least"):
         learn(prose, 30)

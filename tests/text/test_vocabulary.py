@@ -45,7 +45,7 @@ def test_an_empty_list_is_refused():
 
 
 def test_a_vocabulary_that_is_not_utf8_is_refused_with_its_line(write, good):
-    with pytest.raises(ValueError, match="not UTF-8: byte 0xe4 in line 6"):
+    with pytest.raises(ValueError, match=r"line 6: not UTF-8 \(byte 0xe4\)"):
         read_vocabulary(write(good.replace("ä".encode(), b"\xe4")))
     with pytest.raises(ValueError, match="not UTF-8"):
         read_vocabulary(write(good.decode().encode("utf-16")))

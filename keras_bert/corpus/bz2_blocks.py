@@ -12,7 +12,7 @@ import tensorflow as tf
 
 _BLOCK = 0x314159265359
 _END = 0x177245385090
-_WINDOW_BYTES = 2**20
+_READ_BYTES = 2**20
 _MAX_BLOCK_BYTES = 2**21
 
 
@@ -57,7 +57,7 @@ def _magics(path, start):
     """Yields `(bit offset, magic)` of block beginnings and stream ends from byte `start` on."""
     with tf.io.gfile.GFile(path, "rb") as file:
         file.seek(start)
-        data = file.read(_WINDOW_BYTES)
+        data = file.read(_READ_BYTES)
         while data:
             found = []
             for magic in (_BLOCK, _END):
@@ -65,21 +65,21 @@ def _magics(path, start):
                     found += [(bit, magic) for bit in _find(data, magic, shift)]
             for bit, magic in sorted(found):
                 yield 8 * start + bit, magic
-            more = file.read(_WINDOW_BYTES)
+            more = file.read(_READ_BYTES)
             if not more:
                 return
             # A magic that begins `shift` bits into a byte takes 7 bytes, or 6 with shift 0: keep
-            # 6, and `_find` leaves a whole 6-byte match at the very end to the next window.
+            # 6, and `_find` leaves a whole 6-byte match at the very end to the next pattern.
             start += len(data) - 6
             data = data[-6:] + more
 
 
 def _find(data, magic, shift):
     """Bit offsets of a magic whose first bit is bit `shift` of a byte."""
-    window = magic << (8 - shift)  # 7 bytes; the last is empty with shift 0
-    window = window.to_bytes(7, "big")
-    inner = window[1:6]
-    first, last = window[0], window[6]
+    pattern = magic << (8 - shift)  # 7 bytes; the last is empty with shift 0
+    pattern = pattern.to_bytes(7, "big")
+    inner = pattern[1:6]
+    first, last = pattern[0], pattern[6]
     first_mask, last_mask = 0xFF >> shift, (0xFF << (8 - shift)) & 0xFF
     position = data.find(inner, 1)
     while position >= 0:

@@ -7,7 +7,7 @@ import os
 import tensorflow as tf
 
 from keras_bert.corpus import masking, pairs
-from keras_bert.corpus.record_groups import num_windows
+from keras_bert.corpus.record_groups import num_groups
 from keras_bert.corpus.row_source import RowSource
 from keras_bert.corpus.shards import Corpus
 from keras_bert.text.vocabulary import CLS, MASK, SEP, read_vocabulary
@@ -215,12 +215,12 @@ def _check(corpus, rates, counts, sequence_length, next_sentence, start_step, sh
             f"The corpus in {corpus.folder} has no sentences, so there is nothing to learn from. "
             "Prepare it again, from files with text in them."
         )
-    windows = num_windows(corpus.num_records)
-    if index >= windows:
+    groups = num_groups(corpus.num_records)
+    if index >= groups:
         raise ValueError(
             f"The corpus in {corpus.folder} has {corpus.num_records:,} records, which make "
-            f"{windows:,} windows, the least that a shard can be; shard={shard} has none of them. "
-            f"Give at most {windows:,} shards, or a larger corpus."
+            f"{groups:,} groups, the least that a shard can be; shard={shard} has none of them. "
+            f"Give at most {groups:,} shards, or a larger corpus."
         )
     if next_sentence and corpus.num_documents < 2:
         raise ValueError(

@@ -6,14 +6,14 @@ import tensorflow as tf
 
 from keras_bert.corpus.shards import RECORD_FEATURES
 
-RECORDS = 128
-"""Records a window. A random next sentence comes from a document of the same window."""
+RECORDS_PER_GROUP = 128
+"""Records a group. A random next sentence comes from a document of the same group."""
 
 SHARDS_READ_AT_ONCE = 16
 
 
 @dataclasses.dataclass
-class Window:
+class RecordGroup:
     """Some records, end to end. T tokens, M sentences, R records.
 
     Attributes:
@@ -29,8 +29,8 @@ class Window:
     document_ids: tf.Tensor
 
 
-def serialized_windows(shard_paths, seed):
-    """The windows of one epoch, `(index, [R] strings)`, a function of the seed alone.
+def serialized_groups(shard_paths, seed):
+    """The groups of one epoch, `(index, [R] strings)`, a function of the seed alone.
 
     Shards come in a random order, and the records of several are read in turn.
 
@@ -45,21 +45,21 @@ def serialized_windows(shard_paths, seed):
         num_parallel_calls=tf.data.AUTOTUNE,
         deterministic=True,
     )
-    return records.batch(RECORDS).enumerate()
+    return records.batch(RECORDS_PER_GROUP).enumerate()
 
 
-def num_windows(num_records):
-    """The windows of an epoch over so many records."""
-    return -(-num_records // RECORDS)
+def num_groups(num_records):
+    """The groups of an epoch over so many records."""
+    return -(-num_records // RECORDS_PER_GROUP)
 
 
-def parse_window(serialized, token_dtype):
-    """A `Window` of serialized records `[R]`."""
+def parse_group(serialized, token_dtype):
+    """A `RecordGroup` of serialized records `[R]`."""
     features = tf.io.parse_example(serialized, RECORD_FEATURES)
     lengths = features["sentence_lengths"]
     num_sentences = tf.strings.length(lengths) // 4
     sentence_lengths = tf.io.decode_raw(tf.strings.reduce_join(lengths), tf.int32)
-    return Window(
+    return RecordGroup(
         token_ids=_decode_tokens(tf.strings.reduce_join(features["token_ids"]), token_dtype),
         sentence_starts=starts(sentence_lengths),
         record_starts=starts(num_sentences),

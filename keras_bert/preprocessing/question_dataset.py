@@ -14,7 +14,7 @@ from keras_bert.preprocessing.row_batches import (
     quarters,
     row_batches,
 )
-from keras_bert.readers.squad import answer_to_learn
+from keras_bert.readers.squad import training_answer
 
 
 def question_dataset(
@@ -81,7 +81,7 @@ def question_dataset(
     check_buckets(bucket_lengths, tokens_per_batch, batch_size, preprocessor.sequence_length)
     check_questions(examples)
     check_lengths(preprocessor, document_stride, max_question_length)
-    spans = [answer_to_learn(example) if labelled else (0, 0) for example in examples]
+    spans = [training_answer(example) if labelled else (0, 0) for example in examples]
     examples = [e for e, span in zip(examples, spans, strict=True) if span is not None]
     if not examples:
         raise ValueError(

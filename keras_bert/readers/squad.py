@@ -81,7 +81,7 @@ def read_squad(path):
     return SquadExamples(examples, reports)
 
 
-def answer_to_learn(example):
+def training_answer(example):
     """The answer that an example teaches.
 
     Args:

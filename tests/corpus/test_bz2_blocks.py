@@ -36,12 +36,12 @@ def test_parts_join_to_the_whole_wherever_they_are_cut(tmp_path, num_streams):
     assert sum(1 for _ in bz2_chunks(path, 0, 1)) >= 4 * num_streams
 
 
-def test_blocks_are_found_across_the_windows_of_the_search(tmp_path, monkeypatch):
+def test_blocks_are_found_across_the_reads_of_the_search(tmp_path, monkeypatch):
     text, packed = packed_text()
     path = tmp_path / "x.bz2"
     path.write_bytes(packed)
-    for window in (7, 11, 97, 4096):
-        monkeypatch.setattr("keras_bert.corpus.bz2_blocks._WINDOW_BYTES", window)
+    for num_bytes in (7, 11, 97, 4096):
+        monkeypatch.setattr("keras_bert.corpus.bz2_blocks._READ_BYTES", num_bytes)
         assert own(path, 0, len(packed)) == text
 
 

@@ -145,7 +145,9 @@ def test_epochs_differ_in_pairs_and_masks(corpus):
 def test_starting_at_a_step_gives_what_an_uninterrupted_run_sees(
     documents, tmp_path, start_step, shard, monkeypatch
 ):
-    monkeypatch.setattr("keras_bert.corpus.record_groups.RECORDS", 16)  # several windows an epoch
+    monkeypatch.setattr(
+        "keras_bert.corpus.record_groups.RECORDS_PER_GROUP", 16
+    )  # several groups an epoch
     corpus = documents.write(tmp_path / "corpus")
     options = {"epochs": None, "shard": shard, "seed": 9}
     whole = batches(corpus, count=start_step + 3, **options)
@@ -154,7 +156,7 @@ def test_starting_at_a_step_gives_what_an_uninterrupted_run_sees(
 
 
 def test_shards_part_the_data(documents, tmp_path, monkeypatch):
-    monkeypatch.setattr("keras_bert.corpus.record_groups.RECORDS", 8)
+    monkeypatch.setattr("keras_bert.corpus.record_groups.RECORDS_PER_GROUP", 8)
     corpus = documents.write(tmp_path / "corpus")
     parts = [
         {
@@ -237,12 +239,12 @@ def test_an_empty_corpus_is_refused(documents_of, tmp_path, next_sentence):
 
 
 def test_shards_that_would_be_empty_are_refused(documents, tmp_path, monkeypatch):
-    monkeypatch.setattr("keras_bert.corpus.record_groups.RECORDS", 25)
-    corpus = documents.write(tmp_path / "corpus")  # of 60 records: windows of 25, 25 and 10
+    monkeypatch.setattr("keras_bert.corpus.record_groups.RECORDS_PER_GROUP", 25)
+    corpus = documents.write(tmp_path / "corpus")  # of 60 records: groups of 25, 25 and 10
     assert all(batches(corpus, shard=(index, 3), batch_size=1) for index in range(3))
     assert batches(corpus, shard=(2, 9), batch_size=1)
     for shard in ((3, 4), (8, 9)):
-        message = rf"has 60 records, which make 3 windows.*shard=\({shard[0]}.*at most 3 shards"
+        message = rf"has 60 records, which make 3 groups.*shard=\({shard[0]}.*at most 3 shards"
         with pytest.raises(ValueError, match=message):
             pretraining_dataset(corpus, batch_size=1, shard=shard)
 

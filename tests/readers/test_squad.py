@@ -3,7 +3,7 @@ import json
 import pytest
 
 from keras_bert import read_squad
-from keras_bert.readers.squad import CONTRADICTORY, MISPLACED, UNANSWERED, answer_to_learn
+from keras_bert.readers.squad import CONTRADICTORY, MISPLACED, UNANSWERED, training_answer
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def test_questions_come_with_their_context_and_answers(write):
         "context": "It is a book.",
         "answers": [{"text": "a book", "answer_start": 6}, {"text": "book", "answer_start": 8}],
     }
-    assert answer_to_learn(example) == (6, 12)
+    assert training_answer(example) == (6, 12)
 
 
 def test_impossible_questions_of_the_second_version(write):
@@ -42,7 +42,7 @@ def test_impossible_questions_of_the_second_version(write):
     impossible = question("1", is_impossible=True, plausible_answers=plausible)
     examples = read_squad(write(impossible, question("2", ("book", 8), is_impossible=False)))
     assert [example["is_impossible"] for example in examples] == [True, False]
-    assert [answer_to_learn(example) for example in examples] == [(0, 0), (8, 12)]
+    assert [training_answer(example) for example in examples] == [(0, 0), (8, 12)]
     assert not examples.reports.as_dict()
 
 
@@ -66,7 +66,7 @@ def test_what_is_strange_is_counted_said_and_not_learnt(write, caplog):
     }
     assert "question misplaced" in reports[MISPLACED]["examples"]
     assert "5 answers that don't stand at their answer_start" in caplog.text
-    learnt = {example["id"]: answer_to_learn(example) for example in examples}
+    learnt = {example["id"]: training_answer(example) for example in examples}
     assert learnt == {
         "right": (6, 12), "misplaced": None, "outside": None, "one of two": (8, 12),
         "none": None, "both": (0, 0), "blank": None,
@@ -75,7 +75,7 @@ def test_what_is_strange_is_counted_said_and_not_learnt(write, caplog):
 
 def test_spaces_around_an_answer_are_not_learnt(write):
     [example] = read_squad(write(question("1", (" a book", 5))))
-    assert answer_to_learn(example) == (6, 12)
+    assert training_answer(example) == (6, 12)
 
 
 @pytest.mark.parametrize(
@@ -120,4 +120,4 @@ def test_the_official_files(shared_data, name, questions, impossible):
     examples = read_squad(shared_data / "squad" / name)
     assert len(examples) == questions and not examples.reports.as_dict()
     assert sum(example.get("is_impossible", False) for example in examples) == impossible
-    assert all(answer_to_learn(example) is not None for example in examples)
+    assert all(training_answer(example) is not None for example in examples)

@@ -1,9 +1,9 @@
-"""Sentence pairs as Google's `create_pretraining_data.py` makes them, many at once.
+"""Sentence pairs of Google's `create_pretraining_data.py`, computed for a whole group at once.
 
-Google walks through a document with a loop: it fills a chunk with sentences, makes a pair of it,
-and goes on behind it. Here the step from *every* sentence of a group is computed, as if a chunk
-began there; the chunks that the loop would have come to are those that can be reached from the
-beginnings of the documents. All is a function of the group and a seed.
+Google loops over a document: it fills a chunk with sentences, makes a pair of it, and continues
+after it. This module computes the next step from *every* sentence of a group, as if a chunk began
+there. The chunks that the loop would visit are those reachable from the starts of the documents.
+The result is a pure function of the group and a seed.
 """
 
 import dataclasses
@@ -15,14 +15,14 @@ from keras_bert.corpus.record_groups import RecordGroup
 
 @dataclasses.dataclass
 class PairRows:
-    """Texts to be laid out as rows; token positions are those of a group. All int32 `[n]`.
+    """Texts of n rows, as token positions in a `RecordGroup`. All fields are int32 `[n]`.
 
     Attributes:
-        first_start: where the first text begins.
-        first_length: its tokens.
-        second_start: where the second text begins.
-        second_length: its tokens; 0 where there is none.
-        is_random: 1 where the second text is from another document.
+        first_start: position of the first text's first token.
+        first_length: number of tokens of the first text.
+        second_start: position of the second text's first token.
+        second_length: number of tokens of the second text, 0 if the row has one text only.
+        is_random: 1 if the second text comes from another document, else 0.
     """
 
     first_start: tf.Tensor
@@ -36,22 +36,23 @@ def plan_pairs(
     group: RecordGroup,
     seed,
     *,
-    sequence_length,
-    random_next_rate=0.5,
-    exact_random_next=False,
-    short_sequence_rate=0.1,
-):
-    """Pairs of texts, some of which follow one another and some of which don't.
+    sequence_length: int,
+    random_next_rate: float = 0.5,
+    exact_random_next: bool = False,
+    short_sequence_rate: float = 0.1,
+) -> PairRows:
+    """Plans pairs of texts: some second texts follow the first one, some are random.
 
     Args:
-        group: a `RecordGroup`; its tokens aren't looked at.
+        group: a `RecordGroup`; its `token_ids` are not read.
         seed: int `[2]`, a stateless seed.
-        sequence_length: int, tokens of a pair with its three special ones.
-        random_next_rate: float, how often the second text is a random one.
+        sequence_length: int, tokens of a pair, including its three special tokens.
+        random_next_rate: float, the probability of a random second text.
         exact_random_next: bool. Google's chunks of one sentence always get a random second text,
-            so that more than `random_next_rate` have one. If true, these chunks are parted within
-            the sentence instead.
-        short_sequence_rate: float, how many documents make pairs of a random, shorter length.
+            which raises the true rate above `random_next_rate`. If true, such a chunk is split
+            within its sentence instead.
+        short_sequence_rate: float, the fraction of documents with pairs of a random, shorter
+            length.
 
     Returns:
         `PairRows`, truncated to fit, in the order of the group.
@@ -62,7 +63,7 @@ def plan_pairs(
     num_sentences = tf.size(sentences)
     target = tf.gather(_targets(group, room, short_sequence_rate, seeds[0:2]), record)
 
-    # The chunk that would begin at each sentence, and where its first text would end.
+    # The chunk that would begin at each sentence, and the end of its first text.
     start = starts[:-1]
     end = _chunk_end(starts, sentences, start + target, record_end)
     size = end - sentences
@@ -82,7 +83,7 @@ def plan_pairs(
     )
     is_random &= has_other
     usable = is_random | (first_length < chunk_length)
-    # Sentences of the chunk that a random text displaced are used again, in the next one.
+    # As in Google's loop, the next chunk reuses the sentences that a random text displaced.
     following = tf.where(is_random, split, end)
 
     visited = _reachable(group, tf.where(following < record_end, following, num_sentences))
@@ -97,10 +98,12 @@ def plan_pairs(
     return _truncated(_take(rows, chosen), room, seeds[6])
 
 
-def plan_sentences(group: RecordGroup, seed, *, sequence_length, short_sequence_rate=0.1):
-    """Full sentences in a row, as many as fit; a sentence longer than a row is cut at its end.
+def plan_sentences(
+    group: RecordGroup, seed, *, sequence_length: int, short_sequence_rate: float = 0.1
+) -> PairRows:
+    """Plans rows of as many whole sentences as fit; cuts a sentence longer than a row at its end.
 
-    Args, returns: as `plan_pairs`, without second texts.
+    Args and return value are those of `plan_pairs`, without second texts.
     """
     seeds = tf.random.split(tf.convert_to_tensor(seed), 8)
     room = sequence_length - 2
@@ -115,11 +118,18 @@ def plan_sentences(group: RecordGroup, seed, *, sequence_length, short_sequence_
     return _take(PairRows(start, length, nothing, nothing, nothing), chosen[:, 0])
 
 
-def lay_out(group: RecordGroup, rows: PairRows, *, sequence_length, cls_token_id, sep_token_id):
-    """PairRows of token ids: `[CLS] first [SEP] second [SEP]`, padded with 0.
+def lay_out(
+    group: RecordGroup,
+    rows: PairRows,
+    *,
+    sequence_length: int,
+    cls_token_id: int,
+    sep_token_id: int,
+) -> tf.Tensor:
+    """Writes rows as token ids: `[CLS] first [SEP] second [SEP]`, padded with 0.
 
     Returns:
-        `token_ids`, int32 `[n, S]`, the padding already there but not yet any mask.
+        `token_ids`, int32 `[n, S]`, padded but not yet masked.
     """
     column = tf.range(sequence_length)[None, :]  # [1, S]
     first = rows.first_length[:, None]  # [n, 1]
@@ -136,13 +146,13 @@ def lay_out(group: RecordGroup, rows: PairRows, *, sequence_length, cls_token_id
     return tf.where(column > final, 0, token_ids)
 
 
-def row_lengths(first_length, second_length):
-    """Tokens of a row, its special ones included."""
+def row_lengths(first_length: tf.Tensor, second_length: tf.Tensor) -> tf.Tensor:
+    """Counts the tokens of rows, including special tokens: `[n]`."""
     return first_length + second_length + tf.where(second_length > 0, 3, 2)
 
 
 def _sentences(group):
-    """Numbers, starts `[M + 1]`, records and ends of the records of a group's sentences."""
+    """Returns sentence numbers, starts `[M + 1]`, their records, and the ends of those records."""
     num_sentences = tf.size(group.sentence_starts) - 1
     sentences = tf.range(num_sentences)
     record = tf.searchsorted(group.record_starts, sentences, side="right") - 1
@@ -150,7 +160,7 @@ def _sentences(group):
 
 
 def _targets(group, room, short_sequence_rate, seeds):
-    """The tokens that the chunks of each record are filled to; Google draws once a document."""
+    """Target length of the chunks of each record; Google draws one per document."""
     shape = tf.shape(group.document_ids)
     short = tf.random.stateless_uniform(shape, seeds[0], 2, room + 1, tf.int32)
     is_short = tf.random.stateless_uniform(shape, seeds[1]) < short_sequence_rate
@@ -158,12 +168,12 @@ def _targets(group, room, short_sequence_rate, seeds):
 
 
 def _chunk_end(starts, first, goal, record_end):
-    """The sentence behind the one that reaches token `goal`, at most the record's end."""
+    """Index after the sentence that reaches token `goal`, at most the record's end."""
     return tf.minimum(tf.maximum(tf.searchsorted(starts, goal), first + 1), record_end)
 
 
 def _random_texts(group, starts, record, target, seed):
-    """For each sentence a text of about `target` tokens from another document of the group."""
+    """Draws a text of about `target` tokens from another document, for each sentence."""
     seeds = tf.random.split(seed, 2)
     order = tf.argsort(group.document_ids, stable=True)  # [R]
     ids = tf.gather(group.document_ids, order)
@@ -182,11 +192,17 @@ def _random_texts(group, starts, record, target, seed):
 
 
 def _reachable(group, following):
-    """Which sentences a walk along `following` comes to, from the first of every record.
+    """Marks the sentences that a walk along `following` visits from the start of every record.
+
+    The reach doubles in each iteration: `jump` leads 1, 2, 4, ... steps of the walk ahead, until
+    it is longer than the longest record.
 
     Args:
         group: a `RecordGroup`.
-        following: int32 `[M]`, the next sentence of the walk; M where it ends.
+        following: int32 `[M]`, the next sentence of the walk, or M at its end.
+
+    Returns:
+        bool `[M]`.
     """
     num_sentences = tf.size(following)
     jump = tf.concat([following, [num_sentences]], axis=0)  # [M + 1]
@@ -206,10 +222,14 @@ def _reachable(group, following):
 
 
 def _truncated(rows, room, seed):
-    """Takes tokens off the longer text, the second on ties, one by one, at a random end."""
+    """Truncates pairs to `room` tokens.
+
+    Equals Google's loop, which removes one token at a time from a random end of the longer text,
+    or of the second text on ties.
+    """
     first, second = rows.first_length, rows.second_length
     surplus = tf.maximum(first + second - room, 0)
-    level = tf.minimum(surplus, tf.abs(first - second))  # until both are equally long
+    level = tf.minimum(surplus, tf.abs(first - second))  # until both have the same length
     rest = surplus - level
     from_first = tf.where(first > second, level, 0) + rest // 2
     from_second = tf.where(first > second, 0, level) + rest - rest // 2
@@ -224,14 +244,14 @@ def _truncated(rows, room, seed):
 
 
 def _coin_tosses(counts, seed):
-    """How many of `counts` tosses of a coin are heads."""
+    """Counts the heads among `counts` tosses of a coin."""
     return tf.random.stateless_binomial(
         tf.shape(counts), seed, tf.cast(counts, tf.float32), 0.5, output_dtype=tf.int32
     )
 
 
 def _randint(seed, limits):
-    """A random integer below each of `limits`."""
+    """Draws a random integer below each of `limits`."""
     uniform = tf.random.stateless_uniform(tf.shape(limits), seed, dtype=tf.float64)
     return tf.cast(uniform * tf.cast(limits, tf.float64), tf.int32)
 

@@ -1,38 +1,51 @@
-"""The rows of a corpus, epoch after epoch, from any row on."""
+"""Rows of a corpus, epoch after epoch, from any row on."""
+
+from collections.abc import Callable
 
 import tensorflow as tf
 
 from keras_bert.corpus.pairs import PairRows
 from keras_bert.corpus.record_groups import parse_group, serialized_groups
+from keras_bert.corpus.shards import Corpus
 
-_SHARDS, _PLAN, _ORDER, _MASKS = range(4)  # what a seed is folded with, so that draws differ
+_SHARDS, _PLAN, _ORDER, _MASKS = range(4)  # folded into the seed, so that draws differ by purpose
 
 
 class RowSource:
-    """Plans groups and lays their rows out; all is a function of seed, epoch and group.
+    """Rows of a corpus, planned and laid out group by group.
+
+    Each row is a pure function of the seed, the epoch and the group.
 
     Args:
         corpus: a `Corpus`.
-        plan: a function of a `RecordGroup` and a seed that gives `PairRows`.
-        lay_out: a function of a `RecordGroup` and `PairRows` that gives token ids `[n, S]`.
+        plan: a function from a `RecordGroup` and a seed to `PairRows`.
+        lay_out: a function from a `RecordGroup` and `PairRows` to token ids `[n, S]`.
         seed: int.
-        shard: `(index, count)`: every count-th group is this source's.
-        epochs: int, or None for ever.
+        shard: `(index, count)`: this source reads every count-th group.
+        epochs: int, or None for endless data.
     """
 
-    def __init__(self, corpus, plan, lay_out, seed, shard, epochs):
+    def __init__(
+        self,
+        corpus: Corpus,
+        plan: Callable,
+        lay_out: Callable,
+        seed: int,
+        shard: tuple[int, int],
+        epochs: int | None,
+    ):
         self.corpus, self.plan, self.lay_out = corpus, plan, lay_out
         self.seed, self.shard, self.epochs = tf.constant([seed, 0]), shard, epochs
 
-    def rows(self, first_row):
-        """PairRows from `first_row` on, group by group, shuffled within each.
+    def rows(self, first_row: int) -> tf.data.Dataset:
+        """Reads rows from `first_row` on, group by group, shuffled within each group.
 
         Returns:
             A dataset of dicts of `token_ids` `[n, S]` and `first_length`, `second_length` and
             `is_random` `[n]`, int32.
 
         Raises:
-            ValueError: if there are fewer rows.
+            ValueError: if the data has fewer rows.
         """
         first_epoch, first_group, rows_before = self._seek(first_row)
 
@@ -57,12 +70,12 @@ class RowSource:
         groups = self._groups(first_epoch).filter(is_left)
         return groups.map(make_rows, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
 
-    def mask_seed(self, block):
-        """The seed of the masks of a block of rows."""
+    def mask_seed(self, block: tf.Tensor) -> tf.Tensor:
+        """Returns the seed of the masks of a block of rows."""
         return self._seed(_MASKS, self.shard[0], block)
 
     def _groups(self, first_epoch):
-        """`(epoch, group number, serialized records)` of this source's groups."""
+        """Dataset of `(epoch, group number, serialized records)` of this source's groups."""
         index, count = self.shard
         epochs = tf.data.Dataset.counter(tf.constant(first_epoch, tf.int64))
         if self.epochs is not None:
@@ -75,7 +88,7 @@ class RowSource:
         return epochs.flat_map(of_epoch)
 
     def _seek(self, first_row):
-        """`(epoch, group, rows before it in its group)` of a row."""
+        """Finds a row: `(epoch, group number, rows before it in its group)`."""
         if first_row == 0:
             return 0, 0, 0
 
@@ -83,16 +96,16 @@ class RowSource:
             return epoch, number, tf.size(self._plan(epoch, number, serialized)[1].first_length)
 
         before = 0
-        for group in self._groups(0).map(count, tf.data.AUTOTUNE).as_numpy_iterator():
-            epoch, number, size = map(int, group)
-            if before + size > first_row:
+        for counts in self._groups(0).map(count, tf.data.AUTOTUNE).as_numpy_iterator():
+            epoch, number, num_rows = map(int, counts)
+            if before + num_rows > first_row:
                 return epoch, number, first_row - before
-            before += size
-            if epoch and not before:
+            before += num_rows
+            if epoch and not before:  # endless epochs without any row
                 break
         raise ValueError(
-            f"start_step is behind the end of the data, which has {before:,} rows; the steps "
-            f"before it would take {first_row:,}. Give more epochs, or None for ever."
+            f"start_step is past the end of the data, which has {before:,} rows; the steps "
+            f"before it would take {first_row:,}. Give more epochs, or None for endless data."
         )
 
     def _plan(self, epoch, number, serialized):

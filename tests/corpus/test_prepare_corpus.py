@@ -138,7 +138,7 @@ def test_a_sentence_longer_than_a_record_is_cut_and_reported(tmp_path, tokenizer
     monkeypatch.setattr(corpus_slice, "MAX_RECORD_TOKENS", 100)
     path = tmp_path / "a.txt"
     path.write_text("Word1. " + "word2 " * 250 + ".\n\nWord3.")
-    with pytest.warns(UserWarning, match="one document only"):
+    with pytest.warns(UserWarning, match="only one document"):
         corpus = prepare(path, tmp_path / "out", tokenizer)
     lengths = [[len(s) for s in sentences] for *_, sentences in records(corpus)]
     assert sum(map(sum, lengths)) == 2 + 251 + 2 and max(map(sum, lengths)) <= 100
@@ -159,7 +159,7 @@ def test_started_again_it_goes_on(inputs, tmp_path, tokenizer, small_slices, mon
     monkeypatch.setattr(local_workers, "write_slice", interrupted)
     with pytest.raises(KeyboardInterrupt):
         prepare(inputs, tmp_path / "out", tokenizer)
-    with pytest.raises(ValueError, match="cut off"):
+    with pytest.raises(ValueError, match="interrupted"):
         Corpus(tmp_path / "out")
     broken = tmp_path / "out" / whole.shards[0]["name"]  # as after a crash of the machine
     broken.write_bytes(broken.read_bytes()[:10])
@@ -198,17 +198,17 @@ def test_a_folder_of_another_corpus_is_refused(inputs, tmp_path, tokenizer):
     [
         ({"text_format": "lines"}, "text_format must be one of prose, sentences"),
         ({"document_separator": "("}, "not a regular expression"),
-        ({"document_separator": "x", "text_format": "sentences"}, "Leave it out"),
+        ({"document_separator": "x", "text_format": "sentences"}, "Omit it"),
         ({"num_workers": 0}, "num_workers must be at least 1"),
-        ({"inputs": ["nowhere.txt"]}, "no input file nowhere.txt"),
+        ({"inputs": ["nowhere.txt"]}, "input file nowhere.txt does not exist"),
         ({"inputs": []}, "No input files"),
         ({"inputs": ["empty_folder"]}, "No input files"),
-        ({"inputs": ["a.pdf"]}, "no known kind"),
+        ({"inputs": ["a.pdf"]}, "unknown kind"),
         ({"inputs": ["binary.txt"]}, "not a text file"),
         ({"inputs": ["blank.txt"]}, "no text in the input"),
         ({"inputs": ["a.txt", "./a.txt"]}, "given twice"),
         ({"inputs": ["a.xml"]}, "not a MediaWiki dump"),
-        ({"inputs": ["cut.xml.bz2"]}, "cut.xml.bz2 is cut off"),
+        ({"inputs": ["cut.xml.bz2"]}, "cut.xml.bz2 is truncated"),
     ],
 )
 def test_bad_input_is_told_and_leaves_no_corpus(
@@ -237,7 +237,7 @@ def test_other_files_in_a_folder_are_reported(inputs, tmp_path, tokenizer):
     (inputs / "README.md").write_text("x")
     corpus = prepare(inputs, tmp_path / "out", tokenizer)
     (report,) = corpus.description["reports"].items()
-    assert "left out" in report[0] and report[1]["examples"] == [str(inputs / "README.md")]
+    assert "skipped" in report[0] and report[1]["examples"] == [str(inputs / "README.md")]
 
 
 def test_a_full_disk_is_told_and_the_next_run_goes_on(inputs, tmp_path, tokenizer, monkeypatch):
@@ -261,7 +261,7 @@ def test_the_summary_and_the_progress_name_what_was_done(inputs, tmp_path, token
     out, err = capsys.readouterr()
     assert f"12 documents, {corpus.num_sentences:,} sentences, {corpus.num_tokens:,} tokens" in out
     assert "tokens/s" in out and "tokens/s" in err and "12 documents" in err
-    assert f"1 broken byte sequences left out ({inputs}/00.txt, line 2 (byte 15))" in out
+    assert f"1 invalid byte sequences, dropped ({inputs}/00.txt, line 2 (byte 15))" in out
     assert "2 lines that end in CR LF" in out
 
 

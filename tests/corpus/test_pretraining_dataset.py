@@ -215,7 +215,7 @@ def test_exact_random_next(corpus):
         ({"shard": (2, 2)}, "shard must be"),
         ({"epochs": 0}, "epochs must be at least 1"),
         ({"start_step": -1}, "start_step must not be negative"),
-        ({"start_step": 10_000}, "behind the end of the data, which has"),
+        ({"start_step": 10_000}, "past the end of the data, which has"),
         ({"max_predictions": 0}, "max_predictions must be at least 1"),
     ],
 )

@@ -94,7 +94,7 @@ def test_a_full_disk_is_told_and_leaves_nothing(tmp_path, monkeypatch, with_reco
 
 def test_a_folder_without_description_was_cut_off(folder):
     (folder / "corpus.json").unlink()
-    with pytest.raises(ValueError, match="cut off"):
+    with pytest.raises(ValueError, match="interrupted"):
         Corpus(folder)
     with pytest.raises(ValueError, match="no corpus folder"):
         Corpus(folder / "elsewhere")
@@ -104,10 +104,10 @@ def test_missing_and_changed_shards_are_told(folder):
     path = folder / shard_name(1, 2)
     whole = path.read_bytes()
     path.write_bytes(whole[:-3])
-    with pytest.raises(ValueError, match="was cut off or changed"):
+    with pytest.raises(ValueError, match="was truncated or changed"):
         Corpus(folder)
     path.unlink()
-    with pytest.raises(ValueError, match="lacks its shard shard-00001-of-00002"):
+    with pytest.raises(ValueError, match="lacks the shard shard-00001-of-00002"):
         Corpus(folder)
 
 

@@ -58,11 +58,11 @@ def test_codah_is_read_and_its_quotes_stand(tmp_path):
 @pytest.mark.parametrize(
     ("text", "name", "message"),
     [
-        ("o\ta\tb\tc\t0\no\ta\tb\t1\n", "a.tsv", r"a\.tsv, line 2: 4 columns where.*has 5"),
+        ("o\ta\tb\tc\t0\no\ta\tb\t1\n", "a.tsv", r"a\.tsv, line 2: 4 columns, but.*has 5"),
         ("o\ta\tb\tc\t0\n\no\ta\tb\t \t1\n", "a.tsv", r"line 3: ending 1 of 2 is empty"),
-        ("o\ta\tb\tc\t0\no\ta\tb\tc\t2\n", "a.tsv", r"line 2: the label '2' is none.*0 to 1"),
-        ("o\ta\tb\tc\t-1\n", "a.tsv", r"line 1: the label '-1' is none"),
-        ("o\ta\tb\tc\t²\n", "a.tsv", r"line 1: the label '²' is none"),
+        ("o\ta\tb\tc\t0\no\ta\tb\tc\t2\n", "a.tsv", r"line 2: the label '2' is not.*0 to 1"),
+        ("o\ta\tb\tc\t-1\n", "a.tsv", r"line 1: the label '-1' is not"),
+        ("o\ta\tb\tc\t²\n", "a.tsv", r"line 1: the label '²' is not"),
         ("question\tx\ty\tz\tlabel\no\ta\tb\tc\t0\n", "a.tsv", "line 1: the label 'label'.*sent1"),
         ("o\ta\tb\t0\n", "a.tsv", "has 4 columns.*two or more choices"),
         ("sent1,sent2,ending0\na,b,c\n", "a.csv", "no column 'ending1'"),

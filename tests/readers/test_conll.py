@@ -73,12 +73,12 @@ def test_writing_and_reading_entities_are_inverse():
 @pytest.mark.parametrize(
     ("tags", "message", "repaired", "num_repaired"),
     [
-        ("B-A O I-A", "line 3: 'I-A' begins.*IOB1, but in line 1 'B-A' does", "B-A O B-A", 1),
-        ("B-A I-B", "line 2: 'I-B' begins", "B-A B-B", 1),
-        ("B-A O S-A", "line 1: an entity of BIOES has no end", "B-A O B-A", 1),
-        ("S-A B-A", "line 2: an entity of BIOES has no end", "B-A B-A", 1),
-        ("O I-A E-A", "line 2: 'I-A' goes on with no entity", "O B-A I-A", 1),
-        ("S-A E-A", "line 2: 'E-A' goes on with no entity", "B-A B-A", 1),
+        ("B-A O I-A", "line 3: 'I-A' starts.*IOB1, but 'B-A' in line 1", "B-A O B-A", 1),
+        ("B-A I-B", "line 2: 'I-B' starts", "B-A B-B", 1),
+        ("B-A O S-A", "line 1: an entity has no end.*BIOES", "B-A O B-A", 1),
+        ("S-A B-A", "line 2: an entity has no end.*BIOES", "B-A B-A", 1),
+        ("O I-A E-A", "line 2: 'I-A' continues no entity", "O B-A I-A", 1),
+        ("S-A E-A", "line 2: 'E-A' continues no entity", "B-A B-A", 1),
     ],
 )
 def test_tags_against_their_scheme(write, tags, message, repaired, num_repaired):
@@ -103,8 +103,8 @@ def test_other_columns_are_chosen_by_number(write):
         ("a O\nb\n", "line 2: 1 columns, 2 or more needed: 'b'"),
         ("a\tO\n\nb\t\n", "line 3: 1 columns"),
         ("a O\nb x O\n", "line 2: 3 columns, line 1 has 2"),
-        ("\n \n", "holds no words"),
-        ("-DOCSTART- O\n", "holds no words"),
+        ("\n \n", "has no words"),
+        ("-DOCSTART- O\n", "has no words"),
         ("a B-A\nb NN\n", "line 2: the tag 'NN' has no prefix.*'B-A'.*scheme=None"),
         ("a B-A\nb I\n", "line 2: the tag 'I' has no prefix"),
     ],

@@ -71,7 +71,7 @@ def test_columns_have_numbers_where_there_is_no_header(tmp_path):
     assert table.class_numbers("1", ["0", "1"]).tolist() == [1, 0]
 
 
-def test_blank_lines_are_passed_over_but_one_column_keeps_them(tmp_path):
+def test_blank_lines_are_skipped_but_one_column_keeps_them(tmp_path):
     two = read_table(write(tmp_path, "a\tb\n\n1\t2\n\n\n"))
     assert two["a"] == ["1"]
     assert two.lines == [3]
@@ -86,7 +86,7 @@ def test_blank_lines_are_passed_over_but_one_column_keeps_them(tmp_path):
         ('a,b\n"x\ny",2\n1\n', "rows.csv", r"rows\.csv, line 4: 1 columns.*has 2"),
         ('a,b\n"x" y,2\n', "rows.csv", r"line 2: malformed row"),
         ('a,b\n1,2\n"x,2\n', "rows.csv", r"line 3: malformed row"),
-        ('a\tb\n"x" y\t1\n"z\n', "rows.tsv", "(?s)with quotes and without.*line 2.*line 3"),
+        ('a\tb\n"x" y\t1\n"z\n', "rows.tsv", "(?s)both with quotes and without.*line 2.*line 3"),
         ("a\ta\n1\t2\n", "rows.tsv", "two columns are named 'a'"),
         ("", "rows.tsv", "is empty"),
         ("a\tb\n", "rows.tsv", "no rows below its header"),
@@ -148,7 +148,7 @@ def test_scores_are_finite_numbers(tmp_path):
         table.scores("b")
 
 
-def test_malformed_rows_can_be_passed_over_and_are_listed(tmp_path):
+def test_malformed_rows_can_be_skipped_and_are_listed(tmp_path):
     path = write(tmp_path, 'a\tb\n1\t2\n"1\n\n1\t2\t3\n3\t"4\n')
     table = read_table(path, quoting=False, malformed="skip")
     assert (table["a"], table["b"]) == (["1", "3"], ["2", '"4'])

@@ -1,10 +1,10 @@
 """Slices on Apache Beam, with the function of local processes, on any runner."""
 
-import json
 from collections.abc import Iterator
 
 from keras_bert.corpus.corpus_plan import Settings, Slice
 from keras_bert.corpus.corpus_slice import done_path, write_slice
+from keras_bert.files.json_files import read_json
 
 try:
     import apache_beam as beam
@@ -14,8 +14,6 @@ except ImportError as error:
         "Apache Beam is not installed. Run pip install 'keras3-bert[beam]', or omit beam_options "
         "to use this machine's cores."
     ) from error
-
-import tensorflow as tf
 
 
 class _WriteSlice(beam.DoFn):
@@ -52,5 +50,4 @@ def run_on_beam(
             | "Write" >> beam.ParDo(_WriteSlice(num_slices, folder, settings, tokenizer))
         )
     for slice_ in slices:
-        with tf.io.gfile.GFile(done_path(folder, slice_, num_slices), "rb") as file:
-            yield slice_, json.loads(file.read())
+        yield slice_, read_json(done_path(folder, slice_, num_slices))

@@ -1,15 +1,15 @@
 """The function that every worker runs: one slice of the input to one shard."""
 
-import json
 import os
 
 import numpy as np
 import tensorflow as tf
 
 from keras_bert.corpus.corpus_plan import Settings, Slice, first_document_id
-from keras_bert.corpus.shards import ShardWriter, shard_name, token_dtype, write_whole
+from keras_bert.corpus.shards import ShardWriter, shard_name, token_dtype
 from keras_bert.corpus.text_documents import text_documents
 from keras_bert.corpus.wikipedia_dump import wikipedia_documents
+from keras_bert.files.json_files import write_json
 from keras_bert.files.reports import Reports
 
 PROGRESS_FOLDER = "progress"
@@ -55,7 +55,7 @@ def write_slice(slice_: Slice, num_slices: int, folder: str, settings: Settings,
     if shard.counts["num_records"] and slice_.spans[0].document_id not in (None, first_id):
         shard.counts["num_documents"] -= 1  # its only document began in an earlier slice
     done = {"shard": shard.counts, "reports": reports.as_dict()}
-    write_whole(done_path(folder, slice_, num_slices), json.dumps(done))
+    write_json(done_path(folder, slice_, num_slices), done, indent=None)
     return done
 
 

@@ -1,6 +1,5 @@
 """Preparation of a corpus: raw text to the shards that pre-training reads."""
 
-import json
 import os
 import time
 import warnings
@@ -14,14 +13,10 @@ from keras_bert.corpus.checks import check_same_plan, check_settings
 from keras_bert.corpus.corpus_plan import Settings, find_inputs, plan_description, plan_slices
 from keras_bert.corpus.corpus_slice import PROGRESS_FOLDER, done_path
 from keras_bert.corpus.local_workers import default_num_workers, run_locally
-from keras_bert.corpus.shards import (
-    CORPUS_FILE,
-    Corpus,
-    finish_corpus,
-    remove_unfinished,
-    write_whole,
-)
+from keras_bert.corpus.shards import CORPUS_FILE, Corpus, finish_corpus
+from keras_bert.files.json_files import read_json, write_json
 from keras_bert.files.reports import Reports
+from keras_bert.files.whole import remove_unfinished
 
 if TYPE_CHECKING:
     from keras_bert.text.tokenizer import BertTokenizer
@@ -133,9 +128,8 @@ def _finished_corpus(output, description):
 def _open_folder(output, description):
     """Creates the folder, or checks that the run to resume was started with the same plan."""
     plan_path = os.path.join(output, PROGRESS_FOLDER, PLAN_FILE)
-    if tf.io.gfile.exists(plan_path):
-        with tf.io.gfile.GFile(plan_path, "rb") as file:
-            check_same_plan(output, json.loads(file.read()), description)
+    if plan := read_json(plan_path):
+        check_same_plan(output, plan, description)
     elif tf.io.gfile.isdir(output) and tf.io.gfile.glob(os.path.join(output, "shard-*")):
         raise ValueError(
             f"{output} holds shards of an unknown corpus. Give another output folder, or empty "
@@ -147,16 +141,14 @@ def _open_folder(output, description):
         raise OSError(f"The folder {output} cannot be created: {error.message}") from error
     for folder in (output, os.path.dirname(plan_path)):
         remove_unfinished(folder)
-    write_whole(plan_path, json.dumps(description))
+    write_json(plan_path, description, indent=None)
 
 
 def _read_done(output, slice_, num_slices):
     """Reads an earlier run's result for this slice; None unless its shard is complete."""
-    path = done_path(output, slice_, num_slices)
-    if not tf.io.gfile.exists(path):
+    done = read_json(done_path(output, slice_, num_slices))
+    if not done:
         return None
-    with tf.io.gfile.GFile(path, "rb") as file:
-        done = json.loads(file.read())
     shard = os.path.join(output, done["shard"]["name"])
     whole = tf.io.gfile.exists(shard)
     whole = whole and tf.io.gfile.stat(shard).length == done["shard"]["num_bytes"]

@@ -15,15 +15,16 @@ Each file is written to a temporary name and renamed when it is complete. Paths 
 """
 
 import contextlib
-import errno
 import hashlib
-import json
 import os
-import uuid
 from typing import TYPE_CHECKING
 
 import numpy as np
 import tensorflow as tf
+
+from keras_bert.files.json_files import read_json, write_json
+from keras_bert.files.remote import as_os_errors
+from keras_bert.files.whole import whole_file, whole_path
 
 if TYPE_CHECKING:
     from keras_bert.text.tokenizer import BertTokenizer
@@ -32,7 +33,6 @@ CORPUS_FILE = "corpus.json"
 VOCABULARY_FILE = "vocab.txt"
 FORMAT = 1
 SENTENCE_LENGTH_DTYPE = "uint32"
-TEMPORARY_SUFFIX = ".unfinished"
 
 RECORD_FEATURES = {
     "token_ids": tf.io.FixedLenFeature([], tf.string),
@@ -99,7 +99,7 @@ class ShardWriter:
         feature["token_ids"].bytes_list.value.append(tokens.tobytes())
         feature["sentence_lengths"].bytes_list.value.append(lengths.tobytes())
         feature["document_id"].int64_list.value.append(document_id)
-        with _clear_write_errors(self.path):
+        with as_os_errors(self.path):
             # Protobuf maps are unordered; equal records must have equal bytes.
             self._writer.write(example.SerializeToString(deterministic=True))
         self.counts["num_records"] += 1
@@ -109,23 +109,25 @@ class ShardWriter:
         self._last_document_id = document_id
 
     def __enter__(self):
-        self._temporary = _temporary_name(self.path)
-        with _clear_write_errors(self.path):
-            self._writer = tf.io.TFRecordWriter(self._temporary)
+        with contextlib.ExitStack() as stack:
+            self._temporary = stack.enter_context(whole_path(self.path))
+            with as_os_errors(self.path):
+                self._writer = tf.io.TFRecordWriter(self._temporary)
+            stack.push(self._close)
+            self._stack = stack.pop_all()
         return self
 
-    def __exit__(self, error_type, error, traceback):
+    def __exit__(self, *error):
+        return self._stack.__exit__(*error)
+
+    def _close(self, error_type, *_):
         try:
-            with _clear_write_errors(self.path):
+            with as_os_errors(self.path):
                 self._writer.close()
-                if error_type is None:
-                    self.counts["num_bytes"] = tf.io.gfile.stat(self._temporary).length
-                    tf.io.gfile.rename(self._temporary, self.path, overwrite=True)
+                self.counts["num_bytes"] = tf.io.gfile.stat(self._temporary).length
         except OSError:
             if error_type is None:  # otherwise the first error says more
                 raise
-        finally:
-            _remove_if_there(self._temporary)
 
 
 class Corpus:
@@ -225,7 +227,8 @@ def finish_corpus(
     """
     folder = os.fspath(folder)
     vocabulary = tokenizer.get_vocabulary()
-    write_whole(os.path.join(folder, VOCABULARY_FILE), "\n".join(vocabulary) + "\n")
+    with whole_file(os.path.join(folder, VOCABULARY_FILE)) as file:
+        file.write("\n".join(vocabulary) + "\n")
     description = {
         "format": FORMAT,
         "vocabulary_size": len(vocabulary),
@@ -236,52 +239,8 @@ def finish_corpus(
         **more,
         "shards": list(shards),
     }
-    text = json.dumps(description, indent=1, ensure_ascii=False) + "\n"
-    write_whole(os.path.join(folder, CORPUS_FILE), text)
+    write_json(os.path.join(folder, CORPUS_FILE), description, indent=1)
     return Corpus(folder)
-
-
-def write_whole(path, text):
-    """Writes a small text file so that `path` is either as it was or whole."""
-    temporary = _temporary_name(path)
-    try:
-        with _clear_write_errors(path):
-            with tf.io.gfile.GFile(temporary, "wb") as file:
-                file.write(text.encode("utf-8"))
-            tf.io.gfile.rename(temporary, path, overwrite=True)
-    finally:
-        _remove_if_there(temporary)
-
-
-def remove_unfinished(folder):
-    """Removes what a run that was killed has left under temporary names."""
-    for name in tf.io.gfile.listdir(os.fspath(folder)):
-        if name.endswith(TEMPORARY_SUFFIX):
-            _remove_if_there(os.path.join(folder, name))
-
-
-def _temporary_name(path):
-    # A name of its own for each writer: under Beam two workers may write the same shard.
-    return f"{path}.{uuid.uuid4().hex[:8]}{TEMPORARY_SUFFIX}"
-
-
-def _remove_if_there(path):
-    with contextlib.suppress(tf.errors.OpError):
-        tf.io.gfile.remove(path)
-
-
-@contextlib.contextmanager
-def _clear_write_errors(path):
-    try:
-        yield
-    except tf.errors.ResourceExhaustedError as error:
-        raise OSError(
-            errno.ENOSPC,
-            f"The disk was full while {path} was written; nothing half-written was left. Free "
-            f"some space and start the same command again. ({error.message})",
-        ) from error
-    except tf.errors.OpError as error:
-        raise OSError(f"{path} cannot be written: {error.message}") from error
 
 
 def _read_description(folder):
@@ -296,16 +255,13 @@ def _read_description(folder):
             f"{folder} has no {CORPUS_FILE}: its preparation was interrupted, or it is not a "
             "corpus folder. Rerun the same prepare_corpus to resume."
         )
-    with tf.io.gfile.GFile(path, "rb") as file:
-        text = file.read()
     try:
-        description = json.loads(text)
+        description = read_json(path)
     except ValueError as error:
-        raise ValueError(f"{path} is not JSON ({error}). Prepare the corpus again.") from error
-    if not isinstance(description, dict) or description.get("format") != FORMAT:
-        found = description.get("format") if isinstance(description, dict) else None
+        raise ValueError(f"{str(error).rstrip('.')}. Prepare the corpus again.") from error
+    if description.get("format") != FORMAT:
         raise ValueError(
-            f"{path} has format {found!r}; this version reads format {FORMAT}. Prepare the corpus "
-            "again."
+            f"{path} has format {description.get('format')!r}; this version reads format {FORMAT}. "
+            "Prepare the corpus again."
         )
     return description

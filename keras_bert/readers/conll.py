@@ -3,6 +3,7 @@
 import os
 
 from keras_bert.files.utf8 import read_utf8
+from keras_bert.files.whole import whole_file
 from keras_bert.metrics.entities import begins_entity, split_tag, tagged_entities
 from keras_bert.readers.shown import shortened
 
@@ -44,7 +45,7 @@ class TaggedSentences:
 
     def __repr__(self):
         num_words = sum(map(len, self.words))
-        repaired = f"; {self.num_repaired:,} tags repaired" if self.num_repaired else ""
+        repaired = f"; repaired tags: {self.num_repaired:,}" if self.num_repaired else ""
         return (
             f"TaggedSentences({self.path!r}: {len(self):,} sentences, {num_words:,} words; "
             f"tags {shortened(', '.join(self.tag_names()))}{repaired})"
@@ -81,10 +82,10 @@ class TaggedSentences:
         """Writes each word with its true and its predicted tag, in the format of `conlleval`.
 
         Args:
-            path: the file.
+            path: the file, written whole or not at all.
             predicted: lists of str, the predicted tags of each sentence.
         """
-        with open(path, "w", encoding="utf-8") as file:
+        with whole_file(path) as file:
             for rows in zip(self.words, self.tags, predicted, strict=True):
                 for word, true, tag in zip(*rows, strict=True):
                     print(word.replace(" ", "_"), true, tag, file=file)

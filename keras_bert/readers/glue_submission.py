@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from keras_bert.files.whole import whole_file
 from keras_bert.readers.glue import GlueExamples
 from keras_bert.readers.glue_tasks import glue_task
 
@@ -48,14 +49,11 @@ def write_glue_submission(
     _check(examples, predictions)
     answers = _scores(predictions) if task.values is None else _labels(predictions, task)
     folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
     path = folder / task.submission(examples.split)
-    unfinished = folder / f".{path.name}.unfinished"
-    with open(unfinished, "w", encoding="utf-8", newline="\n") as file:
+    with whole_file(path) as file:
         print("index", "prediction", sep="\t", file=file)
         for index, answer in enumerate(answers):
             print(index, answer, sep="\t", file=file)
-    os.replace(unfinished, path)
     return path
 
 

@@ -48,7 +48,7 @@ class Table:
         return len(self._rows)
 
     def __repr__(self):
-        skipped = f"; {len(self.malformed):,} malformed rows skipped" if self.malformed else ""
+        skipped = f"; skipped malformed rows: {len(self.malformed):,}" if self.malformed else ""
         columns = shortened(", ".join(self.columns))
         return f"Table({self.path!r}: {len(self):,} rows; columns {columns}{skipped})"
 

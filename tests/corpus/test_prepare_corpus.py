@@ -163,7 +163,7 @@ def test_started_again_it_goes_on(inputs, tmp_path, tokenizer, small_slices, mon
         Corpus(tmp_path / "out")
     broken = tmp_path / "out" / whole.shards[0]["name"]  # as after a crash of the machine
     broken.write_bytes(broken.read_bytes()[:10])
-    left = tmp_path / "out" / (whole.shards[3]["name"] + ".0123.unfinished")
+    left = tmp_path / "out" / (".unfinished-0123abcd-" + whole.shards[3]["name"])
     left.write_bytes(b"half")
     again = []
     monkeypatch.setattr(
@@ -177,6 +177,15 @@ def test_started_again_it_goes_on(inputs, tmp_path, tokenizer, small_slices, mon
     again.clear()
     prepare(inputs, tmp_path / "out", tokenizer)  # a whole corpus is left as it is
     assert again == []
+
+
+def test_a_remote_folder_gets_the_same_bytes(inputs, tmp_path, tokenizer, small_slices):
+    remote = prepare(inputs, "ram://corpora/remote", tokenizer)
+    prepare(inputs, tmp_path / "local", tokenizer)
+    for name, data in contents(tmp_path / "local").items():
+        with tf.io.gfile.GFile(f"ram://corpora/remote/{name}", "rb") as file:
+            assert file.read() == data
+    assert prepare(inputs, remote.folder, tokenizer).num_tokens == remote.num_tokens
 
 
 def test_a_folder_of_another_corpus_is_refused(inputs, tmp_path, tokenizer):
@@ -240,18 +249,18 @@ def test_other_files_in_a_folder_are_reported(inputs, tmp_path, tokenizer):
     assert "skipped" in report[0] and report[1]["examples"] == [str(inputs / "README.md")]
 
 
-def test_a_full_disk_is_told_and_the_next_run_goes_on(inputs, tmp_path, tokenizer, monkeypatch):
+def test_a_full_disk_is_reported_and_the_next_run_resumes(inputs, tmp_path, tokenizer, monkeypatch):
     @contextlib.contextmanager
     def full(path):
         raise OSError(errno.ENOSPC, f"The disk was full while {path} was written")
         yield
 
     with monkeypatch.context() as patch:
-        patch.setattr(shards, "_clear_write_errors", full)
+        patch.setattr(shards, "as_os_errors", full)
         with pytest.raises(OSError, match="disk was full"):
             prepare(inputs, tmp_path / "out", tokenizer)
     names = [name for _, _, names in os.walk(tmp_path / "out") for name in names]
-    assert names == []
+    assert names == ["plan.json"]
     assert prepare(inputs, tmp_path / "out", tokenizer).num_documents == 12
 
 

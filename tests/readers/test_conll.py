@@ -35,6 +35,14 @@ def test_two_and_four_columns_give_the_same(write, by, end):
         assert sentences.documents == [0, 1] and len(sentences) == 2
 
 
+def test_sentences_show_their_file_counts_and_tags(write):
+    path = write("Ada B-PER\nsleeps I-LOC\n\nParis B-LOC\n")
+    shown = (
+        f"TaggedSentences({str(path)!r}: 2 sentences, 3 words; tags B-LOC, B-PER; 1 tags repaired)"
+    )
+    assert repr(read_conll(path, repair=True)) == shown
+
+
 def test_documents_begin_at_docstart(write):
     text = "-DOCSTART- -X- O O\n\na x x O\n\n\n \t\nb x x O\n\n-DOCSTART- -X- -X- O\nc x x O\n"
     sentences = read_conll(write(text))

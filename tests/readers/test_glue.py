@@ -156,6 +156,13 @@ def test_official_files_are_read_as_they_are(tmp_path, which, line_end):
         assert examples.labels.dtype == ("float32" if task == "stsb" else "int32")
 
 
+def test_examples_show_task_split_and_classes(tmp_path):
+    write(tmp_path, *OFFICIAL["rte dev"][:2])
+    shown = "GlueExamples(RTE dev: 1 pairs of texts; classes entailment, not_entailment)"
+    assert repr(read_glue(tmp_path, "rte", "dev")) == shown
+    assert repr(some("stsb", 2)) == "GlueExamples(STS-B test: 2 texts; no labels)"
+
+
 def test_classes_are_numbered_as_in_googles_code():
     names = {task: TASKS[task].class_names() for task in TASKS}
     assert names["mnli"] == names["ax"] == ["contradiction", "entailment", "neutral"]

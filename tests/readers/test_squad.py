@@ -44,6 +44,7 @@ def test_impossible_questions_of_the_second_version(write):
     assert [example["is_impossible"] for example in examples] == [True, False]
     assert [training_answer(example) for example in examples] == [(0, 0), (8, 12)]
     assert not examples.reports.as_dict()
+    assert repr(examples) == f"SquadExamples({examples.path!r}: 2 questions, 1 impossible)"
 
 
 def test_irregularities_are_counted_logged_and_not_trained_on(write, caplog):

@@ -64,6 +64,15 @@ def test_a_byte_order_mark_is_no_part_of_the_first_name(tmp_path):
     assert table.columns == ["text", "label"]
 
 
+def test_a_table_shows_its_file_rows_and_columns(tmp_path):
+    path = write(tmp_path, "text\tlabel\na\t1\nb\nc\t1\n")
+    table = read_table(path, malformed="skip")
+    shown = f"Table({str(path)!r}: 2 rows; columns text, label; skipped malformed rows: 1)"
+    assert repr(table) == shown
+    wide = read_table(write(tmp_path, "\t".join(["x"] * 99)), header=False)
+    assert repr(wide).endswith("20, 21,...)")
+
+
 def test_columns_have_numbers_where_there_is_no_header(tmp_path):
     table = read_table(write(tmp_path, "gj04\t1\t\tOne.\ngj04\t0\t*\tTwo.\n"), header=False)
     assert table.columns == ["0", "1", "2", "3"]

@@ -37,7 +37,7 @@ def test_parts_join_to_the_whole_wherever_they_are_cut(tmp_path, num_streams):
 
 
 def test_blocks_are_found_across_the_reads_of_the_search(tmp_path, monkeypatch):
-    text, packed = packed_text()
+    text, packed = packed_text(num_blocks=2)
     path = tmp_path / "x.bz2"
     path.write_bytes(packed)
     for num_bytes in (7, 11, 97, 4096):

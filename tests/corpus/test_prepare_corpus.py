@@ -119,10 +119,10 @@ def test_beam_writes_the_same_bytes(inputs, tmp_path, tokenizer, small_slices):
 
 def test_one_huge_document_is_cut_and_keeps_its_id(tmp_path, tokenizer, small_slices, monkeypatch):
     monkeypatch.setattr(corpus_slice, "MAX_RECORD_TOKENS", 100)
-    monkeypatch.setattr(corpus_slice, "MAX_WAITING_TOKENS", 1000)
+    monkeypatch.setattr(corpus_slice, "MAX_WAITING_TOKENS", 150)  # less than a slice has
     monkeypatch.setattr(corpus_slice, "BATCH_CHARACTERS", 3000)
     paths = [tmp_path / "huge.txt", tmp_path / "small.txt"]
-    paths[0].write_text(some_text(2000))
+    paths[0].write_text(some_text(400))
     paths[1].write_text(some_text(30))
     corpus = prepare(paths, tmp_path / "out", tokenizer)
     found = records(corpus)

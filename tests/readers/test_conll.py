@@ -37,10 +37,8 @@ def test_two_and_four_columns_give_the_same(write, by, end):
 
 def test_sentences_show_their_file_counts_and_tags(write):
     path = write("Ada B-PER\nsleeps I-LOC\n\nParis B-LOC\n")
-    shown = (
-        f"TaggedSentences({str(path)!r}: 2 sentences, 3 words; tags B-LOC, B-PER; 1 tags repaired)"
-    )
-    assert repr(read_conll(path, repair=True)) == shown
+    shown = "2 sentences, 3 words; tags B-LOC, B-PER; repaired tags: 1"
+    assert repr(read_conll(path, repair=True)) == f"TaggedSentences({str(path)!r}: {shown})"
 
 
 def test_documents_begin_at_docstart(write):

@@ -210,7 +210,7 @@ def _without_empty(output, shards):
 
 
 def _no_text(slices, reports):
-    found = f"Found: {' '.join(reports.lines())}. " if reports.lines() else ""
+    found = f"Found: {'; '.join(reports.lines())}. " if reports.lines() else ""
     return (
         f"There is no text in the input ({len(slices):,} slices read). {found}"
         "Give files that contain text."

@@ -9,7 +9,7 @@ from keras_bert.corpus.record_groups import RecordGroup
 
 
 def group_of(record_lengths):
-    """A group of records of so many one-token sentences each."""
+    """A group of records with these numbers of one-token sentences."""
     starts = np.concatenate([[0], np.cumsum(record_lengths)]).astype("int32")
     return RecordGroup(
         token_ids=tf.range(starts[-1]),
@@ -55,7 +55,7 @@ def test_truncation_takes_what_a_loop_takes(room):
     expected = np.array([truncate_one_by_one(a, b, room) for a, b in grid])
     assert np.array_equal(grid[:, 0] - cut.first_length.numpy(), expected[:, 0])
     assert np.array_equal(grid[:, 1] - cut.second_length.numpy(), expected[:, 1])
-    # Of n tokens, about half are cut off in front, and never more than n.
+    # About half of the removed tokens come from the front, and never more than all of them.
     fronts = np.concatenate([cut.first_start.numpy(), cut.second_start.numpy()])
     cuts = np.concatenate([expected[:, 0], expected[:, 1]])
     assert np.all(fronts <= cuts)
@@ -75,7 +75,7 @@ def test_random_texts_never_come_from_a_piece_of_the_same_document():
         assert np.all(first[~chosen] == second[~chosen])
 
 
-def test_one_document_in_a_window_makes_no_wrong_labels():
+def test_one_document_in_a_group_makes_no_wrong_labels():
     group = group_of([50])
     rows = pairs.plan_pairs(group, [1, 2], sequence_length=13)
     assert len(rows.is_random) > 0 and not rows.is_random.numpy().any()

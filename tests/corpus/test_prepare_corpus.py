@@ -145,7 +145,7 @@ def test_a_sentence_longer_than_a_record_is_cut_and_reported(tmp_path, tokenizer
     assert corpus.description["reports"][corpus_slice.CUT_SENTENCES]["count"] == 1
 
 
-def test_started_again_it_goes_on(inputs, tmp_path, tokenizer, small_slices, monkeypatch):
+def test_an_interrupted_run_resumes(inputs, tmp_path, tokenizer, small_slices, monkeypatch):
     whole = prepare(inputs, tmp_path / "whole", tokenizer)
     written = []
     write_slice = corpus_slice.write_slice
@@ -175,7 +175,7 @@ def test_started_again_it_goes_on(inputs, tmp_path, tokenizer, small_slices, mon
     assert again == [0, *range(2, len(whole.shards))]
     assert contents(tmp_path / "out") == contents(tmp_path / "whole")
     again.clear()
-    prepare(inputs, tmp_path / "out", tokenizer)  # a whole corpus is left as it is
+    prepare(inputs, tmp_path / "out", tokenizer)  # a finished corpus stays as it is
     assert again == []
 
 
@@ -220,7 +220,7 @@ def test_a_folder_of_another_corpus_is_refused(inputs, tmp_path, tokenizer):
         ({"inputs": ["cut.xml.bz2"]}, "cut.xml.bz2 is truncated"),
     ],
 )
-def test_bad_input_is_told_and_leaves_no_corpus(
+def test_bad_input_is_refused_and_leaves_no_corpus(
     tmp_path, monkeypatch, tokenizer, arguments, message
 ):
     monkeypatch.chdir(tmp_path)
@@ -264,7 +264,7 @@ def test_a_full_disk_is_reported_and_the_next_run_resumes(inputs, tmp_path, toke
     assert prepare(inputs, tmp_path / "out", tokenizer).num_documents == 12
 
 
-def test_the_summary_and_the_progress_name_what_was_done(inputs, tmp_path, tokenizer, capsys):
+def test_the_summary_and_the_progress_show_counts_and_reports(inputs, tmp_path, tokenizer, capsys):
     (inputs / "00.txt").write_bytes(b"\xef\xbb\xbfWord1.\r\nWord\xff.\r\n")
     corpus = prepare(inputs, tmp_path / "out", tokenizer, progress=True)
     out, err = capsys.readouterr()
@@ -275,7 +275,7 @@ def test_the_summary_and_the_progress_name_what_was_done(inputs, tmp_path, token
 
 
 @pytest.mark.slow
-def test_a_worker_that_dies_is_told(inputs, tmp_path, tokenizer, small_slices):
+def test_a_worker_that_dies_is_reported(inputs, tmp_path, tokenizer, small_slices):
     program = f"""
 import os
 import keras_bert
@@ -307,7 +307,7 @@ keras_bert.prepare_corpus(sys.argv[1], sys.argv[2], tokenizer, num_workers=1, pr
 print(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1])
 """
     if not os.path.exists("/proc/self/status"):
-        pytest.skip("the peak of memory is read from /proc")
+        pytest.skip("peak memory is read from /proc")
     peaks = []
     text = some_text(10_000)
     vocabulary = json.dumps([*SPECIAL, ".", *WORDS])
@@ -326,7 +326,7 @@ print(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1
 
 
 @pytest.mark.shared
-def test_novels_come_out_as_their_sentences(shared_data, tmp_path):
+def test_novels_become_their_sentences(shared_data, tmp_path):
     vocabulary = shared_data / "vocab" / "bert-base-uncased.txt"
     tokenizer = keras_bert.BertTokenizer(str(vocabulary))
     novels = shared_data / "text" / "novels"

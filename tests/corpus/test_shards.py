@@ -18,7 +18,7 @@ from keras_bert.files import whole
 
 
 class Words:
-    """As much of a tokenizer as a corpus needs."""
+    """The parts of a tokenizer that a corpus uses."""
 
     def __init__(self, vocabulary=("[PAD]", "[UNK]", "a", "b"), lowercase=True):
         self.vocabulary, self.lowercase = list(vocabulary), lowercase
@@ -40,7 +40,7 @@ def folder(tmp_path):
     return tmp_path
 
 
-def test_what_was_written_is_read(folder):
+def test_shards_are_read_as_they_were_written(folder):
     corpus = Corpus(folder)
     assert (corpus.num_documents, corpus.num_records, corpus.num_sentences, corpus.num_tokens) == (
         4,

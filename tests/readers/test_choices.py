@@ -75,7 +75,7 @@ def test_codah_is_read_and_its_quotes_stand(tmp_path):
         ("", "a.tsv", "is empty"),
     ],
 )
-def test_what_is_no_file_of_choices_is_refused_with_its_line(tmp_path, text, name, message):
+def test_other_files_are_refused_with_the_line(tmp_path, text, name, message):
     with pytest.raises(ValueError, match=message):
         read_choices(write(tmp_path, text, name))
 

@@ -115,7 +115,7 @@ def test_other_columns_are_chosen_by_number(write):
         ("a B-A\nb I\n", "line 2: the tag 'I' has no prefix"),
     ],
 )
-def test_what_is_no_tagged_text_is_refused_with_its_line(write, text, message):
+def test_other_files_are_refused_with_the_line(write, text, message):
     with pytest.raises(ValueError, match=f"tagged.txt.*{message}"):
         read_conll(write(text))
 

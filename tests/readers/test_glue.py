@@ -20,7 +20,7 @@ def mnli_row(labels):
     return ["7", "31", "31e", "travel", *["( x )"] * 4, "The inn is full.", "No bed.", *labels]
 
 
-# What stands in the official files: name of the task, split, file, rows, texts and labels.
+# The official files: task and split, name, rows, texts and labels.
 OFFICIAL = {
     "cola train": (
         "train.tsv",
@@ -174,7 +174,7 @@ def test_classes_are_numbered_as_in_googles_code():
 
 @pytest.fixture
 def qqp(tmp_path):
-    """QQP with a row that a line break parted in two, as its official file has some."""
+    """QQP with a row that a line break splits in two, as in its official file."""
     header, row = OFFICIAL["qqp dev"][1]
     broken = [[*row[:3], '"How old']], [["is Rome?", row[4], "1"]]
     for split in ("train", "dev", "test"):
@@ -220,7 +220,7 @@ def test_bad_files_are_refused_with_the_line(tmp_path, task, rows, message):
         read_glue(tmp_path, task, "dev")
 
 
-def test_what_is_not_there_is_named(tmp_path):
+def test_missing_tasks_splits_and_files_are_named(tmp_path):
     with pytest.raises(ValueError, match="has no train.tsv, the train set of RTE"):
         read_glue(tmp_path, "rte", "train")
     with pytest.raises(ValueError, match="no diagnostic.tsv or AX.tsv or test.tsv"):
@@ -284,7 +284,7 @@ def test_without_tensorflow_datasets_the_extra_is_named(monkeypatch):
 
 
 def some(task, count, split="test", reports=None):
-    """So many examples of a task, without labels."""
+    """`count` examples of a task, without labels."""
     names = TASKS[task].class_names()
     return GlueExamples(
         TASKS[task].name, split, (["x"] * count,), None, names, reports or Reports()
@@ -330,7 +330,7 @@ def test_the_halves_of_mnli_are_two_files(tmp_path):
         ("stsb", [np.nan, 1.0], "finite numbers; number 0 is nan"),
     ],
 )
-def test_what_are_no_answers_is_refused(tmp_path, task, predictions, message):
+def test_predictions_of_the_wrong_kind_are_refused(tmp_path, task, predictions, message):
     with pytest.raises(ValueError, match=message):
         write_glue_submission(tmp_path / "new", some(task, 2), predictions)
     assert not (tmp_path / "new").exists()

@@ -37,7 +37,7 @@ def test_questions_come_with_their_context_and_answers(write):
     assert training_answer(example) == (6, 12)
 
 
-def test_impossible_questions_of_the_second_version(write):
+def test_impossible_questions_of_squad_2(write):
     plausible = [{"text": "a book", "answer_start": 6}]
     impossible = question("1", is_impossible=True, plausible_answers=plausible)
     examples = read_squad(write(impossible, question("2", ("book", 8), is_impossible=False)))
@@ -105,7 +105,7 @@ def test_spaces_around_an_answer_are_not_trained_on(write):
         ),
     ],
 )
-def test_what_is_not_squad_is_refused_with_its_place(tmp_path, content, message):
+def test_other_files_are_refused_with_the_place(tmp_path, content, message):
     path = tmp_path / "squad.json"
     path.write_text(content)
     with pytest.raises(ValueError, match=message):

@@ -29,7 +29,7 @@ def texts():
 @pytest.mark.parametrize("name", ["rows.csv", "rows.tsv"])
 @pytest.mark.parametrize("quoting", [csv.QUOTE_MINIMAL, csv.QUOTE_ALL])
 @pytest.mark.parametrize("line_end", ["\n", "\r\n", "\r"])
-def test_what_the_csv_module_wrote_is_read_back(tmp_path, texts, name, quoting, line_end):
+def test_files_of_the_csv_module_are_read_back(tmp_path, texts, name, quoting, line_end):
     path = tmp_path / name
     with open(path, "w", newline="", encoding="utf-8") as file:
         delimiter = "," if name.endswith("csv") else "\t"
@@ -51,7 +51,7 @@ def test_a_tsv_with_an_unclosed_quote_swallows_no_rows(tmp_path):
     assert read_table(path)["text"] == ['"Open', "no", "nay"]
 
 
-def test_a_tsv_that_can_be_read_in_two_ways_is_refused_until_told(tmp_path):
+def test_a_tsv_that_can_be_read_in_two_ways_is_refused_until_quoting_is_given(tmp_path):
     path = write(tmp_path, 'label\ttext\n1\t"Open\n0\tno"\n0\tnay\n')
     with pytest.raises(ValueError, match=r"2 rows.*with 4|3 rows.*with 4.*at line 3.*quoting=True"):
         read_table(path)

@@ -33,7 +33,7 @@ def test_sentences_without_columns_are_in_every_text(table):
     assert texts == ["A pet. Rex? End", "A pet. Tom? End", "A pet. End"]
 
 
-def test_a_dict_of_columns_does_too():
+def test_a_dict_of_columns_is_accepted():
     assert texts_from_columns({"a": [1, 2]}, "<{a}>") == ["<1>", "<2>"]
     with pytest.raises(ValueError, match="no column 'b'. The columns are: a"):
         texts_from_columns({"a": [1]}, "{b}")

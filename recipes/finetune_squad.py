@@ -57,7 +57,7 @@ def parse_args(argv=None):
     return parser.parse_args(argv)
 
 
-def make_model(args, is_second):
+def make_model(args, has_impossible):
     """The span labeler, not yet compiled; of SQuAD 2.0 it may say that there is no answer."""
     sizes = {
         name: getattr(args, name)
@@ -67,7 +67,7 @@ def make_model(args, is_second):
         args.init,
         load_weights=not args.from_scratch,
         sequence_length=args.sequence_length,
-        null_threshold=0.0 if is_second else None,
+        null_threshold=0.0 if has_impossible else None,
         **sizes,
     )
 
@@ -110,10 +110,10 @@ def texts_of(answers):
     return texts
 
 
-def score(examples, answers, is_second):
+def score(examples, answers, has_impossible):
     """The official scores; of SQuAD 2.0 those of the best threshold, which is told too."""
     texts = texts_of(answers)
-    if not is_second:
+    if not has_impossible:
         return keras_bert.squad_scores(examples, texts)
     odds = {id_: answer["null_odds"] for id_, answer in answers.items()}
     threshold = keras_bert.squad_scores(examples, texts, odds)["best_f1_thresh"]
@@ -152,12 +152,12 @@ def main(argv=None):
     keras.config.set_dtype_policy(args.precision)
     output = Path(args.output)
     examples, dev = keras_bert.read_squad(args.train), keras_bert.read_squad(args.dev)
-    is_second = any("is_impossible" in example for example in examples)
+    has_impossible = any("is_impossible" in example for example in examples)
     for path, part in ((args.train, examples), (args.dev, dev)):
         for line in part.reports.lines():
             print(f"{path}: {line}")
     with strategy.scope():
-        model = make_model(args, is_second)
+        model = make_model(args, has_impossible)
         steps_per_epoch = len(batches(model, examples, args, seed=0))
         compile_model(model, args, steps_per_epoch * args.epochs)
     parts = args.accumulation_steps
@@ -165,7 +165,7 @@ def main(argv=None):
     print(f"{len(examples):,} questions, {len(dev):,} to choose by.")
 
     def score_and_set_threshold(answers):
-        scores = score(dev, answers, is_second)
+        scores = score(dev, answers, has_impossible)
         model.null_threshold = scores.get("null_threshold")  # which the preset keeps
         return scores
 

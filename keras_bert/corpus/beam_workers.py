@@ -1,30 +1,30 @@
-"""Slices on Apache Beam: the same function as in local processes, on any runner."""
+"""Slices on Apache Beam, with the function of local processes, on any runner."""
 
-import json
+from collections.abc import Iterator
 
+from keras_bert.corpus.corpus_plan import Settings, Slice
 from keras_bert.corpus.corpus_slice import done_path, write_slice
+from keras_bert.files.json_files import read_json
 
 try:
     import apache_beam as beam
     from apache_beam.options.pipeline_options import PipelineOptions
 except ImportError as error:
     raise ImportError(
-        "Apache Beam is not installed: pip install 'keras3-bert[beam]', or leave out the runner to "
-        "use this machine's cores."
+        "Apache Beam is not installed. Run pip install 'keras3-bert[beam]', or omit beam_options "
+        "to use this machine's cores."
     ) from error
-
-import tensorflow as tf
 
 
 class _WriteSlice(beam.DoFn):
-    """Writes the shards of the slices that Beam hands to this worker."""
+    """Worker that writes the shards of its slices."""
 
     def __init__(self, num_slices, folder, settings, tokenizer):
         self.arguments = (num_slices, folder, settings)
         self.tokenizer_type, self.config = type(tokenizer), tokenizer.get_config()
 
     def setup(self):
-        """Makes the tokenizer, once a worker: it holds TensorFlow objects, which do not travel."""
+        """Creates the tokenizer once per worker; its TensorFlow objects cannot be pickled."""
         self.tokenizer = self.tokenizer_type.from_config(self.config)
 
     def process(self, slice_):
@@ -33,15 +33,21 @@ class _WriteSlice(beam.DoFn):
         yield slice_.index
 
 
-def run_on_beam(slices, num_slices, folder, settings, tokenizer, options):
-    """Runs the slices with Beam and then yields `(slice, result)` for each."""
+def run_on_beam(
+    slices: list[Slice],
+    num_slices: int,
+    folder: str,
+    settings: Settings,
+    tokenizer,
+    options: list[str],
+) -> Iterator[tuple[Slice, dict]]:
+    """Runs all slices with Beam, then yields `(slice, result)` for each."""
     with beam.Pipeline(options=PipelineOptions(list(options))) as pipeline:
         (
             pipeline
             | "Slices" >> beam.Create(slices)
-            | "Spread" >> beam.Reshuffle()  # otherwise one worker may get them all
+            | "Spread" >> beam.Reshuffle()  # else one worker may get all slices
             | "Write" >> beam.ParDo(_WriteSlice(num_slices, folder, settings, tokenizer))
         )
     for slice_ in slices:
-        with tf.io.gfile.GFile(done_path(folder, slice_, num_slices), "rb") as file:
-            yield slice_, json.loads(file.read())
+        yield slice_, read_json(done_path(folder, slice_, num_slices))

@@ -1,32 +1,35 @@
 """The plan of a corpus: which bytes of which input files go into which shard.
 
-Made from names and sizes only, so that the shards do not depend on who writes them, or when.
+The plan depends on file names and sizes only, so the shards are the same whichever worker writes
+them, and whenever.
 """
 
 import dataclasses
 import hashlib
 import json
 import os
-import re
 
 import tensorflow as tf
 
 from keras_bert.corpus.decoding import detect_encoding
 from keras_bert.corpus.shards import vocabulary_sha256
-from keras_bert.corpus.text_documents import TEXT_FORMATS, can_be_cut
+from keras_bert.corpus.text_documents import can_be_cut
 from keras_bert.corpus.wikipedia_dump import check_dump
+from keras_bert.files.reports import Reports
 
 MIN_SLICE_BYTES = 2**21
 MAX_SLICE_BYTES = 2**25
-NUM_SLICES = 64  # a large corpus has at least so many, for as many cores
+NUM_SLICES = 64  # a large corpus has at least this many, to occupy as many cores
 
-# About how many bytes of text a byte of the file holds.
+# Approximate bytes of text per byte of the file.
 _EXPANSION = {"text": 1, "xml": 1, "xml.bz2": 4}
+
+OTHER_FILES = "files in input folders that are neither .txt nor dumps, skipped"
 
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
-    """What the records depend on, beside input and tokenizer; see `prepare_corpus`."""
+    """Options of `prepare_corpus` that determine the records, with the inputs and tokenizer."""
 
     text_format: str = "prose"
     document_separator: str | None = None
@@ -36,9 +39,9 @@ class Settings:
 
 @dataclasses.dataclass(frozen=True)
 class Span:
-    """Bytes `start` to `stop` of a file, to be moved to the next document boundaries.
+    """Bytes `start` to `stop` of a file; readers move both ends to the next document boundary.
 
-    `document_id` is set where the file is one document and this is a part of it.
+    `document_id` is set if the whole file is one document and this span is a part of it.
     """
 
     path: str
@@ -51,76 +54,54 @@ class Span:
 
 @dataclasses.dataclass(frozen=True)
 class Slice:
-    """The unit of work: the spans that become shard number `index`."""
+    """Unit of work: the spans that become shard number `index`."""
 
     index: int
     spans: tuple[Span, ...]
 
     @property
-    def num_bytes(self):
-        """Bytes of input."""
+    def num_bytes(self) -> int:
+        """Bytes of the input files."""
         return sum(span.stop - span.start for span in self.spans)
 
     @property
-    def num_text_bytes(self):
-        """About how many bytes these are unpacked."""
+    def num_text_bytes(self) -> int:
+        """Approximate bytes of text, after decompression."""
         return sum((span.stop - span.start) * _EXPANSION[span.kind] for span in self.spans)
 
 
-def check_settings(settings):
-    """Raises a ValueError for settings that no corpus can be made with."""
-    if settings.text_format not in TEXT_FORMATS:
-        raise ValueError(
-            f"text_format must be one of {', '.join(TEXT_FORMATS)}; it is "
-            f"{settings.text_format!r}. 'sentences' is a sentence a line with a blank line "
-            "between documents; 'prose' is anything else."
-        )
-    if settings.document_separator is not None:
-        if settings.text_format == "sentences":
-            raise ValueError(
-                "document_separator is for text_format='prose'; with 'sentences' a blank line "
-                "ends a document. Leave it out."
-            )
-        try:
-            re.compile(settings.document_separator)
-        except re.error as error:
-            raise ValueError(
-                f"document_separator {settings.document_separator!r} is not a regular "
-                f"expression: {error}"
-            ) from error
-
-
-def find_inputs(inputs, reports):
-    """Files named by `inputs`, as `(path, kind, size)`; folders give what they hold, sorted.
+def find_inputs(inputs, reports: Reports) -> list[tuple[str, str, int]]:
+    """Lists the input files as `(path, kind, size)`; the files of a folder are sorted.
 
     Raises:
-        ValueError: for files that are missing, of an unknown kind, given twice, or none at all.
+        ValueError: if a file is missing, has an unknown kind or is given twice, or if there are
+            no files.
     """
     inputs = [inputs] if isinstance(inputs, str | os.PathLike) else list(inputs)
     files, seen = [], set()
     for path in map(os.fspath, inputs):
         if not tf.io.gfile.exists(path):
-            raise ValueError(f"There is no input file {path}. Check the path.")
+            raise ValueError(f"The input file {path} does not exist. Check the path.")
         found = _files_below(path, reports) if tf.io.gfile.isdir(path) else [path]
         for name in found:
             name = name if "://" in name else os.path.abspath(name)
             if name in seen:
-                raise ValueError(f"{name} is given twice. Name each input once.")
+                raise ValueError(f"{name} is given twice. Give each input once.")
             seen.add(name)
             files.append((name, _kind(name), tf.io.gfile.stat(name).length))
     if not files:
         raise ValueError(
-            f"No input files in {', '.join(map(str, inputs)) or 'an empty list'}: give .txt files, "
-            "MediaWiki dumps (.xml, .xml.bz2), or folders that hold some."
+            f"No input files in {', '.join(map(str, inputs)) or 'an empty list'}. Give .txt files, "
+            "MediaWiki dumps (.xml, .xml.bz2), or folders that contain such files."
         )
     return files
 
 
-def plan_slices(files, settings):
-    """Groups small files and cuts huge ones into slices of about the same size.
+def plan_slices(files: list[tuple[str, str, int]], settings: Settings) -> list[Slice]:
+    """Groups small files and cuts large ones into slices of about the same size.
 
     Raises:
-        ValueError: when a file is not what its name says.
+        ValueError: if a file's content does not match the kind that its name says.
     """
     total = sum(size * _EXPANSION[kind] for _, kind, size in files)
     slice_bytes = min(max(total // NUM_SLICES, MIN_SLICE_BYTES), MAX_SLICE_BYTES)
@@ -153,13 +134,13 @@ def plan_slices(files, settings):
     return slices
 
 
-def first_document_id(slice_index):
-    """Ids of the documents that begin in a slice count up from here."""
+def first_document_id(slice_index: int) -> int:
+    """Returns the id of the first document of a slice; the next ones count up from it."""
     return slice_index << 32
 
 
-def plan_description(slices, settings, tokenizer):
-    """What a corpus was, or is to be, made from; two plans with equal ones give equal shards."""
+def plan_description(slices: list[Slice], settings: Settings, tokenizer) -> dict:
+    """Describes everything that the shards depend on: equal descriptions give equal shards."""
     spans = [
         [dataclasses.astuple(span), tf.io.gfile.stat(span.path).mtime_nsec]
         for slice_ in slices
@@ -184,8 +165,8 @@ def _kind(path):
     if name.endswith(".bz2") and ".xml" in name:
         return "xml.bz2"
     raise ValueError(
-        f"{path} is of no known kind: text files end in .txt, MediaWiki dumps in .xml or "
-        ".xml*.bz2. Rename it, or unpack it first."
+        f"{path} has an unknown kind: text files end in .txt, MediaWiki dumps in .xml or "
+        ".xml*.bz2. Rename it, or decompress it first."
     )
 
 
@@ -197,7 +178,7 @@ def _files_below(folder, reports):
             try:
                 _kind(path)
             except ValueError:
-                reports.add("files in input folders that are not .txt or dumps, left out", 1, path)
+                reports.add(OTHER_FILES, 1, path)
             else:
                 found.append(path)
     return sorted(found)

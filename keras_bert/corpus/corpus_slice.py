@@ -1,46 +1,46 @@
-"""One slice of input to one shard: the function that every worker runs."""
+"""The function that every worker runs: one slice of the input to one shard."""
 
-import json
 import os
 
 import numpy as np
 import tensorflow as tf
 
-from keras_bert.corpus.corpus_plan import first_document_id
-from keras_bert.corpus.shards import ShardWriter, shard_name, token_dtype, write_whole
+from keras_bert.corpus.corpus_plan import Settings, Slice, first_document_id
+from keras_bert.corpus.shards import ShardWriter, shard_name, token_dtype
 from keras_bert.corpus.text_documents import text_documents
 from keras_bert.corpus.wikipedia_dump import wikipedia_documents
+from keras_bert.files.json_files import write_json
 from keras_bert.files.reports import Reports
 
 PROGRESS_FOLDER = "progress"
 MAX_RECORD_TOKENS = 2**15
 BATCH_CHARACTERS = 2**17
-MAX_WAITING_TOKENS = 2**24  # 32 or 64 MB: more than a slice holds, unless one document is huge
+MAX_WAITING_TOKENS = 2**24  # 32 or 64 MB: more than a slice has, unless one document is huge
 
-CUT_SENTENCES = f"sentences of more than {MAX_RECORD_TOKENS:,} tokens, cut"
+CUT_SENTENCES = f"sentences of more than {MAX_RECORD_TOKENS:,} tokens, split"
 
 
-def done_path(folder, slice_, num_slices):
-    """File that says what the shard of a slice holds; written when the shard is whole."""
+def done_path(folder: str, slice_: Slice, num_slices: int) -> str:
+    """Returns the path of a slice's progress file, which is written after its shard."""
     name = f"{shard_name(slice_.index, num_slices)}.json"
     return os.path.join(folder, PROGRESS_FOLDER, name)
 
 
-def write_slice(slice_, num_slices, folder, settings, tokenizer):
+def write_slice(slice_: Slice, num_slices: int, folder: str, settings: Settings, tokenizer) -> dict:
     """Reads a slice, tokenizes it and writes its shard, whole or not at all.
 
-    A pure function of its arguments and the input files: the shard is the same whichever process
-    or machine writes it, and writing it twice does no harm.
+    The shard is a pure function of the arguments and the input files: it is the same whichever
+    process or machine writes it, and writing it twice is harmless.
 
     Args:
         slice_: `Slice`.
-        num_slices: of the whole plan.
-        folder: of the corpus.
+        num_slices: number of slices of the plan.
+        folder: folder of the corpus.
         settings: `Settings`.
         tokenizer: `BertTokenizer`.
 
     Returns:
-        dict: "shard", the shard's entry in `corpus.json`, and "reports".
+        dict of "shard", the shard's entry in `corpus.json`, and "reports".
     """
     reports = Reports()
     dtype = token_dtype(tokenizer.vocabulary_size())
@@ -53,14 +53,14 @@ def write_slice(slice_, num_slices, folder, settings, tokenizer):
         waiting.write()
     first_id = first_document_id(slice_.index)
     if shard.counts["num_records"] and slice_.spans[0].document_id not in (None, first_id):
-        shard.counts["num_documents"] -= 1  # its only document is counted where it begins
+        shard.counts["num_documents"] -= 1  # its only document began in an earlier slice
     done = {"shard": shard.counts, "reports": reports.as_dict()}
-    write_whole(done_path(folder, slice_, num_slices), json.dumps(done))
+    write_json(done_path(folder, slice_, num_slices), done, indent=None)
     return done
 
 
 def _documents(slice_, settings, reports):
-    """Yields `(document_id, sentences)`; the parts of a long document follow one another."""
+    """Yields `(document_id, sentences)`; the parts of a long document are consecutive."""
     next_id = first_document_id(slice_.index)
     for span in slice_.spans:
         read = text_documents if span.kind == "text" else wikipedia_documents
@@ -73,7 +73,7 @@ def _documents(slice_, settings, reports):
 
 
 def _tokenized(documents, tokenizer, dtype):
-    """Yields `(document_id, token_ids, sentence_lengths)`, tokenizing many sentences at once."""
+    """Yields `(document_id, token_ids, sentence_lengths)`, tokenized in large batches."""
     batch, parts, num_characters = [], [], 0
 
     def tokenize():
@@ -103,7 +103,7 @@ def _tokenized(documents, tokenizer, dtype):
 
 
 def _records(parts, reports):
-    """Joins the parts of each document, and cuts it where it is longer than a record."""
+    """Joins the parts of each document and splits documents longer than a record."""
     current, token_ids, lengths = None, [], []
     for document_id, new_ids, new_lengths in parts:
         if document_id != current:
@@ -118,7 +118,7 @@ def _records(parts, reports):
 
 
 def _cut(document_id, token_ids, lengths, reports, final):
-    """Yields whole records from the front; returns what is left of tokens and lengths."""
+    """Yields full records from the front; returns the remaining tokens and lengths."""
     if not token_ids:
         return None
     token_ids, lengths = np.concatenate(token_ids), np.concatenate(lengths)
@@ -142,14 +142,14 @@ def _cut_sentence(length):
 
 
 class _WaitingDocuments:
-    """Documents that wait to be written in a random order, so that neighbours are strangers."""
+    """Buffer of documents, written in random order so that neighbors are unrelated."""
 
     def __init__(self, shard, rng):
         self._shard, self._rng = shard, rng
         self._documents, self._num_tokens, self._open = [], 0, None
 
     def add(self, document_id, token_ids, lengths):
-        if document_id == self._open:  # its beginning is written already
+        if document_id == self._open:  # its first records are already written
             self._shard.write(document_id, token_ids, lengths)
             return
         if not self._documents or self._documents[-1][0] != document_id:

@@ -1,12 +1,15 @@
-"""Text files to strings: encodings and line ends are mended, and every mending is reported."""
+"""Decoding of text files: encodings and line endings are fixed, and every fix is reported."""
 
 import codecs
+from collections.abc import Callable, Iterator
 
 import tensorflow as tf
 
+from keras_bert.files.reports import Reports
+
 BLOCK_BYTES = 2**20
 
-# UTF-32 first: its little-endian mark begins with UTF-16's.
+# UTF-32 comes first: its little-endian mark starts with UTF-16's.
 _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF32_LE, "utf-32-le"),
     (codecs.BOM_UTF32_BE, "utf-32-be"),
@@ -15,22 +18,22 @@ _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
 )
 
-BROKEN = "broken byte sequences left out"
-REPLACED = "replacement characters (U+FFFD) in the text: it was broken before it came here"
+BROKEN = "invalid byte sequences, dropped"
+REPLACED = "replacement characters (U+FFFD), from an earlier faulty conversion"
 NUL = "NUL characters"
 CRLF = "lines that end in CR LF"
 BARE_CR = "lines that end in a bare CR"
-MARK = "files that begin with a byte order mark"
+MARK = "files that start with a byte order mark"
 
 
-def detect_encoding(path):
-    """Encoding of a text file by its byte order mark; UTF-8 without one.
+def detect_encoding(path: str) -> tuple[str, int]:
+    """Detects the encoding of a text file by its byte order mark; without one, it is UTF-8.
 
     Returns:
         `(encoding, length of the mark in bytes)`.
 
     Raises:
-        ValueError: when the first 4 KB are not text in that encoding.
+        ValueError: if the first 4 KB are not text in that encoding.
     """
     with tf.io.gfile.GFile(path, "rb") as file:
         head = file.read(4096)
@@ -39,24 +42,24 @@ def detect_encoding(path):
             return encoding, len(mark)
     if b"\0" in head:
         raise ValueError(
-            f"{path} is not a text file: it has a zero byte at offset {head.index(0)}. Leave it "
-            "out; or, if it is UTF-16, write it with a byte order mark or as UTF-8."
+            f"{path} is not a text file: it has a zero byte at offset {head.index(0)}. Exclude it; "
+            "or, if it is UTF-16, save it with a byte order mark or as UTF-8."
         )
-    # A character cut by the 4 KB counts as one broken sequence, and so does one stray byte.
+    # A character cut off at 4 KB counts as one invalid sequence, and so does a single stray byte.
     broken = head.decode("utf-8", "replace").count("\ufffd")
     if broken > 1 and broken * 10 > len(head):
         raise ValueError(
-            f"{path} is not UTF-8: {broken:,} of its first {len(head):,} bytes are broken. Turn "
-            f"it into UTF-8 first, for example: iconv -f WINDOWS-1251 -t UTF-8 {path} > new.txt"
+            f"{path} is not UTF-8: {broken:,} of its first {len(head):,} bytes are invalid. "
+            f"Convert it first, for example: iconv -f WINDOWS-1251 -t UTF-8 {path} > new.txt"
         )
     return "utf-8", 0
 
 
-def text_blocks(path, begin, end, reports):
-    r"""Yields a span of a text file as strings of about 1 MB with "\n" line ends.
+def text_blocks(path: str, begin: int, end: int, reports: Reports) -> Iterator[str]:
+    r"""Yields a span of a text file as strings of about 1 MB with "\n" line endings.
 
-    Broken sequences become U+FFFD, which the tokenizer leaves out as Google's
-    `convert_to_unicode` does. Blocks end at line ends, except in lines longer than a block.
+    Invalid sequences become U+FFFD, which the tokenizer drops as Google's `convert_to_unicode`
+    does. Blocks end at line endings, except inside lines longer than a block.
 
     Args:
         path: file in UTF-8, or in UTF-16 or UTF-32 with a byte order mark (whole files only).
@@ -85,13 +88,13 @@ def text_blocks(path, begin, end, reports):
         yield text
 
 
-def decode_utf8(data, reports, place):
-    """Bytes to text; broken sequences become U+FFFD and are reported.
+def decode_utf8(data: bytes, reports: Reports, place: Callable[[int], str]) -> str:
+    """Decodes UTF-8; invalid sequences become U+FFFD and are reported.
 
     Args:
         data: bytes.
         reports: `Reports`.
-        place: function from an offset in `data` to words that say where that is.
+        place: function from an offset in `data` to a description of that place.
     """
     try:
         text = data.decode("utf-8")
@@ -115,7 +118,7 @@ def _utf8_pieces(path, begin, end, reports):
         while offset + len(carry) < end:
             data = carry + file.read(min(BLOCK_BYTES, end - offset - len(carry)))
             if len(data) == len(carry):
-                raise ValueError(f"{path} became shorter while it was read. Start again.")
+                raise ValueError(f"{path} shrank while it was read. Rerun the same command.")
             cut = len(data) if offset + len(data) >= end else _last_line_end(data)
 
             def place(position, start=offset):
@@ -128,7 +131,7 @@ def _utf8_pieces(path, begin, end, reports):
 
 def _last_line_end(data):
     cut = data.rfind(b"\n") + 1
-    if not cut:  # a last CR may be half of a CR LF
+    if not cut:  # a final CR may be half of a CR LF
         cut = data.rfind(b"\r", 0, len(data) - 1) + 1
     if not cut:
         cut = data.rfind(b" ") + 1

@@ -1,39 +1,47 @@
-"""Slices in a pool of processes on this machine."""
+"""Slices on a pool of local processes."""
 
 import concurrent.futures
 import multiprocessing
 import multiprocessing.connection
 import os
 import threading
+from collections.abc import Iterator
 from concurrent.futures.process import BrokenProcessPool
 
 import tensorflow as tf
 
+from keras_bert.corpus.corpus_plan import Settings, Slice
 from keras_bert.corpus.corpus_slice import write_slice
 
-_tokenizer = None  # of a worker process, made once
+_tokenizer = None  # a worker process's own, created once
 
-
-# A worker takes seconds to start, in which this process would have done about so much.
+# A worker takes seconds to start; in that time this process prepares about this much text.
 BYTES_WORTH_A_WORKER = 2**25
 
 
-def default_num_workers(num_bytes):
-    """One for each core that this process may use, but fewer where there is little to do."""
+def default_num_workers(num_bytes: int) -> int:
+    """Returns one worker per core available to this process, or fewer for small inputs."""
     has_affinity = hasattr(os, "sched_getaffinity")
     num_cores = len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
     return max(1, min(num_cores, num_bytes // BYTES_WORTH_A_WORKER))
 
 
-def run_locally(slices, num_slices, folder, settings, tokenizer, num_workers):
-    """Yields `(slice, result)` as slices are done; with one worker, in this process.
+def run_locally(
+    slices: list[Slice],
+    num_slices: int,
+    folder: str,
+    settings: Settings,
+    tokenizer,
+    num_workers: int,
+) -> Iterator[tuple[Slice, dict]]:
+    """Yields `(slice, result)` as slices finish; one worker means this process itself.
 
     Raises:
-        RuntimeError: when a worker process dies. What a slice itself raises is passed on; the
-            shards that are whole stay.
+        RuntimeError: if a worker process dies. An exception raised by a slice is passed on.
+            Finished shards are kept in both cases.
     """
     if num_workers < 1:
-        raise ValueError(f"num_workers must be at least 1; it is {num_workers}")
+        raise ValueError(f"num_workers must be at least 1; got {num_workers}.")
     num_workers = min(num_workers, len(slices))
     if num_workers <= 1:
         for slice_ in slices:
@@ -54,9 +62,9 @@ def run_locally(slices, num_slices, folder, settings, tokenizer, num_workers):
             yield futures.pop(future), future.result()
     except BrokenProcessPool as error:
         raise RuntimeError(
-            "A worker process died: it was killed, or memory ran out, or the call stands at the "
-            "top level of a script, which worker processes run again (put it under `if __name__ "
-            '== "__main__":`). Finished shards are kept: make the same call again, with fewer '
+            "A worker process died: it was killed, memory ran out, or the call is at the top "
+            "level of a script, which each worker runs again (put it under `if __name__ == "
+            '"__main__":`). Finished shards are kept: rerun the same call to resume, with fewer '
             "num_workers if memory is short."
         ) from error
     finally:
@@ -73,7 +81,7 @@ def _start_worker(tokenizer_type, config):
 
 
 def _end_with_parent():
-    # A pool's processes wait for ever where the one that made it was killed.
+    # If the parent is killed, the processes of its pool would wait forever.
     multiprocessing.connection.wait([multiprocessing.parent_process().sentinel])
     os._exit(1)
 

@@ -1,33 +1,36 @@
-"""Which words are masked, and by what: made afresh whenever a row is seen."""
+"""Masking, drawn again each time a row is read."""
 
 import tensorflow as tf
 
 
-def num_predictions(lengths, rate, max_predictions):
-    """How many tokens of a row are predicted: Google's min(cap, max(1, round(rate * n))).
+def num_predictions(lengths: tf.Tensor, rate: float, max_predictions: int) -> tf.Tensor:
+    """Counts the tokens to predict in each row: Google's min(cap, max(1, round(rate * n))).
 
-    `lengths` `[B]` counts special tokens too; halves are rounded to even, as Python does.
+    `lengths` `[B]` includes special tokens. Halves round to even, as in Python.
     """
     rounded = tf.cast(tf.round(tf.cast(lengths, tf.float64) * rate), tf.int32)
     return tf.minimum(tf.maximum(rounded, 1), max_predictions)
 
 
-def choose_tokens(is_candidate, counts, seed):
-    """A random choice of tokens: bool `[B, S]`, `counts` `[B]` of the candidates of each row."""
+def choose_tokens(is_candidate: tf.Tensor, counts: tf.Tensor, seed) -> tf.Tensor:
+    """Chooses `counts` `[B]` of each row's candidate tokens at random: bool `[B, S]`."""
     keys = _random_order(is_candidate, seed)
     sorted_keys = tf.sort(keys, direction="DESCENDING")
     least = tf.gather(sorted_keys, counts[:, None] - 1, batch_dims=1)  # [B, 1]
     return is_candidate & (keys >= least)
 
 
-def choose_words(is_candidate, is_continuation, counts, seed):
-    """A random choice of whole words of at most `counts` tokens in all: bool `[B, S]`.
+def choose_words(
+    is_candidate: tf.Tensor, is_continuation: tf.Tensor, counts: tf.Tensor, seed
+) -> tf.Tensor:
+    """Chooses whole words at random, at most `counts` tokens of them in a row: bool `[B, S]`.
 
-    Words are taken in a random order; one that would exceed the count is passed over.
+    Words are taken in random order; a word that would exceed the count is skipped.
 
     Args:
         is_candidate: bool `[B, S]`.
-        is_continuation: bool `[B, S]`, whether a token goes with the candidate before it.
+        is_continuation: bool `[B, S]`, whether a token continues the word of the candidate before
+            it.
         counts: int32 `[B]`.
         seed: int `[2]`, a stateless seed.
     """
@@ -63,19 +66,19 @@ def choose_words(is_candidate, is_continuation, counts, seed):
 
 
 def mask_tokens(
-    token_ids,
-    chosen,
+    token_ids: tf.Tensor,
+    chosen: tf.Tensor,
     seed,
     *,
-    max_predictions,
-    mask_token_id,
-    vocabulary_size,
-    mask_token_rate=0.8,
-    random_token_rate=0.1,
-):
-    """Hides the chosen tokens: most become `[MASK]`, some a random word, the rest stay.
+    max_predictions: int,
+    mask_token_id: int,
+    vocabulary_size: int,
+    mask_token_rate: float = 0.8,
+    random_token_rate: float = 0.1,
+) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor, tf.Tensor]:
+    """Masks the chosen tokens: most become `[MASK]`, some a random word, the rest stay.
 
-    Random words are drawn from the whole vocabulary, as Google draws them.
+    Random words come from the whole vocabulary, as in Google's code.
 
     Args:
         token_ids: int32 `[B, S]`.
@@ -84,12 +87,12 @@ def mask_tokens(
         max_predictions: int, P.
         mask_token_id: int.
         vocabulary_size: int.
-        mask_token_rate: float, how many of the chosen become `[MASK]`.
-        random_token_rate: float, how many become a random word.
+        mask_token_rate: float, the fraction of chosen tokens that become `[MASK]`.
+        random_token_rate: float, the fraction that become a random word.
 
     Returns:
-        `(masked_ids [B, S], mask_positions [B, P], mask_ids [B, P], weights [B, P])`: positions
-        ascending, then unused slots of position 0, id 0 and weight 0.
+        `(masked_ids [B, S], mask_positions [B, P], mask_ids [B, P], weights [B, P])`. Positions
+        ascend; unused slots follow, with position 0, id 0 and weight 0.
     """
     seeds = tf.random.split(seed, 2)
     length = token_ids.shape[1]
@@ -107,7 +110,7 @@ def mask_tokens(
 
 
 def _random_order(eligible, seed):
-    """Random keys, those of the eligible different from one another and above all others."""
+    """Draws random keys `[B, S]`: distinct for eligible places of a row, -1 for all others."""
     keys = tf.random.stateless_uniform(tf.shape(eligible), seed, 0, 2**20, tf.int32)
-    keys = keys * 2**11 + tf.range(tf.shape(eligible)[1])  # distinct in rows of up to 2,048
+    keys = keys * 2**11 + tf.range(tf.shape(eligible)[1])  # distinct in rows of at most 2,048
     return tf.where(eligible, keys, -1)

@@ -1,28 +1,28 @@
-"""Sentence pairs as Google's `create_pretraining_data.py` makes them, many at once.
+"""Sentence pairs of Google's `create_pretraining_data.py`, computed for a whole group at once.
 
-Google walks through a document with a loop: it fills a chunk with sentences, makes a pair of it,
-and goes on behind it. Here the step from *every* sentence of a window is computed, as if a chunk
-began there; the chunks that the loop would have come to are those that can be reached from the
-beginnings of the documents. All is a function of the window and a seed.
+Google loops over a document: it fills a chunk with sentences, makes a pair of it, and continues
+after it. This module computes the next step from *every* sentence of a group, as if a chunk began
+there. The chunks that the loop would visit are those reachable from the starts of the documents.
+The result is a pure function of the group and a seed.
 """
 
 import dataclasses
 
 import tensorflow as tf
 
-from keras_bert.corpus.record_groups import Window
+from keras_bert.corpus.record_groups import RecordGroup
 
 
 @dataclasses.dataclass
-class Rows:
-    """Texts to be laid out as rows; token positions are those of a window. All int32 `[n]`.
+class PairRows:
+    """Texts of n rows, as token positions in a `RecordGroup`. All fields are int32 `[n]`.
 
     Attributes:
-        first_start: where the first text begins.
-        first_length: its tokens.
-        second_start: where the second text begins.
-        second_length: its tokens; 0 where there is none.
-        is_random: 1 where the second text is from another document.
+        first_start: position of the first text's first token.
+        first_length: number of tokens of the first text.
+        second_start: position of the second text's first token.
+        second_length: number of tokens of the second text, 0 if the row has one text only.
+        is_random: 1 if the second text comes from another document, else 0.
     """
 
     first_start: tf.Tensor
@@ -33,36 +33,37 @@ class Rows:
 
 
 def plan_pairs(
-    window: Window,
+    group: RecordGroup,
     seed,
     *,
-    sequence_length,
-    random_next_rate=0.5,
-    exact_random_next=False,
-    short_sequence_rate=0.1,
-):
-    """Pairs of texts, some of which follow one another and some of which don't.
+    sequence_length: int,
+    random_next_rate: float = 0.5,
+    exact_random_next: bool = False,
+    short_sequence_rate: float = 0.1,
+) -> PairRows:
+    """Plans pairs of texts: some second texts follow the first one, some are random.
 
     Args:
-        window: a `Window`; its tokens aren't looked at.
+        group: a `RecordGroup`; its `token_ids` are not read.
         seed: int `[2]`, a stateless seed.
-        sequence_length: int, tokens of a pair with its three special ones.
-        random_next_rate: float, how often the second text is a random one.
+        sequence_length: int, tokens of a pair, including its three special tokens.
+        random_next_rate: float, the probability of a random second text.
         exact_random_next: bool. Google's chunks of one sentence always get a random second text,
-            so that more than `random_next_rate` have one. If true, these chunks are parted within
-            the sentence instead.
-        short_sequence_rate: float, how many documents make pairs of a random, shorter length.
+            which raises the true rate above `random_next_rate`. If true, such a chunk is split
+            within its sentence instead.
+        short_sequence_rate: float, the fraction of documents with pairs of a random, shorter
+            length.
 
     Returns:
-        `Rows`, truncated to fit, in the order of the window.
+        `PairRows`, truncated to fit, in the order of the group.
     """
     seeds = tf.unstack(tf.random.split(tf.convert_to_tensor(seed), 8))
     room = sequence_length - 3
-    sentences, starts, record, record_end = _sentences(window)
+    sentences, starts, record, record_end = _sentences(group)
     num_sentences = tf.size(sentences)
-    target = tf.gather(_targets(window, room, short_sequence_rate, seeds[0:2]), record)
+    target = tf.gather(_targets(group, room, short_sequence_rate, seeds[0:2]), record)
 
-    # The chunk that would begin at each sentence, and where its first text would end.
+    # The chunk that would begin at each sentence, and the end of its first text.
     start = starts[:-1]
     end = _chunk_end(starts, sentences, start + target, record_end)
     size = end - sentences
@@ -78,16 +79,16 @@ def plan_pairs(
         is_random |= single
 
     other_start, other_length, has_other = _random_texts(
-        window, starts, record, target - first_length, seeds[5]
+        group, starts, record, target - first_length, seeds[5]
     )
     is_random &= has_other
     usable = is_random | (first_length < chunk_length)
-    # Sentences of the chunk that a random text displaced are used again, in the next one.
+    # As in Google's loop, the next chunk reuses the sentences that a random text displaced.
     following = tf.where(is_random, split, end)
 
-    visited = _reachable(window, tf.where(following < record_end, following, num_sentences))
+    visited = _reachable(group, tf.where(following < record_end, following, num_sentences))
     chosen = tf.where(visited & usable)[:, 0]
-    rows = Rows(
+    rows = PairRows(
         first_start=start,
         first_length=first_length,
         second_start=tf.where(is_random, other_start, start + first_length),
@@ -97,29 +98,38 @@ def plan_pairs(
     return _truncated(_take(rows, chosen), room, seeds[6])
 
 
-def plan_sentences(window: Window, seed, *, sequence_length, short_sequence_rate=0.1):
-    """Full sentences in a row, as many as fit; a sentence longer than a row is cut at its end.
+def plan_sentences(
+    group: RecordGroup, seed, *, sequence_length: int, short_sequence_rate: float = 0.1
+) -> PairRows:
+    """Plans rows of as many whole sentences as fit; cuts a sentence longer than a row at its end.
 
-    Args, returns: as `plan_pairs`, without second texts.
+    Args and return value are those of `plan_pairs`, without second texts.
     """
     seeds = tf.random.split(tf.convert_to_tensor(seed), 8)
     room = sequence_length - 2
-    sentences, starts, record, record_end = _sentences(window)
-    target = tf.gather(_targets(window, room, short_sequence_rate, seeds[0:2]), record)
+    sentences, starts, record, record_end = _sentences(group)
+    target = tf.gather(_targets(group, room, short_sequence_rate, seeds[0:2]), record)
     start = starts[:-1]
     end = _chunk_end(starts, sentences, start + target + 1, record_end + 1) - 1
     end = tf.maximum(end, sentences + 1)
-    chosen = tf.where(_reachable(window, tf.where(end < record_end, end, tf.size(sentences))))
+    chosen = tf.where(_reachable(group, tf.where(end < record_end, end, tf.size(sentences))))
     length = tf.minimum(tf.gather(starts, end) - start, target)
     nothing = tf.zeros_like(start)
-    return _take(Rows(start, length, nothing, nothing, nothing), chosen[:, 0])
+    return _take(PairRows(start, length, nothing, nothing, nothing), chosen[:, 0])
 
 
-def lay_out(window: Window, rows: Rows, *, sequence_length, cls_token_id, sep_token_id):
-    """Rows of token ids: `[CLS] first [SEP] second [SEP]`, padded with 0.
+def lay_out(
+    group: RecordGroup,
+    rows: PairRows,
+    *,
+    sequence_length: int,
+    cls_token_id: int,
+    sep_token_id: int,
+) -> tf.Tensor:
+    """Writes rows as token ids: `[CLS] first [SEP] second [SEP]`, padded with 0.
 
     Returns:
-        `token_ids`, int32 `[n, S]`, the padding already there but not yet any mask.
+        `token_ids`, int32 `[n, S]`, padded but not yet masked.
     """
     column = tf.range(sequence_length)[None, :]  # [1, S]
     first = rows.first_length[:, None]  # [n, 1]
@@ -128,72 +138,78 @@ def lay_out(window: Window, rows: Rows, *, sequence_length, cls_token_id, sep_to
         rows.first_start[:, None] - 1 + column,
         rows.second_start[:, None] - 2 - first + column,
     )  # [n, S]
-    last = tf.size(window.token_ids) - 1
-    token_ids = tf.gather(window.token_ids, tf.clip_by_value(position, 0, last))
+    last = tf.size(group.token_ids) - 1
+    token_ids = tf.gather(group.token_ids, tf.clip_by_value(position, 0, last))
     final = row_lengths(rows.first_length, rows.second_length)[:, None] - 1
     token_ids = tf.where((column == first + 1) | (column == final), sep_token_id, token_ids)
     token_ids = tf.where(column == 0, cls_token_id, token_ids)
     return tf.where(column > final, 0, token_ids)
 
 
-def row_lengths(first_length, second_length):
-    """Tokens of a row, its special ones included."""
+def row_lengths(first_length: tf.Tensor, second_length: tf.Tensor) -> tf.Tensor:
+    """Counts the tokens of rows, including special tokens: `[n]`."""
     return first_length + second_length + tf.where(second_length > 0, 3, 2)
 
 
-def _sentences(window):
-    """Numbers, starts `[M + 1]`, records and ends of the records of a window's sentences."""
-    num_sentences = tf.size(window.sentence_starts) - 1
+def _sentences(group):
+    """Returns sentence numbers, starts `[M + 1]`, their records, and the ends of those records."""
+    num_sentences = tf.size(group.sentence_starts) - 1
     sentences = tf.range(num_sentences)
-    record = tf.searchsorted(window.record_starts, sentences, side="right") - 1
-    return sentences, window.sentence_starts, record, tf.gather(window.record_starts, record + 1)
+    record = tf.searchsorted(group.record_starts, sentences, side="right") - 1
+    return sentences, group.sentence_starts, record, tf.gather(group.record_starts, record + 1)
 
 
-def _targets(window, room, short_sequence_rate, seeds):
-    """The tokens that the chunks of each record are filled to; Google draws once a document."""
-    shape = tf.shape(window.document_ids)
+def _targets(group, room, short_sequence_rate, seeds):
+    """Target length of the chunks of each record; Google draws one per document."""
+    shape = tf.shape(group.document_ids)
     short = tf.random.stateless_uniform(shape, seeds[0], 2, room + 1, tf.int32)
     is_short = tf.random.stateless_uniform(shape, seeds[1]) < short_sequence_rate
     return tf.where(is_short, short, room)
 
 
 def _chunk_end(starts, first, goal, record_end):
-    """The sentence behind the one that reaches token `goal`, at most the record's end."""
+    """Index after the sentence that reaches token `goal`, at most the record's end."""
     return tf.minimum(tf.maximum(tf.searchsorted(starts, goal), first + 1), record_end)
 
 
-def _random_texts(window, starts, record, target, seed):
-    """For each sentence a text of about `target` tokens from another document of the window."""
+def _random_texts(group, starts, record, target, seed):
+    """Draws a text of about `target` tokens from another document, for each sentence."""
     seeds = tf.random.split(seed, 2)
-    order = tf.argsort(window.document_ids, stable=True)  # [R]
-    ids = tf.gather(window.document_ids, order)
-    group_start = tf.searchsorted(ids, window.document_ids)
-    group_size = tf.searchsorted(ids, window.document_ids, side="right") - group_start
-    group_start, group_size = tf.gather(group_start, record), tf.gather(group_size, record)
-    num_others = tf.size(order) - group_size
+    order = tf.argsort(group.document_ids, stable=True)  # [R]
+    ids = tf.gather(group.document_ids, order)
+    own_start = tf.searchsorted(ids, group.document_ids)
+    own_size = tf.searchsorted(ids, group.document_ids, side="right") - own_start
+    own_start, own_size = tf.gather(own_start, record), tf.gather(own_size, record)
+    num_others = tf.size(order) - own_size
     other = _randint(seeds[0], tf.maximum(num_others, 1))
-    other = tf.where(other < group_start, other, other + group_size)
+    other = tf.where(other < own_start, other, other + own_size)
     other = tf.gather(order, tf.minimum(other, tf.size(order) - 1))
-    begin, end = tf.gather(window.record_starts, other), tf.gather(window.record_starts, other + 1)
+    begin, end = tf.gather(group.record_starts, other), tf.gather(group.record_starts, other + 1)
     first = begin + _randint(seeds[1], tf.maximum(end - begin, 1))
     other_start = tf.gather(starts, first)
     last = _chunk_end(starts, first, other_start + target, end)
     return other_start, tf.gather(starts, last) - other_start, num_others > 0
 
 
-def _reachable(window, following):
-    """Which sentences a walk along `following` comes to, from the first of every record.
+def _reachable(group, following):
+    """Marks the sentences that a walk along `following` visits from the start of every record.
+
+    The reach doubles in each iteration: `jump` leads 1, 2, 4, ... steps of the walk ahead, until
+    it is longer than the longest record.
 
     Args:
-        window: a `Window`.
-        following: int32 `[M]`, the next sentence of the walk; M where it ends.
+        group: a `RecordGroup`.
+        following: int32 `[M]`, the next sentence of the walk, or M at its end.
+
+    Returns:
+        bool `[M]`.
     """
     num_sentences = tf.size(following)
     jump = tf.concat([following, [num_sentences]], axis=0)  # [M + 1]
     begins = tf.math.unsorted_segment_sum(
-        tf.ones_like(window.record_starts), window.record_starts, num_sentences + 1
+        tf.ones_like(group.record_starts), group.record_starts, num_sentences + 1
     )
-    longest = tf.reduce_max(window.record_starts[1:] - window.record_starts[:-1])
+    longest = tf.reduce_max(group.record_starts[1:] - group.record_starts[:-1])
 
     def step(distance, visited, jump):
         landed = tf.math.unsorted_segment_max(visited, jump, num_sentences + 1)
@@ -206,15 +222,19 @@ def _reachable(window, following):
 
 
 def _truncated(rows, room, seed):
-    """Takes tokens off the longer text, the second on ties, one by one, at a random end."""
+    """Truncates pairs to `room` tokens.
+
+    Equals Google's loop, which removes one token at a time from a random end of the longer text,
+    or of the second text on ties.
+    """
     first, second = rows.first_length, rows.second_length
     surplus = tf.maximum(first + second - room, 0)
-    level = tf.minimum(surplus, tf.abs(first - second))  # until both are equally long
+    level = tf.minimum(surplus, tf.abs(first - second))  # until both have the same length
     rest = surplus - level
     from_first = tf.where(first > second, level, 0) + rest // 2
     from_second = tf.where(first > second, 0, level) + rest - rest // 2
     seeds = tf.random.split(seed, 2)
-    return Rows(
+    return PairRows(
         first_start=rows.first_start + _coin_tosses(from_first, seeds[0]),
         first_length=first - from_first,
         second_start=rows.second_start + _coin_tosses(from_second, seeds[1]),
@@ -224,18 +244,18 @@ def _truncated(rows, room, seed):
 
 
 def _coin_tosses(counts, seed):
-    """How many of `counts` tosses of a coin are heads."""
+    """Counts the heads among `counts` tosses of a coin."""
     return tf.random.stateless_binomial(
         tf.shape(counts), seed, tf.cast(counts, tf.float32), 0.5, output_dtype=tf.int32
     )
 
 
 def _randint(seed, limits):
-    """A random integer below each of `limits`."""
+    """Draws a random integer below each of `limits`."""
     uniform = tf.random.stateless_uniform(tf.shape(limits), seed, dtype=tf.float64)
     return tf.cast(uniform * tf.cast(limits, tf.float64), tf.int32)
 
 
 def _take(rows, indices):
     fields = (getattr(rows, field.name) for field in dataclasses.fields(rows))
-    return Rows(*(tf.gather(field, indices) for field in fields))
+    return PairRows(*(tf.gather(field, indices) for field in fields))

@@ -1,84 +1,79 @@
-"""From raw text to the shards that pre-training reads."""
+"""Preparation of a corpus: raw text to the shards that pre-training reads."""
 
-import json
 import os
 import time
 import warnings
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import tensorflow as tf
 from tqdm import tqdm
 
-from keras_bert.corpus.corpus_plan import (
-    Settings,
-    check_settings,
-    find_inputs,
-    plan_description,
-    plan_slices,
-)
+from keras_bert.corpus.checks import check_same_plan, check_settings
+from keras_bert.corpus.corpus_plan import Settings, find_inputs, plan_description, plan_slices
 from keras_bert.corpus.corpus_slice import PROGRESS_FOLDER, done_path
 from keras_bert.corpus.local_workers import default_num_workers, run_locally
-from keras_bert.corpus.shards import (
-    CORPUS_FILE,
-    Corpus,
-    finish_corpus,
-    remove_unfinished,
-    write_whole,
-)
+from keras_bert.corpus.shards import CORPUS_FILE, Corpus, finish_corpus
+from keras_bert.files.json_files import read_json, write_json
 from keras_bert.files.reports import Reports
+from keras_bert.files.whole import remove_unfinished
+
+if TYPE_CHECKING:
+    from keras_bert.text.tokenizer import BertTokenizer
 
 PLAN_FILE = "plan.json"
 
 
 def prepare_corpus(
-    inputs,
-    output,
-    tokenizer,
+    inputs: str | os.PathLike | Sequence[str | os.PathLike],
+    output: str | os.PathLike,
+    tokenizer: "BertTokenizer",
     *,
-    text_format="prose",
-    document_separator=None,
-    language="en",
-    seed=0,
-    num_workers=None,
-    beam_options=None,
-    progress=True,
-):
+    text_format: str = "prose",
+    document_separator: str | None = None,
+    language: str = "en",
+    seed: int = 0,
+    num_workers: int | None = None,
+    beam_options: Sequence[str] | None = None,
+    progress: bool = True,
+) -> Corpus:
     r"""Turns raw text into a folder of tokenized documents for `pretraining_dataset`.
 
-    Use it once for a corpus and a vocabulary: pairs, masks and epochs are made later, while
-    training. Text is cut into slices, each of which becomes a shard on some core; memory does not
-    grow with the corpus. A run that was cut off goes on when the same call is made again.
+    Run it once per corpus and vocabulary: pairs, masks and epochs are made later, during
+    training. The text is cut into slices, and each slice becomes a shard on some core. Memory does
+    not grow with the corpus. Rerun the same call to resume an interrupted run.
 
-    Stands in for the first half of `create_pretraining_data.py` in google-research/bert, whose
-    input format is `text_format="sentences"`.
+    This is the first half of `create_pretraining_data.py` in google-research/bert, whose input
+    format is `text_format="sentences"`.
 
     Args:
-        inputs: path, or list of paths, of text files (.txt, UTF-8 or with a byte order mark),
-            MediaWiki dumps (`pages-articles`, .xml or .xml.bz2), or folders of those.
-        output: folder for the corpus; made if it is not there.
+        inputs: path or list of paths of text files (.txt, UTF-8 or with a byte order mark),
+            MediaWiki dumps (`pages-articles`, .xml or .xml.bz2), or folders of such files.
+        output: folder of the corpus; created if missing.
         tokenizer: `BertTokenizer`.
-        text_format: what text files hold. "prose": paragraphs, as lines or wrapped at some width
-            and parted by blank lines; sentences are found. "sentences": one a line, with a blank
-            line between documents.
-        document_separator: regular expression for "prose"; a line in which it is found stands
-            between two documents and belongs to neither, for example `r"^CHAPTER "`, or
-            `r"^\s*$"` for blank lines. By default a file is a document.
-        language: code of the language, for the rules by which sentences end.
-        seed: of the order of documents within a shard.
-        num_workers: processes; by default one for each core that this process may use, and fewer
-            for small inputs. 1 is this process itself.
-        beam_options: list of str, for example `["--runner=DirectRunner"]`: run the slices on
-            Apache Beam with these pipeline options instead (`pip install keras3-bert[beam]`). All
-            workers must see the inputs and the output by the same names.
-        progress: show a progress bar and print a summary.
+        text_format: format of the text files. "prose" has one paragraph per line, or wrapped
+            paragraphs separated by blank lines; sentences are detected. "sentences" has one
+            sentence per line and a blank line between documents.
+        document_separator: regular expression for "prose". A line with a match separates two
+            documents and belongs to neither, for example `r"^CHAPTER "`, or `r"^\s*$"` for blank
+            lines. By default each file is one document.
+        language: language code, for the rules that end sentences.
+        seed: seed of the order of documents within a shard.
+        num_workers: number of processes; by default one per available core, and fewer for small
+            inputs. 1 means this process itself.
+        beam_options: list of str, for example `["--runner=DirectRunner"]`: runs the slices on
+            Apache Beam with these pipeline options (`pip install keras3-bert[beam]`). All workers
+            must reach the inputs and the output by the same paths.
+        progress: whether to show a progress bar and print a summary.
 
     Returns:
-        `Corpus`, whose `description` also holds "reports": what was strange in the input.
+        `Corpus`, whose `description` also has "reports" of irregularities in the input.
 
     Raises:
-        ValueError: for inputs that are missing, damaged or of an unknown kind, inputs without any
-            text, or an output folder that holds another corpus.
-        OSError: when a shard cannot be written, for example because the disk is full.
-        RuntimeError: when a worker process dies.
+        ValueError: if inputs are missing, damaged, of an unknown kind or without any text, or if
+            the output folder holds another corpus.
+        OSError: if a shard cannot be written, for example because the disk is full.
+        RuntimeError: if a worker process dies.
 
     Example:
     ```python
@@ -123,49 +118,37 @@ def prepare_corpus(
 
 def _finished_corpus(output, description):
     corpus = Corpus(output)
-    _check_same_plan(output, corpus.description.get("prepared_with", {}), description)
+    check_same_plan(output, corpus.description.get("prepared_with", {}), description)
     progress_folder = os.path.join(output, PROGRESS_FOLDER)
-    if tf.io.gfile.isdir(progress_folder):  # the run that finished was stopped just before this
+    if tf.io.gfile.isdir(progress_folder):  # an earlier run was stopped just before its removal
         tf.io.gfile.rmtree(progress_folder)
     return corpus
 
 
 def _open_folder(output, description):
-    """Makes the folder, or checks that a run to go on with was started with the same plan."""
+    """Creates the folder, or checks that the run to resume was started with the same plan."""
     plan_path = os.path.join(output, PROGRESS_FOLDER, PLAN_FILE)
-    if tf.io.gfile.exists(plan_path):
-        with tf.io.gfile.GFile(plan_path, "rb") as file:
-            _check_same_plan(output, json.loads(file.read()), description)
+    if plan := read_json(plan_path):
+        check_same_plan(output, plan, description)
     elif tf.io.gfile.isdir(output) and tf.io.gfile.glob(os.path.join(output, "shard-*")):
         raise ValueError(
-            f"{output} holds shards of an unknown corpus. Give another output folder, or empty it."
+            f"{output} holds shards of an unknown corpus. Give another output folder, or empty "
+            "this one."
         )
     try:
         tf.io.gfile.makedirs(os.path.dirname(plan_path))
     except tf.errors.OpError as error:
-        raise OSError(f"The folder {output} cannot be made: {error.message}") from error
+        raise OSError(f"The folder {output} cannot be created: {error.message}") from error
     for folder in (output, os.path.dirname(plan_path)):
         remove_unfinished(folder)
-    write_whole(plan_path, json.dumps(description))
-
-
-def _check_same_plan(output, old, new):
-    if old != new:
-        names = sorted(name for name in {*old, *new} if old.get(name) != new.get(name))
-        raise ValueError(
-            f"{output} holds a corpus, whole or begun, that was made with other "
-            f"{', '.join(names)}. Give another output folder, or remove this one to prepare the "
-            "corpus anew."
-        )
+    write_json(plan_path, description, indent=None)
 
 
 def _read_done(output, slice_, num_slices):
-    """What an earlier run says of this slice; None where its shard is not whole."""
-    path = done_path(output, slice_, num_slices)
-    if not tf.io.gfile.exists(path):
+    """Reads an earlier run's result for this slice; None unless its shard is complete."""
+    done = read_json(done_path(output, slice_, num_slices))
+    if not done:
         return None
-    with tf.io.gfile.GFile(path, "rb") as file:
-        done = json.loads(file.read())
     shard = os.path.join(output, done["shard"]["name"])
     whole = tf.io.gfile.exists(shard)
     whole = whole and tf.io.gfile.stat(shard).length == done["shard"]["num_bytes"]
@@ -179,7 +162,7 @@ def _progress_bar(slices, done, progress):
     bar.started = time.monotonic()
     kept = [slice_ for slice_ in slices if done[slice_.index]]
     if kept:
-        bar.write(f"{len(kept):,} of {len(slices):,} shards are there from an earlier run.")
+        bar.write(f"{len(kept):,} of {len(slices):,} shards exist from an earlier run.")
         bar.initial = bar.n = sum(slice_.num_bytes for slice_ in kept)
     return bar
 
@@ -196,37 +179,42 @@ def _show_progress(bar, slice_, result):
 
 
 def _finish(output, tokenizer, slices, done, description, reports):
-    """Turns the shards into a corpus, and removes what only a run to go on with needs."""
+    """Turns the shards into a corpus and removes the progress files."""
     results = [done[slice_.index] for slice_ in slices]
     for result in results:
         reports.merge(result["reports"])
     shards = [result["shard"] for result in results]
-    filled = [shard for shard in shards if shard["num_records"]]
-    progress_folder = os.path.join(output, PROGRESS_FOLDER)
+    filled = _without_empty(output, shards)
+    if filled:
+        more = {"reports": reports.as_dict(), "prepared_with": description}
+        corpus = finish_corpus(output, tokenizer, filled, **more)
+    tf.io.gfile.rmtree(os.path.join(output, PROGRESS_FOLDER))
     if not filled:
-        for shard in shards:
-            tf.io.gfile.remove(os.path.join(output, shard["name"]))
-        tf.io.gfile.rmtree(progress_folder)
-        raise ValueError(
-            f"There is no text in the input ({len(slices):,} slices read). "
-            + " ".join(["Found:", *reports.lines()] if reports.lines() else [])
-            + " Give files that hold text."
-        )
-    for shard in shards:
-        if not shard["num_records"]:
-            tf.io.gfile.remove(os.path.join(output, shard["name"]))
-    corpus = finish_corpus(
-        output, tokenizer, filled, reports=reports.as_dict(), prepared_with=description
-    )
-    tf.io.gfile.rmtree(progress_folder)
+        raise ValueError(_no_text(slices, reports))
     if corpus.num_documents == 1:
         warnings.warn(
-            f"The corpus in {output} has one document only: next sentence prediction needs other "
-            "documents to draw from. Give more files, or say with document_separator where "
+            f"The corpus in {output} has only one document: next sentence prediction needs other "
+            "documents to draw from. Give more files, or mark with document_separator where "
             "documents end.",
             stacklevel=3,
         )
     return corpus
+
+
+def _without_empty(output, shards):
+    """Removes the files of shards without records; returns the other shards."""
+    for shard in shards:
+        if not shard["num_records"]:
+            tf.io.gfile.remove(os.path.join(output, shard["name"]))
+    return [shard for shard in shards if shard["num_records"]]
+
+
+def _no_text(slices, reports):
+    found = f"Found: {'; '.join(reports.lines())}. " if reports.lines() else ""
+    return (
+        f"There is no text in the input ({len(slices):,} slices read). {found}"
+        "Give files that contain text."
+    )
 
 
 def _summary(corpus, num_new_tokens, seconds):

@@ -1,4 +1,4 @@
-"""Windows: as many records as sentence pairs are planned from at once."""
+"""Groups of records: the unit from which sentence pairs are planned."""
 
 import dataclasses
 
@@ -6,19 +6,19 @@ import tensorflow as tf
 
 from keras_bert.corpus.shards import RECORD_FEATURES
 
-RECORDS = 128
-"""Records a window. A random next sentence comes from a document of the same window."""
+RECORDS_PER_GROUP = 128
+"""Records of a group. A random next sentence comes from another document of the same group."""
 
 SHARDS_READ_AT_ONCE = 16
 
 
 @dataclasses.dataclass
-class Window:
-    """Some records, end to end. T tokens, M sentences, R records.
+class RecordGroup:
+    """Concatenated records: T tokens, M sentences, R records.
 
     Attributes:
         token_ids: int32 `[T]`.
-        sentence_starts: int32 `[M + 1]`, where each sentence begins, and T.
+        sentence_starts: int32 `[M + 1]`, the first token of each sentence, and T.
         record_starts: int32 `[R + 1]`, the first sentence of each record, and M.
         document_ids: int64 `[R]`, the document of each record.
     """
@@ -29,10 +29,10 @@ class Window:
     document_ids: tf.Tensor
 
 
-def serialized_windows(shard_paths, seed):
-    """The windows of one epoch, `(index, [R] strings)`, a function of the seed alone.
+def serialized_groups(shard_paths: list[str], seed: tf.Tensor) -> tf.data.Dataset:
+    """Reads the groups of one epoch, each `(index, [R] strings)`, in an order set by the seed.
 
-    Shards come in a random order, and the records of several are read in turn.
+    Shards come in random order, and the records of up to 16 shards are interleaved.
 
     Args:
         shard_paths: list of str.
@@ -45,30 +45,30 @@ def serialized_windows(shard_paths, seed):
         num_parallel_calls=tf.data.AUTOTUNE,
         deterministic=True,
     )
-    return records.batch(RECORDS).enumerate()
+    return records.batch(RECORDS_PER_GROUP).enumerate()
 
 
-def num_windows(num_records):
-    """The windows of an epoch over so many records."""
-    return -(-num_records // RECORDS)
+def num_groups(num_records: int) -> int:
+    """Counts the groups of an epoch over `num_records` records."""
+    return -(-num_records // RECORDS_PER_GROUP)
 
 
-def parse_window(serialized, token_dtype):
-    """A `Window` of serialized records `[R]`."""
+def parse_group(serialized: tf.Tensor, token_dtype: str) -> RecordGroup:
+    """Parses serialized records `[R]` into a `RecordGroup`."""
     features = tf.io.parse_example(serialized, RECORD_FEATURES)
     lengths = features["sentence_lengths"]
     num_sentences = tf.strings.length(lengths) // 4
     sentence_lengths = tf.io.decode_raw(tf.strings.reduce_join(lengths), tf.int32)
-    return Window(
+    return RecordGroup(
         token_ids=_decode_tokens(tf.strings.reduce_join(features["token_ids"]), token_dtype),
-        sentence_starts=starts(sentence_lengths),
-        record_starts=starts(num_sentences),
+        sentence_starts=_starts(sentence_lengths),
+        record_starts=_starts(num_sentences),
         document_ids=features["document_id"],
     )
 
 
-def starts(lengths):
-    """Where each of the pieces of these lengths `[n]` begins, and the end of all: `[n + 1]`."""
+def _starts(lengths):
+    """Starts of consecutive pieces with these lengths `[n]`, and the total length: `[n + 1]`."""
     return tf.concat([[0], tf.cumsum(lengths)], axis=0)
 
 

@@ -1,26 +1,26 @@
-"""Paragraphs to sentences."""
+"""Splitting paragraphs into sentences."""
 
 import sentencex
 
-# About a whole sequence of 128 tokens: longer "sentences" are speeches inside quotation marks, or
-# a paragraph whose quotation mark was never closed.
+# About 128 tokens. Longer "sentences" are speeches inside quotation marks, or paragraphs whose
+# quotation mark was never closed.
 LONG_SENTENCE = 500
 
 _WITHOUT_QUOTES = str.maketrans(dict.fromkeys("\"'`()[]{}“”„‟‘’‚‛«»‹›「」『』（）", " "))
 
 
-def split_sentences(paragraph, language="en"):
-    """Splits a paragraph into sentences, with `sentencex` (Wikimedia's rules for 300 languages).
+def split_sentences(paragraph: str, language: str = "en") -> list[str]:
+    """Splits a paragraph into sentences with `sentencex` (Wikimedia's rules for 300 languages).
 
-    `sentencex` keeps what stands between quotation marks or brackets in one piece. A piece that
-    gets longer than 500 characters that way is split again as if the marks were not there.
+    `sentencex` keeps text between quotation marks or brackets in one piece. A piece longer than
+    500 characters is split again as if it had no such marks.
 
     Args:
         paragraph: str.
-        language: code of the language, as in Wikipedia's addresses; unknown ones fall back.
+        language: language code, as in Wikipedia's addresses; unknown codes use default rules.
 
     Returns:
-        list of str without outer white space, none empty.
+        list of non-empty str without surrounding whitespace.
 
     Example:
     ```python
@@ -41,7 +41,7 @@ def _split_inside_quotes(text, language):
     sentences, begin, end = [], 0, 0
     for piece in sentencex.segment(language, plain):
         end += len(piece)
-        # An opening mark looks like a space to the splitter: it belongs to what follows.
+        # To the splitter an opening mark is a space; it belongs to the sentence that follows.
         cut = end
         while cut > begin and not text[cut - 1].isspace() and plain[cut - 1] == " ":
             cut -= 1

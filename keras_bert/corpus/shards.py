@@ -1,34 +1,38 @@
-"""The folder of a prepared corpus: shards of tokenized documents, and `corpus.json` above them.
+"""The folder of a prepared corpus: shards of tokenized documents, described by `corpus.json`.
 
-    corpus.json                        what the corpus is; written last: where it is, all is there
-    vocab.txt                          the vocabulary that made the ids
+    corpus.json                        description, written last: if it exists, all is complete
+    vocab.txt                          vocabulary of the token ids
     shard-00000-of-00025.tfrecord      uncompressed TFRecord of tf.train.Example
 
 A record is a document, or a piece of a very long one:
 
     token_ids          bytes   little-endian `token_dtype`, all sentences joined, no special tokens
     sentence_lengths   bytes   little-endian uint32, tokens of each sentence
-    document_id        int64   unique in the corpus; the pieces of one document share it
+    document_id        int64   unique in the corpus; the pieces of a document share it
 
-Every file is written under a temporary name and renamed when it is whole. Paths may be anything
-that `tf.io.gfile` opens.
+Each file is written to a temporary name and renamed when it is complete. Paths may be any that
+`tf.io.gfile` opens.
 """
 
 import contextlib
-import errno
 import hashlib
-import json
 import os
-import uuid
+from typing import TYPE_CHECKING
 
 import numpy as np
 import tensorflow as tf
+
+from keras_bert.files.json_files import read_json, write_json
+from keras_bert.files.remote import as_os_errors
+from keras_bert.files.whole import whole_file, whole_path
+
+if TYPE_CHECKING:
+    from keras_bert.text.tokenizer import BertTokenizer
 
 CORPUS_FILE = "corpus.json"
 VOCABULARY_FILE = "vocab.txt"
 FORMAT = 1
 SENTENCE_LENGTH_DTYPE = "uint32"
-TEMPORARY_SUFFIX = ".unfinished"
 
 RECORD_FEATURES = {
     "token_ids": tf.io.FixedLenFeature([], tf.string),
@@ -40,32 +44,32 @@ RECORD_FEATURES = {
 COUNTS = ("num_records", "num_documents", "num_sentences", "num_tokens")
 
 
-def token_dtype(vocabulary_size):
-    """Name of the smallest dtype that holds every token id: "uint16" or "uint32"."""
+def token_dtype(vocabulary_size: int) -> str:
+    """Returns the smallest dtype that holds every token id: "uint16" or "uint32"."""
     return "uint16" if vocabulary_size <= 2**16 else "uint32"
 
 
-def vocabulary_sha256(vocabulary):
-    """Hash by which a corpus knows its vocabulary: of the tokens joined by newlines."""
+def vocabulary_sha256(vocabulary: list[str]) -> str:
+    """Hashes the tokens, joined by newlines, to identify a corpus's vocabulary."""
     return hashlib.sha256("\n".join(vocabulary).encode("utf-8")).hexdigest()
 
 
-def shard_name(index, count):
-    """File name of shard `index` of `count`."""
+def shard_name(index: int, count: int) -> str:
+    """Returns the file name of shard `index` of `count`."""
     return f"shard-{index:05d}-of-{count:05d}.tfrecord"
 
 
 class ShardWriter:
-    """Writes one shard; it gets its name only when the `with` block ends without an error.
-
-    Args:
-        path: where the whole shard will stand.
-        dtype: "uint16" or "uint32", the corpus' `token_dtype`.
+    """Writer of one shard, which appears only if the `with` block ends without an error.
 
     After the block, `counts` is the shard's entry in `corpus.json`.
 
+    Args:
+        path: path of the finished shard.
+        dtype: "uint16" or "uint32", the corpus's `token_dtype`.
+
     Raises:
-        OSError: when the disk is full or the folder cannot be written; nothing stays behind.
+        OSError: if the disk is full or the folder is not writable; no partial file remains.
 
     Example:
     ```python
@@ -75,28 +79,28 @@ class ShardWriter:
     ```
     """
 
-    def __init__(self, path, dtype):
+    def __init__(self, path: str | os.PathLike, dtype: str):
         self.path = os.fspath(path)
         self.dtype = np.dtype(dtype).newbyteorder("<")
         self.counts = {"name": os.path.basename(self.path), **dict.fromkeys(COUNTS, 0)}
         self._last_document_id = None
 
-    def write(self, document_id, token_ids, sentence_lengths):
-        """Adds a record; the pieces of one document must follow one another."""
+    def write(self, document_id: int, token_ids, sentence_lengths) -> None:
+        """Adds a record; the pieces of a document must be consecutive."""
         lengths = np.asarray(sentence_lengths, "<u4")
         tokens = np.asarray(token_ids, self.dtype)
         if lengths.sum() != len(tokens):
             raise ValueError(
                 f"sentence_lengths must add up to the number of token_ids, {len(tokens)}; "
-                f"they add up to {lengths.sum()}"
+                f"they add up to {lengths.sum()}."
             )
         example = tf.train.Example()
         feature = example.features.feature
         feature["token_ids"].bytes_list.value.append(tokens.tobytes())
         feature["sentence_lengths"].bytes_list.value.append(lengths.tobytes())
         feature["document_id"].int64_list.value.append(document_id)
-        with _clear_write_errors(self.path):
-            # Maps have no order of their own; equal records shall be equal bytes.
+        with as_os_errors(self.path):
+            # Protobuf maps are unordered; equal records must have equal bytes.
             self._writer.write(example.SerializeToString(deterministic=True))
         self.counts["num_records"] += 1
         self.counts["num_documents"] += document_id != self._last_document_id
@@ -105,39 +109,41 @@ class ShardWriter:
         self._last_document_id = document_id
 
     def __enter__(self):
-        self._temporary = _temporary_name(self.path)
-        with _clear_write_errors(self.path):
-            self._writer = tf.io.TFRecordWriter(self._temporary)
+        with contextlib.ExitStack() as stack:
+            self._temporary = stack.enter_context(whole_path(self.path))
+            with as_os_errors(self.path):
+                self._writer = tf.io.TFRecordWriter(self._temporary)
+            stack.push(self._close)
+            self._stack = stack.pop_all()
         return self
 
-    def __exit__(self, error_type, error, traceback):
+    def __exit__(self, *error):
+        return self._stack.__exit__(*error)
+
+    def _close(self, error_type, *_):
         try:
-            with _clear_write_errors(self.path):
+            with as_os_errors(self.path):
                 self._writer.close()
-                if error_type is None:
-                    self.counts["num_bytes"] = tf.io.gfile.stat(self._temporary).length
-                    tf.io.gfile.rename(self._temporary, self.path, overwrite=True)
+                self.counts["num_bytes"] = tf.io.gfile.stat(self._temporary).length
         except OSError:
             if error_type is None:  # otherwise the first error says more
                 raise
-        finally:
-            _remove_if_there(self._temporary)
 
 
 class Corpus:
-    """A finished corpus folder, checked: what `corpus.json` says, and its shards all there.
+    """A finished corpus folder, with all shards checked against `corpus.json`.
 
     Args:
-        folder: what `prepare_corpus` wrote.
+        folder: folder that `prepare_corpus` wrote.
 
     Attributes: `folder`, `vocabulary_size`, `vocabulary_sha256`, `lowercase`, `token_dtype`,
-    `num_documents`, `num_sentences`, `num_tokens`, `num_records`, `shards` (list of dicts, one a
-    shard: "name", "num_bytes" and the same four counts), `shard_paths`, `vocabulary_path`, and
-    `description`, the whole of `corpus.json`.
+    `num_documents`, `num_sentences`, `num_tokens`, `num_records`, `shards` (list of dicts, one per
+    shard, of "name", "num_bytes" and the same four counts), `shard_paths`, `vocabulary_path`, and
+    `description`, the content of `corpus.json`.
 
     Raises:
-        ValueError: when there is no such folder, preparation was cut off, a shard is missing or
-            has another size than when it was written.
+        ValueError: if the folder does not exist, its preparation was interrupted, or a shard is
+            missing or differs in size from what was written.
 
     Example:
     ```python
@@ -147,7 +153,7 @@ class Corpus:
     ```
     """
 
-    def __init__(self, folder):
+    def __init__(self, folder: str | os.PathLike):
         self.folder = os.fspath(folder)
         self.description = _read_description(self.folder)
         for name in (*COUNTS, "vocabulary_size", "vocabulary_sha256", "lowercase", "token_dtype"):
@@ -157,12 +163,18 @@ class Corpus:
         self.vocabulary_path = os.path.join(self.folder, VOCABULARY_FILE)
         self._check_shards()
 
-    def check_tokenizer(self, tokenizer):
-        """Raises a ValueError unless `tokenizer` is one that would make this corpus' ids."""
+    def __repr__(self):
+        return (
+            f"Corpus({self.folder!r}: {self.num_documents:,} documents, {self.num_sentences:,} "
+            f"sentences, {self.num_tokens:,} tokens in {len(self.shards):,} shards)"
+        )
+
+    def check_tokenizer(self, tokenizer: "BertTokenizer") -> None:
+        """Raises a ValueError unless `tokenizer` produces this corpus's token ids."""
         vocabulary = tokenizer.get_vocabulary()
         if vocabulary_sha256(vocabulary) != self.vocabulary_sha256:
             raise ValueError(
-                f"The corpus in {self.folder} was made with another vocabulary "
+                f"The corpus in {self.folder} was prepared with another vocabulary "
                 f"({self.vocabulary_size} tokens, SHA-256 {self.vocabulary_sha256[:12]}...) than "
                 f"the tokenizer's ({len(vocabulary)} tokens, SHA-256 "
                 f"{vocabulary_sha256(vocabulary)[:12]}...). Use "
@@ -171,7 +183,7 @@ class Corpus:
             )
         if tokenizer.lowercase != self.lowercase:
             raise ValueError(
-                f"The corpus in {self.folder} was made with lowercase={self.lowercase}; the "
+                f"The corpus in {self.folder} was prepared with lowercase={self.lowercase}; the "
                 f"tokenizer has lowercase={tokenizer.lowercase}. Use BertTokenizer("
                 f"{self.vocabulary_path!r}, lowercase={self.lowercase})."
             )
@@ -179,8 +191,8 @@ class Corpus:
     def _value(self, name):
         if name not in self.description:
             raise ValueError(
-                f"{os.path.join(self.folder, CORPUS_FILE)} has no {name!r}: it is not a corpus "
-                "that prepare_corpus wrote. Prepare the corpus again."
+                f"{os.path.join(self.folder, CORPUS_FILE)} has no {name!r}: prepare_corpus did not "
+                "write it. Prepare the corpus again."
             )
         return self.description[name]
 
@@ -188,32 +200,35 @@ class Corpus:
         for shard, path in zip(self.shards, self.shard_paths, strict=True):
             if not tf.io.gfile.exists(path):
                 raise ValueError(
-                    f"The corpus in {self.folder} lacks its shard {shard['name']}. Copy the whole "
-                    "folder, or prepare the corpus again."
+                    f"The corpus in {self.folder} lacks the shard {shard['name']}. Copy the "
+                    "complete folder, or prepare the corpus again."
                 )
             size = tf.io.gfile.stat(path).length
             if size != shard["num_bytes"]:
                 raise ValueError(
-                    f"{path} has {size:,} bytes and was written with {shard['num_bytes']:,}: it "
-                    "was cut off or changed. Copy the folder again, or prepare the corpus again."
+                    f"{path} has {size:,} bytes but was written with {shard['num_bytes']:,}: it "
+                    "was truncated or changed. Copy the folder again, or prepare the corpus again."
                 )
 
 
-def finish_corpus(folder, tokenizer, shards, **more):
-    """Writes `vocab.txt` and then `corpus.json`, which turns a folder of shards into a corpus.
+def finish_corpus(
+    folder: str | os.PathLike, tokenizer: "BertTokenizer", shards: list[dict], **more
+) -> Corpus:
+    """Turns a folder of shards into a corpus: writes `vocab.txt`, then `corpus.json`.
 
     Args:
-        folder: where the shards stand.
-        tokenizer: the `BertTokenizer` that made the ids.
+        folder: folder of the shards.
+        tokenizer: the `BertTokenizer` that produced the token ids.
         shards: list of `ShardWriter.counts`, in order.
-        more: anything else to keep in `corpus.json` (JSON-serialisable).
+        more: further entries of `corpus.json` (JSON-serializable).
 
     Returns:
         `Corpus`.
     """
     folder = os.fspath(folder)
     vocabulary = tokenizer.get_vocabulary()
-    write_whole(os.path.join(folder, VOCABULARY_FILE), "\n".join(vocabulary) + "\n")
+    with whole_file(os.path.join(folder, VOCABULARY_FILE)) as file:
+        file.write("\n".join(vocabulary) + "\n")
     description = {
         "format": FORMAT,
         "vocabulary_size": len(vocabulary),
@@ -224,75 +239,29 @@ def finish_corpus(folder, tokenizer, shards, **more):
         **more,
         "shards": list(shards),
     }
-    text = json.dumps(description, indent=1, ensure_ascii=False) + "\n"
-    write_whole(os.path.join(folder, CORPUS_FILE), text)
+    write_json(os.path.join(folder, CORPUS_FILE), description, indent=1)
     return Corpus(folder)
-
-
-def write_whole(path, text):
-    """Writes a small text file so that `path` is either as it was or whole."""
-    temporary = _temporary_name(path)
-    try:
-        with _clear_write_errors(path):
-            with tf.io.gfile.GFile(temporary, "wb") as file:
-                file.write(text.encode("utf-8"))
-            tf.io.gfile.rename(temporary, path, overwrite=True)
-    finally:
-        _remove_if_there(temporary)
-
-
-def remove_unfinished(folder):
-    """Removes what a run that was killed has left under temporary names."""
-    for name in tf.io.gfile.listdir(os.fspath(folder)):
-        if name.endswith(TEMPORARY_SUFFIX):
-            _remove_if_there(os.path.join(folder, name))
-
-
-def _temporary_name(path):
-    # A name of its own for each writer: under Beam two workers may write the same shard.
-    return f"{path}.{uuid.uuid4().hex[:8]}{TEMPORARY_SUFFIX}"
-
-
-def _remove_if_there(path):
-    with contextlib.suppress(tf.errors.OpError):
-        tf.io.gfile.remove(path)
-
-
-@contextlib.contextmanager
-def _clear_write_errors(path):
-    try:
-        yield
-    except tf.errors.ResourceExhaustedError as error:
-        raise OSError(
-            errno.ENOSPC,
-            f"The disk was full while {path} was written; nothing half-written was left. Free "
-            f"some space and start the same command again. ({error.message})",
-        ) from error
-    except tf.errors.OpError as error:
-        raise OSError(f"{path} cannot be written: {error.message}") from error
 
 
 def _read_description(folder):
     path = os.path.join(folder, CORPUS_FILE)
     if not tf.io.gfile.isdir(folder):
         raise ValueError(
-            f"There is no corpus folder {folder}. Make one with prepare_corpus, or check the path."
+            f"There is no corpus folder {folder}. Check the path, or create the corpus with "
+            "prepare_corpus."
         )
     if not tf.io.gfile.exists(path):
         raise ValueError(
-            f"{folder} has no {CORPUS_FILE}: preparing the corpus was cut off, or this is another "
-            "folder. Start the same prepare_corpus again; it goes on where it was."
+            f"{folder} has no {CORPUS_FILE}: its preparation was interrupted, or it is not a "
+            "corpus folder. Rerun the same prepare_corpus to resume."
         )
-    with tf.io.gfile.GFile(path, "rb") as file:
-        text = file.read()
     try:
-        description = json.loads(text)
+        description = read_json(path)
     except ValueError as error:
-        raise ValueError(f"{path} is not JSON ({error}). Prepare the corpus again.") from error
-    if not isinstance(description, dict) or description.get("format") != FORMAT:
-        found = description.get("format") if isinstance(description, dict) else None
+        raise ValueError(f"{str(error).rstrip('.')}. Prepare the corpus again.") from error
+    if description.get("format") != FORMAT:
         raise ValueError(
-            f"{path} has format {found!r}; this version reads format {FORMAT}. Prepare the corpus "
-            "again."
+            f"{path} has format {description.get('format')!r}; this version reads format {FORMAT}. "
+            "Prepare the corpus again."
         )
     return description

@@ -1,12 +1,18 @@
-"""Spans of `.txt` files to documents: a sentence a line (Google's format), or plain prose."""
+"""Documents of `.txt` files: one sentence per line (Google's format), or prose."""
 
 import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 import tensorflow as tf
 
 from keras_bert.corpus.decoding import BLOCK_BYTES, detect_encoding, text_blocks
 from keras_bert.corpus.sentences import split_sentences
+from keras_bert.files.reports import Reports
+
+if TYPE_CHECKING:  # corpus_plan imports this module
+    from keras_bert.corpus.corpus_plan import Settings, Span
 
 TEXT_FORMATS = ("prose", "sentences")
 BLANK_LINE = r"^\s*$"
@@ -17,17 +23,19 @@ _TERMINAL = frozenset(".!?…:;\"'”’)]}*_—-。！？」』।؟")
 _ABBREVIATION = re.compile(r"(?:^|\s)[A-Z][a-z]{0,3}\.$")  # "Mr.", for example
 
 
-def document_separator_of(settings):
-    """Compiled pattern of the lines between documents; None where a file is a document."""
+def document_separator_of(settings: "Settings") -> re.Pattern | None:
+    """Compiles the pattern of lines between documents; None if each file is one document."""
     if settings.text_format == "sentences":
         return re.compile(BLANK_LINE)
     return re.compile(settings.document_separator) if settings.document_separator else None
 
 
-def text_documents(span, settings, reports):
-    """Yields `(document, sentences)`: a running number of the document, and a list of str.
+def text_documents(
+    span: "Span", settings: "Settings", reports: Reports
+) -> Iterator[tuple[int, list[str]]]:
+    """Yields `(document, sentences)`: the document's number in the span, and a list of str.
 
-    Long documents come in several parts, one after another, with the same number.
+    A long document is yielded in consecutive parts with the same number.
     """
     separator = document_separator_of(settings)
     begin, end = _own_bytes(span, separator)
@@ -40,7 +48,7 @@ def text_documents(span, settings, reports):
 
 
 def _line_batches(blocks):
-    """Lists of whole lines, one list a block; a line of several blocks is cut between them."""
+    """Yields the whole lines of each block; a line longer than half a megabyte is split."""
     carry = ""
     for block in blocks:
         lines = (carry + block).split("\n")
@@ -96,11 +104,11 @@ def _paragraphs(batches, separator):
         yield document, " ".join(paragraph)
 
 
-def wrap_width(lines):
-    """Width at which the lines of a text were wrapped; 0 where a line is a paragraph.
+def wrap_width(lines: list[str]) -> int:
+    """Guesses the width at which a text was wrapped; 0 if each line is a paragraph.
 
-    Wrapped lines end in the middle of sentences, paragraphs do not: text counts as wrapped when
-    less than half of the lines with a line below them end in closing punctuation.
+    Wrapped lines end within sentences, paragraphs do not. Text counts as wrapped if less than half
+    of the lines followed by another line end in closing punctuation.
     """
     lines = [line.strip() for line in lines]
     inner = [line for line, below in zip(lines, lines[1:], strict=False) if line and below]
@@ -112,7 +120,7 @@ def wrap_width(lines):
 
 
 def _ends_paragraph(line, below, width):
-    # Where the first word below would have fitted, the line was ended on purpose.
+    # If the first word below would have fit, the line was ended on purpose.
     if not width:
         return True
     first_word = below.find(" ")
@@ -123,18 +131,18 @@ def _ends_paragraph(line, below, width):
 
 
 def _own_bytes(span, separator):
-    """The part of the file between the first boundaries at or after the span's two ends."""
+    """Moves both ends of a span to the first document boundaries at or after them."""
     if span.start == 0 and span.stop >= span.size:
         return 0, span.size
     begin = _boundary(span.path, span.start, span.stop, separator)
-    if begin is None:  # one document reaches over the whole span: it belongs to an earlier one
+    if begin is None:  # one document covers the whole span and belongs to an earlier one
         return span.size, span.size
     end = _boundary(span.path, span.stop, span.size, separator)
     return begin, span.size if end is None else end
 
 
 def _boundary(path, offset, limit, separator):
-    """First offset in [offset, limit) where a document may begin; None without one."""
+    """Finds the first offset in [offset, limit) where a document may begin, or None."""
     if offset == 0:
         return 0
     if separator is None:
@@ -142,7 +150,7 @@ def _boundary(path, offset, limit, separator):
     with tf.io.gfile.GFile(path, "rb") as file:
         file.seek(offset - 1)
         position, data = offset - 1, b""
-        first = True  # the line that holds offset - 1 began earlier
+        first = True  # the line containing offset - 1 began earlier
         while position < limit:
             more = file.read(BLOCK_BYTES)
             data += more
@@ -161,7 +169,7 @@ def _boundary(path, offset, limit, separator):
 
 
 def _paragraph_boundary(path, offset):
-    # A file that is one document may be cut anywhere; best between paragraphs, else lines, words.
+    # A one-document file may be cut anywhere: preferably between paragraphs, then lines or words.
     with tf.io.gfile.GFile(path, "rb") as file:
         file.seek(offset)
         data = file.read(BLOCK_BYTES)
@@ -174,6 +182,6 @@ def _paragraph_boundary(path, offset):
     return offset + position
 
 
-def can_be_cut(path):
-    """Whether a text file may be read in parts: UTF-8 only, whose line ends are single bytes."""
+def can_be_cut(path: str) -> bool:
+    """Returns whether a text file can be read in parts: only UTF-8 has one-byte line endings."""
     return detect_encoding(path)[0] == "utf-8"

@@ -1,8 +1,10 @@
-"""MediaWiki dumps (`pages-articles` XML, plain or bzip2) to documents, one an article."""
+"""Documents of MediaWiki dumps (`pages-articles` XML, plain or bzip2), one per article."""
 
 import functools
 import re
 import xml.etree.ElementTree as ElementTree
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import tensorflow as tf
 
@@ -10,22 +12,28 @@ from keras_bert.corpus.bz2_blocks import bz2_chunks
 from keras_bert.corpus.decoding import BLOCK_BYTES, decode_utf8
 from keras_bert.corpus.sentences import split_sentences
 from keras_bert.corpus.wikitext import wikitext_passages
+from keras_bert.files.reports import Reports
 
-REDIRECTS = "redirect pages, left out"
-OTHER_NAMESPACES = "pages of other namespaces, left out"
-OTHER_MODELS = "pages that are not wikitext, left out"
-BROKEN_PASSAGES = "passages with broken markup, left out"
+if TYPE_CHECKING:  # corpus_plan imports this module
+    from keras_bert.corpus.corpus_plan import Settings, Span
+
+REDIRECTS = "redirect pages, skipped"
+OTHER_NAMESPACES = "pages of other namespaces, skipped"
+OTHER_MODELS = "pages that are not wikitext, skipped"
+BROKEN_PASSAGES = "passages with broken markup, dropped"
 
 _PAGE, _PAGE_END = b"<page>", b"</page>"
 _MAX_PAGE_BYTES = 2**27
 _HEAD_BYTES = 2**16
 
 
-def wikipedia_documents(span, settings, reports):
-    """Yields `(document, sentences)` for each article that has text: a number, and a list of str.
+def wikipedia_documents(
+    span: "Span", settings: "Settings", reports: Reports
+) -> Iterator[tuple[int, list[str]]]:
+    """Yields `(document, sentences)` for each article with text: a number, and a list of str.
 
-    Left out and counted: redirects, pages outside the main namespace, pages in other formats
-    than wikitext.
+    Redirects, pages outside the main namespace and pages in formats other than wikitext are
+    skipped and counted.
     """
     namespaces = dump_namespaces(span.path, span.kind)
     for document, page in enumerate(dump_pages(span)):
@@ -38,28 +46,28 @@ def wikipedia_documents(span, settings, reports):
             yield document, sentences
 
 
-def check_dump(path, kind):
-    """Raises a ValueError unless the file begins as a MediaWiki export."""
+def check_dump(path: str, kind: str) -> None:
+    """Raises a ValueError unless the file starts like a MediaWiki export."""
     if b"<mediawiki" not in _head(path, kind):
         raise ValueError(
-            f"{path} is not a MediaWiki dump: it has no <mediawiki> at its beginning. Other text "
-            "can be given as .txt."
+            f"{path} is not a MediaWiki dump: it does not start with <mediawiki>. Give other text "
+            "as .txt."
         )
 
 
 @functools.lru_cache(maxsize=8)
-def dump_namespaces(path, kind):
-    """Lower-case names of all namespaces but the main one, in the dump's language."""
+def dump_namespaces(path: str, kind: str) -> frozenset[str]:
+    """Reads the lowercase names of all namespaces except the main one, in the dump's language."""
     head = _head(path, kind).decode("utf-8", "replace")
     names = re.findall(r'<namespace key="[^"]*"[^>]*>([^<]+)</namespace>', head)
     return frozenset(name.lower() for name in names)
 
 
-def dump_pages(span):
+def dump_pages(span: "Span") -> Iterator[bytes]:
     """Yields the bytes of each `<page>` that begins in the span.
 
     Raises:
-        ValueError: when the file is cut off or damaged.
+        ValueError: if the file is truncated or damaged.
     """
     chunks = _chunks(span)
     data, own_bytes, own = b"", 0, True
@@ -73,22 +81,22 @@ def dump_pages(span):
             position = end + len(_PAGE_END)
             yield data[begin:position]
             continue
-        # The beginning of a tag that the next chunk ends counts as ours.
+        # A tag that starts here and ends in the next chunk belongs to this span.
         if begin < 0 and not own and own_bytes + len(_PAGE) <= len(data):
             return
         keep = begin if begin >= 0 else max(position, len(data) - len(_PAGE) - len("</mediawiki>"))
         if begin >= 0 and len(data) - begin > _MAX_PAGE_BYTES:
-            raise ValueError(f"{span.path} is damaged: a page without end. Fetch the file again.")
+            raise ValueError(f"{span.path} is damaged: a page never ends. Download the file again.")
         rest = data[keep:]
         own_bytes, position = own_bytes - keep, 0
         chunk, still_own = next(chunks, (b"", False))
         if not chunk:
-            if num_chunks == 0:  # no block of a packed file begins in this span
+            if num_chunks == 0:  # no block of a compressed file begins in this span
                 return
             if begin >= 0 or b"</mediawiki>" not in rest:
                 raise ValueError(
-                    f"{span.path} is cut off: it does not end with </mediawiki>. Fetch the file "
-                    "again."
+                    f"{span.path} is truncated: it does not end with </mediawiki>. Download the "
+                    "file again."
                 )
             return
         num_chunks += 1
@@ -118,7 +126,7 @@ def _head(path, kind):
     if kind == "xml.bz2":
         with tf.io.gfile.GFile(path, "rb") as file:
             if file.read(3) != b"BZh":
-                raise ValueError(f"{path} is not a bzip2 file. Fetch it again, or rename it.")
+                raise ValueError(f"{path} is not a bzip2 file. Download it again, or rename it.")
         for chunk, _ in bz2_chunks(path, 0, 1):
             return chunk[:_HEAD_BYTES]
         return b""
@@ -127,7 +135,7 @@ def _head(path, kind):
 
 
 def _article_text(page, path, reports):
-    """Wikitext of a page's last revision; "" for pages that are no articles."""
+    """Returns the wikitext of a page's last revision, or "" if the page is not an article."""
 
     def place(offset):
         line = page.count(b"\n", 0, offset) + 1
@@ -139,7 +147,7 @@ def _article_text(page, path, reports):
     except ElementTree.ParseError as error:
         raise ValueError(
             f"{path} is damaged: {_title(page)} is not XML ({error}, counted from its <page>). "
-            "Fetch the file again."
+            "Download the file again."
         ) from error
     if element.findtext("ns", "0") != "0":
         reports.add(OTHER_NAMESPACES, 1)

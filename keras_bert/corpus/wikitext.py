@@ -1,9 +1,9 @@
-"""Wikitext to the passages of prose in it."""
+"""Extraction of prose from wikitext."""
 
 import html
 import re
 
-# Elements whose content is not prose.
+# Elements that contain no prose.
 _DROPPED_ELEMENTS = (
     "ref|references|math|chem|ce|gallery|timeline|score|syntaxhighlight|source|pre|imagemap|"
     "hiero|graph|mapframe|maplink|nowiki|templatedata|inputbox|table|noinclude|indicator|section|"
@@ -11,7 +11,7 @@ _DROPPED_ELEMENTS = (
 )
 _EMPTY = re.compile(rf"<({_DROPPED_ELEMENTS}|templatestyles|br)\b[^<>]*/>", re.I)
 _ELEMENT = re.compile(
-    # innermost first: no such tag opens inside
+    # an innermost element: no such tag opens inside it
     rf"<({_DROPPED_ELEMENTS})\b[^<>]*>[^<]*(?:<(?!/?\1\b)[^<]*)*</\1\s*>",
     re.I,
 )
@@ -28,7 +28,7 @@ _SWITCH = re.compile(r"__[A-Z]+__")
 _INTERWIKI = re.compile(r"[a-z]{2,3}(?:-[a-z]+)*")
 _FIXED_NAMESPACES = frozenset(["file", "image", "media", "category"])
 
-# What the removal of templates leaves in brackets, and before marks.
+# Gaps that removed templates leave in brackets and before punctuation.
 _HOLES = (
     (re.compile(r"\(\s*(?:[,;:]\s*)+"), "("),
     (re.compile(r"(?:\s*[,;:])+\s*\)"), ")"),
@@ -41,20 +41,20 @@ _NOT_PROSE = tuple("=*#:;|!{}")
 _BROKEN = re.compile(r"\{\{|\}\}|\[\[|\]\]|\{\||\|\}|\|\||==|<ref|</ref|<!--", re.I)
 
 
-def wikitext_passages(text, namespaces=frozenset()):
-    r"""Takes the paragraphs of prose out of an article.
+def wikitext_passages(text: str, namespaces: frozenset[str] = frozenset()) -> tuple[list[str], int]:
+    r"""Extracts the paragraphs of prose from an article.
 
-    Headings, lists and their leads, tables, templates, references, formulas, code, pictures with
-    their captions and categories are dropped; links and emphasis leave their text. Where a
-    template stood inside a sentence there is a hole: templates cannot be expanded without the wiki.
+    Headings, lists and their leads, tables, templates, references, formulas, code, captioned
+    pictures and categories are dropped. Links and emphasis keep their text. A template inside a
+    sentence leaves a gap, because templates cannot be expanded without the wiki.
 
     Args:
         text: str, wikitext.
-        namespaces: lower-case names of the wiki's namespaces; links into these are dropped.
+        namespaces: lowercase names of the wiki's namespaces; links into these are dropped.
 
     Returns:
-        `(passages, num_broken)`: list of str, a paragraph each; and how many paragraphs were left
-        out because markup was still in them, for example brackets that nobody closed.
+        `(passages, num_broken)`: a list of str, one per paragraph, and the number of paragraphs
+        dropped because they still contain markup, such as unclosed brackets.
 
     Example:
     ```python
@@ -82,7 +82,7 @@ def wikitext_passages(text, namespaces=frozenset()):
 
 
 def _is_prose(passage):
-    # Short lines that end no sentence are captions, unmarked headings and leads of lists.
+    # Short lines without a sentence end are captions, unmarked headings or leads of lists.
     return len(passage) >= 80 or _SENTENCE_END.search(passage) is not None
 
 
@@ -99,7 +99,7 @@ def _without_elements(text):
 
 
 def _without_braces(text):
-    """Removes templates and tables, nested as they may be; openers never closed stay."""
+    """Removes nested templates and tables; unclosed openers stay."""
     if "{{" not in text and "{|" not in text:
         return text
     openers, spans = [], []  # (offset, "{{" or "{|"), and (begin, end) of all closed pairs
@@ -133,7 +133,7 @@ def _close(openers, kind, end, spans):
 
 
 def _links_to_text(text, namespaces):
-    """Replaces `[[target|label]]` by its label, and drops links into other namespaces."""
+    """Replaces `[[target|label]]` with its label and drops links into other namespaces."""
     out = [[]]  # text of the open links, outermost first
     position = 0
     for match in _BRACKETS.finditer(text):

@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from keras_bert.preprocessing.byte_spans import byte_span, to_bytes
 from keras_bert.preprocessing.question_windows import question_windows
-from keras_bert.readers.squad import answer_to_learn
+from keras_bert.readers.squad import training_answer
 
 
 def trained_windows(examples, preprocessor, **lengths):
@@ -16,7 +16,7 @@ def trained_windows(examples, preprocessor, **lengths):
     Raises:
         ValueError: if there are none.
     """
-    spans = [answer_to_learn(example) for example in examples]
+    spans = [training_answer(example) for example in examples]
     examples = [e for e, span in zip(examples, spans, strict=True) if span is not None]
     if not examples:
         raise ValueError(

@@ -1,1 +1,1 @@
-"""Files of examples that people have: tables, CoNLL, SQuAD, choices, GLUE."""
+"""Readers of files of examples: tables, CoNLL, SQuAD, choices, GLUE."""

@@ -1,4 +1,4 @@
-"""Files of questions with choices: SWAG's and CODAH's."""
+"""Reader of multiple-choice questions, in the formats of SWAG and CODAH."""
 
 import os
 import re
@@ -6,17 +6,18 @@ import re
 from keras_bert.readers.table import read_table
 
 
-def read_choices(path):
-    r"""Reads the questions of a file of SWAG's, or of one like CODAH's.
+def read_choices(path: str | os.PathLike) -> list[dict]:
+    r"""Reads the questions of a file in the format of SWAG or CODAH.
 
-    A file whose first row names its columns is SWAG's (Zellers et al. 2018), CSV or TSV: the
-    context is `sent1`, and each choice is `sent2` with one of `ending0`, `ending1`, ...; `label`,
-    which its test file lacks, is the right one's number. Another is one of CODAH's (Chen et al.
-    2019), TSV: a category, the context, the choices, and the right one's number from 0; there
-    quotes have no meaning.
+    SWAG (Zellers et al. 2018), CSV or TSV, has a header. The context is `sent1`, and each choice
+    is `sent2` followed by one of `ending0`, `ending1`, ...; `label` is the number of the right
+    choice, absent in its test file.
+
+    CODAH (Chen et al. 2019), TSV, has no header. A row is a category, the context, the choices,
+    and the number of the right choice from 0. Its quotes are plain characters.
 
     Args:
-        path: the file; anything that `tf.io.gfile` opens. UTF-8.
+        path: the file, in UTF-8; any path that `tf.io.gfile` opens.
 
     Returns:
         A list of dicts of `context`, str, `choices`, a list of str, and `label`, int, if the file
@@ -24,7 +25,8 @@ def read_choices(path):
 
     Raises:
         ValueError: if the file can't be read, a column is missing, a row has fewer choices than
-            others, or fewer than two, or a label is not a choice's; with file and line.
+            the others or fewer than two, or a label is not the number of a choice; with file and
+            line.
 
     Example:
     >>> import os, tempfile
@@ -46,7 +48,7 @@ def read_choices(path):
 def _swag(table):
     endings = [name for name in table.columns if re.fullmatch(r"ending\d+", name)]
     wanted = [f"ending{number}" for number in range(max(2, len(endings)))]
-    columns = [table[name] for name in wanted]  # a ValueError if one isn't there
+    columns = [table[name] for name in wanted]  # raises a ValueError if one is missing
     begins = table["sent2"]
     examples = []
     for row, context in enumerate(table["sent1"]):
@@ -71,9 +73,9 @@ def _codah(table):
 
 
 _FORMS = (
-    "A file of choices has SWAG's columns, which its first row names (sent1, sent2, ending0, "
-    "ending1, ..., label), or CODAH's, without names (category, context, two or more choices, the "
-    "right one's number from 0)."
+    "A file of choices has SWAG's columns, named in its first row (sent1, sent2, ending0, "
+    "ending1, ..., label), or CODAH's, without a header (category, context, two or more choices, "
+    "the number of the right one from 0)."
 )
 
 
@@ -82,7 +84,7 @@ def _check_endings(table, row, texts):
         if not text.strip():
             raise ValueError(
                 f"{table.path}, line {table.lines[row]}: ending {number} of {len(texts)} is empty. "
-                "Give the row as many endings as the others have, or remove it."
+                "Give every row the same number of endings, or remove this one."
             )
 
 
@@ -91,8 +93,8 @@ def _with_labels(table, examples, column):
         places = range(len(example["choices"]))
         if label.strip() not in map(str, places):
             raise ValueError(
-                f"{table.path}, line {table.lines[row]}: the label {label!r} is none of the "
-                f"endings' numbers, {places[0]} to {places[-1]}. {_FORMS}"
+                f"{table.path}, line {table.lines[row]}: the label {label!r} is not the number of "
+                f"an ending, {places[0]} to {places[-1]}. {_FORMS}"
             )
         example["label"] = int(label)
     return examples

@@ -1,28 +1,38 @@
-"""CoNLL files: a word and its tags a line, a blank line between sentences."""
+"""Reader of CoNLL files: a word and its tags per line, a blank line between sentences."""
 
 import os
 
 from keras_bert.files.utf8 import read_utf8
+from keras_bert.files.whole import whole_file
 from keras_bert.metrics.entities import begins_entity, split_tag, tagged_entities
+from keras_bert.readers.shown import shortened
 
 _DOCUMENT = "-DOCSTART-"
 _SCHEMES = ("bio", "bioes", None)
 
 
 class TaggedSentences:
-    """What `read_conll` gives: sentences of words and tags. W words in a sentence.
+    """Sentences of tagged words from `read_conll`.
 
     Args:
-        path: the file they come from, for messages.
-        words: lists of str, those of each sentence.
-        tags: lists of str, as many.
-        documents: `[n]` ints, the document of each sentence, for document context; without
-            -DOCSTART- lines each sentence is one.
+        path: the file, for messages.
+        words: lists of str, the words of each sentence.
+        tags: lists of str, one tag per word.
+        documents: list of int, the document of each sentence, for document context. Without
+            -DOCSTART- lines each sentence is a document.
         lines: lists of int, the line in the file of each word.
-        num_repaired: int, how many tags didn't follow their scheme and were repaired.
+        num_repaired: int, the number of tags that violated their scheme and were repaired.
     """
 
-    def __init__(self, path, words, tags, documents, lines, num_repaired=0):
+    def __init__(
+        self,
+        path: str,
+        words: list[list[str]],
+        tags: list[list[str]],
+        documents: list[int],
+        lines: list[list[int]],
+        num_repaired: int = 0,
+    ):
         self.path = path
         self.words = words
         self.tags = tags
@@ -33,13 +43,21 @@ class TaggedSentences:
     def __len__(self):
         return len(self.words)
 
-    def tag_names(self):
-        """The different tags, sorted, "O" first: `label_names` of a `BertTokenClassifier`."""
+    def __repr__(self):
+        num_words = sum(map(len, self.words))
+        repaired = f"; repaired tags: {self.num_repaired:,}" if self.num_repaired else ""
+        return (
+            f"TaggedSentences({self.path!r}: {len(self):,} sentences, {num_words:,} words; "
+            f"tags {shortened(', '.join(self.tag_names()))}{repaired})"
+        )
+
+    def tag_names(self) -> list[str]:
+        """Lists the distinct tags, sorted, "O" first: `label_names` of a `BertTokenClassifier`."""
         names = {tag for tags in self.tags for tag in tags}
         return sorted(names, key=lambda name: (name != "O", name))
 
-    def class_numbers(self, names):
-        """The tags as their places in `names`.
+    def class_numbers(self, names: list[str]) -> list[list[int]]:
+        """Converts the tags to their indices in `names`.
 
         Args:
             names: list of str, the classes.
@@ -48,7 +66,7 @@ class TaggedSentences:
             Lists of int.
 
         Raises:
-            ValueError: at the first tag that `names` lacks, with its line and the known ones.
+            ValueError: at the first tag missing from `names`, with its line and the classes.
         """
         numbers = {name: number for number, name in enumerate(names)}
         for tags, lines in zip(self.tags, self.lines, strict=True):
@@ -56,49 +74,55 @@ class TaggedSentences:
                 if tag not in numbers:
                     raise ValueError(
                         f"{self.path}, line {line}: the tag {tag!r} is none of the {len(names)} "
-                        f"classes: {', '.join(names)}. Mend it, or train with this class too."
+                        f"classes: {', '.join(names)}. Fix it, or add the class to training."
                     )
         return [[numbers[tag] for tag in tags] for tags in self.tags]
 
-    def write_predictions(self, path, predicted):
-        """Writes a word, its true and its predicted tag a line, as `conlleval` reads them.
+    def write_predictions(self, path: str | os.PathLike, predicted: list[list[str]]) -> None:
+        """Writes each word with its true and its predicted tag, in the format of `conlleval`.
 
         Args:
-            path: the file.
+            path: the file, written whole or not at all.
             predicted: lists of str, the predicted tags of each sentence.
         """
-        with open(path, "w", encoding="utf-8") as file:
+        with whole_file(path) as file:
             for rows in zip(self.words, self.tags, predicted, strict=True):
                 for word, true, tag in zip(*rows, strict=True):
                     print(word.replace(" ", "_"), true, tag, file=file)
                 print(file=file)
 
 
-def read_conll(path, *, scheme="bio", tag_column=-1, repair=False):
-    r"""Reads sentences of tagged words from a file of CoNLL's columns.
+def read_conll(
+    path: str | os.PathLike,
+    *,
+    scheme: str | None = "bio",
+    tag_column: int = -1,
+    repair: bool = False,
+) -> TaggedSentences:
+    r"""Reads sentences of tagged words from a file in CoNLL's column format.
 
-    A line holds a word first and a tag last, with any columns between, parted by tabs or spaces; a
-    blank line ends a sentence, and a line that begins with -DOCSTART- a document. Of CoNLL-2003,
-    `tag_column=1` is the part of speech and `tag_column=2` the chunk.
+    A line has the word first and a tag last, with any columns between, separated by tabs or
+    spaces. A blank line ends a sentence, and a line that starts with -DOCSTART- starts a document.
+    In CoNLL-2003, `tag_column=1` is the part of speech and `tag_column=2` the chunk.
 
-    Which scheme the tags follow is seen from the file: BIO (also called IOB2: every entity begins
-    with B-), IOB1 (B- only where an entity follows another of its type), or BIOES (with E- at the
-    end, and S- for a single word). They are rewritten in the one that `scheme` names. Tags without
-    prefixes, as those of parts of speech, stay as they are.
+    The scheme of the tags is detected: BIO (also called IOB2: every entity starts with B-), IOB1
+    (B- only for an entity right after another of its type), or BIOES (with E- for the last word
+    and S- for a single word). The tags are rewritten in the scheme that `scheme` names. Tags
+    without prefixes, such as parts of speech, stay as they are.
 
     Args:
-        path: the file; anything that `tf.io.gfile` opens. UTF-8.
+        path: the file, in UTF-8; any path that `tf.io.gfile` opens.
         scheme: "bio", "bioes", or None to leave the tags as they are.
         tag_column: int, the column of the tags.
-        repair: bool, whether tags that follow no scheme are read as `conlleval` reads them, and
-            counted in `num_repaired`, instead of an error.
+        repair: bool, whether tags that violate their scheme are read as `conlleval` reads them
+            and counted in `num_repaired`. By default they are an error.
 
     Returns:
         `TaggedSentences`.
 
     Raises:
-        ValueError: if the file can't be read or holds no words, or a line lacks columns or has a
-            tag against the scheme, with the line.
+        ValueError: if the file can't be read or has no words, or a line lacks columns or has a
+            tag that violates the scheme; with the line.
 
     Example:
     >>> import os, tempfile
@@ -119,8 +143,8 @@ def read_conll(path, *, scheme="bio", tag_column=-1, repair=False):
     fault = _fault(sentences, found)
     if fault and not repair:
         raise ValueError(
-            f"{path}, {fault} Mend the tags, or read them with repair=True, which takes an entity "
-            "to begin and end where conlleval would."
+            f"{path}, {fault} Fix the tags, or read them with repair=True, which starts and ends "
+            "entities where conlleval would."
         )
     entities = [tagged_entities(tags) for tags in sentences.tags]
     if fault:
@@ -140,8 +164,10 @@ def read_conll(path, *, scheme="bio", tag_column=-1, repair=False):
     return sentences
 
 
-def encode_entities(entities, num_words, scheme="bio"):
-    """The tags of a sentence whose entities are `(type, start, end)`, in BIO or BIOES.
+def encode_entities(
+    entities: list[tuple[str, int, int]], num_words: int, scheme: str = "bio"
+) -> list[str]:
+    """Returns a sentence's tags, in BIO or BIOES, from its entities `(type, start, end)`.
 
     >>> encode_entities([("LOC", 0, 2), ("PER", 3, 4)], 4, "bioes")
     ['B-LOC', 'E-LOC', 'O', 'S-PER']
@@ -156,7 +182,7 @@ def encode_entities(entities, num_words, scheme="bio"):
 
 
 def _parse(path, tag_column):
-    """`TaggedSentences` with the tags that the file has."""
+    """Reads `TaggedSentences` with the tags of the file."""
     words, tags, lines, documents = [], [], [], []
     is_new, document, has_documents, first = True, -1, False, None
     for line, text in enumerate(read_utf8(path).split("\n"), start=1):
@@ -174,12 +200,12 @@ def _parse(path, tag_column):
             expected = f"line {first[1]} has {first[0]}" if len(fields) > 1 else "2 or more needed"
             raise ValueError(
                 f"{path}, line {line}: {len(fields)} columns, {expected}: {text[:80]!r}. A line "
-                "holds a word, its tag last, parted by tabs or spaces."
+                "has a word first and its tag last, separated by tabs or spaces."
             )
         if not -len(fields) <= tag_column < len(fields) or tag_column % len(fields) == 0:
             raise ValueError(
-                f"{path} has {len(fields)} columns, the word first; tag_column={tag_column} is "
-                f"none of a tag. Give one from 1 to {len(fields) - 1}, or -1 for the last."
+                f"{path} has {len(fields)} columns, the word first; tag_column={tag_column} is not "
+                f"a column of tags. Give one from 1 to {len(fields) - 1}, or -1 for the last."
             )
         if is_new:
             for part in (words, tags, lines):
@@ -190,7 +216,7 @@ def _parse(path, tag_column):
         tags[-1].append(fields[tag_column])
         lines[-1].append(line)
     if not words:
-        raise ValueError(f"{path} holds no words: lines of a word and its tag are needed.")
+        raise ValueError(f"{path} has no words. Each line needs a word and its tag.")
     return TaggedSentences(path, words, tags, documents, lines)
 
 
@@ -199,7 +225,7 @@ def _kinds(sentences):
 
 
 def _has_prefixes(sentences):
-    """Whether tags are entities' in a scheme; raises a ValueError if only some are."""
+    """Returns whether the tags have prefixes; raises a ValueError if only some have."""
     plain = {}
     for tags, lines in zip(sentences.tags, sentences.lines, strict=True):
         for tag, line in zip(tags, lines, strict=True):
@@ -209,34 +235,37 @@ def _has_prefixes(sentences):
     if plain and len(plain) < len(names):
         tag, line = next(iter(plain.items()))
         raise ValueError(
-            f"{sentences.path}, line {line}: the tag {tag!r} has no prefix (B-, I-, ...), and "
-            f"others, as {min(names - set(plain))!r}, have one. Mend the tags, or read them as "
-            "they are with scheme=None."
+            f"{sentences.path}, line {line}: the tag {tag!r} has no prefix (B-, I-, ...), but "
+            f"others, such as {min(names - set(plain))!r}, have one. Fix the tags, or read them "
+            "as they are with scheme=None."
         )
     return bool(names) and not plain
 
 
 def _fault(sentences, scheme):
-    """What of the tags is against every scheme, or None; `scheme` is that of their letters."""
+    """Describes the first tag that violates its scheme, or returns None.
+
+    `scheme` is "bioes" if E- or S- tags occur; else the tags may be BIO or IOB1.
+    """
     late, needless = None, None
     for tags, lines in zip(sentences.tags, sentences.lines, strict=True):
         before, type_before, line_before = "O", "", None
         for tag, line in [*zip(tags, lines, strict=True), ("O", None)]:
             kind, type_ = split_tag(tag)
             open_before = before in "BI" and before != "O"
-            goes_on = kind in "IE" and open_before and type_ == type_before
-            if scheme == "bioes" and open_before != goes_on:
-                return f"line {line_before}: an entity of BIOES has no end (E- or S-)."
-            if kind in "IE" and not goes_on:
+            continues = kind in "IE" and open_before and type_ == type_before
+            if scheme == "bioes" and open_before != continues:
+                return f"line {line_before}: an entity has no end (E- or S-), as BIOES needs."
+            if kind in "IE" and not continues:
                 late = late or (line, tag)
                 if scheme == "bioes":
-                    return f"line {line}: {tag!r} goes on with no entity."
+                    return f"line {line}: {tag!r} continues no entity."
             if kind == "B" and begins_entity(before, type_before, "I", type_):
                 needless = needless or (line, tag)
             before, type_before, line_before = kind, type_, line
     if late and needless and scheme == "bio":
         return (
-            f"line {late[0]}: {late[1]!r} begins an entity, as in IOB1, but in line {needless[0]} "
-            f"{needless[1]!r} does, as in BIO."
+            f"line {late[0]}: {late[1]!r} starts an entity, as in IOB1, but {needless[1]!r} in "
+            f"line {needless[0]} starts one as in BIO."
         )
     return None

@@ -1,4 +1,4 @@
-"""GLUE's tasks, from their official files or from tensorflow-datasets."""
+"""Reader of GLUE's tasks, from their official files or from tensorflow-datasets."""
 
 import logging
 import os
@@ -11,24 +11,32 @@ from keras_bert.readers.glue_tasks import glue_task
 from keras_bert.readers.table import read_table
 
 logger = logging.getLogger("keras_bert")
-MALFORMED = "rows with a wrong number of columns, passed over"
+MALFORMED = "rows with a wrong number of columns, skipped"
 
 
 class GlueExamples:
-    """What `read_glue` gives.
+    """Examples of a GLUE task from `read_glue`.
 
     `len(examples)` is their number.
 
     Args:
         task: str, the task as GLUE writes it, such as `"STS-B"`.
         split: str, such as `"dev"`.
-        texts: a tuple of one or two lists of strings, as `text_dataset` takes it.
-        labels: `[n]` int32 class numbers, float32 of a regression, or None where there are none.
-        label_names: list of str, the classes; None of a regression.
-        reports: a `Reports` of what was strange.
+        texts: a tuple of one or two lists of strings.
+        labels: `[n]` int32 class numbers, float32 scores for regression, or None without labels.
+        label_names: list of str, the classes; None for regression.
+        reports: a `Reports` of irregularities in the files.
     """
 
-    def __init__(self, task, split, texts, labels, label_names, reports):
+    def __init__(
+        self,
+        task: str,
+        split: str,
+        texts: tuple[list[str], ...],
+        labels: np.ndarray | None,
+        label_names: list[str] | None,
+        reports: Reports,
+    ):
         self.task = task
         self.split = split
         self.texts = texts
@@ -39,40 +47,54 @@ class GlueExamples:
     def __len__(self):
         return len(self.texts[0])
 
+    def __repr__(self):
+        kind = "scores" if self.is_regression else f"classes {', '.join(self.label_names)}"
+        kind = "no labels" if self.labels is None else kind
+        texts = "pairs of texts" if len(self.texts) == 2 else "texts"
+        return f"GlueExamples({self.task} {self.split}: {len(self):,} {texts}; {kind})"
+
     @property
-    def is_regression(self):
-        """Whether the labels are numbers to predict, as of STS-B."""
+    def is_regression(self) -> bool:
+        """Whether the labels are scores to predict, as in STS-B."""
         return self.label_names is None
 
 
-def read_glue(folder, task, split, *, malformed=None, source="tsv"):
-    r"""Reads a split of a task of GLUE.
+def read_glue(
+    folder: str | os.PathLike | None,
+    task: str,
+    split: str,
+    *,
+    malformed: str | None = None,
+    source: str = "tsv",
+) -> GlueExamples:
+    r"""Reads a split of a GLUE task.
 
-    Source: Wang et al. 2019; the files of gluebenchmark.com/tasks as they are: quotes have no
-    meaning in them, CoLA's have no header except the test set's, MRPC's may be Microsoft's
-    `msr_paraphrase_*.txt` with GLUE's `dev_ids.tsv` beside them, and some rows of QQP's are
-    broken. Classes have the numbers that Google's `run_classifier.py` gives them.
+    The files are those of gluebenchmark.com/tasks, unchanged: their quotes are plain characters,
+    CoLA's have no header except for the test set, and some rows of QQP are broken. Classes have
+    the numbers of Google's `run_classifier.py`.
+    Source: Wang et al. 2019.
 
     Args:
         folder: the task's own folder, such as `"glue_data/MRPC"`; with `source="tfds"` the data
-            directory of tensorflow-datasets, or None for its usual one.
+            directory of tensorflow-datasets, or None for its default.
         task: str, `"cola"`, `"sst2"`, `"mrpc"`, `"stsb"`, `"qqp"`, `"mnli"`, `"qnli"`, `"rte"`,
-            `"wnli"` or `"ax"` (the diagnostic set), written in any way, such as `"STS-B"`.
-        split: str, `"train"`, `"dev"` or `"test"`; of MNLI `"train"`, `"dev_matched"`,
-            `"dev_mismatched"`, `"test_matched"` or `"test_mismatched"`; of AX `"test"`.
-        malformed: what becomes of a row with a wrong number of columns: `"error"`, or `"skip"`, to
-            pass over it, counted in the examples' `reports` and logged. By default QQP's, whose
-            official files need it, are passed over, except in the test set.
-        source: `"tsv"` or `"tfds"`, tensorflow-datasets (`pip install keras3-bert[tfds]`), which
-            downloads what it needs.
+            `"wnli"` or `"ax"` (the diagnostic set), in any spelling, such as `"STS-B"`.
+        split: str, `"train"`, `"dev"` or `"test"`; for MNLI `"train"`, `"dev_matched"`,
+            `"dev_mismatched"`, `"test_matched"` or `"test_mismatched"`; for AX `"test"`.
+        malformed: `"error"`, or `"skip"` to skip rows with a wrong number of columns, which are
+            counted in the examples' `reports` and logged. By default only QQP's train and dev
+            sets are read with `"skip"`, as their official files need it.
+        source: `"tsv"`, or `"tfds"` for tensorflow-datasets (`pip install keras3-bert[tfds]`),
+            which downloads the data.
 
     Returns:
-        A `GlueExamples`: `texts`, `labels` (None of a test set without), `label_names`.
+        A `GlueExamples` of `texts`, `labels` (None for a test set without labels) and
+        `label_names`.
 
     Raises:
-        ValueError: if there is no such task, split or file, a column is missing, a row is
-            malformed or a label unknown; with file and line.
-        ImportError: if tensorflow-datasets is asked for and not installed.
+        ValueError: if the task, split or file does not exist, a column is missing, a row is
+            malformed or a label is unknown; with file and line.
+        ImportError: if `source="tfds"` and tensorflow-datasets is not installed.
 
     Example:
     >>> import os, tempfile
@@ -101,14 +123,14 @@ def read_glue(folder, task, split, *, malformed=None, source="tsv"):
 
 
 def _read_files(folder, task, split, malformed):
-    """`(texts, labels, reports)` of a split's file."""
+    """Reads `(texts, labels, reports)` from the file of a split."""
     path = _path(folder, task, split)
     bare = task.name == "CoLA" and split != "test"
     table = read_table(path, header=not bare, delimiter="\t", quoting=False, malformed=malformed)
     if bare and len(table.columns) != 4:
         raise ValueError(
             f"{path}, line 1: CoLA's files have 4 columns and no header (source, label, mark, "
-            f"sentence); this row has {len(table.columns)}."
+            f"sentence); this row has {len(table.columns)} columns."
         )
     names, label = (("3",), "1") if bare else (task.texts, task.label)
     texts = tuple(table[name] for name in names)
@@ -119,10 +141,6 @@ def _read_files(folder, task, split, malformed):
             if task.values is None
             else table.class_numbers(label, list(task.values))
         )
-    if os.path.basename(path) == "msr_paraphrase_train.txt":
-        kept = _of_mrpc_split(folder, table, split)
-        texts = tuple([column[i] for i in kept] for column in texts)
-        labels = labels[kept]
     reports = Reports()
     for line in table.malformed:
         reports.add(MALFORMED, 1, f"line {line}")
@@ -138,20 +156,5 @@ def _path(folder, task, split):
             return path
     raise ValueError(
         f"{folder} has no {' or '.join(task.files[split])}, the {split} set of {task.name}. Give "
-        f"the folder of {task.name} itself, as GLUE's download script makes it."
+        f"the folder of {task.name} itself, as GLUE's download script creates it."
     )
-
-
-def _of_mrpc_split(folder, table, split):
-    """The rows of Microsoft's training file that GLUE has in a split."""
-    path = os.path.join(folder, "dev_ids.tsv")
-    if not tf.io.gfile.exists(path):
-        raise ValueError(
-            f"{table.path} holds both train and dev set; which rows are whose stands in GLUE's "
-            f"dev_ids.tsv, which {folder} lacks. Get it as GLUE's download script does, or bring "
-            "train.tsv and dev.tsv."
-        )
-    ids = read_table(path, header=False, delimiter="\t", quoting=False)
-    dev = set(zip(ids["0"], ids["1"], strict=True))
-    pairs = zip(table["#1 ID"], table["#2 ID"], strict=True)
-    return np.flatnonzero([(pair in dev) == (split == "dev") for pair in pairs])

@@ -1,33 +1,37 @@
-"""Answers as GLUE's server takes them."""
+"""Writer of GLUE submissions."""
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
+from keras_bert.files.whole import whole_file
+from keras_bert.readers.glue import GlueExamples
 from keras_bert.readers.glue_tasks import glue_task
 
 
-def write_glue_submission(folder, examples, predictions):
-    r"""Writes the answers to a test set in the format of GLUE's submissions.
+def write_glue_submission(
+    folder: str | os.PathLike, examples: GlueExamples, predictions: Sequence | np.ndarray
+) -> Path:
+    r"""Writes the predictions for a test set in GLUE's submission format.
 
-    The server takes a zip file of the files of all tasks. Splits other than test sets are written
-    alike, to look at.
-
+    The server takes a zip file with the files of all tasks. Other splits are written in the same
+    format, for inspection.
     Source: gluebenchmark.com/faq.
 
     Args:
-        folder: where to write; it is made if it isn't there. The file is `MRPC.tsv` for MRPC,
+        folder: the output folder; created if missing. The file is `MRPC.tsv` for MRPC,
             `MNLI-m.tsv` or `MNLI-mm.tsv` for MNLI.
-        examples: the `GlueExamples` that `read_glue` gave, all of them.
-        predictions: `[n]` ints, their classes; of STS-B floats, which are clipped to 0..5.
+        examples: all the `GlueExamples` from `read_glue`.
+        predictions: `[n]` ints, their classes; for STS-B floats, which are clipped to 0..5.
 
     Returns:
         The path of the file.
 
     Raises:
-        ValueError: if there is not one prediction for each example, one is no class or no
-            number, or rows of the test file were passed over.
+        ValueError: if the number of predictions differs from that of the examples, a prediction
+            is not a class or not a number, or rows of the test file were skipped.
 
     Example:
     >>> import tempfile
@@ -42,33 +46,38 @@ def write_glue_submission(folder, examples, predictions):
     """
     task = glue_task(examples.task)
     predictions = np.asarray(predictions)
-    if predictions.shape != (len(examples),):
-        raise ValueError(
-            f"predictions must be one for each of the {len(examples)} examples of the "
-            f"{examples.split} set of {task.name}; got the shape {predictions.shape}."
-        )
-    if examples.split.startswith("test") and examples.reports.as_dict():
-        raise ValueError(
-            f"Rows of the test set of {task.name} were passed over "
-            f"({'; '.join(examples.reports.lines())}), and a submission needs an answer to each. "
-            "Mend the file and read it with malformed='error'."
-        )
+    _check(examples, predictions)
     answers = _scores(predictions) if task.values is None else _labels(predictions, task)
     folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
     path = folder / task.submission(examples.split)
-    unfinished = folder / f".{path.name}.unfinished"
-    with open(unfinished, "w", encoding="utf-8", newline="\n") as file:
+    with whole_file(path) as file:
         print("index", "prediction", sep="\t", file=file)
         for index, answer in enumerate(answers):
             print(index, answer, sep="\t", file=file)
-    os.replace(unfinished, path)
     return path
 
 
+def _check(examples, predictions):
+    if predictions.shape != (len(examples),):
+        raise ValueError(
+            f"predictions must be one for each of the {len(examples)} examples of the "
+            f"{examples.split} set of {examples.task}; got shape {predictions.shape}."
+        )
+    if examples.split.startswith("test") and examples.reports.as_dict():
+        raise ValueError(
+            f"Rows of the test set of {examples.task} were skipped "
+            f"({'; '.join(examples.reports.lines())}), but a submission needs a prediction for "
+            "each. Fix the file and read it with malformed='error'."
+        )
+
+
 def _scores(predictions):
-    if not np.isfinite(predictions.astype("float64")).all():
-        raise ValueError("predictions of STS-B must be finite numbers; some are not.")
+    wrong = np.flatnonzero(~np.isfinite(predictions.astype("float64")))
+    if len(wrong):
+        raise ValueError(
+            f"predictions for STS-B must be finite numbers; number {wrong[0]} is "
+            f"{predictions[wrong[0]]}."
+        )
     return [f"{score:.3f}" for score in np.clip(predictions, 0, 5)]
 
 
@@ -78,7 +87,7 @@ def _labels(predictions, task):
         0 <= predictions.min() and predictions.max() < count
     ):
         raise ValueError(
-            f"predictions of {task.name} must be class numbers, 0 to {count - 1} for "
+            f"predictions for {task.name} must be class numbers, 0 to {count - 1} for "
             f"{', '.join(task.class_names())}; got {predictions.dtype} from {predictions.min()} to "
             f"{predictions.max()}."
         )

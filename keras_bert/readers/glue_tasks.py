@@ -1,4 +1,4 @@
-"""The tasks of GLUE: where their texts and labels stand in files and submissions."""
+"""The tasks of GLUE: columns of texts and labels, names of files, splits and classes."""
 
 import dataclasses
 
@@ -15,47 +15,47 @@ _PREMISE = ("premise", "hypothesis")
 
 @dataclasses.dataclass(frozen=True)
 class GlueTask:
-    """One task of GLUE.
+    """Description of one task of GLUE.
 
     Args:
         name: str, as GLUE writes it.
         texts: the columns of texts, one or two.
-        label: str, the column of labels, which test files lack.
-        values: the labels in files and submissions, by class number; None of a regression.
-        label_names: the same for people, if they differ.
-        tfds_texts: the columns of texts in tensorflow-datasets, if they differ.
-        files: split -> names of its file, of which the first that is there is read.
+        label: str, the column of labels, absent in test files.
+        values: the labels in files and submissions, by class number; None for regression.
+        label_names: readable names of the classes, if they differ from `values`.
+        tfds_texts: the columns of texts in tensorflow-datasets, if they differ from `texts`.
+        files: split -> possible names of its file; the first that exists is read.
     """
 
     name: str
-    texts: tuple
+    texts: tuple[str, ...]
     label: str
-    values: tuple | None = None
-    label_names: tuple | None = None
-    tfds_texts: tuple | None = None
+    values: tuple[str, ...] | None = None
+    label_names: tuple[str, ...] | None = None
+    tfds_texts: tuple[str, ...] | None = None
     files: dict = dataclasses.field(default_factory=lambda: {s: (f"{s}.tsv",) for s in _SPLITS})
 
-    def check_split(self, split):
-        """Raises a ValueError if there is no such split."""
+    def check_split(self, split: str) -> None:
+        """Raises a ValueError if the task has no such split."""
         if split not in self.files:
             raise ValueError(
                 f"{self.name} has no split {split!r}. Its splits are: {', '.join(self.files)}."
             )
 
-    def class_names(self):
-        """The list of the classes' names, or None of a regression."""
+    def class_names(self) -> list[str] | None:
+        """Lists the names of the classes; None for regression."""
         names = self.label_names or self.values
         return None if names is None else list(names)
 
-    def submission(self, split):
-        """The name of the file in which GLUE takes the answers."""
+    def submission(self, split: str) -> str:
+        """Returns the name of the file that GLUE's server expects."""
         if self.name == "MNLI":
             return f"MNLI-{'mm' if split.endswith('mismatched') else 'm'}.tsv"
         return f"{self.name}.tsv"
 
 
-def glue_task(task):
-    """The `GlueTask` of a name, such as "sts-b"."""
+def glue_task(task: str) -> GlueTask:
+    """Looks up the `GlueTask` of a name, such as "sts-b"."""
     return TASKS[task_key(task)]
 
 
@@ -81,11 +81,6 @@ TASKS = {
         values=_DIGITS,
         label_names=("not_equivalent", "equivalent"),
         tfds_texts=_SENTENCES,
-        files={
-            "train": ("train.tsv", "msr_paraphrase_train.txt"),
-            "dev": ("dev.tsv", "msr_paraphrase_train.txt"),
-            "test": ("test.tsv", "msr_paraphrase_test.txt"),
-        },
     ),
     "stsb": GlueTask(name="STS-B", texts=_SENTENCES, label="score"),
     "qqp": GlueTask(

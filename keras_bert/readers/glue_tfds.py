@@ -1,4 +1,6 @@
-"""GLUE's tasks out of tensorflow-datasets."""
+"""Reader of GLUE's tasks from tensorflow-datasets."""
+
+import os
 
 import numpy as np
 
@@ -9,24 +11,26 @@ try:
     import tensorflow_datasets as tfds
 except ImportError as error:
     raise ImportError(
-        "tensorflow-datasets is not installed: pip install 'keras3-bert[tfds]', or read GLUE's own "
-        "files with source='tsv'."
+        "tensorflow-datasets is not installed. Run pip install 'keras3-bert[tfds]', or read GLUE's "
+        "own files with source='tsv'."
     ) from error
 
 
-def read_tfds(data_dir, task, split):
-    """A split of a task.
+def read_tfds(
+    data_dir: str | os.PathLike | None, task: str, split: str
+) -> tuple[tuple[list[str], ...], np.ndarray | None]:
+    """Reads a split of a task.
 
     Args:
-        data_dir: where tensorflow-datasets keeps its data, or None for its usual place.
+        data_dir: the data directory of tensorflow-datasets, or None for its default.
         task: str, such as "mrpc".
-        split: str, as `read_glue` takes it.
+        split: str, as in `read_glue`.
 
     Returns:
-        `(texts, labels)`, in the order of GLUE's files, as `GlueExamples` has them.
+        `(texts, labels)` of a `GlueExamples`, in the order of GLUE's files.
 
     Raises:
-        ValueError: if the classes there are others.
+        ValueError: if tensorflow-datasets names other classes.
     """
     description = glue_task(task)
     dataset, info = tfds.load(
@@ -35,7 +39,7 @@ def read_tfds(data_dir, task, split):
         data_dir=data_dir,
         with_info=True,
     )
-    rows = sorted(tfds.as_numpy(dataset), key=lambda row: row["idx"])  # they come shuffled
+    rows = sorted(tfds.as_numpy(dataset), key=lambda row: row["idx"])  # the dataset is shuffled
     names = description.tfds_texts or description.texts
     texts = tuple([row[name].decode("utf-8") for row in rows] for name in names)
     labels = np.array([row["label"] for row in rows])
@@ -47,7 +51,7 @@ def read_tfds(data_dir, task, split):
     if sorted(theirs) != sorted(ours):
         raise ValueError(
             f"tensorflow-datasets {tfds.__version__} names the classes of {description.name} "
-            f"{', '.join(theirs)}; {', '.join(ours)} were expected. Use source='tsv'."
+            f"{', '.join(theirs)}; expected {', '.join(ours)}. Use source='tsv'."
         )
     if (labels < 0).all():
         return texts, None

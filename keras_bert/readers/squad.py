@@ -1,47 +1,56 @@
-"""Questions on paragraphs, in the JSON of SQuAD 1.1 and 2.0."""
+"""Reader of questions on paragraphs, in the JSON of SQuAD 1.1 and 2.0."""
 
 import json
 import logging
 import os
+from collections.abc import Iterator
 
 from keras_bert.files.reports import Reports
 from keras_bert.files.utf8 import read_utf8
+from keras_bert.readers.shown import shown
 
 logger = logging.getLogger("keras_bert")
-MISPLACED = "answers that don't stand at their answer_start, not learnt from"
-UNANSWERED = "questions without an answer that are not said to be impossible, not learnt from"
-CONTRADICTORY = "questions said to be impossible that have answers, read as impossible"
+MISPLACED = "answers that are not at their answer_start, not used for training"
+UNANSWERED = "questions without an answer that are not impossible, not used for training"
+CONTRADICTORY = "impossible questions that have answers, read as impossible"
 
 
 class SquadExamples(list):
-    """What `read_squad` gives: a list of questions, each a dict.
+    """Questions of a SQuAD file: a list of dicts, one per question, from `read_squad`.
 
     Args:
+        path: the file, for `repr`.
         examples: the dicts.
-        reports: a `Reports` of what was strange in the file.
+        reports: a `Reports` of irregularities in the file.
     """
 
-    def __init__(self, examples, reports):
+    def __init__(self, path: str, examples: list[dict], reports: Reports):
         super().__init__(examples)
+        self.path = path
         self.reports = reports
 
+    def __repr__(self):
+        impossible = sum(example.get("is_impossible", False) for example in self)
+        more = f", {impossible:,} impossible" if impossible else ""
+        return f"SquadExamples({self.path!r}: {len(self):,} questions{more})"
 
-def read_squad(path):
-    """Reads a file of SQuAD, 1.1 or 2.0.
+
+def read_squad(path: str | os.PathLike) -> SquadExamples:
+    """Reads a file of SQuAD 1.1 or 2.0.
 
     Source: Rajpurkar et al. 2016 and 2018; the files of rajpurkar.github.io/SQuAD-explorer.
 
     Args:
-        path: the JSON file; anything that `tf.io.gfile` opens.
+        path: the JSON file; any path that `tf.io.gfile` opens.
 
     Returns:
-        A list of dicts, one a question: `id`, `title`, `question`, `context`, `answers` (a list of
-        dicts of `text` and `answer_start`, in characters) and, in files of 2.0, `is_impossible`.
-        Its attribute `reports` counts what was strange, as answers that don't stand where the file
-        says, from which nothing is learnt; that is logged too.
+        A list of dicts, one per question: `id`, `title`, `question`, `context`, `answers` (a list
+        of dicts of `text` and `answer_start`, in characters) and, in files of 2.0,
+        `is_impossible`. Its attribute `reports` counts irregularities, which are logged too. For
+        example, answers that are not where the file says are not used for training.
 
     Raises:
-        ValueError: if the file is not SQuAD's JSON, with the place, or an id comes twice.
+        ValueError: if the file is not SQuAD's JSON, with the place, or an id occurs twice.
 
     Example:
     >>> import json, os, tempfile
@@ -57,60 +66,64 @@ def read_squad(path):
     """
     path = os.fspath(path)
     examples, reports, ids = [], Reports(), set()
-    for article, where in _dicts(_data(path), f"{path}, data"):
-        title = article.get("title", "")
-        for paragraph, where_paragraph in _dicts(
-            _part(article, "paragraphs", list, where), f"{where}.paragraphs"
-        ):
-            context = _part(paragraph, "context", str, where_paragraph)
-            questions = _part(paragraph, "qas", list, where_paragraph)
-            for question, place in _dicts(questions, f"{where_paragraph}.qas"):
-                example = _example(question, title, context, place)
-                if example["id"] in ids:
-                    raise ValueError(
-                        f"{place}: the id {example['id']!r} comes twice; answers are told apart by "
-                        "it. Give each question an id of its own."
-                    )
-                ids.add(example["id"])
-                _report(example, reports)
-                examples.append(example)
+    for example, place in _examples(path):
+        if example["id"] in ids:
+            raise ValueError(
+                f"{place}: the id {example['id']!r} occurs twice, but predictions are matched by "
+                "id. Give each question an id of its own."
+            )
+        ids.add(example["id"])
+        _report(example, reports)
+        examples.append(example)
     if not examples:
-        raise ValueError(f"{path} holds no questions.")
+        raise ValueError(f"{path} has no questions.")
     for line in reports.lines():
         logger.warning("%s: %s", path, line)
-    return SquadExamples(examples, reports)
+    return SquadExamples(path, examples, reports)
 
 
-def answer_to_learn(example):
-    """The answer that an example teaches.
+def training_answer(example: dict) -> tuple[int, int] | None:
+    """Returns the answer of an example to train on.
 
     Args:
-        example: a dict as `read_squad` gives.
+        example: a dict as in the list from `read_squad`.
 
     Returns:
-        `(start, end)`, characters of the context; `(0, 0)` of an impossible question; None if
-        there is nothing to learn: no answer, or none that stands where it is said to.
+        `(start, end)`, characters of the context; `(0, 0)` for an impossible question; None if
+        the example has no answer, or none that is at its `answer_start`.
     """
     if example.get("is_impossible"):
         return 0, 0
     for answer in example.get("answers", ()):
         text, start = answer["text"], answer["answer_start"]
-        if stands(example["context"], answer):
+        if is_placed(example["context"], answer):
             stripped = text.lstrip()
             start += len(text) - len(stripped)
             return start, start + len(stripped.rstrip())
     return None
 
 
-def stands(context, answer):
-    """Whether an answer, which isn't empty, stands at its `answer_start` in the context."""
+def is_placed(context: str, answer: dict) -> bool:
+    """Returns whether an answer is not blank and is at its `answer_start` in the context."""
     text, start = answer["text"], answer["answer_start"]
     return bool(text.strip()) and start >= 0 and context[start : start + len(text)] == text
 
 
+def _examples(path) -> Iterator[tuple[dict, str]]:
+    """Yields each question as `(example, its place in the file)`."""
+    for article, where in _dicts(_data(path), f"{path}, data"):
+        title = article.get("title", "")
+        paragraphs = _part(article, "paragraphs", list, where)
+        for paragraph, where_paragraph in _dicts(paragraphs, f"{where}.paragraphs"):
+            context = _part(paragraph, "context", str, where_paragraph)
+            questions = _part(paragraph, "qas", list, where_paragraph)
+            for question, place in _dicts(questions, f"{where_paragraph}.qas"):
+                yield _example(question, title, context, place), place
+
+
 def _report(example, reports):
     context, answers = example["context"], example["answers"]
-    misplaced = sum(not stands(context, answer) for answer in answers)
+    misplaced = sum(not is_placed(context, answer) for answer in answers)
     place = f"question {example['id']}"
     if misplaced:
         reports.add(MISPLACED, misplaced, place)
@@ -130,7 +143,7 @@ def _example(question, title, context, place):
     }
     answers = question.get("answers", [])
     if not isinstance(answers, list):
-        raise ValueError(f"{place}.answers must be a list; it is {_shown(answers)}.")
+        raise ValueError(f"{place}.answers must be a list; got {shown(answers)}.")
     for answer, where in _dicts(answers, f"{place}.answers"):
         example["answers"].append(
             {
@@ -148,22 +161,24 @@ def _data(path):
         content = json.loads(read_utf8(path))
     except json.JSONDecodeError as error:
         raise ValueError(
-            f"{path}, line {error.lineno}: not JSON ({error.msg}). SQuAD comes as one JSON file."
+            f"{path}, line {error.lineno}: not JSON ({error.msg}). SQuAD is a single JSON file."
         ) from error
     if not isinstance(content, dict) or not isinstance(content.get("data"), list):
+        got = shown(content)
+        if isinstance(content, dict):
+            got = f"an object of {', '.join(list(content)[:8]) or 'nothing'}"
         raise ValueError(
             f'{path} is JSON, but not SQuAD\'s, which is {{"data": [{{"title", "paragraphs": '
-            '[{"context", "qas": [{"id", "question", "answers"}]}]}]}; it is '
-            f"{_shown(content)}."
+            f'[{{"context", "qas": [{{"id", "question", "answers"}}]}}]}}]}}; got {got}.'
         )
     return content["data"]
 
 
 def _dicts(values, place):
-    """`(value, its place)` of each; raises a ValueError at one that is no dict."""
+    """Yields each value as `(value, its place)`; raises a ValueError if it is not a dict."""
     for index, value in enumerate(values):
         if not isinstance(value, dict):
-            raise ValueError(f"{place}[{index}] must be an object; it is {_shown(value)}.")
+            raise ValueError(f"{place}[{index}] must be an object; got {shown(value)}.")
         yield value, f"{place}[{index}]"
 
 
@@ -172,13 +187,6 @@ def _part(value, key, kind, place):
         kinds = {list: "a list", str: "a string", int: "an integer", bool: "true or false"}
         raise ValueError(
             f"{place}.{key} must be {kinds[kind]}, as in SQuAD's files; "
-            + (f"it is {_shown(value[key])}." if key in value else "it is missing.")
+            + (f"got {shown(value[key])}." if key in value else "it is missing.")
         )
     return value[key]
-
-
-def _shown(value):
-    if isinstance(value, dict):
-        return f"an object of {', '.join(map(str, list(value)[:8])) or 'nothing'}"
-    shown = repr(value)
-    return shown if len(shown) <= 80 else shown[:77] + "..."

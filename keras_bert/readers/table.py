@@ -1,4 +1,4 @@
-"""Files of examples: rows of texts and labels, in columns that have names."""
+"""Reader of TSV and CSV files: rows of texts and labels in named columns."""
 
 import csv
 import difflib
@@ -6,29 +6,38 @@ import io
 import itertools
 import os
 import sys
+from collections.abc import Sequence
 
 import numpy as np
 
 from keras_bert.files.utf8 import read_utf8
+from keras_bert.readers.shown import shortened, shown
 
 
 class Table:
-    """What `read_table` gives: columns of strings, and where each row stands in its file.
+    """Columns of strings from `read_table`, with the line of each row.
 
-    `table["text"]` is a column, a list of strings; `len(table)` the number of rows.
+    `table["text"]` is a column, a list of strings; `len(table)` is the number of rows.
 
     Args:
-        path: the file it comes from, for messages.
+        path: the file, for messages.
         columns: list of str, the names.
         rows: list of lists of str, each as long as `columns`.
-        lines: list of int, the line in the file at which each row begins.
-        malformed: list of int, the lines of rows that were passed over.
+        lines: list of int, the line in the file where each row starts.
+        malformed: list of int, the lines of skipped rows.
 
     Raises:
-        ValueError: on a column that isn't there, with those that are.
+        ValueError: if a column does not exist; lists the columns that do.
     """
 
-    def __init__(self, path, columns, rows, lines, malformed=()):
+    def __init__(
+        self,
+        path: str,
+        columns: list[str],
+        rows: list[list[str]],
+        lines: list[int],
+        malformed: Sequence[int] = (),
+    ):
         self.path = path
         self.columns = columns
         self.lines = lines
@@ -38,10 +47,15 @@ class Table:
     def __len__(self):
         return len(self._rows)
 
-    def __contains__(self, column):
+    def __repr__(self):
+        skipped = f"; skipped malformed rows: {len(self.malformed):,}" if self.malformed else ""
+        columns = shortened(", ".join(self.columns))
+        return f"Table({self.path!r}: {len(self):,} rows; columns {columns}{skipped})"
+
+    def __contains__(self, column: str) -> bool:
         return column in self.columns
 
-    def __getitem__(self, column):
+    def __getitem__(self, column: str) -> list[str]:
         if column not in self.columns:
             raise ValueError(
                 f"{self.path} has no column {column!r}. Its columns are: "
@@ -50,8 +64,8 @@ class Table:
         position = self.columns.index(column)
         return [row[position] for row in self._rows]
 
-    def class_names(self, column):
-        """The different values of a column of labels, sorted; numbers by their size.
+    def class_names(self, column: str) -> list[str]:
+        """Lists the distinct values of a column of labels, sorted; numbers by value.
 
         Args:
             column: str, its name.
@@ -60,20 +74,20 @@ class Table:
             A list of str.
 
         Raises:
-            ValueError: if the column isn't there, or a label is empty.
+            ValueError: if the column does not exist, or a label is empty.
         """
         labels = self[column]
         if "" in labels:
             raise ValueError(
                 f"{self.path}, line {self.lines[labels.index('')]}: the label in column "
-                f"{column!r} is empty. Give the row a label or remove it."
+                f"{column!r} is empty. Give the row a label, or remove it."
             )
         names = set(labels)
         numbers = all(name.isdecimal() for name in names)
         return sorted(names, key=(lambda name: (int(name), name)) if numbers else None)
 
-    def class_numbers(self, column, names):
-        """A column of labels as the places of its values in `names`.
+    def class_numbers(self, column: str, names: list[str]) -> np.ndarray:
+        """Converts a column of labels to their indices in `names`.
 
         Args:
             column: str, its name.
@@ -83,7 +97,7 @@ class Table:
             `[n]` int32.
 
         Raises:
-            ValueError: at the first label that `names` lacks, with its line and the known ones.
+            ValueError: at the first label missing from `names`, with its line and the classes.
         """
         numbers = {name: number for number, name in enumerate(names)}
         for line, label in zip(self.lines, self[column], strict=True):
@@ -91,12 +105,12 @@ class Table:
                 raise ValueError(
                     f"{self.path}, line {line}: the label {label!r} in column {column!r} is none "
                     f"of the {len(names)} classes: {', '.join(names)}."
-                    f"{_suggestion(label, names)} Mend the row, or train with this class too."
+                    f"{_suggestion(label, names)} Fix the row, or add the class to training."
                 )
         return np.array([numbers[label] for label in self[column]], "int32")
 
-    def scores(self, column):
-        """A column of numbers, for regression.
+    def scores(self, column: str) -> np.ndarray:
+        """Converts a column to numbers, for regression.
 
         Args:
             column: str, its name.
@@ -109,8 +123,8 @@ class Table:
         """
         return self.numbers([column])[:, 0]
 
-    def numbers(self, columns):
-        """Columns of numbers, side by side.
+    def numbers(self, columns: list[str]) -> np.ndarray:
+        """Converts columns to numbers, side by side.
 
         Args:
             columns: list of str, K names.
@@ -131,46 +145,53 @@ class Table:
                 if not np.isfinite(values[row, number]):
                     raise ValueError(
                         f"{self.path}, line {self.lines[row]}: {text!r} in column {column!r} is "
-                        "not a finite number. Mend the row, or leave it out."
+                        "not a finite number. Fix the row, or remove it."
                     )
         return values
 
-    def label_lists(self, column, separator="|"):
-        """A column of several labels a row.
+    def label_lists(self, column: str, separator: str = "|") -> list[list[str]]:
+        """Splits a column of several labels per row.
 
         Args:
             column: str, its name.
-            separator: str, what stands between labels.
+            separator: str, the text between labels.
 
         Returns:
-            A list of lists of str; of an empty cell an empty one.
+            A list of lists of str; an empty cell gives an empty list.
         """
         parts = (cell.split(separator) for cell in self[column])
         return [[part.strip() for part in row if part.strip()] for row in parts]
 
 
-def read_table(path, *, header=True, delimiter=None, quoting=None, malformed="error"):
+def read_table(
+    path: str | os.PathLike,
+    *,
+    header: bool = True,
+    delimiter: str | None = None,
+    quoting: bool | None = None,
+    malformed: str = "error",
+) -> Table:
     r"""Reads a TSV or CSV file of examples.
 
-    A byte order mark and any line ends are read right; blank lines are passed over (but where
-    there is one column, they are empty texts).
+    Byte order marks and all line endings are supported. Blank lines are skipped, except in files
+    of one column, where they are empty texts.
 
     Args:
-        path: the file; anything that `tf.io.gfile` opens. UTF-8.
+        path: the file, in UTF-8; any path that `tf.io.gfile` opens.
         header: bool, whether the first row names the columns. If not, they are named "0", "1",
-            ..., as the files of GLUE need it.
-        delimiter: str; by default "," for a name that ends in `.csv` and a tab for others.
-        quoting: bool, whether fields may stand in double quotes. By default, as with CSV files
-            always. TSV files come both ways: one is taken as quoted if that gives all rows the
-            same number of columns, and as unquoted if only that does.
-        malformed: what becomes of a row with more or fewer columns than the first: `"error"`, or
-            `"skip"`, to pass over it; the `Table`'s `malformed` then lists its line.
+            and so on.
+        delimiter: str; by default "," if the name ends in `.csv`, else a tab.
+        quoting: bool, whether double quotes may enclose fields. By default true for CSV files. A
+            TSV file may be written either way: by default it is read in the way that gives all
+            rows the same number of columns.
+        malformed: `"error"`, or `"skip"` to skip rows with more or fewer columns than the first;
+            the `Table`'s `malformed` then lists their lines.
 
     Returns:
         A `Table`.
 
     Raises:
-        ValueError: if the file is not UTF-8, is empty or has but a header, repeats a column's
+        ValueError: if the file is not UTF-8, is empty or has only a header, repeats a column's
             name, can be read in two ways, or has a malformed row; with file and line.
 
     Example:
@@ -191,8 +212,8 @@ def read_table(path, *, header=True, delimiter=None, quoting=None, malformed="er
         quoting = delimiter == ","
     if quoting is None and malformed == "skip":
         raise ValueError(
-            f"{path} has double quotes, and whether they enclose fields decides which rows are "
-            "malformed. With malformed='skip', say quoting=True or quoting=False."
+            f"{path} has double quotes, and which rows are malformed depends on whether they "
+            "enclose fields. With malformed='skip', pass quoting=True or quoting=False."
         )
     if quoting is None:
         rows, lines, skipped = _read_either(path, text, delimiter)
@@ -203,7 +224,7 @@ def read_table(path, *, header=True, delimiter=None, quoting=None, malformed="er
         return Table(path, columns, rows, lines, skipped)
     if len(rows) == 1:
         raise ValueError(
-            f"{path} has no rows below its header: {_shortened(rows[0])}."
+            f"{path} has no rows below its header: {shown(rows[0], 120)}."
             + (f" {len(skipped)} have another number of columns." if skipped else "")
         )
     columns = [name.strip() for name in rows[0]]
@@ -219,12 +240,12 @@ def read_table(path, *, header=True, delimiter=None, quoting=None, malformed="er
 def _read_text(path):
     text = read_utf8(path)
     if not text.strip():
-        raise ValueError(f"{path} is empty: a row of column names and rows of examples are needed.")
+        raise ValueError(f"{path} is empty. It needs a row of column names and rows of examples.")
     return text
 
 
 def _read_either(path, text, delimiter):
-    """The rows of a file that may or may not quote."""
+    """Reads a file with quotes and without, and returns the only reading that is consistent."""
     readings, errors = [], []
     for quoting in (True, False):
         try:
@@ -233,7 +254,7 @@ def _read_either(path, text, delimiter):
             errors.append(str(error))
     if not readings:
         raise ValueError(
-            f"{path} is malformed, read with quotes and without.\n  With quotes: {errors[0]}\n"
+            f"{path} is malformed, both with quotes and without.\n  With quotes: {errors[0]}\n"
             f"  Without: {errors[1]}"
         )
     if len(readings) == 2 and readings[0][1] != readings[1][1]:
@@ -241,14 +262,14 @@ def _read_either(path, text, delimiter):
         line = next(unquoted for quoted, unquoted in pairs if quoted != unquoted)
         raise ValueError(
             f"{path} can be read in two ways: with {len(readings[0][0])} rows if double quotes "
-            f"enclose fields, and with {len(readings[1][0])} if not (they part at line {line}). "
-            "Say which with quoting=True or quoting=False."
+            f"enclose fields, and with {len(readings[1][0])} if not (they differ at line {line}). "
+            "Choose one with quoting=True or quoting=False."
         )
     return readings[0]
 
 
 def _parse(path, text, delimiter, quoting, malformed="error"):
-    """`(rows, lines, skipped)`: lists of fields, the line of each, and of what was passed over."""
+    """Returns `(rows, lines, skipped)`: lists of fields, their lines, the lines of skipped rows."""
     reader = csv.reader(
         io.StringIO(text, newline=""),
         delimiter=delimiter,
@@ -256,7 +277,7 @@ def _parse(path, text, delimiter, quoting, malformed="error"):
         strict=quoting,
     )
     rows, lines, skipped, line = [], [], [], 1
-    limit = csv.field_size_limit(sys.maxsize)  # texts may be of any length
+    limit = csv.field_size_limit(sys.maxsize)  # texts may have any length
     try:
         for row in reader:
             if not row and rows and len(rows[0]) == 1:
@@ -264,8 +285,8 @@ def _parse(path, text, delimiter, quoting, malformed="error"):
             is_malformed = bool(row and rows) and len(row) != len(rows[0])
             if is_malformed and malformed == "error":
                 raise ValueError(
-                    f"{path}, line {line}: {len(row)} columns where the first row has "
-                    f"{len(rows[0])}: {_shortened(row)}. Mend the row, or check the delimiter "
+                    f"{path}, line {line}: {len(row)} columns, but the first row has "
+                    f"{len(rows[0])}: {shown(row, 120)}. Fix the row, or check the delimiter "
                     f"({delimiter!r}) and the quotes."
                 )
             if is_malformed:
@@ -276,8 +297,8 @@ def _parse(path, text, delimiter, quoting, malformed="error"):
             line = reader.line_num + 1
     except csv.Error as error:
         raise ValueError(
-            f"{path}, line {line}: malformed row ({error}). A double quote within a quoted field "
-            "is written twice; if quotes have no meaning in this file, read it with quoting=False."
+            f"{path}, line {line}: malformed row ({error}). Double a quote inside a quoted field; "
+            "if quotes have no meaning in this file, read it with quoting=False."
         ) from error
     finally:
         csv.field_size_limit(limit)
@@ -288,8 +309,3 @@ def _suggestion(name, names):
     folded = {known.lower(): known for known in names}
     close = difflib.get_close_matches(name.lower(), folded, n=1)
     return f" Did you mean {folded[close[0]]!r}?" if close else ""
-
-
-def _shortened(row):
-    shown = repr(row)
-    return shown if len(shown) <= 120 else shown[:117] + "..."

@@ -1,28 +1,31 @@
-"""Columns of a table, written into texts."""
+"""Texts made from the columns of a table."""
 
 import re
 import string
+from collections.abc import Sequence
+
+from keras_bert.readers.table import Table
 
 _SENTENCE_END = re.compile(r"(?<=[.!?;])\s+|\n+")
 
 
-def texts_from_columns(table, template):
-    r"""A text for each row of a table, after a template.
+def texts_from_columns(table: Table | dict[str, Sequence], template: str) -> list[str]:
+    r"""Writes a text for each row of a table, following a template.
 
-    Values stand in the text as they stand in the file. Where one is empty, nothing is written for
-    it, and a sentence all of whose values are empty is left out: sentences of the template end in
-    `.`, `!`, `?` or `;` and a space, or in a new line.
+    Values are written as they are in the file. A sentence of the template is dropped if all its
+    values are empty. Sentences end in `.`, `!`, `?` or `;` followed by a space, or in a newline.
 
     Args:
-        table: what `read_table` gives, or a dict of lists of strings.
-        template: str, with the names of columns in braces: `"{Name}. I'm {Age} years old."`; a
-            brace itself is written twice.
+        table: a `Table` from `read_table`, or a dict of lists of strings.
+        template: str, with column names in braces: `"{Name}. I'm {Age} years old."` Double a
+            brace to write it literally.
 
     Returns:
         A list of str.
 
     Raises:
-        ValueError: if the template names no column, or one that isn't there, or is malformed.
+        ValueError: if the template is malformed, names no column, or names one that does not
+            exist.
 
     Example:
     >>> table = {"Name": ["Rex", "Tom"], "Kind": ["Dog", ""], "Age": ["3", ""]}
@@ -38,27 +41,27 @@ def texts_from_columns(table, template):
         )
     for name in names:
         if isinstance(table, dict) and name not in table:
-            raise ValueError(f"There is no column {name!r}; there are {', '.join(table)}.")
+            raise ValueError(f"There is no column {name!r}. The columns are: {', '.join(table)}.")
     columns = {name: [str(value).strip() for value in table[name]] for name in names}
     rows = range(len(columns[next(iter(names))]))
     return [_text(sentences, {name: columns[name][row] for name in names}) for row in rows]
 
 
 def _sentences(template):
-    """The template's sentences, each a list of `(words, column behind them or None)`."""
+    """Splits the template into sentences, each a list of `(words, following column or None)`."""
     try:
         parts = list(string.Formatter().parse(template))
     except ValueError as error:
         raise ValueError(
-            f"The template {template!r} is malformed: {error}. Names of columns stand in braces; "
-            "a brace itself is written twice."
+            f"The template {template!r} is malformed: {error}. Write column names in braces; "
+            "double a brace to write it literally."
         ) from error
     sentences = [[]]
     for words, name, form, conversion in parts:
         if form or conversion:
             raise ValueError(
-                f"The template {template!r} asks for a form of column {name!r}; values are "
-                f"written as they stand in the file: write {{{name}}}."
+                f"The template {template!r} has a format for column {name!r}, but values are "
+                f"written as they are in the file. Write {{{name}}}."
             )
         *ended, last = _SENTENCE_END.split(words)
         for sentence in ended:
@@ -69,7 +72,7 @@ def _sentences(template):
 
 
 def _text(sentences, values):
-    """The text of one row: its sentences, but for those all of whose values are empty."""
+    """Writes the text of one row, without sentences whose values are all empty."""
     texts = []
     for sentence in sentences:
         found = [values[name] for _, name in sentence if name is not None]

@@ -1,4 +1,4 @@
-"""Corpora whose token ids tell where in which document they stood."""
+"""Corpora whose token ids encode their position and document."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 
 
 class Words:
-    """As much of a tokenizer as a corpus needs."""
+    """The parts of a tokenizer that a corpus uses."""
 
     lowercase = True
 
@@ -24,7 +24,7 @@ class Words:
 
 
 class Documents:
-    """Documents of random sentences; the id of each token is its place in the whole, plus 5."""
+    """Documents of random sentences; the id of a token is its position in the corpus plus 5."""
 
     def __init__(self, num_documents=60, seed=0, mean_sentences=20, mean_tokens=14):
         rng = np.random.default_rng(seed)
@@ -40,7 +40,7 @@ class Documents:
         return int(np.searchsorted(self.starts, token_id - 5, side="right") - 1)
 
     def sentences(self):
-        """Lists of lists of token ids, as a Python program would hold them."""
+        """The documents as lists of sentences, each a list of token ids."""
         documents = []
         for start, lengths in zip(self.starts, self.sentence_lengths, strict=False):
             ends = start + 5 + np.cumsum(lengths)

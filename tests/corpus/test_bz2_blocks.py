@@ -7,7 +7,7 @@ from keras_bert.corpus.bz2_blocks import bz2_chunks
 
 
 def packed_text(num_blocks=4, seed=0, level=1):
-    """Text of about `num_blocks` blocks of 100 KB, hardly to be packed."""
+    """Text of about `num_blocks` blocks of 100 KB, hardly compressible."""
     text = np.random.default_rng(seed).integers(32, 127, num_blocks * 95_000, np.uint8).tobytes()
     return text, bz2.compress(text, level)
 
@@ -36,28 +36,28 @@ def test_parts_join_to_the_whole_wherever_they_are_cut(tmp_path, num_streams):
     assert sum(1 for _ in bz2_chunks(path, 0, 1)) >= 4 * num_streams
 
 
-def test_blocks_are_found_across_the_windows_of_the_search(tmp_path, monkeypatch):
-    text, packed = packed_text()
+def test_blocks_are_found_across_the_reads_of_the_search(tmp_path, monkeypatch):
+    text, packed = packed_text(num_blocks=2)
     path = tmp_path / "x.bz2"
     path.write_bytes(packed)
-    for window in (7, 11, 97, 4096):
-        monkeypatch.setattr("keras_bert.corpus.bz2_blocks._WINDOW_BYTES", window)
+    for num_bytes in (7, 11, 97, 4096):
+        monkeypatch.setattr("keras_bert.corpus.bz2_blocks._READ_BYTES", num_bytes)
         assert own(path, 0, len(packed)) == text
 
 
-def test_a_file_that_is_cut_off_is_told(tmp_path):
+def test_a_file_that_is_truncated_is_refused(tmp_path):
     text, packed = packed_text()
     path = tmp_path / "x.bz2"
     for length in (len(packed) - 1, len(packed) - 12, len(packed) // 2, 20):
         path.write_bytes(packed[:length])
-        if length == len(packed) - 1:  # only the sum over all blocks is cut: nothing is lost
+        if length == len(packed) - 1:  # only the final checksum is cut: no text is lost
             assert own(path, 0, length) == text
             continue
-        with pytest.raises(ValueError, match="cut off or damaged"):
+        with pytest.raises(ValueError, match="truncated or damaged: it ends inside the block"):
             own(path, 0, length)
 
 
-def test_a_changed_byte_is_told(tmp_path):
+def test_a_changed_byte_is_refused(tmp_path):
     _, packed = packed_text()
     path = tmp_path / "x.bz2"
     path.write_bytes(packed[:5000] + bytes([packed[5000] ^ 1]) + packed[5001:])

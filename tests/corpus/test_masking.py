@@ -22,7 +22,7 @@ def test_every_candidate_is_chosen_equally_often():
 
 
 def greedy(words, order, count):
-    """The published rule: words in order; one that would exceed the count is passed over."""
+    """The published rule: words in order; one that would exceed the count is skipped."""
     taken = []
     for word in order:
         if len(taken) >= count:

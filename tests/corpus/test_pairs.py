@@ -5,13 +5,13 @@ import pytest
 import tensorflow as tf
 
 from keras_bert.corpus import pairs
-from keras_bert.corpus.record_groups import Window
+from keras_bert.corpus.record_groups import RecordGroup
 
 
-def window_of(record_lengths):
-    """A window of records of so many one-token sentences each."""
+def group_of(record_lengths):
+    """A group of records with these numbers of one-token sentences."""
     starts = np.concatenate([[0], np.cumsum(record_lengths)]).astype("int32")
-    return Window(
+    return RecordGroup(
         token_ids=tf.range(starts[-1]),
         sentence_starts=tf.range(starts[-1] + 1),
         record_starts=tf.constant(starts),
@@ -33,7 +33,7 @@ def test_the_walk_reaches_what_a_loop_reaches():
             while sentence < total:
                 expected[sentence] = True
                 sentence = following[sentence]
-        found = pairs._reachable(window_of(lengths), tf.constant(following))
+        found = pairs._reachable(group_of(lengths), tf.constant(following))
         assert np.array_equal(found.numpy(), expected)
 
 
@@ -50,12 +50,12 @@ def truncate_one_by_one(first, second, room):
 def test_truncation_takes_what_a_loop_takes(room):
     grid = np.stack(np.meshgrid(np.arange(1, 41), np.arange(1, 41)), -1).reshape(-1, 2)
     first, second = (tf.constant(column, tf.int32) for column in grid.T)
-    rows = pairs.Rows(first * 0, first, first * 0, second, first * 0)
+    rows = pairs.PairRows(first * 0, first, first * 0, second, first * 0)
     cut = pairs._truncated(rows, room, tf.constant([1, 2]))
     expected = np.array([truncate_one_by_one(a, b, room) for a, b in grid])
     assert np.array_equal(grid[:, 0] - cut.first_length.numpy(), expected[:, 0])
     assert np.array_equal(grid[:, 1] - cut.second_length.numpy(), expected[:, 1])
-    # Of n tokens, about half are cut off in front, and never more than n.
+    # About half of the removed tokens come from the front, and never more than all of them.
     fronts = np.concatenate([cut.first_start.numpy(), cut.second_start.numpy()])
     cuts = np.concatenate([expected[:, 0], expected[:, 1]])
     assert np.all(fronts <= cuts)
@@ -63,11 +63,11 @@ def test_truncation_takes_what_a_loop_takes(room):
 
 
 def test_random_texts_never_come_from_a_piece_of_the_same_document():
-    window = window_of([30] * 8)
-    window.document_ids = tf.constant([0, 1, 0, 0, 2, 0, 0, 1], tf.int64)
-    document = np.repeat(window.document_ids.numpy(), 30)
+    group = group_of([30] * 8)
+    group.document_ids = tf.constant([0, 1, 0, 0, 2, 0, 0, 1], tf.int64)
+    document = np.repeat(group.document_ids.numpy(), 30)
     for seed in range(5):
-        rows = pairs.plan_pairs(window, [seed, 7], sequence_length=11)
+        rows = pairs.plan_pairs(group, [seed, 7], sequence_length=11)
         chosen = rows.is_random.numpy() == 1
         first = document[rows.first_start.numpy()]
         second = document[rows.second_start.numpy()]
@@ -75,15 +75,15 @@ def test_random_texts_never_come_from_a_piece_of_the_same_document():
         assert np.all(first[~chosen] == second[~chosen])
 
 
-def test_one_document_in_a_window_makes_no_wrong_labels():
-    window = window_of([50])
-    rows = pairs.plan_pairs(window, [1, 2], sequence_length=13)
+def test_one_document_in_a_group_makes_no_wrong_labels():
+    group = group_of([50])
+    rows = pairs.plan_pairs(group, [1, 2], sequence_length=13)
     assert len(rows.is_random) > 0 and not rows.is_random.numpy().any()
 
 
 def test_same_seed_same_plan():
     one, two, other = (
-        pairs.plan_pairs(window_of([40] * 5), [1, s], sequence_length=13) for s in (2, 2, 3)
+        pairs.plan_pairs(group_of([40] * 5), [1, s], sequence_length=13) for s in (2, 2, 3)
     )
     same = [np.array_equal(vars(one)[name], vars(two)[name]) for name in vars(one)]
     assert all(same)
@@ -122,7 +122,7 @@ def google_pairs(documents, room, rng):
 
 @pytest.mark.parametrize("length", [32, 128])
 def test_pairs_are_distributed_as_those_of_the_published_loop(documents, length):
-    window = Window(
+    group = RecordGroup(
         token_ids=tf.range(documents.num_tokens),
         sentence_starts=tf.constant(
             np.cumsum([0, *np.concatenate(documents.sentence_lengths)]), tf.int32
@@ -133,7 +133,7 @@ def test_pairs_are_distributed_as_those_of_the_published_loop(documents, length)
 
     @tf.function
     def plan(seed):
-        rows = pairs.plan_pairs(window, seed, sequence_length=length)
+        rows = pairs.plan_pairs(group, seed, sequence_length=length)
         return tf.stack([rows.first_length, rows.second_length, rows.is_random], axis=1)
 
     rng = random.Random(1)

@@ -119,10 +119,10 @@ def test_beam_writes_the_same_bytes(inputs, tmp_path, tokenizer, small_slices):
 
 def test_one_huge_document_is_cut_and_keeps_its_id(tmp_path, tokenizer, small_slices, monkeypatch):
     monkeypatch.setattr(corpus_slice, "MAX_RECORD_TOKENS", 100)
-    monkeypatch.setattr(corpus_slice, "MAX_WAITING_TOKENS", 1000)
+    monkeypatch.setattr(corpus_slice, "MAX_WAITING_TOKENS", 150)  # less than a slice has
     monkeypatch.setattr(corpus_slice, "BATCH_CHARACTERS", 3000)
     paths = [tmp_path / "huge.txt", tmp_path / "small.txt"]
-    paths[0].write_text(some_text(2000))
+    paths[0].write_text(some_text(400))
     paths[1].write_text(some_text(30))
     corpus = prepare(paths, tmp_path / "out", tokenizer)
     found = records(corpus)
@@ -138,14 +138,14 @@ def test_a_sentence_longer_than_a_record_is_cut_and_reported(tmp_path, tokenizer
     monkeypatch.setattr(corpus_slice, "MAX_RECORD_TOKENS", 100)
     path = tmp_path / "a.txt"
     path.write_text("Word1. " + "word2 " * 250 + ".\n\nWord3.")
-    with pytest.warns(UserWarning, match="one document only"):
+    with pytest.warns(UserWarning, match="only one document"):
         corpus = prepare(path, tmp_path / "out", tokenizer)
     lengths = [[len(s) for s in sentences] for *_, sentences in records(corpus)]
     assert sum(map(sum, lengths)) == 2 + 251 + 2 and max(map(sum, lengths)) <= 100
     assert corpus.description["reports"][corpus_slice.CUT_SENTENCES]["count"] == 1
 
 
-def test_started_again_it_goes_on(inputs, tmp_path, tokenizer, small_slices, monkeypatch):
+def test_an_interrupted_run_resumes(inputs, tmp_path, tokenizer, small_slices, monkeypatch):
     whole = prepare(inputs, tmp_path / "whole", tokenizer)
     written = []
     write_slice = corpus_slice.write_slice
@@ -159,11 +159,11 @@ def test_started_again_it_goes_on(inputs, tmp_path, tokenizer, small_slices, mon
     monkeypatch.setattr(local_workers, "write_slice", interrupted)
     with pytest.raises(KeyboardInterrupt):
         prepare(inputs, tmp_path / "out", tokenizer)
-    with pytest.raises(ValueError, match="cut off"):
+    with pytest.raises(ValueError, match="interrupted"):
         Corpus(tmp_path / "out")
     broken = tmp_path / "out" / whole.shards[0]["name"]  # as after a crash of the machine
     broken.write_bytes(broken.read_bytes()[:10])
-    left = tmp_path / "out" / (whole.shards[3]["name"] + ".0123.unfinished")
+    left = tmp_path / "out" / (".unfinished-0123abcd-" + whole.shards[3]["name"])
     left.write_bytes(b"half")
     again = []
     monkeypatch.setattr(
@@ -175,8 +175,17 @@ def test_started_again_it_goes_on(inputs, tmp_path, tokenizer, small_slices, mon
     assert again == [0, *range(2, len(whole.shards))]
     assert contents(tmp_path / "out") == contents(tmp_path / "whole")
     again.clear()
-    prepare(inputs, tmp_path / "out", tokenizer)  # a whole corpus is left as it is
+    prepare(inputs, tmp_path / "out", tokenizer)  # a finished corpus stays as it is
     assert again == []
+
+
+def test_a_remote_folder_gets_the_same_bytes(inputs, tmp_path, tokenizer, small_slices):
+    remote = prepare(inputs, "ram://corpora/remote", tokenizer)
+    prepare(inputs, tmp_path / "local", tokenizer)
+    for name, data in contents(tmp_path / "local").items():
+        with tf.io.gfile.GFile(f"ram://corpora/remote/{name}", "rb") as file:
+            assert file.read() == data
+    assert prepare(inputs, remote.folder, tokenizer).num_tokens == remote.num_tokens
 
 
 def test_a_folder_of_another_corpus_is_refused(inputs, tmp_path, tokenizer):
@@ -198,20 +207,20 @@ def test_a_folder_of_another_corpus_is_refused(inputs, tmp_path, tokenizer):
     [
         ({"text_format": "lines"}, "text_format must be one of prose, sentences"),
         ({"document_separator": "("}, "not a regular expression"),
-        ({"document_separator": "x", "text_format": "sentences"}, "Leave it out"),
+        ({"document_separator": "x", "text_format": "sentences"}, "Omit it"),
         ({"num_workers": 0}, "num_workers must be at least 1"),
-        ({"inputs": ["nowhere.txt"]}, "no input file nowhere.txt"),
+        ({"inputs": ["nowhere.txt"]}, "input file nowhere.txt does not exist"),
         ({"inputs": []}, "No input files"),
         ({"inputs": ["empty_folder"]}, "No input files"),
-        ({"inputs": ["a.pdf"]}, "no known kind"),
+        ({"inputs": ["a.pdf"]}, "unknown kind"),
         ({"inputs": ["binary.txt"]}, "not a text file"),
         ({"inputs": ["blank.txt"]}, "no text in the input"),
         ({"inputs": ["a.txt", "./a.txt"]}, "given twice"),
         ({"inputs": ["a.xml"]}, "not a MediaWiki dump"),
-        ({"inputs": ["cut.xml.bz2"]}, "cut.xml.bz2 is cut off"),
+        ({"inputs": ["cut.xml.bz2"]}, "cut.xml.bz2 is truncated"),
     ],
 )
-def test_bad_input_is_told_and_leaves_no_corpus(
+def test_bad_input_is_refused_and_leaves_no_corpus(
     tmp_path, monkeypatch, tokenizer, arguments, message
 ):
     monkeypatch.chdir(tmp_path)
@@ -237,36 +246,36 @@ def test_other_files_in_a_folder_are_reported(inputs, tmp_path, tokenizer):
     (inputs / "README.md").write_text("x")
     corpus = prepare(inputs, tmp_path / "out", tokenizer)
     (report,) = corpus.description["reports"].items()
-    assert "left out" in report[0] and report[1]["examples"] == [str(inputs / "README.md")]
+    assert "skipped" in report[0] and report[1]["examples"] == [str(inputs / "README.md")]
 
 
-def test_a_full_disk_is_told_and_the_next_run_goes_on(inputs, tmp_path, tokenizer, monkeypatch):
+def test_a_full_disk_is_reported_and_the_next_run_resumes(inputs, tmp_path, tokenizer, monkeypatch):
     @contextlib.contextmanager
     def full(path):
         raise OSError(errno.ENOSPC, f"The disk was full while {path} was written")
         yield
 
     with monkeypatch.context() as patch:
-        patch.setattr(shards, "_clear_write_errors", full)
+        patch.setattr(shards, "as_os_errors", full)
         with pytest.raises(OSError, match="disk was full"):
             prepare(inputs, tmp_path / "out", tokenizer)
     names = [name for _, _, names in os.walk(tmp_path / "out") for name in names]
-    assert names == []
+    assert names == ["plan.json"]
     assert prepare(inputs, tmp_path / "out", tokenizer).num_documents == 12
 
 
-def test_the_summary_and_the_progress_name_what_was_done(inputs, tmp_path, tokenizer, capsys):
+def test_the_summary_and_the_progress_show_counts_and_reports(inputs, tmp_path, tokenizer, capsys):
     (inputs / "00.txt").write_bytes(b"\xef\xbb\xbfWord1.\r\nWord\xff.\r\n")
     corpus = prepare(inputs, tmp_path / "out", tokenizer, progress=True)
     out, err = capsys.readouterr()
     assert f"12 documents, {corpus.num_sentences:,} sentences, {corpus.num_tokens:,} tokens" in out
     assert "tokens/s" in out and "tokens/s" in err and "12 documents" in err
-    assert f"1 broken byte sequences left out ({inputs}/00.txt, line 2 (byte 15))" in out
+    assert f"1 invalid byte sequences, dropped ({inputs}/00.txt, line 2 (byte 15))" in out
     assert "2 lines that end in CR LF" in out
 
 
 @pytest.mark.slow
-def test_a_worker_that_dies_is_told(inputs, tmp_path, tokenizer, small_slices):
+def test_a_worker_that_dies_is_reported(inputs, tmp_path, tokenizer, small_slices):
     program = f"""
 import os
 import keras_bert
@@ -298,7 +307,7 @@ keras_bert.prepare_corpus(sys.argv[1], sys.argv[2], tokenizer, num_workers=1, pr
 print(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1])
 """
     if not os.path.exists("/proc/self/status"):
-        pytest.skip("the peak of memory is read from /proc")
+        pytest.skip("peak memory is read from /proc")
     peaks = []
     text = some_text(10_000)
     vocabulary = json.dumps([*SPECIAL, ".", *WORDS])
@@ -317,7 +326,7 @@ print(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1
 
 
 @pytest.mark.shared
-def test_novels_come_out_as_their_sentences(shared_data, tmp_path):
+def test_novels_become_their_sentences(shared_data, tmp_path):
     vocabulary = shared_data / "vocab" / "bert-base-uncased.txt"
     tokenizer = keras_bert.BertTokenizer(str(vocabulary))
     novels = shared_data / "text" / "novels"

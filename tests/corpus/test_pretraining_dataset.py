@@ -13,10 +13,16 @@ def batches(corpus, count=None, **options):
     return list((dataset if count is None else dataset.take(count)).as_numpy_iterator())
 
 
-def restored_rows(corpus, **options):
+@pytest.fixture(scope="module")
+def one_epoch(corpus):
+    """The batches of an epoch with the default seed. Tracing a pipeline takes most of a test."""
+    return batches(corpus)
+
+
+def restored_rows(found):
     """Rows with the masked words put back: `(token ids, length of A, length of B, label)`."""
     rows = []
-    for x, y, weights in batches(corpus, **options):
+    for x, y, weights in found:
         for i, ids in enumerate(x["token_ids"].copy()):
             used = weights["masked_lm"][i] > 0
             ids[x["mask_positions"][i][used]] = y["masked_lm"][i][used]
@@ -33,8 +39,13 @@ def equal(a, b):
     )
 
 
-def test_batches_have_static_shapes_and_the_dtypes_that_fit_takes(corpus):
-    x, y, weights = pretraining_dataset(corpus, batch_size=8).element_spec
+@pytest.fixture(scope="module")
+def dataset(corpus):
+    return pretraining_dataset(corpus, batch_size=8)
+
+
+def test_batches_have_static_shapes_and_the_dtypes_that_fit_takes(corpus, dataset):
+    x, y, weights = dataset.element_spec
     assert {k: (v.shape, v.dtype) for k, v in x.items()} == {
         "token_ids": ((8, 128), tf.int32),
         "segment_ids": ((8, 128), tf.int32),
@@ -53,8 +64,8 @@ def test_batches_have_static_shapes_and_the_dtypes_that_fit_takes(corpus):
     assert spec[0]["mask_positions"].shape == (2, 80)
 
 
-def test_labels_put_back_restore_pairs_of_contiguous_texts(corpus, documents):
-    rows = restored_rows(corpus)
+def test_labels_put_back_restore_pairs_of_contiguous_texts(one_epoch, documents):
+    rows = restored_rows(one_epoch)
     assert len(rows) > 200
     for ids, first, second, is_random in rows:
         assert ids[0] == CLS and ids[first + 1] == SEP and ids[-1] == SEP
@@ -69,13 +80,13 @@ def test_labels_put_back_restore_pairs_of_contiguous_texts(corpus, documents):
             assert b[0] > a[-1]
 
 
-def test_untruncated_pairs_begin_and_end_with_sentences(corpus, documents):
+def test_untruncated_pairs_begin_and_end_with_sentences(one_epoch, documents):
     ends = {
         5 + s + e
         for s, n in zip(documents.starts, documents.sentence_lengths, strict=False)
         for e in [0, *np.cumsum(n)]
     }
-    short = [row for row in restored_rows(corpus) if row[1] + row[2] < 61]
+    short = [row for row in restored_rows(one_epoch) if row[1] + row[2] < 61]
     assert len(short) > 20
     for ids, first, _, is_random in short:
         a, b = ids[1 : first + 1], ids[first + 2 : -1]
@@ -84,8 +95,8 @@ def test_untruncated_pairs_begin_and_end_with_sentences(corpus, documents):
             assert b[0] == a[-1] + 1
 
 
-def test_nothing_special_is_ever_masked(corpus):
-    for x, y, weights in batches(corpus):
+def test_nothing_special_is_ever_masked(one_epoch):
+    for x, y, weights in one_epoch:
         used = weights["masked_lm"] > 0
         assert np.all(used.sum(axis=1) >= 1)
         assert np.all(y["masked_lm"][used] >= 5) and np.all(y["masked_lm"][~used] == 0)
@@ -107,12 +118,11 @@ def test_predictions_are_counted_as_google_counts_them(corpus):
 
 def test_masking_rates(corpus):
     kinds = np.zeros(3)
-    for seed in range(2):
-        for x, y, weights in batches(corpus, seed=seed, epochs=3, batch_size=64):
-            used = weights["masked_lm"] > 0
-            now = np.take_along_axis(x["token_ids"], x["mask_positions"], axis=1)[used]
-            was = y["masked_lm"][used]
-            kinds += [(now == MASK).sum(), (now == was).sum(), len(was)]
+    for x, y, weights in batches(corpus, epochs=6, batch_size=64):
+        used = weights["masked_lm"] > 0
+        now = np.take_along_axis(x["token_ids"], x["mask_positions"], axis=1)[used]
+        was = y["masked_lm"][used]
+        kinds += [(now == MASK).sum(), (now == was).sum(), len(was)]
     masked, kept = kinds[0] / kinds[2], kinds[1] / kinds[2]
     assert kinds[2] > 10_000
     assert abs(masked - 0.8) < 4 * (0.16 / kinds[2]) ** 0.5
@@ -126,13 +136,13 @@ def test_other_masking_rates(corpus):
         assert np.array_equal(now[used], y["masked_lm"][used])
 
 
-def test_same_seed_same_batches_other_seed_others(corpus):
-    assert equal(batches(corpus, seed=3), batches(corpus, seed=3))
-    assert not equal(batches(corpus, count=2, seed=3), batches(corpus, count=2, seed=4))
+def test_same_seed_same_batches_other_seed_others(corpus, one_epoch):
+    assert equal(batches(corpus), one_epoch)
+    assert not equal(batches(corpus, count=2, seed=4), one_epoch[:2])
 
 
-def test_epochs_differ_in_pairs_and_masks(corpus):
-    once = len(batches(corpus))
+def test_epochs_differ_in_pairs_and_masks(corpus, one_epoch):
+    once = len(one_epoch)
     both = batches(corpus, epochs=2, seed=5)
     assert len(both) > 1.8 * once
     first = {tuple(ids) for x, _, _ in both[: once - 1] for ids in x["token_ids"]}
@@ -140,26 +150,25 @@ def test_epochs_differ_in_pairs_and_masks(corpus):
     assert not first & later
 
 
-@pytest.mark.parametrize("start_step", [1, 7, 40, 75])
-@pytest.mark.parametrize("shard", [(0, 1), (1, 2)])
+@pytest.mark.parametrize("shard, start_steps", [((0, 1), (1, 40, 75)), ((1, 2), (40,))])
 def test_starting_at_a_step_gives_what_an_uninterrupted_run_sees(
-    documents, tmp_path, start_step, shard, monkeypatch
+    corpus, shard, start_steps, monkeypatch
 ):
-    monkeypatch.setattr("keras_bert.corpus.record_groups.RECORDS", 16)  # several windows an epoch
-    corpus = documents.write(tmp_path / "corpus")
+    # Several groups per epoch; the steps lie in the first block of masks, the second and the third.
+    monkeypatch.setattr("keras_bert.corpus.record_groups.RECORDS_PER_GROUP", 16)
     options = {"epochs": None, "shard": shard, "seed": 9}
-    whole = batches(corpus, count=start_step + 3, **options)
-    rest = batches(corpus, count=3, start_step=start_step, **options)
-    assert equal(whole[start_step:], rest)
+    whole = batches(corpus, count=max(start_steps) + 3, **options)
+    for step in start_steps:
+        rest = batches(corpus, count=3, start_step=step, **options)
+        assert equal(whole[step : step + 3], rest), step
 
 
-def test_shards_part_the_data(documents, tmp_path, monkeypatch):
-    monkeypatch.setattr("keras_bert.corpus.record_groups.RECORDS", 8)
-    corpus = documents.write(tmp_path / "corpus")
+def test_shards_split_the_data(documents, corpus, monkeypatch):
+    monkeypatch.setattr("keras_bert.corpus.record_groups.RECORDS_PER_GROUP", 8)
     parts = [
         {
             documents.document_of(ids[1])
-            for ids, *_ in restored_rows(corpus, shard=(i, 3), batch_size=1)
+            for ids, *_ in restored_rows(batches(corpus, shard=(i, 3), batch_size=1))
         }
         for i in range(3)
     ]
@@ -167,14 +176,12 @@ def test_shards_part_the_data(documents, tmp_path, monkeypatch):
     assert len(set.union(*parts)) == len(documents.lengths)
 
 
-def test_a_batch_comes_from_many_documents(corpus, documents):
-    x = batches(corpus, count=1, batch_size=16)[0][0]
-    found = {documents.document_of(max(ids[1:4])) for ids in x["token_ids"]}
-    assert len(found) > 8
+def test_neighboring_rows_come_from_many_documents(one_epoch, documents):
+    rows = [ids for x, _, _ in one_epoch[:2] for ids in x["token_ids"]]
+    assert len({documents.document_of(max(ids[1:4])) for ids in rows}) > 8
 
 
-def test_the_pipeline_runs_in_graph(corpus):
-    dataset = pretraining_dataset(corpus, batch_size=8)
+def test_the_pipeline_runs_in_graph(dataset):
     graph = dataset._as_serialized_graph().numpy()
     assert b"MapDataset" in graph  # the graph is there to be looked at
     assert b"PyFunc" not in graph and b"GeneratorDataset" not in graph
@@ -196,10 +203,10 @@ def test_single_sentences_are_contiguous_and_whole(corpus, documents):
 
 
 def test_exact_random_next(corpus):
-    options = {"sequence_length": 24, "exact_random_next": True, "short_sequence_rate": 0.0}
-    labels = [row[3] for seed in range(4) for row in restored_rows(corpus, seed=seed, **options)]
+    options = {"exact_random_next": True, "short_sequence_rate": 0.0, "epochs": 4}
+    labels = [row[3] for row in restored_rows(batches(corpus, sequence_length=24, **options))]
     assert abs(np.mean(labels) - 0.5) < 4 * (0.25 / len(labels)) ** 0.5
-    google = [row[3] for row in restored_rows(corpus, sequence_length=24)]
+    google = [row[3] for row in restored_rows(batches(corpus, sequence_length=24))]
     assert np.mean(google) > 0.55  # chunks of one sentence always get a random one
 
 
@@ -213,7 +220,7 @@ def test_exact_random_next(corpus):
         ({"shard": (2, 2)}, "shard must be"),
         ({"epochs": 0}, "epochs must be at least 1"),
         ({"start_step": -1}, "start_step must not be negative"),
-        ({"start_step": 10_000}, "behind the end of the data, which has"),
+        ({"start_step": 10_000}, "past the end of the data, which has"),
         ({"max_predictions": 0}, "max_predictions must be at least 1"),
     ],
 )
@@ -236,20 +243,19 @@ def test_an_empty_corpus_is_refused(documents_of, tmp_path, next_sentence):
         pretraining_dataset(corpus, batch_size=2, next_sentence=next_sentence)
 
 
-def test_shards_that_would_be_empty_are_refused(documents, tmp_path, monkeypatch):
-    monkeypatch.setattr("keras_bert.corpus.record_groups.RECORDS", 25)
-    corpus = documents.write(tmp_path / "corpus")  # of 60 records: windows of 25, 25 and 10
-    assert all(batches(corpus, shard=(index, 3), batch_size=1) for index in range(3))
-    assert batches(corpus, shard=(2, 9), batch_size=1)
+def test_shards_that_would_be_empty_are_refused(corpus, monkeypatch):
+    monkeypatch.setattr("keras_bert.corpus.record_groups.RECORDS_PER_GROUP", 25)
+    # The 60 records make groups of 25, 25 and 10.
+    assert batches(corpus, shard=(2, 9), batch_size=1)  # the last group, which is the smallest
     for shard in ((3, 4), (8, 9)):
-        message = rf"has 60 records, which make 3 windows.*shard=\({shard[0]}.*at most 3 shards"
+        message = rf"has 60 records, which make 3 groups.*shard=\({shard[0]}.*at most 3 shards"
         with pytest.raises(ValueError, match=message):
             pretraining_dataset(corpus, batch_size=1, shard=shard)
 
 
 def test_documents_shorter_than_a_pair_get_a_random_second_text(documents_of, tmp_path):
     corpus = documents_of(num_documents=9, mean_sentences=1, mean_tokens=2).write(tmp_path / "c")
-    rows = restored_rows(corpus, batch_size=1)
+    rows = restored_rows(batches(corpus, batch_size=1))
     assert len(rows) >= 9 and all(first >= 1 and second >= 1 for _, first, second, _ in rows)
 
 

@@ -13,12 +13,12 @@ from keras_bert.corpus.shards import (
     ShardWriter,
     finish_corpus,
     shard_name,
-    write_whole,
 )
+from keras_bert.files import whole
 
 
 class Words:
-    """As much of a tokenizer as a corpus needs."""
+    """The parts of a tokenizer that a corpus uses."""
 
     def __init__(self, vocabulary=("[PAD]", "[UNK]", "a", "b"), lowercase=True):
         self.vocabulary, self.lowercase = list(vocabulary), lowercase
@@ -40,7 +40,7 @@ def folder(tmp_path):
     return tmp_path
 
 
-def test_what_was_written_is_read(folder):
+def test_shards_are_read_as_they_were_written(folder):
     corpus = Corpus(folder)
     assert (corpus.num_documents, corpus.num_records, corpus.num_sentences, corpus.num_tokens) == (
         4,
@@ -74,46 +74,52 @@ def test_lengths_that_do_not_add_up_are_refused_and_leave_nothing(tmp_path):
     assert os.listdir(tmp_path) == []
 
 
-@pytest.mark.parametrize("with_records", [True, False])
-def test_a_full_disk_is_told_and_leaves_nothing(tmp_path, monkeypatch, with_records):
+def test_a_full_disk_is_reported_and_leaves_nothing(tmp_path, monkeypatch):
     if not os.path.exists("/dev/full"):
         pytest.skip("no /dev/full on this system")
     temporary = tmp_path / "x.unfinished"
     temporary.symlink_to("/dev/full")
-    monkeypatch.setattr(shards, "_temporary_name", lambda path: str(temporary))
+    monkeypatch.setattr(whole, "temporary_name", lambda path: str(temporary))
     with pytest.raises(OSError, match="disk was full") as caught:
-        if with_records:
-            with ShardWriter(tmp_path / "s", "uint16") as shard:
-                for i in range(1000):
-                    shard.write(i, np.ones(1000, int), [1000])
-        else:
-            write_whole(str(tmp_path / "s"), "text" * 10000)
+        with ShardWriter(tmp_path / "s", "uint16") as shard:
+            for i in range(1000):
+                shard.write(i, np.ones(1000, int), [1000])
     assert caught.value.errno == errno.ENOSPC
     assert os.listdir(tmp_path) == [] and os.path.exists("/dev/full")
 
 
 def test_a_folder_without_description_was_cut_off(folder):
     (folder / "corpus.json").unlink()
-    with pytest.raises(ValueError, match="cut off"):
+    with pytest.raises(ValueError, match="interrupted"):
         Corpus(folder)
     with pytest.raises(ValueError, match="no corpus folder"):
         Corpus(folder / "elsewhere")
 
 
-def test_missing_and_changed_shards_are_told(folder):
+def test_a_corpus_shows_its_folder_and_counts(folder):
+    shown = f"Corpus({str(folder)!r}: 4 documents, 8 sentences, 12 tokens in 2 shards)"
+    assert repr(Corpus(folder)) == shown
+
+
+def test_missing_and_changed_shards_are_refused(folder):
     path = folder / shard_name(1, 2)
     whole = path.read_bytes()
     path.write_bytes(whole[:-3])
-    with pytest.raises(ValueError, match="was cut off or changed"):
+    with pytest.raises(ValueError, match="was truncated or changed"):
         Corpus(folder)
     path.unlink()
-    with pytest.raises(ValueError, match="lacks its shard shard-00001-of-00002"):
+    with pytest.raises(ValueError, match="lacks the shard shard-00001-of-00002"):
         Corpus(folder)
 
 
 def test_a_foreign_description_is_refused(folder):
     path = folder / "corpus.json"
-    for text, message in [("{", "not JSON"), ("[]", "format"), ('{"format": 1}', "has no")]:
+    for text, message in [
+        ("{", "is not JSON.*Prepare the corpus again"),
+        ("[]", "JSON object.*Prepare the corpus again"),
+        ('{"format": 9}', "format 9"),
+        ('{"format": 1}', "has no"),
+    ]:
         path.write_text(text)
         with pytest.raises(ValueError, match=message):
             Corpus(folder)
@@ -126,13 +132,6 @@ def test_another_tokenizer_is_refused(folder):
         corpus.check_tokenizer(Words(["[PAD]", "[UNK]", "b", "a"]))
     with pytest.raises(ValueError, match="lowercase=True"):
         corpus.check_tokenizer(Words(lowercase=False))
-
-
-def test_names_of_unfinished_files_are_removed(folder):
-    before = sorted(os.listdir(folder))
-    (folder / "shard-00009-of-00010.tfrecord.1234.unfinished").write_bytes(b"x")
-    shards.remove_unfinished(folder)
-    assert sorted(os.listdir(folder)) == before
 
 
 def test_the_description_is_plain_json(folder):

@@ -112,7 +112,7 @@ def test_byte_order_marks_say_the_encoding_and_are_reported(tmp_path, monkeypatc
 
 
 @pytest.mark.parametrize("block_bytes", [7, 64, 2**20])
-def test_broken_utf8_is_left_out_and_reported_with_its_line(tmp_path, monkeypatch, block_bytes):
+def test_invalid_utf8_is_replaced_and_reported_with_its_line(tmp_path, monkeypatch, block_bytes):
     monkeypatch.setattr(decoding, "BLOCK_BYTES", block_bytes)
     data = b"First line.\r\nCaf\xe9 au lait.\r\nGr\xc3\xbc\xc3 ok.\nAlready \xef\xbf\xbd lost.\n"
     documents, reports = read(write(tmp_path, data), text_format="sentences")

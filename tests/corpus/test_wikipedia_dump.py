@@ -85,15 +85,15 @@ def test_a_tag_cut_between_two_spans_belongs_to_the_first(tmp_path):
 
 @pytest.mark.parametrize("packed", [False, True])
 @pytest.mark.parametrize("missing", [5, 40, 3000])
-def test_a_dump_that_is_cut_off_is_told_with_its_name(tmp_path, packed, missing):
+def test_a_truncated_dump_is_refused_with_its_name(tmp_path, packed, missing):
     data = (HEAD + "".join(articles(100)) + "</mediawiki>").encode()[:-missing]
     path = tmp_path / ("wiki.xml.bz2" if packed else "wiki.xml")
     path.write_bytes(bz2.compress(data) if packed else data)
-    with pytest.raises(ValueError, match=rf"{path.name} is cut off"):
+    with pytest.raises(ValueError, match=rf"{path.name} is truncated"):
         read(path)
 
 
-def test_a_page_that_is_not_xml_is_told_with_its_title(tmp_path):
+def test_a_page_that_is_not_xml_is_refused_with_its_title(tmp_path):
     path = tmp_path / "wiki.xml"
     path.write_text(HEAD + page("Bad one", "x").replace("</id>", "") + "</mediawiki>")
     with pytest.raises(ValueError, match="wiki.xml is damaged: page 'Bad one' is not XML"):

@@ -22,7 +22,7 @@ PROSE = "This is a sentence of prose."
         ("D'Artagnan's ''''l'été'''' was 'hot'.", None),
     ],
 )
-def test_marks_go_and_their_text_stays(text, passage):
+def test_marks_are_dropped_and_their_text_stays(text, passage):
     expected = (
         passage
         or {
@@ -53,7 +53,7 @@ def test_marks_go_and_their_text_stays(text, passage):
         "{{unclosed|{{closed}}\n|a=b",
     ],
 )
-def test_what_is_not_prose_goes(text):
+def test_everything_but_prose_is_dropped(text):
     passages, _ = wikitext_passages(f"{PROSE}\n\n{text}\n\n{PROSE}")
     assert passages == [PROSE, PROSE] or ("unclosed" in text and passages[-1] == PROSE)
     assert all("{" not in passage and "|" not in passage for passage in passages)

@@ -35,6 +35,12 @@ def test_two_and_four_columns_give_the_same(write, by, end):
         assert sentences.documents == [0, 1] and len(sentences) == 2
 
 
+def test_sentences_show_their_file_counts_and_tags(write):
+    path = write("Ada B-PER\nsleeps I-LOC\n\nParis B-LOC\n")
+    shown = "2 sentences, 3 words; tags B-LOC, B-PER; repaired tags: 1"
+    assert repr(read_conll(path, repair=True)) == f"TaggedSentences({str(path)!r}: {shown})"
+
+
 def test_documents_begin_at_docstart(write):
     text = "-DOCSTART- -X- O O\n\na x x O\n\n\n \t\nb x x O\n\n-DOCSTART- -X- -X- O\nc x x O\n"
     sentences = read_conll(write(text))
@@ -73,12 +79,12 @@ def test_writing_and_reading_entities_are_inverse():
 @pytest.mark.parametrize(
     ("tags", "message", "repaired", "num_repaired"),
     [
-        ("B-A O I-A", "line 3: 'I-A' begins.*IOB1, but in line 1 'B-A' does", "B-A O B-A", 1),
-        ("B-A I-B", "line 2: 'I-B' begins", "B-A B-B", 1),
-        ("B-A O S-A", "line 1: an entity of BIOES has no end", "B-A O B-A", 1),
-        ("S-A B-A", "line 2: an entity of BIOES has no end", "B-A B-A", 1),
-        ("O I-A E-A", "line 2: 'I-A' goes on with no entity", "O B-A I-A", 1),
-        ("S-A E-A", "line 2: 'E-A' goes on with no entity", "B-A B-A", 1),
+        ("B-A O I-A", "line 3: 'I-A' starts.*IOB1, but 'B-A' in line 1", "B-A O B-A", 1),
+        ("B-A I-B", "line 2: 'I-B' starts", "B-A B-B", 1),
+        ("B-A O S-A", "line 1: an entity has no end.*BIOES", "B-A O B-A", 1),
+        ("S-A B-A", "line 2: an entity has no end.*BIOES", "B-A B-A", 1),
+        ("O I-A E-A", "line 2: 'I-A' continues no entity", "O B-A I-A", 1),
+        ("S-A E-A", "line 2: 'E-A' continues no entity", "B-A B-A", 1),
     ],
 )
 def test_tags_against_their_scheme(write, tags, message, repaired, num_repaired):
@@ -103,13 +109,13 @@ def test_other_columns_are_chosen_by_number(write):
         ("a O\nb\n", "line 2: 1 columns, 2 or more needed: 'b'"),
         ("a\tO\n\nb\t\n", "line 3: 1 columns"),
         ("a O\nb x O\n", "line 2: 3 columns, line 1 has 2"),
-        ("\n \n", "holds no words"),
-        ("-DOCSTART- O\n", "holds no words"),
+        ("\n \n", "has no words"),
+        ("-DOCSTART- O\n", "has no words"),
         ("a B-A\nb NN\n", "line 2: the tag 'NN' has no prefix.*'B-A'.*scheme=None"),
         ("a B-A\nb I\n", "line 2: the tag 'I' has no prefix"),
     ],
 )
-def test_what_is_no_tagged_text_is_refused_with_its_line(write, text, message):
+def test_other_files_are_refused_with_the_line(write, text, message):
     with pytest.raises(ValueError, match=f"tagged.txt.*{message}"):
         read_conll(write(text))
 

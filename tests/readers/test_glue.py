@@ -20,7 +20,7 @@ def mnli_row(labels):
     return ["7", "31", "31e", "travel", *["( x )"] * 4, "The inn is full.", "No bed.", *labels]
 
 
-# What stands in the official files: name of the task, split, file, rows, texts and labels.
+# The official files: task and split, name, rows, texts and labels.
 OFFICIAL = {
     "cola train": (
         "train.tsv",
@@ -156,6 +156,13 @@ def test_official_files_are_read_as_they_are(tmp_path, which, line_end):
         assert examples.labels.dtype == ("float32" if task == "stsb" else "int32")
 
 
+def test_examples_show_task_split_and_classes(tmp_path):
+    write(tmp_path, *OFFICIAL["rte dev"][:2])
+    shown = "GlueExamples(RTE dev: 1 pairs of texts; classes entailment, not_entailment)"
+    assert repr(read_glue(tmp_path, "rte", "dev")) == shown
+    assert repr(some("stsb", 2)) == "GlueExamples(STS-B test: 2 texts; no labels)"
+
+
 def test_classes_are_numbered_as_in_googles_code():
     names = {task: TASKS[task].class_names() for task in TASKS}
     assert names["mnli"] == names["ax"] == ["contradiction", "entailment", "neutral"]
@@ -166,32 +173,8 @@ def test_classes_are_numbered_as_in_googles_code():
 
 
 @pytest.fixture
-def microsoft(tmp_path):
-    """MRPC as Microsoft gives it, with GLUE's list of the rows of the development set."""
-    rows = [[str(i % 2), f"1{i}", f"2{i}", f"first {i}", f"second {i}"] for i in range(4)]
-    write(tmp_path, "msr_paraphrase_train.txt", [["\ufeffQuality", *MRPC_HEADER[1:]], *rows])
-    write(tmp_path, "msr_paraphrase_test.txt", [MRPC_HEADER, rows[1]])
-    write(tmp_path, "dev_ids.tsv", [["11", "21"], ["13", "23"]])
-    return tmp_path
-
-
-def test_mrpc_of_microsoft_is_parted_by_the_ids_of_the_dev_set(microsoft):
-    train, dev, test = (read_glue(microsoft, "mrpc", s) for s in ("train", "dev", "test"))
-    assert train.texts == (["first 0", "first 2"], ["second 0", "second 2"])
-    assert dev.texts == (["first 1", "first 3"], ["second 1", "second 3"])
-    assert (train.labels.tolist(), dev.labels.tolist()) == ([0, 0], [1, 1])
-    assert test.labels.tolist() == [1]  # these test rows do have labels
-
-
-def test_mrpc_of_microsoft_needs_the_ids(microsoft):
-    (microsoft / "dev_ids.tsv").unlink()
-    with pytest.raises(ValueError, match="both train and dev set.*dev_ids.tsv"):
-        read_glue(microsoft, "mrpc", "train")
-
-
-@pytest.fixture
 def qqp(tmp_path):
-    """QQP with a row that a line break parted in two, as its official file has some."""
+    """QQP with a row that a line break splits in two, as in its official file."""
     header, row = OFFICIAL["qqp dev"][1]
     broken = [[*row[:3], '"How old']], [["is Rome?", row[4], "1"]]
     for split in ("train", "dev", "test"):
@@ -199,7 +182,7 @@ def qqp(tmp_path):
     return tmp_path
 
 
-def test_malformed_rows_of_qqp_are_passed_over_and_reported(qqp, caplog):
+def test_malformed_rows_of_qqp_are_skipped_and_reported(qqp, caplog):
     for split in ("train", "dev"):
         examples = read_glue(qqp, "qqp", split)
         assert len(examples) == 2 and examples.labels.tolist() == [1, 1]
@@ -237,7 +220,7 @@ def test_bad_files_are_refused_with_the_line(tmp_path, task, rows, message):
         read_glue(tmp_path, task, "dev")
 
 
-def test_what_is_not_there_is_named(tmp_path):
+def test_missing_tasks_splits_and_files_are_named(tmp_path):
     with pytest.raises(ValueError, match="has no train.tsv, the train set of RTE"):
         read_glue(tmp_path, "rte", "train")
     with pytest.raises(ValueError, match="no diagnostic.tsv or AX.tsv or test.tsv"):
@@ -301,7 +284,7 @@ def test_without_tensorflow_datasets_the_extra_is_named(monkeypatch):
 
 
 def some(task, count, split="test", reports=None):
-    """So many examples of a task, without labels."""
+    """`count` examples of a task, without labels."""
     names = TASKS[task].class_names()
     return GlueExamples(
         TASKS[task].name, split, (["x"] * count,), None, names, reports or Reports()
@@ -344,17 +327,17 @@ def test_the_halves_of_mnli_are_two_files(tmp_path):
         ("mrpc", [1], r"one for each of the 2 examples of the test set of MRPC.*\(1,\)"),
         ("mrpc", [1, 2], "0 to 1 for not_equivalent, equivalent; got int64 from 1 to 2"),
         ("mrpc", [0.1, 0.9], "class numbers.*float64"),
-        ("stsb", [np.nan, 1.0], "finite"),
+        ("stsb", [np.nan, 1.0], "finite numbers; number 0 is nan"),
     ],
 )
-def test_what_are_no_answers_is_refused(tmp_path, task, predictions, message):
+def test_predictions_of_the_wrong_kind_are_refused(tmp_path, task, predictions, message):
     with pytest.raises(ValueError, match=message):
         write_glue_submission(tmp_path / "new", some(task, 2), predictions)
     assert not (tmp_path / "new").exists()
 
 
-def test_a_test_set_with_rows_passed_over_makes_no_submission(tmp_path):
+def test_a_test_set_with_skipped_rows_makes_no_submission(tmp_path):
     reports = Reports()
     reports.add(MALFORMED, 1, "line 3")
-    with pytest.raises(ValueError, match="passed over.*line 3.*malformed='error'"):
+    with pytest.raises(ValueError, match="skipped.*line 3.*malformed='error'"):
         write_glue_submission(tmp_path, some("sst2", 1, reports=reports), [0])

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from keras_bert import read_squad
-from keras_bert.readers.squad import CONTRADICTORY, MISPLACED, UNANSWERED, answer_to_learn
+from keras_bert.readers.squad import CONTRADICTORY, MISPLACED, UNANSWERED, training_answer
 
 
 @pytest.fixture
@@ -34,19 +34,20 @@ def test_questions_come_with_their_context_and_answers(write):
         "context": "It is a book.",
         "answers": [{"text": "a book", "answer_start": 6}, {"text": "book", "answer_start": 8}],
     }
-    assert answer_to_learn(example) == (6, 12)
+    assert training_answer(example) == (6, 12)
 
 
-def test_impossible_questions_of_the_second_version(write):
+def test_impossible_questions_of_squad_2(write):
     plausible = [{"text": "a book", "answer_start": 6}]
     impossible = question("1", is_impossible=True, plausible_answers=plausible)
     examples = read_squad(write(impossible, question("2", ("book", 8), is_impossible=False)))
     assert [example["is_impossible"] for example in examples] == [True, False]
-    assert [answer_to_learn(example) for example in examples] == [(0, 0), (8, 12)]
+    assert [training_answer(example) for example in examples] == [(0, 0), (8, 12)]
     assert not examples.reports.as_dict()
+    assert repr(examples) == f"SquadExamples({examples.path!r}: 2 questions, 1 impossible)"
 
 
-def test_what_is_strange_is_counted_said_and_not_learnt(write, caplog):
+def test_irregularities_are_counted_logged_and_not_trained_on(write, caplog):
     examples = read_squad(
         write(
             question("right", ("a book", 6)),
@@ -65,17 +66,17 @@ def test_what_is_strange_is_counted_said_and_not_learnt(write, caplog):
         CONTRADICTORY: 1,
     }
     assert "question misplaced" in reports[MISPLACED]["examples"]
-    assert "5 answers that don't stand at their answer_start" in caplog.text
-    learnt = {example["id"]: answer_to_learn(example) for example in examples}
-    assert learnt == {
+    assert "5 answers that are not at their answer_start" in caplog.text
+    answers = {example["id"]: training_answer(example) for example in examples}
+    assert answers == {
         "right": (6, 12), "misplaced": None, "outside": None, "one of two": (8, 12),
         "none": None, "both": (0, 0), "blank": None,
     }  # fmt: skip
 
 
-def test_spaces_around_an_answer_are_not_learnt(write):
+def test_spaces_around_an_answer_are_not_trained_on(write):
     [example] = read_squad(write(question("1", (" a book", 5))))
-    assert answer_to_learn(example) == (6, 12)
+    assert training_answer(example) == (6, 12)
 
 
 @pytest.mark.parametrize(
@@ -83,28 +84,28 @@ def test_spaces_around_an_answer_are_not_learnt(write):
     [
         ("id\ttext\n1\tYes", r"squad.json, line 1: not JSON"),
         ('{"data": [\n}', r"squad.json, line 2: not JSON"),
-        ("[1, 2]", r"is JSON, but not SQuAD's.*it is \[1, 2\]"),
+        ("[1, 2]", r"is JSON, but not SQuAD's.*got \[1, 2\]"),
         ('{"texts": []}', r"not SQuAD's.*an object of texts"),
-        ('{"data": []}', "holds no questions"),
-        ('{"data": [3]}', r"data\[0\] must be an object; it is 3"),
+        ('{"data": []}', "has no questions"),
+        ('{"data": [3]}', r"data\[0\] must be an object; got 3"),
         ('{"data": [{"title": "T"}]}', r"data\[0\].paragraphs must be a list.*it is missing"),
         (
             '{"data": [{"paragraphs": [{"context": 5, "qas": []}]}]}',
-            r"data\[0\].paragraphs\[0\].context must be a string.*it is 5",
+            r"data\[0\].paragraphs\[0\].context must be a string.*got 5",
         ),
         (
             '{"data": [{"paragraphs": [{"context": "", "qas": [{"id": "1", "question": "?", '
             '"answers": [{"text": "a", "answer_start": "0"}]}]}]}]}',
-            r"qas\[0\].answers\[0\].answer_start must be an integer.*it is '0'",
+            r"qas\[0\].answers\[0\].answer_start must be an integer.*got '0'",
         ),
         (
             '{"data": [{"paragraphs": [{"context": "", "qas": [{"id": "1", "question": "?"}, '
             '{"id": "1", "question": "?"}]}]}]}',
-            r"qas\[1\]: the id '1' comes twice",
+            r"qas\[1\]: the id '1' occurs twice",
         ),
     ],
 )
-def test_what_is_not_squad_is_refused_with_its_place(tmp_path, content, message):
+def test_other_files_are_refused_with_the_place(tmp_path, content, message):
     path = tmp_path / "squad.json"
     path.write_text(content)
     with pytest.raises(ValueError, match=message):
@@ -120,4 +121,4 @@ def test_the_official_files(shared_data, name, questions, impossible):
     examples = read_squad(shared_data / "squad" / name)
     assert len(examples) == questions and not examples.reports.as_dict()
     assert sum(example.get("is_impossible", False) for example in examples) == impossible
-    assert all(answer_to_learn(example) is not None for example in examples)
+    assert all(training_answer(example) is not None for example in examples)

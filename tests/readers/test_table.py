@@ -29,7 +29,7 @@ def texts():
 @pytest.mark.parametrize("name", ["rows.csv", "rows.tsv"])
 @pytest.mark.parametrize("quoting", [csv.QUOTE_MINIMAL, csv.QUOTE_ALL])
 @pytest.mark.parametrize("line_end", ["\n", "\r\n", "\r"])
-def test_what_the_csv_module_wrote_is_read_back(tmp_path, texts, name, quoting, line_end):
+def test_files_of_the_csv_module_are_read_back(tmp_path, texts, name, quoting, line_end):
     path = tmp_path / name
     with open(path, "w", newline="", encoding="utf-8") as file:
         delimiter = "," if name.endswith("csv") else "\t"
@@ -51,7 +51,7 @@ def test_a_tsv_with_an_unclosed_quote_swallows_no_rows(tmp_path):
     assert read_table(path)["text"] == ['"Open', "no", "nay"]
 
 
-def test_a_tsv_that_can_be_read_in_two_ways_is_refused_until_told(tmp_path):
+def test_a_tsv_that_can_be_read_in_two_ways_is_refused_until_quoting_is_given(tmp_path):
     path = write(tmp_path, 'label\ttext\n1\t"Open\n0\tno"\n0\tnay\n')
     with pytest.raises(ValueError, match=r"2 rows.*with 4|3 rows.*with 4.*at line 3.*quoting=True"):
         read_table(path)
@@ -64,6 +64,15 @@ def test_a_byte_order_mark_is_no_part_of_the_first_name(tmp_path):
     assert table.columns == ["text", "label"]
 
 
+def test_a_table_shows_its_file_rows_and_columns(tmp_path):
+    path = write(tmp_path, "text\tlabel\na\t1\nb\nc\t1\n")
+    table = read_table(path, malformed="skip")
+    shown = f"Table({str(path)!r}: 2 rows; columns text, label; skipped malformed rows: 1)"
+    assert repr(table) == shown
+    wide = read_table(write(tmp_path, "\t".join(["x"] * 99)), header=False)
+    assert repr(wide).endswith("20, 21,...)")
+
+
 def test_columns_have_numbers_where_there_is_no_header(tmp_path):
     table = read_table(write(tmp_path, "gj04\t1\t\tOne.\ngj04\t0\t*\tTwo.\n"), header=False)
     assert table.columns == ["0", "1", "2", "3"]
@@ -71,7 +80,7 @@ def test_columns_have_numbers_where_there_is_no_header(tmp_path):
     assert table.class_numbers("1", ["0", "1"]).tolist() == [1, 0]
 
 
-def test_blank_lines_are_passed_over_but_one_column_keeps_them(tmp_path):
+def test_blank_lines_are_skipped_but_one_column_keeps_them(tmp_path):
     two = read_table(write(tmp_path, "a\tb\n\n1\t2\n\n\n"))
     assert two["a"] == ["1"]
     assert two.lines == [3]
@@ -86,7 +95,7 @@ def test_blank_lines_are_passed_over_but_one_column_keeps_them(tmp_path):
         ('a,b\n"x\ny",2\n1\n', "rows.csv", r"rows\.csv, line 4: 1 columns.*has 2"),
         ('a,b\n"x" y,2\n', "rows.csv", r"line 2: malformed row"),
         ('a,b\n1,2\n"x,2\n', "rows.csv", r"line 3: malformed row"),
-        ('a\tb\n"x" y\t1\n"z\n', "rows.tsv", "(?s)with quotes and without.*line 2.*line 3"),
+        ('a\tb\n"x" y\t1\n"z\n', "rows.tsv", "(?s)both with quotes and without.*line 2.*line 3"),
         ("a\ta\n1\t2\n", "rows.tsv", "two columns are named 'a'"),
         ("", "rows.tsv", "is empty"),
         ("a\tb\n", "rows.tsv", "no rows below its header"),
@@ -148,7 +157,7 @@ def test_scores_are_finite_numbers(tmp_path):
         table.scores("b")
 
 
-def test_malformed_rows_can_be_passed_over_and_are_listed(tmp_path):
+def test_malformed_rows_can_be_skipped_and_are_listed(tmp_path):
     path = write(tmp_path, 'a\tb\n1\t2\n"1\n\n1\t2\t3\n3\t"4\n')
     table = read_table(path, quoting=False, malformed="skip")
     assert (table["a"], table["b"]) == (["1", "3"], ["2", '"4'])

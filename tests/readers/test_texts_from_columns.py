@@ -33,9 +33,9 @@ def test_sentences_without_columns_are_in_every_text(table):
     assert texts == ["A pet. Rex? End", "A pet. Tom? End", "A pet. End"]
 
 
-def test_a_dict_of_columns_does_too():
+def test_a_dict_of_columns_is_accepted():
     assert texts_from_columns({"a": [1, 2]}, "<{a}>") == ["<1>", "<2>"]
-    with pytest.raises(ValueError, match="no column 'b'; there are a"):
+    with pytest.raises(ValueError, match="no column 'b'. The columns are: a"):
         texts_from_columns({"a": [1]}, "{b}")
 
 
@@ -45,8 +45,8 @@ def test_a_dict_of_columns_does_too():
         ("{Nmae}.", "no column 'Nmae'.*Name, Description, Age.*Did you mean 'Name'"),
         ("no column", "names no column"),
         ("{Name", "malformed"),
-        ("{Age:.2f}", "asks for a form of column 'Age'.*write {Age}"),
-        ("{Age!r}", "asks for a form"),
+        ("{Age:.2f}", "has a format for column 'Age'.*Write {Age}"),
+        ("{Age!r}", "has a format"),
         ("{}", "no column ''"),
     ],
 )

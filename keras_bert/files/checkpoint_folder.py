@@ -1,19 +1,23 @@
-"""A folder of files that are whole or not there, on this machine or in a bucket."""
+"""A folder of files that are whole or not there, local or remote."""
 
 import contextlib
-import io
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
+from typing import IO
+
+from keras_bert.files.remote import as_os_errors, names_in
+from keras_bert.files.whole import remove_unfinished, whole_file
 
 _REMOTE = re.compile(r"[a-z][a-z0-9+.-]+:/", re.IGNORECASE)  # a Path of "gs://b" is "gs:/b"
 
 
-def checkpoint_folder(path):
-    """The folder at `path`, which may not be there yet.
+def checkpoint_folder(path: str | os.PathLike) -> "LocalFolder | RemoteFolder":
+    """Returns the folder at `path`, which may not exist yet.
 
     Args:
-        path: of this machine, or with a scheme that `tf.io.gfile` knows, such as
+        path: a local path, or one with a scheme that `tf.io.gfile` knows, such as
             `"gs://bucket/run"`.
 
     Returns:
@@ -22,122 +26,82 @@ def checkpoint_folder(path):
     return RemoteFolder(path) if "://" in str(path) else LocalFolder(path)
 
 
-def local_folder(path):
-    """The `Path` of a folder of this machine, which is made if it isn't there.
+def local_folder(path: str | os.PathLike) -> Path:
+    """Makes a local folder if it is missing.
+
+    Returns:
+        Its `Path`.
 
     Raises:
-        ValueError: if the path is one of a bucket, which would become a folder named `gs:`.
+        ValueError: if the path is remote; it would become a folder named `gs:`.
     """
     if _REMOTE.match(str(path)):
         raise ValueError(
-            "The folder must be on this machine, as a fine-tuned model and what stands beside it "
-            f"are written there; got {path}. Give a path without a scheme, and copy the folder."
+            "The folder must be on this machine, as a fine-tuned model and its results are "
+            f"written there; got {path}. Give a path without a scheme, and copy the folder."
         )
     path = Path(path)
     path.mkdir(parents=True, exist_ok=True)
     return path
 
 
-class LocalFolder:
+class _Folder:
+    """The part that local and remote folders share."""
+
+    def __repr__(self):
+        return f"{type(self).__name__}({str(self.path)!r})"
+
+    def names(self) -> list[str]:
+        """Returns the names of the files."""
+        return names_in(self.path)
+
+    def new(self, name: str) -> contextlib.AbstractContextManager[IO]:
+        """Opens a file to write bytes to; it gets its name if the block ends without an error."""
+        remove_unfinished(self.path, name)  # one process writes a run's checkpoints
+        return whole_file(self.file(name), "wb")
+
+
+class LocalFolder(_Folder):
     """Files of this machine; it needs no TensorFlow."""
 
-    def __init__(self, path):
+    def __init__(self, path: str | os.PathLike):
         self.path = Path(path)
 
-    def file(self, name):
-        """The path of a file, as a str."""
+    def file(self, name: str) -> str:
+        """Returns the path of a file."""
         return str(self.path / name)
 
-    def names(self):
-        """The names of the files."""
-        return os.listdir(self.path) if self.path.is_dir() else []
-
-    def open(self, name):
-        """A file to read bytes from."""
+    def open(self, name: str) -> IO:
+        """Opens a file to read bytes from."""
         return open(self.path / name, "rb")
 
-    @contextlib.contextmanager
-    def new(self, name):
-        """A file to write bytes to, which gets its name if the block ends without an error."""
-        unfinished = self.path / f".{name}.unfinished"
-        try:
-            self.path.mkdir(parents=True, exist_ok=True)
-            with open(unfinished, "wb") as file:
-                yield file
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(unfinished, self.path / name)
-        finally:
-            unfinished.unlink(missing_ok=True)
-
-    def remove(self, name):
+    def remove(self, name: str) -> None:
         """Removes a file."""
-        (self.path / name).unlink()
+        os.remove(self.path / name)
 
 
-class RemoteFolder:
-    """Files that TensorFlow reaches: those of a bucket, for instance."""
+class RemoteFolder(_Folder):
+    """Files that TensorFlow reaches, for example in a bucket."""
 
-    def __init__(self, path):
+    def __init__(self, path: str | os.PathLike):
         import tensorflow as tf
 
         self.path = str(path).rstrip("/")
-        self._gfile, self._error = tf.io.gfile, tf.errors.OpError
+        self._gfile = tf.io.gfile
 
-    def file(self, name):
-        """The path of a file, as a str."""
+    def file(self, name: str) -> str:
+        """Returns the path of a file."""
         return f"{self.path}/{name}"
 
-    def names(self):
-        """The names of the files."""
-        with self._as_os_errors(self.path):
-            return self._gfile.listdir(self.path) if self._gfile.isdir(self.path) else []
-
     @contextlib.contextmanager
-    def open(self, name):
-        """A file to read bytes from."""
+    def open(self, name: str) -> Iterator[IO]:
+        """Opens a file to read bytes from."""
         path = self.file(name)
-        with self._as_os_errors(path), self._gfile.GFile(path, "rb") as file:
+        with as_os_errors(path), self._gfile.GFile(path, "rb") as file:
             yield file
 
-    @contextlib.contextmanager
-    def new(self, name):
-        """A file to write bytes to, which gets its name if the block ends without an error."""
-        path, unfinished = self.file(name), self.file(f".{name}.unfinished")
-        with self._as_os_errors(path):
-            self._gfile.makedirs(self.path)
-            try:
-                with self._gfile.GFile(unfinished, "wb") as file:
-                    yield _Stream(file)
-                self._gfile.rename(unfinished, path, overwrite=True)
-            finally:
-                if self._gfile.exists(unfinished):
-                    self._gfile.remove(unfinished)
-
-    def remove(self, name):
+    def remove(self, name: str) -> None:
         """Removes a file."""
         path = self.file(name)
-        with self._as_os_errors(path):
+        with as_os_errors(path):
             self._gfile.remove(path)
-
-    @contextlib.contextmanager
-    def _as_os_errors(self, path):
-        try:
-            yield
-        except self._error as error:
-            raise OSError(f"{path}: {type(error).__name__} {error.message}") from error
-
-
-class _Stream(io.RawIOBase):
-    """A GFile that is written from beginning to end; one that is told so needn't seek in it."""
-
-    def __init__(self, file):
-        super().__init__()
-        self._file = file
-
-    def writable(self):
-        return True
-
-    def write(self, data):
-        self._file.write(bytes(data))
-        return len(data)

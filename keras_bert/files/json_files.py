@@ -1,24 +1,27 @@
-"""JSON files, read with a word on what is wrong with them."""
+"""JSON files, read with errors that name the file, and written whole."""
 
 import json
-from pathlib import Path
+import os
+from typing import Any
+
+from keras_bert.files.remote import read_bytes
+from keras_bert.files.whole import whole_file
 
 
-def read_json(path, kind=dict):
-    """The object in a JSON file, or the list; an empty one if there is no such file.
+def read_json(path: str | os.PathLike, kind: type = dict) -> dict | list:
+    """Reads the object or the list in a JSON file; an empty one if there is no such file.
 
     Args:
-        path: a path.
-        kind: `dict` or `list`, what the file should hold.
+        path: a path, local or remote.
+        kind: `dict` or `list`, the type that the file should hold.
 
     Raises:
-        ValueError: if it holds anything else.
+        ValueError: if the file is not JSON, or holds anything else.
     """
-    path = Path(path)
-    if not path.is_file():
-        return kind()
     try:
-        value = json.loads(path.read_text(encoding="utf-8"))
+        value = json.loads(read_bytes(path).decode("utf-8"))
+    except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
+        return kind()
     except ValueError as error:
         raise ValueError(f"{path} is not JSON: {error}") from error
     if not isinstance(value, kind):
@@ -27,7 +30,14 @@ def read_json(path, kind=dict):
     return value
 
 
-def write_json(path, value):
-    """Writes a JSON file that people can read."""
-    text = json.dumps(value, indent=2, ensure_ascii=False)
-    Path(path).write_text(text + "\n", encoding="utf-8")
+def write_json(path: str | os.PathLike, value: Any, indent: int | None = 2) -> None:
+    """Writes a JSON file that people can read, whole or not at all.
+
+    Args:
+        path: a path, local or remote.
+        value: the object or the list.
+        indent: int, spaces per level; None for a single line.
+    """
+    text = json.dumps(value, indent=indent, ensure_ascii=False)
+    with whole_file(path) as file:
+        file.write(text + "\n")

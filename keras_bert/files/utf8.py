@@ -2,24 +2,23 @@
 
 import os
 
-import tensorflow as tf
+from keras_bert.files.remote import read_bytes
 
 
-def read_utf8(path):
-    """The text of a UTF-8 file, without its byte order mark.
+def read_utf8(path: str | os.PathLike) -> str:
+    """Reads the text of a UTF-8 file, without its byte order mark.
 
     Args:
-        path: anything that `tf.io.gfile` opens.
+        path: a path, local or remote.
 
     Raises:
-        ValueError: if it can't be read or is not UTF-8, with the line.
+        ValueError: if the file can't be read or is not UTF-8, with the line.
     """
     path = os.fspath(path)
     try:
-        with tf.io.gfile.GFile(path, "rb") as file:
-            data = file.read()
-    except tf.errors.OpError as error:
-        raise ValueError(f"{path} can't be read: {error.message}") from error
+        data = read_bytes(path)
+    except OSError as error:
+        raise ValueError(f"{path} can't be read: {error.strerror or error}") from error
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -2,11 +2,15 @@
 
 import os
 import warnings
+from collections.abc import Iterable
+
+from keras_bert.files.remote import read_bytes
+from keras_bert.files.whole import whole_file
 
 PAD, UNK, CLS, SEP, MASK = SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 
 
-def read_vocabulary(vocabulary):
+def read_vocabulary(vocabulary: str | os.PathLike | Iterable[str]) -> list[str]:
     r"""Reads a vocabulary and refuses one that no BERT can use.
 
     Lines end at "\n" alone and are stripped, as `load_vocab` of google-research/bert does it, so
@@ -44,28 +48,19 @@ def read_vocabulary(vocabulary):
     return tokens
 
 
-def write_vocabulary(path, tokens):
-    """Writes tokens, one a line, under a temporary name that is then renamed.
+def write_vocabulary(path: str | os.PathLike, tokens: Iterable[str]) -> None:
+    """Writes a vocabulary, one token a line, whole or not at all.
 
     Args:
-        path: where vocab.txt shall be.
+        path: path of the vocab.txt, local or remote.
         tokens: list of str.
     """
-    path = os.fspath(path)
-    partial = f"{path}.partial-{os.getpid()}"
-    try:
-        with open(partial, "w", encoding="utf-8", newline="\n") as file:
-            file.writelines(f"{token}\n" for token in tokens)
-        os.replace(partial, path)
-    except BaseException:
-        if os.path.exists(partial):
-            os.remove(partial)
-        raise
+    with whole_file(path) as file:
+        file.writelines(f"{token}\n" for token in tokens)
 
 
 def _read_lines(path, source):
-    with _opened(os.fspath(path)) as file:
-        data = file.read()
+    data = read_bytes(path)
     if data.startswith(b"\xef\xbb\xbf"):
         warnings.warn(f"the {source} starts with a byte order mark, dropped", stacklevel=4)
         data = data[3:]
@@ -81,14 +76,6 @@ def _read_lines(path, source):
         warnings.warn(f"the {source} has Windows line ends, read as plain ones", stacklevel=4)
     lines = text.split("\n")
     return lines[:-1] if lines[-1] == "" else lines
-
-
-def _opened(path):
-    if "://" not in path:
-        return open(path, "rb")
-    import tensorflow as tf
-
-    return tf.io.gfile.GFile(path, "rb")
 
 
 def _check(tokens, source):

@@ -1,0 +1,303 @@
+"""Files and folders that are written whole or not at all, local and remote.
+
+Everything is written to a hidden temporary name next to its place and renamed at the end. Remote
+paths, such as `gs://bucket/run`, go through `tf.io.gfile`; local ones need no TensorFlow.
+"""
+
+import contextlib
+import io
+import os
+import re
+import shutil
+import tempfile
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO
+
+from keras_bert.files.remote import as_os_errors, is_remote, names_in
+
+MARKS = ("config.json", "bert_config.json", "saved_model.pb")
+"""The files by which a folder is known; a remote folder gets its own last."""
+
+_LEFTOVER = re.compile(r"\.(unfinished|old)-[0-9a-f]{8}-(.+)", re.DOTALL)
+
+
+@contextlib.contextmanager
+def whole_file(path: str | os.PathLike, mode: str = "w") -> Iterator[IO]:
+    """Opens a file for writing that gets its name if the block ends without an error.
+
+    After an error the file that was there stays, and nothing else does.
+
+    Args:
+        path: a path, local or remote; missing parent folders are made.
+        mode: `"w"` for UTF-8 text with line ends as written, `"wb"` for bytes.
+
+    Yields:
+        A file object. A remote one can't seek.
+
+    Raises:
+        OSError: if the file can't be written.
+
+    Example:
+    >>> folder = tempfile.mkdtemp()
+    >>> with whole_file(f"{folder}/notes.txt") as file:
+    ...     print("one line", file=file)
+    >>> os.listdir(folder)
+    ['notes.txt']
+    """
+    if mode not in ("w", "wb"):
+        raise ValueError(f'mode must be "w" or "wb"; got {mode!r}.')
+    text = {"encoding": "utf-8", "newline": "\n"} if mode == "w" else {}
+    with whole_path(path) as temporary:
+        if not is_remote(temporary):
+            with open(temporary, mode, **text) as file:
+                yield file
+            return
+        stream = _RemoteStream(temporary, path)
+        with io.TextIOWrapper(io.BufferedWriter(stream), **text) if text else stream as file:
+            yield file
+
+
+@contextlib.contextmanager
+def whole_path(path: str | os.PathLike) -> Iterator[str]:
+    """Gives a temporary name for a file, which gets its own if the block ends without an error.
+
+    For writers that take a name, such as `tf.io.TFRecordWriter` and `model.save`. The temporary
+    name keeps the suffix. `whole_file` suits all others.
+
+    Args:
+        path: a path, local or remote; missing parent folders are made.
+
+    Yields:
+        The temporary name, as a str. The block must write the file and close it.
+
+    Raises:
+        OSError: if the file can't be written.
+    """
+    path = _absolute(path)
+    temporary = temporary_name(path)
+    with _parents(path):
+        try:
+            yield temporary
+            _rename_file(temporary, path)
+        finally:
+            _remove(temporary)
+
+
+@contextlib.contextmanager
+def whole_folder(
+    path: str | os.PathLike, check: Callable[[list[str]], None] | None = None
+) -> Iterator[Path]:
+    """Gives an empty folder to write to, which replaces `path` if the block ends without an error.
+
+    After an error the folder that was there stays, and nothing else does. A remote folder is
+    written locally, copied next to its place, and renamed file by file, its mark (`MARKS`) last;
+    only an error among these renames costs the old one.
+    Leftovers of killed writers of the same folder are removed, so let one process write it.
+
+    Args:
+        path: a path, local or remote; missing parent folders are made.
+        check: called with the names in an existing folder; raises a `ValueError` if that may not
+            be replaced. By default any folder is replaced.
+
+    Yields:
+        The `Path` of a local folder.
+
+    Raises:
+        ValueError: if `path` is a file, a whole bucket, or what `check` refuses.
+        OSError: if the folder can't be written.
+
+    Example:
+    >>> folder = tempfile.mkdtemp()
+    >>> with whole_folder(f"{folder}/model") as new:
+    ...     _ = (new / "config.json").write_text("{}")
+    >>> os.listdir(f"{folder}/model")
+    ['config.json']
+    """
+    path = _absolute(path)
+    _check_may_be_replaced(path, check)
+    remove_unfinished(*os.path.split(path))
+    if is_remote(path):
+        with tempfile.TemporaryDirectory() as here:
+            yield Path(here)
+            with as_os_errors(path):
+                _upload(Path(here), path)
+        return
+    new = Path(temporary_name(path))
+    with _parents(path):
+        new.mkdir()
+        try:
+            yield new
+            _replace_folder(Path(path), new)
+        finally:
+            shutil.rmtree(new, ignore_errors=True)
+
+
+def temporary_name(path: str | os.PathLike, kind: str = "unfinished") -> str:
+    """Returns a hidden name next to `path`, another one at every call, with the same suffix."""
+    # Unique, as two machines may write the same file at once, for example under Apache Beam.
+    folder, name = os.path.split(str(path))
+    return os.path.join(folder, f".{kind}-{uuid.uuid4().hex[:8]}-{name}")
+
+
+def remove_unfinished(folder: str | os.PathLike, name: str | None = None) -> None:
+    """Removes files and folders that killed writers left in a folder under temporary names.
+
+    Call it when nobody else writes there.
+
+    Args:
+        folder: a path, local or remote; it may be missing.
+        name: a file's or folder's name, to remove the leftovers of that one only.
+    """
+    names = names_in(folder)
+    for leftover in names:
+        found = _LEFTOVER.fullmatch(leftover)
+        if found is None or name not in (None, found[2]):
+            continue
+        if found[1] == "unfinished" or found[2] in names:  # otherwise the old one is the only one
+            _remove(os.path.join(str(folder), leftover))
+
+
+class _RemoteStream(io.RawIOBase):
+    """A remote file that is written from beginning to end, without seeking."""
+
+    def __init__(self, temporary, path):
+        super().__init__()
+        import tensorflow as tf
+
+        self._path = path
+        self._file = tf.io.gfile.GFile(temporary, "wb")
+        self.write(b"")  # makes the file, even if it stays empty
+
+    def writable(self):
+        return True
+
+    def write(self, data):
+        data = bytes(data)
+        with as_os_errors(self._path):
+            self._file.write(data)
+        return len(data)
+
+    def close(self):
+        if not self.closed:
+            super().close()
+            with as_os_errors(self._path):
+                self._file.close()
+
+
+def _absolute(path):
+    """A path as a str that stays valid when the working directory changes."""
+    if is_remote(path):
+        return str(path).rstrip("/")
+    # A link stays, and what it leads to is replaced.
+    return os.path.realpath(path) if os.path.islink(path) else str(Path(path).absolute())
+
+
+@contextlib.contextmanager
+def _parents(path):
+    """Makes the folders above `path`; after an error those that it made and that are empty go."""
+    parent = os.path.dirname(path)
+    if is_remote(path):
+        import tensorflow as tf
+
+        with as_os_errors(path):
+            tf.io.gfile.makedirs(parent)
+        yield
+        return
+    made = [folder for folder in (Path(parent), *Path(parent).parents) if not folder.exists()]
+    try:
+        os.makedirs(parent, exist_ok=True)
+        yield
+    except BaseException:
+        with contextlib.suppress(OSError):
+            for folder in made:
+                folder.rmdir()
+        raise
+
+
+def _rename_file(temporary, path):
+    if is_remote(path):
+        import tensorflow as tf
+
+        with as_os_errors(path):
+            tf.io.gfile.rename(temporary, path, overwrite=True)
+        return
+    with open(temporary, "rb+") as file:
+        os.fsync(file.fileno())
+    os.replace(temporary, path)
+
+
+def _remove(path):
+    """Removes a file or folder if it is there and can be removed."""
+    with contextlib.suppress(OSError):
+        if is_remote(path):
+            import tensorflow as tf
+
+            with as_os_errors(path):
+                if tf.io.gfile.exists(path):
+                    (tf.io.gfile.rmtree if tf.io.gfile.isdir(path) else tf.io.gfile.remove)(path)
+        elif os.path.isdir(path) and not os.path.islink(path):
+            shutil.rmtree(path)
+        else:
+            os.remove(path)
+
+
+def _check_may_be_replaced(path, check):
+    if is_remote(path):
+        import tensorflow as tf
+
+        if "/" not in path.partition("://")[2]:
+            raise ValueError(
+                f"{path} is the root of a file system. Give the path of a folder within it."
+            )
+        with as_os_errors(path):
+            exists, is_folder = tf.io.gfile.exists(path), tf.io.gfile.isdir(path)
+    else:
+        exists, is_folder = os.path.lexists(path), os.path.isdir(path)
+    if exists and not is_folder:
+        raise ValueError(f"{path} is a file. Choose another name for the folder.")
+    if exists and check is not None:
+        check(names_in(path))
+
+
+def _upload(here, path):
+    """Copies a local folder next to a remote one, and then replaces that within a moment."""
+    import tensorflow as tf
+
+    gfile, new = tf.io.gfile, temporary_name(path)
+    files = [
+        file.relative_to(here).as_posix() for file in sorted(here.rglob("*")) if file.is_file()
+    ]
+    files.sort(key=lambda file: file in MARKS)
+    try:
+        for file in files:
+            gfile.makedirs(os.path.dirname(f"{new}/{file}"))
+            gfile.copy(str(here / file), f"{new}/{file}")
+        try:
+            if gfile.exists(path):
+                gfile.rmtree(path)
+            gfile.makedirs(path)
+            for file in files:  # one by one, as the files of a renamed folder come in any order
+                gfile.makedirs(os.path.dirname(f"{path}/{file}"))
+                gfile.rename(f"{new}/{file}", f"{path}/{file}")
+        except BaseException:
+            _remove(path)  # a part of it is no good
+            raise
+    finally:
+        _remove(new)
+
+
+def _replace_folder(folder, new):
+    """Puts `new` in the place of `folder`, which is there, old or new, at (almost) all times."""
+    if not folder.exists():
+        new.rename(folder)
+        return
+    old = Path(temporary_name(folder, "old"))
+    folder.rename(old)
+    try:
+        new.rename(folder)
+    except OSError:
+        old.rename(folder)
+        raise
+    shutil.rmtree(old)

@@ -1,0 +1,269 @@
+import errno
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from keras_bert.files import whole
+from keras_bert.files.json_files import read_json, write_json
+from keras_bert.files.remote import as_os_errors, is_remote, names_in, read_bytes
+from keras_bert.files.whole import remove_unfinished, whole_file, whole_folder, whole_path
+
+
+@pytest.fixture(params=["local", "remote"])
+def folder(request, tmp_path):
+    """A folder that doesn't exist yet, as a str."""
+    if request.param == "local":
+        return str(tmp_path / "runs" / "first")
+    request.getfixturevalue("tensorflow")  # whose file systems reach buckets; this one is in memory
+    return f"ram://{request.node.name}/runs/first"
+
+
+def tree(folder):
+    """`{path: content}` of all files below a folder."""
+    found = {}
+    for name in names_in(folder):
+        path = f"{folder}/{name}"
+        inner = tree(path)
+        try:
+            found |= {f"{name}/{key}": value for key, value in inner.items()} or {
+                name: read_bytes(path)
+            }
+        except OSError:  # an empty folder
+            found[name] = None
+    return found
+
+
+def write(path, text):
+    with whole_file(path) as file:
+        file.write(text)
+
+
+@pytest.mark.parametrize("mode, content", [("w", "Zürich\n字"), ("wb", b"\x00\xff\r\n"), ("w", "")])
+def test_a_file_is_there_when_the_block_has_ended(folder, mode, content):
+    path = f"{folder}/a.txt"
+    for _ in range(2):
+        with whole_file(path, mode) as file:
+            file.write(content)
+            assert names_in(folder) != ["a.txt"]  # also something hidden
+    data = content.encode() if mode == "w" else content
+    assert tree(folder) == {"a.txt": data}
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError, OSError])
+def test_an_error_keeps_the_old_file_and_leaves_nothing(folder, error):
+    for before in ({}, {"a.txt": b"old"}):
+        if before:
+            write(f"{folder}/a.txt", "old")
+        with pytest.raises(error), whole_file(f"{folder}/a.txt") as file:
+            file.write("new")
+            file.flush()
+            assert tree(folder).get("a.txt") == before.get("a.txt")
+            raise error("stop")
+        assert tree(folder) == before
+
+
+def test_an_error_in_missing_folders_leaves_none(tmp_path):
+    for new in (whole_file, whole_folder, whole_path):
+        with pytest.raises(KeyError), new(tmp_path / "a" / "b" / "c"):
+            raise KeyError
+        assert os.listdir(tmp_path) == []
+
+
+def test_writers_that_take_a_name_get_one_with_the_same_suffix(folder):
+    for text in ("one", "two"):
+        with whole_path(f"{folder}/model.keras") as temporary:
+            assert temporary.startswith(f"{folder}/.unfinished-")
+            assert temporary.endswith("-model.keras")
+            write(temporary, text)
+    assert tree(folder) == {"model.keras": b"two"}
+
+
+def test_two_writers_at_once_do_no_harm(folder):
+    path = f"{folder}/a.txt"
+    with whole_file(path) as first, whole_file(path) as second:
+        first.write("first")
+        second.write("second")
+    assert tree(folder) == {"a.txt": b"first"}  # the last to end
+
+
+def test_other_modes_are_refused(tmp_path):
+    with pytest.raises(ValueError, match='"w" or "wb"; got \'a\''):
+        with whole_file(tmp_path / "a", "a"):
+            pass
+
+
+def test_a_folder_replaces_the_old_one(folder):
+    for number, names in enumerate((["config.json", "b/c.txt"], ["d.txt", "config.json", "b/e"])):
+        with whole_folder(f"{folder}/model") as new:
+            assert list(new.iterdir()) == []
+            for name in names:
+                write(new / name, str(number))
+            assert len(tree(f"{folder}/model")) == 2 * number
+        assert tree(folder) == {f"model/{name}": str(number).encode() for name in names}
+
+
+def test_an_error_keeps_the_old_folder_and_leaves_nothing(folder):
+    write(f"{folder}/model/config.json", "old")
+    with pytest.raises(KeyboardInterrupt), whole_folder(f"{folder}/model") as new:
+        write(new / "config.json", "new")
+        raise KeyboardInterrupt
+    assert tree(folder) == {"model/config.json": b"old"}
+
+
+def test_a_check_says_what_may_be_replaced(folder):
+    def check(names):
+        raise ValueError(f"holds {names}")
+
+    with whole_folder(f"{folder}/model", check) as new:
+        write(new / "b/c", "")
+        write(new / "a", "")
+    with pytest.raises(ValueError, match=r"holds \['a', 'b'\]"):
+        with whole_folder(f"{folder}/model", check):
+            pass
+    with pytest.raises(ValueError, match="is a file"):
+        with whole_folder(f"{folder}/model/a"):
+            pass
+    assert tree(folder) == {"model/a": b"", "model/b/c": b""}
+
+
+@pytest.mark.parametrize("step", ["copy", "rename"])
+def test_a_remote_folder_is_marked_last(tensorflow, monkeypatch, step):
+    folder = f"ram://marked-{step}/runs"
+    write(f"{folder}/model/config.json", "old")
+    done, real = [], getattr(tensorflow.io.gfile, step)
+
+    def fails_at_the_mark(source, target, **arguments):
+        done.append("/".join(target.split("/")[5:]))
+        if done[-1] == "config.json":
+            raise tensorflow.errors.UnavailableError(None, None, "the network is gone")
+        real(source, target, **arguments)
+
+    with pytest.raises(OSError, match="runs/model: UnavailableError the network is gone"):
+        with whole_folder(f"{folder}/model") as new:
+            for name in ("a", "config.json", "z/config.json", "z/y"):
+                write(new / name, "new")
+            monkeypatch.setattr(tensorflow.io.gfile, step, fails_at_the_mark)
+    assert done == ["a", "z/config.json", "z/y", "config.json"]
+    assert tree(folder) == ({"model/config.json": b"old"} if step == "copy" else {})
+
+
+def test_the_old_folder_comes_back_if_the_new_one_can_not_take_its_place(tmp_path, monkeypatch):
+    write(tmp_path / "model/config.json", "old")
+    real = Path.rename
+
+    def fails_once(self, target):
+        if ".unfinished-" in self.name:
+            raise OSError(errno.EIO, "broken")
+        return real(self, target)
+
+    monkeypatch.setattr(Path, "rename", fails_once)
+    with pytest.raises(OSError, match="broken"), whole_folder(tmp_path / "model") as new:
+        write(new / "config.json", "new")
+    assert tree(tmp_path) == {"model/config.json": b"old"}
+
+
+def test_what_a_link_leads_to_is_replaced(tmp_path):
+    write(tmp_path / "disk/model/config.json", "old")
+    write(tmp_path / "disk/a.txt", "old")
+    for name in ("model", "a.txt"):
+        (tmp_path / name).symlink_to(tmp_path / "disk" / name)
+    write(tmp_path / "a.txt", "new")
+    with whole_folder(tmp_path / "model") as new:
+        write(new / "config.json", "new")
+    assert (tmp_path / "model").is_symlink() and (tmp_path / "a.txt").is_symlink()
+    assert tree(tmp_path / "disk") == {"a.txt": b"new", "model/config.json": b"new"}
+
+
+KILLED = """
+import os, signal, sys
+from keras_bert.files.whole import whole_file, whole_folder
+with whole_folder(sys.argv[1] + "/model") as new, whole_file(sys.argv[1] + "/a.txt") as file:
+    (new / "config.json").write_text("new")
+    print("new", file=file, flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_killed_writer_keeps_the_old_and_its_leftovers_can_be_removed(tmp_path):
+    old = {"a.txt": b"old", "model/config.json": b"old"}
+    for name in old:
+        write(tmp_path / name, "old")
+    code = subprocess.run([sys.executable, "-c", KILLED, tmp_path], check=False).returncode
+    assert code == -signal.SIGKILL
+    left = tree(tmp_path)
+    assert old.items() < left.items() and len(left) == 4
+    with whole_folder(tmp_path / "model") as new:  # removes those of its own name
+        write(new / "config.json", "old")
+        assert len(os.listdir(tmp_path)) == 4
+    assert len(tree(tmp_path)) == 3
+    remove_unfinished(tmp_path)
+    assert tree(tmp_path) == old
+
+
+def test_leftovers_of_one_name_or_all_are_removed(folder):
+    kept = [".unfinished-business", "a", ".unfinished-0123", ".old-01234567-b"]
+    for name in (*kept, ".unfinished-01234567-a/b/c", ".unfinished-01234567-b", ".old-01234567-a"):
+        write(f"{folder}/{name}", "")
+    remove_unfinished(folder, "a")
+    assert sorted(tree(folder)) == sorted([*kept, ".unfinished-01234567-b"])
+    remove_unfinished(folder)
+    assert sorted(tree(folder)) == sorted(kept)
+    remove_unfinished(f"{folder}/missing")
+
+
+def test_a_full_disk_leaves_nothing(tmp_path, monkeypatch):
+    if not os.path.exists("/dev/full"):
+        pytest.skip("no /dev/full on this system")
+    temporary = tmp_path / "x"
+    temporary.symlink_to("/dev/full")
+    monkeypatch.setattr(whole, "temporary_name", lambda path: str(temporary))
+    with pytest.raises(OSError, match="No space left"), whole_file(tmp_path / "a") as file:
+        file.write("text" * 10000)
+    assert os.listdir(tmp_path) == [] and os.path.exists("/dev/full")
+
+
+def test_tensorflow_s_errors_are_os_errors_with_numbers(tensorflow):
+    errors = tensorflow.errors
+    for error, number in (
+        (errors.NotFoundError, errno.ENOENT),
+        (errors.ResourceExhaustedError, errno.ENOSPC),
+        (errors.UnavailableError, None),
+    ):
+        with pytest.raises(OSError, match="gs://b/x") as caught, as_os_errors("gs://b/x"):
+            raise error(None, None, "message")
+        assert caught.value.errno == number
+
+
+def test_errors_of_the_block_stay_what_they_are(tensorflow):
+    for new in (whole_file, whole_folder, whole_path):
+        with pytest.raises(tensorflow.errors.ResourceExhaustedError):
+            with new("ram://of-the-block/a/b"):
+                raise tensorflow.errors.ResourceExhaustedError(None, None, "of the device")
+    assert tree("ram://of-the-block/a") == {}
+
+
+def test_remote_paths_are_known_by_their_scheme(tmp_path):
+    assert is_remote("gs://bucket/run") and not is_remote(tmp_path) and not is_remote("gs")
+    with pytest.raises(ValueError, match="gs:/bucket/run has a scheme and one slash"):
+        is_remote(Path("gs://bucket/run"))
+
+
+def test_the_root_of_a_bucket_is_no_folder_to_replace(tensorflow):
+    with pytest.raises(ValueError, match="gs://bucket is the root"), whole_folder("gs://bucket/"):
+        pass
+
+
+def test_json_is_read_as_it_was_written(folder):
+    path = f"{folder}/a.json"
+    assert read_json(path) == {} and read_json(path, list) == []
+    write_json(path, {"字": [1]})
+    assert read_json(path) == {"字": [1]} and "字" in read_bytes(path).decode()
+    with pytest.raises(ValueError, match="must hold a JSON list; it holds a dict"):
+        read_json(path, list)
+    write(path, "{")
+    with pytest.raises(ValueError, match=r"a\.json is not JSON"):
+        read_json(path)

@@ -109,7 +109,7 @@ def backbone():
     return make
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def randomized():
     """Assigns distinct random values to every weight of a model."""
 

@@ -8,7 +8,6 @@ Memory grows with the number of distinct words, by about 150 bytes each. Results
 """
 
 import argparse
-import os
 
 import keras_bert
 
@@ -35,9 +34,6 @@ def parse_args(argv=None):
 
 def main(argv=None):
     args = parse_args(argv)
-    folder = os.path.dirname(os.path.abspath(args.output))
-    if not os.path.isdir(folder):
-        raise ValueError(f"--output {args.output}: there is no folder {folder}; create it first")
     vocabulary = keras_bert.learn_vocabulary(
         args.files,
         args.vocabulary_size,

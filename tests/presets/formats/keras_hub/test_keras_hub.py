@@ -142,11 +142,11 @@ def test_a_preset_of_another_architecture_is_refused(tmp_path):
     ("file", "damage", "message"),
     [
         ("config.json", None, r"holds no BERT in a supported format: .*'model.weights.h5'"),
-        ("config.json", "cut off", "config.json is not JSON"),
+        ("config.json", "truncated", "config.json is not JSON"),
         ("model.weights.h5", None, "can't load a BERT from .*model.weights.json. doesn't exist"),
-        ("model.weights.h5", "cut off", r"can't load a BERT from .*truncated file"),
-        ("task.json", "cut off", "task.json is not JSON"),
-        ("task.weights.h5", "cut off", "can't load a BERT from .*truncated file"),
+        ("model.weights.h5", "truncated", r"can't load a BERT from .*truncated file"),
+        ("task.json", "truncated", "task.json is not JSON"),
+        ("task.weights.h5", "truncated", "can't load a BERT from .*truncated file"),
     ],
 )
 def test_a_broken_folder_is_refused(their_preset, copy, file, damage, message):
@@ -191,7 +191,7 @@ def test_a_head_without_weights_is_new_with_a_warning(their_preset, copy, caplog
     model = BertTask.from_preset(folder)
     assert type(model) is BertClassifier
     assert model.load_report.new == {"logits/kernel": (8, 3), "logits/bias": (3,)}
-    assert "lacks logits/kernel, logits/bias: initialised anew" in caplog.text
+    assert "lacks logits/kernel, logits/bias:" in caplog.text
 
 
 def test_probabilities_become_logits_with_a_warning(their_preset, outputs_of, caplog):

@@ -123,14 +123,6 @@ def randomized():
 
 
 @pytest.fixture
-def preprocessor():
-    pytest.importorskip("tensorflow_text", reason="raw text needs TensorFlow Text")
-    from keras_bert import BertPreprocessor, BertTokenizer
-
-    return BertPreprocessor(BertTokenizer(WORDS), sequence_length=12)
-
-
-@pytest.fixture
 def weights_of():
     """Returns `{path: array}` of a model's weights."""
 

@@ -1,14 +1,14 @@
-"""Turns a BERT of one library into a folder of another one.
+"""Converts a BERT from one library's format to another's.
 
     python recipes/convert_checkpoint.py hf://google-bert/bert-base-uncased bert --to keras_bert
     python recipes/convert_checkpoint.py uncased_L-12_H-768_A-12 bert_hf --to hugging_face
 
-SOURCE is a folder of Google's TF1 code (or the prefix of a checkpoint in it), of Hugging Face, of
-sentence-transformers, of KerasHub or of this library; `hf://user/name`, with `@revision` if need
-be; `kaggle://...`; or the name of a KerasHub preset. What it holds is kept: a pre-trained model
-with its heads, a classifier with its labels, an embedder with its pooling. An encoder alone becomes
-an embedder (the mean of its tokens); `--task backbone` keeps it as it is, without its vocabulary. A
-table says what became of each weight. Seconds, and little more memory than the weights.
+SOURCE is a folder from Google's TF1 code (or the prefix of a checkpoint in it), Hugging Face,
+sentence-transformers, KerasHub or this library; `hf://user/name`, optionally with `@revision`;
+`kaggle://...`; or the name of a KerasHub preset. The model keeps its task: a pre-trained model its
+heads, a classifier its labels, an embedder its pooling. An encoder alone becomes an embedder with
+mean pooling; `--task backbone` keeps it as an encoder, without its vocabulary. The recipe prints a
+table of all weights. It takes seconds, and little more memory than the weights.
 """
 
 import argparse
@@ -30,12 +30,16 @@ def parse_args(argv=None):
     )
     add = parser.add_argument
     add("source", help="folder, hf://user/name, kaggle://... or name of a KerasHub preset")
-    add("destination", help="folder to write; an earlier model there is replaced")
-    add("--to", choices=sorted(WRITERS), default="keras_bert", help="whose format")
-    add("--task", choices=["backbone", "pretrainer"], help="what to make of it, if not what it is")
+    add("destination", help="folder to write; a model in it is replaced")
+    add("--to", choices=sorted(WRITERS), default="keras_bert", help="format to write")
+    add(
+        "--task",
+        choices=["backbone", "pretrainer"],
+        help="model class to load, if not the source's",
+    )
     casing = parser.add_mutually_exclusive_group()
-    casing.add_argument("--uncased", action="store_true", help="the vocabulary is uncased")
-    casing.add_argument("--cased", action="store_true", help="the vocabulary is cased")
+    casing.add_argument("--uncased", action="store_true", help="lowercase text and strip accents")
+    casing.add_argument("--cased", action="store_true", help="keep capital letters and accents")
     return parser.parse_args(argv)
 
 
@@ -50,7 +54,7 @@ def main(argv=None):
     model = model_class.from_preset(args.source, lowercase=lowercase)
     print(model.load_report)
     WRITERS[args.to](model, args.destination)
-    print(f"{args.destination} is a {type(model).__name__} for {args.to}.")
+    print(f"Wrote a {type(model).__name__} to {args.destination}, in the format of {args.to}.")
 
 
 if __name__ == "__main__":

@@ -1,16 +1,16 @@
-"""Plans pre-training on TPUs without having one: does it fit, how fast can it be, how long is it?
+"""Plans pre-training on TPUs without a TPU: memory, shortest step time, days of training.
 
     pip install ".[tpu-plan]"
     python recipes/plan_tpu.py --topology v5e:2x2 --size base --sequence_length 128
     python recipes/plan_tpu.py --topology v5e:4x4 --size large --sequence_length 512
 
-The very step that training takes on Keras's JAX backend is compiled for the TPU by its own
-compiler, in mixed_bfloat16. The compiler tells how much memory and how many operations that is;
-what the chips' published peak rates make of it is the least time that a step can take. Real steps
-take longer: `--utilization` is the part of the peak rate that you expect.
+The TPU's own compiler compiles the step that `fit` runs on Keras's JAX backend, in mixed_bfloat16.
+It reports the step's memory and operations; the chips' published peak rates turn these into the
+shortest time of a step. Real steps take longer: `--utilization` is the fraction of the peak rate
+that you expect. Runs on Linux; compiling takes minutes on a CPU.
 
-The paper trains 90 % of its million steps at 128 tokens and the rest at 512, so the days of its
-whole training are 0.9 times those printed for 128 and 0.1 times those printed for 512.
+The paper trains 90 % of its million steps on 128 tokens and the rest on 512. Its whole training
+takes 0.9 times the days printed for 128 tokens plus 0.1 times those for 512.
 """
 
 import argparse
@@ -18,7 +18,7 @@ import os
 
 if __name__ == "__main__":  # before Keras is imported
     os.environ["KERAS_BACKEND"] = "jax"
-    os.environ["JAX_PLATFORMS"] = "cpu"  # the TPU is only compiled for
+    os.environ["JAX_PLATFORMS"] = "cpu"  # nothing runs on a TPU
 
 import keras
 
@@ -33,24 +33,31 @@ def parse_args(argv=None):
     )
     add = parser.add_argument
     add("--topology", default="v5e:2x2", help="chips, such as v5e:4x4, v4:2x2x1 or v5p:2x2x1")
-    add("--size", default="base", choices=sorted(SIZES))
-    add("--vocabulary_size", type=int, default=30522)
-    add("--sequence_length", type=int, default=128)
-    add("--max_predictions", type=int, help="masked tokens of a row; 20 at 128, 80 at 512")
-    add("--batch_size", type=int, default=256, help="rows of a step, over all chips")
-    add("--accumulation_steps", type=int, default=1, help="parts of a batch, one after the other")
-    add("--remat", action="store_true", help="less memory, for a second forward pass")
-    add("--dropout", type=float, default=0.1)
-    add("--steps", type=int, default=1_000_000, help="optimizer steps of the training")
-    add("--utilization", type=float, default=0.4, help="part of the peak rate to expect")
-    add("--largest_batch", action="store_true", help="look for it too; compiles a few times more")
-    return parser.parse_args(argv)
+    add(
+        "--size",
+        default="base",
+        choices=sorted(SIZES),
+        metavar="SIZE",
+        help="such as tiny, base or large",
+    )
+    add("--vocabulary_size", type=int, default=30522, help="tokens in the vocabulary")
+    add("--sequence_length", type=int, default=128, help="tokens per row")
+    add("--max_predictions", type=int, help="masked tokens per row; 20 for 128, 80 for 512")
+    add("--batch_size", type=int, default=256, help="rows per step, over all chips")
+    add("--accumulation_steps", type=int, default=1, help="split each batch into this many parts")
+    add("--remat", action="store_true", help="save memory by recomputing activations")
+    add("--dropout", type=float, default=0.1, help="dropout rate")
+    add("--steps", type=int, default=1_000_000, help="optimizer steps of the whole training")
+    add("--utilization", type=float, default=0.4, help="expected fraction of the peak rate")
+    add("--largest_batch", action="store_true", help="also search for the largest batch that fits")
+    args = parser.parse_args(argv)
+    if not 0 < args.utilization <= 1:
+        parser.error(f"--utilization is a fraction of the peak, in (0, 1]; got {args.utilization}")
+    return args
 
 
 def main(argv=None):
     args = parse_args(argv)
-    if not 0 < args.utilization <= 1:
-        raise ValueError(f"utilization is a part of the peak, in (0, 1]; got {args.utilization}.")
     plan = keras_bert.TpuPlan(
         args.topology, args.sequence_length, args.max_predictions, args.accumulation_steps
     )
@@ -60,8 +67,8 @@ def main(argv=None):
         args.vocabulary_size, dropout=args.dropout, remat=args.remat, **SIZES[args.size]
     )
     model = keras_bert.BertPretrainer(backbone)
-    rate = keras_bert.WarmupLinearDecay(1e-4, args.steps // 100, args.steps)
-    model.compile(**{**model.default_compile_args(), "optimizer": keras_bert.AdamW(rate)})
+    schedule = keras_bert.WarmupLinearDecay(1e-4, args.steps // 100, args.steps)
+    model.compile(**{**model.default_compile_args(), "optimizer": keras_bert.AdamW(schedule)})
     step = plan.compile(model, args.batch_size)
     print(
         f"\nBERT {args.size}, {model.count_params():,} weights, on {args.topology} "
@@ -75,9 +82,9 @@ def main(argv=None):
         print()
         largest = plan.largest_batch(model, step)
         print(
-            "\nNo batch was found that fits."
+            "\nNo compiled batch fits."
             if largest is None
-            else f"\nThe largest batch that was compiled and fits has {largest.batch_size} rows."
+            else f"\nThe largest compiled batch that fits has {largest.batch_size} rows."
         )
 
 

@@ -1,16 +1,16 @@
-r"""Turns raw text into the folder of tokenized documents that pre-training reads.
+r"""Converts raw text to a folder of tokenized documents for pre-training.
 
     python recipes/prepare_corpus.py books/*.txt --vocabulary vocab.txt --output corpus
     python recipes/prepare_corpus.py enwiki-latest-pages-articles.xml.bz2 \
         --vocabulary vocab.txt --output corpus
 
-Takes text files (.txt), MediaWiki dumps (.xml, .xml.bz2), and folders of them. On one core of a
-server about 2 million tokens (9 MB) of prose a second, or 400,000 tokens of a packed Wikipedia
-dump; all cores are used, and about 0.5 GB of memory each, however large the corpus. Started again
-after it was cut off, it goes on where it was.
+Takes text files (.txt), MediaWiki dumps (.xml, .xml.bz2), and folders of them. A server core
+prepares about 2 million tokens (9 MB) of prose per second, or 400,000 tokens of a compressed
+Wikipedia dump. All cores are used, each with about 0.5 GB of memory for a corpus of any size. After
+an interruption, rerun the same command to resume.
 
-Apache Beam runs the same work on a cluster (`pip install keras3-bert[beam]`): name a runner, and
-add that runner's own options.
+Apache Beam runs the same work on a cluster (`pip install keras3-bert[beam]`): pass a runner and its
+own options.
 
     python recipes/prepare_corpus.py gs://bucket/books --vocabulary vocab.txt \
         --output gs://bucket/corpus --runner DataflowRunner --project my-project
@@ -30,22 +30,22 @@ def parse_args(argv=None):
     add("inputs", nargs="+", help=".txt, .xml or .xml.bz2 files, or folders of them")
     add("--vocabulary", required=True, help="vocab.txt")
     add("--output", required=True, help="folder for the corpus")
-    add("--cased", action="store_true", help="the vocabulary is cased")
+    add("--cased", action="store_true", help="keep capital letters and accents")
     add(
         "--text_format",
         choices=("prose", "sentences"),
         default="prose",
-        help="of .txt files: prose, or a sentence a line with a blank line between documents",
+        help="layout of .txt files; sentences: one per line, blank lines between documents",
     )
     add(
         "--document_separator",
-        help="regular expression of the lines between the documents of a file of prose, for "
-        "example '^CHAPTER '; without it a file is a document",
+        help="regular expression for lines that separate documents in a prose file, such as "
+        "'^CHAPTER '; without it, each file is a document",
     )
-    add("--language", default="en", help="code of the language whose sentences are to be found")
-    add("--seed", type=int, default=0, help="of the order of documents within a shard")
-    add("--num_workers", type=int, help="processes; by default one a core, fewer for small inputs")
-    add("--runner", help="Apache Beam runner to use instead, for example DirectRunner")
+    add("--language", default="en", help="language code, for splitting sentences")
+    add("--seed", type=int, default=0, help="seed for the order of documents within a shard")
+    add("--num_workers", type=int, help="processes, if not one per core (fewer for small inputs)")
+    add("--runner", help="Apache Beam runner to use instead, such as DirectRunner")
     args, beam_options = parser.parse_known_args(argv)
     if args.runner:
         args.beam_options = [f"--runner={args.runner}", *beam_options]

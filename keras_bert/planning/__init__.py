@@ -1,1 +1,1 @@
-"""Training planned for machines that aren't there."""
+"""TPU runs planned without a TPU."""

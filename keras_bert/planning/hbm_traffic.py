@@ -1,4 +1,4 @@
-"""How much a compiled program reads from a chip's memory, and writes to it."""
+"""Memory traffic of a compiled program: the bytes it reads from and writes to a chip's HBM."""
 
 import re
 
@@ -7,23 +7,23 @@ _SHAPE = re.compile(r"\b(pred|[a-z]+\d+\w*)\[([\d,]*)\](\{[^{}]*\})?")
 _INSTRUCTION = re.compile(r"\s+(?:ROOT )?%?([\w.-]+) = (\(.*?\)|\S+) ([\w-]+)\((.*?)\)(.*)$")
 _COMPUTATION = re.compile(r"^(ENTRY )?%?([\w.-]+) \(.*\{$")
 _MOVE_NOTHING = {"parameter", "constant", "tuple", "get-tuple-element", "bitcast", "while"}
-_COPIES = {"copy-start": 0, "slice-start": 1}  # which of its arrays has the size of what it moves
-_ELSEWHERE = "S("  # a memory space other than HBM, such as VMEM, S(1)
+# Index of the array, among an operation's results, that has the size of the data moved.
+_COPIES = {"copy-start": 0, "slice-start": 1}
+_OTHER_MEMORY = "S("  # a memory space other than HBM; VMEM is S(1)
 
 
-def hbm_traffic(program, turns=1):
-    """The bytes that a program moves between a chip and its HBM.
+def hbm_traffic(program: str, num_iterations: int = 1) -> int:
+    """Counts the bytes that a program moves between a chip and its HBM.
 
-    The compiler keeps much of what operations hand on in the chip's own memory (VMEM), which its
-    count of "bytes accessed" doesn't tell apart. Here every operation counts what it takes and
-    gives in HBM, whole.
+    The compiler keeps many intermediate results in on-chip memory (VMEM), but includes them in its
+    own "bytes accessed". This function counts only operands and results in HBM, each in full.
 
     Args:
         program: str, the text of an optimized HLO module.
-        turns: int, those of each loop.
+        num_iterations: int, the iterations of each loop.
 
     Returns:
-        An int.
+        An int, the number of bytes.
 
     Example:
     >>> text = '''
@@ -35,47 +35,47 @@ def hbm_traffic(program, turns=1):
     >>> hbm_traffic(text)  # reads a, writes c, 32 bytes each
     64
     """
-    entry, computations = _computations(program)
-    return _traffic(computations, entry, turns)
+    entry, computations = _parse(program)
+    return _traffic(computations, entry, num_iterations)
 
 
-def _traffic(computations, computation, turns):
-    shapes, moved = {}, 0
+def _traffic(computations, computation, num_iterations):
+    shapes, num_bytes = {}, 0
     for instruction, shape, operation, operands, attributes in computations[computation]:
         shapes[instruction] = arrays = _arrays(shape)
         if operation == "while":
             body = re.search(r"body=%?([\w.-]+)", attributes).group(1)
-            moved += turns * _traffic(computations, body, turns)
-        if operation == "async-start":  # of what its last instruction does: "slice-start"
+            num_bytes += num_iterations * _traffic(computations, body, num_iterations)
+        if operation == "async-start":  # stands for its computation's last operation: "slice"
             called = re.search(r"calls=%?([\w.-]+)", attributes).group(1)
             operation = f"{computations[called][-1][2]}-start"
         if operation in _MOVE_NOTHING or operation.endswith("-done"):
             continue
-        if operation in _COPIES:  # the arrays are where it comes from and goes to
+        if operation in _COPIES:  # the first two arrays are the source and the destination
             size = arrays[_COPIES[operation]][0]
-            moved += sum(size for _, in_hbm in arrays[:2] if in_hbm)
+            num_bytes += sum(size for _, in_hbm in arrays[:2] if in_hbm)
             continue
-        taken = (shapes.get(name, ()) for name in re.findall(r"%([\w.-]+)", operands))
-        moved += sum(size for part in (arrays, *taken) for size, in_hbm in part if in_hbm)
-    return moved
+        inputs = (shapes.get(name, ()) for name in re.findall(r"%([\w.-]+)", operands))
+        num_bytes += sum(size for part in (arrays, *inputs) for size, in_hbm in part if in_hbm)
+    return num_bytes
 
 
-def _computations(program):
-    """The name of the first computation to run, and the instructions of each by its name."""
-    entry, found, current = None, {}, []
+def _parse(program):
+    """Returns the entry computation's name and `{computation: its instructions}`."""
+    entry, computations, current = None, {}, []
     for line in program.splitlines():
         if start := _COMPUTATION.match(line):
-            current = found.setdefault(start.group(2), [])
+            current = computations.setdefault(start.group(2), [])
             entry = start.group(2) if start.group(1) else entry
         elif instruction := _INSTRUCTION.match(line):
             current.append(instruction.groups())
-    return entry, found
+    return entry, computations
 
 
 def _arrays(shape):
-    """`(bytes, whether in HBM)` of each array of a shape's text."""
+    """Returns `(bytes, whether in HBM)` for each array in the text of a shape."""
     return [
-        (_num_bytes(dtype, dims), _ELSEWHERE not in layout)
+        (_num_bytes(dtype, dims), _OTHER_MEMORY not in layout)
         for dtype, dims, layout in _SHAPE.findall(shape)
     ]
 

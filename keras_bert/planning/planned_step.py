@@ -1,29 +1,30 @@
-"""What a step of training comes to on TPUs, in memory and in time."""
+"""Memory and time of a training step compiled for TPUs."""
 
 import dataclasses
 
 from keras_bert.planning.tpu_chips import GIB, Chip
-from keras_bert.planning.tpu_compiler import Figures
+from keras_bert.planning.tpu_compiler import CompiledCost
 
-SECONDS_A_DAY = 86400
+SECONDS_PER_DAY = 86400
 
 
 @dataclasses.dataclass(frozen=True)
 class PlannedStep:
-    """A compiled step: whether it fits, and the least time that it can take.
+    """A compiled step: whether it fits in memory, and the shortest time it can take.
 
     Args:
-        chip: the kind of `Chip`.
+        chip: the `Chip` that the step was compiled for.
         num_chips: int.
         batch_size: int, rows B of a batch over all chips.
         sequence_length: int, S.
-        model_flops: of the step on all chips, matrix products without recomputation.
-        figures: the compiler's `Figures`, for one chip.
+        model_flops: FLOPs of the model's matrix products in a step on all chips, without
+            recomputation.
+        cost: the `CompiledCost` on one chip.
 
     Example:
-    >>> from keras_bert.planning.tpu_chips import chips_of
-    >>> figures = Figures(2**30, 2**31, 2**20, 5e12, 4e10, None, 100.0)
-    >>> step = PlannedStep(*chips_of("v5e:2x2"), 256, 128, 1.8e13, figures)
+    >>> from keras_bert.planning.tpu_chips import find_chips
+    >>> cost = CompiledCost(2**30, 2**31, 2**20, 5e12, 4e10, None, 100.0)
+    >>> step = PlannedStep(*find_chips("v5e:2x2"), 256, 128, 1.8e13, cost)
     >>> step.fits, round(1000 * step.least_seconds, 1), step.bound
     (True, 48.8, 'memory')
     """
@@ -33,73 +34,73 @@ class PlannedStep:
     batch_size: int
     sequence_length: int
     model_flops: float
-    figures: Figures
+    cost: CompiledCost
 
     @property
-    def fits(self):
-        """Whether the chip's memory holds it."""
-        return self.figures.needed is not None
+    def fits(self) -> bool:
+        """Whether the step fits in a chip's memory."""
+        return self.cost.needed is not None
 
     @property
-    def spare_bytes(self):
-        """The bytes of a chip that it leaves free; below 0 those that are missing, None unknown."""
+    def spare_bytes(self) -> float | None:
+        """Free bytes of a chip; negative if the step is too large, None if unknown."""
         if self.fits:
-            return self.chip.available_bytes - self.figures.needed
-        return None if self.figures.excess is None else -self.figures.excess
+            return self.chip.available_bytes - self.cost.needed
+        return None if self.cost.excess is None else -self.cost.excess
 
     @property
-    def model_seconds(self):
-        """What the model's matrix products alone take at the chips' peak rate."""
+    def model_seconds(self) -> float:
+        """Seconds of the model's matrix products alone, at the chips' peak rate."""
         return self.model_flops / self.num_chips / self.chip.flops_per_second
 
     @property
-    def compute_seconds(self):
-        """What all operations take at that rate."""
-        return self.figures.flops / self.chip.flops_per_second
+    def compute_seconds(self) -> float:
+        """Seconds of all operations at the chips' peak rate."""
+        return self.cost.flops / self.chip.flops_per_second
 
     @property
-    def memory_seconds(self):
-        """What the traffic between chip and HBM takes at its peak rate."""
-        return self.figures.hbm_bytes / self.chip.bytes_per_second
+    def memory_seconds(self) -> float:
+        """Seconds of the HBM traffic at its peak rate."""
+        return self.cost.hbm_bytes / self.chip.bytes_per_second
 
     @property
-    def least_seconds(self):
-        """The least time of a step: computing and moving may happen at once."""
+    def least_seconds(self) -> float:
+        """Lower bound of a step's seconds; computation and HBM traffic may overlap."""
         return max(self.compute_seconds, self.memory_seconds)
 
     @property
-    def bound(self):
-        """What the least time is due to, "compute" or "memory"."""
+    def bound(self) -> str:
+        """Bottleneck that sets the lower bound, "compute" or "memory"."""
         return "memory" if self.memory_seconds > self.compute_seconds else "compute"
 
-    def seconds(self, utilization):
-        """The time of a step in which the model uses a part of the chips' peak rate.
+    def seconds(self, utilization: float) -> float:
+        """Estimates a step's seconds at a utilization, never below the lower bound.
 
         Args:
-            utilization: float in (0, 1]. No step is shorter than the least time.
+            utilization: float in (0, 1], model FLOPs as a fraction of the chips' peak rate.
         """
         return max(self.least_seconds, self.model_seconds / utilization)
 
-    def table(self, steps=1_000_000, utilization=0.4):
-        """Memory, work and time, in words.
+    def table(self, steps: int = 1_000_000, utilization: float = 0.4) -> str:
+        """Formats memory, work and time as a table.
 
         Args:
-            steps: int, those of the whole training.
-            utilization: float in (0, 1], the part of the peak rate to expect: model FLOPs
-                utilization, which counts what `model_flops` does.
+            steps: int, steps of the whole training.
+            utilization: float in (0, 1], the expected model FLOPs utilization: `model_flops` as a
+                fraction of the chips' peak rate.
 
         Returns:
             A str of several lines.
         """
-        lines = ["memory of a chip, GiB", *self._memory_lines(), "", "a step, on each chip"]
+        lines = ["memory per chip, GiB", *self._memory_lines(), "", "per step, on each chip"]
         flops = self.model_flops / self.num_chips
         lines.append(_work("matrix products of the model", flops, "FLOPs", self.model_seconds))
         if not self.fits:
             return "\n".join(lines)
-        figures, best = self.figures, self.model_seconds / self.least_seconds
+        cost, best = self.cost, self.model_seconds / self.least_seconds
         lines += [
-            _work("all operations", figures.flops, "FLOPs", self.compute_seconds),
-            _work("from and to HBM", figures.hbm_bytes, "bytes", self.memory_seconds),
+            _work("all operations", cost.flops, "FLOPs", self.compute_seconds),
+            _work("HBM reads and writes", cost.hbm_bytes, "bytes", self.memory_seconds),
             f"  bound by {self.bound}: at best {best:.0%} utilization",
             "",
             f"{f'{steps:,} steps':34}ms a step    tokens/s      days",
@@ -113,24 +114,24 @@ class PlannedStep:
     def _memory_lines(self):
         available = self.chip.available_bytes / GIB
         if not self.fits:
-            excess = self.figures.excess
+            excess = self.cost.excess
             missing = "" if excess is None else f": {excess / GIB:.2f} GiB too much"
             return [
-                f"  doesn't fit into the {available:.2f} that a program can have{missing}",
-                "  try fewer rows, more chips, accumulation_steps or remat",
+                f"  doesn't fit in the {available:.2f} available to a program{missing}",
+                "  try a smaller batch, more chips, accumulation_steps or remat",
             ]
-        figures = self.figures
-        total, spare = f"together, of {available:.2f}", self.spare_bytes / GIB
+        cost = self.cost
+        total, spare = f"total, of {available:.2f}", self.spare_bytes / GIB
         return [
-            f"  {'weights, optimizer and batch':32}{figures.arguments / GIB:9.2f}",
-            f"  {'temporaries':32}{figures.temporaries / GIB:9.2f}",
-            f"  {'code':32}{figures.code / GIB:9.2f}",
-            f"  {total:32}{figures.needed / GIB:9.2f}   fits, {spare:.2f} to spare",
+            f"  {'weights, optimizer and batch':32}{cost.arguments / GIB:9.2f}",
+            f"  {'temporaries':32}{cost.temporaries / GIB:9.2f}",
+            f"  {'code':32}{cost.code / GIB:9.2f}",
+            f"  {total:32}{cost.needed / GIB:9.2f}   fits, {spare:.2f} to spare",
         ]
 
     def _time_line(self, name, steps, seconds):
         tokens = self.batch_size * self.sequence_length / seconds
-        days = steps * seconds / SECONDS_A_DAY
+        days = steps * seconds / SECONDS_PER_DAY
         return f"  {name:32}{1000 * seconds:9.1f}{tokens:12,.0f}{days:10.2f}"
 
 

@@ -1,66 +1,52 @@
-"""The TPUs that training can be planned for, by what is published of them."""
+"""TPUs that training can be planned for, with their published rates."""
 
 import math
 from typing import NamedTuple
 
 GIB = 2**30
-_PLANES = ("1x1", "2x2", "2x4", "4x4", "4x8", "8x8", "8x16", "16x16")
-_SOLIDS = ("2x2x1", "2x2x2", "2x2x4", "2x4x4", "4x4x4", "4x4x8", "4x8x8", "8x8x8")
+_2D_SLICES = ("1x1", "2x2", "2x4", "4x4", "4x8", "8x8", "8x16", "16x16")
+_3D_SLICES = ("2x2x1", "2x2x2", "2x2x4", "2x4x4", "4x4x4", "4x4x8", "4x8x8", "8x8x8")
 
 
 class Chip(NamedTuple):
-    """What one chip has.
+    """A kind of TPU chip.
 
-    `available_bytes` isn't published: it is what the compiler (libtpu 0.0.52) leaves to a program,
-    in its own words to one that is too large.
+    `available_bytes` isn't published. It is the limit that the compiler (libtpu 0.0.52) reports
+    for a program that is too large.
     """
 
-    flops_per_second: float  # dense, of bfloat16, at the peak
-    bytes_per_second: float  # between the chip and its HBM, at the peak
+    flops_per_second: float  # peak rate of dense bfloat16 operations
+    bytes_per_second: float  # peak rate between the chip and its HBM
     hbm: str
     available_bytes: float
-    slices: tuple
-    source: str
-    options: dict = {}  # of the topology
+    slices: tuple[str, ...]
+    topology_options: dict = {}
 
 
-# v4 has two cores a chip, which JAX takes for one device ("megacore"); v5p has that by itself.
+# Rates: https://cloud.google.com/tpu/docs/v4, and likewise v5e, v5p and v6e.
 CHIPS = {
-    "v4": Chip(
-        275e12,
-        1200e9,
-        "32 GiB",
-        30.75 * GIB,
-        _SOLIDS,
-        "https://cloud.google.com/tpu/docs/v4",
-        {"chip_config_name": "megacore"},
-    ),
-    "v5e": Chip(
-        197e12, 819e9, "16 GB", 15.75 * GIB, _PLANES, "https://cloud.google.com/tpu/docs/v5e"
-    ),
-    "v5p": Chip(
-        459e12, 2765e9, "95 GB", 95.73 * GIB, _SOLIDS, "https://cloud.google.com/tpu/docs/v5p"
-    ),
-    "v6e": Chip(
-        918e12, 1638e9, "32 GB", 31.24 * GIB, _PLANES, "https://cloud.google.com/tpu/docs/v6e"
-    ),
+    # A v4 chip has two cores. "megacore" makes them one JAX device, which is v5p's default.
+    "v4": Chip(275e12, 1200e9, "32 GiB", 30.75 * GIB, _3D_SLICES, {"chip_config_name": "megacore"}),
+    "v5e": Chip(197e12, 819e9, "16 GB", 15.75 * GIB, _2D_SLICES),
+    "v5p": Chip(459e12, 2765e9, "95 GB", 95.73 * GIB, _3D_SLICES),
+    "v6e": Chip(918e12, 1638e9, "32 GB", 31.24 * GIB, _2D_SLICES),
 }
 
 
-def chips_of(topology):
-    """The kind of chip of a topology, and how many there are.
+def find_chips(topology: str) -> tuple[Chip, int]:
+    """Finds the kind and the number of chips in a topology.
 
     Args:
-        topology: str, the kind and the slice, such as "v5e:4x4".
+        topology: str, the kind of chip and the shape of the slice, such as "v5e:4x4".
 
     Returns:
-        `(chip, count)`: a `Chip`, and an int.
+        `(chip, count)`: a `Chip` and an int.
 
     Raises:
-        ValueError: if there is no such kind, or slices of it don't have that shape.
+        ValueError: if the kind of chip is unknown or has no slice of that shape.
 
     Example:
-    >>> chip, count = chips_of("v5e:4x4")
+    >>> chip, count = find_chips("v5e:4x4")
     >>> chip.hbm, count
     ('16 GB', 16)
     """
@@ -70,7 +56,7 @@ def chips_of(topology):
             ", ".join(f"{name}:{shape}" for shape in chip.slices) for name, chip in CHIPS.items()
         )
         raise ValueError(
-            f"Unknown topology {topology!r}: choose a kind of chip and the shape of a slice, one "
-            f"of {'; '.join(accepted)}."
+            f"Unknown topology {topology!r}: pass a kind of chip and the shape of a slice, one of "
+            f"{'; '.join(accepted)}."
         )
     return CHIPS[name], math.prod(map(int, shape.split("x")))

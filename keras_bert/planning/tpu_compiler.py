@@ -1,57 +1,60 @@
-"""The train step, compiled for TPUs that aren't there."""
+"""Compiles the train step for TPUs without having one."""
 
-import importlib.metadata
 import importlib.util
 import os
 import re
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import keras
 import numpy as np
 
 from keras_bert.planning.hbm_traffic import hbm_traffic
 
+if TYPE_CHECKING:
+    import jax
+
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 _TOO_MUCH = re.compile(r"\(([\d.]+)([KMGT]?)\) exceeds available HBM \(([\d.]+)([KMGT]?)\)")
 _EXCESS = re.compile(r"[Ee]xceeded hbm capacity by ([\d.]+)([KMGT]?)")
 
 
-class Figures(NamedTuple):
-    """What the compiler says of a step, for one chip; all but `seconds` None where it refused."""
+class CompiledCost(NamedTuple):
+    """Cost of a compiled step on one chip. If the step is too large, most fields are None."""
 
-    arguments: int | None  # bytes of weights, the optimizer's state and the batch
+    arguments: int | None  # bytes of the weights, the optimizer's state and the batch
     temporaries: int | None  # bytes
     code: int | None  # bytes
     flops: float | None  # operations
-    hbm_bytes: float | None  # that go between the chip and its HBM
-    excess: float | None  # bytes that are missing, of a step that was refused, where it says so
-    seconds: float  # that compiling took
+    hbm_bytes: float | None  # bytes moved between the chip and its HBM
+    excess: float | None  # missing bytes, if the step is too large and the compiler reports them
+    seconds: float  # compilation time
 
     @property
-    def needed(self):
-        """The bytes of HBM that it takes; None of a step that was refused."""
+    def needed(self) -> int | None:
+        """Bytes of HBM that the step takes, or None if it is too large."""
         return None if self.code is None else self.arguments + self.temporaries + self.code
 
 
-def check_compiler():
-    """Raises a ValueError if this process can't compile for TPUs."""
+def check_compiler() -> None:
+    """Raises a `ValueError` if this process can't compile for TPUs."""
     if keras.backend.backend() != "jax":
         raise ValueError(
-            "TPUs are planned for on Keras's JAX backend; this is "
+            "Planning for TPUs requires Keras's JAX backend; this process uses "
             f"{keras.backend.backend()}. Set KERAS_BACKEND=jax before Keras is imported."
         )
     if not has_compiler():
         raise ValueError(
-            "The compiler for TPUs, libtpu, isn't installed (it runs on Linux, and needs no TPU): "
+            "The TPU compiler, libtpu, isn't installed. It runs on Linux and needs no TPU: "
             'pip install "keras3-bert[tpu-plan]".'
         )
 
 
-def has_compiler():
-    """Whether the compiler for TPUs is there, and JAX, which it is called by."""
+def has_compiler() -> bool:
+    """Returns whether the TPU compiler and JAX are installed."""
     path = os.environ.get("TPU_LIBRARY_PATH")
     has_libtpu = os.path.isfile(path) if path else _is_installed("libtpu")
     return has_libtpu and _is_installed("jax")
@@ -61,35 +64,29 @@ def _is_installed(package):
     return importlib.util.find_spec(package) is not None
 
 
-def describe_compiler():
-    """The compiler's name and version, and JAX's."""
-    import jax
-
-    try:
-        version = " " + importlib.metadata.version("libtpu")
-    except importlib.metadata.PackageNotFoundError:
-        version = ""
-    return f"libtpu{version}, JAX {jax.__version__}"
-
-
-def tpu_devices(topology, options):
-    """The devices of a TPU that isn't there; programs can be compiled for them, not run."""
-    os.environ.setdefault("TPU_SKIP_MDS_QUERY", "1")  # or libtpu asks Google's cloud what it is
-    os.environ.setdefault("ALLOW_MULTIPLE_LIBTPU_LOAD", "1")  # there is no TPU to be alone on
+def tpu_devices(topology: str, options: dict[str, Any]) -> Sequence["jax.Device"]:
+    """Returns the devices of a TPU topology. Programs compile for them, but don't run."""
+    os.environ.setdefault("TPU_SKIP_MDS_QUERY", "1")  # don't ask Google's cloud for the topology
+    os.environ.setdefault("ALLOW_MULTIPLE_LIBTPU_LOAD", "1")  # no TPU needs exclusive access
     from jax.experimental import topologies
 
-    found = topologies.get_topology_desc(topology_name=topology, platform="tpu", **options)
-    return found.devices
+    return topologies.get_topology_desc(topology, platform="tpu", **options).devices
 
 
-def lower_step(model, devices, batch_size, sequence_length, max_predictions):
-    """The step of `model.fit`, over devices that divide the batch, ready to be compiled.
+def lower_step(
+    model: keras.Model,
+    devices: Sequence["jax.Device"],
+    batch_size: int,
+    sequence_length: int,
+    max_predictions: int,
+) -> "jax.stages.Lowered":
+    """Lowers the step of `model.fit` for devices that share the batch.
 
-    It is the very function that `fit` compiles; arrays are shapes alone.
+    It is the same function that `fit` compiles, with shapes in place of arrays.
 
     Args:
         model: a `BertPretrainer` on JAX.
-        devices: a list of JAX devices, there or not.
+        devices: a list of JAX devices, which may be absent from this machine.
         batch_size: int, rows B of a batch over all devices.
         sequence_length: int, S.
         max_predictions: int, P.
@@ -114,60 +111,64 @@ def lower_step(model, devices, batch_size, sequence_length, max_predictions):
     )
     mesh = Mesh(np.array(devices), ("batch",))
     replicated = NamedSharding(mesh, PartitionSpec())
-    divided = NamedSharding(mesh, PartitionSpec("batch"))
+    sharded = NamedSharding(mesh, PartitionSpec("batch"))
 
     def shape(values, sharding):
         dtype = keras.backend.standardize_dtype(values.dtype)
         return jax.ShapeDtypeStruct(values.shape, dtype, sharding=sharding)
 
-    def divide(batch):
-        return jax.tree.map(lambda v: jax.lax.with_sharding_constraint(v, divided), batch)
+    def shard(batch):
+        return jax.tree.map(lambda v: jax.lax.with_sharding_constraint(v, sharded), batch)
 
     state = tuple([shape(variable, replicated) for variable in part] for part in state)
     batch = jax.tree.map(lambda values: shape(values, replicated), batch)
-    return compiled(one_or_more(model.train_step, divide), replicated).lower(state, (batch,))
+    return compiled(one_or_more(model.train_step, shard), replicated).lower(state, (batch,))
 
 
-def compile_step(lowered, turns=1, flops_outside=0):
+def compile_step(
+    lowered: "jax.stages.Lowered", num_iterations: int = 1, flops_outside_loop: int = 0
+) -> CompiledCost:
     """Compiles a lowered step.
 
     Args:
-        lowered: what `lower_step` gave.
-        turns: int, how often its loop runs, where it has one: the compiler counts one turn.
-        flops_outside: int, operations that aren't in the loop.
+        lowered: the result of `lower_step`.
+        num_iterations: int, the iterations of the step's loop, if it has one. The compiler counts
+            a single iteration.
+        flops_outside_loop: int, the operations outside that loop.
 
     Returns:
-        `Figures`.
+        A `CompiledCost`.
     """
     import jax
 
     started = time.perf_counter()
     try:
-        program, text = _compiled(lowered)
+        program, text = _compile(lowered)
     except jax.errors.JaxRuntimeError as error:
         if "RESOURCE_EXHAUSTED" not in str(error):
             raise
         seconds = time.perf_counter() - started
-        return Figures(None, None, None, None, None, read_excess(str(error)), seconds)
+        return CompiledCost(None, None, None, None, None, read_excess(str(error)), seconds)
     seconds = time.perf_counter() - started
     memory = program.memory_analysis()
-    return Figures(
+    flops = program.cost_analysis()["flops"]
+    return CompiledCost(
         arguments=memory.argument_size_in_bytes
         + memory.output_size_in_bytes
         - memory.alias_size_in_bytes,
         temporaries=memory.temp_size_in_bytes,
         code=memory.generated_code_size_in_bytes,
-        flops=turns * program.cost_analysis()["flops"] - (turns - 1) * flops_outside,
-        hbm_bytes=hbm_traffic(text, turns),
+        flops=num_iterations * flops - (num_iterations - 1) * flops_outside_loop,
+        hbm_bytes=hbm_traffic(text, num_iterations),
         excess=None,
         seconds=seconds,
     )
 
 
-def _compiled(lowered):
-    """The compiled program, and its text.
+def _compile(lowered):
+    """Returns the compiled program and its text.
 
-    The compiler writes that itself, since JAX can't read all programs of newer chips (v5p).
+    The text is dumped by the compiler, because JAX can't read every program for newer chips (v5p).
     """
     with tempfile.TemporaryDirectory() as folder:
         options = {"xla_dump_to": folder, "xla_dump_hlo_as_text": True}
@@ -176,8 +177,11 @@ def _compiled(lowered):
         return program, path.read_text()
 
 
-def read_excess(message):
-    """The bytes by which a program is too large, of the compiler's words; None if not in them.
+def read_excess(message: str) -> float | None:
+    """Parses the bytes by which a program is too large from the compiler's error message.
+
+    Returns:
+        A float, or None if the message doesn't give the number.
 
     Example:
     >>> read_excess("HLO temporaries (20.00G) exceeds available HBM (15.75G)") / 2**30
@@ -196,7 +200,7 @@ def _bytes(number, unit):
 
 
 def _zeros(model, batch_size, sequence_length, max_predictions):
-    """A batch of the shapes and dtypes of `pretraining_dataset`."""
+    """Returns a batch of zeros with the shapes and dtypes of `pretraining_dataset`."""
     tokens = np.broadcast_to(np.int32(0), (batch_size, sequence_length))  # [B, S]
     slots = np.broadcast_to(np.int32(0), (batch_size, max_predictions))  # [B, P]
     x = {name: tokens for name in ("token_ids", "segment_ids", "padding_mask")}

@@ -1,10 +1,13 @@
-"""Training planned for TPUs, without one."""
+"""Plan of pre-training on TPUs, made without one."""
 
 import math
+from collections.abc import Callable
+
+import keras
 
 from keras_bert.planning.planned_step import PlannedStep
 from keras_bert.planning.pretraining_flops import pretraining_flops
-from keras_bert.planning.tpu_chips import GIB, chips_of
+from keras_bert.planning.tpu_chips import GIB, Chip, find_chips
 from keras_bert.planning.tpu_compiler import (
     check_compiler,
     compile_step,
@@ -13,27 +16,28 @@ from keras_bert.planning.tpu_compiler import (
 )
 from keras_bert.training.global_loss import check_accumulation
 
-_UPDATE_FLOPS = 29  # of AdamW for a weight, as the compiler counts them
-_PART_TO_FILL = 0.98  # of a chip's memory, by a batch that is tried as the largest
+_UPDATE_FLOPS = 29  # of AdamW, per weight, as the compiler counts them
+_FILL = 0.98  # fraction of a chip's memory that the largest batch aims for
 
 
 class TpuPlan:
-    """What pre-training needs of TPUs, and can take at best, found without having one.
+    """A plan of pre-training on TPUs: the memory it needs and the shortest time it can take.
 
-    The step that `fit` takes on JAX (forward and backward pass, the all-reduce of gradients,
-    clipping, the optimizer) is compiled by the TPUs' own compiler, libtpu, for chips that aren't
-    there: `pip install "keras3-bert[tpu-plan]"`, on Linux. The precision is that of the model, so
-    set `keras.config.set_dtype_policy("mixed_bfloat16")` before it is made. What chips say to one
-    another is compiled, but not counted in the times.
+    The step that `fit` runs on JAX (forward and backward pass, all-reduce of gradients, clipping,
+    optimizer) is compiled by libtpu, the TPUs' own compiler. No TPU is needed, only Linux and
+    `pip install "keras3-bert[tpu-plan]"`. The precision is the model's, so call
+    `keras.config.set_dtype_policy("mixed_bfloat16")` before you make the model. Communication
+    between chips is compiled, but isn't included in the times.
 
     Args:
-        topology: str, the kind of chip and the shape of the slice: "v5e:2x2" has 4 chips, "v5e:4x4"
-            16; "v4:2x2x1", "v5p:2x2x1" and "v6e:2x2" have 4.
+        topology: str, the kind of chip and the shape of the slice. "v5e:2x2", "v4:2x2x1",
+            "v5p:2x2x1" and "v6e:2x2" have 4 chips; "v5e:4x4" has 16.
         sequence_length: int, tokens S of a row.
-        max_predictions: int, prediction slots P of a row; by default as in `pretraining_dataset`:
-            20 at 128 and 80 at 512.
-        accumulation_steps: int, into how many parts each chip divides its part of a batch.
-        tell: a function that is told, in words, what is being done.
+        max_predictions: int, prediction slots P of a row. Defaults to that of
+            `pretraining_dataset`: 20 for 128 tokens, 80 for 512.
+        accumulation_steps: int, the number of parts that each chip's share of a batch is split
+            into.
+        log: function that is called with each progress message.
 
     Raises:
         ValueError: if the topology is unknown, a number is out of range, Keras's backend isn't JAX,
@@ -44,19 +48,19 @@ class TpuPlan:
     plan = keras_bert.TpuPlan("v5e:2x2", sequence_length=128)
     step = plan.compile(model, batch_size=256)  # a BertPretrainer; takes minutes
     print(step.table(steps=1_000_000, utilization=0.4))
-    largest = plan.largest_batch(model, step)  # takes several times as long
+    largest = plan.largest_batch(model, step)  # compiles up to three more times
     ```
     """
 
     def __init__(
         self,
-        topology,
-        sequence_length=128,
-        max_predictions=None,
-        accumulation_steps=1,
-        tell=print,
+        topology: str,
+        sequence_length: int = 128,
+        max_predictions: int | None = None,
+        accumulation_steps: int = 1,
+        log: Callable[[str], None] = print,
     ):
-        self.chip, self.num_chips = chips_of(topology)
+        self.chip, self.num_chips = find_chips(topology)
         check_accumulation(accumulation_steps)
         if max_predictions is None:
             max_predictions = 4 * math.ceil(0.15 * sequence_length / 4)
@@ -70,14 +74,20 @@ class TpuPlan:
         self.sequence_length = sequence_length
         self.max_predictions = max_predictions
         self.accumulation_steps = accumulation_steps
-        self.tell = tell
+        self.log = log
 
-    def check_batch(self, batch_size):
-        """Raises a ValueError if the chips and their parts don't divide a batch."""
-        check_divides(batch_size, self.num_chips, self.accumulation_steps)
+    def check_batch(self, batch_size: int) -> None:
+        """Raises a `ValueError` if a batch can't be split evenly over chips and parts."""
+        parts = self.num_chips * self.accumulation_steps
+        if batch_size < 1 or batch_size % parts:
+            raise ValueError(
+                f"A batch of {batch_size} rows can't be divided among {self.num_chips} chips with "
+                f"accumulation_steps={self.accumulation_steps}: choose a multiple of {parts}, for "
+                f"instance {max(1, -(-batch_size // parts)) * parts}."
+            )
 
-    def compile(self, model, batch_size):
-        """Compiles the step for batches of a size. That takes minutes.
+    def compile(self, model: keras.Model, batch_size: int) -> PlannedStep:
+        """Compiles the step for a batch size. This takes minutes.
 
         Args:
             model: a `BertPretrainer`.
@@ -87,22 +97,17 @@ class TpuPlan:
             A `PlannedStep`.
 
         Raises:
-            ValueError: if the chips and their parts don't divide the batch, or the rows are longer
-                than the model's `max_sequence_length`.
+            ValueError: if the batch can't be split evenly over chips and parts, or the rows are
+                longer than the model's `max_sequence_length`.
         """
         self.check_batch(batch_size)
         rows = batch_size // self.num_chips
-        self.tell(f"Compiling a step for {self.topology}, {rows} rows a chip; it takes minutes ...")
-        devices = tpu_devices(self.topology, self.chip.options)
-        turns = self.accumulation_steps
-        before, model.accumulation_steps = model.accumulation_steps, turns
-        try:
-            lowered = lower_step(
-                model, devices, batch_size, self.sequence_length, self.max_predictions
-            )
-        finally:
-            model.accumulation_steps = before
-        figures = compile_step(lowered, turns, _UPDATE_FLOPS * _num_weights(model))
+        self.log(
+            f"Compiling a step for {self.topology}, {rows} rows per chip; this takes minutes ..."
+        )
+        cost = compile_step(
+            self._lower(model, batch_size), self.accumulation_steps, _update_flops(model)
+        )
         row_flops = pretraining_flops(
             model.backbone, self.sequence_length, self.max_predictions, model.next_sentence
         )
@@ -112,98 +117,102 @@ class TpuPlan:
             batch_size=batch_size,
             sequence_length=self.sequence_length,
             model_flops=batch_size * row_flops,
-            figures=figures,
+            cost=cost,
         )
-        self.tell(f"... {_verdict(step)} ({figures.seconds:.0f} s)")
+        self.log(f"... {_verdict(step)} ({cost.seconds:.0f} s)")
         return step
 
-    def largest_batch(self, model, step, compilations=3):
-        """Looks for the largest batch that fits, by compiling larger or smaller ones.
+    def largest_batch(
+        self, model: keras.Model, step: PlannedStep, max_compilations: int = 3
+    ) -> PlannedStep | None:
+        """Searches for the largest batch that fits, by compiling other batch sizes.
 
-        Memory grows nearly in a straight line with the rows of a chip. The step is compiled where
-        that line comes to 98 % of the chip's memory, which gives a better line; and so on, until
-        a batch that fits is within a sixteenth of that place.
+        Memory grows almost linearly with the rows per chip. Each compilation takes the batch size
+        that should fill 98 % of the chip's memory, and refines the line. The search ends when a
+        batch that fits is within a sixteenth of that size.
 
         Args:
             model: a `BertPretrainer`.
-            step: what `compile` gave for it, and any size.
-            compilations: int, how many to try at most.
+            step: the result of `compile` for this model and any batch size.
+            max_compilations: int, the most batch sizes to try.
 
         Returns:
-            The `PlannedStep` of the largest batch that was compiled and fits, or None.
+            The `PlannedStep` of the largest compiled batch that fits, or None.
         """
         parts, tried = self.accumulation_steps, [step]
-        state = 4 * sum(math.prod(variable.shape) for variable in _state(model))
-        for _ in range(compilations):
-            rows = next_rows([self._point(step) for step in tried], state, self.chip, parts)
+        variables = [*model.variables, *model.optimizer.variables]
+        state_bytes = 4 * sum(math.prod(variable.shape) for variable in variables)
+        for _ in range(max_compilations):
+            rows = next_rows([self._trial(step) for step in tried], state_bytes, self.chip, parts)
             if rows is None:
                 break
             tried.append(self.compile(model, rows * self.num_chips))
         fitting = [step for step in tried if step.fits]
         return max(fitting, key=lambda step: step.batch_size, default=None)
 
-    def _point(self, step):
+    def _lower(self, model, batch_size):
+        devices = tpu_devices(self.topology, self.chip.topology_options)
+        before, model.accumulation_steps = model.accumulation_steps, self.accumulation_steps
+        try:
+            return lower_step(
+                model, devices, batch_size, self.sequence_length, self.max_predictions
+            )
+        finally:
+            model.accumulation_steps = before
+
+    def _trial(self, step):
+        """Returns a step as `next_rows` takes it."""
         needed = None if step.spare_bytes is None else self.chip.available_bytes - step.spare_bytes
         return step.batch_size // self.num_chips, needed, step.fits
 
 
-def next_rows(tried, state_bytes, chip, parts=1):
-    """The rows of a chip to try next, on the way to the most that fit; None where that is enough.
+def next_rows(
+    tried: list[tuple[int, float | None, bool]], state_bytes: float, chip: Chip, parts: int = 1
+) -> int | None:
+    """Chooses the rows per chip to try next in the search for the largest batch that fits.
 
     Args:
-        tried: a list of `(rows, bytes, fits)`: what was needed, and whether there was as much;
-            bytes is None where it isn't known.
-        state_bytes: int, what no rows at all would need.
+        tried: list of `(rows, bytes, fits)`: the memory needed, or None if unknown, and whether
+            the chip has it.
+        state_bytes: the memory needed for no rows at all.
         chip: a `Chip`.
-        parts: int that divides the rows.
+        parts: int that must divide the rows.
+
+    Returns:
+        An int, or None if the search is over.
 
     Example:
     >>> from keras_bert.planning.tpu_chips import CHIPS
-    >>> gib = 2**30  # 1 of state, 0.05 a row: (15.75 - 1) / 0.05 = 295 rows at most
+    >>> gib = 2**30  # 1 for the state, 0.05 per row: (15.75 - 1) / 0.05 = 295 rows at most
     >>> next_rows([(64, 4.2 * gib, True)], gib, CHIPS["v5e"])
     288
     >>> next_rows([(64, 4.2 * gib, True), (288, 15.4 * gib, True)], gib, CHIPS["v5e"]) is None
     True
     """
-    fits = max((rows for rows, _, fits in tried if fits), default=0)
-    fails = min((rows for rows, _, fits in tried if not fits), default=math.inf)
+    largest_fit = max((rows for rows, _, fits in tried if fits), default=0)
+    smallest_miss = min((rows for rows, _, fits in tried if not fits), default=math.inf)
     known = [(0, state_bytes)] + [(rows, needed) for rows, needed, _ in tried if needed is not None]
-    aim = _PART_TO_FILL * chip.available_bytes
-    known.sort(key=lambda point: abs(point[1] - aim))
-    rows = fails // 2
-    if len(known) > 1:
-        (first, needed), (second, other) = known[:2]
-        slope = (other - needed) / (second - first)
-        if slope <= 0:  # other programs, and no line between them
+    target = _FILL * chip.available_bytes
+    known.sort(key=lambda point: abs(point[1] - target))
+    rows = smallest_miss // 2
+    if len(known) > 1:  # the line through the two points nearest to the target
+        (first_rows, first_bytes), (second_rows, second_bytes) = known[:2]
+        bytes_per_row = (second_bytes - first_bytes) / (second_rows - first_rows)
+        if bytes_per_row <= 0:  # the compiler chose different programs; no line fits them
             return None
-        rows = int(first + (aim - needed) / slope)
-    if rows >= fails:
-        rows = (fits + fails) // 2
+        rows = int(first_rows + (target - first_bytes) / bytes_per_row)
+    if rows >= smallest_miss:
+        rows = (largest_fit + smallest_miss) // 2
     rows -= rows % parts
-    return rows if rows - fits >= max(parts, fits // 16) else None
-
-
-def check_divides(batch_size, num_chips, accumulation_steps):
-    """Raises a ValueError if chips and parts don't divide a batch."""
-    parts = num_chips * accumulation_steps
-    if batch_size < 1 or batch_size % parts:
-        raise ValueError(
-            f"A batch of {batch_size} rows can't be divided among {num_chips} chips with "
-            f"accumulation_steps={accumulation_steps}: choose a multiple of {parts}, for instance "
-            f"{max(1, -(-batch_size // parts)) * parts}."
-        )
+    return rows if rows - largest_fit >= max(parts, largest_fit // 16) else None
 
 
 def _verdict(step):
     spare = step.spare_bytes
     if step.fits:
-        return f"fits, {spare / GIB:.2f} GiB of a chip to spare"
+        return f"fits, {spare / GIB:.2f} GiB per chip to spare"
     return "doesn't fit" + ("" if spare is None else f", {-spare / GIB:.2f} GiB too much")
 
 
-def _state(model):
-    return [*model.variables, *model.optimizer.variables]
-
-
-def _num_weights(model):
-    return sum(math.prod(variable.shape) for variable in model.trainable_variables)
+def _update_flops(model):
+    return _UPDATE_FLOPS * sum(math.prod(variable.shape) for variable in model.trainable_variables)

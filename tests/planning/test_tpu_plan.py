@@ -12,31 +12,31 @@ from keras_bert import TpuPlan, sizes
 from keras_bert.planning.hbm_traffic import hbm_traffic
 from keras_bert.planning.planned_step import PlannedStep
 from keras_bert.planning.pretraining_flops import pretraining_flops
-from keras_bert.planning.tpu_chips import CHIPS, GIB, chips_of
-from keras_bert.planning.tpu_compiler import Figures, read_excess
+from keras_bert.planning.tpu_chips import CHIPS, GIB, find_chips
+from keras_bert.planning.tpu_compiler import CompiledCost, read_excess
 from keras_bert.planning.tpu_plan import next_rows
 
 SCRIPT = Path(__file__).with_name("lowered_step.py")
 
 
 def planned(rows=64, needed=4 * GIB, excess=None, flops=4e12, hbm_bytes=2e10):
-    """A step on 4 chips of v5e, with what the compiler could have said of it."""
+    """Makes a step on 4 chips of v5e, as if it were compiled."""
     fits = excess is None
-    figures = (
-        Figures(GIB, needed - 1.5 * GIB, 0.5 * GIB, flops, hbm_bytes, None, 1.0)
+    cost = (
+        CompiledCost(GIB, needed - 1.5 * GIB, 0.5 * GIB, flops, hbm_bytes, None, 1.0)
         if fits
-        else Figures(None, None, None, None, None, excess, 1.0)
+        else CompiledCost(None, None, None, None, None, excess, 1.0)
     )
-    return PlannedStep(*chips_of("v5e:2x2"), 4 * rows, 128, 4 * 3.94e12, figures)
+    return PlannedStep(*find_chips("v5e:2x2"), 4 * rows, 128, 4 * 3.94e12, cost)
 
 
 @pytest.fixture
 def plan(monkeypatch):
-    """A plan for 4 chips, wherever the tests run; `compile` needs 1 GiB and 0.05 a row."""
+    """A plan for 4 chips on any machine; `compile` pretends to need 1 GiB and 0.05 per row."""
     monkeypatch.setattr("keras_bert.planning.tpu_plan.check_compiler", lambda: None)
-    told = []
-    plan = TpuPlan("v5e:2x2", tell=told.append)
-    plan.told = told
+    logged = []
+    plan = TpuPlan("v5e:2x2", log=logged.append)
+    plan.logged = logged
     plan.compiled = []
 
     def compile(model, batch_size):
@@ -52,19 +52,19 @@ def plan(monkeypatch):
 
 @pytest.fixture
 def model():
-    """A model whose state takes 1 GiB."""
+    """A stand-in for a model whose state takes 1 GiB."""
     state = [SimpleNamespace(shape=(1024, 1024, 64))]
     return SimpleNamespace(variables=state * 2, optimizer=SimpleNamespace(variables=state * 2))
 
 
 def test_a_topology_has_a_kind_and_a_number_of_chips():
-    assert chips_of("v5e:4x4") == (CHIPS["v5e"], 16)
-    assert chips_of("v5p:2x2x1")[1] == 4
-    assert CHIPS["v4"].options == {"chip_config_name": "megacore"}, "a device is a chip"
+    assert find_chips("v5e:4x4") == (CHIPS["v5e"], 16)
+    assert find_chips("v5p:2x2x1")[1] == 4
+    assert CHIPS["v4"].topology_options == {"chip_config_name": "megacore"}, "one device per chip"
 
 
 @pytest.mark.parametrize("topology", ["v5e", "v5e:3x3", "h100:2x2", "v4:2x2", ""])
-def test_an_unknown_topology_is_refused_with_those_that_there_are(topology):
+def test_an_unknown_topology_is_refused_with_the_known_ones(topology):
     with pytest.raises(ValueError, match=r"Unknown topology.*v4:2x2x1.*v5e:4x4.*v5p.*v6e:2x2"):
         TpuPlan(topology)
 
@@ -78,14 +78,14 @@ def test_an_unknown_topology_is_refused_with_those_that_there_are(topology):
         ("large", 512, 80, 1.99323),
     ],
 )
-def test_flops_are_those_of_the_sizes_that_were_published(size, length, predictions, expected):
-    # Billions a token, reckoned by hand: 3 (24 L H^2 + 4 L S H + P / S (2 H^2 + 2 H V) + ...).
+def test_flops_match_a_calculation_by_hand(size, length, predictions, expected):
+    # GFLOPs per token, computed by hand: 3 (24 L H^2 + 4 L S H + P / S (2 H^2 + 2 H V) + ...).
     backbone = SimpleNamespace(vocabulary_size=30522, **sizes.SIZES[size])
     flops = pretraining_flops(backbone, length, predictions)
     assert round(flops / length / 1e9, 5) == expected
 
 
-def test_the_time_of_a_step_is_that_of_computing_or_of_moving():
+def test_a_step_takes_the_longer_of_computation_and_memory_traffic():
     step = planned(flops=3.94e12, hbm_bytes=8.19e9)
     assert (step.bound, step.least_seconds) == ("compute", pytest.approx(0.020))
     step = planned(flops=3.94e12, hbm_bytes=32.76e9)
@@ -94,12 +94,12 @@ def test_the_time_of_a_step_is_that_of_computing_or_of_moving():
     assert step.seconds(0.9) == pytest.approx(0.040), "no faster than the memory allows"
 
 
-def test_the_table_says_what_to_decide_by():
+def test_the_table_shows_memory_work_and_time():
     table = planned(flops=3.94e12, hbm_bytes=32.76e9).table(steps=1000, utilization=0.25)
     for words in (
-        "together, of 15.75                   4.00   fits, 11.75 to spare",
+        "total, of 15.75                      4.00   fits, 11.75 to spare",
         "matrix products of the model     3.94e+12 FLOPs      20.0 ms at the peak rate",
-        "from and to HBM                  3.28e+10 bytes      40.0 ms at the peak rate",
+        "HBM reads and writes             3.28e+10 bytes      40.0 ms at the peak rate",
         "bound by memory: at best 50% utilization",
         "at best                              40.0     819,200      0.00",
         "at 25% utilization                   80.0     409,600      0.00",
@@ -110,21 +110,21 @@ def test_the_table_says_what_to_decide_by():
     assert "at 50% utilization" in planned(flops=3.94e12, hbm_bytes=32.76e9).table(utilization=0.9)
 
 
-def test_a_step_that_does_not_fit_says_by_how_much():
-    assert "doesn't fit into the 15.75" in planned(excess=2.5 * GIB).table()
+def test_a_step_that_does_not_fit_reports_the_excess():
+    assert "doesn't fit in the 15.75" in planned(excess=2.5 * GIB).table()
     assert "2.50 GiB too much" in planned(excess=2.5 * GIB).table()
-    refused = PlannedStep(CHIPS["v4"], 4, 256, 128, 1e12, Figures(*[None] * 6, 1.0))
+    refused = PlannedStep(CHIPS["v4"], 4, 256, 128, 1e12, CompiledCost(*[None] * 6, 1.0))
     assert not refused.fits and "too much" not in refused.table()
 
 
-def test_the_compilers_words_are_read():
-    words = (
+def test_the_excess_is_parsed_from_the_compilers_message():
+    message = (
         "RESOURCE_EXHAUSTED: E1000: CompileTimeHbmOom: Ran out of memory on HBM, the total memory "
         "required for HLO temporaries (16.94G) exceeds available HBM (15.75G). HLO module: jit_f."
     )
-    assert read_excess(words) == pytest.approx(1.19 * GIB)
+    assert read_excess(message) == pytest.approx(1.19 * GIB)
     assert read_excess("Used 20G of 15.75G hbm. Exceeded hbm capacity by 512M.") == GIB / 2
-    assert read_excess("RESOURCE_EXHAUSTED: of something else") is None
+    assert read_excess("RESOURCE_EXHAUSTED: something else") is None
 
 
 PROGRAM = """\
@@ -162,24 +162,24 @@ ENTRY %main (a: bf16[8,128]) -> f32[256] {
 """  # noqa: E501
 
 
-def test_what_stays_on_the_chip_is_no_traffic_and_loops_count_their_turns():
-    # Copy and slices read 2048, 512 and 1024 bytes, the custom call writes 1024, a turn moves
-    # 2 x 1024.
-    assert hbm_traffic(PROGRAM, turns=1) == 2048 + 512 + 1024 + 1024 + 2048
-    assert hbm_traffic(PROGRAM, turns=3) == 2048 + 512 + 1024 + 1024 + 3 * 2048
+def test_on_chip_data_is_no_traffic_and_each_iteration_of_a_loop_counts():
+    # The copy and the slices read 2048, 512 and 1024 bytes; the custom call writes 1024; each
+    # iteration moves 2 x 1024.
+    assert hbm_traffic(PROGRAM, num_iterations=1) == 2048 + 512 + 1024 + 1024 + 2048
+    assert hbm_traffic(PROGRAM, num_iterations=3) == 2048 + 512 + 1024 + 1024 + 3 * 2048
 
 
 @pytest.mark.parametrize("parts", [1, 4])
 @pytest.mark.parametrize("start", [8, 64, 292, 400, 5000])
-@pytest.mark.parametrize("is_told", [True, False])
-def test_the_search_ends_near_the_largest_batch_that_fits(start, parts, is_told):
+@pytest.mark.parametrize("is_known", [True, False])
+def test_the_search_ends_near_the_largest_batch_that_fits(start, parts, is_known):
     chip, state = CHIPS["v5e"], 1.2 * GIB
     limit = 295 if parts == 1 else 292
 
-    def compiled(rows):  # nearly a straight line
+    def compiled(rows):  # linear in the rows
         needed = (1 + 0.05 * rows) * GIB
         fits = needed <= chip.available_bytes
-        return rows, needed if fits or is_told else None, fits
+        return rows, needed if fits or is_known else None, fits
 
     tried = [compiled(start)]
     while (rows := next_rows(tried, state, chip, parts)) is not None:
@@ -188,23 +188,23 @@ def test_the_search_ends_near_the_largest_batch_that_fits(start, parts, is_told)
         assert len(tried) < 16
     best = max(rows for rows, _, fits in tried if fits)
     assert limit * 15 // 16 - parts <= best <= limit
-    assert len(tried) <= (3 if is_told else 12)
+    assert len(tried) <= (3 if is_known else 12)
 
 
-def test_nothing_fits_where_the_state_alone_is_too_large():
+def test_the_search_ends_if_the_state_alone_is_too_large():
     chip = CHIPS["v5e"]
     assert next_rows([(64, 30 * GIB, False)], 20 * GIB, chip) is None
     assert next_rows([(1, None, False)], 20 * GIB, chip) is None
 
 
-def test_the_largest_batch_is_compiled_before_it_is_named(plan, model):
+def test_the_largest_batch_was_compiled(plan, model):
     largest = plan.largest_batch(model, plan.compile(model, 256))
     assert plan.compiled[0] == 64 and len(plan.compiled) <= 4
     assert largest.fits and largest.batch_size // 4 == max(r for r in plan.compiled if r <= 295)
     assert largest.batch_size >= 4 * 275
 
 
-def test_a_batch_that_chips_and_parts_do_not_divide_is_refused(plan):
+def test_a_batch_that_cannot_be_split_evenly_is_refused(plan):
     plan.check_batch(256)
     with pytest.raises(ValueError, match="250 rows.*4 chips.*a multiple of 4, for instance 252"):
         plan.check_batch(250)
@@ -222,9 +222,9 @@ def test_numbers_out_of_range_are_refused(plan):
         TpuPlan("v5e:2x2", accumulation_steps=0)
 
 
-def test_the_jax_backend_and_libtpu_are_asked_for(monkeypatch):
+def test_the_jax_backend_and_libtpu_are_required(monkeypatch):
     monkeypatch.setattr(keras.backend, "backend", lambda: "tensorflow")
-    with pytest.raises(ValueError, match="this is tensorflow. Set KERAS_BACKEND=jax"):
+    with pytest.raises(ValueError, match="uses tensorflow. Set KERAS_BACKEND=jax"):
         TpuPlan("v5e:2x2")
     monkeypatch.setattr(keras.backend, "backend", lambda: "jax")
     monkeypatch.delenv("TPU_LIBRARY_PATH", raising=False)
@@ -234,12 +234,10 @@ def test_the_jax_backend_and_libtpu_are_asked_for(monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(
-    importlib.util.find_spec("jax") is None, reason="needs JAX, of the parity extra"
-)
-def test_the_step_that_is_planned_is_the_one_that_fit_compiles_and_keeps_rows_apart():
-    # On 2 logical CPU devices, as text; `fit` is stopped before it compiles it. Nor does any device
-    # ask for another's rows: they add up gradients and losses, and that is all.
+@pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="needs JAX (parity extra)")
+def test_the_planned_step_is_the_one_that_fit_compiles_and_shares_no_rows():
+    # The programs are compared as text, for 2 virtual CPU devices; `fit` is stopped before it
+    # compiles. Devices exchange sums of gradients and losses, but no rows.
     environment = {**os.environ, "KERAS_BACKEND": "jax", "JAX_PLATFORMS": "cpu"}
     environment["XLA_FLAGS"] = "--xla_force_host_platform_device_count=2"
     done = subprocess.run(

@@ -1,1 +1,1 @@
-"""Other libraries' checkpoints: Hugging Face, Google TF1, KerasHub."""
+"""Checkpoints of other libraries: Hugging Face, Google TF1, KerasHub."""

@@ -1,4 +1,4 @@
-"""What a folder of weights holds, in this library's words."""
+"""A source's model in this library's terms: arguments, weights and vocabulary."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 ENCODER_PARTS = ("embeddings/", "block_")
-"""How the names of weights begin that every source of a BERT must have; the pooler may lack."""
+"""Prefixes of the weights that every source must have; the pooler may be missing."""
 
 
 @dataclass(frozen=True)
 class Tensor:
-    """An array that is read when it is needed."""
+    """An array that is read on demand."""
 
     shape: tuple[int, ...]
     read: Callable[[], np.ndarray]
@@ -19,12 +19,12 @@ class Tensor:
 
 @dataclass(frozen=True)
 class Spelling:
-    """How another library stores one of our weights.
+    """Another library's names and layout for one of our weights.
 
     Args:
-        names: its names of the parts, which stand side by side in our last axis (queries, keys
-            and values are one matrix here).
-        transposed: whether its matrices are ours transposed.
+        names: the other library's tensors, which are concatenated along our last axis. Query, key
+            and value are one matrix here.
+        transposed: whether the other library stores the transpose.
     """
 
     names: tuple[str, ...]
@@ -33,21 +33,21 @@ class Spelling:
 
 @dataclass
 class Checkpoint:
-    """A BERT outside of Keras: arguments of our classes, weights under our names, a vocabulary.
+    """A BERT in transit: arguments of our classes, weights under our names, a vocabulary.
 
     Args:
-        source: what it is and where, for messages.
-        backbone: arguments of `BertBackbone`.
+        source: str, the kind and place of the source, for messages.
+        backbone: dict, arguments of `BertBackbone`.
         weights: `{our name: Tensor}`.
-        task: name of the class that the source holds, or None for an encoder alone.
-        task_arguments: arguments of that class, but for backbone and preprocessor.
-        vocabulary: tokens by id, or None.
-        tokenizer: other arguments of `BertTokenizer`.
-        sequence_length: int, the longest sequence that the source's tokenizer makes.
+        task: str, name of the task class in the source, or None for an encoder alone.
+        task_arguments: dict, arguments of that class except backbone and preprocessor.
+        vocabulary: list of str, the tokens by id, or None.
+        tokenizer: dict, the other arguments of `BertTokenizer`.
+        sequence_length: int, the longest sequence that the source's tokenizer produces.
         spellings: `{our name: Spelling}`, for messages and reports.
-        left_over: `{their name: shape}` of tensors that are none of ours.
-        refused: `{part: why}` of what this library can't take over: `"text"`, the tokenizer, or
-            the name of a class.
+        left_over: `{source name: shape}` of tensors that this library doesn't use.
+        refused: `{part: reason}` of parts that this library can't load: `"text"` for the
+            tokenizer, or the name of a class.
     """
 
     source: str
@@ -63,20 +63,22 @@ class Checkpoint:
     refused: dict[str, str] = field(default_factory=dict)
 
 
-def translate(tensors, spellings, source):
-    """Another library's tensors under our names.
+def translate(
+    tensors: dict[str, Tensor], spellings: dict[str, Spelling], source: str
+) -> tuple[dict[str, Tensor], dict[str, tuple[int, ...]]]:
+    """Renames another library's tensors to our names.
 
     Args:
-        tensors: `{their name: Tensor}`.
+        tensors: `{source name: Tensor}`.
         spellings: `{our name: Spelling}`.
         source: str, for messages.
 
     Returns:
-        `(weights, left_over)`: `{our name: Tensor}` of what is there, and `{their name: shape}`
-        of what is none of ours.
+        `(weights, left_over)`: `{our name: Tensor}` of the weights found, and
+        `{source name: shape}` of the other tensors.
 
     Raises:
-        ValueError: if a part of a weight is missing, or the parts don't fit each other.
+        ValueError: if a part of a weight is missing, or its parts have incompatible shapes.
     """
     weights = {}
     used = set()
@@ -88,23 +90,23 @@ def translate(tensors, spellings, source):
             missing = [part for part in spelling.names if part not in tensors]
             raise ValueError(
                 f"{source} lacks {', '.join(missing)}, {list(parts[0].shape)} like its companions: "
-                "the file is not whole."
+                "the file is incomplete."
             )
-        weights[name] = _joined(parts, spelling, source)
+        weights[name] = _concatenate(parts, spelling, source)
         used.update(spelling.names)
     left_over = {name: tensor.shape for name, tensor in tensors.items() if name not in used}
     return weights, left_over
 
 
-def spell(weights, spellings):
-    """Our weights under another library's names: the inverse of `translate`.
+def spell(weights: dict[str, Tensor], spellings: dict[str, Spelling]) -> dict[str, np.ndarray]:
+    """Renames our weights to another library's names, the inverse of `translate`.
 
     Args:
         weights: `{our name: Tensor}`.
         spellings: `{our name: Spelling}`.
 
     Returns:
-        `{their name: array}`, each array contiguous.
+        `{target name: array}`, each array contiguous.
     """
     tensors = {}
     for name, weight in weights.items():
@@ -115,13 +117,13 @@ def spell(weights, spellings):
     return tensors
 
 
-def _joined(parts, spelling, source):
+def _concatenate(parts, spelling, source):
     shapes = [part.shape[::-1] if spelling.transposed else part.shape for part in parts]
     if len({shape[:-1] for shape in shapes}) > 1:
         found = ", ".join(
             f"{name} {list(part.shape)}" for name, part in zip(spelling.names, parts, strict=True)
         )
-        raise ValueError(f"{source} holds tensors that should have one shape: {found}.")
+        raise ValueError(f"{source} holds tensors that should have the same shape: {found}.")
 
     def read():
         arrays = [part.read() for part in parts]

@@ -1,22 +1,24 @@
-"""Google's TF1 folders: `bert_config.json`, `vocab.txt`, `bert_model.ckpt.*`. Needs TensorFlow."""
+"""Google's TF1 folders: `bert_config.json`, `vocab.txt`, `bert_model.ckpt.*`."""
 
 import logging
 import re
 from importlib.util import find_spec
+from os import PathLike
 from pathlib import Path
 
 from keras_bert.files.json_files import read_json, write_json
 from keras_bert.presets.formats.checkpoint import Checkpoint, Tensor, spell, translate
-from keras_bert.presets.formats.vocabulary import is_uncased, read_vocabulary, write_vocabulary
+from keras_bert.presets.formats.vocabulary import is_uncased, read_vocabulary
 from keras_bert.presets.formats.weight_names import (
     OWN_CLASSIFIER,
     google_spellings,
     own_classifier_arguments,
 )
+from keras_bert.text.vocabulary import write_vocabulary
 
 logger = logging.getLogger("keras_bert")
 
-# Argument of BertBackbone: key of bert_config.json, and what modeling.py takes where it is absent.
+# {argument of BertBackbone: (key of bert_config.json, its default in modeling.py)}
 _BACKBONE = {
     "vocabulary_size": ("vocab_size", None),
     "num_layers": ("num_hidden_layers", 12),
@@ -28,21 +30,23 @@ _BACKBONE = {
     "max_sequence_length": ("max_position_embeddings", 512),
     "num_segments": ("type_vocab_size", 16),
 }
-# modeling.py calls the tanh form "gelu".
+# modeling.py computes "gelu" by its tanh approximation.
 _ACTIVATIONS = {"gelu": "gelu_approximate", "relu": "relu", "tanh": "tanh", "linear": "linear"}
-# Written beside Google's own keys: its code skips those that it doesn't know.
+# Google's code has no exact GELU; its tanh approximation is the nearest.
+_HIDDEN_ACTS = {ours: theirs for theirs, ours in _ACTIVATIONS.items()} | {"gelu": "gelu"}
+# Keys added to Google's own; its code ignores unknown keys.
 _OWN_ACTIVATION, _OWN_CASING = "keras_bert_activation", "do_lower_case"
-_OWN_SPAN_LABELER = "keras_bert_span_labeler"  # the same
+_OWN_SPAN_LABELER = "keras_bert_span_labeler"
 _SLOTS = re.compile(r"(/adam_[mv]|/Adam(_1)?|/Adafactor.*|/LAMB.*|/[mv])$|^global_step$|_power$")
 
 
-def read_google(path):
-    """Reads a checkpoint of google-research/bert: pre-trained, a classifier's, or SQuAD's.
+def read_google(path: str | PathLike) -> Checkpoint:
+    """Reads a checkpoint of google-research/bert: pre-trained, classifier or SQuAD.
 
-    The activation is that of Google's code, which computes "gelu" by its tanh form.
+    "gelu" becomes `"gelu_approximate"`, because Google's code computes the tanh approximation.
 
     Args:
-        path: the folder, or the prefix of the checkpoint in it.
+        path: the folder, or the prefix of a checkpoint in it.
 
     Returns:
         A `Checkpoint`.
@@ -55,12 +59,12 @@ def read_google(path):
     prefix = _prefix(path)
     source = f"TF1 checkpoint {prefix}"
     if find_spec("tensorflow") is None:
-        raise ValueError(f"{source} can be read by TensorFlow alone: pip install tensorflow.")
+        raise ValueError(f"{source} can't be read without TensorFlow: pip install tensorflow.")
     config = read_json(folder / "bert_config.json")
     if "vocab_size" not in config:
         raise ValueError(
-            f"{folder}/bert_config.json is missing or names no vocab_size; it describes the model "
-            "and belongs beside bert_model.ckpt.*."
+            f"{folder}/bert_config.json is missing or has no vocab_size; it describes the model "
+            "and belongs in the folder of bert_model.ckpt.*."
         )
     backbone = {ours: config.get(*key) for ours, key in _BACKBONE.items()}
     backbone["activation"] = _activation(config, source)
@@ -71,7 +75,7 @@ def read_google(path):
     vocabulary, tokenizer = None, {}
     if (folder / "vocab.txt").is_file():
         vocabulary = read_vocabulary(folder / "vocab.txt")
-        tokenizer = {"lowercase": _casing(folder, config, vocabulary)}
+        tokenizer = {"lowercase": _is_lowercase(folder, config, vocabulary)}
     return Checkpoint(
         source=source,
         backbone=backbone,
@@ -86,68 +90,80 @@ def read_google(path):
     )
 
 
-def write_google(checkpoint, folder):
-    """Writes a `Checkpoint` as Google's code reads it: `bert_model.ckpt` and its companions.
+def write_google(checkpoint: Checkpoint, folder: str | PathLike) -> None:
+    """Writes a `Checkpoint` in the format of google-research/bert.
 
     Args:
-        checkpoint: a `Checkpoint` whose every weight is there.
-        folder: a path, an existing folder.
+        checkpoint: a complete `Checkpoint`.
+        folder: path of an existing folder.
 
     Raises:
-        ValueError: if Google's code can't hold the model, or TensorFlow isn't installed.
+        ValueError: if Google's code doesn't support the model, or TensorFlow isn't installed.
     """
     if find_spec("tensorflow") is None:
-        raise ValueError("A TF1 checkpoint is written by TensorFlow: pip install tensorflow.")
-    import tensorflow as tf
+        raise ValueError("A TF1 checkpoint can't be written without TensorFlow: pip install it.")
+    _check_supported(checkpoint)
+    if checkpoint.task == "BertEmbedder":
+        logger.warning(
+            "A TF1 checkpoint can't store the pooling of a BertEmbedder (pooling=%r, "
+            "normalize=%r): only the encoder is written.",
+            checkpoint.task_arguments["pooling"],
+            checkpoint.task_arguments["normalize"],
+        )
+    spellings = google_spellings(checkpoint.backbone["num_layers"], checkpoint.task)
+    _write_tensors(spell(checkpoint.weights, spellings), Path(folder) / "bert_model.ckpt")
+    if checkpoint.vocabulary:
+        write_vocabulary(Path(folder) / "vocab.txt", checkpoint.vocabulary)
+    write_json(Path(folder) / "bert_config.json", _config(checkpoint))
 
-    backbone = checkpoint.backbone
-    names = {ours: theirs for theirs, ours in _ACTIVATIONS.items()} | {"gelu": "gelu"}
-    arguments = checkpoint.task_arguments
+
+def _check_supported(checkpoint):
+    backbone, arguments = checkpoint.backbone, checkpoint.task_arguments
     epsilons = {backbone["layer_norm_epsilon"], arguments.get("masked_lm_epsilon", 1e-12)}
     activations = {backbone["activation"], arguments.get("masked_lm_activation")} - {None}
-    for what, wrong in (
+    for feature, present in (
         (f"a LayerNorm epsilon of {max(epsilons)}", epsilons != {1e-12}),
-        (f"the activation {backbone['activation']!r}", backbone["activation"] not in names),
+        (f"the activation {backbone['activation']!r}", backbone["activation"] not in _HIDDEN_ACTS),
         ("another activation in its masked-LM head", len(activations) > 1),
         ("a masked-LM table of its own", not arguments.get("tie_embeddings", True)),
     ):
-        if wrong:
-            raise ValueError(f"This model has {what}, which Google's code doesn't have.")
-    if checkpoint.task == "BertEmbedder":
-        logger.warning(
-            "A TF1 checkpoint has no place for how a BertEmbedder makes one vector (pooling=%r, "
-            "normalize=%r): the encoder alone is written.",
-            arguments["pooling"],
-            arguments["normalize"],
-        )
+        if present:
+            raise ValueError(f"This model has {feature}, which Google's code doesn't support.")
+
+
+def _config(checkpoint):
+    """Returns the contents of `bert_config.json`."""
+    backbone, arguments = checkpoint.backbone, checkpoint.task_arguments
     config = {key: backbone[ours] for ours, (key, _) in _BACKBONE.items()}
     config |= {
-        "hidden_act": names[backbone["activation"]],
+        "hidden_act": _HIDDEN_ACTS[backbone["activation"]],
         "initializer_range": 0.02,
         _OWN_ACTIVATION: backbone["activation"],
     }
     if checkpoint.task == "BertSpanLabeler":
         config[_OWN_SPAN_LABELER] = arguments
     if checkpoint.task == "BertClassifier":
-        told = {name: arguments[name] for name in ("dropout", "label_names")}
-        config[OWN_CLASSIFIER] = {**told, **own_classifier_arguments(arguments)}
-    spellings = google_spellings(backbone["num_layers"], checkpoint.task)
-    tensors = spell(checkpoint.weights, spellings)
+        own = {name: arguments[name] for name in ("dropout", "label_names")}
+        config[OWN_CLASSIFIER] = {**own, **own_classifier_arguments(arguments)}
+    if checkpoint.vocabulary:
+        config[_OWN_CASING] = checkpoint.tokenizer["lowercase"]
+    return config
+
+
+def _write_tensors(tensors, prefix):
+    import tensorflow as tf
+
     with tf.device("CPU:0"):
         tf.raw_ops.SaveV2(
-            prefix=str(Path(folder) / "bert_model.ckpt"),
+            prefix=str(prefix),
             tensor_names=list(tensors),
             shape_and_slices=[""] * len(tensors),
             tensors=list(tensors.values()),
         )
-    if checkpoint.vocabulary:
-        config[_OWN_CASING] = checkpoint.tokenizer["lowercase"]
-        write_vocabulary(checkpoint.vocabulary, Path(folder) / "vocab.txt")
-    write_json(Path(folder) / "bert_config.json", config)
 
 
 def _prefix(path):
-    """The prefix of the checkpoint that a folder holds, or that a path is."""
+    """Returns the prefix of the checkpoint in a folder, or the path if it is a prefix."""
     if not path.is_dir():
         return path
     latest = path / "checkpoint"
@@ -164,7 +180,7 @@ def _prefix(path):
     raise ValueError(
         f"{path} holds {len(found)} checkpoints"
         + (
-            f" ({', '.join(file.name for file in found)}): name one of them."
+            f" ({', '.join(file.name for file in found)}): pass the path of one of them."
             if found
             else ": bert_model.ckpt.index and bert_model.ckpt.data-* are missing."
         )
@@ -178,7 +194,7 @@ def _activation(config, source):
     name = config.get("hidden_act", "gelu")
     if name not in _ACTIVATIONS:
         raise ValueError(
-            f"{source} has hidden_act={name!r}; Google's code has {', '.join(_ACTIVATIONS)}."
+            f"{source} has hidden_act={name!r}; Google's code supports {', '.join(_ACTIVATIONS)}."
         )
     return _ACTIVATIONS[name]
 
@@ -192,8 +208,8 @@ def _tensors(prefix, source):
         shapes = reader.get_variable_to_shape_map()
     except broken as error:
         raise ValueError(
-            f"{source} is cut off or is no checkpoint: {str(error).splitlines()[0]}. It is two or "
-            "more files, .index and .data-*; fetch them again."
+            f"{source} is truncated or not a checkpoint: {str(error).splitlines()[0]}. It consists "
+            "of an .index file and .data-* files; download them again."
         ) from error
 
     def read(name):
@@ -201,7 +217,7 @@ def _tensors(prefix, source):
             return reader.get_tensor(name)
         except broken as error:
             raise ValueError(
-                f"{source} is broken at {name}: {str(error).splitlines()[0]}. Fetch it again."
+                f"{source} is broken at {name}: {str(error).splitlines()[0]}. Download it again."
             ) from error
 
     return {
@@ -232,20 +248,22 @@ def _task_arguments(task, weights, config):
     return {}
 
 
-def _casing(folder, config, tokens):
-    """Whether text is lower-cased: as the config says, or the folder's name, or the vocabulary."""
+def _is_lowercase(folder, config, tokens):
+    """Decides about lowercasing by the config, else the folder's name, else the vocabulary."""
     if isinstance(config.get(_OWN_CASING), bool):
         return config[_OWN_CASING]
     by_vocabulary = is_uncased(tokens)
     named = re.search(r"(?:^|[_-])(uncased|cased|chinese)(?:[_-]|$)", folder.name.lower())
-    by_name = None if named is None else named[1] != "cased"
-    if by_name is not None and by_name != by_vocabulary and named[1] != "chinese":
+    if named is None:
+        return by_vocabulary
+    by_name = named[1] != "cased"
+    if by_name != by_vocabulary and named[1] != "chinese":
         logger.warning(
-            "%s is named as a model of %s text, but its vocabulary is one of %s text. Its name is "
-            "followed; from_preset(..., lowercase=%s) says otherwise.",
+            "%s is named like a model of %s text, but its vocabulary looks %s. The name is "
+            "followed; pass from_preset(..., lowercase=%s) to override it.",
             folder,
             named[1],
             "uncased" if by_vocabulary else "cased",
             by_vocabulary,
         )
-    return by_vocabulary if by_name is None else by_name
+    return by_name

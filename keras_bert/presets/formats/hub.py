@@ -1,4 +1,4 @@
-"""The Hugging Face hub."""
+"""Downloads from the Hugging Face hub."""
 
 import logging
 import re
@@ -10,8 +10,8 @@ logger = logging.getLogger("keras_bert")
 
 _HANDLE = re.compile(r"hf://(?P<name>[\w.-]+(/[\w.-]+)?)(@(?P<revision>[^@\s]+))?")
 _SMALL_FILES = ("*.json", "vocab.txt", "*/config.json", "assets/tokenizer/*")
-# One kind of weights is fetched, the first that is there: ours or KerasHub's, Hugging Face's,
-# Google's.
+# {file that marks a format: patterns of its weights}. The first format present is downloaded: ours
+# or KerasHub's, Hugging Face's, Google's.
 _WEIGHTS = {
     "model.weights.h5": ("model.weights.h5", "task.weights.h5"),
     **{name: (name, name.split(".")[0] + "-*." + name.split(".")[1]) for name in FILES},
@@ -20,12 +20,12 @@ _WEIGHTS = {
 _LOG_IN = "log in (hf auth login) or set HF_TOKEN"
 
 
-def download(handle):
-    """Downloads a model of the hub, or finds it in the hub's cache.
+def download(handle: str) -> str:
+    """Downloads a model from the hub, or finds it in the hub's cache.
 
-    Tokens, cache, mirrors and working offline are those of huggingface_hub: `HF_TOKEN`, `HF_HOME`,
-    `HF_ENDPOINT`, `HF_HUB_OFFLINE`. A download that was cut off goes on where it was; where the hub
-    can't be reached, what the cache holds is used, with a warning.
+    huggingface_hub's environment variables apply: `HF_TOKEN`, `HF_HOME`, `HF_ENDPOINT`,
+    `HF_HUB_OFFLINE`. An interrupted download resumes. If the hub can't be reached, the cached model
+    is used, with a warning.
 
     Args:
         handle: `hf://user/name`, or `hf://user/name@revision`.
@@ -34,7 +34,7 @@ def download(handle):
         The folder's path.
 
     Raises:
-        ValueError: if there is no such model, it may not be read, or the hub can't be reached.
+        ValueError: if the model doesn't exist, access to it is denied, or the hub can't be reached.
     """
     from huggingface_hub import HfApi, constants, snapshot_download
 
@@ -52,19 +52,19 @@ def download(handle):
 
 
 def _patterns(handle, files):
-    """Of the files that a model needs."""
+    """Returns glob patterns of the files that a model needs."""
     for name, weights in _WEIGHTS.items():
         if name in files:
             return [*_SMALL_FILES, *weights]
     listed = ", ".join(sorted(files)[:12]) + (", ..." if len(files) > 12 else "")
     raise ValueError(
-        f"{handle} has no weights that can be read here, none of {', '.join(_WEIGHTS)}: it holds "
+        f"{handle} has no weights in a supported format, none of {', '.join(_WEIGHTS)}. It holds "
         f"{listed}."
     )
 
 
 def _network_errors():
-    """What a download raises: huggingface_hub stands on httpx2, httpx or requests, by version."""
+    """Returns the errors of a download: huggingface_hub's HTTP client depends on its version."""
     from huggingface_hub.errors import HfHubHTTPError
 
     clients = [sys.modules[name] for name in ("httpx2", "httpx") if name in sys.modules]
@@ -72,7 +72,7 @@ def _network_errors():
 
 
 def _cached(name, revision, error):
-    """What the cache holds if the hub could not be reached; raises what the hub said if it was."""
+    """Returns the cached folder if the hub can't be reached; raises the hub's refusal otherwise."""
     from huggingface_hub import constants, snapshot_download
     from huggingface_hub.errors import LocalEntryNotFoundError, OfflineModeIsEnabled
 
@@ -92,37 +92,37 @@ def _cached(name, revision, error):
             f"{wanted} is not in the cache ({constants.HF_HUB_CACHE}), and HF_HUB_OFFLINE is set: "
             "unset it to download."
             if offline
-            else f"{wanted} could not be fetched from {constants.ENDPOINT}: {reason}. Check the "
-            "connection and try again; what has arrived is kept."
+            else f"{wanted} could not be downloaded from {constants.ENDPOINT}: {reason}. Check the "
+            "connection and try again; the download resumes."
         ) from error
     if not offline:
         logger.warning(
-            "%s can't be reached (%s): %s comes from the cache", constants.ENDPOINT, reason, name
+            "%s can't be reached (%s): using %s from the cache", constants.ENDPOINT, reason, name
         )
     return folder
 
 
 def _refusal(name, revision, error):
-    """What the hub refused, in a sentence; None if it didn't answer."""
+    """Returns the hub's refusal in a sentence, or None if it didn't refuse."""
     from huggingface_hub.errors import GatedRepoError, HfHubHTTPError, RevisionNotFoundError
 
     answer = next((cause for cause in _causes(error) if isinstance(cause, HfHubHTTPError)), None)
     if answer is None:
         return None
     if isinstance(answer, GatedRepoError):
-        return f"{name} is gated: ask for access on its page, then {_LOG_IN}."
+        return f"{name} is gated: request access on its page, then {_LOG_IN}."
     if isinstance(answer, RevisionNotFoundError):
         return f"{name!r} has no revision {revision!r}."
     status = answer.response.status_code
     if status == 404 or answer.response.headers.get("X-Error-Code") == "RepoNotFound":
         return f"The hub has no model {name!r}: check the name; if it is private, {_LOG_IN}."
     if status in (401, 403):
-        return f"You may not read {name!r} (HTTP {status}): {_LOG_IN} with a token that may."
+        return f"Access to {name!r} is denied (HTTP {status}): {_LOG_IN} with a token that has it."
     return None
 
 
 def _causes(error):
-    """The error, and what led to it, back to the first."""
+    """Yields the error and its causes, back to the first."""
     while error is not None:
         yield error
         error = error.__cause__ or error.__context__

@@ -2,6 +2,7 @@
 
 import logging
 import re
+from os import PathLike
 from pathlib import Path
 
 from safetensors.numpy import save_file
@@ -23,7 +24,7 @@ from keras_bert.presets.formats.weight_names import (
 
 logger = logging.getLogger("keras_bert")
 
-# Argument of BertBackbone: key of config.json, and what transformers takes where it is absent.
+# {argument of BertBackbone: (key of config.json, its default in transformers)}
 _BACKBONE = {
     "vocabulary_size": ("vocab_size", 30522),
     "num_layers": ("num_hidden_layers", 12),
@@ -45,6 +46,7 @@ _ACTIVATIONS = {
     "swish": "silu",
     "tanh": "tanh",
 }
+_HIDDEN_ACTS = {ours: theirs for theirs, ours in reversed(_ACTIVATIONS.items())}
 _TASKS = {
     "BertForPreTraining": "BertPretrainer",
     "BertForMaskedLM": "BertPretrainer",
@@ -55,12 +57,12 @@ _TASKS = {
     "BertForMultipleChoice": "BertMultipleChoice",
 }
 _WITHOUT_POOLER = ("BertForMaskedLM", "BertForTokenClassification", "BertForQuestionAnswering")
-_OWN_SPAN_LABELER = "keras_bert_span_labeler"  # {argument: value} of what they have no place for
-_NO_WEIGHTS = ("position_ids", "token_type_ids")  # buffers that older files hold
+_OWN_SPAN_LABELER = "keras_bert_span_labeler"  # holds arguments that transformers doesn't have
+_NO_WEIGHTS = ("position_ids", "token_type_ids")  # buffers in older files
 
 
-def read_hugging_face(folder):
-    """Reads a folder that transformers or sentence-transformers wrote.
+def read_hugging_face(folder: str | PathLike) -> Checkpoint:
+    """Reads a folder written by transformers or sentence-transformers.
 
     Args:
         folder: a path.
@@ -69,8 +71,8 @@ def read_hugging_face(folder):
         A `Checkpoint`.
 
     Raises:
-        ValueError: if it is no BERT, has a setting that this library doesn't have, or a file is
-            missing or broken.
+        ValueError: if the model isn't a BERT, has a setting that this library doesn't support, or
+            a file is missing or broken.
     """
     sentences = read_sentence_transformer(Path(folder))
     folder = sentences.transformer
@@ -78,7 +80,7 @@ def read_hugging_face(folder):
     config = read_json(folder / "config.json")
     if not config:
         raise ValueError(f"{source} has no config.json, which describes the model.")
-    _refuse_what_is_no_bert(config, source)
+    _check_is_bert(config, source)
     tensors = {
         _plain_name(name): tensor
         for name, tensor in read_tensors(folder).items()
@@ -96,10 +98,10 @@ def read_hugging_face(folder):
     vocabulary, tokenizer, longest, refused = None, {}, 512, {**sentences.refused}
     try:
         vocabulary, tokenizer, longest = read_tokenizer(folder)
-    except ValueError as error:  # a preprocessor of the caller's may take its place
+    except ValueError as error:  # the caller's preprocessor may replace it
         refused["text"] = str(error)
     if sentences.lowercases and not tokenizer.get("lowercase", True):
-        refused["text"] = f"{source} lowercases text and then reads it by a cased vocabulary."
+        refused["text"] = f"{source} lowercases text, but has a cased vocabulary."
     longest = sentences.sequence_length or longest
     return Checkpoint(
         source=source,
@@ -116,28 +118,38 @@ def read_hugging_face(folder):
     )
 
 
-def write_hugging_face(checkpoint, folder):
-    """Writes a `Checkpoint` as a folder that transformers loads.
+def write_hugging_face(checkpoint: Checkpoint, folder: str | PathLike) -> None:
+    """Writes a `Checkpoint` as a folder for transformers.
 
     Args:
-        checkpoint: a `Checkpoint` whose every weight is there.
-        folder: a path, an existing folder.
+        checkpoint: a complete `Checkpoint`.
+        folder: path of an existing folder.
 
     Raises:
-        ValueError: if transformers' BERT can't hold the model.
+        ValueError: if transformers' BERT doesn't support the model.
     """
+    folder = Path(folder)
+    _check_supported(checkpoint.backbone, checkpoint.task_arguments)
+    config = _config(checkpoint)
+    _write_tensors(checkpoint, config, folder)
+    write_json(folder / "config.json", config)
+    if checkpoint.vocabulary:
+        write_tokenizer(checkpoint, folder)
+    if checkpoint.task == "BertEmbedder":
+        write_sentence_transformer(checkpoint, folder)
+
+
+def _config(checkpoint):
+    """Returns the contents of `config.json`."""
     backbone, arguments = checkpoint.backbone, checkpoint.task_arguments
-    names = {ours: theirs for theirs, ours in reversed(_ACTIVATIONS.items())}
-    _refuse_what_is_not_theirs(backbone, arguments, names)
-    tied = arguments.get("tie_embeddings", True)
     config = {
         "architectures": [_architecture(checkpoint)],
         "model_type": "bert",
         **{key: backbone[ours] for ours, (key, _) in _BACKBONE.items()},
-        "hidden_act": names[backbone["activation"]],
+        "hidden_act": _HIDDEN_ACTS[backbone["activation"]],
         "initializer_range": 0.02,
         "position_embedding_type": "absolute",
-        "tie_word_embeddings": tied,
+        "tie_word_embeddings": arguments.get("tie_embeddings", True),
     }
     if checkpoint.vocabulary:
         config["pad_token_id"] = checkpoint.vocabulary.index("[PAD]")
@@ -149,26 +161,25 @@ def write_hugging_face(checkpoint, folder):
         config |= _labels(arguments)
     if arguments.get("multi_label") or arguments.get("window_stride"):
         config[OWN_CLASSIFIER] = own_classifier_arguments(arguments)
-    spellings = hugging_face_spellings(backbone["num_layers"], checkpoint.task)
+    return config
+
+
+def _write_tensors(checkpoint, config, folder):
+    spellings = hugging_face_spellings(checkpoint.backbone["num_layers"], checkpoint.task)
     tensors = spell(checkpoint.weights, spellings)
-    if checkpoint.task in (None, "BertEmbedder"):  # a bare BertModel has no prefix
+    if checkpoint.task in (None, "BertEmbedder"):  # a plain BertModel has no prefix
         tensors = {name.removeprefix("bert."): array for name, array in tensors.items()}
-    if not tied:
+    if not config["tie_word_embeddings"]:
         tensors["cls.predictions.decoder.bias"] = tensors["cls.predictions.bias"]
     if config["architectures"][0] in _WITHOUT_POOLER:
         pooler = {name: tensors.pop(name) for name in sorted(tensors) if ".pooler." in name}
-        save_file(pooler, Path(folder) / POOLER_FILE, metadata={"format": "pt"})
-    save_file(tensors, Path(folder) / "model.safetensors", metadata={"format": "pt"})
-    write_json(Path(folder) / "config.json", config)
-    if checkpoint.vocabulary:
-        write_tokenizer(checkpoint, Path(folder))
-    if checkpoint.task == "BertEmbedder":
-        write_sentence_transformer(checkpoint, Path(folder))
+        save_file(pooler, folder / POOLER_FILE, metadata={"format": "pt"})
+    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
 
 
 def _plain_name(name):
-    """A tensor's name as transformers writes it today."""
-    name = re.sub(r"^((module|_orig_mod)\.)+", "", name)  # torch's own wrappers
+    """Returns a tensor's name as current transformers versions write it."""
+    name = re.sub(r"^((module|_orig_mod)\.)+", "", name)  # prefixes of torch's wrappers
     if re.match(r"(embeddings|encoder|pooler)\.", name):
         name = f"bert.{name}"
     return re.sub(
@@ -179,9 +190,9 @@ def _plain_name(name):
 
 
 def _without_copies(tensors, tied):
-    """Leaves out the decoder's table and bias where they repeat others.
+    """Drops the decoder's table and bias if they duplicate others.
 
-    A table of its own stays one even if it is the same: it may be trained apart.
+    An untied table is kept even if its values are equal, because it may be trained separately.
     """
     tensors = {**tensors}
     for copy, original in (
@@ -194,7 +205,7 @@ def _without_copies(tensors, tied):
             tensors[original] = tensors.pop(copy)
         elif (tied or copy.endswith("bias")) and _equal(tensors[copy], tensors[original]):
             del tensors[copy]
-        elif copy.endswith("bias"):  # decoders that were trained apart use this one
+        elif copy.endswith("bias"):  # untied decoders use this bias
             tensors[original] = tensors.pop(copy)
     return tensors
 
@@ -203,7 +214,7 @@ def _equal(a, b):
     return a.shape == b.shape and bool((a.read() == b.read()).all())
 
 
-def _refuse_what_is_no_bert(config, source):
+def _check_is_bert(config, source):
     model_type = config.get("model_type", "bert")
     if model_type != "bert":
         raise ValueError(f"{source} holds a model of type {model_type!r}, not a BERT.")
@@ -217,21 +228,22 @@ def _refuse_what_is_no_bert(config, source):
         value = config.get(key, only)
         if value and value != only:
             raise ValueError(
-                f"{source} has {key}={value!r}, which this library doesn't have; it loads BERTs "
+                f"{source} has {key}={value!r}, which this library doesn't support; it loads BERTs "
                 f"with {key}={only!r}."
             )
     activation = config.get("hidden_act", "gelu")
     if activation not in _ACTIVATIONS:
         raise ValueError(
-            f"{source} has hidden_act={activation!r}; known here: {', '.join(_ACTIVATIONS)}."
+            f"{source} has hidden_act={activation!r}; this library supports "
+            f"{', '.join(_ACTIVATIONS)}."
         )
 
 
-def _refuse_what_is_not_theirs(backbone, arguments, activations):
-    if backbone["activation"] not in activations:
+def _check_supported(backbone, arguments):
+    if backbone["activation"] not in _HIDDEN_ACTS:
         raise ValueError(
-            f"transformers is not known to have the activation {backbone['activation']!r}; "
-            f"these can be written: {', '.join(activations)}."
+            f"The activation {backbone['activation']!r} can't be written for transformers; these "
+            f"can: {', '.join(_HIDDEN_ACTS)}."
         )
     for argument, of_encoder in (
         ("masked_lm_activation", "activation"),
@@ -241,13 +253,13 @@ def _refuse_what_is_not_theirs(backbone, arguments, activations):
         if value != only:
             raise ValueError(
                 f"This model has {argument}={value!r}; the masked-LM head of transformers' BERT "
-                f"can only have its encoder's {of_encoder}, {only!r}. Write the backbone alone, or "
-                f"a BertPretrainer made with {argument}={only!r}, which computes a little else."
+                f"always has its encoder's {of_encoder}, {only!r}. Write the backbone alone, or a "
+                f"BertPretrainer made with {argument}={only!r}, whose outputs differ slightly."
             )
 
 
 def _task(config, tensors):
-    """The class whose head is there, or None."""
+    """Returns the name of the class whose head the tensors hold, or None."""
     if any(name.startswith("cls.") for name in tensors):
         return "BertPretrainer"
     for architecture in config.get("architectures") or ():
@@ -271,8 +283,8 @@ def _task_arguments(task, config, weights, source):
     multi_label = config.get("problem_type") == "multi_label_classification"
     if multi_label and task != "BertClassifier":
         logger.warning(
-            "%s gives a text several labels, each by the sigmoid of its logit. The logits are the "
-            "same here, but %s takes one of them to be right (softmax).",
+            "%s is a multi-label model: each label has the sigmoid of its logit. The logits are "
+            "the same here, but %s uses softmax, for exactly one label.",
             source,
             task,
         )

@@ -1,9 +1,12 @@
 """Tokenizers of Hugging Face folders: `vocab.txt`, `tokenizer_config.json`, `tokenizer.json`."""
 
 import logging
+from pathlib import Path
 
 from keras_bert.files.json_files import read_json, write_json
-from keras_bert.presets.formats.vocabulary import is_uncased, read_vocabulary, write_vocabulary
+from keras_bert.presets.formats.checkpoint import Checkpoint
+from keras_bert.presets.formats.vocabulary import is_uncased, read_vocabulary
+from keras_bert.text.vocabulary import write_vocabulary
 
 logger = logging.getLogger("keras_bert")
 
@@ -14,32 +17,32 @@ _SPECIAL_TOKENS = {
     "sep_token": "[SEP]",
     "mask_token": "[MASK]",
 }
-# Classes of transformers that cut text as BERT does, and those that do what tokenizer.json says.
+# Classes of transformers with BERT's algorithm, and those whose algorithm tokenizer.json defines.
 _SAME_AS_BERTS = (
     *("BertTokenizer", "BertTokenizerFast", "DistilBertTokenizer", "DistilBertTokenizerFast"),
     *("ElectraTokenizer", "ElectraTokenizerFast"),
 )
-_WHAT_THE_FILE_SAYS = ("PreTrainedTokenizerFast", "TokenizersBackend")
+_DEFINED_BY_FILE = ("PreTrainedTokenizerFast", "TokenizersBackend")
 
 
-def read_tokenizer(folder):
-    """What a Hugging Face folder says of its tokenizer.
+def read_tokenizer(folder: Path) -> tuple[list[str] | None, dict, int]:
+    """Reads the tokenizer of a Hugging Face folder.
 
     Args:
-        folder: a path.
+        folder: a `Path`.
 
     Returns:
-        `(vocabulary, arguments, longest)`: tokens by id, or None where the folder has none; the
-        other arguments of `BertTokenizer`; and how many tokens a sequence may have.
+        `(vocabulary, arguments, longest)`: the tokens by id, or None if the folder has no
+        vocabulary; the other arguments of `BertTokenizer`; and the maximum tokens of a sequence.
 
     Raises:
-        ValueError: if it cuts text in a way that `BertTokenizer` can't, or a file is broken.
+        ValueError: if `BertTokenizer` doesn't support its algorithm, or a file is broken.
     """
     settings = read_json(folder / "tokenizer_config.json")
     fast = read_json(folder / "tokenizer.json")
-    special = _of_roles({**settings, **read_json(folder / "special_tokens_map.json")})
+    special = _special_tokens({**settings, **read_json(folder / "special_tokens_map.json")})
     normalizer = fast.get("normalizer") or {}
-    _refuse_other_algorithms(folder, settings, fast)
+    _check_algorithm(folder, settings, fast)
     vocabulary = _vocabulary(folder, settings, fast, special)
     if not vocabulary:
         return None, {}, 512
@@ -70,9 +73,9 @@ def read_tokenizer(folder):
     return vocabulary, tokenizer, int(min(longest, 1 << 30))
 
 
-def write_tokenizer(checkpoint, folder):
+def write_tokenizer(checkpoint: Checkpoint, folder: Path) -> None:
     """Writes `vocab.txt` and `tokenizer_config.json`."""
-    write_vocabulary(checkpoint.vocabulary, folder / "vocab.txt")
+    write_vocabulary(folder / "vocab.txt", checkpoint.vocabulary)
     settings = {
         "tokenizer_class": "BertTokenizer",
         "do_lower_case": checkpoint.tokenizer["lowercase"],
@@ -85,29 +88,29 @@ def write_tokenizer(checkpoint, folder):
     write_json(folder / "tokenizer_config.json", settings)
 
 
-def _refuse_other_algorithms(folder, settings, fast):
+def _check_algorithm(folder, settings, fast):
     kind = settings.get("tokenizer_class") or _SAME_AS_BERTS[0]
-    if kind not in (*_SAME_AS_BERTS, *_WHAT_THE_FILE_SAYS):
-        _refuse(folder, f"is a {kind}", "the algorithm of BERT")
+    if kind not in (*_SAME_AS_BERTS, *_DEFINED_BY_FILE):
+        _refuse(folder, f"is a {kind}", "BERT's algorithm")
     model = (fast.get("model") or {}).get("type", "WordPiece")
     if model != "WordPiece" and not (folder / "vocab.txt").is_file():
         _refuse(folder, f"is of type {model}", "WordPiece")
-    if kind in _WHAT_THE_FILE_SAYS and fast:
+    if kind in _DEFINED_BY_FILE and fast:
         steps = [(fast.get(key) or {}).get("type") for key in ("normalizer", "pre_tokenizer")]
         if steps != ["BertNormalizer", "BertPreTokenizer"]:
-            _refuse(folder, f"cuts text by {steps[0]} and {steps[1]}", "BERT's own two steps")
+            _refuse(folder, f"splits text with {steps[0]} and {steps[1]}", "BERT's own two steps")
 
 
-def _refuse(folder, what, ours):
+def _refuse(folder, found, supported):
     raise ValueError(
-        f"the tokenizer of {folder} {what}; BertTokenizer has {ours} there. Give one that suits, "
-        "from_preset(..., preprocessor=), or load the encoder alone with BertBackbone.from_preset "
-        "and prepare the tokens yourself."
+        f"the tokenizer of {folder} {found}; BertTokenizer supports only {supported}. Pass your "
+        "own preprocessor, from_preset(..., preprocessor=), or load the encoder alone with "
+        "BertBackbone.from_preset and prepare the tokens yourself."
     )
 
 
 def _vocabulary(folder, settings, fast, special):
-    """Tokens by id: of `vocab.txt` or else `tokenizer.json`, and those that were added to it."""
+    """Returns tokens by id, from `vocab.txt` or else `tokenizer.json`, with added tokens."""
     added = {token["content"]: token["id"] for token in fast.get("added_tokens") or ()}
     for index, token in (settings.get("added_tokens_decoder") or {}).items():
         added[token["content"]] = int(index)
@@ -121,7 +124,7 @@ def _vocabulary(folder, settings, fast, special):
     whole = set(added) - set(tokens.values()) - set(special)
     if whole:
         logger.warning(
-            "%s: %s were added to the vocabulary, to be kept whole; BertTokenizer cuts them like "
+            "%s: %s were added to the vocabulary as unsplit tokens; BertTokenizer splits them like "
             "other text.",
             folder,
             ", ".join(sorted(whole)),
@@ -131,8 +134,8 @@ def _vocabulary(folder, settings, fast, special):
     return [tokens.get(index, "") for index in range(max(tokens) + 1)]
 
 
-def _of_roles(special):
-    """`{token: our token}` of those that play the parts of [PAD], [UNK], [CLS], [SEP], [MASK]."""
+def _special_tokens(special):
+    """Returns `{their token: our token}` of [PAD], [UNK], [CLS], [SEP] and [MASK]."""
     tokens = {}
     for role, ours in _SPECIAL_TOKENS.items():
         theirs = special.get(role) or ours

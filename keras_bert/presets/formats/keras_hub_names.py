@@ -1,11 +1,11 @@
-"""What KerasHub calls the parts of a BERT, and how its BERT is fixed.
+"""KerasHub's names for the parts of a BERT, and the settings fixed in its BERT.
 
-Presets are read and written through the public API of keras-nlp (today another name of keras-hub).
+Presets are read and written by the public API of keras-nlp, which is now an alias of keras-hub.
 """
 
 from keras_bert.presets.formats.checkpoint import Spelling
 
-# Arguments of a backbone that have one name here and there.
+# Arguments of a backbone with the same name in both libraries.
 BACKBONE = (
     "vocabulary_size",
     "num_layers",
@@ -16,18 +16,17 @@ BACKBONE = (
     "max_sequence_length",
     "num_segments",
 )
-# The encoder computes GELU by its tanh form, the masked-LM head exactly.
+# KerasHub's encoder has the tanh approximation of GELU; its masked-LM head has the exact form.
 ACTIVATION, HEAD_ACTIVATION, HEAD_EPSILON = "gelu_approximate", "gelu", 1e-5
-# Written into KerasHub's metadata.json, where its own keys stand: its classifiers have no names of
-# labels.
+# Key added to KerasHub's metadata.json, because its classifiers have no label names.
 OWN_LABEL_NAMES = "keras_bert_label_names"
-# KerasHub's class: ours.
+# {KerasHub's class: our class}
 TASKS = {
     "BertMaskedLM": "BertPretrainer",
     "BertTextClassifier": "BertClassifier",
     "BertTextEmbedder": "BertEmbedder",
 }
-# Our layer: KerasHub's.
+# {our layer: KerasHub's layers}
 _LAYERS = {
     "embeddings/token_embedding": ("token_embedding",),
     "embeddings/segment_embedding": ("segment_embedding",),
@@ -50,12 +49,8 @@ _BLOCK = {
 }
 
 
-def keras_hub_spellings(num_layers):
-    """`{our name: Spelling}` of a KerasHub BERT and its heads.
-
-    Args:
-        num_layers: int.
-    """
+def keras_hub_spellings(num_layers: int) -> dict[str, Spelling]:
+    """Returns `{our name: Spelling}` for a KerasHub BERT and its heads."""
     layers = {**_LAYERS}
     for i in range(num_layers):
         layers |= {

@@ -1,7 +1,8 @@
-"""Reads presets of KerasHub. Its tokenizers aren't Google's; ours takes their vocabulary."""
+"""Reads KerasHub presets. Only the vocabulary of a tokenizer is used, with our algorithm."""
 
 import logging
 import math
+from os import PathLike
 from pathlib import Path
 
 import keras
@@ -23,14 +24,14 @@ from keras_bert.presets.formats.weight_names import OWN_CLASSIFIER
 logger = logging.getLogger("keras_bert")
 
 
-def has_preset(name):
-    """Whether KerasHub publishes a BERT under this name."""
+def has_preset(name: str) -> bool:
+    """Returns whether KerasHub publishes a BERT under this name."""
     import keras_nlp
 
     return name in keras_nlp.models.BertBackbone.presets
 
 
-def read_keras_hub(source):
+def read_keras_hub(source: str | PathLike) -> Checkpoint:
     """Reads a preset of KerasHub's BERT.
 
     Args:
@@ -40,7 +41,7 @@ def read_keras_hub(source):
         A `Checkpoint`.
 
     Raises:
-        ValueError: if it is no BERT, is broken, or can't be downloaded.
+        ValueError: if the preset isn't a BERT, is broken, or can't be downloaded.
     """
     import keras_nlp
 
@@ -54,13 +55,14 @@ def read_keras_hub(source):
         )
     except (ValueError, OSError, KeyError, TypeError) as error:
         raise ValueError(
-            f"KerasHub can't load a BERT from {source}: {_reason(error)}. It must be a whole "
-            "preset of a BertBackbone, or of a task on one."
+            f"KerasHub can't load a BERT from {source}: {_reason(error)}. It must be a complete "
+            "preset of a BertBackbone or of a task on one."
         ) from error
     backbone = getattr(theirs, "backbone", theirs)
     _check_no_layer_is_lost(backbone, folder)
     spellings = keras_hub_spellings(backbone.num_layers)
-    has_head = (folder / "task.weights.h5").is_file()  # KerasHub starts another in silence
+    # Without this file, KerasHub silently initializes a new head.
+    has_head = (folder / "task.weights.h5").is_file()
     tensors = _tensors(theirs if has_head else backbone)
     weights, left_over = translate(tensors, spellings, f"KerasHub preset {source}")
     vocabulary, tokenizer = _tokenizer(folder)
@@ -84,7 +86,7 @@ def read_keras_hub(source):
 
 
 def _task_arguments(theirs, task, folder, source):
-    """Arguments of our class for KerasHub's task, but for backbone and preprocessor."""
+    """Returns arguments of our class for KerasHub's task, except backbone and preprocessor."""
     if task == "BertMaskedLM":
         return {
             "next_sentence": False,
@@ -94,7 +96,7 @@ def _task_arguments(theirs, task, folder, source):
     if task == "BertTextClassifier":
         if theirs.activation is not keras.activations.linear:
             logger.warning(
-                "%s ends in %s, which is left to you: a BertClassifier gives the logits before it.",
+                "%s ends in %s, which isn't loaded: a BertClassifier returns the logits before it.",
                 source,
                 theirs.activation.__name__,
             )
@@ -110,17 +112,17 @@ def _task_arguments(theirs, task, folder, source):
 
 
 def _check_no_layer_is_lost(backbone, folder):
-    """KerasHub says nothing where a file holds more layers than its config has."""
+    """Checks the number of weights; KerasHub silently drops layers that its config lacks."""
     saved = read_json(folder / "metadata.json").get("parameter_count")
     if saved not in (None, backbone.count_params()):
         raise ValueError(
-            f"{folder} holds a BERT of {saved} weights by its metadata.json, and its config "
+            f"{folder} holds a BERT of {saved} weights according to metadata.json, but config.json "
             f"describes one of {backbone.count_params()}: they belong to different models."
         )
 
 
 def _tensors(model):
-    """The model's weights as matrices: KerasHub keeps heads apart, in a third dimension."""
+    """Returns the model's weights as matrices; KerasHub has a separate dimension for heads."""
 
     def tensor(variable):
         shape = tuple(variable.shape)
@@ -134,7 +136,7 @@ def _tensors(model):
 
 
 def _tokenizer(folder):
-    """`(vocabulary, arguments of BertTokenizer)`."""
+    """Returns `(vocabulary, other arguments of BertTokenizer)`."""
     config = read_json(folder / "tokenizer.json").get("config")
     path = folder / "assets" / "tokenizer" / "vocabulary.txt"
     if config is None or not path.is_file():
@@ -143,7 +145,7 @@ def _tokenizer(folder):
 
 
 def _download(handle):
-    """The folder of a preset's name or a `kaggle://` handle."""
+    """Downloads a preset's name or `kaggle://` handle, and returns its folder."""
     import kagglehub
     import keras_nlp
 
@@ -153,13 +155,13 @@ def _download(handle):
         name = f"{name} ({handle})"
     try:
         return Path(kagglehub.model_download(handle.removeprefix("kaggle://")))
-    except Exception as error:  # kagglehub raises what its HTTP client does
+    except Exception as error:  # kagglehub passes on any error of its HTTP client
         raise ValueError(
-            f"{name} could not be fetched from Kaggle: {_reason(error)}. Check the handle and the "
-            "connection, and, for a private model, KAGGLE_API_TOKEN."
+            f"{name} could not be downloaded from Kaggle: {_reason(error)}. Check the handle and "
+            "the connection; for a private model, also KAGGLE_API_TOKEN."
         ) from error
 
 
 def _reason(error):
-    """The beginning of what an error says, on one line."""
+    """Returns the start of an error's message on one line."""
     return " ".join(str(error).split())[:300].rstrip(".")

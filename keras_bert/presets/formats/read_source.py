@@ -1,14 +1,16 @@
-"""Says what a source of weights is, and reads it."""
+"""Detects the format of a source of weights, and reads it."""
 
 import re
+from os import PathLike
 from pathlib import Path
 
 from keras_bert.files.json_files import read_json
+from keras_bert.presets.formats.checkpoint import Checkpoint
 from keras_bert.presets.formats.tensor_files import FILES
 
 
-def open_source(source):
-    """Reads whatever a published BERT comes as.
+def open_source(source: str | PathLike) -> Checkpoint | Path:
+    """Reads a published BERT in any supported format.
 
     Args:
         source: a folder (of this library, Hugging Face, sentence-transformers, KerasHub, or
@@ -19,7 +21,7 @@ def open_source(source):
         A `Checkpoint`, or the `Path` of a preset of this library.
 
     Raises:
-        ValueError: if it is none of these, can't be reached, or is broken.
+        ValueError: if the source is none of these, can't be reached, or is broken.
     """
     handle = str(source)
     if handle.startswith("hf://"):
@@ -35,8 +37,8 @@ def open_source(source):
         return read_keras_hub(handle)
     if path.is_file() and not _is_prefix(path):
         raise ValueError(
-            f"{path} is a file. Give the folder that it lies in, or, of several TF1 checkpoints in "
-            "a folder, the prefix of one: its path without .index or .data-*."
+            f"{path} is a file. Pass its folder; if that has several TF1 checkpoints, pass the "
+            "prefix of one: its path without .index or .data-*."
         )
     if not path.is_dir() or _is_google(path):
         from keras_bert.presets.formats.google import read_google
@@ -55,8 +57,8 @@ def open_source(source):
         return read_hugging_face(path)
     found = sorted(entry.name for entry in path.iterdir())
     raise ValueError(
-        f"{path} holds no BERT that is known here: neither config.json (keras_bert, Hugging Face, "
-        f"KerasHub) nor bert_config.json and bert_model.ckpt.* (Google). Found: {found}."
+        f"{path} holds no BERT in a supported format: neither config.json (keras_bert, Hugging "
+        f"Face, KerasHub) nor bert_config.json and bert_model.ckpt.* (Google). Found: {found}."
     )
 
 
@@ -69,7 +71,7 @@ def _is_preset_name(handle):
 
 
 def _is_google(path):
-    """Unless weights of Hugging Face lie there too: they say more than Google's beside them."""
+    """Returns whether a folder is in Google's format; Hugging Face weights take precedence."""
     if (path / "config.json").is_file() and any((path / name).is_file() for name in FILES):
         return False
     return (path / "bert_config.json").is_file() or any(path.glob("*.index"))
@@ -84,6 +86,6 @@ def _not_found(handle):
     if handle.count("/") == 1 and not handle.startswith((".", "/")):
         hint = f" A model of the Hugging Face hub is written hf://{handle}."
     return (
-        f"{handle!r} is neither a folder nor the name of a KerasHub preset of BERT.{hint} Folders, "
-        "hf://user/name, kaggle://... and names such as bert_base_en_uncased can be loaded."
+        f"{handle!r} is neither a folder nor the name of a KerasHub preset of BERT.{hint} Pass a "
+        "folder, hf://user/name, kaggle://... or a name such as bert_base_en_uncased."
     )

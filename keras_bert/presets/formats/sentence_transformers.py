@@ -1,10 +1,11 @@
-"""Folders of sentence-transformers: an encoder, and how its vectors become one."""
+"""Folders of sentence-transformers: an encoder and its pooling."""
 
 import logging
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from keras_bert.files.json_files import read_json, write_json
+from keras_bert.presets.formats.checkpoint import Checkpoint
 
 logger = logging.getLogger("keras_bert")
 
@@ -16,15 +17,15 @@ _MODES = {
 
 
 @dataclass
-class Sentences:
-    """What sentence-transformers adds to an encoder.
+class SentenceSettings:
+    """Settings that sentence-transformers adds to an encoder.
 
     Args:
         transformer: folder of the encoder.
-        embedder: arguments of `BertEmbedder`; empty where nothing is added.
-        sequence_length: int, or None where the tokenizer says it.
-        lowercases: bool, whether text is put in lower case before it is tokenized.
-        refused: `{"BertEmbedder": why}` where that can't do the same.
+        embedder: arguments of `BertEmbedder`; empty if the folder has no pooling.
+        sequence_length: int, or None if the tokenizer defines it.
+        lowercases: bool, whether text is lowercased before it is tokenized.
+        refused: `{"BertEmbedder": reason}` if `BertEmbedder` doesn't support the pooling.
     """
 
     transformer: Path
@@ -34,14 +35,14 @@ class Sentences:
     refused: dict = field(default_factory=dict)
 
 
-def read_sentence_transformer(folder):
-    """What `modules.json` of sentence-transformers says.
+def read_sentence_transformer(folder: Path) -> SentenceSettings:
+    """Reads `modules.json` of sentence-transformers and the files that it names.
 
     Args:
-        folder: a path.
+        folder: a `Path`.
 
     Returns:
-        `Sentences`.
+        `SentenceSettings`; without a `modules.json`, those of a plain encoder.
 
     Raises:
         ValueError: if a file is broken.
@@ -51,10 +52,10 @@ def read_sentence_transformer(folder):
         for module in read_json(folder / "modules.json", list)
     }
     if not modules:
-        return Sentences(folder)
+        return SentenceSettings(folder)
     transformer = modules.get("Transformer", folder)
     settings = read_json(transformer / "sentence_bert_config.json")
-    found = Sentences(
+    found = SentenceSettings(
         transformer,
         sequence_length=settings.get("max_seq_length"),
         lowercases=bool(settings.get("do_lower_case")),
@@ -66,8 +67,8 @@ def read_sentence_transformer(folder):
     if other or mode not in _MODES.values():
         theirs = ", ".join(other or on) or mode or "no Pooling"
         found.refused["BertEmbedder"] = (
-            f"The vectors of {folder} are made by {theirs}; BertEmbedder has one of "
-            f"{', '.join(_MODES.values())} of the tokens alone. Say what to do in its place "
+            f"The vectors of {folder} are made by {theirs}; BertEmbedder supports only "
+            f"{', '.join(_MODES.values())} pooling. Choose one of these "
             "(from_preset(..., pooling=)), or load the encoder with BertBackbone.from_preset."
         )
         return found
@@ -75,15 +76,15 @@ def read_sentence_transformer(folder):
     prompts = read_json(folder / "config_sentence_transformers.json")
     if prompts.get("default_prompt_name"):
         logger.warning(
-            "%s: sentence-transformers puts %r before each text; do so yourself.",
+            "%s: sentence-transformers prepends %r to each text; prepend it yourself.",
             folder,
             prompts.get("prompts", {}).get(prompts["default_prompt_name"]),
         )
     return found
 
 
-def write_sentence_transformer(checkpoint, folder):
-    """Writes what sentence-transformers needs beside the encoder."""
+def write_sentence_transformer(checkpoint: Checkpoint, folder: Path) -> None:
+    """Writes the files that sentence-transformers needs in addition to the encoder's."""
     arguments = checkpoint.task_arguments
     (folder / "1_Pooling").mkdir()
     modes = {name: mode == arguments["pooling"] for name, mode in _MODES.items()}

@@ -1,7 +1,8 @@
-"""Files of tensors as Hugging Face folders hold them."""
+"""Tensor files of Hugging Face folders: safetensors and PyTorch."""
 
 from functools import partial
 from importlib.util import find_spec
+from os import PathLike
 from pathlib import Path
 
 from safetensors import SafetensorError, safe_open
@@ -15,23 +16,23 @@ FILES = (
     "pytorch_model.bin",
     "pytorch_model.bin.index.json",
 )
-"""Where the weights may be, best first."""
+"""Names of weight files, best first."""
 POOLER_FILE = "pooler.safetensors"
-"""What this library writes beside a model that transformers has without a pooler."""
+"""File for the pooler of a model whose class in transformers has no pooler."""
 
 
-def read_tensors(folder):
-    """The tensors of a folder, each read when it is needed.
+def read_tensors(folder: str | PathLike) -> dict[str, Tensor]:
+    """Reads the tensors of a folder, each on demand.
 
     Args:
-        folder: a path that holds one of `FILES`.
+        folder: path of a folder with one of `FILES`.
 
     Returns:
         `{name: Tensor}`.
 
     Raises:
-        ValueError: if there is no such file, it is cut off or is something else, a shard of it
-            is missing, or it is PyTorch's and PyTorch is not installed.
+        ValueError: if there is no such file, it is truncated or in another format, a shard is
+            missing, or it is a PyTorch file and PyTorch is not installed.
     """
     folder = Path(folder)
     for name in FILES:
@@ -39,7 +40,7 @@ def read_tensors(folder):
             break
     else:
         found = sorted(path.name for path in folder.iterdir())
-        raise ValueError(f"{folder} holds no weights, none of {', '.join(FILES)}: found {found}.")
+        raise ValueError(f"{folder} holds no weights, none of {', '.join(FILES)}; found {found}.")
     tensors = {}
     for path in _shards(folder / name):
         tensors |= _safetensors(path) if path.suffix == ".safetensors" else _pytorch(path)
@@ -55,15 +56,15 @@ def _shards(path):
     missing = [shard for shard in shards if not (path.parent / shard).is_file()]
     if missing or not shards:
         raise ValueError(
-            f"{path} names {len(shards)} files of weights, of which {missing or 'none'} "
-            f"{'are missing' if missing else 'is there'}: fetch the folder again."
+            f"{path} names {len(shards)} weight files"
+            f"{f'; {missing} are missing' if missing else ''}: download the folder again."
         )
     return [path.parent / shard for shard in shards]
 
 
 def _safetensors(path):
     def read(name):
-        with safe_open(path, framework="numpy") as file:  # its pages are given back at the end
+        with safe_open(path, framework="numpy") as file:  # unmaps the file's pages at the end
             return file.get_tensor(name)
 
     try:
@@ -71,7 +72,7 @@ def _safetensors(path):
             shapes = {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}
     except (SafetensorError, OSError) as error:
         raise ValueError(
-            f"{path} is cut off or is no safetensors file ({error}): fetch it again."
+            f"{path} is truncated or not a safetensors file ({error}): download it again."
         ) from error
     return {name: Tensor(shape, partial(read, name)) for name, shape in shapes.items()}
 
@@ -79,19 +80,19 @@ def _safetensors(path):
 def _pytorch(path):
     if find_spec("torch") is None:
         raise ValueError(
-            f"{path} can be read by PyTorch alone, which is not installed. Install it "
-            "(pip install torch), or take a model.safetensors: most models have one."
+            f"{path} can't be read without PyTorch, which is not installed. Install it "
+            "(pip install torch), or use model.safetensors, which most models have."
         )
     import torch
 
-    try:  # weights_only: nothing in the file is executed
+    try:  # weights_only: no code in the file is executed
         state = torch.load(path, map_location="cpu", weights_only=True, mmap=_is_zip(path))
         named = dict(state.items())
     except Exception as error:
         reason = str(error).partition("\n")[0] or type(error).__name__
         raise ValueError(
-            f"{path} is cut off, is no PyTorch file of weights, or holds more than weights, which "
-            f"is not executed: {reason}"
+            f"{path} is truncated, not a PyTorch weight file, or holds more than weights, which is "
+            f"not executed: {reason}"
         ) from error
     return {
         name: Tensor(tuple(tensor.shape), lambda tensor=tensor: tensor.to(torch.float32).numpy())

@@ -1,14 +1,19 @@
-"""Vocabulary files as other libraries write them."""
+"""Vocabulary files of other libraries."""
+
+from pathlib import Path
 
 
-def read_vocabulary(path):
-    r"""Tokens by id, as Google's `load_vocab` reads them: lines end at "\n" and are stripped.
+def read_vocabulary(path: Path) -> list[str]:
+    r"""Reads the tokens of a vocabulary file, by id.
+
+    As in Google's `load_vocab`, lines end at "\n" alone and are stripped. The special tokens aren't
+    checked here, because other libraries may give them other names.
 
     Args:
-        path: a `Path`, of a file with a token a line.
+        path: a `Path` of a file with one token per line.
 
     Raises:
-        ValueError: if it is not UTF-8.
+        ValueError: if the file isn't UTF-8.
     """
     try:
         text = path.read_bytes().decode("utf-8-sig")
@@ -17,12 +22,7 @@ def read_vocabulary(path):
     return [line.strip() for line in text.removesuffix("\n").split("\n")]
 
 
-def write_vocabulary(tokens, path):
-    """Writes a token a line."""
-    path.write_bytes("".join(f"{token}\n" for token in tokens).encode("utf-8"))
-
-
-def is_uncased(tokens):
-    """Whether (almost) no word of a vocabulary holds a capital letter."""
+def is_uncased(tokens: list[str]) -> bool:
+    """Returns whether at most 2 % of a vocabulary's ASCII words contain a capital letter."""
     words = [token for token in tokens if token.isascii() and not token.startswith("[")]
     return sum(word != word.lower() for word in words) <= 0.02 * len(words)

@@ -1,4 +1,4 @@
-"""How Google and Hugging Face name the weights of a BERT.
+"""Google's and Hugging Face's names for the weights of a BERT.
 
 Sources: google-research/bert modeling.py, run_pretraining.py, run_classifier.py, run_squad.py;
 transformers modeling_bert.py.
@@ -8,7 +8,7 @@ import re
 
 from keras_bert.presets.formats.checkpoint import Spelling
 
-# Our layer: Google's scopes.
+# {our name: Google's scopes}
 _EMBEDDINGS = {
     "embeddings/token_embedding/embeddings": ("bert/embeddings/word_embeddings",),
     "embeddings/segment_embedding/embeddings": ("bert/embeddings/token_type_embeddings",),
@@ -45,23 +45,23 @@ _HEADS = {
     "BertSpanLabeler": {name: f"cls/squad/{theirs}" for name, theirs in _OUTPUT.items()},
 }
 OUTPUT_HEADS = tuple(task for task, head in _HEADS.items() if "logits/kernel" in head)
-"""The tasks whose head is one dense layer, `logits`."""
+"""Tasks whose head is a single dense layer, `logits`."""
 OWN_CLASSIFIER = "keras_bert_classifier"
-"""In another library's configuration, the key of what it has no place for, which it skips."""
-_OF_CLASSIFIER = ("multi_label", "threshold", "window_stride", "window_pooling")
+"""Key in another library's config for arguments of `BertClassifier` that it ignores."""
+_OWN_ARGUMENTS = ("multi_label", "threshold", "window_stride", "window_pooling")
 
 
-def own_classifier_arguments(arguments):
-    """Those of the arguments of a `BertClassifier` that no other library has a place for."""
-    return {name: arguments[name] for name in _OF_CLASSIFIER if name in arguments}
+def own_classifier_arguments(arguments: dict) -> dict:
+    """Returns the arguments of a `BertClassifier` that no other library has."""
+    return {name: arguments[name] for name in _OWN_ARGUMENTS if name in arguments}
 
 
-def google_spellings(num_layers, task=None):
-    """`{our name: Spelling}` of a TF1 checkpoint of Google's.
+def google_spellings(num_layers: int, task: str | None = None) -> dict[str, Spelling]:
+    """Returns `{our name: Spelling}` for one of Google's TF1 checkpoints.
 
     Args:
         num_layers: int.
-        task: name of the class whose head is named too, or None.
+        task: name of the class whose head is included, or None.
     """
     names = {**_EMBEDDINGS}
     names |= _variables("embeddings/norm", ("bert/embeddings/LayerNorm",), ("gamma", "beta"))
@@ -81,12 +81,12 @@ def google_spellings(num_layers, task=None):
     }
 
 
-def hugging_face_spellings(num_layers, task=None):
-    """`{our name: Spelling}` of a PyTorch state dict of transformers.
+def hugging_face_spellings(num_layers: int, task: str | None = None) -> dict[str, Spelling]:
+    """Returns `{our name: Spelling}` for a PyTorch state dict of transformers.
 
     Args:
         num_layers: int.
-        task: name of the class whose head is named too, or None.
+        task: name of the class whose head is included, or None.
     """
     spellings = {
         ours: Spelling(tuple(map(_as_in_torch, google.names)), transposed=ours.endswith("/kernel"))
@@ -102,7 +102,7 @@ def _variables(layer, scopes, variables):
 
 
 def _as_in_torch(name):
-    """`bert/encoder/layer_0/output/dense/kernel`: `bert.encoder.layer.0.output.dense.weight`."""
+    """Turns `bert/encoder/layer_0/output/...` into `bert.encoder.layer.0.output...`."""
     name = re.sub(r"^output_", "classifier/", name)
     name = re.sub(r"^cls/squad/output_", "qa_outputs/", name)
     name = re.sub(r"/output_(weights|bias)$", r"/\1", name)

@@ -1,10 +1,11 @@
-"""Models written as presets of KerasHub."""
+"""Writes models as KerasHub presets."""
 
 import logging
+from os import PathLike
 from pathlib import Path
 
 from keras_bert.files.json_files import read_json, write_json
-from keras_bert.presets.formats.checkpoint import spell
+from keras_bert.presets.formats.checkpoint import Checkpoint, spell
 from keras_bert.presets.formats.keras_hub_names import (
     ACTIVATION,
     BACKBONE,
@@ -19,23 +20,23 @@ from keras_bert.presets.formats.weight_names import OWN_CLASSIFIER, own_classifi
 logger = logging.getLogger("keras_bert")
 
 
-def write_keras_hub(checkpoint, folder):
+def write_keras_hub(checkpoint: Checkpoint, folder: str | PathLike) -> None:
     """Writes a `Checkpoint` as a preset of KerasHub's `BertBackbone` or of a task on it.
 
-    What KerasHub's BERT computes a little otherwise is logged (its form of GELU, its epsilons), and
-    so are weights that it has no place for.
+    Small differences of KerasHub's BERT (its form of GELU, its epsilons) are logged, and so are
+    weights that it doesn't have.
 
     Args:
-        checkpoint: a `Checkpoint` whose every weight is there.
-        folder: a path, an existing folder.
+        checkpoint: a complete `Checkpoint`.
+        folder: path of an existing folder.
 
     Raises:
-        ValueError: if KerasHub's BERT is another function of these weights.
+        ValueError: if KerasHub's BERT would compute something else from these weights.
     """
     import keras_nlp
 
-    _refuse_what_would_be_another_model(checkpoint)
-    _say_what_differs(checkpoint)
+    _check_supported(checkpoint)
+    _log_differences(checkpoint)
     tokenizer = None
     if checkpoint.vocabulary:
         tokenizer = keras_nlp.models.BertTokenizer(
@@ -58,7 +59,7 @@ def write_keras_hub(checkpoint, folder):
 
 
 def _their_model(checkpoint, tokenizer):
-    """KerasHub's model of the same sizes, its weights random: a task where it has that one."""
+    """Returns KerasHub's model of the same sizes, with random weights."""
     import keras_nlp
 
     backbone = keras_nlp.models.BertBackbone(
@@ -84,7 +85,7 @@ def _their_model(checkpoint, tokenizer):
 
 
 def _fill(model, checkpoint):
-    """Gives KerasHub's model a `Checkpoint`'s weights, and logs those that it has no place for."""
+    """Assigns a `Checkpoint`'s weights to KerasHub's model, and logs those that it doesn't have."""
     variables = {variable.path: variable for variable in model.weights}
     spellings = {
         ours: spelling
@@ -96,23 +97,24 @@ def _fill(model, checkpoint):
         variables[path].assign(array.reshape(variables[path].shape))
     left_out = [name for name in checkpoint.weights if name not in placed]
     if left_out:
-        logger.warning("KerasHub's BERT has no place for %s: left out.", ", ".join(left_out))
+        logger.warning("KerasHub's BERT doesn't have %s: left out.", ", ".join(left_out))
 
 
-def _refuse_what_would_be_another_model(checkpoint):
+def _check_supported(checkpoint):
     settings = {**checkpoint.backbone, **checkpoint.task_arguments}
     for name in ("activation", "masked_lm_activation"):
         if settings.get(name, ACTIVATION) not in (ACTIVATION, HEAD_ACTIVATION):
             raise ValueError(
-                f"This model has {name}={settings[name]!r}; KerasHub's BERT knows none but GELU."
+                f"This model has {name}={settings[name]!r}; KerasHub's BERT supports only GELU."
             )
     if not settings.get("tie_embeddings", True):
         raise ValueError(
-            "This model's masked-LM head has a table of its own, which KerasHub's hasn't."
+            "This model's masked-LM head has its own table (tie_embeddings=False), which KerasHub "
+            "doesn't support."
         )
 
 
-def _say_what_differs(checkpoint):
+def _log_differences(checkpoint):
     ours = {**checkpoint.backbone, **checkpoint.task_arguments}
     theirs = {
         "activation": ACTIVATION,
@@ -127,6 +129,4 @@ def _say_what_differs(checkpoint):
         if name in ours and ours[name] != value
     ]
     if differing:
-        logger.warning(
-            "KerasHub's BERT is fixed in what this one is not: %s.", "; ".join(differing)
-        )
+        logger.warning("Some settings are fixed in KerasHub's BERT: %s.", "; ".join(differing))

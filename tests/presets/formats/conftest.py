@@ -1,4 +1,4 @@
-"""Fixtures of the checkpoints' tests: folders as other libraries write them, made by hand."""
+"""Folders in the formats of other libraries, made by hand."""
 
 import json
 
@@ -17,7 +17,7 @@ CONFIG = {
     "intermediate_size": 12,
     "max_position_embeddings": 16,
 }
-WIDTHS = {  # of the dense layers of a block: output, input
+WIDTHS = {  # dense layers of a block: output and input widths
     "attention.self.query": (8, 8),
     "attention.self.key": (8, 8),
     "attention.self.value": (8, 8),
@@ -47,14 +47,14 @@ def seeded():
     keras.utils.set_random_seed(1)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def words():
     return list(WORDS)
 
 
 @pytest.fixture
 def encoder():
-    """What the file of a `BertForMaskedLM` or any other head holds of its encoder."""
+    """Returns the encoder's tensors, as a model with any head saves them."""
     shapes = {
         "embeddings.word_embeddings.weight": (30, 8),
         "embeddings.position_embeddings.weight": (16, 8),
@@ -74,14 +74,14 @@ def encoder():
 
 @pytest.fixture
 def heads():
-    """The tensors of all heads: take those that begin as is said."""
+    """Returns a function that selects tensors of the heads by their prefixes."""
     tensors = random_tensors(HEADS, seed=2)
     return lambda *begin: {name: t for name, t in tensors.items() if name.startswith(begin)}
 
 
 @pytest.fixture
 def folder(tmp_path):
-    """Writes a Hugging Face folder: tensors, changes of its configuration, other files."""
+    """Writes a Hugging Face folder from tensors, config changes and other files."""
 
     def write(tensors, config=(), files=(), name="theirs"):
         path = tmp_path / name
@@ -99,7 +99,7 @@ def folder(tmp_path):
 
 @pytest.fixture
 def backbone():
-    """Makes a `BertBackbone` like the encoder, of random weights."""
+    """Makes a `BertBackbone` of the encoder's sizes, with random weights."""
     from keras_bert import BertBackbone
 
     def make(**arguments):
@@ -109,9 +109,9 @@ def backbone():
     return make
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def randomized():
-    """Gives each weight of a model values like no other's."""
+    """Assigns distinct random values to every weight of a model."""
 
     def randomize(model):
         generator = np.random.default_rng(4)
@@ -123,16 +123,8 @@ def randomized():
 
 
 @pytest.fixture
-def preprocessor():
-    pytest.importorskip("tensorflow_text", reason="raw text needs TensorFlow Text")
-    from keras_bert import BertPreprocessor, BertTokenizer
-
-    return BertPreprocessor(BertTokenizer(WORDS), sequence_length=12)
-
-
-@pytest.fixture
 def weights_of():
-    """`{path: array}` of a model's weights."""
+    """Returns `{path: array}` of a model's weights."""
 
     def collect(model):
         return {weight.path: keras.ops.convert_to_numpy(weight) for weight in model.weights}
@@ -142,7 +134,7 @@ def weights_of():
 
 @pytest.fixture
 def same(weights_of):
-    """Whether two models, or the weights that they should have, are equal bit for bit."""
+    """Compares two models, or dicts of weights, bit for bit."""
 
     def compare(a, b):
         a, b = (part if isinstance(part, dict) else weights_of(part) for part in (a, b))
@@ -153,7 +145,7 @@ def same(weights_of):
 
 @pytest.fixture
 def as_ours():
-    """What our weights must be, by tensors of transformers' names."""
+    """Converts tensors under transformers' names to `{our path: our weight}`."""
 
     def dense(layer, tensors, *names):
         kernels = [tensors[f"{name}.weight"].T for name in names]

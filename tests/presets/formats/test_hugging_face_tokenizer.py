@@ -3,6 +3,8 @@
 import pytest
 
 from keras_bert import BertBackbone, BertClassifier
+from keras_bert.presets.formats.hugging_face import read_hugging_face
+from keras_bert.presets.formats.hugging_face_tokenizer import read_tokenizer
 
 ADVICE = "from_preset.*preprocessor=.*or load the encoder alone with BertBackbone.from_preset"
 
@@ -20,15 +22,12 @@ def tokenizer_json(tokens, normalizer=(), **model):
 
 
 @pytest.fixture
-def tokenizer(encoder, folder):
-    """The tokenizer of a folder with these files."""
-    pytest.importorskip("tensorflow_text", reason="raw text needs TensorFlow Text")
+def read(folder):
+    """Reads a tokenizer from these files: its vocabulary, and its other arguments."""
 
-    def read(files, **arguments):
-        source = folder(encoder, files=files)
-        model = BertClassifier.from_preset(source, num_classes=2, **arguments)
-        assert model.preprocessor is not None
-        return model.preprocessor.tokenizer
+    def read(files, name="theirs"):
+        vocabulary, arguments, _ = read_tokenizer(folder(None, files=files, name=name))
+        return vocabulary, arguments
 
     return read
 
@@ -42,21 +41,35 @@ def lines(tokens, end="\n"):
     return "".join(token + end for token in tokens)
 
 
-def test_the_vocabulary_is_that_of_vocab_txt(tokenizer, words):
-    read = tokenizer({"vocab.txt": lines(words), "tokenizer.json": tokenizer_json(words[::-1])})
-    assert read.get_vocabulary() == words
-    assert read.max_word_characters == 100  # of transformers
+def test_a_model_reads_text_with_the_tokenizer_of_its_folder(encoder, folder, words):
+    pytest.importorskip("tensorflow_text", reason="raw text needs TensorFlow Text")
+    settings = {"do_lower_case": False, "max_input_chars_per_word": 50}
+    files = {"vocab.txt": lines(words), "tokenizer_config.json": settings}
+    source = folder(encoder, files=files)
+    tokenizer = BertClassifier.from_preset(source, num_classes=2).preprocessor.tokenizer
+    assert tokenizer.get_vocabulary() == words
+    assert (tokenizer.lowercase, tokenizer.max_word_characters) == (False, 50)
+    model = BertClassifier.from_preset(source, num_classes=2, lowercase=True, sequence_length=8)
+    assert model.preprocessor.tokenizer.lowercase is True
+    assert model.preprocessor.sequence_length == 8
 
 
-def test_a_vocabulary_of_windows_is_the_same(tokenizer, words):
-    assert tokenizer({"vocab.txt": lines(words, "\r\n")}).get_vocabulary() == words
+def test_vocab_txt_comes_before_tokenizer_json(read, words):
+    files = {"vocab.txt": lines(words), "tokenizer.json": tokenizer_json(words[::-1])}
+    vocabulary, arguments = read(files)
+    assert vocabulary == words
+    assert arguments["max_word_characters"] == 100  # the default of transformers
 
 
-def test_tokenizer_json_stands_in_for_vocab_txt(tokenizer, cased):
+def test_windows_line_ends_are_accepted(read, words):
+    assert read({"vocab.txt": lines(words, "\r\n")})[0] == words
+
+
+def test_tokenizer_json_replaces_vocab_txt(read, cased):
     content = tokenizer_json(cased, {"lowercase": False}, max_input_chars_per_word=50)
-    read = tokenizer({"tokenizer.json": content})
-    assert read.get_vocabulary() == cased
-    assert (read.lowercase, read.max_word_characters) == (False, 50)
+    vocabulary, arguments = read({"tokenizer.json": content})
+    assert vocabulary == cased
+    assert arguments == {"lowercase": False, "max_word_characters": 50}
 
 
 def test_a_folder_without_a_tokenizer_reads_no_text(encoder, folder):
@@ -65,50 +78,39 @@ def test_a_folder_without_a_tokenizer_reads_no_text(encoder, folder):
 
 
 @pytest.mark.parametrize("lowercase", [True, False])
-def test_casing_is_that_of_tokenizer_config_json(tokenizer, words, lowercase):
+def test_casing_comes_from_tokenizer_config_json(read, words, lowercase):
     files = {
         "vocab.txt": lines(words),
         "tokenizer_config.json": {"do_lower_case": lowercase, "strip_accents": None},
         "tokenizer.json": tokenizer_json(words, {"lowercase": not lowercase}),
     }
-    assert tokenizer(files).lowercase is lowercase
+    assert read(files)[1]["lowercase"] is lowercase
 
 
-def test_casing_is_else_that_of_the_vocabulary(encoder, folder, words, cased):
-    pytest.importorskip("tensorflow_text", reason="raw text needs TensorFlow Text")
+def test_casing_comes_from_the_vocabulary_otherwise(read, words, cased):
     for tokens, lowercase in ((words, True), (cased, False)):
-        source = folder(encoder, files={"vocab.txt": lines(tokens)}, name=f"{lowercase}")
-        model = BertClassifier.from_preset(source, num_classes=2)
-        assert model.preprocessor.tokenizer.lowercase is lowercase
-
-
-def test_casing_can_be_said(tokenizer, words):
-    files = {"vocab.txt": lines(words), "tokenizer_config.json": {"do_lower_case": True}}
-    assert tokenizer(files, lowercase=False).lowercase is False
+        _, arguments = read({"vocab.txt": lines(tokens)}, name=f"{lowercase}")
+        assert arguments["lowercase"] is lowercase
 
 
 @pytest.mark.parametrize("where", ["tokenizer_config.json", "special_tokens_map.json"])
-def test_special_tokens_of_other_names_play_their_parts(tokenizer, words, where):
+def test_special_tokens_may_have_other_names(read, words, where):
     theirs = ["<pad>", "<unk>", "<s>", "</s>", "<mask>"]
     roles = ["pad_token", "unk_token", "cls_token", "sep_token", "mask_token"]
     named = dict(zip(roles, theirs, strict=True))
     named["mask_token"] = {"content": "<mask>", "lstrip": True}
-    read = tokenizer({"vocab.txt": lines([*words[5:], *theirs]), where: named})
-    assert read.get_vocabulary() == [*words[5:], *words[:5]]
-    ids = [read.pad_token_id, read.unk_token_id, read.cls_token_id, read.sep_token_id]
-    assert [*ids, read.mask_token_id] == [25, 26, 27, 28, 29]
+    vocabulary, _ = read({"vocab.txt": lines([*words[5:], *theirs]), where: named})
+    assert vocabulary == [*words[5:], *words[:5]]
 
 
-def test_added_tokens_keep_their_ids_and_are_said(encoder, folder, words, caplog):
-    encoder_files = {
+def test_added_tokens_keep_their_ids_and_are_reported(read, words, caplog):
+    files = {
         "vocab.txt": lines(words[:27]),
         "tokenizer_config.json": {"added_tokens_decoder": {"28": {"content": "<url>"}}},
         "added_tokens.json": {"<user>": 27},
     }
-    pytest.importorskip("tensorflow_text", reason="raw text needs TensorFlow Text")
-    model = BertClassifier.from_preset(folder(encoder, files=encoder_files), num_classes=2)
-    assert model.preprocessor.tokenizer.get_vocabulary()[27:] == ["<user>", "<url>"]
-    assert "<url>, <user> were added to the vocabulary, to be kept whole" in caplog.text
+    assert read(files)[0][27:] == ["<user>", "<url>"]
+    assert "<url>, <user> were added to the vocabulary as unsplit tokens" in caplog.text
 
 
 @pytest.mark.parametrize(
@@ -120,12 +122,16 @@ def test_added_tokens_keep_their_ids_and_are_said(encoder, folder, words, caplog
         ({"tokenizer_class": "BertJapaneseTokenizer"}, "is a BertJapaneseTokenizer"),
     ],
 )
-def test_a_tokenizer_that_cuts_otherwise_is_refused(
-    encoder, folder, words, preprocessor, settings, message
-):
+def test_a_tokenizer_with_another_algorithm_is_refused(read, words, settings, message):
     settings = {"do_lower_case": True, **settings}
-    source = folder(encoder, files={"vocab.txt": lines(words), "tokenizer_config.json": settings})
     with pytest.raises(ValueError, match=f"{message}.*{ADVICE}"):
+        read({"vocab.txt": lines(words), "tokenizer_config.json": settings})
+
+
+def test_a_refused_tokenizer_can_be_replaced_or_left_out(encoder, folder, words, preprocessor):
+    settings = {"do_lower_case": True, "strip_accents": False}
+    source = folder(encoder, files={"vocab.txt": lines(words), "tokenizer_config.json": settings})
+    with pytest.raises(ValueError, match=f"strip_accents=False.*{ADVICE}"):
         BertClassifier.from_preset(source, num_classes=2)
     model = BertClassifier.from_preset(source, num_classes=2, preprocessor=preprocessor)
     assert model.preprocessor is preprocessor
@@ -135,18 +141,24 @@ def test_a_tokenizer_that_cuts_otherwise_is_refused(
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"model": {"type": "Unigram"}}, "is of type Unigram; BertTokenizer has WordPiece"),
-        ({"pre_tokenizer": {"type": "Whitespace"}}, "cuts text by BertNormalizer and Whitespace"),
-        ({"normalizer": None}, "cuts text by None and BertPreTokenizer"),
+        (
+            {"model": {"type": "Unigram"}},
+            "is of type Unigram; BertTokenizer supports only WordPiece",
+        ),
+        (
+            {"pre_tokenizer": {"type": "Whitespace"}},
+            "splits text with BertNormalizer and Whitespace",
+        ),
+        ({"normalizer": None}, "splits text with None and BertPreTokenizer"),
     ],
 )
-def test_a_tokenizer_json_of_another_algorithm_is_refused(encoder, folder, words, change, message):
+def test_a_tokenizer_json_with_another_algorithm_is_refused(read, words, change, message):
     files = {
         "tokenizer.json": {**tokenizer_json(words), **change},
         "tokenizer_config.json": {"tokenizer_class": "PreTrainedTokenizerFast"},
     }
     with pytest.raises(ValueError, match=f"{message}.*{ADVICE}"):
-        BertClassifier.from_preset(folder(encoder, files=files), num_classes=2)
+        read(files)
 
 
 def test_a_vocabulary_larger_than_the_table_is_refused(encoder, folder, words):
@@ -157,29 +169,21 @@ def test_a_vocabulary_larger_than_the_table_is_refused(encoder, folder, words):
             model.from_preset(source, **arguments)
 
 
-def test_a_vocabulary_smaller_than_the_table_leaves_rows_spare(tokenizer, words, caplog):
+def test_a_vocabulary_smaller_than_the_table_leaves_rows_spare(encoder, folder, words, caplog):
     with caplog.at_level("INFO", "keras_bert"):
-        assert tokenizer({"vocab.txt": lines(words[:28])}).vocabulary_size() == 28
+        BertBackbone.from_preset(folder(encoder, files={"vocab.txt": lines(words[:28])}))
     assert "28 words, the last 2 rows of the table are spare" in caplog.text
 
 
-def test_sequences_are_as_long_as_the_tokenizer_and_the_table_allow(encoder, folder, words):
-    pytest.importorskip("tensorflow_text", reason="raw text needs TensorFlow Text")
+def test_sequences_are_limited_by_the_tokenizer_and_the_table(encoder, folder, words):
     for longest, expected in ((12, 12), (512, 16), (1e30, 16), (None, 16)):
         files = {"vocab.txt": lines(words), "tokenizer_config.json": {"model_max_length": longest}}
         source = folder(encoder, files=files, name=f"{longest}")
-        model = BertClassifier.from_preset(source, num_classes=2)
-        assert model.preprocessor.sequence_length == expected
-    assert (
-        BertClassifier.from_preset(
-            source, num_classes=2, sequence_length=8
-        ).preprocessor.sequence_length
-        == 8
-    )
+        assert read_hugging_face(source).sequence_length == expected
 
 
-def test_a_vocabulary_that_is_not_utf8_is_refused(encoder, folder, words):
-    source = folder(encoder)
+def test_a_vocabulary_that_is_not_utf8_is_refused(folder, words):
+    source = folder(None)
     (source / "vocab.txt").write_bytes(lines(words).encode("utf-16"))
     with pytest.raises(ValueError, match="vocab.txt is not UTF-8"):
-        BertClassifier.from_preset(source, num_classes=2)
+        read_tokenizer(source)

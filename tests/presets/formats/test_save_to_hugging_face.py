@@ -1,4 +1,4 @@
-"""What is written for transformers comes back bit for bit, whole or not at all."""
+"""Folders for transformers are written whole or not at all, and load bit for bit."""
 
 import errno
 import json
@@ -32,18 +32,24 @@ MODELS = {
     ),
     "an embedder": lambda backbone: BertEmbedder(backbone, pooling="max", normalize=False),
 }
-CONFIGS = {
-    "activation": ["gelu", "gelu_approximate", "relu", "silu", "tanh"],
-    "layer_norm_epsilon": [1e-5],
-    "dropout": [0.0, 0.25],
-    "attention_dropout": [0.05],
-    "num_segments": [1, 4],
-    "num_heads": [4],
-}
+SETTINGS = [
+    {"activation": "gelu", "dropout": 0.0, "num_segments": 1},
+    {
+        "activation": "gelu_approximate",
+        "layer_norm_epsilon": 1e-5,
+        "dropout": 0.25,
+        "attention_dropout": 0.05,
+        "num_segments": 4,
+        "num_heads": 4,
+    },
+    {"activation": "relu"},
+    {"activation": "silu"},
+    {"activation": "tanh"},
+]
 
 
 def settings(model):
-    """A model's config without names."""
+    """Returns a model's config without names."""
 
     def unnamed(config):
         config = {k: v for k, v in config.items() if k not in ("name", "trainable", "preprocessor")}
@@ -65,22 +71,17 @@ def test_every_model_comes_back_bit_for_bit(backbone, randomized, same, tmp_path
     assert not back.load_report.new and not back.load_report.left_over
 
 
-@pytest.mark.parametrize(
-    ("argument", "value"), [(name, value) for name, values in CONFIGS.items() for value in values]
-)
-def test_every_setting_comes_back(backbone, tmp_path, argument, value):
-    model = BertPretrainer(backbone(num_layers=1, **{argument: value}))
+@pytest.mark.parametrize("arguments", SETTINGS, ids=lambda arguments: arguments["activation"])
+def test_every_setting_comes_back(backbone, tmp_path, arguments):
+    model = BertPretrainer(backbone(num_layers=1, **arguments))
     save_to_hugging_face(model, tmp_path / "theirs")
     assert settings(BertPretrainer.from_preset(tmp_path / "theirs")) == settings(model)
 
 
-def test_text_is_read_as_before(backbone, randomized, preprocessor, tmp_path):
-    model = randomized(BertClassifier(backbone(), 2, preprocessor))
-    save_to_hugging_face(model, tmp_path)
+def test_the_preprocessor_comes_back(backbone, preprocessor, tmp_path):
+    save_to_hugging_face(BertClassifier(backbone(num_layers=1), 2, preprocessor), tmp_path)
     back = BertClassifier.from_preset(tmp_path)
     assert back.preprocessor.get_config() == preprocessor.get_config()
-    texts = ["a b c", "D e!", ""]
-    assert np.array_equal(*(m.predict(texts, verbose=0) for m in (model, back)))
 
 
 def test_names_and_config_are_those_of_transformers(encoder, heads, backbone, tmp_path):
@@ -98,27 +99,24 @@ def test_names_and_config_are_those_of_transformers(encoder, heads, backbone, tm
 
 
 def test_lora_is_merged(backbone, randomized, weights_of, tmp_path):
-    model = randomized(BertClassifier(backbone(), 2))
+    model = BertClassifier(backbone(), 2)
     for block in model.backbone.blocks:
         block.attention.query_key_value.enable_lora(2)
     model.backbone.token_embedding.enable_lora(2)
-    ids = np.array([[2, 7, 9, 3]])
-    model.fit({"token_ids": ids}, np.array([1]), verbose=0)
-    before = model.predict({"token_ids": ids}, verbose=0)
+    randomized(model)  # the adapters too, which start at zero
+    inputs = {name: np.array([[2, 7, 9, 3]]) for name in ("token_ids", "padding_mask")}
+    inputs["segment_ids"] = 0 * inputs["token_ids"]
     save_to_hugging_face(model, tmp_path)
     back = BertClassifier.from_preset(tmp_path)
     assert not [path for path in weights_of(back) if "lora" in path]
-    np.testing.assert_allclose(back.predict({"token_ids": ids}, verbose=0), before, atol=1e-6)
-    layer = back.backbone.blocks[0].attention.query_key_value
-    assert not np.array_equal(
-        layer.kernel, model.backbone.blocks[0].attention.query_key_value._kernel
-    )
+    np.testing.assert_allclose(back(inputs), model(inputs), atol=1e-6)
+    merged, own = (m.backbone.blocks[0].attention.query_key_value for m in (back, model))
+    assert not np.array_equal(merged.kernel, own._kernel)
 
 
-@pytest.mark.filterwarnings("ignore:Layer .* does not have a `quantize`")
 def test_a_quantized_model_is_refused(backbone, tmp_path):
-    model = BertClassifier(backbone(), 2)
-    model.quantize("int8")
+    model = BertClassifier(backbone(num_layers=1), 2)
+    model.backbone.blocks[0].intermediate_dense.quantize("int8")
     with pytest.raises(ValueError, match=r"is quantized \(int8\).*before quantize"):
         save_to_hugging_face(model, tmp_path / "theirs")
     assert not (tmp_path / "theirs").exists()

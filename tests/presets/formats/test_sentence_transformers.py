@@ -1,4 +1,4 @@
-"""Folders of sentence-transformers, in and out."""
+"""Folders of sentence-transformers are read and written."""
 
 import json
 
@@ -12,6 +12,7 @@ from keras_bert import (
     BertTask,
     save_to_hugging_face,
 )
+from keras_bert.presets.formats.hugging_face import read_hugging_face
 
 KIND = "sentence_transformers.models."
 
@@ -35,7 +36,7 @@ def pooling(mode, **others):
 
 @pytest.fixture
 def sentences(encoder, folder):
-    """Writes such a folder."""
+    """Writes a folder of sentence-transformers."""
 
     def write(kinds=("Transformer", "Pooling"), mode="mean_tokens", tensors=(), **files):
         named = {
@@ -52,7 +53,7 @@ def sentences(encoder, folder):
 @pytest.mark.parametrize(
     ("mode", "expected"), [("cls_token", "cls"), ("mean_tokens", "mean"), ("max_tokens", "max")]
 )
-def test_pooling_and_normalization_are_those_of_the_folder(sentences, mode, expected):
+def test_pooling_and_normalization_come_from_the_folder(sentences, mode, expected):
     model = BertTask.from_preset(sentences(("Transformer", "Pooling", "Normalize"), mode))
     assert type(model) is BertEmbedder and (model.pooling, model.normalize) == (expected, True)
     assert not model.load_report.new
@@ -62,12 +63,12 @@ def test_without_a_normalize_module_vectors_stay_as_they_are(sentences):
     assert BertEmbedder.from_preset(sentences()).normalize is False
 
 
-def test_the_newer_way_to_say_the_pooling(sentences):
+def test_the_newer_key_for_pooling_is_read(sentences):
     source = sentences(**{"1_Pooling__config": {"embedding_dimension": 8, "pooling_mode": "cls"}})
     assert BertEmbedder.from_preset(source).pooling == "cls"
 
 
-def test_an_encoder_in_a_folder_of_its_own(encoder, folder, sentences):
+def test_the_encoder_may_have_its_own_folder(encoder, folder, sentences):
     source = sentences(modules=modules("Transformer", "Pooling", transformer="0_Transformer"))
     encoder["bert.pooler.dense.bias"] += 1
     inner = folder(encoder, files={"sentence_bert_config.json": {"max_seq_length": 7}}, name="0")
@@ -77,11 +78,10 @@ def test_an_encoder_in_a_folder_of_its_own(encoder, folder, sentences):
     assert model.backbone.pooler.bias[0] == encoder["bert.pooler.dense.bias"][0]
 
 
-def test_sequences_are_as_long_as_the_folder_says(sentences, words):
-    pytest.importorskip("tensorflow_text", reason="raw text needs TensorFlow Text")
+def test_the_folder_limits_sequences(sentences, words):
     source = sentences(tokenizer_config={"model_max_length": 12})
     (source / "vocab.txt").write_text("".join(f"{word}\n" for word in words))
-    assert BertEmbedder.from_preset(source).preprocessor.sequence_length == 10
+    assert read_hugging_face(source).sequence_length == 10
 
 
 @pytest.mark.parametrize(
@@ -91,12 +91,12 @@ def test_sequences_are_as_long_as_the_folder_says(sentences, words):
         (("Transformer", "Pooling"), "mean_sqrt_len_tokens", "pooling_mode_mean_sqrt_len_tokens"),
     ],
 )
-def test_what_the_embedder_lacks_is_refused_for_it_alone(sentences, kinds, mode, made_by):
+def test_unsupported_pooling_is_refused_for_an_embedder_alone(sentences, kinds, mode, made_by):
     source = sentences(kinds, mode)
     for cls in (BertEmbedder, BertTask):
         with pytest.raises(ValueError, match=f"are made by .*{made_by}.*pooling=.*BertBackbone"):
             cls.from_preset(source)
-    with pytest.raises(ValueError, match="are made by"):  # that alone doesn't say how
+    with pytest.raises(ValueError, match="are made by"):  # no pooling is chosen
         BertEmbedder.from_preset(source, normalize=False)
     assert BertEmbedder.from_preset(source, pooling="cls").pooling == "cls"
     assert BertBackbone.from_preset(source).num_layers == 2
@@ -122,14 +122,14 @@ def test_lower_case_before_a_cased_tokenizer_is_refused(sentences, words):
         sentence_bert_config={"do_lower_case": True}, tokenizer_config={"do_lower_case": False}
     )
     (source / "vocab.txt").write_text("".join(f"{word}\n" for word in words))
-    with pytest.raises(ValueError, match="lowercases text and then reads it by a cased"):
+    with pytest.raises(ValueError, match="lowercases text, but has a cased vocabulary"):
         BertEmbedder.from_preset(source)
 
 
-def test_words_before_each_text_are_said(sentences, caplog):
+def test_a_default_prompt_is_reported(sentences, caplog):
     prompts = {"prompts": {"query": "query: "}, "default_prompt_name": "query"}
     BertEmbedder.from_preset(sentences(config_sentence_transformers=prompts))
-    assert "puts 'query: ' before each text" in caplog.text
+    assert "prepends 'query: ' to each text" in caplog.text
 
 
 def test_other_heads_in_the_file_do_not_hide_the_embedder(sentences, heads):
@@ -138,11 +138,11 @@ def test_other_heads_in_the_file_do_not_hide_the_embedder(sentences, heads):
     assert set(model.load_report.left_over) == {*heads("cls.seq_relationship")}
 
 
-def test_an_embedder_is_written_as_such_a_folder(backbone, encoder, tmp_path):
+def test_an_embedder_is_written_as_a_folder_of_sentence_transformers(backbone, encoder, tmp_path):
     save_to_hugging_face(BertEmbedder(backbone(), pooling="cls"), tmp_path)
     kinds = [module["type"] for module in json.loads((tmp_path / "modules.json").read_text())]
     assert kinds == [f"{KIND}Transformer", f"{KIND}Pooling", f"{KIND}Normalize"]
     written = json.loads((tmp_path / "1_Pooling" / "config.json").read_text())
     assert written.items() <= pooling("cls_token").items()
     names = load_file(tmp_path / "model.safetensors").keys()
-    assert names == {name.removeprefix("bert.") for name in encoder}  # of a BertModel
+    assert names == {name.removeprefix("bert.") for name in encoder}  # the names of a BertModel

@@ -1,4 +1,4 @@
-"""Files of weights: in shards, in PyTorch's own format, broken."""
+"""Weight files: sharded, in PyTorch's format, broken."""
 
 import importlib.util
 import json
@@ -22,7 +22,7 @@ def state(torch, encoder):
 
 
 def write_shards(tensors, path, save, stem, suffix):
-    """Writes tensors as two files and their index; gives the files."""
+    """Writes tensors as two shards with an index, and returns the shards."""
     names = sorted(tensors)
     files = [path / f"{stem}-0000{i}-of-00002.{suffix}" for i in (1, 2)]
     weight_map = {}
@@ -34,7 +34,7 @@ def write_shards(tensors, path, save, stem, suffix):
     return files
 
 
-def test_shards_are_read_as_one(encoder, folder, as_ours, same):
+def test_shards_are_read_together(encoder, folder, as_ours, same):
     source = folder(None)
     write_shards(encoder, source, save_file, "model", "safetensors")
     assert same(BertBackbone.from_preset(source), as_ours(encoder))
@@ -44,34 +44,36 @@ def test_a_missing_shard_is_named(encoder, folder):
     source = folder(None)
     shard, _ = write_shards(encoder, source, save_file, "model", "safetensors")
     shard.unlink()
-    message = r"names 2 files of weights, of which \['model-00001-of-00002.safetensors'\] are miss"
+    message = r"names 2 weight files; \['model-00001-of-00002.safetensors'\] are missing"
     with pytest.raises(ValueError, match=message):
         BertBackbone.from_preset(source)
 
 
-def test_an_index_of_nothing_is_refused(folder):
+def test_an_empty_index_is_refused(folder):
     source = folder(None, files={"model.safetensors.index.json": {"weight_map": {}}})
-    with pytest.raises(ValueError, match="names 0 files of weights, of which none is there"):
+    with pytest.raises(ValueError, match="names 0 weight files: download"):
         BertBackbone.from_preset(source)
 
 
 @pytest.mark.parametrize("kept", [0, 4, 300, -1])
-def test_a_safetensors_file_that_is_cut_off_is_refused(encoder, folder, kept):
+def test_a_truncated_safetensors_file_is_refused(encoder, folder, kept):
     source = folder(encoder)
     whole = (source / "model.safetensors").read_bytes()
     (source / "model.safetensors").write_bytes(whole[:kept])
-    with pytest.raises(ValueError, match="model.safetensors is cut off or is no safetensors file"):
+    with pytest.raises(
+        ValueError, match="model.safetensors is truncated or not a safetensors file"
+    ):
         BertBackbone.from_preset(source)
 
 
-def test_a_folder_without_weights_says_what_it_holds(folder):
+def test_a_folder_without_weights_is_refused_with_its_files(folder):
     source = folder(None, files={"tf_model.h5": "weights of another kind"})
     message = r"holds no weights, none of model.safetensors.*found \['config.json', 'tf_model.h5'\]"
     with pytest.raises(ValueError, match=message):
         BertBackbone.from_preset(source)
 
 
-def test_a_config_that_is_no_json_object_is_refused(encoder, folder):
+def test_a_config_that_is_not_a_json_object_is_refused(encoder, folder):
     for content, message in (("{'a': 1}", "is not JSON"), ("[1]", "it holds a list")):
         source = folder(encoder, files={"config.json": content}, name=message)
         with pytest.raises(ValueError, match=f"config.json.*{message}"):
@@ -93,19 +95,19 @@ def test_pytorch_files_of_bfloat16_and_in_shards_are_read(torch, state, folder, 
     assert same(BertBackbone.from_preset(source), expected)
 
 
-def test_a_pytorch_file_without_pytorch_says_what_to_do(folder, monkeypatch):
+def test_a_pytorch_file_without_pytorch_is_refused_with_advice(folder, monkeypatch):
     source = folder(None, files={"pytorch_model.bin": "PK"})
     find_spec = importlib.util.find_spec
     monkeypatch.setattr(
         tensor_files, "find_spec", lambda name: None if name == "torch" else find_spec(name)
     )
-    message = "pytorch_model.bin can be read by PyTorch alone.*pip install torch.*safetensors"
+    message = "pytorch_model.bin can't be read without PyTorch.*pip install torch.*safetensors"
     with pytest.raises(ValueError, match=message):
         BertBackbone.from_preset(source)
 
 
 class Bomb:
-    """Makes a folder when it is unpickled."""
+    """Creates a folder when it is unpickled."""
 
     def __init__(self, path):
         self.path = path
@@ -115,7 +117,7 @@ class Bomb:
 
 
 @pytest.mark.parametrize("legacy", [False, True])
-def test_what_a_pytorch_file_would_execute_is_refused(torch, state, folder, tmp_path, legacy):
+def test_code_in_a_pytorch_file_is_refused_and_not_executed(torch, state, folder, tmp_path, legacy):
     source = folder(None)
     state["bert.pooler.dense.bias"] = Bomb(str(tmp_path / "exploded"))
     torch.save(state, source / "pytorch_model.bin", _use_new_zipfile_serialization=not legacy)
@@ -133,5 +135,7 @@ def test_a_broken_pytorch_file_is_refused(torch, state, folder, broken):
     torch.save([1, 2] if broken == "list" else state, path)
     contents = {"cut": path.read_bytes()[:-2000], "empty": b"", "text": b"no weights at all"}
     path.write_bytes(contents.get(broken, path.read_bytes()))
-    with pytest.raises(ValueError, match="pytorch_model.bin is cut off, is no PyTorch file"):
+    with pytest.raises(
+        ValueError, match="pytorch_model.bin is truncated, not a PyTorch weight file"
+    ):
         BertBackbone.from_preset(source)

@@ -1,9 +1,10 @@
-"""Fixtures of the tests of TF1 checkpoints: folders as Google's code writes them.
+"""TF1 checkpoints as Google's code writes them.
 
 `tests/golden/google_tf1.npz` holds a model that google-research/bert built and evaluated.
 """
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -23,9 +24,9 @@ def vocabularies():
     return {name: list(words) for name, words in VOCABULARIES.items()}
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def golden():
-    """`config`, and `weight`, `input` and `output`: dicts of arrays by name."""
+    """Returns `config`, and dicts of arrays by name: `weight`, `input` and `output`."""
     parts = {"weight": {}, "input": {}, "output": {}}
     with np.load(GOLDEN) as file:
         for key in file:
@@ -35,9 +36,17 @@ def golden():
         return {**parts, "config": json.loads(str(file["config"]))}
 
 
+@pytest.fixture(scope="session")
+def golden_checkpoint(golden, tmp_path_factory):
+    """A folder with the golden weights, written by TensorFlow 1's own Saver."""
+    folder = tmp_path_factory.mktemp("golden")
+    save_as_tf1(golden["weight"], folder / "bert_model.ckpt")
+    return folder
+
+
 @pytest.fixture
-def google(tmp_path, golden):
-    """Writes a folder as Google's scripts do: variables by TensorFlow 1's own Saver.
+def google(tmp_path, golden, golden_checkpoint):
+    """Writes a folder as Google's scripts do, with variables written by TensorFlow 1's own Saver.
 
     `vocabulary` is the name of one of `vocabularies`, a list of words, or None.
     """
@@ -47,8 +56,12 @@ def google(tmp_path, golden):
     ):
         folder = tmp_path / name
         folder.mkdir(exist_ok=True)
-        save_as_tf1(golden["weight"] if weights is None else weights, folder / prefix)
-        (folder / "checkpoint").unlink()  # its published folders are without
+        if weights is not None:
+            save_as_tf1(weights, folder / prefix)
+        else:
+            for file in golden_checkpoint.glob("bert_model.ckpt.*"):
+                shutil.copy(file, folder / file.name.replace("bert_model.ckpt", prefix))
+        (folder / "checkpoint").unlink(missing_ok=True)  # published folders don't have it
         text = json.dumps({**golden["config"], **dict(config)})
         (folder / "bert_config.json").write_text(text)
         if vocabulary is not None:
@@ -72,7 +85,7 @@ def save_as_tf1(weights, prefix):
 
 @pytest.fixture
 def with_head(golden):
-    """The golden encoder's variables, and those of a head: random ones of these shapes."""
+    """Adds a head with random variables of these shapes to the golden encoder's variables."""
 
     def variables(shapes):
         encoder = {name: w for name, w in golden["weight"].items() if name.startswith("bert/")}

@@ -1,4 +1,4 @@
-"""Google's TF1 checkpoints are written: its own names, and the same bits back."""
+"""TF1 checkpoints are written under Google's names, and load bit for bit."""
 
 import json
 
@@ -31,7 +31,7 @@ def equal(a, b):
     return a.keys() == b.keys() and all(np.array_equal(a[name], b[name]) for name in a)
 
 
-def test_what_is_written_is_what_google_wrote(google, golden, tmp_path):
+def test_the_files_equal_those_of_googles_code(google, golden, tmp_path):
     save_to_google(BertPretrainer.from_preset(google()), tmp_path / "ours")
     assert equal(variables_of(tmp_path / "ours"), golden["weight"])
     config = json.loads((tmp_path / "ours" / "bert_config.json").read_text())
@@ -97,15 +97,15 @@ def test_a_span_labeler_is_written_as_run_squad_names_it(google, with_head, tmp_
     assert back.null_threshold == -1.25 and back.document_stride == 64
 
 
-def test_an_embedder_is_written_as_its_encoder_and_that_is_said(backbone, same, tmp_path, caplog):
+def test_an_embedder_is_written_as_its_encoder_with_a_warning(backbone, same, tmp_path, caplog):
     model = BertEmbedder(backbone(), pooling="cls")
     save_to_google(model, tmp_path / "google")
-    assert "no place for how a BertEmbedder makes one vector (pooling='cls'" in caplog.text
+    assert "can't store the pooling of a BertEmbedder (pooling='cls'" in caplog.text
     assert same(BertBackbone.from_preset(tmp_path / "google"), model.backbone)
 
 
 @pytest.mark.parametrize("lowercase", [True, False])
-def test_text_is_read_as_before(backbone, words, tmp_path, lowercase):
+def test_the_preprocessor_comes_back(backbone, words, tmp_path, lowercase):
     pytest.importorskip("tensorflow_text", reason="raw text needs TensorFlow Text")
     preprocessor = BertPreprocessor(BertTokenizer(words, lowercase), sequence_length=16)
     save_to_google(BertClassifier(backbone(num_layers=1), 2, preprocessor), tmp_path / "google")
@@ -116,21 +116,21 @@ def test_text_is_read_as_before(backbone, words, tmp_path, lowercase):
 @pytest.mark.parametrize(
     ("model", "encoder", "message"),
     [
-        ({}, {"activation": "silu"}, "the activation 'silu', which Google's code doesn't have"),
+        ({}, {"activation": "silu"}, "the activation 'silu', which Google's code doesn't support"),
         ({}, {"layer_norm_epsilon": 1e-5}, "a LayerNorm epsilon of 1e-05"),
         ({"masked_lm_epsilon": 1e-3}, {}, "a LayerNorm epsilon of 0.001"),
         ({"masked_lm_activation": "relu"}, {}, "another activation in its masked-LM head"),
         ({"tie_embeddings": False}, {}, "a masked-LM table of its own"),
     ],
 )
-def test_what_googles_code_cannot_hold_is_refused(backbone, tmp_path, model, encoder, message):
+def test_what_googles_code_does_not_support_is_refused(backbone, tmp_path, model, encoder, message):
     with pytest.raises(ValueError, match=message):
         save_to_google(BertPretrainer(backbone(**encoder), **model), tmp_path / "google")
     assert not (tmp_path / "google").exists()
 
 
 @pytest.mark.shared
-def test_a_checkpoint_with_adam_slots_by_another_hand(shared_data, tmp_path):
+def test_a_published_checkpoint_with_adam_slots_survives_a_round_trip(shared_data, tmp_path):
     source = shared_data / "checkpoints" / "google-tf1-toy"
     model = BertTask.from_preset(source)
     assert type(model) is BertPretrainer and model.next_sentence

@@ -17,7 +17,7 @@ from keras_bert import BertClassifier
 
 
 class Hub(ThreadingHTTPServer):
-    """Models by name and revision, what was asked for, and how it goes wrong."""
+    """A server of models by name and revision, with a log of requests and settings for faults."""
 
     daemon_threads = True
 
@@ -26,17 +26,17 @@ class Hub(ThreadingHTTPServer):
         self.url = f"http://127.0.0.1:{self.server_port}"
         self.models = {}  # {name: {revision: folder}}
         self.asked = []  # "METHOD path"
-        self.refusals = {}  # {name: (status, headers)} without a token
+        self.refusals = {}  # {name: (status, headers, metadata too)} without a token
         self.token = "hf_secret"
-        self.breaks = 0  # how many more bodies break off midway
+        self.breaks = 0  # responses still to be cut off midway
         self.silent = False
 
     def commit(self, name, revision):
-        """The commit that a revision is at."""
+        """Returns the commit of a revision."""
         return digest(f"{name} {revision}".encode())[:40]
 
     def fetched(self):
-        """The files whose contents were asked for."""
+        """Returns the files whose contents were requested."""
         paths = (entry.removeprefix("GET ") for entry in self.asked if entry.startswith("GET /"))
         return {
             path.partition("/resolve/")[2].partition("/")[2]
@@ -46,7 +46,7 @@ class Hub(ThreadingHTTPServer):
 
 
 class Handler(BaseHTTPRequestHandler):
-    """What huggingface.co answers, as far as a download needs it."""
+    """The responses of huggingface.co that a download needs."""
 
     protocol_version = "HTTP/1.1"
 
@@ -91,7 +91,7 @@ class Handler(BaseHTTPRequestHandler):
         answer(name, revision)
 
     def revision(self, name, revision):
-        """A branch's name by itself or by its commit; None if there is neither."""
+        """Returns the branch of a name or a commit, or None if there is none."""
         known = self.server.models[name]
         by_commit = {self.server.commit(name, branch): branch for branch in known}
         return by_commit.get(revision, revision if revision in known else None)
@@ -128,7 +128,7 @@ class Handler(BaseHTTPRequestHandler):
             "X-Repo-Commit": self.server.commit(model, revision),
             "ETag": f'"{digest(content)}"',
         }
-        if path.suffix in (".safetensors", ".h5", ".bin"):  # large files lie elsewhere
+        if path.suffix in (".safetensors", ".h5", ".bin"):  # large files are on another server
             headers |= {"X-Linked-Etag": headers.pop("ETag"), "X-Linked-Size": str(len(content))}
             headers["Location"] = (
                 f"http://localhost:{self.server.server_port}/cdn/{model}/{revision}/{name}"
@@ -171,7 +171,7 @@ def digest(content):
 
 @pytest.fixture
 def point_to(monkeypatch):
-    """Does what HF_ENDPOINT and HF_HOME do, which huggingface_hub reads at its import."""
+    """Replaces HF_ENDPOINT and HF_HOME, which huggingface_hub reads when it is imported."""
 
     def point(url, cache):
         monkeypatch.setattr(constants, "ENDPOINT", url)
@@ -189,7 +189,7 @@ def point_to(monkeypatch):
 
 @pytest.fixture
 def hub(tmp_path, point_to):
-    """A hub, to which huggingface_hub's settings point, with an empty cache."""
+    """A hub that huggingface_hub is configured for, with an empty cache."""
     server = Hub()
     server.hang_up = threading.Event()
     thread = threading.Thread(target=partial(server.serve_forever, 0.02), daemon=True)
@@ -204,13 +204,13 @@ def hub(tmp_path, point_to):
 
 @pytest.fixture
 def no_waiting(monkeypatch):
-    """huggingface_hub doesn't sleep before it tries again."""
+    """Retries of huggingface_hub without a delay."""
     monkeypatch.setattr("time.sleep", lambda seconds: None)
 
 
 @pytest.fixture
 def tiny(encoder, heads, words, folder):
-    """Writes the folder of a classifier, with much that nobody needs."""
+    """Writes the folder of a classifier, with many files that aren't needed."""
 
     def write(name="theirs", scale=1):
         tensors = {key: scale * tensor for key, tensor in {**encoder, **heads("class")}.items()}

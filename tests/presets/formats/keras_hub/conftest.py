@@ -1,4 +1,6 @@
-"""Fixtures of the tests of KerasHub's presets: its models, and what they compute."""
+"""KerasHub's models, their presets and their outputs."""
+
+import functools
 
 import keras
 import numpy as np
@@ -19,9 +21,9 @@ INPUTS = {
 POSITIONS = {"mask_positions": np.array([[3, 6], [1, 0]], "int32")}
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def their_backbone():
-    """Makes KerasHub's BERT like the encoder, of random weights."""
+    """Makes KerasHub's BERT of the encoder's sizes, with random weights."""
     import keras_nlp
 
     def make(**settings):
@@ -30,7 +32,7 @@ def their_backbone():
     return make
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def their_task(their_backbone):
     """Makes one of KerasHub's tasks on such a BERT."""
     import keras_nlp
@@ -43,13 +45,31 @@ def their_task(their_backbone):
     return make
 
 
+@pytest.fixture(scope="session")
+def their_preset(their_backbone, their_task, randomized, tmp_path_factory):
+    """Makes and saves a model of KerasHub, once for equal arguments: `(model, folder)`.
+
+    Copy the folder to change it.
+    """
+
+    @functools.cache
+    def make(task=None, **settings):
+        build = their_backbone if task is None else functools.partial(their_task, task)
+        theirs = randomized(build(**settings))
+        folder = tmp_path_factory.mktemp("theirs")
+        theirs.save_to_preset(str(folder))
+        return theirs, folder
+
+    return make
+
+
 def inputs_of(model):
     return {name: value for name, value in {**INPUTS, **POSITIONS}.items() if name in model.input}
 
 
 @pytest.fixture
 def outputs_of():
-    """Computes `{name: array}` of a model of either library."""
+    """Computes a model's outputs in either library, as `{name: array}`."""
 
     def compute(model):
         inputs = inputs_of(model)
@@ -67,7 +87,7 @@ def assert_same_outputs(outputs_of):
         ours, theirs = outputs_of(ours), outputs_of(theirs)
         assert theirs.keys() <= ours.keys()
         for name, expected in theirs.items():
-            assert np.ptp(expected) > 0.1, "the weights tell inputs apart"
+            assert np.ptp(expected) > 0.1, "outputs differ between inputs"
             assert np.abs(ours[name] - expected).max() < limit, name
 
     return check
@@ -75,7 +95,7 @@ def assert_same_outputs(outputs_of):
 
 @pytest.fixture
 def gradients_of(tensorflow):
-    """Computes `{path: array}` of the gradients of a weighted sum of a model's outputs."""
+    """Computes the gradients of a weighted sum of a model's outputs, as `{path: array}`."""
 
     def compute(model):
         with tensorflow.GradientTape() as tape:
@@ -91,7 +111,7 @@ def gradients_of(tensorflow):
         return {
             weight.path: tensorflow.convert_to_tensor(gradient).numpy()
             for weight, gradient in zip(weights, gradients, strict=True)
-            if gradient is not None  # of the pooler, where the head doesn't stand on it
+            if gradient is not None  # the pooler's, if the head doesn't use it
         }
 
     return compute
@@ -99,7 +119,7 @@ def gradients_of(tensorflow):
 
 @pytest.fixture
 def in_our_names():
-    """Translates arrays under KerasHub's paths to `{our path: our array}`."""
+    """Converts arrays under KerasHub's paths to `{our path: our array}`."""
 
     def translate(theirs):
         renamed = {

@@ -1,27 +1,24 @@
-"""Presets of KerasHub by their names and handles on Kaggle."""
+"""KerasHub presets by their names and handles on Kaggle."""
 
 import pytest
 
-from keras_bert import (
-    BertBackbone,
-)
+from keras_bert import BertBackbone
 
 keras_nlp = pytest.importorskip("keras_nlp")
 
 
 def test_a_presets_name_is_its_handle_on_kaggle(
-    their_backbone, assert_same_outputs, randomized, monkeypatch, tmp_path
+    their_preset, same, in_our_names, weights_of, monkeypatch
 ):
     import kagglehub
 
-    theirs = randomized(their_backbone())
-    theirs.save_to_preset(str(tmp_path))
+    theirs, folder = their_preset()
     asked = []
-    monkeypatch.setattr(kagglehub, "model_download", lambda h: asked.append(h) or str(tmp_path))
+    monkeypatch.setattr(kagglehub, "model_download", lambda h: asked.append(h) or str(folder))
     handle = keras_nlp.models.BertBackbone.presets["bert_tiny_en_uncased"]["kaggle_handle"]
     assert handle.startswith("kaggle://keras/bert/keras/bert_tiny_en_uncased")
     for source in ("bert_tiny_en_uncased", handle):
-        assert_same_outputs(BertBackbone.from_preset(source), theirs)
+        assert same(BertBackbone.from_preset(source), in_our_names(weights_of(theirs)))
     assert asked == [handle.removeprefix("kaggle://")] * 2
 
 
@@ -39,19 +36,21 @@ def test_an_unknown_name_is_refused():
         ("kaggle://somebody/bert/keras/tiny/1", "kaggle://somebody/bert/keras/tiny/1"),
     ],
 )
-def test_kaggle_out_of_reach_is_said(monkeypatch, tmp_path, source, named):
+def test_a_failed_download_from_kaggle_is_reported(monkeypatch, tmp_path, source, named):
     monkeypatch.setenv("KAGGLEHUB_CACHE", str(tmp_path))
     monkeypatch.delenv("NO_PROXY", raising=False)
     monkeypatch.delenv("no_proxy", raising=False)
     for name in ("https_proxy", "HTTPS_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")  # nobody listens
-    message = rf"^{named} could not be fetched from Kaggle: .*ProxyError.*\. Check the handle and"
+    message = (
+        rf"^{named} could not be downloaded from Kaggle: .*ProxyError.*\. Check the handle and"
+    )
     with pytest.raises(ValueError, match=message) as caught:
         BertBackbone.from_preset(source)
     assert len(str(caught.value)) < 600
 
 
-def test_a_handle_that_is_none_is_refused():
+def test_a_malformed_handle_is_refused():
     with pytest.raises(
         ValueError, match="kaggle://tiny could not be .* Invalid model handle: tiny"
     ):

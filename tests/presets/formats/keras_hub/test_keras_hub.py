@@ -1,6 +1,7 @@
-"""Presets that KerasHub wrote are read, and compute what they computed there."""
+"""KerasHub's presets are read, and give the outputs and gradients that they give in KerasHub."""
 
 import json
+import shutil
 
 import keras
 import numpy as np
@@ -15,7 +16,7 @@ from keras_bert import (
 )
 
 keras_nlp = pytest.importorskip("keras_nlp")
-# Keras says so of KerasHub's lists of layers in a preset that doesn't fit its config.
+# Keras warns about KerasHub's lists of layers if a preset doesn't match its config.
 pytestmark = pytest.mark.filterwarnings("ignore:Skipping nested container")
 
 TASKS = {
@@ -30,12 +31,15 @@ def their_preprocessor(task, words, **tokenizer):
     return cls(keras_nlp.models.BertTokenizer(vocabulary=words, **tokenizer), sequence_length=12)
 
 
-def test_a_backbone_is_read(
-    their_backbone, assert_same_outputs, in_our_names, randomized, weights_of, same, tmp_path
-):
-    theirs = randomized(their_backbone(dropout=0.2, num_segments=3))
-    theirs.save_to_preset(str(tmp_path))
-    ours = BertBackbone.from_preset(tmp_path)
+@pytest.fixture
+def copy(tmp_path):
+    """Copies a preset, so that a test can change it."""
+    return lambda folder: shutil.copytree(folder, tmp_path / "copy")
+
+
+def test_a_backbone_is_read(their_preset, assert_same_outputs, in_our_names, weights_of, same):
+    theirs, folder = their_preset(dropout=0.2, num_segments=3)
+    ours = BertBackbone.from_preset(folder)
     assert_same_outputs(ours, theirs)
     assert same(ours, in_our_names(weights_of(theirs)))
     assert not ours.load_report.new and not ours.load_report.left_over
@@ -66,20 +70,10 @@ def test_a_backbone_is_read(
     ],
 )
 def test_every_task_is_read(
-    their_task,
-    assert_same_outputs,
-    in_our_names,
-    randomized,
-    weights_of,
-    same,
-    tmp_path,
-    task,
-    settings,
-    expected,
+    their_preset, assert_same_outputs, in_our_names, weights_of, same, task, settings, expected
 ):
-    theirs = randomized(their_task(task, **settings))
-    theirs.save_to_preset(str(tmp_path))
-    ours = BertTask.from_preset(tmp_path)
+    theirs, folder = their_preset(task, **settings)
+    ours = BertTask.from_preset(folder)
     assert type(ours) is TASKS[task]
     assert {name: ours.get_config()[name] for name in expected} == expected
     assert_same_outputs(ours, theirs)
@@ -87,24 +81,18 @@ def test_every_task_is_read(
     assert not ours.load_report.new and not ours.load_report.left_over
 
 
-def test_the_masked_lm_head_keeps_its_own_gelu_and_epsilon(
-    their_task, outputs_of, randomized, tmp_path
-):
-    theirs = randomized(their_task("BertMaskedLM"))
-    theirs.save_to_preset(str(tmp_path))
-    as_saved = outputs_of(BertPretrainer.from_preset(tmp_path))["masked_lm"]
+def test_the_masked_lm_head_keeps_its_own_gelu_and_epsilon(their_preset, outputs_of):
+    _, folder = their_preset("BertMaskedLM")
+    as_saved = outputs_of(BertPretrainer.from_preset(folder))["masked_lm"]
     for other in ({"masked_lm_activation": "gelu_approximate"}, {"masked_lm_epsilon": 1e-2}):
-        outputs = outputs_of(BertPretrainer.from_preset(tmp_path, **other))["masked_lm"]
+        outputs = outputs_of(BertPretrainer.from_preset(folder, **other))["masked_lm"]
         assert np.abs(outputs - as_saved).max() > 2e-5
 
 
 @pytest.mark.parametrize("task", [None, *TASKS])
-def test_gradients_are_theirs(
-    their_backbone, their_task, in_our_names, gradients_of, randomized, tmp_path, task
-):
-    theirs = randomized(their_backbone() if task is None else their_task(task))
-    theirs.save_to_preset(str(tmp_path))
-    ours = (BertBackbone if task is None else BertTask).from_preset(tmp_path)
+def test_gradients_equal_kerashubs(their_preset, in_our_names, gradients_of, task):
+    theirs, folder = their_preset(task)
+    ours = (BertBackbone if task is None else BertTask).from_preset(folder)
     expected = in_our_names(gradients_of(theirs))
     found = gradients_of(ours)
     assert found.keys() == expected.keys()
@@ -115,7 +103,7 @@ def test_gradients_are_theirs(
 
 
 @pytest.mark.parametrize("lowercase", [True, False])
-def test_their_tokenizer_is_carried_over(their_task, words, tmp_path, lowercase):
+def test_their_tokenizer_is_loaded(their_task, words, tmp_path, lowercase):
     preprocessor = their_preprocessor("BertTextClassifier", words, lowercase=lowercase)
     theirs = their_task("BertTextClassifier", preprocessor)
     theirs.save_to_preset(str(tmp_path))
@@ -126,16 +114,17 @@ def test_their_tokenizer_is_carried_over(their_task, words, tmp_path, lowercase)
     found, expected = ours(texts), preprocessor(texts)
     for name in ("token_ids", "segment_ids", "padding_mask"):
         assert np.array_equal(found[name], keras.ops.cast(expected[name], "int32"))
-    assert BertClassifier.from_preset(tmp_path, sequence_length=8).preprocessor.sequence_length == 8
 
 
-def test_a_tokenizer_beside_a_backbone_is_read(their_backbone, words, tmp_path):
-    their_backbone().save_to_preset(str(tmp_path))
+def test_a_tokenizer_saved_with_a_backbone_is_read(their_preset, copy, words):
+    folder = copy(their_preset()[1])
     tokenizer = keras_nlp.models.BertTokenizer(vocabulary=words, lowercase=True)
-    tokenizer.save_to_preset(str(tmp_path))
-    ours = BertPretrainer.from_preset(tmp_path)
+    tokenizer.save_to_preset(str(folder))
+    ours = BertPretrainer.from_preset(folder)
     assert ours.preprocessor.tokenizer.get_vocabulary() == words
     assert ours.preprocessor.sequence_length == 16
+    shorter = BertPretrainer.from_preset(folder, sequence_length=8)
+    assert shorter.preprocessor.sequence_length == 8
     assert {name.split("/")[0] for name in ours.load_report.new} == {"masked_lm", "next_sentence"}
 
 
@@ -152,22 +141,22 @@ def test_a_preset_of_another_architecture_is_refused(tmp_path):
 @pytest.mark.parametrize(
     ("file", "damage", "message"),
     [
-        ("config.json", None, r"holds no BERT that is known here: .*'model.weights.h5'"),
-        ("config.json", "cut off", "config.json is not JSON"),
+        ("config.json", None, r"holds no BERT in a supported format: .*'model.weights.h5'"),
+        ("config.json", "truncated", "config.json is not JSON"),
         ("model.weights.h5", None, "can't load a BERT from .*model.weights.json. doesn't exist"),
-        ("model.weights.h5", "cut off", r"can't load a BERT from .*truncated file"),
-        ("task.json", "cut off", "task.json is not JSON"),
-        ("task.weights.h5", "cut off", "can't load a BERT from .*truncated file"),
+        ("model.weights.h5", "truncated", r"can't load a BERT from .*truncated file"),
+        ("task.json", "truncated", "task.json is not JSON"),
+        ("task.weights.h5", "truncated", "can't load a BERT from .*truncated file"),
     ],
 )
-def test_a_broken_folder_is_refused(their_task, tmp_path, file, damage, message):
-    their_task("BertTextClassifier").save_to_preset(str(tmp_path))
-    content = (tmp_path / file).read_bytes()
-    (tmp_path / file).unlink()
+def test_a_broken_folder_is_refused(their_preset, copy, file, damage, message):
+    folder = copy(their_preset("BertTextClassifier")[1])
+    content = (folder / file).read_bytes()
+    (folder / file).unlink()
     if damage is not None:
-        (tmp_path / file).write_bytes(content[: len(content) // 2])
+        (folder / file).write_bytes(content[: len(content) // 2])
     with pytest.raises(ValueError, match=message):
-        BertTask.from_preset(tmp_path)
+        BertTask.from_preset(folder)
 
 
 @pytest.mark.parametrize(
@@ -179,40 +168,35 @@ def test_a_broken_folder_is_refused(their_task, tmp_path, file, damage, message)
         ("num_layers", 1, "a BERT of 1536 weights .* describes one of 1004: they belong to diff"),
     ],
 )
-def test_weights_of_another_size_are_refused(their_backbone, tmp_path, setting, value, message):
-    their_backbone().save_to_preset(str(tmp_path))
-    config = json.loads((tmp_path / "config.json").read_text())
+def test_weights_of_another_size_are_refused(their_preset, copy, setting, value, message):
+    folder = copy(their_preset()[1])
+    config = json.loads((folder / "config.json").read_text())
     config["config"][setting] = value
-    (tmp_path / "config.json").write_text(json.dumps(config))
+    (folder / "config.json").write_text(json.dumps(config))
     with pytest.raises(ValueError, match=message):
-        BertBackbone.from_preset(tmp_path)
+        BertBackbone.from_preset(folder)
 
 
-def test_a_vocabulary_longer_than_the_table_is_refused(their_backbone, words, tmp_path):
-    their_backbone().save_to_preset(str(tmp_path))
+def test_a_vocabulary_longer_than_the_table_is_refused(their_preset, copy, words):
+    folder = copy(their_preset()[1])
     tokenizer = keras_nlp.models.BertTokenizer(vocabulary=[*words, "more"])
-    tokenizer.save_to_preset(str(tmp_path))
+    tokenizer.save_to_preset(str(folder))
     with pytest.raises(ValueError, match="a vocabulary of 31 tokens but a table of 30"):
-        BertBackbone.from_preset(tmp_path)
+        BertBackbone.from_preset(folder)
 
 
-def test_a_head_whose_weights_are_not_there_is_said_to_be_new(
-    their_task, randomized, tmp_path, caplog
-):
-    randomized(their_task("BertTextClassifier")).save_to_preset(str(tmp_path))
-    (tmp_path / "task.weights.h5").unlink()
-    model = BertTask.from_preset(tmp_path)
+def test_a_head_without_weights_is_new_with_a_warning(their_preset, copy, caplog):
+    folder = copy(their_preset("BertTextClassifier")[1])
+    (folder / "task.weights.h5").unlink()
+    model = BertTask.from_preset(folder)
     assert type(model) is BertClassifier
     assert model.load_report.new == {"logits/kernel": (8, 3), "logits/bias": (3,)}
-    assert "lacks logits/kernel, logits/bias: initialised anew" in caplog.text
+    assert "lacks logits/kernel, logits/bias:" in caplog.text
 
 
-def test_probabilities_become_logits_and_that_is_said(
-    their_task, outputs_of, randomized, tmp_path, caplog
-):
-    theirs = randomized(their_task("BertTextClassifier", activation="softmax"))
-    theirs.save_to_preset(str(tmp_path))
-    ours = BertTask.from_preset(tmp_path)
-    assert "ends in softmax, which is left to you" in caplog.text
+def test_probabilities_become_logits_with_a_warning(their_preset, outputs_of, caplog):
+    theirs, folder = their_preset("BertTextClassifier", activation="softmax")
+    ours = BertTask.from_preset(folder)
+    assert "ends in softmax, which isn't loaded" in caplog.text
     probabilities = keras.ops.softmax(outputs_of(ours)["outputs"])
     np.testing.assert_allclose(probabilities, outputs_of(theirs)["outputs"], atol=1e-6)

@@ -1,4 +1,4 @@
-"""KerasHub loads what we write, and computes the same; it comes back bit for bit."""
+"""Presets for KerasHub load there with the same outputs, and come back bit for bit."""
 
 import logging
 import shutil
@@ -30,13 +30,13 @@ OURS = {
 
 
 @pytest.mark.parametrize("task", OURS)
-def test_what_we_write_keras_hub_loads(
+def test_kerashub_loads_our_presets(
     assert_same_outputs, backbone, randomized, same, caplog, tmp_path, task
 ):
     ours = randomized(OURS[task](backbone(activation="gelu_approximate", dropout=0.2)))
     with caplog.at_level(logging.WARNING, "keras_bert"):
         save_to_keras_hub(ours, tmp_path / "theirs")
-    assert not caplog.text, "nothing is lost on the way"
+    assert not caplog.text, "nothing is lost"
     without_text = {} if task == "BertBackbone" else {"preprocessor": None}
     cls = getattr(keras_nlp.models, task)
     theirs = cls.from_preset(str(tmp_path / "theirs"), **without_text)
@@ -56,12 +56,12 @@ def test_a_classifier_keeps_its_labels(backbone, tmp_path):
         str(tmp_path / "theirs"), preprocessor=None
     )
     assert theirs.num_classes == 2
-    theirs.save_to_preset(str(tmp_path / "again"))  # which forgets what it doesn't know
+    theirs.save_to_preset(str(tmp_path / "again"))  # which drops unknown keys
     assert BertTask.from_preset(tmp_path / "again").label_names == ["0", "1"]
 
 
 @pytest.mark.parametrize("lowercase", [True, False])
-def test_our_tokenizer_is_carried_over(backbone, words, tmp_path, lowercase):
+def test_our_tokenizer_is_loaded(backbone, words, tmp_path, lowercase):
     preprocessor = BertPreprocessor(BertTokenizer(words, lowercase), sequence_length=12)
     ours = BertClassifier(backbone(activation="gelu_approximate"), 3, preprocessor)
     save_to_keras_hub(ours, tmp_path)
@@ -74,32 +74,32 @@ def test_our_tokenizer_is_carried_over(backbone, words, tmp_path, lowercase):
     assert back.get_config() == preprocessor.get_config()
 
 
-def test_a_classifier_of_raw_text_predicts_the_same_there(
+def test_a_classifier_of_raw_text_gives_the_same_outputs_there(
     backbone, randomized, preprocessor, tmp_path
 ):
     ours = BertClassifier(backbone(activation="gelu_approximate"), 3, preprocessor)
     save_to_keras_hub(randomized(ours), tmp_path)
     theirs = keras_nlp.models.BertTextClassifier.from_preset(str(tmp_path))
     texts = ["a b c", "A b", "é"]
-    found = theirs.predict(texts, verbose=0)
-    np.testing.assert_allclose(found, ours.predict(texts, verbose=0), atol=1e-5)
+    found, expected = (model(model.preprocessor(texts)) for model in (theirs, ours))
+    np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
 @pytest.mark.parametrize(
     ("model", "encoder", "message"),
     [
-        ({}, {"activation": "relu"}, "activation='relu'; KerasHub's BERT knows none but GELU"),
+        ({}, {"activation": "relu"}, "activation='relu'; KerasHub's BERT supports only GELU"),
         ({"masked_lm_activation": "relu"}, {}, "masked_lm_activation='relu'"),
-        ({"tie_embeddings": False}, {}, "masked-LM head has a table of its own"),
+        ({"tie_embeddings": False}, {}, "masked-LM head has its own table"),
     ],
 )
-def test_what_would_be_another_model_there_is_refused(backbone, tmp_path, model, encoder, message):
+def test_what_kerashub_does_not_support_is_refused(backbone, tmp_path, model, encoder, message):
     with pytest.raises(ValueError, match=message):
         save_to_keras_hub(BertPretrainer(backbone(**encoder), **model), tmp_path / "theirs")
     assert not (tmp_path / "theirs").exists()
 
 
-def test_what_is_a_little_otherwise_there_is_said(
+def test_small_differences_are_reported(
     assert_same_outputs, backbone, randomized, caplog, tmp_path
 ):
     encoder = backbone(activation="gelu", attention_dropout=0.3, layer_norm_epsilon=1e-7)
@@ -110,7 +110,7 @@ def test_what_is_a_little_otherwise_there_is_said(
         "layer_norm_epsilon=1e-07 here, 1e-12 there",
         "attention_dropout=0.3 here, 0.1 there",
         "masked_lm_epsilon=1e-07 here, 1e-05 there",
-        "has no place for next_sentence/kernel, next_sentence/bias: left out",
+        "doesn't have next_sentence/kernel, next_sentence/bias: left out",
     ):
         assert difference in caplog.text
     theirs = keras_nlp.models.BertMaskedLM.from_preset(str(tmp_path), preprocessor=None)

@@ -8,7 +8,6 @@ from keras_bert.preprocessing.model_inputs import checked_inputs
 from keras_bert.preprocessing.raw import is_dataset, is_raw
 from keras_bert.presets.preset import load_preset, save_preset
 from keras_bert.presets.quantization import quantization_config, quantized_from_config
-from keras_bert.training.global_loss import check_accumulation
 from keras_bert.training.train_loop import TrainLoop
 
 
@@ -137,7 +136,7 @@ class BertTask(TrainLoop, keras.Model):
         """
         self._compile_by_default()
         self.set_accumulation(accumulation_steps)
-        self.check_whole_executions(kwargs, "steps_per_epoch", "validation_steps")
+        self.check_whole_executions(kwargs)
         if is_raw(x) and validation_split:
             parts = task_data.split((x, y, sample_weight), validation_split)
             (x, y, sample_weight), validation_data = parts
@@ -165,7 +164,7 @@ class BertTask(TrainLoop, keras.Model):
         For texts that are read in windows they are those of whole texts, from their pooled logits.
         """
         self._compile_by_default()
-        self.check_whole_executions(kwargs, "steps")
+        self.check_whole_executions(kwargs)
         if is_raw(x) and task_data.reader_of(self).cuts_windows:
             return answering.evaluate_pooled(self, x, y, sample_weight, batch_size, **kwargs)
         batching = task_data.merged_batching(batching, batch_size).for_evaluation()
@@ -186,7 +185,7 @@ class BertTask(TrainLoop, keras.Model):
             Outputs, a row for each row that `batches` makes of `x`, in order, or for each text
             whose windows are pooled. An axis of tokens is as long as the preprocessor's sequences.
         """
-        self.check_whole_executions(kwargs, "steps")
+        self.check_whole_executions(kwargs)
         if is_raw(x):
             return answering.raw_outputs(self, x, batch_size, **kwargs)
         x = checked_inputs(self, x)

@@ -44,6 +44,28 @@ class GlobalLoss(TrainerHooks):
             callbacks = [c for c in keras.tree.flatten(callbacks or []) if not isinstance(c, board)]
         return super().fit(*args, callbacks=callbacks, **kwargs)
 
+    def set_accumulation(self, accumulation_steps: int):
+        """Sets the number of parts that each replica splits its batch into."""
+        check_accumulation(accumulation_steps)
+        if accumulation_steps != self.accumulation_steps:
+            self.accumulation_steps = accumulation_steps
+            self.train_function = None  # it was traced for the other number
+
+    def check_whole_executions(self, arguments: dict):
+        """Raises a ValueError if steps that are asked for are no whole number of executions.
+
+        Args:
+            arguments: those of `fit`, `evaluate` or `predict`, by name.
+        """
+        for name in ("steps_per_epoch", "validation_steps", "steps"):
+            steps = arguments.get(name)
+            if self.compiled and steps and steps % self.steps_per_execution:
+                raise ValueError(
+                    f"{name}={steps} is not a multiple of steps_per_execution="
+                    f"{self.steps_per_execution}, so that there would be more steps than that. "
+                    "Choose one of its divisors in compile."
+                )
+
     def evaluate(self, *args, **kwargs):
         if not is_chief(self):
             kwargs["verbose"] = 0

@@ -59,7 +59,7 @@ def span_answers(windows, outputs, *, max_answer_length, null_threshold, n_best=
     if n_best > 1:
         nulls = _null_spans(found, null, question, number)
         spans = _sorted_spans(found, nulls, question, number, null_threshold is not None)
-        answers |= _n_best(windows, spans, total)
+        answers |= _n_best(windows, spans, total, n_best)
     return answers
 
 
@@ -155,14 +155,25 @@ def _sorted_spans(found, nulls, question, number, may_be_null):
     return {name: tf.gather(values, order) for name, values in spans.items()}
 
 
-def _n_best(windows, spans, total):
-    question = spans["question"]
+def _n_best(windows, spans, total, n_best):
+    """The best spans of each question, each text once, ragged `[B, (n_best)]`."""
+    question, number = spans["question"], tf.size(total, tf.int64)
     words = _in_words(windows, question, spans["start"], spans["end"])
     logits = {name: spans[name] for name in ("start_logit", "end_logit")}
     score = tf.exp(spans["score"] - tf.gather(total, question))
+    found = {**words, "score": score, **logits}
+    texts = tf.strings.join([tf.strings.as_string(question), words["answer"]], separator=" ")
+    _, text = tf.unique(texts, tf.int64)
+    place = tf.range(tf.size(text, tf.int64))
+    first = tf.math.unsorted_segment_min(place, text, tf.reduce_max(text) + 1)  # rising
+    question = tf.gather(question, first)
+    counts = tf.math.unsorted_segment_sum(tf.ones_like(question), question, number)
+    rank = tf.range(tf.size(first, tf.int64)) - tf.repeat(tf.cumsum(counts, exclusive=True), counts)
+    kept = tf.boolean_mask(first, rank < n_best)
+    rows = tf.gather(spans["question"], kept)
     return {
         f"n_best_{name}": tf.RaggedTensor.from_value_rowids(
-            values, question, nrows=tf.size(total, tf.int64), validate=False
+            tf.gather(values, kept), rows, nrows=number, validate=False
         )
-        for name, values in {**words, "score": score, **logits}.items()
+        for name, values in found.items()
     }

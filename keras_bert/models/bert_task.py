@@ -130,17 +130,17 @@ class BertTask(TrainLoop, keras.Model):
 
         Raises:
             ValueError: if labels are outside the classes, raw examples are given to a task without
-                a preprocessor, or `steps_per_execution` doesn't divide the steps asked for. Labels
-                in a `tf.data.Dataset` are checked on their way to the model; a wrong one raises a
-                `tf.errors.InvalidArgumentError`.
+                a preprocessor, or `steps_per_execution` doesn't divide the steps asked for. A wrong
+                label in a `tf.data.Dataset` raises a `tf.errors.InvalidArgumentError`.
         """
         self._compile_by_default()
         self.set_accumulation(accumulation_steps)
         self.check_whole_executions(kwargs)
-        if is_raw(x) and validation_split:
+        if validation_split and is_raw(x):
             parts = task_data.split((x, y, sample_weight), validation_split)
             (x, y, sample_weight), validation_data = parts
             validation_split = 0.0
+        validation_data = task_data.validation_data(self, validation_data)
         batching = task_data.merged_batching(batching, batch_size, shuffle)
         x, y, sample_weight = task_data.keras_data(self, x, y, sample_weight, batching)
         if is_dataset(x):
@@ -151,7 +151,7 @@ class BertTask(TrainLoop, keras.Model):
             x,
             y,
             sample_weight=sample_weight,
-            validation_data=task_data.validation_data(self, validation_data),
+            validation_data=validation_data,
             shuffle=shuffle,
             **kwargs,
         )

@@ -1,6 +1,7 @@
 """Private parts of Keras and TensorFlow are touched in `training/keras_internals.py` alone."""
 
 import ast
+import functools
 from pathlib import Path
 
 import keras
@@ -34,6 +35,7 @@ def is_private(name):
     return name.startswith("_") and not name.startswith("__") and name not in PUBLIC
 
 
+@functools.cache
 def keras_names():
     """Private names of Keras's classes and of their objects."""
     model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)])

@@ -9,10 +9,10 @@ from keras_bert.preprocessing.raw import as_arrays
 
 
 def class_numbers(labels, names):
-    """Labels as class numbers.
+    """Converts labels to class numbers.
 
     Args:
-        labels: `[n]` names or numbers; whatever holds no names is given back as it is.
+        labels: `[n]` names or numbers; labels without names are returned as they are.
         names: C strings, the classes.
 
     Returns:
@@ -33,7 +33,7 @@ def class_numbers(labels, names):
 
 
 def label_matrix(labels, names):
-    """Several labels a text as zeros and ones.
+    """Converts the labels of each text to zeros and ones.
 
     Args:
         labels: for each text the list of its labels' names, empty for none; or `[n, C]` of 0 and 1.
@@ -203,7 +203,7 @@ def class_sample_weight(labels, class_weight, names, sample_weight=None):
 
 
 def class_weights(class_weight, names, labels=None):
-    """The weight of each class.
+    """Computes the weight of each class.
 
     Args:
         class_weight: a dict of weights by name or by number, 1 for those that it leaves out; or

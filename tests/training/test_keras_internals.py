@@ -17,18 +17,8 @@ PRIVATE_MODULES = (
     "jax._src",
 )
 PUBLIC = {"_exit", "_replace", "_asdict", "_fields"}  # of os, and of named tuples
-# What other rooms still touch, by file. `layers/` and `text/` lie below `training/`, so they can't
-# import its functions.
-ALLOWED = {
-    "layers/dropout.py": {"_initial_seed"},
-    "layers/rematerialize.py": {"_flatten_layers"},
-    "planning/tpu_compiler.py": {"_symbolic_build"},
-    "presets/load_checkpoint.py": {"_initializer"},
-    "presets/preset_folder.py": {"_flatten_layers"},
-    "presets/quantization.py": {"_flatten_layers"},
-    "presets/save_checkpoint.py": {"_flatten_layers", "_kernel", "_embeddings"},
-    "text/exact_wordpiece.py": {"tensorflow_text.core.pybinds"},
-}
+# `text/` lies below `training/`, so it can't import its functions.
+ALLOWED = {"text/exact_wordpiece.py": {"tensorflow_text.core.pybinds"}}
 
 
 def is_private(name):

@@ -172,7 +172,7 @@ def check_not_one_hot(labels, num_classes, loss):
     """Raises a ValueError at one-hot labels, unless the compiled `loss` takes them."""
     name = loss if isinstance(loss, str) else type(loss).__name__
     rows = [] if labels is None or len(labels) == 0 else [as_arrays(labels)[0]]
-    is_one_hot = all(np.shape(row) == (num_classes,) for row in rows)
+    is_one_hot = all(np.shape(row) == (num_classes,) and not _is_names(row) for row in rows)
     if rows and is_one_hot and num_classes > 1 and "sparse" in name.lower():
         raise ValueError(
             f"Labels are one-hot, [n, {num_classes}]; this loss takes class numbers, [n]: pass "

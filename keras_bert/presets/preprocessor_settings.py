@@ -1,17 +1,25 @@
-"""The preprocessor of a source, with the settings that a caller gives instead."""
+"""Builds the preprocessor of a source, with settings that the caller changes."""
 
 import inspect
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from keras_bert.presets.formats.checkpoint import Checkpoint
 from keras_bert.presets.load_checkpoint import preprocessor_of
 from keras_bert.presets.preset_folder import public_class, saved_class, saved_preprocessor
+
+if TYPE_CHECKING:  # needs TensorFlow Text
+    from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
 
 TEXT_SETTINGS = ("sequence_length", "truncation")
 
 
-def split_arguments(cls, arguments):
-    """`(those of the model, those of its preprocessor)` of a class; some are of both."""
+def split_arguments(cls: type, arguments: dict[str, Any]) -> tuple[dict, dict]:
+    """Splits a class's arguments into those of the model and those of its preprocessor.
+
+    An argument that both have is in both.
+    """
     if not hasattr(cls, "preprocessor_class"):
         return arguments, {}
     kind = _kind(cls)
@@ -21,16 +29,26 @@ def split_arguments(cls, arguments):
     return model, {n: v for n, v in arguments.items() if n in theirs}
 
 
-def preprocessor_from(source, cls, given, settings, num_classes=None, kind=None):
-    """The preprocessor of a model that is loaded, or None if the source has no vocabulary.
+def preprocessor_from(
+    source: Path | Checkpoint,
+    cls: type | None,
+    given: "BertPreprocessor | None",
+    settings: dict[str, Any],
+    num_classes: int | None = None,
+    kind: "type[BertPreprocessor] | None" = None,
+) -> "BertPreprocessor | None":
+    """Makes the preprocessor of a model that is loaded, or None if there is no vocabulary.
 
     Args:
-        source: an opened source, a `Path` or a `Checkpoint`.
+        source: a `Path` of a preset, or a `Checkpoint`.
         cls: the class of the model, or None.
         given: the caller's preprocessor, or None.
         settings: the caller's arguments of the preprocessor's class, and `lowercase`.
         num_classes: the caller's number of classes, or None.
-        kind: the class of preprocessor; None is that of the model.
+        kind: the class of preprocessor; None takes that of the model.
+
+    Raises:
+        ValueError: if a setting is unknown, or a file of the source is missing or damaged.
     """
     if find_spec("tensorflow_text") is None:  # the model works, but reads no text
         return given
@@ -62,7 +80,7 @@ def preprocessor_from(source, cls, given, settings, num_classes=None, kind=None)
 
 
 def _kind(cls):
-    """The class of preprocessor of a task, or None where TensorFlow Text is missing."""
+    """Returns a task's class of preprocessor, or None if TensorFlow Text is missing."""
     return None if find_spec("tensorflow_text") is None else cls.preprocessor_class()
 
 

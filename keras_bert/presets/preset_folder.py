@@ -1,6 +1,9 @@
 """Presets of this library: `config.json`, `model.weights.h5`, `preprocessor.json`, `vocab.txt`."""
 
+import os
 from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import keras
 
@@ -11,17 +14,20 @@ from keras_bert.presets.preset_arguments import changed_arguments, check_argumen
 from keras_bert.presets.quantization import quantized_from_config
 from keras_bert.training.processes import is_chief, wait_for_all
 
+if TYPE_CHECKING:  # needs TensorFlow Text
+    from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
+
 FORMAT = 2
 FORMATS = (1, 2)
 
 
-def public_class(name):
-    """The public class of this name, whose module is imported for it."""
+def public_class(name: str) -> type:
+    """Imports the public class of this name."""
     return getattr(import_module("keras_bert"), name)
 
 
-def saved_class(folder):
-    """The class whose model a preset holds.
+def saved_class(folder: Path) -> type:
+    """Returns the class of the model that a preset holds.
 
     Raises:
         ValueError: if it is a user's own that isn't defined in this process.
@@ -30,11 +36,11 @@ def saved_class(folder):
     return _registered(config["class"], f"{folder}/config.json")
 
 
-def save_preset(model, folder):
+def save_preset(model: keras.Model, folder: str | os.PathLike) -> None:
     """Writes `config.json`, `model.weights.h5`, `preprocessor.json` and `vocab.txt`.
 
-    The folder is written whole or not at all. A backbone alone has no preprocessor. If several
-    processes train together, all of them call this; the first writes, and all find it written.
+    The folder is written whole or not at all. A backbone alone has no preprocessor. Of several
+    processes that train together all call this; the first one writes, and the others wait.
 
     Args:
         model: a `BertBackbone`, or a task on one.
@@ -76,14 +82,16 @@ def _write_preset(model, folder):
             write_json(unfinished / "preprocessor.json", {"class": name, **preprocessor.settings()})
 
 
-def load_own_preset(cls, folder, preprocessor, arguments):
-    """A `cls` from a folder that `save_preset` wrote.
+def load_own_preset(
+    cls: type, folder: Path, preprocessor: "BertPreprocessor | None", arguments: dict[str, Any]
+) -> keras.Model:
+    """Loads a `cls` from a folder that `save_preset` wrote.
 
     Args:
         cls: the class.
         folder: a `Path`.
         preprocessor: a `BertPreprocessor`, or None.
-        arguments: those of `cls` that take the place of what was saved.
+        arguments: arguments of `cls` that replace the saved ones.
 
     Raises:
         ValueError: if the folder isn't whole, or `cls` needs more arguments.
@@ -107,8 +115,8 @@ def load_own_preset(cls, folder, preprocessor, arguments):
     return model
 
 
-def saved_preprocessor(folder, lowercase=None):
-    """The preprocessor that a preset holds, or None."""
+def saved_preprocessor(folder: Path, lowercase: bool | None = None) -> "BertPreprocessor | None":
+    """Loads the preprocessor of a preset, or None if it has none."""
     config = _read_config(folder)
     if not config.get("reads_text"):
         return None
@@ -127,7 +135,7 @@ def saved_preprocessor(folder, lowercase=None):
 
 
 def _changed_model(cls, saved, arguments, source):
-    """A `cls` of other arguments, with the weights of `source` that fit, quantized as there."""
+    """Makes a `cls` with changed arguments and, quantized alike, the weights that fit."""
     quantized = {**saved.get("quantized_layers", {})}
     changed = changed_arguments(saved, arguments)
     model = quantized_from_config(cls, {**changed, "quantized_layers": quantized})
@@ -137,7 +145,7 @@ def _changed_model(cls, saved, arguments, source):
         for layer in model._flatten_layers()
         if any(weight.path not in fitting for weight in layer.weights)
     }
-    if new & quantized.keys():  # a layer that starts anew must learn, which a quantized one can't
+    if new & quantized.keys():  # a new layer must be trained, which a quantized one can't be
         kept = {path: how for path, how in quantized.items() if path not in new}
         model = quantized_from_config(cls, {**changed, "quantized_layers": kept})
     _take_over_weights(model, source)
@@ -145,7 +153,7 @@ def _changed_model(cls, saved, arguments, source):
 
 
 def _saved_model(folder, preprocessor):
-    """`(config, model)` of the very model that a folder holds."""
+    """Loads `(config, model)`, the very model that a folder holds."""
     saved = _read_config(folder)
     weights = _existing(folder, "model.weights.h5")
     its_class, backbone_class = saved_class(folder), public_class("BertBackbone")
@@ -169,7 +177,7 @@ def _saved_model(folder, preprocessor):
 
 
 def _report(model, source, folder):
-    """The `LoadReport` of a model whose weights are `source`'s where they have the same shape."""
+    """Reports which weights of a model are those of `source`."""
     saved = _weights_that_fit(model, source)
     report = LoadReport(f"preset {folder}")
     for variable in model.weights:
@@ -191,7 +199,7 @@ def _take_over_weights(model, source):
 
 
 def _weights_that_fit(model, source):
-    """`{path: variable}` of those of `source` that mean the same in `model`, and look the same."""
+    """Returns `{path: variable}` of the source's weights that mean and look the same in `model`."""
     if type(model) is not type(source):  # another task's head may have the same names
         source = getattr(source, "backbone", source)
     looks = {w.path: (w.shape, w.dtype) for w in model.weights}  # of a quantized one, int8
@@ -221,7 +229,7 @@ def _read_config(folder):
 
 
 def _upgraded(config):
-    """A config of format 1, in which the model held what its preprocessor holds now."""
+    """Converts a config of format 1, where the model had settings that its preprocessor has now."""
     moved = ("label_names", "multi_label", "threshold", "window_stride", "window_pooling")
     moved += ("document_stride", "max_question_length", "max_answer_length", "null_threshold")
     settings = config["config"]
@@ -234,7 +242,7 @@ def _upgraded(config):
 
 
 def _registered(name, path):
-    """The class that is registered under a name."""
+    """Returns the class that is registered under a name."""
     package, _, short = name.rpartition(">")
     if package == "keras_bert" and hasattr(import_module("keras_bert"), short):
         return public_class(short)

@@ -6,7 +6,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from keras_bert.presets.formats.read_source import read_source
 from keras_bert.presets.load_checkpoint import LoadReport, check_vocabulary, with_weights
-from keras_bert.presets.preprocessor_settings import preprocessor_from, split_arguments
+from keras_bert.presets.preprocessor_settings import (
+    preprocessor_from,
+    setting_names,
+    split_arguments,
+)
 from keras_bert.presets.preset_arguments import OF_ONE_MODEL, changed_arguments, check_arguments
 from keras_bert.presets.preset_folder import (
     load_own_preset,
@@ -63,9 +67,11 @@ def load_preset(
     """
     is_any = cls.__name__ == "BertTask"
     if not is_any:  # before anything is downloaded
-        check_arguments(cls, split_arguments(cls, arguments)[0], source)
+        _check_names(cls, arguments)
     source = read_source(source)
     cls = _class_for(cls, source, arguments)
+    if is_any:
+        _check_names(cls, arguments)
     arguments, settings = split_arguments(cls, arguments)
     if hasattr(cls, "preprocessor_class"):
         settings = {**settings, "lowercase": lowercase}
@@ -115,6 +121,12 @@ def load_preprocessor(
     if found is None:
         raise ValueError(f"{source} has no vocabulary, so text can't be read as its model does.")
     return found
+
+
+def _check_names(cls, arguments):
+    """Raises a ValueError if neither a class nor its preprocessor has an argument."""
+    own, _ = split_arguments(cls, arguments)
+    check_arguments(cls, own, None, settings=setting_names(cls))
 
 
 def _class_for(cls, source, arguments):

@@ -11,7 +11,11 @@ OF_ONE_MODEL = ("name", "trainable", "quantized_layers")
 
 
 def check_arguments(
-    cls: type, given: dict[str, Any], source: object, saved: Iterable[str] | None = None
+    cls: type,
+    given: dict[str, Any],
+    source: object,
+    saved: Iterable[str] | None = None,
+    settings: Iterable[str] = (),
 ) -> None:
     """Raises a ValueError if the caller's and the source's arguments don't make a `cls`.
 
@@ -20,11 +24,13 @@ def check_arguments(
         given: `{name: value}`, the caller's arguments.
         source: the name of the source that gives the others.
         saved: names of the source's arguments; None if it gives all of them.
+        settings: names of its preprocessor's arguments, for the message.
     """
     names = inspect.signature(cls.__init__).parameters
     unknown = [name for name in given if name not in _accepted(cls)]
     if unknown:
         theirs = [name for name in names if name in _accepted(cls)]
+        theirs += [name for name in settings if name not in theirs]
         dtype = ' Set it by keras.config.set_dtype_policy("mixed_bfloat16").'
         raise ValueError(
             f"{cls.__name__} has no argument {', '.join(unknown)}; it has {', '.join(theirs)}."

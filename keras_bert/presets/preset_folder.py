@@ -99,7 +99,8 @@ def load_own_preset(
     backbone_class, its_class = public_class("BertBackbone"), saved_class(folder)
     of_source = None if cls in (its_class, backbone_class) else ("backbone", "preprocessor")
     check_arguments(cls, arguments, f"preset {folder}", of_source)
-    saved, source = _saved_model(folder, preprocessor)
+    is_whole = cls is its_class and not arguments  # else the saved head may have other classes
+    saved, source = _saved_model(folder, preprocessor if is_whole else None)
     backbone = getattr(source, "backbone", source)
     parts = {"backbone": backbone, "preprocessor": preprocessor}
     if cls not in (its_class, backbone_class):
@@ -115,23 +116,31 @@ def load_own_preset(
     return model
 
 
-def saved_preprocessor(folder: Path, lowercase: bool | None = None) -> "BertPreprocessor | None":
-    """Loads the preprocessor of a preset, or None if it has none."""
+def saved_settings(folder: Path) -> "tuple[type[BertPreprocessor], dict[str, Any]]":
+    """Returns the class of a preset's preprocessor, and its settings.
+
+    Without a preprocessor these are the class that suits the model, and no settings.
+    """
     config = _read_config(folder)
-    if not config.get("reads_text"):
+    settings = _read_json(folder, "preprocessor.json") if config.get("reads_text") else {}
+    if "class" in settings:
+        return _registered(settings.pop("class"), f"{folder}/preprocessor.json"), settings
+    task = saved_class(folder)
+    task = task if hasattr(task, "preprocessor_class") else public_class("BertTask")
+    return task.preprocessor_class(), {**settings, **config.get("preprocessor", {})}
+
+
+def saved_preprocessor(folder: Path, lowercase: bool | None = None) -> "BertPreprocessor | None":
+    """Loads a preset's text settings as a `BertPreprocessor`, or None if it reads no text."""
+    if not _read_config(folder).get("reads_text"):
         return None
-    settings = _read_json(folder, "preprocessor.json")
-    vocabulary = _existing(folder, "vocab.txt")
-    tokenizer = public_class("BertTokenizer")
+    _, settings = saved_settings(folder)
+    tokenizer = settings.pop("tokenizer")
     if lowercase is not None:
-        settings["tokenizer"]["lowercase"] = lowercase
-    tokenizer = tokenizer(str(vocabulary), **settings.pop("tokenizer"))
-    if config["format"] == 1:
-        kind = saved_class(folder).preprocessor_class()
-        settings |= {n: v for n, v in config["preprocessor"].items() if n in kind.arguments()}
-    else:
-        kind = _registered(settings.pop("class"), f"{folder}/preprocessor.json")
-    return kind(tokenizer, **settings)
+        tokenizer["lowercase"] = lowercase
+    tokenizer = public_class("BertTokenizer")(str(_existing(folder, "vocab.txt")), **tokenizer)
+    kind = public_class("BertPreprocessor")
+    return kind(tokenizer, **{n: v for n, v in settings.items() if n in kind.arguments()})
 
 
 def _changed_model(cls, saved, arguments, source):
@@ -165,7 +174,7 @@ def _saved_model(folder, preprocessor):
         model = its_class.from_config(config)
     except (KeyError, TypeError) as error:
         raise ValueError(
-            f"{folder}/config.json doesn't describe a {saved['class']}: {error}"
+            f"{folder}/config.json doesn't describe a {_short(saved['class'])}: {error}"
         ) from error
     try:
         model.load_weights(weights)
@@ -218,10 +227,14 @@ def _save_weights_alone(task, path):
 
 def _read_config(folder):
     config = _read_json(folder, "config.json")
-    if config.get("format") not in FORMATS or "class" not in config or "config" not in config:
+    if config.get("format") not in FORMATS or not isinstance(config.get("class"), str):
         raise ValueError(
             f"{folder}/config.json is not that of a keras_bert preset of format 1 or 2: it says "
             f"format={config.get('format')!r}, class={config.get('class')!r}."
+        )
+    if not isinstance(config.get("config"), dict):
+        raise ValueError(
+            f"{folder}/config.json doesn't describe a {_short(config['class'])}: it lacks 'config'."
         )
     if config["format"] == 1:
         return _upgraded(config)
@@ -243,7 +256,7 @@ def _upgraded(config):
 
 def _registered(name, path):
     """Returns the class that is registered under a name."""
-    package, _, short = name.rpartition(">")
+    package, short = name.rpartition(">")[0], _short(name)
     if package == "keras_bert" and hasattr(import_module("keras_bert"), short):
         return public_class(short)
     found = keras.saving.get_registered_object(name)
@@ -253,6 +266,11 @@ def _registered(name, path):
             "registers it with @keras.saving.register_keras_serializable(), then load again."
         )
     return found
+
+
+def _short(name):
+    """Returns the name of a class without that of its package."""
+    return name.rpartition(">")[2]
 
 
 def _existing(folder, name):

@@ -117,16 +117,18 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
 
     def targets(self, labels):
         """Lists of class numbers from lists of tags, or of numbers."""
-        names = self.label_names or []
-        numbers = {name: number for number, name in enumerate(names)}
+        names = self.label_names
+        numbers = {name: number for number, name in enumerate(names or [])}
         for index, sentence in enumerate(labels):
             for tag in sentence:
-                is_known = tag in numbers if isinstance(tag, str) else 0 <= tag < len(names)
+                if names is None:
+                    is_known = not isinstance(tag, str) and tag >= 0
+                    expected = "no number of a class; tags have names only with label_names"
+                else:
+                    is_known = tag in numbers if isinstance(tag, str) else 0 <= tag < len(names)
+                    expected = f"none of the {len(names)} classes: {', '.join(names)}"
                 if not is_known:
-                    raise ValueError(
-                        f"Sentence {index} has the tag {tag!r}, which is none of the "
-                        f"{len(names)} classes: {', '.join(names)}."
-                    )
+                    raise ValueError(f"Sentence {index} has the tag {tag!r}, which is {expected}.")
         return [[numbers[t] if isinstance(t, str) else int(t) for t in s] for s in labels]
 
     def answers(self, outputs, rows=None):

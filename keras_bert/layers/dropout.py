@@ -92,7 +92,7 @@ class _GivenSeed(keras.random.SeedGenerator):
 
     def __init__(self, generator):  # not Keras's, which makes a variable
         self.drawn = generator.next()
-        self._initial_seed = generator._initial_seed  # PyTorch's dropout reads it
+        self._initial_seed = generator.get_config()["seed"]  # PyTorch's dropout reads it
 
     def next(self, ordered=True):
         return self.drawn

@@ -85,7 +85,10 @@ class EncoderBlock(keras.layers.Layer):
         def transform(x):
             return self._transform(x, padding_mask, training)
 
-        return rematerialize(transform, x, self) if self.remat and training else transform(x)
+        if not self.remat or not training:
+            return transform(x)
+        attention = self.attention.probability_dropout
+        return rematerialize(transform, x, [attention, self.attended_dropout, self.output_dropout])
 
     def _transform(self, x, padding_mask, training):
         attended = self.attention(x, padding_mask=padding_mask, training=training)

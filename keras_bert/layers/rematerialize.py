@@ -5,21 +5,21 @@ import keras
 from keras_bert.layers.dropout import drawn_seeds, with_seeds
 
 
-def rematerialize(function, x, layer):
+def rematerialize(function, x, dropouts):
     """Computes `function(x)` without keeping intermediate results for the gradients.
 
     Seeds are drawn once, so that dropout drops the same places both times. (`keras.RematScope`
     on TensorFlow drops others the second time, which makes gradients wrong.)
 
     Args:
-        function: a pure function of one tensor and the weights of `layer`.
+        function: a pure function of one tensor and of weights.
         x: a floating-point tensor.
-        layer: the layer that holds the `Dropout` layers that the function calls.
+        dropouts: the `Dropout` layers that the function calls.
 
     Returns:
         The function's result.
     """
-    seeds = drawn_seeds(layer._flatten_layers())
+    seeds = drawn_seeds(dropouts)
 
     def again(x):
         with with_seeds(seeds):

@@ -2,7 +2,7 @@
 
 import keras
 
-from keras_bert.models import answering, task_data
+from keras_bert.models import answering, exporting, task_data
 from keras_bert.models.optional_inputs import complete
 from keras_bert.preprocessing.model_inputs import checked_inputs
 from keras_bert.preprocessing.raw import is_dataset, is_raw
@@ -47,6 +47,7 @@ class BertTask(TrainLoop, keras.Model):
     batches = task_data.batches
     answer = answering.answer
     scores = answering.scores
+    export = exporting.export
 
     def __init__(self, inputs, outputs, backbone, preprocessor=None, **kwargs):
         super().__init__(inputs=inputs, outputs=outputs, **kwargs)
@@ -84,8 +85,11 @@ class BertTask(TrainLoop, keras.Model):
     trainable_weights = trainable_variables  # Keras asks for both
 
     def default_compile_args(self):
-        """The arguments of `compile` that suit this task; `fit` takes them if need be."""
-        raise NotImplementedError
+        """The arguments of `compile` that suit this task; `fit` takes them if it isn't compiled."""
+        raise ValueError(
+            f"{type(self).__name__} has no default_compile_args: call compile(...) before fit, or "
+            "override that method."
+        )
 
     def targets(self, y, x=None):
         """Labels of prepared inputs `x` as the loss takes them: names become numbers."""
@@ -112,8 +116,8 @@ class BertTask(TrainLoop, keras.Model):
         """Trains, as `keras.Model.fit`, to the same numbers on one device and on many.
 
         Args:
-            x: raw examples (see the task), a `tf.data.Dataset` of `(text, label)`, batched or not;
-                or prepared inputs. Raw examples are lists, arrays or pandas columns.
+            x: raw examples (see the task) as lists, arrays, pandas columns or a `tf.data.Dataset`
+                of `(text, label)`; or prepared inputs.
             y: labels, by name or by number, unless `x` brings its own.
             batch_size: int; 32 by default.
             sample_weight: `[n]` floats, or None.
@@ -123,24 +127,22 @@ class BertTask(TrainLoop, keras.Model):
             accumulation_steps: int, the parts that each replica splits its batch into, one after
                 the other: the same step in less memory.
             batching: a `Batching` of raw examples, in place of `batch_size`.
-            **kwargs: those of `keras.Model.fit`.
-
-        Returns:
-            The `History`, as `keras.Model.fit`.
+            **kwargs: those of `keras.Model.fit`, whose `History` is returned.
 
         Raises:
-            ValueError: if labels are outside the classes, raw examples are given to a task without
-                a preprocessor, or `steps_per_execution` doesn't divide the steps asked for. Labels
-                in a `tf.data.Dataset` are checked on their way to the model; a wrong one raises a
-                `tf.errors.InvalidArgumentError`.
+            ValueError: if labels are outside the classes, raw examples meet no preprocessor, or
+                `steps_per_execution` doesn't divide the steps asked for. A wrong label in a
+                `tf.data.Dataset` raises a `tf.errors.InvalidArgumentError`.
         """
-        self._compile_by_default()
+        if not self.compiled:
+            self.compile(**self.default_compile_args())
         self.set_accumulation(accumulation_steps)
         self.check_whole_executions(kwargs)
-        if is_raw(x) and validation_split:
+        if validation_split and is_raw(x):
             parts = task_data.split((x, y, sample_weight), validation_split)
             (x, y, sample_weight), validation_data = parts
             validation_split = 0.0
+        validation_data = task_data.validation_data(self, validation_data)
         batching = task_data.merged_batching(batching, batch_size, shuffle)
         x, y, sample_weight = task_data.keras_data(self, x, y, sample_weight, batching)
         if is_dataset(x):
@@ -151,7 +153,7 @@ class BertTask(TrainLoop, keras.Model):
             x,
             y,
             sample_weight=sample_weight,
-            validation_data=task_data.validation_data(self, validation_data),
+            validation_data=validation_data,
             shuffle=shuffle,
             **kwargs,
         )
@@ -163,7 +165,8 @@ class BertTask(TrainLoop, keras.Model):
 
         For texts that are read in windows they are those of whole texts, from their pooled logits.
         """
-        self._compile_by_default()
+        if not self.compiled:
+            self.compile(**self.default_compile_args())
         self.check_whole_executions(kwargs)
         if is_raw(x) and task_data.reader_of(self).cuts_windows:
             return answering.evaluate_pooled(self, x, y, sample_weight, batch_size, **kwargs)
@@ -173,40 +176,17 @@ class BertTask(TrainLoop, keras.Model):
         return super().evaluate(x, y, batch_size=batch_size, sample_weight=sample_weight, **kwargs)
 
     def predict(self, x, batch_size=None, **kwargs):
-        """The outputs as arrays, as `keras.Model.predict`; takes what `fit` takes as `x`.
+        """The outputs as arrays, as `keras.Model.predict`; `x` as of `fit`.
 
-        Args:
-            x: raw examples or prepared inputs. Raw examples in memory are read in batches of
-                similar lengths, so that little of them is padding.
-            batch_size: int; 32 by default.
-            **kwargs: those of `keras.Model.predict`.
-
-        Returns:
-            Outputs, a row for each row that `batches` makes of `x`, in order, or for each text
-            whose windows are pooled. An axis of tokens is as long as the preprocessor's sequences.
+        There is a row for each row that `batches` makes of `x`, in order, or for each text whose
+        windows are pooled. An axis of tokens is as long as the preprocessor's sequences. Raw
+        examples in memory are read in batches of similar lengths, so that little is padding.
         """
         self.check_whole_executions(kwargs)
         if is_raw(x):
             return answering.raw_outputs(self, x, batch_size, **kwargs)
         x = checked_inputs(self, x)
         return super().predict(x, batch_size=None if is_dataset(x) else batch_size, **kwargs)
-
-    def export(self, filepath, format="tf_saved_model", **kwargs):
-        """Writes a SavedModel that answers raw strings, for TensorFlow Serving.
-
-        Args:
-            filepath: the model's folder; version 1 of it is written to `filepath/1`.
-            format: `"tf_saved_model"`; others are left to `keras.Model.export`.
-            **kwargs: those of `keras_bert.serving.export_saved_model`, or of `keras.Model.export`.
-
-        Raises:
-            ValueError: if there is no preprocessor, or the backend is not TensorFlow.
-        """
-        if format != "tf_saved_model":
-            return super().export(filepath, format=format, **kwargs)
-        from keras_bert.serving.export_saved_model import export_saved_model
-
-        return export_saved_model(self, filepath, **kwargs)
 
     def get_config(self):
         return {
@@ -225,10 +205,6 @@ class BertTask(TrainLoop, keras.Model):
             if isinstance(config.get(name), dict)
         }
         return quantized_from_config(cls, {**config, **parts})
-
-    def _compile_by_default(self):
-        if not self.compiled:
-            self.compile(**self.default_compile_args())
 
     def _without_unused(self, variables):
         if self.uses_pooler or not hasattr(self, "backbone"):

@@ -25,13 +25,11 @@ def batches(task, x, y=None, sample_weight=None, *, batching=None):
         ValueError: if examples, labels or weights are not what the task takes.
     """
     batching = Batching() if batching is None else batching
-    if not is_raw(x):
-        from keras_bert.preprocessing.prepared import prepared_batches
+    if is_raw(x):
+        return _raw_batches(task, x, y, sample_weight, batching)
+    from keras_bert.preprocessing.prepared import prepared_batches
 
-        return prepared_batches(*_checked(task, x, y, sample_weight), batching)
-    reader, x = reader_of(task), checked_inputs(task, x)
-    _check_not_one_hot(task, y)
-    return reader.batches(x, y, sample_weight, batching=batching)
+    return prepared_batches(*_checked(task, x, y, sample_weight), batching)
 
 
 def keras_data(task, x, y=None, sample_weight=None, batching=None):
@@ -39,7 +37,7 @@ def keras_data(task, x, y=None, sample_weight=None, batching=None):
     if not is_raw(x):
         return _checked(task, x, y, sample_weight)
     batching = Batching().for_evaluation() if batching is None else batching
-    return task.batches(x, y, sample_weight, batching=batching), None, None
+    return _raw_batches(task, x, y, sample_weight, batching), None, None
 
 
 def validation_data(task, data):
@@ -85,6 +83,12 @@ def reader_of(task):
     return task.preprocessor
 
 
+def _raw_batches(task, x, y, sample_weight, batching):
+    reader, x = reader_of(task), checked_inputs(task, x)
+    _check_not_one_hot(task, y)
+    return reader.batches(x, y, sample_weight, batching=batching)
+
+
 def _checked(task, x, y, sample_weight):
     """Prepared inputs and their labels, as the loss takes them."""
     x = checked_inputs(task, x)
@@ -95,6 +99,7 @@ def _checked(task, x, y, sample_weight):
 
 
 def _check_not_one_hot(task, y):
-    if y is not None and hasattr(task, "num_classes"):
+    is_of_texts = hasattr(task, "num_classes") and len(task.output.shape) == 2
+    if y is not None and is_of_texts:
         loss = task.loss if task.compiled else task.default_compile_args()["loss"]
         check_not_one_hot(y, task.num_classes, loss)

@@ -98,11 +98,12 @@ def lower_step(
     from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
     from keras_bert.training.jax_loop import compiled, one_or_more
+    from keras_bert.training.keras_internals import build_from_batch
 
     if not model.compiled:
         model.compile(**model.default_compile_args())
     batch = _zeros(model, batch_size, sequence_length, max_predictions)
-    model._symbolic_build(data_batch=jax.tree.map(lambda values: values[:1], batch))
+    build_from_batch(model, jax.tree.map(lambda values: values[:1], batch))
     state = (
         model.trainable_variables,
         model.non_trainable_variables,

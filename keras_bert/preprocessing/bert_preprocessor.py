@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import inspect
 import numbers
 
@@ -10,10 +9,12 @@ import keras
 import tensorflow as tf
 
 from keras_bert.preprocessing.batching import Batching
-from keras_bert.preprocessing.extra_inputs import checked_extra_inputs, with_finite_check
-from keras_bert.preprocessing.padding import trim_padding, trimmed
+from keras_bert.preprocessing.extra_inputs import checked_extra_inputs
+from keras_bert.preprocessing.packing import TRUNCATIONS, pack
+from keras_bert.preprocessing.padding import trim_padding
 from keras_bert.preprocessing.raw import as_arrays, is_dataset
-from keras_bert.preprocessing.row_batches import map_rows, row_batches
+from keras_bert.preprocessing.row_batches import alone, map_rows, row_batches
+from keras_bert.preprocessing.stream_batches import stream_batches
 from keras_bert.preprocessing.text_examples import (
     TextExamples,
     check_same_number,
@@ -23,7 +24,6 @@ from keras_bert.preprocessing.text_examples import (
 from keras_bert.preprocessing.text_rows import TextRows
 from keras_bert.text.tokenizer import BertTokenizer
 
-TRUNCATIONS = ("head", "tail", "head_tail")
 _TEXTS_AT_ONCE = 1024
 
 
@@ -100,47 +100,7 @@ class BertPreprocessor:
 
     def pack(self, first, second=None):
         """Packs ragged token ids `[B, (T)]` as a call packs texts."""
-        tokenizer, length = self.tokenizer, self.sequence_length
-        batch = first.nrows()
-        start = tf.fill([batch, 1], tokenizer.cls_token_id)
-        end = tf.fill([batch, 1], tokenizer.sep_token_id)
-        if second is None:
-            row = tf.concat([start, self._cut(first, length - 2), end], axis=1)
-            segment_ids = tf.zeros([batch, length], tf.int32)
-        else:
-            room = length - 3
-            longer, shorter = (room + 1) // 2, room // 2
-            first_lengths, second_lengths = _row_lengths(first), _row_lengths(second)
-            keep_first = tf.minimum(first_lengths, tf.maximum(longer, room - second_lengths))
-            keep_second = tf.minimum(second_lengths, tf.maximum(shorter, room - keep_first))
-            first, second = self._cut(first, keep_first), self._cut(second, keep_second)
-            row = tf.concat([start, first, end, second, end], axis=1)
-            columns = tf.range(length)
-            is_second = (columns >= keep_first[:, None] + 2) & (
-                columns < (keep_first + keep_second)[:, None] + 3
-            )
-            segment_ids = tf.cast(is_second, tf.int32)
-        padding_mask = tf.sequence_mask(_row_lengths(row), length, dtype=tf.int32)
-        token_ids = row.to_tensor(tokenizer.pad_token_id, shape=[None, length])
-        return {
-            "token_ids": tf.ensure_shape(token_ids, [None, length]),
-            "segment_ids": tf.ensure_shape(segment_ids, [None, length]),
-            "padding_mask": tf.ensure_shape(padding_mask, [None, length]),
-        }
-
-    def _cut(self, ragged, room):
-        """At most `room` tokens, an int or `[B]`, of each row of `ragged`."""
-        starts, ends = ragged.row_starts(), ragged.row_limits()
-        keep = tf.minimum(ends - starts, tf.cast(room, starts.dtype))
-        if self.truncation == "head":
-            tokens = tf.ragged.range(starts, starts + keep)
-        elif self.truncation == "tail":
-            tokens = tf.ragged.range(ends - keep, ends)
-        else:  # of a row that fits, both parts together are the row
-            first = (keep + 3) // 4
-            parts = (starts, starts + first), (ends - keep + first, ends)
-            tokens = tf.concat([tf.ragged.range(*part) for part in parts], axis=1)
-        return tokens.with_flat_values(tf.gather(ragged.flat_values, tokens.flat_values))
+        return pack(self.tokenizer, self.sequence_length, self.truncation, first, second)
 
     @property
     def signature(self) -> dict:
@@ -228,14 +188,14 @@ class BertPreprocessor:
                     "A dataset brings its own labels and weights: let it give (text, label) or "
                     "(text, label, weight), and leave y and sample_weight out."
                 )
-            return self._stream(x, batching.for_rows(self.sequence_length), with_labels)
+            return stream_batches(self, x, batching, with_labels)
         return self.batched(self.read(x, y, sample_weight, with_labels), batching)
 
     def batched(self, rows, batching: Batching) -> tf.data.Dataset:
         """Makes batches of rows that were read before; see `batches`."""
         batching = batching.for_rows(self.sequence_length)
         numbers = row_batches(rows.num_tokens(), batching)
-        return map_rows(numbers, lambda number: _alone(rows.batch(number, batching)))
+        return map_rows(numbers, lambda number: alone(rows.batch(number, batching)))
 
     def targets(self, labels):
         """Labels as the loss takes them; a task with classes takes their names too."""
@@ -294,10 +254,6 @@ class BertPreprocessor:
             lambda: self(columns[:, 0]),
         )
         return self.answers(predict({**trim_padding(inputs), **extra_inputs}))
-
-    def trimmed(self, inputs, batching):
-        """Inputs cut to the length that a settled `Batching` gives them."""
-        return trimmed(inputs, batching)
 
     def for_model(self, backbone, outputs) -> BertPreprocessor:
         """This preprocessor as it suits a model.
@@ -372,33 +328,6 @@ class BertPreprocessor:
         shown = ", ".join(f"{name}={value!r}" for name, value in settings.items())
         return f"{type(self).__name__}({self.tokenizer!r}, {shown})"
 
-    def _stream(self, dataset, batching, with_labels):
-        """Batches of a `tf.data.Dataset` of texts."""
-        if batching.bucket_lengths is not None or batching.longest_first:
-            raise ValueError(
-                "A dataset's texts can't be sorted by length: bucket_lengths and longest_first "
-                "need them in memory, as a list."
-            )
-        size, drop = batching.batch_size, batching.drop_remainder
-        dataset = text_batches(dataset, size, with_labels)
-        if drop:
-            dataset = dataset.rebatch(size, drop_remainder=True)
-
-        def read(columns, extra, rest, batching=batching):
-            targets = (self.stream_targets(rest[0]), *rest[1:]) if rest else ()
-            token_ids = tuple(map(self.tokenizer, columns))
-            rows = self.rows(token_ids, with_finite_check(extra), targets)
-            return rows.batch(tf.range(rows.columns[0].nrows()), batching)
-
-        if not self.cuts_windows:
-            return map_rows(dataset, lambda *batch: _alone(read(*batch)))
-        whole = dataclasses.replace(batching, pad_to="full")
-        windows = dataset.map(lambda *batch: read(*batch, batching=whole), tf.data.AUTOTUNE)
-        windows = windows.unbatch().batch(size, drop_remainder=drop)
-        return map_rows(
-            windows, lambda inputs, *rest: _alone((self.trimmed(inputs, batching), *rest))
-        )
-
     def _tokenized(self, texts):
         """The ragged token ids `[n, (T)]` of strings `[n]`, made on all cores."""
         batches = tf.data.Dataset.from_tensor_slices(texts).batch(_TEXTS_AT_ONCE)
@@ -413,12 +342,3 @@ class BertPreprocessor:
                 f"shape {token_ids.shape[:-1]}."
             )
         return token_ids
-
-
-def _row_lengths(ragged):
-    return tf.cast(ragged.row_lengths(), tf.int32)
-
-
-def _alone(parts):
-    """Inputs alone, unless labels come with them."""
-    return parts if len(parts) > 1 else parts[0]

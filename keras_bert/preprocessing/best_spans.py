@@ -3,20 +3,20 @@
 import tensorflow as tf
 
 NO_SPAN = -1e30
-"""Lower than the score of any answer; that of none."""
+"""The score of a span that isn't there: lower than any other."""
 
 
 def best_spans(start_logits, end_logits, begins, in_context, *, max_answer_length, n_best):
-    """The answers of each window whose first and last token score highest together.
+    """Finds the spans of each window whose first and last tokens score highest together.
 
-    An answer begins at a token that may, ends at one of the context, and has no more tokens than
-    are allowed. All such spans are compared, not those of the best starts and ends alone, as in
-    `write_predictions` of google-research/bert run_squad.py.
+    A span starts at a token that may start an answer, ends at a token of the context, and has at
+    most `max_answer_length` tokens. All such spans are compared; `write_predictions` of
+    google-research/bert run_squad.py compares those of the best starts and ends alone.
 
     Args:
         start_logits: float32 `[N, S]`.
         end_logits: float32 `[N, S]`.
-        begins: bool `[N, S]`, where an answer may begin.
+        begins: bool `[N, S]`, where an answer may start.
         in_context: bool `[N, S]`.
         max_answer_length: int, A tokens.
         n_best: int, K.

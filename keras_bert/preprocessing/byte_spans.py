@@ -4,13 +4,13 @@ import tensorflow as tf
 
 
 def byte_spans(texts, row, start, end):
-    """The strings at byte spans of texts, in time and memory linear in the texts and the spans.
+    """Cuts byte spans out of texts, in time and memory linear in the texts and the spans.
 
     Args:
         texts: string `[B]`.
         row: int64 `[n]`, the text of each span.
         start: int64 `[n]`, its first byte.
-        end: int64 `[n]`, behind its last.
+        end: int64 `[n]`, the byte after its last.
 
     Returns:
         string `[n]`.
@@ -23,7 +23,7 @@ def byte_spans(texts, row, start, end):
 
 
 def character_positions(texts, row, byte):
-    """The positions in characters of positions in bytes of UTF-8.
+    """Converts positions in bytes of UTF-8 to positions in characters.
 
     Args:
         texts: string `[B]`.
@@ -34,7 +34,7 @@ def character_positions(texts, row, byte):
         int64 `[n]`.
     """
     data = tf.io.decode_raw(tf.strings.reduce_join(texts), tf.uint8)
-    is_character = tf.bitwise.bitwise_and(data, 0xC0) != 0x80  # or else a byte that goes on
+    is_character = tf.bitwise.bitwise_and(data, 0xC0) != 0x80  # otherwise a continuation byte
     before = tf.concat([[0], tf.cumsum(tf.cast(is_character, tf.int64))], axis=0)
     offset = tf.gather(_text_starts(texts), row)
     return tf.gather(before, byte + offset) - tf.gather(before, offset)

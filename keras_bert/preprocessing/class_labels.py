@@ -9,10 +9,10 @@ from keras_bert.preprocessing.raw import as_arrays
 
 
 def class_numbers(labels, names):
-    """Labels as class numbers.
+    """Converts labels to class numbers.
 
     Args:
-        labels: `[n]` names or numbers; whatever holds no names is given back as it is.
+        labels: `[n]` names or numbers; labels without names are returned as they are.
         names: C strings, the classes.
 
     Returns:
@@ -33,7 +33,7 @@ def class_numbers(labels, names):
 
 
 def label_matrix(labels, names):
-    """Several labels a text as zeros and ones.
+    """Converts the labels of each text to zeros and ones.
 
     Args:
         labels: for each text the list of its labels' names, empty for none; or `[n, C]` of 0 and 1.
@@ -172,7 +172,7 @@ def check_not_one_hot(labels, num_classes, loss):
     """Raises a ValueError at one-hot labels, unless the compiled `loss` takes them."""
     name = loss if isinstance(loss, str) else type(loss).__name__
     rows = [] if labels is None or len(labels) == 0 else [as_arrays(labels)[0]]
-    is_one_hot = all(np.shape(row) == (num_classes,) for row in rows)
+    is_one_hot = all(np.shape(row) == (num_classes,) and not _is_names(row) for row in rows)
     if rows and is_one_hot and num_classes > 1 and "sparse" in name.lower():
         raise ValueError(
             f"Labels are one-hot, [n, {num_classes}]; this loss takes class numbers, [n]: pass "
@@ -203,7 +203,7 @@ def class_sample_weight(labels, class_weight, names, sample_weight=None):
 
 
 def class_weights(class_weight, names, labels=None):
-    """The weight of each class.
+    """Computes the weight of each class.
 
     Args:
         class_weight: a dict of weights by name or by number, 1 for those that it leaves out; or

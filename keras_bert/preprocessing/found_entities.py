@@ -7,7 +7,7 @@ from keras_bert.preprocessing.byte_spans import byte_spans, character_positions
 
 
 def found_entities(logits, words, texts, label_names):
-    """The entities of texts, by `conlleval`'s rules, from the logits of their words.
+    """Finds the entities of texts, by `conlleval`'s rules, from the logits of their words.
 
     Args:
         logits: `[W, C]`, float.

@@ -1,13 +1,13 @@
-"""Token ids of long texts, cut into windows that overlap. B texts, N windows."""
+"""Token ids of long texts, cut into overlapping windows. B texts, N windows."""
 
 import tensorflow as tf
 
 
 def overlapping_windows(token_ids, room, stride):
-    """The windows in which texts of any length are read; in Python, `tf.data` and a SavedModel.
+    """Cuts texts of any length into windows, in Python, `tf.data` and a SavedModel.
 
-    The windows of a text begin `stride` tokens behind each other, until one ends with the text.
-    A text that fits, and an empty one, is one window.
+    The windows of a text start `stride` tokens apart; the last one ends with the text. A text that
+    fits is one window, and so is an empty one.
 
     Args:
         token_ids: ragged `[B, (T)]`.
@@ -15,8 +15,8 @@ def overlapping_windows(token_ids, room, stride):
         stride: int, at most `room`.
 
     Returns:
-        `(windows, counts)`: ragged `[N, (T)]`, text after text, and int64 `[B]`, the windows of
-        each text.
+        `(windows, counts)`: ragged `[N, (T)]`, text after text, and int64 `[B]`, the number of
+        windows of each text.
     """
     lengths, row_starts = token_ids.row_lengths(), token_ids.row_starts()
     counts = 1 + tf.maximum(-((room - lengths) // stride), 0)  # [B]; of lengths beyond, rounded up

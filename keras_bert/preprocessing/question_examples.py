@@ -47,7 +47,7 @@ def windows_of(examples, preprocessor, **lengths):
 def window_labels(windows, examples, spans):
     """Finds the answers in each window.
 
-    An answer begins with the token that its first character is in, and ends with that of its last.
+    An answer starts with the token of its first character and ends with the token of its last.
 
     Args:
         windows: the `QuestionWindows` of the examples.
@@ -55,7 +55,7 @@ def window_labels(windows, examples, spans):
         spans: `(start, end)` of each, characters of the context; an empty one for no answer.
 
     Returns:
-        A dict of `start` and `end`, int32 `[N]`; 0, which is [CLS], where the answer isn't in the
+        A dict of `start` and `end`, int32 `[N]`; 0, which is [CLS], if the answer isn't in the
         window.
     """
     context = windows.context.numpy()
@@ -69,7 +69,7 @@ def window_labels(windows, examples, spans):
         tokens = slice(splits[context[index]], splits[context[index] + 1])
         left = np.searchsorted(ends[tokens], start, side="right")
         right = np.searchsorted(starts[tokens], end, side="left") - 1
-        if left <= right:  # else no token holds any of it
+        if left <= right:  # otherwise no token holds any of it
             first[index], last[index] = left, right
     question, part = windows.question.numpy(), windows.first.numpy()
     start, end = first[question] - part, last[question] - part  # [N]

@@ -1,4 +1,4 @@
-"""Questions with the pieces of their contexts that fit a sequence.
+"""Questions with the parts of their contexts that fit a sequence.
 
 B questions, U contexts, T tokens of a context, N windows, S sequence.
 """
@@ -13,20 +13,20 @@ from keras_bert.preprocessing.padding import trimmed
 
 @dataclasses.dataclass
 class QuestionWindows:
-    """Where the tokens of some contexts stand in the sequences that a model takes.
+    """Windows of contexts, as the rows that a model reads.
 
-    A window is `[CLS] question [SEP] part of its context [SEP]`; each part begins
-    `document_stride` tokens behind the one before, so that every stretch of text stands somewhere
-    with words around it. A question has one window at least, even where its context has no tokens.
+    A window is `[CLS] question [SEP] part of its context [SEP]`. The parts start `document_stride`
+    tokens apart, so that each span of text has words around it in some window. A question has at
+    least one window, even if its context has no tokens.
     Source: `convert_examples_to_features` of google-research/bert run_squad.py.
 
     Attributes:
         preprocessor: a `BertPreprocessor`.
         contexts: string `[U]`.
-        questions: int32 ragged `[B, (tokens)]`, cut to the longest that is allowed.
+        questions: int32 ragged `[B, (tokens)]`, truncated to the longest allowed.
         pieces: int32 ragged `[U, (T)]`, the token ids of the contexts.
-        starts: int64 ragged `[U, (T)]`, the byte of its context at which each token begins.
-        ends: int64 ragged `[U, (T)]`, the byte behind each token.
+        starts: int64 ragged `[U, (T)]`, the byte of its context at which each token starts.
+        ends: int64 ragged `[U, (T)]`, the byte after each token.
         context: int64 `[B]`, the context of each question.
         question: int64 `[N]`, the question of each window, in rising order.
         first: int64 `[N]`, the first token of its context that each window holds.
@@ -47,7 +47,7 @@ class QuestionWindows:
     targets: dict | None = None
 
     def inputs(self, rows):
-        """What the model takes of the windows of these numbers, `[n]`: a dict of int32 `[n, S]`."""
+        """The model's inputs for the windows of these numbers, `[n]`: a dict of int32 `[n, S]`."""
         question = tf.gather(self.question, rows)
         begin = self._flat_begin(rows)
         tokens = tf.ragged.range(begin, begin + tf.gather(self.length, rows))
@@ -62,16 +62,16 @@ class QuestionWindows:
         return inputs, {name: tf.gather(places, rows) for name, places in self.targets.items()}
 
     def context_positions(self):
-        """int64 `[N]`: the position of each window at which its part of the context begins."""
+        """int64 `[N]`: the position in each window at which its part of the context starts."""
         lengths = tf.cast(self.questions.row_lengths(), tf.int64)
         return tf.gather(lengths, self.question) + 2  # [CLS] question [SEP]
 
     def places(self, length):
-        """Where the tokens of each window stand in their context, and which may begin an answer.
+        """Locates the tokens of each window in their context, and those that may start an answer.
 
-        A token that is in several windows begins an answer only in that which has most words
-        around it: the smaller of its left and right contexts is largest there, and, that being
-        equal, the window longer (the maximum-context rule of run_squad.py).
+        A token in several windows starts an answer only in the one with the most context around
+        it: where the smaller of its left and right contexts is largest, and, if these are equal,
+        the window is longer (the maximum-context rule of run_squad.py).
 
         Args:
             length: int, S: how many positions of the windows to look at.
@@ -86,7 +86,7 @@ class QuestionWindows:
         part = self.length[:, None]
         in_context = (offset >= 0) & (offset < part)
         flat = tf.where(in_context, self._flat_begin(rows)[:, None] + offset, -1)
-        # a context is read anew for each question: its tokens compete within the question only
+        # a context may have several questions; its tokens compete within each question only
         counts = tf.gather(self.pieces.row_lengths(), self.context)  # [B]
         own_begin = tf.gather(tf.cumsum(counts, exclusive=True), self.question)[:, None]
         token = tf.where(in_context, own_begin + self.first[:, None] + offset, -1)
@@ -104,7 +104,7 @@ class QuestionWindows:
         }
 
     def num_tokens(self):
-        """`[N]`, an array: how many tokens each window has, its special ones among them."""
+        """`[N]`, an array: how many tokens each window has, special ones included."""
         return (self.context_positions() + self.length).numpy() + 1  # the last [SEP]
 
     def _flat_begin(self, rows):
@@ -115,14 +115,14 @@ class QuestionWindows:
 def question_windows(
     preprocessor, questions, contexts, context=None, *, document_stride, max_question_length
 ):
-    """The `QuestionWindows` of some questions; in Python, in `tf.data` and in a SavedModel.
+    """Cuts contexts into `QuestionWindows`, in Python, in `tf.data` and in a SavedModel.
 
     Args:
         preprocessor: a `BertPreprocessor`.
         questions: `[B]` strings.
         contexts: `[U]` strings.
         context: int64 `[B]`, the context of each question; by default each has its own.
-        document_stride: int, tokens from the beginning of a window to that of the next one.
+        document_stride: int, tokens from the start of a window to the start of the next one.
         max_question_length: int; longer questions lose their last tokens.
     """
     contexts = tf.convert_to_tensor(contexts)

@@ -60,6 +60,11 @@ def map_rows(batches, make):
     return batches.prefetch(tf.data.AUTOTUNE)
 
 
+def alone(parts):
+    """Inputs alone, unless labels come with them."""
+    return parts if len(parts) > 1 else parts[0]
+
+
 def by_length(lengths):
     """Sorts row numbers by length, the longest first: neighbors need about the same padding."""
     return np.argsort(-np.asarray(lengths), kind="stable")

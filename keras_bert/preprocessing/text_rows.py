@@ -6,6 +6,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert.preprocessing.overlapping_windows import overlapping_windows
+from keras_bert.preprocessing.padding import trimmed
 
 
 @dataclasses.dataclass
@@ -41,7 +42,7 @@ class TextRows:
         """`(inputs,)`, `(inputs, labels)` or `(inputs, labels, weights)` of these rows."""
         texts = self._texts(rows)
         return (
-            self.preprocessor.trimmed(self.inputs(rows), batching),
+            trimmed(self.inputs(rows), batching),
             *(tf.gather(values, texts) for values in self.targets),
         )
 

@@ -21,10 +21,10 @@ class TextWords:
         preprocessor: a `BertPreprocessor`.
         windows: int32 ragged `[N, (T)]`, token ids, to be packed by the preprocessor.
         text: int64 `[W]`, the text that each word is of, from first to last.
-        window: int64 `[W]`, the window where it is read, the one it stands most amid.
-        position: int64 `[W]`, where its first piece stands in the packed window.
+        window: int64 `[W]`, the row in which it is read, where it has the most context.
+        position: int64 `[W]`, the position of its first piece in the packed row.
         start: int64 `[W]`, its first byte in the text.
-        end: int64 `[W]`, behind its last.
+        end: int64 `[W]`, the byte after its last.
     """
 
     texts: tf.Tensor
@@ -50,9 +50,9 @@ class TextWords:
 
 
 def text_words(texts, preprocessor):
-    """The words of raw texts, as files of tagged words have them.
+    """Splits raw texts into words, as files of tagged words have them.
 
-    A word is what stands between spaces, punctuation at its ends set apart: "(don't)" is three. A
+    Words are separated by spaces, with punctuation at their ends split off: "(don't)" is three. A
     Chinese character is a word. A text longer than a sequence is read in windows that overlap by
     half.
 

@@ -7,6 +7,7 @@ from importlib.util import find_spec
 import keras
 
 from keras_bert.presets.formats.checkpoint import ENCODER_PARTS, Spelling
+from keras_bert.training.keras_internals import set_initial_value
 
 logger = logging.getLogger("keras_bert")
 
@@ -129,7 +130,7 @@ def with_weights(checkpoint, make, head_may_differ=False):
         model.load_report = _report(model, checkpoint, head_may_differ)
         for variable in model.weights:
             if variable.path in model.load_report.matched:
-                variable._initializer = value_of(checkpoint.weights[variable.path])
+                set_initial_value(variable, value_of(checkpoint.weights[variable.path]))
     if failures:
         raise failures[0]
     return model

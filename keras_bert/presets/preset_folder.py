@@ -9,6 +9,7 @@ from keras_bert.files.new_folder import new_folder
 from keras_bert.presets.load_checkpoint import LoadReport
 from keras_bert.presets.preset_arguments import changed_arguments, check_arguments, check_saves
 from keras_bert.presets.quantization import quantized_from_config
+from keras_bert.training.keras_internals import all_layers
 from keras_bert.training.processes import is_chief, wait_for_all
 
 FORMAT = 2
@@ -134,7 +135,7 @@ def _changed_model(cls, saved, arguments, source):
     fitting = _weights_that_fit(model, source)
     new = {
         layer.path
-        for layer in model._flatten_layers()
+        for layer in all_layers(model)
         if any(weight.path not in fitting for weight in layer.weights)
     }
     if new & quantized.keys():  # a layer that starts anew must learn, which a quantized one can't

@@ -7,6 +7,7 @@ import keras
 from keras_bert.files.new_folder import new_folder
 from keras_bert.presets.formats.checkpoint import Checkpoint, Tensor
 from keras_bert.presets.preset_arguments import OF_ONE_MODEL
+from keras_bert.training.keras_internals import all_layers, lora_table
 
 logger = logging.getLogger("keras_bert")
 
@@ -173,18 +174,15 @@ def _float_weights(model):
     Raises:
         ValueError: if the model is quantized.
     """
-    layers = model._flatten_layers(include_self=False)
     merged, adapters = {}, set()
-    for layer in layers:
+    for layer in all_layers(model, include_self=False):
         if getattr(layer, "quantization_mode", None):
             raise ValueError(
                 f"{layer.path} is quantized ({layer.quantization_mode}); other libraries can't "
                 "hold it. Write the model from before quantize()."
             )
         if getattr(layer, "lora_enabled", False):
-            table = getattr(layer, "_kernel", None)
-            name = "kernel" if table is not None else "embeddings"
-            table = table if table is not None else layer._embeddings
+            name, table = lora_table(layer)
             merged[table.path] = keras.ops.convert_to_numpy(getattr(layer, name))
             adapters |= {v.path for v in layer.variables if "lora" in v.path}
     return {

@@ -1,4 +1,4 @@
-"""The devices of JAX, of one process or several, behind the interface of a strategy."""
+"""The devices of JAX, of one process or several, with the interface of a strategy."""
 
 import contextlib
 import os

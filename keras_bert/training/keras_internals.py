@@ -60,11 +60,12 @@ class TrainerHooks:
         super()._symbolic_build(iterator, data_batch)
 
     def _maybe_symbolic_build(self, iterator=None, data_batch=None):
-        if iterator is None or self._distribute_strategy is None:
-            return super()._maybe_symbolic_build(iterator, data_batch)
-        check_optimizer_scope(self.optimizer, self.distribute_strategy)
-        with self.distribute_strategy.scope():
-            self._symbolic_build(iterator)
+        strategy = getattr(self, "_distribute_strategy", None)  # of TensorFlow's trainer alone
+        if strategy is not None:
+            check_optimizer_scope(self.optimizer, strategy)
+        if data_batch is None and iterator is not None:
+            data_batch = self.batch_spec(iterator)
+        super()._maybe_symbolic_build(iterator if data_batch is None else None, data_batch)
 
     def _resolve_auto_jit_compile(self):
         return self.compiles_by_default()

@@ -1,6 +1,7 @@
 """Private parts of Keras and TensorFlow are touched in `training/keras_internals.py` alone."""
 
 import ast
+import functools
 from pathlib import Path
 
 import keras
@@ -16,24 +17,15 @@ PRIVATE_MODULES = (
     "jax._src",
 )
 PUBLIC = {"_exit", "_replace", "_asdict", "_fields"}  # of os, and of named tuples
-# What other rooms still touch, by file. `layers/` and `text/` lie below `training/`, so they can't
-# import its functions.
-ALLOWED = {
-    "layers/dropout.py": {"_initial_seed"},
-    "layers/rematerialize.py": {"_flatten_layers"},
-    "planning/tpu_compiler.py": {"_symbolic_build"},
-    "presets/load_checkpoint.py": {"_initializer"},
-    "presets/preset_folder.py": {"_flatten_layers"},
-    "presets/quantization.py": {"_flatten_layers"},
-    "presets/save_checkpoint.py": {"_flatten_layers", "_kernel", "_embeddings"},
-    "text/exact_wordpiece.py": {"tensorflow_text.core.pybinds"},
-}
+# `text/` lies below `training/`, so it can't import its functions.
+ALLOWED = {"text/exact_wordpiece.py": {"tensorflow_text.core.pybinds"}}
 
 
 def is_private(name):
     return name.startswith("_") and not name.startswith("__") and name not in PUBLIC
 
 
+@functools.cache
 def keras_names():
     """Private names of Keras's classes and of their objects."""
     model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)])
@@ -72,14 +64,16 @@ def touched_names(tree, own, foreign):
         elif isinstance(node, ast.ImportFrom) and is_private_module(node.module):
             yield node.module
         elif isinstance(node, ast.Attribute):
-            if is_private(node.attr) and (node.attr not in own or node.attr in foreign):
+            is_of_self = isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
+            is_own = node.attr in own and (is_of_self or node.attr not in foreign)
+            if is_private(node.attr) and not is_own:
                 yield node.attr
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             if node.func.id in ("getattr", "hasattr", "setattr"):
                 name = getattr(node.args[1], "value", None)  # of a constant
                 if isinstance(name, str) and is_private(name):
                     yield name
-        elif isinstance(node, ast.ClassDef):
+        elif isinstance(node, ast.ClassDef) and node.bases:
             for part in node.body:
                 if isinstance(part, ast.FunctionDef) and part.name in foreign:
                     yield part.name
@@ -107,7 +101,9 @@ def test_private_parts_are_touched_in_one_file():
         ("import tensorflow.python.framework.kernels", "tensorflow.python.framework.kernels"),
         ("model._loss_tracker.update_state(1)", "_loss_tracker"),
         ("self._trainable_variables_indices[0]", "_trainable_variables_indices"),
-        ("self._path = 1", "_path"),  # Keras's own attribute of a layer
+        ("layer._path = 1", "_path"),
+        ("super()._compute_loss()", "_compute_loss"),
+        ("self._file = 1", None),
         ("hasattr(spec, '_value_specs')", "_value_specs"),
         ("class A(B):\n  def _symbolic_build(self): pass", "_symbolic_build"),
         ("class A(B):\n  def _own(self): self._own()", None),

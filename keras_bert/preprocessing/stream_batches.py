@@ -1,0 +1,41 @@
+"""Batches of a `tf.data.Dataset` of texts."""
+
+import dataclasses
+
+import tensorflow as tf
+
+from keras_bert.preprocessing.extra_inputs import with_finite_check
+from keras_bert.preprocessing.padding import trimmed
+from keras_bert.preprocessing.row_batches import alone, map_rows
+from keras_bert.preprocessing.text_examples import text_batches
+
+
+def stream_batches(preprocessor, dataset, batching, with_labels):
+    """Reads texts batch by batch, in the graph; see `BertPreprocessor.batches`.
+
+    Raises:
+        ValueError: if the dataset is not one of texts, or batches need texts in memory.
+    """
+    if batching.bucket_lengths is not None or batching.longest_first:
+        raise ValueError(
+            "A dataset's texts can't be sorted by length: bucket_lengths and longest_first need "
+            "them in memory, as a list."
+        )
+    batching = batching.for_rows(preprocessor.sequence_length)
+    size, drop = batching.batch_size, batching.drop_remainder
+    dataset = text_batches(dataset, size, with_labels)
+    if drop:
+        dataset = dataset.rebatch(size, drop_remainder=True)
+
+    def read(columns, extra, rest, batching=batching):
+        targets = (preprocessor.stream_targets(rest[0]), *rest[1:]) if rest else ()
+        token_ids = tuple(map(preprocessor.tokenizer, columns))
+        rows = preprocessor.rows(token_ids, with_finite_check(extra), targets)
+        return rows.batch(tf.range(rows.columns[0].nrows()), batching)
+
+    if not preprocessor.cuts_windows:
+        return map_rows(dataset, lambda *batch: alone(read(*batch)))
+    whole = dataclasses.replace(batching, pad_to="full")
+    windows = dataset.map(lambda *batch: read(*batch, batching=whole), tf.data.AUTOTUNE)
+    windows = windows.unbatch().batch(size, drop_remainder=drop)
+    return map_rows(windows, lambda inputs, *rest: alone((trimmed(inputs, batching), *rest)))

@@ -11,7 +11,9 @@ PUBLISHED_ENCODERS = {"base": 109_482_240, "large": 335_141_888}
 PUBLISHED_MILLIONS = {"tiny": 4.4, "mini": 11.3, "small": 29.1, "medium": 41.7}
 
 
-@pytest.mark.parametrize("name", ["base", pytest.param("large", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "name", ["base", pytest.param("large", marks=[pytest.mark.slow, pytest.mark.weekly])]
+)
 def test_the_papers_encoders_have_as_many_weights_as_published(name):
     with keras.StatelessScope():  # no memory for weights
         backbone = BertBackbone(vocabulary_size=VOCABULARY_SIZE, **sizes.SIZES[name])
@@ -26,6 +28,7 @@ def test_the_small_pretrainers_have_as_many_weights_as_published(name):
     assert round(model.count_params() / 1e6, 1) == PUBLISHED_MILLIONS[name]
 
 
+@pytest.mark.weekly
 @pytest.mark.slow
 def test_every_size_has_as_many_weights_as_in_transformers():
     torch = pytest.importorskip("torch", reason="needs the parity extra (torch)")

@@ -296,6 +296,7 @@ if __name__ == "__main__":
     assert run.returncode != 0 and "RuntimeError: A worker process died" in run.stderr
 
 
+@pytest.mark.weekly
 @pytest.mark.slow
 def test_memory_does_not_grow_with_the_corpus(tmp_path):
     program = """

@@ -67,6 +67,7 @@ def test_every_other_character_gives_the_tokens_of_the_rules(
     assert differences(*pair(characters, lowercase), texts) == []
 
 
+@pytest.mark.weekly
 @pytest.mark.slow
 @pytest.mark.parametrize("lowercase", [True, False])
 def test_every_unassigned_code_point_gives_the_tokens_of_the_rules(both, lowercase):

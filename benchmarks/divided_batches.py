@@ -1,12 +1,12 @@
-"""How far apart numbers are when batches are divided: with this library, and with Keras's own fit.
+"""Compares training on divided batches with whole ones, for this library and Keras's own fit.
 
     python benchmarks/divided_batches.py --backend tensorflow
 
-Each cell trains the same model on the same batches, 20 clipped steps of AdamW without dropout, with
-padding, weights and prediction slots spread unevenly over the rows, on some devices and in some
-parts; it tells the largest difference of a weight and of a logged number from one device and one
-part. Keras's own `fit` trains the same layers, with `gradient_accumulation_steps` for parts. Where
-it fails, the cell begins with the name of its error.
+Each cell trains the same model on the same batches, on some number of devices and in some number of
+parts: 20 clipped steps of AdamW without dropout. Padding, weights and prediction slots are spread
+unevenly over the rows. The cell shows the largest difference of a weight and of a logged number
+from one device and one part. Keras's own `fit` trains the same layers, with
+`gradient_accumulation_steps` for parts. If it fails, the cell begins with the name of the error.
 """
 
 import argparse
@@ -25,7 +25,7 @@ TASKS = {
     "span_labeler": {"task": "span_labeler"},
     "token_classifier": {"task": "token_classifier"},
 }
-CELLS = [  # devices and how a batch is divided and run on each
+CELLS = [  # number of devices, and how each divides and runs a batch
     (1, {"accumulation_steps": 2}),
     (1, {"accumulation_steps": 4}),
     (1, {"steps_per_execution": 5}),
@@ -52,7 +52,7 @@ def parse_args(argv=None):
 
 
 def trained(backend, devices, settings):
-    """What training came to for each of the settings, or a line of its error."""
+    """Returns the result of training with each of the settings, or a line of its error."""
     done = subprocess.run(
         [sys.executable, SCRIPT, backend, str(devices), *map(json.dumps, settings)],
         capture_output=True,
@@ -74,7 +74,7 @@ def trained(backend, devices, settings):
 
 
 def differences(found, expected):
-    """The largest of a weight, and of a logged number; or what went wrong."""
+    """Formats the largest difference of a weight and of a logged number, or the error."""
     if isinstance(found, str):
         return found[:60]
     pairs = zip(found["weights"].values(), expected["weights"].values(), strict=True)
@@ -102,8 +102,8 @@ def main(argv=None):
                     column.append(differences(found, short if "total" in setting else plain))
             columns.append(column)
         for (devices, options), *cells in zip(CELLS, *columns, strict=True):
-            told = ", ".join(f"{name} {value}" for name, value in options.items())
-            print(f"| {task} | {devices}, {told or 'whole'} | {' | '.join(cells)} |", flush=True)
+            how = ", ".join(f"{name} {value}" for name, value in options.items())
+            print(f"| {task} | {devices}, {how or 'whole'} | {' | '.join(cells)} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
-"""What devices and steps per execution cost: rows a second, beside Keras's own fit on one device.
+"""Measures the cost of devices and steps per execution, compared with Keras's own fit.
 
     python benchmarks/divided_speed.py
 
-Each way trains the same model on the same batches in a process of its own; the processes take
-turns, and the fastest epoch of each counts. Keras's own `fit`, which gives other numbers on two,
-has the same layers and optimizer. Logical CPU devices share the cores: two are no faster than one,
-so what is told is the price of dividing.
+Each way trains the same model on the same batches in its own process. The processes take turns, and
+the fastest epoch of each counts. Keras's own `fit` trains the same layers with the same optimizer
+on one device. Virtual CPU devices share the cores, so two are no faster than one: the table shows
+the overhead of dividing.
 """
 
 import argparse
@@ -16,7 +16,7 @@ import sys
 import time
 
 WAYS = {
-    "Keras's own, 1 device, 1 step an execution": (1, 1, True),
+    "Keras's own, 1 device, 1 step per execution": (1, 1, True),
     "Keras's own, 1 device, 16 steps": (1, 16, True),
     "1 device, 1 step": (1, 1, False),
     "1 device, 16 steps": (1, 16, False),
@@ -39,7 +39,7 @@ def parse_args(argv=None):
 
 
 def fastest_epoch(args, devices, steps_per_execution, stock):
-    """Seconds of 32 steps."""
+    """Returns the seconds of 32 steps."""
     os.environ["XLA_FLAGS"] = f"--xla_force_host_platform_device_count={devices}"
     import keras
     import numpy as np
@@ -87,7 +87,7 @@ def main(argv=None):
             done = subprocess.run([*command, "--way", way], stdout=subprocess.PIPE, text=True)
             best[way] = min(best[way], json.loads(done.stdout.splitlines()[-1]))
     first = next(iter(best.values()))
-    print("| way | rows a second | beside the first |\n|---|---|---|")
+    print("| way | rows/s | relative to the first |\n|---|---|---|")
     for way, seconds in best.items():
         print(f"| {way} | {32 * args.batch_size / seconds:.0f} | {first / seconds:.2f} |")
 

@@ -1,4 +1,4 @@
-"""The tasks of `against_transformers.py`: their examples, their metrics, a line of progress."""
+"""Examples, metrics and progress lines of the tasks of `against_transformers.py`."""
 
 import multiprocessing
 import random
@@ -10,7 +10,7 @@ import numpy as np
 
 import keras_bert
 
-_SPLIT = 20250101  # seed of what is divided here; the same for every run
+_SPLIT = 20250101  # seed of the splits, the same for every run
 _TABLES = {"sentiment": (["Text"], "Sentiment"), "nli": (["sentence1", "sentence2"], "gold_label")}
 METRICS = {
     "sentiment": ["accuracy"],
@@ -20,15 +20,15 @@ METRICS = {
     "squad1": ["f1"],
     "squad2": ["best_f1", "answers_f1"],
 }
-"""The scores of each task that the table shows."""
+"""Scores that the table shows for each task."""
 
 
 def read_task(task, folder, limit=None, limit_eval=None):
-    """`(examples to learn from, examples to score, label names or None)`, plain lists of dicts.
+    """Returns `(training examples, examples to score, label names or None)`, lists of dicts.
 
     An example has `texts` and `label`, `words` and `tags`, or what `read_choices` or `read_squad`
-    gives. They are read in a process of its own, so that TensorFlow, which this library reads files
-    with, takes no memory of the other's.
+    gives. A separate process reads them, so that TensorFlow doesn't count towards the memory of
+    transformers.
     """
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, mp_context=context) as pool:
@@ -37,16 +37,16 @@ def read_task(task, folder, limit=None, limit_eval=None):
 
 
 def head_kernel(seed, num_inputs, num_outputs):
-    """What the new head of both libraries starts from: `[inputs, outputs]`, of deviation 0.02.
+    """Draws the initial kernel of the new head, `[inputs, outputs]`, with deviation 0.02.
 
-    This library's own heads come from a truncated normal, whose deviation is 0.0176, as Google's
-    do. In so few steps that alone makes a difference.
+    This library draws its heads from a truncated normal with deviation 0.0176, as Google does. In
+    so few steps that alone makes a difference.
     """
     return np.random.default_rng(seed).normal(0.0, 0.02, (num_inputs, num_outputs))
 
 
 def score(task, examples, predicted):
-    """The scores of predictions: class numbers, lists of tags, or `(texts, odds)` of answers."""
+    """Scores predictions: class numbers, lists of tags, or `(texts, odds)` of answers."""
     if task == "ner":
         scores = keras_bert.entity_scores([example["tags"] for example in examples], predicted)
         return {name: value for name, value in scores.items() if name != "types"}
@@ -55,28 +55,28 @@ def score(task, examples, predicted):
     if task == "squad2":
         scores = keras_bert.squad_scores(examples, *predicted, null_threshold=0.0)
         always = keras_bert.squad_scores(examples, predicted[0])
-        return {**scores, "answers_f1": always["HasAns_f1"]}  # where there is one, always answered
+        return {**scores, "answers_f1": always["HasAns_f1"]}  # of those with an answer
     return keras_bert.classification_scores([example["label"] for example in examples], predicted)
 
 
 class Progress:
-    """Prints how far training is, about every half minute, and keeps the time of each epoch.
+    """Progress of training, printed about every half minute, with the time of each epoch.
 
     Args:
         epochs: int.
-        steps: int, those of an epoch.
+        steps: int, steps per epoch.
     """
 
     def __init__(self, epochs, steps):
         self.epochs, self.steps = epochs, steps
         self.seconds, self.loss = [], None
-        self.started = self.said = time.perf_counter()
+        self.started = self.printed = time.perf_counter()
 
     def step(self, step, loss):
-        """After step 0, 1, ... of an epoch; `loss` gives its loss, and is asked now and then."""
+        """Call this after each step, numbered from 0; `loss()` returns the loss."""
         now = time.perf_counter()
-        if now - self.said > 30:
-            self.said = now
+        if now - self.printed > 30:
+            self.printed = now
             print(
                 f"  epoch {len(self.seconds) + 1}/{self.epochs}, step {step + 1}/{self.steps}, "
                 f"{now - self.started:.0f} s, loss {loss():.4f}",
@@ -84,10 +84,10 @@ class Progress:
             )
 
     def epoch(self, loss):
-        """After an epoch."""
+        """Call this after each epoch."""
         now = time.perf_counter()
         self.seconds.append(now - self.started)
-        self.started = self.said = now
+        self.started = self.printed = now
         self.loss = float(loss)
         print(
             f"  epoch {len(self.seconds)}/{self.epochs}: {self.seconds[-1]:.1f} s, "
@@ -117,7 +117,7 @@ def _read(task, folder):
 
 
 def _read_tables(train, dev, test, columns, label):
-    """Nothing is chosen by the development set here, so that it is scored with the test set."""
+    """Joins the development and test sets: nothing is chosen by the development set here."""
     names = train.class_names(label)
     parts = []
     for table in (train, dev, test):
@@ -139,12 +139,12 @@ def _read_names(train, dev, test):
 
 def _read_choices(examples):
     random.Random(_SPLIT).shuffle(examples)
-    behind = len(examples) * 4 // 5
-    return examples[:behind], examples[behind:], None
+    end = len(examples) * 4 // 5
+    return examples[:end], examples[end:], None
 
 
 def _some(examples, limit):
-    """So many of the examples, always the same ones, in their order; all for None."""
+    """Selects `limit` of the examples, always the same ones, in their order; None selects all."""
     if limit is None or limit >= len(examples):
         return examples
     chosen = random.Random(_SPLIT).sample(range(len(examples)), limit)

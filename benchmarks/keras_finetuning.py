@@ -1,4 +1,4 @@
-"""Fine-tuning with this library, for `against_transformers.py`, as its recipes do it."""
+"""Fine-tuning with this library, for `against_transformers.py`, as the recipes do it."""
 
 import time
 
@@ -16,9 +16,9 @@ def finetune(task, train, test, names, args, progress):
         task: name of the task.
         train: examples, as `finetuning_tasks.read_task` gives them.
         test: the same.
-        names: of labels or tags, or None.
-        args: those of `against_transformers.py`.
-        progress: a function of the number of steps of an epoch that gives a `Progress`.
+        names: the names of the labels or tags, or None.
+        args: the arguments of `against_transformers.py`.
+        progress: a function that takes the number of steps per epoch and returns a `Progress`.
 
     Returns:
         `(predictions, numbers)`: what `finetuning_tasks.score` takes, and a dict of the number of
@@ -26,7 +26,7 @@ def finetune(task, train, test, names, args, progress):
     """
     keras.utils.set_random_seed(args.seed)
     keras.config.set_dtype_policy("mixed_bfloat16" if args.precision == "bf16" else "float32")
-    architecture, batches, predict = _TASKS[task]
+    architecture, columns, predict = _TASKS[task]
     arguments = {"sequence_length": args.sequence_length}
     if names:
         arguments |= {"num_classes": len(names), "label_names": names}
@@ -37,7 +37,8 @@ def finetune(task, train, test, names, args, progress):
     model = architecture.from_preset(args.model, **arguments)
     model.head.kernel.assign(head_kernel(args.seed, *model.head.kernel.shape))
     started = time.perf_counter()
-    data = batches(model, train, args, shuffle=True, seed=args.seed)
+    batching = keras_bert.Batching(args.batch_size, shuffle=True, seed=args.seed, pad_to="longest")
+    data = model.batches(*columns(train), batching=batching)
     steps = len(data) * args.epochs
     rate = keras_bert.WarmupLinearDecay(
         args.learning_rate, int(args.warmup_proportion * steps), steps, continuous=True
@@ -45,7 +46,7 @@ def finetune(task, train, test, names, args, progress):
     model.compile(**{**model.default_compile_args(), "optimizer": keras_bert.AdamW(rate)})
     prepared = time.perf_counter()
     done = progress(len(data))
-    model.fit(data, epochs=args.epochs, verbose=0, callbacks=[_Told(done)])
+    model.fit(data, epochs=args.epochs, verbose=0, callbacks=[_Reporter(done)])
     began = time.perf_counter()
     predicted = predict(model, test, args)
     ended = time.perf_counter()
@@ -58,8 +59,8 @@ def finetune(task, train, test, names, args, progress):
     }
 
 
-class _Told(keras.callbacks.Callback):
-    """Tells a `Progress` what `fit` does."""
+class _Reporter(keras.callbacks.Callback):
+    """Reports to a `Progress`."""
 
     def __init__(self, progress):
         super().__init__()
@@ -76,82 +77,55 @@ def _texts(examples):
     return tuple(list(column) for column in zip(*(e["texts"] for e in examples), strict=True))
 
 
-def _text_batches(model, examples, args, labelled=True, **kwargs):
-    return keras_bert.text_dataset(
-        _texts(examples),
-        [example["label"] for example in examples] if labelled else None,
-        preprocessor=model.preprocessor,
-        batch_size=args.batch_size,
-        trim=True,
-        **kwargs,
-    )
+def _texts_and_labels(examples):
+    return _texts(examples), [example["label"] for example in examples]
 
 
 def _classes(model, examples, args):
-    data = _text_batches(model, examples, args, labelled=False)
+    # In their order and padded to each batch's longest row, as the other library predicts.
+    batching = keras_bert.Batching(args.batch_size, pad_to="longest")
+    data = model.batches(_texts(examples), batching=batching)
     return np.argmax(model.predict(data, verbose=0), axis=-1)
 
 
-def _tag_batches(model, examples, args, **kwargs):
-    numbers = {name: number for number, name in enumerate(model.label_names)}
-    return keras_bert.tagged_dataset(
-        [example["words"] for example in examples],
-        [[numbers[tag] for tag in example["tags"]] for example in examples],
-        preprocessor=model.preprocessor,
-        batch_size=args.batch_size,
-        trim=True,
-        **kwargs,
-    )
+def _words(examples):
+    return [example["words"] for example in examples]
+
+
+def _words_and_tags(examples):
+    return _words(examples), [example["tags"] for example in examples]
 
 
 def _tags(model, examples, args):
-    return model.predict([example["words"] for example in examples], batch_size=args.batch_size)
+    return [answer["label"] for answer in model.answer(_words(examples), args.batch_size)]
 
 
-def _choice_batches(model, examples, args, **kwargs):
-    return keras_bert.choice_dataset(
-        examples,
-        preprocessor=model.preprocessor,
-        batch_size=args.batch_size,
-        trim=True,
-        **kwargs,
-    )
+def _questions(examples):
+    return (examples,)
 
 
 def _choices(model, examples, args):
-    answers = model.predict(examples, batch_size=args.batch_size, verbose=0)
-    return [answer["label"] for answer in answers]
-
-
-def _question_batches(model, examples, args, **kwargs):
-    return keras_bert.question_dataset(
-        examples,
-        preprocessor=model.preprocessor,
-        batch_size=args.batch_size,
-        trim=True,
-        **model.window_arguments(),
-        **kwargs,
-    )
+    return [answer["label"] for answer in model.answer(examples, args.batch_size)]
 
 
 def _answers(model, examples, args):
-    """`(texts, null odds)` by id; the texts are the best answers other than none."""
-    answers = model.predict(examples, batch_size=args.batch_size, n_best=args.n_best, verbose=0)
+    """Returns `(texts, null odds)` by id; the texts are the best answers other than "no answer"."""
+    answers = model.answer(examples, args.batch_size, n_best=args.n_best)
     texts, odds = {}, {}
     for example, answer in zip(examples, answers, strict=True):
-        found = [one["answer"] for one in answer["n_best"] if one["answer"]]
+        found = [text for text in answer["n_best_answer"] if text]
         texts[example["id"]] = found[0] if found else ""
         odds[example["id"]] = answer["null_odds"]
     return texts, odds
 
 
-_CLASSES = keras_bert.BertClassifier, _text_batches, _classes
-_QUESTIONS = keras_bert.BertSpanLabeler, _question_batches, _answers
+_CLASSES = keras_bert.BertClassifier, _texts_and_labels, _classes
+_QUESTIONS = keras_bert.BertSpanLabeler, _questions, _answers
 _TASKS = {
     "sentiment": _CLASSES,
     "nli": _CLASSES,
-    "ner": (keras_bert.BertTokenClassifier, _tag_batches, _tags),
-    "choice": (keras_bert.BertMultipleChoice, _choice_batches, _choices),
+    "ner": (keras_bert.BertTokenClassifier, _words_and_tags, _tags),
+    "choice": (keras_bert.BertMultipleChoice, _questions, _choices),
     "squad1": _QUESTIONS,
     "squad2": _QUESTIONS,
 }

@@ -1,4 +1,4 @@
-"""How fast a small BERT learns, to be laid beside the curve of another library.
+"""Measures how fast a small BERT learns, for comparison with another library.
 
     python benchmarks/learning_curve.py --train train.npz --heldout heldout.npz --output curve.json
     python benchmarks/learning_curve.py --corpus corpus --heldout heldout.npz --output curve.json
@@ -7,9 +7,9 @@ Trains on instances that Google's `create_pretraining_data.py` made, in their or
 corpus through `pretraining_dataset`, and evaluates on held-out instances of Google's.
 
 The arrays: token_ids and segment_ids [N, S], length [N], mask_positions and mask_ids [N, P],
-num_masks [N], next_sentence_label [N] (1 = random). 4 layers, hidden 256, unless `--init` names
-weights to go on from; batch 32; AdamW with a continuous warm-up and linear decay. About 25 minutes
-on two CPU cores.
+num_masks [N], next_sentence_label [N] (1 = random). The model has 4 layers and hidden 256, unless
+`--init` names weights to start from. Batches of 32; AdamW with a continuous warm-up and linear
+decay. About 25 minutes on two CPU cores.
 """
 
 import argparse
@@ -46,7 +46,7 @@ def parse_args(argv=None):
 
 
 def instances(path, limit=None):
-    """The `(x, y, sample_weight)` arrays of `BertPretrainer.fit` from an .npz of instances."""
+    """Reads `(x, y, sample_weight)` for `BertPretrainer.fit` from an .npz of instances."""
     with np.load(path) as arrays:
         a = {name: arrays[name][:limit].astype("int32") for name in arrays.files}
     length, slots = a["token_ids"].shape[1], a["mask_ids"].shape[1]
@@ -65,7 +65,7 @@ def instances(path, limit=None):
 
 
 class Curve(keras.callbacks.Callback):
-    """Evaluates every so many steps and writes what it finds."""
+    """Callback that evaluates every `every` steps and writes the scores."""
 
     def __init__(self, heldout, every, output):
         super().__init__()
@@ -87,7 +87,7 @@ class Curve(keras.callbacks.Callback):
 
 
 def heldout_scores(model, x, y, sample_weight, batch_size=64):
-    """Loss and accuracy of both tasks over all held-out predictions."""
+    """Computes loss and accuracy of both tasks over all held-out predictions."""
     totals = np.zeros(5)
     for start in range(0, len(y["next_sentence"]), batch_size):
         part = slice(start, start + batch_size)

@@ -1,12 +1,12 @@
-"""Seconds and memory that loading takes, beside Hugging Face's own loader.
+"""Measures the time and memory of loading, compared with Hugging Face's own loader.
 
     python benchmarks/loading.py
-    python benchmarks/loading.py --model path/of/a/folder --turns 5
+    python benchmarks/loading.py --model path/to/folder --turns 5
 
-Each library loads the same model.safetensors in fresh processes by turns and encodes one short
-sentence, for transformers reads a weight from the disk only when it is first used. Importing the
-library counts neither as time nor as memory. By default the model is a random BERT-Base, written
-first. Needs torch and transformers (the extra `parity`).
+The libraries take turns. Each loads the same model.safetensors in a fresh process and encodes one
+short sentence, because transformers reads a weight from disk only when it is first used. Importing
+the library counts neither as time nor as memory. By default the model is a random BERT-Base that is
+written first. Needs torch and transformers (the extra `parity`).
 """
 
 import argparse
@@ -27,15 +27,15 @@ def parse_args(argv=None):
         description=__doc__.split("\n\n")[0],
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
-    parser.add_argument("--model", help="folder of a model of Hugging Face's")
-    parser.add_argument("--size", default="base", help="of the random model, without --model")
+    parser.add_argument("--model", help="folder of a Hugging Face model")
+    parser.add_argument("--size", default="base", help="size of the random model, without --model")
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--load", choices=["keras_bert", "transformers"], help=argparse.SUPPRESS)
     return parser.parse_args(argv)
 
 
 def load(library, folder):
-    """Loads once in this process and prints what it took."""
+    """Loads once in this process and prints seconds and memory."""
     token_ids = np.array([[101, 2023, 2003, 1037, 7099, 102]])
     if library == "keras_bert":
         import keras
@@ -64,12 +64,12 @@ def load(library, folder):
 
 
 def peak_memory():
-    """Bytes, the most that this process has held."""
+    """Returns the peak memory of this process in bytes."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 2**10
 
 
 def write_model(folder, size):
-    """A random model, written in a process of its own."""
+    """Writes a random model, from another process."""
     script = (
         "import keras_bert\n"
         f"backbone = keras_bert.BertBackbone(30522, **keras_bert.sizes.{size})\n"

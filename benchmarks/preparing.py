@@ -1,11 +1,11 @@
-"""Tokens per second of one core from prose in files to the shards of a corpus, end to end.
+"""Measures tokens per second from text files to the shards of a corpus, on one core.
 
     python benchmarks/preparing.py
     python benchmarks/preparing.py --text novels/*.txt --vocabulary vocab.txt
 
-By default on the text of Python's own reference, repeated, with a vocabulary learned from it;
-about a minute. Reading, decoding, finding sentences, tokenizing and writing all count, in
-seconds of CPU time of one process; the best turn counts. Starting Python does not.
+The default text is Python's own reference, repeated, with a vocabulary learned from it; this takes
+about a minute. Reading, decoding, finding sentences, tokenizing and writing count, in seconds of
+CPU time of one process. Starting Python doesn't. The best turn counts.
 """
 
 import argparse
@@ -42,7 +42,7 @@ def use_one_core():
 
 
 def write_text(folder, num_bytes):
-    """Files of 1 MB of Python's reference."""
+    """Writes files of 1 MB each from Python's reference."""
     text = "\n\n".join(topics.values()).encode("utf-8")
     text *= -(-(10**6) // len(text))
     paths = [Path(folder, f"{i}.txt") for i in range(max(1, num_bytes // 10**6))]
@@ -65,7 +65,7 @@ def main(argv=None):
         files = args.text or write_text(folder, args.megabytes * 10**6)
         num_bytes = sum(os.path.getsize(file) for file in files)
         tokenizer = make_tokenizer(args, files)
-        tokenizer(["So that nothing is built for the first time below."])
+        tokenizer(["The first call builds tables; it must not count."])
         seconds = []
         for turn in range(args.turns):
             started = time.process_time()

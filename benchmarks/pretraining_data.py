@@ -1,10 +1,10 @@
-"""How fast batches for pre-training are made of a corpus, on one core.
+"""Measures how fast a corpus becomes pre-training batches, on one core.
 
     python benchmarks/pretraining_data.py
     python benchmarks/pretraining_data.py --corpus corpus
 
-Without a corpus, one of random tokens is made. Tokens are those of the rows, special ones counted
-and padding not; seconds are of CPU time, of two epochs after the first batch is there.
+Without `--corpus`, it makes a corpus of random tokens. It counts tokens with the special ones and
+without padding, in two epochs after the first batch, in seconds of CPU time.
 """
 
 import argparse
@@ -12,7 +12,7 @@ import os
 import tempfile
 import time
 
-if hasattr(os, "sched_setaffinity"):
+if __name__ == "__main__" and hasattr(os, "sched_setaffinity"):
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})  # before TensorFlow counts the cores
 
 import numpy as np
@@ -30,7 +30,7 @@ def parse_args(argv=None):
 
 
 class Words:
-    """As much of a tokenizer as a corpus needs."""
+    """The part of a tokenizer that a corpus needs."""
 
     lowercase = True
 
@@ -39,7 +39,7 @@ class Words:
 
 
 def random_corpus(folder, num_shards=4, documents=500):
-    """About 5 million tokens in documents of about 2,500."""
+    """Writes about 5 million tokens in documents of about 2,500."""
     rng = np.random.default_rng(0)
     counts = []
     for index in range(num_shards):
@@ -53,7 +53,7 @@ def random_corpus(folder, num_shards=4, documents=500):
 
 
 def tokens_per_second(dataset):
-    """Of a whole pass over `dataset`, the first batch left out."""
+    """Measures a whole pass over `dataset`, without the first batch."""
     options = tf.data.Options()
     options.threading.private_threadpool_size = 1
     tokens = 0

@@ -1,10 +1,10 @@
-"""What quantizing to int8 does to sentence embeddings: their direction, the file, the time.
+"""Measures what int8 quantization does to sentence embeddings: direction, file size, time.
 
     python benchmarks/quantizing.py --model hf://sentence-transformers/all-MiniLM-L6-v2
-    python benchmarks/quantizing.py --model path/of/a/folder --text sentences.txt
+    python benchmarks/quantizing.py --model path/to/folder --text sentences.txt
 
-Without --text, on sentences of Python's own reference. The ways take turns, batch by batch; the
-best turn counts.
+Without `--text` it encodes sentences of Python's own reference. The ways take turns; the best turn
+of each counts.
 """
 
 import argparse
@@ -25,8 +25,8 @@ def parse_args(argv=None):
         description=__doc__.split("\n\n")[0],
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
-    parser.add_argument("--model", required=True, help="what BertEmbedder.from_preset takes")
-    parser.add_argument("--text", help="text file, a sentence a line")
+    parser.add_argument("--model", required=True, help="source for BertEmbedder.from_preset")
+    parser.add_argument("--text", help="text file, one sentence per line")
     parser.add_argument("--sentences", type=int, default=128)
     parser.add_argument("--sequence_length", type=int, default=64)
     parser.add_argument("--turns", type=int, default=5)
@@ -42,7 +42,7 @@ def read_sentences(args):
 
 
 def make_models(args):
-    """A model for each way, and the bytes of its preset's weights."""
+    """Makes a model for each way, and measures the bytes of its preset's weights."""
     ways = {
         "float32": None,
         "int8 weights": keras.quantizers.Int8QuantizationConfig(activation_quantizer=None),

@@ -1,11 +1,11 @@
-"""Tokens per second on one core: BertTokenizer in tf.data, beside Hugging Face tokenizers.
+"""Measures tokens per second on one core, compared with Hugging Face tokenizers.
 
     python benchmarks/tokenizing.py
     python benchmarks/tokenizing.py --text novel.txt --vocabulary vocab.txt
 
-By default on the text of Python's own reference, with a vocabulary learned from it; about a
-minute. All are measured in turns in one process on one core, in seconds of CPU time; the best turn
-of each counts.
+The default text is Python's own reference, with a vocabulary learned from it; this takes about a
+minute. `BertTokenizer` runs in tf.data. All take turns in one process on one core, in seconds of
+CPU time; the best turn of each counts.
 """
 
 import argparse
@@ -33,7 +33,7 @@ def parse_args(argv=None):
     parser.add_argument("--cased", action="store_true", help="the vocabulary is cased")
     parser.add_argument("--batch_size", type=int, default=1024, help="texts in a batch")
     parser.add_argument("--turns", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=2.0, help="length of a turn, about")
+    parser.add_argument("--seconds", type=float, default=2.0, help="approximate length of a turn")
     return parser.parse_args(argv)
 
 
@@ -63,7 +63,7 @@ def make_tokenizer(args, lines):
 
 
 def in_dataset(lines, batch_size, tokenize):
-    """Makes a function of a number of passes: it runs them and returns the number of tokens."""
+    """Returns a function that runs some number of passes and returns the number of tokens."""
 
     def count(texts):
         parts = tf.nest.flatten(tokenize(texts), expand_composites=False)
@@ -82,7 +82,7 @@ def in_dataset(lines, batch_size, tokenize):
 
 
 def with_hugging_face(lines, batch_size, tokenizer):
-    """The same for Hugging Face tokenizers."""
+    """Returns the same function for Hugging Face tokenizers."""
     ids = {token: i for i, token in enumerate(tokenizer.get_vocabulary())}
     hugging_face = tokenizers.BertWordPieceTokenizer(ids, lowercase=tokenizer.lowercase)
 
@@ -99,7 +99,7 @@ def with_hugging_face(lines, batch_size, tokenizer):
 
 
 def measure(runs, turns, seconds):
-    """Returns {name: tokens per second of the best turn}, all taking turns."""
+    """Returns {name: tokens per second of the best turn}; the runs take turns."""
     passes, best = {}, dict.fromkeys(runs, 0.0)
     for name, run in runs.items():
         run(1)

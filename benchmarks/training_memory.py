@@ -1,10 +1,10 @@
-"""Peak memory of training, with and without accumulation and rematerialisation.
+"""Measures the peak memory of training, with and without accumulation and rematerialization.
 
     python benchmarks/training_memory.py --size base --sequence_length 512 --batch_size 8
 
-Each way takes a few steps of masked LM and next sentence prediction on random tokens, in a process
-of its own, whose largest resident size is told; so is that of the process before it began to train,
-with the model in it; the optimizer's moments come with the first step.
+Each way takes a few steps of masked LM and next sentence prediction on random tokens, in its own
+process. The table shows the peak resident size of that process, and its size before training, with
+the model in it. The optimizer's moments come with the first step.
 """
 
 import argparse
@@ -41,7 +41,7 @@ def peak():
 
 
 def train(args, accumulation_steps=1, remat=False):
-    """`(GiB before training, GiB at its peak, seconds of the fastest step)`."""
+    """Returns `(GiB before training, peak GiB, seconds of the fastest step)`."""
     import keras
     import numpy as np
 
@@ -78,7 +78,7 @@ def main(argv=None):
     if args.way:
         print(json.dumps(train(args, **WAYS[args.way])))
         return
-    print("| way | GiB before training | peak GiB | seconds a step |\n|---|---|---|---|")
+    print("| way | GiB before training | peak GiB | seconds per step |\n|---|---|---|---|")
     for way in WAYS:
         command = [sys.executable, __file__, *(sys.argv[1:] if argv is None else argv)]
         done = subprocess.run([*command, "--way", way], stdout=subprocess.PIPE, text=True)

@@ -1,9 +1,9 @@
 """Fine-tuning with Hugging Face transformers, for `against_transformers.py`.
 
 A plain PyTorch loop, as in the `no_trainer` scripts of transformers' examples (run_glue, run_ner,
-run_swag, run_qa): its fast tokenizer, texts tokenized once, its collators that pad to the longest
-of a batch, its models with their own losses and attention (sdpa), PyTorch's fused AdamW and its own
-choice of threads, as many as there are cores.
+run_swag, run_qa). The fast tokenizer tokenizes texts once, and collators pad to the longest row of
+a batch. The models bring their own losses and attention (sdpa). The optimizer is PyTorch's fused
+AdamW; PyTorch chooses the number of threads, one per core.
 """
 
 import time
@@ -22,9 +22,9 @@ def finetune(task, train, test, names, args, progress):
         task: name of the task.
         train: examples, as `finetuning_tasks.read_task` gives them.
         test: the same.
-        names: of labels or tags, or None.
-        args: those of `against_transformers.py`.
-        progress: a function of the number of steps of an epoch that gives a `Progress`.
+        names: the names of the labels or tags, or None.
+        args: the arguments of `against_transformers.py`.
+        progress: a function that takes the number of steps per epoch and returns a `Progress`.
 
     Returns:
         `(predictions, numbers)`: what `finetuning_tasks.score` takes, and a dict of the number of
@@ -99,7 +99,7 @@ def _decaying_and_not(model):
 
 @torch.inference_mode()
 def _logits(model, rows, collate, args):
-    """The logits of each row: an array, or a pair of those of start and end."""
+    """Computes the logits of each row: an array, or a pair of arrays for start and end."""
     found = []
     for batch in DataLoader(rows, args.batch_size, collate_fn=collate):
         with _precision(args):
@@ -115,12 +115,12 @@ def _precision(args):
 
 
 def _inputs(rows):
-    """What the model takes of each row."""
+    """Keeps what the model takes of each row."""
     return [{name: row[name] for name in row if name in _INPUTS} for row in rows]
 
 
 def _rows(columns):
-    """A dict for each row."""
+    """Turns a dict of columns into a dict for each row."""
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
@@ -153,7 +153,7 @@ def _tag_rows(tokenizer, examples, names, args):
 
 
 def _tags(examples, rows, logits, names, args):
-    found = [["O"] * len(example["words"]) for example in examples]  # what was cut off stays "O"
+    found = [["O"] * len(example["words"]) for example in examples]  # truncated words stay "O"
     for tags, row, values in zip(found, rows, logits, strict=True):
         classes = values.argmax(axis=-1)
         for position, word in enumerate(row["words"]):
@@ -174,10 +174,10 @@ def _choice_rows(tokenizer, examples, names, args):
 
 
 def _question_rows(tokenizer, examples, names, args):
-    """Windows with the same places as this library's, which steps by a number of tokens.
+    """Cuts windows at the same tokens as this library does.
 
-    transformers has a number of tokens that windows overlap by, which follows from the step and
-    the length of the question.
+    This library fixes the tokens between the starts of two windows. transformers fixes their
+    overlap, which follows from that and the length of the question.
     """
     questions = tokenizer([e["question"] for e in examples], add_special_tokens=False)["input_ids"]
     rows = []
@@ -203,7 +203,7 @@ def _question_rows(tokenizer, examples, names, args):
 
 
 def _answer(example, window):
-    """The positions of the answer's first and last token in a window; 0 where it isn't there."""
+    """Finds the positions of the answer's first and last token in a window; 0 if it isn't there."""
     inside = [p for p, part in enumerate(window["sequence_ids"]) if part == 1]
     offsets = window["offset_mapping"]
     none = {"start_positions": 0, "end_positions": 0}
@@ -220,7 +220,7 @@ def _answer(example, window):
 
 
 def _answers(examples, rows, logits, names, args):
-    """`(texts, null odds)` by id, as `postprocess_qa_predictions` of run_qa finds them."""
+    """Returns `(texts, null odds)` by id, as `postprocess_qa_predictions` of run_qa does."""
     best = {example["id"]: (-np.inf, "") for example in examples}
     null = {example["id"]: np.inf for example in examples}
     for row, (start, end) in zip(rows, logits, strict=True):

@@ -5,6 +5,7 @@ import doctest
 import importlib
 import inspect
 import pkgutil
+import re
 from pathlib import Path
 
 import pytest
@@ -70,6 +71,16 @@ def test_a_room_imports_only_from_rooms_below(path):
 def test_models_and_layers_need_keras_alone(path):
     modules = list(imports(path, top_level_only=True))
     assert not [m for m in modules if m.split(".")[0] in ("tensorflow", "tensorflow_text")]
+
+
+def test_contributing_lists_the_rooms_and_their_floors():
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^\| (\d) \| `(?:keras_bert/)?(\w+)(?:/|\.py)` \|", text, re.MULTILINE)
+    assert len(listed) == len(FLOORS)
+    assert {room: int(floor) for floor, room in listed} == FLOORS
+    assert [floor for floor, _ in listed] == sorted((floor for floor, _ in listed), reverse=True)
+    folders = {path.parent.name for path in (ROOT / "keras_bert").glob("*/__init__.py")}
+    assert folders == FLOORS.keys() - {"recipes", "sizes"}
 
 
 def test_no_file_is_a_drawer_for_everything():

@@ -14,30 +14,30 @@ from keras_bert.presets.quantization import quantization_config, quantized_from_
 class BertBackbone(keras.Model):
     """The bidirectional Transformer encoder, with its pooler.
 
-    Use it under a task of your own; `BertPretrainer` and `BertClassifier` build on it.
+    All tasks build on it, and so can a task of your own.
     Source: Devlin et al. 2019, section 3; google-research/bert modeling.py.
 
     Args:
         vocabulary_size: int, V.
-        num_layers: int, encoder blocks.
+        num_layers: int, number of encoder blocks.
         num_heads: int, N.
         hidden_dim: int, H.
         intermediate_dim: int, I.
-        dropout: float, everywhere in the encoder.
+        dropout: float, for the whole encoder.
         max_sequence_length: int, rows of the position table.
         num_segments: int, rows of the segment table.
-        activation: `"gelu"` (exact), `"gelu_approximate"` (tanh), or a name that Keras knows.
-        attention_dropout: float, of the attention probabilities; None is `dropout`.
+        activation: `"gelu"` (exact), `"gelu_approximate"` (tanh), or a name from Keras.
+        attention_dropout: float, for the attention probabilities; None means `dropout`.
         layer_norm_epsilon: float.
-        remat: bool, whether in training what a block computed is not kept for the gradients but
-            computed anew: a second forward pass, for less memory. It can be set later too, before
-            training: `backbone.remat = True`.
+        remat: bool, whether training recomputes each block for the gradients instead of keeping its
+            intermediate results: less memory for a second forward pass. It can also be set later,
+            before training: `backbone.remat = True`.
 
     Call arguments:
         inputs: a dict of
             `token_ids`: `[B, S]` int32;
-            `segment_ids`: `[B, S]` int32, 0 for the first text and 1 for the second; may be absent;
-            `padding_mask`: `[B, S]` int32, 1 at tokens and 0 at padding; may be absent.
+            `segment_ids`: `[B, S]` int32, 0 for the first text and 1 for the second; optional;
+            `padding_mask`: `[B, S]` int32, 1 at tokens and 0 at padding; optional.
 
     Returns:
         A dict of `sequence_output`, `[B, S, H]`, and `pooled_output`, `[B, H]`.
@@ -135,13 +135,13 @@ class BertBackbone(keras.Model):
         return super().call(complete(inputs), training=training, mask=mask)
 
     def hidden_states(self, inputs):
-        """What each layer gives, a list of `num_layers + 1` tensors `[B, S, H]`.
+        """Computes the outputs of all layers, a list of `num_layers + 1` tensors `[B, S, H]`.
 
-        Number 0 comes from the embeddings, number i from the i-th block; the last one is the
-        `sequence_output`. transformers counts its `hidden_states` so too.
+        Number 0 comes from the embeddings and number i from the i-th block, as in transformers. The
+        last one is the `sequence_output`.
 
         Args:
-            inputs: a dict of the backbone's inputs; of Keras tensors too, such as
+            inputs: a dict of the backbone's inputs. Keras tensors work too, such as
                 `backbone.input`, to build a model on.
         """
         states = [self.embeddings(inputs["token_ids"], segment_ids=inputs.get("segment_ids"))]
@@ -156,7 +156,7 @@ class BertBackbone(keras.Model):
 
     @property
     def remat(self):
-        """Whether blocks compute anew for the gradients what they computed before."""
+        """Whether blocks are recomputed for the gradients; see `BertBackbone`."""
         return self.blocks[0].remat
 
     @remat.setter

@@ -1,4 +1,4 @@
-"""BERT that gives vectors: for a text, or for each of its tokens."""
+"""BERT that returns vectors: one for a text, or one for each of its tokens."""
 
 import keras
 import numpy as np
@@ -11,38 +11,39 @@ from keras_bert.models.bert_task import BertTask
 
 @keras.saving.register_keras_serializable(package="keras_bert")
 class BertEmbedder(BertTask):
-    """A vector for each text, out of the vectors of its tokens; or these themselves.
+    """A vector for each text, pooled from those of its tokens; or the vectors of the tokens.
 
-    Use it for search, clusters and similarity, best from a preset that was trained for them: what
-    comes out of an encoder that was only pre-trained says little about meaning. With
-    `pooling=None` its vectors are features for another model, such as a tagger.
-    Source: Reimers and Gurevych 2019; folders of sentence-transformers load into it. Layers:
-    Devlin et al. 2019, section 5.3 and table 7.
+    Use it for search, clusters and similarity, best from a preset that was trained for them. The
+    vectors of an encoder that was only pre-trained say little about meaning. With `pooling=None`
+    they are features for another model, such as a tagger. Source: Reimers and Gurevych 2019;
+    folders of sentence-transformers load into it. Layers: Devlin et al. 2019, section 5.3 and
+    table 7.
 
     Args:
         backbone: a `BertBackbone`.
-        pooling: `"mean"` of the tokens, `"max"`, or `"cls"`, the first one's; or None for the
-            vectors of the tokens, which are 0 at padding. These can't be exported to be served.
-        normalize: bool, whether each vector is scaled to length 1, so that their dot product is
-            their cosine.
-        layers: list of ints, the layers that a token's vector is made of: 0 is that of the
-            embeddings, 1 to `num_layers` are the blocks, -1 is the last one, -2 that before it,
-            and so on, as transformers counts `hidden_states`. None is the last one. Blocks behind
-            the last of them are not computed.
-        combine: how the layers become one before pooling: `"concat"`, in the order of `layers`,
-            `"sum"`, `"mean"`, or `"weighted"`, a sum whose weights are learnt, as ELMo's.
+        pooling: `"mean"` or `"max"` of the tokens, or `"cls"`, the first token. None returns the
+            vectors of the tokens, 0 at padding; such a model can't be exported.
+        normalize: bool, whether each vector is scaled to length 1, so that the dot product of two
+            is their cosine.
+        layers: list of ints, the layers that make up a token's vector, numbered as transformers
+            numbers `hidden_states`: 0 is the embeddings, 1 to `num_layers` are the blocks, -1 is
+            the last block, -2 the one before it. None means the last block. Blocks after the
+            highest of these are not computed.
+        combine: how several layers become one before pooling: `"concat"`, in the order of `layers`,
+            `"sum"`, `"mean"`, or `"weighted"`, a sum with trainable weights, as in ELMo.
         preprocessor: a `BertEmbedderPreprocessor`, for raw text; or None.
-        **kwargs: those of `keras.Model`.
+        **kwargs: arguments of `keras.Model`.
 
     Call arguments:
         inputs: a dict of the backbone's inputs.
 
     Returns:
-        `[B, H]` float32, H times the number of layers where these are concatenated; `[B, S, H]`
-        with `pooling=None`.
+        `[B, H]` float32, or `[B, S, H]` with `pooling=None`. If L layers are concatenated, the
+        last axis is L * H.
 
     Raises:
-        ValueError: if there is no such pooling, layer or combination, or only one layer to weigh.
+        ValueError: if the pooling, a layer or the combination is unknown, or `"weighted"` gets a
+            single layer.
 
     Example:
     >>> import numpy as np
@@ -91,21 +92,21 @@ class BertEmbedder(BertTask):
         return BertEmbedderPreprocessor
 
     def similarity(self, texts, others, batch_size=None):
-        """The cosine of the vectors of each text and its other.
+        """Computes the cosine between the vectors of each text and its counterpart.
 
-        That of every text with every other is `predict(texts) @ predict(others).T`, where the
-        vectors are normalized.
+        For every text with every other, use `predict(texts) @ predict(others).T` with normalized
+        vectors.
 
         Args:
-            texts: a text, or a list of them.
-            others: as many.
+            texts: a text, or a list of n texts.
+            others: the counterparts, a text or a list of n texts.
             batch_size: int; 32 by default.
 
         Returns:
             `[n]` float32, from -1 to 1.
 
         Raises:
-            ValueError: if there are not as many others, or texts have no vector each.
+            ValueError: if texts and others differ in number, or the model doesn't pool.
         """
         texts, others = ([x] if isinstance(x, str) else list(x) for x in (texts, others))
         if len(texts) != len(others):
@@ -119,18 +120,18 @@ class BertEmbedder(BertTask):
         return np.sum(both[: len(texts)] * both[len(texts) :], axis=-1)
 
     def default_compile_args(self):
-        """None: what the vectors shall be near to is the user's to say."""
+        """Raises a ValueError: an embedder has no loss of its own."""
         raise ValueError(
             "A BertEmbedder has no loss of its own. Compile it with one of yours, or train a "
             "BertClassifier on its backbone."
         )
 
     def scores(self, x, y=None, batch_size=None):
-        """Correlation of cosines with scores of similarity, as in STS.
+        """Computes the correlation of cosines with similarity scores, as in STS.
 
         Args:
             x: a pair `(texts, others)`.
-            y: `[n]` scores.
+            y: `[n]` similarity scores.
             batch_size: int; 32 by default.
 
         Returns:
@@ -157,7 +158,7 @@ class BertEmbedder(BertTask):
 
 
 def _places(layers, num_layers):
-    """The layers as places in `hidden_states`."""
+    """Turns the numbers of layers into indices of `hidden_states`."""
     if isinstance(layers, (str, int)) or not len(layers):
         raise ValueError(
             f"layers must be a list of layers' numbers, such as [-1, -2, -3, -4]; got {layers!r}."

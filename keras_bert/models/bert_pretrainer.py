@@ -1,4 +1,4 @@
-"""BERT as it is pre-trained."""
+"""BERT with the heads of pre-training."""
 
 import keras
 import numpy as np
@@ -11,28 +11,28 @@ from keras_bert.training.adamw import AdamW
 
 @keras.saving.register_keras_serializable(package="keras_bert")
 class BertPretrainer(BertTask):
-    """Masked LM and next sentence prediction on one encoder.
+    """An encoder with two heads, for masked LM and next sentence prediction.
 
-    Train it on `pretraining_dataset`. The masked-LM loss is the mean over the predicted tokens
-    of the batch, the next-sentence loss the mean over its pairs, and the loss their sum.
+    Train it on `pretraining_dataset`. The masked-LM loss is the mean over the predicted tokens of
+    the batch; the next-sentence loss is the mean over its pairs. The total is their sum.
     Source: Devlin et al. 2019, section 3.1; google-research/bert run_pretraining.py.
 
     Args:
         backbone: a `BertBackbone`.
-        next_sentence: bool; False leaves masked LM alone.
-        preprocessor: a `BertPreprocessor`, kept with the model and its presets; or None.
-        masked_lm_activation: that of the masked-LM head; None is the backbone's.
-        masked_lm_epsilon: float, of the head's LayerNorm; None is the backbone's.
-        tie_embeddings: bool; False gives the head a table of its own in place of the encoder's.
-        **kwargs: those of `keras.Model`.
+        next_sentence: bool; False trains masked LM alone.
+        preprocessor: a `BertPreprocessor`, saved with the model and its presets; or None.
+        masked_lm_activation: activation of the masked-LM head; None means the backbone's.
+        masked_lm_epsilon: float, for the head's LayerNorm; None means the backbone's.
+        tie_embeddings: bool; False gives the head its own table instead of the encoder's.
+        **kwargs: arguments of `keras.Model`.
 
     Call arguments:
         inputs: a dict of the backbone's inputs and
             `mask_positions`: `[B, P]` int32, the masked positions.
 
     Returns:
-        A dict of `masked_lm`, logits `[B, P, V]`, and `next_sentence`, logits `[B, 2]`, whose
-        class 1 means that the second sentence is a random one; both float32.
+        A dict of `masked_lm`, logits `[B, P, V]`, and `next_sentence`, logits `[B, 2]`, both
+        float32. Class 1 of `next_sentence` means that the second sentence is a random one.
 
     Example:
     >>> import numpy as np
@@ -80,13 +80,13 @@ class BertPretrainer(BertTask):
 
     @property
     def uses_pooler(self):
-        """Whether next sentences are predicted."""
+        """Whether the model predicts next sentences."""
         return self.next_sentence
 
     def default_compile_args(self):
-        """BERT's: AdamW at 1e-4, both losses, and the accuracy of each."""
+        """AdamW at 1e-4, both losses, and the accuracy of each."""
         outputs = ["masked_lm", "next_sentence"] if self.next_sentence else ["masked_lm"]
-        accuracy = "accuracy" if self.next_sentence else "masked_lm_accuracy"  # Keras adds which
+        accuracy = "accuracy" if self.next_sentence else "masked_lm_accuracy"  # Keras adds names
         return {
             "optimizer": AdamW(1e-4),
             "loss": {
@@ -101,16 +101,17 @@ class BertPretrainer(BertTask):
         }
 
     def fill_mask(self, texts, top_k=5, batch_size=32):
-        """The likeliest tokens for each [MASK] of each text.
+        """Finds the most probable tokens for each [MASK] of each text.
 
         Args:
-            texts: a str, or a list of them, with "[MASK]" where a token is to be found.
-            top_k: int, how many tokens.
-            batch_size: int, texts at once.
+            texts: a str, or a list of them, with "[MASK]" in place of each token to find.
+            top_k: int, the number of tokens to return.
+            batch_size: int, the number of texts that the model takes at once.
 
         Returns:
-            For each text a list, for each of its masked tokens a list of `top_k` dicts of `token`,
-            str, and `score`, its probability, best first; for a single str that of this text.
+            A list for each text; it holds a list for each masked token, of `top_k` dicts with
+            `token`, a str, and `score`, its probability. The best comes first. A single str
+            returns its list alone.
 
         Raises:
             ValueError: if a text has no [MASK], or the model has no preprocessor.
@@ -162,7 +163,7 @@ class BertPretrainer(BertTask):
 
 
 def own_table(backbone):
-    """A table for the masked-LM head alone, of the shape of the encoder's."""
+    """Makes a table for the masked-LM head alone, in the shape of the encoder's."""
     return keras.layers.ReversibleEmbedding(
         backbone.vocabulary_size,
         backbone.hidden_dim,

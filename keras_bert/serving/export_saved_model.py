@@ -1,6 +1,7 @@
 """A task as a SavedModel that takes raw strings."""
 
 import os
+from collections.abc import Sequence
 
 import keras
 import numpy as np
@@ -10,53 +11,57 @@ from keras_bert.files.whole import whole_folder
 from keras_bert.serving.warmup_requests import MAX_REQUESTS, write_warmup_requests
 
 
-def export_saved_model(task, path, *, version=1, warmup_texts=None):
-    """Writes a task, its vocabulary and all, as a SavedModel in TensorFlow Serving's layout.
+def export_saved_model(
+    task: keras.Model,
+    path: str | os.PathLike,
+    *,
+    version: int = 1,
+    warmup_texts: Sequence | None = None,
+) -> str:
+    """Writes a task and its vocabulary as a SavedModel in TensorFlow Serving's layout.
 
-    What is written needs neither Keras nor this library: TensorFlow with TensorFlow Text loads it,
-    and so does TensorFlow Serving. It may be moved. It has two signatures:
+    TensorFlow with TensorFlow Text loads it, and so does TensorFlow Serving. It needs neither Keras
+    nor this library, and it can be moved. It has two signatures.
 
-    `serving_default` takes raw strings, as one input:
-        `text`: string, `[B]` texts or `[B, 2]` pairs of them, read as `task.predict` reads them;
-    `token_ids` takes what `task.preprocessor` makes of them:
-        `token_ids`, `segment_ids`, `padding_mask`: int32 `[B, S]`.
+    `serving_default` takes raw strings and gives what `task.answer` gives, as tensors with a row
+    for each example. `token_ids` takes the prepared inputs `token_ids`, `segment_ids` and
+    `padding_mask`, int32 `[B, S]` (of choices `[B, C, S]`), and gives the model's outputs and the
+    answers that they allow.
 
-    Both give the task's `answers`, a row for each text. Of a `BertClassifier` those are
-        `probabilities`: float32 `[B, C]`,
-        `label`: string `[B]`, the name of the most probable class,
-        `labels`: string `[B, C]`, the classes' names in the order of `probabilities`,
-    or, with `multi_label`, in place of `label`,
-        `is_label`: bool `[B, C]`, whether a probability reaches the threshold,
-    or, with `num_classes=1`,
-        `score`: float32 `[B]`.
-    One with `num_features` takes `features`, float32 `[B, K]`, beside `text` and beside
-    `token_ids`; one with a `window_stride` takes `[B]` texts of any length as `text`.
-    `token_ids` gives the model's outputs besides: float32 `logits`, `[B, C]`.
+    | task | strings | answers |
+    |---|---|---|
+    | `BertClassifier` | `text`, `[B]` or `[B, 2]` pairs | `label`, `probabilities`, `labels` |
+    | with `multi_label` | the same | `is_label`, `probabilities`, `labels` |
+    | with `num_classes=1` | the same | `score` |
+    | `BertTokenClassifier` | `text`, `[B]` | `entity_text`, ..., `num_entities` |
+    | `BertSpanLabeler` | `question`, `context`, `[B]` each | `answer`, `score`, spans |
+    | `BertMultipleChoice` | `context`, `[B]`; `choices`, `[B, C]` | `label`, `choice`, ... |
+    | `BertEmbedder` | `text`, `[B]` or `[B, 2]` pairs | `embedding` |
 
-    A `BertTokenClassifier` takes `[B]` texts of any length and gives their entities, as
-    `BertTokenClassifier.answer_texts` says; `token_ids` gives the `label` of each token.
-    A `BertSpanLabeler` takes two inputs, `question` and `context`, string `[B]` each, and answers
-    as `BertSpanLabeler.answer_questions` says; a `BertMultipleChoice` takes `context`, string
-    `[B]`, and `choices`, string `[B, C]`, and answers as `BertMultipleChoice.answer_choices` says.
+    `answers` of each preprocessor documents names, shapes and dtypes. Ragged answers, such as the
+    entities of a text, are padded to the longest. A classifier with `num_features` also takes
+    `features`, float32 `[B, K]`, in both signatures. One with a `window_stride` takes `text`,
+    `[B]`, of any length. `token_ids` names a single output `logits`.
 
-    Texts are padded to the longest of a request, not to `sequence_length`: short ones are answered
-    sooner, with the same scores. The model computes in the precision that it was made with.
+    Texts are padded to the longest of a request, not to `sequence_length`. Short requests are
+    answered sooner, with the same scores. The model computes in the precision that it was made
+    with.
 
     Args:
-        task: a `BertTask` that has a preprocessor and `answers`.
+        task: a `BertTask` with a preprocessor that has answers.
         path: the model's folder, on disk or wherever `tf.io.gfile` writes.
-        version: int, at least 1; it is written to `path/version`. TensorFlow Serving serves the
-            highest one there, and takes a new one up while it runs.
-        warmup_texts: texts, or pairs of them, that TensorFlow Serving answers once before it lets
-            clients in; by default a short one, one that fills the sequence, and a pair. Of tasks
-            with two inputs, pairs of them.
+        version: int, at least 1; the model is written to `path/version`. TensorFlow Serving serves
+            the highest version and picks up a new one while it runs.
+        warmup_texts: texts, or pairs of them, that TensorFlow Serving answers once before clients
+            can ask. By default a short text, one that fills the sequence, and a pair. Tasks with
+            two inputs take pairs of these.
 
     Returns:
-        str, the folder of this version.
+        The folder of this version.
 
     Raises:
         ValueError: if the version exists, the backend is not TensorFlow, or the task has no
-            preprocessor or nothing to answer.
+            preprocessor or no answers.
         OSError: if the folder can't be written; nothing half-written is left.
 
     Example:
@@ -120,12 +125,12 @@ def _dense(values):
 
 
 def _extra_inputs(task):
-    """A task's inputs that are not made from text, `{name: Keras input}`."""
+    """Returns the inputs of a task that are not made from text, `{name: Keras input}`."""
     return {name: x for name, x in task.input.items() if name not in task.backbone.input}
 
 
 def _checked_extra_inputs(extra, values, texts):
-    """`{name: value}` of the extra inputs; a request that lacks one fails."""
+    """Checks extra inputs, `{name: value}`; a request without finite ones fails."""
     checked = {}
     for name, value in zip(extra, values, strict=True):
         is_finite = tf.reduce_all(tf.math.is_finite(value))
@@ -133,7 +138,7 @@ def _checked_extra_inputs(extra, values, texts):
             tf.debugging.assert_equal(
                 tf.shape(value)[0], tf.shape(texts)[0], f"give each text its {name}"
             ),
-            tf.debugging.Assert(is_finite, [f"{name} must be finite numbers; they are", value]),
+            tf.debugging.Assert(is_finite, [f"{name} must be finite numbers; got", value]),
         ]
         with tf.control_dependencies(asserted):
             checked[name] = tf.identity(value)
@@ -145,19 +150,19 @@ def _check_task(task):
     if keras.backend.backend() != "tensorflow":
         raise ValueError(
             f"A SavedModel is written by TensorFlow, and Keras runs on {keras.backend.backend()} "
-            "here. Keep the model with save_to_preset(folder), then, in a process started with "
-            f"KERAS_BACKEND=tensorflow, {name}.from_preset(folder).export(path)."
+            "here. Save the model with save_to_preset(folder). Then run "
+            f"{name}.from_preset(folder).export(path) in a process with KERAS_BACKEND=tensorflow."
         )
     if task.preprocessor is None:
         raise ValueError(
-            f"This {name} has no preprocessor, so it can't be asked with text. Make it with "
+            f"This {name} has no preprocessor, so it can't read text. Make it with "
             f"preprocessor={task.preprocessor_class().__name__}(tokenizer), or set "
             "model.preprocessor to one."
         )
 
 
 def _warmup_requests(task, texts):
-    """`(signature name, inputs)` of each request, of one row each."""
+    """Makes `(signature name, inputs)` for each request, of one row each."""
     ranks = task.preprocessor.signature
     texts = _short_and_long(task, ranks) if texts is None else texts
     texts = [texts] if isinstance(texts, str) else texts
@@ -171,7 +176,7 @@ def _warmup_requests(task, texts):
     rows = [_row(task, ranks, text) for text in texts]
     columns = tf.nest.flatten(list(rows[0].values()))[:2]
     prepared = task.preprocessor(*([text] for text in columns))
-    prepared = {  # [1, S], or [1, 1, S] where a row has several sequences
+    prepared = {  # [1, S], or [1, 1, S] if a row has several sequences
         name: tf.reshape(values, [1] * (len(task.input[name].shape) - 1) + [-1])
         for name, values in prepared.items()
     }
@@ -181,7 +186,7 @@ def _warmup_requests(task, texts):
 
 
 def _short_and_long(task, ranks):
-    """Texts to warm up with: a short one, one that fills the sequence, and a pair."""
+    """Makes texts to warm up with: a short one, one that fills the sequence, and a pair."""
     word = task.preprocessor.tokenizer.get_vocabulary()[-1].removeprefix("##")
     filling = " ".join([word] * task.preprocessor.sequence_length)
     if len(ranks) == 1:
@@ -192,7 +197,7 @@ def _short_and_long(task, ranks):
 
 
 def _row(task, ranks, text):
-    """The inputs, `{name: value}`, of a request for one warm-up text."""
+    """Makes the inputs, `{name: value}`, of a request for one warm-up text."""
     if len(ranks) == 1:
         takes_pairs = None in ranks.values()
         is_pair = isinstance(text, (list, tuple)) and len(text) == 2 and takes_pairs
@@ -215,21 +220,21 @@ def _free_version(path, version):
         names = (name.rstrip("/") for name in tf.io.gfile.listdir(path))
         free = 1 + max(int(name) for name in names if name.isdecimal())
         raise ValueError(
-            f"{target} exists already. Export with version={free}, which TensorFlow Serving will "
-            "take up in its place, or remove that folder first."
+            f"{target} exists already. Export with version={free}, which TensorFlow Serving then "
+            "serves instead, or remove that folder first."
         )
     return target
 
 
 def _write_whole(target, write):
-    """Calls `write(folder)` on a temporary folder that becomes `target` if all goes well."""
+    """Calls `write(folder)` on a temporary folder that becomes `target` if it succeeds."""
     try:
         with whole_folder(target) as folder:
             write(str(folder))
     except (OSError, tf.errors.OpError) as error:
         raise OSError(
-            f"{target} can't be written, and nothing of it was left behind: {error}. Make room, "
-            "or choose another path, and export again."
+            f"{target} can't be written, and nothing of it was left: {error}. Free some space or "
+            "choose another path, and export again."
         ) from error
 
 

@@ -1,11 +1,12 @@
-"""The requests that TensorFlow Serving replays before it lets a model answer.
+"""Requests that TensorFlow Serving replays before a model answers clients.
 
-It reads them from `assets.extra/tf_serving_warmup_requests` of a SavedModel: a TFRecord file of at
+It reads them from `assets.extra/tf_serving_warmup_requests` of a SavedModel, a TFRecord file of at
 most 1000 `PredictionLog` messages (tensorflow/serving, g3doc/saved_model_warmup.md). The first
-request to a fresh model costs many times what the others do; here no client pays for it.
+request to a fresh model takes many times as long as later ones; with these no client waits for it.
 """
 
 import os
+from collections.abc import Iterable
 
 import tensorflow as tf
 
@@ -13,14 +14,16 @@ WARMUP_FILE = os.path.join("assets.extra", "tf_serving_warmup_requests")
 MAX_REQUESTS = 1000
 
 
-def write_warmup_requests(saved_model, model_name, requests):
-    """Puts warm-up requests into a SavedModel's folder.
+def write_warmup_requests(
+    saved_model: str, model_name: str, requests: Iterable[tuple[str, dict]]
+) -> None:
+    """Adds warm-up requests to a SavedModel's folder.
 
     Args:
         saved_model: path of the folder that holds `saved_model.pb`.
-        model_name: str, the name under which the model will be served.
-        requests: a list of `(signature name, {input name: value})`, where a value is anything
-            that `tf.make_tensor_proto` takes.
+        model_name: str, the name that the model is served under.
+        requests: list of `(signature name, {input name: value})`, with values that
+            `tf.make_tensor_proto` takes.
     """
     path = os.path.join(saved_model, WARMUP_FILE)
     tf.io.gfile.makedirs(os.path.dirname(path))
@@ -29,11 +32,11 @@ def write_warmup_requests(saved_model, model_name, requests):
             file.write(prediction_log(model_name, signature_name, inputs))
 
 
-def prediction_log(model_name, signature_name, inputs):
-    """The bytes of a `tensorflow.serving.PredictionLog` that holds one predict request.
+def prediction_log(model_name: str, signature_name: str, inputs: dict) -> bytes:
+    """Encodes one predict request as a `tensorflow.serving.PredictionLog`.
 
-    Written field by field, because the package that has the message's class,
-    tensorflow-serving-api, is pinned to one TensorFlow. The field numbers are those of
+    The message is encoded field by field, because tensorflow-serving-api, which has its class, is
+    pinned to one TensorFlow. The field numbers are those of
     prediction_log.proto, predict.proto and model.proto in tensorflow/serving.
 
     Args:
@@ -52,7 +55,7 @@ def prediction_log(model_name, signature_name, inputs):
 
 
 def _message(*fields):
-    """Protobuf's encoding of `(field number below 16, bytes)`: tag, length, bytes."""
+    """Encodes fields, `(number below 16, bytes)`, as protobuf does: tag, length, bytes."""
     length_delimited = 2
     return b"".join(
         bytes([number << 3 | length_delimited]) + _varint(len(value)) + value
@@ -61,7 +64,7 @@ def _message(*fields):
 
 
 def _varint(number):
-    """Seven bits a byte, the lowest first; the high bit says that more follow."""
+    """Encodes seven bits per byte, the lowest first; the high bit means that more follow."""
     encoded = bytearray()
     while number > 0x7F:
         encoded.append(number & 0x7F | 0x80)

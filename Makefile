@@ -8,7 +8,7 @@ export CUDA_VISIBLE_DEVICES ?= -1
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart test test-slow test-tpu lint format bench clean
+.PHONY: help quickstart test test-slow test-all test-tpu lint format bench clean
 
 help: ## Show this text
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -31,8 +31,11 @@ quickstart: .venv/ready ## From raw text to a served BERT, at toy size, in about
 test: .venv/ready ## The default tests
 	$(PYTEST) --dist loadfile -m "not slow and not shared"
 
-test-slow: .venv/ready-all ## The other tests: slow ones, other backends and libraries, real data
-	$(PYTEST) --dist worksteal -m "slow or shared"
+test-slow: .venv/ready-all ## The longer tests of each change: other backends and libraries, real data
+	$(PYTEST) --dist worksteal -m "(slow or shared) and not weekly"
+
+test-all: .venv/ready-all ## All tests, those of once a week too
+	$(PYTEST) --dist worksteal
 
 # tensorflow-tpu has tensorflow's files, so that is removed first; later libtpu's abort with it.
 # TPU_SKIP_MDS_QUERY: libtpu asks nobody what TPU this is.
@@ -53,7 +56,7 @@ lint: .venv/ready ## What ruff says of the code
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-format: .venv/ready ## Format the code and mend what ruff can
+format: .venv/ready ## Format the code and fix what ruff can
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
@@ -63,4 +66,4 @@ bench: .venv/ready ## Tokens per second of the text and data pipelines, on one c
 	$(BIN)/python benchmarks/pretraining_data.py
 
 clean: ## Remove the environment and what the targets wrote
-	rm -rf .venv .venv-tpu quickstart_out build dist *.egg-info .pytest_cache .ruff_cache
+	rm -rf .venv .venv-tpu quickstart_out build dist *.egg-info .pytest_cache .ruff_cache .mypy_cache

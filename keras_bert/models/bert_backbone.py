@@ -131,6 +131,9 @@ class BertBackbone(keras.Model):
     def __call__(self, inputs, *args, **kwargs):
         return super().__call__(complete(inputs), *args, **kwargs)
 
+    def call(self, inputs, training=None, mask=None):  # JAX's trainer calls this alone
+        return super().call(complete(inputs), training=training, mask=mask)
+
     def hidden_states(self, inputs):
         """What each layer gives, a list of `num_layers + 1` tensors `[B, S, H]`.
 

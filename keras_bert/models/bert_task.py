@@ -57,6 +57,9 @@ class BertTask(TrainLoop, keras.Model):
     def __call__(self, inputs, *args, **kwargs):
         return super().__call__(complete(inputs), *args, **kwargs)
 
+    def call(self, inputs, training=None, mask=None):  # JAX's trainer calls this alone
+        return super().call(complete(inputs), training=training, mask=mask)
+
     @classmethod
     def preprocessor_class(cls):
         """The class of preprocessor that reads this task's examples."""

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from keras_bert.preprocessing.raw import as_arrays, is_dataset
+from keras_bert.preprocessing.raw import as_arrays, is_dataset, is_single
 
 
 def extra_input_shapes(model) -> dict:
@@ -56,8 +56,8 @@ def _check_has(model, x, wanted, is_batch):
         )
     for name, shape in wanted.items():
         given = x[name].shape if hasattr(x[name], "shape") else np.shape(x[name])
-        given = tuple(given)
-        is_shape = given[1:] == shape or (not is_batch and given == shape)
+        given, is_one = tuple(given), not is_batch or is_single(x)
+        is_shape = given[1:] == shape or (is_one and given == shape)
         if not is_shape and None not in (*shape, *given[1:]):
             raise ValueError(
                 f"{name} must be {_shown(shape)}, as this {type(model).__name__} was made; got "

@@ -51,6 +51,9 @@ class TaggedRows:
         if documents is not None:
             context = _with_context(self.starts, own, _bounds(documents, self.lengths), room)
         self.windows = np.stack([context[:, 0], own[:, 0], own[:, 1], context[:, 1]], axis=1)
+        with tf.device("CPU:0"):  # here, so that graphs capture them instead of holding copies
+            arrays = (self.windows, self.starts, self.pieces, self.labels)
+            self._tensors = [None if array is None else tf.constant(array) for array in arrays]
 
     def num_tokens(self):
         """`[N]`: how many tokens each window has, [CLS] and [SEP] among them."""
@@ -69,10 +72,7 @@ class TaggedRows:
             rows: `[B]`, numbers of rows.
             batching: a `Batching`, settled by `for_rows`.
         """
-        with tf.device("CPU:0"):
-            spans, starts = tf.constant(self.windows), tf.constant(self.starts)
-            pieces = tf.constant(self.pieces)
-            labels = None if self.labels is None else tf.constant(self.labels)
+        spans, starts, pieces, labels = self._tensors
         first, own_first, own_last, last = tf.unstack(tf.gather(spans, rows), axis=1)
         tokens = tf.ragged.range(tf.gather(starts, first), tf.gather(starts, last))
         tokens = tokens.with_flat_values(tf.gather(pieces, tokens.flat_values))

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import tensorflow as tf
 
-from keras_bert.preprocessing.raw import as_arrays
+from keras_bert.preprocessing.raw import as_arrays, is_single
 
 
 @dataclasses.dataclass
@@ -42,7 +42,10 @@ def text_examples(x) -> TextExamples:
     if isinstance(x, TextExamples):
         return x
     x, extra = _split(as_arrays(x))
-    examples = TextExamples(_columns(x), {name: np.asarray(v) for name, v in extra.items()})
+    extra = {name: np.asarray(values) for name, values in extra.items()}
+    if is_single(x):
+        extra = {name: v[None] if v.ndim < 2 else v for name, v in extra.items()}
+    examples = TextExamples(_columns(x), extra)
     for part in examples.columns[1:]:
         check_same_number(len(examples), part, "second texts")
     for name, part in examples.extra_inputs.items():

@@ -6,6 +6,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from keras_bert.files.whole import whole_folder
 from keras_bert.serving.warmup_requests import MAX_REQUESTS, write_warmup_requests
 
 
@@ -222,18 +223,10 @@ def _free_version(path, version):
 
 def _write_whole(target, write):
     """Calls `write(folder)` on a temporary folder that becomes `target` if all goes well."""
-    parent, version = os.path.split(target)
-    is_new = not tf.io.gfile.exists(parent)
-    # TensorFlow Serving, which watches `parent`, passes over names that are not numbers.
-    unfinished = os.path.join(parent, f".{version}.unfinished-{os.getpid()}")
     try:
-        tf.io.gfile.makedirs(unfinished)
-        write(unfinished)
-        tf.io.gfile.rename(unfinished, target)
+        with whole_folder(target) as folder:
+            write(str(folder))
     except (OSError, tf.errors.OpError) as error:
-        leftover = parent if is_new else unfinished
-        if tf.io.gfile.exists(leftover):
-            tf.io.gfile.rmtree(leftover)
         raise OSError(
             f"{target} can't be written, and nothing of it was left behind: {error}. Make room, "
             "or choose another path, and export again."

@@ -92,7 +92,7 @@ def load_own_preset(cls, folder, preprocessor, arguments):
     backbone_class, its_class = public_class("BertBackbone"), saved_class(folder)
     of_source = None if cls in (its_class, backbone_class) else ("backbone", "preprocessor")
     check_arguments(cls, arguments, f"preset {folder}", of_source)
-    saved, source = _saved_model(folder, preprocessor)
+    saved, source = _saved_model(folder)
     backbone = getattr(source, "backbone", source)
     parts = {"backbone": backbone, "preprocessor": preprocessor}
     if cls not in (its_class, backbone_class):
@@ -100,6 +100,8 @@ def load_own_preset(cls, folder, preprocessor, arguments):
         _take_over_weights(model, source)
     elif not arguments:
         model = backbone if cls is backbone_class else source
+        if model is not backbone:
+            model.preprocessor = preprocessor
     elif cls is backbone_class:
         model = _changed_model(cls, backbone.get_config(), arguments, source)
     else:
@@ -145,8 +147,8 @@ def _changed_model(cls, saved, arguments, source):
     return model
 
 
-def _saved_model(folder, preprocessor):
-    """`(config, model)` of the very model that a folder holds."""
+def _saved_model(folder):
+    """`(config, model)` of the very model that a folder holds, without its preprocessor."""
     saved = _read_config(folder)
     weights = _existing(folder, "model.weights.h5")
     its_class, backbone_class = saved_class(folder), public_class("BertBackbone")
@@ -154,7 +156,7 @@ def _saved_model(folder, preprocessor):
         config = {**saved["config"]}
         if not issubclass(its_class, backbone_class):
             config["backbone"] = backbone_class.from_config(config["backbone"])
-            config["preprocessor"] = preprocessor
+            config["preprocessor"] = None  # the one to load may suit another task
         model = its_class.from_config(config)
     except (KeyError, TypeError) as error:
         raise ValueError(

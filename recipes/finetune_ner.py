@@ -38,22 +38,18 @@ def parse_args(argv=None):
     return parser.parse_args(argv)
 
 
-def read_sentences(path, args, tag_names=None):
-    """Reads the sentences of a file, whose tags must be among `tag_names` if these are given."""
+def read_examples(path, args, tag_names=None):
+    """Returns `(x, tags)` of a file, as the model takes them, and the names of the tags."""
     sentences = keras_bert.read_conll(
         path, scheme=args.scheme, tag_column=args.tag_column, repair=args.repair
     )
-    if sentences.num_repaired:
-        print(f"{path}: repaired {sentences.num_repaired:,} tags that violated their scheme.")
-    sentences.class_numbers(tag_names or sentences.tag_names())  # an error names file and line
-    return sentences
-
-
-def examples(sentences, args):
-    """Returns `(x, tags)`, as the model takes them."""
-    if not args.document_context:
-        return sentences.words, sentences.tags
-    return {"words": sentences.words, "documents": sentences.documents}, sentences.tags
+    print(sentences)
+    tag_names = tag_names or sentences.tag_names()
+    sentences.class_numbers(tag_names)  # an unknown tag is an error with its line
+    x = sentences.words
+    if args.document_context:
+        x = {"words": x, "documents": sentences.documents}
+    return (x, sentences.tags), tag_names
 
 
 def main(argv=None):
@@ -61,11 +57,9 @@ def main(argv=None):
     strategy = keras_bert.get_strategy(args.strategy, args.tpu, args.devices)
     keras.utils.set_random_seed(args.seed)
     keras.config.set_dtype_policy(args.precision)
-    train = read_sentences(args.train, args)
-    tag_names = train.tag_names()
-    dev = read_sentences(args.dev, args, tag_names)
-    test = read_sentences(args.test, args, tag_names) if args.test else None
-    print(f"{len(train):,} training sentences; {len(dev):,} select the best epoch.")
+    train, tag_names = read_examples(args.train, args)
+    dev, _ = read_examples(args.dev, args, tag_names)
+    test = read_examples(args.test, args, tag_names)[0] if args.test else None
     with strategy.scope():
         model = keras_bert.BertTokenClassifier.from_preset(
             args.init,
@@ -74,15 +68,8 @@ def main(argv=None):
             num_classes=len(tag_names),
             label_names=tag_names,
         )
-    keras_bert.finetune(
-        model,
-        examples(train, args),
-        examples(dev, args),
-        args.output,
-        test=examples(test, args) if test else None,
-        strategy=strategy,
-        **keras_bert.finetuning_settings(args),
-    )
+    settings = keras_bert.finetuning_settings(args)
+    keras_bert.finetune(model, train, dev, args.output, test=test, strategy=strategy, **settings)
 
 
 if __name__ == "__main__":

@@ -179,9 +179,7 @@ def test_mistakes_in_tables_are_reported_before_work_starts(
     recipe, preset, tables, tmp_path, more, message
 ):
     with pytest.raises(ValueError, match=message):
-        recipe("finetune_classifier").main(
-            table_arguments(preset, tables, tmp_path / "out", *more)
-        )
+        recipe("finetune_classifier").main(table_arguments(preset, tables, tmp_path / "out", *more))
 
 
 def test_texts_come_from_a_column_or_from_a_template(recipe, preset, tables, capsys):

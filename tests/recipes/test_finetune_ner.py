@@ -84,12 +84,11 @@ def test_other_columns_and_schemes_are_learned(recipe, preset, files, tmp_path):
     more = ["--epochs", "1", "--tag_column", "1", "--select", "accuracy"]
     module.main(arguments(preset, files, tmp_path / "speech", *more))
     speech = keras_bert.BertTokenClassifier.from_preset(tmp_path / "speech" / "best")
-    assert speech.preprocessor.label_names == sorted({"THE", "BOOK", "SO", "GOOD", "A", "FILM", "DAY", ",",
-        "AND", "IT", "WAS", ".", "VERY", "DULL"})  # fmt: skip
-    sentences = module.read_sentences(
-        files["train"], module.parse_args(arguments(preset, files, "x", "--scheme", "bioes"))
-    )
-    assert sentences.tag_names() == ["O", "B-EVENT", "E-EVENT", "S-THING"]
+    words = ["THE", "BOOK", "SO", "GOOD", "A", "FILM", "DAY", ",", "AND", "IT", "WAS", "."]
+    assert speech.preprocessor.label_names == sorted([*words, "VERY", "DULL"])
+    args = module.parse_args(arguments(preset, files, "x", "--scheme", "bioes"))
+    _, names = module.read_examples(files["train"], args)
+    assert names == ["O", "B-EVENT", "E-EVENT", "S-THING"]
 
 
 def test_a_tag_that_training_lacks_is_named(recipe, preset, files, tmp_path):
@@ -107,5 +106,5 @@ def test_repaired_tags_are_counted(recipe, preset, files, tmp_path, capsys):
     with pytest.raises(ValueError, match="dev.txt, line .*repair=True"):
         module.main(arguments(preset, files, tmp_path / "out"))
     args = module.parse_args(arguments(preset, files, "x", "--repair"))
-    module.read_sentences(files["dev"], args)
-    assert "dev.txt: repaired 8 tags that violated their scheme." in capsys.readouterr().out
+    module.read_examples(files["dev"], args)
+    assert "repaired tags: 8" in capsys.readouterr().out

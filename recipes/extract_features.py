@@ -43,7 +43,7 @@ def parse_args(argv=None):
     add = parser.add_argument
     add("input", help="file with a text, or `A ||| B`, per line")
     add("--init", required=True, help="preset or published weights to start from")
-    add("--output_file", required=True, help="file to write; .jsonl or .npz")
+    add("--output_file", required=True, help="file to write")
     add("--layers", type=int, nargs="+", default=[-1, -2, -3, -4], help="layers to read; 0 to last")
     add("--sequence_length", type=int, default=128, help="tokens per sequence")
     add("--batch_size", type=int, default=32, help="examples per step, over all devices")
@@ -156,13 +156,9 @@ def main(argv=None):
         raise ValueError(f"--output_file must end in {' or '.join(WRITERS)}; got {output}.")
     if not os.path.getsize(args.input):
         raise ValueError(f"{args.input} is empty. Give a file with a text per line.")
+    settings = {"layers": args.layers, "pooling": None, "normalize": False}
     model = keras_bert.BertEmbedder.from_preset(
-        args.init,
-        sequence_length=args.sequence_length,
-        pooling=None,
-        normalize=False,
-        layers=args.layers,
-        combine="concat",
+        args.init, sequence_length=args.sequence_length, **settings
     )
     if model.preprocessor is None:
         raise ValueError(f"{args.init} has no vocabulary, so it reads no text.")

@@ -60,14 +60,10 @@ def parse_args(argv=None):
 
 
 def make_encoder(args):
-    """Makes the frozen encoder: the chosen layers of each token."""
+    """Makes the frozen encoder, which returns the chosen layers of each token, concatenated."""
+    settings = {"layers": args.layers, "pooling": None, "normalize": False}
     return keras_bert.BertEmbedder.from_preset(
-        args.init,
-        sequence_length=args.sequence_length,
-        pooling=None,
-        normalize=False,
-        layers=args.layers,
-        combine="concat",
+        args.init, sequence_length=args.sequence_length, **settings
     )
 
 
@@ -93,23 +89,18 @@ def make_model(args, num_layers, width, num_classes):
 
 
 def features_of(encoder, sentences, args):
-    """Returns the vectors at the first piece of each word, ragged float16 `[n, (W), layers * H]`.
-
-    The classifier's preprocessor labels first pieces, so its weights are 1 there.
-    """
+    """Returns the vectors at the first piece of each word, ragged float16 `[n, (W), layers * H]`."""
     lengths = np.array([len(words) for words in sentences.words])
-    order = np.arange(len(lengths))
-    if not args.document_context:
-        order = np.argsort(lengths, kind="stable")  # batches of similar lengths: little padding
-    x = {"words": [sentences.words[i] for i in order]}
+    order = np.argsort(lengths, kind="stable")  # batches of similar lengths: little padding
+    x, tags = ([part[i] for i in order] for part in (sentences.words, sentences.tags))
     if args.document_context:
-        x["documents"] = sentences.documents
-    names = sentences.tag_names()
+        order = np.arange(len(lengths))
+        x = {"words": sentences.words, "documents": sentences.documents}
+        tags = sentences.tags
     reader = keras_bert.BertTokenClassifierPreprocessor.like(
-        encoder.preprocessor, label_names=names
+        encoder.preprocessor, label_names=sentences.tag_names()
     )
-    batching = keras_bert.Batching(args.batch_size, pad_to="longest")
-    data = reader.batches(x, [sentences.tags[i] for i in order], batching=batching)
+    data = reader.batches(x, tags, batching=keras_bert.Batching(args.batch_size, pad_to="longest"))
     found = []
     for inputs, _, is_first_piece in tqdm(data.as_numpy_iterator(), sentences.path, len(data)):
         vectors = encoder.predict_on_batch(inputs)  # [B, S, layers * H]
@@ -153,12 +144,10 @@ def main(argv=None):
     strategy = keras_bert.get_strategy("cpu")  # one device; a GPU if there is one
     keras.utils.set_random_seed(args.seed)
     output = Path(args.output)
-    paths = {"train": args.train, "dev": args.dev, **({"test": args.test} if args.test else {})}
     parts, classes = {}, {}
-    for name, path in paths.items():
-        parts[name] = keras_bert.read_conll(
-            path, scheme=args.scheme, tag_column=args.tag_column, repair=args.repair
-        )
+    for name in ("train", "dev", "test") if args.test else ("train", "dev"):
+        path, reading = getattr(args, name), {"tag_column": args.tag_column, "repair": args.repair}
+        parts[name] = keras_bert.read_conll(path, scheme=args.scheme, **reading)
         print(parts[name])
         tag_names = parts["train"].tag_names()
         classes[name] = parts[name].class_numbers(tag_names)
@@ -170,26 +159,27 @@ def main(argv=None):
     output.mkdir(parents=True, exist_ok=True)
     (output / "tags.json").write_text(json.dumps(tag_names, indent=1) + "\n", encoding="utf-8")
     features = {name: features_of(encoder, part, args) for name, part in parts.items()}
-    data = {name: batches(features[name], classes[name], args) for name in parts}
+    dev, test = parts["dev"], parts.get("test")
+    dev_batches = batches(features["dev"], classes["dev"], args)
     keras_bert.train_epochs(
         model,
         output,
         epochs=args.epochs,
-        batches=lambda epoch: batches(features["train"], classes["train"], args, args.seed + epoch),
-        predict=lambda: predict(model, data["dev"], tag_names),
-        score=lambda predicted: keras_bert.entity_scores(parts["dev"].tags, predicted),
+        batches=lambda e: batches(features["train"], classes["train"], args, args.seed + e),
+        predict=lambda: predict(model, dev_batches, tag_names),
+        score=lambda predicted: keras_bert.entity_scores(dev.tags, predicted),
         select=args.select,
-        keep=lambda predicted: parts["dev"].write_predictions(
-            output / "dev_predictions.txt", predicted
-        ),
+        keep=lambda predicted: dev.write_predictions(output / "dev_predictions.txt", predicted),
         patience=args.patience,
     )
-    if args.test:
-        predicted = predict(keras.models.load_model(output / "best.keras"), data["test"], tag_names)
-        parts["test"].write_predictions(output / "test_predictions.txt", predicted)
-        scores = keras_bert.entity_scores(parts["test"].tags, predicted)
-        (output / "test_scores.json").write_text(json.dumps(scores, indent=1) + "\n")
-        print("test:", {name: scores[name] for name in ("precision", "recall", "f1", "accuracy")})
+    if test:
+        model = keras.models.load_model(output / "best.keras")
+        predicted = predict(model, batches(features["test"], classes["test"], args), tag_names)
+        test.write_predictions(output / "test_predictions.txt", predicted)
+        scores = keras_bert.entity_scores(test.tags, predicted)
+        (output / "test_scores.json").write_text(json.dumps(scores, indent=2) + "\n")
+        del scores["types"]  # of each kind of entity
+        print("test:", ", ".join(f"{name} {value:.4g}" for name, value in scores.items()))
     print(f"The best BiLSTM is {output / 'best.keras'}. Its answers and scores are in {output}.")
 
 

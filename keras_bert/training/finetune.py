@@ -100,12 +100,11 @@ def finetune(
     ```
     """
     check_epochs(epochs, patience)
-    output = local_folder(output)
     train, dev = _examples(train, "train"), _examples(dev, "dev")
     test = None if test is None else _examples(test, "test")
     reader = _reader(model)
     _check_labels(reader, train=train, dev=dev, test=test)
-    select = _selected(reader, select, scores)
+    select, output = _selected(reader, select, scores), local_folder(output)
     batching = dataclasses.replace(given_batching(batching), shuffle=True)
     strategy = strategy or getattr(model, "distribute_strategy", None)
     rows = _training_rows(model, train, class_weight)

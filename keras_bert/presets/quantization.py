@@ -29,9 +29,6 @@ def quantized_from_config(cls: type[Model], config: dict[str, Any]) -> Model:
     quantized = config.pop("quantized_layers", {})
     model = cls(**config)
     for layer in all_layers(model):
-        if layer.path in to_do and layer.quantization_mode is None:
-            how = keras.saving.deserialize_keras_object(to_do[layer.path])
-    for layer in model._flatten_layers():
         if layer.path in quantized and layer.quantization_mode is None:
             how = keras.saving.deserialize_keras_object(quantized[layer.path])
             layer.quantize(config=how)

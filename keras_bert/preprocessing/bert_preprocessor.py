@@ -385,7 +385,7 @@ class BertPreprocessor:
             dataset = dataset.rebatch(size, drop_remainder=True)
 
         def read(columns, extra, rest, batching=batching):
-            targets = (self.stream_targets(rest[0]), *rest[1:]) if rest else ()
+            targets = (self.stream_targets(rest[0]), *rest[1:]) if rest and with_labels else ()
             token_ids = tuple(map(self.tokenizer, columns))
             rows = self.rows(token_ids, with_finite_check(extra), targets)
             return rows.batch(tf.range(rows.columns[0].nrows()), batching)

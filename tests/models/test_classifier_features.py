@@ -141,7 +141,7 @@ def test_features_of_text_and_of_datasets_are_checked_too(reader):
     with pytest.raises(tf.errors.InvalidArgumentError, match="features must be finite"):
         reader.predict(tf.data.Dataset.from_tensor_slices(x), verbose=0)
     narrow = {"text": TEXTS, "features": FEATURES[:, :2]}
-    with pytest.raises(ValueError, match="must be 3 numbers"):
+    with pytest.raises(ValueError, match=r"must be \[n, 3\]"):
         reader.predict(tf.data.Dataset.from_tensor_slices(narrow))
 
 

@@ -19,9 +19,7 @@ def test_scores_of_pairs_train_from_raw_text(make_backbone, preprocessor):
     assert regression_scores(scores, predicted[:, 0])["pearson"] > 0.8
     found = model.answer((first, second))
     expected = pytest.approx(predicted[:, 0].tolist(), abs=1e-5)
-    assert [answer["score"] for answer in found] == pytest.approx(
-        predicted[:, 0].tolist(), abs=1e-5
-    )
+    assert [answer["score"] for answer in found] == expected
     assert all(set(answer) == {"score"} for answer in found)
     assert model.scores((first, second), scores) == pytest.approx(
         regression_scores(scores, predicted[:, 0]), abs=1e-4

@@ -89,7 +89,7 @@ def make_model(args, num_layers, width, num_classes):
 
 
 def features_of(encoder, sentences, args):
-    """Returns the vectors at the first piece of each word, ragged float16 `[n, (W), layers * H]`."""
+    """Returns the vectors at each word's first piece, ragged float16 `[n, (W), layers * H]`."""
     lengths = np.array([len(words) for words in sentences.words])
     order = np.argsort(lengths, kind="stable")  # batches of similar lengths: little padding
     x, tags = ([part[i] for i in order] for part in (sentences.words, sentences.tags))

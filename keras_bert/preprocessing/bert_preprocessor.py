@@ -118,7 +118,7 @@ class BertPreprocessor:
         Args:
             x: a string, a list, array or Series of strings, a pair `(texts, texts)`, a list of
                 pairs, an array `[n, 2]`, or a dict of any of these as `text` and of extra inputs.
-            y: `[n, ...]` labels, or None.
+            y: `[n, ...]` labels, or a dict of them if `targets` gives one; or None.
             sample_weight: `[n]` weights, or None.
             with_labels: bool, whether labels are needed, for examples that bring their own.
 
@@ -138,8 +138,8 @@ class BertPreprocessor:
         if sample_weight is not None:
             targets += (as_arrays(sample_weight),)
         with tf.device("CPU:0"):
-            targets = tuple(map(tf.convert_to_tensor, targets))
-            for part in targets:
+            targets = tf.nest.map_structure(tf.convert_to_tensor, targets)
+            for part in tf.nest.flatten(targets):
                 check_same_number(len(examples), part, "labels or weights")
             columns = tuple(map(self._tokenized, examples.columns))
             return self.rows(columns, {n: tf.constant(v) for n, v in extra.items()}, targets)

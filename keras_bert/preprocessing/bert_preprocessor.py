@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import numbers
+from typing import Self
 
 import keras
 import tensorflow as tf
@@ -321,7 +322,7 @@ class BertPreprocessor:
         return self
 
     @classmethod
-    def like(cls, preprocessor: BertPreprocessor, **changes) -> BertPreprocessor:
+    def like(cls, preprocessor: BertPreprocessor, **changes) -> Self:
         """Makes one of this class from another preprocessor, with some settings changed."""
         config = preprocessor.get_config()
         settings = {name: config[name] for name in cls.arguments() if name in config}
@@ -334,7 +335,7 @@ class BertPreprocessor:
         return [name for name in names if name not in ("self", "tokenizer", "kwargs")]
 
     @classmethod
-    def from_preset(cls, source, **settings) -> BertPreprocessor:
+    def from_preset(cls, source, **settings) -> Self:
         """Loads the preprocessor of a preset or of published weights.
 
         Args:

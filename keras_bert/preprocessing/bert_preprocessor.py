@@ -6,6 +6,7 @@ import inspect
 import json
 import numbers
 from pathlib import Path
+from typing import Self
 
 import keras
 import tensorflow as tf
@@ -313,7 +314,7 @@ class BertPreprocessor:
         return self
 
     @classmethod
-    def like(cls, preprocessor: BertPreprocessor, **changes) -> BertPreprocessor:
+    def like(cls, preprocessor: BertPreprocessor, **changes) -> Self:
         """Makes one of this class from another preprocessor, with some settings changed."""
         config = preprocessor.get_config()
         settings = {name: config[name] for name in cls.arguments() if name in config}
@@ -326,7 +327,7 @@ class BertPreprocessor:
         return [name for name in names if name not in ("self", "tokenizer", "kwargs")]
 
     @classmethod
-    def from_preset(cls, source, **settings) -> BertPreprocessor:
+    def from_preset(cls, source, **settings) -> Self:
         """Loads the preprocessor of a preset or of published weights.
 
         Args:

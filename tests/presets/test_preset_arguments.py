@@ -1,13 +1,20 @@
 """Arguments of `from_preset`: those of the model, those of its preprocessor, and others."""
 
+import keras
 import pytest
 
 from keras_bert import (
     BertBackbone,
     BertClassifier,
+    BertClassifierPreprocessor,
     BertEmbedder,
+    BertPreprocessor,
     BertPretrainer,
     BertTask,
+    BertTokenClassifier,
+    BertTokenClassifierPreprocessor,
+    BertTokenizer,
+    load_preprocessor,
     save_to_hugging_face,
 )
 
@@ -78,3 +85,83 @@ def test_a_class_of_the_users_has_the_arguments_of_its_parent_too(make_backbone,
     folder = save(BertPretrainer(make_backbone(num_layers=1)))
     model = Graded.from_preset(folder, num_classes=2, grade="B", name="graded")
     assert (model.num_classes, model.grade, model.name) == (2, "B", "graded")
+
+
+@pytest.fixture
+def reviews(make_backbone, preprocessor, tmp_path):
+    """The folder of a classifier with a setting of each kind."""
+    reader = BertClassifierPreprocessor.like(
+        preprocessor, truncation="tail", label_names=["no", "yes"], threshold=0.3
+    )
+    BertClassifier(make_backbone(num_layers=1), 2, reader).save_to_preset(tmp_path / "reviews")
+    return tmp_path / "reviews"
+
+
+def settings_of(model):
+    reader = model.preprocessor
+    return reader.sequence_length, reader.label_names, reader.threshold, reader.truncation
+
+
+def test_each_argument_goes_to_the_model_or_to_its_preprocessor(reviews):
+    from_preset = BertClassifier.from_preset
+    same = from_preset(reviews)
+    assert (same.num_classes, *settings_of(same)) == (2, 12, ["no", "yes"], 0.3, "tail")
+    shorter = from_preset(reviews, sequence_length=8, dropout=0.4)
+    assert (shorter.dropout, *settings_of(shorter)) == (0.4, 8, ["no", "yes"], 0.3, "tail")
+    renamed = from_preset(reviews, label_names=["a", "b"], threshold=0.6)
+    assert settings_of(renamed) == (12, ["a", "b"], 0.6, "tail")
+    assert not renamed.load_report.new  # names alone leave the head as it was
+    wider = from_preset(reviews, num_classes=3)
+    assert settings_of(wider)[1] == ["0", "1", "2"]
+    wider = from_preset(reviews, num_classes=3, label_names=["a", "b", "c"])
+    assert settings_of(wider)[1] == ["a", "b", "c"]
+    with pytest.raises(ValueError, match="There are 2 classes but 3 label_names"):
+        from_preset(reviews, label_names=["a", "b", "c"])
+    with pytest.raises(ValueError, match="sequences of 20 tokens.*positions for 16"):
+        from_preset(reviews, sequence_length=20)
+    cased = from_preset(reviews, lowercase=False)
+    assert cased.preprocessor.tokenizer.lowercase is False
+
+
+def test_arguments_change_a_preprocessor_that_is_given_too(reviews, preprocessor):
+    @keras.saving.register_keras_serializable(package="test")
+    class Mine(BertClassifierPreprocessor):
+        pass
+
+    mine = Mine.like(preprocessor, label_names=["a", "b"])
+    model = BertClassifier.from_preset(reviews, preprocessor=mine, sequence_length=8)
+    assert type(model.preprocessor) is Mine
+    assert settings_of(model) == (8, ["a", "b"], 0.5, "head")
+    assert BertClassifier.from_preset(reviews, preprocessor=mine).preprocessor is mine
+
+
+def test_another_task_takes_over_the_text_settings_alone(reviews):
+    model = BertTokenClassifier.from_preset(reviews, num_classes=2)
+    assert model.preprocessor.label_names == ["0", "1"]
+    assert (model.preprocessor.sequence_length, model.preprocessor.truncation) == (12, "tail")
+    assert model.load_report.new.keys() == {"logits/kernel", "logits/bias"}
+    found = BertTokenClassifierPreprocessor.from_preset(reviews)
+    assert found.label_names is None and found.truncation == "tail"
+
+
+def test_preprocessors_load_alone(reviews):
+    saved = BertClassifier.from_preset(reviews).preprocessor
+    for found in (load_preprocessor(reviews), BertClassifierPreprocessor.from_preset(reviews)):
+        assert type(found) is BertClassifierPreprocessor
+        assert found.get_config() == saved.get_config()
+    changed = load_preprocessor(reviews, sequence_length=500, lowercase=False, threshold=0.6)
+    assert changed.sequence_length == 500 and not changed.tokenizer.lowercase
+    assert (changed.threshold, changed.label_names) == (0.6, ["no", "yes"])
+    with pytest.raises(ValueError, match="Preprocessor has no argument null_threshold; it has seq"):
+        load_preprocessor(reviews, null_threshold=1)
+    assert type(BertPreprocessor.from_preset(reviews)) is BertClassifierPreprocessor
+
+
+def test_a_tokenizer_loads_alone(reviews, preprocessor, make_backbone, tmp_path):
+    vocabulary = preprocessor.tokenizer.get_vocabulary()
+    assert BertTokenizer.from_preset(reviews).get_vocabulary() == vocabulary
+    assert BertTokenizer.from_preset(reviews).lowercase
+    assert BertTokenizer.from_preset(str(reviews), lowercase=False).lowercase is False
+    make_backbone(num_layers=1).save_to_preset(tmp_path / "encoder")
+    with pytest.raises(ValueError, match="encoder has no vocabulary"):
+        BertTokenizer.from_preset(tmp_path / "encoder")

@@ -18,6 +18,9 @@ assert_type(model, keras_bert.BertClassifier)
 model.compile(**model.default_compile_args())
 model.fit(["a good book", "a bad book"], [1, 0])
 model.save_to_preset("reviews")
+preprocessor = keras_bert.BertClassifierPreprocessor.from_preset("reviews", sequence_length=64)
+assert_type(preprocessor, keras_bert.BertClassifierPreprocessor)
+assert_type(keras_bert.BertTokenizer.from_preset("reviews"), keras_bert.BertTokenizer)
 
 typo = keras_bert.BertClasifier  # type: ignore[attr-defined]
 keras_bert.BertClassifier(num_classes=2)  # type: ignore[call-arg]

@@ -214,12 +214,14 @@ CLASSIFIER = {
 }
 
 
-def test_a_classifier_keeps_its_labels_and_dropout(encoder, heads, folder, weights_of):
+def test_a_classifier_keeps_its_labels_and_dropout(
+    encoder, heads, folder, weights_of, preprocessor
+):
     theirs = heads("classifier.")
     source = folder({**encoder, **theirs}, {**CLASSIFIER, "classifier_dropout": 0.4})
-    model = BertTask.from_preset(source)
+    model = BertTask.from_preset(source, preprocessor=preprocessor)
     assert type(model) is BertClassifier and model.num_classes == 3
-    assert (model.label_names, model.dropout) == (["no", "maybe", "yes"], 0.4)
+    assert model.preprocessor.label_names == ["no", "maybe", "yes"] and model.dropout == 0.4
     weights = weights_of(model)
     assert np.array_equal(weights["logits/kernel"], theirs["classifier.weight"].T)
     assert np.array_equal(weights["logits/bias"], theirs["classifier.bias"])
@@ -231,23 +233,25 @@ def test_a_classifier_without_a_dropout_of_its_own_has_the_encoders(encoder, hea
     assert model.dropout == 0.2
 
 
-def test_multi_label_settings_survive_a_round_trip(encoder, heads, folder, tmp_path):
+def test_multi_label_settings_survive_a_round_trip(encoder, heads, folder, preprocessor, tmp_path):
     config = {**CLASSIFIER, "problem_type": "multi_label_classification"}
-    model = BertClassifier.from_preset(folder({**encoder, **heads("classifier.")}, config))
-    assert model.multi_label
-    model.threshold = 0.3
+    source = folder({**encoder, **heads("classifier.")}, config)
+    model = BertClassifier.from_preset(source, preprocessor=preprocessor)
+    assert model.preprocessor.multi_label
+    model.preprocessor.threshold = 0.3
     save_to_hugging_face(model, tmp_path / "ours")
     written = json.loads((tmp_path / "ours" / "config.json").read_text())
     assert written["problem_type"] == "multi_label_classification"
     back = BertClassifier.from_preset(tmp_path / "ours")
-    assert (back.multi_label, back.threshold) == (True, 0.3)
-    assert back.label_names == model.label_names
+    assert back.preprocessor.get_config() == model.preprocessor.get_config()
 
 
-def test_another_number_of_classes_starts_a_new_head(encoder, heads, folder, same, as_ours):
+def test_another_number_of_classes_starts_a_new_head(
+    encoder, heads, folder, same, as_ours, preprocessor
+):
     source = folder({**encoder, **heads("classifier.")}, CLASSIFIER)
-    model = BertClassifier.from_preset(source, num_classes=5)
-    assert model.label_names == ["0", "1", "2", "3", "4"]
+    model = BertClassifier.from_preset(source, num_classes=5, preprocessor=preprocessor)
+    assert model.preprocessor.label_names == ["0", "1", "2", "3", "4"]
     assert set(model.load_report.new) == {"logits/kernel", "logits/bias"}
     assert set(model.load_report.left_over) == {"classifier.weight", "classifier.bias"}
     assert same(model.backbone, as_ours(encoder))

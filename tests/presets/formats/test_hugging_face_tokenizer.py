@@ -134,7 +134,7 @@ def test_a_refused_tokenizer_can_be_replaced_or_left_out(encoder, folder, words,
     with pytest.raises(ValueError, match=f"strip_accents=False.*{ADVICE}"):
         BertClassifier.from_preset(source, num_classes=2)
     model = BertClassifier.from_preset(source, num_classes=2, preprocessor=preprocessor)
-    assert model.preprocessor is preprocessor
+    assert model.preprocessor.tokenizer is preprocessor.tokenizer
     assert BertBackbone.from_preset(source).num_layers == 2
 
 

@@ -14,6 +14,7 @@ from keras_bert import (
     BertPretrainer,
     BertTask,
     BertTokenClassifier,
+    load_preprocessor,
     save_to_hugging_face,
 )
 
@@ -25,11 +26,9 @@ MODELS = {
     "an untied masked LM": lambda backbone: BertPretrainer(
         backbone, next_sentence=False, tie_embeddings=False
     ),
-    "a classifier": lambda backbone: BertClassifier(backbone, 2, label_names=["no", "yes"]),
+    "a classifier": lambda backbone: BertClassifier(backbone, 2),
     "a regression": lambda backbone: BertClassifier(backbone, 1, dropout=0.3),
-    "a token classifier": lambda backbone: BertTokenClassifier(
-        backbone, 3, label_names=["O", "B-LOC", "I-LOC"]
-    ),
+    "a token classifier": lambda backbone: BertTokenClassifier(backbone, 3),
     "an embedder": lambda backbone: BertEmbedder(backbone, pooling="max", normalize=False),
 }
 SETTINGS = [
@@ -78,10 +77,14 @@ def test_every_setting_comes_back(backbone, tmp_path, arguments):
     assert settings(BertPretrainer.from_preset(tmp_path / "theirs")) == settings(model)
 
 
-def test_the_preprocessor_comes_back(backbone, preprocessor, tmp_path):
-    save_to_hugging_face(BertClassifier(backbone(num_layers=1), 2, preprocessor), tmp_path)
-    back = BertClassifier.from_preset(tmp_path)
-    assert back.preprocessor.get_config() == preprocessor.get_config()
+@pytest.mark.parametrize("cls", [BertClassifier, BertTokenClassifier])
+def test_the_preprocessor_comes_back(backbone, preprocessor, tmp_path, cls):
+    names = ["O", "B-LOC", "I-LOC"]
+    reader = cls.preprocessor_class().like(preprocessor, label_names=names)
+    save_to_hugging_face(cls(backbone(num_layers=1), 3, reader), tmp_path)
+    assert cls.from_preset(tmp_path).preprocessor.get_config() == reader.get_config()
+    assert load_preprocessor(tmp_path).get_config() == reader.get_config()
+    assert type(reader).from_preset(tmp_path).label_names == names
 
 
 def test_names_and_config_are_those_of_transformers(encoder, heads, backbone, tmp_path):

@@ -8,6 +8,7 @@ import pytest
 from keras_bert import (
     BertBackbone,
     BertClassifier,
+    BertClassifierPreprocessor,
     BertEmbedder,
     BertPreprocessor,
     BertPretrainer,
@@ -76,24 +77,25 @@ def test_every_model_comes_back_bit_for_bit(backbone, randomized, same, tmp_path
     assert settings(back) == settings(model)
 
 
-def test_a_classifier_keeps_its_labels_and_its_dropout(backbone, tmp_path):
-    model = BertClassifier(backbone(num_layers=1), 2, dropout=0.3, label_names=["nein", "größer"])
+def test_a_classifier_keeps_its_labels_and_its_dropout(backbone, preprocessor, tmp_path):
+    reader = BertClassifierPreprocessor.like(preprocessor, label_names=["nein", "größer"])
+    model = BertClassifier(backbone(num_layers=1), 2, reader, dropout=0.3)
     save_to_google(model, tmp_path / "google")
     back = BertTask.from_preset(tmp_path / "google")
-    assert back.label_names == ["nein", "größer"] and back.dropout == 0.3
+    assert back.preprocessor.label_names == ["nein", "größer"] and back.dropout == 0.3
     wider = BertClassifier.from_preset(tmp_path / "google", num_classes=3)
-    assert wider.label_names == ["0", "1", "2"] and wider.dropout == 0.3
+    assert wider.preprocessor.label_names == ["0", "1", "2"] and wider.dropout == 0.3
 
 
 def test_a_span_labeler_is_written_as_run_squad_names_it(google, with_head, tmp_path):
     head = {"cls/squad/output_weights": (2, 32), "cls/squad/output_bias": (2,)}
     weights = with_head(head)
     model = BertTask.from_preset(google(weights), max_question_length=4)
-    assert type(model) is BertSpanLabeler and model.null_threshold is None
-    model.null_threshold, model.document_stride = -1.25, 64
+    assert type(model) is BertSpanLabeler and model.preprocessor.null_threshold is None
+    model.preprocessor.null_threshold, model.preprocessor.document_stride = -1.25, 64
     save_to_google(model, tmp_path / "ours")
     assert equal(variables_of(tmp_path / "ours"), weights)
-    back = BertSpanLabeler.from_preset(tmp_path / "ours")
+    back = BertSpanLabeler.from_preset(tmp_path / "ours").preprocessor
     assert back.null_threshold == -1.25 and back.document_stride == 64
 
 
@@ -108,9 +110,10 @@ def test_an_embedder_is_written_as_its_encoder_with_a_warning(backbone, same, tm
 def test_the_preprocessor_comes_back(backbone, words, tmp_path, lowercase):
     pytest.importorskip("tensorflow_text", reason="raw text needs TensorFlow Text")
     preprocessor = BertPreprocessor(BertTokenizer(words, lowercase), sequence_length=16)
-    save_to_google(BertClassifier(backbone(num_layers=1), 2, preprocessor), tmp_path / "google")
+    model = BertClassifier(backbone(num_layers=1), 2, preprocessor)
+    save_to_google(model, tmp_path / "google")
     back = BertClassifier.from_preset(tmp_path / "google")
-    assert back.preprocessor.get_config() == preprocessor.get_config()
+    assert back.preprocessor.get_config() == model.preprocessor.get_config()
 
 
 @pytest.mark.parametrize(

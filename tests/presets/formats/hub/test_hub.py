@@ -18,7 +18,7 @@ def test_a_model_is_loaded_with_its_labels_and_tokenizer(hub, tiny, same):
     hub.models["user/tiny"] = {"main": tiny()}
     model = BertClassifier.from_preset("hf://user/tiny")
     assert same(model, BertClassifier.from_preset(tiny("another")))
-    assert model.label_names == ["no", "maybe", "yes"]
+    assert model.preprocessor.label_names == ["no", "maybe", "yes"]
     assert model.preprocessor.tokenizer.lowercase
     assert type(BertTask.from_preset("hf://user/tiny")) is BertClassifier
 

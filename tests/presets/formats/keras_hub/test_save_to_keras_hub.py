@@ -9,6 +9,7 @@ import pytest
 
 from keras_bert import (
     BertClassifier,
+    BertClassifierPreprocessor,
     BertEmbedder,
     BertPreprocessor,
     BertPretrainer,
@@ -46,18 +47,18 @@ def test_kerashub_loads_our_presets(
     assert same(ours, back) and not back.load_report.new
 
 
-def test_a_classifier_keeps_its_labels(backbone, tmp_path):
-    ours = BertClassifier(
-        backbone(activation="gelu_approximate"), 2, label_names=["nein", "größer"]
-    )
+def test_a_classifier_keeps_its_labels(backbone, preprocessor, tmp_path):
+    reader = BertClassifierPreprocessor.like(preprocessor, label_names=["nein", "größer"])
+    ours = BertClassifier(backbone(activation="gelu_approximate"), 2, reader)
     save_to_keras_hub(ours, tmp_path / "theirs")
-    assert BertTask.from_preset(tmp_path / "theirs").label_names == ["nein", "größer"]
+    assert BertTask.from_preset(tmp_path / "theirs").preprocessor.label_names == ["nein", "größer"]
     theirs = keras_nlp.models.BertTextClassifier.from_preset(
         str(tmp_path / "theirs"), preprocessor=None
     )
     assert theirs.num_classes == 2
     theirs.save_to_preset(str(tmp_path / "again"))  # which drops unknown keys
-    assert BertTask.from_preset(tmp_path / "again").label_names == ["0", "1"]
+    again = BertTask.from_preset(tmp_path / "again", preprocessor=preprocessor)
+    assert again.preprocessor.label_names == ["0", "1"]
 
 
 @pytest.mark.parametrize("lowercase", [True, False])
@@ -71,7 +72,7 @@ def test_our_tokenizer_is_loaded(backbone, words, tmp_path, lowercase):
     for name in ("token_ids", "segment_ids", "padding_mask"):
         assert np.array_equal(expected[name], keras.ops.cast(found[name], "int32"))
     back = BertClassifier.from_preset(tmp_path).preprocessor
-    assert back.get_config() == preprocessor.get_config()
+    assert back.get_config() == ours.preprocessor.get_config()
 
 
 def test_a_classifier_of_raw_text_gives_the_same_outputs_there(

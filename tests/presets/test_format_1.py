@@ -1,0 +1,109 @@
+"""Presets of format 1, in which a model held the settings that its preprocessor holds now."""
+
+import json
+
+import pytest
+
+import keras_bert
+from keras_bert import BertTask, BertTokenizer, load_preprocessor
+
+CLASSIFIER = {
+    "label_names": ["no", "yes"],
+    "multi_label": True,
+    "threshold": 0.3,
+    "window_stride": 4,
+    "window_pooling": "max",
+}
+SPANS = {
+    "document_stride": 3,
+    "max_question_length": 2,
+    "max_answer_length": 4,
+    "null_threshold": -1.5,
+}
+TASKS = {
+    "BertBackbone": ({}, {}),
+    "BertPretrainer": ({"next_sentence": False}, {}),
+    "BertClassifier": ({"num_classes": 2, "num_features": 1}, CLASSIFIER),
+    "BertTokenClassifier": ({"num_classes": 2}, {"label_names": ["O", "B-X"]}),
+    "BertSpanLabeler": ({}, SPANS),
+    "BertMultipleChoice": ({"dropout": 0.2}, {}),
+    "BertEmbedder": ({"pooling": "max"}, {}),
+}
+
+
+@pytest.fixture
+def saved(make_backbone, preprocessor, tmp_path):
+    """Saves a model, then writes its settings as format 1 had them; `(model, folder)`."""
+
+    def save(name, reads_text=True):
+        cls, (arguments, settings) = getattr(keras_bert, name), TASKS[name]
+        backbone = make_backbone(num_layers=1)
+        if name == "BertBackbone":
+            model, reader = backbone, None
+        else:
+            reader = cls.preprocessor_class().like(preprocessor, truncation="tail", **settings)
+            model = cls(backbone, preprocessor=reader if reads_text else None, **arguments)
+        model.save_to_preset(tmp_path / "old")
+        config = model.get_config()
+        if reader is not None:
+            config.pop("preprocessor")
+            config["backbone"] = backbone.get_config()
+        old = {
+            "format": 1,
+            "class": name,
+            "reads_text": reads_text and reader is not None,
+            "config": {**config, **settings},
+        }
+        (tmp_path / "old" / "config.json").write_text(json.dumps(old))
+        if reads_text and reader is not None:
+            tokenizer = {"lowercase": True, "max_word_characters": 200}
+            text = {"sequence_length": 12, "truncation": "tail", "tokenizer": tokenizer}
+            (tmp_path / "old" / "preprocessor.json").write_text(json.dumps(text))
+        return model, tmp_path / "old"
+
+    return save
+
+
+def same_weights(a, b, difference):
+    return all(
+        difference(x, y) == 0
+        for x, y in zip(a.weights, b.weights, strict=True)
+        if "seed" not in x.path
+    )
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_every_task_loads_with_its_settings(saved, difference, name):
+    model, folder = saved(name)
+    cls = keras_bert.BertBackbone if name == "BertBackbone" else BertTask
+    back = cls.from_preset(folder)
+    assert type(back) is type(model)
+    assert back.get_config() == model.get_config()
+    assert same_weights(back, model, difference) and not back.load_report.new
+    if name == "BertBackbone":
+        assert type(BertTask.from_preset(folder)).__name__ == "BertEmbedder"
+        with pytest.raises(ValueError, match="has no vocabulary"):
+            load_preprocessor(folder)
+        return
+    assert type(load_preprocessor(folder)) is type(model.preprocessor)
+    assert load_preprocessor(folder).get_config() == model.preprocessor.get_config()
+    assert (
+        BertTokenizer.from_preset(folder).get_config() == model.preprocessor.tokenizer.get_config()
+    )
+
+
+def test_settings_of_a_model_without_text_suit_a_preprocessor(saved, preprocessor):
+    _, folder = saved("BertTokenClassifier", reads_text=False)
+    assert BertTask.from_preset(folder).preprocessor is None
+    model = BertTask.from_preset(folder, preprocessor=preprocessor)
+    assert model.preprocessor.label_names == ["O", "B-X"]
+
+
+def test_arguments_replace_saved_ones(saved):
+    _, folder = saved("BertClassifier")
+    wider = BertTask.from_preset(folder, num_classes=3, sequence_length=8)
+    assert wider.preprocessor.label_names == ["0", "1", "2"]
+    assert (wider.preprocessor.sequence_length, wider.preprocessor.threshold) == (8, 0.3)
+    other = keras_bert.BertTokenClassifier.from_preset(folder, num_classes=2)
+    assert other.preprocessor.label_names == ["0", "1"]
+    assert other.preprocessor.truncation == "tail"

@@ -1,0 +1,108 @@
+"""A user's own classes: refused when they are saved, if loading couldn't find or make them."""
+
+from pathlib import Path
+
+import keras
+import pytest
+
+from keras_bert import BertClassifier, BertClassifierPreprocessor, BertTask
+
+register = keras.saving.register_keras_serializable(package="my")
+
+
+@register
+class Marked(BertClassifierPreprocessor):
+    def __init__(self, *args, mark="!", **kwargs):
+        super().__init__(*args, **kwargs)
+        self.mark = mark
+
+    @classmethod
+    def arguments(cls):
+        return [*BertClassifierPreprocessor.arguments(), "mark"]
+
+    def get_config(self):
+        return {**super().get_config(), "mark": self.mark}
+
+
+@register
+class Graded(BertClassifier):
+    def __init__(self, backbone, num_classes, preprocessor=None, grade="A", **kwargs):
+        super().__init__(backbone, num_classes, preprocessor, **kwargs)
+        self.grade = grade
+
+    @classmethod
+    def preprocessor_class(cls):
+        return Marked
+
+    def get_config(self):
+        return {**super().get_config(), "grade": self.grade}
+
+
+@pytest.fixture
+def folder(make_backbone, preprocessor, tmp_path):
+    reader = Marked.like(preprocessor, label_names=["no", "yes"], mark="?")
+    model = Graded(make_backbone(num_layers=1), 2, reader, grade="B")
+    model.save_to_preset(tmp_path / "graded")
+    return tmp_path / "graded"
+
+
+@pytest.mark.parametrize("cls", [Graded, BertClassifier, BertTask])
+def test_a_registered_subclass_loads_by_itself_and_by_its_bases(folder, cls):
+    model = cls.from_preset(folder)
+    assert type(model) is Graded and model.grade == "B"
+    assert type(model.preprocessor) is Marked and model.preprocessor.mark == "?"
+    assert model.preprocessor.label_names == ["no", "yes"]
+    if cls is not BertClassifier:  # which knows its own arguments
+        other = cls.from_preset(folder, grade="C", mark="#", sequence_length=8)
+        assert (other.grade, other.preprocessor.mark) == ("C", "#")
+        assert type(other.preprocessor) is Marked and other.preprocessor.sequence_length == 8
+    shorter = cls.from_preset(folder, sequence_length=8)
+    assert type(shorter.preprocessor) is Marked and shorter.preprocessor.mark == "?"
+
+
+@pytest.mark.parametrize("name", ["config.json", "preprocessor.json"])
+def test_a_class_that_is_not_defined_where_it_is_loaded_is_named(folder, name):
+    path = folder / name
+    written = path.read_text()
+    assert "my>Graded" in written or "my>Marked" in written
+    path.write_text(written.replace("my>Graded", "my>Lost").replace("my>Marked", "my>Lost"))
+    with pytest.raises(ValueError, match=f"{name} names the class 'my>Lost', which isn't.*Import"):
+        BertTask.from_preset(folder)
+
+
+def test_unregistered_classes_are_refused_when_they_are_saved(
+    make_backbone, preprocessor, tmp_path
+):
+    class Unknown(BertClassifier):
+        pass
+
+    class UnknownReader(BertClassifierPreprocessor):
+        pass
+
+    backbone = make_backbone(num_layers=1)
+    for name, model in (
+        ("Unknown", Unknown(backbone, 2)),
+        ("UnknownReader", BertClassifier(backbone, 2, UnknownReader.like(preprocessor))),
+    ):
+        with pytest.raises(ValueError, match=f"^{name} can't be saved.*register_keras_serial"):
+            model.save_to_preset(tmp_path / "model")
+    assert not list(Path(tmp_path).iterdir())
+
+
+def test_configs_that_lack_an_argument_are_refused_when_they_are_saved(make_backbone, tmp_path):
+    @register
+    class Forgetful(BertClassifier):
+        def __init__(self, backbone, num_classes, grade, preprocessor=None, **kwargs):
+            super().__init__(backbone, num_classes, preprocessor, **kwargs)
+
+    @register
+    class Strict(BertClassifier):
+        def __init__(self, backbone, preprocessor=None, *, name=None, trainable=True):
+            super().__init__(backbone, 2, preprocessor, name=name, trainable=trainable)
+
+    backbone = make_backbone(num_layers=1)
+    with pytest.raises(ValueError, match="Forgetful can't be saved: its get_config lacks grade"):
+        Forgetful(backbone, 2, "A").save_to_preset(tmp_path / "model")
+    with pytest.raises(ValueError, match="Strict can't be saved: its get_config has num_classes, "):
+        Strict(backbone).save_to_preset(tmp_path / "model")
+    assert not list(Path(tmp_path).iterdir())

@@ -110,7 +110,7 @@ class BertClassifier(BertTask):
             x: as in `BertTask.fit`. The first call with features in memory adapts to them.
             y: labels, by name or by number, unless `x` is a dataset.
             batch_size: int; 32 by default.
-            class_weight: a dict of weights by name or number, 1 for missing classes; or `"balanced"`,
+            class_weight: a dict of weights by name or number, 1 if missing; or `"balanced"`,
                 n / (C x the texts of the class). The weights multiply `sample_weight`.
             **kwargs: arguments of `BertTask.fit`. With a `window_stride`, `validation_data` scores
                 each window by itself; `evaluate` scores whole texts.

@@ -23,9 +23,7 @@ def row_outputs(model, rows, batch_size, **kwargs):
 
     from keras_bert.preprocessing.row_batches import by_length
 
-    reads_tokens = (
-        len(model.input["token_ids"].shape) == 2
-    )  # otherwise the unknown axis is that of choices
+    reads_tokens = len(model.input["token_ids"].shape) == 2  # otherwise the axis is that of choices
     lengths, longest = rows.num_tokens(), model.preprocessor.sequence_length
     order = by_length(lengths)
     starts = range(0, len(order), batch_size)

@@ -42,12 +42,16 @@ from keras_bert.training.describe_training import check_batch as check_batch
 from keras_bert.training.describe_training import describe_training as describe_training
 from keras_bert.training.finetune import finetune as finetune
 from keras_bert.training.finetune_grid import finetune_grid as finetune_grid
+from keras_bert.training.finetuning_arguments import (
+    add_finetuning_arguments as add_finetuning_arguments,
+)
+from keras_bert.training.finetuning_arguments import finetuning_settings as finetuning_settings
 from keras_bert.training.lamb import Lamb as Lamb
 from keras_bert.training.processes import is_chief as is_chief
 from keras_bert.training.run_settings import keep_settings as keep_settings
-from keras_bert.training.strategy import add_device_arguments as add_device_arguments
 from keras_bert.training.strategy import get_strategy as get_strategy
 from keras_bert.training.throughput import Throughput as Throughput
+from keras_bert.training.train_epochs import train_epochs as train_epochs
 from keras_bert.training.warmup_linear_decay import WarmupLinearDecay as WarmupLinearDecay
 
 __version__: str

@@ -33,7 +33,7 @@ def parse_args(argv=None):
     )
     add = parser.add_argument
     add("preset", help="folder of a fine-tuned model, or another source that from_preset takes")
-    add("--output", required=True, help="folder of the served model; its last part is its name")
+    add("--output", required=True, help="output folder")
     add("--version", type=int, default=1, help="TensorFlow Serving serves the highest there is")
     add("--text", nargs="*", default=[], help="texts to ask the exported model")
     return parser.parse_args(argv)

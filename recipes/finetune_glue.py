@@ -3,33 +3,30 @@ r"""Fine-tunes BERT on a task of GLUE, once or over the paper's grid, and answer
     python recipes/finetune_glue.py --init bert/preset --task mrpc --data glue_data/MRPC \
         --output mrpc --grid
 
-The paper tries batches of 16 and 32, learning rates of 5e-5, 3e-5 and 2e-5, and 2, 3 and 4 epochs,
-which are runs of their own, as the rate falls linearly to 0 over each; for BERT-large also several
-random restarts (`--restarts 5`). What is best on the development set is kept. Without `--grid`
-there is one run, or one for each combination of the values that are given. With BERT-base the
-paper reports, on the test sets, MNLI 84.6/83.4, QQP 71.2, QNLI 90.5, SST-2 93.5, CoLA 52.1,
-STS-B 85.8, MRPC 88.9 and RTE 66.4.
+The paper tries batches of 16 and 32, learning rates of 5e-5, 3e-5 and 2e-5, and 2, 3 and 4 epochs.
+Each combination is a run of its own, as the rate falls linearly to 0 over all epochs. For
+BERT-large the paper adds several random restarts (`--restarts 5`). The best run on the development
+set is kept. Without `--grid` there is one run, or one per combination of the listed values. With
+BERT-base the paper reports these scores on the test sets: MNLI 84.6/83.4, QQP 71.2, QNLI 90.5,
+SST-2 93.5, CoLA 52.1, STS-B 85.8, MRPC 88.9 and RTE 66.4.
 
-`OUTPUT/results.tsv` has a row for each run and epoch, `OUTPUT/best` the best epoch's model of the
-best run, a preset; `OUTPUT/submission` its answers to the test set as GLUE's server takes them,
-`OUTPUT/dev` those to the development set. Started again, it passes over runs that are finished
-and goes on within the one that was cut; with other values it adds their runs. TensorFlow keeps
-memory of each run until the process ends, about 2 GB for BERT-base: if it runs out, start again.
-Watch it with `tensorboard --logdir OUTPUT/runs`.
+OUTPUT/results.tsv has a row for each epoch of each run. OUTPUT/best is the preset of the best
+epoch of the best run. OUTPUT/submission has its answers to the test set in the format of GLUE's
+server, OUTPUT/dev those to the development set. Rerun the same command to resume: finished runs are
+skipped, and other values add their runs. TensorFlow holds the memory of each run until the process
+ends, about 2 GB for BERT-base; if it runs out, rerun. Watch the training with
+`tensorboard --logdir OUTPUT/runs`.
 """
 
 import argparse
-import gc
-import itertools
-from pathlib import Path
 
 import keras
+import numpy as np
 
 import keras_bert
 
 TASKS = ["cola", "sst2", "mrpc", "stsb", "qqp", "mnli", "qnli", "rte", "wnli"]
-ONE_RUN = {"batch_sizes": [32], "learning_rates": [2e-5], "epochs": [3]}
-GRID = {"batch_sizes": [16, 32], "learning_rates": [5e-5, 3e-5, 2e-5], "epochs": [2, 3, 4]}
+GRID = {"batch_sizes": [16, 32], "learning_rates": [5e-5, 3e-5, 2e-5], "epoch_counts": [2, 3, 4]}
 SHARED = ["task", "init", "from_scratch", "sequence_length", "warmup_proportion"]
 SHARED += ["bucket_lengths", "layer_decay", "precision"]
 
@@ -40,27 +37,19 @@ def parse_args(argv=None):
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
     add = parser.add_argument
-    add("--init", required=True, help="preset or published weights to start from")
-    add("--from_scratch", action="store_true", help="random weights in the preset's shape instead")
-    add("--task", required=True, choices=TASKS)
-    add("--data", help="the task's folder of TSV files, or data directory of tfds")
+    add("--task", required=True, choices=TASKS, help="task of GLUE")
+    add("--data", help="the task's folder of TSV files, or the data directory of tfds")
     add("--source", default="tsv", choices=["tsv", "tfds"], help="tfds: tensorflow-datasets")
-    add("--diagnostic", help="folder of the diagnostic set AX, which a model of MNLI answers too")
-    add("--no_test", action="store_true", help="leave the test set alone")
-    add("--output", required=True, help="folder for runs, results, the best model and its answers")
+    add("--diagnostic", help="folder of the diagnostic set AX, for a model of MNLI to answer")
+    add("--no_test", action="store_true", help="don't answer the test set")
     add("--grid", action="store_true", help="the paper's batch sizes, learning rates and epochs")
-    add("--batch_sizes", type=int, nargs="+", help="32, or those of the grid, if not given")
-    add("--learning_rates", type=float, nargs="+", help="2e-5, or those of the grid")
-    add("--epochs", type=int, nargs="+", help="3, or those of the grid; each a run of its own")
-    add("--seeds", type=int, nargs="+", help="of the head, dropout and order; 0 if not given")
-    add("--restarts", type=int, help="so many seeds, from 0 on")
-    add("--sequence_length", type=int, default=128)
-    add("--warmup_proportion", type=float, default=0.1)
-    add("--bucket_lengths", type=int, nargs="+", help="pad to these, batch like lengths")
-    add("--layer_decay", type=float, help="rate of a layer beside the one above, such as 0.9")
-    add("--accumulation_steps", type=int, default=1, help="parts of a batch, one after the other")
-    keras_bert.add_device_arguments(parser)
-    add("--precision", default="float32", choices=["float32", "mixed_bfloat16"])
+    add("--batch_sizes", type=int, nargs="+", help="replaces --batch_size")
+    add("--learning_rates", type=float, nargs="+", help="replaces --learning_rate")
+    add("--epoch_counts", type=int, nargs="+", help="replaces --epochs; each is a run of its own")
+    add("--seeds", type=int, nargs="+", help="replaces --seed")
+    add("--restarts", type=int, help="number of seeds, from 0")
+    keras_bert.add_finetuning_arguments(parser)
+    parser.set_defaults(learning_rate=2e-5, select="score")
     args = parser.parse_args(argv)
     if args.data is None and args.source == "tsv":
         parser.error("--data is needed: the folder of the task's TSV files")
@@ -70,16 +59,17 @@ def parse_args(argv=None):
         parser.error(f"--diagnostic is answered by a model of mnli, not of {args.task}")
     if args.restarts is not None and args.restarts < 1:
         parser.error(f"--restarts must be at least 1; got {args.restarts}")
-    args.seeds = args.seeds or list(range(args.restarts or 1))
-    for name, values in (GRID if args.grid else ONE_RUN).items():
+    one_run = {"batch_sizes": [args.batch_size], "learning_rates": [args.learning_rate]}
+    for name, values in (GRID if args.grid else {**one_run, "epoch_counts": [args.epochs]}).items():
         setattr(args, name, getattr(args, name) or values)
         if min(getattr(args, name)) <= 0:
             parser.error(f"--{name} must be above 0; got {min(getattr(args, name))}")
+    args.seeds = args.seeds or ([*range(args.restarts)] if args.restarts else [args.seed])
     return args
 
 
 def read_splits(args):
-    """`(train, [dev], [test])`, each a `GlueExamples`; MNLI has two of dev and test."""
+    """Returns `(train, [dev], [test])`, `GlueExamples`; MNLI has two of dev and test."""
     halves = ["_matched", "_mismatched"] if args.task == "mnli" else [""]
     splits = ["train", *("dev" + half for half in halves)]
     if not args.no_test:
@@ -94,43 +84,37 @@ def read_splits(args):
     return read["train"], dev, test
 
 
-def make_model(args, examples):
-    """The classifier, not yet compiled."""
-    names = examples.label_names
+def make_model(args, label_names):
+    """Makes the classifier; without names it is a regression."""
     return keras_bert.BertClassifier.from_preset(
         args.init,
         load_weights=not args.from_scratch,
         sequence_length=args.sequence_length,
-        num_classes=1 if names is None else len(names),
-        label_names=names,
+        num_classes=1 if label_names is None else len(label_names),
+        label_names=label_names,
     )
 
 
-def batches(model, examples, args, batch_size, seed):
-    """Shuffled batches to learn from."""
-    return keras_bert.text_dataset(
-        examples.texts,
-        examples.labels,
-        preprocessor=model.preprocessor,
-        batch_size=batch_size,
-        shuffle=True,
-        seed=seed,
-        bucket_lengths=args.bucket_lengths,
-        **keras_bert.batch_shapes(args.sequence_length),
-    )
+def predictions(answers, label_names):
+    """Returns class numbers, or the scores of a regression."""
+    if label_names is None:
+        return np.array([answer["score"] for answer in answers])
+    return np.array([label_names.index(answer["label"]) for answer in answers])
 
 
-def predict(model, examples):
-    """`[n]`: class numbers, or the numbers of a regression."""
-    logits = model.predict(examples.texts, verbose=0)
-    return logits[:, 0] if model.num_classes == 1 else logits.argmax(axis=1)
+def joined(parts):
+    """Returns `(texts, labels)` of all development sets together."""
+    columns = zip(*(part.texts for part in parts), strict=True)
+    texts = tuple(sum(map(list, column), []) for column in columns)
+    return texts, np.concatenate([part.labels for part in parts])
 
 
-def score(dev, predictions):
-    """The scores of a task; of MNLI, whose dev sets are two, `score` is the mean."""
+def score(dev, predicted):
+    """Returns GLUE's scores; `score` of MNLI is the mean over its two development sets."""
+    cuts = np.cumsum([len(part) for part in dev])[:-1]
     scores = [
-        keras_bert.glue_scores(part.task, part.labels, predicted)
-        for part, predicted in zip(dev, predictions, strict=True)
+        keras_bert.glue_scores(part.task, part.labels, some)
+        for part, some in zip(dev, np.split(predicted, cuts), strict=True)
     ]
     if len(scores) == 1:
         return scores[0]
@@ -139,66 +123,42 @@ def score(dev, predictions):
     return {"accuracy": matched, "mismatched_accuracy": mismatched, "score": mean}
 
 
-def train(settings, folder, args, examples, dev, strategy):
-    """One run, begun or gone on with: the scores of its epochs."""
-    seed, size, epochs = settings["seed"], settings["batch_size"], settings["epochs"]
-    gc.collect()  # the model of the run before
-    keras.utils.set_random_seed(seed)
-    with strategy.scope():
-        model = make_model(args, examples)
-        steps = epochs * len(batches(model, examples, args, size, seed=0))
-        rate = keras_bert.WarmupLinearDecay(
-            settings["learning_rate"], int(args.warmup_proportion * steps), steps, continuous=True
-        )
-        optimizer = keras_bert.AdamW(rate, layer_decay=args.layer_decay)
-        model.compile(**{**model.default_compile_args(), "optimizer": optimizer})
-    parts = args.accumulation_steps
-    print(keras_bert.describe_training(strategy, size, model, parts) + ".")
-    return keras_bert.finetune(
-        model,
-        folder,
-        epochs=epochs,
-        batches=lambda epoch: batches(model, examples, args, size, seed=1000 * seed + epoch),
-        predict=lambda: [predict(model, part) for part in dev],
-        score=lambda predictions: score(dev, predictions),
-        select="score",
-        accumulation_steps=parts,
-    )
-
-
-def print_results(results):
-    """A line for each run's best epoch, the best run first."""
-    print(*results[0], sep="\t")
-    for result in results:
-        print(*(f"{value:.4g}" for value in result.values()), sep="\t")
-
-
 def main(argv=None):
     args = parse_args(argv)
     strategy = keras_bert.get_strategy(args.strategy, args.tpu, args.devices)
     keras.config.set_dtype_policy(args.precision)
     for size in args.batch_sizes:
         keras_bert.check_batch(strategy, size, args.accumulation_steps)
-    output = Path(args.output)
-    examples, dev, tests = read_splits(args)
-    names = ["seed", "batch_size", "learning_rate", "epochs"]
-    runs = itertools.product(args.seeds, args.batch_sizes, args.learning_rates, args.epochs)
+    train, dev, tests = read_splits(args)
+    label_names = train.label_names
+    grid = {
+        "seed": args.seeds,
+        "batch_size": args.batch_sizes,
+        "learning_rate": args.learning_rates,
+        "epochs": args.epoch_counts,
+    }
     results = keras_bert.finetune_grid(
-        output,
-        [dict(zip(names, run, strict=True)) for run in runs],
-        lambda settings, folder: train(settings, folder, args, examples, dev, strategy),
-        select="score",
+        lambda: make_model(args, label_names),
+        (train.texts, train.labels),
+        joined(dev),
+        args.output,
+        grid=grid,
+        scores=lambda answers, x, y: score(dev, predictions(answers, label_names)),
         shared={name: getattr(args, name) for name in SHARED},
         strategy=strategy,
+        **keras_bert.finetuning_settings(args),
     )
-    print_results(results)
+    print(*results[0], sep="\t")
+    for result in results:  # the best run first
+        print(*(f"{value:.4g}" for value in result.values()), sep="\t")
     with strategy.scope():
-        model = keras_bert.BertClassifier.from_preset(output / "best")
+        model = keras_bert.BertClassifier.from_preset(f"{args.output}/best")
     for part, folder in [(part, "dev") for part in dev] + [(part, "submission") for part in tests]:
-        answers = predict(model, part)
+        predicted = predictions(model.answer(part.texts), label_names)
         if keras_bert.is_chief(model):
-            print("Written:", keras_bert.write_glue_submission(output / folder, part, answers))
-    print(f"The best model is the preset {output / 'best'}; {output / 'results.tsv'} has all runs.")
+            path = keras_bert.write_glue_submission(f"{args.output}/{folder}", part, predicted)
+            print(f"Wrote {path}")
+    print(f"The best model is the preset {args.output}/best; results.tsv there lists all runs.")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Learns a WordPiece vocabulary from text files.
 
-    python recipes/learn_vocabulary.py books/*.txt --output vocab.txt --vocabulary_size 30522
+    python recipes/learn_vocabulary.py books/*.txt --output_file vocab.txt --vocabulary_size 30522
 
 Takes plain UTF-8 text of any layout and size. All cores are used: each counts about 2 million words
 (10 MB) per second before the pieces are chosen. 25 MB of novels take about 10 seconds on 2 cores.
@@ -19,7 +19,7 @@ def parse_args(argv=None):
     )
     add = parser.add_argument
     add("files", nargs="+", help="text files, UTF-8")
-    add("--output", required=True, help="vocab.txt to write")
+    add("--output_file", required=True, help="file to write")
     add("--vocabulary_size", type=int, default=30522, help="tokens in the vocabulary")
     add("--cased", action="store_true", help="keep capital letters and accents")
     add(
@@ -42,8 +42,8 @@ def main(argv=None):
         min_frequency=args.min_frequency,
     )
     tokenizer = keras_bert.BertTokenizer(vocabulary, lowercase=not args.cased)
-    tokenizer.save_vocabulary(args.output)
-    print(f"{len(vocabulary)} tokens in {args.output}; the last: {' '.join(vocabulary[-8:])}")
+    tokenizer.save_vocabulary(args.output_file)
+    print(f"{len(vocabulary)} tokens in {args.output_file}; the last: {' '.join(vocabulary[-8:])}")
 
 
 if __name__ == "__main__":

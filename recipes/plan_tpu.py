@@ -33,17 +33,11 @@ def parse_args(argv=None):
     )
     add = parser.add_argument
     add("--topology", default="v5e:2x2", help="chips, such as v5e:4x4, v4:2x2x1 or v5p:2x2x1")
-    add(
-        "--size",
-        default="base",
-        choices=sorted(SIZES),
-        metavar="SIZE",
-        help="such as tiny, base or large",
-    )
+    add("--size", default="base", choices=sorted(SIZES), help="published size of the model")
     add("--vocabulary_size", type=int, default=30522, help="tokens in the vocabulary")
-    add("--sequence_length", type=int, default=128, help="tokens per row")
+    add("--sequence_length", type=int, default=128, help="tokens per sequence")
     add("--max_predictions", type=int, help="masked tokens per row; 20 for 128, 80 for 512")
-    add("--batch_size", type=int, default=256, help="rows per step, over all chips")
+    add("--batch_size", type=int, default=256, help="examples per step, over all devices")
     add("--accumulation_steps", type=int, default=1, help="split each batch into this many parts")
     add("--remat", action="store_true", help="save memory by recomputing activations")
     add("--dropout", type=float, default=0.1, help="dropout rate")

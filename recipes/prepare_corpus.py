@@ -29,7 +29,7 @@ def parse_args(argv=None):
     add = parser.add_argument
     add("inputs", nargs="+", help=".txt, .xml or .xml.bz2 files, or folders of them")
     add("--vocabulary", required=True, help="vocab.txt")
-    add("--output", required=True, help="folder for the corpus")
+    add("--output", required=True, help="output folder")
     add("--cased", action="store_true", help="keep capital letters and accents")
     add(
         "--text_format",
@@ -43,7 +43,7 @@ def parse_args(argv=None):
         "'^CHAPTER '; without it, each file is a document",
     )
     add("--language", default="en", help="language code, for splitting sentences")
-    add("--seed", type=int, default=0, help="seed for the order of documents within a shard")
+    add("--seed", type=int, default=0, help="random seed")
     add("--num_workers", type=int, help="processes, if not one per core (fewer for small inputs)")
     add("--runner", help="Apache Beam runner to use instead, such as DirectRunner")
     args, beam_options = parser.parse_known_args(argv)

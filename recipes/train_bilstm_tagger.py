@@ -1,21 +1,21 @@
-r"""Trains a BiLSTM to find names from the vectors of a BERT that isn't trained itself.
+r"""Trains a BiLSTM tagger on the token vectors of a frozen BERT.
 
     python recipes/train_bilstm_tagger.py --init bert/preset --train eng.train --dev eng.testa \
         --test eng.testb --document_context --output ner
 
-This is the paper's feature-based approach (section 5.3 and table 7): the last four layers at the
-first piece of each word, concatenated, go into a BiLSTM of two layers and 768 units in each
-direction, which is all that learns. The vectors are computed once, before training, and held in
-memory as half-precision numbers: two bytes x words x layers x hidden, 1.3 GB of CoNLL-2003 and
-Base. The paper's other rows are `--layers=0` (the embeddings), `--layers=-2`, `--layers=-1` and
-`--combine weighted`, which learns how much each layer counts. From 1,700 tweets of WNUT 2017 and a
-BERT of 6 layers and hidden 384, `--units 256` learns in five epochs, of a minute each on two CPU
-cores that are shared, to find the names of the development set with an F1 of .53.
+This is the paper's feature-based approach (section 5.3 and table 7). The last four layers at the
+first piece of each word, concatenated, go into a BiLSTM of two layers with 768 units in each
+direction; only the BiLSTM is trained. The vectors are computed once and held in memory in half
+precision: two bytes x words x layers x hidden, 1.3 GB for CoNLL-2003 and Base. The paper's other
+rows are `--layers 0` (the embeddings), `--layers -2`, `--layers -1` and `--combine weighted`, which
+trains a weight for each layer. With 1,700 tweets of WNUT 2017 and a BERT of 6 layers and hidden
+384, `--units 256 --epochs 5` reaches an F1 of .53 on the development set, in a minute per epoch on
+two shared CPU cores.
 
-Files are as in finetune_ner.py, and so is what is written; the best epoch's BiLSTM is
-`OUTPUT/best.keras`, a Keras model from vectors `[B, words, layers * hidden]` to logits of the
-classes, whose names are in `OUTPUT/tags.json`. Started again, it goes on behind the last epoch
-that was finished. Watch it with `tensorboard --logdir OUTPUT/logs`.
+Files are those of finetune_ner.py, for input and output. OUTPUT/best.keras is the BiLSTM of the
+best epoch, a Keras model from vectors `[B, words, layers * hidden]` to logits of the classes in
+`OUTPUT/tags.json`. Rerun the same command to resume after the last finished epoch. Watch the
+training with `tensorboard --logdir OUTPUT/logs`.
 """
 
 import argparse
@@ -36,65 +36,43 @@ def parse_args(argv=None):
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
     add = parser.add_argument
-    add("--init", required=True, help="preset or published weights of the encoder")
-    add("--train", required=True, help="file of a word and its tags a line")
-    add("--dev", required=True, help="the same, to choose the best epoch by")
-    add("--test", help="the same, to predict and score when all is done")
+    add("--train", required=True, help="file of training examples")
+    add("--dev", required=True, help="file of examples that select the best epoch")
+    add("--test", help="file of examples to answer at the end")
     add("--tag_column", type=int, default=-1, help="number of the column of tags; -1 is the last")
-    add("--scheme", default="bio", choices=["bio", "bioes"], help="in which tags are learnt")
-    add("--repair", action="store_true", help="read tags against their scheme as conlleval does")
-    add("--document_context", action="store_true", help="fill up with a document's other sentences")
-    add("--output", required=True, help="folder for checkpoints, the best model and predictions")
-    add("--layers", default="-1,-2,-3,-4", help="numbers of layers, written --layers=-1,-2")
-    add("--combine", default="concat", choices=["concat", "sum", "mean", "weighted"])
-    add("--sequence_length", type=int, default=128)
-    add("--units", type=int, default=768, help="of the BiLSTM, in each direction")
-    add("--dropout", type=float, default=0.1, help="before each layer of it")
-    add("--batch_size", type=int, default=32)
-    add("--learning_rate", type=float, default=1e-3)
-    add("--epochs", type=int, default=20)
-    add("--patience", type=int, help="stop after so many epochs without a better score")
-    add("--select", default="f1", choices=["f1", "precision", "recall", "accuracy"])
-    keras_bert.add_device_arguments(parser)
-    parser.set_defaults(strategy="cpu")  # one device, which is a GPU where there is one
-    add("--seed", type=int, default=0)
+    add("--scheme", default="bio", choices=["bio", "bioes"], help="scheme to train on")
+    add("--repair", action="store_true", help="read tags that violate their scheme as conlleval")
+    add("--document_context", action="store_true", help="add other sentences of the document")
+    add("--init", required=True, help="preset or published weights to start from")
+    add("--output", required=True, help="output folder")
+    add("--layers", type=int, nargs="+", default=[-1, -2, -3, -4], help="layers to read; 0 to last")
+    add("--combine", default="concat", choices=["concat", "sum", "mean", "weighted"], help="layers")
+    add("--sequence_length", type=int, default=128, help="tokens per sequence")
+    add("--units", type=int, default=768, help="units of the BiLSTM in each direction")
+    add("--dropout", type=float, default=0.1, help="dropout rate")
+    add("--batch_size", type=int, default=32, help="examples per step, over all devices")
+    add("--learning_rate", type=float, default=1e-3, help="learning rate, constant")
+    add("--epochs", type=int, default=20, help="passes over the training examples")
+    add("--patience", type=int, help="stop after this many epochs without a better score")
+    add("--select", default="f1", help="score that selects the best epoch")
+    add("--seed", type=int, default=0, help="random seed")
     return parser.parse_args(argv)
 
 
-def read_sentences(path, args, tag_names=None):
-    """The sentences of a file, and the numbers of their tags in `tag_names`, or in their own."""
-    sentences = keras_bert.read_conll(
-        path, scheme=args.scheme, tag_column=args.tag_column, repair=args.repair
-    )
-    if sentences.num_repaired:
-        print(f"{path}: {sentences.num_repaired:,} tags were against their scheme: repaired.")
-    return sentences, sentences.class_numbers(tag_names or sentences.tag_names())
-
-
 def make_encoder(args):
-    """The frozen encoder: the chosen layers of each token."""
-    try:
-        layers = [int(number) for number in args.layers.split(",")]
-    except ValueError:
-        raise ValueError(
-            f"--layers must be numbers with commas between, as --layers=-1,-2; got {args.layers!r}."
-        ) from None
+    """Makes the frozen encoder, which returns the chosen layers of each token, concatenated."""
+    settings = {"layers": args.layers, "pooling": None, "normalize": False}
     return keras_bert.BertEmbedder.from_preset(
-        args.init,
-        sequence_length=args.sequence_length,
-        pooling=None,
-        normalize=False,
-        layers=layers,
-        combine="concat",
+        args.init, sequence_length=args.sequence_length, **settings
     )
 
 
 def make_model(args, num_layers, width, num_classes):
-    """The BiLSTM: from vectors `[B, W, layers * H]` of W words to logits `[B, W, C]`."""
+    """Makes the BiLSTM: from vectors `[B, W, layers * H]` of W words to logits `[B, W, C]`."""
     features = keras.Input((None, num_layers * width), name="features")
     layers = keras.ops.split(features, num_layers, axis=-1)  # of [B, W, H]
     x = keras_bert.LayerCombination(args.combine, name="layer_combination")(layers)
-    x = keras.layers.Masking()(x)  # behind a sentence's end vectors are 0
+    x = keras.layers.Masking()(x)  # vectors past the end of a sentence are 0
     for _ in range(2):
         x = keras.layers.Dropout(args.dropout)(x)
         lstm = keras.layers.LSTM(args.units, return_sequences=True)
@@ -110,20 +88,19 @@ def make_model(args, num_layers, width, num_classes):
     return model
 
 
-def features_of(encoder, sentences, classes, args):
-    """The vectors at the first piece of each word, ragged float16 `[n, (W), layers * H]`."""
+def features_of(encoder, sentences, args):
+    """Returns the vectors at each word's first piece, ragged float16 `[n, (W), layers * H]`."""
     lengths = np.array([len(words) for words in sentences.words])
-    order = np.arange(len(lengths))
-    if not args.document_context:
-        order = np.argsort(lengths, kind="stable")  # like lengths together: less padding
-    data = keras_bert.tagged_dataset(
-        [sentences.words[i] for i in order],
-        [classes[i] for i in order],
-        preprocessor=encoder.preprocessor,
-        batch_size=args.batch_size,
-        documents=sentences.documents if args.document_context else None,
-        trim=True,
+    order = np.argsort(lengths, kind="stable")  # batches of similar lengths: little padding
+    x, tags = ([part[i] for i in order] for part in (sentences.words, sentences.tags))
+    if args.document_context:
+        order = np.arange(len(lengths))
+        x = {"words": sentences.words, "documents": sentences.documents}
+        tags = sentences.tags
+    reader = keras_bert.BertTokenClassifierPreprocessor.like(
+        encoder.preprocessor, label_names=sentences.tag_names()
     )
+    data = reader.batches(x, tags, batching=keras_bert.Batching(args.batch_size, pad_to="longest"))
     found = []
     for inputs, _, is_first_piece in tqdm(data.as_numpy_iterator(), sentences.path, len(data)):
         vectors = encoder.predict_on_batch(inputs)  # [B, S, layers * H]
@@ -134,7 +111,7 @@ def features_of(encoder, sentences, classes, args):
 
 
 def batches(features, classes, args, seed=None):
-    """Batches of sentences, in another order for each seed, or in their own for None."""
+    """Makes batches of sentences, shuffled if there is a seed."""
     with tf.device("CPU:0"):
         classes = tf.ragged.constant(classes, dtype=tf.int32, row_splits_dtype=tf.int64)
 
@@ -151,33 +128,29 @@ def batches(features, classes, args, seed=None):
     return rows.map(padded, num_parallel_calls=tf.data.AUTOTUNE).prefetch(tf.data.AUTOTUNE)
 
 
-def predict(model, features, classes, tag_names, args):
-    """The predicted tags of each sentence."""
+def predict(model, data, tag_names):
+    """Predicts the tags of each sentence in batches that are not shuffled."""
     tags = []
-    for vectors, _, weights in batches(features, classes, args).as_numpy_iterator():
+    for vectors, _, weights in data.as_numpy_iterator():
         best = model.predict_on_batch(vectors).argmax(axis=-1)  # [B, W]
         lengths = weights.sum(axis=1).astype(int)
-        tags += [
-            [tag_names[number] for number in row[:length]]
-            for row, length in zip(best, lengths, strict=True)
-        ]
+        rows = zip(best, lengths, strict=True)
+        tags += [[tag_names[number] for number in row[:length]] for row, length in rows]
     return tags
 
 
 def main(argv=None):
     args = parse_args(argv)
-    strategy = keras_bert.get_strategy(args.strategy, args.tpu, args.devices)
-    if strategy.num_replicas_in_sync > 1:
-        raise ValueError(
-            "The BiLSTM is a plain Keras model, which several devices would train to other "
-            f"numbers; got {strategy.num_replicas_in_sync}. Choose --strategy cpu: a CPU or a GPU."
-        )
+    strategy = keras_bert.get_strategy("cpu")  # one device; a GPU if there is one
     keras.utils.set_random_seed(args.seed)
     output = Path(args.output)
-    train, train_classes = read_sentences(args.train, args)
-    tag_names = train.tag_names()
-    dev, dev_classes = read_sentences(args.dev, args, tag_names)
-    test, test_classes = read_sentences(args.test, args, tag_names) if args.test else (None, None)
+    parts, classes = {}, {}
+    for name in ("train", "dev", "test") if args.test else ("train", "dev"):
+        path, reading = getattr(args, name), {"tag_column": args.tag_column, "repair": args.repair}
+        parts[name] = keras_bert.read_conll(path, scheme=args.scheme, **reading)
+        print(parts[name])
+        tag_names = parts["train"].tag_names()
+        classes[name] = parts[name].class_numbers(tag_names)
     encoder = make_encoder(args)
     with strategy.scope():
         num_layers, width = len(encoder.chosen_layers), encoder.backbone.hidden_dim
@@ -185,16 +158,15 @@ def main(argv=None):
     print(keras_bert.describe_training(strategy, args.batch_size, model) + ".")
     output.mkdir(parents=True, exist_ok=True)
     (output / "tags.json").write_text(json.dumps(tag_names, indent=1) + "\n", encoding="utf-8")
-    print(f"{len(train):,} sentences, {len(dev):,} to choose by.")
-    train_features = features_of(encoder, train, train_classes, args)
-    dev_features = features_of(encoder, dev, dev_classes, args)
-
-    keras_bert.finetune(
+    features = {name: features_of(encoder, part, args) for name, part in parts.items()}
+    dev, test = parts["dev"], parts.get("test")
+    dev_batches = batches(features["dev"], classes["dev"], args)
+    keras_bert.train_epochs(
         model,
         output,
         epochs=args.epochs,
-        batches=lambda epoch: batches(train_features, train_classes, args, args.seed + epoch),
-        predict=lambda: predict(model, dev_features, dev_classes, tag_names, args),
+        batches=lambda e: batches(features["train"], classes["train"], args, args.seed + e),
+        predict=lambda: predict(model, dev_batches, tag_names),
         score=lambda predicted: keras_bert.entity_scores(dev.tags, predicted),
         select=args.select,
         keep=lambda predicted: dev.write_predictions(output / "dev_predictions.txt", predicted),
@@ -202,14 +174,13 @@ def main(argv=None):
     )
     if test:
         model = keras.models.load_model(output / "best.keras")
-        test_features = features_of(encoder, test, test_classes, args)
-        predicted = predict(model, test_features, test_classes, tag_names, args)
-        scores = keras_bert.entity_scores(test.tags, predicted)
+        predicted = predict(model, batches(features["test"], classes["test"], args), tag_names)
         test.write_predictions(output / "test_predictions.txt", predicted)
-        (output / "test_scores.json").write_text(json.dumps(scores, indent=1) + "\n")
-        del scores["types"]
-        print("test:", ", ".join(f"{name} {value:.4f}" for name, value in scores.items()))
-    print(f"The best BiLSTM is {output / 'best.keras'}; predictions and scores are beside it.")
+        scores = keras_bert.entity_scores(test.tags, predicted)
+        (output / "test_scores.json").write_text(json.dumps(scores, indent=2) + "\n")
+        del scores["types"]  # of each kind of entity
+        print("test:", ", ".join(f"{name} {value:.4g}" for name, value in scores.items()))
+    print(f"The best BiLSTM is {output / 'best.keras'}. Its answers and scores are in {output}.")
 
 
 if __name__ == "__main__":

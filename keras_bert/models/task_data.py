@@ -37,7 +37,14 @@ def keras_data(task, x, y=None, sample_weight=None, batching=None):
     if not is_raw(x):
         return _checked(task, x, y, sample_weight)
     batching = Batching().for_evaluation() if batching is None else batching
-    return _raw_batches(task, x, y, sample_weight, batching), None, None
+    found = _raw_batches(task, x, y, sample_weight, batching)
+    if task.loss is not None and not isinstance(found.element_spec, tuple):
+        raise ValueError(
+            "The dataset gives no labels; let it give (text, label)."
+            if is_dataset(x)
+            else "There are no labels: give y, or a dataset of (text, label)."
+        )
+    return found, None, None
 
 
 def validation_data(task, data):

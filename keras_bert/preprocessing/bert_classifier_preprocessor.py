@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import keras
 import numpy as np
 import tensorflow as tf
 
+from keras_bert.files.whole import whole_file
 from keras_bert.metrics.classification import classification_scores
 from keras_bert.metrics.multi_label import multi_label_scores
 from keras_bert.metrics.regression import regression_scores
@@ -88,6 +91,14 @@ class BertClassifierPreprocessor(BertPreprocessor):
     @property
     def cuts_windows(self):
         return self.window_stride is not None
+
+    @property
+    def score_names(self):
+        if self.is_regression:
+            return ("spearman", "pearson")
+        if self.multi_label:
+            return ("micro_f1", "macro_f1", "accuracy", "exact_match")
+        return ("accuracy", "f1", "mcc")
 
     @property
     def is_regression(self):
@@ -178,6 +189,27 @@ class BertClassifierPreprocessor(BertPreprocessor):
             return multi_label_scores(labels, np.stack([answer["is_label"] for answer in answers]))
         numbers = [self.label_names.index(answer["label"]) for answer in answers]
         return classification_scores(labels, np.array(numbers), len(self.label_names))
+
+    def write_answers(self, folder, split, answers, x, y=None):
+        """Writes `{split}_predictions.tsv`: index, label, probabilities; or index and score.
+
+        The labels of a `multi_label` model are separated by "|".
+        """
+        header = ["score"] if self.is_regression else ["label", *self.label_names]
+        with whole_file(Path(folder) / f"{split}_predictions.tsv") as file:
+            print("index", *header, sep="\t", file=file)
+            for index, answer in enumerate(answers):
+                print(index, *self._cells(answer), sep="\t", file=file)
+
+    def _cells(self, answer):
+        """The label and the numbers of an answer, as text."""
+        if self.is_regression:
+            return [f"{answer['score']:.6g}"]
+        label = answer.get("label")
+        if self.multi_label:
+            names = zip(self.label_names, answer["is_label"], strict=True)
+            label = "|".join(name for name, is_label in names if is_label)
+        return [label, *(f"{value:.6g}" for value in answer["probabilities"])]
 
     def get_config(self):
         return {

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 
 import keras
 import numpy as np
 import tensorflow as tf
 
+from keras_bert.files.whole import whole_file
 from keras_bert.metrics.classification import classification_scores
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
 from keras_bert.preprocessing.byte_spans import to_bytes
@@ -46,6 +48,8 @@ class BertMultipleChoicePreprocessor(BertPreprocessor):
     >>> inputs["token_ids"].tolist(), labels.tolist()
     ([[[2, 5, 3, 6, 3], [2, 5, 3, 7, 3]]], [1])
     """
+
+    score_names = ("accuracy",)
 
     @property
     def signature(self):
@@ -152,6 +156,20 @@ class BertMultipleChoicePreprocessor(BertPreprocessor):
         y = [question["label"] for question in _questions(x)] if y is None else self.targets(y)
         scores = classification_scores(np.asarray(y), np.array([a["label"] for a in answers]))
         return {"accuracy": scores["accuracy"]}
+
+    def has_labels(self, x, y=None):
+        """Whether there is a label for each question."""
+        return y is not None or all("label" in question for question in _questions(x))
+
+    def write_answers(self, folder, split, answers, x, y=None):
+        """Writes `{split}_predictions.tsv`: index, label, the probabilities of all choices."""
+        most = max(len(answer["probabilities"]) for answer in answers)
+        with whole_file(Path(folder) / f"{split}_predictions.tsv") as file:
+            header = (f"probability{number}" for number in range(most))
+            print("index", "label", *header, sep="\t", file=file)
+            for index, answer in enumerate(answers):
+                values = (f"{value:.6g}" for value in answer["probabilities"])
+                print(index, answer["label"], *values, sep="\t", file=file)
 
 
 def _questions(x):

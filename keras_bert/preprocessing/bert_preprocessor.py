@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import inspect
+import json
 import numbers
+from pathlib import Path
 
 import keras
 import tensorflow as tf
 
+from keras_bert.files.whole import whole_file
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.extra_inputs import checked_extra_inputs
 from keras_bert.preprocessing.packing import TRUNCATIONS, pack
@@ -68,6 +71,8 @@ class BertPreprocessor:
     """
 
     cuts_windows = False  # whether a text may become several rows
+    score_names = ()  # the floats of `scores` that can select an epoch, the main one first
+    answer_options = {}  # options of `answers` that `tuned` and `write_answers` need
 
     def __init__(self, tokenizer, sequence_length=128, truncation="head"):
         if not isinstance(sequence_length, numbers.Integral):
@@ -113,7 +118,7 @@ class BertPreprocessor:
         Args:
             x: a string, a list, array or Series of strings, a pair `(texts, texts)`, a list of
                 pairs, an array `[n, 2]`, or a dict of any of these as `text` and of extra inputs.
-            y: `[n, ...]` labels, or None.
+            y: `[n, ...]` labels, or a dict of them if `targets` gives one; or None.
             sample_weight: `[n]` weights, or None.
             with_labels: bool, whether labels are needed, for examples that bring their own.
 
@@ -133,8 +138,8 @@ class BertPreprocessor:
         if sample_weight is not None:
             targets += (as_arrays(sample_weight),)
         with tf.device("CPU:0"):
-            targets = tuple(map(tf.convert_to_tensor, targets))
-            for part in targets:
+            targets = tf.nest.map_structure(tf.convert_to_tensor, targets)
+            for part in tf.nest.flatten(targets):
                 check_same_number(len(examples), part, "labels or weights")
             columns = tuple(map(self._tokenized, examples.columns))
             return self.rows(columns, {n: tf.constant(v) for n, v in extra.items()}, targets)
@@ -233,6 +238,37 @@ class BertPreprocessor:
     def scores(self, answers: list, x, y=None) -> dict:
         """The task's official metrics of `answers`, a list of dicts; see `BertTask.scores`."""
         raise ValueError(f"A {type(self).__name__} has no official scores. Use evaluate.")
+
+    def has_labels(self, x, y=None) -> bool:
+        """Whether examples have labels, in `y` or in themselves."""
+        return y is not None
+
+    def tuned(self, answers: list, x, y=None) -> tuple[BertPreprocessor, dict]:
+        """Tunes what turns outputs into answers, such as a threshold, on a development set.
+
+        Args:
+            answers: what `answer` gave, with `answer_options`.
+            x: the examples.
+            y: their labels, unless `x` brings its own.
+
+        Returns:
+            The tuned preprocessor, here this one, and the scores of its answers.
+        """
+        return self, self.scores(answers, x, y)
+
+    def write_answers(self, folder: str | Path, split: str, answers: list, x, y=None) -> None:
+        """Writes answers to a folder: here lines of JSON, `{split}_answers.jsonl`.
+
+        Args:
+            folder: str or `Path`.
+            split: str, such as `"dev"`, with which the names of files begin.
+            answers: what `answer` gave, with `answer_options`.
+            x: the examples.
+            y: their labels, or None.
+        """
+        with whole_file(Path(folder) / f"{split}_answers.jsonl") as file:
+            for answer in answers:
+                print(json.dumps(answer, default=lambda array: array.tolist()), file=file)
 
     def serve(self, predict, text, **extra_inputs) -> dict:
         """Answers raw strings, in the TensorFlow graph: the exported model's function.

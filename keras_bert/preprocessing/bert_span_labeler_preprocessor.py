@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import keras
 import tensorflow as tf
 
+from keras_bert.files.whole import whole_file
 from keras_bert.metrics.squad import squad_scores
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
 from keras_bert.preprocessing.question_examples import (
@@ -60,6 +64,9 @@ class BertSpanLabelerPreprocessor(BertPreprocessor):
     >>> inputs["token_ids"].tolist(), labels["start"].tolist(), labels["end"].tolist()
     ([[2, 5, 3, 6, 7, 8, 3]], [4], [5])
     """
+
+    score_names = ("f1", "exact")
+    answer_options = {"n_best": 20}  # as run_squad.py writes them
 
     def __init__(
         self,
@@ -163,6 +170,52 @@ class BertSpanLabelerPreprocessor(BertPreprocessor):
         odds = {e["id"]: a["null_odds"] for e, a in zip(examples, answers, strict=True)}
         return squad_scores(examples, predictions, odds)
 
+    def has_labels(self, x, y=None):
+        """Whether each question has its true answers."""
+        return all("answers" in example for example in _examples(x))
+
+    def tuned(self, answers, x, y=None):
+        """Tunes `null_threshold` for F1 if some questions may be impossible, as in SQuAD 2.0.
+
+        Args:
+            answers: what `answer` gave, with `n_best` of 2 or more.
+            x: questions with their answers.
+            y: None.
+
+        Returns:
+            The preprocessor with that `null_threshold`, and the scores, which include it.
+        """
+        examples = _examples(x)
+        if not any("is_impossible" in example for example in examples):
+            return self, self.scores(answers, x)
+        texts, odds = _best_texts(examples, answers), _null_odds(examples, answers)
+        threshold = squad_scores(examples, texts, odds)["best_f1_thresh"]
+        scores = squad_scores(examples, texts, odds, threshold)
+        reader = self.like(self, null_threshold=threshold)
+        return reader, {**scores, "null_threshold": threshold}
+
+    def write_answers(self, folder, split, answers, x, y=None):
+        """Writes the JSON files of SQuAD's evaluation scripts and of Google's `run_squad.py`.
+
+        `predictions.json` has an answer to every question, `null_odds.json` the odds against it;
+        with `n_best`, `nbest_predictions.json` has more answers; with a `null_threshold`,
+        `answers.json` has "" for questions without an answer. The names of files for other splits
+        than "dev" begin with the split.
+        """
+        examples = _examples(x)
+        texts, odds = _best_texts(examples, answers), _null_odds(examples, answers)
+        files = {"predictions": texts, "null_odds": odds}
+        if answers and "n_best_answer" in answers[0]:
+            rows = zip(examples, answers, strict=True)
+            files["nbest_predictions"] = {e["id"]: _n_best(answer) for e, answer in rows}
+        if self.null_threshold is not None:
+            limit = self.null_threshold
+            files["answers"] = {i: "" if odds[i] > limit else text for i, text in texts.items()}
+        for name, content in files.items():
+            name = name if split == "dev" else f"{split}_{name}"
+            with whole_file(Path(folder) / f"{name}.json") as file:
+                file.write(json.dumps(content, indent=1) + "\n")
+
     def get_config(self):
         return {
             **super().get_config(),
@@ -180,6 +233,34 @@ class BertSpanLabelerPreprocessor(BertPreprocessor):
 
 def _examples(x):
     return [x] if isinstance(x, dict) else list(x)
+
+
+def _best_texts(examples, answers):
+    """The best answer to each question that is a text, by id; "" only if there is none."""
+    texts = {}
+    for example, answer in zip(examples, answers, strict=True):
+        found = [answer["answer"], *answer.get("n_best_answer", ())]
+        texts[example["id"]] = next(filter(None, found), "")
+    return texts
+
+
+def _null_odds(examples, answers):
+    return {e["id"]: answer["null_odds"] for e, answer in zip(examples, answers, strict=True)}
+
+
+def _n_best(answer):
+    """The best answers to a question, as `run_squad.py` writes them."""
+    names = ("answer", "score", "start_logit", "end_logit")
+    rows = zip(*(answer[f"n_best_{name}"] for name in names), strict=True)
+    return [
+        {
+            "text": text,
+            "probability": float(probability),
+            "start_logit": float(start_logit),
+            "end_logit": float(end_logit),
+        }
+        for text, probability, start_logit, end_logit in rows
+    ]
 
 
 def _outputs_by_block(predict, rows):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import keras
 import numpy as np
 import tensorflow as tf
@@ -15,6 +17,7 @@ from keras_bert.preprocessing.raw import as_arrays, is_dataset
 from keras_bert.preprocessing.tagged_rows import TaggedRows
 from keras_bert.preprocessing.text_examples import TextExamples, text_examples
 from keras_bert.preprocessing.text_words import TextWords, text_words
+from keras_bert.readers.conll import write_conll
 
 
 @keras.saving.register_keras_serializable(package="keras_bert")
@@ -48,6 +51,8 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
     >>> inputs["token_ids"].tolist(), labels.tolist(), weights.tolist()
     ([[2, 5, 6, 7, 3]], [[0, 0, 1, 0, 0]], [[0.0, 1.0, 1.0, 0.0, 0.0]])
     """
+
+    score_names = ("f1", "precision", "recall", "accuracy")
 
     def __init__(self, tokenizer, sequence_length=128, truncation="head", label_names=None):
         super().__init__(tokenizer, sequence_length, truncation)
@@ -117,16 +122,18 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
 
     def targets(self, labels):
         """Lists of class numbers from lists of tags, or of numbers."""
-        names = self.label_names or []
-        numbers = {name: number for number, name in enumerate(names)}
+        names = self.label_names
+        numbers = {name: number for number, name in enumerate(names or [])}
         for index, sentence in enumerate(labels):
             for tag in sentence:
-                is_known = tag in numbers if isinstance(tag, str) else 0 <= tag < len(names)
+                if names is None:
+                    is_known = not isinstance(tag, str) and tag >= 0
+                    expected = "no number of a class; tags have names only with label_names"
+                else:
+                    is_known = tag in numbers if isinstance(tag, str) else 0 <= tag < len(names)
+                    expected = f"none of the {len(names)} classes: {', '.join(names)}"
                 if not is_known:
-                    raise ValueError(
-                        f"Sentence {index} has the tag {tag!r}, which is none of the "
-                        f"{len(names)} classes: {', '.join(names)}."
-                    )
+                    raise ValueError(f"Sentence {index} has the tag {tag!r}, which is {expected}.")
         return [[numbers[t] if isinstance(t, str) else int(t) for t in s] for s in labels]
 
     def answers(self, outputs, rows=None):
@@ -169,8 +176,23 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
         """Precision, recall and F1 of entities, as `conlleval` counts them."""
         if y is None:
             raise ValueError("scores needs the tags of each sentence: give y.")
-        tags = [[self.label_names[number] for number in sentence] for sentence in self.targets(y)]
-        return entity_scores(tags, [answer["label"] for answer in answers])
+        return entity_scores(self._tags(y), [answer["label"] for answer in answers])
+
+    def write_answers(self, folder, split, answers, x, y=None):
+        """Writes `{split}_predictions.txt`: word, true and predicted tag, as `conlleval` reads it.
+
+        Answers to raw texts are written as lines of JSON.
+        """
+        if not holds_words(x):
+            super().write_answers(folder, split, answers, x, y)
+            return
+        tags = [] if y is None else [self._tags(y)]
+        path = Path(folder) / f"{split}_predictions.txt"
+        write_conll(path, _words(x)[0], *tags, [answer["label"] for answer in answers])
+
+    def _tags(self, labels):
+        """Lists of tags from lists of tags or of numbers."""
+        return [[self.label_names[number] for number in row] for row in self.targets(labels)]
 
     def get_config(self):
         return {**super().get_config(), "label_names": self.label_names}

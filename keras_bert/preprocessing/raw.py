@@ -23,7 +23,7 @@ def is_raw(x) -> bool:
     if isinstance(x, (str, bytes)):
         return True
     if isinstance(x, dict):
-        return any(map(is_raw, x.values()))
+        return "token_ids" not in x and any(map(is_raw, x.values()))
     if isinstance(x, (list, tuple)):
         return not x or is_raw(x[0])  # an empty list is no texts, not no inputs
     if hasattr(x, "columns") and hasattr(x, "dtypes"):  # a DataFrame

@@ -28,7 +28,7 @@ def stream_batches(preprocessor, dataset, batching, with_labels):
         dataset = dataset.rebatch(size, drop_remainder=True)
 
     def read(columns, extra, rest, batching=batching):
-        targets = (preprocessor.stream_targets(rest[0]), *rest[1:]) if rest else ()
+        targets = (preprocessor.stream_targets(rest[0]), *rest[1:]) if rest and with_labels else ()
         token_ids = tuple(map(preprocessor.tokenizer, columns))
         rows = preprocessor.rows(token_ids, with_finite_check(extra), targets)
         return rows.batch(tf.range(rows.columns[0].nrows()), batching)

@@ -92,8 +92,7 @@ def text_batches(dataset, batch_size, with_labels):
     is_batch = ranks in ([1], [1, 1]) or (ranks == [2] and columns[0].shape[1] in (1, 2))
     is_batch = is_batch and not any(part.shape.rank == 0 for part in tf.nest.flatten(rest))
     is_text = len(ranks) == len(columns) and (is_batch or ranks in ([0], [0, 0]))
-    weights = tf.nest.flatten(rest if not with_labels else rest[1:])
-    if not is_text or len(rest) > 2 or any(map(is_strings, weights)):
+    if not is_text or len(rest) > 2 or any(map(is_strings, tf.nest.flatten(rest[1:]))):
         raise ValueError(
             "A dataset of text gives texts, (text, label) or (text, label, weight), batched or "
             "not, where a text is a string or a pair (string, string), as in "

@@ -18,7 +18,7 @@ class TextRows:
         columns: one or two int32 ragged `[N, (T)]`, token ids.
         counts: int64 `[n]`, how many windows each text has; None if each text is a row.
         extra_inputs: a dict of tensors `[n, ...]`.
-        targets: a tuple of tensors `[n, ...]`: labels and weights, what there is of them.
+        targets: a tuple of tensors `[n, ...]`, or dicts of them: labels and weights, if any.
     """
 
     preprocessor: object
@@ -41,10 +41,8 @@ class TextRows:
     def batch(self, rows, batching):
         """`(inputs,)`, `(inputs, labels)` or `(inputs, labels, weights)` of these rows."""
         texts = self._texts(rows)
-        return (
-            trimmed(self.inputs(rows), batching),
-            *(tf.gather(values, texts) for values in self.targets),
-        )
+        targets = tf.nest.map_structure(lambda values: tf.gather(values, texts), self.targets)
+        return (trimmed(self.inputs(rows), batching), *targets)
 
     def _texts(self, rows):
         if self.counts is None:

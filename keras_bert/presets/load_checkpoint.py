@@ -1,52 +1,57 @@
-"""A model of this library out of another one's weights."""
+"""Builds models of this library from the weights of another one."""
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
 import keras
 
-from keras_bert.presets.formats.checkpoint import ENCODER_PARTS, Spelling
+from keras_bert.presets.formats.checkpoint import ENCODER_PARTS, Checkpoint, Spelling
 from keras_bert.training.keras_internals import set_initial_value
+
+if TYPE_CHECKING:  # needs TensorFlow Text
+    from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
 
 logger = logging.getLogger("keras_bert")
 
 
 @dataclass
 class LoadReport:
-    """What became of the weights when a model was loaded; printed, it is a table.
+    """Report on a load: which weights came from the source. Prints as a table.
 
     Args:
-        source: where they came from.
+        source: the name of the source.
         matched: `{our name: (shape, the source's names)}`.
-        new: `{our name: shape}` of weights that the source lacks, initialised anew.
+        new: `{our name: shape}` of weights that the source lacks; they are newly initialized.
         left_over: `{the source's name: shape}` of tensors that the model has no place for.
     """
 
     source: str
-    matched: dict = field(default_factory=dict)
-    new: dict = field(default_factory=dict)
-    left_over: dict = field(default_factory=dict)
+    matched: dict[str, tuple] = field(default_factory=dict)
+    new: dict[str, tuple] = field(default_factory=dict)
+    left_over: dict[str, tuple] = field(default_factory=dict)
 
-    def __str__(self):
+    def __str__(self) -> str:
         rows = [("weight", "shape", "from")]
         rows += [(name, _size(shape), theirs) for name, (shape, theirs) in self.matched.items()]
-        rows += [(name, _size(shape), "initialised anew") for name, shape in self.new.items()]
+        rows += [(name, _size(shape), "newly initialized") for name, shape in self.new.items()]
         rows += [("(left over)", _size(shape), name) for name, shape in self.left_over.items()]
         first, second = (max(len(row[i]) for row in rows) for i in (0, 1))
         lines = [f"{name:<{first}}  {shape:<{second}}  {theirs}" for name, shape, theirs in rows]
         lines.append(
-            f"{self.source}: {len(self.matched)} weights matched, {len(self.new)} initialised "
-            f"anew, {len(self.left_over)} left over."
+            f"{self.source}: {len(self.matched)} weights matched, {len(self.new)} newly "
+            f"initialized, {len(self.left_over)} left over."
         )
         return "\n".join(lines)
 
-    def say(self):
-        """Logs what a user should know before the model is used."""
+    def log(self) -> None:
+        """Warns of new weights, and logs the tensors that were not used."""
         if self.new:
             logger.warning(
-                "%s lacks %s: initialised anew. Train the model before you use what depends on "
-                "them.",
+                "%s lacks %s: newly initialized. Train the model before you use outputs that "
+                "depend on them.",
                 self.source,
                 ", ".join(self.new),
             )
@@ -54,11 +59,13 @@ class LoadReport:
             logger.info("%s: not used: %s.", self.source, ", ".join(self.left_over))
 
 
-def preprocessor_of(checkpoint, lowercase=None):
-    """The `BertPreprocessor` that a `Checkpoint` describes, or None where it has no vocabulary.
+def preprocessor_of(
+    checkpoint: Checkpoint, lowercase: bool | None = None
+) -> "BertPreprocessor | None":
+    """Makes the `BertPreprocessor` of a `Checkpoint`, or None if it has no vocabulary.
 
     Raises:
-        ValueError: if its text can't be read here, or its vocabulary is that of another model.
+        ValueError: if its tokenizer has no equal here, or its vocabulary is that of another model.
     """
     if "text" in checkpoint.refused:
         raise ValueError(checkpoint.refused["text"])
@@ -75,7 +82,7 @@ def preprocessor_of(checkpoint, lowercase=None):
     return BertPreprocessor(tokenizer, checkpoint.sequence_length)
 
 
-def check_vocabulary(checkpoint):
+def check_vocabulary(checkpoint: Checkpoint) -> None:
     """Raises a ValueError if a `Checkpoint` has more words than its table has rows."""
     if checkpoint.vocabulary is None:
         return
@@ -84,7 +91,7 @@ def check_vocabulary(checkpoint):
         raise ValueError(
             f"{checkpoint.source} has a vocabulary of {words} tokens but a table of {rows}: they "
             "belong to different models. Put the vocabulary that the weights were trained with "
-            "beside them."
+            "next to them."
         )
     if words < rows:
         logger.info(
@@ -95,19 +102,21 @@ def check_vocabulary(checkpoint):
         )
 
 
-def with_weights(checkpoint, make, head_may_differ=False):
-    """A new model with a `Checkpoint`'s weights.
+def with_weights(
+    checkpoint: Checkpoint, make: Callable[[], keras.Model], head_may_differ: bool = False
+) -> keras.Model:
+    """Makes a model with the weights of a `Checkpoint`.
 
-    What the checkpoint holds is read straight into the model, one tensor after the other: no
-    random weights are drawn for it, and no second copy is held.
+    Tensors are read straight into the model, one after the other: no random weights are drawn for
+    them, and memory holds no second copy.
 
     Args:
         checkpoint: a `Checkpoint`.
         make: a callable that returns a model whose backbone is that of the checkpoint.
-        head_may_differ: whether a head of another shape stays new, instead of an error.
+        head_may_differ: whether a head of another shape stays new instead of raising an error.
 
     Returns:
-        The model; what became of the weights is its `load_report`.
+        The model; its `load_report` lists the weights.
 
     Raises:
         ValueError: if the encoder isn't matched exactly, a tensor has another shape, or a file is
@@ -137,7 +146,7 @@ def with_weights(checkpoint, make, head_may_differ=False):
 
 
 def _report(model, checkpoint, head_may_differ):
-    """The `LoadReport` of what a model takes; raises a ValueError if that isn't its encoder."""
+    """Reports which weights a model takes; raises a ValueError unless its encoder is whole."""
     report = LoadReport(checkpoint.source, left_over={**checkpoint.left_over})
     faults = _unmatched_encoder(model, checkpoint)
     other_task = type(model).__name__ != checkpoint.task  # its head has the names of another's
@@ -169,7 +178,7 @@ def _report(model, checkpoint, head_may_differ):
 
 
 def _unmatched_encoder(model, checkpoint):
-    """Sentences on what the encoder lacks, and on what it has no place for."""
+    """Describes the weights that the encoder lacks, and tensors that it has no place for."""
     faults = []
     for variable in model.weights:
         name = variable.path

@@ -1,73 +1,114 @@
-"""The preprocessor of a source, with the settings that a caller gives instead."""
+"""Builds the preprocessor of a source, with settings that the caller changes."""
 
 import inspect
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from keras_bert.presets.formats.checkpoint import Checkpoint
 from keras_bert.presets.load_checkpoint import preprocessor_of
-from keras_bert.presets.preset_folder import public_class, saved_class, saved_preprocessor
+from keras_bert.presets.preset_folder import (
+    public_class,
+    saved_class,
+    saved_preprocessor,
+    saved_settings,
+)
+
+if TYPE_CHECKING:  # needs TensorFlow Text
+    from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
 
 TEXT_SETTINGS = ("sequence_length", "truncation")
 
 
-def split_arguments(cls, arguments):
-    """`(those of the model, those of its preprocessor)` of a class; some are of both."""
-    if not hasattr(cls, "preprocessor_class"):
-        return arguments, {}
-    kind = _kind(cls)
-    theirs = TEXT_SETTINGS if kind is None else kind.arguments()
+def split_arguments(cls: type, arguments: dict[str, Any]) -> tuple[dict, dict]:
+    """Splits a class's arguments into those of the model and those of its preprocessor.
+
+    An argument that both have is in both.
+    """
+    theirs = setting_names(cls)
     own = inspect.signature(cls.__init__).parameters
     model = {n: v for n, v in arguments.items() if n not in theirs or n in own}
     return model, {n: v for n, v in arguments.items() if n in theirs}
 
 
-def preprocessor_from(source, cls, given, settings, num_classes=None, kind=None):
-    """The preprocessor of a model that is loaded, or None if the source has no vocabulary.
+def setting_names(cls: type) -> list[str]:
+    """Names the arguments of a class's preprocessor."""
+    if not hasattr(cls, "preprocessor_class"):
+        return []
+    kind = _kind(cls)
+    return list(TEXT_SETTINGS) if kind is None else kind.arguments()
+
+
+def preprocessor_from(
+    source: Path | Checkpoint,
+    cls: type | None,
+    given: "BertPreprocessor | None",
+    settings: dict[str, Any],
+    num_classes: int | None = None,
+    kind: "type[BertPreprocessor] | None" = None,
+) -> "BertPreprocessor | None":
+    """Makes the preprocessor of a model that is loaded, or None if there is no vocabulary.
 
     Args:
-        source: an opened source, a `Path` or a `Checkpoint`.
+        source: a `Path` of a preset, or a `Checkpoint`.
         cls: the class of the model, or None.
         given: the caller's preprocessor, or None.
         settings: the caller's arguments of the preprocessor's class, and `lowercase`.
         num_classes: the caller's number of classes, or None.
-        kind: the class of preprocessor; None is that of the model.
+        kind: the class of preprocessor; None takes that of the model.
+
+    Raises:
+        ValueError: if a setting is unknown, or a file of the source is missing or damaged.
     """
     if find_spec("tensorflow_text") is None:  # the model works, but reads no text
         return given
     settings = {**settings}
     lowercase = settings.pop("lowercase", None)
+    its_kind, saved = _task_settings(source)
     if kind is None:
-        kind = _kind(cls or _class_of(source))
+        kind = its_kind if cls is None else _kind(cls)
     unknown = [name for name in settings if name not in kind.arguments()]
     if unknown:
         raise ValueError(
             f"{kind.__name__} has no argument {', '.join(unknown)}; it has "
             f"{', '.join(kind.arguments())}."
         )
-    if given is not None:
-        return kind.like(given, **settings) if settings else given
-    is_own = isinstance(source, Path)
-    found = saved_preprocessor(source, lowercase) if is_own else preprocessor_of(source, lowercase)
-    if found is None:
+    if isinstance(given, kind):
+        return type(given).like(given, **settings) if settings else given
+    text = _text_settings(source, lowercase) if given is None else given
+    if text is None:
         return None
-    if not is_own and cls is not None and cls.__name__ == source.task:
-        saved = {n: v for n, v in source.task_arguments.items() if n in kind.arguments()}
-        found = kind.like(found, **saved)
-    names = getattr(found, "label_names", None)
-    if names is not None and num_classes not in (None, len(names)):
-        settings.setdefault("label_names", None)
-    is_same = cls is None or (is_own and cls is saved_class(source))
-    kind = type(found) if is_same and isinstance(found, kind) else kind
-    return found if type(found) is kind and not settings else kind.like(found, **settings)
+    if cls is None or _holds(source, cls):  # another task takes over the text settings alone
+        kind = its_kind if issubclass(its_kind, kind) else kind
+        if issubclass(kind, its_kind):
+            if num_classes not in (None, len(saved.get("label_names") or [])):
+                saved.pop("label_names", None)
+            settings = {**saved, **settings}
+    return kind.like(text, **settings)
+
+
+def _task_settings(source):
+    """Returns `(class, settings)` of a source's preprocessor, without those of text."""
+    if isinstance(source, Path):
+        kind, settings = saved_settings(source)
+    else:
+        kind, settings = _kind(public_class(source.task or "BertTask")), source.task_arguments
+    names = [name for name in kind.arguments() if name not in TEXT_SETTINGS]
+    return kind, {name: settings[name] for name in names if name in settings}
+
+
+def _text_settings(source, lowercase):
+    """Makes a `BertPreprocessor` with a source's text settings, or None without a vocabulary."""
+    if isinstance(source, Path):
+        return saved_preprocessor(source, lowercase)
+    return preprocessor_of(source, lowercase)
+
+
+def _holds(source, cls):
+    """Returns whether a source holds a model of this class."""
+    return cls is saved_class(source) if isinstance(source, Path) else cls.__name__ == source.task
 
 
 def _kind(cls):
-    """The class of preprocessor of a task, or None where TensorFlow Text is missing."""
+    """Returns a task's class of preprocessor, or None if TensorFlow Text is missing."""
     return None if find_spec("tensorflow_text") is None else cls.preprocessor_class()
-
-
-def _class_of(source):
-    if isinstance(source, Path):
-        cls = saved_class(source)
-        return cls if hasattr(cls, "preprocessor_class") else public_class("BertEmbedder")
-    return public_class("BertTask")

@@ -1,10 +1,16 @@
-"""Models out of saved or published weights."""
+"""Loads models and preprocessors from saved or published weights."""
 
+import os
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from keras_bert.presets.formats.read_source import open_source
+from keras_bert.presets.formats.read_source import read_source
 from keras_bert.presets.load_checkpoint import LoadReport, check_vocabulary, with_weights
-from keras_bert.presets.preprocessor_settings import preprocessor_from, split_arguments
+from keras_bert.presets.preprocessor_settings import (
+    preprocessor_from,
+    setting_names,
+    split_arguments,
+)
 from keras_bert.presets.preset_arguments import OF_ONE_MODEL, changed_arguments, check_arguments
 from keras_bert.presets.preset_folder import (
     load_own_preset,
@@ -13,17 +19,30 @@ from keras_bert.presets.preset_folder import (
     saved_class,
 )
 
+if TYPE_CHECKING:  # needs TensorFlow Text
+    from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
+
+T = TypeVar("T")
+
 __all__ = ["load_preprocessor", "load_preset", "save_preset"]
 
 
-def load_preset(cls, source, *, preprocessor=None, lowercase=None, load_weights=True, **arguments):
-    """Makes a model of this class from saved or published weights.
+def load_preset(
+    cls: type[T],
+    source: str | os.PathLike,
+    *,
+    preprocessor: "BertPreprocessor | None" = None,
+    lowercase: bool | None = None,
+    load_weights: bool = True,
+    **arguments: Any,
+) -> T:
+    """Loads a model of this class from saved or published weights.
 
-    A source that holds this class, or a subclass of it, gives that model; arguments given here
-    replace those that were saved, and weights that no longer fit are initialized again. Any other
-    source gives its backbone and preprocessor, under a new head; which weights are new is logged,
-    and `load_report` of the model, printed, lists each. `BertTask.from_preset` takes the class
-    from the source; an encoder alone becomes a `BertEmbedder`.
+    If the source holds this class, or a subclass of it, that model is loaded. Arguments given here
+    replace the saved ones, and weights that no longer fit are newly initialized. From any other
+    source the backbone and the text settings are loaded, under a new head. New weights are logged,
+    and `print(model.load_report)` lists every weight. `BertTask.from_preset` takes the class from
+    the source; an encoder alone becomes a `BertEmbedder`.
 
     Args:
         cls: the class.
@@ -32,9 +51,9 @@ def load_preset(cls, source, *, preprocessor=None, lowercase=None, load_weights=
             checkpoint); `hf://user/name`, or `hf://user/name@revision`; `kaggle://...`; or the
             name of a KerasHub preset, such as `"bert_base_en_uncased"`.
         preprocessor: a preprocessor to use in place of the source's.
-        lowercase: bool, for the tokenizer of a source that doesn't say its casing, or is wrong.
-        load_weights: bool; False gives the source's shape, vocabulary and casing with random
-            weights, for instance to see what pre-training is worth.
+        lowercase: bool, for the tokenizer, if the source doesn't say its casing or is wrong.
+        load_weights: bool; False keeps the source's shape, vocabulary and casing but draws random
+            weights, for instance to measure what pre-training contributes.
         **arguments: arguments of the class, such as `num_classes`, and of its preprocessor, such
             as `sequence_length`, `truncation` or `label_names`.
 
@@ -44,13 +63,15 @@ def load_preset(cls, source, *, preprocessor=None, lowercase=None, load_weights=
     Raises:
         ValueError: if the source is none of these, can't be reached or is not a BERT; if a file is
             missing or damaged; if the class has no such argument, or needs one that neither the
-            source nor you give.
+            source nor the caller gives.
     """
     is_any = cls.__name__ == "BertTask"
     if not is_any:  # before anything is downloaded
-        check_arguments(cls, split_arguments(cls, arguments)[0], source)
-    source = open_source(source)
+        _check_names(cls, arguments)
+    source = read_source(source)
     cls = _class_for(cls, source, arguments)
+    if is_any:
+        _check_names(cls, arguments)
     arguments, settings = split_arguments(cls, arguments)
     if hasattr(cls, "preprocessor_class"):
         settings = {**settings, "lowercase": lowercase}
@@ -63,17 +84,20 @@ def load_preset(cls, source, *, preprocessor=None, lowercase=None, load_weights=
         model = _from_checkpoint(cls, source, preprocessor, arguments)
     if not load_weights:
         return _with_random_weights(model)
-    model.load_report.say()
+    model.load_report.log()
     return model
 
 
-def load_preprocessor(source, *, cls=None, **settings):
+def load_preprocessor(
+    source: str | os.PathLike, *, cls: "type[BertPreprocessor] | None" = None, **settings: Any
+) -> "BertPreprocessor":
     """Loads the preprocessor of a preset or of published weights.
 
     Args:
         source: what `BertTask.from_preset` takes.
         cls: the class of preprocessor; None takes that of the source.
-        **settings: arguments of the class that replace the source's; and `lowercase`.
+        **settings: arguments of the class that replace the source's, such as `sequence_length`;
+            and `lowercase`.
 
     Returns:
         The preprocessor.
@@ -93,14 +117,20 @@ def load_preprocessor(source, *, cls=None, **settings):
     >>> load_preprocessor(folder, sequence_length=8).sequence_length
     8
     """
-    found = preprocessor_from(open_source(source), None, None, settings, kind=cls)
+    found = preprocessor_from(read_source(source), None, None, settings, kind=cls)
     if found is None:
         raise ValueError(f"{source} has no vocabulary, so text can't be read as its model does.")
     return found
 
 
+def _check_names(cls, arguments):
+    """Raises a ValueError if neither a class nor its preprocessor has an argument."""
+    own, _ = split_arguments(cls, arguments)
+    check_arguments(cls, own, None, settings=setting_names(cls))
+
+
 def _class_for(cls, source, arguments):
-    """The class that a source gives: its own if that is a subclass, or `BertTask` asks for it."""
+    """Returns the source's class if that is a subclass or `cls` is `BertTask`, else `cls`."""
     if isinstance(source, Path):
         saved = saved_class(source)
         if issubclass(saved, cls):
@@ -115,7 +145,7 @@ def _class_for(cls, source, arguments):
 
 
 def _with_random_weights(model):
-    """A model like this one, with new weights."""
+    """Makes a model like this one with random weights."""
     config = {name: value for name, value in model.get_config().items() if name not in OF_ONE_MODEL}
     if hasattr(model, "backbone"):
         config["backbone"] = _with_random_weights(model.backbone)
@@ -127,7 +157,7 @@ def _with_random_weights(model):
 
 
 def _from_checkpoint(cls, checkpoint, preprocessor, arguments):
-    """A `cls` with the weights of a `Checkpoint`."""
+    """Makes a `cls` with the weights of a `Checkpoint`."""
     backbone_class = public_class("BertBackbone")
     head_may_differ = bool(arguments)
     if issubclass(cls, backbone_class):

@@ -1,26 +1,36 @@
-"""Arguments of a model that come partly from a source of weights, partly from a caller."""
+"""Checks and merges arguments that come partly from a source, partly from the caller."""
 
 import inspect
+from collections.abc import Iterable
+from typing import Any
 
 import keras
 
-# What a config says of one model, and not of another that is made like it.
+# Entries of a config that belong to one model, and not to another that is made like it.
 OF_ONE_MODEL = ("name", "trainable", "quantized_layers")
 
 
-def check_arguments(cls, given, source, saved=None):
-    """Raises a ValueError if a `cls` can't be made of what a caller and a source give.
+def check_arguments(
+    cls: type,
+    given: dict[str, Any],
+    source: object,
+    saved: Iterable[str] | None = None,
+    settings: Iterable[str] = (),
+) -> None:
+    """Raises a ValueError if the caller's and the source's arguments don't make a `cls`.
 
     Args:
         cls: the class.
-        given: `{name: value}`, the caller's.
-        source: str, what the other arguments come from.
-        saved: names of those; None where none is missing.
+        given: `{name: value}`, the caller's arguments.
+        source: the name of the source that gives the others.
+        saved: names of the source's arguments; None if it gives all of them.
+        settings: names of its preprocessor's arguments, for the message.
     """
     names = inspect.signature(cls.__init__).parameters
     unknown = [name for name in given if name not in _accepted(cls)]
     if unknown:
         theirs = [name for name in names if name in _accepted(cls)]
+        theirs += [name for name in settings if name not in theirs]
         dtype = ' Set it by keras.config.set_dtype_policy("mixed_bfloat16").'
         raise ValueError(
             f"{cls.__name__} has no argument {', '.join(unknown)}; it has {', '.join(theirs)}."
@@ -41,31 +51,31 @@ def check_arguments(cls, given, source, saved=None):
         )
 
 
-def changed_arguments(saved, given):
-    """The saved arguments of a model, with those that a caller gives instead."""
+def changed_arguments(saved: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
+    """Replaces saved arguments of a model with those that the caller gives."""
     saved = {name: value for name, value in saved.items() if name not in OF_ONE_MODEL}
     return {**saved, **given}
 
 
 def _accepted(cls):
-    """Names of the arguments that a caller may give; Keras itself takes any, in silence."""
+    """Names the arguments that a caller may give; Keras itself accepts any without a word."""
     names = {"name", "trainable"}
     for ancestor in cls.__mro__[: cls.__mro__.index(keras.Model)]:
         names |= inspect.signature(ancestor.__init__).parameters.keys()
     return names - {"self", "args", "kwargs", "inputs", "outputs", "backbone", "preprocessor"}
 
 
-def check_saves(cls, config):
-    """Raises a ValueError if what a preset keeps of a `cls` wouldn't be enough to load it.
+def check_saves(cls: type, config: dict[str, Any]) -> None:
+    """Raises a ValueError if a preset of a `cls` couldn't be loaded again.
 
     Args:
         cls: the class of a model or a preprocessor.
-        config: what its `get_config` gives.
+        config: the result of its `get_config`.
     """
     name = cls.__name__
     if keras.saving.get_registered_object(keras.saving.get_registered_name(cls)) is not cls:
         raise ValueError(
-            f"{name} can't be saved, since it couldn't be found when the preset is loaded. "
+            f"{name} can't be saved: loading couldn't find the class, which isn't registered. "
             "Decorate the class with @keras.saving.register_keras_serializable(package=...)."
         )
     parameters = inspect.signature(cls.__init__).parameters.values()

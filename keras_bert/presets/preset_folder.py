@@ -1,6 +1,9 @@
 """Presets of this library: `config.json`, `model.weights.h5`, `preprocessor.json`, `vocab.txt`."""
 
+import os
 from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import keras
 
@@ -12,17 +15,20 @@ from keras_bert.presets.quantization import quantized_from_config
 from keras_bert.training.keras_internals import all_layers
 from keras_bert.training.processes import is_chief, wait_for_all
 
+if TYPE_CHECKING:  # needs TensorFlow Text
+    from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
+
 FORMAT = 2
 FORMATS = (1, 2)
 
 
-def public_class(name):
-    """The public class of this name, whose module is imported for it."""
+def public_class(name: str) -> type:
+    """Imports the public class of this name."""
     return getattr(import_module("keras_bert"), name)
 
 
-def saved_class(folder):
-    """The class whose model a preset holds.
+def saved_class(folder: Path) -> type:
+    """Returns the class of the model that a preset holds.
 
     Raises:
         ValueError: if it is a user's own that isn't defined in this process.
@@ -31,11 +37,11 @@ def saved_class(folder):
     return _registered(config["class"], f"{folder}/config.json")
 
 
-def save_preset(model, folder):
+def save_preset(model: keras.Model, folder: str | os.PathLike) -> None:
     """Writes `config.json`, `model.weights.h5`, `preprocessor.json` and `vocab.txt`.
 
-    The folder is written whole or not at all. A backbone alone has no preprocessor. If several
-    processes train together, all of them call this; the first writes, and all find it written.
+    The folder is written whole or not at all. A backbone alone has no preprocessor. Of several
+    processes that train together all call this; the first one writes, and the others wait.
 
     Args:
         model: a `BertBackbone`, or a task on one.
@@ -77,14 +83,16 @@ def _write_preset(model, folder):
             write_json(unfinished / "preprocessor.json", {"class": name, **preprocessor.settings()})
 
 
-def load_own_preset(cls, folder, preprocessor, arguments):
-    """A `cls` from a folder that `save_preset` wrote.
+def load_own_preset(
+    cls: type, folder: Path, preprocessor: "BertPreprocessor | None", arguments: dict[str, Any]
+) -> keras.Model:
+    """Loads a `cls` from a folder that `save_preset` wrote.
 
     Args:
         cls: the class.
         folder: a `Path`.
         preprocessor: a `BertPreprocessor`, or None.
-        arguments: those of `cls` that take the place of what was saved.
+        arguments: arguments of `cls` that replace the saved ones.
 
     Raises:
         ValueError: if the folder isn't whole, or `cls` needs more arguments.
@@ -92,7 +100,8 @@ def load_own_preset(cls, folder, preprocessor, arguments):
     backbone_class, its_class = public_class("BertBackbone"), saved_class(folder)
     of_source = None if cls in (its_class, backbone_class) else ("backbone", "preprocessor")
     check_arguments(cls, arguments, f"preset {folder}", of_source)
-    saved, source = _saved_model(folder, preprocessor)
+    is_whole = cls is its_class and not arguments  # else the saved head may have other classes
+    saved, source = _saved_model(folder, preprocessor if is_whole else None)
     backbone = getattr(source, "backbone", source)
     parts = {"backbone": backbone, "preprocessor": preprocessor}
     if cls not in (its_class, backbone_class):
@@ -108,27 +117,35 @@ def load_own_preset(cls, folder, preprocessor, arguments):
     return model
 
 
-def saved_preprocessor(folder, lowercase=None):
-    """The preprocessor that a preset holds, or None."""
+def saved_settings(folder: Path) -> "tuple[type[BertPreprocessor], dict[str, Any]]":
+    """Returns the class of a preset's preprocessor, and its settings.
+
+    Without a preprocessor these are the class that suits the model, and no settings.
+    """
     config = _read_config(folder)
-    if not config.get("reads_text"):
+    settings = _read_json(folder, "preprocessor.json") if config.get("reads_text") else {}
+    if "class" in settings:
+        return _registered(settings.pop("class"), f"{folder}/preprocessor.json"), settings
+    task = saved_class(folder)
+    task = task if hasattr(task, "preprocessor_class") else public_class("BertTask")
+    return task.preprocessor_class(), {**settings, **config.get("preprocessor", {})}
+
+
+def saved_preprocessor(folder: Path, lowercase: bool | None = None) -> "BertPreprocessor | None":
+    """Loads a preset's text settings as a `BertPreprocessor`, or None if it reads no text."""
+    if not _read_config(folder).get("reads_text"):
         return None
-    settings = _read_json(folder, "preprocessor.json")
-    vocabulary = _existing(folder, "vocab.txt")
-    tokenizer = public_class("BertTokenizer")
+    _, settings = saved_settings(folder)
+    tokenizer = settings.pop("tokenizer")
     if lowercase is not None:
-        settings["tokenizer"]["lowercase"] = lowercase
-    tokenizer = tokenizer(str(vocabulary), **settings.pop("tokenizer"))
-    if config["format"] == 1:
-        kind = saved_class(folder).preprocessor_class()
-        settings |= {n: v for n, v in config["preprocessor"].items() if n in kind.arguments()}
-    else:
-        kind = _registered(settings.pop("class"), f"{folder}/preprocessor.json")
-    return kind(tokenizer, **settings)
+        tokenizer["lowercase"] = lowercase
+    tokenizer = public_class("BertTokenizer")(str(_existing(folder, "vocab.txt")), **tokenizer)
+    kind = public_class("BertPreprocessor")
+    return kind(tokenizer, **{n: v for n, v in settings.items() if n in kind.arguments()})
 
 
 def _changed_model(cls, saved, arguments, source):
-    """A `cls` of other arguments, with the weights of `source` that fit, quantized as there."""
+    """Makes a `cls` with changed arguments and, quantized alike, the weights that fit."""
     quantized = {**saved.get("quantized_layers", {})}
     changed = changed_arguments(saved, arguments)
     model = quantized_from_config(cls, {**changed, "quantized_layers": quantized})
@@ -138,7 +155,7 @@ def _changed_model(cls, saved, arguments, source):
         for layer in all_layers(model)
         if any(weight.path not in fitting for weight in layer.weights)
     }
-    if new & quantized.keys():  # a layer that starts anew must learn, which a quantized one can't
+    if new & quantized.keys():  # a new layer must be trained, which a quantized one can't be
         kept = {path: how for path, how in quantized.items() if path not in new}
         model = quantized_from_config(cls, {**changed, "quantized_layers": kept})
     _take_over_weights(model, source)
@@ -146,7 +163,7 @@ def _changed_model(cls, saved, arguments, source):
 
 
 def _saved_model(folder, preprocessor):
-    """`(config, model)` of the very model that a folder holds."""
+    """Loads `(config, model)`, the very model that a folder holds."""
     saved = _read_config(folder)
     weights = _existing(folder, "model.weights.h5")
     its_class, backbone_class = saved_class(folder), public_class("BertBackbone")
@@ -158,7 +175,7 @@ def _saved_model(folder, preprocessor):
         model = its_class.from_config(config)
     except (KeyError, TypeError) as error:
         raise ValueError(
-            f"{folder}/config.json doesn't describe a {saved['class']}: {error}"
+            f"{folder}/config.json doesn't describe a {_short(saved['class'])}: {error}"
         ) from error
     try:
         model.load_weights(weights)
@@ -170,7 +187,7 @@ def _saved_model(folder, preprocessor):
 
 
 def _report(model, source, folder):
-    """The `LoadReport` of a model whose weights are `source`'s where they have the same shape."""
+    """Reports which weights of a model are those of `source`."""
     saved = _weights_that_fit(model, source)
     report = LoadReport(f"preset {folder}")
     for variable in model.weights:
@@ -192,7 +209,7 @@ def _take_over_weights(model, source):
 
 
 def _weights_that_fit(model, source):
-    """`{path: variable}` of those of `source` that mean the same in `model`, and look the same."""
+    """Returns `{path: variable}` of the source's weights that mean and look the same in `model`."""
     if type(model) is not type(source):  # another task's head may have the same names
         source = getattr(source, "backbone", source)
     looks = {w.path: (w.shape, w.dtype) for w in model.weights}  # of a quantized one, int8
@@ -211,10 +228,14 @@ def _save_weights_alone(task, path):
 
 def _read_config(folder):
     config = _read_json(folder, "config.json")
-    if config.get("format") not in FORMATS or "class" not in config or "config" not in config:
+    if config.get("format") not in FORMATS or not isinstance(config.get("class"), str):
         raise ValueError(
             f"{folder}/config.json is not that of a keras_bert preset of format 1 or 2: it says "
             f"format={config.get('format')!r}, class={config.get('class')!r}."
+        )
+    if not isinstance(config.get("config"), dict):
+        raise ValueError(
+            f"{folder}/config.json doesn't describe a {_short(config['class'])}: it lacks 'config'."
         )
     if config["format"] == 1:
         return _upgraded(config)
@@ -222,7 +243,7 @@ def _read_config(folder):
 
 
 def _upgraded(config):
-    """A config of format 1, in which the model held what its preprocessor holds now."""
+    """Converts a config of format 1, where the model had settings that its preprocessor has now."""
     moved = ("label_names", "multi_label", "threshold", "window_stride", "window_pooling")
     moved += ("document_stride", "max_question_length", "max_answer_length", "null_threshold")
     settings = config["config"]
@@ -235,8 +256,8 @@ def _upgraded(config):
 
 
 def _registered(name, path):
-    """The class that is registered under a name."""
-    package, _, short = name.rpartition(">")
+    """Returns the class that is registered under a name."""
+    package, short = name.rpartition(">")[0], _short(name)
     if package == "keras_bert" and hasattr(import_module("keras_bert"), short):
         return public_class(short)
     found = keras.saving.get_registered_object(name)
@@ -246,6 +267,11 @@ def _registered(name, path):
             "registers it with @keras.saving.register_keras_serializable(), then load again."
         )
     return found
+
+
+def _short(name):
+    """Returns the name of a class without that of its package."""
+    return name.rpartition(">")[2]
 
 
 def _existing(folder, name):

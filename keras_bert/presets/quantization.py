@@ -1,16 +1,20 @@
-"""Quantized models that come back quantized.
+"""Saves and restores which layers are quantized, and how.
 
-`model.quantize("int8")` replaces weights inside layers; a file of them loads only into a model
-whose same layers are quantized already, in the same way. So a quantized model's config names them.
+`model.quantize("int8")` replaces weights inside layers. Their file loads only into a model whose
+same layers are quantized in the same way, so a quantized model's config names them.
 """
+
+from typing import Any, TypeVar
 
 import keras
 
 from keras_bert.training.keras_internals import all_layers
 
+Model = TypeVar("Model", bound=keras.Model)
 
-def quantization_config(model):
-    """`{"quantized_layers": {path: how}}` where any layer of `model` is quantized, else `{}`."""
+
+def quantization_config(model: keras.Model) -> dict[str, Any]:
+    """Returns `{"quantized_layers": {path: how}}`, or `{}` if no layer of `model` is quantized."""
     layers = {
         layer.path: keras.saving.serialize_keras_object(layer.quantization_config)
         for layer in all_layers(model)
@@ -19,13 +23,13 @@ def quantization_config(model):
     return {"quantized_layers": layers} if layers else {}
 
 
-def quantized_from_config(cls, config):
-    """`cls(**config)`, with the layers quantized that `quantization_config` named."""
+def quantized_from_config(cls: type[Model], config: dict[str, Any]) -> Model:
+    """Makes `cls(**config)` and quantizes the layers that `quantization_config` named."""
     config = {**config}
-    to_do = config.pop("quantized_layers", {})
+    quantized = config.pop("quantized_layers", {})
     model = cls(**config)
     for layer in all_layers(model):
-        if layer.path in to_do and layer.quantization_mode is None:
-            how = keras.saving.deserialize_keras_object(to_do[layer.path])
+        if layer.path in quantized and layer.quantization_mode is None:
+            how = keras.saving.deserialize_keras_object(quantized[layer.path])
             layer.quantize(config=how)
     return model

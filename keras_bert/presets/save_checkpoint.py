@@ -1,6 +1,7 @@
-"""Models written for other libraries."""
+"""Writes models for other libraries."""
 
 import logging
+import os
 
 import keras
 
@@ -12,12 +13,12 @@ from keras_bert.training.keras_internals import all_layers, lora_table
 logger = logging.getLogger("keras_bert")
 
 
-def save_to_hugging_face(model, folder):
+def save_to_hugging_face(model: keras.Model, folder: str | os.PathLike) -> None:
     """Writes a model as a folder that Hugging Face's transformers loads.
 
-    `config.json`, `model.safetensors`, and, where the model has a preprocessor, `vocab.txt` and
-    `tokenizer_config.json`. A `BertEmbedder` becomes a folder of sentence-transformers. LoRA is
-    merged. The folder is written whole or not at all.
+    It holds `config.json` and `model.safetensors`, and `vocab.txt` and `tokenizer_config.json` if
+    the model has a preprocessor. A `BertEmbedder` becomes a folder of sentence-transformers. LoRA
+    is merged. The folder is written whole or not at all.
 
     Args:
         model: a `BertBackbone` or any task on one.
@@ -40,14 +41,15 @@ def save_to_hugging_face(model, folder):
     _write(model, folder, write_hugging_face)
 
 
-def save_to_google(model, folder):
+def save_to_google(model: keras.Model, folder: str | os.PathLike) -> None:
     """Writes a model as google-research/bert reads it: a TF1 checkpoint. Needs TensorFlow.
 
-    `bert_config.json`, `bert_model.ckpt.*` and, where the model has a preprocessor, `vocab.txt`.
-    Google's code calls the tanh form of GELU "gelu"; an encoder with the exact one
-    (`activation="gelu"`) is computed a little otherwise there (at most 4.7e-4 an activation), and
-    comes back here as it was. So do a classifier's `label_names`, dropout, labels and windows, by
-    a key that Google's code skips; of a `BertEmbedder` the encoder is written, and that is logged.
+    It holds `bert_config.json`, `bert_model.ckpt.*`, and `vocab.txt` if the model has a
+    preprocessor. Google's code calls the tanh form of GELU "gelu". It computes an encoder with the
+    exact form (`activation="gelu"`) slightly differently, by at most 4.7e-4 an activation; here
+    the encoder loads unchanged. So do a classifier's `label_names`, dropout and window settings,
+    from a key that Google's code skips. Only the encoder of a `BertEmbedder` is written, with a
+    warning.
 
     Args:
         model: a `BertBackbone`, or a `BertPretrainer`, `BertClassifier` or `BertEmbedder` on one.
@@ -70,20 +72,20 @@ def save_to_google(model, folder):
     _write(model, folder, write_google)
 
 
-def save_to_keras_hub(model, folder):
+def save_to_keras_hub(model: keras.Model, folder: str | os.PathLike) -> None:
     """Writes a model as a preset of KerasHub.
 
-    KerasHub's BERT has the tanh form of GELU alone, and a masked-LM head of its own; what it
-    computes otherwise than this model is logged. A next-sentence head has no place there; a
-    classifier's `label_names`, labels and windows come back here by keys that KerasHub skips.
+    KerasHub's BERT has only the tanh form of GELU, and a masked-LM head of its own. Differences to
+    this model's outputs are logged. A next-sentence head has no place there. A classifier's
+    `label_names` and window settings load here again, from keys that KerasHub skips.
 
     Args:
         model: a `BertBackbone`, `BertPretrainer`, `BertClassifier` or `BertEmbedder`.
         folder: a path; an earlier model there is replaced.
 
     Raises:
-        ValueError: if KerasHub's BERT would be another function of these weights (for its
-            activation isn't GELU, or its masked-LM table is its own), or the folder holds
+        ValueError: if KerasHub's BERT would compute another function of these weights (the
+            activation isn't GELU, or the masked-LM table isn't tied), or the folder holds
             something else.
 
     Example:
@@ -100,8 +102,8 @@ def save_to_keras_hub(model, folder):
     _write(model, folder, write_keras_hub)
 
 
-def checkpoint_of(model):
-    """A `Checkpoint` of a model of this library."""
+def checkpoint_of(model: keras.Model) -> Checkpoint:
+    """Makes a `Checkpoint` of a model of this library."""
     backbone = getattr(model, "backbone", model)
     preprocessor = getattr(model, "preprocessor", None)
     tokenizer = {} if preprocessor is None else preprocessor.tokenizer.get_config()
@@ -121,7 +123,7 @@ def checkpoint_of(model):
 
 
 def _task_arguments(model, preprocessor):
-    """Arguments of a task and of its preprocessor, as other libraries keep them together."""
+    """Merges the arguments of a task and its preprocessor, as other libraries store them."""
     left_out = (*OF_ONE_MODEL, "backbone", "preprocessor")
     arguments = {name: value for name, value in model.get_config().items() if name not in left_out}
     if preprocessor is None:
@@ -147,14 +149,14 @@ def _check_reads_text_alone(model):
     num_features = getattr(model, "num_features", 0)
     if num_features:
         raise ValueError(
-            f"This {type(model).__name__} takes numbers beside texts (num_features={num_features}),"
-            " for which other libraries have no place. Keep it with save_to_preset(folder), or "
-            "write its encoder alone: model.backbone in place of model."
+            f"This {type(model).__name__} takes numbers alongside texts (num_features="
+            f"{num_features}), for which other libraries have no place. Keep it with "
+            "save_to_preset(folder), or write its encoder alone: model.backbone in place of model."
         )
     truncation = getattr(getattr(model, "preprocessor", None), "truncation", "head")
     if truncation != "head":
         logger.warning(
-            "Other libraries don't keep truncation=%r: say it again to from_preset.", truncation
+            "Other libraries don't keep truncation=%r: pass it to from_preset again.", truncation
         )
 
 
@@ -167,9 +169,9 @@ def _write(model, folder, write):
 
 
 def _float_weights(model):
-    """`{name: array}` of a model's weights as another library can hold them.
+    """Returns a model's weights, `{name: array}`, as another library can hold them.
 
-    LoRA's matrices are added to the kernels that they change.
+    LoRA's matrices are merged into their kernels.
 
     Raises:
         ValueError: if the model is quantized.

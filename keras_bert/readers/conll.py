@@ -85,11 +85,22 @@ class TaggedSentences:
             path: the file, written whole or not at all.
             predicted: lists of str, the predicted tags of each sentence.
         """
-        with whole_file(path) as file:
-            for rows in zip(self.words, self.tags, predicted, strict=True):
-                for word, true, tag in zip(*rows, strict=True):
-                    print(word.replace(" ", "_"), true, tag, file=file)
-                print(file=file)
+        write_conll(path, self.words, self.tags, predicted)
+
+
+def write_conll(path: str | os.PathLike, words: list[list[str]], *tags: list[list[str]]) -> None:
+    """Writes sentences in CoNLL's column format: a word and its tags per line.
+
+    Args:
+        path: the file, written whole or not at all.
+        words: lists of str, the words of each sentence.
+        *tags: columns of tags, each like `words`.
+    """
+    with whole_file(path) as file:
+        for sentence in zip(words, *tags, strict=True):
+            for word, *row in zip(*sentence, strict=True):
+                print(word.replace(" ", "_"), *row, file=file)
+            print(file=file)
 
 
 def read_conll(

@@ -88,6 +88,34 @@ class BertTokenizer:
             self._graph = ExactWordpiece(self._tokens, self.lowercase, self.max_word_characters)
             self._token_strings = tf.constant(["" if t == PAD else t for t in self._tokens])
 
+    @classmethod
+    def from_preset(
+        cls, source: str | os.PathLike, lowercase: bool | None = None
+    ) -> "BertTokenizer":
+        """Loads the tokenizer of a preset or of published weights.
+
+        Args:
+            source: what `BertTask.from_preset` takes.
+            lowercase: bool, if the source doesn't say its casing, or is wrong.
+
+        Raises:
+            ValueError: if the source is unknown or has no vocabulary.
+
+        Example:
+        >>> import tempfile
+        >>> from keras_bert import BertBackbone, BertEmbedder, BertEmbedderPreprocessor, sizes
+        >>> tokenizer = BertTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "so"])
+        >>> backbone = BertBackbone(vocabulary_size=6, **sizes.tiny)
+        >>> model = BertEmbedder(backbone, preprocessor=BertEmbedderPreprocessor(tokenizer))
+        >>> folder = tempfile.mkdtemp()
+        >>> model.save_to_preset(folder)
+        >>> BertTokenizer.from_preset(folder)
+        BertTokenizer(6 tokens, lowercase=True)
+        """
+        import keras_bert  # through the front door: this room lies below the presets
+
+        return keras_bert.load_preprocessor(source, lowercase=lowercase).tokenizer
+
     def __repr__(self):
         return f"BertTokenizer({len(self._tokens):,} tokens, lowercase={self.lowercase})"
 

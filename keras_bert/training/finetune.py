@@ -1,188 +1,250 @@
-"""Fine-tuning, epoch by epoch, that keeps the best and goes on where it stopped."""
+"""Fine-tuning of a task on raw examples."""
 
-import json
+import contextlib
+import dataclasses
 import os
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import keras
 
 from keras_bert.files.checkpoint_folder import local_folder
-from keras_bert.training.checkpointing import TrainingCheckpoint, rank
-from keras_bert.training.processes import is_chief, wait_for_all
+from keras_bert.files.json_files import write_json
+from keras_bert.training.adamw import AdamW
+from keras_bert.training.describe_training import describe_training
+from keras_bert.training.processes import is_chief
+from keras_bert.training.train_epochs import (
+    best_model_path,
+    check_epochs,
+    shown_scores,
+    train_epochs,
+)
+from keras_bert.training.warmup_linear_decay import WarmupLinearDecay
+
+if TYPE_CHECKING:
+    import keras_bert
 
 
 def finetune(
-    model,
-    output,
+    model: "keras_bert.BertTask",
+    train: Any,
+    dev: Any,
+    output: str | os.PathLike,
     *,
-    epochs,
-    batches,
-    predict,
-    score,
-    select,
-    keep=None,
-    patience=None,
-    accumulation_steps=1,
-    callbacks=(),
-):
-    """Trains a task for some epochs, scores it after each, and keeps the best epoch's model.
+    test: Any = None,
+    epochs: int = 3,
+    learning_rate: float | None = None,
+    warmup: float = 0.1,
+    layer_decay: float | None = None,
+    class_weight: dict | str | None = None,
+    batching: "keras_bert.Batching | None" = None,
+    accumulation_steps: int = 1,
+    select: str | None = None,
+    patience: int | None = None,
+    seed: int = 0,
+    scores: Callable | None = None,
+    answer_options: dict | None = None,
+    strategy: Any = None,
+    callbacks: Sequence[keras.callbacks.Callback] = (),
+) -> list[dict]:
+    """Trains a task on raw examples, answers a development set after each epoch, keeps the best.
 
-    In `output` stand the preset `best`, the scores of each epoch, `scores.json`, checkpoints, and
-    `logs` for TensorBoard. Called again with the same arguments, it goes on behind the last
-    epoch that was finished. Where several processes train together, each calls it, and the first
-    writes.
+    The model is compiled with its default loss and metrics, and `AdamW`. The learning rate warms up
+    and then falls linearly to 0 over the whole run. Examples are tokenized once.
+
+    The output folder holds the preset `best`, its answers to the development set, the scores of
+    each epoch in `scores.json`, checkpoints, and `logs` for TensorBoard; with `test` also the best
+    model's answers to the test set and `test_scores.json`. Called again with the same arguments, it
+    resumes after the last finished epoch and ends with the same numbers. If several processes train
+    together, each calls it, and the first writes.
+
+    Source: Devlin et al. 2019, section 4 and appendix A.3.
 
     Args:
-        model: a compiled `BertTask`. Another Keras model is kept as `best.keras`.
+        model: a task with a preprocessor. It is compiled here.
+        train: training examples `(x, y)` or `(x, y, sample_weight)`, as `fit` takes them in memory;
+            `x` alone if examples bring their labels, as questions do. A tuple is always the former.
+        dev: the same, to select the best epoch.
         output: a folder, for this run alone.
-        epochs: int.
-        batches: a function of an epoch's number, from 0, that gives the batches to learn from, a
-            `tf.data.Dataset` whose length is known.
-        predict: a function that answers the development set with the model as it is.
-        score: a function of what `predict` gave, that gives a dict of floats. What is not a float,
-            such as the scores of each class, is kept in `scores.json` only.
-        select: str, the score by which an epoch is best; the higher, the better. Of equal ones
-            the first is kept.
-        keep: a function of what `predict` gave, called whenever the model was the best and has
-            been saved, for instance to write its predictions beside it; or None. Of several
-            processes only the first calls it, so that it can't use the model.
-        patience: int, epochs without a better score after which training stops; or None.
-        accumulation_steps: int, as of `BertTask.fit`.
+        test: the same, to answer at the end, or `(x,)` without labels; or None.
+        epochs: number of epochs.
+        learning_rate: its peak; None is that of the task's default optimizer.
+        warmup: fraction of the steps in which the learning rate rises.
+        layer_decay: see `AdamW`.
+        class_weight: see `BertClassifier.fit`.
+        batching: a `Batching`; its order is always shuffled, by `seed` and the epoch.
+        accumulation_steps: see `BertTask.fit`.
+        select: name of the score that selects the best epoch, higher is better; None is the task's
+            main score.
+        patience: epochs without a better score after which training stops; or None.
+        seed: seed of the order of examples.
+        scores: function of `(answers, x, y)` that returns a dict of floats, in place of the task's
+            official scores; it needs `select`.
+        answer_options: options of `answer`, such as `{"n_best": 20}`; None is what the
+            preprocessor's files need.
+        strategy: the result of `get_strategy` in whose scope the model was made.
         callbacks: Keras callbacks.
 
     Returns:
-        A list of the dicts of scores, one for each epoch that was trained.
+        A list with the dict of scores of each trained epoch.
 
     Raises:
-        ValueError: if there are fewer epochs than 1, the length of the batches isn't known,
-            `score` gives none named `select`, or the folder isn't on this machine or holds a run
-            of other settings.
+        ValueError: if a setting is invalid, examples or labels are not what the task takes, or the
+            folder is not on this machine or holds a run with other settings.
 
     Example:
     ```python
-    scores = finetune(
-        model,
-        "output",
-        epochs=3,
-        batches=lambda epoch: text_dataset(texts, labels, seed=epoch, shuffle=True, **settings),
-        predict=lambda: model.predict(dev_texts).argmax(axis=1),
-        score=lambda predicted: classification_scores(dev_labels, predicted),
-        select="accuracy",
-    )
+    model = BertClassifier.from_preset("bert", num_classes=2)
+    history = finetune(model, (texts, labels), (dev_texts, dev_labels), "reviews", epochs=3)
+    model = BertClassifier.from_preset("reviews/best")
     ```
     """
-    if epochs < 1 or (patience is not None and patience < 1):
+    check_epochs(epochs, patience)
+    train, dev = _examples(train, "train"), _examples(dev, "dev")
+    test = None if test is None else _examples(test, "test")
+    reader = _reader(model)
+    _check_labels(reader, train=train, dev=dev, test=test)
+    select, output = _selected(reader, select, scores), local_folder(output)
+    batching = dataclasses.replace(given_batching(batching), shuffle=True)
+    strategy = strategy or getattr(model, "distribute_strategy", None)
+    rows = _training_rows(model, train, class_weight)
+    options = reader.answer_options if answer_options is None else answer_options
+
+    def batches(epoch):  # in another order for each seed and each epoch
+        return reader.batched(rows, dataclasses.replace(batching, seed=1000 * seed + epoch))
+
+    def score(answers):
+        if scores is not None:
+            return scores(answers, dev.x, dev.y)
+        model.preprocessor, found = model.preprocessor.tuned(answers, dev.x, dev.y)
+        return found
+
+    def keep(answers):
+        model.preprocessor.write_answers(output, "dev", answers, dev.x, dev.y)
+
+    with _scope(strategy):
+        _compile(model, epochs * len(batches(0)), learning_rate, warmup, layer_decay)
+    if strategy is not None:
+        size = batching.batch_size
+        print(describe_training(strategy, size, model, accumulation_steps) + ".", flush=True)
+    history = train_epochs(
+        model,
+        output,
+        epochs=epochs,
+        batches=batches,
+        predict=lambda: model.answer(dev.x, batching.batch_size, **options),
+        score=score,
+        select=select,
+        keep=keep,
+        patience=patience,
+        accumulation_steps=accumulation_steps,
+        callbacks=callbacks,
+    )
+    best = best_model_path(model, output)
+    if test is not None:
+        with _scope(strategy):
+            best_model = type(model).from_preset(best)
+        answers = best_model.answer(test.x, batching.batch_size, **options)
+        _write_test(best_model, output, answers, test, scores)
+    print(f"The best model is the preset {best}; its answers and scores are in {output}.")
+    return history
+
+
+def given_batching(batching: "keras_bert.Batching | None") -> "keras_bert.Batching":
+    """Returns the given `Batching`, or the default one for None."""
+    if batching is None:
+        import keras_bert  # through the front door: `Batching` is in a room above this one
+
+        return keras_bert.Batching()
+    return batching
+
+
+class _Examples(NamedTuple):
+    x: Any
+    y: Any = None
+    sample_weight: Any = None
+
+
+def _examples(part, name):
+    part = _Examples(*part) if isinstance(part, tuple) and 0 < len(part) < 4 else _Examples(part)
+    is_prepared = isinstance(part.x, dict) and "token_ids" in part.x
+    if is_prepared or hasattr(part.x, "element_spec"):
+        kind = "prepared inputs" if is_prepared else "a tf.data.Dataset"
         raise ValueError(
-            f"epochs and patience must be at least 1; got epochs={epochs}, patience={patience}."
+            f"finetune takes raw examples in memory, (x, y); {name} is {kind}. Pass texts, or use "
+            "train_epochs, which takes any batches."
         )
-    arguments = _fit_arguments(model, accumulation_steps)
-    output = local_folder(output)
-    kept = output / ("best" if hasattr(model, "save_to_preset") else "best.keras")
-    checkpoint = TrainingCheckpoint(output / "checkpoints")
-    first = batches(0)
-    scores = _read_scores(output, checkpoint.restore(model), _num_steps(first))
-    if scores:
-        print(f"{len(scores)} of {epochs} epochs are done.")
-    boards = []
+    return part
+
+
+def _reader(model):
+    """The model's preprocessor."""
+    reader = getattr(model, "preprocessor", None)
+    if reader is None:
+        raise ValueError(
+            f"finetune takes a task with a preprocessor, which reads raw examples; got a "
+            f"{type(model).__name__} without one. Set model.preprocessor, or use train_epochs."
+        )
+    return reader
+
+
+def _check_labels(reader, **parts):
+    """Raises a ValueError at a missing or an unknown label, before any training."""
+    for name, part in parts.items():
+        if part is None:
+            continue
+        if not reader.has_labels(part.x, part.y) and name != "test":
+            raise ValueError(f"{name} has no labels: pass (x, y), or examples with their labels.")
+        if part.y is not None:
+            reader.targets(part.y)
+
+
+def _selected(reader, select, scores):
+    """The name of the score that selects the best epoch."""
+    names = reader.score_names if scores is None else ()
+    if select is None and names:
+        return names[0]
+    if select is None:
+        raise ValueError("Pass select, the name of the score that selects the best epoch.")
+    if names and select not in names:
+        raise ValueError(f"select must be one of {', '.join(names)}; got {select!r}.")
+    return select
+
+
+def _training_rows(model, train, class_weight):
+    """The training examples, tokenized."""
+    x, y, weight = train
+    if class_weight is not None:
+        if not hasattr(model, "class_sample_weight"):
+            raise ValueError(f"class_weight is for classifiers; got a {type(model).__name__}.")
+        weight = model.class_sample_weight(y, class_weight, weight)
+    if getattr(model, "num_features", 0) and not model.feature_normalization.is_adapted:
+        model.adapt_features(x["features"] if isinstance(x, dict) else None)
+    return model.preprocessor.read(x, y, weight, with_labels=True)
+
+
+def _compile(model, steps, learning_rate, warmup, layer_decay):
+    """Compiles the model with its defaults and a learning rate for so many steps."""
+    settings = model.default_compile_args()
+    if learning_rate is None:
+        learning_rate = float(settings["optimizer"].learning_rate)
+    rate = WarmupLinearDecay(learning_rate, int(warmup * steps), steps, continuous=True)
+    optimizer = AdamW(rate, layer_decay=layer_decay)
+    model.compile(**{**settings, "optimizer": optimizer})
+
+
+def _scope(strategy):
+    return contextlib.nullcontext() if strategy is None else strategy.scope()
+
+
+def _write_test(model, output, answers, test, scores):
+    """Writes the answers to the test set, and their scores if it has labels."""
+    reader, (x, y, _) = model.preprocessor, test
     if is_chief(model):
-        boards.append(keras.callbacks.TensorBoard(output / "logs", write_graph=False))
-    for epoch in range(len(scores), epochs):
-        if _is_exhausted(scores, select, patience):
-            print(f"No better {select} in {patience} epochs: stopped early.")
-            break
-        model.fit(
-            batches(epoch) if epoch else first,
-            initial_epoch=epoch,
-            epochs=epoch + 1,
-            shuffle=False,  # the dataset is shuffled already
-            callbacks=[*boards, *callbacks],
-            **arguments,
-        )
-        predictions = predict()
-        scores.append(score(predictions))
-        if select not in scores[-1]:
-            raise ValueError(
-                f"There is no score {select!r} to choose an epoch by; score gave "
-                f"{', '.join(scores[-1])}."
-            )
-        print(f"epoch {epoch + 1}:", _said(scores[-1]), flush=True)
-        if _best(scores, select) == epoch:
-            _save(model, kept)
-            if keep is not None and is_chief(model):
-                keep(predictions)
-        if is_chief(model):
-            _write_scores(output, scores)
-        checkpoint.save(model)
-    checkpoint.wait()
-    best = _best(scores, select)
-    print(f"Best epoch by {select}: {best + 1} of {len(scores)}, {_said(scores[best])}")
-    print(f"Its model is {kept}; the scores of all epochs are beside it.")
-    return scores
-
-
-def _fit_arguments(model, accumulation_steps):
-    if hasattr(model, "accumulation_steps"):
-        return {"accumulation_steps": accumulation_steps}
-    if accumulation_steps != 1:
-        raise ValueError(
-            f"accumulation_steps={accumulation_steps} is for tasks of this library; the model is "
-            f"a {type(model).__name__}. Leave it out."
-        )
-    return {}
-
-
-def _save(model, path):
-    if hasattr(model, "save_to_preset"):
-        model.save_to_preset(path)
+        reader.write_answers(output, "test", answers, x, y)
+    if not reader.has_labels(x, y):
         return
+    found = (reader.scores if scores is None else scores)(answers, x, y)
+    print("test:", shown_scores(found))
     if is_chief(model):
-        unfinished = path.with_name(f".unfinished-{path.name}")
-        model.save(unfinished)
-        os.replace(unfinished, path)
-    wait_for_all("the best model", model)
-
-
-def _num_steps(dataset):
-    steps = int(dataset.cardinality())
-    if steps < 1:
-        raise ValueError(
-            "batches(epoch) must give a dataset of known length, at least one batch; its "
-            f"cardinality is {steps}. Say it with dataset.apply(tf.data.experimental"
-            ".assert_cardinality(n))."
-        )
-    return steps
-
-
-def _read_scores(output, step, steps_per_epoch):
-    """The scores of the epochs that a checkpoint is behind."""
-    if not step:
-        return []
-    path = output / "scores.json"
-    scores = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
-    done = step // steps_per_epoch
-    if step % steps_per_epoch or len(scores) < done:
-        raise ValueError(
-            f"{output} holds a run of other settings: its checkpoint is at step {step}, an epoch "
-            f"here has {steps_per_epoch} steps, and there are scores of {len(scores)} epochs. Go "
-            "on with those settings, or give this run a folder of its own."
-        )
-    return scores[:done]
-
-
-def _write_scores(output, scores):
-    unfinished = output / ".scores.json.unfinished"
-    unfinished.write_text(json.dumps(scores, indent=1) + "\n", encoding="utf-8")
-    os.replace(unfinished, output / "scores.json")
-
-
-def _best(scores, select):
-    """The first of the best epochs."""
-    return max(range(len(scores)), key=lambda epoch: rank(scores[epoch][select]))
-
-
-def _is_exhausted(scores, select, patience):
-    return bool(patience and scores) and len(scores) - 1 - _best(scores, select) >= patience
-
-
-def _said(scores):
-    floats = {name: value for name, value in scores.items() if isinstance(value, (int, float))}
-    return ", ".join(f"{name} {value:.4g}" for name, value in floats.items())
+        write_json(output / "test_scores.json", found)

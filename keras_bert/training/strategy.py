@@ -1,6 +1,5 @@
 """Devices that a model trains on."""
 
-import argparse
 import os
 from typing import TYPE_CHECKING
 
@@ -96,25 +95,6 @@ def get_strategy(
     import tensorflow as tf
 
     return tf.distribute.get_strategy()
-
-
-def add_device_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the arguments of `get_strategy` to a command line: `--strategy`, `--tpu`, `--devices`.
-
-    Args:
-        parser: the parser of the command line.
-
-    Example:
-    >>> import argparse
-    >>> parser = argparse.ArgumentParser()
-    >>> add_device_arguments(parser)
-    >>> parser.parse_args(["--strategy", "mirrored", "--devices", "2"]).devices
-    2
-    """
-    add = parser.add_argument
-    add("--strategy", default="auto", choices=_NAMES, help="where to train")
-    add("--tpu", help="address of a TPU to train on: local, its name, or grpc://host:port")
-    add("--devices", type=int, help="how many GPUs, or devices of JAX, to use; all by default")
 
 
 def device_kind() -> str:

@@ -1,9 +1,36 @@
-"""Every test of this room starts from the same seed."""
+"""Fixtures of the models' tests; every test starts from the same seed."""
 
 import keras
+import numpy as np
 import pytest
 
 
 @pytest.fixture(autouse=True)
 def seeded():
     keras.utils.set_random_seed(1)
+
+
+@pytest.fixture(scope="session")
+def eager():
+    """Compiles a model to run eagerly: a graph takes seconds to trace, a few steps do not."""
+
+    def compile_eagerly(model, **arguments):
+        arguments = arguments if "loss" in arguments else model.default_compile_args() | arguments
+        model.compile(**arguments, run_eagerly=True)
+        return model
+
+    return compile_eagerly
+
+
+@pytest.fixture(scope="session")
+def varied():
+    """Gives a model weights under which tokens and texts differ."""
+
+    def vary(model):
+        generator = np.random.default_rng(5)
+        for weight in model.weights:
+            if weight.path.endswith(("kernel", "embeddings")):
+                weight.assign(generator.normal(0, 0.7, weight.shape))
+        return model
+
+    return vary

@@ -1,3 +1,5 @@
+"""The encoder: its outputs, its files, its weights."""
+
 import json
 
 import keras
@@ -78,8 +80,8 @@ def test_heads_that_do_not_divide_the_width_are_refused(make_backbone):
         make_backbone(num_heads=3)
 
 
-def test_trains_on_prepared_arrays(backbone, inputs):
-    backbone.compile(optimizer="adam", loss={"pooled_output": "mse"})
+def test_trains_on_prepared_arrays(backbone, eager, inputs):
+    eager(backbone, optimizer="adam", loss={"pooled_output": "mse"})
     target = {"pooled_output": np.zeros((8, 16), "float32")}
     losses = backbone.fit(inputs, target, epochs=8, verbose=0).history["loss"]
     assert losses[-1] < losses[0] * 0.9
@@ -125,13 +127,15 @@ def test_summary_counts_the_weights(backbone):
     assert f"Total params: {backbone.count_params():,}" in "\n".join(lines)
 
 
-def test_lora_trains_small_factors_and_leaves_the_kernels(backbone, inputs, difference, tmp_path):
+def test_lora_trains_small_factors_and_leaves_the_kernels(
+    backbone, eager, inputs, difference, tmp_path
+):
     for block in backbone.blocks:
         block.attention.query_key_value.enable_lora(2)
     backbone.token_embedding.enable_lora(2)
     before = backbone(inputs)
     kernel = ops.convert_to_numpy(backbone.blocks[0].attention.query_key_value._kernel)
-    backbone.compile(optimizer="adam", loss={"pooled_output": "mse"})
+    eager(backbone, optimizer="adam", loss={"pooled_output": "mse"})
     backbone.fit(inputs, {"pooled_output": np.zeros((8, 16))}, epochs=2, verbose=0)
     after = backbone(inputs)
     kept = ops.convert_to_numpy(backbone.blocks[0].attention.query_key_value._kernel)
@@ -163,7 +167,7 @@ def test_quantized_models_answer_alike_and_load_again(
     assert all(block.output_dense.quantization_mode == "int8" for block in loaded.blocks)
 
 
-def test_mixed_bfloat16_trains_and_keeps_float32_weights(make_backbone, inputs):
+def test_mixed_bfloat16_trains_and_keeps_float32_weights(make_backbone, eager, inputs):
     keras.config.set_dtype_policy("mixed_bfloat16")
     try:
         backbone = make_backbone()
@@ -174,6 +178,6 @@ def test_mixed_bfloat16_trains_and_keeps_float32_weights(make_backbone, inputs):
     assert {keras.backend.standardize_dtype(w.dtype) for w in backbone.trainable_weights} == {
         "float32"
     }
-    backbone.compile(optimizer="adam", loss={"pooled_output": "mse"})
+    eager(backbone, optimizer="adam", loss={"pooled_output": "mse"})
     history = backbone.fit(inputs, {"pooled_output": np.zeros((8, 16))}, epochs=2, verbose=0)
     assert np.isfinite(history.history["loss"]).all()

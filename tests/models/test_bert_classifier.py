@@ -1,8 +1,11 @@
+"""Texts and pairs in, logits out; saving."""
+
 import keras
 import numpy as np
 import pytest
 
-from keras_bert import BertClassifier
+from keras_bert import Batching, BertClassifier, BertTask
+from keras_bert.preprocessing import batching as batching_module
 
 TEXTS = ["a b c", "d", "e f g h", "a a a a a a a a a a a a a a", "", "zz b", "x y", "c b a"]
 PAIRS = ["b", "c d e", "f", "a a a", "g", "h", "i j k l m n o p", "q"]
@@ -30,33 +33,33 @@ def test_text_gives_what_its_prepared_inputs_give(model, preprocessor, differenc
     assert difference(model.predict(TEXTS, verbose=0), model.predict(prepared, verbose=0)) < 1e-6
 
 
-def test_short_texts_are_not_padded_like_long_ones(model, monkeypatch):
-    lengths = []
+def test_short_texts_are_padded_no_more_than_a_device_needs(model, monkeypatch):
+    lengths, shapes = [], []
 
     def predict(self, x, **kwargs):
         lengths.extend(inputs["token_ids"].shape[1] for inputs in x.as_numpy_iterator())
         return np.zeros((8, 3))
 
+    def fit(self, x, *_, **__):
+        shapes.append(x.element_spec[0]["token_ids"].shape[1])
+
     monkeypatch.setattr(keras.Model, "predict", predict)
-    for trim, expected in ((True, [12, 5, 4, 3]), ([6], [12, 6, 6, 6]), (False, [12] * 4)):
-        monkeypatch.setattr(BertClassifier, "_trim", lambda self, trim=trim: trim)
+    monkeypatch.setattr(keras.Model, "fit", fit)
+    for kind, expected in (("TPU", [12] * 4), ("GPU", [12, 6, 6, 3]), ("CPU", [12, 5, 4, 3])):
+        if kind == "CPU" and keras.backend.backend() == "jax":
+            expected = [12, 6, 6, 3]  # it compiles
+        monkeypatch.setattr(batching_module, "device_kind", lambda kind=kind: kind)
         lengths.clear()
         model.predict(TEXTS, batch_size=2)
         assert lengths == expected
-
-
-def test_fit_does_not_pad_more_than_a_device_needs(model, monkeypatch):
-    shapes = []
-    monkeypatch.setattr(keras.Model, "fit", lambda self, x, *_, **__: shapes.append(x.element_spec))
-    for trim in (True, False):
-        monkeypatch.setattr(BertClassifier, "_trim", lambda self, trim=trim: trim)
         model.fit(TEXTS, LABELS)
-    assert [inputs["token_ids"].shape[1] for inputs, _ in shapes] == [None, 12]
+    assert shapes == [12, None, None]
 
 
-def test_every_form_of_texts_gives_the_same(model, randomized, difference):
+def test_every_form_of_texts_gives_the_same(model, randomized, eager, difference):
     tf = pytest.importorskip("tensorflow")
-    expected = randomized(model).predict(TEXTS, batch_size=3, verbose=0)
+    eager(randomized(model))
+    expected = model.predict(TEXTS, batch_size=3, verbose=0)
     assert expected.shape == (8, 3)
     forms = {
         "array": np.array(TEXTS),
@@ -73,9 +76,10 @@ def test_every_form_of_texts_gives_the_same(model, randomized, difference):
     assert difference(expected[4:5], model.predict("", verbose=0)) < 1e-6
 
 
-def test_every_form_of_pairs_gives_the_same(model, randomized, difference):
+def test_every_form_of_pairs_gives_the_same(model, randomized, eager, difference):
     tf = pytest.importorskip("tensorflow")
-    expected = randomized(model).predict((TEXTS, PAIRS), verbose=0)
+    eager(randomized(model))
+    expected = model.predict((TEXTS, PAIRS), verbose=0)
     assert difference(expected, model.predict(TEXTS, verbose=0)) > 1e-3
     pairs = list(zip(TEXTS, PAIRS, strict=True))
     forms = {
@@ -98,10 +102,12 @@ def test_fit_learns_from_text_without_a_compile(model):
     assert set(history) == {"loss", "accuracy", "val_loss", "val_accuracy"}
     assert int(model.optimizer.iterations) == 4
     assert model.optimizer.name == "adamw"
+    results = model.evaluate(TEXTS, LABELS, verbose=0, return_dict=True)
+    assert results == pytest.approx({k: history[f"val_{k}"][-1] for k in results}, rel=1e-4)
 
 
-def test_fit_takes_pairs_and_weights(model):
-    model.compile(**{**model.default_compile_args(), "optimizer": keras.optimizers.Adam(0.01)})
+def test_fit_takes_pairs_and_weights(model, eager):
+    eager(model, optimizer=keras.optimizers.Adam(0.01))
     weights = np.array([1.0, 0, 1, 0, 1, 0, 1, 0])
     history = model.fit(
         (TEXTS, PAIRS), LABELS, sample_weight=weights, batch_size=8, epochs=6, verbose=0
@@ -111,20 +117,21 @@ def test_fit_takes_pairs_and_weights(model):
     assert set(results) == {"loss", "accuracy"}
 
 
-@pytest.mark.parametrize("batched", [False, True])
-def test_fit_takes_datasets_of_text(model, batched):
+def test_fit_takes_datasets_of_text(model, eager):
     tf = pytest.importorskip("tensorflow")
+    eager(model)
     dataset = tf.data.Dataset.from_tensor_slices((TEXTS, LABELS))
-    dataset = dataset.batch(4) if batched else dataset
-    model.fit(dataset, batch_size=4, verbose=0)
-    assert int(model.optimizer.iterations) == 2
-    results = model.evaluate(dataset, verbose=0, return_dict=True)
-    expected = model.evaluate(TEXTS, LABELS, verbose=0, return_dict=True)
-    assert results["accuracy"] == expected["accuracy"]
+    for steps, form in ((2, dataset), (4, dataset.batch(4))):
+        model.fit(form, batch_size=4, verbose=0)
+        assert int(model.optimizer.iterations) == steps
+        results = model.evaluate(form, verbose=0, return_dict=True)
+        expected = model.evaluate(TEXTS, LABELS, verbose=0, return_dict=True)
+        assert results["accuracy"] == expected["accuracy"]
 
 
-def test_fit_takes_prepared_inputs(bare, inputs, difference):
+def test_fit_takes_prepared_inputs(bare, eager, inputs, difference):
     tf = pytest.importorskip("tensorflow")
+    eager(bare)
     bare.fit(inputs, LABELS, batch_size=4, validation_split=0.25, verbose=0)
     assert int(bare.optimizer.iterations) == 2
     prepared = tf.data.Dataset.from_tensor_slices((inputs, LABELS)).batch(4)
@@ -134,9 +141,35 @@ def test_fit_takes_prepared_inputs(bare, inputs, difference):
     assert difference(a, b) < 1e-6
 
 
-def test_evaluate_needs_no_compile(model):
-    results = model.evaluate(TEXTS, LABELS, verbose=0, return_dict=True)
+def test_evaluate_needs_no_compile(bare, inputs):
+    results = bare.evaluate(inputs, LABELS, verbose=0, return_dict=True)
     assert abs(results["loss"] - np.log(3)) < 0.2
+
+
+def test_batching_takes_the_place_of_batch_size(model, eager, monkeypatch):
+    eager(model)
+    shapes = []
+    step = model.train_step
+
+    def train_step(data):
+        shapes.append(tuple(data[0]["token_ids"].shape))
+        return step(data)
+
+    if keras.backend.backend() == "tensorflow":
+        monkeypatch.setattr(model, "train_step", train_step)
+    batching = Batching(batch_size=3, pad_to=(8, 12), longest_first=True)
+    model.fit(TEXTS, LABELS, batching=batching, verbose=0)
+    assert int(model.optimizer.iterations) == 3
+    batches = model.batches(TEXTS, LABELS, np.ones(8), batching=batching)
+    inputs, labels, weights = zip(*batches.as_numpy_iterator(), strict=True)
+    assert [x["token_ids"].shape for x in inputs] == [(3, 12), (3, 8), (2, 8)]
+    assert labels[0].tolist() == [0, 2, 0] and weights[2].tolist() == [1, 1]
+    assert shapes in ([], [(3, 12), (3, 8), (2, 8)])
+    expected = model.evaluate(TEXTS, LABELS, verbose=0)
+    assert model.evaluate(TEXTS, LABELS, batching=batching, verbose=0) == pytest.approx(expected)
+    for call in (model.fit, model.evaluate):
+        with pytest.raises(ValueError, match="batch_size or batching, not both"):
+            call(TEXTS, LABELS, batch_size=3, batching=batching)
 
 
 def test_steps_that_executions_do_not_divide_are_refused(bare, inputs):
@@ -152,181 +185,74 @@ def test_steps_that_executions_do_not_divide_are_refused(bare, inputs):
             call()
 
 
-def test_one_class_is_regression(backbone, inputs):
-    model = BertClassifier(backbone, num_classes=1)
-    scores = np.linspace(-2, 5, 8)
-    predicted = model.predict(inputs, verbose=0)
-    assert predicted.shape == (8, 1)
-    loss = model.evaluate(inputs, scores, batch_size=8, verbose=0)
-    np.testing.assert_allclose(loss, np.mean((predicted[:, 0] - scores) ** 2), rtol=1e-4)
-    model.fit(inputs, scores, verbose=0)
-    assert int(model.optimizer.iterations) == 1
-
-
-@pytest.mark.parametrize("labels", [[0, 1, 3, 0], [-1, 0, 1, 2], [[0], [1], [2], [3]]])
-def test_labels_outside_the_classes_are_refused(bare, inputs, labels):
-    x = {name: values[:4] for name, values in inputs.items()}
-    for call in (
-        lambda y: bare.fit(x, y),
-        lambda y: bare.evaluate(x, y),
-        lambda y: bare.fit(x, np.zeros(4), validation_data=(x, y)),
-    ):
-        with pytest.raises(ValueError, match="Labels must be in 0 to 2.*got values from"):
-            call(np.array(labels))
-
-
-@pytest.mark.parametrize("call", ["fit", "evaluate", "validation"])
-def test_labels_outside_the_classes_are_refused_in_datasets_too(model, bare, inputs, call):
-    tf = pytest.importorskip("tensorflow")
-    slices = tf.data.Dataset.from_tensor_slices
-    task, x = (model, (TEXTS, PAIRS)) if call == "fit" else (bare, inputs)
-    right = slices((x, LABELS)).batch(4)
-    wrong = slices((x, np.where(np.arange(8) == 6, 3, LABELS))).batch(4)
-    assert task.predict(wrong, verbose=0).shape == (8, 3)  # labels of a test are often -1
-    with pytest.raises(tf.errors.InvalidArgumentError) as error:
-        if call == "fit":
-            task.fit(wrong, verbose=0)
-        elif call == "evaluate":
-            task.evaluate(wrong, verbose=0)
-        else:
-            task.fit(right, validation_data=wrong, verbose=0)
-    assert "Labels must be in 0 to 2 for num_classes=3" in str(error.value)
-    assert "Labels outside:] [3]" in str(error.value)
-
-
-def test_a_dataset_without_labels_is_refused(model):
-    tf = pytest.importorskip("tensorflow")
-    names = np.array(["good", "bad"] * 4)
-    for dataset in ((TEXTS,), (TEXTS, names)):
-        with pytest.raises(ValueError, match="gives no labels.*0 to 2.*second text"):
-            model.fit(tf.data.Dataset.from_tensor_slices(dataset))
-
-
-def test_labels_of_other_losses_are_left_alone(bare, backbone, inputs):
-    tf = pytest.importorskip("tensorflow")
-    slices = tf.data.Dataset.from_tensor_slices
-    bare.compile(loss=keras.losses.CategoricalCrossentropy(from_logits=True))
-    bare.fit(slices((inputs, 5 * np.eye(3)[LABELS])).batch(4), verbose=0)
-    regression = BertClassifier(backbone, num_classes=1)
-    history = regression.fit(slices((inputs, np.linspace(-9, 9, 8))).batch(4), verbose=0).history
-    assert np.isfinite(history["loss"]).all()
-
-
-def test_labels_by_name_are_learnt_as_by_number(backbone, inputs):
-    model = BertClassifier(backbone, 3, label_names=["low", "mid", "high"])
-    names = np.array(["low", "mid", "high"])[LABELS]
-    by_name = model.evaluate(inputs, list(names), verbose=0)
-    assert by_name == model.evaluate(inputs, LABELS, verbose=0)
-    model.fit(inputs, names, validation_data=(inputs, names), verbose=0)
-    assert int(model.optimizer.iterations) == 1
-    for call in (model.fit, model.evaluate):
-        with pytest.raises(ValueError, match="Label 0 is 'hihg'.*low, mid, high.*'high'"):
-            call(inputs, np.array(8 * ["hihg"]))
-
-
-def test_class_weights_weigh_the_loss_of_each_class(make_backbone, inputs, randomized):
-    model = BertClassifier(make_backbone(num_layers=1, dropout=0.0), 3, dropout=0.0)
-    logits = randomized(model).predict(inputs, verbose=0)
-    losses = np.log(np.exp(logits).sum(axis=1)) - logits[np.arange(8), LABELS]
-    model.compile(keras.optimizers.SGD(0.0), model.default_compile_args()["loss"])
-    for weights, expected in (
-        ({0: 2.0, "2": 0.5}, np.array([2.0, 1.0, 0.5])),
-        ("balanced", 8 / (3 * np.array([3, 3, 2]))),
-    ):
-        history = model.fit(inputs, LABELS, class_weight=weights, batch_size=8, verbose=0).history
-        found = (losses * expected[LABELS]).mean()
-        np.testing.assert_allclose(history["loss"], [found], rtol=1e-5)
-    sample_weight = np.arange(8.0)
-    both = model.class_sample_weight(LABELS, {0: 2.0}, sample_weight)
-    assert both.tolist() == [0, 1, 2, 6, 4, 5, 12, 7]
-
-
-def test_class_weights_of_text_and_of_datasets(model, randomized):
-    tf = pytest.importorskip("tensorflow")
-    weights = {"0": 3, "2": 0.25}  # keras's own class_weight fails on classes that are left out
-    model.fit(TEXTS, LABELS.astype(str), class_weight=weights, verbose=0)
-    model.fit(tf.data.Dataset.from_tensor_slices((TEXTS, LABELS)), class_weight={"1": 2}, verbose=0)
-    assert int(model.optimizer.iterations) == 2
-    with pytest.raises(ValueError, match="counts the labels"):
-        data = tf.data.Dataset.from_tensor_slices((TEXTS, LABELS))
-        model.fit(data, class_weight="balanced")
-
-
-def test_class_weights_need_one_class_a_text(make_backbone, inputs):
-    for arguments in ({"num_classes": 1}, {"num_classes": 3, "multi_label": True}):
-        model = BertClassifier(make_backbone(num_layers=1), **arguments)
-        with pytest.raises(ValueError, match="one class.*sample_weight"):
-            model.fit(inputs, np.zeros((8, 3)), class_weight={0: 2.0})
-
-
 def test_text_without_a_preprocessor_is_refused(bare):
-    for call in (lambda: bare.fit(TEXTS, LABELS), lambda: bare.predict(TEXTS)):
-        with pytest.raises(ValueError, match="no preprocessor.*BertPreprocessor"):
+    for call in (
+        lambda: bare.fit(TEXTS, LABELS),
+        lambda: bare.evaluate(TEXTS, LABELS),
+        lambda: bare.predict(TEXTS),
+        lambda: bare.answer(TEXTS),
+        lambda: bare.batches(TEXTS, LABELS),
+    ):
+        with pytest.raises(ValueError, match="no preprocessor.*BertClassifierPreprocessor"):
             call()
 
 
 def test_texts_and_labels_must_be_as_many(model):
     with pytest.raises(ValueError, match="8 texts but 7"):
         model.fit(TEXTS, LABELS[:7])
+    for texts in ([], np.array([], dtype=object), ([], [])):
+        with pytest.raises(ValueError, match="There are no texts"):
+            model.predict(texts)
 
 
-@pytest.mark.parametrize("texts", [[], np.array([], dtype=object), ([], [])])
-def test_no_texts_are_refused(model, texts):
-    with pytest.raises(ValueError, match="There are no texts"):
-        model.predict(texts)
-
-
-def test_validation_split_of_texts_is_refused(model):
-    with pytest.raises(ValueError, match="validation_split.*validation_data"):
-        model.fit(TEXTS, LABELS, validation_split=0.5)
-    with pytest.raises(ValueError, match="validation_split.*validation_data"):
-        model.fit([{"context": text, "choices": TEXTS} for text in TEXTS], validation_split=0.5)
-
-
-def test_a_vocabulary_larger_than_the_table_is_refused(make_backbone, preprocessor):
+def test_a_preprocessor_must_fit_the_backbone(make_backbone, preprocessor):
     with pytest.raises(ValueError, match="30 words.*only 29.*vocabulary_size=30"):
         BertClassifier(make_backbone(vocabulary_size=29), 3, preprocessor)
-
-
-def test_sequences_longer_than_the_position_table_are_refused(make_backbone, preprocessor):
     with pytest.raises(ValueError, match="12 tokens.*positions for 8"):
         BertClassifier(make_backbone(max_sequence_length=8), 3, preprocessor)
+    model = BertClassifier(make_backbone(max_sequence_length=8), 3)
+    with pytest.raises(ValueError, match="12 tokens.*positions for 8"):
+        model.preprocessor = preprocessor
 
 
-def test_each_class_has_one_name(backbone):
-    with pytest.raises(ValueError, match="3 classes but 2 label_names"):
-        BertClassifier(backbone, 3, label_names=["no", "yes"])
+def test_numbers_of_classes_and_features_are_checked(backbone):
     with pytest.raises(ValueError, match="num_classes must be 1"):
         BertClassifier(backbone, 0)
-    with pytest.raises(ValueError, match="threshold is a probability.*got 1"):
-        BertClassifier(backbone, 2, multi_label=True, threshold=1)
-    assert BertClassifier(backbone, 2).label_names == ["0", "1"]
+    with pytest.raises(ValueError, match="num_features must be 0 or more; got -1"):
+        BertClassifier(backbone, 2, num_features=-1)
 
 
-def test_a_saved_model_reads_text_as_before(model, difference, tmp_path):
-    model.fit(TEXTS, LABELS, verbose=0)
+def test_a_saved_model_reads_text_as_before(model, randomized, difference, tmp_path):
+    expected = randomized(model).predict(TEXTS, verbose=0)
     model.save(tmp_path / "model.keras")
     loaded = keras.models.load_model(tmp_path / "model.keras")
     assert type(loaded) is BertClassifier
-    assert difference(model.predict(TEXTS, verbose=0), loaded.predict(TEXTS, verbose=0)) == 0.0
+    assert difference(expected, loaded.predict(TEXTS, verbose=0)) == 0.0
+    assert type(loaded.preprocessor) is type(model.preprocessor)
     assert loaded.preprocessor.get_config() == model.preprocessor.get_config()
 
 
-def test_config_round_trip(backbone):
-    model = BertClassifier(
-        backbone,
-        2,
-        dropout=0.3,
-        label_names=["no", "yes"],
-        multi_label=True,
-        threshold=0.2,
-        num_features=4,
-        window_stride=3,
-        window_pooling="max",
-    )
-    copy = BertClassifier.from_config(model.get_config())
-    assert copy.get_config() == model.get_config()
-    assert copy.label_names == ["no", "yes"] and copy.dropout == 0.3
+def test_settings_are_kept_by_configs_and_presets(backbone, preprocessor, tmp_path):
+    from keras_bert import BertClassifierPreprocessor
+
+    settings = {
+        "label_names": ["no", "yes"],
+        "multi_label": True,
+        "threshold": 0.2,
+        "window_stride": 3,
+        "window_pooling": "max",
+    }
+    reader = BertClassifierPreprocessor(preprocessor.tokenizer, 12, "tail", **settings)
+    model = BertClassifier(backbone, 2, reader, dropout=0.3, num_features=4)
+    model.save_to_preset(tmp_path)
+    for copy in (BertClassifier.from_config(model.get_config()), BertTask.from_preset(tmp_path)):
+        assert copy.get_config() == model.get_config()
+        assert copy.preprocessor.settings() == reader.settings()
+        assert (copy.dropout, copy.num_features) == (0.3, 4)
+    other = BertClassifier.from_preset(tmp_path, dropout=0.1, threshold=0.4, sequence_length=16)
+    assert (other.dropout, other.num_features) == (0.1, 4)
+    changed = {**reader.get_config(), "threshold": 0.4, "sequence_length": 16}
+    assert other.preprocessor.get_config() == changed
 
 
 def test_dropout_acts_on_the_pooled_output(make_backbone, inputs, difference):
@@ -335,11 +261,11 @@ def test_dropout_acts_on_the_pooled_output(make_backbone, inputs, difference):
     assert difference(model(inputs), model(inputs, training=True)) > 1e-3
 
 
-def test_logits_are_float32_under_mixed_bfloat16(make_backbone, inputs):
+def test_logits_are_float32_under_mixed_bfloat16(make_backbone, eager, inputs):
     keras.config.set_dtype_policy("mixed_bfloat16")
     try:
         model = BertClassifier(make_backbone(num_layers=1), 3)
     finally:
         keras.config.set_dtype_policy("float32")
-    assert model.predict(inputs, verbose=0).dtype == np.float32
+    assert eager(model).predict(inputs, verbose=0).dtype == np.float32
     assert np.isfinite(model.fit(inputs, LABELS, verbose=0).history["loss"]).all()

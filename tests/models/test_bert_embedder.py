@@ -1,8 +1,16 @@
+"""Vectors of texts and of tokens."""
+
 import keras
 import numpy as np
 import pytest
 
-from keras_bert import BertBackbone, BertEmbedder, BertTask, save_to_hugging_face
+from keras_bert import (
+    BertBackbone,
+    BertEmbedder,
+    BertTask,
+    regression_scores,
+    save_to_hugging_face,
+)
 
 TEXTS = ["a b c", "d", "", "e f g h i j k l m n o p q"]
 
@@ -73,15 +81,6 @@ def test_any_preset_gives_an_embedder(backbone, inputs, tmp_path, difference):
     assert type(BertBackbone.from_preset(tmp_path / "preset")) is BertBackbone
 
 
-def test_an_exported_model_answers_text(tensorflow, model, tmp_path):
-    model.export(tmp_path / "served")
-    served = tensorflow.saved_model.load(str(tmp_path / "served" / "1"))
-    answers = served.signatures["serving_default"](tensorflow.constant(TEXTS))
-    assert set(answers) == {"embedding"}
-    expected = model.predict(TEXTS, verbose=0)
-    np.testing.assert_allclose(answers["embedding"].numpy(), expected, atol=1e-6)
-
-
 def test_vectors_are_float32_under_mixed_bfloat16(make_backbone, inputs):
     keras.config.set_dtype_policy("mixed_bfloat16")
     try:
@@ -93,10 +92,10 @@ def test_vectors_are_float32_under_mixed_bfloat16(make_backbone, inputs):
     np.testing.assert_allclose(np.linalg.norm(vectors, axis=-1), 1.0, rtol=1e-5)
 
 
-def test_it_trains_by_a_loss_of_the_users(model):
+def test_it_trains_by_a_loss_of_the_users(model, eager):
     with pytest.raises(ValueError, match="no loss of its own. Compile it"):
         model.fit(TEXTS, np.zeros((4, 16)))
-    model.compile(optimizer=keras.optimizers.Adam(0.01), loss="cosine_similarity")
+    eager(model, optimizer=keras.optimizers.Adam(0.01), loss="cosine_similarity")
     target = np.eye(16)[:4]
     losses = model.fit(TEXTS, target, epochs=8, verbose=0).history["loss"]
     assert losses[-1] < losses[0] - 0.05
@@ -152,19 +151,19 @@ def test_no_pooling_gives_the_vectors_of_tokens(deep, inputs, difference):
     np.testing.assert_allclose(np.linalg.norm(tokens_of(several, inputs), axis=-1), 1, rtol=1e-5)
 
 
-def test_blocks_behind_the_chosen_layers_are_not_computed(deep, inputs, difference):
+def test_blocks_after_the_chosen_layers_are_not_computed(deep, inputs, difference):
     model = BertEmbedder(deep, layers=[1])
     names = {operation.name for operation in model.operations}
     assert "block_0" in names and not names & {"block_1", "block_2", "pooler"}
     assert {w.path for w in deep.weights} <= {w.path for w in model.weights}  # all are saved
 
 
-def test_weights_of_layers_are_learnt_while_the_encoder_is_frozen(deep, preprocessor, tmp_path):
+def test_weights_of_layers_train_while_the_encoder_is_frozen(deep, preprocessor, eager, tmp_path):
     deep.trainable = False
     model = BertEmbedder(deep, layers=[-1, 1], combine="weighted", preprocessor=preprocessor)
     before = [keras.ops.convert_to_numpy(weight) for weight in deep.weights]
     assert len(model.trainable_weights) == 2
-    model.compile(optimizer=keras.optimizers.Adam(0.05), loss="mse")
+    eager(model, optimizer=keras.optimizers.Adam(0.05), loss="mse")
     model.fit(TEXTS, np.eye(16)[:4], verbose=0)
     assert all(
         np.array_equal(old, keras.ops.convert_to_numpy(weight))
@@ -227,6 +226,7 @@ def test_an_exported_model_of_several_layers_answers_text(tensorflow, deep, prep
     model.export(tmp_path / "served")
     served = tensorflow.saved_model.load(str(tmp_path / "served" / "1"))
     answers = served.signatures["serving_default"](tensorflow.constant(TEXTS))
+    assert set(answers) == {"embedding"}
     expected = model.predict(TEXTS, verbose=0)
     np.testing.assert_allclose(answers["embedding"].numpy(), expected, atol=1e-6)
 
@@ -242,6 +242,13 @@ def test_similarity_is_the_cosine_of_each_pair(deep, preprocessor):
     np.testing.assert_allclose(model.similarity("a b", "a b"), [1.0], rtol=1e-6)
 
 
+def test_scores_are_those_of_the_cosines(deep, preprocessor):
+    model = BertEmbedder(deep, preprocessor=preprocessor)
+    others, scores = ["d", "a b c", "a", "e f g"], [1.0, 2.0, 0.5, 4.0]
+    expected = regression_scores(scores, model.similarity(TEXTS, others))
+    assert model.scores((TEXTS, others), scores) == pytest.approx(expected, abs=1e-5)
+
+
 def test_similarity_needs_an_other_for_each_text(model, backbone, preprocessor):
     with pytest.raises(ValueError, match="There are 4 texts but 2 others"):
         model.similarity(TEXTS, TEXTS[:2])
@@ -252,8 +259,9 @@ def test_similarity_needs_an_other_for_each_text(model, backbone, preprocessor):
 
 def test_vectors_of_tokens_are_not_served(tensorflow, backbone, preprocessor, tmp_path):
     model = BertEmbedder(backbone, pooling=None, preprocessor=preprocessor)
-    with pytest.raises(ValueError, match="a served answer needs one for the whole.*pooling="):
-        model.export(tmp_path / "served")
+    for call in (lambda: model.export(tmp_path / "served"), lambda: model.answer(["a"])):
+        with pytest.raises(ValueError, match="an answer needs one for the whole.*pooling="):
+            call()
     assert not (tmp_path / "served").exists()
 
 

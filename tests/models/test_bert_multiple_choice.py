@@ -1,8 +1,10 @@
+"""Questions with choices."""
+
 import keras
 import numpy as np
 import pytest
 
-from keras_bert import BertMultipleChoice, BertPretrainer, BertTask
+from keras_bert import Batching, BertMultipleChoice, BertPretrainer, BertTask
 
 QUESTIONS = [
     {"context": "a b", "choices": ["c", "d e", "f g h"], "label": 1},
@@ -13,28 +15,14 @@ QUESTIONS = [
 
 
 @pytest.fixture
-def bare(make_backbone, randomized):
+def bare(make_backbone, randomized, eager):
     """A multiple choice without a preprocessor."""
-    return randomized(BertMultipleChoice(make_backbone(num_layers=1)))
+    return eager(randomized(BertMultipleChoice(make_backbone(num_layers=1))))
 
 
 @pytest.fixture
-def varied():
-    """Gives a model weights under which choices differ."""
-
-    def vary(model):
-        generator = np.random.default_rng(5)
-        for weight in model.weights:
-            if weight.path.endswith(("kernel", "embeddings")):
-                weight.assign(generator.normal(0, 0.7, weight.shape))
-        return model
-
-    return vary
-
-
-@pytest.fixture
-def model(make_backbone, preprocessor, varied):
-    return varied(BertMultipleChoice(make_backbone(num_layers=1), preprocessor))
+def model(make_backbone, preprocessor, varied, eager):
+    return eager(varied(BertMultipleChoice(make_backbone(num_layers=1), preprocessor)))
 
 
 @pytest.fixture
@@ -125,15 +113,27 @@ def test_it_learns_from_raw_questions(make_backbone, preprocessor):
     ).history
     assert set(history) == {"loss", "accuracy", "val_loss", "val_accuracy"}
     assert history["val_accuracy"] == [1.0]
-    answers = model.predict(QUESTIONS, verbose=0)
+    answers = model.answer(QUESTIONS)
     assert [answer["label"] for answer in answers] == [1, 0, 4, 1]
     assert [answer["choice"] for answer in answers] == ["d e", "i j k l m n o p q r", "x", "y"]
+    assert model.scores(QUESTIONS) == {"accuracy": 1.0}
+    assert model.scores(QUESTIONS, [0, 0, 0, 0]) == {"accuracy": 0.25}
     others = model.evaluate(QUESTIONS, [0, 0, 0, 0], verbose=0, return_dict=True)
     assert others["accuracy"] == 0.25
 
 
+def test_validation_split_takes_the_last_questions(model):
+    model.compile(keras.optimizers.SGD(0.0), model.default_compile_args()["loss"], run_eagerly=True)
+    expected = model.evaluate(QUESTIONS[2:], verbose=0)
+    history = model.fit(QUESTIONS, validation_split=0.5, verbose=0).history
+    assert history["val_loss"] == [pytest.approx(expected, rel=1e-5)]
+    unlabeled = [{k: v for k, v in question.items() if k != "label"} for question in QUESTIONS]
+    history = model.fit(unlabeled, [1, 0, 4, 1], validation_split=0.5, verbose=0).history
+    assert history["val_loss"] == [pytest.approx(expected, rel=1e-5)]
+
+
 def test_probabilities_are_of_each_questions_own_choices(model):
-    answers = model.predict(QUESTIONS, verbose=0)
+    answers = model.answer(QUESTIONS)
     for answer, question in zip(answers, QUESTIONS, strict=True):
         assert len(answer["probabilities"]) == len(question["choices"])
         assert sum(answer["probabilities"]) == pytest.approx(1.0, abs=1e-5)
@@ -142,9 +142,9 @@ def test_probabilities_are_of_each_questions_own_choices(model):
     assert answers[2]["probabilities"][1] == 0.0 < min(answers[0]["probabilities"])
     assert np.ptp(answers[0]["probabilities"]) > 0.01
     for size in (1, 3):
-        again = model.predict(QUESTIONS, batch_size=size, verbose=0)
-        assert np.allclose(sum(shares(again), []), sum(shares(answers), []), atol=1e-5)
-    [alone] = model.predict(QUESTIONS[1], verbose=0)
+        again = model.answer(QUESTIONS, batch_size=size)
+        assert np.allclose(*map(np.concatenate, (shares(again), shares(answers))), atol=1e-5)
+    alone = model.answer(QUESTIONS[1])
     assert np.allclose(alone["probabilities"], answers[1]["probabilities"], atol=1e-5)
 
 
@@ -152,15 +152,13 @@ def test_permuting_raw_choices_permutes_their_probabilities(model):
     question, order = QUESTIONS[0], [2, 0, 1]
     permuted = {**question, "choices": [question["choices"][place] for place in order]}
     longer = {**question, "choices": [*question["choices"], "", ""]}
-    own, other, more = shares(model.predict([question, permuted, longer], verbose=0))
-    assert np.allclose(np.array(own)[order], other, atol=1e-6)
-    assert np.allclose(own + [0.0, 0.0], more, atol=1e-6)
+    own, other, more = shares(model.answer([question, permuted, longer]))
+    assert np.allclose(own[order], other, atol=1e-6)
+    assert np.allclose([*own, 0.0, 0.0], more, atol=1e-6)
 
 
-def test_datasets_of_questions_are_what_questions_are(model, preprocessor):
-    from keras_bert import choice_dataset
-
-    data = choice_dataset(QUESTIONS, preprocessor=preprocessor, batch_size=32)
+def test_batches_of_questions_are_what_questions_are(model):
+    data = model.batches(QUESTIONS, batching=Batching(32))
     expected = model.evaluate(QUESTIONS, verbose=0)
     assert model.evaluate(data, verbose=0) == pytest.approx(expected, rel=1e-5)
     model.fit(data, verbose=0)
@@ -180,18 +178,18 @@ def test_datasets_of_questions_are_what_questions_are(model, preprocessor):
         (["a b"], [0], "takes questions, dicts of 'context' and 'choices'"),
     ],
 )
-def test_what_cannot_be_learnt_is_refused(model, x, y, message):
+def test_what_it_cannot_train_on_is_refused(model, x, y, message):
     with pytest.raises(ValueError, match=message):
         model.fit(x, y, verbose=0)
 
 
 def test_what_cannot_be_answered_is_refused(model, bare):
     with pytest.raises(ValueError, match="was given text, but it has no preprocessor"):
-        bare.predict(QUESTIONS, verbose=0)
+        bare.answer(QUESTIONS)
     with pytest.raises(ValueError, match="leave sample_weight out"):
         model.fit(QUESTIONS, sample_weight=[1, 1, 1, 1])
     with pytest.raises(ValueError, match="it was given whole texts"):
-        model.predict("a", verbose=0)
+        model.answer("a")
 
 
 def test_it_becomes_a_preset_and_a_keras_file_and_comes_back(model, tmp_path):
@@ -199,11 +197,11 @@ def test_it_becomes_a_preset_and_a_keras_file_and_comes_back(model, tmp_path):
     model.save_to_preset(tmp_path / "preset")
     model.save(tmp_path / "model.keras")
     back = BertTask.from_preset(tmp_path / "preset")
+    back.run_eagerly = True
     assert type(back) is BertMultipleChoice and back.get_config() == model.get_config()
-    assert back.predict(QUESTIONS, verbose=0) == expected
-    assert (
-        keras.models.load_model(tmp_path / "model.keras").predict(QUESTIONS, verbose=0) == expected
-    )
+    assert np.array_equal(back.predict(QUESTIONS, verbose=0), expected)
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    assert np.array_equal(loaded.predict(QUESTIONS, verbose=0), expected)
     other = BertMultipleChoice.from_preset(tmp_path / "preset", dropout=0.3)
     assert other.dropout == 0.3 and not other.load_report.new
 
@@ -222,6 +220,7 @@ def test_it_goes_to_hugging_face_and_comes_back(bare, choices, difference, tmp_p
     bare.dropout = 0.3
     save_to_hugging_face(bare, tmp_path)
     back = BertTask.from_preset(tmp_path)
+    back.run_eagerly = True
     assert type(back) is BertMultipleChoice and back.dropout == 0.3
     assert not back.load_report.new and not back.load_report.left_over
     assert difference(back.predict(choices, verbose=0), bare.predict(choices, verbose=0)) == 0.0

@@ -1,3 +1,5 @@
+"""Masked LM and next sentences."""
+
 import warnings
 
 import keras
@@ -17,8 +19,8 @@ def cross_entropy(logits, labels):
 
 
 @pytest.fixture
-def model(make_backbone):
-    return BertPretrainer(make_backbone(num_layers=1))
+def model(make_backbone, eager):
+    return eager(BertPretrainer(make_backbone(num_layers=1)))
 
 
 def test_the_losses_are_means_over_predicted_tokens_and_pairs(model, randomized, pretraining_batch):
@@ -69,21 +71,21 @@ def test_learns_and_logs_each_task(model, pretraining_batch):
     assert history["val_masked_lm_accuracy"][-1] > 0.5
 
 
-def test_unused_predictions_do_not_change_learning(make_backbone, pretraining_batch):
+def test_unused_predictions_do_not_change_learning(make_backbone, eager, pretraining_batch):
     x, y, weights = pretraining_batch
     other_y = {**y, "masked_lm": np.where(weights["masked_lm"] == 0, 7, y["masked_lm"])}
     trained = []
     for labels in (y, other_y):
         keras.utils.set_random_seed(5)
-        model = BertPretrainer(make_backbone(dropout=0.0, num_layers=1))
+        model = eager(BertPretrainer(make_backbone(dropout=0.0, num_layers=1)))
         model.fit(x, labels, sample_weight=weights, verbose=0)
         trained.append(model.get_weights())
     assert max(np.abs(a - b).max() for a, b in zip(*trained, strict=True)) < 1e-6
 
 
-def test_masked_lm_alone(make_backbone, pretraining_batch):
+def test_masked_lm_alone(make_backbone, eager, pretraining_batch):
     x, y, weights = pretraining_batch
-    model = BertPretrainer(make_backbone(num_layers=1), next_sentence=False)
+    model = eager(BertPretrainer(make_backbone(num_layers=1), next_sentence=False))
     assert set(model.output) == {"masked_lm"}
     del y["next_sentence"], weights["next_sentence"]
     pooler = model.backbone.pooler.get_weights()
@@ -129,7 +131,7 @@ def test_config_round_trip(make_backbone):
     assert copy.next_sentence is False and copy.masked_lm_head.activation == "gelu_approximate"
 
 
-def test_logits_are_float32_under_mixed_bfloat16(make_backbone, pretraining_batch):
+def test_logits_are_float32_under_mixed_bfloat16(make_backbone, eager, pretraining_batch):
     x, y, weights = pretraining_batch
     keras.config.set_dtype_policy("mixed_bfloat16")
     try:
@@ -140,7 +142,7 @@ def test_logits_are_float32_under_mixed_bfloat16(make_backbone, pretraining_batc
     dtypes = {name: keras.backend.standardize_dtype(v.dtype) for name, v in logits.items()}
     assert dtypes == {"masked_lm": "float32", "next_sentence": "float32"}
     assert all(np.isfinite(ops.convert_to_numpy(values)).all() for values in logits.values())
-    history = model.fit(x, y, sample_weight=weights, epochs=2, verbose=0).history
+    history = eager(model).fit(x, y, sample_weight=weights, epochs=2, verbose=0).history
     assert np.isfinite(history["loss"]).all()
 
 

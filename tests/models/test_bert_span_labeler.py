@@ -1,10 +1,13 @@
+"""Questions on contexts, answered in the contexts' words."""
+
 import json
 
 import keras
 import numpy as np
 import pytest
 
-from keras_bert import BertPretrainer, BertSpanLabeler, BertTask
+from keras_bert import BertPretrainer, BertSpanLabeler, BertTask, squad_scores
+from keras_bert.models import answering
 
 pytest.importorskip("tensorflow_text", reason="raw text needs TensorFlow Text")
 
@@ -12,8 +15,15 @@ SIZES = {"document_stride": 3, "max_question_length": 4, "max_answer_length": 2}
 
 
 @pytest.fixture
-def model(backbone, preprocessor, randomized):
-    return randomized(BertSpanLabeler(backbone, preprocessor, **SIZES))
+def reader(preprocessor):
+    from keras_bert import BertSpanLabelerPreprocessor
+
+    return BertSpanLabelerPreprocessor(preprocessor.tokenizer, sequence_length=12, **SIZES)
+
+
+@pytest.fixture
+def model(make_backbone, reader, randomized, eager):
+    return eager(randomized(BertSpanLabeler(make_backbone(num_layers=1), reader)))
 
 
 def examples(number=40):
@@ -43,15 +53,13 @@ def test_padding_does_not_change_the_logits_of_tokens(model, inputs, difference)
     assert difference(short, {name: values[:, :12] for name, values in long.items()}) < 1e-5
 
 
-def test_it_learns_to_answer(make_backbone, preprocessor):
-    model = BertSpanLabeler(make_backbone(dropout=0.0), preprocessor, **SIZES)
-    model.compile(**{**model.default_compile_args(), "optimizer": keras.optimizers.Adam(0.005)})
+def test_it_learns_to_answer(make_backbone, reader):
+    model = BertSpanLabeler(make_backbone(num_layers=1, dropout=0.0), reader)
+    model.compile(**{**model.default_compile_args(), "optimizer": keras.optimizers.Adam(0.02)})
     questions = list(examples())
-    before = model.evaluate(questions, verbose=0, return_dict=True)
-    model.fit(questions, batch_size=8, epochs=100, verbose=0)
-    after = model.evaluate(questions, verbose=0, return_dict=True)
-    assert after["loss"] < before["loss"] / 4
-    answers = model.predict(questions, verbose=0)
+    losses = model.fit(questions, batch_size=16, epochs=25, verbose=0).history["loss"]
+    assert losses[-1] < losses[0] / 4
+    answers = model.answer(questions)
     right = [
         answer["answer"] == example["answers"][0]["text"]
         for answer, example in zip(answers, questions, strict=True)
@@ -61,11 +69,22 @@ def test_it_learns_to_answer(make_backbone, preprocessor):
         example["context"][answer["start"] : answer["end"]] == answer["answer"]
         for answer, example in zip(answers, questions, strict=True)
     )
+    scores = model.preprocessor.scores(answers, questions)
+    assert scores["exact"] == pytest.approx(100 * np.mean(right))
 
 
 def test_the_loss_is_the_mean_of_those_of_start_and_end(model):
     loss = model.evaluate(list(examples()), batch_size=64, verbose=0, return_dict=True)
     assert loss["loss"] == pytest.approx((loss["start_loss"] + loss["end_loss"]) / 2, rel=1e-5)
+
+
+def test_validation_split_takes_the_last_questions(model):
+    questions = list(examples(8))
+    loss = {n: v for n, v in model.default_compile_args().items() if n != "optimizer"}
+    model.compile(keras.optimizers.SGD(0.0), **loss, run_eagerly=True)
+    history = model.fit(questions, validation_split=0.25, verbose=0).history
+    expected = model.evaluate(questions[6:], verbose=0, return_dict=True)
+    assert history["val_loss"][0] == pytest.approx(expected["loss"], rel=1e-5)
 
 
 def test_answers_do_not_depend_on_the_batch(model):
@@ -75,52 +94,89 @@ def test_answers_do_not_depend_on_the_batch(model):
         {"question": "a b c d e f g h i j k l m n o p", "context": "q r"},
         {"question": "a", "context": ""},
     ]
-    whole = model.predict(questions, verbose=0, n_best=3)
-    for size in (1, 2, 3):
-        for ours, one in zip(model.predict(questions, size, verbose=0), whole, strict=True):
+    whole = model.answer(questions, n_best=3)
+    for size in (1, 3):
+        for ours, one in zip(model.answer(questions, size), whole, strict=True):
             assert ours["answer"] == one["answer"]
             assert ours["score"] == pytest.approx(one["score"], rel=1e-4)
     for question, one in zip(questions, whole, strict=True):
-        [alone] = model.predict(question, verbose=0)
+        alone = model.answer(question)
         assert alone["answer"] == one["answer"] and alone["start"] == one["start"]
 
 
-def test_many_questions_are_answered_in_chunks(model, monkeypatch, capsys):
+def test_the_best_answers_come_first(model):
+    [one] = model.answer([{"question": "a", "context": "c d e f g h i j k l m n o"}], n_best=4)
+    parts = ("answer", "start", "end", "score", "start_logit", "end_logit")
+    best = {part: one[f"n_best_{part}"] for part in parts}
+    assert {len(values) for values in best.values()} == {4}
+    assert (best["answer"][0], best["start"][0], best["end"][0]) == tuple(
+        one[part] for part in ("answer", "start", "end")
+    )
+    sums = best["start_logit"] + best["end_logit"]
+    assert (np.diff(sums) <= 0).all() and (np.diff(best["score"]) <= 0).all()
+    assert len(set(best["answer"])) == 4
+
+
+def test_many_questions_are_answered_in_parts(model, monkeypatch):
     questions = list(examples(10))
-    expected = model.predict(questions, verbose=0)
-    monkeypatch.setattr("keras_bert.models.bert_span_labeler._CHUNK", 4)
-    found = model.predict(questions)
-    assert "10/10" in capsys.readouterr().out
+    expected = model.answer(questions)
+    parts = model.preprocessor.parts
+    monkeypatch.setattr(model.preprocessor, "parts", lambda x: parts(x, size=4))
+    calls, row_outputs = [], answering.row_outputs
+
+    def counted(task, rows, *args, **kwargs):
+        calls.append(len(rows.num_tokens()))
+        return row_outputs(task, rows, *args, **kwargs)
+
+    monkeypatch.setattr(answering, "row_outputs", counted)
+    found = model.answer(questions)
+    assert len(calls) == 3
     assert [one["answer"] for one in found] == [one["answer"] for one in expected]
 
 
-def test_long_contexts_are_answered(make_backbone, preprocessor):
-    preprocessor.sequence_length = 64
-    model = BertSpanLabeler(
-        make_backbone(max_sequence_length=64, num_layers=1), preprocessor, max_question_length=8
+def test_long_contexts_are_answered(make_backbone, reader):
+    reader = type(reader).like(
+        reader, sequence_length=64, document_stride=128, max_question_length=8, max_answer_length=30
     )
+    model = BertSpanLabeler(make_backbone(max_sequence_length=64, num_layers=1), reader)
     context = "a b c d e " * 10_000  # 100,000 characters
-    [answer] = model.predict({"question": "a " * 99, "context": context}, verbose=0, n_best=20)
+    answer = model.answer({"question": "a " * 99, "context": context}, n_best=20)
     assert answer["answer"] and answer["answer"] == context[answer["start"] : answer["end"]]
     assert 0 < len(answer["answer"].split()) <= 30 and answer["score"] < 1e-3
 
 
 def test_unusual_characters_are_answered_with_as_they_are(model):
     context = "\ufeffÉ\u0301 e\u00ad \ud800 f\x00g 漢 \U0001f600\u200d!"
-    [answer] = model.predict({"question": "\ud800", "context": context}, verbose=0, n_best=50)
-    assert all(context[one["start"] : one["end"]] == one["answer"] for one in answer["n_best"])
-    assert len(answer["n_best"]) > 5
+    answer = model.answer({"question": "\ud800", "context": context}, n_best=50)
+    best = zip(answer["n_best_answer"], answer["n_best_start"], answer["n_best_end"], strict=True)
+    assert all(context[start:end] == text for text, start, end in best)
+    assert len(answer["n_best_answer"]) > 5
+
+
+def test_scores_of_unanswerable_questions_have_the_best_threshold(model):
+    questions = [{**example, "is_impossible": False} for example in examples(6)]
+    questions[1].update(is_impossible=True, answers=[])
+    answers = model.answer(questions)
+    ids = [example["id"] for example in questions]
+    texts, odds = (
+        dict(zip(ids, [answer[name] for answer in answers], strict=True))
+        for name in ("answer", "null_odds")
+    )
+    scores = model.scores(questions)
+    assert scores == squad_scores(questions, texts, odds) and "best_exact_thresh" in scores
 
 
 def test_settings_and_weights_are_kept_by_presets(model, tmp_path, inputs, difference):
-    model.null_threshold = -1.5
+    model.preprocessor.null_threshold = -1.5
     model.save_to_preset(tmp_path / "preset")
     back = BertTask.from_preset(tmp_path / "preset")
+    back.run_eagerly = True
     assert type(back) is BertSpanLabeler
     assert {**back.get_config(), "name": ""} == {**model.get_config(), "name": ""}
     assert difference(back.predict(inputs, verbose=0), model.predict(inputs, verbose=0)) == 0
     other = BertSpanLabeler.from_preset(tmp_path / "preset", document_stride=1)
-    assert other.document_stride == 1 and other.null_threshold == -1.5
+    reader = other.preprocessor
+    assert (reader.document_stride, reader.null_threshold) == (1, -1.5)
     assert not other.load_report.new
 
 
@@ -135,12 +191,12 @@ def test_it_starts_from_a_pretrained_encoder(backbone, preprocessor, tmp_path):
 def test_settings_come_back_from_what_transformers_reads(model, tmp_path):
     from keras_bert import save_to_hugging_face
 
-    model.null_threshold = 0.25
+    model.preprocessor.null_threshold = 0.25
     save_to_hugging_face(model, tmp_path / "theirs")
     config = json.loads((tmp_path / "theirs" / "config.json").read_text())
     assert config["architectures"] == ["BertForQuestionAnswering"]
     back = BertTask.from_preset(tmp_path / "theirs")
-    assert back.null_threshold == 0.25 and back.window_arguments() == model.window_arguments()
+    assert back.preprocessor.settings() == model.preprocessor.settings()
     assert set(back.load_report.new) == set()
 
 
@@ -153,19 +209,21 @@ def test_settings_come_back_from_what_transformers_reads(model, tmp_path):
     ],
 )
 def test_what_is_no_question_is_named(model, questions, message):
-    with pytest.raises(ValueError, match=message):
-        model.predict(questions, verbose=0)
+    for call in (model.answer, model.predict, model.fit):
+        with pytest.raises(ValueError, match=message):
+            call(questions, verbose=0)
 
 
-def test_bad_arguments_are_named(backbone, preprocessor, model):
+def test_bad_arguments_are_named(backbone, reader, model):
     question = {"question": "a", "context": "b", "answers": []}
     with pytest.raises(ValueError, match="max_answer_length must be at least 1; got 0"):
-        BertSpanLabeler(backbone, max_answer_length=0)
+        type(reader).like(reader, max_answer_length=0)
     with pytest.raises(ValueError, match="n_best must be at least 1; got 0"):
-        model.predict(question, n_best=0)
+        model.answer(question, n_best=0)
     with pytest.raises(ValueError, match="leave y and sample_weight out"):
         model.fit([question], [1])
     with pytest.raises(ValueError, match="No question has an answer to learn"):
         model.fit([question])
-    with pytest.raises(ValueError, match="has no preprocessor"):
-        BertSpanLabeler(backbone).predict(question)
+    for call in (BertSpanLabeler(backbone).predict, BertSpanLabeler(backbone).answer):
+        with pytest.raises(ValueError, match="has no preprocessor.*BertSpanLabelerPreprocessor"):
+            call(question)

@@ -1,8 +1,10 @@
+"""Tags of words, entities of texts."""
+
 import keras
 import numpy as np
 import pytest
 
-from keras_bert import BertTask, BertTokenClassifier
+from keras_bert import Batching, BertTask, BertTokenClassifier, entity_scores
 
 NAMES = ["O", "B-X", "I-X", "B-Y", "I-Y"]
 SENTENCES = [
@@ -22,40 +24,32 @@ def backbone(make_backbone):
 
 
 @pytest.fixture
-def model(backbone, preprocessor):
-    return BertTokenClassifier(backbone, 5, preprocessor, label_names=NAMES)
+def model(backbone, preprocessor, eager):
+    from keras_bert import BertTokenClassifierPreprocessor
+
+    named = BertTokenClassifierPreprocessor.like(preprocessor, label_names=NAMES)
+    return eager(BertTokenClassifier(backbone, 5, named))
 
 
 @pytest.fixture
-def bare(backbone):
+def bare(backbone, eager):
     """A token classifier without a preprocessor."""
-    return BertTokenClassifier(backbone, 5)
-
-
-@pytest.fixture
-def varied():
-    """Gives a model weights under which tokens differ in class."""
-
-    def vary(model):
-        generator = np.random.default_rng(5)
-        for weight in model.weights:
-            if weight.path.endswith(("kernel", "embeddings")):
-                weight.assign(generator.normal(0, 0.7, weight.shape))
-        return model
-
-    return vary
+    return eager(BertTokenClassifier(backbone, 5))
 
 
 @pytest.fixture
 def tagged(inputs):
-    """Classes `[8, 12]` and weights for the prepared inputs: every other token is learnt."""
+    """Classes `[8, 12]` and weights for the prepared inputs: every other token has a weight."""
     weights = inputs["padding_mask"] * (np.arange(12) % 2)
     return inputs["token_ids"] % 5, weights.astype("float32")
 
 
+def tags_of(answers):
+    return [answer["label"] for answer in answers]
+
+
 def test_logits_are_of_every_token(bare, inputs):
     assert bare.predict(inputs, verbose=0).shape == (8, 12, 5)
-    assert bare.label_names == ["0", "1", "2", "3", "4"]
 
 
 def test_loss_and_accuracy_are_means_over_what_has_a_weight(bare, randomized, inputs, tagged):
@@ -73,12 +67,11 @@ def test_loss_and_accuracy_are_means_over_what_has_a_weight(bare, randomized, in
 
 
 def test_it_learns_words_and_their_tags(model):
-    model.compile(**{**model.default_compile_args(), "optimizer": keras.optimizers.Adam(0.02)})
-    history = model.fit(
-        SENTENCES, TAGS, epochs=40, validation_data=(SENTENCES, TAGS), verbose=0
-    ).history
-    assert set(history) == {"loss", "accuracy", "val_loss", "val_accuracy"}
-    assert model.predict(SENTENCES) == TAGS
+    model.compile(**{**model.default_compile_args(), "optimizer": keras.optimizers.Adam(0.03)})
+    model.fit(SENTENCES, TAGS, epochs=25, verbose=0)
+    assert tags_of(model.answer(SENTENCES)) == TAGS
+    scores = model.scores(SENTENCES, TAGS)
+    assert scores == entity_scores(TAGS, TAGS) and scores["f1"] == 1.0
     assert model.evaluate(SENTENCES, TAGS, verbose=0, return_dict=True)["accuracy"] == 1.0
 
 
@@ -86,64 +79,99 @@ def test_class_numbers_are_as_good_as_tags(model):
     numbers = [[NAMES.index(tag) for tag in tags] for tags in TAGS]
     by_names = model.evaluate(SENTENCES, TAGS, verbose=0)
     assert model.evaluate(SENTENCES, numbers, verbose=0) == by_names
+    assert model.scores(SENTENCES, numbers) == model.scores(SENTENCES, TAGS)
 
 
-def test_datasets_of_tagged_words_are_what_words_are(model, preprocessor):
-    from keras_bert import tagged_dataset
-
-    numbers = [[NAMES.index(tag) for tag in tags] for tags in TAGS]
-    data = tagged_dataset(SENTENCES, numbers, preprocessor=preprocessor, batch_size=32, trim=True)
+def test_batches_of_tagged_words_are_what_words_are(model):
+    data = model.batches(SENTENCES, TAGS, batching=Batching(32, pad_to="longest"))
     expected = model.evaluate(SENTENCES, TAGS, verbose=0)
     assert model.evaluate(data, verbose=0) == pytest.approx(expected, rel=1e-5)
-    model.fit(data, verbose=0)
+    history = model.fit(data, validation_data=(SENTENCES, TAGS), verbose=0).history
+    assert set(history) == {"loss", "accuracy", "val_loss", "val_accuracy"}
     assert int(model.optimizer.iterations) == 1 and model.optimizer.name == "adamw"
+
+
+def test_validation_split_takes_the_last_sentences(model):
+    model.compile(keras.optimizers.SGD(0.0), **without_optimizer(model), run_eagerly=True)
+    history = model.fit(SENTENCES, TAGS, validation_split=0.4, verbose=0).history
+    expected = model.evaluate(SENTENCES[3:], TAGS[3:], verbose=0)
+    found = [history["val_loss"][0], history["val_accuracy"][0]]
+    assert found == pytest.approx(expected, rel=1e-5)
+    x = {"words": SENTENCES, "documents": [0, 0, 1, 1, 1]}
+    history = model.fit(x, TAGS, validation_split=0.4, verbose=0).history
+    last = {"words": SENTENCES[3:], "documents": [1, 1]}
+    expected = model.evaluate(last, TAGS[3:], verbose=0)
+    assert history["val_loss"][0] == pytest.approx(expected[0], rel=1e-5)
+
+
+def without_optimizer(model):
+    return {n: v for n, v in model.default_compile_args().items() if n != "optimizer"}
 
 
 def test_tags_of_words_are_those_of_their_first_pieces(model, varied):
     varied(model)
-    tags = model.predict(SENTENCES, batch_size=2)
+    answers = model.answer(SENTENCES, batch_size=2)
+    tags = tags_of(answers)
     assert [len(sentence) for sentence in tags] == [len(words) for words in SENTENCES]
     logits = model.predict({k: v.numpy() for k, v in model.preprocessor(["a b c"]).items()})
     assert tags[0] == [NAMES[i] for i in logits[0, 1:4].argmax(-1)]
-    assert model.predict(SENTENCES, batch_size=32) == tags
+    assert tags_of(model.answer(SENTENCES, batch_size=32)) == tags
     assert len(set(sum(tags, []))) > 2
+    for answer, words in zip(answers, SENTENCES, strict=True):
+        assert set(answer) == {"label", "probabilities", "labels"} and answer["labels"] == NAMES
+        assert np.shape(answer["probabilities"]) == (len(words), 5)
+    likely = np.exp(logits[0, 1:4]) / np.exp(logits[0, 1:4]).sum(axis=-1, keepdims=True)
+    np.testing.assert_allclose(answers[0]["probabilities"], likely, atol=1e-5)
 
 
 def test_context_changes_what_is_answered_of_a_sentence(model, varied):
     varied(model)
     sentences = [["a", "b"], ["c"], ["d", "e"]]
-    apart = model.predict(sentences, documents=[0, 1, 2])
-    assert apart == model.predict(sentences)
-    together = model.predict([["a", "b", "c", "d", "e"]])[0]
-    assert sum(model.predict(sentences, documents=[0, 0, 0]), []) == together
+    apart = model.answer({"words": sentences, "documents": [0, 1, 2]})
+    assert tags_of(apart) == tags_of(model.answer(sentences))
+    [together] = tags_of(model.answer([["a", "b", "c", "d", "e"]]))
+    x = {"words": sentences, "documents": [0, 0, 0]}
+    joined = tags_of(model.answer(x))
+    assert sum(joined, []) == together
+    tags = [["O", "O"], ["B-X"], ["O", "B-Y"]]
+    assert model.scores(x, tags) == entity_scores(tags, joined)
+    alone, among = (model.evaluate(given, tags, verbose=0) for given in (sentences, x))
+    assert abs(alone[0] - among[0]) > 1e-3
+    model.fit(x, tags, verbose=0)
+    assert int(model.optimizer.iterations) == 1
 
 
 def test_entities_of_a_text_are_the_tags_of_its_words(model, varied):
     from keras_bert.metrics.entities import tagged_entities
 
     varied(model)
+    texts = ["a b c", "h g f e d", "c d c d x y", "y x a d"]
+    tags = tags_of(model.answer([text.split() for text in texts]))
     found = 0
-    for text in ("a b c", "h g f e d", "c d c d x y", "y x a d"):
+    for text, sentence, answer in zip(texts, tags, model.answer(texts), strict=True):
         words = text.split()
-        [tags] = model.predict([words])
         expected = [
-            (" ".join(words[start:end]), type_) for type_, start, end in tagged_entities(tags)
+            (" ".join(words[start:end]), type_) for type_, start, end in tagged_entities(sentence)
         ]
-        entities = model.predict(text)
-        assert [(entity["text"], entity["type"]) for entity in entities] == expected
+        entities = list(zip(answer["entity_text"], answer["entity_type"], strict=True))
+        assert entities == expected
         found += len(entities)
     assert found > 5
 
 
 def test_every_form_of_texts_gives_the_same(model, varied):
     tf = pytest.importorskip("tensorflow")
-    expected = varied(model).predict(TEXTS, batch_size=3)
-    assert [len(entities) > 0 for entities in expected][2:4] == [False, True]
-    for text, entities in zip(TEXTS, expected, strict=True):
-        for entity in entities:
-            assert set(entity) == {"text", "type", "start", "end", "score"}
-            assert text[entity["start"] : entity["end"]] == entity["text"] != ""
-            assert entity["type"] in ("X", "Y") and 0 < entity["score"] <= 1
+    expected = varied(model).answer(TEXTS, batch_size=3)
+    assert [answer["num_entities"] > 0 for answer in expected][2:4] == [False, True]
+    for text, answer in zip(TEXTS, expected, strict=True):
+        assert len(set(map(len, [v for v in answer.values() if not isinstance(v, int)]))) == 1
+        for column in range(answer["num_entities"]):
+            start, end = answer["entity_start"][column], answer["entity_end"][column]
+            assert text[start:end] == answer["entity_text"][column] != ""
+            start, end = answer["entity_start_byte"][column], answer["entity_end_byte"][column]
+            assert text.encode()[start:end].decode() == answer["entity_text"][column]
+            assert answer["entity_type"][column] in ("X", "Y")
+            assert 0 < answer["entity_score"][column] <= 1
     forms = {
         "array": np.array(TEXTS),
         "bytes": [text.encode() for text in TEXTS],
@@ -152,11 +180,10 @@ def test_every_form_of_texts_gives_the_same(model, varied):
         "batched dataset": tf.data.Dataset.from_tensor_slices(TEXTS).batch(2),
     }
     for name, form in forms.items():
-        given = model.predict(form)
-        for entities, others in zip(given, expected, strict=True):
-            without = [{k: v for k, v in e.items() if k != "score"} for e in entities]
-            assert without == [{k: v for k, v in e.items() if k != "score"} for e in others], name
-    assert [e["text"] for e in model.predict(TEXTS[3])] == [e["text"] for e in expected[3]]
+        for answer, other in zip(model.answer(form), expected, strict=True):
+            assert answer["entity_text"] == other["entity_text"], name
+            assert answer["entity_start"].tolist() == other["entity_start"].tolist(), name
+    assert model.answer(TEXTS[3])["entity_text"] == expected[3]["entity_text"]
 
 
 @pytest.mark.parametrize(
@@ -170,7 +197,7 @@ def test_every_form_of_texts_gives_the_same(model, varied):
         (["a b"], [["O"]], "learns from words.*read_conll"),
     ],
 )
-def test_what_cannot_be_learnt_is_refused(model, x, tags, message):
+def test_what_it_cannot_train_on_is_refused(model, x, tags, message):
     with pytest.raises(ValueError, match=message):
         model.fit(x, tags)
 
@@ -184,30 +211,39 @@ def test_labels_outside_the_classes_are_refused(bare, inputs, tagged):
 
 def test_words_and_text_need_a_preprocessor(bare, model):
     tf = pytest.importorskip("tensorflow")
-    for call in (lambda: bare.predict(SENTENCES), lambda: bare.fit(SENTENCES, TAGS)):
-        with pytest.raises(ValueError, match="given words, but it has no preprocessor"):
+    for call in (
+        lambda: bare.predict(SENTENCES),
+        lambda: bare.fit(SENTENCES, TAGS),
+        lambda: bare.answer(TEXTS),
+    ):
+        with pytest.raises(ValueError, match="has no preprocessor.*BertTokenClassifierPrep"):
             call()
-    with pytest.raises(ValueError, match="given text, but it has no preprocessor"):
-        bare.predict(TEXTS)
     with pytest.raises(ValueError, match="not pairs of them"):
-        model.predict(tf.data.Dataset.from_tensor_slices((TEXTS, TEXTS)))
+        model.answer(tf.data.Dataset.from_tensor_slices((TEXTS, TEXTS)))
 
 
-def test_each_class_has_one_name(backbone):
+def test_each_class_has_one_name(backbone, preprocessor):
+    from keras_bert import BertTokenClassifierPreprocessor
+
+    two = BertTokenClassifierPreprocessor.like(preprocessor, label_names=["O", "B-X"])
     with pytest.raises(ValueError, match="3 classes but 2 label_names"):
-        BertTokenClassifier(backbone, 3, label_names=["O", "B-X"])
+        BertTokenClassifier(backbone, 3, two)
     with pytest.raises(ValueError, match="num_classes must be 2"):
         BertTokenClassifier(backbone, 1)
+    named = BertTokenClassifier(backbone, 3, preprocessor).preprocessor
+    assert named.label_names == ["0", "1", "2"]
 
 
-def test_it_becomes_a_preset_and_a_keras_file_and_comes_back(model, varied, tmp_path):
-    expected = varied(model).predict(TEXTS)
+def test_it_becomes_a_preset_and_a_keras_file_and_comes_back(model, varied, inputs, tmp_path):
+    expected = varied(model).predict(TEXTS, verbose=0)
     model.save_to_preset(tmp_path / "preset")
     model.save(tmp_path / "model.keras")
     back = BertTask.from_preset(tmp_path / "preset")
+    back.run_eagerly = True
     assert type(back) is BertTokenClassifier and back.get_config() == model.get_config()
-    assert back.predict(TEXTS) == expected
-    assert keras.models.load_model(tmp_path / "model.keras").predict(TEXTS) == expected
+    assert np.array_equal(back.predict(TEXTS, verbose=0), expected)
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    assert np.array_equal(loaded.predict(TEXTS, verbose=0), expected)
     other = BertTokenClassifier.from_preset(tmp_path / "preset", num_classes=2)
     assert set(other.load_report.new) == {"logits/kernel", "logits/bias"}
 

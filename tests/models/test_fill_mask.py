@@ -41,6 +41,6 @@ def test_spare_rows_of_the_table_are_never_words(model):
     assert words == set(model.preprocessor.tokenizer.get_vocabulary())
 
 
-def test_without_a_preprocessor_it_is_told(make_backbone):
+def test_text_without_a_preprocessor_is_refused(make_backbone):
     with pytest.raises(ValueError, match="has no preprocessor"):
         BertPretrainer(make_backbone()).fill_mask("a [MASK]")

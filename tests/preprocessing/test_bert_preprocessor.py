@@ -2,22 +2,19 @@ import itertools
 import json
 import math
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 
+import keras_bert
 from keras_bert import BertPreprocessor, BertTokenizer
 from keras_bert.preprocessing.padding import trim_padding
 
 CLS, SEP = 2, 3
+SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 FIRST = "a b c d e f g h i j k l m".split()
 SECOND = "n o p q r s t u v w x y z".split()
-VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *FIRST, *SECOND]
-
-
-@pytest.fixture(scope="module")
-def tokenizer():
-    return BertTokenizer(VOCABULARY)
 
 
 def arrays(inputs):
@@ -53,7 +50,7 @@ def kept(tokens, room, truncation):
 
 @pytest.mark.parametrize("truncation", ["head", "tail", "head_tail"])
 @pytest.mark.parametrize("length", [3, 4, 5, 6, 7, 10, 11, 16, 29])
-def test_pairs_are_truncated_as_google_truncates_them(tokenizer, length, truncation):
+def test_pairs_are_truncated_as_google_truncates_them(tokenizer, vocabulary, length, truncation):
     sizes = list(itertools.product(range(len(FIRST) + 1), repeat=2))
     pairs = [(FIRST[:a], SECOND[:b]) for a, b in sizes]
     texts, seconds = ([" ".join(pair[side]) for pair in pairs] for side in (0, 1))
@@ -65,7 +62,7 @@ def test_pairs_are_truncated_as_google_truncates_them(tokenizer, length, truncat
         )
         if truncation == "head":
             assert (first, second) == google
-        ids = [list(map(VOCABULARY.index, text)) for text in (first, second)]
+        ids = [list(map(vocabulary.index, text)) for text in (first, second)]
         expected = laid_out(*ids, length)
         found = tuple(inputs[n][row].tolist() for n in ("token_ids", "segment_ids", "padding_mask"))
         assert found == expected, sizes[row]
@@ -73,12 +70,14 @@ def test_pairs_are_truncated_as_google_truncates_them(tokenizer, length, truncat
 
 @pytest.mark.parametrize("truncation", ["head", "tail", "head_tail"])
 @pytest.mark.parametrize("length", [3, 4, 8, 15, 20])
-def test_a_single_text_keeps_its_beginning_or_its_end_or_both(tokenizer, length, truncation):
+def test_a_single_text_keeps_its_beginning_or_its_end_or_both(
+    tokenizer, vocabulary, length, truncation
+):
     texts = [FIRST[:size] for size in range(len(FIRST) + 1)]
     preprocessor = BertPreprocessor(tokenizer, length, truncation)
     inputs = arrays(preprocessor([" ".join(text) for text in texts]))
     for row, text in enumerate(texts):
-        ids = list(map(VOCABULARY.index, text))
+        ids = list(map(vocabulary.index, text))
         expected = laid_out(kept(ids, length - 2, truncation), None, length)
         found = tuple(inputs[n][row].tolist() for n in ("token_ids", "segment_ids", "padding_mask"))
         assert found == expected
@@ -86,7 +85,7 @@ def test_a_single_text_keeps_its_beginning_or_its_end_or_both(tokenizer, length,
 
 def test_of_512_tokens_head_tail_keeps_the_first_128_and_the_last_382():
     words = [f"w{i}" for i in range(700)]
-    tokenizer = BertTokenizer([*VOCABULARY[:5], *words])
+    tokenizer = BertTokenizer([*SPECIAL, *words])
     [row] = arrays(BertPreprocessor(tokenizer, 512, "head_tail")([" ".join(words)]))["token_ids"]
     assert row.tolist() == [CLS, *range(5, 5 + 128), *range(5 + 700 - 382, 5 + 700), SEP]
 
@@ -149,7 +148,7 @@ def test_arrays_and_tensors_are_read_as_lists_are(tokenizer):
         assert all(np.array_equal(found[name], expected[name]) for name in expected)
 
 
-def test_trimming_takes_off_what_is_padding_in_every_row(tokenizer):
+def test_trimming_cuts_off_columns_of_padding_alone(tokenizer):
     inputs = BertPreprocessor(tokenizer, 20)(TEXTS[:2], SECONDS[1::-1])
     trimmed = arrays(trim_padding(inputs))
     assert {values.shape for values in trimmed.values()} == {(2, 17)}
@@ -160,16 +159,50 @@ def test_trimming_takes_off_what_is_padding_in_every_row(tokenizer):
     assert {tuple(values.shape) for values in nothing.values()} == {(0, 1)}
 
 
-def test_configuration_round_trip():
-    tokenizer = BertTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "A"], lowercase=False)
-    preprocessor = BertPreprocessor(tokenizer, np.int64(7), truncation="tail")
-    config = json.loads(json.dumps(preprocessor.get_config()))
-    copy = BertPreprocessor.from_config(config)
-    assert copy.get_config() == preprocessor.get_config()
-    assert copy.truncation == "tail"
-    config.pop("truncation")  # as it was saved before there was a choice
-    assert BertPreprocessor.from_config(config).truncation == "head"
-    assert arrays(copy(["A a"]))["token_ids"].tolist() == [[2, 5, 1, 3, 0, 0, 0]]
+PREPROCESSORS = {
+    "BertPreprocessor": {},
+    "BertClassifierPreprocessor": {
+        "label_names": ["no", "yes"],
+        "multi_label": True,
+        "threshold": 0.3,
+        "window_stride": 2,
+        "window_pooling": "max",
+    },
+    "BertTokenClassifierPreprocessor": {"label_names": ["O", "B-X"]},
+    "BertSpanLabelerPreprocessor": {
+        "document_stride": 3,
+        "max_question_length": 2,
+        "max_answer_length": 4,
+        "null_threshold": -1.5,
+    },
+    "BertMultipleChoicePreprocessor": {},
+    "BertEmbedderPreprocessor": {},
+}
+
+
+@pytest.mark.parametrize("name", PREPROCESSORS)
+def test_configuration_round_trip(tokenizer, name):
+    kind, settings = getattr(keras_bert, name), PREPROCESSORS[name]
+    assert set(kind.arguments()) == {"sequence_length", "truncation", *settings}
+    preprocessor = kind(tokenizer, np.int64(7), truncation="tail", **settings)
+    config = json.loads(json.dumps(keras.saving.serialize_keras_object(preprocessor)))
+    copy = keras.saving.deserialize_keras_object(config)
+    assert type(copy) is kind and copy.get_config() == preprocessor.get_config()
+    assert (copy.sequence_length, copy.truncation) == (7, "tail")
+    assert {name: getattr(copy, name) for name in settings} == settings
+    config["config"].pop("truncation")  # as it was saved before there was a choice
+    assert keras.saving.deserialize_keras_object(config).truncation == "head"
+    assert repr(copy) == repr(preprocessor)
+    assert repr(copy).startswith(f"{name}(BertTokenizer(66 tokens, lowercase=True), sequence_len")
+
+
+def test_another_preprocessors_settings_are_taken_over(tokenizer):
+    settings = PREPROCESSORS["BertClassifierPreprocessor"]
+    classifier = keras_bert.BertClassifierPreprocessor(tokenizer, 7, "tail", **settings)
+    tagger = keras_bert.BertTokenClassifierPreprocessor.like(classifier, sequence_length=9)
+    assert (tagger.sequence_length, tagger.truncation) == (9, "tail")
+    assert tagger.label_names == ["no", "yes"] and tagger.tokenizer is tokenizer
+    assert type(classifier).like(tagger).threshold == 0.5
 
 
 def test_settings_and_vocabulary_make_the_preprocessor_again():
@@ -192,7 +225,7 @@ def test_settings_and_vocabulary_make_the_preprocessor_again():
         (([1, 2],), "expected a text or texts"),
     ],
 )
-def test_what_is_no_list_of_texts_is_refused(tokenizer, texts, message):
+def test_inputs_that_are_no_list_of_texts_are_refused(tokenizer, texts, message):
     with pytest.raises(ValueError, match=message):
         BertPreprocessor(tokenizer, 8)(*texts)
 

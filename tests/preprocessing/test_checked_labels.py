@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_bert.preprocessing.checked_labels import checked_labels
+from keras_bert.preprocessing.checked_labels import checked_choices, checked_classes, checked_labels
 
 slices = tf.data.Dataset.from_tensor_slices
 
@@ -86,3 +86,36 @@ def test_no_labels_and_names_are_refused_at_once():
         checked_labels(slices({"token_ids": np.zeros((2, 4))}), 3)
     with pytest.raises(ValueError, match="class numbers, 0 to 2; the dataset gives strings"):
         checked_labels(examples(np.array(["good", "bad"])), 3)
+
+
+def test_names_become_numbers_in_the_graph():
+    names = ["bad", "fine", "good"]
+    data = slices(["good", "bad", "fine"]).batch(2).map(lambda y: checked_classes(y, names))
+    assert np.concatenate(list(data.as_numpy_iterator())).tolist() == [2, 0, 1]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="one of bad, fine, good.*god"):
+        list(slices(["good", "god"]).batch(2).map(lambda y: checked_classes(y, names)))
+    with pytest.raises(ValueError, match="must be class numbers; the dataset gives strings"):
+        checked_classes(tf.constant(["good"]), None)
+    numbers = tf.constant([7])
+    assert checked_classes(numbers, None) is numbers
+
+
+def test_places_of_choices_are_checked_on_their_way():
+    mask = np.array([[[1, 1], [1, 0], [0, 0]], [[1, 1], [1, 1], [1, 0]]], "int32")
+    inputs = {"token_ids": 5 * mask, "padding_mask": mask}
+
+    def batches(labels, *weights):
+        return slices((inputs, labels, *weights)).batch(2)
+
+    data = batches([1, 2])
+    checked = checked_choices(data)
+    assert checked.element_spec == data.element_spec
+    assert [labels.tolist() for _, labels in checked.as_numpy_iterator()] == [[1, 2]]
+    for labels in ([2, 2], [0, 3], [-1, 0]):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="numbered from 0"):
+            list(checked_choices(batches(labels, [1.0, 1.0])))
+    with pytest.raises(ValueError, match="must give .inputs, label."):
+        checked_choices(data.map(lambda x, y: x))
+    bare = data.map(lambda x, y: ({"token_ids": x["token_ids"]}, y))
+    assert len(list(checked_choices(bare))) == 1
+    assert checked_choices("of another kind") == "of another kind"

@@ -2,7 +2,18 @@ import numpy as np
 import pytest
 from sklearn.utils.class_weight import compute_class_weight
 
-from keras_bert.preprocessing.class_labels import class_numbers, class_weights, label_matrix
+from keras_bert import BertClassifierPreprocessor
+from keras_bert.preprocessing.class_labels import (
+    check_not_one_hot,
+    choice_targets,
+    class_numbers,
+    class_sample_weight,
+    class_targets,
+    class_weights,
+    label_matrix,
+    named_classes,
+    token_targets,
+)
 
 NAMES = ["bad", "fine", "good"]
 
@@ -21,7 +32,7 @@ def test_numbers_stay_what_they_are():
 
 
 @pytest.mark.parametrize("label", ["godo", None, 1.5])
-def test_what_is_no_name_is_refused(label):
+def test_a_label_that_is_no_name_is_refused(label):
     with pytest.raises(ValueError, match=r"Label 1 is .*none of the 3 classes: bad, fine, good"):
         class_numbers(np.array(["good", label], object), NAMES)
 
@@ -46,7 +57,7 @@ def test_several_labels_become_zeros_and_ones():
         ([[2], [0, 1]], "list of names"),
     ],
 )
-def test_what_are_no_labels_is_refused(labels, message):
+def test_labels_in_no_known_form_are_refused(labels, message):
     with pytest.raises(ValueError, match=message):
         label_matrix(labels, NAMES)
 
@@ -74,3 +85,70 @@ def test_weights_by_name_and_by_number():
 def test_weights_that_cannot_be_meant_are_refused(weights, message):
     with pytest.raises(ValueError, match=message):
         class_weights(weights, NAMES)
+
+
+def test_weights_of_classes_multiply_those_of_examples():
+    found = class_sample_weight([[2], [0]], {"good": 3}, NAMES, [0.5, 2])
+    assert found.tolist() == [1.5, 2]
+
+
+def test_class_targets_are_numbers_of_classes_or_of_scores():
+    assert class_targets(["good", "bad"], NAMES).tolist() == [2, 0]
+    assert class_targets([2, 7], None).tolist() == [2, 7]
+    assert class_targets([0.5, -1], ["score"]).tolist() == [0.5, -1]
+    assert class_targets([["good"]], NAMES, multi_label=True).tolist() == [[0, 0, 1]]
+    one_hot = np.eye(3, dtype=int)
+    assert class_targets(one_hot, NAMES) is one_hot  # for a loss of the user's own
+
+
+@pytest.mark.parametrize(
+    ("check", "labels", "message"),
+    [
+        (class_targets, [0, 3], r"0 to 2 for num_classes=3; got values from 0 to 3.*from 0"),
+        (class_targets, [[-1], [2]], "got values from -1 to 2"),
+        (lambda y, _: class_targets(y, ["x"]), ["a"], "learns numbers; got labels of strings"),
+        (lambda y, _: token_targets(y, 3), [[0, 3]], "0 to 2 for num_classes=3.*sample_weight 0"),
+        (lambda y, _: choice_targets(y), [0, -1], "places of choices, ints from 0.*got.*-1"),
+        (lambda y, _: choice_targets(y), [0.5], "places of choices, ints from 0.*0.5"),
+        (lambda y, _: choice_targets(y), ["a"], "places of choices, ints from 0.*'a'"),
+    ],
+)
+def test_labels_outside_the_classes_are_refused(check, labels, message):
+    with pytest.raises(ValueError, match=message):
+        check(labels, NAMES)
+
+
+def test_the_choice_of_a_label_is_there():
+    mask = np.array([[[1, 1], [1, 0], [0, 0]]], "int32")
+    inputs = {"token_ids": 5 * mask, "padding_mask": mask}
+    for labels in ([1], np.array([[0]])):
+        assert choice_targets(labels, inputs) is labels
+    for label in (2, 3):
+        with pytest.raises(ValueError, match=f"Question 0 has the label {label}, but .* are 0, 1"):
+            choice_targets([label], inputs)
+    assert choice_targets([2], {"token_ids": mask}) == [2]
+
+
+def test_classes_get_numbers_for_names(tokenizer):
+    plain = BertClassifierPreprocessor(tokenizer, 8, threshold=0.7)
+    named = named_classes(plain, 3)
+    assert named.label_names == ["0", "1", "2"] and plain.label_names is None
+    assert named.threshold == 0.7 and named_classes(named, 3) is named
+    with pytest.raises(ValueError, match="There are 2 classes but 3 label_names: .'0', '1', '2'"):
+        named_classes(named, 2)
+
+
+def test_one_hot_labels_are_told_from_those_of_a_dense_loss():
+    one_hot, loss = np.eye(3), "sparse_categorical_crossentropy"
+    with pytest.raises(ValueError, match=r"one-hot, \[n, 3\].*pass y.argmax\(axis=1\)"):
+        check_not_one_hot(one_hot, 3, loss)
+    for labels, classes, of in (
+        (one_hot, 3, "categorical_crossentropy"),
+        (one_hot, 4, loss),
+        ([0, 1], 3, loss),
+        ([[0], [1]], 1, loss),
+        (["a", "b"], 3, loss),
+        ([], 3, loss),
+        (None, 3, loss),
+    ):
+        check_not_one_hot(labels, classes, of)

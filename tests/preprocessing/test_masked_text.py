@@ -9,7 +9,7 @@ from keras_bert.preprocessing.masked_text import masked_inputs
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "rain", "in", "spain", "##s", ".", "mask"]
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def preprocessor():
     return BertPreprocessor(BertTokenizer(WORDS), sequence_length=8)
 
@@ -30,17 +30,17 @@ def test_other_words_of_a_text_are_the_tokenizers(preprocessor):
     assert inputs["token_ids"][0].tolist() == [2, *expected, 4, 3]
 
 
-def test_a_long_text_is_cut_behind_its_masked_tokens(preprocessor):
+def test_a_long_text_is_cut_after_its_masked_tokens(preprocessor):
     inputs, _ = masked_inputs(["[MASK] " + "rain " * 20], preprocessor)
     assert inputs["token_ids"].tolist() == [[2, 4, 5, 5, 5, 5, 5, 3]]
 
 
 @pytest.mark.parametrize("rains", [6, 20])
-def test_a_masked_token_out_of_reach_is_told(preprocessor, rains):
+def test_a_masked_token_out_of_reach_is_reported(preprocessor, rains):
     with pytest.raises(ValueError, match=r"has a \[MASK\] beyond the 7 that are read"):
         masked_inputs(["rain " * rains + "[MASK]"], preprocessor)
 
 
-def test_a_text_without_a_masked_token_is_told(preprocessor):
+def test_a_text_without_a_masked_token_is_refused(preprocessor):
     with pytest.raises(ValueError, match=r"no \[MASK\] to fill in 'rain in spain'"):
         masked_inputs(["[MASK] in spain", "rain in spain"], preprocessor)

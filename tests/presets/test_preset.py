@@ -5,7 +5,12 @@ import keras
 import numpy as np
 import pytest
 
-from keras_bert import BertBackbone, BertClassifier, BertPretrainer
+from keras_bert import (
+    BertBackbone,
+    BertClassifier,
+    BertClassifierPreprocessor,
+    BertPretrainer,
+)
 
 FILES = ["config.json", "model.weights.h5", "preprocessor.json", "vocab.txt"]
 
@@ -17,7 +22,8 @@ def backbone(make_backbone, randomized):
 
 @pytest.fixture
 def classifier(backbone, preprocessor):
-    return BertClassifier(backbone, 2, preprocessor, label_names=["no", "yes"], name="mine")
+    reader = BertClassifierPreprocessor.like(preprocessor, label_names=["no", "yes"])
+    return BertClassifier(backbone, 2, reader, name="mine")
 
 
 @pytest.fixture
@@ -54,7 +60,8 @@ def test_a_preset_without_a_preprocessor(backbone, pretraining_batch, folder, di
 def test_a_classifier_takes_over_the_pretrained_encoder(backbone, preprocessor, folder):
     BertPretrainer(backbone, preprocessor=preprocessor).save_to_preset(folder)
     model = BertClassifier.from_preset(folder, num_classes=3, dropout=0.2)
-    assert (model.num_classes, model.dropout, model.label_names) == (3, 0.2, ["0", "1", "2"])
+    assert (model.num_classes, model.dropout) == (3, 0.2)
+    assert model.preprocessor.label_names == ["0", "1", "2"]
     assert model.preprocessor.tokenizer.get_vocabulary() == preprocessor.tokenizer.get_vocabulary()
     pairs = zip(backbone.weights, model.backbone.weights, strict=True)
     for saved, loaded in pairs:
@@ -76,11 +83,11 @@ def test_other_arguments_keep_the_weights_that_fit(backbone, pretraining_batch, 
 def test_another_number_of_classes_starts_a_new_head(classifier, folder, difference, inputs):
     classifier.save_to_preset(folder)
     wider = BertClassifier.from_preset(folder, num_classes=3)
-    assert wider.label_names == ["0", "1", "2"]
+    assert wider.preprocessor.label_names == ["0", "1", "2"]
     encoders = (classifier.backbone(inputs), wider.backbone(inputs))
     assert difference(*encoders) == 0.0
     again = BertClassifier.from_preset(folder, num_classes=2, dropout=0.0)
-    assert again.label_names == ["no", "yes"] and again.dropout == 0.0
+    assert again.preprocessor.label_names == ["no", "yes"] and again.dropout == 0.0
     assert difference(again(inputs), classifier(inputs)) == 0.0
 
 
@@ -94,13 +101,19 @@ def test_the_shape_may_be_taken_without_the_weights(classifier, preprocessor, fo
         tables = [backbone.token_embedding.get_weights()[0] for backbone in (found, saved)]
         assert not np.array_equal(*tables)
         assert not model.load_report.matched and len(model.load_report.new) == len(model.weights)
-    assert BertClassifier.from_preset(folder, load_weights=False).label_names == ["no", "yes"]
+    assert BertClassifier.from_preset(folder, load_weights=False).preprocessor.label_names == [
+        "no",
+        "yes",
+    ]
 
 
 def test_a_preprocessor_may_be_replaced(classifier, preprocessor, folder):
     classifier.save_to_preset(folder)
-    loaded = BertClassifier.from_preset(folder, preprocessor=preprocessor)
-    assert loaded.preprocessor is preprocessor and loaded.label_names == ["no", "yes"]
+    loaded = BertClassifier.from_preset(folder, preprocessor=preprocessor)  # of text alone
+    assert loaded.preprocessor.tokenizer is preprocessor.tokenizer
+    assert loaded.preprocessor.label_names == ["no", "yes"]
+    reader = BertClassifierPreprocessor.like(preprocessor, label_names=["a", "b"])
+    assert BertClassifier.from_preset(folder, preprocessor=reader).preprocessor is reader
 
 
 def test_the_optimizer_stays_out_of_the_file(backbone, inputs, folder):
@@ -142,12 +155,12 @@ def test_a_missing_file_is_named(classifier, folder, name):
     (folder / name).unlink()
     message = f"not a whole preset: {name} is missing .found: "
     if name == "config.json":  # then nothing says that it is a preset
-        message = "holds no BERT that is known here: neither config.json .*vocab.txt"
+        message = "holds no BERT in a supported format: neither config.json .*vocab.txt"
     with pytest.raises(ValueError, match=message):
         BertClassifier.from_preset(folder)
 
 
-def test_missing_preprocessor_files_are_told_even_together(classifier, folder):
+def test_missing_preprocessor_files_are_named_even_together(classifier, folder):
     classifier.save_to_preset(folder)
     (folder / "preprocessor.json").unlink()
     (folder / "vocab.txt").unlink()
@@ -155,7 +168,7 @@ def test_missing_preprocessor_files_are_told_even_together(classifier, folder):
         BertClassifier.from_preset(folder)
 
 
-def test_a_folder_that_is_not_there_is_told(folder):
+def test_a_folder_that_is_not_there_is_reported(folder):
     with pytest.raises(ValueError, match="is neither a folder nor the name of a KerasHub preset"):
         BertClassifier.from_preset(folder)
 
@@ -166,7 +179,10 @@ def test_a_folder_that_is_not_there_is_told(folder):
         ('{"format": 1, ', "config.json is not JSON"),
         ("[1, 2]", "must hold a JSON object; it holds a list"),
         ('{"model_type": "bert"}', "holds no weights, none of model.safetensors"),
-        ('{"format": 2, "class": "BertClassifier"}', "preset of format 1.*format=2"),
+        ('{"format": 3, "class": "BertClassifier"}', "preset of format 1 or 2.*format=3"),
+        ('{"format": 2, "class": 3}', "preset of format 1 or 2.*format=2, class=3"),
+        ('{"format": 2, "class": "my>Mine"}', "doesn't describe a Mine: it lacks 'config'"),
+        ('{"format": 1, "class": "Mine", "config": {}}', "'keras_bert>Mine', which isn't defined"),
         ('{"format": 1, "class": "BertClassifier"}', "doesn't describe a BertClassifier.*config"),
         (
             '{"format": 1, "class": "BertClassifier", "config": {"backbone": {"layers": 2}}}',
@@ -174,14 +190,14 @@ def test_a_folder_that_is_not_there_is_told(folder):
         ),
     ],
 )
-def test_a_config_that_is_no_presets_is_told(classifier, folder, config, message):
+def test_a_config_of_no_preset_is_reported(classifier, folder, config, message):
     classifier.save_to_preset(folder)
     (folder / "config.json").write_text(config)
     with pytest.raises(ValueError, match=message):
         BertClassifier.from_preset(folder)
 
 
-def test_broken_preprocessor_json_is_told(classifier, folder):
+def test_broken_preprocessor_json_is_reported(classifier, folder):
     classifier.save_to_preset(folder)
     (folder / "preprocessor.json").write_text("{'sequence_length': 12}")
     with pytest.raises(ValueError, match="preprocessor.json is not JSON"):
@@ -217,7 +233,9 @@ def test_a_preset_is_replaced_whole(classifier, backbone, folder):
     classifier.save_to_preset(folder)
     BertPretrainer(backbone).save_to_preset(folder)
     assert names(folder) == FILES[:2] and names(folder.parent) == ["bert"]
-    assert json.loads((folder / "config.json").read_text())["class"] == "BertPretrainer"
+    assert json.loads((folder / "config.json").read_text())["class"] == (
+        "keras_bert>BertPretrainer"
+    )
 
 
 def test_other_folders_are_not_overwritten(classifier, tmp_path):
@@ -257,11 +275,10 @@ def test_a_full_disk_leaves_nothing_half_written(classifier, folder, monkeypatch
         assert {name: (folder / name).read_bytes() for name in FILES} == before
 
 
-def test_leftovers_of_a_killed_process_do_not_matter(classifier, folder, monkeypatch):
-    monkeypatch.setattr("os.getpid", lambda: 1)  # as every process of a container
-    for left in (".bert.unfinished-1", ".bert.old-1"):
-        (folder.parent / left).mkdir(parents=True)
-        (folder.parent / left / "config.json").write_text("{}")
+def test_leftovers_of_a_killed_process_do_not_matter(classifier, folder):
     classifier.save_to_preset(folder)
+    for left in (".unfinished-01234567-bert", ".old-01234567-bert"):
+        (folder.parent / left).mkdir()
+        (folder.parent / left / "config.json").write_text("{}")
     classifier.save_to_preset(folder)
     assert names(folder.parent) == ["bert"] and names(folder) == FILES

@@ -1,4 +1,4 @@
-"""What `from_preset` says of arguments that a class lacks or needs."""
+"""Arguments of `from_preset`: those of the model, those of its preprocessor, and others."""
 
 import pytest
 
@@ -50,7 +50,8 @@ def test_what_the_source_gives_need_not_be_given(make_backbone, save):
         (
             BertClassifier,
             {"num_classes": 2, "num_labels": 2},
-            "BertClassifier has no argument num_labels; it has num_classes, dropout, label_names",
+            "BertClassifier has no argument num_labels; it has num_classes, dropout, num_features, "
+            "sequence_length, truncation, label_names, multi_label, threshold, window_stride, ",
         ),
         (BertBackbone, {"layers": 2}, "BertBackbone has no argument layers; it has vocabulary_siz"),
         (BertEmbedder, {"dtype": "bfloat16"}, r"no argument dtype; .*keras.config.set_dtype_polic"),

@@ -26,8 +26,8 @@ def texts(tmp_path):
 
 
 def arguments(texts, preset, output, *more):
-    settings = ["--layers=-1,0", "--sequence_length", "16", "--batch_size", "3", *more]
-    return [str(texts), "--init", str(preset), "--output", str(output), *settings]
+    settings = ["--layers", "-1", "0", "--sequence_length", "16", "--batch_size", "3", *more]
+    return [str(texts), "--init", str(preset), "--output_file", str(output), *settings]
 
 
 @pytest.fixture(scope="module")
@@ -52,8 +52,7 @@ def expected(preset):
 @pytest.fixture
 def module(recipe, monkeypatch):
     module = recipe("extract_features")
-    monkeypatch.setattr(module, "READ_AHEAD", 2)
-    monkeypatch.setattr(module, "LENGTHS", 4)
+    monkeypatch.setattr(module, "LINES_AT_ONCE", 6)
     return module
 
 
@@ -75,12 +74,14 @@ def test_lines_of_json_are_those_of_googles_code(module, preset, texts, expected
                 assert layer["values"] == [round(value, 6) for value in layer["values"]]
     assert [path.name for path in output.parent.iterdir()] == ["features.jsonl"]
     printed = capsys.readouterr().out
-    assert "2 texts were cut to 16 tokens." in printed and "8 lines, layers -1,0" in printed
+    assert (
+        "2 texts were truncated to 16 tokens." in printed and "8 lines, layers [-1, 0]" in printed
+    )
 
 
 def test_arrays_hold_the_same(module, preset, texts, expected, tmp_path):
     output = tmp_path / "features.npz"
-    module.main(arguments(texts, preset, output, "--batch_size", "2", "--layers=2,1"))
+    module.main(arguments(texts, preset, output, "--batch_size", "2", "--layers", "2", "1"))
     data = np.load(output)
     starts = data["starts"]
     assert starts.dtype == np.int64 and data["layers"].tolist() == [2, 1]
@@ -115,9 +116,8 @@ def test_what_was_there_stays_until_all_is_written(module, preset, texts, tmp_pa
 @pytest.mark.parametrize(
     ("output", "more", "message"),
     [
-        ("f.txt", [], r"--output must end in .jsonl or .npz; got .*f.txt"),
-        ("f.npz", ["--layers=-1,x"], "numbers with commas between, as --layers=-1,-2; got '-1,x'"),
-        ("f.npz", ["--layers=-4"], "no layer -4: this encoder has layers 0"),
+        ("f.txt", [], r"--output_file must end in .jsonl or .npz; got .*f.txt"),
+        ("f.npz", ["--layers", "-4"], "no layer -4: this encoder has layers 0"),
         ("f.npz", ["--sequence_length", "64"], "sequences of 64 tokens, but the backbone"),
     ],
 )
@@ -129,7 +129,7 @@ def test_what_cannot_be_is_said_before_work(module, preset, texts, tmp_path, out
 
 def test_an_empty_file_is_refused(module, preset, texts, tmp_path):
     texts.write_text("")
-    with pytest.raises(ValueError, match="texts.txt is empty: give a file of a text a line"):
+    with pytest.raises(ValueError, match="texts.txt is empty. Give a file with a text per line"):
         module.main(arguments(texts, preset, tmp_path / "f.npz"))
 
 

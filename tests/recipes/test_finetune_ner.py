@@ -39,9 +39,9 @@ def arguments(preset, files, output, *more):
 
 def test_it_learns_and_writes_what_it_says(recipe, preset, files, tmp_path, capsys):
     output = tmp_path / "out"
-    recipe("finetune_ner").main(arguments(preset, files, output, "--epochs", "5"))
+    recipe("finetune_ner").main(arguments(preset, files, output, "--epochs", "4"))
     history = json.loads((output / "scores.json").read_text())
-    assert len(history) == 5 and max(scores["f1"] for scores in history) == 1.0
+    assert len(history) == 4 and max(scores["f1"] for scores in history) == 1.0
     assert set(history[0]) == {"precision", "recall", "f1", "accuracy", "types"}
     scores = json.loads((output / "test_scores.json").read_text())
     assert scores["types"]["THING"]["correct"] == 3 and scores["types"]["EVENT"]["true"] == 2
@@ -49,27 +49,27 @@ def test_it_learns_and_writes_what_it_says(recipe, preset, files, tmp_path, caps
     assert lines[:3] == ["the O O", "book B-THING B-THING", ""]
     assert len((output / "dev_predictions.txt").read_text().split("\n\n")) == 11
     best = keras_bert.BertTokenClassifier.from_preset(output / "best")
-    assert best.label_names == ["O", "B-EVENT", "B-THING", "I-EVENT"]
-    [entity] = best.predict("It was the film day.")
-    assert (entity["text"], entity["type"]) == ("film day", "EVENT")
+    assert best.preprocessor.label_names == ["O", "B-EVENT", "B-THING", "I-EVENT"]
+    found = best.answer("It was the film day.")
+    assert (found["entity_text"], found["entity_type"]) == (["film day"], ["EVENT"])
     assert str(output / "best") in capsys.readouterr().out.splitlines()[-1]
 
 
 @pytest.mark.slow
-def test_started_again_it_goes_on(recipe, preset, files, tmp_path, monkeypatch, capsys):
+def test_a_rerun_resumes(recipe, preset, files, tmp_path, monkeypatch, capsys):
     module = recipe("finetune_ner")
     whole, parted = tmp_path / "whole", tmp_path / "parted"
     more = ["--epochs", "2", "--document_context"]
     module.main(arguments(preset, files, whole, *more))
-    real, calls = module.predict, []
+    real, calls = keras_bert.BertTokenClassifier.answer, []
 
-    def dies_in_the_second_epoch(*args):
+    def dies_in_the_second_epoch(*args, **options):
         calls.append(args)
         if len(calls) == 2:
             raise KeyboardInterrupt
-        return real(*args)
+        return real(*args, **options)
 
-    monkeypatch.setattr(module, "predict", dies_in_the_second_epoch)
+    monkeypatch.setattr(keras_bert.BertTokenClassifier, "answer", dies_in_the_second_epoch)
     with pytest.raises(KeyboardInterrupt):
         module.main(arguments(preset, files, parted, *more))
     capsys.readouterr()
@@ -79,17 +79,16 @@ def test_started_again_it_goes_on(recipe, preset, files, tmp_path, monkeypatch, 
         assert (parted / name).read_text() == (whole / name).read_text()
 
 
-def test_other_columns_and_schemes_are_learnt(recipe, preset, files, tmp_path):
+def test_other_columns_and_schemes_are_learned(recipe, preset, files, tmp_path):
     module = recipe("finetune_ner")
     more = ["--epochs", "1", "--tag_column", "1", "--select", "accuracy"]
     module.main(arguments(preset, files, tmp_path / "speech", *more))
     speech = keras_bert.BertTokenClassifier.from_preset(tmp_path / "speech" / "best")
-    assert speech.label_names == sorted({"THE", "BOOK", "SO", "GOOD", "A", "FILM", "DAY", ",",
-        "AND", "IT", "WAS", ".", "VERY", "DULL"})  # fmt: skip
-    sentences = module.read_sentences(
-        files["train"], module.parse_args(arguments(preset, files, "x", "--scheme", "bioes"))
-    )
-    assert sentences.tag_names() == ["O", "B-EVENT", "E-EVENT", "S-THING"]
+    words = ["THE", "BOOK", "SO", "GOOD", "A", "FILM", "DAY", ",", "AND", "IT", "WAS", "."]
+    assert speech.preprocessor.label_names == sorted([*words, "VERY", "DULL"])
+    args = module.parse_args(arguments(preset, files, "x", "--scheme", "bioes"))
+    _, names = module.read_examples(files["train"], args)
+    assert names == ["O", "B-EVENT", "E-EVENT", "S-THING"]
 
 
 def test_a_tag_that_training_lacks_is_named(recipe, preset, files, tmp_path):
@@ -107,5 +106,5 @@ def test_repaired_tags_are_counted(recipe, preset, files, tmp_path, capsys):
     with pytest.raises(ValueError, match="dev.txt, line .*repair=True"):
         module.main(arguments(preset, files, tmp_path / "out"))
     args = module.parse_args(arguments(preset, files, "x", "--repair"))
-    module.read_sentences(files["dev"], args)
-    assert "dev.txt: 8 tags were against their scheme: repaired." in capsys.readouterr().out
+    module.read_examples(files["dev"], args)
+    assert "repaired tags: 8" in capsys.readouterr().out

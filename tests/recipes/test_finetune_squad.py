@@ -62,8 +62,9 @@ def test_it_learns_and_writes_what_the_official_scripts_take(
     assert set(n_best[0]) == {"text", "probability", "start_logit", "end_logit"}
     assert n_best[0]["text"] == predictions["0"] and len(n_best) == 3
     model = keras_bert.BertSpanLabeler.from_preset(output / "best")
-    assert model.null_threshold is None and model.document_stride == 6
-    again = model.predict(examples, verbose=0)
+    assert model.preprocessor.null_threshold is None
+    assert model.preprocessor.document_stride == 6
+    again = model.answer(examples)
     assert [one["answer"] for one in again] == [predictions[e["id"]] for e in examples]
     assert str(output / "best") in capsys.readouterr().out.splitlines()[-1]
 
@@ -81,7 +82,7 @@ def test_the_second_version_keeps_the_threshold_that_is_best(recipe, preset, fil
     found = keras_bert.squad_scores(examples, predictions, read(output / "null_odds.json"))
     assert found["best_f1_thresh"] == best["null_threshold"]
     model = keras_bert.BertSpanLabeler.from_preset(output / "best")
-    assert model.null_threshold == best["null_threshold"]
+    assert model.preprocessor.null_threshold == best["null_threshold"]
 
 
 def test_a_file_that_is_not_squad_is_refused_before_work_starts(recipe, preset, files, tmp_path):

@@ -1,5 +1,4 @@
 import json
-from types import SimpleNamespace
 
 import keras
 import numpy as np
@@ -35,7 +34,7 @@ def arguments(preset, files, output, *more):
     return [
         "--init", str(preset), "--output", str(output),
         "--train", files["train"], "--dev", files["dev"], "--test", files["test"],
-        "--sequence_length", "8", "--batch_size", "8", "--units", "8", "--layers=-1,-2",
+        "--sequence_length", "8", "--batch_size", "8", "--units", "8", "--layers", "-1", "-2",
         "--learning_rate", "2e-2", "--dropout", "0", *more,
     ]  # fmt: skip
 
@@ -64,10 +63,10 @@ def test_it_learns_and_writes_what_it_says(module, preset, files, tmp_path, caps
 
 def test_vectors_are_those_of_the_first_pieces(module, preset, files):
     args = module.parse_args(arguments(preset, files, "x"))
-    sentences, classes = module.read_sentences(files["test"], args)
+    sentences = keras_bert.read_conll(files["test"])
     encoder = module.make_encoder(args)
     before = [keras.ops.convert_to_numpy(weight) for weight in encoder.weights]
-    features = module.features_of(encoder, sentences, classes, args)
+    features = module.features_of(encoder, sentences, args)
     assert features.row_lengths().numpy().tolist() == [len(words) for words in sentences.words]
     for number in (0, 3):
         words = sentences.words[number]
@@ -92,7 +91,7 @@ def test_padding_does_not_change_predictions(module, preset, files):
 
 
 @pytest.mark.slow
-def test_started_again_it_goes_on(module, preset, files, tmp_path, monkeypatch, capsys):
+def test_a_rerun_resumes(module, preset, files, tmp_path, monkeypatch, capsys):
     whole, parted = tmp_path / "whole", tmp_path / "parted"
     more = ["--epochs", "2", "--document_context"]
     module.main(arguments(preset, files, whole, *more))
@@ -125,9 +124,8 @@ def test_a_tag_that_training_lacks_is_named(module, preset, files, tmp_path):
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (["--layers=-1,x"], "numbers with commas between, as --layers=-1,-2; got '-1,x'"),
-        (["--layers=3"], "no layer 3: this encoder has layers 0"),
-        (["--layers=-1", "--combine", "weighted"], "it was given 1. Give two layers or more"),
+        (["--layers", "3"], "no layer 3: this encoder has layers 0"),
+        (["--layers", "-1", "--combine", "weighted"], "it was given 1. Give two layers or more"),
         (["--repair", "--tag_column", "3"], "tag_column=3 is none of a tag"),
     ],
 )
@@ -135,10 +133,3 @@ def test_what_cannot_be_is_said_before_work(module, preset, files, tmp_path, mor
     with pytest.raises(ValueError, match=message):
         module.main(arguments(preset, files, tmp_path / "out", *more))
     assert not (tmp_path / "out").exists()
-
-
-def test_several_devices_are_refused(module, preset, files, tmp_path, monkeypatch):
-    two = SimpleNamespace(num_replicas_in_sync=2)
-    monkeypatch.setattr(keras_bert, "get_strategy", lambda *args: two)
-    with pytest.raises(ValueError, match="got 2. Choose --strategy cpu"):
-        module.main(arguments(preset, files, tmp_path / "out"))

@@ -17,7 +17,7 @@ LENGTH = 40
 
 
 def number_at(data, position):
-    """`(number, position behind it)` of a varint."""
+    """`(number, position after it)` of a varint."""
     number, shift = 0, 0
     while True:
         byte = data[position]
@@ -28,7 +28,7 @@ def number_at(data, position):
 
 
 def fields(message):
-    """`{field number: [bytes, ...]}` of a message that has length-delimited fields alone."""
+    """`{field number: [bytes, ...]}` of a message that has only length-delimited fields."""
     found, position = {}, 0
     while position < len(message):
         tag, position = number_at(message, position)
@@ -71,6 +71,19 @@ def make(num_classes=2):
     )
     preprocessor = keras_bert.BertPreprocessor(tokenizer, sequence_length=LENGTH)
     return keras_bert.BertClassifier(backbone, num_classes, preprocessor)
+
+
+@pytest.fixture
+def requests_written(monkeypatch):
+    """The requests that each export would write; the model itself is not written."""
+    from keras_bert.serving import export_saved_model
+
+    written = []
+    monkeypatch.setattr(tf.saved_model, "save", lambda *_, **__: None)
+    monkeypatch.setattr(
+        export_saved_model, "write_warmup_requests", lambda *given: written.append([*given[2]])
+    )
+    return written
 
 
 def requests_of(folder):
@@ -117,22 +130,51 @@ def test_they_are_a_short_text_a_long_one_a_pair_and_token_ids(model, exported):
     assert inputs["padding_mask"].sum() == 3
 
 
-def test_texts_of_ones_own_take_their_place(model, tmp_path):
+def test_texts_of_ones_own_take_their_place(model, requests_written, tmp_path):
     texts = ["a good film", ("was a film", "Größe 好"), "bad"]
     model.export(tmp_path / "served", warmup_texts=texts)
-    *requests, prepared = requests_of(tmp_path / "served" / "1")
-    found = [[t.decode() for t in inputs["text"].ravel()] for _, _, inputs in requests]
-    assert found == [["a good film"], ["was a film", "Größe 好"], ["bad"]]
-    expected = model.preprocessor([texts[0]])
-    for name, values in prepared[2].items():
-        assert np.array_equal(values, expected[name])
     model.export(tmp_path / "served", version=2, warmup_texts="bad")
-    assert requests_of(tmp_path / "served" / "2")[0][2]["text"].tolist() == [b"bad"]
+    [*requests, (name, prepared)], [(_, alone), _] = requests_written
+    found = [np.ravel(inputs["text"]).tolist() for _, inputs in requests]
+    assert found == [["a good film"], ["was a film", "Größe 好"], ["bad"]]
+    assert name == "token_ids"
+    expected = model.preprocessor([texts[0]])
+    for key, values in prepared.items():
+        assert np.array_equal(values, expected[key])
+    assert alone["text"] == ["bad"]
 
 
-def test_none_are_written_where_none_are_wanted(model, tmp_path):
+def test_none_are_written_where_none_are_wanted(model, requests_written, tmp_path):
     model.export(tmp_path / "served", warmup_texts=[])
-    assert not (tmp_path / "served" / "1" / "assets.extra").exists()
+    assert (tmp_path / "served" / "1").exists() and requests_written == []
+
+
+@pytest.mark.parametrize(
+    ("name", "number"), [("words", 3), ("questions", 3), ("choices", 3), ("windows", 3)]
+)
+def test_every_task_answers_its_own_requests(served, name, number):
+    requests = requests_of(served(name).folder)
+    assert len(requests) == number and requests[-1][1] == "token_ids"
+    for _, signature, inputs in requests:
+        tensors = {key: tf.constant(values) for key, values in inputs.items()}
+        answers = served(name).signatures[signature](**tensors)
+        assert {values.shape[0] for values in answers.values()} == {1}
+        if name == "choices":
+            assert np.isclose(np.sum(answers["probabilities"]), 1)
+
+
+def test_requests_of_questions_and_choices_are_pairs(served, requests_written, tmp_path):
+    choices, questions = served("choices").task, served("questions").task
+    choices.export(tmp_path / "choices", warmup_texts=[("a b", ["c", "d", "e"])])
+    [[(name, inputs), (other, _)]] = requests_written
+    assert (name, other) == ("serving_default", "token_ids")
+    assert inputs == {"context": ["a b"], "choices": [["c", "d", "e"]]}
+    for wrong in ("a", ("a", "b"), (["a"], ["b"]), ("a", ["b"], "c")):
+        with pytest.raises(ValueError, match=r"pairs \(context, choices\)"):
+            choices.export(tmp_path / "refused", warmup_texts=[wrong])
+    with pytest.raises(ValueError, match=r"pairs \(question, context\)"):
+        questions.export(tmp_path / "refused", warmup_texts=["a"])
+    assert not (tmp_path / "refused").exists()
 
 
 def test_a_record_is_that_of_tensorflow_servings_own_classes():

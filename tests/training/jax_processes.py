@@ -37,7 +37,7 @@ def finetuned():
         return data.shuffle(ROWS, seed=epoch).batch(BATCH)
 
     model, x, y, weights = make_classifier()
-    scores = keras_bert.finetune(
+    scores = keras_bert.train_epochs(
         model,
         FOLDER,
         epochs=2,

@@ -1,66 +1,42 @@
 import json
-from pathlib import Path
 
 import keras
 import numpy as np
 import pytest
-import tensorflow as tf
 
-from keras_bert import BertBackbone, BertClassifier, finetune, sizes
+import keras_bert
+from keras_bert import (
+    BertBackbone,
+    BertClassifier,
+    BertClassifierPreprocessor,
+    BertTokenizer,
+    finetune,
+    sizes,
+)
 
 pytestmark = pytest.mark.skipif(
-    keras.backend.backend() != "tensorflow", reason="its batches are a tf.data.Dataset"
+    keras.backend.backend() != "tensorflow", reason="tf.data reads its texts"
 )
-IDS = np.random.default_rng(0).integers(1, 20, size=(12, 5)).astype("int32")
-LABELS = (IDS[:, 1] > 10).astype("int32")
-NAN, INF = float("nan"), float("inf")
+WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "good", "bad", "book", "film"]
+TEXTS = ["good book", "bad book", "good film", "bad film"] * 2
+LABELS = ["pro", "contra"] * 4
+BATCHING = keras_bert.Batching(4)
 
 
-def make_model():
+def make_model(**settings):
     keras.utils.set_random_seed(1)
     shape = {**sizes.tiny, "num_layers": 1, "hidden_dim": 16, "intermediate_dim": 16}
-    model = BertClassifier(BertBackbone(vocabulary_size=20, **shape), num_classes=2)
-    model.compile(**model.default_compile_args())
-    return model
-
-
-def batches(epoch, size=4):
-    rows = tf.data.Dataset.from_tensor_slices(({"token_ids": IDS}, LABELS))
-    return rows.shuffle(12, seed=epoch).batch(size)
-
-
-def predictions():
-    return "predictions"
-
-
-class Scores:
-    """Gives out scores that were set before; raises where one is an exception."""
-
-    def __init__(self, *scores):
-        self.scores = list(scores)
-
-    def __call__(self, predictions):
-        assert predictions == "predictions"
-        score = self.scores.pop(0)
-        if isinstance(score, type):
-            raise score
-        return {"f1": score, "types": {"a": 1}}
-
-
-def run(output, *scores, epochs=3, **options):
-    model, kept = make_model(), []
-    found = finetune(
-        model,
-        output,
-        epochs=epochs,
-        batches=batches,
-        predict=predictions,
-        score=Scores(*scores),
-        select="f1",
-        keep=lambda _: kept.append(int(model.optimizer.iterations) // 3),
-        **options,
+    backbone = BertBackbone(vocabulary_size=len(WORDS), **shape)
+    reader = BertClassifierPreprocessor(
+        BertTokenizer(WORDS), 6, label_names=["contra", "pro"], **settings
     )
-    return model, [score["f1"] for score in found], kept
+    return BertClassifier(backbone, num_classes=2, preprocessor=reader)
+
+
+def run(output, model=None, train=(TEXTS, LABELS), dev=(TEXTS[:4], LABELS[:4]), **options):
+    model = model or make_model()
+    options = {"epochs": 2, "batching": BATCHING, **options}
+    return model, finetune(model, train, dev, output, **options)
 
 
 def same(first, second):
@@ -68,101 +44,125 @@ def same(first, second):
     return all(np.array_equal(a, b) for a, b in weights)
 
 
-def test_the_first_of_the_best_epochs_is_kept(tmp_path, capsys):
-    _, scores, kept = run(tmp_path, 0.1, 0.5, 0.5)
-    assert scores == [0.1, 0.5, 0.5] and kept == [1, 2]
-    assert [s["f1"] for s in json.loads((tmp_path / "scores.json").read_text())] == scores
-    said = capsys.readouterr().out.splitlines()
-    assert "Best epoch by f1: 2 of 3, f1 0.5" in said and str(tmp_path / "best") in said[-1]
-    two, _, _ = run(tmp_path / "two", 0.1, 0.5, epochs=2)
-    assert same(BertClassifier.from_preset(tmp_path / "best"), two)
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """A run of two epochs: its folder, its model and its scores."""
+    output = tmp_path_factory.mktemp("whole")
+    return output, *run(output, learning_rate=1e-2, test=(["good film", "bad film"],))
 
 
-@pytest.mark.parametrize(("scores", "best"), [((NAN, 0.5, 0.9), 3), ((NAN, -INF, NAN), 2)])
-def test_no_score_is_worse_than_nan(tmp_path, capsys, scores, best):
-    _, _, kept = run(tmp_path, *scores)
-    assert kept == sorted({1, 2, best})
-    assert f"Best epoch by f1: {best} of 3, f1 {scores[best - 1]:.4g}" in capsys.readouterr().out
+def test_scores_answers_and_the_best_model_are_kept(whole):
+    output, _, history = whole
+    assert len(history) == 2 and set(history[0]) == {"accuracy", "f1", "mcc"}
+    assert json.loads((output / "scores.json").read_text()) == history
+    best = BertClassifier.from_preset(output / "best")
+    assert best.scores(TEXTS[:4], LABELS[:4]) == max(history, key=lambda s: s["accuracy"])
+    lines = (output / "dev_predictions.tsv").read_text().splitlines()
+    assert lines[0] == "index\tlabel\tcontra\tpro" and len(lines) == 5
+    assert [a["label"] for a in best.answer(TEXTS[:4])] == [row.split("\t")[1] for row in lines[1:]]
 
 
-def test_patience_ends_it(tmp_path, capsys):
-    _, scores, _ = run(tmp_path, 0.3, 0.2, 0.3, 0.9, epochs=4, patience=2)
-    assert scores == [0.3, 0.2, 0.3]
-    assert "No better f1 in 2 epochs" in capsys.readouterr().out
-    _, scores, _ = run(tmp_path, epochs=4, patience=2)  # it stays ended
-    assert scores == [0.3, 0.2, 0.3]
+def test_a_test_set_without_labels_is_answered_and_not_scored(whole):
+    output, _, _ = whole
+    assert len((output / "test_predictions.tsv").read_text().splitlines()) == 3
+    assert not (output / "test_scores.json").exists()
 
 
-def test_started_again_it_goes_on_as_if_it_had_not_stopped(tmp_path, capsys):
-    whole, expected, _ = run(tmp_path / "whole", 0.1, 0.2, 0.3)
+def test_the_learning_rate_falls_to_zero_over_all_epochs(whole):
+    _, model, _ = whole
+    assert int(model.optimizer.iterations) == 4  # 8 examples in batches of 4
+    assert float(model.optimizer.learning_rate) == 0
+
+
+def test_an_interrupted_run_resumes_with_the_same_numbers(whole, tmp_path):
+    def die(epoch, logs):
+        if epoch == 1:
+            raise KeyboardInterrupt
+
+    stop = keras.callbacks.LambdaCallback(on_epoch_end=die)
+    options = {"learning_rate": 1e-2, "test": (["good film", "bad film"],)}
     with pytest.raises(KeyboardInterrupt):
-        run(tmp_path / "parted", 0.1, KeyboardInterrupt)
-    again, scores, kept = run(tmp_path / "parted", 0.2, 0.3)
-    assert "1 of 3 epochs are done" in capsys.readouterr().out
-    assert scores == expected and kept == [2, 3] and same(again, whole)
+        run(tmp_path, callbacks=[stop], **options)
+    model, history = run(tmp_path, **options)
+    output, expected, scores = whole
+    assert history == scores and same(model, expected)
+    for name in ("scores.json", "dev_predictions.tsv", "test_predictions.tsv"):
+        assert (tmp_path / name).read_text() == (output / name).read_text()
 
 
-def test_other_keras_models_are_kept_whole(tmp_path):
-    model = keras.Sequential([keras.Input((5,)), keras.layers.Dense(1)])
-    model.compile(optimizer="sgd", loss="mse")
-    finetune(
-        model,
-        tmp_path,
-        epochs=1,
-        batches=lambda epoch: tf.data.Dataset.from_tensors((IDS, LABELS)),
-        predict=predictions,
-        score=lambda _: {"f1": 1.0},
-        select="f1",
-    )
-    assert same(keras.saving.load_model(tmp_path / "best.keras"), model)
+def test_examples_are_read_once_and_shuffled_by_seed_and_epoch(tmp_path, monkeypatch):
+    reader, reads, orders = BertClassifierPreprocessor, [], []
+    read, batched = reader.read, reader.batched
+
+    def counted_read(self, x, y=None, *args, **options):
+        reads.append(len(x))
+        return read(self, x, y, *args, **options)
+
+    def counted_batched(self, rows, batching):
+        orders.append((batching.shuffle, batching.seed))
+        return batched(self, rows, batching)
+
+    monkeypatch.setattr(reader, "read", counted_read)
+    monkeypatch.setattr(reader, "batched", counted_batched)
+    run(tmp_path, seed=3)
+    assert reads.count(len(TEXTS)) == 1
+    assert set(orders) == {(True, 3000), (True, 3001)}
 
 
-def test_bad_runs_are_refused(tmp_path):
-    for options in ({"epochs": 0}, {"patience": 0}):
-        with pytest.raises(ValueError, match="must be at least 1"):
-            run(tmp_path, 0.1, **options)
-    with pytest.raises(ValueError, match="no score 'f1'.*gave loss"):
-        bad = {"batches": batches, "predict": predictions, "score": lambda _: {"loss": 1.0}}
-        finetune(make_model(), tmp_path, epochs=1, select="f1", **bad)
-    with pytest.raises(ValueError, match="known length.*cardinality is -2"):
-        bad["batches"] = lambda epoch: batches(epoch).filter(lambda *_: True)
-        finetune(make_model(), tmp_path, epochs=1, select="f1", **bad)
+def test_settings_reach_the_optimizer_and_the_step(tmp_path):
+    weights = np.ones(8, "float32")
+    model, _ = run(
+        tmp_path, train=(TEXTS, LABELS, weights), epochs=1, layer_decay=0.9, warmup=0.5,
+        accumulation_steps=2, class_weight={"pro": 2.0},
+    )  # fmt: skip
+    assert model.accumulation_steps == 2 and model.optimizer.layer_decay == 0.9
+    config = model.optimizer.get_config()["learning_rate"]["config"]
+    assert config["peak_learning_rate"] == pytest.approx(2e-5) and config["warmup_steps"] == 1
 
 
-@pytest.mark.parametrize("kind", [str, Path])
-def test_a_folder_of_a_bucket_is_refused(tmp_path, monkeypatch, kind):
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(ValueError, match="must be on this machine.*got gs:/+bucket/run"):
-        run(kind("gs://bucket/run"), 0.1)
+def test_scores_of_ones_own_select_the_best(tmp_path):
+    values = iter([0.5, 0.25])
+    _, history = run(tmp_path, scores=lambda answers, x, y: {"own": next(values)}, select="own")
+    assert history == [{"own": 0.5}, {"own": 0.25}]
+    with pytest.raises(ValueError, match="Pass select"):
+        run(tmp_path / "other", scores=lambda answers, x, y: {"own": 1.0})
+
+
+def test_answers_of_any_preprocessor_can_be_written(tmp_path):
+    reader = keras_bert.BertPreprocessor(BertTokenizer(WORDS), 6)
+    reader.write_answers(tmp_path, "dev", [{"label": "a", "values": np.ones(2)}], ["x"])
+    lines = (tmp_path / "dev_answers.jsonl").read_text().splitlines()
+    assert json.loads(lines[0]) == {"label": "a", "values": [1.0, 1.0]}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"dev": (TEXTS,)}, "dev has no labels"),
+        ({"train": (TEXTS,)}, "train has no labels"),
+        ({"dev": (TEXTS[:2], ["pro", "prp"])}, "'prp'"),
+        ({"test": (TEXTS[:2], ["pro", "prp"])}, "'prp'"),
+        ({"train": ({"token_ids": np.ones((2, 4))}, [0, 1])}, "train is prepared inputs"),
+        ({"select": "f2"}, "select must be one of accuracy, f1, mcc; got 'f2'"),
+        ({"epochs": 0}, "must be at least 1; got epochs=0"),
+        ({"patience": 0}, "patience=0"),
+        ({"class_weight": "even"}, "balanced"),
+        ({"batching": keras_bert.Batching(3), "accumulation_steps": 2}, "can't be split evenly"),
+        ({"output": "gs://bucket/run"}, "must be on this machine.*got gs:/+bucket/run"),
+    ],
+)
+def test_mistakes_are_reported_before_training(tmp_path, options, message):
+    output = options.pop("output", tmp_path / "run")
+    with pytest.raises(ValueError, match=message):
+        run(output, **options)
     assert not list(tmp_path.iterdir())
 
 
-def test_batches_are_split_into_parts(tmp_path):
-    model, *_ = run(tmp_path / "own", 0.1, epochs=1, accumulation_steps=2)
-    assert model.accumulation_steps == 2
-    dense = keras.Sequential([keras.Input((5,)), keras.layers.Dense(1)])
-    with pytest.raises(ValueError, match="accumulation_steps=2 is for tasks.*a Sequential"):
-        finetune(
-            dense,
-            tmp_path / "other",
-            epochs=1,
-            batches=batches,
-            predict=predictions,
-            score=Scores(0.1),
-            select="f1",
-            accumulation_steps=2,
-        )
-
-
-def test_a_run_of_other_settings_is_refused(tmp_path):
-    run(tmp_path, 0.1, epochs=1)
-    with pytest.raises(ValueError, match="run of other settings: its checkpoint is at step 3"):
-        finetune(
-            make_model(),
-            tmp_path,
-            epochs=2,
-            batches=lambda epoch: batches(epoch, size=2),
-            predict=predictions,
-            score=Scores(0.1),
-            select="f1",
-        )
+def test_a_dataset_or_a_model_without_a_preprocessor_is_refused(tmp_path, tensorflow):
+    dataset = tensorflow.data.Dataset.from_tensor_slices((TEXTS, LABELS))
+    with pytest.raises(ValueError, match="train is a tf.data.Dataset"):
+        run(tmp_path, train=dataset)
+    model = make_model()
+    model.preprocessor = None
+    with pytest.raises(ValueError, match="a BertClassifier without one.*train_epochs"):
+        run(tmp_path, model)

@@ -1,31 +1,52 @@
 import csv
 import json
+import os
+from pathlib import Path
 
 import pytest
 
+from keras_bert import Batching
+from keras_bert.training import finetune_grid as module
 from keras_bert.training.finetune_grid import finetune_grid
 
-RUNS = [{"size": size, "rate": rate} for size in (1, 2) for rate in (0.5, 0.25)]
+GRID = {"batch_size": [1, 2], "learning_rate": [0.5, 0.25]}
+RUNS = [{"batch_size": size, "learning_rate": rate} for size in (1, 2) for rate in (0.5, 0.25)]
 
 
 class Trainer:
-    """Trains nothing: the scores of a run are rate * size and half of it, its model is its name.
+    """Stands in for `finetune` and trains nothing.
 
-    Stops at the given call as a machine would, behind having written its checkpoint.
+    The scores of a run are rate * size and half of it; its model is its name. Stops at the given
+    call as a machine would, after writing its checkpoint.
     """
 
-    def __init__(self, cut_at=None):
-        self.calls, self.cut_at = [], cut_at
+    def __init__(self, cut_at=None, score=None):
+        self.calls, self.cut_at, self.score = [], cut_at, score
 
-    def __call__(self, settings, folder):
-        self.calls.append(settings)
+    def __call__(self, model, train, dev, folder, *, batching, select, strategy, **settings):
+        self.calls.append({"batch_size": batching.batch_size, **settings})
         for part in ("best", "checkpoints"):
             (folder / part).mkdir(parents=True, exist_ok=True)
             (folder / part / "model").write_text(folder.name)
         if len(self.calls) == self.cut_at:
             raise KeyboardInterrupt
-        score = settings["rate"] * settings["size"]
+        if self.score is not None:
+            return self.score(**settings)
+        score = settings["learning_rate"] * batching.batch_size
         return [{"f1": score / 2, "score": score}, {"f1": score, "score": score / 2}]
+
+
+@pytest.fixture
+def run_grid(monkeypatch):
+    """`finetune_grid` with a trainer in place of `finetune`."""
+
+    def run(output, grid, trainer, select="score", **options):
+        monkeypatch.setattr(module, "finetune", trainer)
+        return finetune_grid(
+            lambda: None, "train", "dev", output, grid=grid, select=select, **options
+        )
+
+    return run
 
 
 def rows_of(output):
@@ -33,67 +54,69 @@ def rows_of(output):
         return list(csv.DictReader(file, delimiter="\t"))
 
 
-def test_the_best_of_all_runs_is_kept_and_all_are_in_the_table(tmp_path):
-    results = finetune_grid(tmp_path, RUNS, Trainer(), select="score")
-    best = {"size": 2, "rate": 0.5, "epoch": 1, "f1": 0.5, "score": 1.0}
+def test_the_best_of_all_runs_is_kept_and_all_are_in_the_table(run_grid, tmp_path):
+    results = run_grid(tmp_path, GRID, Trainer())
+    best = {"batch_size": 2, "learning_rate": 0.5, "epoch": 1, "f1": 0.5, "score": 1.0}
     assert results[0] == best == json.loads((tmp_path / "best.json").read_text())
     assert [result["score"] for result in results] == [1.0, 0.5, 0.5, 0.25]
-    assert (tmp_path / "best" / "model").read_text() == "size=2-rate=0.5"
+    assert (tmp_path / "best" / "model").read_text() == "batch_size=2-learning_rate=0.5"
     rows = rows_of(tmp_path)
     assert len(rows) == 2 * len(RUNS)
     assert list(rows[0].items()) == [
-        *(("size", "1"), ("rate", "0.5"), ("epoch", "1"), ("f1", "0.25"), ("score", "0.5"))
+        *(
+            ("batch_size", "1"),
+            ("learning_rate", "0.5"),
+            ("epoch", "1"),
+            ("f1", "0.25"),
+            ("score", "0.5"),
+        )
     ]
 
 
-def test_no_score_is_worse_than_nan(tmp_path):
+def test_no_score_is_worse_than_nan(run_grid, tmp_path):
     nan = float("nan")
     scores = {1: [nan, nan], 2: [nan, 0.2, 0.9, 0.4], 3: [0.8, nan], 4: [nan]}
 
-    def train(settings, folder):
-        Trainer()({"size": 1, "rate": 1}, folder)
-        return [{"f1": score} for score in scores[settings["run"]]]
-
-    results = finetune_grid(tmp_path, [{"run": run} for run in scores], train, select="f1")
-    best = [(result["run"], result["epoch"]) for result in results]
+    trainer = Trainer(score=lambda seed: [{"f1": score} for score in scores[seed]])
+    results = run_grid(tmp_path, {"seed": [*scores]}, trainer, select="f1")
+    best = [(result["seed"], result["epoch"]) for result in results]
     assert best == [(2, 3), (3, 1), (1, 1), (4, 1)]
     assert json.loads((tmp_path / "best.json").read_text()) == results[0]
-    assert (tmp_path / "best" / "model").read_text() == "run=2"
+    assert (tmp_path / "best" / "model").read_text() == "seed=2"
 
 
-def test_of_equal_runs_the_first_is_kept(tmp_path):
-    finetune_grid(tmp_path, [RUNS[0], RUNS[3]], Trainer(), select="score")
-    assert (tmp_path / "best" / "model").read_text() == "size=1-rate=0.5"
+def test_of_equal_runs_the_first_is_kept(run_grid, tmp_path):
+    trainer = Trainer(score=lambda seed: [{"score": 0.5}])
+    run_grid(tmp_path, {"seed": [3, 1]}, trainer)
+    assert (tmp_path / "best" / "model").read_text() == "seed=3"
 
 
-def test_finished_runs_leave_neither_models_nor_checkpoints(tmp_path):
-    finetune_grid(tmp_path, RUNS, Trainer(), select="score")
+def test_finished_runs_leave_neither_models_nor_checkpoints(run_grid, tmp_path):
+    run_grid(tmp_path, GRID, Trainer())
     assert len(list((tmp_path / "runs").iterdir())) == 4
     assert {path.name for path in tmp_path.glob("runs/*/*")} == {"finished.json"}
     assert not list(tmp_path.glob(".*"))
 
 
 @pytest.mark.parametrize("cut_at", [1, 3, 4])
-def test_started_again_it_passes_over_what_is_finished(tmp_path, cut_at, capsys):
-    finetune_grid(tmp_path / "whole", RUNS, Trainer(), select="score")
+def test_a_rerun_skips_what_is_finished(run_grid, tmp_path, cut_at, capsys):
+    run_grid(tmp_path / "whole", GRID, Trainer())
     output, cut, again = tmp_path / "parted", Trainer(cut_at), Trainer()
     with pytest.raises(KeyboardInterrupt):
-        finetune_grid(output, RUNS, cut, select="score")
-    assert (output / "runs" / "size=1-rate=0.5" / "checkpoints").exists() == (cut_at == 1)
+        run_grid(output, GRID, cut)
+    assert (output / "runs" / "batch_size=1-learning_rate=0.5" / "checkpoints").exists() == (
+        cut_at == 1
+    )
     capsys.readouterr()
-    finetune_grid(output, RUNS, again, select="score")
+    run_grid(output, GRID, again)
     assert cut.calls[:-1] + again.calls == RUNS
     assert capsys.readouterr().out.count(" is done") == cut_at - 1
     assert rows_of(output) == rows_of(tmp_path / "whole")
-    assert (output / "best" / "model").read_text() == "size=2-rate=0.5"
+    assert (output / "best" / "model").read_text() == "batch_size=2-learning_rate=0.5"
 
 
 @pytest.mark.parametrize("step", range(14))
-def test_cut_between_any_two_writes_it_ends_with_the_same(tmp_path, monkeypatch, step):
-    import os
-
-    from keras_bert.training import finetune_grid as module
-
+def test_cut_between_any_two_writes_it_ends_with_the_same(run_grid, tmp_path, monkeypatch, step):
     left = iter(range(step))
 
     def cut(real):
@@ -105,34 +128,41 @@ def test_cut_between_any_two_writes_it_ends_with_the_same(tmp_path, monkeypatch,
         return write
 
     with monkeypatch.context() as patch:
-        patch.setattr(module.os, "replace", cut(os.replace))
-        patch.setattr(module.os, "rename", cut(os.rename))
+        patch.setattr(os, "replace", cut(os.replace))
+        patch.setattr(Path, "rename", cut(Path.rename))
         with pytest.raises(KeyboardInterrupt):
-            finetune_grid(tmp_path, RUNS, Trainer(), select="score")
-    results = finetune_grid(tmp_path, RUNS, Trainer(), select="score")
+            run_grid(tmp_path, GRID, Trainer())
+    results = run_grid(tmp_path, GRID, Trainer())
     assert results[0]["score"] == 1.0 and len(results) == 4
-    assert (tmp_path / "best" / "model").read_text() == "size=2-rate=0.5"
+    assert (tmp_path / "best" / "model").read_text() == "batch_size=2-learning_rate=0.5"
     assert len(rows_of(tmp_path)) == 8
     assert {path.name for path in tmp_path.glob("runs/*/*")} == {"finished.json"}
 
 
-def test_other_runs_add_to_those_that_are_there(tmp_path):
-    finetune_grid(tmp_path, RUNS[2:3], Trainer(), select="score")
+def test_other_values_add_their_runs(run_grid, tmp_path):
+    run_grid(tmp_path, {"batch_size": [2], "learning_rate": [0.5]}, Trainer())
     more = Trainer()
-    results = finetune_grid(tmp_path, RUNS, more, select="score")
+    results = run_grid(tmp_path, GRID, more)
     assert len(more.calls) == 3 and len(results) == 4
-    assert (tmp_path / "best" / "model").read_text() == "size=2-rate=0.5"
+    assert (tmp_path / "best" / "model").read_text() == "batch_size=2-learning_rate=0.5"
 
 
-def test_runs_of_something_else_are_not_mixed_in(tmp_path):
-    finetune_grid(tmp_path, RUNS[:1], Trainer(), select="score", shared={"task": "rte", "n": 1})
+def test_settings_and_batching_reach_every_run(run_grid, tmp_path):
+    trainer = Trainer(score=lambda **settings: [{"score": 1.0}])
+    batching = Batching(7, pad_to="full")
+    run_grid(tmp_path, {"seed": [0, 5]}, trainer, batching=batching, epochs=2)
+    assert trainer.calls == [{"batch_size": 7, "epochs": 2, "seed": seed} for seed in (0, 5)]
+
+
+def test_runs_of_something_else_are_not_mixed_in(run_grid, tmp_path):
+    run_grid(tmp_path, GRID, Trainer(), shared={"task": "rte", "n": 1})
     untrained = Trainer()
     with pytest.raises(ValueError, match=r"other settings: task='cola' \(there 'rte'\)\. Use"):
-        finetune_grid(tmp_path, RUNS, untrained, select="score", shared={"task": "cola", "n": 1})
+        run_grid(tmp_path, GRID, untrained, shared={"task": "cola", "n": 1})
     assert not untrained.calls
 
 
-@pytest.mark.parametrize("runs", [[], [{"a": 1}, {"b": 1}]])
-def test_runs_must_be_alike(tmp_path, runs):
-    with pytest.raises(ValueError, match="same keys"):
-        finetune_grid(tmp_path, runs, Trainer(), select="score")
+@pytest.mark.parametrize("grid", [{}, {"learning_rate": []}, {"rate": [1e-5]}])
+def test_a_grid_must_have_values_of_settings(run_grid, tmp_path, grid):
+    with pytest.raises(ValueError, match="names of finetune's settings, or batch_size"):
+        run_grid(tmp_path, grid, Trainer())

@@ -9,7 +9,7 @@ from keras_bert.presets.formats.checkpoint import Checkpoint
 from keras_bert.presets.formats.tensor_files import FILES
 
 
-def open_source(source: str | PathLike) -> Checkpoint | Path:
+def read_source(source: str | PathLike) -> Checkpoint | Path:
     """Reads a published BERT in any supported format.
 
     Args:
@@ -27,7 +27,7 @@ def open_source(source: str | PathLike) -> Checkpoint | Path:
     if handle.startswith("hf://"):
         from keras_bert.presets.formats.hub import download
 
-        return open_source(download(handle))
+        return read_source(download(handle))
     path = Path(source)
     if handle.startswith("kaggle://") or not (path.exists() or _is_prefix(path)):
         if not handle.startswith("kaggle://") and not _is_preset_name(handle):

@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_bert import BertBackbone, BertClassifier
+from keras_bert import Batching, BertBackbone, BertClassifier
 
 TEXTS = [
     "a b c",
@@ -20,25 +20,32 @@ ROOM = 10  # tokens of a window; sequences have 12
 
 
 @pytest.fixture(scope="module")
-def model():
+def model(eager):
     """A classifier with weights far from the start; each test sets how it reads windows."""
     pytest.importorskip("tensorflow_text", reason="raw text needs TensorFlow Text")
-    from keras_bert import BertPreprocessor, BertTokenizer
+    from keras_bert import BertClassifierPreprocessor, BertTokenizer
 
     keras.utils.set_random_seed(1)
     backbone = BertBackbone(30, num_layers=1, num_heads=2, hidden_dim=16, intermediate_dim=32)
     words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefghijklmnopqrstuvwxy"]
-    preprocessor = BertPreprocessor(BertTokenizer(words), sequence_length=ROOM + 2)
+    preprocessor = BertClassifierPreprocessor(BertTokenizer(words), sequence_length=ROOM + 2)
     model = BertClassifier(backbone, 3, preprocessor, num_features=1)
     generator = np.random.default_rng(4)
     for weight in model.trainable_weights:
         weight.assign(generator.normal(0, 0.7, weight.shape))
     model.adapt_features(FEATURES)
-    return model
+    return eager(model)
 
 
-def beside(texts):
-    """Texts and one and the same number beside each."""
+def read_windows(model, stride, pooling="mean"):
+    """Sets how the model reads texts."""
+    kind = type(model.preprocessor)
+    windows = {"window_stride": stride, "window_pooling": pooling}
+    model.preprocessor = kind.like(model.preprocessor, **windows)
+
+
+def with_number(texts):
+    """Texts with the same number alongside each."""
     return {"text": texts, "features": np.full((len(texts), 1), 2.0)}
 
 
@@ -51,8 +58,8 @@ def windows_of(text, stride):
 
 def pooled(model, windows, pooling):
     """Logits of texts: those of their windows, read as texts, pooled."""
-    model.window_stride = None
-    logits = model.predict(beside(sum(windows, [])), batch_size=64, verbose=0)
+    read_windows(model, None)
+    logits = model.predict(with_number(sum(windows, [])), batch_size=64, verbose=0)
     parts = np.split(logits, np.cumsum([len(part) for part in windows])[:-1])
     return np.stack([{"mean": np.mean, "max": np.max}[pooling](part, axis=0) for part in parts])
 
@@ -60,31 +67,35 @@ def pooled(model, windows, pooling):
 @pytest.mark.parametrize(("pooling", "stride"), [("mean", 1), ("max", 4), ("mean", 10)])
 def test_logits_are_those_of_the_windows_pooled(model, difference, pooling, stride):
     expected = pooled(model, [windows_of(text, stride) for text in TEXTS], pooling)
-    cut = model.predict(beside(TEXTS), batch_size=64, verbose=0)
-    model.window_stride, model.window_pooling = stride, pooling
-    found = model.predict(beside(TEXTS), batch_size=64, verbose=0)
+    cut = model.predict(with_number(TEXTS), batch_size=64, verbose=0)
+    read_windows(model, stride, pooling)
+    found = model.predict(with_number(TEXTS), batch_size=64, verbose=0)
     assert difference(found, expected) < 1e-5
     assert difference(found, cut) > 1e-2
 
 
 def test_every_form_of_texts_gives_the_same(model, difference):
     tf = pytest.importorskip("tensorflow")
-    model.window_stride, model.window_pooling = 4, "mean"
-    expected = model.predict(beside(TEXTS), batch_size=4, verbose=0)
-    data = tf.data.Dataset.from_tensor_slices((beside(TEXTS), LABELS))
+    read_windows(model, 4)
+    expected = model.predict(with_number(TEXTS), batch_size=4, verbose=0)
+    data = tf.data.Dataset.from_tensor_slices((with_number(TEXTS), LABELS))
     for form in (data, data.batch(4)):
         assert difference(model.predict(form, verbose=0), expected) < 1e-5
     alone = {"text": TEXTS[3], "features": [[2.0]]}
     assert difference(model.predict(alone, verbose=0), expected[3:4]) < 1e-5
     if keras.backend.backend() == "tensorflow":
-        in_graph = model.window_logits(tf.constant(TEXTS), features=tf.fill([6, 1], 2.0))
-        assert difference(in_graph, expected) < 1e-5
+        served = model.preprocessor.serve(
+            lambda inputs: model(inputs, training=False),
+            tf.constant(TEXTS),
+            features=tf.fill([6, 1], 2.0),
+        )
+        assert difference(served["probabilities"], tf.nn.softmax(expected)) < 1e-5
 
 
 def test_evaluate_scores_whole_texts(model):
     tf = pytest.importorskip("tensorflow")
-    model.window_stride, model.window_pooling = 4, "mean"
-    x = beside(TEXTS)
+    read_windows(model, 4)
+    x = with_number(TEXTS)
     logits = model.predict(x, verbose=0).astype("float64")
     losses = np.log(np.exp(logits).sum(axis=1)) - logits[np.arange(6), LABELS]
     found = model.evaluate(x, LABELS.astype(str), verbose=0, return_dict=True)
@@ -97,18 +108,19 @@ def test_evaluate_scores_whole_texts(model):
         model.evaluate(x)
 
 
-def test_each_window_is_learnt_with_the_label_and_features_of_its_text(model):
+def test_each_window_trains_with_the_label_and_features_of_its_text(model):
     tf = pytest.importorskip("tensorflow")
-    model.window_stride = 4
+    read_windows(model, 4)
     x = {"text": TEXTS, "features": FEATURES}
     windows = [windows_of(text, 4) for text in TEXTS]
     texts = [window for part in windows for window in part]
     text = np.repeat(np.arange(6), [len(part) for part in windows])
     expected = model.preprocessor(texts)["token_ids"].numpy()
     data = tf.data.Dataset.from_tensor_slices((x, LABELS, FEATURES[:, 0]))
+    batching = Batching(batch_size=4, pad_to="full")
     for batches in (
-        model.text_batches(x, LABELS, FEATURES[:, 0], batch_size=4),
-        model.text_batches(data, batch_size=4),
+        model.batches(x, LABELS, FEATURES[:, 0], batching=batching),
+        model.batches(data, batching=batching),
     ):
         inputs, labels, weights = zip(*batches.as_numpy_iterator(), strict=True)
         assert {len(batch) for batch in labels[:-1]} == {4}
@@ -116,28 +128,32 @@ def test_each_window_is_learnt_with_the_label_and_features_of_its_text(model):
         assert (np.concatenate([batch["features"] for batch in inputs]) == FEATURES[text]).all()
         assert (np.concatenate(labels) == LABELS[text]).all()
         assert (np.concatenate(weights) == text).all()
-    buckets = model.text_batches(x, LABELS, bucket_lengths=(6, 12), batch_size=4, shuffle=True)
+    batching = Batching(batch_size=4, bucket_lengths=(6, 12), shuffle=True)
+    buckets = model.batches(x, LABELS, batching=batching)
     shapes = [inputs["token_ids"].shape for inputs, _ in buckets.as_numpy_iterator()]
     assert {width for _, width in shapes} == {6, 12}
     assert len(shapes) == len(buckets) and sum(count for count, _ in shapes) == len(texts)
 
 
-def test_fit_learns_windows(model):
-    model.window_stride = 4
+def test_fit_learns_windows_and_validates_on_them(model):
+    read_windows(model, 4)
+    start = model.get_weights()
     x = {"text": TEXTS, "features": FEATURES}
-    model.compile(**model.default_compile_args())
-    model.fit(x, LABELS, batch_size=4, validation_data=(x, LABELS), verbose=0)
+    before = int(model.optimizer.iterations) if model.optimizer.built else 0
+    history = model.fit(x, LABELS, batch_size=4, validation_data=(x, LABELS), verbose=0).history
     num_windows = sum(len(windows_of(text, 4)) for text in TEXTS)
-    assert int(model.optimizer.iterations) == -(-num_windows // 4)
+    assert int(model.optimizer.iterations) - before == -(-num_windows // 4)
+    assert "val_loss" in history
+    model.set_weights(start)
 
 
 def test_windows_that_cannot_be_cut_are_refused(model):
     for stride in (0, 11):
         with pytest.raises(ValueError, match=f"window_stride must be from 1 to 10.*got {stride}"):
-            BertClassifier(model.backbone, 3, model.preprocessor, window_stride=stride)
+            read_windows(model, stride)
     with pytest.raises(ValueError, match="window_pooling must be one of 'mean', 'max'"):
-        BertClassifier(model.backbone, 3, window_pooling="median")
-    model.window_stride = 4
+        read_windows(model, 4, "median")
+    read_windows(model, 4)
     pairs = {"text": (TEXTS, TEXTS), "features": FEATURES}
     for call in (lambda: model.fit(pairs, LABELS), lambda: model.predict(pairs)):
         with pytest.raises(ValueError, match="single texts, and these are pairs"):

@@ -1,0 +1,74 @@
+"""Command-line arguments that all fine-tuning recipes share."""
+
+import argparse
+
+# As recipes have no module of their own to share, this one holds what they have in common, so that
+# a flag has the same meaning, default and help text in all of them.
+
+
+def add_finetuning_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of a fine-tuning run to a command line.
+
+    They name the model to start from, the output folder, the devices, and the settings of
+    `finetune`; `finetuning_settings` turns these into its arguments. A recipe adds its own files,
+    columns and labels, and changes defaults with `parser.set_defaults`.
+
+    Args:
+        parser: the parser of the command line.
+
+    Example:
+    >>> import argparse
+    >>> parser = argparse.ArgumentParser()
+    >>> add_finetuning_arguments(parser)
+    >>> args = parser.parse_args(["--init", "bert", "--output", "run", "--epochs", "4"])
+    >>> finetuning_settings(args)["epochs"]
+    4
+    """
+    add = parser.add_argument
+    add("--init", required=True, help="preset or published weights to start from")
+    add("--from_scratch", action="store_true", help="start from random weights of the same shape")
+    add("--output", required=True, help="output folder")
+    add("--sequence_length", type=int, default=128, help="tokens per sequence")
+    add("--batch_size", type=int, default=32, help="examples per step, over all devices")
+    add("--bucket_lengths", type=int, nargs="+", help="batch examples that fit the same length")
+    add("--tokens_per_batch", type=int, help="with --bucket_lengths, replaces --batch_size")
+    add("--learning_rate", type=float, help="peak learning rate; the task's own if not given")
+    add("--epochs", type=int, default=3, help="passes over the training examples")
+    add("--warmup_proportion", type=float, default=0.1, help="part of all steps for the warmup")
+    add("--layer_decay", type=float, help="learning rate of a layer relative to the next, as 0.9")
+    add("--select", help="score that selects the best epoch; the task's main one if not given")
+    add("--patience", type=int, help="stop after this many epochs without a better score")
+    add("--accumulation_steps", type=int, default=1, help="split each batch into this many parts")
+    add("--strategy", default="auto", help="auto, cpu, mirrored, multiworker or tpu")
+    add("--tpu", help="address of a TPU: local, its name, or grpc://host:port")
+    add("--devices", type=int, help="number of GPUs, or of JAX devices; all if not given")
+    policies = ["float32", "mixed_bfloat16"]
+    add("--precision", default="float32", choices=policies, help="dtype policy of Keras")
+    add("--seed", type=int, default=0, help="random seed")
+
+
+def finetuning_settings(args: argparse.Namespace) -> dict:
+    """Returns the arguments of `finetune` from a command line with `add_finetuning_arguments`.
+
+    Args:
+        args: the parsed command line.
+
+    Returns:
+        A dict of `epochs`, `learning_rate`, `warmup`, `layer_decay`, `batching`,
+        `accumulation_steps`, `select`, `patience` and `seed`.
+
+    Raises:
+        ValueError: if sizes of batches are invalid.
+
+    Example: see `add_finetuning_arguments`.
+    """
+    import keras_bert  # through the front door: `Batching` is in a room above this one
+
+    batching = keras_bert.Batching(
+        args.batch_size,
+        bucket_lengths=args.bucket_lengths,
+        tokens_per_batch=args.tokens_per_batch,
+    )
+    names = ("epochs", "learning_rate", "layer_decay", "accumulation_steps", "select", "patience")
+    settings = {name: getattr(args, name) for name in (*names, "seed")}
+    return {**settings, "warmup": args.warmup_proportion, "batching": batching}

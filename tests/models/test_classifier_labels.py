@@ -1,0 +1,248 @@
+"""Labels of classifiers: by name, by number, weighed, and those that are refused."""
+
+import keras
+import numpy as np
+import pytest
+
+from keras_bert import BertClassifier
+
+TEXTS = ["a b c", "d", "e f g h", "a a a a a a a a a a a a a a", "", "zz b", "x y", "c b a"]
+PAIRS = ["b", "c d e", "f", "a a a", "g", "h", "i j k l m n o p", "q"]
+LABELS = np.array([0, 1, 2, 0, 1, 2, 0, 1])
+NAMES = ["low", "mid", "high"]
+
+
+@pytest.fixture
+def backbone(make_backbone):
+    return make_backbone(num_layers=1, dropout=0.0)
+
+
+@pytest.fixture
+def model(backbone, preprocessor, eager):
+    from keras_bert import BertClassifierPreprocessor
+
+    named = BertClassifierPreprocessor.like(preprocessor, label_names=NAMES)
+    return eager(BertClassifier(backbone, 3, named, dropout=0.0))
+
+
+@pytest.fixture
+def bare(backbone, eager):
+    """A classifier without a preprocessor."""
+    return eager(BertClassifier(backbone, 3, dropout=0.0))
+
+
+def test_one_class_is_regression(backbone, inputs, eager):
+    model = eager(BertClassifier(backbone, num_classes=1))
+    scores = np.linspace(-2, 5, 8)
+    predicted = model.predict(inputs, verbose=0)
+    assert predicted.shape == (8, 1)
+    loss = model.evaluate(inputs, scores, batch_size=8, verbose=0)
+    np.testing.assert_allclose(loss, np.mean((predicted[:, 0] - scores) ** 2), rtol=1e-4)
+    model.fit(inputs, scores, verbose=0)
+    assert int(model.optimizer.iterations) == 1
+
+
+@pytest.mark.parametrize("labels", [[0, 1, 3, 0], [-1, 0, 1, 2], [[0], [1], [2], [3]]])
+def test_labels_outside_the_classes_are_refused(model, inputs, labels):
+    x = {name: values[:4] for name, values in inputs.items()}
+    for call in (
+        lambda y: model.fit(x, y),
+        lambda y: model.evaluate(x, y),
+        lambda y: model.fit(x, np.zeros(4), validation_data=(x, y)),
+        lambda y: model.fit(TEXTS[:4], y),
+    ):
+        with pytest.raises(ValueError, match="Labels must be in 0 to 2.*got values from"):
+            call(np.array(labels))
+
+
+@pytest.mark.parametrize("call", ["fit", "evaluate", "validation"])
+def test_labels_outside_the_classes_are_refused_in_datasets_too(model, bare, inputs, call):
+    tf = pytest.importorskip("tensorflow")
+    slices = tf.data.Dataset.from_tensor_slices
+    task, x = (model, (TEXTS, PAIRS)) if call == "fit" else (bare, inputs)
+    right = slices((x, LABELS)).batch(4)
+    wrong = slices((x, np.where(np.arange(8) == 6, 3, LABELS))).batch(4)
+    assert task.predict(wrong, verbose=0).shape == (8, 3)  # labels of a test are often -1
+    with pytest.raises(tf.errors.InvalidArgumentError) as error:
+        if call == "fit":
+            task.fit(wrong, verbose=0)
+        elif call == "evaluate":
+            task.evaluate(wrong, verbose=0)
+        else:
+            task.fit(right, validation_data=wrong, verbose=0)
+    assert "Labels must be in 0 to 2 for num_classes=3" in str(error.value)
+    assert "Labels outside:] [3]" in str(error.value)
+
+
+def test_texts_without_labels_are_refused(model):
+    tf = pytest.importorskip("tensorflow")
+    with pytest.raises(ValueError, match="gives no labels"):
+        model.fit(tf.data.Dataset.from_tensor_slices((TEXTS,)))
+    with pytest.raises(ValueError, match="gives no labels"):
+        model.evaluate(tf.data.Dataset.from_tensor_slices(TEXTS).batch(4))
+    for call in (model.fit, model.evaluate):
+        with pytest.raises(ValueError, match="no labels: give y"):
+            call(TEXTS)
+
+
+def test_a_second_text_is_not_taken_for_a_label(model):
+    tf = pytest.importorskip("tensorflow")
+    with pytest.raises(tf.errors.InvalidArgumentError, match="one of low, mid, high"):
+        model.fit(tf.data.Dataset.from_tensor_slices((TEXTS, PAIRS)), verbose=0)
+
+
+def test_labels_of_a_dataset_may_be_names(model):
+    tf = pytest.importorskip("tensorflow")
+    names = np.array(NAMES)[LABELS]
+    data = tf.data.Dataset.from_tensor_slices((TEXTS, names))
+    expected = model.evaluate(TEXTS, LABELS, verbose=0)
+    assert model.evaluate(data, verbose=0) == pytest.approx(expected, rel=1e-5)
+    assert model.predict(data, verbose=0).shape == (8, 3)
+    model.fit(data.batch(3), validation_data=data, verbose=0)
+    assert int(model.optimizer.iterations) == 3
+    pairs = tf.data.Dataset.from_tensor_slices(((TEXTS, PAIRS), names))
+    expected = model.evaluate((TEXTS, PAIRS), LABELS, verbose=0)
+    assert model.predict(pairs, verbose=0).shape == (8, 3)
+    assert model.evaluate(pairs, verbose=0) == pytest.approx(expected, rel=1e-5)
+
+
+def test_one_hot_labels_are_refused_unless_the_loss_takes_them(model, inputs):
+    tf = pytest.importorskip("tensorflow")
+    one_hot = np.eye(3)[LABELS]
+    for call in (
+        lambda: model.fit(TEXTS, one_hot),
+        lambda: model.evaluate(TEXTS, one_hot),
+        lambda: model.fit(inputs, one_hot.astype(int).tolist()),
+        lambda: BertClassifier(model.backbone, 3).fit(inputs, one_hot),
+    ):
+        with pytest.raises(ValueError, match=r"one-hot, \[n, 3\].*argmax\(axis=1\).*multi_label"):
+            call()
+    loss = keras.losses.CategoricalCrossentropy(from_logits=True)
+    expected = model.evaluate(inputs, LABELS, verbose=0)[0]
+    bare = BertClassifier(model.backbone, 3, dropout=0.0)
+    bare.head.set_weights(model.head.get_weights())
+    bare.compile(optimizer="sgd", loss=loss, run_eagerly=True)
+    assert bare.evaluate(inputs, one_hot, verbose=0) == pytest.approx(expected, rel=1e-5)
+    bare.fit(inputs, one_hot, verbose=0)
+    smoothed = tf.data.Dataset.from_tensor_slices((inputs, 5 * one_hot)).batch(4)
+    bare.fit(smoothed, verbose=0)
+    assert int(bare.optimizer.iterations) == 3
+
+
+def test_numbers_of_a_dataset_are_left_to_a_regression(backbone, inputs, eager):
+    tf = pytest.importorskip("tensorflow")
+    regression = eager(BertClassifier(backbone, num_classes=1))
+    data = tf.data.Dataset.from_tensor_slices((inputs, np.linspace(-9, 9, 8))).batch(4)
+    assert np.isfinite(regression.fit(data, verbose=0).history["loss"]).all()
+
+
+def test_labels_by_name_are_learnt_as_by_number(model, inputs):
+    names = np.array(NAMES)[LABELS]
+    by_name = model.evaluate(inputs, list(names), verbose=0)
+    assert by_name == model.evaluate(inputs, LABELS, verbose=0)
+    assert by_name == model.evaluate(inputs, names.astype(object), verbose=0)
+    model.fit(inputs, names, validation_data=(inputs, names), verbose=0)
+    model.fit(TEXTS, names, validation_data=(TEXTS, names), verbose=0)
+    assert int(model.optimizer.iterations) == 2
+    for call in (model.fit, model.evaluate):
+        for x in (inputs, TEXTS):
+            with pytest.raises(ValueError, match="Label 0 is 'hihg'.*low, mid, high.*'high'"):
+                call(x, np.array(8 * ["hihg"]))
+
+
+def test_class_weights_weigh_the_loss_of_each_class(bare, inputs, randomized):
+    logits = randomized(bare).predict(inputs, verbose=0)
+    losses = np.log(np.exp(logits).sum(axis=1)) - logits[np.arange(8), LABELS]
+    loss = bare.default_compile_args()["loss"]
+    bare.compile(keras.optimizers.SGD(0.0), loss, run_eagerly=True)
+    for weights, expected in (
+        ({0: 2.0, "2": 0.5}, np.array([2.0, 1.0, 0.5])),
+        ("balanced", 8 / (3 * np.array([3, 3, 2]))),
+    ):
+        history = bare.fit(inputs, LABELS, class_weight=weights, batch_size=8, verbose=0).history
+        found = (losses * expected[LABELS]).mean()
+        np.testing.assert_allclose(history["loss"], [found], rtol=1e-5)
+    sample_weight = np.arange(8.0)
+    both = bare.class_sample_weight(LABELS, {0: 2.0}, sample_weight)
+    assert both.tolist() == [0, 1, 2, 6, 4, 5, 12, 7]
+
+
+def test_class_weights_of_text_and_of_datasets(model, eager):
+    tf = pytest.importorskip("tensorflow")
+    weights = {"low": 3, "high": 0.25}  # keras's own class_weight fails on classes left out
+    names = np.array(NAMES)[LABELS]
+    data = tf.data.Dataset.from_tensor_slices((TEXTS, LABELS))
+    loss = model.default_compile_args()["loss"]
+    model.compile(keras.optimizers.SGD(0.0), loss, run_eagerly=True)
+    expected = model.fit(TEXTS, names, class_weight=weights, verbose=0).history["loss"]
+    plain = model.fit(TEXTS, names, verbose=0).history["loss"]
+    assert abs(expected[0] - plain[0]) > 1e-2
+    found = model.fit(data, class_weight=weights, verbose=0).history["loss"]
+    assert found == pytest.approx(expected, rel=1e-5)
+    half = model.fit(TEXTS, names, class_weight=weights, validation_split=0.5, verbose=0).history
+    weigh = model.class_sample_weight(LABELS[:4], weights)
+    first = model.fit(TEXTS[:4], LABELS[:4], sample_weight=weigh, verbose=0).history
+    assert half["loss"] == pytest.approx(first["loss"], rel=1e-5)
+    with pytest.raises(ValueError, match="counts the labels"):
+        model.fit(data, class_weight="balanced")
+
+
+def test_class_weights_need_one_class_a_text(backbone, inputs, preprocessor):
+    from keras_bert import BertClassifierPreprocessor
+
+    several = BertClassifierPreprocessor.like(preprocessor, multi_label=True)
+    for classes, reader in ((1, None), (3, several)):
+        model = BertClassifier(backbone, classes, reader)
+        with pytest.raises(ValueError, match="one class.*sample_weight"):
+            model.fit(inputs, np.zeros((8, 3)), class_weight={0: 2.0})
+
+
+def test_each_class_has_one_name(backbone, preprocessor):
+    from keras_bert import BertClassifierPreprocessor
+
+    two = BertClassifierPreprocessor.like(preprocessor, label_names=["no", "yes"])
+    with pytest.raises(ValueError, match="3 classes but 2 label_names"):
+        BertClassifier(backbone, 3, two)
+    with pytest.raises(ValueError, match="threshold is a probability.*got 1"):
+        BertClassifierPreprocessor.like(preprocessor, multi_label=True, threshold=1)
+    assert BertClassifier(backbone, 2, preprocessor).preprocessor.label_names == ["0", "1"]
+    model = BertClassifier(backbone, 2, two)
+    model.preprocessor = preprocessor
+    assert model.preprocessor.label_names == ["0", "1"] and two.label_names == ["no", "yes"]
+
+
+def test_validation_split_takes_the_last_texts(model, backbone, eager, difference):
+    tf = pytest.importorskip("tensorflow")
+    loss = model.default_compile_args()["loss"]
+    model.compile(keras.optimizers.SGD(0.0), loss, run_eagerly=True)
+    pairs = list(zip(TEXTS, PAIRS, strict=True))
+    for x, first, last in (
+        (TEXTS, TEXTS[:6], TEXTS[6:]),
+        ((TEXTS, PAIRS), (TEXTS[:6], PAIRS[:6]), (TEXTS[6:], PAIRS[6:])),
+        (pairs, pairs[:6], pairs[6:]),
+        (np.array(pairs), pairs[:6], pairs[6:]),
+    ):
+        weights = np.linspace(0.5, 2, 8)
+        history = model.fit(
+            x, LABELS, sample_weight=weights, validation_split=0.25, batch_size=8, verbose=0
+        ).history
+        trained, _ = model.evaluate(first, LABELS[:6], sample_weight=weights[:6], verbose=0)
+        found, _ = model.evaluate(last, LABELS[6:], sample_weight=weights[6:], verbose=0)
+        assert history["loss"] == pytest.approx([trained], rel=1e-5)
+        assert history["val_loss"] == pytest.approx([found], rel=1e-5)
+    data = tf.data.Dataset.from_tensor_slices((TEXTS, LABELS))
+    with pytest.raises(ValueError, match="validation_split.*validation_data"):
+        model.fit(data, validation_split=0.5)
+
+
+def test_validation_split_keeps_features_with_their_texts(backbone, preprocessor, eager):
+    model = eager(
+        BertClassifier(backbone, 3, preprocessor, dropout=0.0, num_features=1),
+        optimizer=keras.optimizers.SGD(0.0),
+    )
+    x = {"text": TEXTS, "features": np.arange(8.0)[:, None]}
+    history = model.fit(x, LABELS, validation_split=0.25, verbose=0).history
+    last = {"text": TEXTS[6:], "features": x["features"][6:]}
+    assert [history["val_loss"][0]] == pytest.approx(
+        model.evaluate(last, LABELS[6:], verbose=0)[:1], rel=1e-5
+    )

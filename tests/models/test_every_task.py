@@ -1,0 +1,257 @@
+"""Properties that all tasks share: arrays from `predict`, dicts from `answer`, batches."""
+
+import keras
+import numpy as np
+import pytest
+
+import keras_bert
+from keras_bert import Batching
+from keras_bert.preprocessing.raw import take
+
+TEXTS = ["a b c", "d", "", "e f g h i j k l m n o p q"]
+WORDS = [text.split() for text in TEXTS]
+CONTEXT = "a b c d e f g h i j k l"
+QUESTIONS = [
+    {
+        "id": letter,
+        "question": letter,
+        "context": CONTEXT,
+        "answers": [{"text": letter, "answer_start": CONTEXT.index(letter)}],
+    }
+    for letter in "abcd"
+]
+CHOICES = [
+    {"context": letter, "choices": ["b", "c d", "e"][: 2 + place % 2], "label": place % 2}
+    for place, letter in enumerate("abcd")
+]
+SPANS = {"document_stride": 3, "max_question_length": 4, "max_answer_length": 2}
+CLASSES = {"num_classes": 3}
+FEATURES = {"text": TEXTS, "features": np.arange(8.0).reshape(4, 2)}
+# Name: class, its arguments, those of its preprocessor, examples, labels, shape of outputs, keys.
+TASKS = {
+    "classes": ("BertClassifier", CLASSES, {}, TEXTS, [0, 1, 2, 0], (4, 3), "probabilities"),
+    "pairs": (
+        "BertClassifier",
+        CLASSES,
+        {},
+        (TEXTS, TEXTS[::-1]),
+        [0, 1, 2, 0],
+        (4, 3),
+        "probabilities",
+    ),
+    "features": (
+        "BertClassifier",
+        {**CLASSES, "num_features": 2},
+        {},
+        FEATURES,
+        [0, 1, 2, 0],
+        (4, 3),
+        "probabilities",
+    ),
+    "windows": (
+        "BertClassifier",
+        CLASSES,
+        {"window_stride": 4},
+        TEXTS,
+        [0, 1, 2, 0],
+        (4, 3),
+        "probabilities",
+    ),
+    "score": ("BertClassifier", {"num_classes": 1}, {}, TEXTS, [0.0, 1, 2, 0], (4, 1), "score"),
+    "tags": (
+        "BertTokenClassifier",
+        CLASSES,
+        {"label_names": ["O", "B-X", "I-X"]},
+        WORDS,
+        [["O"] * len(words) for words in WORDS],
+        (5, 12, 3),
+        "label",
+    ),
+    "questions": ("BertSpanLabeler", {}, SPANS, QUESTIONS, None, (12, 12), "answer"),
+    "choices": ("BertMultipleChoice", {}, {}, CHOICES, None, (4, 3), "choice"),
+    "vectors": ("BertEmbedder", {}, {}, TEXTS, np.eye(16)[:4], (4, 16), "embedding"),
+}
+
+
+@pytest.fixture
+def made(make_backbone, preprocessor, varied, eager, request):
+    """`(task, examples, labels, shape of outputs, a key of answers)`."""
+    kind, arguments, settings, x, y, shape, key = TASKS[request.param]
+    reader = getattr(keras_bert, f"{kind}Preprocessor").like(preprocessor, **settings)
+    task = getattr(keras_bert, kind)(
+        make_backbone(num_layers=1), **{"preprocessor": reader, **arguments}
+    )
+    if "num_features" in arguments:
+        task.adapt_features(x["features"])
+    varied(task)
+    if kind == "BertEmbedder":
+        return eager(task, optimizer="sgd", loss="mse"), x, y, shape, key
+    return eager(task), x, y, shape, key
+
+
+def each(names):
+    return pytest.mark.parametrize("made", names, indirect=True)
+
+
+def prepared(task, x):
+    """The model's inputs for examples, as arrays."""
+    batching = Batching(batch_size=64, pad_to="full")
+    [inputs] = task.preprocessor.batches(x, batching=batching, with_labels=False)
+    return {name: values.numpy() for name, values in inputs.items()}
+
+
+@each(TASKS)
+def test_predict_gives_arrays_of_raw_and_of_prepared_inputs(made, difference, request):
+    task, x, _, shape, _ = made
+    raw = task.predict(x, batch_size=3, verbose=0)
+    parts = keras.tree.flatten(raw)
+    assert all(type(part) is np.ndarray and part.dtype == np.float32 for part in parts)
+    assert {part.shape for part in parts} == {shape}
+    inputs = prepared(task, x)
+    ready = task.predict(inputs, verbose=0)
+    assert keras.tree.map_structure(type, raw) == keras.tree.map_structure(type, ready)
+    if "windows" in request.node.name:
+        assert len(ready) > len(raw) == len(x)
+        return
+    tokens = inputs["padding_mask"] if len(shape) == 3 or isinstance(raw, dict) else None
+    if tokens is not None:  # past the end of a row there is padding
+        raw, ready = (
+            keras.tree.map_structure(lambda part: part[tokens == 1], outputs)
+            for outputs in (raw, ready)
+        )
+    assert difference(raw, ready) < 1e-5
+
+
+@each(TASKS)
+def test_answers_are_dicts_of_each_example(made, request):
+    task, x, _, _, key = made
+    answers = task.answer(x, batch_size=3)
+    assert isinstance(answers, list) and len(answers) == 4
+    assert all(key in answer and answer.keys() == answers[0].keys() for answer in answers)
+    first = take(x, 0)
+    if "tags" in request.node.name:
+        [alone] = task.answer([first])
+    else:
+        alone = task.answer(first)
+    assert isinstance(alone, dict) and alone.keys() == answers[0].keys()
+    for name, value in alone.items():
+        expected = answers[0][name]
+        if isinstance(value, float) or getattr(value, "dtype", None) == np.float32:
+            np.testing.assert_allclose(value, expected, atol=1e-5)
+        else:
+            assert np.array_equal(value, expected), name
+
+
+@each(TASKS)
+def test_batches_are_what_fit_trains_on(made):
+    task, x, y, _, _ = made
+    data = task.batches(x, y, batching=Batching(batch_size=64, pad_to="longest"))
+    inputs, labels, *weights = next(iter(data))
+    assert set(inputs) == set(task.input)
+    rows = len(inputs["token_ids"])
+    assert {len(part) for part in keras.tree.flatten((inputs, labels, weights))} == {rows}
+    start = task.get_weights()
+    loss = task.fit(x, y, batch_size=64, shuffle=False, verbose=0).history["loss"][0]
+    assert int(task.optimizer.iterations) == 1 and np.isfinite(loss)
+    task.set_weights(start)
+    given = task.evaluate(data, verbose=0, return_dict=True)["loss"]
+    if not getattr(task.preprocessor, "cuts_windows", False):
+        own = task.evaluate(x, y, verbose=0, return_dict=True)["loss"]
+        assert given == pytest.approx(own, rel=1e-4)
+
+
+@each([name for name in TASKS if name not in ("vectors", "questions")])
+def test_scores_take_labels(made):
+    task, x, y, _, _ = made
+    scores = task.scores(x, y)
+    assert scores and all(isinstance(value, (int, float)) for value in scores.values())
+    if y is not None:
+        with pytest.raises(ValueError, match="scores needs"):
+            task.scores(x)
+
+
+@each(["classes", "pairs", "features", "score"])
+def test_scores_and_answers_of_datasets(made):
+    tf = pytest.importorskip("tensorflow")
+    task, x, y, _, key = made
+    data = tf.data.Dataset.from_tensor_slices((x, y))
+    expected = task.scores(x, y)
+    for form in (data, data.batch(3)):
+        assert task.scores(form) == pytest.approx(expected)
+    for answer, other in zip(task.answer(data), task.answer(x), strict=True):
+        np.testing.assert_allclose(answer[key], other[key], atol=1e-5)
+
+
+class Column:
+    """A column of a table, as pandas has it."""
+
+    def __init__(self, values):
+        self._values = np.array(values, dtype=object)
+        self.dtype = self._values.dtype
+
+    def __len__(self):
+        return len(self._values)
+
+    def __getitem__(self, key):
+        raise KeyError(key)  # by label, not by place
+
+    def to_numpy(self):
+        return self._values
+
+
+class Table:
+    """Columns together."""
+
+    def __init__(self, **columns):
+        self.columns = list(columns)
+        self._values = np.array(list(columns.values()), dtype=object).T
+        self.dtypes = [self._values.dtype] * len(columns)
+
+    def __len__(self):
+        return len(self._values)
+
+    def to_numpy(self):
+        return self._values
+
+
+def stand_in():
+    return Column, Table
+
+
+def pandas_tables():
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    series = lambda values: pandas.Series(values, index=range(7, 7 + len(values)))  # noqa: E731
+    return series, lambda **columns: pandas.DataFrame(columns)
+
+
+@pytest.mark.parametrize("library", [stand_in, pandas_tables])
+@each(["classes"])
+def test_columns_of_tables_are_texts_and_labels(made, library, difference):
+    column, table = library()
+    task, _, y, _, _ = made
+    other = TEXTS[::-1]
+    expected = task.predict((TEXTS, other), verbose=0)
+    pair, both = (column(TEXTS), column(other)), table(first=TEXTS, second=other)
+    for form in (pair, both, {"text": pair}):
+        assert difference(task.predict(form, verbose=0), expected) < 1e-6
+    names = column([str(label) for label in y])
+    evaluated = task.evaluate(TEXTS, y, verbose=0)
+    assert task.evaluate(column(TEXTS), names, verbose=0) == pytest.approx(evaluated, rel=1e-5)
+    task.fit(column(TEXTS), names, validation_split=0.25, verbose=0)
+    task.fit(column(TEXTS), names, sample_weight=column([1.0, 2.0, 0.5, 1.0]), verbose=0)
+    task.fit(both, names, class_weight={"0": 2.0}, validation_data=(both, names), verbose=0)
+    assert int(task.optimizer.iterations) == 3
+    assert len(task.answer(column(TEXTS))) == 4
+    assert task.scores(column(TEXTS), names) == task.scores(TEXTS, y)
+
+
+def test_a_plain_preprocessor_becomes_that_of_the_task(make_backbone, preprocessor):
+    for kind in ("BertClassifier", "BertTokenClassifier", "BertMultipleChoice", "BertEmbedder"):
+        arguments = CLASSES if "lassifier" in kind and "Embed" not in kind else {}
+        task = getattr(keras_bert, kind)(make_backbone(num_layers=1), **arguments)
+        task.preprocessor = preprocessor
+        assert type(task.preprocessor) is getattr(keras_bert, f"{kind}Preprocessor")
+        assert task.preprocessor.tokenizer is preprocessor.tokenizer
+        assert task.preprocessor.sequence_length == 12
+        task.preprocessor = None
+        assert task.preprocessor is None

@@ -1,0 +1,76 @@
+import dataclasses
+
+import keras
+import pytest
+
+from keras_bert import Batching
+from keras_bert.preprocessing.batching import quarters
+
+
+@pytest.mark.parametrize(
+    ("backend", "kind", "pad_to", "drop_remainder"),
+    [
+        ("tensorflow", "CPU", "longest", False),
+        ("tensorflow", "GPU", [32, 64, 96, 128], False),
+        ("tensorflow", "TPU", "full", True),
+        ("jax", "CPU", [32, 64, 96, 128], False),
+        ("jax", "TPU", "full", True),
+        ("torch", "CPU", "longest", False),
+    ],
+)
+def test_the_dearer_a_new_shape_the_fewer_shapes(
+    monkeypatch, backend, kind, pad_to, drop_remainder
+):
+    monkeypatch.setattr("keras_bert.preprocessing.batching.device_kind", lambda: kind)
+    monkeypatch.setattr(keras.backend, "backend", lambda: backend)
+    settled = Batching().for_rows(128)
+    assert (settled.pad_to, settled.drop_remainder) == (pad_to, drop_remainder)
+    chosen = Batching(pad_to=(100,), drop_remainder=True).for_rows(128)
+    assert (chosen.pad_to, chosen.drop_remainder) == ((100,), True)
+    assert Batching(drop_remainder=False).for_rows(128).drop_remainder is False
+
+
+def test_quarters_are_rounded_up():
+    assert quarters(512) == [128, 256, 384, 512]
+    assert quarters(9) == [3, 5, 7, 9]
+    assert quarters(2) == [1, 2]
+
+
+def test_evaluation_keeps_every_example_in_order():
+    batching = Batching(8, shuffle=True, seed=1, drop_remainder=True, bucket_lengths=(8, 16))
+    found = batching.for_evaluation()
+    assert (found.shuffle, found.drop_remainder) == (False, False)
+    assert dataclasses.replace(found, shuffle=True, drop_remainder=True) == batching
+
+
+def test_a_batching_can_not_be_changed():
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        Batching().batch_size = 3
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"batch_size": 0}, "batch_size must be at least 1; got 0"),
+        ({"pad_to": "shortest"}, "one of 'auto', 'longest', 'full', or a list.*got 'shortest'"),
+        ({"pad_to": ()}, r"lengths of at least 1; got \(\)"),
+        ({"pad_to": [0, 8]}, r"lengths of at least 1; got \[0, 8\]"),
+        ({"longest_first": True, "shuffle": True}, "longest_first is an order by itself"),
+        ({"longest_first": True, "bucket_lengths": (5,)}, "longest_first is an order by itself"),
+        ({"bucket_lengths": ()}, r"bucket_lengths must hold lengths of at least 1; got \[\]"),
+        ({"bucket_lengths": (0, 32)}, "bucket_lengths must hold lengths of at least 1"),
+        ({"tokens_per_batch": 64}, "tokens_per_batch needs bucket_lengths"),
+        ({"bucket_lengths": (8, 32), "tokens_per_batch": 31}, "leaves no room for a row.*32"),
+    ],
+)
+def test_sizes_that_are_invalid_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        Batching(**options)
+
+
+def test_buckets_hold_the_longest_row():
+    batching = Batching(bucket_lengths=(16, 8))
+    assert batching.for_rows(16).bucket_lengths == (16, 8)
+    message = r"largest of bucket_lengths must be at least 32.* got \[16, 8\]"
+    with pytest.raises(ValueError, match=message):
+        batching.for_rows(32)

@@ -1,0 +1,138 @@
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_bert import Batching, BertClassifierPreprocessor
+
+NAMES = ["bad", "fine", "good"]
+LOGITS = np.array([[1, 3, 2], [0, -1, -2]], "float32")
+TEXTS = ["a b c", "", "abcdefghijklmnop" * 2, "d e f g h i j k l m n"]
+
+
+@pytest.fixture(scope="module")
+def make(tokenizer):
+    def make(label_names=NAMES, **settings):
+        return BertClassifierPreprocessor(tokenizer, 8, label_names=label_names, **settings)
+
+    return make
+
+
+def served(preprocessor, texts):
+    """What an exported model answers whose logits are the sums of a row's ids, and its length."""
+
+    def predict(inputs):
+        ids = tf.cast(inputs["token_ids"], tf.float32)
+        length = tf.reduce_sum(tf.cast(inputs["padding_mask"], tf.float32), axis=1)
+        return tf.stack([tf.reduce_sum(ids, axis=1) / 100, length / 10, ids[:, 1] / 20], axis=1)
+
+    rows = preprocessor.read(texts)
+    inputs = rows.inputs(tf.range(len(rows.num_tokens())))
+    answers = preprocessor.answers(preprocessor.pooled(predict(inputs), rows))
+    return answers, preprocessor.serve(predict, tf.constant(texts))
+
+
+def test_labels_are_trained_on_by_name_and_by_number(make):
+    texts, labels = ["a", "b", "c"], ["good", "bad", "fine"]
+    slices = tf.data.Dataset.from_tensor_slices
+    for x, y in (
+        (texts, labels),
+        (texts, [2, 0, 1]),
+        (slices((texts, labels)), None),
+        (slices((texts, [2, 0, 1])).batch(2), None),
+    ):
+        data = make().batches(x, y, batching=Batching(3, pad_to="full"))
+        found = np.concatenate([labels for _, labels in data.as_numpy_iterator()])
+        assert found.tolist() == [2, 0, 1]
+    data = make().batches(slices((texts, ["good", "god", "fine"])))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="one of bad, fine, good.*god"):
+        list(data)
+    with pytest.raises(ValueError, match="Label 1 is 'god'.*Did you mean 'good'"):
+        make().batches(texts, ["good", "god", "fine"])
+
+
+def test_several_labels_and_scores_are_numbers(make):
+    several = make(multi_label=True)
+    assert several.targets([["good", "bad"], []]).tolist() == [[1, 0, 1], [0, 0, 0]]
+    score = make(["score"])
+    assert score.is_regression and not several.is_regression and not make().is_regression
+    assert score.targets([0.5, -1]).tolist() == [0.5, -1]
+    for preprocessor in (several, score):
+        with pytest.raises(ValueError, match="must be numbers; the dataset gives strings"):
+            preprocessor.stream_targets(tf.constant(["good"]))
+
+
+def test_answers_are_labels_and_probabilities(make):
+    found = {name: values.numpy() for name, values in make().answers(LOGITS).items()}
+    assert found["label"].tolist() == [b"fine", b"bad"]
+    assert found["labels"].tolist() == [[b"bad", b"fine", b"good"]] * 2
+    expected = np.exp(LOGITS) / np.exp(LOGITS).sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(found["probabilities"], expected, rtol=1e-6)
+    found = make(multi_label=True, threshold=0.3).answers(LOGITS)
+    np.testing.assert_allclose(found["probabilities"], 1 / (1 + np.exp(-LOGITS)), rtol=1e-6)
+    assert found["is_label"].numpy().tolist() == [[True, True, True], [True, False, False]]
+    assert make(["x"]).answers(tf.constant([[1.5], [2]])).keys() == {"score"}
+
+
+@pytest.mark.parametrize(("pooling", "pool"), [("mean", np.mean), ("max", np.max)])
+def test_logits_of_windows_are_pooled(make, pooling, pool):
+    preprocessor = make(window_stride=2, window_pooling=pooling)
+    assert preprocessor.cuts_windows and preprocessor.signature == {"text": 1}
+    rows = preprocessor.read(TEXTS)
+    counts = rows.counts.numpy()
+    assert counts[:2].tolist() == [1, 1] and counts.sum() > 6
+    logits = np.random.default_rng(0).normal(size=(counts.sum(), 3)).astype("float32")
+    found = preprocessor.pooled(logits, rows)
+    parts = np.split(logits, np.cumsum(counts)[:-1])
+    np.testing.assert_allclose(found, [pool(part, axis=0) for part in parts], rtol=1e-6)
+    assert preprocessor.pooled(logits, None) is logits
+    answers, exported = served(preprocessor, TEXTS)
+    for name, values in answers.items():
+        assert np.array_equal(exported[name], values), name
+
+
+def test_a_dataset_of_texts_is_cut_into_the_same_windows(make):
+    preprocessor = make(window_stride=3)
+    labels = ["good", "bad", "fine", "good"]
+    batching = Batching(4, pad_to="full")
+    in_memory = preprocessor.batches(TEXTS, labels, batching=batching)
+    dataset = tf.data.Dataset.from_tensor_slices((TEXTS, labels))
+    streamed = preprocessor.batches(dataset, batching=batching)
+    for found, expected in zip(streamed, in_memory, strict=True):
+        tf.nest.map_structure(lambda a, b: tf.debugging.assert_equal(a, b), found, expected)
+
+
+def test_served_texts_are_read_as_in_training(make):
+    answers, exported = served(make(), TEXTS)
+    for name, values in answers.items():
+        assert np.array_equal(exported[name], values), name
+    preprocessor, seen = make(), []
+    pairs = tf.constant([["a", "b"], ["c d", ""]])
+    preprocessor.serve(lambda inputs: seen.append(inputs) or tf.zeros([2, 3]), pairs)
+    expected = preprocessor(["a", "c d"], ["b", ""])["token_ids"][:, :5]
+    assert np.array_equal(seen[0]["token_ids"], expected)
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"\[B\] texts or \[B, 2\] pairs"):
+        preprocessor.serve(None, tf.constant([["a", "b", "c"]]))
+
+
+def test_scores_suit_the_task(make):
+    answers = [{"label": "good"}, {"label": "bad"}]
+    assert make().scores(answers, None, ["good", "fine"])["accuracy"] == 0.5
+    several = [{"is_label": np.array([True, False, True])}, {"is_label": np.zeros(3, bool)}]
+    assert make(multi_label=True).scores(several, None, [["good", "bad"], []])["micro_f1"] == 1
+    scores = [{"score": 1.0}, {"score": 2.0}, {"score": 4.0}]
+    assert make(["x"]).scores(scores, None, [2, 4, 8])["pearson"] == pytest.approx(1)
+    with pytest.raises(ValueError, match="scores needs labels: give y"):
+        make().scores(answers, None)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"threshold": 1}, "a probability between 0 and 1; got 1"),
+        ({"window_pooling": "sum"}, "one of 'mean', 'max'; got 'sum'"),
+        ({"window_stride": 7}, "from 1 to 6.*sequence_length=8; got 7"),
+    ],
+)
+def test_settings_that_are_invalid_are_refused(make, settings, message):
+    with pytest.raises(ValueError, match=message):
+        make(**settings)

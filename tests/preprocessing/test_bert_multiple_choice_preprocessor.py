@@ -1,0 +1,106 @@
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_bert import Batching, BertMultipleChoicePreprocessor
+
+QUESTIONS = [
+    {"context": "a b", "choices": ["c", "d e"], "label": 1},
+    {"context": "f", "choices": ["g", "h", "i"], "label": 0},
+]
+
+
+@pytest.fixture(scope="module")
+def preprocessor(tokenizer):
+    return BertMultipleChoicePreprocessor(tokenizer, sequence_length=14)
+
+
+def test_buckets_count_the_tokens_of_all_choices(preprocessor):
+    long = {"context": "a " * 20, "choices": ["b", "c", "d", "e", "f"], "label": 0}
+    short = {"context": "a", "choices": ["b", "c d"], "label": 0}
+    rows = preprocessor.read([long] * 35 + [short] * 5, with_labels=True)
+    batching = Batching(
+        1, bucket_lengths=(8, 14), tokens_per_batch=5 * 14 * 3, shuffle=True, seed=3
+    )
+    data = preprocessor.batched(rows, batching)
+    shapes = [inputs["token_ids"].shape for inputs, _ in data.as_numpy_iterator()]
+    assert {shape[1:] for shape in shapes} == {(5, 8), (5, 14)}
+    assert max(np.prod(shape) for shape in shapes) == 5 * 14 * 3
+    assert sum(shape[0] for shape in shapes) == 40 and len(shapes) == len(data)
+
+
+def test_batches_are_the_questions_shuffled_by_their_seed(preprocessor):
+    examples = [
+        {"context": letter, "choices": ["y", "z"], "label": 0} for letter in "abcdefghijklmnopqrst"
+    ]
+    rows = preprocessor.read(examples, with_labels=True)
+
+    def epoch(seed):
+        batching = Batching(8, shuffle=True, seed=seed, pad_to="full")
+        data = preprocessor.batched(rows, batching)
+        assert data.element_spec[0]["token_ids"] == tf.TensorSpec([None, 2, 14], tf.int32)
+        assert data.element_spec[1] == tf.TensorSpec([None], tf.int32) and len(data) == 3
+        return [ids[0, 1] for inputs, _ in data.as_numpy_iterator() for ids in inputs["token_ids"]]
+
+    assert epoch(1) == epoch(1) != epoch(2)
+    assert sorted(epoch(1)) == sorted(epoch(2)) == list(range(5, 25))
+
+
+def test_labels_are_in_the_questions_or_in_y(preprocessor):
+    without = [{name: q[name] for name in ("context", "choices")} for q in QUESTIONS]
+    [(_, labels)] = preprocessor.batches(QUESTIONS)
+    [(_, given)] = preprocessor.batches(without, [1, 0])
+    assert labels.numpy().tolist() == given.numpy().tolist() == [1, 0]
+    with pytest.raises(ValueError, match="Question 0 has the label None"):
+        preprocessor.batches(without)
+    with pytest.raises(ValueError, match="have no weights: leave sample_weight out"):
+        preprocessor.batches(QUESTIONS, sample_weight=[1, 2])
+    assert isinstance(preprocessor.batches(without, with_labels=False).element_spec, dict)
+
+
+def test_one_question_is_one_and_many_are_cut_into_parts(preprocessor):
+    assert list(preprocessor.parts(QUESTIONS[0])) == [QUESTIONS[:1]]
+    assert [*map(len, preprocessor.parts(QUESTIONS * 3, size=4))] == [4, 2]
+    assert preprocessor.read(QUESTIONS[0]).examples == QUESTIONS[:1]
+
+
+def test_the_answer_is_the_most_probable_choice(preprocessor):
+    logits = np.array([[1, 3, -1e9], [2, 0, 1]], "float32")
+    found = preprocessor.answers(logits, preprocessor.read(QUESTIONS))
+    assert found["label"].numpy().tolist() == [1, 0]
+    assert found["choice"].numpy().tolist() == [b"d e", b"g"]
+    probabilities = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    assert found["probabilities"].row_lengths().numpy().tolist() == [2, 3]
+    expected = [*probabilities[0, :2], *probabilities[1]]
+    np.testing.assert_allclose(found["probabilities"].flat_values, expected, rtol=1e-6)
+    prepared = preprocessor.answers(logits)
+    assert "choice" not in prepared and prepared["probabilities"].shape == (2, 3)
+
+
+def test_served_questions_are_read_as_in_training(preprocessor):
+    seen = []
+
+    def predict(inputs):
+        seen.append(inputs)
+        return tf.constant([[1, 3, -1e9], [2, 0, 1]], tf.float32)
+
+    choices = tf.constant([["c", "d e", ""], ["g", "h", "i"]])
+    found = preprocessor.serve(predict, tf.constant(["a b", "f"]), choices)
+    [(inputs, _)] = preprocessor.batches(QUESTIONS, batching=Batching(pad_to="longest"))
+    assert all(np.array_equal(seen[0][name], values) for name, values in inputs.items())
+    assert found["choice"].numpy().tolist() == [b"d e", b"g"]
+    assert found["probabilities"][0, 2] == 0
+    with pytest.raises(tf.errors.InvalidArgumentError, match="give each context a row of choices"):
+        preprocessor.serve(predict, tf.constant(["a b"]), choices)
+
+
+def test_scores_are_the_accuracy(preprocessor):
+    answers = [{"label": 1}, {"label": 2}]
+    assert preprocessor.scores(answers, QUESTIONS) == {"accuracy": 0.5}
+    assert preprocessor.scores(answers, QUESTIONS, [1, 2]) == {"accuracy": 1}
+
+
+@pytest.mark.parametrize("x", ["a b", ["a", "b"], tf.data.Dataset.from_tensors("a"), np.array("a")])
+def test_whole_texts_are_refused(preprocessor, x):
+    with pytest.raises(ValueError, match="dicts of 'context' and 'choices'.*given whole texts"):
+        preprocessor.read(x)

@@ -1,0 +1,203 @@
+"""`BertPreprocessor.batches`: texts, labels and weights as the batches that a model trains on."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_bert import Batching, BertPreprocessor
+from keras_bert.preprocessing.batching import quarters
+
+TEXTS = ["a b", "c", "d e f g h i j k l m", "", "b b b", "k l"]
+SECONDS = ["m", "l k j i", "", "c", "a a", "h"]
+LABELS = [3, 1, 4, 1, 5, 9]
+WEIGHTS = [0.5, 1, 0, 2, 1, 1]
+FULL = Batching(4, pad_to="full")
+
+
+@pytest.fixture(scope="module")
+def preprocessor(tokenizer):
+    return BertPreprocessor(tokenizer, sequence_length=10)
+
+
+@pytest.fixture(scope="module")
+def rows(preprocessor):
+    """The texts, read once, with their places as labels."""
+    return preprocessor.read(TEXTS, np.arange(6))
+
+
+def slices(*parts):
+    return tf.data.Dataset.from_tensor_slices(parts if len(parts) > 1 else parts[0])
+
+
+def arrays(dataset):
+    return list(dataset.as_numpy_iterator())
+
+
+def joined(dataset):
+    """All batches of a dataset as one."""
+    return tf.nest.map_structure(lambda *parts: np.concatenate(parts), *arrays(dataset))
+
+
+def equal(found, expected):
+    tf.nest.assert_same_structure(found, expected)
+    pairs = zip(tf.nest.flatten(found), tf.nest.flatten(expected), strict=True)
+    return all(np.array_equal(a, b) for a, b in pairs)
+
+
+def prepared(preprocessor, *texts):
+    return {name: values.numpy() for name, values in preprocessor(*texts).items()}
+
+
+@pytest.mark.parametrize("x", [TEXTS, (TEXTS, SECONDS)])
+def test_batches_hold_what_a_call_makes_with_labels_and_weights(preprocessor, x):
+    texts = x if isinstance(x, tuple) else (x,)
+    expected = (prepared(preprocessor, *texts), np.array(LABELS), np.float32(WEIGHTS))
+    for dataset in (
+        preprocessor.batches(x, LABELS, WEIGHTS, batching=FULL),
+        preprocessor.batches(slices(x, LABELS, WEIGHTS), batching=FULL),
+        preprocessor.batches(slices(x, LABELS, WEIGHTS).batch(5), batching=FULL),
+    ):
+        assert dataset.element_spec[0]["token_ids"].shape == (None, 10)
+        assert equal(joined(dataset), expected)
+
+
+def test_without_labels_there_are_inputs_alone(preprocessor):
+    expected = prepared(preprocessor, TEXTS)
+    assert equal(joined(preprocessor.batches(TEXTS, batching=FULL)), expected)
+    assert equal(joined(preprocessor.batches(slices(TEXTS), batching=FULL)), expected)
+
+
+def test_extra_inputs_are_inputs_of_their_texts(preprocessor):
+    numbers = np.arange(12.0).reshape(6, 2)
+    x = {"text": TEXTS, "features": numbers}
+    expected = {**prepared(preprocessor, TEXTS), "features": np.float32(numbers)}
+    for dataset in (
+        preprocessor.batches(x, batching=FULL),
+        preprocessor.batches(slices(x), batching=FULL),
+    ):
+        assert dataset.element_spec["features"] == tf.TensorSpec([None, 2], tf.float32)
+        assert equal(joined(dataset), expected)
+    numbers[4, 1] = np.nan
+    with pytest.raises(ValueError, match="features must be finite numbers; row 4 has nan in col"):
+        preprocessor.batches(x)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="features must be finite numbers"):
+        arrays(preprocessor.batches(slices(x)))
+
+
+def test_labels_keep_their_values_and_type(preprocessor):
+    scores = np.array([0.25, -1.5, 3, 1e-3, 7, 2], "float32")
+    for labels in (scores, scores[:, None], scores.astype("float64"), LABELS):
+        [_, found] = preprocessor.read(TEXTS, labels).batch(tf.range(6), FULL)
+        assert np.array_equal(found, labels)
+        assert found.dtype == getattr(labels, "dtype", np.int32)
+
+
+def test_labels_of_a_dataset_have_any_rank(preprocessor):
+    def unknown(text):
+        return text, tf.py_function(lambda: tf.constant([1.0, 2.0]), [], tf.float32)
+
+    data = slices(TEXTS).map(unknown).batch(2, drop_remainder=True)
+    found = arrays(preprocessor.batches(data, batching=Batching(2)))
+    assert [labels.shape for _, labels in found] == [(2, 2)] * 3
+
+
+def test_batches_are_padded_as_asked(preprocessor, rows):
+    def lengths(pad_to, batch_size=2):
+        batches = arrays(preprocessor.batched(rows, Batching(batch_size, pad_to=pad_to)))
+        whole = prepared(preprocessor, TEXTS)
+        for inputs, numbers in batches:
+            length = inputs["token_ids"].shape[1]
+            assert all(np.array_equal(inputs[n], whole[n][numbers, :length]) for n in whole)
+            assert not whole["padding_mask"][numbers, length:].any()
+        return [inputs["token_ids"].shape[1] for inputs, _ in batches]
+
+    assert lengths("full") == [10, 10, 10]
+    assert lengths("longest") == [4, 10, 5]
+    assert lengths("longest", 1) == [4, 3, 10, 2, 5, 4]
+    assert lengths((5,), 1) == [5, 5, 10, 5, 5, 5]  # the whole length is always one of them
+
+
+def test_the_longest_texts_come_first_in_few_lengths(preprocessor, rows):
+    batching = Batching(2, longest_first=True, pad_to=quarters(10))
+    batches = arrays(preprocessor.batched(rows, batching))
+    assert [inputs["token_ids"].shape[1] for inputs, _ in batches] == [10, 5, 3]
+    assert np.concatenate([numbers for _, numbers in batches]).tolist() == [2, 4, 0, 5, 1, 3]
+
+
+def test_buckets_pad_their_batches_to_their_lengths(preprocessor, rows):
+    batches = arrays(preprocessor.batched(rows, Batching(4, bucket_lengths=(4, 10))))
+    found = {inputs["token_ids"].shape[1]: sorted(numbers.tolist()) for inputs, numbers in batches}
+    assert found == {4: [0, 1, 3, 5], 10: [2, 4]}
+
+
+def test_an_epoch_is_shuffled_by_its_seed_and_texts_keep_their_labels(preprocessor):
+    texts = [" ".join("abcdefgh"[: i % 8 + 1]) for i in range(40)]
+    rows = preprocessor.read(texts, np.arange(40))
+    expected = prepared(preprocessor, texts)["token_ids"]
+
+    def orders(**options):
+        dataset = preprocessor.batched(rows, Batching(16, pad_to="full", **options))
+        found = []
+        for _ in range(2):
+            inputs, labels = joined(dataset)
+            assert np.array_equal(inputs["token_ids"], expected[labels])
+            found.append(labels.tolist())
+        return found
+
+    first, second = orders(shuffle=True, seed=1)
+    assert sorted(first) == sorted(second) == list(range(40))
+    assert first != second and first != sorted(first)
+    assert [first, second] == orders(shuffle=True, seed=1) != orders(shuffle=True, seed=2)
+    assert np.abs(np.argsort(first) - np.arange(40)).max() > 20  # all of them, not the next few
+    assert orders() == 2 * [list(range(40))]
+
+
+def test_a_dataset_keeps_its_order_and_can_not_be_sorted(preprocessor):
+    dataset = slices(TEXTS, LABELS)
+    batches = preprocessor.batches(dataset, batching=Batching(4, shuffle=True, seed=1))
+    assert joined(batches.map(lambda x, y: y)).tolist() == LABELS
+    for batching in (Batching(longest_first=True), Batching(bucket_lengths=(5, 10))):
+        with pytest.raises(ValueError, match="can't be sorted by length.*as a list"):
+            preprocessor.batches(dataset, batching=batching)
+
+
+@pytest.mark.parametrize("x", [TEXTS, slices(TEXTS), slices(TEXTS).batch(5)])
+def test_a_smaller_last_batch_is_optionally_left_out(preprocessor, x):
+    batching = Batching(4, pad_to="full", drop_remainder=True)
+    dataset = preprocessor.batches(x, batching=batching)
+    assert dataset.element_spec["token_ids"].shape == (4, 10)
+    [batch] = arrays(dataset)
+    assert np.array_equal(batch["token_ids"], prepared(preprocessor, TEXTS)["token_ids"][:4])
+
+
+def test_the_pipeline_runs_in_graph(preprocessor, rows):
+    graph = preprocessor.batched(rows, FULL)._as_serialized_graph().numpy()
+    assert b"ParallelMapDataset" in graph and b"PyFunc" not in graph
+
+
+def test_texts_are_cut_into_parts_of_bounded_size(preprocessor):
+    x = {"text": (TEXTS, SECONDS), "features": np.arange(6)}
+    for form in (x, slices(x)):
+        parts = list(preprocessor.parts(form, size=4))
+        assert [len(part) for part in parts] == [4, 2]
+        found = [text.decode() for part in parts for text in part.columns[1].numpy()]
+        assert found == SECONDS
+        numbers = [n for part in parts for n in np.asarray(part.extra_inputs["features"])]
+        assert numbers == list(range(6))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([], []), "There are no texts"),
+        ((TEXTS, LABELS[:5]), "6 texts but 5 labels or weights"),
+        ((TEXTS, LABELS, WEIGHTS[:4]), "6 texts but 4 labels or weights"),
+        ((TEXTS, None, WEIGHTS), "weights but no labels: give y with sample_weight"),
+        ((slices(TEXTS), LABELS), "brings its own labels and weights"),
+        ((slices(TEXTS), None, WEIGHTS), "brings its own labels and weights"),
+        ((slices(TEXTS, SECONDS),), "Labels must be numbers; the dataset gives strings"),
+    ],
+)
+def test_labels_that_do_not_fit_are_refused(preprocessor, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        preprocessor.batches(*arguments)

@@ -1,0 +1,128 @@
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_bert import Batching, BertSpanLabelerPreprocessor
+
+
+@pytest.fixture(scope="module")
+def preprocessor(tokenizer):
+    return BertSpanLabelerPreprocessor(tokenizer, sequence_length=12, max_question_length=4)
+
+
+def example(question, context, *answers, **more):
+    answers = [{"text": text, "answer_start": start} for text, start in answers]
+    return {"question": question, "context": context, "answers": answers, **more}
+
+
+def test_batches_are_the_windows_shuffled_by_their_seed_and_trimmed(preprocessor):
+    examples = [example("a", " ".join("b" * n), ("b", 0)) for n in range(1, 8)]
+    rows = preprocessor.read(examples, with_labels=True)
+
+    def lengths(**options):
+        data = preprocessor.batched(rows, Batching(1, pad_to="longest", **options))
+        masks = [inputs["padding_mask"] for inputs, _ in data.as_numpy_iterator()]
+        assert all(mask.all() for mask in masks)
+        return [mask.shape[1] for mask in masks]
+
+    assert lengths() == [n + 4 for n in range(1, 8)]
+    assert lengths(shuffle=True, seed=1) == lengths(shuffle=True, seed=1)
+    assert lengths(shuffle=True, seed=1) != lengths(shuffle=True, seed=2)
+    assert sorted(lengths(shuffle=True, seed=1)) == lengths()
+
+
+def test_labels_come_with_training_alone(preprocessor):
+    question = example("a", "b c", ("c", 2))
+    inputs, labels = preprocessor.batches(question).element_spec
+    assert set(labels) == {"start", "end"}
+    assert set(inputs) == {"token_ids", "segment_ids", "padding_mask"}
+    assert preprocessor.batches([question], with_labels=False).element_spec == inputs
+
+
+def test_questions_are_cut_into_parts(preprocessor):
+    examples = [example("a", "b")] * 5
+    assert [*map(len, preprocessor.parts(examples, size=2))] == [2, 2, 1]
+    assert list(preprocessor.parts(examples[0])) == [examples[:1]]
+
+
+def test_prepared_inputs_are_answered_with_logits(preprocessor):
+    outputs = {"start": tf.ones([2, 12]), "end": tf.zeros([2, 12])}
+    found = preprocessor.answers(outputs)
+    assert found["start_logits"] is outputs["start"] and found["end_logits"] is outputs["end"]
+
+
+def test_the_served_answers_are_those_of_many_windows_at_once(preprocessor):
+    """More windows than are computed at once, of which the last come twice."""
+    questions = ["a", "b c"]
+    contexts = [" ".join("defghijklmnop"[i % 13] for i in range(n)) for n in (300, 9)]
+    small = BertSpanLabelerPreprocessor.like(preprocessor, document_stride=4)
+
+    def predict(inputs):
+        ids = tf.cast(inputs["token_ids"], tf.float32)
+        return {"start": tf.math.sin(ids * 7), "end": tf.math.cos(ids * 5)}
+
+    served = small.serve(predict, tf.constant(questions), tf.constant(contexts))
+    asked = [{"question": q, "context": c} for q, c in zip(questions, contexts, strict=True)]
+    rows = small.read(asked)
+    assert len(rows.question) > 64
+    outputs = predict(rows.inputs(tf.range(len(rows.question))))
+    expected = small.answers(outputs, rows)
+    assert served.keys() == expected.keys()
+    for name, values in expected.items():
+        if values.dtype.is_floating:
+            np.testing.assert_allclose(served[name], values, rtol=1e-6)
+        else:
+            assert served[name].numpy().tolist() == values.numpy().tolist()
+    nothing = small.serve(predict, tf.constant([], tf.string), tf.constant([], tf.string))
+    assert {len(values) for values in nothing.values()} == {0}
+
+
+def test_scores_are_those_of_squad(preprocessor):
+    examples = [
+        example("a", "b c", ("c", 2), id="1"),
+        example("a", "b c", id="2", is_impossible=True),
+    ]
+    answers = [{"answer": "c", "null_odds": -1.0}, {"answer": "b", "null_odds": 1.0}]
+    assert preprocessor.scores(answers[:1], examples[:1])["exact"] == 100
+    found = preprocessor.scores(answers, examples)
+    assert found["exact"] == 50 and found["best_exact"] == 100
+
+
+@pytest.mark.parametrize(
+    ("examples", "message"),
+    [
+        ([], "There are no questions"),
+        ([{"question": "a"}], "dict of two strings.*number 0 is {'question': 'a'}"),
+        ([example("a", "b", ("b", 0)), example("a", None)], "number 1 is"),
+        (["a b"], "number 0 is 'a b'"),
+    ],
+)
+def test_examples_that_are_no_questions_are_named(preprocessor, examples, message):
+    with pytest.raises(ValueError, match=message):
+        preprocessor.batches(examples)
+    with pytest.raises(ValueError, match=message):
+        list(preprocessor.parts(examples))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"document_stride": 0}, "document_stride must be at least 1 token; got 0"),
+        ({"max_question_length": 0}, "max_question_length must be at least 1"),
+        ({"max_question_length": 9}, "leave no room for a context in sequences of 12 tokens"),
+        ({"max_answer_length": 0}, "max_answer_length must be at least 1; got 0"),
+    ],
+)
+def test_lengths_without_room_are_refused(tokenizer, options, message):
+    options = {"sequence_length": 12, "max_question_length": 4, **options}
+    with pytest.raises(ValueError, match=message):
+        BertSpanLabelerPreprocessor(tokenizer, **options)
+
+
+def test_labels_apart_from_the_questions_are_refused(preprocessor):
+    for more in ({"y": [0]}, {"sample_weight": [1.0]}):
+        with pytest.raises(ValueError, match="bring their answers along, as example.'answers'"):
+            preprocessor.read([example("a", "b")], **more)
+    rows = preprocessor.read([example("a", "b")])
+    with pytest.raises(ValueError, match="n_best must be at least 1; got 0"):
+        preprocessor.answers({}, rows, n_best=0)

@@ -1,0 +1,160 @@
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_bert import Batching, BertTokenClassifierPreprocessor
+from keras_bert.metrics.entities import tagged_entities
+from keras_bert.preprocessing.bert_token_classifier_preprocessor import holds_words
+
+NAMES = ["O", "B-LOC", "I-LOC", "B-PER", "I-PER", "E-PER", "S-PER"]
+WORDS = [["ab", "c"], ["d"], ["abc", "defg", "h"]]
+TAGS = [["O", "B-LOC"], ["S-PER"], ["B-LOC", "I-LOC", "O"]]
+
+
+@pytest.fixture(scope="module")
+def preprocessor(tokenizer):
+    return BertTokenClassifierPreprocessor(tokenizer, sequence_length=10, label_names=NAMES)
+
+
+def test_tags_are_trained_on_by_name_and_by_number(preprocessor):
+    numbers = [[NAMES.index(tag) for tag in sentence] for sentence in TAGS]
+    assert preprocessor.targets(TAGS) == preprocessor.targets(numbers) == numbers
+    data = preprocessor.batches(WORDS, TAGS, batching=Batching(2, pad_to="full"))
+    assert len(data) == 2
+    assert data.element_spec[1] == tf.TensorSpec([None, 10], tf.int32)
+    assert data.element_spec[2] == tf.TensorSpec([None, 10], tf.float32)
+    rows = preprocessor.read(WORDS, numbers)
+    first, second = data.as_numpy_iterator()
+    expected = tf.nest.map_structure(np.asarray, rows.batch(tf.range(3), Batching(pad_to="full")))
+    tf.nest.map_structure(
+        lambda a, b, both: np.testing.assert_array_equal(np.concatenate([a, b]), both),
+        first,
+        second,
+        expected,
+    )
+
+
+def test_an_epoch_is_shuffled_by_its_seed_and_loses_nothing(preprocessor):
+    words = [[letter] for letter in "abcdefghijklmnopqrst"]
+    rows = preprocessor.read(words)
+
+    def epoch(seed):
+        data = preprocessor.batched(rows, Batching(8, shuffle=True, seed=seed))
+        return [ids[1] for batch in data.as_numpy_iterator() for ids in batch["token_ids"]]
+
+    assert epoch(1) == epoch(1) != epoch(2)
+    assert sorted(epoch(1)) == sorted(epoch(2)) == list(range(5, 25))
+
+
+def test_without_names_labels_are_numbers(tokenizer):
+    preprocessor = BertTokenClassifierPreprocessor(tokenizer, sequence_length=10)
+    assert preprocessor.targets([[3, np.int64(1)], []]) == [[3, 1], []]
+    for labels, message in (
+        ([[0], [-1]], "has the tag -1"),
+        ([["O"]], "'O', .*only with label_names"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            preprocessor.targets(labels)
+
+
+def test_words_are_told_from_texts():
+    for words in (WORDS, [np.array(["a"])], [("a",), ()], {"words": WORDS}, np.array([["a"]])):
+        assert holds_words(words)
+    for texts in ("a b", ["a", "b"], np.array(["a"]), [], tf.data.Dataset.from_tensors("a")):
+        assert not holds_words(texts)
+
+
+def test_sentences_of_a_document_stay_together(preprocessor):
+    words, documents = [[letter] for letter in "abcdefghij"], [0, 0, 0, 1, 2, 2, 2, 2, 3, 3]
+    assert [*map(len, preprocessor.parts(words, size=4))] == [4, 4, 2]
+    parts = list(preprocessor.parts({"words": words, "documents": documents}, size=4))
+    assert [np.asarray(part["documents"]).tolist() for part in parts] == [
+        [0, 0, 0, 1],
+        [2, 2, 2, 2],
+        [3, 3],
+    ]
+    parts = list(preprocessor.parts({"words": words, "documents": documents}, size=2))
+    assert [len(part["words"]) for part in parts] == [3, 5, 2]
+    assert sum((part["words"] for part in parts), []) == words
+
+
+def test_words_get_their_tags_and_probabilities(preprocessor):
+    rows = preprocessor.read(WORDS)
+    logits = np.random.default_rng(1).normal(0, 3, (3, 10, 7)).astype("float32")
+    found = preprocessor.answers(logits, rows)
+    row, position = rows.places()
+    expected = logits[row, position]
+    label = [name.decode() for name in found["label"].flat_values.numpy()]
+    assert label == [NAMES[number] for number in expected.argmax(axis=-1)]
+    assert found["label"].row_lengths().numpy().tolist() == [2, 1, 3]
+    probabilities = np.exp(expected) / np.exp(expected).sum(axis=-1, keepdims=True)
+    np.testing.assert_allclose(found["probabilities"].flat_values, probabilities, rtol=1e-5)
+    prepared = preprocessor.answers(logits)
+    assert prepared["label"].shape == (3, 10) and prepared["probabilities"].shape == (3, 10, 7)
+    for answers in (found, prepared):
+        assert answers["labels"].numpy().tolist() == [[name.encode() for name in NAMES]] * 3
+
+
+def test_entities_of_texts_are_those_of_conlleval(preprocessor):
+    generator = np.random.default_rng(3)
+    texts = ["ab (ä) c.", "", "中国 d", " ".join("abcdefghijklmnopqrst")]
+    words = preprocessor.read(texts)
+    of_text, start, end = (part.numpy() for part in (words.text, words.start, words.end))
+    place = words.window.numpy(), words.position.numpy()
+    for _ in range(20):
+        outputs = generator.normal(0, 3, (words.windows.nrows(), 10, 7)).astype("float32")
+        found = {name: v.numpy() if name == "num_entities" else v.to_list()
+                 for name, v in preprocessor.answers(outputs, words).items()}  # fmt: skip
+        logits = outputs[place]
+        probabilities = np.exp(logits) / np.exp(logits).sum(axis=-1, keepdims=True)
+        for row, text in enumerate(texts):
+            mine = np.flatnonzero(of_text == row)
+            tags = [NAMES[label] for label in logits[mine].argmax(axis=1)]
+            expected = tagged_entities(tags)
+            assert found["num_entities"][row] == len(expected)
+            bytes_ = [(start[mine[a]], end[mine[b - 1]]) for _, a, b in expected]
+            assert found["entity_start_byte"][row] == [a for a, _ in bytes_]
+            assert found["entity_end_byte"][row] == [b for _, b in bytes_]
+            assert found["entity_text"][row] == [text.encode()[a:b] for a, b in bytes_]
+            assert found["entity_type"][row] == [type_.encode() for type_, _, _ in expected]
+            characters = zip(found["entity_start"][row], found["entity_end"][row], strict=True)
+            assert [text[a:b].encode() for a, b in characters] == found["entity_text"][row]
+            scores = [probabilities[mine[a:b]].max(axis=1).mean() for _, a, b in expected]
+            np.testing.assert_allclose(found["entity_score"][row], scores, rtol=1e-5)
+
+
+def test_tags_without_prefixes_are_entities_of_one_word(tokenizer):
+    preprocessor = BertTokenClassifierPreprocessor(tokenizer, 10, label_names=["NN", "O", "VB"])
+    words = preprocessor.read("a b c")
+    logits = np.zeros((1, 10, 3), "float32")
+    logits[0, [1, 2, 3], [0, 0, 2]] = 9
+    found = preprocessor.answers(logits, words)
+    assert found["entity_text"].to_list() == [[b"a", b"b", b"c"]]
+    assert found["entity_type"].to_list() == [[b"NN", b"NN", b"VB"]]
+
+
+def test_scores_are_those_of_entities(preprocessor):
+    answers = [{"label": tags} for tags in TAGS]
+    assert preprocessor.scores(answers, WORDS, TAGS)["f1"] == 1
+    answers[1] = {"label": ["O"]}
+    assert preprocessor.scores(answers, WORDS, TAGS)["recall"] == pytest.approx(2 / 3)
+    with pytest.raises(ValueError, match="needs the tags of each sentence"):
+        preprocessor.scores(answers, WORDS)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((["a b"], [0]), "learns from words.*given whole texts"),
+        ((("a", "b"),), "takes texts, not pairs of them"),
+        ((WORDS, TAGS, [1, 1, 1]), "no sample_weight"),
+        ((WORDS, [["O", "LOC"], [], []]), "Sentence 0 has the tag 'LOC'.*7 classes: O, B-LOC"),
+        ((WORDS, [["O", 7], [], []]), "Sentence 0 has the tag 7"),
+        ((WORDS, [["O", -1], [], []]), "Sentence 0 has the tag -1"),
+    ],
+)
+def test_examples_that_are_not_words_with_tags_are_refused(preprocessor, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        preprocessor.read(*arguments)
+    with pytest.raises(ValueError, match="give the tags of each sentence"):
+        preprocessor.read(WORDS, with_labels=True)

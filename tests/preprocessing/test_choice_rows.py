@@ -1,0 +1,108 @@
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_bert import Batching, BertMultipleChoicePreprocessor
+from keras_bert.preprocessing.choice_rows import choice_rows, with_labels
+
+LETTERS = "abcdefghijklmnopqrst"
+FULL, LONGEST = Batching(pad_to="full"), Batching(pad_to="longest")
+GOOD = {"context": "a", "choices": ["b", "c"], "label": 0}
+
+
+@pytest.fixture(scope="module")
+def preprocessor(tokenizer):
+    return BertMultipleChoicePreprocessor(tokenizer, sequence_length=14)
+
+
+@pytest.fixture(scope="module")
+def examples():
+    """Forty questions of two to five choices, some longer than a sequence, some without text."""
+    generator = np.random.default_rng(1)
+
+    def text(most):
+        words = generator.choice(list(LETTERS), generator.integers(0, most))
+        return " ".join(words)
+
+    made = []
+    for _ in range(40):
+        choices = [text(12) or " " for _ in range(generator.integers(2, 6))]
+        label = int(generator.integers(len(choices)))
+        made.append({"context": text(12), "choices": choices, "label": label})
+    return made
+
+
+@pytest.fixture(scope="module")
+def rows(preprocessor, examples):
+    return choice_rows(examples, preprocessor, True)
+
+
+@pytest.mark.parametrize("batching", [FULL, LONGEST])
+def test_every_choice_is_packed_with_its_context(preprocessor, examples, rows, batching):
+    numbers = np.random.default_rng(2).permutation(40)
+    inputs, labels = rows.batch(tf.constant(numbers), batching)
+    inputs = {name: values.numpy() for name, values in inputs.items()}
+    assert {values.shape for values in inputs.values()} == {(40, 5, 14)}
+    for row, number in enumerate(numbers):
+        example = examples[number]
+        there = len(example["choices"])
+        expected = preprocessor([example["context"]] * there, example["choices"])
+        for name, values in expected.items():
+            assert np.array_equal(inputs[name][row, :there], values)
+            assert not inputs[name][row, there:].any()
+        assert rows.num_tokens()[number] == inputs["padding_mask"][row].sum(axis=-1).max()
+        assert labels[row] == example["label"]
+
+
+def test_batches_are_cut_to_their_longest_pair(rows):
+    shortest = np.argsort(rows.num_tokens())[:4]
+    whole, _ = rows.batch(tf.constant(shortest), FULL)
+    inputs, _ = rows.batch(tf.constant(shortest), LONGEST)
+    length = rows.num_tokens()[shortest].max()
+    assert length < 14 and inputs["token_ids"].shape == (4, 5, length)
+    for name, values in inputs.items():
+        assert np.array_equal(values, whole[name][..., :length])
+
+
+def test_a_choice_of_nothing_keeps_its_place(preprocessor):
+    example = {"context": "a b", "choices": ["c", "", "d"], "label": 2}
+    inputs, labels = choice_rows([example], preprocessor, True).batch(tf.range(1), LONGEST)
+    assert labels.numpy().tolist() == [2]
+    assert inputs["padding_mask"][0].numpy().sum(axis=-1).tolist() == [6, 0, 6]
+    assert inputs["token_ids"][0, :, 4].numpy().tolist() == [7, 0, 8]
+
+
+def test_without_labels_there_are_inputs_alone(preprocessor):
+    rows = choice_rows([{"context": "a", "choices": ("b", "c")}], preprocessor, False)
+    [inputs] = rows.batch(tf.range(1), LONGEST)
+    assert set(inputs) == {"token_ids", "segment_ids", "padding_mask"}
+
+
+@pytest.mark.parametrize(
+    ("examples", "message"),
+    [
+        ([], "There are no questions"),
+        ([GOOD, "a"], "number 1 is 'a'"),
+        ([GOOD, {**GOOD, "context": 3}], "number 1 is"),
+        ([{**GOOD, "choices": "bc"}], "a dict of a string and a list of strings"),
+        ([{**GOOD, "choices": ["b", 3]}], "number 0 is"),
+        ([{"context": "a", "label": 0}], "number 0 is"),
+        ([GOOD, {**GOOD, "choices": ["b", ""]}], "Question 1 has 1 choices that aren't empty"),
+        ([{**GOOD, "label": 2}], "Question 0 has the label 2.*places: 0, 1"),
+        ([{**GOOD, "label": -1}], "the label -1"),
+        ([{**GOOD, "label": "0"}], "the label '0'"),
+        ([{**GOOD, "label": True}], "the label True"),
+        ([{"context": "a", "choices": ["b", "c"]}], "the label None"),
+        ([{**GOOD, "choices": ["", "b", "c"]}], "the label 0.*places: 1, 2"),
+    ],
+)
+def test_examples_that_are_no_questions_are_named(preprocessor, examples, message):
+    with pytest.raises(ValueError, match=message):
+        choice_rows(examples, preprocessor, True)
+
+
+def test_labels_in_an_array_join_their_questions():
+    found = with_labels([GOOD, {**GOOD, "label": 0}], np.array([1, 0]))
+    assert [question["label"] for question in found] == [1, 0] and GOOD["label"] == 0
+    with pytest.raises(ValueError, match="1 questions but 2 labels: give each one"):
+        with_labels([GOOD], [0, 1])

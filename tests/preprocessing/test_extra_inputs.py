@@ -1,0 +1,34 @@
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_bert.preprocessing.extra_inputs import checked_extra_inputs, with_finite_check
+
+
+def test_floats_become_float32_and_integers_stay():
+    values = {"a": [[1, 2.5]], "b": np.array([1, 2]), "c": np.array([True]), "d": [3.0]}
+    found = checked_extra_inputs(values)
+    assert [found[name].dtype for name in "abcd"] == ["float32", "int64", "bool", "float32"]
+    in_graph = with_finite_check({name: tf.constant(np.asarray(v)) for name, v in values.items()})
+    for name, array in found.items():
+        assert in_graph[name].dtype == array.dtype and np.array_equal(in_graph[name], array)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ([[1, 2], [np.inf, 3]], "row 1 has inf in column 0"),
+        ([1.0, np.nan], "row 1 has nan. Leave the row out, or fill it"),
+        ([["1", "x"]], "age must be numbers, an array of a row for each text.*'x'"),
+        ([[1, 2], [3]], "age must be numbers"),
+        ([None], "age must be finite numbers; row 0 has nan"),
+    ],
+)
+def test_values_that_are_not_finite_numbers_are_named(values, message):
+    with pytest.raises(ValueError, match=message):
+        checked_extra_inputs({"age": values})
+
+
+def test_a_number_that_is_not_finite_is_an_error_in_the_graph():
+    with pytest.raises(tf.errors.InvalidArgumentError, match="age must be finite numbers"):
+        with_finite_check({"age": tf.constant([1, np.nan])})

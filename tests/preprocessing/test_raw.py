@@ -1,0 +1,93 @@
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_bert.preprocessing.raw import as_arrays, count, is_raw, is_single, take
+
+slices = tf.data.Dataset.from_tensor_slices
+IDS = np.zeros((3, 4), "int32")
+
+
+class Series:
+    """A column as in pandas."""
+
+    def __init__(self, values, dtype):
+        self.values, self.dtype = values, dtype
+
+    def __len__(self):
+        return len(self.values)
+
+    def to_numpy(self):
+        return np.array(self.values)
+
+
+class Frame:
+    """Columns as in pandas."""
+
+    def __init__(self, *dtypes):
+        self.columns, self.dtypes = range(len(dtypes)), dtypes
+
+
+class StringType:
+    """A string type as in pandas, which is none of NumPy's."""
+
+    def __str__(self):
+        return "string"
+
+
+RAW = [
+    "a b",
+    b"a b",
+    ["a", "b"],
+    [("a", "b")],
+    (["a"], ["b"]),
+    [["a", "b"], ["c"]],
+    [{"question": "a", "context": "b"}],
+    {"question": "a", "context": "b"},
+    {"text": ["a"], "features": IDS[:1]},
+    np.array(["a"]),
+    np.array([["a", "b"]], object),
+    tf.constant(["a"]),
+    Series(["a"], np.dtype("O")),
+    Series(["a"], StringType()),
+    Frame(np.dtype("O"), np.dtype("O")),
+    slices(["a"]),
+    slices((["a"], [1])).batch(1),
+    slices({"text": ["a"], "features": IDS[:1]}),
+    [],
+]
+PREPARED = [
+    IDS,
+    [1, 2],
+    {"token_ids": IDS},
+    tf.constant(IDS),
+    Series([1], np.dtype("int64")),
+    Frame(np.dtype("int64")),
+    slices({"token_ids": IDS}),
+    slices(({"token_ids": IDS}, ["a", "b", "c"])),
+    None,
+]
+
+
+@pytest.mark.parametrize(("xs", "expected"), [(RAW, True), (PREPARED, False)])
+def test_raw_examples_are_told_from_prepared_inputs(xs, expected):
+    assert [is_raw(x) for x in xs] == [expected] * len(xs)
+
+
+def test_a_single_example_is_told_from_several():
+    for x in ("a", b"a", ("a", "b"), {"question": "a", "context": "b"}):
+        assert is_single(x) and count(x) == 1
+    for x in (["a", "b"], (["a", "b"], ["c", "d"]), {"text": ["a", "b"]}, np.array(["a", "b"])):
+        assert not is_single(x) and count(x) == 2
+    assert not is_single({}) and not is_single(())
+
+
+def test_parts_are_cut_from_examples_in_any_form():
+    column = Series(["a", "b", "c"], np.dtype("O"))
+    x = {"text": (["a", "b", "c"], column), "features": IDS}
+    part = take(x, slice(1, None))
+    assert part["text"][0] == ["b", "c"] and part["text"][1].tolist() == ["b", "c"]
+    assert part["features"].shape == (2, 4)
+    assert take(None, slice(1)) is None
+    arrays = as_arrays({"text": (column, ["a"])})
+    assert isinstance(arrays["text"][0], np.ndarray) and arrays["text"][1] == ["a"]

@@ -1,0 +1,152 @@
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_bert import Batching, BertPreprocessor
+from keras_bert.preprocessing.tagged_rows import TaggedRows
+
+LETTERS = "abcdefghijklmnopqrst"
+FULL, LONGEST = Batching(pad_to="full"), Batching(pad_to="longest")
+
+
+@pytest.fixture(scope="module")
+def preprocessor(tokenizer):
+    return BertPreprocessor(tokenizer, sequence_length=10)
+
+
+@pytest.fixture(scope="module")
+def sentences():
+    """A hundred sentences of up to 20 words of 1 to 9 pieces, and as many labels."""
+    generator = np.random.default_rng(1)
+    words = [
+        ["".join(generator.choice(list(LETTERS), n)) for n in generator.integers(1, 10, length)]
+        for length in generator.integers(0, 20, 100)
+    ]
+    return words, [[len(word) * 7 % 11 for word in sentence] for sentence in words]
+
+
+@pytest.fixture(scope="module")
+def pieces(tokenizer, sentences):
+    """The pieces of each word, as many as fit a sequence, one word at a time."""
+    flat = [word for sentence in sentences[0] for word in sentence]
+    return [ids[:8] for ids in tokenizer(flat).to_list()]
+
+
+def batch_of(rows, numbers=None, batching=FULL):
+    """`(inputs, labels, weights)` of some rows, or of all, as arrays."""
+    numbers = range(len(rows.windows)) if numbers is None else numbers
+    batch = rows.batch(tf.constant(list(numbers), tf.int64), batching)
+    return tf.nest.map_structure(lambda values: values.numpy(), batch)
+
+
+def labeled_words(batch, tokenizer):
+    """`[(pieces, label)]` of the words that are trained on."""
+    found = []
+    for ids, mask, labels, weights in zip(
+        batch[0]["token_ids"], batch[0]["padding_mask"], batch[1], batch[2], strict=True
+    ):
+        ids = ids[: mask.sum()]
+        for first in np.flatnonzero(weights):
+            end = first + 1
+            while tokenizer.id_to_token(int(ids[end])).startswith("##"):
+                end += 1
+            found.append((ids[first:end].tolist(), int(labels[first])))
+    return found
+
+
+@pytest.mark.parametrize("with_documents", [False, True])
+@pytest.mark.parametrize("batching", [FULL, LONGEST])
+def test_every_word_is_trained_on_once_on_its_first_piece(
+    preprocessor, sentences, pieces, with_documents, batching
+):
+    words, labels = sentences
+    documents = [i // 7 for i in range(100)] if with_documents else None
+    rows = TaggedRows(words, preprocessor, documents, labels)
+    found = labeled_words(batch_of(rows, batching=batching), preprocessor.tokenizer)
+    assert found == list(zip(pieces, sum(labels, []), strict=True))
+
+
+def test_rows_are_what_the_preprocessor_makes_of_the_sentence(preprocessor):
+    words = [["ab", "c"], ["d"], ["abc", "defg", "h"]]
+    rows = TaggedRows(words, preprocessor, labels=[[1, 2], [3], [4, 5, 6]])
+    inputs, labels, weights = batch_of(rows, [2, 0, 1])
+    expected = preprocessor(["abc defg h", "ab c", "d"])
+    for name, values in expected.items():
+        assert np.array_equal(inputs[name], values)
+    assert labels[0].tolist() == [0, 4, 0, 0, 5, 0, 0, 0, 6, 0]
+    assert weights[0].tolist() == [0, 1, 0, 0, 1, 0, 0, 0, 1, 0]
+    assert (labels.dtype, weights.dtype) == ("int32", "float32")
+    assert rows.num_tokens().tolist() == [5, 3, 10]
+    assert batch_of(rows, [0, 1], LONGEST)[1].shape == (2, 5)
+
+
+def test_long_sentences_are_split_between_words(preprocessor):
+    words = [["abc", "de", "fgh", "ij", "klmnop", "qr"]]  # 3 2 3 | 2 6 | 2 pieces for 8
+    rows = TaggedRows(words, preprocessor)
+    assert rows.windows.tolist() == [[0, 0, 3, 3], [3, 3, 5, 5], [5, 5, 6, 6]]
+    row, position = rows.places()
+    assert row.tolist() == [0, 0, 0, 1, 1, 2]
+    assert position.tolist() == [1, 4, 6, 1, 3, 1]
+
+
+def test_outputs_of_words_are_those_of_their_first_pieces(preprocessor, sentences):
+    words, _ = sentences
+    rows = TaggedRows(words, preprocessor, [i // 7 for i in range(100)])
+    outputs = np.random.default_rng(2).normal(size=(len(rows.windows), 10, 2)).astype("float32")
+    found = rows.at_words(outputs)
+    assert found.row_lengths().numpy().tolist() == [*map(len, words)]
+    row, position = rows.places()
+    assert np.array_equal(found.flat_values, outputs[row, position])
+    inputs = rows.batch(tf.range(len(rows.windows)), FULL)[0]["token_ids"].numpy()
+    assert np.array_equal(inputs[row, position], rows.pieces[rows.starts[:-1]])
+
+
+def test_context_comes_from_the_document_alone_and_fills_the_sequence(preprocessor):
+    words = [["ab", "cd", "e"], ["fg"], ["h", "ij", "kl"], ["mn", "op"]]
+    rows = TaggedRows(words, preprocessor, documents=[0, 0, 0, 1])
+    # pieces before each word 0 2 4 | 5 | 7 8 10 | 12 14, and 16 in all; eight fit
+    assert rows.windows.tolist() == [[0, 0, 3, 5], [1, 3, 4, 6], [2, 4, 7, 7], [7, 7, 9, 9]]
+    own = TaggedRows(words, preprocessor)
+    assert own.windows[:, 1:3].tolist() == rows.windows[:, 1:3].tolist()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_context_never_leaves_the_sequence_or_the_document(preprocessor, sentences, seed):
+    words, _ = sentences
+    documents = np.sort(np.random.default_rng(seed).integers(0, 20, 100))
+    rows = TaggedRows(words, preprocessor, documents)
+    document = np.repeat(documents, rows.lengths)
+    for first, own_first, own_last, last in rows.windows:
+        assert first <= own_first < own_last <= last
+        assert rows.starts[last] - rows.starts[first] <= 8
+        assert (document[first:last] == document[own_first]).all()
+        if first and document[first - 1] == document[own_first]:  # no word more would fit
+            assert rows.starts[last] - rows.starts[first - 1] > 8
+
+
+def test_words_without_pieces_and_words_too_long_are_kept(preprocessor):
+    words, labels = [["\u200d", "a"], ["abcdefghijklmnop", "b"]], [[1, 2], [3, 4]]
+    inputs, labels, _ = batch_of(TaggedRows(words, preprocessor, labels=labels))
+    assert inputs["token_ids"][0, :4].tolist() == [2, 1, 5, 3]
+    assert labels[0, :4].tolist() == [0, 1, 2, 0]
+    assert labels[1:, 1].tolist() == [3, 4]
+    assert inputs["padding_mask"].sum(axis=1).tolist() == [4, 10, 3]
+
+
+@pytest.mark.parametrize(
+    ("words", "labels", "documents", "message"),
+    [
+        ([], [], None, "There are no words"),
+        ([[], []], None, None, "There are no words"),
+        (["a b"], None, None, "Sentence 0 is a string, 'a b'"),
+        ([["a"], ["a", 3]], None, None, "Sentence 1 holds 3"),
+        ([["a"]], [], None, "1 sentences but labels of 0"),
+        ([["a"], ["b"]], [[0], [0, 1]], None, "Sentence 1 has 1 words but 2 labels"),
+        ([["a"]], [[0]], [0, 1], "1 sentences but 2 documents"),
+    ],
+)
+def test_examples_that_are_no_tagged_sentences_are_refused(
+    preprocessor, words, labels, documents, message
+):
+    with pytest.raises(ValueError, match=message):
+        TaggedRows(words, preprocessor, documents, labels)

@@ -1,0 +1,211 @@
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_bert.preprocessing.text_examples import in_memory, text_batches, text_examples
+
+TEXTS = ["a b", "c", "d e f g h i j k l m", "", "b b b", "k l"]
+SECONDS = ["m", "l k j i", "", "c", "a a", "h"]
+LABELS = [3, 1, 4, 1, 5, 9]
+WEIGHTS = [0.5, 1, 0, 2, 1, 1]
+PAIRS = list(zip(TEXTS, SECONDS, strict=True))
+
+
+def slices(*parts):
+    return tf.data.Dataset.from_tensor_slices(parts if len(parts) > 1 else parts[0])
+
+
+def strings(columns):
+    return [[text.decode() for text in column.numpy()] for column in columns]
+
+
+def texts_of(x):
+    """The columns of texts in any form, as lists."""
+    if not isinstance(x, tf.data.Dataset):
+        return strings(text_examples(x).columns)
+    batches = [strings(columns) for columns, _, _ in text_batches(x, 4, with_labels=False)]
+    return [sum(column, []) for column in zip(*batches, strict=True)]
+
+
+class Column:
+    """A column as in pandas, whose labels don't begin at 0."""
+
+    def __init__(self, values):
+        self.values = np.asarray(values)
+
+    def __len__(self):
+        return len(self.values)
+
+    def __iter__(self):
+        return iter(self.values)
+
+    def __getitem__(self, label):
+        return self.values[{i + 7: i for i in range(len(self))}[label]]
+
+    def __array__(self, dtype=None, copy=None):
+        return self.values.astype(object) if self.values.dtype.kind == "U" else self.values
+
+
+class Frame:
+    """A Series or a DataFrame of pandas, which can't be read by its index."""
+
+    def __init__(self, values):
+        self.values = values
+
+    def to_numpy(self):
+        return np.array(self.values, object)
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        TEXTS,
+        [text.encode() for text in TEXTS],
+        np.array(TEXTS),
+        np.array(TEXTS, object),
+        np.array(TEXTS)[:, None],
+        tf.constant(TEXTS),
+        (TEXTS,),
+        Column(TEXTS),
+        {"text": TEXTS},
+        text_examples(TEXTS),
+        slices(TEXTS),
+        slices(TEXTS).batch(4),
+        slices(np.array(TEXTS)[:, None]).batch(4),
+        slices({"text": TEXTS}),
+    ],
+)
+def test_every_form_of_texts_is_read(form):
+    assert texts_of(form) == [TEXTS]
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        (TEXTS, SECONDS),
+        (np.array(TEXTS), np.array(SECONDS, object)),
+        (tf.constant(TEXTS), tf.constant(SECONDS)),
+        (Column(TEXTS), Column(SECONDS)),
+        PAIRS,
+        [list(pair) for pair in PAIRS],
+        np.array(PAIRS),
+        tf.constant(PAIRS),
+        {"text": (TEXTS, SECONDS)},
+        {"text": PAIRS},
+        slices(TEXTS, SECONDS),
+        slices(TEXTS, SECONDS).batch(4),
+        slices(np.array(PAIRS)).batch(4),
+    ],
+)
+def test_every_form_of_pairs_is_read(form):
+    assert texts_of(form) == [TEXTS, SECONDS]
+
+
+def test_columns_of_a_data_frame_are_texts_or_pairs():
+    assert texts_of(Frame(TEXTS)) == [TEXTS]
+    assert texts_of(Frame(PAIRS)) == [TEXTS, SECONDS]
+    assert texts_of((Frame(TEXTS), Frame(SECONDS))) == [TEXTS, SECONDS]
+    assert texts_of({"text": Frame(PAIRS)}) == [TEXTS, SECONDS]
+
+
+def test_a_text_alone_is_one_and_not_its_letters():
+    for text in ("a b", b"a b", np.array("a b"), tf.constant("a b")):
+        assert texts_of(text) == [["a b"]]
+    assert texts_of(("a b", "c d")) == [["a b"], ["c d"]]
+
+
+def test_extra_inputs_stay_with_their_texts():
+    numbers = np.arange(12.0).reshape(6, 2)
+    examples = text_examples({"text": TEXTS, "features": numbers.tolist()})
+    part = examples[2:5]
+    assert strings(part.columns) == [TEXTS[2:5]] and len(part) == 3
+    assert np.array_equal(part.extra_inputs["features"], numbers[2:5])
+    with pytest.raises(ValueError, match="6 texts but 5 rows of features: give each text one"):
+        text_examples({"text": TEXTS, "features": numbers[:5]})
+    with pytest.raises(ValueError, match="has its texts as 'text'.*this one has 'texts', 'numb"):
+        text_examples({"texts": TEXTS, "numbers": numbers})
+
+
+@pytest.mark.parametrize("x", [TEXTS, (TEXTS, SECONDS), {"text": TEXTS, "features": LABELS}])
+@pytest.mark.parametrize("rest", [(LABELS,), (LABELS, WEIGHTS)])
+def test_datasets_keep_labels_and_weights_with_their_texts(x, rest):
+    expected = text_examples(x)
+    for dataset in (slices(x, *rest), slices(x, *rest).batch(5)):
+        batches = list(text_batches(dataset, 4, with_labels=True))
+        columns, extra, found = tf.nest.map_structure(lambda *p: tf.concat(p, 0), *batches)
+        assert strings(columns) == strings(expected.columns)
+        assert {n: v.numpy().tolist() for n, v in extra.items()} == {
+            n: v.tolist() for n, v in expected.extra_inputs.items()
+        }
+        assert [values.numpy().tolist() for values in found] == list(map(list, rest))
+
+
+def test_two_strings_are_a_pair_or_a_text_with_its_label():
+    [(columns, _, rest)] = text_batches(slices(TEXTS, SECONDS), 6, with_labels=True)
+    assert strings(columns) == [TEXTS] and strings(rest) == [SECONDS]
+
+
+def test_only_datasets_without_batches_are_batched():
+    def sizes(dataset):
+        return [len(columns[0]) for columns, _, _ in text_batches(dataset, 4, with_labels=False)]
+
+    assert sizes(slices(TEXTS)) == [4, 2]
+    assert sizes(slices(TEXTS).batch(5)) == [5, 1]
+
+
+@pytest.mark.parametrize("size", [None, 4])
+def test_a_dataset_is_read_whole(size):
+    def read(*parts):
+        dataset = slices(*parts)
+        return in_memory(dataset if size is None else dataset.batch(size))
+
+    def texts(column):
+        return [text.decode() for text in column]
+
+    x, y, weights = read(TEXTS)
+    assert (texts(x), y, weights) == (TEXTS, None, None)
+    (first, second), y, weights = read((TEXTS, SECONDS), LABELS, WEIGHTS)
+    assert (texts(first), texts(second)) == (TEXTS, SECONDS)
+    assert (y.tolist(), weights.tolist()) == (LABELS, WEIGHTS)
+    x, y, _ = read({"text": TEXTS, "features": LABELS}, SECONDS)
+    assert texts(x["text"]) == TEXTS and x["features"].tolist() == LABELS and texts(y) == SECONDS
+    with pytest.raises(ValueError, match="There are no texts"):
+        in_memory(slices(TEXTS).take(0))
+
+
+@pytest.mark.parametrize(
+    ("x", "message"),
+    [
+        ([], "There are no texts"),
+        (([], []), "There are no texts"),
+        ((), "There are no texts"),
+        ((TEXTS, SECONDS[:3]), "6 texts but 3 second texts: give each text one"),
+        (["a", None], "Text 1 is None, not a string.*give ''"),
+        (["a", "b", float("nan")], "Text 2 is nan, not a string"),
+        ((TEXTS, list(range(6))), "Text 0 is 0, not a string"),
+        ([("a", "b"), ("c",)], "Some texts are in pairs and others are not"),
+        ([("a", "b"), "cd"], "Some texts are in pairs and others are not"),
+        ([("a", "b", "c")], "here they come 3 together"),
+        (("a", "b", "c"), "here they come 3 together"),
+    ],
+)
+def test_examples_that_are_no_texts_are_refused(x, message):
+    with pytest.raises(ValueError, match=message):
+        text_examples(x)
+
+
+@pytest.mark.parametrize(
+    ("dataset", "message"),
+    [
+        (slices(LABELS), "texts, .text, label. or .text, label, weight.*int32.*dataset.map"),
+        (slices({"texts": TEXTS}), "has its texts as 'text'"),
+        (slices(TEXTS, SECONDS, TEXTS), r"pair .string, string.*text, text.*this one gives"),
+        (slices((TEXTS, SECONDS, TEXTS), LABELS), "texts, .text, label."),
+        (slices(np.array(PAIRS), LABELS), "texts, .text, label."),
+        (slices(np.array([TEXTS] * 3).T).batch(2), "texts, .text, label."),
+        (slices(TEXTS, LABELS, WEIGHTS, WEIGHTS), "texts, .text, label."),
+    ],
+)
+def test_datasets_that_are_no_texts_are_refused(dataset, message):
+    with pytest.raises(ValueError, match=message):
+        text_batches(dataset, 4, with_labels=True)

@@ -1,0 +1,254 @@
+"""Tasks of every kind, their SavedModels, and what these answer where this library is not."""
+
+import json
+import subprocess
+import sys
+
+import keras
+import numpy as np
+import pytest
+
+LETTERS = "abcdefghijklmnopqrst"
+WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *LETTERS, *"(),.'中国"]
+WORDS += [f"##{c}" for c in LETTERS]
+TAGS = ["O", "B-LOC", "I-LOC", "B-PER", "I-PER"]
+CLASSES = ["low", "mid", "high"]
+ODD = ["", " ", "a", "中国 (b)", "e\u0301 «ä» 😀 c'd,", "😀"]
+SPANS = {"document_stride": 4, "max_question_length": 5, "max_answer_length": 6}
+
+
+def random_texts(number, longest):
+    """Texts of random words, short, longer than a sequence, of other scripts."""
+    generator = np.random.default_rng(6)
+    words = [*LETTERS, "abc", "(de)", "fg,", "ñ", "中", "😀"]
+    sizes = generator.integers(1, longest, number)
+    return [" ".join(generator.choice(words, size)) for size in sizes]
+
+
+def random_questions():
+    """Two hundred, some on contexts longer than a sequence."""
+    generator = np.random.default_rng(6)
+    words = [*LETTERS, "abc", "(de)", "fg,", "ñ", "中", "😀"]
+    pairs = [("a", ""), ("", " \n"), ("", "a"), ("中 (b)", ODD[4]), ("a b " * 9, "b")]
+    while len(pairs) < 200:
+        sizes = generator.integers(1, [8, 60])
+        pairs.append(tuple(" ".join(generator.choice(words, size)) for size in sizes))
+    return [{"question": question, "context": context} for question, context in pairs]
+
+
+def random_choices():
+    """Two hundred, of two to five choices."""
+    generator = np.random.default_rng(6)
+    words = [*LETTERS, "abc", "(de)", "fg,", "ñ", "中", "😀"]
+    made = [
+        {"context": "", "choices": [" ", "a"]},
+        {"context": "中 (b)", "choices": [ODD[4], "c'd,", "c d"]},
+        {"context": "a b " * 9, "choices": ["b " * 30, "b", "\u200b"]},
+    ]
+    while len(made) < 200:
+        texts = [" ".join(generator.choice(words, n)) for n in generator.integers(1, 14, 6)]
+        made.append({"context": texts[0], "choices": texts[1 : generator.integers(3, 7)]})
+    return made
+
+
+def texts_and_features():
+    texts = ODD[:1] + random_texts(12, 40)
+    features = np.random.default_rng(3).normal([50, 0], [10, 0.1], (len(texts), 2))
+    return {"text": texts, "features": features.astype("float32")}
+
+
+def as_columns(x):
+    """The inputs of `serving_default`, by name, of raw examples."""
+    if isinstance(x, dict):
+        return x
+    if isinstance(x[0], str):
+        return {"text": x}
+    columns = {name: [one[name] for one in x] for name in x[0]}
+    if "choices" in columns:
+        most = max(map(len, columns["choices"]))
+        columns["choices"] = [c + [""] * (most - len(c)) for c in columns["choices"]]
+    return columns
+
+
+# Name: class, its arguments, those of its preprocessor, examples.
+TASKS = {
+    "classes": ("BertClassifier", {"num_classes": 3}, {"label_names": CLASSES}, None),
+    "score": ("BertClassifier", {"num_classes": 1}, {}, None),
+    "windows": (
+        "BertClassifier",
+        {"num_classes": 3, "num_features": 2},
+        {"label_names": CLASSES, "window_stride": 4, "window_pooling": "max"},
+        texts_and_features,
+    ),
+    "labels": (
+        "BertClassifier",
+        {"num_classes": 3, "num_features": 2},
+        {"label_names": CLASSES, "multi_label": True, "threshold": 0.3, "truncation": "tail"},
+        texts_and_features,
+    ),
+    "words": ("BertTokenClassifier", {"num_classes": 5}, {"label_names": TAGS}, None),
+    "questions": ("BertSpanLabeler", {}, SPANS, random_questions),
+    "questions without answers": (
+        "BertSpanLabeler",
+        {},
+        {**SPANS, "null_threshold": -8.5},
+        random_questions,
+    ),
+    "choices": ("BertMultipleChoice", {}, {}, random_choices),
+    "vectors": ("BertEmbedder", {}, {}, None),
+}
+
+
+def make_task(name, **arguments):
+    import keras_bert
+
+    kind, own, settings, _ = TASKS[name]
+    keras.utils.set_random_seed(2)
+    backbone = keras_bert.BertBackbone(
+        len(WORDS), num_layers=2, num_heads=2, hidden_dim=16, intermediate_dim=32
+    )
+    reader = getattr(keras_bert, f"{kind}Preprocessor")(
+        keras_bert.BertTokenizer(WORDS), sequence_length=16, **settings
+    )
+    task = getattr(keras_bert, kind)(backbone, **{"preprocessor": reader, **own, **arguments})
+    generator = np.random.default_rng(5)  # a new model gives nearly the same scores to all
+    for weight in task.weights:
+        if weight.path.endswith(("kernel", "embeddings")):
+            weight.assign(generator.normal(0, 0.7, weight.shape))
+    if own.get("num_features"):
+        task.adapt_features(texts_and_features()["features"])
+    return task
+
+
+class Served:
+    """A task and its SavedModel, made when they are asked for."""
+
+    def __init__(self, name, folder):
+        self.name, self._folder = name, folder
+
+    @property
+    def task(self):
+        if not hasattr(self, "_task"):
+            self._task = make_task(self.name)
+        return self._task
+
+    @property
+    def folder(self):
+        if not self._folder.exists():
+            self.task.export(self._folder)
+        return self._folder / "1"
+
+    @property
+    def signatures(self):
+        import tensorflow as tf
+
+        if not hasattr(self, "_loaded"):
+            self._loaded = tf.saved_model.load(str(self.folder))
+        return self._loaded.signatures
+
+    @property
+    def examples(self):
+        make = TASKS[self.name][3]
+        return ODD + random_texts(194, 60) if make is None else make()
+
+    @property
+    def columns(self):
+        return as_columns(self.examples)
+
+    @property
+    def answers(self):
+        """The task's answers to the examples."""
+        if not hasattr(self, "_answers"):
+            self._answers = self.task.answer(self.examples)
+        return self._answers
+
+    def ask(self, columns, signature="serving_default"):
+        """Asks the SavedModel; its answers as lists."""
+        import tensorflow as tf
+
+        columns = {name: tf.constant(values) for name, values in columns.items()}
+        found = self.signatures[signature](**columns)
+        return {name: plain(values.numpy()) for name, values in found.items()}
+
+
+def plain(values):
+    if isinstance(values, (list, np.ndarray)):
+        return [plain(value) for value in values]
+    if isinstance(values, bytes):
+        return values.decode()
+    return values.item() if isinstance(values, np.generic) else values
+
+
+def assert_same(served, answers, atol=1e-5):
+    """Asserts that served answers, as lists, are those of `answer`; padding is 0 or ""."""
+    assert all(set(answer) == set(served) for answer in answers)
+    for name, column in served.items():
+        assert len(column) == len(answers)
+        for row, (value, answer) in enumerate(zip(column, answers, strict=True)):
+            assert is_same(value, plain(answer[name]), atol), (name, row, value, answer[name])
+
+
+def is_same(value, expected, atol):
+    if isinstance(expected, list):
+        padding = np.array(value[len(expected) :])
+        return (
+            len(value) >= len(expected)
+            and not np.any(padding.astype(bool))
+            and all(is_same(a, b, atol) for a, b in zip(value, expected, strict=False))
+        )
+    if isinstance(expected, float):
+        return abs(value - expected) < atol
+    return type(value) is type(expected) and value == expected
+
+
+STRANGER = """
+import json, sys
+sys.modules["keras_bert"] = sys.modules["keras"] = None
+import tensorflow as tf, tensorflow_text
+def plain(x):
+    return [plain(v) for v in x] if isinstance(x, list) else x.decode() if type(x) is bytes else x
+found = {}
+for name, (folder, columns) in json.load(open(sys.argv[1])).items():
+    columns = {name: tf.constant(values) for name, values in columns.items()}
+    answers = tf.saved_model.load(folder).signatures["serving_default"](**columns)
+    found[name] = {name: plain(values.numpy().tolist()) for name, values in answers.items()}
+json.dump(found, open(sys.argv[2], "w"))
+"""
+
+
+def ask_elsewhere(folder, asked):
+    """Asks SavedModels in a process without this library and Keras.
+
+    Args:
+        folder: where to put files.
+        asked: a dict of `(path, columns)`.
+    """
+    script, questions, answers = (folder / name for name in ("ask.py", "asked.json", "found.json"))
+    script.write_text(STRANGER)
+    questions.write_text(json.dumps({name: (str(path), x) for name, (path, x) in asked.items()}))
+    command = [sys.executable, str(script), str(questions), str(answers)]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=folder)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return json.loads(answers.read_text())
+
+
+@pytest.fixture(scope="session")
+def same_answers():
+    return assert_same
+
+
+@pytest.fixture(scope="session")
+def answers_elsewhere():
+    return ask_elsewhere
+
+
+@pytest.fixture(scope="session")
+def served(tmp_path_factory):
+    """A function of the name of a task that gives its `Served`."""
+    pytest.importorskip("tensorflow_text", reason="raw text needs TensorFlow Text")
+    folder, made = tmp_path_factory.mktemp("served"), {}
+
+    def give(name):
+        return made.setdefault(name, Served(name, folder / name.replace(" ", "_")))
+
+    return give

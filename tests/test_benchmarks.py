@@ -1,5 +1,6 @@
-"""The benchmark that lays two libraries side by side runs, at toy size, on real data."""
+"""Benchmarks load; the comparison of two libraries runs, at toy size, on real data."""
 
+import importlib.util
 import json
 import subprocess
 import sys
@@ -7,13 +8,29 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = [pytest.mark.slow, pytest.mark.shared]
-SCRIPT = Path(__file__).resolve().parents[1] / "benchmarks" / "against_transformers.py"
+BENCHMARKS = Path(__file__).resolve().parents[1] / "benchmarks"
+SCRIPT = BENCHMARKS / "against_transformers.py"
+PARTS = {"finetuning_tasks", "keras_finetuning"}  # of that script
+LOADED = [path for path in sorted(BENCHMARKS.glob("*.py")) if "transformers_f" not in path.stem]
+
+
+@pytest.mark.parametrize("path", LOADED, ids=lambda path: path.stem)
+def test_benchmarks_load_and_explain_their_options(path, monkeypatch, capsys):
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    if path.stem in PARTS:
+        return
+    with pytest.raises(SystemExit) as end:
+        module.parse_args(["--help"])
+    assert end.value.code == 0
+    assert module.__doc__.splitlines()[0] in " ".join(capsys.readouterr().out.split())
 
 
 @pytest.fixture(scope="module")
 def weights(shared_data, tmp_path_factory):
-    """A folder of a tiny BERT of random weights, as transformers writes it."""
+    """A folder with a tiny BERT of random weights, as transformers writes it."""
     pytest.importorskip("torch", reason="needs the parity extra (torch)")
     transformers = pytest.importorskip("transformers", reason="needs the parity extra")
     folder = tmp_path_factory.mktemp("weights")
@@ -32,6 +49,8 @@ def against_transformers(*arguments):
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
+@pytest.mark.slow
+@pytest.mark.shared
 @pytest.mark.parametrize("task", ["sentiment", "squad2"])
 def test_both_libraries_learn_a_task_and_are_scored_alike(task, shared_data, weights, tmp_path):
     output = tmp_path / "results.jsonl"
@@ -45,10 +64,10 @@ def test_both_libraries_learn_a_task_and_are_scored_alike(task, shared_data, wei
     assert first["rows"] == second["rows"] >= 16
     assert first["scores"].keys() == second["scores"].keys()
     assert all(len(result["epoch_seconds"]) == 2 for result in results)
-    assert abs(first["loss"] - second["loss"]) < 0.5  # both have hardly begun to learn
+    assert abs(first["loss"] - second["loss"]) < 0.5  # both have barely started to train
     assert f"| {task} | 16, 16 | 1 |" in table
 
     assert against_transformers("--table", output) == table[table.index("| task |") :]
     before = output.read_text()
     against_transformers(*arguments)
-    assert output.read_text() == before, "runs that are there already are passed over"
+    assert output.read_text() == before, "runs that have a line already are skipped"

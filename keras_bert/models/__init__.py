@@ -1,1 +1,1 @@
-"""The models: the encoder and the tasks on it."""
+"""The models: the encoder and its tasks."""

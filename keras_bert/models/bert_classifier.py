@@ -16,10 +16,10 @@ from keras_bert.training.adamw import AdamW
 
 @keras.saving.register_keras_serializable(package="keras_bert")
 class BertClassifier(BertTask):
-    """Classes or a score for a sentence, or for a pair of them.
+    """An encoder with a head that classifies or scores a sentence, or a pair of sentences.
 
-    `fit` and `evaluate` take texts with labels by name or by number; with `num_features`
-    `{"text": texts, "features": numbers}`. `BertClassifierPreprocessor` knows the names of the
+    `fit` and `evaluate` take texts, with labels by name or by number; with `num_features` they take
+    `{"text": texts, "features": numbers}`. `BertClassifierPreprocessor` handles the names of the
     classes, several labels for a text, and windows of long texts.
 
     Source: Devlin et al. 2019, section 4.1; `create_model` of google-research/bert
@@ -29,14 +29,14 @@ class BertClassifier(BertTask):
         backbone: a `BertBackbone`.
         num_classes: int, C; 1 is regression: one number, trained by its squared error.
         preprocessor: a `BertClassifierPreprocessor`, for raw text; or None.
-        dropout: float, of the pooled output.
-        num_features: int, K, numbers alongside each text. They are scaled to mean 0 and variance 1,
-            and join the pooled output before the logits; see `adapt_features`.
-        **kwargs: those of `keras.Model`.
+        dropout: float, for the pooled output.
+        num_features: int, K, numbers alongside each text. They are scaled to mean 0 and variance 1
+            and concatenated with the pooled output before the logits; see `adapt_features`.
+        **kwargs: arguments of `keras.Model`.
 
     Call arguments:
-        inputs: a dict of the backbone's inputs, and of `features`, `[B, K]` float32, if there are
-            any.
+        inputs: a dict of the backbone's inputs and, with `num_features`, `features`, `[B, K]`
+            float32.
 
     Returns:
         Logits `[B, C]`, float32.
@@ -86,7 +86,7 @@ class BertClassifier(BertTask):
         return BertClassifierPreprocessor
 
     def default_compile_args(self):
-        """AdamW at 2e-5; cross-entropy and accuracy, or the squared error of a regression."""
+        """AdamW at 2e-5; cross-entropy and accuracy, or squared error for a regression."""
         if self.preprocessor is not None and self.preprocessor.multi_label:
             threshold = self.preprocessor.threshold
             logit = math.log(threshold / (1 - threshold))
@@ -107,12 +107,12 @@ class BertClassifier(BertTask):
         """Trains, as `BertTask.fit`.
 
         Args:
-            x: what `BertTask.fit` takes. The first call on features in memory adapts to them.
+            x: as in `BertTask.fit`. The first call with features in memory adapts to them.
             y: labels, by name or by number, unless `x` is a dataset.
             batch_size: int; 32 by default.
-            class_weight: a dict of weights by name or number, 1 for classes that it leaves out; or
-                `"balanced"`: n / (C x the texts of the class). They multiply `sample_weight`.
-            **kwargs: those of `BertTask.fit`. With a `window_stride`, `validation_data` scores
+            class_weight: a dict of weights by name or number, 1 if missing; or `"balanced"`,
+                n / (C x the texts of the class). The weights multiply `sample_weight`.
+            **kwargs: arguments of `BertTask.fit`. With a `window_stride`, `validation_data` scores
                 each window by itself; `evaluate` scores whole texts.
 
         Returns:
@@ -132,20 +132,20 @@ class BertClassifier(BertTask):
         return super().fit(x, y, batch_size, **kwargs)
 
     def class_sample_weight(self, labels, class_weight, sample_weight=None):
-        """The weight `[n]` of each example, float32, by its class; see `fit`."""
+        """Computes the weight of each example by its class, `[n]` float32; see `fit`."""
         names = self._weighed_names()
         return class_sample_weight(self.targets(labels), class_weight, names, sample_weight)
 
     def adapt_features(self, features):
-        """Takes the mean and variance of features from training data.
+        """Computes the mean and variance of the features of training data.
 
-        They are saved with the weights. The first `fit` on features in memory calls this.
+        They are saved with the weights. The first `fit` with features in memory calls this.
 
         Args:
             features: `[n, K]` finite numbers.
 
         Raises:
-            ValueError: if they are not, with the row.
+            ValueError: if they are not finite numbers of that shape; the message names the row.
         """
         self.feature_normalization.adapt(checked_inputs(self, {"features": features})["features"])
 

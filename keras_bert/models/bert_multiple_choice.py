@@ -12,7 +12,7 @@ from keras_bert.training.adamw import AdamW
 
 @keras.saving.register_keras_serializable(package="keras_bert")
 class BertMultipleChoice(BertTask):
-    """The text that goes best with a context: its ending, or the answer to it.
+    """An encoder with a head that chooses the best ending of a context, or answer to it.
 
     `fit` and `evaluate` take questions as `read_choices` gives them; `answer` takes questions
     without labels. Questions may differ in the number of their choices. Each choice is read with
@@ -22,15 +22,15 @@ class BertMultipleChoice(BertTask):
     Args:
         backbone: a `BertBackbone`.
         preprocessor: a `BertMultipleChoicePreprocessor`, for raw text; or None.
-        dropout: float, of the pooled output.
-        **kwargs: those of `keras.Model`.
+        dropout: float, for the pooled output.
+        **kwargs: arguments of `keras.Model`.
 
     Call arguments:
         inputs: a dict of the backbone's inputs, each `[B, C, S]`, C the number of choices. A
-            choice whose `padding_mask` is 0 throughout isn't there.
+            choice whose `padding_mask` is 0 throughout is missing.
 
     Returns:
-        Logits `[B, C]`, float32; -1e9 for a choice that isn't there.
+        Logits `[B, C]`, float32; -1e9 for a missing choice.
 
     Example:
     >>> from keras_bert import BertBackbone, BertMultipleChoice, BertMultipleChoicePreprocessor
@@ -78,7 +78,7 @@ class BertMultipleChoice(BertTask):
         }
 
     def targets(self, y, x=None):
-        """Places of choices, checked against the choices that are there in prepared inputs."""
+        """Indices of choices, checked against the choices in prepared inputs."""
         return choice_targets(y, x)
 
     def checked_dataset(self, dataset):

@@ -9,7 +9,7 @@ from keras_bert.training.adamw import AdamW
 
 @keras.saving.register_keras_serializable(package="keras_bert")
 class BertSpanLabeler(BertTask):
-    """The start and end of the answer to a question in its context.
+    """An encoder with a head that finds the start and end of an answer in its context.
 
     `fit` and `evaluate` take questions as `read_squad` gives them; `answer` takes questions and
     answers them in the context's own words. Contexts may be of any length: they are read in
@@ -20,7 +20,7 @@ class BertSpanLabeler(BertTask):
     Args:
         backbone: a `BertBackbone`.
         preprocessor: a `BertSpanLabelerPreprocessor`, for raw text; or None.
-        **kwargs: those of `keras.Model`.
+        **kwargs: arguments of `keras.Model`.
 
     Call arguments:
         inputs: a dict of the backbone's inputs.

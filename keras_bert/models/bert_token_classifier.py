@@ -11,7 +11,7 @@ from keras_bert.training.adamw import AdamW
 
 @keras.saving.register_keras_serializable(package="keras_bert")
 class BertTokenClassifier(BertTask):
-    """A class for each word of a sentence, and the entities in a text.
+    """An encoder with a head that classifies each word, to tag words or to find entities.
 
     `fit` and `evaluate` take words: lists of sentences, each a list of str, and the tags or class
     numbers of the words. `answer` gives the tags of words, and the entities of raw texts; see
@@ -21,8 +21,8 @@ class BertTokenClassifier(BertTask):
         backbone: a `BertBackbone`.
         num_classes: int, C, at least 2.
         preprocessor: a `BertTokenClassifierPreprocessor`, for words and raw text; or None.
-        dropout: float, of the sequence output.
-        **kwargs: those of `keras.Model`.
+        dropout: float, for the sequence output.
+        **kwargs: arguments of `keras.Model`.
 
     Call arguments:
         inputs: a dict of the backbone's inputs.
@@ -79,7 +79,7 @@ class BertTokenClassifier(BertTask):
         return BertTokenClassifierPreprocessor
 
     def default_compile_args(self):
-        """AdamW at 5e-5; cross-entropy and accuracy of what has a weight: the first pieces."""
+        """AdamW at 5e-5; cross-entropy and accuracy of the first piece of each word."""
         return {
             "optimizer": AdamW(5e-5),
             "loss": keras.losses.SparseCategoricalCrossentropy(

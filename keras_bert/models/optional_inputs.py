@@ -2,7 +2,7 @@
 
 
 def complete(inputs):
-    """Adds the optional inputs of BERT that are missing, as None: Keras wants them to be there."""
+    """Adds missing optional inputs of BERT as None, because Keras needs all names."""
     if not isinstance(inputs, dict):
         return inputs
     return {"segment_ids": None, "padding_mask": None, **inputs}

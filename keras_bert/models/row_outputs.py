@@ -7,29 +7,29 @@ from keras_bert.preprocessing.batching import Batching, quarters
 
 
 def row_outputs(model, rows, batch_size, **kwargs):
-    """Predicts rows, long ones and short ones apart, and gives the outputs in the rows' order.
+    """Predicts rows in batches of similar lengths, and returns the outputs in the rows' order.
 
     Args:
         model: a `BertTask`.
-        rows: what the preprocessor read.
+        rows: the rows that the preprocessor read.
         batch_size: int.
-        **kwargs: those of `keras.Model.predict`.
+        **kwargs: arguments of `keras.Model.predict`.
 
     Returns:
         Arrays in the structure of the model's outputs. An axis of tokens is as long as the
-        preprocessor's sequences, 0 past the end of a row.
+        preprocessor's sequences, with 0 past the end of a row.
     """
     import tensorflow as tf
 
     from keras_bert.preprocessing.row_batches import by_length
 
-    reads_tokens = len(model.input["token_ids"].shape) == 2  # else the axis is that of choices
+    reads_tokens = len(model.input["token_ids"].shape) == 2  # otherwise the axis is that of choices
     lengths, longest = rows.num_tokens(), model.preprocessor.sequence_length
     order = by_length(lengths)
     starts = range(0, len(order), batch_size)
     if not _has_unknown_axis(model):
         groups = [(order, Batching(batch_size).for_rows(longest))]
-    else:  # batches of one width each, of which there are few, can be put together
+    else:  # few widths, so that batches of one width can be concatenated
         cuts = np.array(quarters(longest))
         width = cuts[np.searchsorted(cuts, lengths[order[np.array(starts)]])]
         width = np.repeat(width, batch_size)[: len(order)]

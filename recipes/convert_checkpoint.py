@@ -24,19 +24,13 @@ WRITERS = {
 
 
 def parse_args(argv=None):
-    parser = argparse.ArgumentParser(
-        description=__doc__.split("\n\n")[0],
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
-    )
+    shown = argparse.ArgumentDefaultsHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0], formatter_class=shown)
     add = parser.add_argument
     add("source", help="folder, hf://user/name, kaggle://... or name of a KerasHub preset")
     add("destination", help="folder to write; a model in it is replaced")
     add("--to", choices=sorted(WRITERS), default="keras_bert", help="format to write")
-    add(
-        "--task",
-        choices=["backbone", "pretrainer"],
-        help="model class to load, if not the source's",
-    )
+    add("--task", choices=["backbone", "pretrainer"], help="model to load, if not the source's")
     casing = parser.add_mutually_exclusive_group()
     casing.add_argument("--uncased", action="store_true", help="lowercase text and strip accents")
     casing.add_argument("--cased", action="store_true", help="keep capital letters and accents")

@@ -2,9 +2,9 @@
 
     python recipes/export_savedmodel.py reviews/best --output served/reviews --text "A fine book."
 
-What it writes, `OUTPUT/1`, is in the layout of TensorFlow Serving: vocabulary inside, warm-up
-requests beside. It needs TensorFlow with TensorFlow Text, and neither Keras nor this library; it
-may be moved. `--text` asks it from a process of its own.
+The result, OUTPUT/1, has the layout of TensorFlow Serving, with the vocabulary and warm-up requests
+inside. It runs with TensorFlow and TensorFlow Text, without Keras and this library, and can be
+moved. `--text` queries it from a process of its own. The last part of OUTPUT is the model's name.
 """
 
 import argparse
@@ -27,15 +27,13 @@ for name, value in sorted(answers.items()):
 
 
 def parse_args(argv=None):
-    parser = argparse.ArgumentParser(
-        description=__doc__.split("\n\n")[0],
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
-    )
+    shown = argparse.ArgumentDefaultsHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0], formatter_class=shown)
     add = parser.add_argument
     add("preset", help="folder of a fine-tuned model, or another source that from_preset takes")
     add("--output", required=True, help="output folder")
-    add("--version", type=int, default=1, help="TensorFlow Serving serves the highest there is")
-    add("--text", nargs="*", default=[], help="texts to ask the exported model")
+    add("--version", type=int, default=1, help="TensorFlow Serving serves the highest version")
+    add("--text", nargs="*", default=[], help="texts to query the exported model with")
     return parser.parse_args(argv)
 
 
@@ -48,7 +46,7 @@ def main(argv=None):
     volume = shlex.quote(f"{folder}:/models/{name}")
     print(f"  docker run -p 8501:8501 -v {volume} -e MODEL_NAME={name} \\")
     print("      tensorflow/serving")
-    print("and ask it with")
+    print("and query it with")
     request = shlex.quote(json.dumps({"instances": args.text[:2] or ["A text.", "Another."]}))
     print(f"  curl -d {request} http://localhost:8501/v1/models/{name}:predict")
     if args.text:

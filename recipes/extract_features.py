@@ -36,10 +36,8 @@ LINES_AT_ONCE = 256  # sorted by length, so that little is padding
 
 
 def parse_args(argv=None):
-    parser = argparse.ArgumentParser(
-        description=__doc__.split("\n\n")[0],
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
-    )
+    shown = argparse.ArgumentDefaultsHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0], formatter_class=shown)
     add = parser.add_argument
     add("input", help="file with a text, or `A ||| B`, per line")
     add("--init", required=True, help="preset or published weights to start from")
@@ -47,8 +45,7 @@ def parse_args(argv=None):
     add("--layers", type=int, nargs="+", default=[-1, -2, -3, -4], help="layers to read; 0 to last")
     add("--sequence_length", type=int, default=128, help="tokens per sequence")
     add("--batch_size", type=int, default=32, help="examples per step, over all devices")
-    policies = ["float32", "mixed_bfloat16"]
-    add("--precision", default="float32", choices=policies, help="dtype policy of Keras")
+    add("--precision", default="float32", choices=["float32", "mixed_bfloat16"], help="Keras dtype")
     return parser.parse_args(argv)
 
 
@@ -165,8 +162,7 @@ def main(argv=None):
     output.parent.mkdir(parents=True, exist_ok=True)
     unfinished = f"{output}.unfinished"
     with tqdm(total=os.path.getsize(args.input), unit="B", unit_scale=True) as progress:
-        write = WRITERS[output.suffix]
-        count = write(unfinished, args.layers, features(args, model, progress))
+        count = WRITERS[output.suffix](unfinished, args.layers, features(args, model, progress))
     os.replace(unfinished, output)
     print(f"The features of {count:,} lines, layers {args.layers}, are in {output}.")
 

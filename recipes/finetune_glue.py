@@ -32,10 +32,8 @@ SHARED += ["bucket_lengths", "layer_decay", "precision"]
 
 
 def parse_args(argv=None):
-    parser = argparse.ArgumentParser(
-        description=__doc__.split("\n\n")[0],
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
-    )
+    shown = argparse.ArgumentDefaultsHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0], formatter_class=shown)
     add = parser.add_argument
     add("--task", required=True, choices=TASKS, help="task of GLUE")
     add("--data", help="the task's folder of TSV files, or the data directory of tfds")
@@ -59,8 +57,8 @@ def parse_args(argv=None):
         parser.error(f"--diagnostic is answered by a model of mnli, not of {args.task}")
     if args.restarts is not None and args.restarts < 1:
         parser.error(f"--restarts must be at least 1; got {args.restarts}")
-    one_run = {"batch_sizes": [args.batch_size], "learning_rates": [args.learning_rate]}
-    for name, values in (GRID if args.grid else {**one_run, "epoch_counts": [args.epochs]}).items():
+    one_run = zip(GRID, ([args.batch_size], [args.learning_rate], [args.epochs]), strict=True)
+    for name, values in GRID.items() if args.grid else one_run:
         setattr(args, name, getattr(args, name) or values)
         if min(getattr(args, name)) <= 0:
             parser.error(f"--{name} must be above 0; got {min(getattr(args, name))}")
@@ -131,12 +129,8 @@ def main(argv=None):
         keras_bert.check_batch(strategy, size, args.accumulation_steps)
     train, dev, tests = read_splits(args)
     label_names = train.label_names
-    grid = {
-        "seed": args.seeds,
-        "batch_size": args.batch_sizes,
-        "learning_rate": args.learning_rates,
-        "epochs": args.epoch_counts,
-    }
+    grid = {"seed": args.seeds, "batch_size": args.batch_sizes}
+    grid |= {"learning_rate": args.learning_rates, "epochs": args.epoch_counts}
     results = keras_bert.finetune_grid(
         lambda: make_model(args, label_names),
         (train.texts, train.labels),

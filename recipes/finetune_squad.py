@@ -24,10 +24,8 @@ import keras_bert
 
 
 def parse_args(argv=None):
-    parser = argparse.ArgumentParser(
-        description=__doc__.split("\n\n")[0],
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
-    )
+    shown = argparse.ArgumentDefaultsHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0], formatter_class=shown)
     add = parser.add_argument
     add("--train", required=True, help="file of training examples")
     add("--dev", required=True, help="file of examples that select the best epoch")

@@ -13,21 +13,14 @@ import keras_bert
 
 
 def parse_args(argv=None):
-    parser = argparse.ArgumentParser(
-        description=__doc__.split("\n\n")[0],
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
-    )
+    shown = argparse.ArgumentDefaultsHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0], formatter_class=shown)
     add = parser.add_argument
     add("files", nargs="+", help="text files, UTF-8")
     add("--output_file", required=True, help="file to write")
     add("--vocabulary_size", type=int, default=30522, help="tokens in the vocabulary")
     add("--cased", action="store_true", help="keep capital letters and accents")
-    add(
-        "--max_characters",
-        type=int,
-        default=1000,
-        help="limit on the number of distinct characters",
-    )
+    add("--max_characters", type=int, default=1000, help="most distinct characters to keep")
     add("--min_frequency", type=int, default=2, help="drop pieces that occur less often")
     return parser.parse_args(argv)
 

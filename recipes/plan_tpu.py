@@ -27,10 +27,8 @@ from keras_bert.sizes import SIZES
 
 
 def parse_args(argv=None):
-    parser = argparse.ArgumentParser(
-        description=__doc__.split("\n\n")[0],
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
-    )
+    shown = argparse.ArgumentDefaultsHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0], formatter_class=shown)
     add = parser.add_argument
     add("--topology", default="v5e:2x2", help="chips, such as v5e:4x4, v4:2x2x1 or v5p:2x2x1")
     add("--size", default="base", choices=sorted(SIZES), help="published size of the model")

@@ -9,6 +9,10 @@ prepares about 2 million tokens (9 MB) of prose per second, or 400,000 tokens of
 Wikipedia dump. All cores are used, each with about 0.5 GB of memory for a corpus of any size. After
 an interruption, rerun the same command to resume.
 
+A .txt file is prose, of one document or of several with lines between them that match
+`--document_separator`, such as '^CHAPTER '. With `--text_format sentences` it has a sentence per
+line and blank lines between documents.
+
 Apache Beam runs the same work on a cluster (`pip install keras3-bert[beam]`): pass a runner and its
 own options.
 
@@ -22,26 +26,16 @@ import keras_bert
 
 
 def parse_args(argv=None):
-    parser = argparse.ArgumentParser(
-        description=__doc__.split("\n\n")[0],
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
-    )
+    shown = argparse.ArgumentDefaultsHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0], formatter_class=shown)
     add = parser.add_argument
     add("inputs", nargs="+", help=".txt, .xml or .xml.bz2 files, or folders of them")
     add("--vocabulary", required=True, help="vocab.txt")
     add("--output", required=True, help="output folder")
     add("--cased", action="store_true", help="keep capital letters and accents")
-    add(
-        "--text_format",
-        choices=("prose", "sentences"),
-        default="prose",
-        help="layout of .txt files; sentences: one per line, blank lines between documents",
-    )
-    add(
-        "--document_separator",
-        help="regular expression for lines that separate documents in a prose file, such as "
-        "'^CHAPTER '; without it, each file is a document",
-    )
+    layouts = ("prose", "sentences")
+    add("--text_format", choices=layouts, default="prose", help="layout of .txt files; see above")
+    add("--document_separator", help="regular expression for lines between documents; see above")
     add("--language", default="en", help="language code, for splitting sentences")
     add("--seed", type=int, default=0, help="random seed")
     add("--num_workers", type=int, help="processes, if not one per core (fewer for small inputs)")

@@ -2,12 +2,10 @@
 
     python recipes/quickstart.py            # or: make quickstart
 
-Reads the reference texts that every Python installation carries (`pydoc_data.topics`), learns a
-vocabulary of them, prepares a corpus, pre-trains a tiny BERT with masked LM and next sentence
-prediction, fine-tunes it to tell from a sentence which chapter it comes from, exports it as a
-SavedModel, and lets a process that knows nothing of Keras answer raw strings from it.
-
-A toy: a real BERT sees 100,000 times as much text. Every step is the one that real runs take.
+Reads the reference texts in every Python installation (`pydoc_data.topics`), learns a vocabulary,
+prepares a corpus, pre-trains a tiny BERT with masked LM and next sentence prediction, fine-tunes it
+to name the chapter of a sentence, exports a SavedModel, and queries it with raw strings from a
+process without Keras. A real BERT reads 100,000 times as much text, in the same steps.
 """
 
 import argparse
@@ -53,11 +51,13 @@ QUESTIONS = [
 
 
 def parse_args(argv=None):
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--output", default="quickstart_out", help="folder for everything written")
-    parser.add_argument("--steps", type=int, default=1000, help="of pre-training")
-    parser.add_argument("--epochs", type=int, default=8, help="of fine-tuning")
-    parser.add_argument("--seed", type=int, default=0)
+    shown = argparse.ArgumentDefaultsHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0], formatter_class=shown)
+    add = parser.add_argument
+    add("--output", default="quickstart_out", help="output folder")
+    add("--steps", type=int, default=1000, help="optimizer steps of the whole training")
+    add("--epochs", type=int, default=8, help="passes over the training examples")
+    add("--seed", type=int, default=0, help="random seed")
     args = parser.parse_args(argv)
     if args.steps < 5 or args.epochs < 1:
         parser.error(f"--steps {args.steps} --epochs {args.epochs}: at least 5 steps and 1 epoch")
@@ -65,13 +65,13 @@ def parse_args(argv=None):
 
 
 def prose(text):
-    """The paragraphs of a help topic: no headings, code, tables or markup."""
+    """Returns the paragraphs of a help topic, without headings, code, tables and markup."""
     paragraphs = [" ".join(p.split()) for p in re.split(r"\n\s*\n", text)]
     return [p for p in paragraphs if re.match(r'["A-Z].{60,}[.:]$', p) and "**" not in p]
 
 
 def sentences_by_chapter():
-    """`(sentence, chapter)` of the chapters to tell apart, each sentence once."""
+    """Returns `(sentence, chapter)` of all chapters, each sentence once."""
     examples = {}
     for chapter, names in CHAPTERS.items():
         for paragraph in (p for name in names for p in prose(topics.get(name, ""))):
@@ -95,7 +95,7 @@ def main(argv=None):
     heading("1. Real prose: Python's own reference")
     for name, topic in topics.items():
         file = text / f"{name}.txt"
-        if (paragraphs := prose(topic)) and not file.exists():  # what is there was read already
+        if (paragraphs := prose(topic)) and not file.exists():  # read already
             file.write_text("\n\n".join(paragraphs) + "\n", encoding="utf-8")
     files = sorted(str(path) for path in text.glob("*.txt"))
     print(f"{len(files)} documents in {text}")
@@ -117,19 +117,16 @@ def main(argv=None):
     data = keras_bert.pretraining_dataset(
         str(output / "corpus"), batch_size=32, sequence_length=64, seed=args.seed
     )
-    epochs = 5
-    pretrainer.fit(data, epochs=epochs, steps_per_epoch=args.steps // epochs, verbose=2)
+    pretrainer.fit(data, epochs=5, steps_per_epoch=args.steps // 5, verbose=2)
     pretrainer.save_to_preset(output / "pretrained")
 
     heading("5. Fine-tuning: which chapter is a sentence from?")
     examples = sentences_by_chapter()
     random.Random(args.seed).shuffle(examples)
-    names = list(CHAPTERS)
-    texts = [sentence for sentence, _ in examples]
-    labels = [names.index(chapter) for _, chapter in examples]
+    texts, labels = map(list, zip(*examples, strict=True))
     held_out = len(texts) // 5
     classifier = keras_bert.BertClassifier.from_preset(
-        output / "pretrained", num_classes=len(names), label_names=names
+        output / "pretrained", num_classes=len(CHAPTERS), label_names=list(CHAPTERS)
     )
     steps = args.epochs * (len(texts) - held_out) // 32
     rate = keras_bert.WarmupLinearDecay(2e-4, steps // 10, steps, continuous=True)
@@ -141,7 +138,7 @@ def main(argv=None):
         epochs=args.epochs,
         verbose=2,
     )
-    most = max(labels[:held_out].count(i) for i in range(len(names))) / held_out
+    most = max(map(labels[:held_out].count, CHAPTERS)) / held_out
     print(f"(Always naming the largest chapter would be right {most:.0%} of the time.)")
 
     heading("6. A SavedModel that takes raw strings")

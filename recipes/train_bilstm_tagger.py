@@ -31,10 +31,8 @@ import keras_bert
 
 
 def parse_args(argv=None):
-    parser = argparse.ArgumentParser(
-        description=__doc__.split("\n\n")[0],
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
-    )
+    shown = argparse.ArgumentDefaultsHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0], formatter_class=shown)
     add = parser.add_argument
     add("--train", required=True, help="file of training examples")
     add("--dev", required=True, help="file of examples that select the best epoch")
@@ -89,7 +87,7 @@ def make_model(args, num_layers, width, num_classes):
 
 
 def features_of(encoder, sentences, args):
-    """Returns the vectors at each word's first piece, ragged float16 `[n, (W), layers * H]`."""
+    """Returns the vectors of the first pieces of words, ragged float16 `[n, (W), layers * H]`."""
     lengths = np.array([len(words) for words in sentences.words])
     order = np.argsort(lengths, kind="stable")  # batches of similar lengths: little padding
     x, tags = ([part[i] for i in order] for part in (sentences.words, sentences.tags))

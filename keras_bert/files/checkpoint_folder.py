@@ -27,10 +27,14 @@ def checkpoint_folder(path: str | os.PathLike) -> "LocalFolder | RemoteFolder":
 
 
 def local_folder(path: str | os.PathLike) -> Path:
-    """Makes a local folder if it is missing.
+    """Makes a local folder if it is missing, and returns its `Path`; see `local_path`."""
+    path = local_path(path)
+    path.mkdir(parents=True, exist_ok=True)
+    return path
 
-    Returns:
-        Its `Path`.
+
+def local_path(path: str | os.PathLike) -> Path:
+    """Returns the `Path` of a local folder, which may not exist yet.
 
     Raises:
         ValueError: if the path is remote; it would become a folder named `gs:`.
@@ -40,9 +44,7 @@ def local_folder(path: str | os.PathLike) -> Path:
             "The folder must be on this machine, as a fine-tuned model and its results are "
             f"written there; got {path}. Give a path without a scheme, and copy the folder."
         )
-    path = Path(path)
-    path.mkdir(parents=True, exist_ok=True)
-    return path
+    return Path(path)
 
 
 class _Folder:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import keras
 
-from keras_bert.files.checkpoint_folder import local_folder
+from keras_bert.files.checkpoint_folder import local_path
 from keras_bert.files.json_files import write_json
 from keras_bert.training.adamw import AdamW
 from keras_bert.training.describe_training import describe_training
@@ -104,7 +104,7 @@ def finetune(
     test = None if test is None else _examples(test, "test")
     reader = _reader(model)
     _check_labels(reader, train=train, dev=dev, test=test)
-    select, output = _selected(reader, select, scores), local_folder(output)
+    select, output = _selected(reader, select, scores), local_path(output)
     batching = dataclasses.replace(given_batching(batching), shuffle=True)
     strategy = strategy or getattr(model, "distribute_strategy", None)
     rows = _training_rows(model, train, class_weight)

@@ -42,8 +42,7 @@ def add_finetuning_arguments(parser: argparse.ArgumentParser) -> None:
     add("--strategy", default="auto", help="auto, cpu, mirrored, multiworker or tpu")
     add("--tpu", help="address of a TPU: local, its name, or grpc://host:port")
     add("--devices", type=int, help="number of GPUs, or of JAX devices; all if not given")
-    policies = ["float32", "mixed_bfloat16"]
-    add("--precision", default="float32", choices=policies, help="dtype policy of Keras")
+    add("--precision", default="float32", choices=["float32", "mixed_bfloat16"], help="Keras dtype")
     add("--seed", type=int, default=0, help="random seed")
 
 

@@ -126,7 +126,7 @@ def test_a_tag_that_training_lacks_is_named(module, preset, files, tmp_path):
     [
         (["--layers", "3"], "no layer 3: this encoder has layers 0"),
         (["--layers", "-1", "--combine", "weighted"], "it was given 1. Give two layers or more"),
-        (["--repair", "--tag_column", "3"], "tag_column=3 is none of a tag"),
+        (["--repair", "--tag_column", "3"], "tag_column=3 is not a column of tags"),
     ],
 )
 def test_what_cannot_be_is_said_before_work(module, preset, files, tmp_path, more, message):

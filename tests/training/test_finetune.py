@@ -90,13 +90,13 @@ def test_an_interrupted_run_resumes_with_the_same_numbers(whole, tmp_path):
         assert (tmp_path / name).read_text() == (output / name).read_text()
 
 
-def test_examples_are_read_once_and_shuffled_by_seed_and_epoch(tmp_path, monkeypatch):
+def test_settings_reach_the_data_the_optimizer_and_the_scores(tmp_path, monkeypatch):
     reader, reads, orders = BertClassifierPreprocessor, [], []
     read, batched = reader.read, reader.batched
 
-    def counted_read(self, x, y=None, *args, **options):
-        reads.append(len(x))
-        return read(self, x, y, *args, **options)
+    def counted_read(self, x, y=None, sample_weight=None, **options):
+        reads.append((len(x), sample_weight))
+        return read(self, x, y, sample_weight, **options)
 
     def counted_batched(self, rows, batching):
         orders.append((batching.shuffle, batching.seed))
@@ -104,28 +104,24 @@ def test_examples_are_read_once_and_shuffled_by_seed_and_epoch(tmp_path, monkeyp
 
     monkeypatch.setattr(reader, "read", counted_read)
     monkeypatch.setattr(reader, "batched", counted_batched)
-    run(tmp_path, seed=3)
-    assert reads.count(len(TEXTS)) == 1
-    assert set(orders) == {(True, 3000), (True, 3001)}
-
-
-def test_settings_reach_the_optimizer_and_the_step(tmp_path):
-    weights = np.ones(8, "float32")
-    model, _ = run(
-        tmp_path, train=(TEXTS, LABELS, weights), epochs=1, layer_decay=0.9, warmup=0.5,
-        accumulation_steps=2, class_weight={"pro": 2.0},
-    )  # fmt: skip
-    assert model.accumulation_steps == 2 and model.optimizer.layer_decay == 0.9
-    config = model.optimizer.get_config()["learning_rate"]["config"]
-    assert config["peak_learning_rate"] == pytest.approx(2e-5) and config["warmup_steps"] == 1
-
-
-def test_scores_of_ones_own_select_the_best(tmp_path):
     values = iter([0.5, 0.25])
-    _, history = run(tmp_path, scores=lambda answers, x, y: {"own": next(values)}, select="own")
+    model, history = run(
+        tmp_path, train=(TEXTS, LABELS, np.full(8, 0.5)), seed=3, layer_decay=0.9, warmup=0.5,
+        accumulation_steps=2, class_weight={"pro": 2.0}, select="own",
+        scores=lambda answers, x, y: {"own": next(values)},
+    )  # fmt: skip
+    [weights] = [weights for number, weights in reads if number == len(TEXTS)]  # read once
+    np.testing.assert_allclose(weights, [1.0, 0.5] * 4)
+    assert set(orders) == {(True, 3000), (True, 3001)}
+    assert model.accumulation_steps == 2 and model.optimizer.layer_decay == 0.9
+    rate = model.optimizer.get_config()["learning_rate"]["config"]
+    assert rate["peak_learning_rate"] == pytest.approx(2e-5) and rate["warmup_steps"] == 2
     assert history == [{"own": 0.5}, {"own": 0.25}]
+
+
+def test_scores_of_ones_own_need_a_name(tmp_path):
     with pytest.raises(ValueError, match="Pass select"):
-        run(tmp_path / "other", scores=lambda answers, x, y: {"own": 1.0})
+        run(tmp_path, scores=lambda answers, x, y: {"own": 1.0})
 
 
 def test_answers_of_any_preprocessor_can_be_written(tmp_path):

@@ -1,4 +1,3 @@
-import argparse
 import contextlib
 import http.server
 import importlib.util
@@ -13,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 import keras
 import pytest
 
-from keras_bert import BertBackbone, BertClassifier, add_device_arguments, describe_training
+from keras_bert import BertBackbone, BertClassifier, describe_training
 from keras_bert.training import strategy as strategy_module
 from keras_bert.training.strategy import get_strategy
 
@@ -134,14 +133,6 @@ def test_what_auto_found_is_told_with_a_number_of_devices(tensorflow):
     with pytest.raises(ValueError, match="'auto', which is 'cpu' here, takes one device; got"):
         get_strategy("auto", devices=2)
     assert get_strategy("auto", devices=1) is get_strategy("cpu", devices=1)
-
-
-@pytest.mark.parametrize("line", [[], ["--strategy", "cpu"], ["--strategy", "cpu", "--devices=1"]])
-def test_a_command_line_without_more_is_taken(line):
-    parser = argparse.ArgumentParser()
-    add_device_arguments(parser)
-    args = parser.parse_args(line)
-    assert get_strategy(args.strategy, args.tpu, args.devices).num_replicas_in_sync == 1
 
 
 @pytest.mark.skipif(keras.backend.backend() != "torch", reason="on PyTorch alone")

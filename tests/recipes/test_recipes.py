@@ -1,0 +1,106 @@
+"""Properties of all recipes together."""
+
+import argparse
+import ast
+from pathlib import Path
+
+import pytest
+
+import keras_bert
+
+PATHS = sorted((Path(__file__).resolve().parents[2] / "recipes").glob("*.py"))
+# A default differs only where the paper's numbers, or what is learned, do.
+OWN_DEFAULTS = {
+    "batch_size": {"finetune_choice": 16, "pretrain_tpu": 256, "plan_tpu": 256},
+    "learning_rate": {
+        "finetune_glue": 2e-5,
+        "finetune_squad": 5e-5,
+        "pretrain_tpu": 1e-4,
+        "train_bilstm_tagger": 1e-3,
+    },
+    "sequence_length": {"finetune_squad": 384},
+    "select": {"finetune_glue": "score", "train_bilstm_tagger": "f1"},
+    "epochs": {"train_bilstm_tagger": 20, "quickstart": 8},
+    "steps": {"quickstart": 1000},
+    "output": {"quickstart": "quickstart_out"},
+    "dropout": {"pretrain_tpu": None},
+}
+OWN_HELP = {("learning_rate", "train_bilstm_tagger"), ("dropout", "pretrain_tpu")}
+OWN_HELP |= {("select", "train_bilstm_tagger"), ("learning_rate", "pretrain_tpu")}
+
+
+class Parsed(Exception):
+    """Carries a parser out of `parse_args`."""
+
+
+@pytest.fixture(scope="module")
+def flags(recipe):
+    """`{flag: {recipe: argparse's action}}`, with the defaults that hold."""
+
+    def leave(parser, *args, **options):
+        raise Parsed(parser)
+
+    found = {}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(argparse.ArgumentParser, "parse_args", leave)
+        patch.setattr(argparse.ArgumentParser, "parse_known_args", leave)
+        for path in PATHS:
+            with pytest.raises(Parsed) as caught:
+                recipe(path.stem).parse_args([])
+            for action in caught.value.args[0]._actions:
+                if action.dest != "help" and action.option_strings:
+                    found.setdefault(action.dest, {})[path.stem] = action
+    return found
+
+
+def test_every_flag_has_a_help_text(flags):
+    silent = [
+        f"{recipe} {name}" for name, own in flags.items() for recipe in own if not own[recipe].help
+    ]
+    assert not silent
+
+
+def test_a_flag_means_the_same_in_all_recipes(flags):
+    for name, actions in flags.items():
+        shared = {r: a for r, a in actions.items() if (name, r) not in OWN_HELP}
+        assert len({action.help for action in shared.values()}) <= 1, (name, shared)
+        kinds = {(type(a), a.type, a.nargs, str(a.choices)) for a in actions.values()}
+        assert len(kinds) == 1, (name, kinds)
+
+
+def test_a_default_differs_only_where_it_is_listed(flags):
+    for name, actions in flags.items():
+        own = OWN_DEFAULTS.get(name, {})
+        defaults = {str(a.default) for recipe, a in actions.items() if recipe not in own}
+        assert len(defaults) <= 1, (name, defaults)
+        for recipe, default in own.items():
+            assert actions[recipe].default == default, (name, recipe)
+
+
+def test_no_function_stands_in_two_recipes():
+    seen = {}
+    for path in PATHS:
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.FunctionDef) and node.name != "parse_args":
+                body = [n for n in node.body if not isinstance(n, ast.Expr)]
+                text = "\n".join(map(ast.unparse, body))
+                assert text not in seen, f"{node.name} of {path.stem} and {seen[text]}"
+                seen[text] = f"{node.name} of {path.stem}"
+
+
+def test_recipes_stay_short():
+    assert sum(len(path.read_text(encoding="utf-8").splitlines()) for path in PATHS) < 1500
+
+
+def test_settings_come_from_the_command_line():
+    parser = argparse.ArgumentParser()
+    keras_bert.add_finetuning_arguments(parser)
+    line = ["--init", "bert", "--output", "out", "--strategy", "cpu", "--devices", "1"]
+    args = parser.parse_args([*line, "--bucket_lengths", "8", "16", "--warmup_proportion", "0.2"])
+    assert keras_bert.get_strategy(args.strategy, args.tpu, args.devices).num_replicas_in_sync == 1
+    settings = keras_bert.finetuning_settings(args)
+    assert settings.pop("batching") == keras_bert.Batching(32, bucket_lengths=[8, 16])
+    assert settings == {
+        "epochs": 3, "learning_rate": None, "layer_decay": None, "accumulation_steps": 1,
+        "select": None, "patience": None, "seed": 0, "warmup": 0.2,
+    }  # fmt: skip

@@ -255,3 +255,11 @@ def test_a_plain_preprocessor_becomes_that_of_the_task(make_backbone, preprocess
         assert task.preprocessor.sequence_length == 12
         task.preprocessor = None
         assert task.preprocessor is None
+
+
+def test_a_pretrainer_reads_as_the_task_it_comes_from(make_backbone, preprocessor):
+    encoder = make_backbone(num_layers=1)
+    model = keras_bert.BertClassifier(encoder, 3, preprocessor)
+    pretrainer = keras_bert.BertPretrainer(encoder, preprocessor=model.preprocessor)
+    assert type(pretrainer.preprocessor) is type(preprocessor)
+    assert pretrainer.preprocessor.get_config() == preprocessor.get_config()

@@ -60,7 +60,7 @@ def texts_and_features():
 def as_columns(x):
     """The inputs of `serving_default`, by name, of raw examples."""
     if isinstance(x, dict):
-        return x
+        return {name: np.asarray(values).tolist() for name, values in x.items()}
     if isinstance(x[0], str):
         return {"text": x}
     columns = {name: [one[name] for one in x] for name in x[0]}
@@ -117,6 +117,7 @@ def make_task(name, **arguments):
             weight.assign(generator.normal(0, 0.7, weight.shape))
     if own.get("num_features"):
         task.adapt_features(texts_and_features()["features"])
+    task.run_eagerly = True  # a graph takes longer to trace than a few batches take
     return task
 
 

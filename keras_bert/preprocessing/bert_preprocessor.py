@@ -400,7 +400,9 @@ class BertPreprocessor:
         )
 
     def _tokenized(self, texts):
-        """The ragged token ids `[n, (T)]` of strings `[n]`, made on all cores."""
+        """The ragged token ids `[n, (T)]` of strings `[n]`; those of many are made on all cores."""
+        if len(texts) <= _TEXTS_AT_ONCE:
+            return self.tokenizer(texts)  # a pipeline takes longer to build
         batches = tf.data.Dataset.from_tensor_slices(texts).batch(_TEXTS_AT_ONCE)
         return tf.concat(list(batches.map(self.tokenizer, tf.data.AUTOTUNE)), axis=0)
 

@@ -260,11 +260,7 @@ class BertPreprocessor:
         Raises:
             ValueError: if a text has no answer here.
         """
-        raise ValueError(
-            f"A model with a {type(self).__name__} has no answers to give of a text, so there is "
-            "nothing to serve. Keep it with save_to_preset(folder), fine-tune a task from there, "
-            "for example BertClassifier.from_preset(folder, num_classes=2), and export that."
-        )
+        raise no_answers(f"model with a {type(self).__name__}")
 
     def pooled(self, outputs, rows):
         """Outputs with a row for each example, out of those with a row for each of `rows`."""
@@ -415,6 +411,15 @@ class BertPreprocessor:
                 f"shape {token_ids.shape[:-1]}."
             )
         return token_ids
+
+
+def no_answers(kind) -> ValueError:
+    """Makes the error for a kind of model that has nothing to answer."""
+    return ValueError(
+        f"A {kind} has no answers to give of a text, so there is nothing to serve. Keep it with "
+        "save_to_preset(folder), fine-tune a task from there, for example "
+        "BertClassifier.from_preset(folder, num_classes=2), and export that."
+    )
 
 
 def _row_lengths(ragged):

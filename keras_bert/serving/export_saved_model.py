@@ -6,6 +6,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor, no_answers
 from keras_bert.serving.warmup_requests import MAX_REQUESTS, write_warmup_requests
 
 
@@ -147,6 +148,9 @@ def _check_task(task):
             "here. Keep the model with save_to_preset(folder), then, in a process started with "
             f"KERAS_BACKEND=tensorflow, {name}.from_preset(folder).export(path)."
         )
+    reader = task.preprocessor_class() if task.preprocessor is None else type(task.preprocessor)
+    if reader.answers is BertPreprocessor.answers:
+        raise no_answers(name)
     if task.preprocessor is None:
         raise ValueError(
             f"This {name} has no preprocessor, so it can't be asked with text. Make it with "

@@ -204,7 +204,7 @@ def is_same(value, expected, atol):
 
 STRANGER = """
 import json, sys
-sys.modules["keras_bert"] = sys.modules["keras"] = None
+sys.modules["keras_bert"] = None
 import tensorflow as tf, tensorflow_text
 def plain(x):
     return [plain(v) for v in x] if isinstance(x, list) else x.decode() if type(x) is bytes else x
@@ -218,7 +218,7 @@ json.dump(found, open(sys.argv[2], "w"))
 
 
 def ask_elsewhere(folder, asked):
-    """Asks SavedModels in a process without this library and Keras.
+    """Asks SavedModels in a process without this library.
 
     Args:
         folder: where to put files.

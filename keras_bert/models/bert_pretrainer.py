@@ -161,6 +161,9 @@ class BertPretrainer(BertTask):
             "tie_embeddings": self.tie_embeddings,
         }
 
+    def _takes(self, preprocessor):
+        return type(preprocessor).answers is self.preprocessor_class().answers
+
 
 def own_table(backbone):
     """Makes a table for the masked-LM head alone, in the shape of the encoder's."""

@@ -75,7 +75,7 @@ class BertTask(TrainLoop, keras.Model):
     @preprocessor.setter
     def preprocessor(self, preprocessor):
         if preprocessor is not None:
-            if not isinstance(preprocessor, self.preprocessor_class()):
+            if not self._takes(preprocessor):
                 preprocessor = self.preprocessor_class().like(preprocessor)
             preprocessor = preprocessor.for_model(self.backbone, self.output)
         self._preprocessor = preprocessor
@@ -208,6 +208,10 @@ class BertTask(TrainLoop, keras.Model):
             if isinstance(config.get(name), dict)
         }
         return quantized_from_config(cls, {**config, **parts})
+
+    def _takes(self, preprocessor):
+        """Whether a preprocessor is one for this task."""
+        return isinstance(preprocessor, self.preprocessor_class())
 
     def _without_unused(self, variables):
         if self.uses_pooler or not hasattr(self, "backbone"):

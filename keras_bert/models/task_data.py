@@ -106,7 +106,7 @@ def _checked(task, x, y, sample_weight):
 
 
 def _check_not_one_hot(task, y):
-    is_of_texts = hasattr(task, "num_classes") and len(task.output.shape) == 2
-    if y is not None and is_of_texts:
+    shape = getattr(task.output, "shape", ())  # words have a class each, in lists of any length
+    if y is not None and hasattr(task, "num_classes") and len(shape) == 2:
         loss = task.loss if task.compiled else task.default_compile_args()["loss"]
         check_not_one_hot(y, task.num_classes, loss)

@@ -226,11 +226,7 @@ class BertPreprocessor:
         Raises:
             ValueError: if a text has no answer here.
         """
-        raise ValueError(
-            f"A model with a {type(self).__name__} has no answers to give of a text, so there is "
-            "nothing to serve. Keep it with save_to_preset(folder), fine-tune a task from there, "
-            "for example BertClassifier.from_preset(folder, num_classes=2), and export that."
-        )
+        raise no_answers(f"model with a {type(self).__name__}")
 
     def pooled(self, outputs, rows):
         """Outputs with a row for each example, out of those with a row for each of `rows`."""
@@ -366,7 +362,9 @@ class BertPreprocessor:
         return f"{type(self).__name__}({self.tokenizer!r}, {shown})"
 
     def _tokenized(self, texts):
-        """The ragged token ids `[n, (T)]` of strings `[n]`, made on all cores."""
+        """The ragged token ids `[n, (T)]` of strings `[n]`; those of many are made on all cores."""
+        if len(texts) <= _TEXTS_AT_ONCE:
+            return self.tokenizer(texts)  # a pipeline takes longer to build
         batches = tf.data.Dataset.from_tensor_slices(texts).batch(_TEXTS_AT_ONCE)
         return tf.concat(list(batches.map(self.tokenizer, tf.data.AUTOTUNE)), axis=0)
 
@@ -379,3 +377,12 @@ class BertPreprocessor:
                 f"shape {token_ids.shape[:-1]}."
             )
         return token_ids
+
+
+def no_answers(kind) -> ValueError:
+    """Makes the error for a kind of model that has nothing to answer."""
+    return ValueError(
+        f"A {kind} has no answers to give of a text, so there is nothing to serve. Keep it with "
+        "save_to_preset(folder), fine-tune a task from there, for example "
+        "BertClassifier.from_preset(folder, num_classes=2), and export that."
+    )

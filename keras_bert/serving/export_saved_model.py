@@ -8,6 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert.files.whole import whole_folder
+from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor, no_answers
 from keras_bert.serving.warmup_requests import MAX_REQUESTS, write_warmup_requests
 
 
@@ -153,6 +154,9 @@ def _check_task(task):
             "here. Save the model with save_to_preset(folder). Then run "
             f"{name}.from_preset(folder).export(path) in a process with KERAS_BACKEND=tensorflow."
         )
+    reader = task.preprocessor_class() if task.preprocessor is None else type(task.preprocessor)
+    if reader.answers is BertPreprocessor.answers:
+        raise no_answers(name)
     if task.preprocessor is None:
         raise ValueError(
             f"This {name} has no preprocessor, so it can't read text. Make it with "

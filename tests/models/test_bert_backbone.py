@@ -153,8 +153,9 @@ def test_lora_trains_small_factors_and_leaves_the_kernels(
     ids=["weights and activations", "weights"],
 )
 def test_quantized_models_answer_alike_and_load_again(
-    backbone, inputs, difference, tmp_path, config
+    make_backbone, inputs, difference, tmp_path, config
 ):
+    backbone = make_backbone(num_layers=1)
     exact = backbone(inputs)
     backbone.quantize(config=config)
     dtypes = {keras.backend.standardize_dtype(weight.dtype) for weight in backbone.weights}

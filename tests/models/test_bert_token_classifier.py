@@ -82,6 +82,11 @@ def test_class_numbers_are_as_good_as_tags(model):
     assert model.scores(SENTENCES, numbers) == model.scores(SENTENCES, TAGS)
 
 
+def test_a_sentence_of_as_many_words_as_classes_is_no_one_hot_label(model):
+    model.fit([["a", "b", "c", "d", "e"]], [["O", "O", "B-X", "I-X", "O"]], verbose=0)
+    assert int(model.optimizer.iterations) == 1
+
+
 def test_batches_of_tagged_words_are_what_words_are(model):
     data = model.batches(SENTENCES, TAGS, batching=Batching(32, pad_to="longest"))
     expected = model.evaluate(SENTENCES, TAGS, verbose=0)

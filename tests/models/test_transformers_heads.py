@@ -175,7 +175,7 @@ def test_next_sentence_alone_comes_and_goes(
     assert difference(outputs(back)[1:], outputs(theirs)) == 0.0
 
 
-def test_labels_and_dropouts_come_and_go(make_theirs, load_theirs, tmp_path):
+def test_labels_and_dropouts_come_and_go(make_theirs, load_theirs, preprocessor, tmp_path):
     config = {
         "id2label": {0: "no", 1: "maybe", 2: "yes"},
         "label2id": {"no": 0, "maybe": 1, "yes": 2},
@@ -184,8 +184,10 @@ def test_labels_and_dropouts_come_and_go(make_theirs, load_theirs, tmp_path):
         "attention_probs_dropout_prob": 0.3,
     }
     make_theirs("BertForSequenceClassification", **config).save_pretrained(tmp_path / "theirs")
-    model = BertClassifier.from_preset(tmp_path / "theirs")
-    assert (model.label_names, model.dropout) == (["no", "maybe", "yes"], 0.4)
+    words = "\n".join(preprocessor.tokenizer.get_vocabulary())
+    (tmp_path / "theirs" / "vocab.txt").write_text(words)
+    model = BertClassifier.from_preset(tmp_path / "theirs", lowercase=True)
+    assert model.preprocessor.label_names == ["no", "maybe", "yes"] and model.dropout == 0.4
     save_to_hugging_face(model, tmp_path / "ours")
     back = load_theirs("BertForSequenceClassification", tmp_path / "ours").config.to_dict()
     assert {name: back[name] for name in config} == config

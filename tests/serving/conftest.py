@@ -60,7 +60,7 @@ def texts_and_features():
 def as_columns(x):
     """The inputs of `serving_default`, by name, of raw examples."""
     if isinstance(x, dict):
-        return x
+        return {name: np.asarray(values).tolist() for name, values in x.items()}
     if isinstance(x[0], str):
         return {"text": x}
     columns = {name: [one[name] for one in x] for name in x[0]}
@@ -117,6 +117,7 @@ def make_task(name, **arguments):
             weight.assign(generator.normal(0, 0.7, weight.shape))
     if own.get("num_features"):
         task.adapt_features(texts_and_features()["features"])
+    task.run_eagerly = True  # a graph takes longer to trace than a few batches take
     return task
 
 
@@ -203,7 +204,7 @@ def is_same(value, expected, atol):
 
 STRANGER = """
 import json, sys
-sys.modules["keras_bert"] = sys.modules["keras"] = None
+sys.modules["keras_bert"] = None
 import tensorflow as tf, tensorflow_text
 def plain(x):
     return [plain(v) for v in x] if isinstance(x, list) else x.decode() if type(x) is bytes else x
@@ -217,7 +218,7 @@ json.dump(found, open(sys.argv[2], "w"))
 
 
 def ask_elsewhere(folder, asked):
-    """Asks SavedModels in a process without this library and Keras.
+    """Asks SavedModels in a process without this library.
 
     Args:
         folder: where to put files.

@@ -63,9 +63,10 @@ def test_what_cannot_be_exported_says_why(model, monkeypatch, tmp_path):
         model.export(tmp_path / "served", version=0)
     with pytest.raises(ValueError, match="no preprocessor"):
         make(preprocessor=None).export(tmp_path / "served")
-    pretrainer = keras_bert.BertPretrainer(model.backbone, preprocessor=model.preprocessor)
-    with pytest.raises(ValueError, match="has no answers to give.*save_to_preset"):
-        pretrainer.export(tmp_path / "served")
+    for reader in (None, model.preprocessor):
+        pretrainer = keras_bert.BertPretrainer(model.backbone, preprocessor=reader)
+        with pytest.raises(ValueError, match="has no answers to give.*save_to_preset"):
+            pretrainer.export(tmp_path / "served")
     monkeypatch.setattr(keras.backend, "backend", lambda: "jax")
     with pytest.raises(ValueError, match="KERAS_BACKEND=tensorflow"):
         model.export(tmp_path / "served")

@@ -15,6 +15,7 @@ from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
 from keras_bert.preprocessing.byte_spans import to_bytes
 from keras_bert.preprocessing.choice_rows import choice_inputs, choice_rows
 from keras_bert.preprocessing.choice_rows import with_labels as labeled
+from keras_bert.preprocessing.class_labels import choice_targets
 from keras_bert.preprocessing.padding import trim_padding
 from keras_bert.preprocessing.raw import is_dataset
 
@@ -90,21 +91,8 @@ class BertMultipleChoicePreprocessor(BertPreprocessor):
         return super().batched(rows, batching)
 
     def targets(self, labels):
-        """Places of choices.
-
-        Raises:
-            ValueError: if they can't be that.
-        """
-        labels = np.asarray(labels)
-        if not labels.size or not (labels.ndim == 1 or labels.shape[1:] == (1,)):
-            return labels
-        if not np.issubdtype(labels.dtype, np.integer) or labels.min() < 0:
-            found = labels.min() if np.issubdtype(labels.dtype, np.number) else labels.flat[0]
-            raise ValueError(
-                "Labels must be the places of choices, ints from 0 for the first; got "
-                f"{found!r}. Number the choices of each question from 0."
-            )
-        return labels
+        """Places of choices, checked."""
+        return choice_targets(labels)
 
     def answers(self, outputs, rows=None):
         """The most probable choice.

@@ -54,20 +54,6 @@ def found_entities(logits, words, texts, label_names):
     }
 
 
-def entity_dicts(found):
-    """What `found_entities` gives, as a list of dicts for each text; bytes are left out."""
-    names = ("text", "type", "start", "end", "score")
-    columns = [found[name].to_list() for name in names]
-    rows = [
-        [dict(zip(names, entity, strict=True)) for entity in zip(*row, strict=True)]
-        for row in zip(*columns, strict=True)
-    ]
-    for entity in (entity for row in rows for entity in row):
-        for name in ("text", "type"):
-            entity[name] = entity[name].decode(errors="replace")
-    return rows
-
-
 def _tables(label_names):
     """`(kinds, types, type names)`: strings `[C]`, int32 `[C]`, strings."""
     parts = [split_tag(name) for name in label_names]

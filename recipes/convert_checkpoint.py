@@ -7,7 +7,7 @@ SOURCE is a folder from Google's TF1 code (or the prefix of a checkpoint in it),
 sentence-transformers, KerasHub or this library; `hf://user/name`, optionally with `@revision`;
 `kaggle://...`; or the name of a KerasHub preset. The model keeps its task: a pre-trained model its
 heads, a classifier its labels, an embedder its pooling. An encoder alone becomes an embedder with
-mean pooling; `--task backbone` keeps it as an encoder, without its vocabulary. The recipe prints a
+mean pooling; `--load_as backbone` keeps it as an encoder, without its vocabulary. The recipe prints a
 table of all weights. It takes seconds, and little more memory than the weights.
 """
 
@@ -30,7 +30,7 @@ def parse_args(argv=None):
     add("source", help="folder, hf://user/name, kaggle://... or name of a KerasHub preset")
     add("destination", help="folder to write; a model in it is replaced")
     add("--to", choices=sorted(WRITERS), default="keras_bert", help="format to write")
-    add("--task", choices=["backbone", "pretrainer"], help="model to load, if not the source's")
+    add("--load_as", choices=["backbone", "pretrainer"], help="model to load, if not the source's")
     casing = parser.add_mutually_exclusive_group()
     casing.add_argument("--uncased", action="store_true", help="lowercase text and strip accents")
     casing.add_argument("--cased", action="store_true", help="keep capital letters and accents")
@@ -43,7 +43,7 @@ def main(argv=None):
         None: keras_bert.BertTask,
         "backbone": keras_bert.BertBackbone,
         "pretrainer": keras_bert.BertPretrainer,
-    }[args.task]
+    }[args.load_as]
     lowercase = True if args.uncased else False if args.cased else None
     model = model_class.from_preset(args.source, lowercase=lowercase)
     print(model.load_report)

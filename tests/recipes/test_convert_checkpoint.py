@@ -44,7 +44,7 @@ def test_a_classifier_survives_a_round_trip(convert, preset, tmp_path, to, capsy
 
 
 def test_another_task_gets_a_new_head_listed_in_the_table(convert, preset, tmp_path, capsys):
-    convert(preset, tmp_path / "lm", "--task", "pretrainer")
+    convert(preset, tmp_path / "lm", "--load_as", "pretrainer")
     rows = [line.split() for line in capsys.readouterr().out.splitlines()]
     new = [row[0] for row in rows if "initiali" in "".join(row[2:3])]
     assert set(new) == {

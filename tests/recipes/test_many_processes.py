@@ -128,7 +128,7 @@ def test_two_processes_finetune_and_the_first_writes(
         tmp_path, [RECIPES / "finetune_glue.py", *arguments], *places(free_addresses)
     )
     output = tmp_path / "out"
-    assert "2 replicas on CPU" in first and "Written:" in first and "Written:" not in second
+    assert "2 replicas on CPU" in first and "Wrote " in first and "Wrote " not in second
     results = [re.findall(r"^0\t8\t.*$", text, re.MULTILINE) for text in (first, second)]
     assert results[0] == results[1] and len(results[0]) == 1  # the settings and scores of its run
     assert json.loads((output / "best.json").read_text())["score"] == 1.0

@@ -137,6 +137,7 @@ def test_answers_of_any_preprocessor_can_be_written(tmp_path):
         ({"dev": (TEXTS,)}, "dev has no labels"),
         ({"train": (TEXTS,)}, "train has no labels"),
         ({"dev": (TEXTS[:2], ["pro", "prp"])}, "'prp'"),
+        ({"dev": (TEXTS[:2], ["pro"])}, "2 .*1"),
         ({"test": (TEXTS[:2], ["pro", "prp"])}, "'prp'"),
         ({"train": ({"token_ids": np.ones((2, 4))}, [0, 1])}, "train is prepared inputs"),
         ({"select": "f2"}, "select must be one of accuracy, f1, mcc; got 'f2'"),

@@ -56,6 +56,9 @@ class TrainLoop(GlobalLoss):
 
     def make_train_function(self, force=False):
         if self.train_function is None or force:
+            if not self.optimizer.built:  # variables created in a trace make TensorFlow trace twice
+                with self.distribute_strategy.scope():
+                    self.optimizer.build(self.trainable_variables)
             self.train_function = self._many_steps(self.train_step)
 
     def make_test_function(self, force=False):

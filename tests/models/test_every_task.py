@@ -199,6 +199,9 @@ class Column:
     def __getitem__(self, key):
         raise KeyError(key)  # by label, not by place
 
+    def __array__(self, dtype=None, copy=None):
+        return self._values if dtype is None else self._values.astype(dtype)
+
     def to_numpy(self):
         return self._values
 

@@ -198,7 +198,7 @@ def is_same(value, expected, atol):
             and all(is_same(a, b, atol) for a, b in zip(value, expected, strict=False))
         )
     if isinstance(expected, float):
-        return abs(value - expected) < atol
+        return abs(value - expected) < atol * max(1, abs(expected))
     return type(value) is type(expected) and value == expected
 
 

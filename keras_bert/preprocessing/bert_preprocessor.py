@@ -139,7 +139,7 @@ class BertPreprocessor:
         if sample_weight is not None:
             targets += (as_arrays(sample_weight),)
         with tf.device("CPU:0"):
-            targets = tf.nest.map_structure(tf.convert_to_tensor, targets)
+            targets = tuple(map(_tensors, targets))
             for part in tf.nest.flatten(targets):
                 check_same_number(len(examples), part, "labels or weights")
             columns = tuple(map(self._tokenized, examples.columns))
@@ -386,3 +386,10 @@ def no_answers(kind) -> ValueError:
         "save_to_preset(folder), fine-tune a task from there, for example "
         "BertClassifier.from_preset(folder, num_classes=2), and export that."
     )
+
+
+def _tensors(values):
+    """A tensor `[n, ...]`, or a dict of them, for a task with several labels for each example."""
+    if isinstance(values, dict):
+        return {name: tf.convert_to_tensor(value) for name, value in values.items()}
+    return tf.convert_to_tensor(values)

@@ -185,8 +185,10 @@ def assert_same(served, answers, atol=1e-5):
     assert all(set(answer) == set(served) for answer in answers)
     for name, column in served.items():
         assert len(column) == len(answers)
-        for row, (value, answer) in enumerate(zip(column, answers, strict=True)):
-            assert is_same(value, plain(answer[name]), atol), (name, row, value, answer[name])
+        expected = [plain(answer[name]) for answer in answers]
+        sizes = [abs(value) for value in expected if isinstance(value, float)]
+        for row, (value, other) in enumerate(zip(column, expected, strict=True)):
+            assert is_same(value, other, atol * max([1, *sizes])), (name, row, value, other)
 
 
 def is_same(value, expected, atol):
@@ -198,7 +200,7 @@ def is_same(value, expected, atol):
             and all(is_same(a, b, atol) for a, b in zip(value, expected, strict=False))
         )
     if isinstance(expected, float):
-        return abs(value - expected) < atol * max(1, abs(expected))
+        return abs(value - expected) < atol
     return type(value) is type(expected) and value == expected
 
 

@@ -40,6 +40,7 @@ def run(arguments, backend, timeout):
     )
 
 
+@pytest.mark.weekly
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_layers_models_and_training_work_on_other_backends(backend):
     rooms = ["tests/layers", "tests/models", "tests/training"]

@@ -49,6 +49,7 @@ def against_transformers(*arguments):
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
+@pytest.mark.weekly
 @pytest.mark.slow
 @pytest.mark.shared
 @pytest.mark.parametrize("task", ["sentiment", "squad2"])

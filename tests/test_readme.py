@@ -122,6 +122,7 @@ def test_make_targets_exist(page):
         assert re.search(rf"^{target}:", makefile, flags=re.MULTILINE), target
 
 
+@pytest.mark.weekly
 @pytest.mark.slow
 def test_the_toy_run_of_the_recipes_works(books):
     for script, *arguments in commands(README):

@@ -94,7 +94,12 @@ def check(recipe, arguments, folder, backend, devices, last_step, num_kills):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("backend", "devices", "kills"), [("tensorflow", 1, 3), ("tensorflow", 2, 2), ("jax", 2, 1)]
+    ("backend", "devices", "kills"),
+    [
+        pytest.param("tensorflow", 1, 3, marks=pytest.mark.weekly),
+        ("tensorflow", 2, 1),
+        pytest.param("jax", 2, 1, marks=pytest.mark.weekly),
+    ],
 )
 def test_pretraining_killed_at_random_steps_ends_with_the_same_bits(
     backend, devices, kills, corpus, tmp_path

@@ -71,6 +71,7 @@ def test_workers_are_told_where_they_differ(tensorflow, run_together, free_addre
     assert said[1] == said[0].replace("True", "False")
 
 
+@pytest.mark.weekly
 @pytest.mark.slow
 def test_two_workers_pretrain_as_one_does(
     tensorflow, run_together, free_addresses, corpus, tmp_path
@@ -112,7 +113,11 @@ def sst2(tmp_path_factory):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("strategy", "places"), [("multiworker", two_workers), ("auto", two_jax_processes)]
+    ("strategy", "places"),
+    [
+        ("multiworker", two_workers),
+        pytest.param("auto", two_jax_processes, marks=pytest.mark.weekly),
+    ],
 )
 def test_two_processes_finetune_and_the_first_writes(
     strategy, places, run_together, free_addresses, preset, sst2, tmp_path

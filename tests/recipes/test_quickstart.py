@@ -60,6 +60,7 @@ def test_runs_without_an_end_or_a_beginning_are_refused(recipe, arguments, capsy
     assert "at least 5 steps and 1 epoch" in capsys.readouterr().err
 
 
+@pytest.mark.weekly
 @pytest.mark.slow
 def test_from_raw_text_to_a_served_bert_and_once_more(recipe, tmp_path, capfd):
     module = recipe("quickstart")

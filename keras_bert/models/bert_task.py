@@ -7,6 +7,7 @@ from keras_bert.models.optional_inputs import complete
 from keras_bert.preprocessing.model_inputs import checked_inputs
 from keras_bert.preprocessing.raw import is_dataset, is_raw
 from keras_bert.presets.preset import load_preset, save_preset
+from keras_bert.presets.preset_arguments import check_keras_arguments
 from keras_bert.presets.quantization import quantization_config, quantized_from_config
 from keras_bert.training.train_loop import TrainLoop
 
@@ -50,6 +51,7 @@ class BertTask(TrainLoop, keras.Model):
     export = exporting.export
 
     def __init__(self, inputs, outputs, backbone, preprocessor=None, **kwargs):
+        check_keras_arguments(type(self), kwargs)
         super().__init__(inputs=inputs, outputs=outputs, **kwargs)
         self.backbone = backbone
         self.preprocessor = preprocessor

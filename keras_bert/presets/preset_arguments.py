@@ -65,6 +65,22 @@ def _accepted(cls):
     return names - {"self", "args", "kwargs", "inputs", "outputs", "backbone", "preprocessor"}
 
 
+def check_keras_arguments(cls: type, given: dict[str, Any]) -> None:
+    """Raises a ValueError at arguments that Keras would ignore in silence.
+
+    Args:
+        cls: the class of a task.
+        given: what its constructor passes on to `keras.Model`.
+    """
+    unknown = [name for name in given if name not in ("name", "trainable", "dtype")]
+    if unknown:
+        kind = f"{cls.__name__}Preprocessor"
+        raise ValueError(
+            f"{cls.__name__} has no argument {', '.join(unknown)}. What concerns text, labels or "
+            f"answers is an argument of its preprocessor, such as {kind}(tokenizer, ...)."
+        )
+
+
 def check_saves(cls: type, config: dict[str, Any]) -> None:
     """Raises a ValueError if a preset of a `cls` couldn't be loaded again.
 

@@ -269,3 +269,8 @@ def test_logits_are_float32_under_mixed_bfloat16(make_backbone, eager, inputs):
         keras.config.set_dtype_policy("float32")
     assert eager(model).predict(inputs, verbose=0).dtype == np.float32
     assert np.isfinite(model.fit(inputs, LABELS, verbose=0).history["loss"]).all()
+
+
+def test_arguments_of_the_preprocessor_are_not_swallowed(backbone):
+    with pytest.raises(ValueError, match="no argument label_names.* BertClassifierPreprocessor"):
+        BertClassifier(backbone, 2, label_names=["no", "yes"])

@@ -6,7 +6,13 @@ import keras
 import numpy as np
 import pytest
 
-from keras_bert import BertBackbone, BertClassifier, BertPreprocessor, BertPretrainer, BertTokenizer
+from keras_bert import (
+    BertBackbone,
+    BertClassifier,
+    BertClassifierPreprocessor,
+    BertPretrainer,
+    BertTokenizer,
+)
 
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "good", "bad"]
 
@@ -21,8 +27,9 @@ def convert(recipe):
 def preset(tmp_path_factory):
     folder = tmp_path_factory.mktemp("presets") / "ours"
     backbone = BertBackbone(7, 1, 2, 8, 16, max_sequence_length=16)
-    preprocessor = BertPreprocessor(BertTokenizer(WORDS), sequence_length=8)
-    model = BertClassifier(backbone, 2, preprocessor, label_names=["no", "yes"])
+    names = ["no", "yes"]
+    preprocessor = BertClassifierPreprocessor(BertTokenizer(WORDS), 8, label_names=names)
+    model = BertClassifier(backbone, 2, preprocessor)
     model.save_to_preset(folder)
     return folder
 
@@ -36,7 +43,7 @@ def test_a_classifier_survives_a_round_trip(convert, preset, tmp_path, to, capsy
     assert f"Wrote a BertClassifier to {tmp_path / 'back'}, in the format of keras_bert." in printed
     assert len(re.findall(r" weights matched, 0 \D+, 0 left over", printed)) == 2
     before, after = (BertClassifier.from_preset(folder) for folder in (preset, tmp_path / "back"))
-    assert after.label_names == ["no", "yes"]
+    assert after.preprocessor.label_names == ["no", "yes"]
     tokenizers = [model.preprocessor.tokenizer.get_config() for model in (before, after)]
     assert tokenizers[0] == tokenizers[1]
     for ours, theirs in zip(before.weights, after.weights, strict=True):
@@ -46,7 +53,7 @@ def test_a_classifier_survives_a_round_trip(convert, preset, tmp_path, to, capsy
 def test_another_task_gets_a_new_head_listed_in_the_table(convert, preset, tmp_path, capsys):
     convert(preset, tmp_path / "lm", "--load_as", "pretrainer")
     rows = [line.split() for line in capsys.readouterr().out.splitlines()]
-    new = [row[0] for row in rows if "initiali" in "".join(row[2:3])]
+    new = [row[0] for row in rows if "initiali" in "".join(row[2:4])]
     assert set(new) == {
         *(f"masked_lm/{name}" for name in ("dense/kernel", "dense/bias", "norm/gamma")),
         *("masked_lm/norm/beta", "masked_lm/bias", "next_sentence/kernel", "next_sentence/bias"),

@@ -31,7 +31,7 @@ def expected_of(model):
     logits = model.predict(TEXTS, verbose=0)
     probabilities = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
     assert np.ptp(probabilities, axis=0).max() > 0.02  # texts differ
-    return probabilities, [model.label_names[i] for i in probabilities.argmax(axis=1)]
+    return probabilities, [model.preprocessor.label_names[i] for i in probabilities.argmax(axis=1)]
 
 
 STRANGER = """

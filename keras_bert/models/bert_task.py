@@ -46,6 +46,7 @@ class BertTask(TrainLoop, keras.Model):
     from_preset = classmethod(load_preset)
     save_to_preset = save_preset
     batches = task_data.batches
+    check_labels = task_data.check_labels
     answer = answering.answer
     scores = answering.scores
     export = exporting.export

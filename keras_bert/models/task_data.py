@@ -92,7 +92,7 @@ def reader_of(task):
 
 def _raw_batches(task, x, y, sample_weight, batching):
     reader, x = reader_of(task), checked_inputs(task, x)
-    _check_not_one_hot(task, y)
+    task.check_labels(y)
     return reader.batches(x, y, sample_weight, batching=batching)
 
 
@@ -101,11 +101,12 @@ def _checked(task, x, y, sample_weight):
     x = checked_inputs(task, x)
     if is_dataset(x):
         return task.checked_dataset(x), y, sample_weight
-    _check_not_one_hot(task, y)
+    task.check_labels(y)
     return x, None if y is None else task.targets(y, x), sample_weight
 
 
-def _check_not_one_hot(task, y):
+def check_labels(task, y):
+    """Raises a ValueError at one-hot labels, unless the task's loss takes them."""
     shape = getattr(task.output, "shape", ())  # words have a class each, in lists of any length
     if y is not None and hasattr(task, "num_classes") and len(shape) == 2:
         loss = task.loss if task.compiled else task.default_compile_args()["loss"]

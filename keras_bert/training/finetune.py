@@ -103,7 +103,7 @@ def finetune(
     train, dev = _examples(train, "train"), _examples(dev, "dev")
     test = None if test is None else _examples(test, "test")
     reader = _reader(model)
-    _check_examples(reader, train=train, dev=dev, test=test)
+    _check_examples(model, train=train, dev=dev, test=test)
     select, output = _selected(reader, select, scores), local_path(output)
     batching = dataclasses.replace(given_batching(batching), shuffle=True)
     strategy = strategy or getattr(model, "distribute_strategy", None)
@@ -188,13 +188,15 @@ def _reader(model):
     return reader
 
 
-def _check_examples(reader, **parts):
+def _check_examples(model, **parts):
     """Raises a ValueError at a missing label or an invalid example, before any training."""
+    reader = model.preprocessor
     for name, part in parts.items():
         if part is None:
             continue
         if not reader.has_labels(part.x, part.y) and name != "test":
             raise ValueError(f"{name} has no labels: pass (x, y), or examples with their labels.")
+        model.check_labels(part.y)
         if name != "train":  # which is read later
             reader.read(part.x, part.y)
 

@@ -85,11 +85,11 @@ class BertClassifierPreprocessor(BertPreprocessor):
         self.window_pooling = window_pooling
 
     @property
-    def signature(self):
+    def signature(self) -> dict[str, int | None]:
         return {"text": None if self.window_stride is None else 1}
 
     @property
-    def cuts_windows(self):
+    def cuts_windows(self) -> bool:
         return self.window_stride is not None
 
     @property
@@ -101,7 +101,7 @@ class BertClassifierPreprocessor(BertPreprocessor):
         return ("accuracy", "f1", "mcc")
 
     @property
-    def is_regression(self):
+    def is_regression(self) -> bool:
         """Whether the model gives a score, not classes."""
         return not self.multi_label and self.label_names is not None and len(self.label_names) == 1
 
@@ -143,7 +143,7 @@ class BertClassifierPreprocessor(BertPreprocessor):
         pool = tf.math.segment_max if self.window_pooling == "max" else tf.math.segment_mean
         return pool(outputs, text)
 
-    def answers(self, outputs, rows=None):
+    def answers(self, outputs, rows=None) -> dict:
         """Labels and probabilities out of logits.
 
         Args:
@@ -170,7 +170,7 @@ class BertClassifierPreprocessor(BertPreprocessor):
             "labels": labels,
         }
 
-    def serve(self, predict, text, **extra_inputs):
+    def serve(self, predict, text, **extra_inputs) -> dict:
         """Answers raw strings `[B]`, in windows if there is a `window_stride`."""
         if not self.cuts_windows:
             return super().serve(predict, text, **extra_inputs)
@@ -178,7 +178,7 @@ class BertClassifierPreprocessor(BertPreprocessor):
         inputs = trim_padding(rows.inputs(tf.range(rows.columns[0].nrows())))
         return self.answers(self.pooled(predict(inputs), rows))
 
-    def scores(self, answers, x, y=None):
+    def scores(self, answers: list, x, y=None) -> dict:
         """Accuracy, F1 and Matthews correlation; F1 of labels; or the correlations of scores."""
         if y is None:
             raise ValueError("scores needs labels: give y, or a dataset of (text, label).")

@@ -30,7 +30,7 @@ class BertEmbedderPreprocessor(BertPreprocessor):
     array([[2, 5, 6, 7, 1, 3, 0, 0]], dtype=int32)
     """
 
-    def answers(self, outputs, rows=None):
+    def answers(self, outputs, rows=None) -> dict:
         """`embedding`, `[B, H]`.
 
         Raises:

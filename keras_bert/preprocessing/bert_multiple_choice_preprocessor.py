@@ -53,7 +53,7 @@ class BertMultipleChoicePreprocessor(BertPreprocessor):
     score_names = ("accuracy",)
 
     @property
-    def signature(self):
+    def signature(self) -> dict[str, int | None]:
         return {"context": 1, "choices": 2}
 
     def read(self, x, y=None, sample_weight=None, with_labels=False):
@@ -94,7 +94,7 @@ class BertMultipleChoicePreprocessor(BertPreprocessor):
         """Places of choices, checked."""
         return choice_targets(labels)
 
-    def answers(self, outputs, rows=None):
+    def answers(self, outputs, rows=None) -> dict:
         """The most probable choice.
 
         Args:
@@ -118,7 +118,7 @@ class BertMultipleChoicePreprocessor(BertPreprocessor):
             "choice": tf.gather(texts, label[:, None], batch_dims=1)[:, 0],
         }
 
-    def serve(self, predict, context, choices):
+    def serve(self, predict, context, choices) -> dict:
         """Answers questions: contexts `[B]`, choices `[B, C]`, "" for one that isn't there."""
         message = "give each context a row of choices"
         same = tf.debugging.assert_equal(tf.shape(context)[0], tf.shape(choices)[0], message)
@@ -139,7 +139,7 @@ class BertMultipleChoicePreprocessor(BertPreprocessor):
             "choice": tf.gather(choices, found["label"], batch_dims=1),
         }
 
-    def scores(self, answers, x, y=None):
+    def scores(self, answers: list, x, y=None) -> dict:
         """Accuracy."""
         y = [question["label"] for question in _questions(x)] if y is None else self.targets(y)
         scores = classification_scores(np.asarray(y), np.array([a["label"] for a in answers]))

@@ -109,7 +109,7 @@ class BertPreprocessor:
         return pack(self.tokenizer, self.sequence_length, self.truncation, first, second)
 
     @property
-    def signature(self) -> dict:
+    def signature(self) -> dict[str, int | None]:
         """The string inputs of the exported model, by name, with their ranks (None for any)."""
         return {"text": None}
 

@@ -88,7 +88,7 @@ class BertSpanLabelerPreprocessor(BertPreprocessor):
         self.null_threshold = null_threshold
 
     @property
-    def signature(self):
+    def signature(self) -> dict[str, int | None]:
         return {"question": 1, "context": 1}
 
     def read(self, x, y=None, sample_weight=None, with_labels=False):
@@ -119,7 +119,7 @@ class BertSpanLabelerPreprocessor(BertPreprocessor):
         for start in range(0, len(examples), size):
             yield examples[start : start + size]
 
-    def answers(self, outputs, rows=None, n_best=1):
+    def answers(self, outputs, rows=None, n_best=1) -> dict:
         """Answers to questions; or, for prepared inputs, the logits.
 
         Args:
@@ -149,7 +149,7 @@ class BertSpanLabelerPreprocessor(BertPreprocessor):
             n_best=n_best,
         )
 
-    def serve(self, predict, question, context):
+    def serve(self, predict, question, context) -> dict:
         """Answers questions `[B]` on contexts `[B]` of any length."""
         message = "give each question a context of its own"
         same = tf.debugging.assert_equal(tf.shape(question), tf.shape(context), message)
@@ -161,7 +161,7 @@ class BertSpanLabelerPreprocessor(BertPreprocessor):
         found = self.answers(_outputs_by_block(predict, rows), rows)
         return {name: values[: tf.shape(question)[0]] for name, values in found.items()}
 
-    def scores(self, answers, x, y=None):
+    def scores(self, answers: list, x, y=None) -> dict:
         """Exact match and F1, as SQuAD's scripts count them; for 2.0 also the best threshold."""
         examples = _examples(x)
         predictions = {e["id"]: a["answer"] for e, a in zip(examples, answers, strict=True)}

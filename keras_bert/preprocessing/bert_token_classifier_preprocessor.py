@@ -59,7 +59,7 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
         self.label_names = None if label_names is None else [*map(str, label_names)]
 
     @property
-    def signature(self):
+    def signature(self) -> dict[str, int | None]:
         return {"text": 1}
 
     def for_model(self, backbone, outputs):
@@ -136,7 +136,7 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
                     raise ValueError(f"Sentence {index} has the tag {tag!r}, which is {expected}.")
         return [[numbers[t] if isinstance(t, str) else int(t) for t in s] for s in labels]
 
-    def answers(self, outputs, rows=None):
+    def answers(self, outputs, rows=None) -> dict:
         """Tags of words, entities of texts, or labels of tokens.
 
         Args:
@@ -167,12 +167,12 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
         num_rows = tf.shape(outputs)[0] if rows is None else logits.nrows()
         return {**found, "labels": tf.repeat(names[None], num_rows, axis=0)}
 
-    def serve(self, predict, text):
+    def serve(self, predict, text) -> dict:
         """Finds the entities of raw strings `[B]`, of any length."""
         rows = text_words(text, self)
         return self.answers(predict(trim_padding(self.pack(rows.windows))), rows)
 
-    def scores(self, answers, x, y=None):
+    def scores(self, answers: list, x, y=None) -> dict:
         """Precision, recall and F1 of entities, as `conlleval` counts them."""
         if y is None:
             raise ValueError("scores needs the tags of each sentence: give y.")

@@ -39,7 +39,7 @@ class ChoiceRows:
         """C, the choices of the question with the most."""
         return max(len(example["choices"]) for example in self.examples)
 
-    def num_tokens(self):
+    def num_tokens(self) -> np.ndarray:
         """`[B]`, an array: the tokens of each question's longest pair."""
         starts = self.starts.numpy()
         question = np.repeat(np.arange(len(self.examples)), np.diff(starts))

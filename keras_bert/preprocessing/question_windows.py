@@ -5,6 +5,7 @@ B questions, U contexts, T tokens of a context, N windows, S sequence.
 
 import dataclasses
 
+import numpy as np
 import tensorflow as tf
 
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
@@ -103,7 +104,7 @@ class QuestionWindows:
             "ends": _looked_up(self.ends.flat_values, flat),
         }
 
-    def num_tokens(self):
+    def num_tokens(self) -> np.ndarray:
         """`[N]`, an array: how many tokens each window has, special ones included."""
         return (self.context_positions() + self.length).numpy() + 1  # the last [SEP]
 

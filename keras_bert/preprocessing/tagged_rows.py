@@ -55,7 +55,7 @@ class TaggedRows:
             arrays = (self.windows, self.starts, self.pieces, self.labels)
             self._tensors = [None if array is None else tf.constant(array) for array in arrays]
 
-    def num_tokens(self):
+    def num_tokens(self) -> np.ndarray:
         """`[N]`: how many tokens each window has, [CLS] and [SEP] among them."""
         return self.starts[self.windows[:, 3]] - self.starts[self.windows[:, 0]] + 2
 

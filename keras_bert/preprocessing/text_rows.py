@@ -27,7 +27,7 @@ class TextRows:
     extra_inputs: dict = dataclasses.field(default_factory=dict)
     targets: tuple = ()
 
-    def num_tokens(self):
+    def num_tokens(self) -> np.ndarray:
         """`[N]`, an array: how many tokens of each row are not padding."""
         lengths = 1 + len(self.columns) + sum(c.row_lengths().numpy() for c in self.columns)
         return np.minimum(lengths, self.preprocessor.sequence_length)

@@ -3,6 +3,7 @@
 import dataclasses
 import unicodedata
 
+import numpy as np
 import tensorflow as tf
 
 from keras_bert.preprocessing.byte_spans import byte_spans
@@ -36,7 +37,7 @@ class TextWords:
     start: tf.Tensor
     end: tf.Tensor
 
-    def num_tokens(self):
+    def num_tokens(self) -> np.ndarray:
         """`[N]`, an array: how many tokens of each row are not padding."""
         return self.windows.row_lengths().numpy() + 2
 

@@ -1,4 +1,4 @@
-"""Several fine-tuning runs, of which the best is kept."""
+"""Several fine-tuning runs that keep the best model."""
 
 import contextlib
 import dataclasses

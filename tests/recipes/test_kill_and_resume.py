@@ -97,7 +97,7 @@ def check(recipe, arguments, folder, backend, devices, last_step, num_kills):
     ("backend", "devices", "kills"),
     [
         pytest.param("tensorflow", 1, 3, marks=pytest.mark.weekly),
-        ("tensorflow", 2, 1),
+        ("tensorflow", 2, 2),
         pytest.param("jax", 2, 1, marks=pytest.mark.weekly),
     ],
 )

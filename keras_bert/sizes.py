@@ -14,7 +14,7 @@ Example:
 """
 
 
-def _size(num_layers, hidden_dim):
+def _size(num_layers: int, hidden_dim: int) -> dict[str, int]:
     """Returns a size with one head per 64 units and an intermediate layer four times as wide."""
     return {
         "num_layers": num_layers,

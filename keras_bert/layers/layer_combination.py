@@ -1,6 +1,7 @@
 """Combination of a token's vectors from several encoder layers."""
 
 import keras
+import numpy as np
 from keras import ops
 
 COMBINATIONS = ("concat", "sum", "mean", "weighted")
@@ -78,3 +79,34 @@ class LayerCombination(keras.layers.Layer):
 
     def get_config(self):
         return {**super().get_config(), "combine": self.combine}
+
+
+def layer_places(layers, num_layers):
+    """Returns the indices in `hidden_states` of layers counted from either end.
+
+    Args:
+        layers: list of ints: 0 is the embeddings, 1 to `num_layers` are the blocks, and -1 is the
+            last block.
+        num_layers: int, the blocks of the encoder.
+
+    Raises:
+        ValueError: if it isn't a list of layers, or there is no such layer.
+
+    Example:
+    >>> layer_places([0, -1], num_layers=12)
+    [0, 12]
+    """
+    if isinstance(layers, (str, int)) or not len(layers):
+        raise ValueError(
+            f"layers must be a list of layers' numbers, such as [-1, -2, -3, -4]; got {layers!r}."
+        )
+    for layer in layers:
+        if (
+            not isinstance(layer, (int, np.integer))
+            or not -num_layers <= layer + 1 <= num_layers + 1
+        ):
+            raise ValueError(
+                f"There is no layer {layer!r}: this encoder has layers 0 (the embeddings) to "
+                f"{num_layers}, or, counted from the end, -1 to {-num_layers - 1}."
+            )
+    return [int(layer) % (num_layers + 1) for layer in layers]

@@ -6,12 +6,12 @@ from keras_bert.layers.embeddings import Embeddings
 from keras_bert.layers.encoder_block import EncoderBlock
 from keras_bert.layers.initializer import EPSILON, dense
 from keras_bert.models.optional_inputs import complete
-from keras_bert.presets.preset import load_preset, save_preset
+from keras_bert.presets.preset import PresetModel
 from keras_bert.presets.quantization import quantization_config, quantized_from_config
 
 
 @keras.saving.register_keras_serializable(package="keras_bert")
-class BertBackbone(keras.Model):
+class BertBackbone(PresetModel, keras.Model):
     """The bidirectional Transformer encoder, with its pooler.
 
     All tasks build on it, and so can a task of your own.
@@ -55,9 +55,6 @@ class BertBackbone(keras.Model):
     >>> tuple(outputs["sequence_output"].shape), tuple(outputs["pooled_output"].shape)
     ((1, 5, 128), (1, 128))
     """
-
-    from_preset = classmethod(load_preset)
-    save_to_preset = save_preset
 
     def __init__(
         self,

@@ -7,10 +7,10 @@ import keras
 from keras_bert.layers.dropout import Dropout
 from keras_bert.layers.feature_normalization import FeatureNormalization
 from keras_bert.layers.initializer import dense
+from keras_bert.models import class_weighting
 from keras_bert.models.bert_task import BertTask
-from keras_bert.preprocessing.class_labels import class_sample_weight, class_targets, class_weights
-from keras_bert.preprocessing.model_inputs import checked_inputs
-from keras_bert.preprocessing.raw import is_dataset
+from keras_bert.preprocessing.class_labels import class_targets
+from keras_bert.preprocessing.model_inputs import checked_inputs, features_in_memory
 from keras_bert.training.adamw import AdamW
 
 
@@ -52,6 +52,8 @@ class BertClassifier(BertTask):
     >>> tuple(model({"token_ids": np.array([[2, 17, 42, 3]])}).shape)
     (1, 3)
     """
+
+    class_sample_weight = class_weighting.class_sample_weight
 
     def __init__(
         self, backbone, num_classes, preprocessor=None, dropout=0.1, num_features=0, **kwargs
@@ -122,19 +124,10 @@ class BertClassifier(BertTask):
             ValueError: if a label, a class of `class_weight` or a feature is invalid.
         """
         if self.num_features and not self.feature_normalization.is_adapted:
-            self._adapt_to(x)
-        if class_weight is not None and is_dataset(x):
-            weights = class_weights(class_weight, self._weighed_names())
-            kwargs["class_weight"] = dict(enumerate(map(float, weights)))
-        elif class_weight is not None:
-            weight = kwargs.get("sample_weight")
-            kwargs["sample_weight"] = self.class_sample_weight(y, class_weight, weight)
+            self.adapt_features(features_in_memory(self, x))
+        if class_weight is not None:
+            kwargs |= class_weighting.fit_arguments(self, x, y, class_weight, kwargs)
         return super().fit(x, y, batch_size, **kwargs)
-
-    def class_sample_weight(self, labels, class_weight, sample_weight=None):
-        """Computes the weight of each example by its class, `[n]` float32; see `fit`."""
-        names = self._weighed_names()
-        return class_sample_weight(self.targets(labels), class_weight, names, sample_weight)
 
     def adapt_features(self, features):
         """Computes the mean and variance of the features of training data.
@@ -170,23 +163,3 @@ class BertClassifier(BertTask):
             "dropout": self.dropout,
             "num_features": self.num_features,
         }
-
-    def _adapt_to(self, x):
-        if is_dataset(x):
-            raise ValueError(
-                "The features of a dataset can't be looked at before training: call "
-                "model.adapt_features(features) first, with those of the training data."
-            )
-        self.adapt_features(checked_inputs(self, x)["features"])
-
-    def _weighed_names(self):
-        multi_label = self.preprocessor is not None and self.preprocessor.multi_label
-        if multi_label or self.num_classes == 1:
-            kind = "multi_label" if multi_label else "regression"
-            raise ValueError(
-                f"class_weight weighs a text by its one class, which a {kind} model's texts don't "
-                "have. Give sample_weight, [n] floats."
-            )
-        if self.preprocessor is not None:
-            return self.preprocessor.label_names
-        return [*map(str, range(self.num_classes))]

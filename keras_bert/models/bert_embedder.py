@@ -3,7 +3,7 @@
 import keras
 import numpy as np
 
-from keras_bert.layers.layer_combination import LayerCombination
+from keras_bert.layers.layer_combination import LayerCombination, layer_places
 from keras_bert.layers.pooling import Pooling
 from keras_bert.metrics.regression import regression_scores
 from keras_bert.models.bert_task import BertTask
@@ -74,7 +74,7 @@ class BertEmbedder(BertTask):
         if layers is None and combine != "weighted":
             encoded = backbone(backbone.input)["sequence_output"]  # [B, S, H]
         else:
-            places = _places([-1] if layers is None else layers, backbone.num_layers)
+            places = layer_places([-1] if layers is None else layers, backbone.num_layers)
             states = backbone.hidden_states(backbone.input)
             encoded = combination([states[place] for place in places])  # [B, S, H]
         vectors = pool(encoded, padding_mask=backbone.input["padding_mask"])  # [B, H]
@@ -155,21 +155,3 @@ class BertEmbedder(BertTask):
                 'the whole. Take this model with pooling="mean", "max" or "cls", for instance by '
                 'BertEmbedder.from_preset(folder, pooling="mean").'
             )
-
-
-def _places(layers, num_layers):
-    """Turns the numbers of layers into indices of `hidden_states`."""
-    if isinstance(layers, (str, int)) or not len(layers):
-        raise ValueError(
-            f"layers must be a list of layers' numbers, such as [-1, -2, -3, -4]; got {layers!r}."
-        )
-    for layer in layers:
-        if (
-            not isinstance(layer, (int, np.integer))
-            or not -num_layers <= layer + 1 <= num_layers + 1
-        ):
-            raise ValueError(
-                f"There is no layer {layer!r}: this encoder has layers 0 (the embeddings) to "
-                f"{num_layers}, or, counted from the end, -1 to {-num_layers - 1}."
-            )
-    return [int(layer) % (num_layers + 1) for layer in layers]

@@ -1,10 +1,10 @@
 """BERT with the heads of pre-training."""
 
 import keras
-import numpy as np
 
 from keras_bert.layers.initializer import bert_initializer, dense
 from keras_bert.layers.masked_lm_head import MaskedLMHead
+from keras_bert.models import filling
 from keras_bert.models.bert_task import BertTask
 from keras_bert.training.adamw import AdamW
 
@@ -42,6 +42,8 @@ class BertPretrainer(BertTask):
     >>> {name: tuple(logits.shape) for name, logits in model(inputs).items()}
     {'masked_lm': (1, 1, 100), 'next_sentence': (1, 2)}
     """
+
+    fill_mask = filling.fill_mask
 
     def __init__(
         self,
@@ -99,58 +101,6 @@ class BertPretrainer(BertTask):
                 name: [keras.metrics.SparseCategoricalAccuracy(name=accuracy)] for name in outputs
             },
         }
-
-    def fill_mask(self, texts, top_k=5, batch_size=32):
-        """Finds the most probable tokens for each [MASK] of each text.
-
-        Args:
-            texts: a str, or a list of them, with "[MASK]" in place of each token to find.
-            top_k: int, the number of tokens to return.
-            batch_size: int, the number of texts that the model takes at once.
-
-        Returns:
-            A list for each text; it holds a list for each masked token, of `top_k` dicts with
-            `token`, a str, and `score`, its probability. The best comes first. A single str
-            returns its list alone.
-
-        Raises:
-            ValueError: if a text has no [MASK], or the model has no preprocessor.
-
-        Example:
-        >>> from keras_bert import BertBackbone, BertPreprocessor, BertTokenizer, sizes
-        >>> words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "rain", "in", "spain"]
-        >>> model = BertPretrainer(
-        ...     BertBackbone(vocabulary_size=len(words), **sizes.tiny),
-        ...     preprocessor=BertPreprocessor(BertTokenizer(words)),
-        ... )
-        >>> [best] = model.fill_mask("Rain in [MASK]", top_k=1)[0]
-        >>> best["token"] in words, 0 < best["score"] <= 1
-        (True, True)
-        """
-        if isinstance(texts, str):
-            return self.fill_mask([texts], top_k)[0]
-        if self.preprocessor is None:
-            raise ValueError(
-                "fill_mask reads text, and this BertPretrainer has no preprocessor. Make it with "
-                "preprocessor=BertPreprocessor(tokenizer), or start from a preset that has one."
-            )
-        from keras_bert.preprocessing.masked_text import masked_inputs
-
-        tokens = self.preprocessor.tokenizer.get_vocabulary()
-        answers = []
-        for start in range(0, len(texts), batch_size):
-            inputs, counts = masked_inputs(texts[start : start + batch_size], self.preprocessor)
-            logits = self.predict_on_batch(inputs)["masked_lm"][..., : len(tokens)]  # [B, P, V]
-            scores = keras.ops.convert_to_numpy(keras.ops.softmax(logits, axis=-1))
-            best = np.argsort(-scores, axis=-1, kind="stable")[..., :top_k]  # [B, P, top_k]
-            answers += [
-                [
-                    [{"token": tokens[i], "score": float(scores[row, slot, i])} for i in ids]
-                    for slot, ids in enumerate(best[row, :count])
-                ]
-                for row, count in enumerate(counts)
-            ]
-        return answers
 
     def get_config(self):
         return {

@@ -6,13 +6,13 @@ from keras_bert.models import answering, exporting, task_data
 from keras_bert.models.optional_inputs import complete
 from keras_bert.preprocessing.model_inputs import checked_inputs
 from keras_bert.preprocessing.raw import is_dataset, is_raw
-from keras_bert.presets.preset import load_preset, save_preset
+from keras_bert.presets.preset import PresetModel
 from keras_bert.presets.preset_arguments import check_keras_arguments
 from keras_bert.presets.quantization import quantization_config, quantized_from_config
 from keras_bert.training.train_loop import TrainLoop
 
 
-class BertTask(TrainLoop, keras.Model):
+class BertTask(PresetModel, TrainLoop, keras.Model):
     """A model with a backbone, a head, and the preprocessor that turns examples into its inputs.
 
     `fit`, `evaluate` and `predict` take what those of `keras.Model` take, and raw examples;
@@ -43,8 +43,6 @@ class BertTask(TrainLoop, keras.Model):
     """
 
     uses_pooler = True  # False of a task whose head reads the vectors of tokens alone
-    from_preset = classmethod(load_preset)
-    save_to_preset = save_preset
     batches = task_data.batches
     check_labels = task_data.check_labels
     answer = answering.answer

@@ -41,6 +41,20 @@ def checked_inputs(model, x):
     return _with((as_arrays(x),), checked_extra_inputs, wanted)
 
 
+def features_in_memory(model, x):
+    """Returns the features of examples in memory, `[n, K]`.
+
+    Raises:
+        ValueError: if the examples are a dataset, or the features are invalid.
+    """
+    if is_dataset(x):
+        raise ValueError(
+            "The features of a dataset can't be looked at before training: call "
+            "model.adapt_features(features) first, with those of the training data."
+        )
+    return checked_inputs(model, x)["features"]
+
+
 def _with(parts, check, wanted):
     x, *rest = parts
     x = {**x, **check({name: x[name] for name in wanted})}

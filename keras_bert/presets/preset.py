@@ -2,7 +2,7 @@
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Self
 
 from keras_bert.presets.formats.read_source import read_source
 from keras_bert.presets.load_checkpoint import LoadReport, check_vocabulary, with_weights
@@ -22,70 +22,72 @@ from keras_bert.presets.preset_folder import (
 if TYPE_CHECKING:  # needs TensorFlow Text
     from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
 
-T = TypeVar("T")
 
-__all__ = ["load_preprocessor", "load_preset", "save_preset"]
+class PresetModel:
+    """Loading and saving, for the backbone and the tasks."""
 
+    save_to_preset = save_preset
 
-def load_preset(
-    cls: type[T],
-    source: str | os.PathLike,
-    *,
-    preprocessor: "BertPreprocessor | None" = None,
-    lowercase: bool | None = None,
-    load_weights: bool = True,
-    **arguments: Any,
-) -> T:
-    """Loads a model of this class from saved or published weights.
+    @classmethod
+    def from_preset(
+        cls,
+        source: str | os.PathLike,
+        *,
+        preprocessor: "BertPreprocessor | None" = None,
+        lowercase: bool | None = None,
+        load_weights: bool = True,
+        **arguments: Any,
+    ) -> Self:
+        """Loads a model of this class from saved or published weights.
 
-    If the source holds this class, or a subclass of it, that model is loaded. Arguments given here
-    replace the saved ones, and weights that no longer fit are newly initialized. From any other
-    source the backbone and the text settings are loaded, under a new head. New weights are logged,
-    and `print(model.load_report)` lists every weight. `BertTask.from_preset` takes the class from
-    the source; an encoder alone becomes a `BertEmbedder`.
+        If the source holds this class, or a subclass of it, that model is loaded. Arguments given
+        here replace the saved ones, and weights that no longer fit are newly initialized. From any
+        other source the backbone and the text settings are loaded, under a new head. New weights
+        are logged, and `print(model.load_report)` lists every weight. `BertTask.from_preset` takes
+        the class from the source; an encoder alone becomes a `BertEmbedder`.
 
-    Args:
-        cls: the class.
-        source: a folder that `save_to_preset` wrote; a folder of Hugging Face, of
-            sentence-transformers, of KerasHub, or of Google's TF1 code (or the prefix of its
-            checkpoint); `hf://user/name`, or `hf://user/name@revision`; `kaggle://...`; or the
-            name of a KerasHub preset, such as `"bert_base_en_uncased"`.
-        preprocessor: a preprocessor to use in place of the source's.
-        lowercase: bool, for the tokenizer, if the source doesn't say its casing or is wrong.
-        load_weights: bool; False keeps the source's shape, vocabulary and casing but draws random
-            weights, for instance to measure what pre-training contributes.
-        **arguments: arguments of the class, such as `num_classes`, and of its preprocessor, such
-            as `sequence_length`, `truncation` or `label_names`.
+        Args:
+            source: a folder that `save_to_preset` wrote; a folder of Hugging Face, of
+                sentence-transformers, of KerasHub, or of Google's TF1 code (or the prefix of its
+                checkpoint); `hf://user/name`, or `hf://user/name@revision`; `kaggle://...`; or the
+                name of a KerasHub preset, such as `"bert_base_en_uncased"`.
+            preprocessor: a preprocessor to use in place of the source's.
+            lowercase: bool, for the tokenizer, if the source doesn't say its casing or is wrong.
+            load_weights: bool; False keeps the source's shape, vocabulary and casing but draws
+                random weights, for instance to measure what pre-training contributes.
+            **arguments: arguments of the class, such as `num_classes`, and of its preprocessor,
+                such as `sequence_length`, `truncation` or `label_names`.
 
-    Returns:
-        The model, not compiled.
+        Returns:
+            The model, not compiled.
 
-    Raises:
-        ValueError: if the source is none of these, can't be reached or is not a BERT; if a file is
-            missing or damaged; if the class has no such argument, or needs one that neither the
-            source nor the caller gives.
-    """
-    is_any = cls.__name__ == "BertTask"
-    if not is_any:  # before anything is downloaded
-        _check_names(cls, arguments)
-    source = read_source(source)
-    cls = _class_for(cls, source, arguments)
-    if is_any:
-        _check_names(cls, arguments)
-    arguments, settings = split_arguments(cls, arguments)
-    if hasattr(cls, "preprocessor_class"):
-        settings = {**settings, "lowercase": lowercase}
-        settings = {name: value for name, value in settings.items() if value is not None}
-        new_classes = arguments.get("num_classes")
-        preprocessor = preprocessor_from(source, cls, preprocessor, settings, new_classes)
-    if isinstance(source, Path):
-        model = load_own_preset(cls, source, preprocessor, arguments)
-    else:
-        model = _from_checkpoint(cls, source, preprocessor, arguments)
-    if not load_weights:
-        return _with_random_weights(model)
-    model.load_report.log()
-    return model
+        Raises:
+            ValueError: if the source is none of these, can't be reached or is not a BERT; if a file
+                is missing or damaged; if the class has no such argument, or needs one that neither
+                the source nor the caller gives.
+        """
+        if cls.__name__ != "BertTask":  # before anything is downloaded
+            _check_names(cls, arguments)
+        source = read_source(source)
+        model_class = _class_for(cls, source, arguments)
+        if cls.__name__ == "BertTask":
+            _check_names(model_class, arguments)
+        arguments, settings = split_arguments(model_class, arguments)
+        if hasattr(model_class, "preprocessor_class"):
+            settings = {**settings, "lowercase": lowercase}
+            settings = {name: value for name, value in settings.items() if value is not None}
+            new_classes = arguments.get("num_classes")
+            preprocessor = preprocessor_from(
+                source, model_class, preprocessor, settings, new_classes
+            )
+        if isinstance(source, Path):
+            model = load_own_preset(model_class, source, preprocessor, arguments)
+        else:
+            model = _from_checkpoint(model_class, source, preprocessor, arguments)
+        if not load_weights:
+            return _with_random_weights(model)
+        model.load_report.log()
+        return model
 
 
 def load_preprocessor(

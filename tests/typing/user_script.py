@@ -13,6 +13,8 @@ backbone = keras_bert.BertBackbone(
 )
 assert_type(backbone, keras_bert.BertBackbone)
 
+keras_bert.BertBackbone(vocabulary_size=30522, **keras_bert.sizes.tiny)
+
 model = keras_bert.BertClassifier(backbone, num_classes=2)
 assert_type(model, keras_bert.BertClassifier)
 model.compile(**model.default_compile_args())
@@ -20,6 +22,8 @@ model.fit(["a good book", "a bad book"], [1, 0])
 model.save_to_preset("reviews")
 preprocessor = keras_bert.BertClassifierPreprocessor.from_preset("reviews", sequence_length=64)
 assert_type(preprocessor, keras_bert.BertClassifierPreprocessor)
+assert_type(keras_bert.BertClassifier.from_preset("reviews"), keras_bert.BertClassifier)
+assert_type(keras_bert.BertBackbone.from_preset("reviews"), keras_bert.BertBackbone)
 assert_type(keras_bert.BertTokenizer.from_preset("reviews"), keras_bert.BertTokenizer)
 
 typo = keras_bert.BertClasifier  # type: ignore[attr-defined]

@@ -1,0 +1,34 @@
+"""Weights of examples by their class: methods of `BertClassifier`."""
+
+from keras_bert.preprocessing import class_labels
+from keras_bert.preprocessing.raw import is_dataset
+
+
+def class_sample_weight(model, labels, class_weight, sample_weight=None):
+    """Computes the weight of each example by its class, `[n]` float32; see `fit`."""
+    names = _class_names(model)
+    targets = model.targets(labels)
+    return class_labels.class_sample_weight(targets, class_weight, names, sample_weight)
+
+
+def fit_arguments(model, x, y, class_weight, kwargs):
+    """Returns the arguments of Keras's `fit` that weigh examples by their class."""
+    if is_dataset(x):
+        weights = class_labels.class_weights(class_weight, _class_names(model))
+        return {"class_weight": dict(enumerate(map(float, weights)))}
+    weight = kwargs.get("sample_weight")
+    return {"sample_weight": model.class_sample_weight(y, class_weight, weight)}
+
+
+def _class_names(model):
+    """Returns the names of the classes; raises a ValueError if texts don't have one class each."""
+    multi_label = model.preprocessor is not None and model.preprocessor.multi_label
+    if multi_label or model.num_classes == 1:
+        kind = "multi_label" if multi_label else "regression"
+        raise ValueError(
+            f"class_weight weighs a text by its one class, which a {kind} model's texts don't "
+            "have. Give sample_weight, [n] floats."
+        )
+    if model.preprocessor is not None:
+        return model.preprocessor.label_names
+    return [*map(str, range(model.num_classes))]

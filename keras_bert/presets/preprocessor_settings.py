@@ -1,6 +1,7 @@
 """Builds the preprocessor of a source, with settings that the caller changes."""
 
 import inspect
+import logging
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,8 @@ from keras_bert.presets.preset_folder import (
 
 if TYPE_CHECKING:  # needs TensorFlow Text
     from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
+
+logger = logging.getLogger("keras_bert")
 
 TEXT_SETTINGS = ("sequence_length", "truncation")
 
@@ -77,6 +80,13 @@ def preprocessor_from(
         return type(given).like(given, **settings) if settings else given
     text = _text_settings(source, lowercase) if given is None else given
     if text is None:
+        if saved:
+            logger.warning(
+                "%s has no vocabulary, so its preprocessor's settings were left out: %s. Give "
+                "preprocessor=BertPreprocessor(tokenizer) to keep them.",
+                getattr(source, "source", source),
+                ", ".join(f"{name}={value!r}" for name, value in saved.items()),
+            )
         return None
     if cls is None or _holds(source, cls):  # another task takes over the text settings alone
         kind = its_kind if issubclass(its_kind, kind) else kind

@@ -227,6 +227,12 @@ def test_a_classifier_keeps_its_labels_and_dropout(
     assert np.array_equal(weights["logits/bias"], theirs["classifier.bias"])
 
 
+def test_labels_without_a_vocabulary_are_reported_as_left_out(encoder, heads, folder, caplog):
+    BertClassifier.from_preset(folder({**encoder, **heads("classifier.")}, CLASSIFIER))
+    [message] = [m for m in caplog.messages if "has no vocabulary" in m]
+    assert "label_names=['no', 'maybe', 'yes']" in message and "preprocessor=" in message
+
+
 def test_a_classifier_without_a_dropout_of_its_own_has_the_encoders(encoder, heads, folder):
     config = {**CLASSIFIER, "classifier_dropout": None, "hidden_dropout_prob": 0.2}
     model = BertClassifier.from_preset(folder({**encoder, **heads("classifier.")}, config))

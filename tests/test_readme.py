@@ -78,6 +78,7 @@ def published(books):
     return str(books / "published")
 
 
+@pytest.mark.slow
 @each_page
 def test_python_blocks_run_in_order(page, books, published, monkeypatch):
     found = blocks(page, "python")

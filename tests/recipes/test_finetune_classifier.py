@@ -151,6 +151,7 @@ def table_arguments(preset, files, output, *more):
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_it_learns_from_numbers_of_rare_classes(recipe, preset, tables, tmp_path):
     output = tmp_path / "out"
     more = ["--epochs", "3", "--class_weight", "balanced"]

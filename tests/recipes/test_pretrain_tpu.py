@@ -20,6 +20,7 @@ def weights(folder):
     return [np.asarray(w) for w in model.get_weights()]
 
 
+@pytest.mark.slow
 def test_a_phase_of_another_length_takes_all_the_steps(recipe, corpus, tmp_path, capsys):
     recipe("pretrain_tpu").main(arguments(corpus, tmp_path, "--phase", "16"))
     assert "Pre-trained to step 10." in capsys.readouterr().out

@@ -38,6 +38,7 @@ def elsewhere(served, answers_elsewhere, tmp_path_factory):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TASKS)
 def test_answers_elsewhere_are_those_of_the_task(served, elsewhere, same_answers, name):
     answers = served(name).answers

@@ -6,9 +6,9 @@ Shapes in this package are written with these letters:
     H hidden     N heads       D head width (H / N)
     I intermediate             V vocabulary    C classes
 
-`__init__.pyi` lists the public names, for editors, for type checkers and for this module, which
-loads each on first use. Models therefore run without TensorFlow (`KERAS_BACKEND=jax` or `torch`);
-text and data need TensorFlow and TensorFlow Text.
+`__init__.pyi` lists the public names for editors, type checkers and this module, which loads each
+name on first use. Models therefore run without TensorFlow (`KERAS_BACKEND=jax` or `torch`). Text
+and data need TensorFlow and TensorFlow Text.
 """
 
 import ast

@@ -1,1 +1,1 @@
-"""One preprocessor per task: raw examples to batches, outputs to answers."""
+"""Preprocessors, one per task: raw examples to batches, and outputs to answers."""

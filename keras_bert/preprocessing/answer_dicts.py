@@ -1,18 +1,18 @@
-"""Answers as Python values."""
+"""Conversion of answers to Python values."""
 
 import numpy as np
 import tensorflow as tf
 
 
 def answer_dicts(answers) -> list[dict]:
-    """Turns a dict of tensors into a dict for each example.
+    """Splits a dict of tensors into one dict per example.
 
     Args:
-        answers: a dict of tensors `[B, ...]`, ragged ones too.
+        answers: a dict of tensors `[B, ...]`, dense or ragged.
 
     Returns:
-        A list of B dicts with the same keys: strings as str, or lists of str; single numbers as
-        int, float or bool; more numbers as arrays.
+        A list of B dicts with the same keys. Strings become str or lists of str, single numbers
+        int, float or bool, and several numbers an array.
     """
     columns = {name: _rows(values) for name, values in answers.items()}
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]

@@ -1,4 +1,4 @@
-"""How examples in memory become batches."""
+"""Settings for making batches."""
 
 from __future__ import annotations
 
@@ -14,29 +14,30 @@ PAD_TO = ("auto", "longest", "full")
 
 @dataclasses.dataclass(frozen=True)
 class Batching:
-    """How examples become batches: their size, order, padding, and what happens to the last one.
+    """Settings for making batches: size, order, padding, and whether to drop the last one.
 
-    `fit`, `evaluate`, `predict`, `batches`, `finetune` and every preprocessor take one.
+    `fit`, `evaluate`, `batches`, `finetune` and every preprocessor take one.
 
     Args:
-        batch_size: int, rows of a batch.
-        shuffle: bool, whether examples in memory are shuffled, differently in each epoch. `fit`
-            has an argument `shuffle` of its own, which takes precedence.
-        seed: int, of the shuffling; None draws one.
-        pad_to: `"longest"` pads each batch to its longest row; `"full"` to the preprocessor's
-            `sequence_length`; ints, such as `(32, 64, 128)`, to the smallest of them that the
-            longest row fits. `"auto"` suits the device: XLA compiles a model again for each shape,
-            so a batch gets one of four lengths where it compiles, and the full length on a TPU,
-            where compiling takes minutes; elsewhere it is padded to its longest row.
-        longest_first: bool, whether examples in memory come in the order of their lengths. With
+        batch_size: int, rows per batch.
+        shuffle: bool, whether examples in memory are shuffled, in a new order each epoch. The
+            `shuffle` argument of `fit` takes precedence.
+        seed: int, the seed of the shuffling; None draws one.
+        pad_to: `"longest"` pads each batch to its longest row. `"full"` pads to the preprocessor's
+            `sequence_length`. Ints, such as `(32, 64, 128)`, pad to the smallest length that holds
+            the longest row. `"auto"` suits the device. XLA compiles a model again for each shape,
+            so with XLA a batch gets one of four lengths. A TPU, where compiling takes minutes,
+            gets the full length. Otherwise each batch is padded to its longest row.
+        longest_first: bool, whether examples in memory are sorted from longest to shortest. With
             `pad_to="longest"` this is the fastest way to predict.
-        bucket_lengths: ints, such as `(32, 64, 128)`: examples in memory that need the same one of
-            these lengths are batched together and padded to it. Little is padding, and the model
-            is compiled for few shapes.
-        tokens_per_batch: int, in place of `batch_size`: with `bucket_lengths`, a batch has as many
-            rows as make up so many tokens, padding included. Batches of short rows have more rows.
-        drop_remainder: bool, whether a smaller last batch is left out in training. None leaves it
-            out on a TPU only. Evaluation and prediction never leave out examples.
+        bucket_lengths: ints, such as `(32, 64, 128)`. Examples in memory that need the same bucket
+            length are batched together and padded to it. This keeps padding low, and the model is
+            compiled for few shapes.
+        tokens_per_batch: int, used with `bucket_lengths` instead of `batch_size`. A batch has as
+            many rows as fit into this number of tokens, padding included, so batches of short rows
+            have more rows.
+        drop_remainder: bool, whether training drops a smaller last batch. None drops it on a TPU
+            only. Evaluation and prediction never drop examples.
 
     Raises:
         ValueError: if a size is below 1, or arguments exclude each other.
@@ -68,16 +69,16 @@ class Batching:
             raise ValueError(f"pad_to must hold lengths of at least 1; got {self.pad_to!r}.")
         if self.longest_first and (self.shuffle or self.bucket_lengths is not None):
             raise ValueError(
-                "longest_first is an order by itself: leave out shuffle and bucket_lengths, or "
-                "leave out longest_first."
+                "longest_first sets the order of examples, and so do shuffle and bucket_lengths. "
+                "Leave out longest_first, or leave out the others."
             )
         self._check_buckets()
 
     def for_rows(self, longest: int) -> Batching:
-        """This batching with what depends on the device and the data settled.
+        """Resolves the settings that depend on the device and the data.
 
         Args:
-            longest: int, the length of the longest row that there may be.
+            longest: int, the length of the longest possible row.
 
         Returns:
             A `Batching` whose `pad_to` is not `"auto"` and whose `drop_remainder` is a bool.
@@ -99,7 +100,7 @@ class Batching:
         return dataclasses.replace(self, pad_to=pad_to, drop_remainder=drop)
 
     def for_evaluation(self) -> Batching:
-        """This batching with every example once, in their order."""
+        """Returns a copy that batches every example once, in order."""
         return dataclasses.replace(self, shuffle=False, drop_remainder=False)
 
     def _check_buckets(self):
@@ -107,7 +108,7 @@ class Batching:
             if self.tokens_per_batch is not None:
                 raise ValueError(
                     "tokens_per_batch needs bucket_lengths, the lengths that batches are padded "
-                    "to, for instance bucket_lengths=(32, 64, 128)."
+                    "to, for example bucket_lengths=(32, 64, 128)."
                 )
             return
         buckets = list(self.bucket_lengths)
@@ -115,11 +116,11 @@ class Batching:
             raise ValueError(f"bucket_lengths must hold lengths of at least 1; got {buckets}.")
         if self.tokens_per_batch is not None and self.tokens_per_batch < max(buckets):
             raise ValueError(
-                f"tokens_per_batch={self.tokens_per_batch} leaves no room for a row of the largest "
-                f"of bucket_lengths, {max(buckets)}. Give at least as much."
+                f"tokens_per_batch={self.tokens_per_batch} is too small for one row of the largest "
+                f"of bucket_lengths, {max(buckets)}. Give at least that many."
             )
 
 
 def quarters(length: int) -> list[int]:
-    """Returns four lengths for batches, the last the whole: little padding in few shapes."""
+    """Returns the four quarters of a length to pad to: little padding and few shapes."""
     return sorted({-(-length * part // 4) for part in (1, 2, 3, 4)})

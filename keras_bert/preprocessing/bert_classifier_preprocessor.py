@@ -1,4 +1,4 @@
-"""Texts with classes, or a score: labels in, labels and probabilities out."""
+"""Preprocessing for text classification and regression."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ WINDOW_POOLINGS = ("mean", "max")
 
 @keras.saving.register_keras_serializable(package="keras_bert")
 class BertClassifierPreprocessor(BertPreprocessor):
-    """Reads texts and labels for a `BertClassifier`, and answers with labels and probabilities.
+    """Preprocessor of `BertClassifier`: texts and labels in, labels and probabilities out.
 
     Args:
         tokenizer: a `BertTokenizer`.
         sequence_length: int, S.
         truncation: see `BertPreprocessor`.
-        label_names: C strings, the names of the classes; "0", "1", ... by default.
-        multi_label: bool, whether a text may have several of the classes, or none. Labels are then
-            a list of names for each text, or `[n, C]` of 0 and 1.
-        threshold: float, the probability from which on a `multi_label` model gives a text a label.
+        label_names: C strings, the class names; "0", "1", ... by default.
+        multi_label: bool, whether a text may have several classes, or none. Labels are then a list
+            of names for each text, or `[n, C]` of 0 and 1.
+        threshold: float, the lowest probability at which a `multi_label` model assigns a label.
         window_stride: int. A text longer than a sequence is read in overlapping windows that start
-            `window_stride` tokens apart; each trains with the label of its text, and a text's
-            logits are those of its windows, pooled. None truncates texts.
-        window_pooling: `"mean"` or `"max"` of the windows' logits.
+            `window_stride` tokens apart. Each window trains on its text's label, and the windows'
+            logits are pooled. None truncates texts.
+        window_pooling: `"mean"` or `"max"`, how the windows' logits are pooled.
 
     Call arguments:
         texts: `[B]` strings.
@@ -46,7 +46,8 @@ class BertClassifierPreprocessor(BertPreprocessor):
         A dict of `token_ids`, `segment_ids` and `padding_mask`, each `[B, S]` int32.
 
     Raises:
-        ValueError: if `threshold` is not a probability, or the windows leave out tokens.
+        ValueError: if `threshold` is not between 0 and 1, `window_pooling` is unknown, or the
+            windows skip tokens.
 
     Example:
     >>> from keras_bert import BertClassifierPreprocessor, BertTokenizer
@@ -70,7 +71,7 @@ class BertClassifierPreprocessor(BertPreprocessor):
     ):
         super().__init__(tokenizer, sequence_length, truncation)
         if not 0 < threshold < 1:
-            raise ValueError(f"threshold is a probability between 0 and 1; got {threshold}.")
+            raise ValueError(f"threshold must be between 0 and 1, exclusive; got {threshold}.")
         if window_pooling not in WINDOW_POOLINGS:
             raise ValueError(
                 f"window_pooling must be one of {', '.join(map(repr, WINDOW_POOLINGS))}; got "
@@ -102,20 +103,20 @@ class BertClassifierPreprocessor(BertPreprocessor):
 
     @property
     def is_regression(self) -> bool:
-        """Whether the model gives a score, not classes."""
+        """Whether the model predicts a score instead of classes."""
         return not self.multi_label and self.label_names is not None and len(self.label_names) == 1
 
     def for_model(self, backbone, outputs):
-        """This preprocessor with names for the classes that the model has."""
+        """Returns this preprocessor with a name for each of the model's classes."""
         return named_classes(super().for_model(backbone, outputs), outputs.shape[-1])
 
     def rows(self, columns, extra_inputs, targets):
-        """Makes `TextRows`, of windows if there is a `window_stride`."""
+        """Makes `TextRows`, which are windows if `window_stride` is set."""
         rows = TextRows(self, columns, None, extra_inputs, targets)
         return windowed(rows, self.window_stride) if self.cuts_windows else rows
 
     def targets(self, labels):
-        """Labels as the loss takes them, from names or numbers.
+        """Converts labels, given by name or by number, to the loss's form.
 
         Args:
             labels: `[n]` names or numbers; with `multi_label` a list of names for each text, or
@@ -125,18 +126,18 @@ class BertClassifierPreprocessor(BertPreprocessor):
             Class numbers `[n]`; with `multi_label` 0 and 1, `[n, C]` float32.
 
         Raises:
-            ValueError: if a name is unknown, or a label is none of the classes.
+            ValueError: if a name is unknown, or a label is outside the classes.
         """
         return class_targets(labels, self.label_names, self.multi_label)
 
     def stream_targets(self, labels):
-        """The same for a batch of a `tf.data.Dataset`, in the graph."""
+        """Converts the labels of a batch from a `tf.data.Dataset`, in the graph."""
         if self.is_regression or self.multi_label:
             return super().stream_targets(labels)
         return checked_classes(labels, self.label_names)
 
     def pooled(self, outputs, rows):
-        """Logits `[n, C]` of texts: those of their windows, pooled."""
+        """Pools the logits of windows into logits of texts, `[n, C]`."""
         if rows is None or rows.counts is None:
             return outputs
         text = tf.repeat(tf.range(tf.size(rows.counts)), rows.counts)  # [N]
@@ -144,22 +145,22 @@ class BertClassifierPreprocessor(BertPreprocessor):
         return pool(outputs, text)
 
     def answers(self, outputs, rows=None) -> dict:
-        """Labels and probabilities out of logits.
+        """Turns logits into labels and probabilities.
 
         Args:
             outputs: logits `[B, C]`, pooled.
-            rows: not used.
+            rows: unused.
 
         Returns:
-            `probabilities` `[B, C]`, `labels` `[B, C]`, the names of the classes in their order,
-            and `label` `[B]`, the most probable; with `multi_label` in its place `is_label`
-            `[B, C]`, whether a probability reaches the threshold; of a regression only `score`,
-            `[B]`.
+            A dict of `probabilities` `[B, C]`; `labels` `[B, C]`, the class names in order; and
+            `label` `[B]`, the most probable class. With `multi_label`, `is_label` `[B, C]`
+            replaces `label`: whether each probability reaches the threshold. A regression returns
+            only `score`, `[B]`.
         """
         if self.is_regression:
             return {"score": outputs[:, 0]}
         names = tf.constant(self.label_names)  # [C]
-        labels = tf.repeat(names[None], tf.shape(outputs)[0], axis=0)  # every row stands alone
+        labels = tf.repeat(names[None], tf.shape(outputs)[0], axis=0)  # each row is self-contained
         if self.multi_label:
             probabilities = tf.sigmoid(outputs)
             is_label = probabilities >= self.threshold
@@ -171,7 +172,7 @@ class BertClassifierPreprocessor(BertPreprocessor):
         }
 
     def serve(self, predict, text, **extra_inputs) -> dict:
-        """Answers raw strings `[B]`, in windows if there is a `window_stride`."""
+        """Answers raw strings `[B]`, in windows if `window_stride` is set."""
         if not self.cuts_windows:
             return super().serve(predict, text, **extra_inputs)
         rows = self.rows((self.tokenizer(text),), extra_inputs, ())
@@ -179,7 +180,7 @@ class BertClassifierPreprocessor(BertPreprocessor):
         return self.answers(self.pooled(predict(inputs), rows))
 
     def scores(self, answers: list, x, y=None) -> dict:
-        """Accuracy, F1 and Matthews correlation; F1 of labels; or the correlations of scores."""
+        """Computes accuracy, F1 and Matthews correlation; F1 of labels; or correlations."""
         if y is None:
             raise ValueError("scores needs labels: give y, or a dataset of (text, label).")
         labels = np.asarray(self.targets(y))
@@ -191,7 +192,7 @@ class BertClassifierPreprocessor(BertPreprocessor):
         return classification_scores(labels, np.array(numbers), len(self.label_names))
 
     def write_answers(self, folder, split, answers, x, y=None):
-        """Writes `{split}_predictions.tsv`: index, label, probabilities; or index and score.
+        """Writes `{split}_predictions.tsv`: index, label and probabilities, or index and score.
 
         The labels of a `multi_label` model are separated by "|".
         """
@@ -202,7 +203,7 @@ class BertClassifierPreprocessor(BertPreprocessor):
                 print(index, *self._cells(answer), sep="\t", file=file)
 
     def _cells(self, answer):
-        """The label and the numbers of an answer, as text."""
+        """Formats the label and the numbers of an answer as text."""
         if self.is_regression:
             return [f"{answer['score']:.6g}"]
         label = answer.get("label")

@@ -1,4 +1,4 @@
-"""Texts for a `BertEmbedder`: vectors out."""
+"""Preprocessing for text embeddings."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
 
 @keras.saving.register_keras_serializable(package="keras_bert")
 class BertEmbedderPreprocessor(BertPreprocessor):
-    """Reads texts for a `BertEmbedder`, and answers with their vectors.
+    """Preprocessor of `BertEmbedder`: texts in, vectors out.
 
     Args:
         tokenizer: a `BertTokenizer`.
@@ -31,15 +31,15 @@ class BertEmbedderPreprocessor(BertPreprocessor):
     """
 
     def answers(self, outputs, rows=None) -> dict:
-        """`embedding`, `[B, H]`.
+        """Returns the model's vectors as `embedding`, `[B, H]`.
 
         Raises:
-            ValueError: if the model doesn't pool: a text then has a vector for each token.
+            ValueError: if the model returns a vector for each token (`pooling=None`).
         """
         if len(outputs.shape) != 2:
             raise ValueError(
-                "With pooling=None a text has a vector for each token, and an answer needs one for "
-                'the whole. Take this model with pooling="mean", "max" or "cls", for instance by '
-                'BertEmbedder.from_preset(folder, pooling="mean"); predict gives token vectors.'
+                "An answer needs one vector per text; with pooling=None there is one per token. "
+                'Load the model with pooling="mean", "max" or "cls", for example '
+                'BertEmbedder.from_preset(folder, pooling="mean"). predict returns token vectors.'
             )
         return {"embedding": outputs}

@@ -1,4 +1,4 @@
-"""Questions with choices: labels in, the best choice out."""
+"""Preprocessing for multiple choice."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from keras_bert.preprocessing.raw import is_dataset
 
 @keras.saving.register_keras_serializable(package="keras_bert")
 class BertMultipleChoicePreprocessor(BertPreprocessor):
-    """Reads questions with choices for a `BertMultipleChoice`, and answers with the best choice.
+    """Preprocessor of `BertMultipleChoice`: questions with choices in, the best choice out.
 
-    Each choice is read with the context as a pair, `[CLS] context [SEP] choice [SEP]`; a pair that
-    is too long loses tokens of the longer text first. Questions may differ in the number of their
-    choices. Source: Devlin et al. 2019, section 4.4.
+    Each choice is paired with the context, `[CLS] context [SEP] choice [SEP]`. If a pair is too
+    long, its longer text loses tokens first. Questions may differ in the number of their choices.
+    Source: Devlin et al. 2019, section 4.4.
 
     Args:
         tokenizer: a `BertTokenizer`.
@@ -57,18 +57,18 @@ class BertMultipleChoicePreprocessor(BertPreprocessor):
         return {"context": 1, "choices": 2}
 
     def read(self, x, y=None, sample_weight=None, with_labels=False):
-        """Reads questions, dicts of `context`, `choices` and, to train on, `label`.
+        """Reads questions: dicts of `context`, `choices` and, for training, `label`.
 
         Args:
-            x: a list of dicts, as `read_choices` gives them, or one dict. A choice of "" isn't
-                there.
-            y: `[n]` ints, the place of each right choice, unless the questions have a `label`.
+            x: a list of dicts, as `read_choices` returns them, or one dict. A choice of "" is
+                missing.
+            y: `[n]` ints, the index of each right choice, unless the questions have a `label`.
             sample_weight: None.
             with_labels: bool, whether labels are needed.
 
         Raises:
-            ValueError: if something is not a question, has fewer than two choices, or a label is
-                not that of a choice.
+            ValueError: if something is not a question or has fewer than two choices, or a label
+                is not the index of a choice.
         """
         if sample_weight is not None:
             raise ValueError("Questions have no weights: leave sample_weight out.")
@@ -91,20 +91,20 @@ class BertMultipleChoicePreprocessor(BertPreprocessor):
         return super().batched(rows, batching)
 
     def targets(self, labels):
-        """Places of choices, checked."""
+        """Checks that labels are indices of choices, and returns them."""
         return choice_targets(labels)
 
     def answers(self, outputs, rows=None) -> dict:
-        """The most probable choice.
+        """Finds the most probable choice.
 
         Args:
             outputs: logits `[B, C]`.
-            rows: what `read` gave; None for prepared inputs.
+            rows: the result of `read`; None for prepared inputs.
 
         Returns:
-            A dict of `label`, int64 `[B]`, the place of the most probable choice; `choice`, string
-            `[B]`, its text, unless inputs were prepared; and `probabilities`, float32 `[B, C]`,
-            ragged if questions differ in the number of their choices.
+            A dict of `label`, int64 `[B]`, the index of the most probable choice, and
+            `probabilities`, float32 `[B, C]`. With `rows` it also has `choice`, string `[B]`, the
+            text of that choice, and `probabilities` are ragged.
         """
         label = tf.argmax(outputs, axis=-1)
         probabilities = tf.nn.softmax(outputs)
@@ -119,7 +119,7 @@ class BertMultipleChoicePreprocessor(BertPreprocessor):
         }
 
     def serve(self, predict, context, choices) -> dict:
-        """Answers questions: contexts `[B]`, choices `[B, C]`, "" for one that isn't there."""
+        """Answers questions: contexts `[B]` and choices `[B, C]`, "" for a missing choice."""
         message = "give each context a row of choices"
         same = tf.debugging.assert_equal(tf.shape(context)[0], tf.shape(choices)[0], message)
         with tf.control_dependencies([same]):
@@ -140,7 +140,7 @@ class BertMultipleChoicePreprocessor(BertPreprocessor):
         }
 
     def scores(self, answers: list, x, y=None) -> dict:
-        """Accuracy."""
+        """Computes the accuracy."""
         y = [question["label"] for question in _questions(x)] if y is None else self.targets(y)
         scores = classification_scores(np.asarray(y), np.array([a["label"] for a in answers]))
         return {"accuracy": scores["accuracy"]}
@@ -150,7 +150,7 @@ class BertMultipleChoicePreprocessor(BertPreprocessor):
         return y is not None or all("label" in question for question in _questions(x))
 
     def write_answers(self, folder, split, answers, x, y=None):
-        """Writes `{split}_predictions.tsv`: index, label, the probabilities of all choices."""
+        """Writes `{split}_predictions.tsv`: index, label and the probability of each choice."""
         most = max(len(answer["probabilities"]) for answer in answers)
         with whole_file(Path(folder) / f"{split}_predictions.tsv") as file:
             header = (f"probability{number}" for number in range(most))
@@ -167,6 +167,6 @@ def _questions(x):
     if is_text or (len(x) and isinstance(x[0], (str, bytes))):
         raise ValueError(
             "A BertMultipleChoice takes questions, dicts of 'context' and 'choices', as "
-            "read_choices gives them; it was given whole texts."
+            "read_choices returns them; got texts."
         )
     return list(x)

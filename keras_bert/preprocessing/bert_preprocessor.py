@@ -1,4 +1,4 @@
-"""The preprocessor that every task's builds on: texts to batches of what BERT takes."""
+"""The preprocessor that all tasks build on: texts to batches of BERT's inputs."""
 
 from __future__ import annotations
 
@@ -33,35 +33,34 @@ _TEXTS_AT_ONCE = 1024
 
 @keras.saving.register_keras_serializable(package="keras_bert")
 class BertPreprocessor:
-    """Packs texts, or pairs of them, as `[CLS] A [SEP]` or `[CLS] A [SEP] B [SEP]`.
+    """Packer of texts, as `[CLS] A [SEP]`, or pairs, as `[CLS] A [SEP] B [SEP]`.
 
-    A text that is too long is truncated. Of a pair, the longer text loses a token until both fit,
+    Texts that are too long are truncated. In a pair, the longer text loses a token until both fit,
     the second one on ties (`_truncate_seq_pair` of google-research/bert run_classifier.py). An
     empty second text still has its `[SEP]`. Calls work eagerly, in `tf.data` and in a SavedModel.
 
-    Each task has a preprocessor that builds on this one. It knows raw examples in both directions:
-    `batches` turns them into what the model trains on, `answers` turns the model's outputs into
-    what a user wants to know, with the same ops in training, `answer` and the exported SavedModel.
-    A task with other examples overrides `read`, `answers`, `serve` and `signature`.
+    Each task has a preprocessor that builds on this one and converts in both directions. `batches`
+    turns raw examples into training batches, and `answers` turns the model's outputs into answers.
+    Training, `answer` and the exported SavedModel use the same ops. A task with another kind of
+    example overrides `read`, `answers`, `serve` and `signature`.
 
     Args:
         tokenizer: a `BertTokenizer`.
-        sequence_length: int, S, at least 3; 5 leaves room for a token of each text of a pair.
-        truncation: what is kept of a text that is too long: `"head"`, its beginning; `"tail"`, its
-            end; or `"head_tail"`, a quarter of the room for its beginning and the rest for its
-            end: 128 and 382 of 510 tokens, which Sun et al. 2019 (section 5.3.1) found best for
-            reviews.
+        sequence_length: int, S, at least 3; a pair needs at least 5, for one token of each text.
+        truncation: the part of a long text to keep. `"head"` keeps the beginning, `"tail"` the
+            end. `"head_tail"` gives the beginning a quarter of the room and the end the rest: 128
+            and 382 of 510 tokens, which Sun et al. 2019 (section 5.3.1) found best for reviews.
 
     Call arguments:
-        texts: `[B]` strings: a list, an array or a tensor; of a single text too.
+        texts: `[B]` strings: a list, an array or a tensor, also for a single text.
         pairs: `[B]` strings, the second text of each; or None.
 
     Returns:
         A dict of `token_ids`, `segment_ids` and `padding_mask`, each `[B, S]` int32.
 
     Raises:
-        ValueError: if `sequence_length` leaves no room for text, the texts are not `[B]` strings,
-            there is no such truncation, or there are not as many second texts.
+        ValueError: if `sequence_length` leaves no room for text, `truncation` is unknown, texts
+            are not `[B]` strings, or texts and second texts differ in number.
 
     Example:
     >>> from keras_bert import BertPreprocessor, BertTokenizer
@@ -73,7 +72,7 @@ class BertPreprocessor:
 
     cuts_windows = False  # whether a text may become several rows
     score_names = ()  # the floats of `scores` that can select an epoch, the main one first
-    answer_options = {}  # options of `answers` that `tuned` and `write_answers` need
+    answer_options = {}  # the options of `answers` that `tuned` and `write_answers` need
 
     def __init__(self, tokenizer, sequence_length=128, truncation="head"):
         if not isinstance(sequence_length, numbers.Integral):
@@ -99,13 +98,13 @@ class BertPreprocessor:
         second = self._token_ids(pairs)
         if not first.shape[:1].is_compatible_with(second.shape[:1]):
             raise ValueError(
-                f"There are {first.shape[0]} texts but {second.shape[0]} second texts: give each "
-                "text one."
+                f"There are {first.shape[0]} texts but {second.shape[0]} second texts: give one "
+                "for each text."
             )
         return self.pack(first, second)
 
     def pack(self, first, second=None):
-        """Packs ragged token ids `[B, (T)]` as a call packs texts."""
+        """Packs ragged token ids `[B, (T)]` in the same way as a call packs texts."""
         return pack(self.tokenizer, self.sequence_length, self.truncation, first, second)
 
     @property
@@ -118,14 +117,14 @@ class BertPreprocessor:
 
         Args:
             x: a string, a list, array or Series of strings, a pair `(texts, texts)`, a list of
-                pairs, an array `[n, 2]`, or a dict of any of these as `text` and of extra inputs.
-            y: `[n, ...]` labels, or a dict of them if `targets` gives one; or None.
+                pairs, an array `[n, 2]`, or a dict with any of these as `text`, and extra inputs.
+            y: `[n, ...]` labels, or a dict of labels if `targets` returns a dict; or None.
             sample_weight: `[n]` weights, or None.
-            with_labels: bool, whether labels are needed, for examples that bring their own.
+            with_labels: bool, whether labels are needed, for examples that contain their own.
 
         Returns:
-            Rows: `num_tokens()` gives their lengths, `batch(rows, batching)` the inputs, labels and
-            weights of those of some numbers.
+            Rows. `num_tokens()` returns their lengths, and `batch(numbers, batching)` the inputs,
+            labels and weights of the rows with these numbers.
 
         Raises:
             ValueError: if there are no texts, something is not a text, or texts, labels and weights
@@ -150,7 +149,7 @@ class BertPreprocessor:
         return TextRows(self, columns, None, extra_inputs, targets)
 
     def parts(self, x, size=1024):
-        """Yields raw examples part by part, so that answering them takes bounded memory."""
+        """Yields raw examples in parts, so that answering them takes bounded memory."""
         if is_dataset(x):
             for columns, extra, _ in text_batches(x, size, with_labels=False):
                 yield TextExamples(columns, extra)
@@ -175,91 +174,93 @@ class BertPreprocessor:
         Args:
             x: raw examples, as `read` takes them; or a `tf.data.Dataset` of texts, `(text, label)`
                 or `(text, label, weight)`, batched or not.
-            y: labels, unless `x` brings its own.
+            y: labels, unless `x` contains them.
             sample_weight: `[n]` weights, or None.
             batching: a `Batching`.
-            with_labels: bool; False leaves out the labels that examples bring along.
+            with_labels: bool; False leaves out the labels that examples contain.
 
         Returns:
-            A `tf.data.Dataset` of the inputs' dict, alone or with labels and weights.
+            A `tf.data.Dataset` of input dicts, alone or with labels and weights.
 
         Raises:
             ValueError: if examples, labels or weights are not what this preprocessor reads. A label
-                in a `tf.data.Dataset` that is none of the classes raises a
+                in a `tf.data.Dataset` that is outside the classes raises a
                 `tf.errors.InvalidArgumentError` when its batch is read.
         """
         if is_dataset(x):
             if y is not None or sample_weight is not None:
                 raise ValueError(
-                    "A dataset brings its own labels and weights: let it give (text, label) or "
+                    "A dataset contains its own labels and weights: make it yield (text, label) or "
                     "(text, label, weight), and leave y and sample_weight out."
                 )
             return stream_batches(self, x, batching, with_labels)
         return self.batched(self.read(x, y, sample_weight, with_labels), batching)
 
     def batched(self, rows, batching: Batching) -> tf.data.Dataset:
-        """Makes batches of rows that were read before; see `batches`."""
+        """Makes batches of the rows that `read` returned; see `batches`."""
         batching = batching.for_rows(self.sequence_length)
         numbers = row_batches(rows.num_tokens(), batching)
         return map_rows(numbers, lambda number: alone(rows.batch(number, batching)))
 
     def targets(self, labels):
-        """Labels as the loss takes them; a task with classes takes their names too."""
+        """Converts labels to the loss's form; a task with classes accepts names too."""
         return labels
 
     def stream_targets(self, labels):
-        """The same in the graph, for a batch of a `tf.data.Dataset`."""
+        """Converts the labels of a batch from a `tf.data.Dataset`, in the graph."""
         if labels.dtype == tf.string:
-            raise ValueError("Labels must be numbers; the dataset gives strings.")
+            raise ValueError("Labels must be numbers; the dataset yields strings.")
         return labels
 
     def answers(self, outputs, rows=None) -> dict:
         """Turns a model's outputs into answers, in the TensorFlow graph.
 
         Args:
-            outputs: the model's outputs, a tensor or a dict of them, a row for each of `rows`.
-            rows: what `read` gave, or None for prepared inputs.
+            outputs: the model's outputs, a tensor or a dict of tensors, with one row for each of
+                `rows`.
+            rows: the result of `read`, or None for prepared inputs.
 
         Returns:
-            A dict of tensors, each with a row for each example.
+            A dict of tensors, each with one row per example.
 
         Raises:
-            ValueError: if a text has no answer here.
+            ValueError: if this preprocessor has no answers.
         """
         raise no_answers(f"model with a {type(self).__name__}")
 
     def pooled(self, outputs, rows):
-        """Outputs with a row for each example, out of those with a row for each of `rows`."""
+        """Pools outputs with one row for each of `rows` into one row per example."""
         return outputs
 
     def scores(self, answers: list, x, y=None) -> dict:
-        """The task's official metrics of `answers`, a list of dicts; see `BertTask.scores`."""
+        """Computes the task's official metrics of a list of answers; see `BertTask.scores`."""
         raise ValueError(f"A {type(self).__name__} has no official scores. Use evaluate.")
 
     def has_labels(self, x, y=None) -> bool:
-        """Whether examples have labels, in `y` or in themselves."""
+        """Returns whether examples have labels, in `y` or in `x`."""
         return y is not None
 
     def tuned(self, answers: list, x, y=None) -> tuple[BertPreprocessor, dict]:
-        """Tunes what turns outputs into answers, such as a threshold, on a development set.
+        """Tunes settings of `answers`, such as a threshold, on a development set.
 
         Args:
-            answers: what `answer` gave, with `answer_options`.
+            answers: the result of `answer` with `answer_options`.
             x: the examples.
-            y: their labels, unless `x` brings its own.
+            y: their labels, unless `x` contains them.
 
         Returns:
-            The tuned preprocessor, here this one, and the scores of its answers.
+            The tuned preprocessor and the scores of its answers. This class has nothing to tune
+            and returns itself.
         """
         return self, self.scores(answers, x, y)
 
     def write_answers(self, folder: str | Path, split: str, answers: list, x, y=None) -> None:
-        """Writes answers to a folder: here lines of JSON, `{split}_answers.jsonl`.
+        """Writes answers to a folder, by default as lines of JSON, `{split}_answers.jsonl`.
 
         Args:
             folder: str or `Path`.
-            split: str, such as `"dev"`, with which the names of files begin.
-            answers: what `answer` gave, with `answer_options`.
+            split: str, such as `"dev"`, the prefix of file names.
+            answers: the result of `answer` with `answer_options`.
             x: the examples.
             y: their labels, or None.
         """
@@ -268,10 +269,10 @@ class BertPreprocessor:
                 print(json.dumps(answer, default=lambda array: array.tolist()), file=file)
 
     def serve(self, predict, text, **extra_inputs) -> dict:
-        """Answers raw strings, in the TensorFlow graph: the exported model's function.
+        """Answers raw strings in the TensorFlow graph, as the exported model does.
 
         Args:
-            predict: a function of a dict of inputs that gives the model's outputs.
+            predict: a function that maps a dict of inputs to the model's outputs.
             text: string, `[B]` texts or `[B, 2]` pairs.
             **extra_inputs: tensors `[B, ...]`.
         """
@@ -289,7 +290,7 @@ class BertPreprocessor:
         return self.answers(predict({**trim_padding(inputs), **extra_inputs}))
 
     def for_model(self, backbone, outputs) -> BertPreprocessor:
-        """This preprocessor as it suits a model.
+        """Returns this preprocessor, checked and completed for a model.
 
         Raises:
             ValueError: if the vocabulary or the sequence length is larger than the backbone's.
@@ -297,9 +298,9 @@ class BertPreprocessor:
         words = self.tokenizer.vocabulary_size()
         if words > backbone.vocabulary_size:
             raise ValueError(
-                f"The tokenizer has {words} words, the backbone's table only "
-                f"{backbone.vocabulary_size}: its ids would fall outside. Use the vocabulary that "
-                f"the backbone was made for, or make it with vocabulary_size={words}."
+                f"The tokenizer has {words} words, but the backbone's table has only "
+                f"{backbone.vocabulary_size} rows. Use the vocabulary that the backbone was made "
+                f"for, or make the backbone with vocabulary_size={words}."
             )
         if self.sequence_length > backbone.max_sequence_length:
             raise ValueError(
@@ -311,14 +312,14 @@ class BertPreprocessor:
 
     @classmethod
     def like(cls, preprocessor: BertPreprocessor, **changes) -> Self:
-        """Makes one of this class from another preprocessor, with some settings changed."""
+        """Makes an instance of this class from another preprocessor, with changed settings."""
         config = preprocessor.get_config()
         settings = {name: config[name] for name in cls.arguments() if name in config}
         return cls(preprocessor.tokenizer, **{**settings, **changes})
 
     @classmethod
     def arguments(cls) -> list[str]:
-        """Names of the constructor's arguments but the tokenizer."""
+        """Returns the names of the constructor's arguments, except the tokenizer."""
         names = inspect.signature(cls.__init__).parameters
         return [name for name in names if name not in ("self", "tokenizer", "kwargs")]
 
@@ -327,19 +328,19 @@ class BertPreprocessor:
         """Loads the preprocessor of a preset or of published weights.
 
         Args:
-            source: what `BertTask.from_preset` takes.
-            **settings: arguments of this class that replace those of the source, such as
-                `sequence_length`; and `lowercase`, if the source doesn't say its casing.
+            source: any source that `BertTask.from_preset` takes.
+            **settings: arguments of this class that override the source's settings, such as
+                `sequence_length`; also `lowercase`, if the source doesn't state its casing.
 
         Raises:
             ValueError: if the source is unknown or has no vocabulary.
         """
-        import keras_bert  # through the front door: this room lies below the presets
+        import keras_bert  # by its public name, because this room is below presets/
 
         return keras_bert.load_preprocessor(source, cls=cls, **settings)
 
     def settings(self) -> dict:
-        """The config without the vocabulary, as `preprocessor.json` holds it."""
+        """Returns the config without the vocabulary, as stored in `preprocessor.json`."""
         config = self.get_config()
         config["tokenizer"].pop("vocabulary")
         return config
@@ -362,9 +363,9 @@ class BertPreprocessor:
         return f"{type(self).__name__}({self.tokenizer!r}, {shown})"
 
     def _tokenized(self, texts):
-        """The ragged token ids `[n, (T)]` of strings `[n]`; those of many are made on all cores."""
+        """Tokenizes strings `[n]` to ragged ids `[n, (T)]`, on all cores if there are many."""
         if len(texts) <= _TEXTS_AT_ONCE:
-            return self.tokenizer(texts)  # a pipeline takes longer to build
+            return self.tokenizer(texts)  # building a pipeline would take longer
         batches = tf.data.Dataset.from_tensor_slices(texts).batch(_TEXTS_AT_ONCE)
         return tf.concat(list(batches.map(self.tokenizer, tf.data.AUTOTUNE)), axis=0)
 
@@ -372,7 +373,7 @@ class BertPreprocessor:
         token_ids = self.tokenizer(texts)
         if token_ids.shape.rank != 2:
             raise ValueError(
-                "A preprocessor takes [B] texts, and [B] second texts where they are pairs: "
+                "A preprocessor takes [B] texts, or [B] texts and [B] second texts: "
                 f"preprocessor(['text']), preprocessor(['text'], ['second text']). It got texts of "
                 f"shape {token_ids.shape[:-1]}."
             )
@@ -380,16 +381,16 @@ class BertPreprocessor:
 
 
 def no_answers(kind) -> ValueError:
-    """Makes the error for a kind of model that has nothing to answer."""
+    """Makes the error for a kind of model that has no answers."""
     return ValueError(
-        f"A {kind} has no answers to give of a text, so there is nothing to serve. Keep it with "
+        f"A {kind} has no answers for a text, so there is nothing to serve. Save it with "
         "save_to_preset(folder), fine-tune a task from there, for example "
-        "BertClassifier.from_preset(folder, num_classes=2), and export that."
+        "BertClassifier.from_preset(folder, num_classes=2), and export that task."
     )
 
 
 def _tensors(values):
-    """A tensor `[n, ...]`, or a dict of them, for a task with several labels for each example."""
+    """Converts labels to a tensor `[n, ...]`, or a dict of tensors if a task has several."""
     if isinstance(values, dict):
         return {name: tf.convert_to_tensor(value) for name, value in values.items()}
     return tf.convert_to_tensor(values)

@@ -1,4 +1,4 @@
-"""Questions on contexts: answers in, answers out."""
+"""Preprocessing for question answering."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from keras_bert.preprocessing.question_examples import (
 from keras_bert.preprocessing.question_windows import check_lengths, question_windows
 from keras_bert.preprocessing.span_answers import span_answers
 
-_WINDOWS = 32  # that an exported model reads at once: any context needs bounded memory
+_WINDOWS = 32  # windows that an exported model reads at once, so that memory stays bounded
 
 
 @keras.saving.register_keras_serializable(package="keras_bert")
 class BertSpanLabelerPreprocessor(BertPreprocessor):
-    """Reads questions on contexts for a `BertSpanLabeler`, and answers in the context's words.
+    """Preprocessor of `BertSpanLabeler`: questions on contexts in, spans of the contexts out.
 
     A context of any length is read in overlapping windows, `[CLS] question [SEP] part of the
-    context [SEP]`. A window without the whole answer, and each window of an impossible question, is
-    labeled with the position of [CLS]. Examples without an answer to train on are left out.
+    context [SEP]`. A window without the complete answer is labeled with the position of [CLS], and
+    so are all windows of an impossible question. Training leaves out examples without an answer.
     Source: Devlin et al. 2019, sections 4.2 and 4.3; google-research/bert run_squad.py.
 
     Args:
@@ -36,11 +36,11 @@ class BertSpanLabelerPreprocessor(BertPreprocessor):
         sequence_length: int, S; 384 in the paper.
         truncation: see `BertPreprocessor`.
         document_stride: int, tokens from the start of a window to the start of the next one.
-        max_question_length: int, tokens; longer questions lose their last ones.
+        max_question_length: int, tokens; longer questions lose their last tokens.
         max_answer_length: int, tokens.
-        null_threshold: float: the answer is "" if the score of no answer exceeds the best answer's
-            by more than this, as SQuAD 2.0 needs it; `squad_scores` finds the best value. None,
-            for SQuAD 1.1, always answers.
+        null_threshold: float, for SQuAD 2.0. The answer is "" if the score of "no answer" exceeds
+            the best answer's by more than this; `squad_scores` finds the best value. None, for
+            SQuAD 1.1, always answers.
 
     Call arguments:
         texts: `[B]` strings.
@@ -66,7 +66,7 @@ class BertSpanLabelerPreprocessor(BertPreprocessor):
     """
 
     score_names = ("f1", "exact")
-    answer_options = {"n_best": 20}  # as run_squad.py writes them
+    answer_options = {"n_best": 20}  # as many as run_squad.py writes
 
     def __init__(
         self,
@@ -92,20 +92,21 @@ class BertSpanLabelerPreprocessor(BertPreprocessor):
         return {"question": 1, "context": 1}
 
     def read(self, x, y=None, sample_weight=None, with_labels=False):
-        """Reads questions, dicts of `question`, `context` and, to train on, `answers`.
+        """Reads questions: dicts of `question`, `context` and, for training, `answers`.
 
         Args:
-            x: a list of dicts, as `read_squad` gives them, or one dict.
-            y: None; examples bring their answers.
+            x: a list of dicts, as `read_squad` returns them, or one dict.
+            y: None; examples contain their answers.
             sample_weight: None.
             with_labels: bool, whether answers are needed.
 
         Raises:
-            ValueError: if something is not a question on a context, or no answer can be trained on.
+            ValueError: if something is not a question on a context, or no question has an answer
+                to train on.
         """
         if y is not None or sample_weight is not None:
             raise ValueError(
-                "Questions bring their answers along, as example['answers']: leave y and "
+                "Questions contain their answers, as example['answers']: leave y and "
                 "sample_weight out."
             )
         examples = _examples(x)
@@ -113,29 +114,33 @@ class BertSpanLabelerPreprocessor(BertPreprocessor):
         return (trained_windows if with_labels else windows_of)(examples, self, **self._lengths())
 
     def parts(self, x, size=1024):
-        """Yields questions part by part."""
+        """Yields questions in parts."""
         examples = _examples(x)
         check_questions(examples)
         for start in range(0, len(examples), size):
             yield examples[start : start + size]
 
     def answers(self, outputs, rows=None, n_best=1) -> dict:
-        """Answers to questions; or, for prepared inputs, the logits.
+        """Finds the answers to questions; for prepared inputs returns the logits.
 
         Args:
             outputs: a dict of logits, `start` and `end`, `[N, S]`.
-            rows: what `read` gave; None for prepared inputs.
-            n_best: int; more than 1 adds other answers.
+            rows: the result of `read`; None for prepared inputs.
+            n_best: int; more than 1 adds the next best answers.
 
         Returns:
-            A dict of `[B]` tensors: `answer`, string, a span of the context, or "" for none;
-            `start` and `end`, int64, its characters in the context, `context[start:end]`;
-            `start_byte` and `end_byte`, its bytes of UTF-8; `score`, float32, its probability among
-            all answers of at most `max_answer_length` tokens, and no answer if there is a
-            `null_threshold`; `null_odds`, float32, by how much the score of no answer, in logits,
-            exceeds the best answer's. With `n_best` above 1, `n_best_answer`, `_start`, `_end`,
-            `_score`, `_start_logit` and `_end_logit`, ragged, the best first. For prepared
-            inputs `start_logits` and `end_logits`, `[N, S]`.
+            A dict of `[B]` tensors.
+
+            - `answer`, string: a span of the context, or "" for no answer.
+            - `start` and `end`, int64: its characters in the context, `context[start:end]`.
+            - `start_byte` and `end_byte`, int64: its bytes in the UTF-8 of the context.
+            - `score`, float32: its probability among all answers of at most `max_answer_length`
+              tokens, and "no answer" if there is a `null_threshold`.
+            - `null_odds`, float32: the score of "no answer" minus the best answer's, in logits.
+
+            With `n_best` above 1 also `n_best_answer`, `n_best_start`, `n_best_end`,
+            `n_best_score`, `n_best_start_logit` and `n_best_end_logit`, ragged, the best first.
+            For prepared inputs only `start_logits` and `end_logits`, `[N, S]`.
         """
         if rows is None:
             return {"start_logits": outputs["start"], "end_logits": outputs["end"]}
@@ -154,7 +159,7 @@ class BertSpanLabelerPreprocessor(BertPreprocessor):
         message = "give each question a context of its own"
         same = tf.debugging.assert_equal(tf.shape(question), tf.shape(context), message)
         with tf.control_dependencies([same]):
-            none = tf.equal(tf.size(question), 0)  # without questions there is nothing to map
+            none = tf.equal(tf.size(question), 0)  # a batch of none gets a blank row to map
         blank = tf.fill([tf.cast(none, tf.int32)], "")
         asked, read = (tf.concat([texts, blank], axis=0) for texts in (question, context))
         rows = question_windows(self, asked, read, **self._lengths())
@@ -162,7 +167,7 @@ class BertSpanLabelerPreprocessor(BertPreprocessor):
         return {name: values[: tf.shape(question)[0]] for name, values in found.items()}
 
     def scores(self, answers: list, x, y=None) -> dict:
-        """Exact match and F1, as SQuAD's scripts count them; for 2.0 also the best threshold."""
+        """Computes exact match and F1 as SQuAD's scripts do; for 2.0 also the best threshold."""
         examples = _examples(x)
         predictions = {e["id"]: a["answer"] for e, a in zip(examples, answers, strict=True)}
         if not any("is_impossible" in example for example in examples):
@@ -171,19 +176,19 @@ class BertSpanLabelerPreprocessor(BertPreprocessor):
         return squad_scores(examples, predictions, odds)
 
     def has_labels(self, x, y=None):
-        """Whether each question has its true answers."""
+        """Returns whether every question has its true answers."""
         return all("answers" in example for example in _examples(x))
 
     def tuned(self, answers, x, y=None):
         """Tunes `null_threshold` for F1 if some questions may be impossible, as in SQuAD 2.0.
 
         Args:
-            answers: what `answer` gave, with `n_best` of 2 or more.
+            answers: the result of `answer` with `n_best` of 2 or more.
             x: questions with their answers.
             y: None.
 
         Returns:
-            The preprocessor with that `null_threshold`, and the scores, which include it.
+            The preprocessor with the tuned `null_threshold`, and the scores, which include it.
         """
         examples = _examples(x)
         if not any("is_impossible" in example for example in examples):
@@ -195,12 +200,12 @@ class BertSpanLabelerPreprocessor(BertPreprocessor):
         return reader, {**scores, "null_threshold": threshold}
 
     def write_answers(self, folder, split, answers, x, y=None):
-        """Writes the JSON files of SQuAD's evaluation scripts and of Google's `run_squad.py`.
+        """Writes the JSON files that SQuAD's scripts read and Google's `run_squad.py` writes.
 
-        `predictions.json` has an answer to every question, `null_odds.json` the odds against it;
-        with `n_best`, `nbest_predictions.json` has more answers; with a `null_threshold`,
-        `answers.json` has "" for questions without an answer. The names of files for other splits
-        than "dev" begin with the split.
+        `predictions.json` has an answer to every question, and `null_odds.json` the `null_odds`.
+        With `n_best`, `nbest_predictions.json` has more answers. With a `null_threshold`,
+        `answers.json` has "" for questions without an answer. For splits other than "dev", file
+        names begin with the split.
         """
         examples = _examples(x)
         texts, odds = _best_texts(examples, answers), _null_odds(examples, answers)
@@ -236,7 +241,7 @@ def _examples(x):
 
 
 def _best_texts(examples, answers):
-    """The best answer to each question that is a text, by id; "" only if there is none."""
+    """Returns the best non-empty answer to each question, by id; "" if there is none."""
     texts = {}
     for example, answer in zip(examples, answers, strict=True):
         found = [answer["answer"], *answer.get("n_best_answer", ())]
@@ -249,7 +254,7 @@ def _null_odds(examples, answers):
 
 
 def _n_best(answer):
-    """The best answers to a question, as `run_squad.py` writes them."""
+    """Formats the best answers to a question as `run_squad.py` does."""
     names = ("answer", "score", "start_logit", "end_logit")
     rows = zip(*(answer[f"n_best_{name}"] for name in names), strict=True)
     return [
@@ -264,7 +269,7 @@ def _n_best(answer):
 
 
 def _outputs_by_block(predict, rows):
-    """The outputs `[N, S]` of windows, computed `_WINDOWS` at a time."""
+    """Computes the outputs `[N, S]` of windows, `_WINDOWS` at a time."""
     number = tf.shape(rows.question, tf.int64)[0]
     longest = tf.reduce_max(rows.context_positions() + rows.length) + 1  # [SEP]
     size = tf.clip_by_value(number, 1, _WINDOWS)

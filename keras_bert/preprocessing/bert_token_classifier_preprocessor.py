@@ -1,4 +1,4 @@
-"""Tagged words: tags in, tags and entities out."""
+"""Preprocessing for tagging words and finding entities."""
 
 from __future__ import annotations
 
@@ -22,17 +22,18 @@ from keras_bert.readers.conll import write_conll
 
 @keras.saving.register_keras_serializable(package="keras_bert")
 class BertTokenClassifierPreprocessor(BertPreprocessor):
-    """Reads words and their tags for a `BertTokenClassifier`, and answers with tags or entities.
+    """Preprocessor of `BertTokenClassifier`: words and tags in, tags or entities out.
 
-    A word is labeled on its first piece. A sentence longer than a sequence is split between words,
-    and each word is in one row. Source: Devlin et al. 2019, section 5.3.
+    A word is labeled on its first piece. A sentence longer than a sequence is split between words
+    into several rows. Source: Devlin et al. 2019, section 5.3.
 
     Args:
         tokenizer: a `BertTokenizer`.
         sequence_length: int, S.
         truncation: see `BertPreprocessor`.
-        label_names: C strings, the tags: "O", "B-LOC", ...; "0", "1", ... by default. BIO, IOB1
-            and BIOES are read; a tag without a prefix is an entity of one word, "O" is none.
+        label_names: C strings, the tags: "O", "B-LOC", ...; "0", "1", ... by default. The BIO,
+            IOB1 and BIOES schemes are supported. A tag without a prefix is a one-word entity; "O"
+            is no entity.
 
     Call arguments:
         texts: `[B]` strings.
@@ -63,16 +64,17 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
         return {"text": 1}
 
     def for_model(self, backbone, outputs):
-        """This preprocessor with names for the classes that the model has."""
+        """Returns this preprocessor with a name for each of the model's classes."""
         return named_classes(super().for_model(backbone, outputs), outputs.shape[-1])
 
     def read(self, x, y=None, sample_weight=None, with_labels=False):
-        """Reads words, with tags to train on; or raw texts, to find entities in.
+        """Reads words, with their tags for training; or raw texts to find entities in.
 
         Args:
             x: a list of sentences, each a list of str; or a dict of these as `words` and of
-                `documents`, `[n]` ints, the document of each sentence, whose other sentences fill
-                each row up as context. Without labels also texts: a string or a list of strings.
+                `documents`, `[n]` ints, the document of each sentence. The document's other
+                sentences then fill up each row as context. Without labels `x` may also be texts: a
+                string or a list of strings.
             y: for each sentence a list of tags, by name or by number.
             sample_weight: None.
             with_labels: bool, whether tags are needed.
@@ -83,14 +85,14 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
         if not holds_words(x):
             if with_labels or y is not None:
                 raise ValueError(
-                    "A BertTokenClassifier learns from words, a class for each; it was given whole "
-                    "texts. Give lists of words and of tags, as read_conll does."
+                    "A BertTokenClassifier trains on words with one tag each; got texts. Give "
+                    "lists of words and of tags, as read_conll returns them."
                 )
             examples = text_examples(x)
             if len(examples.columns) > 1:
                 raise ValueError(
-                    "A BertTokenClassifier takes texts, not pairs of them; for words give a list "
-                    "of lists."
+                    "A BertTokenClassifier takes single texts; got pairs. To tag words, give a "
+                    "list of lists."
                 )
             return text_words(examples.columns[0], self)
         if (with_labels and y is None) or sample_weight is not None:
@@ -99,7 +101,7 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
         return TaggedRows(words, self, documents, None if y is None else self.targets(y))
 
     def parts(self, x, size=1024):
-        """Yields texts or sentences part by part; sentences of a document stay together."""
+        """Yields texts or sentences in parts; the sentences of a document stay together."""
         if not holds_words(x):
             yield from super().parts(x, size)
             return
@@ -110,7 +112,7 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
             return
         documents = np.asarray(documents)
         if len(documents) != len(words):
-            yield x  # refused when it is read
+            yield x  # `read` raises the error
             return
         cuts = 1 + np.flatnonzero(documents[1:] != documents[:-1])
         start = 0
@@ -121,35 +123,39 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
             start = end
 
     def targets(self, labels):
-        """Lists of class numbers from lists of tags, or of numbers."""
+        """Converts lists of tags, given by name or by number, to lists of class numbers."""
         names = self.label_names
         numbers = {name: number for number, name in enumerate(names or [])}
         for index, sentence in enumerate(labels):
             for tag in sentence:
                 if names is None:
                     is_known = not isinstance(tag, str) and tag >= 0
-                    expected = "no number of a class; tags have names only with label_names"
+                    expected = "not a class number; named tags need label_names"
                 else:
                     is_known = tag in numbers if isinstance(tag, str) else 0 <= tag < len(names)
-                    expected = f"none of the {len(names)} classes: {', '.join(names)}"
+                    expected = f"not one of the {len(names)} classes: {', '.join(names)}"
                 if not is_known:
                     raise ValueError(f"Sentence {index} has the tag {tag!r}, which is {expected}.")
         return [[numbers[t] if isinstance(t, str) else int(t) for t in s] for s in labels]
 
     def answers(self, outputs, rows=None) -> dict:
-        """Tags of words, entities of texts, or labels of tokens.
+        """Turns logits into tags of words, entities of texts, or labels of tokens.
 
         Args:
             outputs: logits `[N, S, C]`.
-            rows: what `read` gave; None for prepared inputs.
+            rows: the result of `read`; None for prepared inputs.
 
         Returns:
-            A dict. Of words `label` and `probabilities`, ragged `[n, (W)]` and `[n, (W), C]`; of
-            prepared inputs the same of tokens, `[B, S]` and `[B, S, C]`; and `labels` `[n, C]`,
-            the names of the classes. Of texts, ragged `[B, (E)]`: `entity_text` and `entity_type`,
-            strings; `entity_start` and `entity_end` in characters, `entity_start_byte` and
-            `entity_end_byte` in bytes of UTF-8, int64; `entity_score`, float32, the mean
-            probability of the tags of its words; and `num_entities` `[B]`.
+            A dict. For words: `label`, ragged `[n, (W)]`; `probabilities`, ragged `[n, (W), C]`;
+            and `labels` `[n, C]`, the class names. For prepared inputs: the same for tokens,
+            `[B, S]`, `[B, S, C]` and `[B, C]`.
+
+            For texts: `num_entities` `[B]`, and these, ragged `[B, (E)]`:
+
+            - `entity_text` and `entity_type`, strings;
+            - `entity_start` and `entity_end`, int64, in characters;
+            - `entity_start_byte` and `entity_end_byte`, int64, in bytes of UTF-8;
+            - `entity_score`, float32, the mean probability of the tags of the entity's words.
         """
         if isinstance(rows, TextWords):
             found = found_entities(rows.at_words(outputs), rows, rows.texts, self.label_names)
@@ -173,13 +179,13 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
         return self.answers(predict(trim_padding(self.pack(rows.windows))), rows)
 
     def scores(self, answers: list, x, y=None) -> dict:
-        """Precision, recall and F1 of entities, as `conlleval` counts them."""
+        """Computes precision, recall and F1 of entities as `conlleval` does."""
         if y is None:
             raise ValueError("scores needs the tags of each sentence: give y.")
         return entity_scores(self._tags(y), [answer["label"] for answer in answers])
 
     def write_answers(self, folder, split, answers, x, y=None):
-        """Writes `{split}_predictions.txt`: word, true and predicted tag, as `conlleval` reads it.
+        """Writes `{split}_predictions.txt` for `conlleval`: word, true tag and predicted tag.
 
         Answers to raw texts are written as lines of JSON.
         """
@@ -191,7 +197,7 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
         write_conll(path, _words(x)[0], *tags, [answer["label"] for answer in answers])
 
     def _tags(self, labels):
-        """Lists of tags from lists of tags or of numbers."""
+        """Converts lists of tags, given by name or by number, to lists of names."""
         return [[self.label_names[number] for number in row] for row in self.targets(labels)]
 
     def get_config(self):
@@ -199,7 +205,7 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
 
 
 def holds_words(x):
-    """Whether `x` is sentences of words: a list of lists of strings, or a dict that has `words`."""
+    """Returns whether `x` holds sentences: a list of lists of strings, or a dict with `words`."""
     if isinstance(x, dict):
         return "words" in x
     x = as_arrays(x)
@@ -211,6 +217,6 @@ def holds_words(x):
 
 
 def _words(x):
-    """`(sentences, documents)`."""
+    """Returns `(sentences, documents)`."""
     words, documents = (x["words"], x.get("documents")) if isinstance(x, dict) else (x, None)
     return list(as_arrays(words)), documents

@@ -1,17 +1,17 @@
-"""The best answers of each window."""
+"""Search for the best answers in each window."""
 
 import tensorflow as tf
 
 NO_SPAN = -1e30
-"""The score of a span that isn't there: lower than any other."""
+"""The score of a missing span, lower than any real score."""
 
 
 def best_spans(start_logits, end_logits, begins, in_context, *, max_answer_length, n_best):
-    """Finds the spans of each window whose first and last tokens score highest together.
+    """Finds the spans of each window with the highest sums of start and end logits.
 
     A span starts at a token that may start an answer, ends at a token of the context, and has at
-    most `max_answer_length` tokens. All such spans are compared; `write_predictions` of
-    google-research/bert run_squad.py compares those of the best starts and ends alone.
+    most `max_answer_length` tokens. All such spans are compared. `write_predictions` of
+    google-research/bert run_squad.py compares only spans between the best starts and ends.
 
     Args:
         start_logits: float32 `[N, S]`.
@@ -22,9 +22,9 @@ def best_spans(start_logits, end_logits, begins, in_context, *, max_answer_lengt
         n_best: int, K.
 
     Returns:
-        A dict of `score`, float32 `[N, K]`, the highest first, `NO_SPAN` where there are no more;
-        `start` and `end`, int32 `[N, K]`, positions of the first and the last token; and
-        `total`, float32 `[N]`, the logarithm of the sum of e to the scores of all spans.
+        A dict of `score`, float32 `[N, K]`, the highest first, padded with `NO_SPAN`; `start`
+        and `end`, int32 `[N, K]`, positions of the first and the last token; and `total`, float32
+        `[N]`, the logsumexp of the scores of all spans.
     """
     windows, length = tf.shape(start_logits)[0], tf.shape(start_logits)[1]
     start = tf.where(begins, start_logits, NO_SPAN)

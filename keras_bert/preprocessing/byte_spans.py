@@ -1,4 +1,4 @@
-"""Parts of texts by their bytes, in Python and in the TensorFlow graph."""
+"""Spans of texts in bytes and characters, in Python and in the TensorFlow graph."""
 
 import tensorflow as tf
 
@@ -9,8 +9,8 @@ def byte_spans(texts, row, start, end):
     Args:
         texts: string `[B]`.
         row: int64 `[n]`, the text of each span.
-        start: int64 `[n]`, its first byte.
-        end: int64 `[n]`, the byte after its last.
+        start: int64 `[n]`, the first byte of each span.
+        end: int64 `[n]`, the byte after each span.
 
     Returns:
         string `[n]`.
@@ -45,11 +45,11 @@ def _text_starts(texts):
 
 
 def to_bytes(text):
-    """Encodes text as UTF-8, half a surrogate pair, as JSON may hold, too."""
+    """Encodes text as UTF-8, including lone surrogates, which JSON may contain."""
     return text.encode("utf-8", "surrogatepass")
 
 
 def byte_span(text, start, end):
-    """Converts a span of characters of a text to a span of bytes of its UTF-8."""
+    """Converts a span of characters to the span of bytes in the text's UTF-8."""
     before = len(to_bytes(text[:start]))
     return before, before + len(to_bytes(text[start:end]))

@@ -1,26 +1,25 @@
-"""Labels of a dataset, checked on their way to the model."""
+"""Checks of a dataset's labels in the input pipeline."""
 
 import tensorflow as tf
 
 
 def checked_labels(dataset, num_classes):
-    """Makes a dataset end in an error at a label that is none of the classes.
+    """Makes a dataset raise an error at a label outside the classes.
 
-    A model can't tell: on a GPU or a TPU the loss of a label outside the classes is NaN, or that
-    of another class. Labels are checked in the input pipeline, once each, so the train step has
-    nothing more to do.
+    A model can't detect such a label: on a GPU or a TPU its loss is NaN, or the loss of another
+    class. Labels are checked once each, in the input pipeline, so the train step has no extra work.
 
     Args:
         dataset: a `tf.data.Dataset` of `(x, label)` or `(x, label, weight)`, batched or not.
-            Anything else, and labels of several numbers each, are left alone.
+            Anything else is returned unchanged, and so are labels of several numbers each.
         num_classes: int, C; labels are 0 to C - 1.
 
     Returns:
-        A `tf.data.Dataset` of the same elements. Taking a batch with another label from it raises
-        a `tf.errors.InvalidArgumentError` that names the label.
+        A `tf.data.Dataset` of the same elements. Reading a batch with another label raises a
+        `tf.errors.InvalidArgumentError` that names the label.
 
     Raises:
-        ValueError: if the dataset gives no labels, or strings.
+        ValueError: if the dataset yields no labels, or strings as labels.
 
     Example:
     >>> import tensorflow as tf
@@ -33,26 +32,26 @@ def checked_labels(dataset, num_classes):
     spec = dataset.element_spec
     if not isinstance(spec, tuple) or len(spec) < 2:
         raise ValueError(
-            "The dataset gives no labels; let it give (x, label), the label a class number from 0 "
-            f"to {num_classes - 1}."
+            "The dataset yields no labels; make it yield (x, label), the label a class number "
+            f"from 0 to {num_classes - 1}."
         )
     label = spec[1]
     if not isinstance(label, tf.TensorSpec) or not _is_one_each(label.shape):
         return dataset
     if label.dtype == tf.string:
         raise ValueError(
-            f"Labels must be class numbers, 0 to {num_classes - 1}; the dataset gives strings. Use "
-            "label_names.index(name) to number named classes."
+            f"Labels must be class numbers, 0 to {num_classes - 1}; the dataset yields strings. "
+            "Use label_names.index(name) to number named classes."
         )
     names = [*map(str, range(num_classes))]
     return dataset.map(lambda x, labels, *rest: (x, checked_classes(labels, names), *rest))
 
 
 def checked_classes(labels, names):
-    """Labels of a batch as class numbers, in the graph, where a label of no class is an error.
+    """Converts a batch's labels to class numbers in the graph; unknown labels are errors.
 
     Args:
-        labels: class numbers, or strings, names of classes.
+        labels: class numbers, or strings, the names of classes.
         names: C strings, the classes; or None if they are unknown, for labels by number.
 
     Raises:
@@ -60,7 +59,7 @@ def checked_classes(labels, names):
     """
     if labels.dtype == tf.string:
         if not names:
-            raise ValueError("Labels must be class numbers; the dataset gives strings.")
+            raise ValueError("Labels must be class numbers; the dataset yields strings.")
         is_name = labels[..., None] == tf.constant(names)  # [B, C]
         message = f"Labels must be one of {', '.join(names)}. Others:"
         is_inside, numbers = tf.reduce_any(is_name, -1), tf.argmax(is_name, -1, tf.int32)
@@ -69,7 +68,7 @@ def checked_classes(labels, names):
             return labels
         message = (
             f"Labels must be in 0 to {len(names) - 1} for num_classes={len(names)}. Number the "
-            "classes from 0, or make the model with as many as there are. Labels outside:"
+            "classes from 0, or make the model with a larger num_classes. Labels outside:"
         )
         values = tf.cast(labels, tf.float64)
         is_inside, numbers = (values >= 0) & (values < len(names)), labels
@@ -80,29 +79,29 @@ def checked_classes(labels, names):
 
 
 def checked_choices(dataset):
-    """Makes a dataset end in an error at a label that isn't the place of a choice.
+    """Makes a dataset raise an error at a label that isn't the index of a choice.
 
-    A model can't tell: its loss would be NaN, or 1e9. See `checked_labels`.
+    A model can't detect such a label: its loss would be NaN or 1e9. See `checked_labels`.
 
     Args:
         dataset: a `tf.data.Dataset` of batches of `(inputs, label)` or `(inputs, label, weight)`.
 
     Returns:
-        A `tf.data.Dataset` of the same elements. Taking a batch with another label from it raises
-        a `tf.errors.InvalidArgumentError` that names the label.
+        A `tf.data.Dataset` of the same elements. Reading a batch with another label raises a
+        `tf.errors.InvalidArgumentError` that names the label.
 
     Raises:
-        ValueError: if the dataset gives something else.
+        ValueError: if the dataset yields something else.
     """
     if not isinstance(dataset, tf.data.Dataset):
         return dataset
     spec = dataset.element_spec
     if not isinstance(spec, tuple) or len(spec) < 2 or not isinstance(spec[0], dict):
         raise ValueError(
-            "The dataset must give (inputs, label): the inputs' dict and the places of the right "
-            "choices, as BertMultipleChoice.batches gives them."
+            "The dataset must yield (inputs, label): a dict of inputs and the indices of the right "
+            "choices, as BertMultipleChoice.batches returns them."
         )
-    message = "Labels must be the places of choices, numbered from 0 in each question. Others:"
+    message = "Labels must be indices of choices, from 0 in each question. Others:"
 
     def check(inputs, labels, *weights):
         tokens = inputs["token_ids"]

@@ -1,4 +1,4 @@
-"""Questions with choices as the rows that a model reads. B questions, C choices, K of all."""
+"""Questions with choices as rows for the model. B questions, C choices each, K in total."""
 
 import dataclasses
 import numbers
@@ -12,10 +12,10 @@ from keras_bert.preprocessing.padding import trimmed
 
 @dataclasses.dataclass
 class ChoiceRows:
-    """Questions in memory, each choice `[CLS] context [SEP] choice [SEP]`.
+    """Questions in memory, with each choice as `[CLS] context [SEP] choice [SEP]`.
 
-    Questions may differ in the number of their choices: all get as many rows as the one with the
-    most, the last of them empty.
+    Questions may differ in the number of their choices. Each gets as many rows as the question
+    with the most choices; the rows of missing choices are empty.
 
     Attributes:
         preprocessor: a `BertPreprocessor`.
@@ -23,8 +23,8 @@ class ChoiceRows:
         contexts: int32 ragged `[B, (T)]`, token ids.
         choices: int32 ragged `[K, (T)]`, token ids of the choices that aren't "".
         starts: int64 `[B + 1]`, the first choice of each question, and K.
-        places: int64 `[K]`, the place of each choice among those of its question.
-        labels: int32 `[B]`, the places of the right ones; or None.
+        places: int64 `[K]`, the index of each choice within its question.
+        labels: int32 `[B]`, the indices of the right choices; or None.
     """
 
     preprocessor: object
@@ -36,11 +36,11 @@ class ChoiceRows:
     labels: tf.Tensor | None = None
 
     def num_choices(self):
-        """C, the choices of the question with the most."""
+        """Returns C, the largest number of choices of a question."""
         return max(len(example["choices"]) for example in self.examples)
 
     def num_tokens(self) -> np.ndarray:
-        """`[B]`, an array: the tokens of each question's longest pair."""
+        """Returns an array `[B]`, the number of tokens of each question's longest pair."""
         starts = self.starts.numpy()
         question = np.repeat(np.arange(len(self.examples)), np.diff(starts))
         lengths = 3 + self.contexts.row_lengths().numpy()[question]
@@ -49,7 +49,7 @@ class ChoiceRows:
         return np.minimum(longest, self.preprocessor.sequence_length)
 
     def batch(self, rows, batching):
-        """`(inputs,)`, `[B, C, S]` each, or `(inputs, labels)` of these questions, `[B]`."""
+        """Makes `(inputs,)`, `[B, C, S]` each, or `(inputs, labels)`, of questions `[B]`."""
         starts = self.starts
         numbers = tf.ragged.range(tf.gather(starts, rows), tf.gather(starts, rows + 1))
         choice = numbers.flat_values
@@ -65,7 +65,7 @@ class ChoiceRows:
 
 
 def choice_rows(examples, preprocessor, with_labels):
-    """Reads questions as `ChoiceRows`; a choice of "" isn't there."""
+    """Reads questions as `ChoiceRows`; a choice of "" is missing."""
     check_choices(examples, with_labels)
     there = [
         (index, place, to_bytes(text))
@@ -93,12 +93,12 @@ def choice_inputs(preprocessor, contexts, choices, places, shape):
     Args:
         preprocessor: a `BertPreprocessor`.
         contexts: int32 ragged `[B, (T)]`, token ids.
-        choices: int32 ragged `[K, (T)]`, those of all choices that are there.
-        places: int64 `[K, 2]`, the question of each and its place among that one's choices.
+        choices: int32 ragged `[K, (T)]`, the token ids of all choices that aren't missing.
+        places: int64 `[K, 2]`, the question of each choice and its index within that question.
         shape: `(B, C)`.
 
     Returns:
-        A dict of int32 `[B, C, S]`, 0 throughout for a choice that isn't there.
+        A dict of int32 `[B, C, S]`, 0 throughout for a missing choice.
     """
     rows = preprocessor.pack(tf.gather(contexts, places[:, 0]), choices)  # [K, S]
     length = preprocessor.sequence_length
@@ -111,7 +111,7 @@ def choice_inputs(preprocessor, contexts, choices, places, shape):
 
 
 def check_choices(examples, labelled=False):
-    """Raises a ValueError if something is not a context with choices, or a label isn't one's."""
+    """Raises a ValueError if an example is not a question, or a label not one of its choices."""
     if not len(examples):
         raise ValueError("There are no questions: give at least one.")
     for index, example in enumerate(examples):
@@ -122,29 +122,31 @@ def check_choices(examples, labelled=False):
         is_list = isinstance(choices, (list, tuple, np.ndarray))
         if not isinstance(context, str) or not is_list or not all(map(_is_string, choices)):
             raise ValueError(
-                "A question is a dict of a string and a list of strings, {'context': ..., "
+                "A question must be a dict of a string and a list of strings, {'context': ..., "
                 f"'choices': [..., ...]}}; number {index} is {_shown(example)}."
             )
         there = [place for place, text in enumerate(choices) if text]
         if len(there) < 2:
             raise ValueError(
-                f"Question {index} has {len(there)} choices that aren't empty: "
-                f"{_shown(list(choices))}. Give it two or more."
+                f"Question {index} has {len(there)} non-empty choices: {_shown(list(choices))}. "
+                "Give it two or more."
             )
         label = example.get("label")
         is_place = isinstance(label, numbers.Integral) and not isinstance(label, (bool, np.bool_))
         if labelled and not (is_place and label in there):
             raise ValueError(
-                f"Question {index} has the label {label!r}, which is none of its choices' places: "
-                f"{', '.join(map(str, there))}. Number the choices of each question from 0."
+                f"Question {index} has the label {label!r}, which is not the index of one of its "
+                f"choices: {', '.join(map(str, there))}. Number the choices of each question from "
+                "0."
             )
 
 
 def with_labels(questions, labels):
-    """Questions with the labels that stand in an array of their own."""
+    """Returns the questions with labels from a separate array."""
     if len(labels) != len(questions):
         raise ValueError(
-            f"There are {len(questions)} questions but {len(labels)} labels: give each one."
+            f"There are {len(questions)} questions but {len(labels)} labels: give one for each "
+            "question."
         )
     return [
         {**question, "label": label} if isinstance(question, dict) else question

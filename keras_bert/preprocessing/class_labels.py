@@ -1,4 +1,4 @@
-"""Labels by name or by number, and the weights of classes. NumPy alone."""
+"""Labels by name or by number, and class weights. Needs NumPy only."""
 
 import difflib
 import numbers
@@ -12,14 +12,14 @@ def class_numbers(labels, names):
     """Converts labels to class numbers.
 
     Args:
-        labels: `[n]` names or numbers; labels without names are returned as they are.
+        labels: `[n]` names or numbers; numbers are returned unchanged.
         names: C strings, the classes.
 
     Returns:
         An integer array of the same shape.
 
     Raises:
-        ValueError: at the first label that is none of the names, with those that are known.
+        ValueError: if a label is unknown. The message lists the known names.
 
     Example:
     >>> class_numbers(["yes", "no", "yes"], ["no", "yes"]).tolist()
@@ -36,14 +36,14 @@ def label_matrix(labels, names):
     """Converts the labels of each text to zeros and ones.
 
     Args:
-        labels: for each text the list of its labels' names, empty for none; or `[n, C]` of 0 and 1.
+        labels: a list of label names for each text, empty for none; or `[n, C]` of 0 and 1.
         names: C strings, the labels.
 
     Returns:
         `[n, C]` float32.
 
     Raises:
-        ValueError: if a name is unknown, or it is something else.
+        ValueError: if a name is unknown, or the labels have another form.
 
     Example:
     >>> label_matrix([["b"], [], ["a", "b"]], ["a", "b"]).tolist()
@@ -56,7 +56,7 @@ def label_matrix(labels, names):
                 matrix[index, _number(index, label, names)] = 1
         return matrix
     form = (
-        f"Labels of a multi_label model are a list of names for each text, or 0 and 1, [n, "
+        f"Labels of a multi_label model must be a list of names for each text, or 0 and 1, [n, "
         f"{len(names)}]"
     )
     try:
@@ -72,11 +72,11 @@ def label_matrix(labels, names):
 
 
 def class_targets(labels, names, multi_label=False):
-    """Checks labels and gives them as the loss of a classifier takes them.
+    """Checks labels and converts them to the form of a classifier's loss.
 
     Args:
         labels: `[n]` names or numbers; with `multi_label` a list of names for each text, or
-            `[n, C]` of 0 and 1; numbers for a single class without `multi_label`, a regression.
+            `[n, C]` of 0 and 1; for a regression (one class without `multi_label`) numbers.
         names: C strings, the classes; or None if they are unknown, for labels by number.
         multi_label: bool.
 
@@ -84,7 +84,7 @@ def class_targets(labels, names, multi_label=False):
         An array: class numbers `[n]`; 0 and 1, `[n, C]` float32; or numbers `[n]`.
 
     Raises:
-        ValueError: if a name is unknown, or a label is none of the classes.
+        ValueError: if a name is unknown, or a label is outside the classes.
 
     Example:
     >>> class_targets(["yes", "no"], ["no", "yes"]).tolist()
@@ -94,7 +94,7 @@ def class_targets(labels, names, multi_label=False):
         return label_matrix(labels, names)
     if names is not None and len(names) == 1:
         if np.asarray(labels).dtype.kind in "US":
-            raise ValueError("A regression (num_classes=1) learns numbers; got labels of strings.")
+            raise ValueError("A regression (num_classes=1) takes numbers as labels; got strings.")
         return np.asarray(labels)
     labels = np.asarray(class_numbers(labels, names or []))
     is_one_each = labels.ndim == 1 or labels.shape[1:] == (1,)
@@ -104,37 +104,37 @@ def class_targets(labels, names, multi_label=False):
         raise ValueError(
             f"Labels must be in 0 to {len(names) - 1} for num_classes={len(names)}; got values "
             f"from {labels.min()} to {labels.max()}. Number the classes from 0, or make the model "
-            "with as many as there are."
+            "with a larger num_classes."
         )
     return labels
 
 
 def token_targets(labels, num_classes):
-    """Class numbers of tokens, `[B, S]`, checked.
+    """Checks the class numbers of tokens, `[B, S]`, and returns them.
 
     Raises:
-        ValueError: if one is outside the classes.
+        ValueError: if a number is outside the classes.
     """
     array = np.asarray(labels)
     if np.issubdtype(array.dtype, np.integer) and array.size:
         if array.min() < 0 or array.max() >= num_classes:
             raise ValueError(
                 f"Labels must be in 0 to {num_classes - 1} for num_classes={num_classes}; got "
-                f"values from {array.min()} to {array.max()}. Give tokens that are not trained on "
-                "any class and sample_weight 0."
+                f"values from {array.min()} to {array.max()}. To leave tokens out of training, "
+                "give them any class and a sample_weight of 0."
             )
     return labels
 
 
 def choice_targets(labels, inputs=None):
-    """Places of choices, checked.
+    """Checks indices of choices, and returns them.
 
     Args:
         labels: `[B]` ints.
         inputs: prepared inputs, `[B, C, S]` each, or None.
 
     Raises:
-        ValueError: if a label can't be a place, or is that of a choice that isn't there.
+        ValueError: if a label can't be an index, or is the index of a missing choice.
     """
     array = np.asarray(labels)
     if not array.size or not (array.ndim == 1 or array.shape[1:] == (1,)):
@@ -142,7 +142,7 @@ def choice_targets(labels, inputs=None):
     if not np.issubdtype(array.dtype, np.integer) or array.min() < 0:
         found = array.min() if np.issubdtype(array.dtype, np.number) else array.flat[0]
         raise ValueError(
-            "Labels must be the places of choices, ints from 0 for the first; got "
+            "Labels must be indices of choices, ints with 0 for the first; got "
             f"{found!r}. Number the choices of each question from 0."
         )
     if isinstance(inputs, dict):
@@ -151,10 +151,10 @@ def choice_targets(labels, inputs=None):
 
 
 def named_classes(preprocessor, num_classes):
-    """The preprocessor with `label_names`: "0", "1", ... unless it has names.
+    """Returns the preprocessor with `label_names`, "0", "1", ... if it has none.
 
     Raises:
-        ValueError: if it has names for another number of classes.
+        ValueError: if it has names for a different number of classes.
     """
     names = preprocessor.label_names
     if names is None:
@@ -169,26 +169,26 @@ def named_classes(preprocessor, num_classes):
 
 
 def check_not_one_hot(labels, num_classes, loss):
-    """Raises a ValueError at one-hot labels, unless the compiled `loss` takes them."""
+    """Raises a ValueError if labels are one-hot, unless the compiled `loss` takes them."""
     name = loss if isinstance(loss, str) else type(loss).__name__
     rows = [] if labels is None or len(labels) == 0 else [as_arrays(labels)[0]]
     is_one_hot = all(np.shape(row) == (num_classes,) and not _is_names(row) for row in rows)
     if rows and is_one_hot and num_classes > 1 and "sparse" in name.lower():
         raise ValueError(
             f"Labels are one-hot, [n, {num_classes}]; this loss takes class numbers, [n]: pass "
-            "y.argmax(axis=1). Of a text with several labels, make the preprocessor with "
+            "y.argmax(axis=1). If a text may have several labels, make the preprocessor with "
             "multi_label=True."
         )
 
 
 def class_sample_weight(labels, class_weight, names, sample_weight=None):
-    """The weight `[n]` of each example, float32, by its class.
+    """Computes the weight of each example from its class, `[n]` float32.
 
     Args:
         labels: `[n]` class numbers.
-        class_weight: as `class_weights` takes it.
+        class_weight: see `class_weights`.
         names: C strings, the classes.
-        sample_weight: `[n]` floats to multiply, or None.
+        sample_weight: `[n]` floats to multiply by, or None.
 
     Raises:
         ValueError: if a class is unknown.
@@ -206,8 +206,8 @@ def class_weights(class_weight, names, labels=None):
     """Computes the weight of each class.
 
     Args:
-        class_weight: a dict of weights by name or by number, 1 for those that it leaves out; or
-            `"balanced"`: n / (C x the texts of the class), as scikit-learn weighs them.
+        class_weight: a dict of weights by class name or number, 1 for a class that it leaves out;
+            or `"balanced"`, scikit-learn's n / (C x texts of the class).
         names: C strings, the classes.
         labels: `[n]` class numbers, which `"balanced"` needs.
 
@@ -224,21 +224,21 @@ def class_weights(class_weight, names, labels=None):
     if isinstance(class_weight, str) and class_weight == "balanced":
         if labels is None:
             raise ValueError(
-                'class_weight="balanced" counts the labels, so give them as an array y; with a '
-                "dataset give a dict of weights."
+                'class_weight="balanced" needs to count the labels: give them as an array y. For a '
+                "dataset, give a dict of weights."
             )
         counts = np.bincount(np.asarray(labels).reshape(-1), minlength=len(names))
         return (counts.sum() / (len(names) * np.maximum(counts, 1))).astype("float32")
     if not isinstance(class_weight, dict):
         raise ValueError(
-            f'class_weight is a dict of weights by class, or "balanced"; got {class_weight!r}.'
+            f'class_weight must be a dict of weights by class, or "balanced"; got {class_weight!r}.'
         )
     weights = np.ones(len(names), "float32")
     for key, weight in class_weight.items():
         number = key if isinstance(key, numbers.Integral) else _number(None, key, names)
         if not 0 <= number < len(names):
             raise ValueError(
-                f"class_weight has a class {key}; the classes are 0 to {len(names) - 1}: "
+                f"class_weight has the class {key}; the classes are 0 to {len(names) - 1}: "
                 f"{', '.join(names)}."
             )
         if not np.isfinite(weight) or weight < 0:
@@ -248,7 +248,7 @@ def class_weights(class_weight, names, labels=None):
 
 
 def _number(index, label, names):
-    """The number of a class; `index` says whose label it is, None that it is class_weight's."""
+    """Returns the number of a class. `index` is the label's, or None for `class_weight`."""
     label = label.decode() if isinstance(label, bytes) else label
     label = str(label) if isinstance(label, str) else label  # NumPy's shows its type
     if isinstance(label, str) and label in names:
@@ -259,7 +259,7 @@ def _number(index, label, names):
     verb = "has the class" if index is None else "is"
     close = difflib.get_close_matches(str(label), names, n=1)
     raise ValueError(
-        f"{where} {verb} {label!r}, which is none of the {len(names)} classes: "
+        f"{where} {verb} {label!r}, which is not one of the {len(names)} classes: "
         f"{', '.join(names)}." + (f" Did you mean {close[0]!r}?" if close else "")
     )
 
@@ -275,7 +275,7 @@ def _shown(value):
 
 
 def _check_chosen(inputs, labels):
-    """Raises a ValueError if a label, `[B]`, isn't that of a choice that is there."""
+    """Raises a ValueError if a label, `[B]`, is out of range or that of a missing choice."""
     padding_mask = inputs.get("padding_mask")
     tokens = inputs["token_ids"] if padding_mask is None else padding_mask
     tokens = np.asarray(tokens)  # [B, C, S]

@@ -1,11 +1,11 @@
-"""Numbers alongside texts."""
+"""Checks of the numbers that accompany texts."""
 
 import numpy as np
 import tensorflow as tf
 
 
 def checked_extra_inputs(extra_inputs):
-    """Checks numbers alongside texts before a model trains on them.
+    """Checks the numbers that accompany texts.
 
     Args:
         extra_inputs: `{name: [n, ...] numbers}`.
@@ -14,7 +14,7 @@ def checked_extra_inputs(extra_inputs):
         A dict of arrays, floats as float32.
 
     Raises:
-        ValueError: at what is not a finite number, with its row.
+        ValueError: if a value is not a finite number. The message names its row.
 
     Example:
     >>> checked_extra_inputs({"features": [[30, 1.5], [41, 2]]})["features"].dtype
@@ -24,12 +24,12 @@ def checked_extra_inputs(extra_inputs):
 
 
 def with_finite_check(extra_inputs):
-    """The same in the graph: reading a batch fails that has another number."""
+    """Adds the same check to the graph: reading a batch fails if a number is not finite."""
     checked = {}
     for name, values in extra_inputs.items():
         if values.dtype.is_floating:
             values = tf.cast(values, tf.float32)
-            message = f"{name} must be finite numbers; leave out or fill what is missing. They are:"
+            message = f"{name} must be finite numbers; leave out or fill missing values. They are:"
             is_finite = tf.reduce_all(tf.math.is_finite(values))
             with tf.control_dependencies([tf.debugging.Assert(is_finite, [message, values])]):
                 values = tf.identity(values)
@@ -44,14 +44,14 @@ def _checked(name, values):
             array = array.astype("float32")
     except (TypeError, ValueError) as error:
         raise ValueError(
-            f"{name} must be numbers, an array of a row for each text: {error}. Read a column of a "
-            "file with table.numbers([column])."
+            f"{name} must be an array of numbers with one row for each text: {error}. Read a "
+            "file's column with table.numbers([column])."
         ) from error
     if not np.isfinite(array).all():
         row, *column = np.argwhere(~np.isfinite(array))[0]
         where = f" in column {column[0]}" if column else ""
         raise ValueError(
             f"{name} must be finite numbers; row {row} has {array[(row, *column)]}{where}. Leave "
-            "the row out, or fill it, for instance with the column's mean."
+            "the row out, or fill the value, for example with the column's mean."
         )
     return array

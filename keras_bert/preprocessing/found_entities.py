@@ -1,4 +1,4 @@
-"""Entities out of the scores of words, in the TensorFlow graph. E entities."""
+"""Search for entities in the logits of words, in the TensorFlow graph. E entities."""
 
 import tensorflow as tf
 
@@ -7,7 +7,7 @@ from keras_bert.preprocessing.byte_spans import byte_spans, character_positions
 
 
 def found_entities(logits, words, texts, label_names):
-    """Finds the entities of texts, by `conlleval`'s rules, from the logits of their words.
+    """Finds the entities of texts by `conlleval`'s rules, from the logits of their words.
 
     Args:
         logits: `[W, C]`, float.
@@ -17,7 +17,7 @@ def found_entities(logits, words, texts, label_names):
 
     Returns:
         A dict of ragged tensors `[B, (E)]`: `text` and `type`, strings; `start` and `end`, int64,
-        in characters of the text; `start_byte` and `end_byte`, int64, in bytes of its UTF-8;
+        in characters of the text; `start_byte` and `end_byte`, int64, in bytes of its UTF-8; and
         `score`, float32, the mean probability of the tags of an entity's words.
     """
     kinds, types, type_names = _tables(label_names)
@@ -55,7 +55,7 @@ def found_entities(logits, words, texts, label_names):
 
 
 def _tables(label_names):
-    """`(kinds, types, type names)`: strings `[C]`, int32 `[C]`, strings."""
+    """Returns `(kinds, types, type names)`: strings `[C]`, int32 `[C]`, strings."""
     parts = [split_tag(name) for name in label_names]
     type_names = sorted({type_ for _, type_ in parts})
     types = [type_names.index(type_) for _, type_ in parts]

@@ -1,4 +1,4 @@
-"""Texts with [MASK] in them, as a pre-trained model takes them."""
+"""Tokenization of texts that contain [MASK], for a pre-trained model."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from keras_bert.text.vocabulary import MASK
 
 
 def masked_inputs(texts, preprocessor):
-    """Tokenizes texts in which the words "[MASK]" stand for masked tokens.
+    """Tokenizes texts with "[MASK]" as a masked token.
 
     Args:
         texts: list of B str, each with at least one "[MASK]".
@@ -14,17 +14,19 @@ def masked_inputs(texts, preprocessor):
 
     Returns:
         `(inputs, counts)`: a dict of `token_ids`, `segment_ids`, `padding_mask`, `[B, S]`, and
-        `mask_positions`, `[B, P]`, int32; and how many masked tokens each text has, `[B]`.
+        `mask_positions`, `[B, P]`, int32; and the number of masked tokens of each text, `[B]`.
 
     Raises:
-        ValueError: if a text has no [MASK], or one of them beyond the sequence length.
+        ValueError: if a text has no [MASK], or has one beyond the sequence length.
     """
     tokenizer, longest = preprocessor.tokenizer, preprocessor.sequence_length
     rows = []
     for text in texts:
         parts = text.split(MASK)
         if len(parts) == 1:
-            raise ValueError(f"There is no [MASK] to fill in {text!r}. Write it where a word is.")
+            raise ValueError(
+                f"There is no [MASK] to fill in {text!r}. Write [MASK] in place of a word."
+            )
         row = [tokenizer.cls_token_id]
         for ids in tokenizer(parts).to_list():
             row += [*ids, tokenizer.mask_token_id]
@@ -33,7 +35,7 @@ def masked_inputs(texts, preprocessor):
             if tokenizer.mask_token_id in row[longest - 1 :]:
                 raise ValueError(
                     f"A text of {len(row)} tokens has a [MASK] beyond the {longest - 1} that are "
-                    f"read: {text[:60]!r}... Shorten it, or give a preprocessor with a larger "
+                    f"read: {text[:60]!r}... Shorten the text, or use a preprocessor with a larger "
                     "sequence_length."
                 )
             row[longest - 1 :] = [tokenizer.sep_token_id]

@@ -1,4 +1,4 @@
-"""What a model takes alongside what is made from text. Needs no TensorFlow but for datasets."""
+"""Checks of a model's extra inputs. Needs TensorFlow for datasets only."""
 
 import numpy as np
 
@@ -6,23 +6,23 @@ from keras_bert.preprocessing.raw import as_arrays, is_dataset, is_single
 
 
 def extra_input_shapes(model) -> dict:
-    """The shapes of a task's inputs that its backbone doesn't have, without the batch, by name."""
+    """Returns `{name: shape without the batch}` of a task's inputs that its backbone lacks."""
     own = model.backbone.input
     return {name: tuple(x.shape[1:]) for name, x in model.input.items() if name not in own}
 
 
 def checked_inputs(model, x):
-    """Checks that examples bring a task's extra inputs, such as features.
+    """Checks that examples have a task's extra inputs, such as features.
 
     Args:
         model: a `BertTask`.
         x: raw or prepared inputs, or a `tf.data.Dataset` of them.
 
     Returns:
-        The same, extra inputs as float32 arrays if they are floats.
+        The same inputs, with extra inputs of floats as float32.
 
     Raises:
-        ValueError: if one is missing, has another shape, or is not a finite number.
+        ValueError: if an extra input is missing, has the wrong shape, or is not finite.
     """
     wanted = extra_input_shapes(model)
     if not wanted or getattr(x, "dtype", None) is not None:
@@ -74,8 +74,8 @@ def _check_has(model, x, wanted, is_batch):
         is_shape = given[1:] == shape or (is_one and given == shape)
         if not is_shape and None not in (*shape, *given[1:]):
             raise ValueError(
-                f"{name} must be {_shown(shape)}, as this {type(model).__name__} was made; got "
-                f"shape {given}."
+                f"{name} of this {type(model).__name__} must have shape {_shown(shape)}; got shape "
+                f"{given}."
             )
 
 

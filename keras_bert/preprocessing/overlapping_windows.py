@@ -1,4 +1,4 @@
-"""Token ids of long texts, cut into overlapping windows. B texts, N windows."""
+"""Overlapping windows of long texts. B texts, N windows."""
 
 import tensorflow as tf
 
@@ -6,12 +6,12 @@ import tensorflow as tf
 def overlapping_windows(token_ids, room, stride):
     """Cuts texts of any length into windows, in Python, `tf.data` and a SavedModel.
 
-    The windows of a text start `stride` tokens apart; the last one ends with the text. A text that
-    fits is one window, and so is an empty one.
+    The windows of a text start `stride` tokens apart, and the last window ends with the text. A
+    text that fits is one window; so is an empty text.
 
     Args:
         token_ids: ragged `[B, (T)]`.
-        room: int, the most tokens of a window.
+        room: int, the maximum number of tokens in a window.
         stride: int, at most `room`.
 
     Returns:
@@ -19,7 +19,7 @@ def overlapping_windows(token_ids, room, stride):
         windows of each text.
     """
     lengths, row_starts = token_ids.row_lengths(), token_ids.row_starts()
-    counts = 1 + tf.maximum(-((room - lengths) // stride), 0)  # [B]; of lengths beyond, rounded up
+    counts = 1 + tf.maximum(-((room - lengths) // stride), 0)  # [B], rounded up
     first = tf.ragged.range(counts) * stride + row_starts[:, None]
     last = tf.minimum(first + room, (row_starts + lengths)[:, None])
     numbers = tf.ragged.range(first.flat_values, last.flat_values)

@@ -1,4 +1,4 @@
-"""Token ids of texts and pairs as the rows that BERT takes. B texts, T tokens of a text."""
+"""Packing of token ids into BERT's input rows. B texts, T tokens of a text."""
 
 import tensorflow as tf
 
@@ -8,9 +8,9 @@ TRUNCATIONS = ("head", "tail", "head_tail")
 def pack(tokenizer, length, truncation, first, second=None):
     """Packs ragged token ids as `[CLS] A [SEP]` or `[CLS] A [SEP] B [SEP]`, truncated and padded.
 
-    Of a pair, the longer text loses a token until both fit, the second one on ties. So each text
-    keeps what the other leaves over, and at least its half of the room: of 5 tokens of room, texts
-    of 4 and 2 tokens keep 3 and 2; texts of 4 and 4 keep 3 and 2.
+    In a pair, the longer text loses a token until both fit, the second one on ties. Each text thus
+    keeps at least its half of the room, and more if the other text is shorter. In a room of 5
+    tokens, texts of 4 and 2 tokens keep 3 and 2; texts of 4 and 4 also keep 3 and 2.
 
     Args:
         tokenizer: a `BertTokenizer`, for the ids of special tokens.
@@ -52,14 +52,14 @@ def pack(tokenizer, length, truncation, first, second=None):
 
 
 def truncated(ragged, room, truncation):
-    """At most `room` tokens, an int or `[B]`, of each row of `ragged`."""
+    """Keeps at most `room` tokens, an int or `[B]`, of each row of `ragged`."""
     starts, ends = ragged.row_starts(), ragged.row_limits()
     keep = tf.minimum(ends - starts, tf.cast(room, starts.dtype))
     if truncation == "head":
         tokens = tf.ragged.range(starts, starts + keep)
     elif truncation == "tail":
         tokens = tf.ragged.range(ends - keep, ends)
-    else:  # both parts together are the row, if it fits
+    else:  # the two parts make up the complete row if it fits
         first = (keep + 3) // 4
         parts = (starts, starts + first), (ends - keep + first, ends)
         tokens = tf.concat([tf.ragged.range(*part) for part in parts], axis=1)

@@ -1,4 +1,4 @@
-"""Padding, no more of it than needed."""
+"""Removal of unneeded padding."""
 
 import tensorflow as tf
 
@@ -6,12 +6,12 @@ import tensorflow as tf
 def trim_padding(inputs, lengths=None):
     """Cuts a dict of `[B, S]` inputs, padded on the right, to their longest row.
 
-    With `lengths`, to the smallest of them that the longest row fits. Inputs without a token axis,
-    such as features, stay as they are.
+    With `lengths`, inputs are cut to the smallest length that holds the longest row. Inputs without
+    a token axis, such as features, are unchanged.
     """
     padding_mask = inputs["padding_mask"]
     longest = tf.reduce_max(tf.reduce_sum(padding_mask, axis=-1))
-    longest = tf.maximum(longest, 1)  # also if B is 0
+    longest = tf.maximum(longest, 1)  # B may be 0
     if lengths is not None:
         lengths = tf.constant(sorted(lengths), longest.dtype)
         longest = tf.gather(lengths, tf.searchsorted(lengths, longest[None])[0])
@@ -24,11 +24,11 @@ def trim_padding(inputs, lengths=None):
 
 
 def trimmed(inputs, batching):
-    """Cuts inputs as a `Batching` says: to buckets, to other lengths, to the longest row, or not.
+    """Cuts inputs to the lengths of a `Batching`.
 
     Args:
         inputs: a dict of `[B, S]`.
-        batching: a `Batching`, settled by `for_rows`.
+        batching: a `Batching` from `for_rows`.
     """
     if batching.bucket_lengths is not None:
         return trim_padding(inputs, batching.bucket_lengths)

@@ -1,4 +1,4 @@
-"""Inputs that were prepared before, in memory or in a dataset."""
+"""Prepared inputs, in memory or in a dataset."""
 
 import numpy as np
 import tensorflow as tf
@@ -9,7 +9,7 @@ from keras_bert.preprocessing.text_examples import in_memory
 
 
 def prepared_batches(x, y, sample_weight, batching: Batching) -> tf.data.Dataset:
-    """Batches prepared inputs in memory; a dataset is given back as it is."""
+    """Batches prepared inputs in memory; a dataset is returned unchanged."""
     if is_dataset(x):
         return x
     parts = tuple(part for part in (x, y, sample_weight) if part is not None)

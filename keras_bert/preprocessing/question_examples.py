@@ -1,4 +1,4 @@
-"""Questions on contexts in memory: checked, cut into windows, with their answers."""
+"""Questions on contexts in memory: checks, windows and answers to train on."""
 
 import dataclasses
 
@@ -11,17 +11,18 @@ from keras_bert.readers.squad import training_answer
 
 
 def trained_windows(examples, preprocessor, **lengths):
-    """The `QuestionWindows` of those examples that have an answer to train on, with their targets.
+    """Makes `QuestionWindows` with targets from the examples that have an answer to train on.
 
     Raises:
-        ValueError: if there are none.
+        ValueError: if no example has one.
     """
     spans = [training_answer(example) for example in examples]
     examples = [e for e, span in zip(examples, spans, strict=True) if span is not None]
     if not examples:
         raise ValueError(
-            "No question has an answer to learn: a dict of 'text' and 'answer_start', the "
-            "character of the context at which the text stands; or is_impossible=True."
+            "No question has an answer to train on. Give each an answer, a dict of 'text' and "
+            "'answer_start', the character of the context at which the text starts; or "
+            "is_impossible=True."
         )
     windows = windows_of(examples, preprocessor, **lengths)
     labels = window_labels(windows, examples, [span for span in spans if span is not None])
@@ -31,7 +32,7 @@ def trained_windows(examples, preprocessor, **lengths):
 
 
 def windows_of(examples, preprocessor, **lengths):
-    """Cuts examples into `QuestionWindows`; a context that they share is tokenized once."""
+    """Cuts examples into `QuestionWindows`; a shared context is tokenized once."""
     numbers = {}
     context = [numbers.setdefault(e["context"], len(numbers)) for e in examples]
     with tf.device("CPU:0"):
@@ -45,14 +46,14 @@ def windows_of(examples, preprocessor, **lengths):
 
 
 def window_labels(windows, examples, spans):
-    """Finds the answers in each window.
+    """Finds the answer in each window.
 
     An answer starts with the token of its first character and ends with the token of its last.
 
     Args:
         windows: the `QuestionWindows` of the examples.
         examples: dicts with `context`.
-        spans: `(start, end)` of each, characters of the context; an empty one for no answer.
+        spans: `(start, end)` of each answer, in characters of the context; empty for no answer.
 
     Returns:
         A dict of `start` and `end`, int32 `[N]`; 0, which is [CLS], if the answer isn't in the
@@ -69,7 +70,7 @@ def window_labels(windows, examples, spans):
         tokens = slice(splits[context[index]], splits[context[index] + 1])
         left = np.searchsorted(ends[tokens], start, side="right")
         right = np.searchsorted(starts[tokens], end, side="left") - 1
-        if left <= right:  # otherwise no token holds any of it
+        if left <= right:  # otherwise no token overlaps the answer
             first[index], last[index] = left, right
     question, part = windows.question.numpy(), windows.first.numpy()
     start, end = first[question] - part, last[question] - part  # [N]
@@ -90,7 +91,7 @@ def check_questions(examples):
             value = example.get(key) if isinstance(example, dict) else None
             if not isinstance(value, str):
                 raise ValueError(
-                    "A question is a dict of two strings, {'question': ..., 'context': ...}; "
+                    "A question must be a dict of two strings, {'question': ..., 'context': ...}; "
                     f"number {index} is {_shown(example)}."
                 )
 

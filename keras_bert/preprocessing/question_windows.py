@@ -1,4 +1,4 @@
-"""Questions with the parts of their contexts that fit a sequence.
+"""Windows of questions and parts of their contexts.
 
 B questions, U contexts, T tokens of a context, N windows, S sequence.
 """
@@ -14,11 +14,11 @@ from keras_bert.preprocessing.padding import trimmed
 
 @dataclasses.dataclass
 class QuestionWindows:
-    """Windows of contexts, as the rows that a model reads.
+    """Windows of contexts, as rows for the model.
 
     A window is `[CLS] question [SEP] part of its context [SEP]`. The parts start `document_stride`
-    tokens apart, so that each span of text has words around it in some window. A question has at
-    least one window, even if its context has no tokens.
+    tokens apart, so that each span has words around it in some window. Every question has at least
+    one window, even if its context has no tokens.
     Source: `convert_examples_to_features` of google-research/bert run_squad.py.
 
     Attributes:
@@ -26,12 +26,12 @@ class QuestionWindows:
         contexts: string `[U]`.
         questions: int32 ragged `[B, (tokens)]`, truncated to the longest allowed.
         pieces: int32 ragged `[U, (T)]`, the token ids of the contexts.
-        starts: int64 ragged `[U, (T)]`, the byte of its context at which each token starts.
+        starts: int64 ragged `[U, (T)]`, the byte of the context at which each token starts.
         ends: int64 ragged `[U, (T)]`, the byte after each token.
         context: int64 `[B]`, the context of each question.
-        question: int64 `[N]`, the question of each window, in rising order.
-        first: int64 `[N]`, the first token of its context that each window holds.
-        length: int64 `[N]`, how many of them.
+        question: int64 `[N]`, the question of each window, in ascending order.
+        first: int64 `[N]`, the first token of the context in each window.
+        length: int64 `[N]`, the number of context tokens in each window.
         targets: a dict of `start` and `end`, int32 `[N]`; or None.
     """
 
@@ -48,7 +48,7 @@ class QuestionWindows:
     targets: dict | None = None
 
     def inputs(self, rows):
-        """The model's inputs for the windows of these numbers, `[n]`: a dict of int32 `[n, S]`."""
+        """Makes the model's inputs, a dict of int32 `[n, S]`, for windows by number, `[n]`."""
         question = tf.gather(self.question, rows)
         begin = self._flat_begin(rows)
         tokens = tf.ragged.range(begin, begin + tf.gather(self.length, rows))
@@ -56,26 +56,26 @@ class QuestionWindows:
         return self.preprocessor.pack(tf.gather(self.questions, question), tokens)
 
     def batch(self, rows, batching):
-        """`(inputs,)`, or `(inputs, labels)` if there are targets, of these windows, `[B]`."""
+        """Makes `(inputs,)`, or `(inputs, labels)` if there are targets, of windows `[B]`."""
         inputs = trimmed(self.inputs(rows), batching)
         if self.targets is None:
             return (inputs,)
         return inputs, {name: tf.gather(places, rows) for name, places in self.targets.items()}
 
     def context_positions(self):
-        """int64 `[N]`: the position in each window at which its part of the context starts."""
+        """Returns the position at which the context starts in each window, int64 `[N]`."""
         lengths = tf.cast(self.questions.row_lengths(), tf.int64)
         return tf.gather(lengths, self.question) + 2  # [CLS] question [SEP]
 
     def places(self, length):
         """Locates the tokens of each window in their context, and those that may start an answer.
 
-        A token in several windows starts an answer only in the one with the most context around
-        it: where the smaller of its left and right contexts is largest, and, if these are equal,
-        the window is longer (the maximum-context rule of run_squad.py).
+        A token in several windows starts an answer only in the window with the most context around
+        it. That is the window in which the smaller of its left and right contexts is largest; on
+        ties, the longer window (the maximum-context rule of run_squad.py).
 
         Args:
-            length: int, S: how many positions of the windows to look at.
+            length: int, S, the number of positions of each window to locate.
 
         Returns:
             A dict of `begins` and `in_context`, bool `[N, S]`, and the bytes `starts` and `ends`,
@@ -87,7 +87,7 @@ class QuestionWindows:
         part = self.length[:, None]
         in_context = (offset >= 0) & (offset < part)
         flat = tf.where(in_context, self._flat_begin(rows)[:, None] + offset, -1)
-        # a context may have several questions; its tokens compete within each question only
+        # A context may have several questions; its tokens compete within each question only.
         counts = tf.gather(self.pieces.row_lengths(), self.context)  # [B]
         own_begin = tf.gather(tf.cumsum(counts, exclusive=True), self.question)[:, None]
         token = tf.where(in_context, own_begin + self.first[:, None] + offset, -1)
@@ -105,7 +105,7 @@ class QuestionWindows:
         }
 
     def num_tokens(self) -> np.ndarray:
-        """`[N]`, an array: how many tokens each window has, special ones included."""
+        """Returns an array `[N]`, the number of tokens of each window, special tokens included."""
         return (self.context_positions() + self.length).numpy() + 1  # the last [SEP]
 
     def _flat_begin(self, rows):
@@ -159,12 +159,12 @@ def check_lengths(preprocessor, document_stride, max_question_length):
         raise ValueError(
             f"A question of max_question_length={max_question_length} tokens, [CLS] and two [SEP] "
             "leave no room for a context in sequences of "
-            f"{preprocessor.sequence_length} tokens. Give a larger sequence_length, as "
+            f"{preprocessor.sequence_length} tokens. Give a larger sequence_length, for example "
             "from_preset(..., sequence_length=384), or a smaller max_question_length."
         )
 
 
 def _looked_up(values, indices):
-    """`values[indices]`, and 0 at an index of -1."""
+    """Returns `values[indices]`, with 0 for an index of -1."""
     padded = tf.concat([tf.zeros([1], values.dtype), values], axis=0)
     return tf.gather(padded, indices + 1)

@@ -1,13 +1,13 @@
-"""What counts as raw examples: text in any of the forms that people have. Needs no TensorFlow."""
+"""Raw examples in all their forms. Needs no TensorFlow."""
 
 
 def is_dataset(x) -> bool:
-    """Whether `x` is a `tf.data.Dataset`."""
+    """Returns whether `x` is a `tf.data.Dataset`."""
     return hasattr(x, "element_spec")
 
 
 def is_raw(x) -> bool:
-    """Whether `x` holds strings, which a preprocessor reads, and not prepared inputs.
+    """Returns whether `x` holds strings, for a preprocessor to read, and not prepared inputs.
 
     Args:
         x: a string, a list, tuple, array, pandas Series or DataFrame, a dict of these, or a
@@ -25,14 +25,14 @@ def is_raw(x) -> bool:
     if isinstance(x, dict):
         return "token_ids" not in x and any(map(is_raw, x.values()))
     if isinstance(x, (list, tuple)):
-        return not x or is_raw(x[0])  # an empty list is no texts, not no inputs
+        return not x or is_raw(x[0])  # an empty list counts as raw
     if hasattr(x, "columns") and hasattr(x, "dtypes"):  # a DataFrame
         return any(map(_holds_strings, x.dtypes))
     return _holds_strings(getattr(x, "dtype", None))
 
 
 def is_single(x) -> bool:
-    """Whether `x` is one example: a string, a pair of strings, or a dict of strings."""
+    """Returns whether `x` is one example: a string, a pair of strings, or a dict of strings."""
     if isinstance(x, dict):
         return bool(x) and isinstance(next(iter(x.values())), (str, bytes))
     is_pair = isinstance(x, tuple) and bool(x) and all(isinstance(t, (str, bytes)) for t in x)
@@ -40,7 +40,7 @@ def is_single(x) -> bool:
 
 
 def as_arrays(x):
-    """Replaces pandas objects, wherever they are in `x`, with NumPy arrays."""
+    """Replaces all pandas objects in `x` with NumPy arrays."""
     if isinstance(x, dict):
         return {name: as_arrays(values) for name, values in x.items()}
     if isinstance(x, tuple):
@@ -53,7 +53,7 @@ def _holds_strings(dtype):
 
 
 def take(x, part):
-    """Cuts a slice from examples, labels or weights in memory, in any form that `is_raw` knows."""
+    """Slices examples, labels or weights in memory, in any form that `is_raw` accepts."""
     if isinstance(x, dict):
         return {name: take(values, part) for name, values in x.items()}
     if isinstance(x, tuple):
@@ -62,7 +62,7 @@ def take(x, part):
 
 
 def count(x) -> int:
-    """How many examples there are in memory."""
+    """Counts examples in memory."""
     if is_single(x):
         return 1
     if isinstance(x, dict):

@@ -1,4 +1,4 @@
-"""Which rows of examples in memory make up a batch."""
+"""Grouping of rows in memory into batches."""
 
 import numpy as np
 import tensorflow as tf
@@ -48,7 +48,7 @@ def _bucketed(rows, lengths, batching):
 
 
 def map_rows(batches, make):
-    """Maps batches on all cores; the number of rows of each stays static where it is known."""
+    """Maps batches on all cores; a statically known number of rows stays static."""
 
     def with_known_rows(*parts):
         rows = tf.TensorShape(tf.nest.flatten(parts)[0].shape[:1])
@@ -61,10 +61,10 @@ def map_rows(batches, make):
 
 
 def alone(parts):
-    """Inputs alone, unless labels come with them."""
+    """Unwraps a tuple that holds the inputs only; other tuples are returned unchanged."""
     return parts if len(parts) > 1 else parts[0]
 
 
 def by_length(lengths):
-    """Sorts row numbers by length, the longest first: neighbors need about the same padding."""
+    """Sorts row numbers by length, the longest first, so that neighbors need little padding."""
     return np.argsort(-np.asarray(lengths), kind="stable")

@@ -1,4 +1,4 @@
-"""Answers to questions out of the logits of their windows, in the TensorFlow graph.
+"""Search for answers in the logits of question windows, in the TensorFlow graph.
 
 B questions, N windows, K best spans of a window.
 """
@@ -8,7 +8,7 @@ import tensorflow as tf
 from keras_bert.preprocessing.best_spans import NO_SPAN, best_spans
 from keras_bert.preprocessing.byte_spans import byte_spans, character_positions
 
-_WINDOWS = 32  # whose spans are compared at once: [32, S x the longest answer] scores
+_WINDOWS = 32  # windows compared at once: [32, S x the longest answer] scores
 
 
 def span_answers(windows, outputs, *, max_answer_length, null_threshold, n_best=1):
@@ -23,9 +23,8 @@ def span_answers(windows, outputs, *, max_answer_length, null_threshold, n_best=
 
     Returns:
         A dict of `[B]` tensors, `answer`, `start`, `end`, `start_byte`, `end_byte`, `score` and
-        `null_odds`; see `BertSpanLabelerPreprocessor.answers`. With `n_best` above 1 also
-        `n_best_answer`, `_start`, `_end`, `_score`, `_start_logit` and `_end_logit`, ragged
-        `[B, (spans)]`, the best first.
+        `null_odds`; with `n_best` above 1 also the `n_best_...` tensors, ragged `[B, (spans)]`,
+        the best first. `BertSpanLabelerPreprocessor.answers` documents them.
     """
     found = _spans_of_windows(windows, outputs, max_answer_length, n_best)
     question, number = windows.question, tf.shape(windows.context, out_type=tf.int64)[0]
@@ -64,7 +63,7 @@ def span_answers(windows, outputs, *, max_answer_length, null_threshold, n_best=
 
 
 def _spans_of_windows(windows, outputs, max_answer_length, n_best):
-    """The best spans of each window in bytes, with their logits, and the score of no answer."""
+    """Finds each window's best spans in bytes, with their logits and the "no answer" score."""
     number = tf.shape(windows.question, tf.int64)[0]
     length = tf.shape(outputs["start"], tf.int64)[1]
     places = windows.places(length)
@@ -110,7 +109,7 @@ def _spans_of_windows(windows, outputs, max_answer_length, n_best):
 
 
 def _in_words(windows, question, start, end):
-    """`answer`, `start` and `end` in characters, of spans of bytes in questions' contexts."""
+    """Converts byte spans in questions' contexts to `answer`, and `start`, `end` in characters."""
     context = tf.gather(windows.context, question)
     return {
         "answer": byte_spans(windows.contexts, context, start, end),
@@ -120,7 +119,7 @@ def _in_words(windows, question, start, end):
 
 
 def _null_spans(found, null, question, number):
-    """No answer as a span of each question, from the window where its score is lowest."""
+    """Makes a "no answer" span for each question, from the window where it scores lowest."""
     rows = tf.range(tf.shape(question, tf.int64)[0])
     is_lowest = found["null"] == tf.gather(null, question)
     row = tf.math.unsorted_segment_min(rows, tf.where(is_lowest, question, -1), number)
@@ -137,7 +136,7 @@ def _null_spans(found, null, question, number):
 
 
 def _sorted_spans(found, nulls, question, number, may_be_null):
-    """All spans of each question, the best first; no answer among them if there may be none."""
+    """Sorts all spans of each question, the best first, with "no answer" if it may have none."""
     names = ("score", "start", "end", "start_logit", "end_logit")
     width = tf.shape(found["score"])[1]
     spans = {name: tf.reshape(found[name], [-1]) for name in names}
@@ -156,7 +155,7 @@ def _sorted_spans(found, nulls, question, number, may_be_null):
 
 
 def _n_best(windows, spans, total, n_best):
-    """The best spans of each question, each text once, ragged `[B, (n_best)]`."""
+    """Returns the best spans of each question without repeated texts, ragged `[B, (n_best)]`."""
     question, number = spans["question"], tf.size(total, tf.int64)
     words = _in_words(windows, question, spans["start"], spans["end"])
     logits = {name: spans[name] for name in ("start_logit", "end_logit")}
@@ -165,7 +164,7 @@ def _n_best(windows, spans, total, n_best):
     texts = tf.strings.join([tf.strings.as_string(question), words["answer"]], separator=" ")
     _, text = tf.unique(texts, tf.int64)
     place = tf.range(tf.size(text, tf.int64))
-    first = tf.math.unsorted_segment_min(place, text, tf.reduce_max(text) + 1)  # rising
+    first = tf.math.unsorted_segment_min(place, text, tf.reduce_max(text) + 1)  # ascending
     question = tf.gather(question, first)
     counts = tf.math.unsorted_segment_sum(tf.ones_like(question), question, number)
     rank = tf.range(tf.size(first, tf.int64)) - tf.repeat(tf.cumsum(counts, exclusive=True), counts)

@@ -1,4 +1,4 @@
-"""Batches of a `tf.data.Dataset` of texts."""
+"""Batches from a `tf.data.Dataset` of texts."""
 
 import dataclasses
 
@@ -14,7 +14,7 @@ def stream_batches(preprocessor, dataset, batching, with_labels):
     """Reads texts batch by batch, in the graph; see `BertPreprocessor.batches`.
 
     Raises:
-        ValueError: if the dataset is not one of texts, or batches need texts in memory.
+        ValueError: if the dataset doesn't yield texts, or the batching needs texts in memory.
     """
     if batching.bucket_lengths is not None or batching.longest_first:
         raise ValueError(

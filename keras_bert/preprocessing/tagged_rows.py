@@ -1,4 +1,4 @@
-"""Sentences of words, cut into what fits. W words of all sentences, T pieces, N rows."""
+"""Tagged words as rows for the model. W words in all sentences, T pieces, N rows."""
 
 import numpy as np
 import tensorflow as tf
@@ -7,11 +7,11 @@ from keras_bert.preprocessing.padding import trimmed
 
 
 class TaggedRows:
-    """Words of sentences, and the rows in which a model reads them.
+    """Words of sentences, as rows for the model.
 
-    Each word is in one row. A sentence is one row, or several if it is too long, split between
-    words. With `documents`, each row is filled up with the text before and after it in its
-    document, as context that is neither trained on nor answered (section 5.3 of the paper).
+    A sentence is one row. If it is too long, it is split between words into several rows. With
+    `documents`, each row is filled up with the text before and after it in its document. This
+    context is neither trained on nor answered (section 5.3 of the paper).
 
     Args:
         words: lists of str, the words of each sentence.
@@ -20,16 +20,16 @@ class TaggedRows:
         labels: lists of int, the class of each word; or None.
 
     Attributes:
-        pieces: int32 `[T]`, the token ids of all words. A word that has none gets [UNK], and one
-            that has more than fit a sequence keeps as many as do.
+        pieces: int32 `[T]`, the token ids of all words. A word without pieces gets [UNK], and a
+            word that is longer than a sequence is cut.
         starts: int64 `[W + 1]`, the first piece of each word, and T.
-        windows: int64 `[N, 4]`: the first word of a row with its context, the first of its own,
-            the end of its own, and the end of its context.
+        windows: int64 `[N, 4]`, word numbers for each row: start of the context before it, start
+            of its own words, end of its own words, and end of the context after it.
         labels: int32 `[W]`, or None.
         lengths: `[n]` ints, the number of words of each sentence.
 
     Raises:
-        ValueError: if there are no words, or something is no sentence of them.
+        ValueError: if there are no words, or a sentence is not a list of words.
     """
 
     def __init__(self, words, preprocessor, documents=None, labels=None):
@@ -37,7 +37,7 @@ class TaggedRows:
         self.labels = None if labels is None else _flat_labels(words, labels)
         self.lengths = np.array([len(_checked(index, ws)) for index, ws in enumerate(words)], int)
         if not self.lengths.sum():
-            raise ValueError("There are no words: give at least one sentence that has some.")
+            raise ValueError("There are no words: give at least one sentence with words.")
         if documents is not None and len(documents) != len(words):
             raise ValueError(
                 f"There are {len(words)} sentences but {len(documents)} documents: give the "
@@ -51,26 +51,26 @@ class TaggedRows:
         if documents is not None:
             context = _with_context(self.starts, own, _bounds(documents, self.lengths), room)
         self.windows = np.stack([context[:, 0], own[:, 0], own[:, 1], context[:, 1]], axis=1)
-        with tf.device("CPU:0"):  # here, so that graphs capture them instead of holding copies
+        with tf.device("CPU:0"):  # made once, so that graphs capture them and hold no copies
             arrays = (self.windows, self.starts, self.pieces, self.labels)
             self._tensors = [None if array is None else tf.constant(array) for array in arrays]
 
     def num_tokens(self) -> np.ndarray:
-        """`[N]`: how many tokens each window has, [CLS] and [SEP] among them."""
+        """Returns the number of tokens of each row, `[N]`, including [CLS] and [SEP]."""
         return self.starts[self.windows[:, 3]] - self.starts[self.windows[:, 0]] + 2
 
     def places(self):
-        """`(window, position)` of each word, both `[W]`: where its first piece stands."""
+        """Returns `(row, position)` of each word's first piece, both `[W]`."""
         window = np.repeat(np.arange(len(self.windows)), self.windows[:, 2] - self.windows[:, 1])
         position = 1 + self.starts[:-1] - self.starts[self.windows[window, 0]]  # after [CLS]
         return window, position
 
     def batch(self, rows, batching):
-        """`(inputs,)`, or `(inputs, labels, weights)` with weight 1 at each word's first piece.
+        """Makes `(inputs,)`, or `(inputs, labels, weights)` with weight 1 at first pieces.
 
         Args:
-            rows: `[B]`, numbers of rows.
-            batching: a `Batching`, settled by `for_rows`.
+            rows: `[B]`, row numbers.
+            batching: a `Batching` from `for_rows`.
         """
         spans, starts, pieces, labels = self._tensors
         first, own_first, own_last, last = tf.unstack(tf.gather(spans, rows), axis=1)
@@ -90,7 +90,7 @@ class TaggedRows:
         return inputs, tf.ensure_shape(classes, static), tf.ensure_shape(weights, static)
 
     def at_words(self, outputs):
-        """Outputs `[n, (W), C]`, ragged, of the words of each sentence, from `[N, S, C]`."""
+        """Gathers the outputs of words, ragged `[n, (W), C]`, from `[N, S, C]`."""
         places = tf.stack([tf.constant(part) for part in self.places()], axis=1)
         return tf.RaggedTensor.from_row_lengths(tf.gather_nd(outputs, places), self.lengths)
 
@@ -98,16 +98,16 @@ class TaggedRows:
 def _checked(index, words):
     if isinstance(words, (str, bytes)):
         raise ValueError(
-            f"Sentence {index} is a string, {words!r}, where words are needed: give lists of words."
+            f"Sentence {index} must be a list of words; got the string {words!r}. Split it first."
         )
     for word in words:
         if not isinstance(word, (str, bytes)):
-            raise ValueError(f"Sentence {index} holds {word!r}, which is no word (a string).")
+            raise ValueError(f"Sentence {index} has the word {word!r}, which is not a string.")
     return words
 
 
 def _pieces(words, tokenizer, room):
-    """`(pieces, starts)` of all words; each different one is tokenized once."""
+    """Returns `(pieces, starts)` of all words; each distinct word is tokenized once."""
     flat = [w.encode() if isinstance(w, str) else w for sentence in words for w in sentence]
     numbers = {word: number for number, word in enumerate(dict.fromkeys(flat))}
     order = np.array([numbers[word] for word in flat])
@@ -120,7 +120,7 @@ def _pieces(words, tokenizer, room):
 
 
 def _split(starts, first_words, last_words, room):
-    """`[N, 2]`: the words of each window, without those of other sentences."""
+    """Splits sentences into rows: the first word and the end of each, `[N, 2]`."""
     windows = []
     for first, last in zip(first_words.tolist(), last_words.tolist(), strict=True):
         while first < last:
@@ -132,7 +132,7 @@ def _split(starts, first_words, last_words, room):
 
 
 def _bounds(documents, lengths):
-    """`[W, 2]`: the first word of each word's document, and behind its last."""
+    """Returns the first word and the end of each word's document, `[W, 2]`."""
     documents = np.repeat(np.asarray(documents), lengths)
     cuts = np.flatnonzero(np.concatenate([[True], documents[1:] != documents[:-1]]))
     bounds = np.stack([cuts, np.append(cuts[1:], len(documents))], axis=1)
@@ -140,7 +140,7 @@ def _bounds(documents, lengths):
 
 
 def _with_context(starts, own, bounds, room):
-    """The windows with as many words around them, half before and half behind, as fit."""
+    """Extends rows by as much context as fits, half of it before and half of it after."""
     first_word, behind_last = bounds[own[:, 0]].T
     free = room - (starts[own[:, 1]] - starts[own[:, 0]])
     after = np.minimum(free, starts[behind_last] - starts[own[:, 1]])
@@ -149,21 +149,21 @@ def _with_context(starts, own, bounds, room):
     first = np.maximum(first, first_word)
     last = np.searchsorted(starts, starts[first] + room, side="right") - 1
     last = np.minimum(last, behind_last)
-    first = np.searchsorted(starts, starts[last] - room, side="left")  # what is still free
+    first = np.searchsorted(starts, starts[last] - room, side="left")  # the room still free
     return np.stack([np.maximum(first, first_word), last], axis=1)
 
 
 def _flat_labels(words, labels):
-    """The labels of all words, `[W]`."""
+    """Concatenates the labels of all words, `[W]`."""
     if len(words) != len(labels):
         raise ValueError(
-            f"There are {len(words)} sentences but labels of {len(labels)}: give each sentence "
-            "a list of labels."
+            f"There are {len(words)} sentences but {len(labels)} lists of labels: give one list "
+            "for each sentence."
         )
     for index, (sentence, numbers) in enumerate(zip(words, labels, strict=True)):
         if len(sentence) != len(numbers):
             raise ValueError(
-                f"Sentence {index} has {len(sentence)} words but {len(numbers)} labels: give each "
-                "word one."
+                f"Sentence {index} has {len(sentence)} words but {len(numbers)} labels: give one "
+                "for each word."
             )
     return np.array([number for numbers in labels for number in numbers], "int32")

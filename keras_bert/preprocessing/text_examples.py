@@ -1,4 +1,4 @@
-"""Raw texts in all the forms that people have. n texts, B texts of a batch."""
+"""Raw texts in all their forms. n texts, B texts of a batch."""
 
 import dataclasses
 
@@ -10,7 +10,7 @@ from keras_bert.preprocessing.raw import as_arrays, is_single
 
 @dataclasses.dataclass
 class TextExamples:
-    """Texts in memory, or pairs of them, with what the model takes alongside each.
+    """Texts or pairs in memory, with the model's extra inputs.
 
     Attributes:
         columns: one or two string tensors `[n]`: the texts, and the second text of each.
@@ -33,8 +33,8 @@ def text_examples(x) -> TextExamples:
 
     Args:
         x: a string, a list, array or Series of strings, a pair `(texts, texts)`, a list of pairs,
-            an array `[n, 2]` or a DataFrame of two columns; or a dict of any of these as `text`,
-            and of arrays `[n, ...]`, the extra inputs.
+            an array `[n, 2]` or a DataFrame of two columns; or a dict with any of these as `text`,
+            and the extra inputs, arrays `[n, ...]`.
 
     Raises:
         ValueError: if there are no texts, something is not a text, or lengths differ.
@@ -54,18 +54,18 @@ def text_examples(x) -> TextExamples:
 
 
 def check_same_number(number, part, name):
-    """Raises a ValueError unless there are as many of a part as there are texts."""
+    """Raises a ValueError unless a part has one item for each text."""
     if len(part) != number:
-        raise ValueError(f"There are {number} texts but {len(part)} {name}: give each text one.")
+        raise ValueError(f"There are {number} texts but {len(part)} {name}: give one per text.")
 
 
 def text_batches(dataset, batch_size, with_labels):
-    """Brings a `tf.data.Dataset` of texts into one form.
+    """Converts a `tf.data.Dataset` of texts to a uniform structure.
 
     Args:
         dataset: texts, `(text, label)` or `(text, label, weight)`, batched or not. A text is a
-            string, a pair `(string, string)`, or a dict of these as `text` and of extra inputs;
-            batches of pairs may be `[B, 2]` too.
+            string, a pair `(string, string)`, or a dict with either as `text`, and extra inputs.
+            Batches of pairs may also be `[B, 2]`.
         batch_size: int, for a dataset without batches.
         with_labels: bool. With labels, two bare strings are a text and its label; without, a pair.
 
@@ -74,7 +74,7 @@ def text_batches(dataset, batch_size, with_labels):
         the tuple of labels and weights.
 
     Raises:
-        ValueError: if the dataset is none of these.
+        ValueError: if the dataset has another structure.
     """
     spec = dataset.element_spec
     parts = spec if isinstance(spec, tuple) else (spec,)
@@ -94,10 +94,9 @@ def text_batches(dataset, batch_size, with_labels):
     is_text = len(ranks) == len(columns) and (is_batch or ranks in ([0], [0, 0]))
     if not is_text or len(rest) > 2 or any(map(is_strings, tf.nest.flatten(rest[1:]))):
         raise ValueError(
-            "A dataset of text gives texts, (text, label) or (text, label, weight), batched or "
-            "not, where a text is a string or a pair (string, string), as in "
-            f"((text, text), label); this one gives {spec}. Bring it into this form with "
-            "dataset.map."
+            "A dataset of text must yield texts, (text, label) or (text, label, weight), batched "
+            "or not, where a text is a string or a pair (string, string), as in "
+            f"((text, text), label); this one yields {spec}. Convert it with dataset.map."
         )
     if not is_batch:
         dataset = dataset.batch(batch_size)
@@ -113,7 +112,7 @@ def text_batches(dataset, batch_size, with_labels):
 def in_memory(dataset):
     """Reads a dataset of texts, batched or not, as arrays `(x, y, sample_weight)`.
 
-    What the dataset doesn't have is None.
+    Missing labels and weights are None.
     """
     elements = list(dataset.as_numpy_iterator())
     if not elements:
@@ -127,24 +126,24 @@ def in_memory(dataset):
 
 
 def is_strings(spec):
-    """Whether a spec is that of a string tensor."""
+    """Returns whether a spec describes a string tensor."""
     return isinstance(spec, tf.TensorSpec) and spec.dtype == tf.string
 
 
 def _split(x):
-    """`(texts, extra inputs)`."""
+    """Splits `x` into `(texts, extra inputs)`."""
     if not isinstance(x, dict):
         return x, {}
     if "text" not in x:
         raise ValueError(
-            "A dict of raw examples has its texts as 'text', for example {'text': texts, "
+            "A dict of raw examples must have its texts as 'text', for example {'text': texts, "
             f"'features': numbers}}; this one has {', '.join(map(repr, x))}."
         )
     return x["text"], {name: values for name, values in x.items() if name != "text"}
 
 
 def _columns(x):
-    """`x` as a tuple of one or two string tensors `[n]`."""
+    """Converts `x` to a tuple of one or two string tensors `[n]`."""
     if isinstance(x, (str, bytes)) or (isinstance(x, tuple) and all(map(_is_text, x))):
         x = [x] if x != () else []
     elif not isinstance(x, (list, tuple)):
@@ -155,14 +154,14 @@ def _columns(x):
         widths = {len(row) if _is_row(row) else 0 for row in x}
         if len(widths) > 1:
             raise ValueError(
-                "Some texts are in pairs and others are not; give each a second text, or none."
+                "Some texts are pairs and others are not; give all of them a second text, or none."
             )
         x = zip(*x, strict=True) if widths != {0} else (x,)
     columns = tuple(map(_strings, x))
     if len(columns) > 2:
         raise ValueError(
-            f"A text is alone or one of a pair; here they come {len(columns)} together. Give a "
-            "list of texts, or a pair (texts, second texts)."
+            f"Texts must be single or in pairs; got {len(columns)} together. Give a list of texts, "
+            "or a pair (texts, second texts)."
         )
     return columns
 

@@ -1,4 +1,4 @@
-"""Texts as the rows that a model reads. n texts, N rows."""
+"""Texts as rows for the model. n texts, N rows."""
 
 import dataclasses
 
@@ -11,14 +11,14 @@ from keras_bert.preprocessing.padding import trimmed
 
 @dataclasses.dataclass
 class TextRows:
-    """A row for each text or pair, or several windows of each long text.
+    """Rows of texts: one for each text or pair, or several windows of a long text.
 
     Attributes:
         preprocessor: a `BertPreprocessor`.
         columns: one or two int32 ragged `[N, (T)]`, token ids.
-        counts: int64 `[n]`, how many windows each text has; None if each text is a row.
+        counts: int64 `[n]`, the number of windows of each text; None if each text is one row.
         extra_inputs: a dict of tensors `[n, ...]`.
-        targets: a tuple of tensors `[n, ...]`, or dicts of them: labels and weights, if any.
+        targets: a tuple of labels and weights, if any: tensors `[n, ...]` or dicts of them.
     """
 
     preprocessor: object
@@ -28,18 +28,18 @@ class TextRows:
     targets: tuple = ()
 
     def num_tokens(self) -> np.ndarray:
-        """`[N]`, an array: how many tokens of each row are not padding."""
+        """Returns an array `[N]`, the number of tokens of each row without padding."""
         lengths = 1 + len(self.columns) + sum(c.row_lengths().numpy() for c in self.columns)
         return np.minimum(lengths, self.preprocessor.sequence_length)
 
     def inputs(self, rows):
-        """The model's inputs for the rows of these numbers, `[B]`: a dict of `[B, ...]`."""
+        """Makes the model's inputs, a dict of `[B, ...]`, for rows by number, `[B]`."""
         inputs = self.preprocessor.pack(*(tf.gather(column, rows) for column in self.columns))
         texts = self._texts(rows)
         return {**inputs, **{n: tf.gather(v, texts) for n, v in self.extra_inputs.items()}}
 
     def batch(self, rows, batching):
-        """`(inputs,)`, `(inputs, labels)` or `(inputs, labels, weights)` of these rows."""
+        """Makes `(inputs,)`, `(inputs, labels)` or `(inputs, labels, weights)` of rows."""
         texts = self._texts(rows)
         targets = tf.nest.map_structure(lambda values: tf.gather(values, texts), self.targets)
         return (trimmed(self.inputs(rows), batching), *targets)
@@ -54,8 +54,8 @@ def windowed(rows, window_stride):
     """Cuts the texts of `TextRows` into overlapping windows."""
     if len(rows.columns) > 1:
         raise ValueError(
-            "Windows are cut from single texts, and these are pairs. Make the model with "
-            "window_stride=None, which cuts a pair to fit, or join the two texts."
+            "Windows need single texts; got pairs. Make the model with window_stride=None, which "
+            "truncates a pair, or join the two texts."
         )
     room = rows.preprocessor.sequence_length - 2
     windows, counts = overlapping_windows(rows.columns[0], room, window_stride)
@@ -63,7 +63,7 @@ def windowed(rows, window_stride):
 
 
 def check_window_stride(window_stride, sequence_length):
-    """Raises a ValueError if windows so far apart would leave tokens out."""
+    """Raises a ValueError if windows with this stride would skip tokens."""
     if not 1 <= window_stride <= sequence_length - 2:
         raise ValueError(
             f"window_stride must be from 1 to {sequence_length - 2}, the tokens that fit between "

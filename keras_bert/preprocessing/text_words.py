@@ -1,4 +1,4 @@
-"""The words of raw texts, in the TensorFlow graph, and the windows in which they are read."""
+"""Words of raw texts and the windows that hold them, in the TensorFlow graph."""
 
 import dataclasses
 import unicodedata
@@ -15,17 +15,17 @@ _MARK, _CHARACTER, _GOES_ON = 1, 2, 3
 
 @dataclasses.dataclass
 class TextWords:
-    """Words of texts, each with its place in a row. W words, N rows.
+    """Words of texts, each with its row and position. W words, N rows.
 
     Attributes:
         texts: string `[B]`.
         preprocessor: a `BertPreprocessor`.
-        windows: int32 ragged `[N, (T)]`, token ids, to be packed by the preprocessor.
-        text: int64 `[W]`, the text that each word is of, from first to last.
-        window: int64 `[W]`, the row in which it is read, where it has the most context.
-        position: int64 `[W]`, the position of its first piece in the packed row.
-        start: int64 `[W]`, its first byte in the text.
-        end: int64 `[W]`, the byte after its last.
+        windows: int32 ragged `[N, (T)]`, token ids for the preprocessor to pack.
+        text: int64 `[W]`, the text of each word, in ascending order.
+        window: int64 `[W]`, the row in which each word has the most context.
+        position: int64 `[W]`, the position of each word's first piece in the packed row.
+        start: int64 `[W]`, the first byte of each word in its text.
+        end: int64 `[W]`, the byte after each word.
     """
 
     texts: tf.Tensor
@@ -38,24 +38,24 @@ class TextWords:
     end: tf.Tensor
 
     def num_tokens(self) -> np.ndarray:
-        """`[N]`, an array: how many tokens of each row are not padding."""
+        """Returns an array `[N]`, the number of tokens of each row without padding."""
         return self.windows.row_lengths().numpy() + 2
 
     def batch(self, rows, batching):
-        """`(inputs,)` of the rows of these numbers, `[B]`."""
+        """Makes `(inputs,)` for rows by number, `[B]`."""
         return (trimmed(self.preprocessor.pack(tf.gather(self.windows, rows)), batching),)
 
     def at_words(self, outputs):
-        """Outputs `[W, C]` of the words, from `[N, S, C]`."""
+        """Gathers the outputs of words, `[W, C]`, from `[N, S, C]`."""
         return tf.gather_nd(outputs, tf.stack([self.window, self.position], axis=1))
 
 
 def text_words(texts, preprocessor):
-    """Splits raw texts into words, as files of tagged words have them.
+    """Splits raw texts into words as in files of tagged words.
 
-    Words are separated by spaces, with punctuation at their ends split off: "(don't)" is three. A
-    Chinese character is a word. A text longer than a sequence is read in windows that overlap by
-    half.
+    Words are separated by spaces, and punctuation at their ends is split off: "(don't)" is three
+    words. A Chinese character is a word. A text longer than a sequence is read in windows that
+    overlap by half.
 
     Args:
         texts: string `[B]`.
@@ -85,7 +85,7 @@ def text_words(texts, preprocessor):
 
 
 def _kinds(texts, ids, starts, ends, tokenizer):
-    """The `_kind` of each token, `[T]`; of one that is [UNK], by its text."""
+    """Returns the `_kind` of each token, `[T]`; for [UNK], that of its text."""
     table = tf.constant([_kind(token) for token in tokenizer.get_vocabulary()])
     kinds = tf.gather(table, ids.flat_values)
     unknown = tf.where(ids.flat_values == tokenizer.unk_token_id)
@@ -98,15 +98,15 @@ def _kinds(texts, ids, starts, ends, tokenizer):
 
 
 def _begin_words(kinds, ids, starts, ends):
-    """Whether each token `[T]` begins a word."""
+    """Returns whether each token `[T]` begins a word."""
     is_mark, is_character = kinds == _MARK, kinds == _CHARACTER
     is_first_of_text = tf.concat([[True], ids.value_rowids()[1:] != ids.value_rowids()[:-1]], 0)
     has_space = tf.concat([[True], starts[1:] > ends[:-1]], axis=0)
     size = tf.size(kinds)
     begins_run = is_first_of_text[:size] | has_space[:size]
-    run = tf.cumsum(tf.cast(begins_run, tf.int32)) - 1  # [T], which run between spaces
+    run = tf.cumsum(tf.cast(begins_run, tf.int32)) - 1  # [T], number of the run between spaces
     letters = tf.cast(~is_mark, tf.int32)
-    before = tf.cumsum(letters, exclusive=True)  # tokens before that are no marks
+    before = tf.cumsum(letters, exclusive=True)  # earlier tokens other than marks
     before_run = tf.gather(before, tf.where(begins_run)[:, 0])
     in_run = tf.math.segment_sum(letters, run)
     seen = before - tf.gather(before_run, run)
@@ -118,7 +118,7 @@ def _begin_words(kinds, ids, starts, ends):
 
 
 def _kind(token):
-    """Whether a token is a punctuation mark, a Chinese character, a piece that goes on, or not."""
+    """Classifies a token: mark, Chinese character, continuing piece ("##..."), or 0 for others."""
     if token.startswith("##"):
         return _GOES_ON
     if len(token) != 1:
@@ -131,11 +131,11 @@ def _kind(token):
 
 
 def _windows(ids, token, text, room):
-    """`(windows, window, position)` of the words that begin at tokens `[W]`."""
+    """Returns `(windows, window, position)` of the words that begin at tokens `[W]`."""
     stride = max(1, room // 2)
     windows, counts = overlapping_windows(ids, room, stride)
     before = tf.cumsum(counts, exclusive=True)
-    index = token - tf.gather(ids.row_starts(), text)  # in its text
-    number = (index - room // 2 + stride // 2) // stride  # whose middle is nearest
+    index = token - tf.gather(ids.row_starts(), text)  # within the text
+    number = (index - room // 2 + stride // 2) // stride  # the window with the nearest middle
     number = tf.clip_by_value(number, 0, tf.gather(counts, text) - 1)
     return windows, tf.gather(before, text) + number, 1 + index - number * stride

@@ -13,9 +13,16 @@ and data need TensorFlow and TensorFlow Text.
 
 import ast
 from importlib import import_module
+from pathlib import Path
 from pkgutil import get_data
 
 __version__ = "0.1.0"
+
+if Path(__file__).with_name("bert.py").exists():  # keras-bert has that file, this package doesn't
+    raise ImportError(
+        "The packages keras-bert and keras3-bert are both installed, in one folder. Keep one: pip "
+        "uninstall keras-bert keras3-bert, then pip install keras3-bert."
+    )
 
 _HOMES = {
     alias.name: node.module

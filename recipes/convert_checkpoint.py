@@ -11,25 +11,17 @@ mean pooling; `--load_as backbone` keeps it as an encoder, without its vocabular
 table of all weights. It takes seconds, and little more memory than the weights.
 """
 
-import argparse
-
 import keras_bert
 
-WRITERS = {
-    "keras_bert": lambda model, folder: model.save_to_preset(folder),
-    "hugging_face": keras_bert.save_to_hugging_face,
-    "google": keras_bert.save_to_google,
-    "keras_hub": keras_bert.save_to_keras_hub,
-}
+FORMATS = ["google", "hugging_face", "keras_bert", "keras_hub"]
 
 
 def parse_args(argv=None):
-    shown = argparse.ArgumentDefaultsHelpFormatter
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0], formatter_class=shown)
+    parser = keras_bert.recipe_parser(__doc__)
     add = parser.add_argument
     add("source", help="folder, hf://user/name, kaggle://... or name of a KerasHub preset")
     add("destination", help="folder to write; a model in it is replaced")
-    add("--to", choices=sorted(WRITERS), default="keras_bert", help="format to write")
+    add("--to", choices=FORMATS, default="keras_bert", help="format to write")
     add("--load_as", choices=["backbone", "pretrainer"], help="model to load, if not the source's")
     casing = parser.add_mutually_exclusive_group()
     casing.add_argument("--uncased", action="store_true", help="lowercase text and strip accents")
@@ -47,7 +39,10 @@ def main(argv=None):
     lowercase = True if args.uncased else False if args.cased else None
     model = model_class.from_preset(args.source, lowercase=lowercase)
     print(model.load_report)
-    WRITERS[args.to](model, args.destination)
+    if args.to == "keras_bert":
+        model.save_to_preset(args.destination)
+    else:
+        getattr(keras_bert, f"save_to_{args.to}")(model, args.destination)
     print(f"Wrote a {type(model).__name__} to {args.destination}, in the format of {args.to}.")
 
 

@@ -7,7 +7,6 @@ inside. It runs with TensorFlow and TensorFlow Text, without Keras and this libr
 moved. `--text` queries it from a process of its own. The last part of OUTPUT is the model's name.
 """
 
-import argparse
 import json
 import shlex
 import subprocess
@@ -27,8 +26,7 @@ for name, value in sorted(answers.items()):
 
 
 def parse_args(argv=None):
-    shown = argparse.ArgumentDefaultsHelpFormatter
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0], formatter_class=shown)
+    parser = keras_bert.recipe_parser(__doc__)
     add = parser.add_argument
     add("preset", help="folder of a fine-tuned model, or another source that from_preset takes")
     add("--output", required=True, help="output folder")

@@ -20,13 +20,11 @@ transformers: 0 is the embeddings, 1 the first block (Google's 0). A thousand li
 .npz (370 MB) and 100 s as .jsonl (960 MB).
 """
 
-import argparse
 import json
 import os
 from itertools import islice
 from pathlib import Path
 
-import keras
 import numpy as np
 from tqdm import tqdm
 
@@ -36,8 +34,7 @@ LINES_AT_ONCE = 256  # sorted by length, so that little is padding
 
 
 def parse_args(argv=None):
-    shown = argparse.ArgumentDefaultsHelpFormatter
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0], formatter_class=shown)
+    parser = keras_bert.recipe_parser(__doc__)
     add = parser.add_argument
     add("input", help="file with a text, or `A ||| B`, per line")
     add("--init", required=True, help="preset or published weights to start from")
@@ -147,6 +144,8 @@ WRITERS = {".jsonl": write_jsonl, ".npz": write_npz}
 
 def main(argv=None):
     args = parse_args(argv)
+    import keras  # slow: after the command line is checked
+
     keras.config.set_dtype_policy(args.precision)
     output = Path(args.output_file)
     if output.suffix not in WRITERS:

@@ -13,16 +13,11 @@ it. Rerun the same command to resume after the last finished epoch. Watch the tr
 `tensorboard --logdir OUTPUT/logs`.
 """
 
-import argparse
-
-import keras
-
 import keras_bert
 
 
 def parse_args(argv=None):
-    shown = argparse.ArgumentDefaultsHelpFormatter
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0], formatter_class=shown)
+    parser = keras_bert.recipe_parser(__doc__)
     add = parser.add_argument
     add("--train", required=True, help="file of training examples")
     add("--dev", required=True, help="file of examples that select the best epoch")
@@ -42,6 +37,8 @@ def read_labeled(path):
 
 def main(argv=None):
     args = parse_args(argv)
+    import keras  # slow: after the command line is checked
+
     strategy = keras_bert.get_strategy(args.strategy, args.tpu, args.devices)
     keras.utils.set_random_seed(args.seed)
     keras.config.set_dtype_policy(args.precision)

@@ -18,9 +18,6 @@ ends, about 2 GB for BERT-base; if it runs out, rerun. Watch the training with
 `tensorboard --logdir OUTPUT/runs`.
 """
 
-import argparse
-
-import keras
 import numpy as np
 
 import keras_bert
@@ -32,8 +29,7 @@ SHARED += ["bucket_lengths", "layer_decay", "precision"]
 
 
 def parse_args(argv=None):
-    shown = argparse.ArgumentDefaultsHelpFormatter
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0], formatter_class=shown)
+    parser = keras_bert.recipe_parser(__doc__)
     add = parser.add_argument
     add("--task", required=True, choices=TASKS, help="task of GLUE")
     add("--data", help="the task's folder of TSV files, or the data directory of tfds")
@@ -123,6 +119,8 @@ def score(dev, predicted):
 
 def main(argv=None):
     args = parse_args(argv)
+    import keras  # slow: after the command line is checked
+
     strategy = keras_bert.get_strategy(args.strategy, args.tpu, args.devices)
     keras.config.set_dtype_policy(args.precision)
     for size in args.batch_sizes:

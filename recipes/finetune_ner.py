@@ -14,16 +14,11 @@ of all epochs are next to it. Rerun the same command to resume after the last fi
 the training with `tensorboard --logdir OUTPUT/logs`.
 """
 
-import argparse
-
-import keras
-
 import keras_bert
 
 
 def parse_args(argv=None):
-    shown = argparse.ArgumentDefaultsHelpFormatter
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0], formatter_class=shown)
+    parser = keras_bert.recipe_parser(__doc__)
     add = parser.add_argument
     add("--train", required=True, help="file of training examples")
     add("--dev", required=True, help="file of examples that select the best epoch")
@@ -52,6 +47,8 @@ def read_examples(path, args, tag_names=None):
 
 def main(argv=None):
     args = parse_args(argv)
+    import keras  # slow: after the command line is checked
+
     strategy = keras_bert.get_strategy(args.strategy, args.tpu, args.devices)
     keras.utils.set_random_seed(args.seed)
     keras.config.set_dtype_policy(args.precision)

@@ -7,14 +7,11 @@ Takes plain UTF-8 text of any layout and size. All cores are used: each counts a
 Memory grows with the number of distinct words, by about 150 bytes each. Results are reproducible.
 """
 
-import argparse
-
 import keras_bert
 
 
 def parse_args(argv=None):
-    shown = argparse.ArgumentDefaultsHelpFormatter
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0], formatter_class=shown)
+    parser = keras_bert.recipe_parser(__doc__)
     add = parser.add_argument
     add("files", nargs="+", help="text files, UTF-8")
     add("--output_file", required=True, help="file to write")

@@ -13,22 +13,18 @@ The paper trains 90 % of its million steps on 128 tokens and the rest on 512. It
 takes 0.9 times the days printed for 128 tokens plus 0.1 times those for 512.
 """
 
-import argparse
 import os
 
 if __name__ == "__main__":  # before Keras is imported
     os.environ["KERAS_BACKEND"] = "jax"
     os.environ["JAX_PLATFORMS"] = "cpu"  # nothing runs on a TPU
 
-import keras
-
 import keras_bert
 from keras_bert.sizes import SIZES
 
 
 def parse_args(argv=None):
-    shown = argparse.ArgumentDefaultsHelpFormatter
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0], formatter_class=shown)
+    parser = keras_bert.recipe_parser(__doc__)
     add = parser.add_argument
     add("--topology", default="v5e:2x2", help="chips, such as v5e:4x4, v4:2x2x1 or v5p:2x2x1")
     add("--size", default="base", choices=sorted(SIZES), help="published size of the model")
@@ -50,6 +46,8 @@ def parse_args(argv=None):
 
 def main(argv=None):
     args = parse_args(argv)
+    import keras  # slow: after the command line is checked
+
     plan = keras_bert.TpuPlan(
         args.topology, args.sequence_length, args.max_predictions, args.accumulation_steps
     )

@@ -20,14 +20,11 @@ own options.
         --output gs://bucket/corpus --runner DataflowRunner --project my-project
 """
 
-import argparse
-
 import keras_bert
 
 
 def parse_args(argv=None):
-    shown = argparse.ArgumentDefaultsHelpFormatter
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0], formatter_class=shown)
+    parser = keras_bert.recipe_parser(__doc__)
     add = parser.add_argument
     add("inputs", nargs="+", help=".txt, .xml or .xml.bz2 files, or folders of them")
     add("--vocabulary", required=True, help="vocab.txt")

@@ -20,10 +20,7 @@ settings are refused. The result is the preset OUTPUT/preset, from which
 Corpus and output may be in a bucket, `gs://...`.
 """
 
-import argparse
 import resource
-
-import keras
 
 import keras_bert
 from keras_bert.sizes import SIZES
@@ -32,8 +29,7 @@ SETTINGS = ["phase", "init", "size", "batch_size", "seed", "no_next_sentence", "
 
 
 def parse_args(argv=None):
-    shown = argparse.ArgumentDefaultsHelpFormatter
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0], formatter_class=shown)
+    parser = keras_bert.recipe_parser(__doc__)
     add = parser.add_argument
     add("--corpus", required=True, help="folder from prepare_corpus.py")
     add("--output", required=True, help="output folder")
@@ -124,6 +120,8 @@ def check_intervals(args, steps):
 
 def main(argv=None):
     args = parse_args(argv)
+    import keras  # slow: after the command line is checked
+
     strategy = keras_bert.get_strategy(args.strategy, args.tpu, args.devices)
     keras.utils.set_random_seed(args.seed)
     keras.config.set_dtype_policy(args.precision)

@@ -8,7 +8,6 @@ to name the chapter of a sentence, exports a SavedModel, and queries it with raw
 process without Keras. A real BERT reads 100,000 times as much text, in the same steps.
 """
 
-import argparse
 import json
 import random
 import re
@@ -17,8 +16,6 @@ import sys
 import time
 from pathlib import Path
 from pydoc_data.topics import topics
-
-import keras
 
 import keras_bert
 from keras_bert.sizes import tiny
@@ -51,8 +48,7 @@ QUESTIONS = [
 
 
 def parse_args(argv=None):
-    shown = argparse.ArgumentDefaultsHelpFormatter
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0], formatter_class=shown)
+    parser = keras_bert.recipe_parser(__doc__)
     add = parser.add_argument
     add("--output", default="quickstart_out", help="output folder")
     add("--steps", type=int, default=1000, help="optimizer steps of the whole training")
@@ -87,6 +83,8 @@ def heading(text, started=time.time()):  # noqa: B008
 
 def main(argv=None):
     args = parse_args(argv)
+    import keras  # slow: after the command line is checked
+
     keras.utils.set_random_seed(args.seed)
     output = Path(args.output)
     text = output / "text"

@@ -18,21 +18,17 @@ best epoch, a Keras model from vectors `[B, words, layers * hidden]` to logits o
 training with `tensorboard --logdir OUTPUT/logs`.
 """
 
-import argparse
 import json
 from pathlib import Path
 
-import keras
 import numpy as np
-import tensorflow as tf
 from tqdm import tqdm
 
 import keras_bert
 
 
 def parse_args(argv=None):
-    shown = argparse.ArgumentDefaultsHelpFormatter
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0], formatter_class=shown)
+    parser = keras_bert.recipe_parser(__doc__)
     add = parser.add_argument
     add("--train", required=True, help="file of training examples")
     add("--dev", required=True, help="file of examples that select the best epoch")
@@ -67,6 +63,8 @@ def make_encoder(args):
 
 def make_model(args, num_layers, width, num_classes):
     """Makes the BiLSTM: from vectors `[B, W, layers * H]` of W words to logits `[B, W, C]`."""
+    import keras
+
     features = keras.Input((None, num_layers * width), name="features")
     layers = keras.ops.split(features, num_layers, axis=-1)  # of [B, W, H]
     x = keras_bert.LayerCombination(args.combine, name="layer_combination")(layers)
@@ -88,6 +86,8 @@ def make_model(args, num_layers, width, num_classes):
 
 def features_of(encoder, sentences, args):
     """Returns the vectors of the first pieces of words, ragged float16 `[n, (W), layers * H]`."""
+    import tensorflow as tf
+
     lengths = np.array([len(words) for words in sentences.words])
     order = np.argsort(lengths, kind="stable")  # batches of similar lengths: little padding
     x, tags = ([part[i] for i in order] for part in (sentences.words, sentences.tags))
@@ -110,6 +110,8 @@ def features_of(encoder, sentences, args):
 
 def batches(features, classes, args, seed=None):
     """Makes batches of sentences, shuffled if there is a seed."""
+    import tensorflow as tf
+
     with tf.device("CPU:0"):
         classes = tf.ragged.constant(classes, dtype=tf.int32, row_splits_dtype=tf.int64)
 
@@ -139,6 +141,8 @@ def predict(model, data, tag_names):
 
 def main(argv=None):
     args = parse_args(argv)
+    import keras  # slow: after the command line is checked
+
     strategy = keras_bert.get_strategy("cpu")  # one device; a GPU if there is one
     keras.utils.set_random_seed(args.seed)
     output = Path(args.output)

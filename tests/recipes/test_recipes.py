@@ -2,13 +2,15 @@
 
 import argparse
 import ast
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 import keras_bert
 
-PATHS = sorted((Path(__file__).resolve().parents[2] / "recipes").glob("*.py"))
+PATHS = sorted((Path(__file__).resolve().parents[2] / "recipes").glob("[a-z]*.py"))
 # A default differs only where the paper's numbers, or what is learned, do.
 OWN_DEFAULTS = {
     "batch_size": {"finetune_choice": 16, "pretrain_tpu": 256, "plan_tpu": 256},
@@ -104,3 +106,40 @@ def test_settings_come_from_the_command_line():
         "epochs": 3, "learning_rate": None, "layer_decay": None, "accumulation_steps": 1,
         "select": None, "patience": None, "seed": 0, "warmup": 0.2,
     }  # fmt: skip
+
+
+SHOW_HELP = """
+import runpy, sys
+for path in sys.argv[1:]:
+    sys.argv = [path, "--help"]
+    try:
+        runpy.run_path(path, run_name="__main__")
+    except SystemExit:
+        pass
+print({"keras", "tensorflow", "scipy", "sklearn"} & set(sys.modules) or "nothing slow")
+"""
+
+
+def test_help_and_errors_of_flags_come_before_slow_imports():
+    done = subprocess.run(
+        [sys.executable, "-c", SHOW_HELP, *map(str, PATHS)], capture_output=True, text=True
+    )
+    assert done.stdout.count("usage: ") == len(PATHS), done.stderr
+    assert done.stdout.splitlines()[-1] == "nothing slow"
+
+
+def test_help_shows_the_defaults_that_there_are(capsys):
+    parser = keras_bert.recipe_parser("Does one thing.\n\nAnd explains it.")
+    parser.add_argument("--size", default=3, help="size")
+    parser.add_argument("--init", help="start")
+    parser.add_argument("--fast", action="store_true", help="hurry")
+    parser.print_help()
+    shown = capsys.readouterr().out
+    assert "size (default: 3)" in shown and shown.count("default") == 1
+    assert "Does one thing." in shown and "explains" not in shown
+
+
+def test_an_installed_package_brings_the_recipes():
+    command = [sys.executable, "-m", "keras_bert.recipes.finetune_classifier", "--help"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0 and "--text_column" in done.stdout, done.stderr

@@ -83,7 +83,7 @@ class TpuPlan:
             raise ValueError(
                 f"A batch of {batch_size} rows can't be divided among {self.num_chips} chips with "
                 f"accumulation_steps={self.accumulation_steps}: choose a multiple of {parts}, for "
-                f"example {max(1, -(-batch_size // parts)) * parts}."
+                f"instance {max(1, -(-batch_size // parts)) * parts}."
             )
 
     def compile(self, model: keras.Model, batch_size: int) -> PlannedStep:

@@ -114,7 +114,7 @@ def test_places_of_choices_are_checked_on_their_way():
     for labels in ([2, 2], [0, 3], [-1, 0]):
         with pytest.raises(tf.errors.InvalidArgumentError, match="from 0 in each question"):
             list(checked_choices(batches(labels, [1.0, 1.0])))
-    with pytest.raises(ValueError, match="must give .inputs, label."):
+    with pytest.raises(ValueError, match="must yield .inputs, label."):
         checked_choices(data.map(lambda x, y: x))
     bare = data.map(lambda x, y: ({"token_ids": x["token_ids"]}, y))
     assert len(list(checked_choices(bare))) == 1

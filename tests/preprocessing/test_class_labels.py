@@ -107,7 +107,11 @@ def test_class_targets_are_numbers_of_classes_or_of_scores():
         (class_targets, [0, 3], r"0 to 2 for num_classes=3; got values from 0 to 3.*from 0"),
         (class_targets, [[-1], [2]], "got values from -1 to 2"),
         (lambda y, _: class_targets(y, ["x"]), ["a"], "takes numbers as labels; got strings"),
-        (lambda y, _: token_targets(y, 3), [[0, 3]], "0 to 2 for num_classes=3.*sample_weight 0"),
+        (
+            lambda y, _: token_targets(y, 3),
+            [[0, 3]],
+            "0 to 2 for num_classes=3.*sample_weight of 0",
+        ),
         (lambda y, _: choice_targets(y), [0, -1], "indices of choices, ints with 0.*got.*-1"),
         (lambda y, _: choice_targets(y), [0.5], "indices of choices, ints with 0.*0.5"),
         (lambda y, _: choice_targets(y), ["a"], "indices of choices, ints with 0.*'a'"),

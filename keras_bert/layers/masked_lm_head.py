@@ -57,7 +57,7 @@ class MaskedLMHead(keras.layers.Layer):
         self.norm = layer_norm("norm", layer_norm_epsilon)
 
     def build(self, sequence_output_shape, mask_positions_shape=None):
-        if not self.token_embedding.built:  # a table of its own
+        if not self.token_embedding.built:  # not shared with an encoder
             self.token_embedding.build(mask_positions_shape)
         self.dense.build(sequence_output_shape)
         self.norm.build(sequence_output_shape)

@@ -1,1 +1,1 @@
-"""The parts of BERT: embeddings, attention, the encoder block, heads. They need Keras only."""
+"""BERT's layers: embeddings, attention, the encoder block and heads. They need Keras only."""

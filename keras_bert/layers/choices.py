@@ -1,4 +1,4 @@
-"""Layers for multiple choice, where each choice is a sequence of its own."""
+"""Layers for multiple choice, in which each choice is its own sequence."""
 
 import keras
 from keras import ops
@@ -40,9 +40,9 @@ class RowsAsChoices(keras.layers.Layer):
 
     Call arguments:
         scores: `[B x C, 1]`.
-        token_ids: `[B, C, S]`, of which only the shape is used.
-        padding_mask: `[B, C, S]` integers or booleans, true at tokens; a choice of padding alone
-            is missing. None if no choice is.
+        token_ids: `[B, C, S]`; only its shape is used.
+        padding_mask: `[B, C, S]` integers or booleans, true at tokens. A choice that is all padding
+            is missing. None if no choice is missing.
 
     Returns:
         `[B, C]` float32.

@@ -14,14 +14,14 @@ _given = threading.local()  # each replica is traced in its own thread
 class Dropout(keras.layers.Layer):
     """Dropout with different random numbers on each replica.
 
-    Under a `tf.distribute.Strategy`, `keras.layers.Dropout` gives all replicas the same seed, so
-    they drop the same places. This layer adds the replica's number to the seed.
+    Under a `tf.distribute.Strategy`, `keras.layers.Dropout` uses the same seed on all replicas, so
+    they drop the same positions. This layer adds the replica's number to the seed.
 
     On TensorFlow it draws 16 random bits per value, half as many as Keras. The rate is therefore
     rounded to a multiple of 2^-16, and the kept values are scaled by the rounded rate.
 
     Args:
-        rate: float in [0, 1), the fraction of the values that is set to 0 in training.
+        rate: float in [0, 1), the fraction of values that training sets to 0.
         seed: int, or None.
         **kwargs: arguments of `keras.layers.Layer`.
 
@@ -90,7 +90,7 @@ class _ReplicaSeeds(keras.random.SeedGenerator):
 class _GivenSeed(keras.random.SeedGenerator):
     """A seed that was already drawn from a generator."""
 
-    def __init__(self, generator):  # not Keras's, which makes a variable
+    def __init__(self, generator):  # skips Keras's __init__, which makes a variable
         self.drawn = generator.next()
         self._initial_seed = generator.get_config()["seed"]  # PyTorch's dropout reads it
 

@@ -25,7 +25,7 @@ class EncoderBlock(keras.layers.Layer):
         attention_dropout: float, for the attention probabilities; None means `dropout`.
         layer_norm_epsilon: float.
         remat: bool, whether training recomputes the block for the gradients instead of keeping its
-            intermediate results: less memory for a second forward pass.
+            intermediate results. This saves memory and costs a second forward pass.
 
     Call arguments:
         x: `[B, S, H]`.

@@ -15,8 +15,8 @@ class FeatureNormalization(keras.layers.Normalization):
         inputs: `[B, K]` numbers.
 
     Returns:
-        `[B, K]`, each column with mean 0 and variance 1 over the data of `adapt`; the unchanged
-        inputs before `adapt`.
+        `[B, K]`, each column with mean 0 and variance 1 over the data given to `adapt`. Before
+        `adapt`, the inputs unchanged.
 
     Example:
     >>> import numpy as np
@@ -27,7 +27,7 @@ class FeatureNormalization(keras.layers.Normalization):
     """
 
     def adapt(self, data):
-        """Computes mean and variance of an array `[n, K]` of finite numbers, in float64."""
+        """Computes the mean and variance of an array `[n, K]` of finite numbers, in float64."""
         data = np.asarray(data, "float64")
         if not self.built:
             self.build(data.shape)
@@ -38,7 +38,7 @@ class FeatureNormalization(keras.layers.Normalization):
 
     @property
     def is_adapted(self):
-        """Whether mean or variance differs from that of a new layer."""
+        """Whether the mean or variance differs from a new layer's."""
         mean, variance = map(keras.ops.convert_to_numpy, (self.adapt_mean, self.adapt_variance))
         return bool(mean.any() or (variance != 1).any())
 

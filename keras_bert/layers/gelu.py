@@ -10,8 +10,8 @@ from keras import ops
 def gelu(x):
     """Computes the exact GELU, x * P(X <= x) for a normal X, in float32.
 
-    A bfloat16 keeps fewer than three digits of 1 + erf. The erfc of `tf.nn.gelu` takes TensorFlow
-    longer in training than erf.
+    In bfloat16, 1 + erf would keep fewer than three digits. On TensorFlow, training is faster with
+    erf than with the erfc of `tf.nn.gelu`.
     """
     exact = ops.cast(x, "float32")
     exact = 0.5 * exact * (1.0 + ops.erf(exact * math.sqrt(0.5)))
@@ -22,8 +22,8 @@ def gelu(x):
 def gelu_approximate(x):
     """Computes the tanh form of GELU, which differs by at most 4.7e-4 from the exact (erf) one.
 
-    Google's code has used this form since February 2019. The paper uses the exact one, and so do
-    checkpoints whose Hugging Face configuration says `"gelu"`.
+    Google's code has used this form since February 2019. The paper uses the exact form, and so do
+    checkpoints whose Hugging Face configuration has `"gelu"`.
     """
     return keras.activations.gelu(x, approximate=True)
 

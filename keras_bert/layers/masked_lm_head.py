@@ -10,9 +10,10 @@ from keras_bert.layers.initializer import EPSILON, dense, layer_norm
 def gather_positions(x, positions):
     """Gathers the vectors of `x` `[B, S, H]` at `positions` `[B, P]`: `[B, P, H]`.
 
-    This is a matrix product with ones and zeros. It rounds no more than the dense layer after it,
-    and usually not at all. With a sharded batch each device gathers only its own rows; `ops.take`
-    would all-gather. The gradient is a product too, which TPUs compute faster than a scatter-add.
+    This is a matrix product with a one-hot matrix. It rounds no more than the dense layer after it,
+    and usually not at all. With a sharded batch each device gathers only its own rows, whereas
+    `ops.take` would all-gather. The gradient is also a product, which TPUs compute faster than a
+    scatter-add.
     """
     chosen = ops.one_hot(positions, ops.shape(x)[1], dtype=x.dtype)  # [B, P, S]
     return ops.matmul(chosen, x)  # [B, P, H]
@@ -20,7 +21,7 @@ def gather_positions(x, positions):
 
 @keras.saving.register_keras_serializable(package="keras_bert")
 class MaskedLMHead(keras.layers.Layer):
-    """Masked-LM head: logits of every token, at the masked positions only.
+    """Masked-LM head: logits over the vocabulary at the masked positions.
 
     It is a dense layer, LayerNorm, and the transposed token table with its own bias.
     Source: Devlin et al. 2019, section 3.1; `get_masked_lm_output` of google-research/bert
@@ -56,7 +57,7 @@ class MaskedLMHead(keras.layers.Layer):
         self.norm = layer_norm("norm", layer_norm_epsilon)
 
     def build(self, sequence_output_shape, mask_positions_shape=None):
-        if not self.token_embedding.built:  # a table of its own
+        if not self.token_embedding.built:  # not shared with an encoder
             self.token_embedding.build(mask_positions_shape)
         self.dense.build(sequence_output_shape)
         self.norm.build(sequence_output_shape)

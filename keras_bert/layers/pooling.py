@@ -8,7 +8,7 @@ POOLINGS = ("mean", "max", "cls")
 
 @keras.saving.register_keras_serializable(package="keras_bert")
 class Pooling(keras.layers.Layer):
-    """Mean, maximum or first of a sequence's token vectors, or all of them.
+    """Layer that pools token vectors by mean, maximum or the first token, or returns them all.
 
     Source: Reimers and Gurevych 2019, section 3.
 

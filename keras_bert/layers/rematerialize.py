@@ -1,4 +1,4 @@
-"""Rematerialization: a layer is computed a second time for its gradients, which saves memory."""
+"""Rematerialization, which recomputes a layer for its gradients to save memory."""
 
 import keras
 
@@ -8,11 +8,11 @@ from keras_bert.layers.dropout import drawn_seeds, with_seeds
 def rematerialize(function, x, dropouts):
     """Computes `function(x)` without keeping intermediate results for the gradients.
 
-    Seeds are drawn once, so that dropout drops the same places both times. (`keras.RematScope`
-    on TensorFlow drops others the second time, which makes gradients wrong.)
+    Seeds are drawn once, so that dropout repeats the same mask. (On TensorFlow, `keras.RematScope`
+    draws another mask the second time, which makes gradients wrong.)
 
     Args:
-        function: a pure function of one tensor and of weights.
+        function: a pure function of one tensor and weights.
         x: a floating-point tensor.
         dropouts: the `Dropout` layers that the function calls.
 

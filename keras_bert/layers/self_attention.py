@@ -7,14 +7,14 @@ from keras_bert.layers.dropout import Dropout
 from keras_bert.layers.initializer import dense
 
 PADDED_KEY_BIAS = -10000.0
-"""Added to the scores of padded keys: 0 after softmax, and a row of padding stays finite."""
+"""Added to the scores of padded keys: they are 0 after softmax, and rows of padding stay finite."""
 
 
 def padding_bias(padding_mask):
     """Returns the bias that hides padding from attention, `[B, 1, 1, S]` float32.
 
     Args:
-        padding_mask: `[B, S]` integers or booleans, true at tokens, or None (no padding).
+        padding_mask: `[B, S]` integers or booleans, true at tokens; None if nothing is padded.
     """
     if padding_mask is None:
         return None
@@ -30,7 +30,7 @@ def attention(query, key, value, bias=None, dropout=None):
         key: `[B, N, S, D]`.
         value: `[B, N, S, D]`.
         bias: float32, broadcastable to `[B, N, S, S]`, added to the scaled scores; or None.
-        dropout: function that is applied to the probabilities `[B, N, S, S]`; or None.
+        dropout: function to apply to the probabilities `[B, N, S, S]`; or None.
 
     Returns:
         `[B, N, S, D]` in the dtype of `value`.

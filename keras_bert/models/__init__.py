@@ -1,1 +1,1 @@
-"""The models: the encoder and its tasks."""
+"""Models: the encoder and its tasks."""

@@ -10,18 +10,18 @@ from keras_bert.preprocessing.raw import is_dataset, is_raw, is_single
 
 
 def answer(task, x, batch_size=None, *, verbose=0, **options):
-    """Answers examples, as the exported model does.
+    """Answers examples as the exported model does.
 
     Args:
         task: a `BertTask`.
         x: raw examples, in memory or a `tf.data.Dataset` of texts; or prepared inputs.
-        batch_size: int, rows that the model takes at once; 32 by default.
+        batch_size: int, rows per batch; 32 by default.
         verbose: 0, or 1 for progress bars.
-        **options: those of the preprocessor's `answers`, such as `n_best` of a span labeler.
+        **options: options of the preprocessor's `answers`, such as a span labeler's `n_best`.
 
     Returns:
-        A list with a dict for each example, whose keys are those of the exported model; for a
-        single example its dict. The preprocessor's `answers` documents them.
+        A list of dicts, one per example, with the keys of the exported model; for a single
+        example, a dict. The preprocessor's `answers` documents the keys.
 
     Raises:
         ValueError: if there is no preprocessor, or `x` is not what it reads.
@@ -46,7 +46,7 @@ def scores(task, x, y=None, batch_size=None):
     Args:
         task: a `BertTask`.
         x: examples, as `answer` takes them.
-        y: labels, by name or by number, unless `x` brings its own.
+        y: labels, by name or by number, unless `x` contains them.
         batch_size: int; 32 by default.
 
     Returns:
@@ -102,6 +102,6 @@ def evaluate_pooled(task, x, y, sample_weight, batch_size, return_dict=False, **
 
 
 def _outputs(task, rows, batch_size, **kwargs):
-    """Outputs of rows that were read, pooled for examples that have several."""
+    """Predicts rows and pools the outputs of examples that have several rows."""
     pooled = task.preprocessor.pooled(row_outputs(task, rows, batch_size or 32, **kwargs), rows)
     return keras.tree.map_structure(keras.ops.convert_to_numpy, pooled)

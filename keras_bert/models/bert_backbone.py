@@ -14,7 +14,7 @@ from keras_bert.presets.quantization import quantization_config, quantized_from_
 class BertBackbone(PresetModel, keras.Model):
     """The bidirectional Transformer encoder, with its pooler.
 
-    All tasks build on it, and so can a task of your own.
+    All tasks build on it, and your own tasks can too.
     Source: Devlin et al. 2019, section 3; google-research/bert modeling.py.
 
     Args:
@@ -30,8 +30,8 @@ class BertBackbone(PresetModel, keras.Model):
         attention_dropout: float, for the attention probabilities; None means `dropout`.
         layer_norm_epsilon: float.
         remat: bool, whether training recomputes each block for the gradients instead of keeping its
-            intermediate results: less memory for a second forward pass. It can also be set later,
-            before training: `backbone.remat = True`.
+            intermediate results. This saves memory and costs a second forward pass. It can also be
+            set later, before training: `backbone.remat = True`.
 
     Call arguments:
         inputs: a dict of
@@ -138,8 +138,8 @@ class BertBackbone(PresetModel, keras.Model):
         last one is the `sequence_output`.
 
         Args:
-            inputs: a dict of the backbone's inputs. Keras tensors work too, such as
-                `backbone.input`, to build a model on.
+            inputs: a dict of the backbone's inputs. Keras tensors such as `backbone.input` also
+                work, to build a new model.
         """
         states = [self.embeddings(inputs["token_ids"], segment_ids=inputs.get("segment_ids"))]
         for block in self.blocks:

@@ -1,4 +1,4 @@
-"""BERT that chooses between several texts."""
+"""BERT for multiple choice."""
 
 import keras
 
@@ -14,9 +14,9 @@ from keras_bert.training.adamw import AdamW
 class BertMultipleChoice(BertTask):
     """An encoder with a head that chooses the best ending of a context, or answer to it.
 
-    `fit` and `evaluate` take questions as `read_choices` gives them; `answer` takes questions
-    without labels. Questions may differ in the number of their choices. Each choice is read with
-    the context as a pair; its score is the product of the pooled output with a trained vector; see
+    `fit` and `evaluate` take questions as `read_choices` returns them; `answer` takes questions
+    without labels. Questions may differ in the number of their choices. Each choice is paired with
+    the context, and its score is the product of the pooled output with a trained vector. See
     `BertMultipleChoicePreprocessor`. Source: Devlin et al. 2019, section 4.4.
 
     Args:
@@ -62,7 +62,7 @@ class BertMultipleChoice(BertTask):
 
     @classmethod
     def preprocessor_class(cls):
-        """`BertMultipleChoicePreprocessor`."""
+        """Returns `BertMultipleChoicePreprocessor`."""
         from keras_bert.preprocessing.bert_multiple_choice_preprocessor import (
             BertMultipleChoicePreprocessor,
         )
@@ -70,7 +70,7 @@ class BertMultipleChoice(BertTask):
         return BertMultipleChoicePreprocessor
 
     def default_compile_args(self):
-        """AdamW at 2e-5; cross-entropy over the choices, and accuracy."""
+        """Returns AdamW at 2e-5, cross-entropy over the choices, and accuracy."""
         return {
             "optimizer": AdamW(2e-5),
             "loss": keras.losses.SparseCategoricalCrossentropy(from_logits=True),
@@ -78,11 +78,11 @@ class BertMultipleChoice(BertTask):
         }
 
     def targets(self, y, x=None):
-        """Indices of choices, checked against the choices in prepared inputs."""
+        """Checks indices of choices, if possible against prepared inputs, and returns them."""
         return choice_targets(y, x)
 
     def checked_dataset(self, dataset):
-        """A dataset of prepared inputs that ends in an error at a label of no choice."""
+        """Makes a dataset of prepared inputs raise an error at a label of a missing choice."""
         from keras_bert.preprocessing.checked_labels import checked_choices
 
         return checked_choices(dataset)

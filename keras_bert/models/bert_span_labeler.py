@@ -11,9 +11,9 @@ from keras_bert.training.adamw import AdamW
 class BertSpanLabeler(BertTask):
     """An encoder with a head that finds the start and end of an answer in its context.
 
-    `fit` and `evaluate` take questions as `read_squad` gives them; `answer` takes questions and
-    answers them in the context's own words. Contexts may be of any length: they are read in
-    overlapping windows; see `BertSpanLabelerPreprocessor`.
+    `fit` and `evaluate` take questions as `read_squad` returns them; `answer` takes questions
+    without answers and finds spans of their contexts. Contexts may have any length, because they
+    are read in overlapping windows. See `BertSpanLabelerPreprocessor`.
 
     Source: Devlin et al. 2019, sections 4.2 and 4.3; google-research/bert run_squad.py.
 
@@ -51,7 +51,7 @@ class BertSpanLabeler(BertTask):
 
     @classmethod
     def preprocessor_class(cls):
-        """`BertSpanLabelerPreprocessor`."""
+        """Returns `BertSpanLabelerPreprocessor`."""
         from keras_bert.preprocessing.bert_span_labeler_preprocessor import (
             BertSpanLabelerPreprocessor,
         )
@@ -59,7 +59,7 @@ class BertSpanLabeler(BertTask):
         return BertSpanLabelerPreprocessor
 
     def default_compile_args(self):
-        """AdamW at 3e-5; the mean of the cross-entropies of start and end."""
+        """Returns AdamW at 3e-5, the mean cross-entropy of start and end, and accuracies."""
         return {
             "optimizer": AdamW(3e-5),
             "loss": {

@@ -1,4 +1,4 @@
-"""BERT that classifies each word: names, parts of speech, chunks."""
+"""BERT that classifies words, for names, parts of speech or chunks."""
 
 import keras
 
@@ -13,8 +13,8 @@ from keras_bert.training.adamw import AdamW
 class BertTokenClassifier(BertTask):
     """An encoder with a head that classifies each word, to tag words or to find entities.
 
-    `fit` and `evaluate` take words: lists of sentences, each a list of str, and the tags or class
-    numbers of the words. `answer` gives the tags of words, and the entities of raw texts; see
+    `fit` and `evaluate` take words (a list of sentences, each a list of str) and their tags or
+    class numbers. `answer` finds the tags of words, or the entities of raw texts. See
     `BertTokenClassifierPreprocessor`. Source: Devlin et al. 2019, section 5.3.
 
     Args:
@@ -31,7 +31,7 @@ class BertTokenClassifier(BertTask):
         Logits `[B, S, C]`, float32.
 
     Raises:
-        ValueError: if `num_classes` is below 2 or not the number of the preprocessor's
+        ValueError: if `num_classes` is below 2 or differs from the number of the preprocessor's
             `label_names`.
 
     Example:
@@ -71,7 +71,7 @@ class BertTokenClassifier(BertTask):
 
     @classmethod
     def preprocessor_class(cls):
-        """`BertTokenClassifierPreprocessor`."""
+        """Returns `BertTokenClassifierPreprocessor`."""
         from keras_bert.preprocessing.bert_token_classifier_preprocessor import (
             BertTokenClassifierPreprocessor,
         )
@@ -79,7 +79,7 @@ class BertTokenClassifier(BertTask):
         return BertTokenClassifierPreprocessor
 
     def default_compile_args(self):
-        """AdamW at 5e-5; cross-entropy and accuracy of the first piece of each word."""
+        """Returns AdamW at 5e-5, and cross-entropy and accuracy of each word's first piece."""
         return {
             "optimizer": AdamW(5e-5),
             "loss": keras.losses.SparseCategoricalCrossentropy(
@@ -89,7 +89,7 @@ class BertTokenClassifier(BertTask):
         }
 
     def targets(self, y, x=None):
-        """Class numbers of tokens, checked."""
+        """Checks the class numbers of tokens, and returns them."""
         return token_targets(y, self.num_classes)
 
     def get_config(self):

@@ -1,4 +1,4 @@
-"""Models as files that other programs run: a method of `BertTask`."""
+"""Export of models for other programs: a method of `BertTask`."""
 
 import keras
 
@@ -8,9 +8,9 @@ def export(task, filepath, format="tf_saved_model", **kwargs):
 
     Args:
         task: a `BertTask`.
-        filepath: the model's folder; version 1 of it is written to `filepath/1`.
-        format: `"tf_saved_model"`; others are left to `keras.Model.export`.
-        **kwargs: those of `keras_bert.serving.export_saved_model`, or of `keras.Model.export`.
+        filepath: the model's folder; by default version 1 is written, to `filepath/1`.
+        format: `"tf_saved_model"`; `keras.Model.export` handles other formats.
+        **kwargs: arguments of `keras_bert.serving.export_saved_model`, or `keras.Model.export`.
 
     Raises:
         ValueError: if there is no preprocessor, or the backend is not TensorFlow.

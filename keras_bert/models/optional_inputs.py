@@ -2,7 +2,7 @@
 
 
 def complete(inputs):
-    """Adds missing optional inputs of BERT as None, because Keras needs all names."""
+    """Adds BERT's missing optional inputs as None, because Keras requires every name."""
     if not isinstance(inputs, dict):
         return inputs
     return {"segment_ids": None, "padding_mask": None, **inputs}

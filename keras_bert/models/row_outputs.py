@@ -1,4 +1,4 @@
-"""Predicting rows in memory with little padding. N rows, S sequence."""
+"""Prediction of rows in memory with little padding. N rows, S sequence."""
 
 import keras
 import numpy as np
@@ -16,14 +16,14 @@ def row_outputs(model, rows, batch_size, **kwargs):
         **kwargs: arguments of `keras.Model.predict`.
 
     Returns:
-        Arrays in the structure of the model's outputs. An axis of tokens is as long as the
-        preprocessor's sequences, with 0 past the end of a row.
+        Arrays in the structure of the model's outputs. A token axis has the preprocessor's
+        `sequence_length`, with 0 past the end of a row.
     """
     import tensorflow as tf
 
     from keras_bert.preprocessing.row_batches import by_length
 
-    reads_tokens = len(model.input["token_ids"].shape) == 2  # otherwise the axis is that of choices
+    reads_tokens = len(model.input["token_ids"].shape) == 2  # [B, C, S] for choices
     lengths, longest = rows.num_tokens(), model.preprocessor.sequence_length
     order = by_length(lengths)
     starts = range(0, len(order), batch_size)

@@ -1,4 +1,4 @@
-"""Examples as Keras trains on them: methods of `BertTask`."""
+"""Conversion of examples to Keras's training data: methods of `BertTask`."""
 
 import dataclasses
 
@@ -14,7 +14,7 @@ def batches(task, x, y=None, sample_weight=None, *, batching=None):
     Args:
         task: a `BertTask`.
         x: raw examples, in memory or a `tf.data.Dataset` of texts; or prepared inputs.
-        y: labels, by name or by number, unless `x` brings its own.
+        y: labels, by name or by number, unless `x` contains them.
         sample_weight: `[n]` floats, or None.
         batching: a `Batching`, or None for its defaults.
 
@@ -33,14 +33,14 @@ def batches(task, x, y=None, sample_weight=None, *, batching=None):
 
 
 def keras_data(task, x, y=None, sample_weight=None, batching=None):
-    """`(x, y, sample_weight)` for Keras: raw examples become a dataset."""
+    """Returns `(x, y, sample_weight)` for Keras, with raw examples as a dataset."""
     if not is_raw(x):
         return _checked(task, x, y, sample_weight)
     batching = Batching().for_evaluation() if batching is None else batching
     found = _raw_batches(task, x, y, sample_weight, batching)
     if task.loss is not None and not isinstance(found.element_spec, tuple):
         raise ValueError(
-            "The dataset gives no labels; let it give (text, label)."
+            "The dataset yields no labels; make it yield (text, label)."
             if is_dataset(x)
             else "There are no labels: give y, or a dataset of (text, label)."
         )
@@ -48,7 +48,7 @@ def keras_data(task, x, y=None, sample_weight=None, batching=None):
 
 
 def validation_data(task, data):
-    """The same of `fit`'s `validation_data`, a tuple or a dataset."""
+    """Converts the `validation_data` of `fit`, a tuple or a dataset, with `keras_data`."""
     if data is None:
         return None
     found = keras_data(task, *(data if isinstance(data, tuple) else (data,)))
@@ -68,7 +68,7 @@ def split(parts, validation_split):
 
 
 def merged_batching(batching, batch_size, shuffle=False):
-    """The `Batching` that the arguments of `fit` or `evaluate` mean together."""
+    """Merges the arguments of `fit` or `evaluate` into one `Batching`."""
     if batching is not None and batch_size is not None:
         raise ValueError("Give batch_size or batching, not both: Batching(batch_size=...).")
     batching = Batching(batch_size or 32) if batching is None else batching
@@ -76,10 +76,10 @@ def merged_batching(batching, batch_size, shuffle=False):
 
 
 def reader_of(task):
-    """The task's preprocessor.
+    """Returns the task's preprocessor.
 
     Raises:
-        ValueError: if it has none.
+        ValueError: if the task has none.
     """
     if task.preprocessor is None:
         raise ValueError(
@@ -97,7 +97,7 @@ def _raw_batches(task, x, y, sample_weight, batching):
 
 
 def _checked(task, x, y, sample_weight):
-    """Prepared inputs and their labels, as the loss takes them."""
+    """Checks prepared inputs and converts their labels to the loss's form."""
     x = checked_inputs(task, x)
     if is_dataset(x):
         return task.checked_dataset(x), y, sample_weight
@@ -106,8 +106,8 @@ def _checked(task, x, y, sample_weight):
 
 
 def check_labels(task, y):
-    """Raises a ValueError at one-hot labels, unless the task's loss takes them."""
-    shape = getattr(task.output, "shape", ())  # words have a class each, in lists of any length
+    """Raises a ValueError if labels are one-hot, unless the task's loss takes them."""
+    shape = getattr(task.output, "shape", ())  # a token classifier's labels are lists of any length
     if y is not None and hasattr(task, "num_classes") and len(shape) == 2:
         loss = task.loss if task.compiled else task.default_compile_args()["loss"]
         check_not_one_hot(y, task.num_classes, loss)

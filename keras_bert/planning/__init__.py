@@ -1,1 +1,1 @@
-"""TPU runs planned without a TPU."""
+"""Planning of TPU runs without a TPU."""

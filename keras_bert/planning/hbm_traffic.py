@@ -46,7 +46,7 @@ def _traffic(computations, computation, num_iterations):
         if operation == "while":
             body = re.search(r"body=%?([\w.-]+)", attributes).group(1)
             num_bytes += num_iterations * _traffic(computations, body, num_iterations)
-        if operation == "async-start":  # stands for its computation's last operation: "slice"
+        if operation == "async-start":  # wraps its computation's last operation, such as "slice"
             called = re.search(r"calls=%?([\w.-]+)", attributes).group(1)
             operation = f"{computations[called][-1][2]}-start"
         if operation in _MOVE_NOTHING or operation.endswith("-done"):

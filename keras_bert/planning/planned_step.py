@@ -43,7 +43,7 @@ class PlannedStep:
 
     @property
     def spare_bytes(self) -> float | None:
-        """Free bytes of a chip; negative if the step is too large, None if unknown."""
+        """Free bytes on a chip; negative if the step is too large, None if unknown."""
         if self.fits:
             return self.chip.available_bytes - self.cost.needed
         return None if self.cost.excess is None else -self.cost.excess
@@ -85,7 +85,7 @@ class PlannedStep:
         """Formats memory, work and time as a table.
 
         Args:
-            steps: int, steps of the whole training.
+            steps: int, the number of training steps.
             utilization: float in (0, 1], the expected model FLOPs utilization: `model_flops` as a
                 fraction of the chips' peak rate.
 

@@ -1,4 +1,4 @@
-"""FLOPs of pre-training, by formula."""
+"""Formula for the FLOPs of pre-training."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ def pretraining_flops(
     max_predictions: int,
     next_sentence: bool = True,
 ) -> int:
-    """Counts the FLOPs of the matrix products in training on one row.
+    """Counts the FLOPs of the matrix products for one training row.
 
     A multiplication and an addition are two operations. The backward pass takes twice the forward
     pass. Recomputation by `remat` isn't counted, since it doesn't advance training.

@@ -1,4 +1,4 @@
-"""TPUs that training can be planned for, with their published rates."""
+"""TPUs supported by the planner, with their published rates."""
 
 import math
 from typing import NamedTuple
@@ -23,7 +23,7 @@ class Chip(NamedTuple):
     topology_options: dict = {}
 
 
-# Rates: https://cloud.google.com/tpu/docs/v4, and likewise v5e, v5p and v6e.
+# Rates: https://cloud.google.com/tpu/docs/v4, and the same pages for v5e, v5p and v6e.
 CHIPS = {
     # A v4 chip has two cores. "megacore" makes them one JAX device, which is v5p's default.
     "v4": Chip(275e12, 1200e9, "32 GiB", 30.75 * GIB, _3D_SLICES, {"chip_config_name": "megacore"}),

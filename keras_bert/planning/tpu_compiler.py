@@ -1,4 +1,4 @@
-"""Compiles the train step for TPUs without having one."""
+"""Compilation of the train step for TPUs, without a TPU."""
 
 import importlib.util
 import os
@@ -82,7 +82,7 @@ def lower_step(
 ) -> "jax.stages.Lowered":
     """Lowers the step of `model.fit` for devices that share the batch.
 
-    It is the same function that `fit` compiles, with shapes in place of arrays.
+    This is the function that `fit` compiles, with shapes in place of arrays.
 
     Args:
         model: a `BertPretrainer` on JAX.

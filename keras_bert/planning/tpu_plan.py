@@ -1,4 +1,4 @@
-"""Plan of pre-training on TPUs, made without one."""
+"""Plan of pre-training on TPUs, made without a TPU."""
 
 import math
 from collections.abc import Callable
@@ -33,7 +33,7 @@ class TpuPlan:
         topology: str, the kind of chip and the shape of the slice. "v5e:2x2", "v4:2x2x1",
             "v5p:2x2x1" and "v6e:2x2" have 4 chips; "v5e:4x4" has 16.
         sequence_length: int, tokens S of a row.
-        max_predictions: int, prediction slots P of a row. Defaults to that of
+        max_predictions: int, prediction slots P of a row. The default is the same as in
             `pretraining_dataset`: 20 for 128 tokens, 80 for 512.
         accumulation_steps: int, the number of parts that each chip's share of a batch is split
             into.
@@ -127,9 +127,9 @@ class TpuPlan:
     ) -> PlannedStep | None:
         """Searches for the largest batch that fits, by compiling other batch sizes.
 
-        Memory grows almost linearly with the rows per chip. Each compilation takes the batch size
-        that should fill 98 % of the chip's memory, and refines the line. The search ends when a
-        batch that fits is within a sixteenth of that size.
+        Memory grows almost linearly with the rows per chip. Each compilation uses the batch size
+        that should fill 98 % of the chip's memory, and refines the linear estimate. The search ends
+        when a batch that fits is within a sixteenth of that size.
 
         Args:
             model: a `BertPretrainer`.
@@ -161,7 +161,7 @@ class TpuPlan:
             model.accumulation_steps = before
 
     def _trial(self, step):
-        """Returns a step as `next_rows` takes it."""
+        """Converts a step to the form that `next_rows` takes."""
         needed = None if step.spare_bytes is None else self.chip.available_bytes - step.spare_bytes
         return step.batch_size // self.num_chips, needed, step.fits
 

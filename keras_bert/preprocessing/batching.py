@@ -16,7 +16,7 @@ PAD_TO = ("auto", "longest", "full")
 class Batching:
     """Settings for making batches: size, order, padding, and whether to drop the last one.
 
-    `fit`, `evaluate`, `batches`, `finetune` and every preprocessor take one.
+    `fit`, `evaluate`, `batches`, `finetune` and every preprocessor take a `Batching`.
 
     Args:
         batch_size: int, rows per batch.
@@ -122,5 +122,5 @@ class Batching:
 
 
 def quarters(length: int) -> list[int]:
-    """Returns the four quarters of a length to pad to: little padding and few shapes."""
+    """Returns 1/4, 2/4, 3/4 and 4/4 of a length to pad to: little padding and few shapes."""
     return sorted({-(-length * part // 4) for part in (1, 2, 3, 4)})

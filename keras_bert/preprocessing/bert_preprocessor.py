@@ -33,7 +33,7 @@ _TEXTS_AT_ONCE = 1024
 
 @keras.saving.register_keras_serializable(package="keras_bert")
 class BertPreprocessor:
-    """Packer of texts, as `[CLS] A [SEP]`, or pairs, as `[CLS] A [SEP] B [SEP]`.
+    """Preprocessor that packs texts as `[CLS] A [SEP]` and pairs as `[CLS] A [SEP] B [SEP]`.
 
     Texts that are too long are truncated. In a pair, the longer text loses a token until both fit,
     the second one on ties (`_truncate_seq_pair` of google-research/bert run_classifier.py). An
@@ -48,8 +48,8 @@ class BertPreprocessor:
         tokenizer: a `BertTokenizer`.
         sequence_length: int, S, at least 3; a pair needs at least 5, for one token of each text.
         truncation: the part of a long text to keep. `"head"` keeps the beginning, `"tail"` the
-            end. `"head_tail"` gives the beginning a quarter of the room and the end the rest: 128
-            and 382 of 510 tokens, which Sun et al. 2019 (section 5.3.1) found best for reviews.
+            end. `"head_tail"` keeps both, with a quarter of the room for the beginning: 128 and
+            382 of 510 tokens. Sun et al. 2019 (section 5.3.1) found this best for reviews.
 
     Call arguments:
         texts: `[B]` strings: a list, an array or a tensor, also for a single text.

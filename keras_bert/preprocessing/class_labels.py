@@ -275,7 +275,7 @@ def _shown(value):
 
 
 def _check_chosen(inputs, labels):
-    """Raises a ValueError if a label, `[B]`, is out of range or that of a missing choice."""
+    """Raises a ValueError if a label of `[B]` is out of range, or its choice is missing."""
     padding_mask = inputs.get("padding_mask")
     tokens = inputs["token_ids"] if padding_mask is None else padding_mask
     tokens = np.asarray(tokens)  # [B, C, S]

@@ -85,7 +85,7 @@ def text_words(texts, preprocessor):
 
 
 def _kinds(texts, ids, starts, ends, tokenizer):
-    """Returns the `_kind` of each token, `[T]`; for [UNK], that of its text."""
+    """Returns the `_kind` of each token, `[T]`; [UNK] is classified by its text."""
     table = tf.constant([_kind(token) for token in tokenizer.get_vocabulary()])
     kinds = tf.gather(table, ids.flat_values)
     unknown = tf.where(ids.flat_values == tokenizer.unk_token_id)

@@ -1,1 +1,1 @@
-"""Models as SavedModels that take raw strings. TensorFlow."""
+"""SavedModels that take raw strings. Needs TensorFlow."""

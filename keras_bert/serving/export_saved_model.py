@@ -1,4 +1,4 @@
-"""A task as a SavedModel that takes raw strings."""
+"""Export of a task as a SavedModel that takes raw strings."""
 
 import os
 from collections.abc import Sequence
@@ -24,10 +24,10 @@ def export_saved_model(
     TensorFlow with TensorFlow Text loads it, and so does TensorFlow Serving. It needs neither Keras
     nor this library, and it can be moved. It has two signatures.
 
-    `serving_default` takes raw strings and gives what `task.answer` gives, as tensors with a row
-    for each example. `token_ids` takes the prepared inputs `token_ids`, `segment_ids` and
-    `padding_mask`, int32 `[B, S]` (of choices `[B, C, S]`), and gives the model's outputs and the
-    answers that they allow.
+    `serving_default` takes raw strings and returns the answers of `task.answer`, as tensors with
+    one row per example. `token_ids` takes the prepared inputs `token_ids`, `segment_ids` and
+    `padding_mask`, int32 `[B, S]` (`[B, C, S]` for choices). It returns the model's outputs, and
+    the answers that need no raw text.
 
     | task | strings | answers |
     |---|---|---|
@@ -39,23 +39,23 @@ def export_saved_model(
     | `BertMultipleChoice` | `context`, `[B]`; `choices`, `[B, C]` | `label`, `choice`, ... |
     | `BertEmbedder` | `text`, `[B]` or `[B, 2]` pairs | `embedding` |
 
-    `answers` of each preprocessor documents names, shapes and dtypes. Ragged answers, such as the
+    Each preprocessor's `answers` documents names, shapes and dtypes. Ragged answers, such as the
     entities of a text, are padded to the longest. A classifier with `num_features` also takes
-    `features`, float32 `[B, K]`, in both signatures. One with a `window_stride` takes `text`,
-    `[B]`, of any length. `token_ids` names a single output `logits`.
+    `features`, float32 `[B, K]`, in both signatures. A classifier with a `window_stride` takes
+    `text`, `[B]`, of any length. `token_ids` names a single output `logits`.
 
-    Texts are padded to the longest of a request, not to `sequence_length`. Short requests are
-    answered sooner, with the same scores. The model computes in the precision that it was made
-    with.
+    Texts are padded to the longest in a request, not to `sequence_length`. Short requests are
+    therefore answered sooner, with the same scores. The model computes in the precision that it
+    was made with.
 
     Args:
         task: a `BertTask` with a preprocessor that has answers.
         path: the model's folder, on disk or wherever `tf.io.gfile` writes.
         version: int, at least 1; the model is written to `path/version`. TensorFlow Serving serves
             the highest version and picks up a new one while it runs.
-        warmup_texts: texts, or pairs of them, that TensorFlow Serving answers once before clients
-            can ask. By default a short text, one that fills the sequence, and a pair. Tasks with
-            two inputs take pairs of these.
+        warmup_texts: texts or pairs that TensorFlow Serving answers once before it takes requests.
+            The default is a short text, a text that fills the sequence, and a pair. Tasks with two
+            inputs take pairs of inputs.
 
     Returns:
         The folder of this version.
@@ -126,12 +126,12 @@ def _dense(values):
 
 
 def _extra_inputs(task):
-    """Returns the inputs of a task that are not made from text, `{name: Keras input}`."""
+    """Returns a task's inputs that aren't made from text, `{name: Keras input}`."""
     return {name: x for name, x in task.input.items() if name not in task.backbone.input}
 
 
 def _checked_extra_inputs(extra, values, texts):
-    """Checks extra inputs, `{name: value}`; a request without finite ones fails."""
+    """Checks extra inputs, `{name: value}`; a request fails if one is not finite."""
     checked = {}
     for name, value in zip(extra, values, strict=True):
         is_finite = tf.reduce_all(tf.math.is_finite(value))
@@ -150,7 +150,7 @@ def _check_task(task):
     name = type(task).__name__
     if keras.backend.backend() != "tensorflow":
         raise ValueError(
-            f"A SavedModel is written by TensorFlow, and Keras runs on {keras.backend.backend()} "
+            f"Exporting a SavedModel requires TensorFlow; Keras runs on {keras.backend.backend()} "
             "here. Save the model with save_to_preset(folder). Then run "
             f"{name}.from_preset(folder).export(path) in a process with KERAS_BACKEND=tensorflow."
         )
@@ -161,7 +161,7 @@ def _check_task(task):
         raise ValueError(
             f"This {name} has no preprocessor, so it can't read text. Make it with "
             f"preprocessor={task.preprocessor_class().__name__}(tokenizer), or set "
-            "model.preprocessor to one."
+            "model.preprocessor."
         )
 
 
@@ -190,7 +190,7 @@ def _warmup_requests(task, texts):
 
 
 def _short_and_long(task, ranks):
-    """Makes texts to warm up with: a short one, one that fills the sequence, and a pair."""
+    """Makes warm-up texts: a short text, a text that fills the sequence, and a pair."""
     word = task.preprocessor.tokenizer.get_vocabulary()[-1].removeprefix("##")
     filling = " ".join([word] * task.preprocessor.sequence_length)
     if len(ranks) == 1:
@@ -206,7 +206,7 @@ def _row(task, ranks, text):
         takes_pairs = None in ranks.values()
         is_pair = isinstance(text, (list, tuple)) and len(text) == 2 and takes_pairs
         if not isinstance(text, str) and not is_pair:
-            raise ValueError("warmup_texts must be texts, or pairs of them; one is neither.")
+            raise ValueError("warmup_texts must be texts or pairs of texts; one is neither.")
         [name] = ranks
         return {name: [text] if isinstance(text, str) else [list(text)]}
     is_pair = isinstance(text, (list, tuple)) and len(text) == len(ranks)
@@ -224,7 +224,7 @@ def _free_version(path, version):
         names = (name.rstrip("/") for name in tf.io.gfile.listdir(path))
         free = 1 + max(int(name) for name in names if name.isdecimal())
         raise ValueError(
-            f"{target} exists already. Export with version={free}, which TensorFlow Serving then "
+            f"{target} already exists. Export with version={free}, which TensorFlow Serving then "
             "serves instead, or remove that folder first."
         )
     return target
@@ -237,7 +237,7 @@ def _write_whole(target, write):
             write(str(folder))
     except (OSError, tf.errors.OpError) as error:
         raise OSError(
-            f"{target} can't be written, and nothing of it was left: {error}. Free some space or "
+            f"{target} can't be written, and no part of it was kept: {error}. Free some space or "
             "choose another path, and export again."
         ) from error
 

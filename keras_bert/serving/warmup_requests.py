@@ -2,7 +2,8 @@
 
 It reads them from `assets.extra/tf_serving_warmup_requests` of a SavedModel, a TFRecord file of at
 most 1000 `PredictionLog` messages (tensorflow/serving, g3doc/saved_model_warmup.md). The first
-request to a fresh model takes many times as long as later ones; with these no client waits for it.
+request to a newly loaded model takes many times as long as later ones. With warm-up requests, no
+client has to wait for it.
 """
 
 import os
@@ -35,9 +36,9 @@ def write_warmup_requests(
 def prediction_log(model_name: str, signature_name: str, inputs: dict) -> bytes:
     """Encodes one predict request as a `tensorflow.serving.PredictionLog`.
 
-    The message is encoded field by field, because tensorflow-serving-api, which has its class, is
-    pinned to one TensorFlow. The field numbers are those of
-    prediction_log.proto, predict.proto and model.proto in tensorflow/serving.
+    The message is encoded field by field, because tensorflow-serving-api, which has the class, is
+    pinned to one TensorFlow version. The field numbers come from prediction_log.proto,
+    predict.proto and model.proto in tensorflow/serving.
 
     Args:
         model_name: str.
@@ -64,7 +65,7 @@ def _message(*fields):
 
 
 def _varint(number):
-    """Encodes seven bits per byte, the lowest first; the high bit means that more follow."""
+    """Encodes a number as seven bits per byte, lowest first; the high bit means more follow."""
     encoded = bytearray()
     while number > 0x7F:
         encoded.append(number & 0x7F | 0x80)

@@ -264,7 +264,7 @@ def test_similarity_needs_an_other_for_each_text(model, backbone, preprocessor):
 def test_vectors_of_tokens_are_not_served(tensorflow, backbone, preprocessor, tmp_path):
     model = BertEmbedder(backbone, pooling=None, preprocessor=preprocessor)
     for call in (lambda: model.export(tmp_path / "served"), lambda: model.answer(["a"])):
-        with pytest.raises(ValueError, match="an answer needs one for the whole.*pooling="):
+        with pytest.raises(ValueError, match="An answer needs one vector per text.*pooling="):
             call()
     assert not (tmp_path / "served").exists()
 

@@ -88,9 +88,9 @@ def test_the_loss_is_the_cross_entropy_over_the_choices(bare, choices):
 def test_labels_that_are_no_choices_are_refused(bare, choices):
     for labels, message in (
         ([0, 4], "Question 1 has the label 4, but its choices are 0, 1, 2, 3"),
-        ([0, -1], "ints from 0 for the first; got"),
-        ([0.0, 1.0], "ints from 0"),
-        (["a", "b"], "ints from 0"),
+        ([0, -1], "ints with 0 for the first; got"),
+        ([0.0, 1.0], "ints with 0"),
+        (["a", "b"], "ints with 0"),
     ):
         with pytest.raises(ValueError, match=message):
             bare.fit(choices, np.array(labels), verbose=0)
@@ -163,14 +163,14 @@ def test_batches_of_questions_are_what_questions_are(model):
     assert model.evaluate(data, verbose=0) == pytest.approx(expected, rel=1e-5)
     model.fit(data, verbose=0)
     wrong = data.map(lambda inputs, labels: (inputs, labels + 1))
-    with pytest.raises(Exception, match="numbered from 0"):
+    with pytest.raises(Exception, match="from 0 in each question"):
         model.fit(wrong, verbose=0)
 
 
 @pytest.mark.parametrize(
     ("x", "y", "message"),
     [
-        (QUESTIONS, [1, 0, 5, 1], "Question 2 has the label 5.*places: 0, 2, 3, 4"),
+        (QUESTIONS, [1, 0, 5, 1], "Question 2 has the label 5.*choices: 0, 2, 3, 4"),
         (QUESTIONS, [1, 0, 1, 1], "Question 2 has the label 1"),
         (QUESTIONS, [1, 0], "4 questions but 2 labels"),
         ([{"context": "a", "choices": ["b", "c"]}], None, "the label None"),
@@ -188,7 +188,7 @@ def test_what_cannot_be_answered_is_refused(model, bare):
         bare.answer(QUESTIONS)
     with pytest.raises(ValueError, match="leave sample_weight out"):
         model.fit(QUESTIONS, sample_weight=[1, 1, 1, 1])
-    with pytest.raises(ValueError, match="it was given whole texts"):
+    with pytest.raises(ValueError, match="got texts"):
         model.answer("a")
 
 

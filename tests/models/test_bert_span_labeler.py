@@ -222,7 +222,7 @@ def test_bad_arguments_are_named(backbone, reader, model):
         model.answer(question, n_best=0)
     with pytest.raises(ValueError, match="leave y and sample_weight out"):
         model.fit([question], [1])
-    with pytest.raises(ValueError, match="No question has an answer to learn"):
+    with pytest.raises(ValueError, match="No question has an answer to train on"):
         model.fit([question])
     for call in (BertSpanLabeler(backbone).predict, BertSpanLabeler(backbone).answer):
         with pytest.raises(ValueError, match="has no preprocessor.*BertSpanLabelerPreprocessor"):

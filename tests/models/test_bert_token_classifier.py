@@ -194,12 +194,12 @@ def test_every_form_of_texts_gives_the_same(model, varied):
 @pytest.mark.parametrize(
     ("x", "tags", "message"),
     [
-        ([["a"]], [["B-Z"]], "Sentence 0 has the tag 'B-Z'.*none of the 5 classes: O, B-X"),
+        ([["a"]], [["B-Z"]], "Sentence 0 has the tag 'B-Z'.*not one of the 5 classes: O, B-X"),
         ([["a"]], [[5]], "Sentence 0 has the tag 5"),
         ([["a"]], [[-100]], "Sentence 0 has the tag -100"),
         ([["a"]], None, "give the tags of each sentence"),
         ([["a", "b"]], [["O"]], "2 words but 1 labels"),
-        (["a b"], [["O"]], "learns from words.*read_conll"),
+        (["a b"], [["O"]], "trains on words.*read_conll"),
     ],
 )
 def test_what_it_cannot_train_on_is_refused(model, x, tags, message):
@@ -223,7 +223,7 @@ def test_words_and_text_need_a_preprocessor(bare, model):
     ):
         with pytest.raises(ValueError, match="has no preprocessor.*BertTokenClassifierPrep"):
             call()
-    with pytest.raises(ValueError, match="not pairs of them"):
+    with pytest.raises(ValueError, match="got pairs"):
         model.answer(tf.data.Dataset.from_tensor_slices((TEXTS, TEXTS)))
 
 

@@ -120,7 +120,7 @@ def test_features_stay_float32_under_mixed_bfloat16(make_backbone, inputs):
         (np.where(np.arange(24).reshape(8, 3) == 7, np.nan, 1.0), "row 2 has nan in column 1"),
         (np.full((8, 3), np.inf), "row 0 has inf in column 0"),
         (np.ones((8, 2)), r"must be \[n, 3\].*got shape \(8, 2\)"),
-        ([["a", "b", "c"]] * 8, "must be numbers.*table.numbers"),
+        ([["a", "b", "c"]] * 8, "must be an array of numbers.*table.numbers"),
         (None, r"takes features alongside text: give .*'features': \[n, 3\]"),
     ],
 )

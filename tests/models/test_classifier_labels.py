@@ -76,9 +76,9 @@ def test_labels_outside_the_classes_are_refused_in_datasets_too(model, bare, inp
 
 def test_texts_without_labels_are_refused(model):
     tf = pytest.importorskip("tensorflow")
-    with pytest.raises(ValueError, match="gives no labels"):
+    with pytest.raises(ValueError, match="yields no labels"):
         model.fit(tf.data.Dataset.from_tensor_slices((TEXTS,)))
-    with pytest.raises(ValueError, match="gives no labels"):
+    with pytest.raises(ValueError, match="yields no labels"):
         model.evaluate(tf.data.Dataset.from_tensor_slices(TEXTS).batch(4))
     for call in (model.fit, model.evaluate):
         with pytest.raises(ValueError, match="no labels: give y"):
@@ -183,7 +183,7 @@ def test_class_weights_of_text_and_of_datasets(model, eager):
     weigh = model.class_sample_weight(LABELS[:4], weights)
     first = model.fit(TEXTS[:4], LABELS[:4], sample_weight=weigh, verbose=0).history
     assert half["loss"] == pytest.approx(first["loss"], rel=1e-5)
-    with pytest.raises(ValueError, match="counts the labels"):
+    with pytest.raises(ValueError, match="needs to count the labels"):
         model.fit(data, class_weight="balanced")
 
 
@@ -203,7 +203,7 @@ def test_each_class_has_one_name(backbone, preprocessor):
     two = BertClassifierPreprocessor.like(preprocessor, label_names=["no", "yes"])
     with pytest.raises(ValueError, match="3 classes but 2 label_names"):
         BertClassifier(backbone, 3, two)
-    with pytest.raises(ValueError, match="threshold is a probability.*got 1"):
+    with pytest.raises(ValueError, match="threshold must be between 0 and 1.*got 1"):
         BertClassifierPreprocessor.like(preprocessor, multi_label=True, threshold=1)
     assert BertClassifier(backbone, 2, preprocessor).preprocessor.label_names == ["0", "1"]
     model = BertClassifier(backbone, 2, two)

@@ -156,5 +156,5 @@ def test_windows_that_cannot_be_cut_are_refused(model):
     read_windows(model, 4)
     pairs = {"text": (TEXTS, TEXTS), "features": FEATURES}
     for call in (lambda: model.fit(pairs, LABELS), lambda: model.predict(pairs)):
-        with pytest.raises(ValueError, match="single texts, and these are pairs"):
+        with pytest.raises(ValueError, match="single texts; got pairs"):
             call()

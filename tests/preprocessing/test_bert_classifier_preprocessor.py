@@ -57,7 +57,7 @@ def test_several_labels_and_scores_are_numbers(make):
     assert score.is_regression and not several.is_regression and not make().is_regression
     assert score.targets([0.5, -1]).tolist() == [0.5, -1]
     for preprocessor in (several, score):
-        with pytest.raises(ValueError, match="must be numbers; the dataset gives strings"):
+        with pytest.raises(ValueError, match="must be numbers; the dataset yields strings"):
             preprocessor.stream_targets(tf.constant(["good"]))
 
 
@@ -128,7 +128,7 @@ def test_scores_suit_the_task(make):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"threshold": 1}, "a probability between 0 and 1; got 1"),
+        ({"threshold": 1}, "must be between 0 and 1, exclusive; got 1"),
         ({"window_pooling": "sum"}, "one of 'mean', 'max'; got 'sum'"),
         ({"window_stride": 7}, "from 1 to 6.*sequence_length=8; got 7"),
     ],

@@ -102,5 +102,5 @@ def test_scores_are_the_accuracy(preprocessor):
 
 @pytest.mark.parametrize("x", ["a b", ["a", "b"], tf.data.Dataset.from_tensors("a"), np.array("a")])
 def test_whole_texts_are_refused(preprocessor, x):
-    with pytest.raises(ValueError, match="dicts of 'context' and 'choices'.*given whole texts"):
+    with pytest.raises(ValueError, match="dicts of 'context' and 'choices'.*got texts"):
         preprocessor.read(x)

@@ -193,9 +193,9 @@ def test_texts_are_cut_into_parts_of_bounded_size(preprocessor):
         ((TEXTS, LABELS[:5]), "6 texts but 5 labels or weights"),
         ((TEXTS, LABELS, WEIGHTS[:4]), "6 texts but 4 labels or weights"),
         ((TEXTS, None, WEIGHTS), "weights but no labels: give y with sample_weight"),
-        ((slices(TEXTS), LABELS), "brings its own labels and weights"),
-        ((slices(TEXTS), None, WEIGHTS), "brings its own labels and weights"),
-        ((slices(TEXTS, SECONDS),), "Labels must be numbers; the dataset gives strings"),
+        ((slices(TEXTS), LABELS), "contains its own labels and weights"),
+        ((slices(TEXTS), None, WEIGHTS), "contains its own labels and weights"),
+        ((slices(TEXTS, SECONDS),), "Labels must be numbers; the dataset yields strings"),
     ],
 )
 def test_labels_that_do_not_fit_are_refused(preprocessor, arguments, message):

@@ -51,7 +51,7 @@ def test_without_names_labels_are_numbers(tokenizer):
     assert preprocessor.targets([[3, np.int64(1)], []]) == [[3, 1], []]
     for labels, message in (
         ([[0], [-1]], "has the tag -1"),
-        ([["O"]], "'O', .*only with label_names"),
+        ([["O"]], "'O', .*need label_names"),
     ):
         with pytest.raises(ValueError, match=message):
             preprocessor.targets(labels)
@@ -145,8 +145,8 @@ def test_scores_are_those_of_entities(preprocessor):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((["a b"], [0]), "learns from words.*given whole texts"),
-        ((("a", "b"),), "takes texts, not pairs of them"),
+        ((["a b"], [0]), "trains on words.*got texts"),
+        ((("a", "b"),), "takes single texts; got pairs"),
         ((WORDS, TAGS, [1, 1, 1]), "no sample_weight"),
         ((WORDS, [["O", "LOC"], [], []]), "Sentence 0 has the tag 'LOC'.*7 classes: O, B-LOC"),
         ((WORDS, [["O", 7], [], []]), "Sentence 0 has the tag 7"),

@@ -82,9 +82,9 @@ def test_it_looks_in_graph():
 
 
 def test_no_labels_and_names_are_refused_at_once():
-    with pytest.raises(ValueError, match="gives no labels; let it give .x, label."):
+    with pytest.raises(ValueError, match="yields no labels; make it yield .x, label."):
         checked_labels(slices({"token_ids": np.zeros((2, 4))}), 3)
-    with pytest.raises(ValueError, match="class numbers, 0 to 2; the dataset gives strings"):
+    with pytest.raises(ValueError, match="class numbers, 0 to 2; the dataset yields strings"):
         checked_labels(examples(np.array(["good", "bad"])), 3)
 
 
@@ -94,7 +94,7 @@ def test_names_become_numbers_in_the_graph():
     assert np.concatenate(list(data.as_numpy_iterator())).tolist() == [2, 0, 1]
     with pytest.raises(tf.errors.InvalidArgumentError, match="one of bad, fine, good.*god"):
         list(slices(["good", "god"]).batch(2).map(lambda y: checked_classes(y, names)))
-    with pytest.raises(ValueError, match="must be class numbers; the dataset gives strings"):
+    with pytest.raises(ValueError, match="must be class numbers; the dataset yields strings"):
         checked_classes(tf.constant(["good"]), None)
     numbers = tf.constant([7])
     assert checked_classes(numbers, None) is numbers
@@ -112,9 +112,9 @@ def test_places_of_choices_are_checked_on_their_way():
     assert checked.element_spec == data.element_spec
     assert [labels.tolist() for _, labels in checked.as_numpy_iterator()] == [[1, 2]]
     for labels in ([2, 2], [0, 3], [-1, 0]):
-        with pytest.raises(tf.errors.InvalidArgumentError, match="numbered from 0"):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="from 0 in each question"):
             list(checked_choices(batches(labels, [1.0, 1.0])))
-    with pytest.raises(ValueError, match="must give .inputs, label."):
+    with pytest.raises(ValueError, match="must yield .inputs, label."):
         checked_choices(data.map(lambda x, y: x))
     bare = data.map(lambda x, y: ({"token_ids": x["token_ids"]}, y))
     assert len(list(checked_choices(bare))) == 1

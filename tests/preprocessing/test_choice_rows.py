@@ -87,13 +87,13 @@ def test_without_labels_there_are_inputs_alone(preprocessor):
         ([{**GOOD, "choices": "bc"}], "a dict of a string and a list of strings"),
         ([{**GOOD, "choices": ["b", 3]}], "number 0 is"),
         ([{"context": "a", "label": 0}], "number 0 is"),
-        ([GOOD, {**GOOD, "choices": ["b", ""]}], "Question 1 has 1 choices that aren't empty"),
-        ([{**GOOD, "label": 2}], "Question 0 has the label 2.*places: 0, 1"),
+        ([GOOD, {**GOOD, "choices": ["b", ""]}], "Question 1 has 1 non-empty choices"),
+        ([{**GOOD, "label": 2}], "Question 0 has the label 2.*choices: 0, 1"),
         ([{**GOOD, "label": -1}], "the label -1"),
         ([{**GOOD, "label": "0"}], "the label '0'"),
         ([{**GOOD, "label": True}], "the label True"),
         ([{"context": "a", "choices": ["b", "c"]}], "the label None"),
-        ([{**GOOD, "choices": ["", "b", "c"]}], "the label 0.*places: 1, 2"),
+        ([{**GOOD, "choices": ["", "b", "c"]}], "the label 0.*choices: 1, 2"),
     ],
 )
 def test_examples_that_are_no_questions_are_named(preprocessor, examples, message):
@@ -104,5 +104,5 @@ def test_examples_that_are_no_questions_are_named(preprocessor, examples, messag
 def test_labels_in_an_array_join_their_questions():
     found = with_labels([GOOD, {**GOOD, "label": 0}], np.array([1, 0]))
     assert [question["label"] for question in found] == [1, 0] and GOOD["label"] == 0
-    with pytest.raises(ValueError, match="1 questions but 2 labels: give each one"):
+    with pytest.raises(ValueError, match="1 questions but 2 labels: give one for each"):
         with_labels([GOOD], [0, 1])

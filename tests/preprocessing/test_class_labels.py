@@ -33,7 +33,7 @@ def test_numbers_stay_what_they_are():
 
 @pytest.mark.parametrize("label", ["godo", None, 1.5])
 def test_a_label_that_is_no_name_is_refused(label):
-    with pytest.raises(ValueError, match=r"Label 1 is .*none of the 3 classes: bad, fine, good"):
+    with pytest.raises(ValueError, match=r"Label 1 is .*not one of the 3 classes: bad, fine, good"):
         class_numbers(np.array(["good", label], object), NAMES)
 
 
@@ -76,10 +76,10 @@ def test_weights_by_name_and_by_number():
     ("weights", "message"),
     [
         ({"god": 2}, "class_weight has the class 'god'.*Did you mean 'good'"),
-        ({3: 2}, "has a class 3; the classes are 0 to 2"),
+        ({3: 2}, "has the class 3; the classes are 0 to 2"),
         ({"good": -1}, "must be 0 or more; got -1"),
         ("balance", "dict of weights by class, or .balanced.*'balance'"),
-        ("balanced", "counts the labels"),
+        ("balanced", "needs to count the labels"),
     ],
 )
 def test_weights_that_cannot_be_meant_are_refused(weights, message):
@@ -106,11 +106,15 @@ def test_class_targets_are_numbers_of_classes_or_of_scores():
     [
         (class_targets, [0, 3], r"0 to 2 for num_classes=3; got values from 0 to 3.*from 0"),
         (class_targets, [[-1], [2]], "got values from -1 to 2"),
-        (lambda y, _: class_targets(y, ["x"]), ["a"], "learns numbers; got labels of strings"),
-        (lambda y, _: token_targets(y, 3), [[0, 3]], "0 to 2 for num_classes=3.*sample_weight 0"),
-        (lambda y, _: choice_targets(y), [0, -1], "places of choices, ints from 0.*got.*-1"),
-        (lambda y, _: choice_targets(y), [0.5], "places of choices, ints from 0.*0.5"),
-        (lambda y, _: choice_targets(y), ["a"], "places of choices, ints from 0.*'a'"),
+        (lambda y, _: class_targets(y, ["x"]), ["a"], "takes numbers as labels; got strings"),
+        (
+            lambda y, _: token_targets(y, 3),
+            [[0, 3]],
+            "0 to 2 for num_classes=3.*sample_weight of 0",
+        ),
+        (lambda y, _: choice_targets(y), [0, -1], "indices of choices, ints with 0.*got.*-1"),
+        (lambda y, _: choice_targets(y), [0.5], "indices of choices, ints with 0.*0.5"),
+        (lambda y, _: choice_targets(y), ["a"], "indices of choices, ints with 0.*'a'"),
     ],
 )
 def test_labels_outside_the_classes_are_refused(check, labels, message):

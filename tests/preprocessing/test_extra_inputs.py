@@ -18,9 +18,9 @@ def test_floats_become_float32_and_integers_stay():
     ("values", "message"),
     [
         ([[1, 2], [np.inf, 3]], "row 1 has inf in column 0"),
-        ([1.0, np.nan], "row 1 has nan. Leave the row out, or fill it"),
-        ([["1", "x"]], "age must be numbers, an array of a row for each text.*'x'"),
-        ([[1, 2], [3]], "age must be numbers"),
+        ([1.0, np.nan], "row 1 has nan. Leave the row out, or fill the value"),
+        ([["1", "x"]], "age must be an array of numbers with one row for each text.*'x'"),
+        ([[1, 2], [3]], "age must be an array of numbers"),
         ([None], "age must be finite numbers; row 0 has nan"),
     ],
 )

@@ -63,7 +63,7 @@ def test_datasets_of_prepared_inputs_are_checked_on_their_way(model):
         ({"text": ["a"] * 3, "features": FEATURES[:, :1]}, r"must be \[n, 2\].*shape \(3, 1\)"),
         ({"text": ["a"] * 3, "features": [1, 2, 3]}, r"must be \[n, 2\].*shape \(3,\)"),
         (slices({"text": ["a"], "features": IDS[:1]}), r"must be \[n, 2\].*shape \(4,\)"),
-        ({"text": ["a"], "features": [["x", "y"]]}, "must be numbers.*table.numbers"),
+        ({"text": ["a"], "features": [["x", "y"]]}, "must be an array of numbers.*table.numbers"),
     ],
 )
 def test_missing_or_misshapen_extra_inputs_are_refused(model, x, message):

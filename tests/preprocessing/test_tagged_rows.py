@@ -138,9 +138,9 @@ def test_words_without_pieces_and_words_too_long_are_kept(preprocessor):
     [
         ([], [], None, "There are no words"),
         ([[], []], None, None, "There are no words"),
-        (["a b"], None, None, "Sentence 0 is a string, 'a b'"),
-        ([["a"], ["a", 3]], None, None, "Sentence 1 holds 3"),
-        ([["a"]], [], None, "1 sentences but labels of 0"),
+        (["a b"], None, None, "Sentence 0 must be a list of words; got the string 'a b'"),
+        ([["a"], ["a", 3]], None, None, "Sentence 1 has the word 3"),
+        ([["a"]], [], None, "1 sentences but 0 lists of labels"),
         ([["a"], ["b"]], [[0], [0, 1]], None, "Sentence 1 has 1 words but 2 labels"),
         ([["a"]], [[0]], [0, 1], "1 sentences but 2 documents"),
     ],

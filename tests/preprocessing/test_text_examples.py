@@ -120,9 +120,9 @@ def test_extra_inputs_stay_with_their_texts():
     part = examples[2:5]
     assert strings(part.columns) == [TEXTS[2:5]] and len(part) == 3
     assert np.array_equal(part.extra_inputs["features"], numbers[2:5])
-    with pytest.raises(ValueError, match="6 texts but 5 rows of features: give each text one"):
+    with pytest.raises(ValueError, match="6 texts but 5 rows of features: give one per text"):
         text_examples({"text": TEXTS, "features": numbers[:5]})
-    with pytest.raises(ValueError, match="has its texts as 'text'.*this one has 'texts', 'numb"):
+    with pytest.raises(ValueError, match="have its texts as 'text'.*this one has 'texts', 'numb"):
         text_examples({"texts": TEXTS, "numbers": numbers})
 
 
@@ -179,14 +179,14 @@ def test_a_dataset_is_read_whole(size):
         ([], "There are no texts"),
         (([], []), "There are no texts"),
         ((), "There are no texts"),
-        ((TEXTS, SECONDS[:3]), "6 texts but 3 second texts: give each text one"),
+        ((TEXTS, SECONDS[:3]), "6 texts but 3 second texts: give one per text"),
         (["a", None], "Text 1 is None, not a string.*give ''"),
         (["a", "b", float("nan")], "Text 2 is nan, not a string"),
         ((TEXTS, list(range(6))), "Text 0 is 0, not a string"),
-        ([("a", "b"), ("c",)], "Some texts are in pairs and others are not"),
-        ([("a", "b"), "cd"], "Some texts are in pairs and others are not"),
-        ([("a", "b", "c")], "here they come 3 together"),
-        (("a", "b", "c"), "here they come 3 together"),
+        ([("a", "b"), ("c",)], "Some texts are pairs and others are not"),
+        ([("a", "b"), "cd"], "Some texts are pairs and others are not"),
+        ([("a", "b", "c")], "got 3 together"),
+        (("a", "b", "c"), "got 3 together"),
     ],
 )
 def test_examples_that_are_no_texts_are_refused(x, message):
@@ -198,8 +198,8 @@ def test_examples_that_are_no_texts_are_refused(x, message):
     ("dataset", "message"),
     [
         (slices(LABELS), "texts, .text, label. or .text, label, weight.*int32.*dataset.map"),
-        (slices({"texts": TEXTS}), "has its texts as 'text'"),
-        (slices(TEXTS, SECONDS, TEXTS), r"pair .string, string.*text, text.*this one gives"),
+        (slices({"texts": TEXTS}), "must have its texts as 'text'"),
+        (slices(TEXTS, SECONDS, TEXTS), r"pair .string, string.*text, text.*this one yields"),
         (slices((TEXTS, SECONDS, TEXTS), LABELS), "texts, .text, label."),
         (slices(np.array(PAIRS), LABELS), "texts, .text, label."),
         (slices(np.array([TEXTS] * 3).T).batch(2), "texts, .text, label."),

@@ -41,7 +41,7 @@ def test_each_text_is_a_row_with_its_labels_and_numbers(rows, preprocessor):
 def test_a_pair_has_the_tokens_of_both(rows, preprocessor):
     pairs = TextRows(preprocessor, (rows.columns[0], rows.columns[0]))
     assert pairs.num_tokens().tolist() == [min(2 * n + 3, ROOM + 2) for n in COUNTS]
-    with pytest.raises(ValueError, match="cut from single texts, and these are pairs.*None"):
+    with pytest.raises(ValueError, match="need single texts; got pairs.*None"):
         windowed(pairs, 1)
 
 

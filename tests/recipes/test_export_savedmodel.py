@@ -78,7 +78,7 @@ def test_it_shows_the_answers_to_texts(recipe, classifier, tmp_path, capfd):
 def test_versions_stand_side_by_side(recipe, classifier, tmp_path, capsys):
     module, arguments = recipe("export_savedmodel"), [str(classifier[1]), "--output", str(tmp_path)]
     module.main(arguments)
-    with pytest.raises(ValueError, match="exists already. Export with version=2"):
+    with pytest.raises(ValueError, match="already exists. Export with version=2"):
         module.main(arguments)
     module.main([*arguments, "--version", "2"])
     assert {path.name for path in tmp_path.iterdir()} == {"1", "2"}

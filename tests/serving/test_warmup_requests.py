@@ -198,6 +198,6 @@ def test_too_many_and_triples_are_refused_before_anything_is_written(model, tmp_
     with pytest.raises(ValueError, match=f"at most {MAX_REQUESTS} warm-up requests.*at most 999"):
         model.export(tmp_path / "served", warmup_texts=["a"] * MAX_REQUESTS)
     for texts in ([("a", "b", "c")], [["a"]]):
-        with pytest.raises(ValueError, match="texts, or pairs of them"):
+        with pytest.raises(ValueError, match="texts or pairs of texts"):
             model.export(tmp_path / "served", warmup_texts=texts)
     assert not (tmp_path / "served").exists()

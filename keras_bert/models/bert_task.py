@@ -2,7 +2,7 @@
 
 import keras
 
-from keras_bert.models import answering, exporting, task_data
+from keras_bert.models import answering, exporting, lora, task_data
 from keras_bert.models.optional_inputs import complete
 from keras_bert.preprocessing.model_inputs import checked_inputs
 from keras_bert.preprocessing.raw import is_dataset, is_raw
@@ -48,6 +48,10 @@ class BertTask(PresetModel, TrainLoop, keras.Model):
     answer = answering.answer
     scores = answering.scores
     export = exporting.export
+    enable_lora = lora.enable_lora
+    save_lora = lora.save_lora
+    load_lora = lora.load_lora
+    merge_lora = lora.merge_lora
 
     def __init__(self, inputs, outputs, backbone, preprocessor=None, **kwargs):
         check_keras_arguments(type(self), kwargs)

@@ -299,3 +299,22 @@ def lora_table(layer: keras.layers.Layer) -> tuple[str, keras.Variable]:
     """
     kernel = getattr(layer, "_kernel", None)
     return ("embeddings", layer._embeddings) if kernel is None else ("kernel", kernel)
+
+
+def merge_lora(layer: keras.layers.Layer) -> None:
+    """Adds LoRA's matrices to a layer's weight, and removes them.
+
+    Keras enables LoRA but has no way back.
+
+    Args:
+        layer: a `Dense`, `EinsumDense` or `Embedding` with `lora_enabled`.
+    """
+    name, table = lora_table(layer)
+    table.assign(getattr(layer, name))
+    layer._tracker.unlock()
+    for part in [attribute for attribute in vars(layer) if attribute.startswith("lora_")]:
+        if isinstance(getattr(layer, part), keras.Variable):
+            delattr(layer, part)
+    layer._tracker.lock()
+    layer.lora_enabled, layer.lora_rank = False, None
+    table.trainable = True

@@ -74,7 +74,7 @@ def _check_has(model, x, wanted, is_batch):
         is_shape = given[1:] == shape or (is_one and given == shape)
         if not is_shape and None not in (*shape, *given[1:]):
             raise ValueError(
-                f"{name} of this {type(model).__name__} must have shape {_shown(shape)}; got shape "
+                f"{name} must be {_shown(shape)} for this {type(model).__name__}; got shape "
                 f"{given}."
             )
 

@@ -174,7 +174,7 @@ def test_batches_of_questions_are_what_questions_are(model):
         (QUESTIONS, [1, 0, 1, 1], "Question 2 has the label 1"),
         (QUESTIONS, [1, 0], "4 questions but 2 labels"),
         ([{"context": "a", "choices": ["b", "c"]}], None, "the label None"),
-        ([{"context": "a", "choices": ["b"]}], [0], "has 1 choices"),
+        ([{"context": "a", "choices": ["b"]}], [0], "has 1 non-empty choices"),
         (["a b"], [0], "takes questions, dicts of 'context' and 'choices'"),
     ],
 )

@@ -210,7 +210,7 @@ def test_what_it_cannot_train_on_is_refused(model, x, tags, message):
 def test_labels_outside_the_classes_are_refused(bare, inputs, tagged):
     labels, weights = tagged
     for wrong in (np.where(weights > 0, labels, -100), labels + 1):
-        with pytest.raises(ValueError, match="Labels must be in 0 to 4.*sample_weight 0"):
+        with pytest.raises(ValueError, match="Labels must be in 0 to 4.*sample_weight of 0"):
             bare.fit(inputs, wrong, sample_weight=weights)
 
 

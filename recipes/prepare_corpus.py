@@ -38,9 +38,7 @@ def parse_args(argv=None):
     add("--document_separator", help="regular expression for lines between documents; see above")
     add("--language", default="en", help="language code, for splitting sentences")
     add("--seed", type=int, default=0, help="random seed")
-    add(
-        "--num_workers", type=int, help="processes; one per core by default, fewer for small inputs"
-    )
+    add("--num_workers", type=int, help="by default one process per core, fewer for small inputs")
     add("--runner", help="Apache Beam runner to use instead, such as DirectRunner")
     args, beam_options = parser.parse_known_args(argv)
     if args.runner:

@@ -2,10 +2,11 @@
 
     python recipes/quickstart.py            # or: make quickstart
 
-Reads the reference texts in every Python installation (`pydoc_data.topics`), learns a vocabulary,
-prepares a corpus, pre-trains a tiny BERT with masked LM and next sentence prediction, fine-tunes it
-to predict the chapter of a sentence, exports a SavedModel, and queries it with raw strings from a
-process without Keras. A real BERT reads 100,000 times as much text, but takes the same steps.
+Reads the reference texts in every Python installation (`pydoc_data.topics`), learns a vocabulary
+and prepares a corpus. Then it pre-trains a tiny BERT with masked LM and next sentence prediction,
+and fine-tunes it to predict the chapter of a sentence. Finally, it exports a SavedModel and queries
+it with raw strings from a process without Keras. A real BERT reads 100,000 times as much text, but
+takes the same steps.
 """
 
 import argparse

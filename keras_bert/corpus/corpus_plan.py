@@ -41,7 +41,7 @@ class Settings:
 class Span:
     """Bytes `start` to `stop` of a file; readers move both ends to the next document boundary.
 
-    `document_id` is set if the whole file is one document and this span is a part of it.
+    `document_id` is set if the file is a single document and this span is only one part.
     """
 
     path: str

@@ -150,7 +150,7 @@ def pretraining_dataset(
         deterministic=True,
     )
     batches = batches.rebatch(batch_size, drop_remainder=True).skip(batches_before)
-    # When several machines share a batch, each makes the whole batch and takes its own rows.
+    # When several machines share a batch, each makes the entire batch and takes its own rows.
     options = tf.data.Options()
     options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.DATA
     return batches.prefetch(tf.data.AUTOTUNE).with_options(options)

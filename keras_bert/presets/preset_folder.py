@@ -48,8 +48,8 @@ def save_preset(model: keras.Model, folder: str | os.PathLike) -> None:
         folder: a path; an earlier preset there is replaced.
 
     Raises:
-        ValueError: if the folder holds something that is not a preset, or if the model couldn't be
-            loaded again because its class isn't registered or its config lacks an argument.
+        ValueError: if the folder holds something that is not a preset; or if the model couldn't be
+            loaded again, because its class isn't registered or its config lacks an argument.
     """
     if is_chief(model):
         _write_preset(model, folder)

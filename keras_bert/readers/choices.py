@@ -24,8 +24,8 @@ def read_choices(path: str | os.PathLike) -> list[dict]:
         has labels.
 
     Raises:
-        ValueError: if the file can't be read, a column is missing, a row has fewer choices than
-            the others or fewer than two, or a label is not the number of a choice. The message
+        ValueError: if the file can't be read or lacks a column; if a row has fewer choices than
+            the others, or fewer than two; or if a label is not the number of a choice. The message
             names the file and line.
 
     Example:

@@ -120,7 +120,7 @@ class BertTokenizer:
         return f"BertTokenizer({len(self._tokens):,} tokens, lowercase={self.lowercase})"
 
     def __call__(self, text: Any) -> tf.Tensor | tf.RaggedTensor:
-        """Same as `tokenize`."""
+        """Calls `tokenize`."""
         return self.tokenize(text)
 
     def tokenize(self, text: Any) -> tf.Tensor | tf.RaggedTensor:

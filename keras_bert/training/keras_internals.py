@@ -1,7 +1,7 @@
 """The private parts of Keras and TensorFlow that this library uses, each with its reason.
 
-No other file touches a private part (`tests/training/test_keras_internals.py`), so a new release of
-Keras is checked against this page alone. It is written for Keras 3.15. The page has four parts:
+No other file uses a private part (`tests/training/test_keras_internals.py`), so a new release of
+Keras is checked only against this page. It is written for Keras 3.15. The page has four parts:
 
 - `TrainerHooks`: methods of `keras.Model` that Keras calls by private names;
 - functions on a compiled model: its losses, metrics and build;
@@ -158,7 +158,7 @@ def without_replica_scaling(loss):
     """Undoes Keras's division of a mean by the number of replicas, on TensorFlow.
 
     Keras divides each replica's mean, because it sums gradients over replicas. `GlobalLoss` weights
-    replicas by their rows instead. With both, gradients would be divided by the replicas twice.
+    replicas by their rows instead. With both, gradients on N replicas would be N times too small.
     """
     return unscale_loss_for_distribution(loss)
 

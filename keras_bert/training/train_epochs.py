@@ -59,8 +59,8 @@ def train_epochs(
         A list of dicts, the scores of each trained epoch.
 
     Raises:
-        ValueError: if there is less than one epoch, the length of the batches is unknown, `score`
-            returns no score named `select`, or the folder is not on this machine or holds a run
+        ValueError: if `epochs` is below 1; if the length of the batches is unknown; if `score`
+            returns no score named `select`; or if the folder is not on this machine or holds a run
             with other settings.
 
     Example:

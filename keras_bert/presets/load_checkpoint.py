@@ -148,7 +148,7 @@ def with_weights(
 
 
 def _report(model, checkpoint, head_may_differ):
-    """Reports which weights a model takes; raises a ValueError if any encoder weight is missing."""
+    """Reports which weights a model takes; raises a ValueError unless its encoder matches."""
     report = LoadReport(checkpoint.source, left_over={**checkpoint.left_over})
     faults = _unmatched_encoder(model, checkpoint)
     other_task = type(model).__name__ != checkpoint.task  # another task's head has the same names

@@ -209,7 +209,7 @@ def _take_over_weights(model, source):
 
 
 def _weights_that_fit(model, source):
-    """Returns `{path: variable}` of source weights with the same role and shape in `model`."""
+    """Returns `{path: variable}` of source weights that match in role, shape and dtype."""
     if type(model) is not type(source):  # another task's head may have the same names
         source = getattr(source, "backbone", source)
     looks = {w.path: (w.shape, w.dtype) for w in model.weights}  # of a quantized one, int8

@@ -30,12 +30,7 @@ def add_finetuning_arguments(parser: argparse.ArgumentParser) -> None:
     add("--output", required=True, help="output folder")
     add("--sequence_length", type=int, default=128, help="tokens per sequence")
     add("--batch_size", type=int, default=32, help="examples per step, over all devices")
-    add(
-        "--bucket_lengths",
-        type=int,
-        nargs="+",
-        help="lengths that batches are padded to",
-    )
+    add("--bucket_lengths", type=int, nargs="+", help="group examples by these padded lengths")
     add("--tokens_per_batch", type=int, help="with --bucket_lengths, replaces --batch_size")
     add("--learning_rate", type=float, help="peak learning rate; by default, the task's")
     add("--epochs", type=int, default=3, help="passes over the training examples")

@@ -63,7 +63,7 @@ class GlobalLoss(TrainerHooks):
                 raise ValueError(
                     f"{name}={steps} is not a multiple of steps_per_execution="
                     f"{self.steps_per_execution}, so more steps would run than that. Compile with "
-                    f"steps_per_execution set to one of its divisors."
+                    "steps_per_execution set to one of its divisors."
                 )
 
     def evaluate(self, *args, **kwargs):

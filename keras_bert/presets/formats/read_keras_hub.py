@@ -96,7 +96,8 @@ def _task_arguments(theirs, task, folder, source):
     if task == "BertTextClassifier":
         if theirs.activation is not keras.activations.linear:
             logger.warning(
-                "%s ends with %s, which isn't loaded: a BertClassifier returns the logits.",
+                "%s ends with %s, which isn't loaded: a BertClassifier returns the logits before "
+                "it.",
                 source,
                 theirs.activation.__name__,
             )

@@ -47,7 +47,7 @@ def finetune(
     strategy: Any = None,
     callbacks: Sequence[keras.callbacks.Callback] = (),
 ) -> list[dict]:
-    """Trains a task on raw examples, scores it after each epoch, and keeps the best model.
+    """Trains a task on raw examples, scores each epoch on a dev set, keeps the best.
 
     The model is compiled with its default loss and metrics, and `AdamW`. The learning rate warms up
     and then falls linearly to 0 over the entire run. Examples are tokenized once.

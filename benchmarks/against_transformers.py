@@ -7,22 +7,22 @@ r"""Fine-tunes on the tasks of BERT's paper with this library and with Hugging F
 Both libraries start from the same folder of weights, train on the same examples with the same
 recipe, and predict the same examples after the last epoch. The same functions of this library score
 both. Each task, seed and library runs in its own process, one after the other, and appends a line
-to the output. Runs that have a line are skipped. `--task`, `--library` and `--seed` select some.
+to the output. Runs that have a line are skipped. `--task`, `--library` and `--seed` select runs.
 
 The recipe: AdamW (0.9, 0.999, epsilon 1e-6, bias correction; decay 0.01, none on biases and
 LayerNorm). The rate rises over a tenth of the steps and falls linearly to 0. Gradients are clipped
-at a norm of 1, dropout is 0.1. Rows are shuffled in each epoch, batches padded to their longest
-row. New heads start from the same random numbers in both. SQuAD's windows begin at the same tokens.
-transformers trains in a plain PyTorch loop as its examples do (`transformers_finetuning.py`), this
-library by its `fit` (`keras_finetuning.py`).
+at a norm of 1, and dropout is 0.1. Rows are shuffled in each epoch, and batches are padded to their
+longest row. New heads start from the same random numbers in both. SQuAD's windows begin at the same
+tokens. transformers trains in a plain PyTorch loop, as in its examples
+(`transformers_finetuning.py`); this library trains with `fit` (`keras_finetuning.py`).
 
 The data: `sentiment/` and `nli/` of acmi-lab/counterfactually-augmented-data (train, dev and test
 `.tsv`), WNUT-17 in `ner/`, `choice/codah.tsv`, and in `squad/` `train-subset-v1.1.json`,
 `dev-v1.1.json` and `dev-v2.0-part.json`, a third of whose articles is held out. If there are a
 development set and a test set, both are scored together: nothing is chosen by either.
 
-Times are those of training: the first epoch, in which TensorFlow traces the step, and the later
-ones. The shortest of all seeds counts, because other work on the machine makes them longer.
+Times cover training only: the first epoch, in which TensorFlow traces the step, and the later
+epochs. The shortest time of all seeds counts, because other work on the machine makes times longer.
 """
 
 import argparse
@@ -62,7 +62,7 @@ def parse_args(argv=None):
     add("--data", help="folder of the data")
     add("--model", help="folder of the weights that both libraries start from")
     add("--output", help="file of JSON lines; results are appended")
-    add("--table", metavar="FILE", help="only print the table of such a file")
+    add("--table", metavar="FILE", help="only print the table of an output file")
     add("--task", nargs="+", choices=list(SETTINGS), default=list(SETTINGS))
     add("--library", nargs="+", choices=list(LIBRARIES), default=list(LIBRARIES))
     add("--seed", nargs="+", type=int, default=[0, 1, 2])
@@ -173,7 +173,7 @@ def _row(task, metric, num_train, num_eval, ours, theirs):
 
 
 def _epoch_seconds(runs):
-    """Returns the seconds of the shortest first epoch and of the shortest later one, if any."""
+    """Returns the seconds of the fastest first epoch and of the fastest later epoch, if any."""
     first = min(run["epoch_seconds"][0] for run in runs)
     later = [seconds for run in runs for seconds in run["epoch_seconds"][1:]]
     return [first, min(later)] if later else [first]

@@ -1,12 +1,13 @@
-"""Compares training on divided batches with whole ones, for this library and Keras's own fit.
+"""Compares training on divided and undivided batches, for this library and Keras's own fit.
 
     python benchmarks/divided_batches.py --backend tensorflow
 
 Each cell trains the same model on the same batches, on some number of devices and in some number of
 parts: 20 clipped steps of AdamW without dropout. Padding, weights and prediction slots are spread
-unevenly over the rows. The cell shows the largest difference of a weight and of a logged number
-from one device and one part. Keras's own `fit` trains the same layers, with
-`gradient_accumulation_steps` for parts. If it fails, the cell begins with the name of the error.
+unevenly over the rows. The cell compares the result with training on one device in one part: it
+shows the largest difference of a weight and of a logged number. Keras's own `fit` trains the same
+layers, with `gradient_accumulation_steps` for parts. If it fails, the cell begins with the name of
+the error.
 """
 
 import argparse
@@ -52,7 +53,7 @@ def parse_args(argv=None):
 
 
 def trained(backend, devices, settings):
-    """Returns the result of training with each of the settings, or a line of its error."""
+    """Returns the result of training with each of the settings, or the error's last line."""
     done = subprocess.run(
         [sys.executable, SCRIPT, backend, str(devices), *map(json.dumps, settings)],
         capture_output=True,

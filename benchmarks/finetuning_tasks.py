@@ -26,9 +26,9 @@ METRICS = {
 def read_task(task, folder, limit=None, limit_eval=None):
     """Returns `(training examples, examples to score, label names or None)`, lists of dicts.
 
-    An example has `texts` and `label`, `words` and `tags`, or what `read_choices` or `read_squad`
-    gives. A separate process reads them, so that TensorFlow doesn't count towards the memory of
-    transformers.
+    An example has `texts` and `label`, `words` and `tags`, or the fields that `read_choices` or
+    `read_squad` returns. A separate process reads the files, so that TensorFlow doesn't count
+    towards the memory of transformers.
     """
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, mp_context=context) as pool:
@@ -39,8 +39,8 @@ def read_task(task, folder, limit=None, limit_eval=None):
 def head_kernel(seed, num_inputs, num_outputs):
     """Draws the initial kernel of the new head, `[inputs, outputs]`, with deviation 0.02.
 
-    This library draws its heads from a truncated normal with deviation 0.0176, as Google does. In
-    so few steps that alone makes a difference.
+    This library draws its heads from a truncated normal with deviation 0.0176, as Google does.
+    With so few steps, the initial kernel alone makes a difference.
     """
     return np.random.default_rng(seed).normal(0.0, 0.02, (num_inputs, num_outputs))
 
@@ -55,7 +55,7 @@ def score(task, examples, predicted):
     if task == "squad2":
         scores = keras_bert.squad_scores(examples, *predicted, null_threshold=0.0)
         always = keras_bert.squad_scores(examples, predicted[0])
-        return {**scores, "answers_f1": always["HasAns_f1"]}  # of those with an answer
+        return {**scores, "answers_f1": always["HasAns_f1"]}  # questions with an answer
     return keras_bert.classification_scores([example["label"] for example in examples], predicted)
 
 
@@ -73,7 +73,7 @@ class Progress:
         self.started = self.printed = time.perf_counter()
 
     def step(self, step, loss):
-        """Call this after each step, numbered from 0; `loss()` returns the loss."""
+        """Records the end of a step, numbered from 0; `loss()` returns the loss."""
         now = time.perf_counter()
         if now - self.printed > 30:
             self.printed = now
@@ -84,7 +84,7 @@ class Progress:
             )
 
     def epoch(self, loss):
-        """Call this after each epoch."""
+        """Records the end of an epoch."""
         now = time.perf_counter()
         self.seconds.append(now - self.started)
         self.started = self.printed = now
@@ -117,7 +117,7 @@ def _read(task, folder):
 
 
 def _read_tables(train, dev, test, columns, label):
-    """Joins the development and test sets: nothing is chosen by the development set here."""
+    """Joins the development and test sets: nothing is selected on the development set here."""
     names = train.class_names(label)
     parts = []
     for table in (train, dev, test):
@@ -144,7 +144,7 @@ def _read_choices(examples):
 
 
 def _some(examples, limit):
-    """Selects `limit` of the examples, always the same ones, in their order; None selects all."""
+    """Selects `limit` examples, always the same ones, in file order; None selects all."""
     if limit is None or limit >= len(examples):
         return examples
     chosen = random.Random(_SPLIT).sample(range(len(examples)), limit)

@@ -1,4 +1,4 @@
-"""Fine-tuning with this library, for `against_transformers.py`, as the recipes do it."""
+"""Fine-tuning with this library, as in the recipes, for `against_transformers.py`."""
 
 import time
 
@@ -14,15 +14,15 @@ def finetune(task, train, test, names, args, progress):
 
     Args:
         task: name of the task.
-        train: examples, as `finetuning_tasks.read_task` gives them.
-        test: the same.
+        train: training examples from `finetuning_tasks.read_task`.
+        test: examples to predict, from the same function.
         names: the names of the labels or tags, or None.
         args: the arguments of `against_transformers.py`.
         progress: a function that takes the number of steps per epoch and returns a `Progress`.
 
     Returns:
-        `(predictions, numbers)`: what `finetuning_tasks.score` takes, and a dict of the number of
-        rows, the seconds of preparation, training epochs and evaluation, and the last loss.
+        `(predictions, numbers)`: predictions for `finetuning_tasks.score`, and a dict of the number
+        of rows, the seconds of preparation, training epochs and evaluation, and the last loss.
     """
     keras.utils.set_random_seed(args.seed)
     keras.config.set_dtype_policy("mixed_bfloat16" if args.precision == "bf16" else "float32")
@@ -60,7 +60,7 @@ def finetune(task, train, test, names, args, progress):
 
 
 class _Reporter(keras.callbacks.Callback):
-    """Reports to a `Progress`."""
+    """Callback that reports to a `Progress`."""
 
     def __init__(self, progress):
         super().__init__()
@@ -82,7 +82,7 @@ def _texts_and_labels(examples):
 
 
 def _classes(model, examples, args):
-    # In their order and padded to each batch's longest row, as the other library predicts.
+    # In file order and padded to each batch's longest row, as the other library predicts.
     batching = keras_bert.Batching(args.batch_size, pad_to="longest")
     data = model.batches(_texts(examples), batching=batching)
     return np.argmax(model.predict(data, verbose=0), axis=-1)

@@ -3,8 +3,8 @@
     python benchmarks/learning_curve.py --train train.npz --heldout heldout.npz --output curve.json
     python benchmarks/learning_curve.py --corpus corpus --heldout heldout.npz --output curve.json
 
-Trains on instances that Google's `create_pretraining_data.py` made, in their order, or on a
-corpus through `pretraining_dataset`, and evaluates on held-out instances of Google's.
+Trains on instances from Google's `create_pretraining_data.py`, in order, or on a corpus through
+`pretraining_dataset`, and evaluates on held-out instances from Google's script.
 
 The arrays: token_ids and segment_ids [N, S], length [N], mask_positions and mask_ids [N, P],
 num_masks [N], next_sentence_label [N] (1 = random). The model has 4 layers and hidden 256, unless
@@ -32,7 +32,7 @@ def parse_args(argv=None):
     parser.add_argument("--heldout", required=True, help=".npz of instances to evaluate on")
     parser.add_argument("--output", required=True, help="JSON file for the curve")
     parser.add_argument("--preset", help="folder to save the model to, with --corpus")
-    parser.add_argument("--init", help="weights to start from, as from_preset takes them")
+    parser.add_argument("--init", help="weights to start from; any source of from_preset")
     parser.add_argument("--vocabulary_size", type=int, default=30522)
     parser.add_argument("--batch_size", type=int, default=32)
     parser.add_argument("--steps", type=int, default=1700)

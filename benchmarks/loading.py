@@ -47,7 +47,7 @@ def load(library, folder):
         inputs["segment_ids"] = np.zeros_like(token_ids)
         keras.ops.matmul(
             np.ones((2, 2), "float32"), np.ones((2, 2), "float32")
-        )  # TensorFlow starts
+        )  # starts TensorFlow
     else:
         import torch
         from transformers import BertModel

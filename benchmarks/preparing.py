@@ -4,8 +4,8 @@
     python benchmarks/preparing.py --text novels/*.txt --vocabulary vocab.txt
 
 The default text is Python's own reference, repeated, with a vocabulary learned from it; this takes
-about a minute. Reading, decoding, finding sentences, tokenizing and writing count, in seconds of
-CPU time of one process. Starting Python doesn't. The best turn counts.
+about a minute. The time covers reading, decoding, finding sentences, tokenizing and writing, in
+seconds of CPU time of one process. Starting Python is excluded. The best turn counts.
 """
 
 import argparse
@@ -28,7 +28,7 @@ def parse_args(argv=None):
     parser.add_argument("--text", nargs="+", help="text files of prose")
     parser.add_argument("--vocabulary", help="vocab.txt")
     parser.add_argument("--cased", action="store_true", help="the vocabulary is cased")
-    parser.add_argument("--megabytes", type=int, default=8, help="of repeated text, without --text")
+    parser.add_argument("--megabytes", type=int, default=8, help="size of the default text")
     parser.add_argument("--turns", type=int, default=3)
     return parser.parse_args(argv)
 

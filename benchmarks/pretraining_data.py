@@ -3,8 +3,8 @@
     python benchmarks/pretraining_data.py
     python benchmarks/pretraining_data.py --corpus corpus
 
-Without `--corpus`, it makes a corpus of random tokens. It counts tokens with the special ones and
-without padding, in two epochs after the first batch, in seconds of CPU time.
+Without `--corpus`, it makes a corpus of random tokens. It counts tokens, including special tokens
+but not padding, per second of CPU time. It measures two epochs, without their first batch.
 """
 
 import argparse
@@ -30,7 +30,7 @@ def parse_args(argv=None):
 
 
 class Words:
-    """The part of a tokenizer that a corpus needs."""
+    """Stand-in for a tokenizer, with the parts that a corpus needs."""
 
     lowercase = True
 
@@ -53,7 +53,7 @@ def random_corpus(folder, num_shards=4, documents=500):
 
 
 def tokens_per_second(dataset):
-    """Measures a whole pass over `dataset`, without the first batch."""
+    """Measures a full pass over `dataset`, without the first batch."""
     options = tf.data.Options()
     options.threading.private_threadpool_size = 1
     tokens = 0

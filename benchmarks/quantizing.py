@@ -1,10 +1,10 @@
-"""Measures what int8 quantization does to sentence embeddings: direction, file size, time.
+"""Measures the effect of int8 quantization on sentence embeddings: direction, file size, time.
 
     python benchmarks/quantizing.py --model hf://sentence-transformers/all-MiniLM-L6-v2
     python benchmarks/quantizing.py --model path/to/folder --text sentences.txt
 
-Without `--text` it encodes sentences of Python's own reference. The ways take turns; the best turn
-of each counts.
+Without `--text`, it encodes sentences from Python's own reference. The ways take turns; the best
+turn of each counts.
 """
 
 import argparse

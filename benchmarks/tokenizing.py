@@ -4,8 +4,8 @@
     python benchmarks/tokenizing.py --text novel.txt --vocabulary vocab.txt
 
 The default text is Python's own reference, with a vocabulary learned from it; this takes about a
-minute. `BertTokenizer` runs in tf.data. All take turns in one process on one core, in seconds of
-CPU time; the best turn of each counts.
+minute. `BertTokenizer` runs in tf.data. The tokenizers take turns in one process on one core. Time
+is CPU time; the best turn of each counts.
 """
 
 import argparse
@@ -63,7 +63,7 @@ def make_tokenizer(args, lines):
 
 
 def in_dataset(lines, batch_size, tokenize):
-    """Returns a function that runs some number of passes and returns the number of tokens."""
+    """Returns a function that runs a given number of passes and returns the number of tokens."""
 
     def count(texts):
         parts = tf.nest.flatten(tokenize(texts), expand_composites=False)

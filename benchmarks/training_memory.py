@@ -4,7 +4,7 @@
 
 Each way takes a few steps of masked LM and next sentence prediction on random tokens, in its own
 process. The table shows the peak resident size of that process, and its size before training, with
-the model in it. The optimizer's moments come with the first step.
+the model built. The optimizer's moments are allocated in the first step.
 """
 
 import argparse

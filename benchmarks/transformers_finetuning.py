@@ -1,9 +1,9 @@
 """Fine-tuning with Hugging Face transformers, for `against_transformers.py`.
 
-A plain PyTorch loop, as in the `no_trainer` scripts of transformers' examples (run_glue, run_ner,
-run_swag, run_qa). The fast tokenizer tokenizes texts once, and collators pad to the longest row of
-a batch. The models bring their own losses and attention (sdpa). The optimizer is PyTorch's fused
-AdamW; PyTorch chooses the number of threads, one per core.
+It is a plain PyTorch loop, as in the `no_trainer` scripts of transformers' examples (run_glue,
+run_ner, run_swag, run_qa). The fast tokenizer tokenizes texts once, and collators pad to the
+longest row of a batch. The models use their own losses and attention (sdpa). The optimizer is
+PyTorch's fused AdamW; PyTorch chooses the number of threads, one per core.
 """
 
 import time
@@ -20,15 +20,15 @@ def finetune(task, train, test, names, args, progress):
 
     Args:
         task: name of the task.
-        train: examples, as `finetuning_tasks.read_task` gives them.
-        test: the same.
+        train: training examples from `finetuning_tasks.read_task`.
+        test: examples to predict, from the same function.
         names: the names of the labels or tags, or None.
         args: the arguments of `against_transformers.py`.
         progress: a function that takes the number of steps per epoch and returns a `Progress`.
 
     Returns:
-        `(predictions, numbers)`: what `finetuning_tasks.score` takes, and a dict of the number of
-        rows, the seconds of preparation, training epochs and evaluation, and the last loss.
+        `(predictions, numbers)`: predictions for `finetuning_tasks.score`, and a dict of the number
+        of rows, the seconds of preparation, training epochs and evaluation, and the last loss.
     """
     transformers.set_seed(args.seed)
     transformers.logging.set_verbosity_error()
@@ -115,7 +115,7 @@ def _precision(args):
 
 
 def _inputs(rows):
-    """Keeps what the model takes of each row."""
+    """Keeps only the inputs of the model in each row."""
     return [{name: row[name] for name in row if name in _INPUTS} for row in rows]
 
 
@@ -176,8 +176,8 @@ def _choice_rows(tokenizer, examples, names, args):
 def _question_rows(tokenizer, examples, names, args):
     """Cuts windows at the same tokens as this library does.
 
-    This library fixes the tokens between the starts of two windows. transformers fixes their
-    overlap, which follows from that and the length of the question.
+    This library fixes the number of tokens between the starts of two windows. transformers fixes
+    their overlap, which is computed from this number and the length of the question.
     """
     questions = tokenizer([e["question"] for e in examples], add_special_tokens=False)["input_ids"]
     rows = []

@@ -5,10 +5,10 @@
 
 SOURCE is a folder from Google's TF1 code (or the prefix of a checkpoint in it), Hugging Face,
 sentence-transformers, KerasHub or this library; `hf://user/name`, optionally with `@revision`;
-`kaggle://...`; or the name of a KerasHub preset. The model keeps its task: a pre-trained model its
-heads, a classifier its labels, an embedder its pooling. An encoder alone becomes an embedder with
-mean pooling; `--load_as backbone` keeps it as an encoder, without its vocabulary. Prints a
-table of all weights. It takes seconds, and little more memory than the weights.
+`kaggle://...`; or the name of a KerasHub preset. The model keeps its task: a pre-trained model
+keeps its heads, a classifier its labels, an embedder its pooling. An encoder without a task becomes
+an embedder with mean pooling; `--load_as backbone` keeps it as an encoder, without its vocabulary.
+Prints a table of all weights. It takes seconds, and little more memory than the weights.
 """
 
 import keras_bert

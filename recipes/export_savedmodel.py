@@ -3,8 +3,8 @@
     python recipes/export_savedmodel.py reviews/best --output served/reviews --text "A fine book."
 
 The result, OUTPUT/1, has the layout of TensorFlow Serving, with the vocabulary and warm-up requests
-inside. It runs with TensorFlow and TensorFlow Text, without Keras and this library, and can be
-moved. `--text` queries it from a process of its own. The last part of OUTPUT is the model's name.
+inside. It runs with TensorFlow and TensorFlow Text, without Keras or this library, and can be
+moved. `--text` queries it from a separate process. The last part of OUTPUT is the model's name.
 """
 
 import json
@@ -28,7 +28,7 @@ for name, value in sorted(answers.items()):
 def parse_args(argv=None):
     parser = keras_bert.recipe_parser(__doc__)
     add = parser.add_argument
-    add("preset", help="folder of a fine-tuned model, or another source that from_preset takes")
+    add("preset", help="folder of a fine-tuned model, or any source that from_preset accepts")
     add("--output", required=True, help="output folder")
     add("--version", type=int, default=1, help="TensorFlow Serving serves the highest version")
     add("--text", nargs="*", default=[], help="texts to query the exported model with")

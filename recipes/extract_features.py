@@ -3,21 +3,21 @@ r"""Writes the token vectors of texts, as features for another model.
     python recipes/extract_features.py texts.txt --init bert/preset --output_file features.jsonl \
         --layers -1 -2 -3 -4
 
-Each line of the input is a text, or a pair of them, `A ||| B`. The suffix of the output sets its
+Each line of the input is a text, or a pair of texts, `A ||| B`. The suffix of the output sets its
 format:
 
-`.jsonl` is that of google-research/bert's extract_features.py. A line holds `linex_index`, the
-    number of the input line from 0, and `features`: for each token its `token` and its `layers`,
-    each with its `index` and its `values`, rounded to six digits.
+`.jsonl` is the format of google-research/bert's extract_features.py. A line holds `linex_index`,
+    the number of the input line from 0, and `features`: for each token its `token` and its
+    `layers`, each with its `index` and its `values`, rounded to six digits.
 `.npz` is smaller and faster. With `data = numpy.load("features.npz")`, the tokens of line i are
     rows `data["starts"][i]` to `data["starts"][i + 1] - 1` of `values`, float32
     `[tokens, layers, hidden]`, and of `tokens`, strings. `layers` are int32, `starts` are int64
     `[lines + 1]`.
 
 Layer -1 is the last block, -2 the one before it. From the start, layers are numbered as in
-transformers: 0 is the embeddings, 1 the first block (Google's 0). A thousand lines of novels,
-60,000 tokens, through 6 layers of hidden 384 with four of them written, take a CPU core 30 s as
-.npz (370 MB) and 100 s as .jsonl (960 MB).
+transformers: 0 is the embeddings, 1 the first block (Google's 0). For a thousand lines of novels
+(60,000 tokens), four layers of a BERT with 6 layers and hidden 384 take a CPU core 30 s as .npz
+(370 MB) and 100 s as .jsonl (960 MB).
 """
 
 import json
@@ -30,7 +30,7 @@ from tqdm import tqdm
 
 import keras_bert
 
-LINES_AT_ONCE = 256  # sorted by length, so that little is padding
+LINES_AT_ONCE = 256  # sorted by length, to reduce padding
 
 
 def parse_args(argv=None):
@@ -47,7 +47,7 @@ def parse_args(argv=None):
 
 
 def read_lines(path, progress):
-    """Yields the text and the second text, or "", of each line."""
+    """Yields the text of each line and its second text, or ""."""
     with open(path, "rb") as file:
         for number, line in enumerate(file, start=1):
             progress.update(len(line))
@@ -157,7 +157,7 @@ def main(argv=None):
         args.init, sequence_length=args.sequence_length, **settings
     )
     if model.preprocessor is None:
-        raise ValueError(f"{args.init} has no vocabulary, so it reads no text.")
+        raise ValueError(f"{args.init} has no vocabulary, so it can't read text.")
     output.parent.mkdir(parents=True, exist_ok=True)
     unfinished = f"{output}.unfinished"
     with tqdm(total=os.path.getsize(args.input), unit="B", unit_scale=True) as progress:

@@ -3,10 +3,10 @@ r"""Fine-tunes BERT to choose the right ending of a text, or the right answer to
     python recipes/finetune_choice.py --init bert/preset --train train.csv --dev val.csv \
         --test test.csv --output swag
 
-Files are SWAG's, CSV with a header (sent1, sent2, ending0, ending1, ..., label), or like CODAH's,
-TSV without one (category, context, endings, label). The paper fine-tunes on SWAG in batches of 16
-at 2e-5 for 3 epochs. Each ending is a sequence of its own: a batch of 16 questions with four
-endings has 64 sequences.
+Files are in the format of SWAG, CSV with a header (sent1, sent2, ending0, ending1, ..., label), or
+of CODAH, TSV without a header (category, context, endings, label). The paper fine-tunes on SWAG in
+batches of 16 at 2e-5 for 3 epochs. Each ending is a separate sequence: a batch of 16 questions with
+four endings has 64 sequences.
 
 OUTPUT/best is the preset of the best epoch; its answers and the scores of all epochs are next to
 it. Rerun the same command to resume after the last finished epoch. Watch the training with
@@ -31,7 +31,7 @@ def read_labeled(path):
     """Reads the questions of a file that must have labels."""
     questions = keras_bert.read_choices(path)
     if "label" not in questions[0]:
-        raise ValueError(f"{path} has no labels, so nothing can be learned or scored by it.")
+        raise ValueError(f"{path} has no labels, which training and scoring need.")
     return questions
 
 

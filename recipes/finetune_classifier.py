@@ -8,9 +8,9 @@ r"""Fine-tunes BERT to classify texts, pairs of texts or rows of a table, from T
         --number_columns Age Fee Photos --label_column AdoptionSpeed \
         --class_weight balanced --output pets
 
-Files have a header. A template writes several columns into one text. Numbers are scaled to mean 0
-and variance 1 by the training file, and join BERT's vector before the classes. A missing number is
-an error: fill it first, for example with the mean of its column.
+Files have a header. A template joins several columns into one text. Numbers are scaled to mean 0
+and variance 1 over the training file, and appended to BERT's vector before the output layer. A
+missing number is an error: fill it first, for example with the mean of its column.
 
 The paper tries batches of 16 and 32, learning rates of 5e-5, 3e-5 and 2e-5, and 2 to 4 epochs, and
 keeps the best on the development set. A small BERT (4 layers, hidden 256) takes about a minute per
@@ -47,7 +47,7 @@ def parse_args(argv=None):
 
 
 def read_examples(path, args, label_names=None):
-    """Returns `(x, labels, label_names)` of a file, as the model takes them."""
+    """Reads `(x, labels, label_names)` from a file, as the model takes them."""
     table = keras_bert.read_table(path)
     if args.text_template:
         texts = keras_bert.texts_from_columns(table, args.text_template)

@@ -1,10 +1,10 @@
-r"""Fine-tunes BERT on a task of GLUE, once or over the paper's grid, and answers its test set.
+r"""Fine-tunes BERT on a GLUE task, once or over the paper's grid, and answers its test set.
 
     python recipes/finetune_glue.py --init bert/preset --task mrpc --data glue_data/MRPC \
         --output mrpc --grid
 
 The paper tries batches of 16 and 32, learning rates of 5e-5, 3e-5 and 2e-5, and 2, 3 and 4 epochs.
-Each combination is a run of its own, as the rate falls linearly to 0 over all epochs. For
+Each combination is a separate run, because the rate falls linearly to 0 over all epochs. For
 BERT-large the paper adds several random restarts (`--restarts 5`). The best run on the development
 set is kept. Without `--grid` there is one run, or one per combination of the listed values. With
 BERT-base the paper reports these scores on the test sets: MNLI 84.6/83.4, QQP 71.2, QNLI 90.5,
@@ -12,9 +12,9 @@ SST-2 93.5, CoLA 52.1, STS-B 85.8, MRPC 88.9 and RTE 66.4.
 
 OUTPUT/results.tsv has a row for each epoch of each run. OUTPUT/best is the preset of the best
 epoch of the best run. OUTPUT/submission has its answers to the test set in the format of GLUE's
-server, OUTPUT/dev those to the development set. Rerun the same command to resume: finished runs are
-skipped, and other values add their runs. TensorFlow holds the memory of each run until the process
-ends, about 2 GB for BERT-base; if it runs out, rerun. Watch the training with
+server, and OUTPUT/dev its answers to the development set. Rerun the same command to resume:
+finished runs are skipped, and new values add new runs. TensorFlow holds the memory of each run
+until the process ends, about 2 GB for BERT-base; if memory runs out, rerun. Watch the training with
 `tensorboard --logdir OUTPUT/runs`.
 """
 
@@ -31,15 +31,15 @@ SHARED += ["bucket_lengths", "layer_decay", "precision"]
 def parse_args(argv=None):
     parser = keras_bert.recipe_parser(__doc__)
     add = parser.add_argument
-    add("--task", required=True, choices=TASKS, help="task of GLUE")
+    add("--task", required=True, choices=TASKS, help="GLUE task")
     add("--data", help="the task's folder of TSV files, or the data directory of tfds")
     add("--source", default="tsv", choices=["tsv", "tfds"], help="tfds: tensorflow-datasets")
-    add("--diagnostic", help="folder of the diagnostic set AX, for a model of MNLI to answer")
+    add("--diagnostic", help="folder of the diagnostic set AX, answered by an MNLI model")
     add("--no_test", action="store_true", help="don't answer the test set")
     add("--grid", action="store_true", help="the paper's batch sizes, learning rates and epochs")
     add("--batch_sizes", type=int, nargs="+", help="replaces --batch_size")
     add("--learning_rates", type=float, nargs="+", help="replaces --learning_rate")
-    add("--epoch_counts", type=int, nargs="+", help="replaces --epochs; each is a run of its own")
+    add("--epoch_counts", type=int, nargs="+", help="replaces --epochs; each is a separate run")
     add("--seeds", type=int, nargs="+", help="replaces --seed")
     add("--restarts", type=int, help="number of seeds, from 0")
     keras_bert.add_finetuning_arguments(parser)
@@ -50,7 +50,7 @@ def parse_args(argv=None):
     if args.seeds is not None and args.restarts is not None:
         parser.error("give --seeds or --restarts, not both")
     if args.diagnostic is not None and args.task != "mnli":
-        parser.error(f"--diagnostic is answered by a model of mnli, not of {args.task}")
+        parser.error(f"--diagnostic needs a model of mnli, not of {args.task}")
     if args.restarts is not None and args.restarts < 1:
         parser.error(f"--restarts must be at least 1; got {args.restarts}")
     one_run = zip(GRID, ([args.batch_size], [args.learning_rate], [args.epochs]), strict=True)
@@ -63,7 +63,7 @@ def parse_args(argv=None):
 
 
 def read_splits(args):
-    """Returns `(train, [dev], [test])`, `GlueExamples`; MNLI has two of dev and test."""
+    """Reads `(train, [dev], [test])`, `GlueExamples`; MNLI has two dev and two test sets."""
     halves = ["_matched", "_mismatched"] if args.task == "mnli" else [""]
     splits = ["train", *("dev" + half for half in halves)]
     if not args.no_test:
@@ -79,7 +79,7 @@ def read_splits(args):
 
 
 def make_model(args, label_names):
-    """Makes the classifier; without names it is a regression."""
+    """Makes the classifier; without label names, it predicts a number."""
     return keras_bert.BertClassifier.from_preset(
         args.init,
         load_weights=not args.from_scratch,
@@ -104,7 +104,7 @@ def joined(parts):
 
 
 def score(dev, predicted):
-    """Returns GLUE's scores; `score` of MNLI is the mean over its two development sets."""
+    """Returns GLUE's scores; MNLI's `score` is the mean over its two development sets."""
     cuts = np.cumsum([len(part) for part in dev])[:-1]
     scores = [
         keras_bert.glue_scores(part.task, part.labels, some)

@@ -1,11 +1,11 @@
-r"""Fine-tunes BERT to find named entities, or to tag words otherwise, from files in CoNLL's format.
+r"""Fine-tunes BERT to find named entities, or to predict other word tags, from CoNLL files.
 
     python recipes/finetune_ner.py --init bert/preset --train eng.train --dev eng.testa \
         --test eng.testb --document_context --output ner
 
 A line has a word and its tags, and a blank line ends a sentence. BIO, IOB1 and BIOES are detected.
 `--tag_column 1 --select accuracy` learns the parts of speech of CoNLL-2003, `--tag_column 2` its
-chunks. Scores are those of `conlleval`. The paper fine-tunes a cased BERT with document context, at
+chunks. Scores equal `conlleval`'s. The paper fine-tunes a cased BERT with document context, at
 5e-5, 3e-5 or 2e-5, for about 3 epochs. A small BERT (6 layers, hidden 384) takes about five minutes
 per epoch for 3,400 tweets on two shared CPU cores.
 
@@ -25,14 +25,14 @@ def parse_args(argv=None):
     add("--test", help="file of examples to answer at the end")
     add("--tag_column", type=int, default=-1, help="number of the column of tags; -1 is the last")
     add("--scheme", default="bio", choices=["bio", "bioes"], help="scheme to train on")
-    add("--repair", action="store_true", help="read tags that violate their scheme as conlleval")
+    add("--repair", action="store_true", help="read invalid tags as conlleval does")
     add("--document_context", action="store_true", help="add other sentences of the document")
     keras_bert.add_finetuning_arguments(parser)
     return parser.parse_args(argv)
 
 
 def read_examples(path, args, tag_names=None):
-    """Returns `(x, tags)` of a file, as the model takes them, and the names of the tags."""
+    """Reads `(x, tags)` from a file, as the model takes them, and the names of the tags."""
     sentences = keras_bert.read_conll(
         path, scheme=args.scheme, tag_column=args.tag_column, repair=args.repair
     )

@@ -7,13 +7,13 @@ The paper trains 3 epochs in batches of 32 at 5e-5 for SQuAD 1.1, and 2 epochs i
 5e-5 for 2.0. It reports an F1 of 88.5 with BERT-base on 1.1. Contexts are read in windows of 384
 tokens, 128 apart.
 
-OUTPUT/best is the preset of the best epoch. Next to it are the scores of all epochs and its answers
-in `predictions.json`, `nbest_predictions.json` and `null_odds.json`, in the format of SQuAD's
-evaluation scripts and of Google's `run_squad.py`. For SQuAD 2.0, the threshold for "no answer" is
-tuned for F1, and the model keeps it. `predictions.json` always answers, so
-`evaluate-v2.0.py --na-prob-file null_odds.json` finds the same threshold; `answers.json` has ""
-above it. Rerun the same command to resume after the last finished epoch. Watch the training with
-`tensorboard --logdir OUTPUT/logs`.
+OUTPUT/best is the preset of the best epoch. Next to it are the scores of all epochs and its
+answers: `predictions.json`, `nbest_predictions.json` and `null_odds.json`. They have the format of
+SQuAD's evaluation scripts and Google's `run_squad.py`. For SQuAD 2.0, the threshold for "no answer"
+is tuned for F1, and stored in the model. `predictions.json` always has an answer, so
+`evaluate-v2.0.py --na-prob-file null_odds.json` finds the same threshold; `answers.json` has "" for
+questions above it. Rerun the same command to resume after the last finished epoch. Watch the
+training with `tensorboard --logdir OUTPUT/logs`.
 """
 
 import keras_bert
@@ -34,7 +34,7 @@ def parse_args(argv=None):
 
 
 def read_questions(path):
-    """Reads the questions of a file and prints what is irregular in it."""
+    """Reads the questions of a file and prints its irregularities."""
     questions = keras_bert.read_squad(path)
     for line in questions.reports.lines():
         print(f"{path}: {line}")

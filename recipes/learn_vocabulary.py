@@ -17,7 +17,7 @@ def parse_args(argv=None):
     add("--output_file", required=True, help="file to write")
     add("--vocabulary_size", type=int, default=30522, help="tokens in the vocabulary")
     add("--cased", action="store_true", help="keep capital letters and accents")
-    add("--max_characters", type=int, default=1000, help="most distinct characters to keep")
+    add("--max_characters", type=int, default=1000, help="most frequent characters to keep")
     add("--min_frequency", type=int, default=2, help="drop pieces that occur less often")
     return parser.parse_args(argv)
 

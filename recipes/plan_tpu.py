@@ -9,8 +9,8 @@ It reports the step's memory and operations; the chips' published peak rates tur
 shortest time of a step. Real steps take longer: `--utilization` is the fraction of the peak rate
 that you expect. Runs on Linux; compiling takes minutes on a CPU.
 
-The paper trains 90 % of its million steps on 128 tokens and the rest on 512. Its whole training
-takes 0.9 times the days printed for 128 tokens plus 0.1 times those for 512.
+The paper trains 90 % of its million steps on 128 tokens and the rest on 512. In total, this takes
+0.9 times the days printed for 128 tokens plus 0.1 times the days printed for 512.
 """
 
 import os
@@ -35,7 +35,7 @@ def parse_args(argv=None):
     add("--accumulation_steps", type=int, default=1, help="split each batch into this many parts")
     add("--remat", action="store_true", help="save memory by recomputing activations")
     add("--dropout", type=float, default=0.1, help="dropout rate")
-    add("--steps", type=int, default=1_000_000, help="optimizer steps of the whole training")
+    add("--steps", type=int, default=1_000_000, help="optimizer steps in total")
     add("--utilization", type=float, default=0.4, help="expected fraction of the peak rate")
     add("--largest_batch", action="store_true", help="also search for the largest batch that fits")
     args = parser.parse_args(argv)

@@ -9,8 +9,8 @@ prepares about 2 million tokens (9 MB) of prose per second, or 400,000 tokens of
 Wikipedia dump. All cores are used, each with about 0.5 GB of memory for a corpus of any size. After
 an interruption, rerun the same command to resume.
 
-A .txt file is prose, of one document or of several with lines between them that match
-`--document_separator`, such as '^CHAPTER '. With `--text_format sentences` it has a sentence per
+A .txt file is prose: one document, or several separated by lines that match
+`--document_separator`, such as '^CHAPTER '. With `--text_format sentences`, it has one sentence per
 line and blank lines between documents.
 
 Apache Beam runs the same work on a cluster (`pip install keras3-bert[beam]`): pass a runner and its
@@ -35,7 +35,7 @@ def parse_args(argv=None):
     add("--document_separator", help="regular expression for lines between documents; see above")
     add("--language", default="en", help="language code, for splitting sentences")
     add("--seed", type=int, default=0, help="random seed")
-    add("--num_workers", type=int, help="processes, if not one per core (fewer for small inputs)")
+    add("--num_workers", type=int, help="by default one process per core, fewer for small inputs")
     add("--runner", help="Apache Beam runner to use instead, such as DirectRunner")
     args, beam_options = parser.parse_known_args(argv)
     if args.runner:

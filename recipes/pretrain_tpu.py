@@ -10,14 +10,14 @@ The defaults are the paper's (Devlin et al. 2019, appendix A.2): Base, batches o
 steps, the first 90 % at 128 tokens and the last 10 % at 512. The learning rate rises to 1e-4 in
 10,000 steps and falls linearly to 0. Phase 512 continues phase 128 in the same output folder, with
 the same schedule and optimizer. With `--init` a phase starts from the weights of a preset, with a
-schedule over its own steps. A phase of another length runs all steps. A small model on a small
-machine is best started at 32 tokens, where it learns to attend to neighbors much sooner, and
-continued at 128 with `--phase 128 --init`.
+schedule over its own steps. A phase of any other length runs all steps. On a small machine, start a
+small model at 32 tokens, where it learns to attend to neighbors much sooner, and continue at 128
+with `--phase 128 --init`.
 
-Rerun the same command to resume from the last checkpoint, with the data that is still unseen; other
-settings are refused. The result is the preset OUTPUT/preset, from which
-`BertClassifier.from_preset` starts. Watch the training with `tensorboard --logdir OUTPUT/logs`.
-Corpus and output may be in a bucket, `gs://...`.
+Rerun the same command to resume from the last checkpoint, with the data not yet seen; changed
+settings are refused. The result is the preset OUTPUT/preset, the starting point for
+`BertClassifier.from_preset`. Watch the training with `tensorboard --logdir OUTPUT/logs`. Corpus and
+output may be in a bucket, `gs://...`.
 """
 
 import resource
@@ -37,11 +37,11 @@ def parse_args(argv=None):
     add("--init", help="preset or published weights to start from")
     add("--phase", type=int, default=128, help="tokens per sequence: 128, then 512")
     add("--batch_size", type=int, default=256, help="examples per step, over all devices")
-    add("--steps", type=int, default=1_000_000, help="optimizer steps of the whole training")
+    add("--steps", type=int, default=1_000_000, help="optimizer steps in total")
     add("--learning_rate", type=float, default=1e-4, help="peak learning rate")
     add("--warmup_steps", type=int, default=10_000, help="steps in which the learning rate rises")
     add("--weight_decay", type=float, default=0.01, help="weight decay")
-    add("--dropout", type=float, help="dropout rate; 0.1 if not given, the preset's with --init")
+    add("--dropout", type=float, help="dropout rate; by default 0.1, or the preset's with --init")
     add("--no_next_sentence", action="store_true", help="masked LM only, on single sentences")
     add("--whole_word_masking", action="store_true", help="mask all pieces of a word together")
     add("--google_optimizer", action="store_true", help="no bias correction, as in Google's code")
@@ -52,7 +52,7 @@ def parse_args(argv=None):
     add("--save_every", type=int, default=1000, help="steps between checkpoints")
     add("--strategy", default="auto", help="auto, cpu, mirrored, multiworker or tpu")
     add("--tpu", help="address of a TPU: local, its name, or grpc://host:port")
-    add("--devices", type=int, help="number of GPUs, or of JAX devices; all if not given")
+    add("--devices", type=int, help="number of GPUs or JAX devices; all by default")
     add("--precision", default="float32", choices=["float32", "mixed_bfloat16"], help="Keras dtype")
     add("--seed", type=int, default=0, help="random seed")
     args = parser.parse_args(argv)
@@ -71,7 +71,7 @@ def make_model(args):
     if args.init:
         model = keras_bert.BertPretrainer.from_preset(args.init, next_sentence=next_sentence)
         if model.preprocessor is None:
-            raise ValueError(f"{args.init} has no vocabulary to compare with that of the corpus.")
+            raise ValueError(f"{args.init} has no vocabulary to compare with the corpus's.")
         corpus.check_tokenizer(model.preprocessor.tokenizer)
     else:
         tokenizer = keras_bert.BertTokenizer(corpus.vocabulary_path, corpus.lowercase)
@@ -114,7 +114,7 @@ def check_intervals(args, steps):
             raise ValueError(
                 f"steps_per_execution={args.steps_per_execution} must divide the steps between "
                 f"checkpoints; with {steps:,} steps and save_every={args.save_every}, there are "
-                f"{interval} between two. Change one of them."
+                f"{interval} between two checkpoints. Change --save_every or --steps_per_execution."
             )
 
 

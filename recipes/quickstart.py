@@ -1,11 +1,12 @@
-"""The whole life of a BERT in about five minutes, on two CPU cores, without a network.
+"""Takes a BERT from raw text to a served model in five minutes, on two CPU cores, offline.
 
     python recipes/quickstart.py            # or: make quickstart
 
-Reads the reference texts in every Python installation (`pydoc_data.topics`), learns a vocabulary,
-prepares a corpus, pre-trains a tiny BERT with masked LM and next sentence prediction, fine-tunes it
-to name the chapter of a sentence, exports a SavedModel, and queries it with raw strings from a
-process without Keras. A real BERT reads 100,000 times as much text, in the same steps.
+Reads the reference texts in every Python installation (`pydoc_data.topics`), learns a vocabulary
+and prepares a corpus. Then it pre-trains a tiny BERT with masked LM and next sentence prediction,
+and fine-tunes it to predict the chapter of a sentence. Finally, it exports a SavedModel and queries
+it with raw strings from a process without Keras. A real BERT reads 100,000 times as much text, but
+takes the same steps.
 """
 
 import json
@@ -51,7 +52,7 @@ def parse_args(argv=None):
     parser = keras_bert.recipe_parser(__doc__)
     add = parser.add_argument
     add("--output", default="quickstart_out", help="output folder")
-    add("--steps", type=int, default=1000, help="optimizer steps of the whole training")
+    add("--steps", type=int, default=1000, help="optimizer steps in total")
     add("--epochs", type=int, default=8, help="passes over the training examples")
     add("--seed", type=int, default=0, help="random seed")
     args = parser.parse_args(argv)
@@ -67,7 +68,7 @@ def prose(text):
 
 
 def sentences_by_chapter():
-    """Returns `(sentence, chapter)` of all chapters, each sentence once."""
+    """Lists `(sentence, chapter)` for all chapters, each sentence once."""
     examples = {}
     for chapter, names in CHAPTERS.items():
         for paragraph in (p for name in names for p in prose(topics.get(name, ""))):
@@ -93,7 +94,7 @@ def main(argv=None):
     heading("1. Real prose: Python's own reference")
     for name, topic in topics.items():
         file = text / f"{name}.txt"
-        if (paragraphs := prose(topic)) and not file.exists():  # read already
+        if (paragraphs := prose(topic)) and not file.exists():  # not yet written
             file.write_text("\n\n".join(paragraphs) + "\n", encoding="utf-8")
     files = sorted(str(path) for path in text.glob("*.txt"))
     print(f"{len(files)} documents in {text}")
@@ -144,7 +145,7 @@ def main(argv=None):
     served = classifier.export(output / "served", version=1 + max(versions, default=0))
     print(served)
 
-    heading("7. Answers, from a process with TensorFlow alone")
+    heading("7. Answers, from a process with only TensorFlow")
     arguments = [str(Path(served).resolve()), json.dumps(QUESTIONS)]
     subprocess.run([sys.executable, "-c", ASK, *arguments], check=True)
     heading(f"Done. Presets, corpus and the served model are in {output}/.")

@@ -12,7 +12,7 @@ trains a weight for each layer. With 1,700 tweets of WNUT 2017 and a BERT of 6 l
 384, `--units 256 --epochs 5` reaches an F1 of .53 on the development set, in a minute per epoch on
 two shared CPU cores.
 
-Files are those of finetune_ner.py, for input and output. OUTPUT/best.keras is the BiLSTM of the
+Input and output files are the same as in finetune_ner.py. OUTPUT/best.keras is the BiLSTM of the
 best epoch, a Keras model from vectors `[B, words, layers * hidden]` to logits of the classes in
 `OUTPUT/tags.json`. Rerun the same command to resume after the last finished epoch. Watch the
 training with `tensorboard --logdir OUTPUT/logs`.
@@ -35,7 +35,7 @@ def parse_args(argv=None):
     add("--test", help="file of examples to answer at the end")
     add("--tag_column", type=int, default=-1, help="number of the column of tags; -1 is the last")
     add("--scheme", default="bio", choices=["bio", "bioes"], help="scheme to train on")
-    add("--repair", action="store_true", help="read tags that violate their scheme as conlleval")
+    add("--repair", action="store_true", help="read invalid tags as conlleval does")
     add("--document_context", action="store_true", help="add other sentences of the document")
     add("--init", required=True, help="preset or published weights to start from")
     add("--output", required=True, help="output folder")
@@ -66,7 +66,7 @@ def make_model(args, num_layers, width, num_classes):
     import keras
 
     features = keras.Input((None, num_layers * width), name="features")
-    layers = keras.ops.split(features, num_layers, axis=-1)  # of [B, W, H]
+    layers = keras.ops.split(features, num_layers, axis=-1)  # each [B, W, H]
     x = keras_bert.LayerCombination(args.combine, name="layer_combination")(layers)
     x = keras.layers.Masking()(x)  # vectors past the end of a sentence are 0
     for _ in range(2):
@@ -109,7 +109,7 @@ def features_of(encoder, sentences, args):
 
 
 def batches(features, classes, args, seed=None):
-    """Makes batches of sentences, shuffled if there is a seed."""
+    """Makes batches of sentences, shuffled if a seed is given."""
     import tensorflow as tf
 
     with tf.device("CPU:0"):
@@ -143,7 +143,7 @@ def main(argv=None):
     args = parse_args(argv)
     import keras  # slow: after the command line is checked
 
-    strategy = keras_bert.get_strategy("cpu")  # one device; a GPU if there is one
+    strategy = keras_bert.get_strategy("cpu")  # one device: a GPU if available
     keras.utils.set_random_seed(args.seed)
     output = Path(args.output)
     parts, classes = {}, {}
@@ -180,7 +180,7 @@ def main(argv=None):
         test.write_predictions(output / "test_predictions.txt", predicted)
         scores = keras_bert.entity_scores(test.tags, predicted)
         (output / "test_scores.json").write_text(json.dumps(scores, indent=2) + "\n")
-        del scores["types"]  # of each kind of entity
+        del scores["types"]  # scores per entity type
         print("test:", ", ".join(f"{name} {value:.4g}" for name, value in scores.items()))
     print(f"The best BiLSTM is {output / 'best.keras'}. Its answers and scores are in {output}.")
 

@@ -1,4 +1,4 @@
-"""Slices on Apache Beam, with the function of local processes, on any runner."""
+"""Slice processing on Apache Beam, on any runner; workers run the same function as locally."""
 
 from collections.abc import Iterator
 
@@ -46,7 +46,7 @@ def run_on_beam(
         (
             pipeline
             | "Slices" >> beam.Create(slices)
-            | "Spread" >> beam.Reshuffle()  # else one worker may get all slices
+            | "Spread" >> beam.Reshuffle()  # otherwise one worker may get all slices
             | "Write" >> beam.ParDo(_WriteSlice(num_slices, folder, settings, tokenizer))
         )
     for slice_ in slices:

@@ -1,9 +1,9 @@
 """Random access to bzip2 files: unpacks a part without reading the bytes before it.
 
 A bzip2 file is a sequence of blocks of up to 900 KB of text, each compressed separately. A block
-starts at any bit with the same 48 bits (the format's "block magic", the digits of pi). Each worker
-can therefore unpack its own slice of a dump, whether the file has one stream or many. Python's
-`bz2` reads each block as a stream of its own and verifies its checksum.
+can start at any bit and begins with the same 48 bits (the format's "block magic", the digits of
+pi). Each worker can therefore unpack its own slice of a dump, whether the file has one stream or
+many. Python's `bz2` reads each block as a separate stream and verifies its checksum.
 """
 
 import bz2
@@ -24,7 +24,7 @@ def bz2_chunks(path: str, start: int, stop: int) -> Iterator[tuple[bytes, bool]]
         path: a .bz2 file.
         start: byte offset in the compressed file; blocks that begin before it are skipped.
         stop: byte offset in the compressed file; `own` is true for blocks that begin before it.
-            The caller may read on into later blocks to finish a page.
+            The caller may continue into later blocks to finish a page.
 
     Raises:
         ValueError: if a block is damaged or the file ends inside one.
@@ -35,7 +35,7 @@ def bz2_chunks(path: str, start: int, stop: int) -> Iterator[tuple[bytes, bool]]
             if block is not None:
                 text = _unpack(file, block, bit)
                 if text is None and bit - block < 8 * _MAX_BLOCK_BYTES:
-                    continue  # compressed data contains these 48 bits by chance, once in terabytes
+                    continue  # these 48 bits also occur by chance, once in terabytes
                 if text is None:
                     raise _damaged(path, block)
                 yield text, block < 8 * stop
@@ -55,7 +55,7 @@ def _damaged(path, block):
 
 
 def _magics(path, start):
-    """Yields `(bit offset, magic)` of block starts and stream ends from byte `start` on."""
+    """Yields `(bit offset, magic)` of the block starts and stream ends after byte `start`."""
     with tf.io.gfile.GFile(path, "rb") as file:
         file.seek(start)
         data = file.read(_READ_BYTES)
@@ -76,7 +76,7 @@ def _magics(path, start):
 
 
 def _find(data, magic, shift):
-    """Bit offsets of a magic whose first bit is bit `shift` of a byte."""
+    """Yields the bit offsets of a magic whose first bit is bit `shift` of a byte."""
     pattern = (magic << (8 - shift)).to_bytes(7, "big")  # the last byte is empty with shift 0
     inner = pattern[1:6]
     first, last = pattern[0], pattern[6]
@@ -98,7 +98,7 @@ def _unpack(file, begin, end):
     num_bits = end - begin
     packed &= (1 << num_bits) - 1
     checksum = packed >> (num_bits - 80) & 0xFFFFFFFF if num_bits > 80 else 0
-    stream = (packed << 80) | (_END << 32) | checksum  # the stream's sum is that of its only block
+    stream = (packed << 80) | (_END << 32) | checksum  # checksum of the only block
     padding = -(num_bits + 80) % 8
     stream = (stream << padding).to_bytes((num_bits + 80 + padding) // 8, "big")
     unpacker = bz2.BZ2Decompressor()

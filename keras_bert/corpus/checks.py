@@ -1,4 +1,4 @@
-"""Checks of arguments, made before any long work starts."""
+"""Argument checks that run before any long work starts."""
 
 import re
 from typing import TYPE_CHECKING
@@ -36,19 +36,19 @@ def check_settings(settings: "Settings") -> None:
 
 
 def check_same_plan(output: str, old: dict, new: dict) -> None:
-    """Raises a ValueError if a folder's corpus was made with another plan description."""
+    """Raises a ValueError if the folder's corpus was made from a different plan."""
     if old == new:
         return
     names = sorted(name for name in {*old, *new} if old.get(name) != new.get(name))
     raise ValueError(
-        f"{output} holds a finished or unfinished corpus that was made with other "
+        f"{output} holds a finished or unfinished corpus that was made with different "
         f"{', '.join(names)}. Give another output folder, or remove this one to prepare the "
         "corpus again."
     )
 
 
 def check_rates(**rates: float) -> None:
-    """Raises a ValueError unless every rate is a probability, and those of masking fit."""
+    """Raises a ValueError unless all rates are probabilities and masking rates sum to at most 1."""
     for name, rate in rates.items():
         if not 0 <= rate <= 1:
             raise ValueError(f"{name} is a probability, 0 to 1; got {rate}.")
@@ -68,7 +68,7 @@ def check_counts(**counts: int) -> None:
 
 
 def check_sequence_length(sequence_length: int, next_sentence: bool) -> None:
-    """Raises a ValueError for a length without room for text, or beyond 2,048."""
+    """Raises a ValueError for a length that leaves no room for text or exceeds 2,048."""
     least = 5 if next_sentence else 3
     if not least <= sequence_length <= 2048:
         raise ValueError(
@@ -87,7 +87,7 @@ def check_position(start_step: int, shard: tuple[int, int]) -> None:
 
 
 def check_corpus(corpus: Corpus, next_sentence: bool, shard: tuple[int, int]) -> None:
-    """Raises a ValueError for a corpus with too little text for such training."""
+    """Raises a ValueError for a corpus with too little text to train on."""
     if not corpus.num_sentences:
         raise ValueError(
             f"The corpus in {corpus.folder} has no sentences, so there is nothing to train on. "

@@ -1,7 +1,7 @@
 """The plan of a corpus: which bytes of which input files go into which shard.
 
-The plan depends on file names and sizes only, so the shards are the same whichever worker writes
-them, and whenever.
+The plan depends only on file names and sizes, so the shards don't depend on which worker writes
+them, or when.
 """
 
 import dataclasses
@@ -29,7 +29,7 @@ OTHER_FILES = "files in input folders that are neither .txt nor dumps, skipped"
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
-    """Options of `prepare_corpus` that determine the records, with the inputs and tokenizer."""
+    """Options of `prepare_corpus` that determine the records, for given inputs and tokenizer."""
 
     text_format: str = "prose"
     document_separator: str | None = None
@@ -41,7 +41,7 @@ class Settings:
 class Span:
     """Bytes `start` to `stop` of a file; readers move both ends to the next document boundary.
 
-    `document_id` is set if the whole file is one document and this span is a part of it.
+    `document_id` is set if the file is a single document and this span is only one part.
     """
 
     path: str
@@ -61,12 +61,12 @@ class Slice:
 
     @property
     def num_bytes(self) -> int:
-        """Bytes of the input files."""
+        """Number of bytes in the input files."""
         return sum(span.stop - span.start for span in self.spans)
 
     @property
     def num_text_bytes(self) -> int:
-        """Approximate bytes of text, after decompression."""
+        """Approximate number of bytes of text, after decompression."""
         return sum((span.stop - span.start) * _EXPANSION[span.kind] for span in self.spans)
 
 
@@ -101,7 +101,7 @@ def plan_slices(files: list[tuple[str, str, int]], settings: Settings) -> list[S
     """Groups small files and cuts large ones into slices of about the same size.
 
     Raises:
-        ValueError: if a file's content does not match the kind that its name says.
+        ValueError: if a file's content does not match the kind that its name implies.
     """
     total = sum(size * _EXPANSION[kind] for _, kind, size in files)
     slice_bytes = min(max(total // NUM_SLICES, MIN_SLICE_BYTES), MAX_SLICE_BYTES)
@@ -135,7 +135,7 @@ def plan_slices(files: list[tuple[str, str, int]], settings: Settings) -> list[S
 
 
 def first_document_id(slice_index: int) -> int:
-    """Returns the id of the first document of a slice; the next ones count up from it."""
+    """Returns the id of the first document of a slice; later ids count up from it."""
     return slice_index << 32
 
 

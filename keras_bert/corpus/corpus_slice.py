@@ -1,4 +1,4 @@
-"""The function that every worker runs: one slice of the input to one shard."""
+"""The function that every worker runs: turns one slice of the input into one shard."""
 
 import os
 
@@ -27,7 +27,7 @@ def done_path(folder: str, slice_: Slice, num_slices: int) -> str:
 
 
 def write_slice(slice_: Slice, num_slices: int, folder: str, settings: Settings, tokenizer) -> dict:
-    """Reads a slice, tokenizes it and writes its shard, whole or not at all.
+    """Reads a slice, tokenizes it and writes its shard atomically.
 
     The shard is a pure function of the arguments and the input files: it is the same whichever
     process or machine writes it, and writing it twice is harmless.
@@ -40,7 +40,7 @@ def write_slice(slice_: Slice, num_slices: int, folder: str, settings: Settings,
         tokenizer: `BertTokenizer`.
 
     Returns:
-        dict of "shard", the shard's entry in `corpus.json`, and "reports".
+        dict with "shard" (the shard's entry in `corpus.json`) and "reports".
     """
     reports = Reports()
     dtype = token_dtype(tokenizer.vocabulary_size())

@@ -27,7 +27,7 @@ MARK = "files that start with a byte order mark"
 
 
 def detect_encoding(path: str) -> tuple[str, int]:
-    """Detects the encoding of a text file by its byte order mark; without one, it is UTF-8.
+    """Detects the encoding of a text file from its byte order mark; without a mark it is UTF-8.
 
     Returns:
         `(encoding, length of the mark in bytes)`.
@@ -58,7 +58,7 @@ def detect_encoding(path: str) -> tuple[str, int]:
 def text_blocks(path: str, begin: int, end: int, reports: Reports) -> Iterator[str]:
     r"""Yields a span of a text file as strings of about 1 MB with "\n" line endings.
 
-    Invalid sequences become U+FFFD, which the tokenizer drops as Google's `convert_to_unicode`
+    Invalid sequences become U+FFFD, which the tokenizer drops, as Google's `convert_to_unicode`
     does. Blocks end at line endings, except inside lines longer than a block.
 
     Args:

@@ -1,4 +1,4 @@
-"""Slices on a pool of local processes."""
+"""Slice processing on a pool of local processes."""
 
 import concurrent.futures
 import multiprocessing
@@ -13,7 +13,7 @@ import tensorflow as tf
 from keras_bert.corpus.corpus_plan import Settings, Slice
 from keras_bert.corpus.corpus_slice import write_slice
 
-_tokenizer = None  # a worker process's own, created once
+_tokenizer = None  # created once in each worker process
 
 # A worker takes seconds to start; in that time this process prepares about this much text.
 BYTES_WORTH_A_WORKER = 2**25
@@ -37,7 +37,7 @@ def run_locally(
     """Yields `(slice, result)` as slices finish; one worker means this process itself.
 
     Raises:
-        RuntimeError: if a worker process dies. An exception raised by a slice is passed on.
+        RuntimeError: if a worker process dies. An exception raised by a slice propagates.
             Finished shards are kept in both cases.
     """
     if num_workers < 1:

@@ -1,4 +1,4 @@
-"""Masking, drawn again each time a row is read."""
+"""Random token masking, drawn again each time a row is read."""
 
 import tensorflow as tf
 
@@ -23,14 +23,13 @@ def choose_tokens(is_candidate: tf.Tensor, counts: tf.Tensor, seed) -> tf.Tensor
 def choose_words(
     is_candidate: tf.Tensor, is_continuation: tf.Tensor, counts: tf.Tensor, seed
 ) -> tf.Tensor:
-    """Chooses whole words at random, at most `counts` tokens of them in a row: bool `[B, S]`.
+    """Chooses whole words at random, at most `counts` tokens per row: bool `[B, S]`.
 
     Words are taken in random order; a word that would exceed the count is skipped.
 
     Args:
         is_candidate: bool `[B, S]`.
-        is_continuation: bool `[B, S]`, whether a token continues the word of the candidate before
-            it.
+        is_continuation: bool `[B, S]`, whether a token continues the previous candidate's word.
         counts: int32 `[B]`.
         seed: int `[2]`, a stateless seed.
     """
@@ -82,7 +81,7 @@ def mask_tokens(
 
     Args:
         token_ids: int32 `[B, S]`.
-        chosen: bool `[B, S]`, at most `max_predictions` a row.
+        chosen: bool `[B, S]`, at most `max_predictions` per row.
         seed: int `[2]`, a stateless seed.
         max_predictions: int, P.
         mask_token_id: int.

@@ -1,9 +1,9 @@
 """Sentence pairs of Google's `create_pretraining_data.py`, computed for a whole group at once.
 
-Google loops over a document: it fills a chunk with sentences, makes a pair of it, and continues
-after it. This module computes the next step from *every* sentence of a group, as if a chunk began
-there. The chunks that the loop would visit are those reachable from the starts of the documents.
-The result is a pure function of the group and a seed.
+Google loops over a document: it fills a chunk with sentences, turns it into a pair, and continues
+after the chunk. This module computes the next step from *every* sentence of a group, as if a chunk
+began there. The loop's own chunks are the ones reachable from the starts of the documents. The
+result is a pure function of the group and a seed.
 """
 
 import dataclasses
@@ -21,7 +21,7 @@ class PairRows:
         first_start: position of the first text's first token.
         first_length: number of tokens of the first text.
         second_start: position of the second text's first token.
-        second_length: number of tokens of the second text, 0 if the row has one text only.
+        second_length: number of tokens of the second text, 0 if the row has only one text.
         is_random: 1 if the second text comes from another document, else 0.
     """
 
@@ -103,7 +103,7 @@ def plan_sentences(
 ) -> PairRows:
     """Plans rows of as many whole sentences as fit; cuts a sentence longer than a row at its end.
 
-    Args and return value are those of `plan_pairs`, without second texts.
+    See `plan_pairs` for the arguments. The returned rows have no second texts.
     """
     seeds = tf.random.split(tf.convert_to_tensor(seed), 8)
     room = sequence_length - 2
@@ -160,7 +160,7 @@ def _sentences(group):
 
 
 def _targets(group, room, short_sequence_rate, seeds):
-    """Target length of the chunks of each record; Google draws one per document."""
+    """Draws the target chunk length of each record; Google draws one per document."""
     shape = tf.shape(group.document_ids)
     short = tf.random.stateless_uniform(shape, seeds[0], 2, room + 1, tf.int32)
     is_short = tf.random.stateless_uniform(shape, seeds[1]) < short_sequence_rate
@@ -168,7 +168,7 @@ def _targets(group, room, short_sequence_rate, seeds):
 
 
 def _chunk_end(starts, first, goal, record_end):
-    """Index after the sentence that reaches token `goal`, at most the record's end."""
+    """Returns the index after the sentence that reaches token `goal`, up to the record's end."""
     return tf.minimum(tf.maximum(tf.searchsorted(starts, goal), first + 1), record_end)
 
 
@@ -194,8 +194,8 @@ def _random_texts(group, starts, record, target, seed):
 def _reachable(group, following):
     """Marks the sentences that a walk along `following` visits from the start of every record.
 
-    The reach doubles in each iteration: `jump` leads 1, 2, 4, ... steps of the walk ahead, until
-    it is longer than the longest record.
+    The reach doubles in each iteration: `jump` leads 1, 2, 4, ... steps ahead along the walk,
+    until it exceeds the longest record.
 
     Args:
         group: a `RecordGroup`.
@@ -224,12 +224,12 @@ def _reachable(group, following):
 def _truncated(rows, room, seed):
     """Truncates pairs to `room` tokens.
 
-    Equals Google's loop, which removes one token at a time from a random end of the longer text,
-    or of the second text on ties.
+    Equivalent to Google's loop, which removes one token at a time from a random end of the longer
+    text. On ties it takes the second text.
     """
     first, second = rows.first_length, rows.second_length
     surplus = tf.maximum(first + second - room, 0)
-    level = tf.minimum(surplus, tf.abs(first - second))  # until both have the same length
+    level = tf.minimum(surplus, tf.abs(first - second))  # until the lengths are equal
     rest = surplus - level
     from_first = tf.where(first > second, level, 0) + rest // 2
     from_second = tf.where(first > second, 0, level) + rest - rest // 2

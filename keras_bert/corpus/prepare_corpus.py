@@ -1,4 +1,4 @@
-"""Preparation of a corpus: raw text to the shards that pre-training reads."""
+"""Corpus preparation: turns raw text into the shards that pre-training reads."""
 
 import os
 import time
@@ -40,8 +40,8 @@ def prepare_corpus(
     r"""Turns raw text into a folder of tokenized documents for `pretraining_dataset`.
 
     Run it once per corpus and vocabulary: pairs, masks and epochs are made later, during
-    training. The text is cut into slices, and each slice becomes a shard on some core. Memory does
-    not grow with the corpus. Rerun the same call to resume an interrupted run.
+    training. The text is cut into slices, which are processed in parallel; each becomes a shard.
+    Memory does not grow with the corpus. Rerun the same call to resume an interrupted run.
 
     This is the first half of `create_pretraining_data.py` in google-research/bert, whose input
     format is `text_format="sentences"`.
@@ -59,7 +59,7 @@ def prepare_corpus(
             lines. By default each file is one document.
         language: language code, for the rules that end sentences.
         seed: seed of the order of documents within a shard.
-        num_workers: number of processes; by default one per available core, and fewer for small
+        num_workers: number of processes; by default one per available core, or fewer for small
             inputs. 1 means this process itself.
         beam_options: list of str, for example `["--runner=DirectRunner"]`: runs the slices on
             Apache Beam with these pipeline options (`pip install keras3-bert[beam]`). All workers
@@ -120,7 +120,7 @@ def _finished_corpus(output, description):
     corpus = Corpus(output)
     check_same_plan(output, corpus.description.get("prepared_with", {}), description)
     progress_folder = os.path.join(output, PROGRESS_FOLDER)
-    if tf.io.gfile.isdir(progress_folder):  # an earlier run was stopped just before its removal
+    if tf.io.gfile.isdir(progress_folder):  # an earlier run stopped just before removing it
         tf.io.gfile.rmtree(progress_folder)
     return corpus
 

@@ -44,18 +44,18 @@ def pretraining_dataset(
       rate is therefore about 0.53 to 0.56.
     - The longer text is truncated token by token, at a random end.
 
-    One thing differs from Google's code: a random text comes from another document of the same
-    group of 128 records, which are interleaved from up to 16 shards.
+    One thing differs from Google's code: a random text comes from another document in the same
+    group. A group is 128 records, interleaved from up to 16 shards.
 
     Every batch is a pure function of the seed and the position in the data. The same arguments
-    give the same batches, and `start_step=k` gives those of an uninterrupted run from step k on.
-    Starting inside an epoch costs a pass over the sentence lengths before it.
+    give the same batches, and `start_step=k` continues exactly as an uninterrupted run would at
+    step k. Starting inside an epoch costs a pass over the sentence lengths before that step.
 
     Args:
         corpus: folder that `prepare_corpus` wrote, or a `Corpus`.
-        batch_size: int, rows B of a batch.
-        sequence_length: int, tokens S of a row, including special tokens.
-        max_predictions: int, prediction slots P of a row; by default enough for `masked_lm_rate`:
+        batch_size: int, rows per batch, B.
+        sequence_length: int, tokens per row including special tokens, S.
+        max_predictions: int, prediction slots per row, P; by default enough for `masked_lm_rate`:
             20 at 128 and 80 at 512.
         masked_lm_rate: float, the fraction of a row's tokens to predict:
             `min(max_predictions, max(1, round(masked_lm_rate * tokens)))`.
@@ -81,12 +81,12 @@ def pretraining_dataset(
                 1 if the second text is random;
             sample_weight: `masked_lm` `[B, P]`, 0 at unused slots, and `next_sentence` `[B]`,
                 float32.
-        With `next_sentence=False`, y and sample_weight have no such key.
+        With `next_sentence=False`, y and sample_weight have no `next_sentence` key.
 
     Raises:
-        ValueError: if an argument is out of range, the corpus is incomplete or empty, it has only
-            one document for pairs or too few records for that many shards, or `start_step` is
-            past the end of the data.
+        ValueError: if an argument is out of range; if the corpus is incomplete, empty, has only
+            one document (with pairs) or too few records for `shard`; or if `start_step` is past
+            the end of the data.
 
     Example:
     ```python
@@ -150,7 +150,7 @@ def pretraining_dataset(
         deterministic=True,
     )
     batches = batches.rebatch(batch_size, drop_remainder=True).skip(batches_before)
-    # When several machines share a batch, each makes the whole batch and takes its own rows.
+    # When several machines share a batch, each makes the entire batch and takes its own rows.
     options = tf.data.Options()
     options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.DATA
     return batches.prefetch(tf.data.AUTOTUNE).with_options(options)

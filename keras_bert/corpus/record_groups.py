@@ -7,7 +7,7 @@ import tensorflow as tf
 from keras_bert.corpus.shards import RECORD_FEATURES
 
 RECORDS_PER_GROUP = 128
-"""Records of a group. A random next sentence comes from another document of the same group."""
+"""Records per group. A random next sentence comes from another document in the same group."""
 
 SHARDS_READ_AT_ONCE = 16
 
@@ -68,7 +68,7 @@ def parse_group(serialized: tf.Tensor, token_dtype: str) -> RecordGroup:
 
 
 def _starts(lengths):
-    """Starts of consecutive pieces with these lengths `[n]`, and the total length: `[n + 1]`."""
+    """Returns the starts of consecutive pieces with lengths `[n]`, then the total: `[n + 1]`."""
     return tf.concat([[0], tf.cumsum(lengths)], axis=0)
 
 

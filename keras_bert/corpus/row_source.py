@@ -1,4 +1,4 @@
-"""Rows of a corpus, epoch after epoch, from any row on."""
+"""Rows of a corpus, over any number of epochs, starting at any row."""
 
 from collections.abc import Callable
 
@@ -38,7 +38,7 @@ class RowSource:
         self.seed, self.shard, self.epochs = tf.constant([seed, 0]), shard, epochs
 
     def rows(self, first_row: int) -> tf.data.Dataset:
-        """Reads rows from `first_row` on, group by group, shuffled within each group.
+        """Reads rows starting at `first_row`, group by group, shuffled within each group.
 
         Returns:
             A dataset of dicts of `token_ids` `[n, S]` and `first_length`, `second_length` and
@@ -75,7 +75,7 @@ class RowSource:
         return self._seed(_MASKS, self.shard[0], block)
 
     def _groups(self, first_epoch):
-        """Dataset of `(epoch, group number, serialized records)` of this source's groups."""
+        """Reads this source's groups as `(epoch, group number, serialized records)`."""
         index, count = self.shard
         epochs = tf.data.Dataset.counter(tf.constant(first_epoch, tf.int64))
         if self.epochs is not None:

@@ -1,6 +1,6 @@
 """The folder of a prepared corpus: shards of tokenized documents, described by `corpus.json`.
 
-    corpus.json                        description, written last: if it exists, all is complete
+    corpus.json                        description, written last: if it exists, so does the rest
     vocab.txt                          vocabulary of the token ids
     shard-00000-of-00025.tfrecord      uncompressed TFRecord of tf.train.Example
 
@@ -10,8 +10,8 @@ A record is a document, or a piece of a very long one:
     sentence_lengths   bytes   little-endian uint32, tokens of each sentence
     document_id        int64   unique in the corpus; the pieces of a document share it
 
-Each file is written to a temporary name and renamed when it is complete. Paths may be any that
-`tf.io.gfile` opens.
+Each file is written to a temporary name and renamed when it is complete. Any path that
+`tf.io.gfile` can open is accepted.
 """
 
 import contextlib
@@ -39,7 +39,7 @@ RECORD_FEATURES = {
     "sentence_lengths": tf.io.FixedLenFeature([], tf.string),
     "document_id": tf.io.FixedLenFeature([], tf.int64),
 }
-"""For `tf.io.parse_example`; decode the byte features with `tf.io.decode_raw`."""
+"""Features for `tf.io.parse_example`; decode the byte features with `tf.io.decode_raw`."""
 
 COUNTS = ("num_records", "num_documents", "num_sentences", "num_tokens")
 
@@ -126,7 +126,7 @@ class ShardWriter:
                 self._writer.close()
                 self.counts["num_bytes"] = tf.io.gfile.stat(self._temporary).length
         except OSError:
-            if error_type is None:  # otherwise the first error says more
+            if error_type is None:  # otherwise the first error is more informative
                 raise
 
 
@@ -174,8 +174,8 @@ class Corpus:
         vocabulary = tokenizer.get_vocabulary()
         if vocabulary_sha256(vocabulary) != self.vocabulary_sha256:
             raise ValueError(
-                f"The corpus in {self.folder} was prepared with another vocabulary "
-                f"({self.vocabulary_size} tokens, SHA-256 {self.vocabulary_sha256[:12]}...) than "
+                f"The corpus in {self.folder} was prepared with a different vocabulary "
+                f"({self.vocabulary_size} tokens, SHA-256 {self.vocabulary_sha256[:12]}...) from "
                 f"the tokenizer's ({len(vocabulary)} tokens, SHA-256 "
                 f"{vocabulary_sha256(vocabulary)[:12]}...). Use "
                 f"BertTokenizer({self.vocabulary_path!r}, lowercase={self.lowercase}), or prepare "
@@ -253,7 +253,7 @@ def _read_description(folder):
     if not tf.io.gfile.exists(path):
         raise ValueError(
             f"{folder} has no {CORPUS_FILE}: its preparation was interrupted, or it is not a "
-            "corpus folder. Rerun the same prepare_corpus to resume."
+            "corpus folder. Rerun the same prepare_corpus call to resume."
         )
     try:
         description = read_json(path)

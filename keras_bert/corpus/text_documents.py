@@ -107,8 +107,8 @@ def _paragraphs(batches, separator):
 def wrap_width(lines: list[str]) -> int:
     """Guesses the width at which a text was wrapped; 0 if each line is a paragraph.
 
-    Wrapped lines end within sentences, paragraphs do not. Text counts as wrapped if less than half
-    of the lines followed by another line end in closing punctuation.
+    Wrapped lines end within sentences; paragraphs do not. Text counts as wrapped if fewer than
+    half of the lines followed by another line end in closing punctuation.
     """
     lines = [line.strip() for line in lines]
     inner = [line for line, below in zip(lines, lines[1:], strict=False) if line and below]
@@ -120,7 +120,7 @@ def wrap_width(lines: list[str]) -> int:
 
 
 def _ends_paragraph(line, below, width):
-    # If the first word below would have fit, the line was ended on purpose.
+    # If the first word below would have fit, the line break is intentional.
     if not width:
         return True
     first_word = below.find(" ")

@@ -1,1 +1,1 @@
-"""Files written whole or not at all, local and remote; UTF-8; JSON."""
+"""Atomic file writes, local and remote; UTF-8 and JSON files."""

@@ -1,4 +1,4 @@
-"""A folder of files that are whole or not there, local or remote."""
+"""Checkpoint folders, local and remote, whose files are either complete or absent."""
 
 import contextlib
 import os
@@ -27,7 +27,7 @@ def checkpoint_folder(path: str | os.PathLike) -> "LocalFolder | RemoteFolder":
 
 
 def local_folder(path: str | os.PathLike) -> Path:
-    """Makes a local folder if it is missing, and returns its `Path`; see `local_path`."""
+    """Creates a local folder if it is missing, and returns its `Path`; see `local_path`."""
     path = local_path(path)
     path.mkdir(parents=True, exist_ok=True)
     return path
@@ -41,14 +41,14 @@ def local_path(path: str | os.PathLike) -> Path:
     """
     if _REMOTE.match(str(path)):
         raise ValueError(
-            "The folder must be on this machine, as a fine-tuned model and its results are "
-            f"written there; got {path}. Give a path without a scheme, and copy the folder."
+            "The folder must be on this machine, because a fine-tuned model and its results are "
+            f"written there; got {path}. Give a path without a scheme, then copy the folder."
         )
     return Path(path)
 
 
 class _Folder:
-    """The part that local and remote folders share."""
+    """Base class of local and remote folders."""
 
     def __repr__(self):
         return f"{type(self).__name__}({str(self.path)!r})"
@@ -58,13 +58,13 @@ class _Folder:
         return names_in(self.path)
 
     def new(self, name: str) -> contextlib.AbstractContextManager[IO]:
-        """Opens a file to write bytes to; it gets its name if the block ends without an error."""
+        """Opens a file for writing bytes; it appears only if the block ends without an error."""
         remove_unfinished(self.path, name)  # one process writes a run's checkpoints
         return whole_file(self.file(name), "wb")
 
 
 class LocalFolder(_Folder):
-    """Files of this machine; it needs no TensorFlow."""
+    """Folder on this machine, used without TensorFlow."""
 
     def __init__(self, path: str | os.PathLike):
         self.path = Path(path)
@@ -74,7 +74,7 @@ class LocalFolder(_Folder):
         return str(self.path / name)
 
     def open(self, name: str) -> IO:
-        """Opens a file to read bytes from."""
+        """Opens a file for reading bytes."""
         return open(self.path / name, "rb")
 
     def remove(self, name: str) -> None:
@@ -83,7 +83,7 @@ class LocalFolder(_Folder):
 
 
 class RemoteFolder(_Folder):
-    """Files that TensorFlow reaches, for example in a bucket."""
+    """Folder accessed through TensorFlow, for example in a bucket."""
 
     def __init__(self, path: str | os.PathLike):
         import tensorflow as tf
@@ -97,7 +97,7 @@ class RemoteFolder(_Folder):
 
     @contextlib.contextmanager
     def open(self, name: str) -> Iterator[IO]:
-        """Opens a file to read bytes from."""
+        """Opens a file for reading bytes."""
         path = self.file(name)
         with as_os_errors(path), self._gfile.GFile(path, "rb") as file:
             yield file

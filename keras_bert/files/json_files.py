@@ -1,4 +1,4 @@
-"""JSON files, read with errors that name the file, and written whole."""
+"""JSON files, written atomically and read with errors that name the file."""
 
 import json
 import os
@@ -9,7 +9,7 @@ from keras_bert.files.whole import whole_file
 
 
 def read_json(path: str | os.PathLike, kind: type = dict) -> dict | list:
-    """Reads the object or the list in a JSON file; an empty one if there is no such file.
+    """Reads the object or list in a JSON file; returns an empty one if the file does not exist.
 
     Args:
         path: a path, local or remote.
@@ -31,11 +31,11 @@ def read_json(path: str | os.PathLike, kind: type = dict) -> dict | list:
 
 
 def write_json(path: str | os.PathLike, value: Any, indent: int | None = 2) -> None:
-    """Writes a JSON file that people can read, whole or not at all.
+    """Writes a human-readable JSON file atomically.
 
     Args:
         path: a path, local or remote.
-        value: the object or the list.
+        value: the object or list.
         indent: int, spaces per level; None for a single line.
     """
     text = json.dumps(value, indent=indent, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""Folders of models, written whole or not at all, which replace nothing but a model's."""
+"""Model folders, written atomically, that replace nothing but other model folders."""
 
 import os
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from keras_bert.files.whole import MARKS, whole_folder
 
-# The files that the writers of this library leave in a folder, and so may replace.
+# The files that this library writes to a model folder, and may therefore replace.
 WRITTEN = (
     *("*config.json", "*.weights.h5", "preprocessor.json", "vocab.txt"),  # and Hugging Face's
     *("*.safetensors", "modules.json", "1_Pooling", "2_Normalize"),
@@ -18,30 +18,31 @@ WRITTEN = (
 
 @contextmanager
 def new_folder(folder: str | os.PathLike) -> Iterator[Path]:
-    """Gives an empty folder to write a model to, which replaces `folder` if all goes well.
+    """Provides an empty folder for a model; it replaces `folder` if the block raises no error.
 
     Args:
-        folder: a path, `"gs://..."` too; a model that was written there earlier is replaced.
+        folder: a path, local or remote (`"gs://..."`); an earlier model there is replaced.
 
     Yields:
         The `Path` of a local folder.
 
     Raises:
-        ValueError: if there is anything else in the folder.
+        ValueError: if the folder holds anything else.
     """
     with whole_folder(folder, lambda names: check_model_folder(folder, names)) as new:
         yield new
 
 
 def check_model_folder(folder: str | os.PathLike, names: list[str]) -> None:
-    """Checks that a folder with files of these names is empty, or holds a model alone.
+    """Checks that a folder with files of these names is empty or holds only a model.
 
     Raises:
         ValueError: if it holds anything else, which would be lost.
     """
     if names and not set(MARKS) & set(names):
         raise ValueError(
-            f"{folder} exists and is not a model's (it has no config.json). Choose another folder."
+            f"{folder} exists and is not a model folder (it has no config.json). Choose another "
+            "folder."
         )
     others = [
         name for name in sorted(names) if not any(fnmatch(name, pattern) for pattern in WRITTEN)

@@ -1,4 +1,4 @@
-"""Paths that TensorFlow's file systems reach, such as `gs://bucket/run`."""
+"""Access to paths on TensorFlow's file systems, such as `gs://bucket/run`."""
 
 import contextlib
 import errno
@@ -10,7 +10,7 @@ _LOST_SLASH = re.compile(r"[a-z][a-z0-9+.-]+:/(?!/)", re.IGNORECASE)  # of Path(
 
 
 def is_remote(path: str | os.PathLike) -> bool:
-    """Returns whether a path has a scheme, and so belongs to `tf.io.gfile`.
+    """Returns whether a path has a scheme and therefore needs `tf.io.gfile`.
 
     Raises:
         ValueError: if the path is a `Path` made from a remote one, which has lost a slash.
@@ -26,9 +26,9 @@ def is_remote(path: str | os.PathLike) -> bool:
 
 @contextlib.contextmanager
 def as_os_errors(path: str | os.PathLike) -> Iterator[None]:
-    """Turns TensorFlow's errors into `OSError`s that name `path`, with `errno` where it is known.
+    """Turns TensorFlow's errors into `OSError`s that name `path`, with `errno` if it is known.
 
-    Keep only file operations in the block: every error of TensorFlow's is taken for one of them.
+    Keep only file operations in the block: every TensorFlow error is treated as a file error.
     """
     import tensorflow as tf
 
@@ -37,8 +37,8 @@ def as_os_errors(path: str | os.PathLike) -> Iterator[None]:
     except tf.errors.ResourceExhaustedError as error:
         raise OSError(
             errno.ENOSPC,
-            f"The disk was full while {path} was written; nothing half-written was left. Free "
-            f"some space and run the same command again. ({error.message})",
+            f"The disk was full while {path} was written; no partial file was left. Free some "
+            f"space and rerun the same command. ({error.message})",
         ) from error
     except tf.errors.NotFoundError as error:
         reason = error.message or os.strerror(errno.ENOENT)
@@ -63,7 +63,7 @@ def read_bytes(path: str | os.PathLike) -> bytes:
 
 
 def names_in(folder: str | os.PathLike) -> list[str]:
-    """Returns the names of the files and folders in a folder; none if there is no such folder."""
+    """Lists the files and folders in a folder; the list is empty if there is no such folder."""
     if not is_remote(folder):
         return sorted(os.listdir(folder)) if os.path.isdir(folder) else []
     import tensorflow as tf

@@ -1,4 +1,4 @@
-"""Findings about the input: counts and first places of each kind."""
+"""Findings about the input: the count and first places of each kind."""
 
 
 class Reports:
@@ -20,7 +20,7 @@ class Reports:
 
     @classmethod
     def of(cls, kinds: dict[str, dict]) -> "Reports":
-        """Makes reports from a result of `as_dict()`."""
+        """Creates reports from a result of `as_dict()`."""
         reports = cls()
         reports.merge(kinds)
         return reports
@@ -50,7 +50,7 @@ class Reports:
         return {kind: self._kinds[kind] for kind in sorted(self._kinds)}
 
     def lines(self) -> list[str]:
-        """Returns the findings as lines of text for people."""
+        """Returns the findings as human-readable lines."""
         return [
             f"{entry['count']:,} {kind}"
             + (f" ({'; '.join(entry['examples'])})" if entry["examples"] else "")

@@ -1,4 +1,4 @@
-"""Text files, read whole."""
+"""UTF-8 text files."""
 
 import codecs
 import os
@@ -13,7 +13,7 @@ def read_utf8(path: str | os.PathLike) -> str:
         path: a path, local or remote.
 
     Raises:
-        ValueError: if the file can't be read or is not UTF-8, with the line.
+        ValueError: if the file can't be read or is not UTF-8; the message names the line.
     """
     path = os.fspath(path)
     try:
@@ -31,7 +31,7 @@ def decode_utf8(data: bytes, source: str) -> str:
         source: name of the file, for the message.
 
     Raises:
-        ValueError: if the bytes are not UTF-8, with the line.
+        ValueError: if the bytes are not UTF-8; the message names the line.
     """
     try:
         return data.decode("utf-8")

@@ -1,7 +1,7 @@
-"""Files and folders that are written whole or not at all, local and remote.
+"""Atomic writes: files and folders, local and remote, are written whole or not at all.
 
-Everything is written to a hidden temporary name next to its place and renamed at the end. Remote
-paths, such as `gs://bucket/run`, go through `tf.io.gfile`; local ones need no TensorFlow.
+Everything is written to a hidden temporary name next to its target and renamed at the end. Remote
+paths, such as `gs://bucket/run`, go through `tf.io.gfile`; local paths don't need TensorFlow.
 """
 
 import contextlib
@@ -18,23 +18,23 @@ from typing import IO
 from keras_bert.files.remote import as_os_errors, is_remote, names_in
 
 MARKS = ("config.json", "bert_config.json", "saved_model.pb")
-"""The files by which a folder is known; a remote folder gets its own last."""
+"""Files that identify a model folder; in a remote folder they are written last."""
 
 _LEFTOVER = re.compile(r"\.(unfinished|old)-[0-9a-f]{8}-(.+)", re.DOTALL)
 
 
 @contextlib.contextmanager
 def whole_file(path: str | os.PathLike, mode: str = "w") -> Iterator[IO]:
-    """Opens a file for writing that gets its name if the block ends without an error.
+    """Opens a file for writing; it appears only if the block ends without an error.
 
-    After an error the file that was there stays, and nothing else does.
+    After an error, an existing file is unchanged and no partial file remains.
 
     Args:
-        path: a path, local or remote; missing parent folders are made.
-        mode: `"w"` for UTF-8 text with line ends as written, `"wb"` for bytes.
+        path: a path, local or remote; missing parent folders are created.
+        mode: `"w"` for UTF-8 text with line endings as written, `"wb"` for bytes.
 
     Yields:
-        A file object. A remote one can't seek.
+        A file object. Remote files can't seek.
 
     Raises:
         OSError: if the file can't be written.
@@ -61,13 +61,13 @@ def whole_file(path: str | os.PathLike, mode: str = "w") -> Iterator[IO]:
 
 @contextlib.contextmanager
 def whole_path(path: str | os.PathLike) -> Iterator[str]:
-    """Gives a temporary name for a file, which gets its own if the block ends without an error.
+    """Provides a temporary name; the file is renamed if the block ends without an error.
 
-    For writers that take a name, such as `tf.io.TFRecordWriter` and `model.save`. The temporary
-    name keeps the suffix. `whole_file` suits all others.
+    Use it with writers that take a path, such as `tf.io.TFRecordWriter` and `model.save`;
+    otherwise use `whole_file`. The temporary name keeps the suffix.
 
     Args:
-        path: a path, local or remote; missing parent folders are made.
+        path: a path, local or remote; missing parent folders are created.
 
     Yields:
         The temporary name, as a str. The block must write the file and close it.
@@ -89,23 +89,23 @@ def whole_path(path: str | os.PathLike) -> Iterator[str]:
 def whole_folder(
     path: str | os.PathLike, check: Callable[[list[str]], None] | None = None
 ) -> Iterator[Path]:
-    """Gives an empty folder to write to, which replaces `path` if the block ends without an error.
+    """Provides an empty folder; it replaces `path` if the block ends without an error.
 
-    After an error the folder that was there stays, and nothing else does. A remote folder is
-    written locally, copied next to its place, and renamed file by file, its mark (`MARKS`) last;
-    only an error among these renames costs the old one.
-    Leftovers of killed writers of the same folder are removed, so let one process write it.
+    After an error, an existing folder is unchanged and no partial folder remains. A remote folder
+    is written locally, copied next to its target, and renamed file by file, with its mark (`MARKS`)
+    last. Only an error during these renames loses the old folder.
+    Leftovers of killed writers of the same folder are removed, so only one process may write it.
 
     Args:
-        path: a path, local or remote; missing parent folders are made.
-        check: called with the names in an existing folder; raises a `ValueError` if that may not
-            be replaced. By default any folder is replaced.
+        path: a path, local or remote; missing parent folders are created.
+        check: called with the names in an existing folder; raises a `ValueError` if the folder
+            must not be replaced. By default any folder is replaced.
 
     Yields:
         The `Path` of a local folder.
 
     Raises:
-        ValueError: if `path` is a file, a whole bucket, or what `check` refuses.
+        ValueError: if `path` is a file or the root of a bucket, or if `check` refuses it.
         OSError: if the folder can't be written.
 
     Example:
@@ -135,8 +135,8 @@ def whole_folder(
 
 
 def temporary_name(path: str | os.PathLike, kind: str = "unfinished") -> str:
-    """Returns a hidden name next to `path`, another one at every call, with the same suffix."""
-    # Unique, as two machines may write the same file at once, for example under Apache Beam.
+    """Returns a hidden name next to `path`, new at every call, with the same suffix."""
+    # Unique, because two machines may write the same file at once, for example on Apache Beam.
     folder, name = os.path.split(str(path))
     return os.path.join(folder, f".{kind}-{uuid.uuid4().hex[:8]}-{name}")
 
@@ -144,18 +144,18 @@ def temporary_name(path: str | os.PathLike, kind: str = "unfinished") -> str:
 def remove_unfinished(folder: str | os.PathLike, name: str | None = None) -> None:
     """Removes files and folders that killed writers left in a folder under temporary names.
 
-    Call it when nobody else writes there.
+    Call it only when no other process writes there.
 
     Args:
         folder: a path, local or remote; it may be missing.
-        name: a file's or folder's name, to remove the leftovers of that one only.
+        name: name of a file or folder whose leftovers to remove; by default, all are removed.
     """
     names = names_in(folder)
     for leftover in names:
         found = _LEFTOVER.fullmatch(leftover)
         if found is None or name not in (None, found[2]):
             continue
-        if found[1] == "unfinished" or found[2] in names:  # otherwise the old one is the only one
+        if found[1] == "unfinished" or found[2] in names:  # otherwise no other copy exists
             _remove(os.path.join(str(folder), leftover))
 
 
@@ -168,7 +168,7 @@ class _RemoteStream(io.RawIOBase):
 
         self._path = path
         self._file = tf.io.gfile.GFile(temporary, "wb")
-        self.write(b"")  # makes the file, even if it stays empty
+        self.write(b"")  # creates the file, even if it stays empty
 
     def writable(self):
         return True
@@ -187,16 +187,16 @@ class _RemoteStream(io.RawIOBase):
 
 
 def _absolute(path):
-    """A path as a str that stays valid when the working directory changes."""
+    """Returns a path as a str that stays valid when the working directory changes."""
     if is_remote(path):
         return str(path).rstrip("/")
-    # A link stays, and what it leads to is replaced.
+    # A symbolic link is kept; its target is replaced.
     return os.path.realpath(path) if os.path.islink(path) else str(Path(path).absolute())
 
 
 @contextlib.contextmanager
 def _parents(path):
-    """Makes the folders above `path`; after an error those that it made and that are empty go."""
+    """Creates the parent folders of `path`; after an error, removes the new ones if empty."""
     parent = os.path.dirname(path)
     if is_remote(path):
         import tensorflow as tf
@@ -229,7 +229,7 @@ def _rename_file(temporary, path):
 
 
 def _remove(path):
-    """Removes a file or folder if it is there and can be removed."""
+    """Removes a file or folder if it exists and can be removed."""
     with contextlib.suppress(OSError):
         if is_remote(path):
             import tensorflow as tf
@@ -262,7 +262,7 @@ def _check_may_be_replaced(path, check):
 
 
 def _upload(here, path):
-    """Copies a local folder next to a remote one, and then replaces that within a moment."""
+    """Copies a local folder next to a remote one, then quickly replaces the remote one."""
     import tensorflow as tf
 
     gfile, new = tf.io.gfile, temporary_name(path)
@@ -278,18 +278,18 @@ def _upload(here, path):
             if gfile.exists(path):
                 gfile.rmtree(path)
             gfile.makedirs(path)
-            for file in files:  # one by one, as the files of a renamed folder come in any order
+            for file in files:  # one by one: renaming a folder moves its files in any order
                 gfile.makedirs(os.path.dirname(f"{path}/{file}"))
                 gfile.rename(f"{new}/{file}", f"{path}/{file}")
         except BaseException:
-            _remove(path)  # a part of it is no good
+            _remove(path)  # a partial folder is useless
             raise
     finally:
         _remove(new)
 
 
 def _replace_folder(folder, new):
-    """Puts `new` in the place of `folder`, which is there, old or new, at (almost) all times."""
+    """Replaces `folder` by `new`; the old or new folder exists at (almost) all times."""
     if not folder.exists():
         new.rename(folder)
         return

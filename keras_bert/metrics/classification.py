@@ -1,4 +1,4 @@
-"""Scores of classification."""
+"""Classification scores."""
 
 import numpy as np
 import numpy.typing as npt
@@ -18,8 +18,8 @@ def classification_scores(
         num_classes: int, C; by default one more than the highest class, at least 2.
 
     Returns:
-        A dict of floats: `accuracy`; `f1`, that of class 1 if there are two classes, else the
-        mean over the classes that occur; `mcc`.
+        A dict of floats: `accuracy`; `f1`, of class 1 if there are two classes, otherwise
+        averaged over the classes that occur; `mcc`.
 
     Raises:
         ValueError: if the arrays are empty, differ in length, or contain a class out of range.

@@ -1,4 +1,4 @@
-"""Scores of named entity recognition, as CoNLL's `conlleval` defines them."""
+"""Named entity recognition scores, as CoNLL's `conlleval` defines them."""
 
 import re
 from collections.abc import Sequence
@@ -13,8 +13,8 @@ def entity_scores(
     """Computes precision, recall and F1 of entities, as `conlleval` of CoNLL-2000 and 2003 does.
 
     An entity is correct if its first word, its last word and its type are. Tags that violate their
-    scheme are read as `conlleval` reads them: an I- begins an entity if it is first or if the tag
-    before has another type. The schemes BIO, IOB1 and BIOES are accepted. A tag without a prefix,
+    scheme are read as `conlleval` reads them: an I- begins an entity if it comes first or follows
+    a tag of another type. The schemes BIO, IOB1 and BIOES are accepted. A tag without a prefix,
     such as a part of speech, is an entity of one word (`conlleval -r`).
 
     Args:
@@ -23,12 +23,11 @@ def entity_scores(
 
     Returns:
         A dict of `precision`, `recall` and `f1` of all entities and `accuracy` of the tags, floats
-        from 0 to 1 (0 if there is nothing to divide by); and `types`, which maps each type to a
-        dict of `precision`, `recall`, `f1`, and the numbers of `true`, `predicted` and `correct`
-        entities.
+        from 0 to 1 (0 if the denominator is 0). Its `types` maps each type to a dict of
+        `precision`, `recall`, `f1`, and the numbers of `true`, `predicted` and `correct` entities.
 
     Raises:
-        ValueError: if the numbers of sentences differ, or the numbers of tags in a sentence.
+        ValueError: if the numbers of sentences, or of tags in a sentence, differ.
 
     Example:
     >>> scores = entity_scores([["B-PER", "I-PER", "O", "B-LOC"]], [["B-PER", "O", "O", "B-LOC"]])
@@ -80,7 +79,7 @@ def tagged_entities(tags: Sequence[str]) -> list[tuple[str, int, int]]:
 def begins_entity(kind_before: str, type_before: str, kind: str, type_: str) -> bool:
     """Returns whether a tag begins an entity after another tag, both split by `split_tag`."""
     return kind != "O" and (
-        kind in "BS" or kind_before in "OES" or type_ != type_before  # E and S end theirs
+        kind in "BS" or kind_before in "OES" or type_ != type_before  # E and S end an entity
     )
 
 

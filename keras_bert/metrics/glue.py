@@ -1,4 +1,4 @@
-"""Scores of the GLUE tasks."""
+"""GLUE scores."""
 
 import numpy as np
 import numpy.typing as npt

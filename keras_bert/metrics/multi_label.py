@@ -1,4 +1,4 @@
-"""Scores of multi-label classification."""
+"""Multi-label classification scores."""
 
 import numpy as np
 import numpy.typing as npt
@@ -17,10 +17,10 @@ def multi_label_scores(labels: npt.ArrayLike, predictions: npt.ArrayLike) -> dic
     Returns:
         A dict of floats: `accuracy` of all n x C decisions; `exact_match`, the fraction of texts
         whose labels are all correct; `micro_f1` of all decisions together; `macro_f1`, the mean of
-        the labels' F1, in which a label that is neither true nor predicted counts 0.
+        the labels' F1, in which a label that is neither true nor predicted counts as 0.
 
     Raises:
-        ValueError: if the arrays are empty, differ in shape, or contain another value than 0 and 1.
+        ValueError: if the arrays are empty, differ in shape, or contain values other than 0 and 1.
 
     Example:
     >>> multi_label_scores([[1, 0], [1, 1]], [[1, 0], [1, 0]])["accuracy"]
@@ -35,7 +35,7 @@ def multi_label_scores(labels: npt.ArrayLike, predictions: npt.ArrayLike) -> dic
             )
     labels, predictions = labels.astype(int), predictions.astype(int)
     is_right = labels == predictions
-    # scikit-learn takes a single column for a list of classes
+    # scikit-learn treats a single column as a list of classes
     f1 = {"zero_division": 0, "labels": [1]} if labels.shape[1] == 1 else {"zero_division": 0}
     return {
         "accuracy": float(is_right.mean()),

@@ -10,14 +10,14 @@ def paired_arrays(
     """Converts labels and predictions to arrays and checks their shapes.
 
     Args:
-        labels: anything that NumPy converts.
-        predictions: the same.
+        labels: any array-like.
+        predictions: any array-like.
         shape: `"[n]"` or `"[n, C]"`, the expected shape.
         kind: plural noun for the values, for the message.
         least: int, the smallest valid n.
 
     Raises:
-        ValueError: if the shapes differ, are of another rank, or hold fewer than `least` rows.
+        ValueError: if the shapes differ, have the wrong rank, or hold fewer than `least` rows.
     """
     labels, predictions = np.asarray(labels), np.asarray(predictions)
     is_valid = labels.ndim == shape.count(",") + 1 and labels.shape == predictions.shape

@@ -1,4 +1,4 @@
-"""Scores of regression."""
+"""Regression scores."""
 
 import numpy as np
 import numpy.typing as npt

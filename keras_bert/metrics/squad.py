@@ -1,4 +1,4 @@
-"""Scores of question answering, as SQuAD's official scripts define them."""
+"""Question answering scores, as SQuAD's official scripts define them."""
 
 import re
 import string
@@ -18,8 +18,9 @@ def squad_scores(
     """Computes exact match and F1 of answers, in percent, as SQuAD's official scripts do.
 
     Case, punctuation, the articles a, an and the, and spaces are ignored. F1 counts the words that
-    an answer shares with a true answer; the best true answer counts. The numbers are those of
-    `evaluate-v2.0.py` if an example has `is_impossible`, else those of `evaluate-v1.1.py`.
+    an answer shares with a true answer; the best true answer counts. The scores equal those of
+    `evaluate-v2.0.py` if an example has `is_impossible`, and otherwise those of
+    `evaluate-v1.1.py`.
 
     Args:
         examples: dicts with `id`, `answers` and, for SQuAD 2.0, `is_impossible`, as `read_squad`
@@ -32,9 +33,10 @@ def squad_scores(
 
     Returns:
         A dict of `exact`, `f1` and `total`. SQuAD 2.0 adds `HasAns_exact`, `HasAns_f1` and
-        `HasAns_total`, and the same with `NoAns`, if there are such questions. `null_odds` add
-        `best_exact` and `best_f1`, the scores at the best threshold, and those thresholds,
-        `best_exact_thresh` and `best_f1_thresh`. They assume that the predictions always answer.
+        `HasAns_total`, and the same keys with `NoAns`, if such questions exist. `null_odds` adds
+        `best_exact` and `best_f1`, the scores at the best thresholds, and the thresholds
+        themselves, `best_exact_thresh` and `best_f1_thresh`. These assume that no prediction
+        is "".
 
     Raises:
         ValueError: if there are no examples, a question has no prediction or no odds, or a
@@ -127,13 +129,13 @@ def _check(examples, predictions, null_odds, null_threshold):
     if not examples:
         raise ValueError("There are no examples: give at least one question.")
     if null_threshold is not None and null_odds is None:
-        raise ValueError("null_threshold is a threshold of null_odds: give them too.")
+        raise ValueError("null_threshold is a threshold of null_odds: give null_odds too.")
     for name, given in (("predictions", predictions), ("null_odds", null_odds)):
         missing = [e["id"] for e in examples if given is not None and e["id"] not in given]
         if missing:
             raise ValueError(
                 f"{name} lacks {len(missing)} of the {len(examples)} questions, {missing[0]!r} "
-                "first. Give each question one; the answer '' means that there is none."
+                "first. Give one for each question; the answer '' means no answer."
             )
     for example in examples:
         prediction = predictions[example["id"]]

@@ -1,4 +1,4 @@
-"""Builds models of this library from the weights of another one."""
+"""Construction of this library's models from another library's weights."""
 
 import logging
 from collections.abc import Callable
@@ -19,13 +19,13 @@ logger = logging.getLogger("keras_bert")
 
 @dataclass
 class LoadReport:
-    """Report on a load: which weights came from the source. Prints as a table.
+    """Report of which weights were loaded from the source, printed as a table.
 
     Args:
         source: the name of the source.
         matched: `{our name: (shape, the source's names)}`.
         new: `{our name: shape}` of weights that the source lacks; they are newly initialized.
-        left_over: `{the source's name: shape}` of tensors that the model has no place for.
+        left_over: `{the source's name: shape}` of tensors that the model doesn't use.
     """
 
     source: str
@@ -50,7 +50,7 @@ class LoadReport:
         """Warns of new weights, and logs the tensors that were not used."""
         if self.new:
             logger.warning(
-                "%s lacks %s: newly initialized. Train the model before you use outputs that "
+                "%s lacks %s: newly initialized. Train the model before using outputs that "
                 "depend on them.",
                 self.source,
                 ", ".join(self.new),
@@ -65,7 +65,8 @@ def preprocessor_of(
     """Makes the `BertPreprocessor` of a `Checkpoint`, or None if it has no vocabulary.
 
     Raises:
-        ValueError: if its tokenizer has no equal here, or its vocabulary is that of another model.
+        ValueError: if `BertTokenizer` doesn't support its tokenizer, or its vocabulary belongs to
+            another model.
     """
     if "text" in checkpoint.refused:
         raise ValueError(checkpoint.refused["text"])
@@ -90,12 +91,12 @@ def check_vocabulary(checkpoint: Checkpoint) -> None:
     if words > rows:
         raise ValueError(
             f"{checkpoint.source} has a vocabulary of {words} tokens but a table of {rows}: they "
-            "belong to different models. Put the vocabulary that the weights were trained with "
-            "next to them."
+            "belong to different models. Put the vocabulary that the weights were trained with in "
+            "the same folder."
         )
     if words < rows:
         logger.info(
-            "%s: %d words, the last %d rows of the table are spare.",
+            "%s: %d tokens, the last %d rows of the table are unused.",
             checkpoint.source,
             words,
             rows - words,
@@ -107,13 +108,14 @@ def with_weights(
 ) -> keras.Model:
     """Makes a model with the weights of a `Checkpoint`.
 
-    Tensors are read straight into the model, one after the other: no random weights are drawn for
+    Tensors are read directly into the model, one after the other: no random weights are drawn for
     them, and memory holds no second copy.
 
     Args:
         checkpoint: a `Checkpoint`.
-        make: a callable that returns a model whose backbone is that of the checkpoint.
-        head_may_differ: whether a head of another shape stays new instead of raising an error.
+        make: a callable that returns a model with the checkpoint's backbone.
+        head_may_differ: whether a head with another shape is newly initialized instead of raising
+            an error.
 
     Returns:
         The model; its `load_report` lists the weights.
@@ -128,13 +130,13 @@ def with_weights(
         def read(shape, dtype):
             try:
                 return keras.ops.convert_to_tensor(weight.read(), dtype)
-            except Exception as error:  # Keras must get to the end of its list of variables
+            except Exception as error:  # Keras must reach the end of its list of variables
                 failures.append(error)
                 return keras.ops.zeros(shape, dtype)
 
         return read
 
-    with keras.StatelessScope():  # variables get their first values where it ends
+    with keras.StatelessScope():  # variables get their initial values when it ends
         model = make()
         model.load_report = _report(model, checkpoint, head_may_differ)
         for variable in model.weights:
@@ -146,10 +148,10 @@ def with_weights(
 
 
 def _report(model, checkpoint, head_may_differ):
-    """Reports which weights a model takes; raises a ValueError unless its encoder is whole."""
+    """Reports which weights a model takes; raises a ValueError unless its encoder matches."""
     report = LoadReport(checkpoint.source, left_over={**checkpoint.left_over})
     faults = _unmatched_encoder(model, checkpoint)
-    other_task = type(model).__name__ != checkpoint.task  # its head has the names of another's
+    other_task = type(model).__name__ != checkpoint.task  # another task's head has the same names
     for variable in model.weights:
         name, shape = variable.path, tuple(variable.shape)
         weight = checkpoint.weights.get(name)
@@ -164,7 +166,7 @@ def _report(model, checkpoint, head_may_differ):
             faults.append(f"{name} is {list(weight.shape)} there and {list(shape)} here")
     if faults:
         described = "its configuration describes"
-        if head_may_differ:  # for the caller gave arguments
+        if head_may_differ:  # the caller passed arguments
             described = "its configuration and your arguments describe"
         raise ValueError(
             f"{checkpoint.source} doesn't hold the BERT that {described}: {'; '.join(faults)}."
@@ -178,7 +180,7 @@ def _report(model, checkpoint, head_may_differ):
 
 
 def _unmatched_encoder(model, checkpoint):
-    """Describes the weights that the encoder lacks, and tensors that it has no place for."""
+    """Describes weights that the encoder lacks, and tensors that it doesn't use."""
     faults = []
     for variable in model.weights:
         name = variable.path

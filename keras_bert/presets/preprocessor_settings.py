@@ -1,4 +1,4 @@
-"""Builds the preprocessor of a source, with settings that the caller changes."""
+"""Construction of a source's preprocessor, with settings that the caller changes."""
 
 import inspect
 import logging
@@ -24,9 +24,9 @@ TEXT_SETTINGS = ("sequence_length", "truncation")
 
 
 def split_arguments(cls: type, arguments: dict[str, Any]) -> tuple[dict, dict]:
-    """Splits a class's arguments into those of the model and those of its preprocessor.
+    """Splits a class's arguments into model arguments and preprocessor arguments.
 
-    An argument that both have is in both.
+    An argument that both accept is in both dicts.
     """
     theirs = setting_names(cls)
     own = inspect.signature(cls.__init__).parameters
@@ -35,7 +35,7 @@ def split_arguments(cls: type, arguments: dict[str, Any]) -> tuple[dict, dict]:
 
 
 def setting_names(cls: type) -> list[str]:
-    """Names the arguments of a class's preprocessor."""
+    """Lists the argument names of a class's preprocessor."""
     if not hasattr(cls, "preprocessor_class"):
         return []
     kind = _kind(cls)
@@ -50,15 +50,15 @@ def preprocessor_from(
     num_classes: int | None = None,
     kind: "type[BertPreprocessor] | None" = None,
 ) -> "BertPreprocessor | None":
-    """Makes the preprocessor of a model that is loaded, or None if there is no vocabulary.
+    """Makes the preprocessor for a loaded model, or returns None if there is no vocabulary.
 
     Args:
         source: a `Path` of a preset, or a `Checkpoint`.
         cls: the class of the model, or None.
         given: the caller's preprocessor, or None.
-        settings: the caller's arguments of the preprocessor's class, and `lowercase`.
+        settings: the caller's arguments for the preprocessor's class, and `lowercase`.
         num_classes: the caller's number of classes, or None.
-        kind: the class of preprocessor; None takes that of the model.
+        kind: the preprocessor class; None takes the model's.
 
     Raises:
         ValueError: if a setting is unknown, or a file of the source is missing or damaged.
@@ -88,7 +88,7 @@ def preprocessor_from(
                 ", ".join(f"{name}={value!r}" for name, value in saved.items()),
             )
         return None
-    if cls is None or _holds(source, cls):  # another task takes over the text settings alone
+    if cls is None or _holds(source, cls):  # another task takes over only the text settings
         kind = its_kind if issubclass(its_kind, kind) else kind
         if issubclass(kind, its_kind):
             if num_classes not in (None, len(saved.get("label_names") or [])):
@@ -98,7 +98,7 @@ def preprocessor_from(
 
 
 def _task_settings(source):
-    """Returns `(class, settings)` of a source's preprocessor, without those of text."""
+    """Returns `(class, settings)` of a source's preprocessor, without its text settings."""
     if isinstance(source, Path):
         kind, settings = saved_settings(source)
     else:
@@ -120,5 +120,5 @@ def _holds(source, cls):
 
 
 def _kind(cls):
-    """Returns a task's class of preprocessor, or None if TensorFlow Text is missing."""
+    """Returns a task's preprocessor class, or None if TensorFlow Text is missing."""
     return None if find_spec("tensorflow_text") is None else cls.preprocessor_class()

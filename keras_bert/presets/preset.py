@@ -1,4 +1,4 @@
-"""Loads models and preprocessors from saved or published weights."""
+"""Loading of models and preprocessors from saved or published weights."""
 
 import os
 from pathlib import Path
@@ -40,21 +40,22 @@ class PresetModel:
     ) -> Self:
         """Loads a model of this class from saved or published weights.
 
-        If the source holds this class, or a subclass of it, that model is loaded. Arguments given
-        here replace the saved ones, and weights that no longer fit are newly initialized. From any
-        other source the backbone and the text settings are loaded, under a new head. New weights
+        If the source holds this class or a subclass, that model is loaded. Arguments given here
+        replace the saved ones, and weights that no longer fit are newly initialized. From any other
+        source, only the backbone and the text settings are loaded, and the head is new. New weights
         are logged, and `print(model.load_report)` lists every weight. `BertTask.from_preset` takes
-        the class from the source; an encoder alone becomes a `BertEmbedder`.
+        the class from the source; a source with only an encoder becomes a `BertEmbedder`.
 
         Args:
-            source: a folder that `save_to_preset` wrote; a folder of Hugging Face, of
-                sentence-transformers, of KerasHub, or of Google's TF1 code (or the prefix of its
+            source: a folder that `save_to_preset` wrote; a folder from Hugging Face,
+                sentence-transformers, KerasHub, or Google's TF1 code (or the prefix of its
                 checkpoint); `hf://user/name`, or `hf://user/name@revision`; `kaggle://...`; or the
                 name of a KerasHub preset, such as `"bert_base_en_uncased"`.
             preprocessor: a preprocessor to use in place of the source's.
-            lowercase: bool, for the tokenizer, if the source doesn't say its casing or is wrong.
+            lowercase: bool for the tokenizer; overrides the source's casing if it is missing or
+                wrong.
             load_weights: bool; False keeps the source's shape, vocabulary and casing but draws
-                random weights, for instance to measure what pre-training contributes.
+                random weights, for example to measure the effect of pre-training.
             **arguments: arguments of the class, such as `num_classes`, and of its preprocessor,
                 such as `sequence_length`, `truncation` or `label_names`.
 
@@ -63,8 +64,8 @@ class PresetModel:
 
         Raises:
             ValueError: if the source is none of these, can't be reached or is not a BERT; if a file
-                is missing or damaged; if the class has no such argument, or needs one that neither
-                the source nor the caller gives.
+                is missing or damaged; or if the class has no such argument, or needs an argument
+                that neither the source nor the caller gives.
         """
         if cls.__name__ != "BertTask":  # before anything is downloaded
             _check_names(cls, arguments)
@@ -96,8 +97,8 @@ def load_preprocessor(
     """Loads the preprocessor of a preset or of published weights.
 
     Args:
-        source: what `BertTask.from_preset` takes.
-        cls: the class of preprocessor; None takes that of the source.
+        source: any source that `BertTask.from_preset` accepts.
+        cls: the preprocessor class; None takes the source's.
         **settings: arguments of the class that replace the source's, such as `sequence_length`;
             and `lowercase`.
 
@@ -121,7 +122,7 @@ def load_preprocessor(
     """
     found = preprocessor_from(read_source(source), None, None, settings, kind=cls)
     if found is None:
-        raise ValueError(f"{source} has no vocabulary, so text can't be read as its model does.")
+        raise ValueError(f"{source} has no vocabulary, so it has no preprocessor for text.")
     return found
 
 
@@ -132,7 +133,7 @@ def _check_names(cls, arguments):
 
 
 def _class_for(cls, source, arguments):
-    """Returns the source's class if that is a subclass or `cls` is `BertTask`, else `cls`."""
+    """Returns the source's class if it is a subclass or `cls` is `BertTask`, else `cls`."""
     if isinstance(source, Path):
         saved = saved_class(source)
         if issubclass(saved, cls):

@@ -1,4 +1,4 @@
-"""Checks and merges arguments that come partly from a source, partly from the caller."""
+"""Arguments that come partly from a source and partly from the caller: checks and merging."""
 
 import inspect
 from collections.abc import Iterable
@@ -6,7 +6,7 @@ from typing import Any
 
 import keras
 
-# Entries of a config that belong to one model, and not to another that is made like it.
+# Entries of a config that belong to one model, not to other models made from its config.
 OF_ONE_MODEL = ("name", "trainable", "quantized_layers")
 
 
@@ -17,14 +17,14 @@ def check_arguments(
     saved: Iterable[str] | None = None,
     settings: Iterable[str] = (),
 ) -> None:
-    """Raises a ValueError if the caller's and the source's arguments don't make a `cls`.
+    """Raises a ValueError if a `cls` can't be made from the caller's and the source's arguments.
 
     Args:
         cls: the class.
         given: `{name: value}`, the caller's arguments.
-        source: the name of the source that gives the others.
+        source: the name of the source that gives the other arguments.
         saved: names of the source's arguments; None if it gives all of them.
-        settings: names of its preprocessor's arguments, for the message.
+        settings: names of the preprocessor's arguments, for the message.
     """
     names = inspect.signature(cls.__init__).parameters
     unknown = [name for name in given if name not in _accepted(cls)]
@@ -46,7 +46,7 @@ def check_arguments(
     if missing:
         arguments = ", ".join(f"{name}=..." for name in missing)
         raise ValueError(
-            f"{cls.__name__} needs {', '.join(missing)}, which {source} doesn't say: give it, "
+            f"{cls.__name__} needs {', '.join(missing)}, which {source} doesn't define: pass it, "
             f"{cls.__name__}.from_preset(..., {arguments})."
         )
 
@@ -58,7 +58,7 @@ def changed_arguments(saved: dict[str, Any], given: dict[str, Any]) -> dict[str,
 
 
 def _accepted(cls):
-    """Names the arguments that a caller may give; Keras itself accepts any without a word."""
+    """Lists the names of arguments that a caller may give; Keras itself silently accepts any."""
     names = {"name", "trainable"}
     for ancestor in cls.__mro__[: cls.__mro__.index(keras.Model)]:
         names |= inspect.signature(ancestor.__init__).parameters.keys()
@@ -66,18 +66,18 @@ def _accepted(cls):
 
 
 def check_keras_arguments(cls: type, given: dict[str, Any]) -> None:
-    """Raises a ValueError at arguments that Keras would ignore in silence.
+    """Raises a ValueError for arguments that Keras would silently ignore.
 
     Args:
         cls: the class of a task.
-        given: what its constructor passes on to `keras.Model`.
+        given: the arguments that its constructor passes to `keras.Model`.
     """
     unknown = [name for name in given if name not in ("name", "trainable", "dtype")]
     if unknown:
         kind = f"{cls.__name__}Preprocessor"
         raise ValueError(
-            f"{cls.__name__} has no argument {', '.join(unknown)}. What concerns text, labels or "
-            f"answers is an argument of its preprocessor, such as {kind}(tokenizer, ...)."
+            f"{cls.__name__} has no argument {', '.join(unknown)}. Settings for text, labels or "
+            f"answers are arguments of its preprocessor, such as {kind}(tokenizer, ...)."
         )
 
 
@@ -111,5 +111,5 @@ def check_saves(cls: type, config: dict[str, Any]) -> None:
                 [f"lacks {', '.join(missing)}"] * bool(missing)
                 + [f"has {', '.join(unknown)}, which its constructor doesn't take"] * bool(unknown)
             )
-            + ". Let it give every argument of the constructor, under its name."
+            + ". It must return every argument of the constructor, under its name."
         )

@@ -23,7 +23,7 @@ FORMATS = (1, 2)
 
 
 def public_class(name: str) -> type:
-    """Imports the public class of this name."""
+    """Imports the public class with this name."""
     return getattr(import_module("keras_bert"), name)
 
 
@@ -31,7 +31,7 @@ def saved_class(folder: Path) -> type:
     """Returns the class of the model that a preset holds.
 
     Raises:
-        ValueError: if it is a user's own that isn't defined in this process.
+        ValueError: if it is a user's own class that isn't defined in this process.
     """
     config = _read_config(folder)
     return _registered(config["class"], f"{folder}/config.json")
@@ -40,16 +40,16 @@ def saved_class(folder: Path) -> type:
 def save_preset(model: keras.Model, folder: str | os.PathLike) -> None:
     """Writes `config.json`, `model.weights.h5`, `preprocessor.json` and `vocab.txt`.
 
-    The folder is written whole or not at all. A backbone alone has no preprocessor. Of several
-    processes that train together all call this; the first one writes, and the others wait.
+    The folder is written atomically. A backbone has no preprocessor. If several processes train
+    together, all call this function; the first writes, and the others wait.
 
     Args:
-        model: a `BertBackbone`, or a task on one.
+        model: a `BertBackbone`, or a task with one.
         folder: a path; an earlier preset there is replaced.
 
     Raises:
-        ValueError: if the folder holds something that is not a preset, or the model couldn't be
-            loaded again because its class isn't registered or its config lacks an argument.
+        ValueError: if the folder holds something that is not a preset; or if the model couldn't be
+            loaded again, because its class isn't registered or its config lacks an argument.
     """
     if is_chief(model):
         _write_preset(model, folder)
@@ -95,12 +95,12 @@ def load_own_preset(
         arguments: arguments of `cls` that replace the saved ones.
 
     Raises:
-        ValueError: if the folder isn't whole, or `cls` needs more arguments.
+        ValueError: if the folder is incomplete, or `cls` needs more arguments.
     """
     backbone_class, its_class = public_class("BertBackbone"), saved_class(folder)
     of_source = None if cls in (its_class, backbone_class) else ("backbone", "preprocessor")
     check_arguments(cls, arguments, f"preset {folder}", of_source)
-    is_whole = cls is its_class and not arguments  # else the saved head may have other classes
+    is_whole = cls is its_class and not arguments  # otherwise the saved head may have other classes
     saved, source = _saved_model(folder, preprocessor if is_whole else None)
     backbone = getattr(source, "backbone", source)
     parts = {"backbone": backbone, "preprocessor": preprocessor}
@@ -120,7 +120,7 @@ def load_own_preset(
 def saved_settings(folder: Path) -> "tuple[type[BertPreprocessor], dict[str, Any]]":
     """Returns the class of a preset's preprocessor, and its settings.
 
-    Without a preprocessor these are the class that suits the model, and no settings.
+    If the preset has no preprocessor, returns the model's preprocessor class and no settings.
     """
     config = _read_config(folder)
     settings = _read_json(folder, "preprocessor.json") if config.get("reads_text") else {}
@@ -132,7 +132,7 @@ def saved_settings(folder: Path) -> "tuple[type[BertPreprocessor], dict[str, Any
 
 
 def saved_preprocessor(folder: Path, lowercase: bool | None = None) -> "BertPreprocessor | None":
-    """Loads a preset's text settings as a `BertPreprocessor`, or None if it reads no text."""
+    """Loads a preset's text settings as a `BertPreprocessor`; None if it doesn't read text."""
     if not _read_config(folder).get("reads_text"):
         return None
     _, settings = saved_settings(folder)
@@ -145,7 +145,7 @@ def saved_preprocessor(folder: Path, lowercase: bool | None = None) -> "BertPrep
 
 
 def _changed_model(cls, saved, arguments, source):
-    """Makes a `cls` with changed arguments and, quantized alike, the weights that fit."""
+    """Makes a `cls` with changed arguments, the same quantization, and the weights that fit."""
     quantized = {**saved.get("quantized_layers", {})}
     changed = changed_arguments(saved, arguments)
     model = quantized_from_config(cls, {**changed, "quantized_layers": quantized})
@@ -163,7 +163,7 @@ def _changed_model(cls, saved, arguments, source):
 
 
 def _saved_model(folder, preprocessor):
-    """Loads `(config, model)`, the very model that a folder holds."""
+    """Loads the model that a folder holds, as `(config, model)`."""
     saved = _read_config(folder)
     weights = _existing(folder, "model.weights.h5")
     its_class, backbone_class = saved_class(folder), public_class("BertBackbone")
@@ -187,7 +187,7 @@ def _saved_model(folder, preprocessor):
 
 
 def _report(model, source, folder):
-    """Reports which weights of a model are those of `source`."""
+    """Reports which weights of a model come from `source`."""
     saved = _weights_that_fit(model, source)
     report = LoadReport(f"preset {folder}")
     for variable in model.weights:
@@ -201,7 +201,7 @@ def _report(model, source, folder):
 
 
 def _take_over_weights(model, source):
-    """Gives `model` the weights of `source` that fit."""
+    """Copies to `model` the weights of `source` that fit."""
     saved = _weights_that_fit(model, source)
     for variable in model.weights:
         if variable.path in saved and variable is not saved[variable.path]:
@@ -209,7 +209,7 @@ def _take_over_weights(model, source):
 
 
 def _weights_that_fit(model, source):
-    """Returns `{path: variable}` of the source's weights that mean and look the same in `model`."""
+    """Returns `{path: variable}` of source weights that match in role, shape and dtype."""
     if type(model) is not type(source):  # another task's head may have the same names
         source = getattr(source, "backbone", source)
     looks = {w.path: (w.shape, w.dtype) for w in model.weights}  # of a quantized one, int8
@@ -217,7 +217,7 @@ def _weights_that_fit(model, source):
 
 
 def _save_weights_alone(task, path):
-    """Saves weights without the optimizer's, which Keras would add."""
+    """Saves weights without the optimizer's state, which Keras would add."""
     optimizer = getattr(task, "optimizer", None)
     task.optimizer = None
     try:
@@ -230,7 +230,7 @@ def _read_config(folder):
     config = _read_json(folder, "config.json")
     if config.get("format") not in FORMATS or not isinstance(config.get("class"), str):
         raise ValueError(
-            f"{folder}/config.json is not that of a keras_bert preset of format 1 or 2: it says "
+            f"{folder}/config.json is not from a keras_bert preset of format 1 or 2: it has "
             f"format={config.get('format')!r}, class={config.get('class')!r}."
         )
     if not isinstance(config.get("config"), dict):
@@ -243,7 +243,7 @@ def _read_config(folder):
 
 
 def _upgraded(config):
-    """Converts a config of format 1, where the model had settings that its preprocessor has now."""
+    """Converts a config of format 1, in which the model held its preprocessor's settings."""
     moved = ("label_names", "multi_label", "threshold", "window_stride", "window_pooling")
     moved += ("document_stride", "max_question_length", "max_answer_length", "null_threshold")
     settings = config["config"]
@@ -270,7 +270,7 @@ def _registered(name, path):
 
 
 def _short(name):
-    """Returns the name of a class without that of its package."""
+    """Returns the name of a class without its package."""
     return name.rpartition(">")[2]
 
 
@@ -279,8 +279,8 @@ def _existing(folder, name):
     if not path.is_file():
         found = sorted(p.name for p in folder.iterdir()) if folder.is_dir() else "no such folder"
         raise ValueError(
-            f"{folder} is not a whole preset: {name} is missing (found: {found}). Write it again "
-            "with save_to_preset."
+            f"{folder} is not a complete preset: {name} is missing (found: {found}). Write it "
+            "again with save_to_preset."
         )
     return path
 

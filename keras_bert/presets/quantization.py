@@ -1,7 +1,7 @@
-"""Saves and restores which layers are quantized, and how.
+"""Quantization settings in a model's config: which layers are quantized, and how.
 
-`model.quantize("int8")` replaces weights inside layers. Their file loads only into a model whose
-same layers are quantized in the same way, so a quantized model's config names them.
+`model.quantize("int8")` replaces weights inside layers. The weight file then loads only into a
+model with the same layers quantized in the same way, so a quantized model's config names them.
 """
 
 from typing import Any, TypeVar

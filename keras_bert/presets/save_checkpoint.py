@@ -1,4 +1,4 @@
-"""Writes models for other libraries."""
+"""Export of models to other libraries."""
 
 import logging
 import os
@@ -17,11 +17,11 @@ def save_to_hugging_face(model: keras.Model, folder: str | os.PathLike) -> None:
     """Writes a model as a folder that Hugging Face's transformers loads.
 
     It holds `config.json` and `model.safetensors`, and `vocab.txt` and `tokenizer_config.json` if
-    the model has a preprocessor. A `BertEmbedder` becomes a folder of sentence-transformers. LoRA
-    is merged. The folder is written whole or not at all.
+    the model has a preprocessor. A `BertEmbedder` becomes a sentence-transformers folder. LoRA is
+    merged. The folder is written atomically.
 
     Args:
-        model: a `BertBackbone` or any task on one.
+        model: a `BertBackbone` or any task with one.
         folder: a path; an earlier model there is replaced.
 
     Raises:
@@ -42,17 +42,17 @@ def save_to_hugging_face(model: keras.Model, folder: str | os.PathLike) -> None:
 
 
 def save_to_google(model: keras.Model, folder: str | os.PathLike) -> None:
-    """Writes a model as google-research/bert reads it: a TF1 checkpoint. Needs TensorFlow.
+    """Writes a model as a TF1 checkpoint for google-research/bert. Needs TensorFlow.
 
-    It holds `bert_config.json`, `bert_model.ckpt.*`, and `vocab.txt` if the model has a
-    preprocessor. Google's code calls the tanh form of GELU "gelu". It computes an encoder with the
-    exact form (`activation="gelu"`) slightly differently, by at most 4.7e-4 an activation; here
-    the encoder loads unchanged. So do a classifier's `label_names`, dropout and window settings,
-    from a key that Google's code skips. Only the encoder of a `BertEmbedder` is written, with a
-    warning.
+    The folder holds `bert_config.json`, `bert_model.ckpt.*`, and `vocab.txt` if the model has a
+    preprocessor. Google's code calls the tanh form of GELU "gelu". With the exact form
+    (`activation="gelu"`), Google's activations therefore differ slightly, by at most 4.7e-4 each;
+    here the encoder loads unchanged. So do a classifier's `label_names`, dropout and window
+    settings, from a key that Google's code ignores. Only the encoder of a `BertEmbedder` is
+    written, with a warning.
 
     Args:
-        model: a `BertBackbone`, or a `BertPretrainer`, `BertClassifier` or `BertEmbedder` on one.
+        model: a `BertBackbone`, or a `BertPretrainer`, `BertClassifier` or `BertEmbedder` with one.
         folder: a path; an earlier model there is replaced.
 
     Raises:
@@ -73,18 +73,18 @@ def save_to_google(model: keras.Model, folder: str | os.PathLike) -> None:
 
 
 def save_to_keras_hub(model: keras.Model, folder: str | os.PathLike) -> None:
-    """Writes a model as a preset of KerasHub.
+    """Writes a model as a KerasHub preset.
 
-    KerasHub's BERT has only the tanh form of GELU, and a masked-LM head of its own. Differences to
-    this model's outputs are logged. A next-sentence head has no place there. A classifier's
-    `label_names` and window settings load here again, from keys that KerasHub skips.
+    KerasHub's BERT has only the tanh form of GELU, and its own masked-LM head. Settings that make
+    its outputs differ from this model's are logged. A next-sentence head is not written. A
+    classifier's `label_names` and window settings load here again, from keys that KerasHub ignores.
 
     Args:
         model: a `BertBackbone`, `BertPretrainer`, `BertClassifier` or `BertEmbedder`.
         folder: a path; an earlier model there is replaced.
 
     Raises:
-        ValueError: if KerasHub's BERT would compute another function of these weights (the
+        ValueError: if KerasHub's BERT would compute a different function of these weights (the
             activation isn't GELU, or the masked-LM table isn't tied), or the folder holds
             something else.
 
@@ -103,7 +103,7 @@ def save_to_keras_hub(model: keras.Model, folder: str | os.PathLike) -> None:
 
 
 def checkpoint_of(model: keras.Model) -> Checkpoint:
-    """Makes a `Checkpoint` of a model of this library."""
+    """Makes a `Checkpoint` from a model of this library."""
     backbone = getattr(model, "backbone", model)
     preprocessor = getattr(model, "preprocessor", None)
     tokenizer = {} if preprocessor is None else preprocessor.tokenizer.get_config()
@@ -140,8 +140,8 @@ def _check_pools_last_layer(model):
     if config.get("layers") is not None or config.get("pooling", "mean") is None:
         raise ValueError(
             f"This {type(model).__name__} has pooling={config['pooling']!r}, layers="
-            f"{config['layers']}; other libraries' embedders pool the last layer. Write its "
-            "encoder alone: model.backbone in place of model."
+            f"{config['layers']}; other libraries' embedders pool the last layer. Write only its "
+            "encoder: pass model.backbone in place of model."
         )
 
 
@@ -150,13 +150,14 @@ def _check_reads_text_alone(model):
     if num_features:
         raise ValueError(
             f"This {type(model).__name__} takes numbers alongside texts (num_features="
-            f"{num_features}), for which other libraries have no place. Keep it with "
-            "save_to_preset(folder), or write its encoder alone: model.backbone in place of model."
+            f"{num_features}), which other libraries don't support. Save it with "
+            "save_to_preset(folder), or write only its encoder: pass model.backbone in place of "
+            "model."
         )
     truncation = getattr(getattr(model, "preprocessor", None), "truncation", "head")
     if truncation != "head":
         logger.warning(
-            "Other libraries don't keep truncation=%r: pass it to from_preset again.", truncation
+            "Other libraries don't store truncation=%r: pass it to from_preset again.", truncation
         )
 
 
@@ -169,7 +170,7 @@ def _write(model, folder, write):
 
 
 def _float_weights(model):
-    """Returns a model's weights, `{name: array}`, as another library can hold them.
+    """Returns a model's weights, `{name: array}`, in a form that other libraries can store.
 
     LoRA's matrices are merged into their kernels.
 
@@ -180,8 +181,8 @@ def _float_weights(model):
     for layer in all_layers(model, include_self=False):
         if getattr(layer, "quantization_mode", None):
             raise ValueError(
-                f"{layer.path} is quantized ({layer.quantization_mode}); other libraries can't "
-                "hold it. Write the model from before quantize()."
+                f"{layer.path} is quantized ({layer.quantization_mode}), which other libraries "
+                "can't store. Write the model from before quantize()."
             )
         if getattr(layer, "lora_enabled", False):
             name, table = lora_table(layer)

@@ -17,16 +17,16 @@ def read_choices(path: str | os.PathLike) -> list[dict]:
     and the number of the right choice from 0. Its quotes are plain characters.
 
     Args:
-        path: the file, in UTF-8; any path that `tf.io.gfile` opens.
+        path: the file, in UTF-8; any path that `tf.io.gfile` can open.
 
     Returns:
         A list of dicts of `context`, str, `choices`, a list of str, and `label`, int, if the file
         has labels.
 
     Raises:
-        ValueError: if the file can't be read, a column is missing, a row has fewer choices than
-            the others or fewer than two, or a label is not the number of a choice; with file and
-            line.
+        ValueError: if the file can't be read or lacks a column; if a row has fewer choices than
+            the others, or fewer than two; or if a label is not the number of a choice. The message
+            names the file and line.
 
     Example:
     >>> import os, tempfile

@@ -20,7 +20,7 @@ class TaggedSentences:
         tags: lists of str, one tag per word.
         documents: list of int, the document of each sentence, for document context. Without
             -DOCSTART- lines each sentence is a document.
-        lines: lists of int, the line in the file of each word.
+        lines: lists of int, each word's line in the file.
         num_repaired: int, the number of tags that violated their scheme and were repaired.
     """
 
@@ -79,10 +79,10 @@ class TaggedSentences:
         return [[numbers[tag] for tag in tags] for tags in self.tags]
 
     def write_predictions(self, path: str | os.PathLike, predicted: list[list[str]]) -> None:
-        """Writes each word with its true and its predicted tag, in the format of `conlleval`.
+        """Writes each word with its true and predicted tags, in the format of `conlleval`.
 
         Args:
-            path: the file, written whole or not at all.
+            path: the file, written atomically.
             predicted: lists of str, the predicted tags of each sentence.
         """
         write_conll(path, self.words, self.tags, predicted)
@@ -92,7 +92,7 @@ def write_conll(path: str | os.PathLike, words: list[list[str]], *tags: list[lis
     """Writes sentences in CoNLL's column format: a word and its tags per line.
 
     Args:
-        path: the file, written whole or not at all.
+        path: the file, written atomically.
         words: lists of str, the words of each sentence.
         *tags: columns of tags, each like `words`.
     """
@@ -118,12 +118,12 @@ def read_conll(
 
     The scheme of the tags is detected: BIO (also called IOB2: every entity starts with B-), IOB1
     (B- only for an entity right after another of its type), or BIOES (with E- for the last word
-    and S- for a single word). The tags are rewritten in the scheme that `scheme` names. Tags
-    without prefixes, such as parts of speech, stay as they are.
+    and S- for a single word). The tags are converted to the scheme that `scheme` names. Tags
+    without prefixes, such as parts of speech, are unchanged.
 
     Args:
-        path: the file, in UTF-8; any path that `tf.io.gfile` opens.
-        scheme: "bio", "bioes", or None to leave the tags as they are.
+        path: the file, in UTF-8; any path that `tf.io.gfile` can open.
+        scheme: "bio", "bioes", or None to leave the tags unchanged.
         tag_column: int, the column of the tags.
         repair: bool, whether tags that violate their scheme are read as `conlleval` reads them
             and counted in `num_repaired`. By default they are an error.
@@ -133,7 +133,7 @@ def read_conll(
 
     Raises:
         ValueError: if the file can't be read or has no words, or a line lacks columns or has a
-            tag that violates the scheme; with the line.
+            tag that violates the scheme. The message names the line.
 
     Example:
     >>> import os, tempfile
@@ -236,7 +236,7 @@ def _kinds(sentences):
 
 
 def _has_prefixes(sentences):
-    """Returns whether the tags have prefixes; raises a ValueError if only some have."""
+    """Returns whether the tags have prefixes; raises a ValueError if only some do."""
     plain = {}
     for tags, lines in zip(sentences.tags, sentences.lines, strict=True):
         for tag, line in zip(tags, lines, strict=True):
@@ -256,7 +256,7 @@ def _has_prefixes(sentences):
 def _fault(sentences, scheme):
     """Describes the first tag that violates its scheme, or returns None.
 
-    `scheme` is "bioes" if E- or S- tags occur; else the tags may be BIO or IOB1.
+    `scheme` is "bioes" if E- or S- tags occur; otherwise the tags may be BIO or IOB1.
     """
     late, needless = None, None
     for tags, lines in zip(sentences.tags, sentences.lines, strict=True):

@@ -17,7 +17,7 @@ MALFORMED = "rows with a wrong number of columns, skipped"
 class GlueExamples:
     """Examples of a GLUE task from `read_glue`.
 
-    `len(examples)` is their number.
+    `len(examples)` is the number of examples.
 
     Args:
         task: str, the task as GLUE writes it, such as `"STS-B"`.
@@ -69,9 +69,9 @@ def read_glue(
 ) -> GlueExamples:
     r"""Reads a split of a GLUE task.
 
-    The files are those of gluebenchmark.com/tasks, unchanged: their quotes are plain characters,
-    CoLA's have no header except for the test set, and some rows of QQP are broken. Classes have
-    the numbers of Google's `run_classifier.py`.
+    It reads the files of gluebenchmark.com/tasks, unchanged: quotes are plain characters, CoLA's
+    files have no header except for the test set, and some rows of QQP are broken. Classes are
+    numbered as in Google's `run_classifier.py`.
     Source: Wang et al. 2019.
 
     Args:
@@ -83,7 +83,7 @@ def read_glue(
             `"dev_mismatched"`, `"test_matched"` or `"test_mismatched"`; for AX `"test"`.
         malformed: `"error"`, or `"skip"` to skip rows with a wrong number of columns, which are
             counted in the examples' `reports` and logged. By default only QQP's train and dev
-            sets are read with `"skip"`, as their official files need it.
+            sets are read with `"skip"`, because their official files need it.
         source: `"tsv"`, or `"tfds"` for tensorflow-datasets (`pip install keras3-bert[tfds]`),
             which downloads the data.
 
@@ -93,7 +93,7 @@ def read_glue(
 
     Raises:
         ValueError: if the task, split or file does not exist, a column is missing, a row is
-            malformed or a label is unknown; with file and line.
+            malformed or a label is unknown. The message names the file and line.
         ImportError: if `source="tfds"` and tensorflow-datasets is not installed.
 
     Example:

@@ -24,14 +24,14 @@ def write_glue_submission(
         folder: the output folder; created if missing. The file is `MRPC.tsv` for MRPC,
             `MNLI-m.tsv` or `MNLI-mm.tsv` for MNLI.
         examples: all the `GlueExamples` from `read_glue`.
-        predictions: `[n]` ints, their classes; for STS-B floats, which are clipped to 0..5.
+        predictions: `[n]` ints, the predicted classes; for STS-B floats, clipped to 0..5.
 
     Returns:
         The path of the file.
 
     Raises:
-        ValueError: if the number of predictions differs from that of the examples, a prediction
-            is not a class or not a number, or rows of the test file were skipped.
+        ValueError: if predictions and examples differ in number, a prediction is not a class or
+            not a number, or rows of the test file were skipped.
 
     Example:
     >>> import tempfile
@@ -60,7 +60,7 @@ def write_glue_submission(
 def _check(examples, predictions):
     if predictions.shape != (len(examples),):
         raise ValueError(
-            f"predictions must be one for each of the {len(examples)} examples of the "
+            f"predictions must have one value for each of the {len(examples)} examples of the "
             f"{examples.split} set of {examples.task}; got shape {predictions.shape}."
         )
     if examples.split.startswith("test") and examples.reports.as_dict():

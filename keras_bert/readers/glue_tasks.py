@@ -1,4 +1,4 @@
-"""The tasks of GLUE: columns of texts and labels, names of files, splits and classes."""
+"""The GLUE tasks: columns of texts and labels, names of files, splits and classes."""
 
 import dataclasses
 
@@ -15,7 +15,7 @@ _PREMISE = ("premise", "hypothesis")
 
 @dataclasses.dataclass(frozen=True)
 class GlueTask:
-    """Description of one task of GLUE.
+    """Description of one GLUE task.
 
     Args:
         name: str, as GLUE writes it.
@@ -43,7 +43,7 @@ class GlueTask:
             )
 
     def class_names(self) -> list[str] | None:
-        """Lists the names of the classes; None for regression."""
+        """Lists the names of the classes; returns None for regression."""
         names = self.label_names or self.values
         return None if names is None else list(names)
 
@@ -55,7 +55,7 @@ class GlueTask:
 
 
 def glue_task(task: str) -> GlueTask:
-    """Looks up the `GlueTask` of a name, such as "sts-b"."""
+    """Looks up the `GlueTask` with a name, such as "sts-b"."""
     return TASKS[task_key(task)]
 
 

@@ -30,7 +30,7 @@ def read_tfds(
         `(texts, labels)` of a `GlueExamples`, in the order of GLUE's files.
 
     Raises:
-        ValueError: if tensorflow-datasets names other classes.
+        ValueError: if tensorflow-datasets has different class names.
     """
     description = glue_task(task)
     dataset, info = tfds.load(

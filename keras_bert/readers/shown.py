@@ -1,4 +1,4 @@
-"""Values as messages and `repr` show them: short."""
+"""Short forms of values, for messages and `repr`."""
 
 
 def shown(value: object, limit: int = 80) -> str:
@@ -11,5 +11,5 @@ def shown(value: object, limit: int = 80) -> str:
 
 
 def shortened(text: str, limit: int = 80) -> str:
-    """Returns a text, shortened to `limit` characters."""
+    """Shortens a text to `limit` characters."""
     return text if len(text) <= limit else text[: limit - 3] + "..."

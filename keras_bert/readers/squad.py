@@ -1,4 +1,4 @@
-"""Reader of questions on paragraphs, in the JSON of SQuAD 1.1 and 2.0."""
+"""Reader of questions about paragraphs, in the JSON format of SQuAD 1.1 and 2.0."""
 
 import json
 import logging
@@ -36,21 +36,22 @@ class SquadExamples(list):
 
 
 def read_squad(path: str | os.PathLike) -> SquadExamples:
-    """Reads a file of SQuAD 1.1 or 2.0.
+    """Reads a SQuAD 1.1 or 2.0 file.
 
     Source: Rajpurkar et al. 2016 and 2018; the files of rajpurkar.github.io/SQuAD-explorer.
 
     Args:
-        path: the JSON file; any path that `tf.io.gfile` opens.
+        path: the JSON file; any path that `tf.io.gfile` can open.
 
     Returns:
         A list of dicts, one per question: `id`, `title`, `question`, `context`, `answers` (a list
-        of dicts of `text` and `answer_start`, in characters) and, in files of 2.0,
-        `is_impossible`. Its attribute `reports` counts irregularities, which are logged too. For
-        example, answers that are not where the file says are not used for training.
+        of dicts of `text` and `answer_start`, in characters) and, in 2.0 files, `is_impossible`.
+        Its attribute `reports` counts irregularities, which are also logged. For example, answers
+        that are not where the file says are not used for training.
 
     Raises:
-        ValueError: if the file is not SQuAD's JSON, with the place, or an id occurs twice.
+        ValueError: if the file is not SQuAD's JSON (the message names the place), or an id occurs
+            twice.
 
     Example:
     >>> import json, os, tempfile
@@ -70,7 +71,7 @@ def read_squad(path: str | os.PathLike) -> SquadExamples:
         if example["id"] in ids:
             raise ValueError(
                 f"{place}: the id {example['id']!r} occurs twice, but predictions are matched by "
-                "id. Give each question an id of its own."
+                "id. Give each question its own id."
             )
         ids.add(example["id"])
         _report(example, reports)
@@ -83,14 +84,14 @@ def read_squad(path: str | os.PathLike) -> SquadExamples:
 
 
 def training_answer(example: dict) -> tuple[int, int] | None:
-    """Returns the answer of an example to train on.
+    """Returns the answer that an example is trained on.
 
     Args:
         example: a dict as in the list from `read_squad`.
 
     Returns:
-        `(start, end)`, characters of the context; `(0, 0)` for an impossible question; None if
-        the example has no answer, or none that is at its `answer_start`.
+        `(start, end)`, in characters of the context; `(0, 0)` for an impossible question; None if
+        the example has no answer, or none at its `answer_start`.
     """
     if example.get("is_impossible"):
         return 0, 0

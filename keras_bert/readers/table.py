@@ -65,7 +65,7 @@ class Table:
         return [row[position] for row in self._rows]
 
     def class_names(self, column: str) -> list[str]:
-        """Lists the distinct values of a column of labels, sorted; numbers by value.
+        """Lists the distinct values of a column of labels, sorted, with numbers sorted by value.
 
         Args:
             column: str, its name.
@@ -177,13 +177,13 @@ def read_table(
     of one column, where they are empty texts.
 
     Args:
-        path: the file, in UTF-8; any path that `tf.io.gfile` opens.
+        path: the file, in UTF-8; any path that `tf.io.gfile` can open.
         header: bool, whether the first row names the columns. If not, they are named "0", "1",
             and so on.
-        delimiter: str; by default "," if the name ends in `.csv`, else a tab.
-        quoting: bool, whether double quotes may enclose fields. By default true for CSV files. A
-            TSV file may be written either way: by default it is read in the way that gives all
-            rows the same number of columns.
+        delimiter: str; by default "," if the name ends in `.csv`, otherwise a tab.
+        quoting: bool, whether double quotes may enclose fields; true by default for CSV files.
+            TSV files exist in both forms: by default, the reading that gives all rows the same
+            number of columns is used.
         malformed: `"error"`, or `"skip"` to skip rows with more or fewer columns than the first;
             the `Table`'s `malformed` then lists their lines.
 
@@ -192,7 +192,8 @@ def read_table(
 
     Raises:
         ValueError: if the file is not UTF-8, is empty or has only a header, repeats a column's
-            name, can be read in two ways, or has a malformed row; with file and line.
+            name, can be read in two ways, or has a malformed row. The message names the file and
+            line.
 
     Example:
     >>> import os, tempfile
@@ -225,14 +226,14 @@ def read_table(
     if len(rows) == 1:
         raise ValueError(
             f"{path} has no rows below its header: {shown(rows[0], 120)}."
-            + (f" {len(skipped)} have another number of columns." if skipped else "")
+            + (f" {len(skipped)} have a different number of columns." if skipped else "")
         )
     columns = [name.strip() for name in rows[0]]
     repeated = [name for name in columns if columns.count(name) > 1]
     if repeated:
         raise ValueError(
             f"{path}: two columns are named {repeated[0]!r} in the header: {', '.join(columns)}. "
-            "Give each a name of its own, or read the file with header=False."
+            "Give each column its own name, or read the file with header=False."
         )
     return Table(path, columns, rows[1:], lines[1:], skipped)
 
@@ -245,7 +246,7 @@ def _read_text(path):
 
 
 def _read_either(path, text, delimiter):
-    """Reads a file with quotes and without, and returns the only reading that is consistent."""
+    """Reads a file with and without quotes, and returns the only consistent reading."""
     readings, errors = [], []
     for quoting in (True, False):
         try:
@@ -254,7 +255,7 @@ def _read_either(path, text, delimiter):
             errors.append(str(error))
     if not readings:
         raise ValueError(
-            f"{path} is malformed, both with quotes and without.\n  With quotes: {errors[0]}\n"
+            f"{path} is malformed, both with and without quotes.\n  With quotes: {errors[0]}\n"
             f"  Without: {errors[1]}"
         )
     if len(readings) == 2 and readings[0][1] != readings[1][1]:

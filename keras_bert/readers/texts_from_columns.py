@@ -10,10 +10,10 @@ _SENTENCE_END = re.compile(r"(?<=[.!?;])\s+|\n+")
 
 
 def texts_from_columns(table: Table | dict[str, Sequence], template: str) -> list[str]:
-    r"""Writes a text for each row of a table, following a template.
+    r"""Makes a text from each row of a table, following a template.
 
     Values are written as they are in the file. A sentence of the template is dropped if all its
-    values are empty. Sentences end in `.`, `!`, `?` or `;` followed by a space, or in a newline.
+    values are empty. Sentences end with `.`, `!`, `?` or `;` before a space, or with a newline.
 
     Args:
         table: a `Table` from `read_table`, or a dict of lists of strings.
@@ -72,7 +72,7 @@ def _sentences(template):
 
 
 def _text(sentences, values):
-    """Writes the text of one row, without sentences whose values are all empty."""
+    """Makes the text of one row, without sentences whose values are all empty."""
     texts = []
     for sentence in sentences:
         found = [values[name] for _, name in sentence if name is not None]

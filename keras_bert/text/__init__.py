@@ -1,1 +1,1 @@
-"""The tokenizer, as TensorFlow ops, and the learning of its vocabularies."""
+"""The tokenizer, built of TensorFlow ops, and a learner of vocabularies."""

@@ -12,11 +12,11 @@ _PAGE = 256
 def double_array(values: Mapping[bytes, int]) -> np.ndarray:
     """Builds the double array of a map from byte strings to numbers.
 
-    Each unit of the array is one state. Its low byte is the label by which it was reached, bit 8
-    is set if the state has a value, and the bits from 10 on hold `index ^ base`. The state after
-    byte `b` is at `base ^ b` and the value at `base`. A step is valid if the unit found there
-    carries the requested label. So no two states may share a base unless their subtrees are equal;
-    equal subtrees are stored once.
+    Each unit of the array is one state. Its low byte is the label that leads to it, bit 8 is set if
+    the state has a value, and bits 10 and up hold `index ^ base`. The state after byte `b` is at
+    `base ^ b`, and the value is at `base`. A step is valid if the unit found there carries the
+    requested label. Two states may therefore share a base only if their subtrees are equal; equal
+    subtrees are stored once.
 
     Args:
         values: dict from non-empty `bytes` without NUL to int, `0 <= value < 2**31`.
@@ -64,7 +64,7 @@ def _shared_blocks(values):
 
 
 def _place(blocks):
-    """Finds a distinct base for each block, with all its units free; returns bases and size."""
+    """Finds a distinct base for each block, so that no units overlap; returns bases and size."""
     bases = [0] * len(blocks)
     free = np.ones(_PAGE, bool)
     free[0] = False  # the root's own unit
@@ -72,7 +72,7 @@ def _place(blocks):
     values, branches = [], []
     for number, block in enumerate(blocks):
         (values if [label for label, _ in block] == [0] else branches).append(number)
-    start = 0  # pages before it are taken as full
+    start = 0  # earlier pages are treated as full
     for number in sorted(branches, key=lambda number: -len(blocks[number])):
         labels = np.array([label for label, _ in blocks[number]])
         fits = _fitting_bases(labels, free, unused, start)

@@ -1,4 +1,4 @@
-"""The tokenizer's graph: TensorFlow Text's fast ops, with corrections where they are wrong."""
+"""The tokenizer's graph: TensorFlow Text's fast ops, corrected where they are wrong."""
 
 import functools
 from collections.abc import Callable
@@ -11,21 +11,21 @@ from tensorflow_text.core.pybinds import pywrap_fast_wordpiece_tokenizer_model_b
 from keras_bert.text import normalization
 from keras_bert.text.vocabulary import UNK
 
-_MAX_TOKEN_BYTES = 256  # of tensorflow_text's trie
-_MAX_CHARACTER_BYTES = 4  # of UTF-8
+_MAX_TOKEN_BYTES = 256  # limit of tensorflow_text's trie
+_MAX_CHARACTER_BYTES = 4  # in UTF-8
 
 
 class ExactWordpiece:
-    """Graph that cuts flat tensors of strings into WordPiece ids as `tokenization.py` does.
+    """Graph that turns flat tensors of strings into WordPiece ids, as `tokenization.py` does.
 
-    FastBertNormalizer with our table normalizes; FastWordpieceTokenizer splits and cuts. These ops
-    get two things wrong. `str.lower` turns a capital sigma into one of two letters, depending on
-    its neighbours: the table keeps it and no token holds it, so its word becomes [UNK]. The ops
-    also count a word's bytes, not its characters: with a limit of 200 bytes, longer words of up to
-    200 characters become [UNK]. So only a batch with an [UNK] is processed again.
+    FastBertNormalizer normalizes with our table; FastWordpieceTokenizer splits and cuts words.
+    These ops get two things wrong. `str.lower` turns a capital sigma into one of two letters,
+    depending on its neighbors: the table keeps it and no token contains it, so its word becomes
+    [UNK]. The ops also count a word's bytes, not its characters: with a limit of 200 bytes, longer
+    words of up to 200 characters become [UNK]. So only a batch with an [UNK] is processed again.
 
     One difference remains: two adjacent marks of different combining classes, neither of category
-    Mn, in an order that NFD would change. It shows only with a vocabulary that holds both.
+    Mn, in an order that NFD would change. It matters only with a vocabulary that contains both.
 
     Args:
         tokens: list of str, the vocabulary as `read_vocabulary` returns it.
@@ -46,19 +46,19 @@ class ExactWordpiece:
         self._wordpiece = tf_text.FastWordpieceTokenizer(
             model_buffer=self._wordpiece_model, token_out_type=tf.int32
         )
-        # The same with room for four bytes per character: only a few bytes differ.
+        # The same model with room for four bytes per character: only a few bytes differ.
         longer = _wordpiece_model(tokens, max_word_characters * _MAX_CHARACTER_BYTES)
         places = np.flatnonzero(model != longer)
         self._longer_places, self._longer_bytes = places[:, None], longer[places]
 
     @functools.cached_property
     def ids(self):
-        """Function of strings `[N]`: int32 ids `[N, (T)]`."""
+        """Function from strings `[N]` to int32 ids `[N, (T)]`."""
         return _trace(self._ids)
 
     @functools.cached_property
     def ids_and_offsets(self):
-        """Function of strings `[N]`: int32 ids, int64 starts and ends in bytes, all `[N, (T)]`."""
+        """Function from strings `[N]` to int32 ids, int64 byte starts and ends, all `[N, (T)]`."""
         return _trace(self._ids_and_offsets)
 
     def _ids(self, texts):
@@ -79,7 +79,7 @@ class ExactWordpiece:
     def _pieces(self, texts):
         """Cuts normalized texts `[B]` into flat (ids, starts, ends, row_splits)."""
         pieces = self._fast_pieces(texts)
-        # Every mistake of the fast ops is an [UNK].
+        # Every mistake of the fast ops results in an [UNK].
         has_unknown = tf.reduce_any(pieces[0] == self._unknown)
         return tf.cond(has_unknown, lambda: self._correct(texts, pieces), lambda: pieces)
 
@@ -124,7 +124,7 @@ class ExactWordpiece:
         longer = tf_text.FastWordpieceTokenizer(model_buffer=model, token_out_type=tf.int32)
         new_ids, new_starts, new_ends = longer.tokenize_with_offsets(words)
         shift = tf.gather(tf.boolean_mask(word_starts, fits), new_ids.value_rowids())
-        # Each token stays or is replaced by those of its word, which are at the end of the pool.
+        # Each token stays, or is replaced by its word's new tokens at the end of the pool.
         size = tf.size(ids, tf.int64)
         begin = tf.range(size)
         begin = tf.tensor_scatter_nd_update(begin, at[:, None], size + new_ids.row_starts())
@@ -147,8 +147,8 @@ def word_splitter(lowercase: bool) -> Callable[[tf.Tensor], tuple]:
         lowercase: whether letters are lower-cased and stripped of their accents.
 
     Returns:
-        Function of strings `[N]`. It returns the normalized strings, and the starts and ends of
-        their words in bytes, int64 `[N, (W)]` each.
+        Function of strings `[N]`. It returns the normalized strings, and the byte starts and ends
+        of their words, int64 `[N, (W)]` each.
     """
     graph = ExactWordpiece([UNK], lowercase, max_word_characters=200)  # each word is an [UNK]
 
@@ -226,13 +226,13 @@ def _sources(sources, starts, ends):
     """Maps spans of normalized text to spans of the original.
 
     Args:
-        sources: int64, for each byte of all normalized texts the position of the character that it
-            comes from; after each text, the length of the original.
+        sources: int64, for each byte of all normalized texts, the position of the character that
+            it comes from; after each text, the length of the original.
         starts: int64, starts of the spans in `sources`.
-        ends: int64, their ends.
+        ends: int64, ends of the spans in `sources`.
 
     Returns:
-        `(starts, ends)` in the originals.
+        `(starts, ends)` in the original texts.
     """
     source_starts, source_ends = tf.gather(sources, starts), tf.gather(sources, ends)
     last = tf.gather(sources, ends - 1)

@@ -31,19 +31,19 @@ def learn_vocabulary(
 ) -> list[str]:
     """Learns a WordPiece vocabulary from text files.
 
-    Use it when no published vocabulary fits the language or the field. The graph of
-    `BertTokenizer` normalizes the texts and splits them into words, so the pieces fit the words
-    that it will cut. Words are counted in a stream: memory grows with the number of distinct words,
-    not with the files. Then the trainer of Hugging Face `tokenizers` finds the pieces on all cores,
-    by byte pair encoding with WordPiece's "##". The same files give the same vocabulary.
+    Use it when no published vocabulary fits the language or domain. The graph of `BertTokenizer`
+    normalizes the texts and splits them into words, so the pieces fit the words that it will cut.
+    Words are counted in a stream: memory grows with the number of distinct words, not with the
+    files. The trainer of Hugging Face `tokenizers` then finds the pieces on all cores, by byte pair
+    encoding with WordPiece's "##". The same files give the same vocabulary.
 
     Args:
         files: path of a UTF-8 text file, or a list of paths.
         vocabulary_size: number of tokens to learn, including the special ones.
         lowercase: `True` for an uncased vocabulary.
-        max_characters: number of characters to keep, the most frequent ones; words with others are
-            skipped, as the tokenizer makes them [UNK].
-        min_frequency: pieces that occur less often are not learned.
+        max_characters: number of characters to keep, the most frequent first; words with any other
+            character are skipped, because the tokenizer turns them into [UNK].
+        min_frequency: number of occurrences; rarer pieces are not learned.
         progress: whether to show progress bars.
 
     Returns:
@@ -51,8 +51,8 @@ def learn_vocabulary(
         shorter than `vocabulary_size`, with a warning, if the files have no more pieces.
 
     Raises:
-        ValueError: if the files hold no words or are UTF-16, or `vocabulary_size` has no room for
-            the special tokens and characters.
+        ValueError: if the files hold no words or are UTF-16, or `vocabulary_size` leaves no room
+            for the special tokens and characters.
 
     Example:
     >>> import pathlib, tempfile
@@ -67,7 +67,7 @@ def learn_vocabulary(
     files = [os.fspath(file) for file in files]
     if vocabulary_size <= len(SPECIAL_TOKENS):
         raise ValueError(
-            f"vocabulary_size={vocabulary_size} has no room besides the {len(SPECIAL_TOKENS)} "
+            f"vocabulary_size={vocabulary_size} leaves no room beyond the {len(SPECIAL_TOKENS)} "
             "special tokens; 30522 is the size of BERT's uncased vocabulary"
         )
     for file in files:
@@ -83,7 +83,7 @@ def learn_vocabulary(
         raise ValueError(
             f"vocabulary_size={vocabulary_size} is too small: the texts need "
             f"{len(SPECIAL_TOKENS)} special tokens and {len(alphabet)} characters; give at least "
-            f"{len(SPECIAL_TOKENS) + len(alphabet)}, better several times that, or lower "
+            f"{len(SPECIAL_TOKENS) + len(alphabet)}, preferably several times that, or lower "
             f"max_characters={max_characters}"
         )
     tokens = _train(counts, alphabet, vocabulary_size, min_frequency, progress)
@@ -132,7 +132,7 @@ def _count_words(files, lowercase, min_frequency, progress):
 
 
 def _blocks(files):
-    """Yields the bytes of the files in pieces of about a megabyte, none ending in a word."""
+    """Yields the bytes of the files in blocks of about a megabyte that end between words."""
     for file in files:
         with open(file, "rb") as stream:
             rest = b""
@@ -157,7 +157,7 @@ def _count_block(split, block):
 
 
 def _keep_frequent_characters(counts, max_characters):
-    """Returns the words of frequent characters, and the characters as tokens, in order."""
+    """Returns the words made of frequent characters only, and these characters as sorted tokens."""
     words = {}
     for word, count in counts.items():
         word = word.decode()
@@ -177,8 +177,8 @@ def _keep_frequent_characters(counts, max_characters):
 def _train(counts, alphabet, vocabulary_size, min_frequency, progress):
     """Runs the trainer on counted words.
 
-    Ties between pairs go by token id, and the trainer numbers the "##" characters in the order of
-    a hash table. They are given to it as if they were special tokens, which come first, in order.
+    The trainer breaks ties between pairs by token id, and numbers "##" characters in hash-table
+    order. They are therefore passed as special tokens, which come first and in order.
     """
     scale = -(-sum(counts.values()) // _MAX_COUNT)
     model = tokenizers.Tokenizer(tokenizers.models.WordPiece(unk_token=UNK))
@@ -196,7 +196,7 @@ def _train(counts, alphabet, vocabulary_size, min_frequency, progress):
 
 
 def _repeated(counts, scale):
-    """Yields each word as often as it was counted, in strings of up to 4,096 times the word."""
+    """Yields each word as often as it was counted, in strings of up to 4,096 words."""
     line = []
     for word in sorted(counts):
         times = max(1, counts[word] // scale)

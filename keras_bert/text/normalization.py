@@ -2,7 +2,7 @@
 
 Source: `tokenization.py` of google-research/bert, `BasicTokenizer`. Its cleaning, lower-casing and
 accent stripping act on one character at a time, with two exceptions: the capital sigma, whose lower
-case depends on its neighbours (`exact_wordpiece.py` corrects it), and marks that NFD puts in order.
+case depends on its neighbors (`exact_wordpiece.py` corrects it), and marks that NFD reorders.
 """
 
 import functools
@@ -16,7 +16,7 @@ import tensorflow_text as tf_text
 from keras_bert.text.double_array import double_array
 
 SIGMA = "\u03a3"
-# Normalized text holds U+FFFD only where this module puts it: those of the input are deleted.
+# Normalized text holds U+FFFD only where this module puts it: U+FFFD in the input is deleted.
 PLACEHOLDER = "\ufffd"
 
 # The blocks that tokenization.py calls CJK; each of their characters is a word.
@@ -105,7 +105,7 @@ def punctuation_map() -> dict[str, str]:
 
 
 def normalize(text: str, lowercase: bool) -> str:
-    """Normalizes a Python string as the tokenizer does, except capital sigma and order of marks.
+    """Normalizes a str as the tokenizer does, except for capital sigma and the order of marks.
 
     Args:
         text: str.
@@ -131,7 +131,7 @@ def normalizer_model(lowercase: bool) -> np.ndarray:
     """Serializes the table for `tensorflow_text.FastBertNormalizer(model_buffer=...)`.
 
     The table also deletes each ill-formed piece of UTF-8, as Python's
-    `decode("utf-8", errors="ignore")` does. Its Unicode version is that of the running Python.
+    `decode("utf-8", errors="ignore")` does. It uses the Unicode version of the running Python.
 
     Args:
         lowercase: whether letters are lower-cased and stripped of their accents.
@@ -156,7 +156,7 @@ def normalizer_model(lowercase: bool) -> np.ndarray:
 
 
 def _ill_formed():
-    """Yields the ill-formed pieces into which a decoder cuts broken UTF-8: truncated characters."""
+    """Yields the ill-formed pieces that a decoder finds in broken UTF-8: truncated characters."""
     for lead in range(0x80, 0x100):
         yield bytes([lead])
         if not 0xE0 <= lead <= 0xF4:
@@ -192,7 +192,7 @@ def sigma_rewrites() -> list[tuple[str, str]]:
     characters that Unicode calls case-ignorable (apostrophes, full stops, ...).
 
     Returns:
-        list of (RE2 pattern, rewrite). All keep the number of bytes, hence the offsets.
+        list of (RE2 pattern, rewrite). All keep the number of bytes, and so the offsets.
     """
     cased, ignorable = [], []
     changed = character_map(True)
@@ -207,7 +207,7 @@ def sigma_rewrites() -> list[tuple[str, str]]:
     before_cased = (f"{SIGMA}({ignorable}*{cased})", "\u03c3\\1")
     return [
         before_cased,
-        before_cased,  # twice, as a match consumes the next sigma
+        before_cased,  # twice, because a match consumes the next sigma
         (f"({cased}{ignorable}*){SIGMA}", "\\1\u03c2"),
         (SIGMA, "\u03c3"),
     ]

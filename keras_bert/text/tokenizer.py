@@ -20,22 +20,22 @@ from keras_bert.text.vocabulary import (
 
 
 class BertTokenizer:
-    """WordPiece tokenizer that gives the tokens of the original BERT.
+    """WordPiece tokenizer that produces the original BERT's tokens.
 
-    Use it in Python, in `tf.data` and in an exported SavedModel. It consists of TensorFlow ops
-    only. A SavedModel that holds it loads with only tensorflow and tensorflow_text installed.
+    Use it in Python, in `tf.data` and in an exported SavedModel. It consists only of TensorFlow
+    ops. A SavedModel that contains it loads with only tensorflow and tensorflow_text installed.
 
-    Its tokens equal those of `FullTokenizer` in google-research/bert `tokenization.py`. It removes
-    control characters, puts spaces around CJK characters, lower-cases letters and strips accents
-    if `lowercase`, splits words at spaces and punctuation, and cuts each word greedily into the
-    longest pieces of the vocabulary. A word that can't be cut, or has more than
-    `max_word_characters` characters, becomes one [UNK]. A literal "[MASK]" in a text is three
-    words. Bytes that are not UTF-8 are skipped. The Unicode version is that of the running Python;
+    It produces the same tokens as `FullTokenizer` in google-research/bert `tokenization.py`. It
+    removes control characters and puts spaces around CJK characters. With `lowercase`, it
+    lower-cases letters and strips accents. It splits words at spaces and punctuation, and cuts
+    each word greedily into the longest pieces of the vocabulary. A word that can't be cut, or has
+    more than `max_word_characters` characters, becomes one [UNK]. A literal "[MASK]" in a text is
+    three words. Bytes that are not UTF-8 are skipped. The Unicode version is the running Python's;
     an exported SavedModel keeps it.
 
-    One difference remains, with `lowercase` and a vocabulary that holds two of Unicode's 25 marks
-    that take part in canonical ordering and are not accents (Indic viramas, musical stems). If a
-    text has two of them next to each other in the wrong order, they keep that order.
+    One difference remains, with `lowercase`. Unicode has 25 marks that take part in canonical
+    ordering and are not accents (Indic viramas, musical stems). If the vocabulary contains two of
+    them, and a text has both next to each other in the wrong order, they keep that order.
 
     Args:
         vocabulary: path of a vocab.txt (UTF-8, one token per line), local or remote; or a list of
@@ -95,8 +95,8 @@ class BertTokenizer:
         """Loads the tokenizer of a preset or of published weights.
 
         Args:
-            source: what `BertTask.from_preset` takes.
-            lowercase: bool, if the source doesn't say its casing, or is wrong.
+            source: any source that `BertTask.from_preset` accepts.
+            lowercase: bool; overrides the source's casing if it is missing or wrong.
 
         Raises:
             ValueError: if the source is unknown or has no vocabulary.
@@ -112,7 +112,7 @@ class BertTokenizer:
         >>> BertTokenizer.from_preset(folder)
         BertTokenizer(6 tokens, lowercase=True)
         """
-        import keras_bert  # through the front door: this room lies below the presets
+        import keras_bert  # imported late: presets are a higher-level package
 
         return keras_bert.load_preprocessor(source, lowercase=lowercase).tokenizer
 
@@ -120,7 +120,7 @@ class BertTokenizer:
         return f"BertTokenizer({len(self._tokens):,} tokens, lowercase={self.lowercase})"
 
     def __call__(self, text: Any) -> tf.Tensor | tf.RaggedTensor:
-        """Same as `tokenize`."""
+        """Calls `tokenize`."""
         return self.tokenize(text)
 
     def tokenize(self, text: Any) -> tf.Tensor | tf.RaggedTensor:
@@ -137,7 +137,7 @@ class BertTokenizer:
     def tokenize_with_offsets(self, text: Any) -> tuple:
         """Turns texts into ids, with the byte span of each token in its text.
 
-        `text[start:end]`, in bytes of UTF-8, became the token. Characters that normalization
+        A token comes from `text[start:end]`, in bytes of UTF-8. Characters that normalization
         deletes (accents, soft hyphens, control characters) belong to the token before them. A
         character that is cut into several tokens belongs to all of them.
 
@@ -145,7 +145,7 @@ class BertTokenizer:
             text: one text, or texts of any shape.
 
         Returns:
-            `(ids, starts, ends)`, int32, int64 and int64, each of the shape of `tokenize(text)`.
+            `(ids, starts, ends)`, int32, int64 and int64, all with the shape of `tokenize(text)`.
 
         Example:
         >>> special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
@@ -159,7 +159,7 @@ class BertTokenizer:
     def detokenize(self, token_ids: Any) -> tf.Tensor | tf.RaggedTensor:
         """Joins tokens into text: words separated by spaces, pieces joined, [PAD] dropped.
 
-        Ids hold neither case, accents nor the original spaces, so these are lost.
+        Case, accents and the original spaces are lost, because ids don't record them.
 
         Args:
             token_ids: int ids `[T]`, `[B, T]` or ragged `[B, (T)]`, as a list, array or tensor.
@@ -177,7 +177,7 @@ class BertTokenizer:
             return tf.ragged.map_flat_values(_join_pieces, joined)
 
     def get_vocabulary(self) -> list[str]:
-        """Returns the tokens by id, as a list of str."""
+        """Returns the tokens as a list of str, ordered by id."""
         return list(self._tokens)
 
     def vocabulary_size(self) -> int:
@@ -210,7 +210,7 @@ class BertTokenizer:
 
     @classmethod
     def from_config(cls, config: dict) -> "BertTokenizer":
-        """Makes a tokenizer from the result of `get_config`."""
+        """Creates a tokenizer from the result of `get_config`."""
         return cls(**config)
 
     def __reduce__(self):

@@ -15,9 +15,9 @@ PAD, UNK, CLS, SEP, MASK = SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]",
 def read_vocabulary(vocabulary: str | os.PathLike | Iterable[str]) -> list[str]:
     r"""Reads and checks a vocabulary.
 
-    Lines end at "\n" alone and are stripped, as in `load_vocab` of google-research/bert. So
-    Windows line ends do no harm, and Google's Chinese vocabulary, which has lines of one unusual
-    space, keeps its ids.
+    Lines end only at "\n" and are stripped, as in `load_vocab` of google-research/bert. Windows
+    line endings are therefore harmless, and Google's Chinese vocabulary keeps its ids, although
+    some of its lines are a single unusual space.
 
     Args:
         vocabulary: path of a vocab.txt, local or remote, or the tokens as a list of str.
@@ -52,7 +52,7 @@ def read_vocabulary(vocabulary: str | os.PathLike | Iterable[str]) -> list[str]:
 
 
 def write_vocabulary(path: str | os.PathLike, tokens: Iterable[str]) -> None:
-    """Writes a vocabulary, one token a line, whole or not at all.
+    """Writes a vocabulary atomically, one token per line.
 
     Args:
         path: path of the vocab.txt, local or remote.
@@ -69,7 +69,7 @@ def _read_lines(path, source):
         data = data.removeprefix(codecs.BOM_UTF8)
     text = decode_utf8(data, f"the {source}")
     if "\r\n" in text:
-        warnings.warn(f"the {source} has Windows line ends, read as plain ones", stacklevel=4)
+        warnings.warn(f"the {source} has Windows line endings, read as plain ones", stacklevel=4)
     lines = text.split("\n")
     return lines[:-1] if lines[-1] == "" else lines
 
@@ -81,7 +81,7 @@ def _check(tokens, source):
     repeated = []
     for number, token in enumerate(tokens):
         if "\n" in token:
-            raise ValueError(f"token {number} of the {source} has a line end inside: {token!r}")
+            raise ValueError(f"token {number} of the {source} contains a line ending: {token!r}")
         if token in ids and token:
             repeated.append((token, ids[token], number))
         ids[token] = number

@@ -12,7 +12,7 @@ from keras_bert.training.keras_internals import SummedOptimizer
 
 
 def _dense(gradient):
-    """Makes one tensor of a gradient; TensorFlow gives an embedding's as slices, one per token."""
+    """Makes a gradient dense; TensorFlow gives an embedding's gradient as slices, one per token."""
     if hasattr(gradient, "dense_shape"):  # tf.IndexedSlices
         import tensorflow as tf
 
@@ -23,8 +23,8 @@ def _dense(gradient):
 def _bias(beta, step):
     """Computes `1 - beta ** step` without cancellation.
 
-    For beta = 0.999 and step 1 the result is 0.001. In float32 `1 - beta` is 0.00099998713, since
-    beta itself is rounded before the subtraction. `-expm1(step * log(beta))`, whose logarithm is
+    For beta = 0.999 and step 1 the result is 0.001. In float32 `1 - beta` is 0.00099998713, because
+    beta itself is rounded before the subtraction. `-expm1(step * log(beta))`, with the logarithm
     taken in float64, is 0.00099999993.
     """
     return -ops.expm1(step * math.log(max(beta, 1e-30)))
@@ -44,8 +44,9 @@ class AdamW(SummedOptimizer):
     2021).
 
     Gradients of embeddings are summed over the batch first, so a token that occurs twice in a batch
-    is updated by the formula; `keras.optimizers.AdamW` on TensorFlow squares its occurrences one by
-    one. Every row of a table therefore moves and decays at every step, as in Google's BERT.
+    follows the same formula; `keras.optimizers.AdamW` on TensorFlow squares each occurrence
+    separately. Every row of a table is therefore updated and decayed at every step, as in Google's
+    BERT.
 
     Args:
         learning_rate: float, or a `keras.optimizers.schedules.LearningRateSchedule`.
@@ -55,13 +56,13 @@ class AdamW(SummedOptimizer):
         epsilon: float, added outside the square root.
         bias_correction: bool; False is Google's update.
         no_decay: names of weights that don't decay.
-        layer_decay: float, the factor between the learning rates of an encoder layer and the one
+        layer_decay: float, the factor between the learning rates of an encoder layer and the layer
             above it. The heads train at the full rate, the last of L blocks at `layer_decay` times
-            the rate, the embeddings at `layer_decay ** (L + 1)` times the rate. None is the same
-            rate for all. Source: Clark et al. 2020 (ELECTRA), who fine-tune Base with 0.8 and Large
-            with 0.9.
-        global_clipnorm: float, the maximum norm of all gradients together, after their sum over
-            replicas; or None.
+            the rate, the embeddings at `layer_decay ** (L + 1)` times the rate. With None, all
+            train at the same rate. Source: Clark et al. 2020 (ELECTRA), who fine-tune Base with 0.8
+            and Large with 0.9.
+        global_clipnorm: float, the maximum norm of all gradients together, after they are summed
+            over replicas; or None.
         **kwargs: arguments of `keras.optimizers.Optimizer`.
 
     Raises:
@@ -147,11 +148,11 @@ class AdamW(SummedOptimizer):
         return self.weight_decay if self.weight_decay and self._decays[index] else 0.0
 
     def _update_at_once(self, gradient, variable, index, learning_rate):
-        """Makes the same update with TensorFlow's kernel for Adam, in one pass over the memory.
+        """Makes the same update with TensorFlow's Adam kernel, in one pass over memory.
 
         The kernel computes `w -= lr * m / (sqrt(v) + epsilon)` on moments without bias correction.
         The correction divides m by `first` = 1 - beta_1^step and v by `second` = 1 - beta_2^step.
-        It moves into the kernel's two scalars:
+        It can be moved into the kernel's two scalars:
 
             (m / first) / (sqrt(v / second) + epsilon)
                 = sqrt(second) / first * m / (sqrt(v) + sqrt(second) * epsilon)
@@ -169,8 +170,8 @@ class AdamW(SummedOptimizer):
             step = ops.cast(self.iterations + 1, dtype)
             first, second = _bias(beta_1, step), _bias(beta_2, step)
         else:
-            # No correction. The kernel has 1 - beta of the beta rounded to float32, so its moments
-            # are off by a constant: 1 - float32(0.999) = 0.00099998713, not 0.001.
+            # No correction. The kernel computes 1 - beta from a float32 beta, so its moments are
+            # off by a constant factor: 1 - float32(0.999) = 0.00099998713, not 0.001.
             first = (1 - beta_1) / max(1 - self.beta_1, 1e-30)
             second = (1 - beta_2) / max(1 - self.beta_2, 1e-30)
         root = ops.sqrt(ops.cast(second, dtype))
@@ -204,7 +205,7 @@ class AdamW(SummedOptimizer):
 
 
 def _rate_scales(paths, layer_decay):
-    """The factors of the learning rate for weights of these paths, by `layer_decay`."""
+    """Returns each weight's learning rate factor, from its path and `layer_decay`."""
     if layer_decay is None:
         return [1.0] * len(paths)
     blocks = [re.search(r"(?:^|/)block_(\d+)/", path) for path in paths]

@@ -16,26 +16,26 @@ from keras_bert.files.checkpoint_folder import checkpoint_folder
 from keras_bert.training.processes import check_same, is_chief
 
 _NAME = re.compile(r"step-(\d{10})\.npz")
-_KINDS = "kinds"  # the array that names what was trained, and by what
+_KINDS = "kinds"  # the array with the class names of the model and the optimizer
 
 
 class TrainingCheckpoint(keras.callbacks.Callback):
     """Saves everything that training needs to resume, at the end of every epoch.
 
-    A checkpoint is a file with the weights, the optimizer and its step, and the seeds of dropout. A
-    background thread writes it to a temporary name and renames it, so every checkpoint is complete;
-    its parts have checksums too. If several processes train together, one writes and all read.
+    A checkpoint is a file with the weights, the optimizer's state and step, and the dropout seeds.
+    A background thread writes it to a temporary name and renames it, so every checkpoint is
+    complete; its parts also have checksums. If several processes train together, one writes and all
+    read.
 
     If the data can start at any step (`pretraining_dataset(start_step=...)`), make an epoch the
     interval between saves: `model.fit(data, steps_per_epoch=interval)`.
 
     Args:
-        folder: a path, for this run's checkpoints alone; local, or any that `tf.io.gfile` knows,
-            such as `"gs://bucket/run"`.
-        keep: number of the last checkpoints that stay.
-        keep_best: name of a log, such as `"val_loss"`, by which the best checkpoint stays too; or
-            None. For logs whose name ends in "loss" the smallest is the best, for others the
-            largest.
+        folder: a path, used only for this run's checkpoints; local, or any that `tf.io.gfile`
+            supports, such as `"gs://bucket/run"`.
+        keep: number of latest checkpoints to keep.
+        keep_best: name of a log, such as `"val_loss"`; the best checkpoint by it is also kept. Or
+            None. If the name ends in "loss" the smallest value is best, otherwise the largest.
 
     Example:
     >>> import tempfile
@@ -71,15 +71,15 @@ class TrainingCheckpoint(keras.callbacks.Callback):
 
         Args:
             model: a compiled model like the one that was saved, on any number of replicas. If
-                several processes train, each restores its own.
-            step: step of the checkpoint; the newest by default.
+                several processes train, each restores its own model.
+            step: step of the checkpoint; by default, the newest.
 
         Returns:
             The optimizer step to resume from; 0 if there is no checkpoint.
 
         Raises:
-            ValueError: if the checkpoint belongs to another model or another optimizer, is damaged
-                and there is no other, or if processes that train together find different ones.
+            ValueError: if the checkpoint belongs to another model or optimizer, or is damaged and
+                there is no other; or if processes that train together find different checkpoints.
         """
         self.wait()
         _build_optimizer(model)
@@ -101,7 +101,7 @@ class TrainingCheckpoint(keras.callbacks.Callback):
         score = logs.get(self.keep_best) if self.keep_best and logs else None
         if self.keep_best and score is None:
             raise ValueError(
-                f"There is no log {self.keep_best!r} to keep the best checkpoint by; there are "
+                f"There is no log {self.keep_best!r} to keep the best checkpoint by; the logs are "
                 f"{', '.join(sorted(logs or {}))}."
             )
         self.save(self.model, score)
@@ -110,11 +110,11 @@ class TrainingCheckpoint(keras.callbacks.Callback):
         self.wait()
 
     def save(self, model: keras.Model, score: float | None = None) -> None:
-        """Starts to write a checkpoint of the current state; `wait` returns when it is written.
+        """Starts writing a checkpoint of the current state; `wait` returns when it is written.
 
         Args:
             model: a compiled model.
-            score: the score by which the checkpoint may be the best; or None.
+            score: the checkpoint's score, to compare with the best; or None.
         """
         self.wait()
         _build_optimizer(model)
@@ -122,12 +122,12 @@ class TrainingCheckpoint(keras.callbacks.Callback):
             f"{number:05d}": keras.ops.convert_to_numpy(variable)
             for number, variable in enumerate(_state(model))
         }
-        # NumPy's files have no bfloat16; float32 holds its values exactly.
+        # NumPy files don't support bfloat16; float32 holds its values exactly.
         arrays = {n: a if a.dtype.kind in "biuf" else np.float32(a) for n, a in arrays.items()}
         arrays[_KINDS] = np.array(_kinds(model))
         step = int(keras.ops.convert_to_numpy(model.optimizer.iterations))
         if is_chief(model):
-            # No daemon thread, so that the program waits for it before it ends.
+            # Not a daemon thread, so that the program waits for it before exiting.
             self._writer = threading.Thread(target=self._write, args=(step, arrays, score))
             self._writer.start()
 
@@ -141,7 +141,7 @@ class TrainingCheckpoint(keras.callbacks.Callback):
             raise failure
 
     def _last_whole(self, steps):
-        """`(step, kinds, arrays)` of the last undamaged checkpoint; or `(0, None, None)`."""
+        """Reads the last undamaged checkpoint: `(step, kinds, arrays)`, or `(0, None, None)`."""
         while steps:
             step = steps.pop()
             try:
@@ -153,7 +153,7 @@ class TrainingCheckpoint(keras.callbacks.Callback):
                 )
                 if not steps:
                     raise ValueError(
-                        f"{damage}, and there is none before it. Remove it to start over, or start "
+                        f"{damage}, and there is no earlier one. Remove it to start over, or start "
                         "from a preset."
                     ) from error
                 warnings.warn(f"{damage}; training resumes from step {steps[-1]}.", stacklevel=3)
@@ -172,11 +172,11 @@ class TrainingCheckpoint(keras.callbacks.Callback):
             self._failure = error
 
     def _read(self, step):
-        """`(kinds, arrays)` of a checkpoint, after checking its checksums and directory."""
+        """Reads a checkpoint's `(kinds, arrays)`, checking its checksums and directory."""
         with self.folder.open(_name(step)) as file, zipfile.ZipFile(file) as parts:
-            file.seek(-12, 2)  # the end of a zip file holds the number of parts here
+            file.seek(-12, 2)  # the number of parts is stored here, at the end of a zip file
             names = _names(int.from_bytes(file.read(2), "little"), parts.namelist())
-            # Whole parts, since zipfile compares the checksum only at the end of a part.
+            # Complete parts, because zipfile compares the checksum only at the end of a part.
             arrays = [np.load(io.BytesIO(parts.read(name)), allow_pickle=False) for name in names]
         kinds = arrays.pop().tolist() if names[-1] == f"{_KINDS}.npy" else None  # an old file
         return kinds, arrays
@@ -192,7 +192,7 @@ class TrainingCheckpoint(keras.callbacks.Callback):
                 file.write(f"{step} {float(score)!r}\n".encode())
 
     def _best(self):
-        """`(step, score)` of the best checkpoint, or None."""
+        """Returns the `(step, score)` of the best checkpoint, or None."""
         if self.keep_best is None or "best" not in self.folder.names():
             return None
         with self.folder.open("best") as file:
@@ -205,7 +205,7 @@ class TrainingCheckpoint(keras.callbacks.Callback):
 
 
 def rank(score: float) -> tuple[bool, float]:
-    """Returns a key to compare scores by: higher is better, and NaN is below all."""
+    """Returns a key for comparing scores: higher is better, and NaN is lowest."""
     return (False, 0.0) if math.isnan(score) else (True, score)
 
 
@@ -214,7 +214,7 @@ def _name(step):
 
 
 def _names(count, found):
-    """The names of the parts of a checkpoint; a ValueError if they differ from those found."""
+    """Returns the names of a checkpoint's parts; raises a ValueError if `found` differs."""
     names = [f"{number:05d}.npy" for number in range(count)]
     if found[-1:] == [f"{_KINDS}.npy"]:
         names[-1:] = found[-1:]
@@ -224,7 +224,7 @@ def _names(count, found):
 
 
 def _state(model):
-    """The variables of a model, its random seeds and its optimizer, always in the same order."""
+    """Lists the variables of a model and its optimizer, with random seeds, in a fixed order."""
     return [*model.variables, *model.optimizer.variables]
 
 
@@ -243,13 +243,13 @@ def _check_fits(model, kinds, arrays, path):
     here = _kinds(model)
     if kinds not in (None, here):
         (was, was_by), (is_, is_by) = kinds, here
-        differs = f"it is of a {was} trained by {was_by}, and this is a {is_} trained by {is_by}"
+        differs = f"it is of a {was} trained by {was_by}, but this is a {is_} trained by {is_by}"
     elif saved != shapes:
         wrong = next((p for p in zip(saved, shapes, strict=False) if p[0] != p[1]), None)
         differs = (
             f"a shape is {wrong[0]} there and {wrong[1]} here"
             if wrong
-            else f"it holds {len(saved)} arrays, and the model has {len(shapes)}"
+            else f"it holds {len(saved)} arrays, but the model has {len(shapes)}"
         )
     else:
         return
@@ -261,6 +261,6 @@ def _check_fits(model, kinds, arrays, path):
 
 
 def _scope(model):
-    """The scope in which the variables of a model's optimizer are made."""
+    """Returns the scope in which the variables of a model's optimizer are created."""
     strategy = getattr(model, "distribute_strategy", None)
     return strategy.scope() if strategy is not None else contextlib.nullcontext()

@@ -1,4 +1,4 @@
-"""A description of a training run, and checks that it is possible."""
+"""Description of a training run, with checks that it is possible."""
 
 import keras
 
@@ -9,11 +9,11 @@ from keras_bert.training.strategy import device_kind
 def describe_training(
     strategy, batch_size: int, model: keras.Model, accumulation_steps: int = 1
 ) -> str:
-    """Describes in a line the devices and settings of a training run, after checking them.
+    """Checks the devices and settings of a training run, and describes them in one line.
 
     Args:
         strategy: the result of `get_strategy`.
-        batch_size: rows of a batch over all replicas.
+        batch_size: rows per batch over all replicas.
         model: the compiled model.
         accumulation_steps: number of parts that each replica splits its rows into.
 
@@ -22,7 +22,7 @@ def describe_training(
 
     Raises:
         ValueError: if the batch can't be split evenly among replicas and parts, or the model or its
-            backbone was built outside of the strategy's scope.
+            backbone was built outside the strategy's scope.
 
     Example:
     >>> from keras_bert import BertBackbone, BertClassifier, get_strategy, sizes
@@ -50,7 +50,7 @@ def check_batch(strategy, batch_size: int, accumulation_steps: int = 1) -> None:
 
     Args:
         strategy: the result of `get_strategy`.
-        batch_size: rows of a batch over all replicas.
+        batch_size: rows per batch over all replicas.
         accumulation_steps: number of parts that each replica splits its rows into.
 
     Example:
@@ -69,7 +69,7 @@ def check_batch(strategy, batch_size: int, accumulation_steps: int = 1) -> None:
 
 
 def _check_scope(strategy, model):
-    """Raises a ValueError if not all of the model was made in the strategy's scope."""
+    """Raises a ValueError if any part of the model was created outside the strategy's scope."""
     backend = keras.backend.backend()
     if backend == "jax":
         outside = [weight.path for weight in model.weights if not strategy.holds(weight)]
@@ -77,13 +77,13 @@ def _check_scope(strategy, model):
         is_own = strategy.extended.variable_created_in_scope
         outside = [weight.path for weight in model.weights if not is_own(weight.value)]
         if not outside and model.distribute_strategy is not strategy:
-            outside = [model.name]  # with layers that were made in the scope
+            outside = [model.name]  # its layers were created in the scope
     else:
         return
     if outside:
         raise ValueError(
-            f"{outside[0]!r} of the model was made outside of the strategy's scope, so that it is "
-            "not on the strategy's devices. Make the backbone and the model, and compile it, in "
+            f"{outside[0]!r} of the model was created outside the strategy's scope, so it is not "
+            "on the strategy's devices. Create the backbone and the model, and compile it, in "
             "`with strategy.scope():`."
         )
 

@@ -47,49 +47,51 @@ def finetune(
     strategy: Any = None,
     callbacks: Sequence[keras.callbacks.Callback] = (),
 ) -> list[dict]:
-    """Trains a task on raw examples, answers a development set after each epoch, keeps the best.
+    """Trains a task on raw examples, scores each epoch on a dev set, keeps the best.
 
     The model is compiled with its default loss and metrics, and `AdamW`. The learning rate warms up
-    and then falls linearly to 0 over the whole run. Examples are tokenized once.
+    and then falls linearly to 0 over the entire run. Examples are tokenized once.
 
-    The output folder holds the preset `best`, its answers to the development set, the scores of
-    each epoch in `scores.json`, checkpoints, and `logs` for TensorBoard; with `test` also the best
-    model's answers to the test set and `test_scores.json`. Called again with the same arguments, it
-    resumes after the last finished epoch and ends with the same numbers. If several processes train
-    together, each calls it, and the first writes.
+    The output folder holds the preset `best`, its answers to the development set, each epoch's
+    scores in `scores.json`, checkpoints, and `logs` for TensorBoard. With `test`, it also holds the
+    best model's answers to the test set and `test_scores.json`.
+
+    Rerun the same call to resume after the last finished epoch; the numbers are the same as without
+    an interruption. If several processes train together, each calls it, and the first writes.
 
     Source: Devlin et al. 2019, section 4 and appendix A.3.
 
     Args:
         model: a task with a preprocessor. It is compiled here.
-        train: training examples `(x, y)` or `(x, y, sample_weight)`, as `fit` takes them in memory;
-            `x` alone if examples bring their labels, as questions do. A tuple is always the former.
+        train: training examples `(x, y)` or `(x, y, sample_weight)` in memory, as for `fit`; only
+            `x` if the examples contain their labels, as questions do. A tuple is always read as
+            `(x, y, ...)`.
         dev: the same, to select the best epoch.
-        output: a folder, for this run alone.
+        output: a folder, used only for this run.
         test: the same, to answer at the end, or `(x,)` without labels; or None.
         epochs: number of epochs.
-        learning_rate: its peak; None is that of the task's default optimizer.
+        learning_rate: the peak; None is the learning rate of the task's default optimizer.
         warmup: fraction of the steps in which the learning rate rises.
         layer_decay: see `AdamW`.
         class_weight: see `BertClassifier.fit`.
-        batching: a `Batching`; its order is always shuffled, by `seed` and the epoch.
+        batching: a `Batching`; examples are always shuffled, by `seed` and the epoch.
         accumulation_steps: see `BertTask.fit`.
-        select: name of the score that selects the best epoch, higher is better; None is the task's
+        select: name of the score that selects the best epoch (higher is better); None is the task's
             main score.
         patience: epochs without a better score after which training stops; or None.
-        seed: seed of the order of examples.
+        seed: seed for the order of examples.
         scores: function of `(answers, x, y)` that returns a dict of floats, in place of the task's
-            official scores; it needs `select`.
-        answer_options: options of `answer`, such as `{"n_best": 20}`; None is what the
-            preprocessor's files need.
-        strategy: the result of `get_strategy` in whose scope the model was made.
+            official scores; requires `select`.
+        answer_options: options of `answer`, such as `{"n_best": 20}`; by default, those that the
+            preprocessor's output files need.
+        strategy: the result of `get_strategy`; the model must have been created in its scope.
         callbacks: Keras callbacks.
 
     Returns:
-        A list with the dict of scores of each trained epoch.
+        A list of dicts, the scores of each trained epoch.
 
     Raises:
-        ValueError: if a setting is invalid, examples or labels are not what the task takes, or the
+        ValueError: if a setting is invalid, the task can't take the examples or labels, or the
             folder is not on this machine or holds a run with other settings.
 
     Example:
@@ -110,7 +112,7 @@ def finetune(
     rows = _training_rows(model, train, class_weight)
     options = reader.answer_options if answer_options is None else answer_options
 
-    def batches(epoch):  # in another order for each seed and each epoch
+    def batches(epoch):  # in a different order for each seed and epoch
         return reader.batched(rows, dataclasses.replace(batching, seed=1000 * seed + epoch))
 
     def score(answers):
@@ -153,7 +155,7 @@ def finetune(
 def given_batching(batching: "keras_bert.Batching | None") -> "keras_bert.Batching":
     """Returns the given `Batching`, or the default one for None."""
     if batching is None:
-        import keras_bert  # through the front door: `Batching` is in a room above this one
+        import keras_bert  # imported late: `Batching` is in a higher-level package
 
         return keras_bert.Batching()
     return batching
@@ -178,7 +180,7 @@ def _examples(part, name):
 
 
 def _reader(model):
-    """The model's preprocessor."""
+    """Returns the model's preprocessor."""
     reader = getattr(model, "preprocessor", None)
     if reader is None:
         raise ValueError(
@@ -197,12 +199,12 @@ def _check_examples(model, **parts):
         if not reader.has_labels(part.x, part.y) and name != "test":
             raise ValueError(f"{name} has no labels: pass (x, y), or examples with their labels.")
         model.check_labels(part.y)
-        if name != "train":  # which is read later
+        if name != "train":  # training examples are read later
             reader.read(part.x, part.y)
 
 
 def _selected(reader, select, scores):
-    """The name of the score that selects the best epoch."""
+    """Returns the name of the score that selects the best epoch."""
     names = reader.score_names if scores is None else ()
     if select is None and names:
         return names[0]
@@ -214,7 +216,7 @@ def _selected(reader, select, scores):
 
 
 def _training_rows(model, train, class_weight):
-    """The training examples, tokenized."""
+    """Tokenizes the training examples."""
     x, y, weight = train
     if class_weight is not None:
         if not hasattr(model, "class_sample_weight"):
@@ -226,7 +228,7 @@ def _training_rows(model, train, class_weight):
 
 
 def _compile(model, steps, learning_rate, warmup, layer_decay):
-    """Compiles the model with its defaults and a learning rate for so many steps."""
+    """Compiles the model with its defaults and a learning rate schedule of `steps` steps."""
     settings = model.default_compile_args()
     if learning_rate is None:
         learning_rate = float(settings["optimizer"].learning_rate)

@@ -1,4 +1,4 @@
-"""Several fine-tuning runs that keep the best model."""
+"""Grid search: several fine-tuning runs that keep the best model."""
 
 import contextlib
 import dataclasses
@@ -40,35 +40,35 @@ def finetune_grid(
 
     The output folder holds the best run's preset `best`; `best.json`, its settings and scores;
     `results.tsv`, a row for each epoch of each finished run; and a folder for each run in `runs`,
-    whose models and checkpoints are removed when it is finished. Called again, it skips finished
-    runs and resumes the interrupted one; other values add their runs. If several processes train
-    together, each calls it, and the first writes.
+    whose models and checkpoints are removed when it is finished. Rerun the same call to skip
+    finished runs and resume the interrupted one; new values add new runs. If several processes
+    train together, each calls it, and the first writes.
 
     Source: Devlin et al. 2019, section 4.1 and appendix A.3: a grid of batch sizes, learning rates
     and epochs, and random restarts, selected on the development set.
 
     Args:
-        make_model: function that makes a new model for each run, after the run's `seed` has been
-            set. It is called in the scope of the strategy.
+        make_model: function that creates a new model for each run, after the run's `seed` is set.
+            It is called in the scope of the strategy.
         train: training examples; see `finetune`.
         dev: examples to select the best epoch and the best run; see `finetune`.
-        output: a folder, for this grid alone.
-        grid: dict from the names of `finetune`'s settings, or `batch_size`, to the values to try.
-        select: name of the score that selects the best run; higher is better. The first of equal
-            runs is kept.
-        shared: dict of what all runs in the folder have in common, such as the task. A later call
-            must pass the same.
-        strategy: the result of `get_strategy`. TensorFlow's workers need it to know the first.
+        output: a folder, used only for this grid.
+        grid: dict from names of `finetune`'s settings, or `batch_size`, to the values to try.
+        select: name of the score that selects the best run; higher is better. Among equal runs,
+            the first is kept.
+        shared: dict of settings that all runs in the folder share, such as the task. A later call
+            must pass the same dict.
+        strategy: the result of `get_strategy`. TensorFlow's workers need it to find which is first.
         batching: the `Batching` of all runs.
         **settings: settings of `finetune` that all runs share.
 
     Returns:
-        A list of dicts: the settings, `epoch` and scores of each finished run's best epoch; the
-        best run first.
+        A list of dicts, the best run first: the settings, `epoch` and scores of each finished run's
+        best epoch.
 
     Raises:
-        ValueError: if the grid is empty or names no settings, the folder is not on this machine, or
-            it holds runs with other `shared`.
+        ValueError: if the grid is empty or has unknown settings, the folder is not on this machine,
+            or it holds runs with a different `shared`.
 
     Example:
     ```python
@@ -87,7 +87,7 @@ def finetune_grid(
     keep_settings(output, shared or {}, strategy=strategy)
 
     def trained(run, folder):
-        gc.collect()  # the model of the run before
+        gc.collect()  # the previous run's model
         run = {**settings, **run}
         size = run.pop("batch_size", shared_batching.batch_size)
         run["batching"] = dataclasses.replace(shared_batching, batch_size=size)
@@ -118,7 +118,7 @@ def finetune_grid(
 
 
 def _runs(grid):
-    """The combinations of a grid's values, as dicts."""
+    """Lists the combinations of a grid's values, as dicts."""
     unknown = [name for name in grid if name not in _SETTINGS]
     if not grid or unknown or not all(grid.values()):
         raise ValueError(
@@ -129,13 +129,13 @@ def _runs(grid):
 
 
 def _best(scores, select):
-    """The number and scores of the first of the best epochs."""
+    """Returns the best epoch's number and scores; among equal epochs, the first."""
     epoch = max(range(len(scores)), key=lambda epoch: rank(scores[epoch][select]))
     return {"epoch": epoch + 1, **scores[epoch]}
 
 
 def _keep_if_best(output, folder, result, select):
-    """Copies a run's model to `output` if it is better than all before it."""
+    """Copies a run's model to `output` if it is better than all earlier ones."""
     before = read_json(output / "best.json")
     if before and rank(result[select]) <= rank(before[select]):
         return
@@ -145,7 +145,7 @@ def _keep_if_best(output, folder, result, select):
 
 
 def _finished(output):
-    """The settings and scores of the finished runs, in the order in which they ended."""
+    """Reads the settings and scores of the finished runs, in the order in which they ended."""
     paths = (output / "runs").glob("*/finished.json")
     return [read_json(path) for path in sorted(paths, key=_age_and_name)]
 

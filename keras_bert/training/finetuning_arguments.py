@@ -2,16 +2,16 @@
 
 import argparse
 
-# As recipes have no module of their own to share, this one holds what they have in common, so that
-# a flag has the same meaning, default and help text in all of them.
+# Recipes can't share a module of their own, so their common flags are defined here. Each flag has
+# the same meaning, default and help text in all of them.
 
 
 def add_finetuning_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of a fine-tuning run to a command line.
 
-    They name the model to start from, the output folder, the devices, and the settings of
-    `finetune`; `finetuning_settings` turns these into its arguments. A recipe adds its own files,
-    columns and labels, and changes defaults with `parser.set_defaults`.
+    The arguments set the model to start from, the output folder, the devices, and the settings of
+    `finetune`; `finetuning_settings` converts these settings. A recipe adds its own files, columns
+    and labels, and changes defaults with `parser.set_defaults`.
 
     Args:
         parser: the parser of the command line.
@@ -30,24 +30,24 @@ def add_finetuning_arguments(parser: argparse.ArgumentParser) -> None:
     add("--output", required=True, help="output folder")
     add("--sequence_length", type=int, default=128, help="tokens per sequence")
     add("--batch_size", type=int, default=32, help="examples per step, over all devices")
-    add("--bucket_lengths", type=int, nargs="+", help="batch examples that fit the same length")
+    add("--bucket_lengths", type=int, nargs="+", help="group examples by these padded lengths")
     add("--tokens_per_batch", type=int, help="with --bucket_lengths, replaces --batch_size")
-    add("--learning_rate", type=float, help="peak learning rate; the task's own if not given")
+    add("--learning_rate", type=float, help="peak learning rate; by default, the task's")
     add("--epochs", type=int, default=3, help="passes over the training examples")
-    add("--warmup_proportion", type=float, default=0.1, help="part of all steps for the warmup")
-    add("--layer_decay", type=float, help="learning rate of a layer relative to the next, as 0.9")
-    add("--select", help="score that selects the best epoch; the task's main one if not given")
+    add("--warmup_proportion", type=float, default=0.1, help="fraction of all steps for warm-up")
+    add("--layer_decay", type=float, help="learning rate of a layer relative to the next, e.g. 0.9")
+    add("--select", help="score that selects the best epoch; by default, the main one")
     add("--patience", type=int, help="stop after this many epochs without a better score")
     add("--accumulation_steps", type=int, default=1, help="split each batch into this many parts")
     add("--strategy", default="auto", help="auto, cpu, mirrored, multiworker or tpu")
     add("--tpu", help="address of a TPU: local, its name, or grpc://host:port")
-    add("--devices", type=int, help="number of GPUs, or of JAX devices; all if not given")
+    add("--devices", type=int, help="number of GPUs or JAX devices; all by default")
     add("--precision", default="float32", choices=["float32", "mixed_bfloat16"], help="Keras dtype")
     add("--seed", type=int, default=0, help="random seed")
 
 
 def finetuning_settings(args: argparse.Namespace) -> dict:
-    """Returns the arguments of `finetune` from a command line with `add_finetuning_arguments`.
+    """Converts a command line with `add_finetuning_arguments` to arguments of `finetune`.
 
     Args:
         args: the parsed command line.
@@ -57,11 +57,11 @@ def finetuning_settings(args: argparse.Namespace) -> dict:
         `accumulation_steps`, `select`, `patience` and `seed`.
 
     Raises:
-        ValueError: if sizes of batches are invalid.
+        ValueError: if the batch sizes are invalid.
 
     Example: see `add_finetuning_arguments`.
     """
-    import keras_bert  # through the front door: `Batching` is in a room above this one
+    import keras_bert  # imported late: `Batching` is in a higher-level package
 
     batching = keras_bert.Batching(
         args.batch_size,

@@ -1,4 +1,4 @@
-"""Losses of the global batch, however it is split."""
+"""Losses of the global batch that don't depend on how it is split."""
 
 import copy
 from collections.abc import Callable
@@ -13,26 +13,26 @@ _MEANS = ("sum_over_batch_size", "mean", "mean_with_sample_weight")
 
 
 class GlobalLoss(TrainerHooks):
-    """Losses that are means over the global batch, on any number of replicas, in any parts.
+    """Mixin that computes losses as means over the global batch, however the batch is split.
 
-    A batch is split among replicas, and by each replica into `accumulation_steps` parts. Keras
-    takes the mean of the parts' means, which is another number if the parts weigh differently.
-    Here the loss of each part is scaled so that the mean over parts, weighted by their rows, is the
-    loss of the global batch:
+    A batch is split among replicas, and each replica splits its rows into `accumulation_steps`
+    parts. Keras takes the mean of the parts' means, which differs from the mean over the batch if
+    the parts' weights differ. Here the loss of each part is scaled so that the mean over parts,
+    weighted by their rows, is the loss of the global batch:
 
     - a loss that is a mean over rows is the part's own mean;
     - a loss that divides by its weights (`reduction="mean_with_sample_weight"`) gets weights that
-      are divided by their mean over the global batch, and is a mean over rows then too.
+      are divided by their mean over the global batch, and so becomes a mean over rows too.
 
     An example of the second: a batch of 4 tokens has the losses [1, 2, 3, 4] and the weights
-    [1, 0, 1, 1]. Its loss is (1 + 3 + 4) / 3 = 2.667. Split in two parts, the first has
-    1 / 1 = 1 and the second (3 + 4) / 2 = 3.5, whose mean is 2.25: wrong. The weights' mean over
-    the batch is 3/4, and divided by it they are [4/3, 0, 4/3, 4/3]. The means over rows are then
-    (4/3 * 1 + 0) / 2 = 0.667 and (4/3 * 3 + 4/3 * 4) / 2 = 4.667, whose mean is 2.667.
+    [1, 0, 1, 1]. Its loss is (1 + 3 + 4) / 3 = 2.667. If it is split in two, the first part has
+    1 / 1 = 1 and the second (3 + 4) / 2 = 3.5, and their mean is 2.25: wrong. The weights' mean
+    over the batch is 3/4; divided by it, the weights are [4/3, 0, 4/3, 4/3]. The means over rows
+    are then (4/3 * 1 + 0) / 2 = 0.667 and (4/3 * 3 + 4/3 * 4) / 2 = 4.667, and their mean is 2.667.
 
-    Of several processes that train together, the first shows progress and writes TensorBoard logs.
+    If several processes train together, the first shows progress and writes TensorBoard logs.
 
-    A mixin for `keras.Model`; the train loop of each backend builds on it.
+    The train loop of each backend builds on this mixin for `keras.Model`.
     """
 
     accumulation_steps = 1
@@ -49,21 +49,21 @@ class GlobalLoss(TrainerHooks):
         check_accumulation(accumulation_steps)
         if accumulation_steps != self.accumulation_steps:
             self.accumulation_steps = accumulation_steps
-            self.train_function = None  # it was traced for the other number
+            self.train_function = None  # it was traced for the old number
 
     def check_whole_executions(self, arguments: dict):
-        """Raises a ValueError if steps that are asked for are no whole number of executions.
+        """Raises a ValueError if a number of steps is not a multiple of `steps_per_execution`.
 
         Args:
-            arguments: those of `fit`, `evaluate` or `predict`, by name.
+            arguments: the arguments of `fit`, `evaluate` or `predict`, by name.
         """
         for name in ("steps_per_epoch", "validation_steps", "steps"):
             steps = arguments.get(name)
             if self.compiled and steps and steps % self.steps_per_execution:
                 raise ValueError(
                     f"{name}={steps} is not a multiple of steps_per_execution="
-                    f"{self.steps_per_execution}, so that there would be more steps than that. "
-                    "Choose one of its divisors in compile."
+                    f"{self.steps_per_execution}, so more steps would run than that. Compile with "
+                    "steps_per_execution set to one of its divisors."
                 )
 
     def evaluate(self, *args, **kwargs):
@@ -76,9 +76,8 @@ class GlobalLoss(TrainerHooks):
 
         Args:
             y: labels of this replica, as the losses take them.
-            sample_weight: their weights, or None.
-            total: a function of a float32 scalar of this replica that returns the sum over
-                replicas.
+            sample_weight: weights of the labels, or None.
+            total: a function that sums this replica's float32 scalar over all replicas.
             is_split: whether there are several replicas or parts.
 
         Returns:
@@ -111,12 +110,12 @@ class GlobalLoss(TrainerHooks):
         return by_output
 
     def loss_context(self):
-        """Turns losses that divide by weights, which `scaled_weights` scaled, into row means."""
+        """Turns losses that divide by weights into row means, for use with `scaled_weights`."""
         return replaced_losses(self, _mean_over_rows)
 
 
 def num_rows(x) -> int:
-    """The number of rows of inputs of static shape."""
+    """Returns the number of rows of inputs with static shapes."""
     return next(part for part in keras.tree.flatten(x) if part is not None).shape[0]
 
 

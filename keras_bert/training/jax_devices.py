@@ -1,4 +1,4 @@
-"""The devices of JAX, of one process or several, with the interface of a strategy."""
+"""JAX devices, of one or several processes, with the interface of a strategy."""
 
 import contextlib
 import os
@@ -9,12 +9,12 @@ _PREFIX = "KERAS_DISTRIBUTION_"  # JOB_ADDRESSES, NUM_PROCESSES, PROCESS_ID
 
 
 class ReplicatedBatches(keras.distribution.DataParallel):
-    """Data parallelism in which every process and device gets the whole batch.
+    """Data parallelism in which every process and device gets the entire batch.
 
-    In the compiled step of the train loop each device takes its own rows. So any data that gives
-    the same batches in every process will do, such as data that depends on seeds alone. A batch may
-    have any number of rows, even fewer than there are devices. Token ids are small compared with
-    weights, so copying them to every device costs little.
+    Each device takes its own rows in the compiled step of the train loop. Any data that gives the
+    same batches in every process therefore works, such as data that depends only on seeds. A batch
+    may have any number of rows, even fewer than there are devices. Token ids are small compared
+    with weights, so copying them to every device costs little.
 
     Args:
         devices: names of devices.
@@ -28,7 +28,7 @@ class ReplicatedBatches(keras.distribution.DataParallel):
 
 
 class JaxDevices:
-    """Devices of JAX, with the `scope()` and `num_replicas_in_sync` of a strategy.
+    """JAX devices with the `scope()` and `num_replicas_in_sync` of a strategy.
 
     Args:
         devices: names of devices.
@@ -40,15 +40,15 @@ class JaxDevices:
 
     @contextlib.contextmanager
     def scope(self):
-        # It stays after the block, until the next scope, since Keras reads it in `fit`.
+        # It stays set after the block, until the next scope, because Keras reads it in `fit`.
         is_sharded = len(self.devices) > 1
         keras.distribution.set_distribution(ReplicatedBatches(self.devices) if is_sharded else None)
         yield self
 
     def holds(self, weight: keras.Variable) -> bool:
-        """Whether a weight is on the devices of this scope."""
+        """Returns whether a weight is on the devices of this scope."""
         found = {f"{device.platform}:{device.id}" for device in weight.value.devices()}
-        # One device is JAX's default, which need not be the first.
+        # A single device is JAX's default, which need not be the first.
         return len(found) == 1 if len(self.devices) == 1 else found == set(self.devices)
 
 

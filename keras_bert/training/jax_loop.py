@@ -18,14 +18,14 @@ class TrainLoop(GlobalLoss):
     """A train loop for `keras.Model` on any number of JAX devices and processes.
 
     On JAX a batch that is sharded over devices is still one array, so means over it and the norm
-    of its gradients are global by nature. The loop differs from Keras's own (3.15) in this:
+    of its gradients are already global. The loop differs from Keras's own (3.15) as follows:
 
-    - `accumulation_steps` parts of a batch are passed one after the other, with the losses of the
-      global batch (`GlobalLoss`), and the optimizer takes one step with the sum of their gradients;
+    - `accumulation_steps` parts of a batch are processed one after the other, with the losses of
+      the global batch (`GlobalLoss`); the optimizer takes one step with the sum of their gradients;
     - `steps_per_execution` steps are one compiled loop;
-    - devices take their rows of a batch in the compiled step (`ReplicatedBatches`). So batches may
-      have any number of rows, and all processes get the same data;
-    - no batch of a `tf.data.Dataset` is drawn to build the model from. Data that is shuffled for
+    - devices take their rows of a batch in the compiled step (`ReplicatedBatches`). Batches may
+      therefore have any number of rows, and all processes get the same data;
+    - the model is built without drawing a batch from a `tf.data.Dataset`. Data that is shuffled for
       each pass would otherwise begin with its second pass;
     - `predict` returns all outputs to every process.
     """
@@ -42,7 +42,7 @@ class TrainLoop(GlobalLoss):
         parts = self.accumulation_steps
         weights = self.scaled_weights(y, sample_weight, lambda value: value, parts > 1)
         rows = num_rows(x)
-        # Gradients of parts of equal size are added as they are, and scaled after the loop.
+        # Gradients of parts of equal size are added unscaled, and scaled after the loop.
         equal = rows % parts == 0
         scale = parts if equal else 1
         gradient_of = jax.value_and_grad(self.compute_loss_and_updates, has_aux=True)
@@ -71,7 +71,7 @@ class TrainLoop(GlobalLoss):
         if parts == 1:
             carried, _ = pass_part(carried, batch)
         elif equal:
-            # Part i has the rows i, i + parts, ..., so each device splits its own rows.
+            # Part i has rows i, i + parts, ..., so each device splits its own rows.
             stacked = jax.tree.map(lambda v: _interleaved(v, parts), batch)
             carried, _ = jax.lax.scan(pass_part, carried, stacked)
         else:
@@ -103,9 +103,9 @@ class TrainLoop(GlobalLoss):
             self.test_function = self._many_steps(self.test_step, kept=(0, 1, 3))
 
     def _many_steps(self, step, kept):
-        """A function of state and iterator that takes `steps_per_execution` steps, or the rest.
+        """Makes a function of state and iterator: `steps_per_execution` steps, or the remaining.
 
-        `kept` are the indices of the step's state in `(trainable, others, optimizer, metrics)`.
+        `kept` holds the indices of the step's state in `(trainable, others, optimizer, metrics)`.
         """
         is_compiled = self._is_compiled()
         steps = one_or_more(step, _sharded if is_compiled else lambda batch: batch)
@@ -148,7 +148,7 @@ class TrainLoop(GlobalLoss):
 
 
 def one_or_more(step: Callable, shard: Callable) -> Callable:
-    """Makes a function of the state and of a tuple of batches that takes a step with each.
+    """Makes a function of the state and a tuple of batches that takes a step with each batch.
 
     Args:
         step: a function of the state and a batch that returns logs and the new state.
@@ -174,18 +174,18 @@ def one_or_more(step: Callable, shard: Callable) -> Callable:
 
 
 def compiled(steps: Callable, shardings=None) -> Callable:
-    """Compiles `steps` into one program, whose new state takes the place of the old.
+    """Compiles `steps` into one program, whose new state replaces the old.
 
     Args:
-        steps: a function of the state and of batches that returns logs and the new state.
-        shardings: those of the state, or None to leave them to JAX.
+        steps: a function of the state and batches that returns logs and the new state.
+        shardings: shardings of the state, or None to leave them to JAX.
     """
     shardings = None if shardings is None else (None, shardings)
     return jax.jit(steps, donate_argnums=0, out_shardings=shardings)
 
 
 def _sharded(data):
-    """Shards a batch by rows, in a compiled step; the number of rows may be any."""
+    """Shards a batch by rows, in a compiled step, for any number of rows."""
     distribution = keras.distribution.distribution()
     if distribution is None:
         return data
@@ -219,19 +219,19 @@ def _check_same_batch(batch):
         checksum = zlib.crc32(values.addressable_data(0).tobytes(), checksum)
     check_same(
         checksum >> 1,
-        "Each process must be given the same batches, since it takes its own rows of each. Their "
-        "first batches differ: call keras.utils.set_random_seed with the same seed in all "
+        "All processes must be given the same batches, because each takes its own rows of them. "
+        "Their first batches differ: call keras.utils.set_random_seed with the same seed in all "
         "processes, and shuffle data with seeds.",
     )
 
 
 def _symbol(spec):
-    """A symbolic tensor for a tensor of a dataset, with 2 for each unknown size."""
+    """Makes a symbolic tensor for a dataset's tensor, with 2 for each unknown size."""
     return keras.KerasTensor([size or 2 for size in spec.shape], spec.dtype.name)
 
 
 def _interleaved(values, parts):
-    """`[B, ...]` as `[parts, B / parts, ...]`."""
+    """Reshapes `[B, ...]` to `[parts, B / parts, ...]`."""
     return jnp.moveaxis(values.reshape(-1, parts, *values.shape[1:]), 1, 0)
 
 

@@ -1,7 +1,7 @@
 """The private parts of Keras and TensorFlow that this library uses, each with its reason.
 
-No other file touches a private part (`tests/training/test_keras_internals.py`), so a new release of
-Keras is checked against this page alone. It is written for Keras 3.15. The page has four parts:
+No other file uses a private part (`tests/training/test_keras_internals.py`), so a new release of
+Keras is checked only against this page. It is written for Keras 3.15. The page has four parts:
 
 - `TrainerHooks`: methods of `keras.Model` that Keras calls by private names;
 - functions on a compiled model: its losses, metrics and build;
@@ -18,10 +18,10 @@ from keras.src.losses.loss import unscale_loss_for_distribution
 
 
 class TrainerHooks:
-    """Hooks into `keras.Model.fit` where Keras has private methods alone.
+    """Hooks into `keras.Model.fit` where Keras has only private methods.
 
-    A mixin for `keras.Model`. Keras calls the private methods; each calls a public hook, which a
-    train loop overrides:
+    This is a mixin for `keras.Model`. Keras calls the private methods; each calls a public hook,
+    which a train loop overrides:
 
     | Keras calls | hook | without the override |
     |---|---|---|
@@ -35,11 +35,11 @@ class TrainerHooks:
     """
 
     def loss_context(self) -> contextlib.AbstractContextManager:
-        """A context in which Keras computes the loss of a step; by default it changes nothing."""
+        """Returns a context in which Keras computes a step's loss; by default it does nothing."""
         return contextlib.nullcontext()
 
     def batch_spec(self, iterator) -> Any:
-        """The specs of one replica's batch, or None to have Keras draw a batch.
+        """Returns the specs of one replica's batch, or None to let Keras draw a batch.
 
         Args:
             iterator: Keras's epoch iterator.
@@ -47,7 +47,7 @@ class TrainerHooks:
         return None
 
     def compiles_by_default(self) -> bool:
-        """Whether `jit_compile="auto"` means True; by default as Keras has it."""
+        """Returns whether `jit_compile="auto"` means True; by default, Keras decides."""
         return super()._resolve_auto_jit_compile()
 
     def _compute_loss(self, *args, **kwargs):
@@ -60,7 +60,7 @@ class TrainerHooks:
         super()._symbolic_build(iterator, data_batch)
 
     def _maybe_symbolic_build(self, iterator=None, data_batch=None):
-        strategy = getattr(self, "_distribute_strategy", None)  # of TensorFlow's trainer alone
+        strategy = getattr(self, "_distribute_strategy", None)  # only TensorFlow's trainer has it
         if strategy is not None:
             check_optimizer_scope(self.optimizer, strategy)
         if data_batch is None and iterator is not None:
@@ -74,8 +74,9 @@ class TrainerHooks:
 def step_loss(model: keras.Model, x, y, y_pred, sample_weight, training: bool):
     """Computes the loss of a train or test step.
 
-    Keras's own train steps call this method, which also serves a user's `compute_loss` without the
-    argument `training`. `compute_loss` itself keeps its public meaning: the loss of its arguments.
+    Keras's own train steps call this method, which also supports a user's `compute_loss` without
+    the argument `training`. `compute_loss` itself keeps its public meaning: the loss of its
+    arguments.
     """
     return model._compute_loss(x, y, y_pred, sample_weight, training)
 
@@ -83,8 +84,8 @@ def step_loss(model: keras.Model, x, y, y_pred, sample_weight, training: bool):
 def build_from_batch(model: keras.Model, batch) -> None:
     """Builds a compiled model's weights, losses, metrics and optimizer without computing anything.
 
-    Keras has no public way to do what `fit` does before its first step. Without it the first step
-    would make variables while it is traced or lowered.
+    Keras has no public way to do what `fit` does before its first step. Without this function, the
+    first step would create variables while it is traced or lowered.
 
     Args:
         model: a compiled model.
@@ -94,14 +95,14 @@ def build_from_batch(model: keras.Model, batch) -> None:
 
 
 def compiled_losses(model: keras.Model, y) -> list:
-    """The losses that a model is compiled with, as `(path, loss, weight, name)`.
+    """Returns the losses that a model is compiled with, as `(path, loss, weight, name)`.
 
-    Keras keeps them in the private list of a `CompileLoss`, which is the only place that says which
-    loss belongs to which output. Without it `GlobalLoss` can't tell which weights to scale.
+    Keras keeps them in the private list of a `CompileLoss`, the only place that records which loss
+    belongs to which output. `GlobalLoss` needs it to know which weights to scale.
 
     Args:
         model: a compiled model.
-        y: labels of the structure that the losses take.
+        y: labels, in the structure that the losses take.
     """
     compiled = model._compile_loss
     if compiled is None:
@@ -113,7 +114,7 @@ def compiled_losses(model: keras.Model, y) -> list:
 
 @contextlib.contextmanager
 def replaced_losses(model: keras.Model, replacement: Callable) -> Iterator[None]:
-    """Computes with other losses inside a `with` block.
+    """Replaces the losses of a model inside a `with` block.
 
     Changing `reduction` on the user's own loss object would outlast the step; a second `compile`
     would lose metrics and the traced step.
@@ -135,9 +136,9 @@ def replaced_losses(model: keras.Model, replacement: Callable) -> Iterator[None]
 
 
 def loss_means(model: keras.Model) -> list:
-    """The means that track the loss of each output of a model with several outputs.
+    """Returns the means that track the loss of each output of a model with several outputs.
 
-    Keras lists them among `model.metrics`, where nothing tells them from a user's metrics.
+    Keras lists them among `model.metrics`, where nothing distinguishes them from a user's metrics.
     """
     return [] if model._compile_loss is None else model._compile_loss.metrics
 
@@ -156,16 +157,17 @@ def track_loss(model: keras.Model, loss, rows) -> None:
 def without_replica_scaling(loss):
     """Undoes Keras's division of a mean by the number of replicas, on TensorFlow.
 
-    Keras divides each replica's mean, since it sums gradients over replicas. `GlobalLoss` weighs
-    replicas by their rows instead; with both, gradients would be too small by the replicas.
+    Keras divides each replica's mean, because it sums gradients over replicas. `GlobalLoss` weights
+    replicas by their rows instead. With both, gradients on N replicas would be N times too small.
     """
     return unscale_loss_for_distribution(loss)
 
 
 def dataset_specs(iterator) -> Any:
-    """The specs of the `tf.data.Dataset` that an epoch iterator reads, or None for other data.
+    """Returns the specs of the `tf.data.Dataset` that an epoch iterator reads, or None.
 
-    Keras's data adapter doesn't expose the dataset. Without it `fit` draws a batch to build from.
+    Data that is not a dataset gives None. Keras's data adapter doesn't expose the dataset; without
+    the specs, `fit` draws a batch to build from.
 
     Args:
         iterator: Keras's epoch iterator on JAX.
@@ -175,10 +177,10 @@ def dataset_specs(iterator) -> Any:
 
 
 def replica_specs(iterator) -> Any:
-    """The specs of what one replica gets of the batches of an epoch iterator.
+    """Returns the specs of one replica's share of an epoch iterator's batches.
 
-    Neither Keras's iterator nor TensorFlow's `PerReplicaSpec` has a public way to its parts.
-    Without it `fit` under a strategy draws a batch, and several workers crash.
+    Neither Keras's iterator nor TensorFlow's `PerReplicaSpec` gives public access to its parts.
+    Without the specs, `fit` under a strategy draws a batch, and several workers crash.
 
     Args:
         iterator: Keras's epoch iterator on TensorFlow.
@@ -193,9 +195,9 @@ def replica_specs(iterator) -> Any:
 
 
 def updated_metrics(model: keras.Model, metrics: list, loss, x, y, y_pred, sample_weight) -> tuple:
-    """Updates metrics outside of their variables, as a step of JAX must.
+    """Computes new metric values without assigning variables, as a JAX step must.
 
-    Keras's own steps on JAX call this method; no public one returns the new values.
+    Keras's own steps on JAX call this method; no public method returns the new values.
 
     Returns:
         The logs, and the new values of `model.metrics_variables`.
@@ -204,12 +206,12 @@ def updated_metrics(model: keras.Model, metrics: list, loss, x, y, y_pred, sampl
 
 
 def state_shardings(model: keras.Model) -> tuple:
-    """The shardings of a model's state on JAX's devices.
+    """Returns the shardings of a model's state on JAX's devices.
 
-    Without them the compiled step may return weights in another layout, and compile twice.
+    Without them, the compiled step may return weights in another layout, and compile twice.
 
     Returns:
-        Lists for the trainable, the other, the optimizer's and the metrics' variables.
+        Lists for the trainable, non-trainable, optimizer and metric variables.
     """
     return model._get_state_sharding_spec()
 
@@ -217,10 +219,9 @@ def state_shardings(model: keras.Model) -> tuple:
 class SummedOptimizer(keras.optimizers.Optimizer):
     """An optimizer that clips after the sum over replicas, and decays weights in `update_step`.
 
-    Keras on TensorFlow clips each replica's gradients and then sums them, so the norm of the sum
-    may be as many times too large as there are replicas. Both steps are private methods: here the
-    first sums and clips, and the second does nothing. If Keras renames one, the tests of replicas
-    fail.
+    Keras on TensorFlow clips each replica's gradients and then sums them, so with N replicas the
+    norm of the sum may be N times too large. Both steps are private methods: here the first sums
+    and clips, and the second does nothing. If Keras renames one, the tests of replicas fail.
     """
 
     def _clip_gradients(self, grads):
@@ -241,22 +242,22 @@ class SummedOptimizer(keras.optimizers.Optimizer):
         """Leaves the decay to `update_step`; Keras would decay a second time."""
 
     def may_decay(self, variable) -> bool:
-        """Whether `exclude_from_weight_decay` leaves a variable in."""
+        """Returns whether a variable is not excluded by `exclude_from_weight_decay`."""
         return self._use_weight_decay(variable)
 
     def index_of(self, variable) -> int:
-        """The place of a variable in the list that `build` got.
+        """Returns the index of a variable in the list that `build` received.
 
-        `update_step` gets a `tf.Variable` on TensorFlow, a part of a mirrored one under a strategy,
-        and Keras alone knows to which of its variables that belongs.
+        On TensorFlow, `update_step` gets a `tf.Variable` (under a strategy, a component of a
+        mirrored variable). Only Keras knows to which of its variables it belongs.
         """
         return self._get_variable_index(variable)
 
 
 def check_optimizer_scope(optimizer: keras.optimizers.Optimizer | None, strategy) -> None:
-    """Raises a ValueError if an optimizer was made outside of the scope of a strategy.
+    """Raises a ValueError if an optimizer was created outside the scope of a strategy.
 
-    Keras notes the strategy in a private attribute alone. Without the check the first step fails,
+    Keras stores the strategy only in a private attribute. Without the check, the first step fails
     with a message about `colocate_vars_with`.
 
     Args:
@@ -265,33 +266,33 @@ def check_optimizer_scope(optimizer: keras.optimizers.Optimizer | None, strategy
     """
     if getattr(optimizer, "_distribution_strategy", strategy) is not strategy:
         raise ValueError(
-            "The optimizer was made outside of the scope of the model's strategy, "
-            f"{type(strategy).__name__}. Make and compile the model in `with strategy.scope():`"
-            ", the optimizer too."
+            "The optimizer was created outside the scope of the model's strategy, "
+            f"{type(strategy).__name__}. Create the optimizer, and create and compile the model, "
+            "in `with strategy.scope():`."
         )
 
 
 def all_layers(model: keras.layers.Layer, include_self: bool = True) -> list[keras.layers.Layer]:
-    """All layers within a model or layer, at any depth; `Model.layers` has the top ones only."""
+    """Lists all layers in a model or layer, at any depth; `Model.layers` has only the top level."""
     return list(model._flatten_layers(include_self=include_self))
 
 
 def set_initial_value(variable: keras.Variable, initializer: Callable) -> None:
-    """Sets what a variable of a `keras.StatelessScope` starts with when the scope ends.
+    """Sets the initial value that a variable of a `keras.StatelessScope` gets when the scope ends.
 
-    Without it each weight would first be drawn at random and then replaced.
+    Without it, each weight would first be drawn at random and then replaced.
 
     Args:
-        variable: a variable that was made in the scope.
+        variable: a variable that was created in the scope.
         initializer: a function of a shape and a dtype.
     """
     variable._initializer = initializer
 
 
 def lora_table(layer: keras.layers.Layer) -> tuple[str, keras.Variable]:
-    """The attribute and the variable of the weight that LoRA adds to.
+    """Returns the attribute name and the variable of the weight that LoRA adds to.
 
-    `layer.kernel` of a layer with LoRA is the sum, an array without a path. The variable itself is
+    In a layer with LoRA, `layer.kernel` is the sum, an array without a path. The variable itself is
     private.
 
     Args:

@@ -5,15 +5,15 @@ from keras import ops
 
 from keras_bert.training.adamw import AdamW
 
-# Their last axis holds queries, keys and values; that of `lora_kernel_a` is LoRA's rank.
+# Their last axis holds queries, keys and values; `lora_kernel_a`'s last axis is LoRA's rank.
 _OF_THREE = ("query_key_value/kernel", "query_key_value/lora_kernel_b")
 
 
 @keras.saving.register_keras_serializable(package="keras_bert")
 class Lamb(AdamW):
-    """LAMB, which trained BERT with batches of 32,768 and 65,536.
+    """The LAMB optimizer, which trained BERT with batches of 32,768 and 65,536.
 
-    AdamW's update u of a weight w, decay included, is scaled to the weight's own norm:
+    AdamW's update u of a weight w, including decay, is scaled to the weight's own norm:
 
         w <- w - r * |w| / |u| * u
 
@@ -58,7 +58,7 @@ class Lamb(AdamW):
         self.assign_sub(variable, learning_rate * update)
 
     def _trust(self, variable, update, parts):
-        """|w| / |u| for each part of the last axis."""
+        """Computes |w| / |u| for each part of the last axis."""
         shape = (*variable.shape[:-1], parts, variable.shape[-1] // parts)
         axes = [axis for axis in range(len(shape)) if axis != len(shape) - 2]
         weight_norm, update_norm = (

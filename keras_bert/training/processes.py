@@ -6,14 +6,14 @@ import keras
 
 
 def is_chief(strategy=None) -> bool:
-    """Whether this process writes the files, of all processes that train a model together.
+    """Returns whether this process writes the files when several processes train together.
 
-    This library has the first process write. Call `save_to_preset`, `finetune` and the like in all
-    of them, since each waits there for the others.
+    The first process writes. Call `save_to_preset`, `finetune` and similar functions in all
+    processes, because each waits there for the others.
 
     Args:
         strategy: the result of `get_strategy`, or a model that was built in its scope. It can be
-            left out on JAX.
+            omitted on JAX.
 
     Returns:
         A bool; True if one process trains.
@@ -29,10 +29,10 @@ def is_chief(strategy=None) -> bool:
 
 
 def wait_for_all(name: str, strategy=None) -> None:
-    """Returns when every process has arrived here.
+    """Waits until every process has reached this call.
 
     Args:
-        name: what the processes wait for; the same in all of them.
+        name: the event that the processes wait for; the same in all of them.
         strategy: as in `is_chief`.
     """
     workers = _workers(strategy)
@@ -40,7 +40,7 @@ def wait_for_all(name: str, strategy=None) -> None:
         import tensorflow as tf
 
         ones = workers.run(tf.ones, args=((),))
-        workers.reduce("SUM", ones, axis=None)  # no worker gets the sum before all have arrived
+        workers.reduce("SUM", ones, axis=None)  # no worker gets the sum until all have arrived
     elif _are_many():
         from jax.experimental import multihost_utils
 
@@ -52,7 +52,7 @@ def check_same(number: int, message: str, strategy=None) -> None:
 
     Args:
         number: the number of this process, in 0 to 2**31 - 1.
-        message: what is wrong if they differ, and how to fix it; the numbers are appended.
+        message: the error and how to fix it; the numbers are appended.
         strategy: as in `is_chief`.
     """
     workers = _workers(strategy)
@@ -69,11 +69,11 @@ def check_same(number: int, message: str, strategy=None) -> None:
     else:
         return
     if len(set(numbers)) > 1:
-        raise ValueError(f"{message} (They have {numbers}, in their order.)")
+        raise ValueError(f"{message} (They have {numbers}, in order of processes.)")
 
 
 def _workers(strategy) -> Any:
-    """The strategy of TensorFlow's workers that train together, or None if there is one process."""
+    """Returns the strategy of TensorFlow workers that train together, or None for one process."""
     if strategy is None or keras.backend.backend() != "tensorflow":
         return None
     import tensorflow as tf

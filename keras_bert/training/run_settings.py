@@ -1,4 +1,4 @@
-"""The settings of a run, noted in its folder and checked when it resumes."""
+"""The settings of a run, saved in its folder and checked when it resumes."""
 
 import os
 
@@ -12,15 +12,16 @@ _FILE = "settings.json"
 def keep_settings(
     folder: str | os.PathLike, settings: dict, resume: bool = True, strategy=None
 ) -> None:
-    """Writes a run's settings to its folder; a resumed run must have the settings noted there.
+    """Writes a run's settings to its folder; a resumed run must have the settings saved there.
 
     If several processes train together, each calls it, and the first writes.
 
     Args:
         folder: the run's folder, local or remote.
-        settings: a dict of what must not change within a run: numbers, strings or lists of them.
-        resume: whether the folder may hold a part of this run; False for a new run, which replaces
-            the settings in the folder.
+        settings: a dict of settings that must not change within a run: numbers, strings, or lists
+            of either.
+        resume: whether the folder may hold an earlier part of this run; False for a new run, which
+            replaces the settings in the folder.
         strategy: the result of `get_strategy`, or a model that was built in its scope.
 
     Raises:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import tensorflow as tf
 
 _NAMES = ("auto", "cpu", "mirrored", "multiworker", "tpu")
-_SECONDS_TO_ANSWER = 10  # of a TPU's address
+_SECONDS_TO_ANSWER = 10  # for a TPU to answer
 
 
 def get_strategy(
@@ -30,22 +30,22 @@ def get_strategy(
     function before any other use of JAX: it joins the processes. Then
 
     - each process gets the same data, with the same seeds, and each device takes its own rows of
-      every batch. `batch_size` counts the rows on all devices together, and results equal those of
-      one device. All datasets of this library work this way; `fit` compares the first batches;
+      every batch. `batch_size` counts the rows on all devices together, and results are the same as
+      on one device. All datasets of this library work this way; `fit` compares the first batches;
     - a batch may have any number of rows, and so may the last one;
     - each process calls the same functions. The first writes checkpoints, presets and logs, and all
       read them, so their folder must be visible to all.
 
-    If making whole batches is too much work for each process, give each its own part with
+    If making entire batches is too much work for each process, give each its own part with
     `pretraining_dataset(shard=(index, count), batch_size=batch_size // count)`, under
     `keras.distribution.DataParallel(auto_shard_dataset=False)` instead of this function. A
-    `keras.Model` from outside this library computes whole batches on each of JAX's devices, which
-    is correct but no faster.
+    `keras.Model` from outside this library computes the entire batch on each JAX device, which is
+    correct but no faster.
 
     Args:
         name: on TensorFlow
-            `"auto"`: a TPU if there is one, else all GPUs, else the CPU;
-            `"cpu"`: one device, the CPU, or the GPU if there is one;
+            `"auto"`: a TPU if available, else all GPUs, else the CPU;
+            `"cpu"`: one device: the GPU if available, else the CPU;
             `"mirrored"`: all GPUs of this machine, or its logical CPU devices if it has no GPU;
             `"multiworker"`: the machines in the environment variable TF_CONFIG, each of which runs
                 this program and calls the same functions; the first writes files. Call this
@@ -62,9 +62,9 @@ def get_strategy(
         A strategy; build and compile the model in its `scope()`.
 
     Raises:
-        ValueError: if the name is unknown or of another backend, doesn't take `address` or
-            `devices`, its devices are not found or don't answer, or fewer devices are requested
-            than several processes have.
+        ValueError: if the name is unknown or belongs to another backend; if the strategy doesn't
+            take `address` or `devices`; if its devices are not found or don't answer; or if fewer
+            devices are requested than several processes have.
 
     Example:
     >>> get_strategy("cpu").num_replicas_in_sync
@@ -103,7 +103,7 @@ def device_kind() -> str:
     Call it after `get_strategy`, which connects to a TPU.
 
     Returns:
-        "TPU", whose batches must all have the same shape, "GPU" or "CPU".
+        "GPU", "CPU", or "TPU", where all batches must have the same shape.
 
     Example:
     >>> device_kind() in ("TPU", "GPU", "CPU")
@@ -120,7 +120,7 @@ def device_kind() -> str:
 
 
 def _found(address):
-    """The name of the strategy that `"auto"` stands for on this machine."""
+    """Returns the strategy that `"auto"` selects on this machine."""
     if keras.backend.backend() == "torch":
         return "cpu"
     if address is not None:
@@ -133,18 +133,18 @@ def _found(address):
 
 
 def _check_uses(name, found, address, devices):
-    """Raises a ValueError if the strategy has no use for a given argument."""
+    """Raises a ValueError if the strategy doesn't accept a given argument."""
     if address is not None and found != "tpu":
         raise ValueError(
-            f"The strategy {name!r} has no use for the address of a TPU, and got {address!r}. "
-            "Leave it out, or choose 'tpu' on TensorFlow."
+            f"The strategy {name!r} doesn't accept a TPU address; got {address!r}. Omit it, or "
+            "choose 'tpu' on TensorFlow."
         )
     if devices is None or found in ("auto", "mirrored") or (found == "cpu" and devices == 1):
         return
     here = "" if name == found else f", which is {found!r} here,"
     taken = "one device" if found == "cpu" else "all devices that it finds"
     raise ValueError(
-        f"The strategy {name!r}{here} takes {taken}; got devices={devices}. Leave that out, or "
+        f"The strategy {name!r}{here} takes {taken}; got devices={devices}. Omit devices, or "
         "choose 'mirrored' on TensorFlow, or 'auto' on JAX."
     )
 
@@ -170,7 +170,7 @@ def _tpu(address):
         _check_answers(address)
     try:
         resolver = tf.distribute.cluster_resolver.TPUClusterResolver.connect(tpu=address)
-    except Exception as error:  # of many kinds, none of them documented
+    except Exception as error:  # many kinds, none documented
         raise ValueError(
             f"No TPU was found at {address!r}. Install tensorflow-tpu on a TPU host, give the "
             "address of one, or choose the strategy 'mirrored' or 'cpu'. TensorFlow reported: "
@@ -182,9 +182,9 @@ def _tpu(address):
 def _check_answers(address):
     """Raises a ValueError if no gRPC server answers at `grpc://host:port` in time.
 
-    TensorFlow itself waits forever for a connection that is refused or stays silent. A time limit
-    around its `connect` is no help: the thread that waits holds a lock of TensorFlow's, so every
-    later op waits too. So gRPC's own client, a dependency of TensorFlow, connects first.
+    TensorFlow itself waits forever for a connection that is refused or silent. A time limit around
+    its `connect` doesn't help: the waiting thread holds a TensorFlow lock, so every later op waits
+    too. gRPC's own client, a dependency of TensorFlow, therefore connects first.
     """
     import grpc
 
@@ -194,7 +194,7 @@ def _check_answers(address):
     except grpc.FutureTimeoutError as error:
         raise ValueError(
             f"Nothing answers at {address!r} within {_SECONDS_TO_ANSWER} s. The address of a TPU "
-            "is grpc://host:port, with port 8470 as a rule; is it running, and reachable from here?"
+            "is grpc://host:port, usually with port 8470. Check that it is running and reachable."
         ) from error
     finally:
         channel.close()
@@ -213,8 +213,8 @@ def _multiworker():
         return tf.distribute.MultiWorkerMirroredStrategy()
     except RuntimeError as error:
         raise ValueError(
-            "The strategy 'multiworker' must be chosen before anything else of TensorFlow runs: "
-            f"make get_strategy the first call of the program. TensorFlow reported: {error}"
+            "The strategy 'multiworker' must be chosen before any other use of TensorFlow: make "
+            f"get_strategy the first call of the program. TensorFlow reported: {error}"
         ) from error
 
 

@@ -17,17 +17,17 @@ from keras_bert.training.keras_internals import (
 
 
 class TrainLoop(GlobalLoss):
-    """A train loop for `keras.Model` that is right under every `tf.distribute.Strategy`.
+    """A train loop for `keras.Model` that is correct under every `tf.distribute.Strategy`.
 
-    It differs from Keras's own (3.15) in this:
+    It differs from Keras's own (3.15) as follows:
 
-    - losses are those of the global batch (`GlobalLoss`), and metrics count every row once;
-    - `accumulation_steps` parts of a batch are passed one after the other, and the optimizer takes
-      one step with the sum of their gradients;
-    - `steps_per_execution` steps run in one graph, under a strategy too, and none past the end;
+    - losses cover the global batch (`GlobalLoss`), and metrics count every row once;
+    - `accumulation_steps` parts of a batch are processed one after the other, and the optimizer
+      takes one step with the sum of their gradients;
+    - `steps_per_execution` steps run in one graph, also under a strategy, and none past the end;
     - `jit_compile` compiles the forward and backward pass of a replica; communication between
-      replicas and the optimizer stay outside. `"auto"` compiles if there is a GPU;
-    - no batch of the data is drawn to build the model from.
+      replicas and the optimizer are not compiled. `"auto"` compiles if there is a GPU;
+    - the model is built without drawing a batch of the data.
     """
 
     def train_step(self, data):
@@ -68,12 +68,12 @@ class TrainLoop(GlobalLoss):
     def predict_on_batch(self, x):
         if self.distribute_strategy.num_replicas_in_sync == 1:
             return super().predict_on_batch(x)
-        # Keras would have every replica answer the whole batch.
+        # Keras would make every replica predict the entire batch.
         rows = len(keras.tree.flatten(x)[0])
         return self.predict(x, batch_size=rows, verbose=0)
 
     def _pass_part(self, part, rows):
-        """The gradients of a part of a batch, times its share of all `rows` (None: all of it)."""
+        """Returns a part's gradients times its share of all `rows` (None means a share of 1)."""
         with tf.GradientTape() as tape:
             loss = self._loss_and_metrics(part, training=True)
             if rows is not None:
@@ -83,7 +83,7 @@ class TrainLoop(GlobalLoss):
         return [g if g is None else tf.convert_to_tensor(g) for g in gradients]  # dense
 
     def _loss_and_metrics(self, part, training):
-        """The loss of a part of a batch as if it were the whole; all metrics are updated."""
+        """Returns the loss of a part as if it were the entire batch; updates all metrics."""
         x, y, sample_weight, weights = part
         y_pred = self(x, training=training)
         rows = _num_rows(x)
@@ -111,7 +111,7 @@ class TrainLoop(GlobalLoss):
         return sums
 
     def _part(self, values, number):
-        """The rows of part `number`; their number is static where that of all rows is."""
+        """Returns the rows of part `number`, with a static count if the batch has one."""
         if values is None:
             return None
         parts, rows = self.accumulation_steps, values.shape[0]
@@ -121,7 +121,7 @@ class TrainLoop(GlobalLoss):
         return values[rows * number // parts : rows * (number + 1) // parts]
 
     def _many_steps(self, step):
-        """A function of an iterator that takes `steps_per_execution` steps, or what is left."""
+        """Makes a function of an iterator: `steps_per_execution` steps, or the remaining."""
         strategy, limit = self.distribute_strategy, self.steps_per_execution
 
         @tf.autograph.experimental.do_not_convert
@@ -151,7 +151,7 @@ class TrainLoop(GlobalLoss):
 
         def function(iterator):
             if not isinstance(iterator, (tf.data.Iterator, tf.distribute.DistributedIterator)):
-                return one(next(iterator))  # of train_on_batch
+                return one(next(iterator))  # from train_on_batch
             done, logs = many(iterator)
             if limit > 1 and not int(done):
                 raise StopIteration
@@ -168,7 +168,7 @@ class TrainLoop(GlobalLoss):
 
 @contextlib.contextmanager
 def _weighted_by(rows, means):
-    """Weights the updates of means by `rows`; Keras takes a size that isn't static for 1."""
+    """Weights the updates of means by `rows`; Keras would use 1 if the size isn't static."""
     for mean in means:
         mean.update_state = functools.partial(_update_mean, mean, rows)
     try:
@@ -183,7 +183,7 @@ def _update_mean(mean, rows, values, sample_weight=None):
 
 
 def _total(value):
-    """The sum of a value over replicas."""
+    """Sums a value over replicas."""
     return tf.distribute.get_replica_context().all_reduce(tf.distribute.ReduceOp.SUM, value)
 
 

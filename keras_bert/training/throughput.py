@@ -8,9 +8,9 @@ import keras
 class Throughput(keras.callbacks.Callback):
     """Adds `tokens_per_second` to the logs of each epoch; padding counts as tokens.
 
-    The first execution of a `fit`, which compiles, is left out: one step, or `steps_per_execution`
-    steps. The last execution of an epoch counts in full. Put the callback before
-    `keras.callbacks.TensorBoard` in the list, so that the speed is logged there too.
+    The first execution of a `fit`, which compiles, is excluded: one step, or `steps_per_execution`
+    steps. The last execution of an epoch counts in full. Put this callback before
+    `keras.callbacks.TensorBoard` in the list, so that TensorBoard logs the speed too.
 
     Args:
         tokens_per_step: batch size x sequence length.
@@ -33,7 +33,7 @@ class Throughput(keras.callbacks.Callback):
             self._started = time.perf_counter()
 
     def on_train_batch_end(self, batch, logs=None):
-        self._steps = batch + 1  # Keras calls it once an execution, with the last step's number
+        self._steps = batch + 1  # Keras calls it once per execution, with the last step's number
         if self._started is None:
             self._started, self._left_out = time.perf_counter(), self._steps
 

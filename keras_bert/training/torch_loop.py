@@ -35,7 +35,7 @@ class TrainLoop(GlobalLoss):
         return self.get_metrics_result()
 
     def _loss_and_metrics(self, part, training):
-        """The loss of a part of a batch as if it were the whole; all metrics are updated."""
+        """Returns the loss of a part as if it were the entire batch; updates all metrics."""
         x, y, sample_weight, weights = part
         y_pred = self(x, training=training)
         loss = step_loss(self, x, y, y_pred, weights, training)

@@ -1,4 +1,4 @@
-"""Training epoch by epoch that keeps the best model and resumes after an interruption."""
+"""Epoch-by-epoch training that keeps the best model and resumes after an interruption."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -30,39 +30,38 @@ def train_epochs(
 ) -> list[dict]:
     """Trains any model for some epochs, scores it after each, and keeps the best epoch's model.
 
-    `finetune` does this for tasks and raw examples. Use this function for a model or for data of
-    your own.
+    `finetune` does this for tasks and raw examples. Use this function for your own model or data.
 
-    The output folder holds the preset `best`, or `best.keras` of a model that is not a `BertTask`,
-    the scores of each epoch in `scores.json`, checkpoints, and `logs` for TensorBoard. Called again
-    with the same arguments, it resumes after the last finished epoch. If several processes train
-    together, each calls it, and the first writes.
+    The output folder holds the preset `best` (`best.keras` for a model that is not a `BertTask`),
+    each epoch's scores in `scores.json`, checkpoints, and `logs` for TensorBoard. Rerun the same
+    call to resume after the last finished epoch. If several processes train together, each calls
+    it, and the first writes.
 
     Args:
         model: a compiled `keras.Model`.
-        output: a folder, for this run alone.
+        output: a folder, used only for this run.
         epochs: number of epochs.
         batches: function of an epoch's number, from 0, that returns the training batches, a
             `tf.data.Dataset` of known length.
         predict: function that predicts the development set with the current model.
         score: function of the predictions that returns a dict of floats. Other values, such as
             the scores of each class, are only kept in `scores.json`.
-        select: name of the score that selects the best epoch; higher is better. The first of equal
-            epochs is kept.
-        keep: function of the predictions, called each time a new best model has been saved, for
-            example to write them; or None. Of several processes only the first calls it, so it
-            can't use the model.
+        select: name of the score that selects the best epoch; higher is better. Among equal
+            epochs, the first is kept.
+        keep: function of the predictions, called each time a new best model is saved, for example
+            to write the predictions; or None. If several processes train together, only the first
+            calls it, so it can't use the model.
         patience: epochs without a better score after which training stops; or None.
         accumulation_steps: see `BertTask.fit`.
         callbacks: Keras callbacks.
 
     Returns:
-        A list with the dict of scores of each trained epoch.
+        A list of dicts, the scores of each trained epoch.
 
     Raises:
-        ValueError: if there are fewer epochs than 1, the length of the batches is unknown, `score`
-            returns none named `select`, or the folder is not on this machine or holds a run with
-            other settings.
+        ValueError: if `epochs` is below 1; if the length of the batches is unknown; if `score`
+            returns no score named `select`; or if the folder is not on this machine or holds a run
+            with other settings.
 
     Example:
     ```python
@@ -97,7 +96,7 @@ def train_epochs(
             batches(epoch) if epoch else first,
             initial_epoch=epoch,
             epochs=epoch + 1,
-            shuffle=False,  # the dataset is shuffled
+            shuffle=False,  # the dataset is already shuffled
             callbacks=[*boards, *callbacks],
             **arguments,
         )
@@ -123,12 +122,12 @@ def train_epochs(
 
 
 def best_model_path(model: keras.Model, output: Path) -> Path:
-    """Returns where `train_epochs` keeps the best model."""
+    """Returns the path where `train_epochs` keeps the best model."""
     return output / ("best" if hasattr(model, "save_to_preset") else "best.keras")
 
 
 def check_epochs(epochs: int, patience: int | None) -> None:
-    """Raises a ValueError if there are no epochs to train, or no patience."""
+    """Raises a ValueError unless `epochs` and `patience` are at least 1."""
     if epochs < 1 or (patience is not None and patience < 1):
         raise ValueError(
             f"epochs and patience must be at least 1; got epochs={epochs}, patience={patience}."
@@ -136,7 +135,7 @@ def check_epochs(epochs: int, patience: int | None) -> None:
 
 
 def shown_scores(scores: dict[str, Any]) -> str:
-    """Returns the numbers of a dict of scores as a line of text."""
+    """Formats the numbers in a dict of scores as a line of text."""
     numbers = {name: value for name, value in scores.items() if isinstance(value, (int, float))}
     return ", ".join(f"{name} {value:.4g}" for name, value in numbers.items())
 
@@ -147,7 +146,7 @@ def _fit_arguments(model, accumulation_steps):
     if accumulation_steps != 1:
         raise ValueError(
             f"accumulation_steps={accumulation_steps} is for tasks of this library; the model is "
-            f"a {type(model).__name__}. Leave it out."
+            f"a {type(model).__name__}. Omit it."
         )
     return {}
 
@@ -174,7 +173,7 @@ def _num_steps(dataset):
 
 
 def _read_scores(output, step, steps_per_epoch):
-    """The scores of the epochs before a checkpoint's step."""
+    """Returns the scores of the epochs before a checkpoint's step."""
     if not step:
         return []
     scores = read_json(output / "scores.json", list)
@@ -182,14 +181,14 @@ def _read_scores(output, step, steps_per_epoch):
     if step % steps_per_epoch or len(scores) < done:
         raise ValueError(
             f"{output} holds a run with other settings: its checkpoint is at step {step}, an epoch "
-            f"here has {steps_per_epoch} steps, and there are scores of {len(scores)} epochs. Use "
+            f"here has {steps_per_epoch} steps, and there are scores for {len(scores)} epochs. Use "
             "the settings of that run, or give this run a folder of its own."
         )
     return scores[:done]
 
 
 def _best(scores, select):
-    """The first of the best epochs."""
+    """Returns the index of the best epoch; among equal epochs, the first."""
     return max(range(len(scores)), key=lambda epoch: rank(scores[epoch][select]))
 
 

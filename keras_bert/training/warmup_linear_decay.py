@@ -1,4 +1,4 @@
-"""The learning rate schedule of BERT."""
+"""BERT's learning rate schedule."""
 
 import keras
 from keras import ops
@@ -13,8 +13,8 @@ class WarmupLinearDecay(keras.optimizers.schedules.LearningRateSchedule):
         peak * s / W        where s < W
         peak * (1 - s / N)  after
 
-    as in Google's BERT (google-research/bert optimization.py). There the first step has the rate 0,
-    and at s = W the rate drops from the peak to (1 - W / N) of it. `continuous=True` avoids both:
+    as in Google's BERT (google-research/bert optimization.py). There, the first step has rate 0,
+    and at s = W the rate drops from the peak to peak * (1 - W / N). `continuous=True` avoids both:
 
         peak * min((s + 1) / W, (N - s) / (N - W))
 

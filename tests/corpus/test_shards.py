@@ -128,7 +128,7 @@ def test_a_foreign_description_is_refused(folder):
 def test_another_tokenizer_is_refused(folder):
     corpus = Corpus(folder)
     corpus.check_tokenizer(Words())
-    with pytest.raises(ValueError, match="another vocabulary"):
+    with pytest.raises(ValueError, match="a different vocabulary"):
         corpus.check_tokenizer(Words(["[PAD]", "[UNK]", "b", "a"]))
     with pytest.raises(ValueError, match="lowercase=True"):
         corpus.check_tokenizer(Words(lowercase=False))

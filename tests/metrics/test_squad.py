@@ -124,7 +124,7 @@ def test_the_official_numbers_of_a_prediction_file_for_real_questions(shared_dat
         (([question("1", "a"), question("2", "a")], {"1": "a"}), "lacks 1 of the 2.*'2'"),
         (([question("1", "a")], {"1": None}), "question '1' must be a string; it is None"),
         (([question("1", "a")], {"1": "a"}, {}), "null_odds lacks 1 of the 1"),
-        (([question("1", "a")], {"1": "a"}, None, 0.5), "give them too"),
+        (([question("1", "a")], {"1": "a"}, None, 0.5), "give null_odds too"),
     ],
 )
 def test_bad_input_is_named(arguments, message):

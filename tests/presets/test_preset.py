@@ -155,7 +155,7 @@ def test_other_arguments_of_a_quantized_preset(classifier, inputs, folder, diffe
 def test_a_missing_file_is_named(classifier, folder, name):
     classifier.save_to_preset(folder)
     (folder / name).unlink()
-    message = f"not a whole preset: {name} is missing .found: "
+    message = f"not a complete preset: {name} is missing .found: "
     if name == "config.json":  # then nothing says that it is a preset
         message = "holds no BERT in a supported format: neither config.json .*vocab.txt"
     with pytest.raises(ValueError, match=message):

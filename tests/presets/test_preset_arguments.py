@@ -36,7 +36,7 @@ def save(request, tmp_path):
 def test_what_neither_the_source_nor_the_caller_gives_is_named(make_backbone, save):
     folder = save(BertPretrainer(make_backbone(num_layers=1)))
     message = (
-        rf"BertClassifier needs num_classes, which .*{folder} doesn't say: give it, "
+        rf"BertClassifier needs num_classes, which .*{folder} doesn't define: pass it, "
         r"BertClassifier.from_preset\(..., num_classes=...\)"
     )
     for arguments in ({}, {"dropout": 0.2}):

@@ -324,7 +324,7 @@ def test_the_halves_of_mnli_are_two_files(tmp_path):
 @pytest.mark.parametrize(
     ("task", "predictions", "message"),
     [
-        ("mrpc", [1], r"one for each of the 2 examples of the test set of MRPC.*\(1,\)"),
+        ("mrpc", [1], r"one value for each of the 2 examples of the test set of MRPC.*\(1,\)"),
         ("mrpc", [1, 2], "0 to 1 for not_equivalent, equivalent; got int64 from 1 to 2"),
         ("mrpc", [0.1, 0.9], "class numbers.*float64"),
         ("stsb", [np.nan, 1.0], "finite numbers; number 0 is nan"),

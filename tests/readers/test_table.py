@@ -95,7 +95,7 @@ def test_blank_lines_are_skipped_but_one_column_keeps_them(tmp_path):
         ('a,b\n"x\ny",2\n1\n', "rows.csv", r"rows\.csv, line 4: 1 columns.*has 2"),
         ('a,b\n"x" y,2\n', "rows.csv", r"line 2: malformed row"),
         ('a,b\n1,2\n"x,2\n', "rows.csv", r"line 3: malformed row"),
-        ('a\tb\n"x" y\t1\n"z\n', "rows.tsv", "(?s)both with quotes and without.*line 2.*line 3"),
+        ('a\tb\n"x" y\t1\n"z\n', "rows.tsv", "(?s)both with and without quotes.*line 2.*line 3"),
         ("a\ta\n1\t2\n", "rows.tsv", "two columns are named 'a'"),
         ("", "rows.tsv", "is empty"),
         ("a\tb\n", "rows.tsv", "no rows below its header"),
@@ -170,7 +170,7 @@ def test_which_rows_are_malformed_must_be_plain(tmp_path):
     path = write(tmp_path, 'a\tb\n1\t2\n"1\n1\t2"\n', "quotes.tsv")
     with pytest.raises(ValueError, match="quoting=True or quoting=False"):
         read_table(path, malformed="skip")
-    with pytest.raises(ValueError, match="no rows below its header.* 2 have another number"):
+    with pytest.raises(ValueError, match="no rows below its header.* 2 have a different number"):
         read_table(write(tmp_path, "a\tb\n1\n2\n"), malformed="skip")
     with pytest.raises(ValueError, match="'error' or 'skip'; got 'drop'"):
         read_table(path, malformed="drop")

@@ -136,5 +136,5 @@ def test_an_empty_file_is_refused(module, preset, texts, tmp_path):
 def test_a_model_without_a_vocabulary_reads_no_text(module, texts, tmp_path):
     backbone = keras_bert.BertBackbone(30, 1, 2, 8, 16)
     backbone.save_to_preset(tmp_path / "preset")
-    with pytest.raises(ValueError, match="preset has no vocabulary, so it reads no text"):
+    with pytest.raises(ValueError, match="preset has no vocabulary, so it can't read text"):
         module.main(arguments(texts, tmp_path / "preset", tmp_path / "f.npz"))

@@ -189,7 +189,7 @@ def test_the_grid_is_that_of_the_paper(recipe):
     ("more", "message"),
     [
         (["--seeds", "1", "--restarts", "2"], "--seeds or --restarts"),
-        (["--diagnostic", "ax"], "by a model of mnli, not of rte"),
+        (["--diagnostic", "ax"], "a model of mnli, not of rte"),
         (["--task", "snli"], "invalid choice: 'snli'"),
         (["--restarts", "0"], "--restarts must be at least 1"),
         (["--epoch_counts", "3", "0"], "--epoch_counts must be above 0; got 0"),

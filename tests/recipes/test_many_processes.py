@@ -67,7 +67,7 @@ def test_workers_are_told_where_they_differ(tensorflow, run_together, free_addre
         text.splitlines()[-1]
         for text in run_together(tmp_path, ["-c", DIFFERENT], *two_workers(free_addresses))
     ]
-    assert said[0] == "True They differ. (They have [0, 1], in their order.)"
+    assert said[0] == "True They differ. (They have [0, 1], in order of processes.)"
     assert said[1] == said[0].replace("True", "False")
 
 

@@ -113,7 +113,7 @@ def test_a_vocabulary_that_did_not_make_the_corpus_is_refused(recipe, corpus, pr
     pretrained.preprocessor = keras_bert.BertPreprocessor(other, sequence_length=16)
     pretrained.save_to_preset(tmp_path / "other")
     module = recipe("pretrain_tpu")
-    with pytest.raises(ValueError, match="prepared with another vocabulary"):
+    with pytest.raises(ValueError, match="prepared with a different vocabulary"):
         module.main(arguments(corpus, tmp_path / "out", "--init", str(tmp_path / "other")))
 
 

@@ -151,7 +151,7 @@ def test_utf16_is_refused(tmp_path):
 
 
 def test_a_vocabulary_too_small_for_the_characters_is_refused(prose):
-    with pytest.raises(ValueError, match="no room besides the 5 special tokens"):
+    with pytest.raises(ValueError, match="no room beyond the 5 special tokens"):
         learn(prose, 5)
     with pytest.raises(ValueError, match="give at least"):
         learn(prose, 30)

@@ -55,7 +55,7 @@ def test_windows_line_ends_and_spaces_do_no_harm(write, good, special_tokens):
     tokens = [*special_tokens, "Häuser", "字"]
     assert read_vocabulary(write(good)) == tokens
     assert read_vocabulary(write(good + b"\n")) == tokens
-    with pytest.warns(UserWarning, match="Windows line ends"):
+    with pytest.warns(UserWarning, match="Windows line endings"):
         assert read_vocabulary(write(good.replace(b"\n", b"\r\n") + b"\r\n")) == tokens
     assert read_vocabulary(write(good.replace(b"\n", b" \t\n"))) == tokens
 

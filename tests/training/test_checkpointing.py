@@ -109,7 +109,7 @@ def test_the_checkpoint_of_another_model_is_refused(saved):
 
 def test_the_checkpoint_of_another_optimizer_is_refused(saved):
     _, checkpoint, _ = saved
-    with pytest.raises(ValueError, match="Sequential trained by AdamW, and this.* by Lamb: it was"):
+    with pytest.raises(ValueError, match="Sequential trained by AdamW, but this.* by Lamb: it was"):
         checkpoint.restore(make_model(optimizer=Lamb))
 
 
@@ -143,7 +143,7 @@ def test_a_damaged_checkpoint_is_told_and_the_one_before_it_taken(saved, tmp_pat
     for a, b in zip(model.get_weights(), expected, strict=True):
         np.testing.assert_array_equal(a, b)
     damaged(tmp_path / "step-0000000004.npz", how, expected[0])
-    with pytest.raises(ValueError, match="is damaged.*none before it"):
+    with pytest.raises(ValueError, match="is damaged.*no earlier one"):
         checkpoint.restore(model, step=4)
 
 
@@ -246,7 +246,7 @@ def test_the_best_checkpoint_stays(tmp_path):
     assert (checkpoint.best_step(), checkpoint.latest_step()) == (8, 16)
     files = sorted(path.name for path in tmp_path.glob("step-*"))
     assert files == ["step-0000000008.npz", "step-0000000016.npz"]
-    with pytest.raises(ValueError, match="no log 'f1' to keep.*there are loss"):
+    with pytest.raises(ValueError, match="no log 'f1' to keep.*the logs are loss"):
         TrainingCheckpoint(tmp_path, keep_best="f1").on_epoch_end(0, {"loss": 1.0})
 
 

@@ -92,7 +92,7 @@ def test_replicas_drop_places_independently(two_replicas):
 
 @pytest.mark.slow
 def test_an_optimizer_made_outside_of_the_scope_is_told(two_replicas):
-    assert "The optimizer was made outside of the scope" in two_replicas["refusal"]
+    assert "The optimizer was created outside the scope" in two_replicas["refusal"]
 
 
 CHECKPOINTS = """

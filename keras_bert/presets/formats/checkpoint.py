@@ -1,4 +1,4 @@
-"""A source's model in this library's terms: arguments, weights and vocabulary."""
+"""Another library's model in this library's terms: arguments, weights and vocabulary."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -22,8 +22,8 @@ class Spelling:
     """Another library's names and layout for one of our weights.
 
     Args:
-        names: the other library's tensors, which are concatenated along our last axis. Query, key
-            and value are one matrix here.
+        names: the other library's tensors, to be concatenated along our last axis. Query, key and
+            value are one matrix here.
         transposed: whether the other library stores the transpose.
     """
 
@@ -36,11 +36,11 @@ class Checkpoint:
     """A BERT in transit: arguments of our classes, weights under our names, a vocabulary.
 
     Args:
-        source: str, the kind and place of the source, for messages.
+        source: str, the kind and location of the source, for messages.
         backbone: dict, arguments of `BertBackbone`.
         weights: `{our name: Tensor}`.
-        task: str, name of the task class in the source, or None for an encoder alone.
-        task_arguments: dict, arguments of that class except backbone and preprocessor.
+        task: str, name of the source's task class, or None if it has only an encoder.
+        task_arguments: dict, arguments of the task class except backbone and preprocessor.
         vocabulary: list of str, the tokens by id, or None.
         tokenizer: dict, the other arguments of `BertTokenizer`.
         sequence_length: int, the longest sequence that the source's tokenizer produces.

@@ -32,9 +32,9 @@ _BACKBONE = {
 }
 # modeling.py computes "gelu" by its tanh approximation.
 _ACTIVATIONS = {"gelu": "gelu_approximate", "relu": "relu", "tanh": "tanh", "linear": "linear"}
-# Google's code has no exact GELU; its tanh approximation is the nearest.
+# Google's code has no exact GELU; its tanh approximation is closest.
 _HIDDEN_ACTS = {ours: theirs for theirs, ours in _ACTIVATIONS.items()} | {"gelu": "gelu"}
-# Keys added to Google's own; its code ignores unknown keys.
+# Keys added to Google's config; its code ignores unknown keys.
 _OWN_ACTIVATION, _OWN_CASING = "keras_bert_activation", "do_lower_case"
 _OWN_SPAN_LABELER = "keras_bert_span_labeler"
 _SLOTS = re.compile(r"(/adam_[mv]|/Adam(_1)?|/Adafactor.*|/LAMB.*|/[mv])$|^global_step$|_power$")
@@ -101,7 +101,9 @@ def write_google(checkpoint: Checkpoint, folder: str | PathLike) -> None:
         ValueError: if Google's code doesn't support the model, or TensorFlow isn't installed.
     """
     if find_spec("tensorflow") is None:
-        raise ValueError("A TF1 checkpoint can't be written without TensorFlow: pip install it.")
+        raise ValueError(
+            "A TF1 checkpoint can't be written without TensorFlow: pip install tensorflow."
+        )
     _check_supported(checkpoint)
     if checkpoint.task == "BertEmbedder":
         logger.warning(
@@ -249,7 +251,7 @@ def _task_arguments(task, weights, config):
 
 
 def _is_lowercase(folder, config, tokens):
-    """Decides about lowercasing by the config, else the folder's name, else the vocabulary."""
+    """Detects lowercasing from the config, else the folder's name, else the vocabulary."""
     if isinstance(config.get(_OWN_CASING), bool):
         return config[_OWN_CASING]
     by_vocabulary = is_uncased(tokens)
@@ -259,8 +261,8 @@ def _is_lowercase(folder, config, tokens):
     by_name = named[1] != "cased"
     if by_name != by_vocabulary and named[1] != "chinese":
         logger.warning(
-            "%s is named like a model of %s text, but its vocabulary looks %s. The name is "
-            "followed; pass from_preset(..., lowercase=%s) to override it.",
+            "%s is named like a model of %s text, but its vocabulary looks %s. The name is used; "
+            "pass from_preset(..., lowercase=%s) to override it.",
             folder,
             named[1],
             "uncased" if by_vocabulary else "cased",

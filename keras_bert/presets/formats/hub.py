@@ -1,4 +1,4 @@
-"""Downloads from the Hugging Face hub."""
+"""Downloads from the Hugging Face Hub."""
 
 import logging
 import re
@@ -10,8 +10,8 @@ logger = logging.getLogger("keras_bert")
 
 _HANDLE = re.compile(r"hf://(?P<name>[\w.-]+(/[\w.-]+)?)(@(?P<revision>[^@\s]+))?")
 _SMALL_FILES = ("*.json", "vocab.txt", "*/config.json", "assets/tokenizer/*")
-# {file that marks a format: patterns of its weights}. The first format present is downloaded: ours
-# or KerasHub's, Hugging Face's, Google's.
+# {file that identifies a format: patterns of its weights}. The first format present is downloaded:
+# ours or KerasHub's, Hugging Face's, Google's.
 _WEIGHTS = {
     "model.weights.h5": ("model.weights.h5", "task.weights.h5"),
     **{name: (name, name.split(".")[0] + "-*." + name.split(".")[1]) for name in FILES},
@@ -64,7 +64,7 @@ def _patterns(handle, files):
 
 
 def _network_errors():
-    """Returns the errors of a download: huggingface_hub's HTTP client depends on its version."""
+    """Returns the error types of a download, which depend on huggingface_hub's HTTP client."""
     from huggingface_hub.errors import HfHubHTTPError
 
     clients = [sys.modules[name] for name in ("httpx2", "httpx") if name in sys.modules]
@@ -103,7 +103,7 @@ def _cached(name, revision, error):
 
 
 def _refusal(name, revision, error):
-    """Returns the hub's refusal in a sentence, or None if it didn't refuse."""
+    """Returns the hub's refusal as a sentence, or None if it didn't refuse."""
     from huggingface_hub.errors import GatedRepoError, HfHubHTTPError, RevisionNotFoundError
 
     answer = next((cause for cause in _causes(error) if isinstance(cause, HfHubHTTPError)), None)

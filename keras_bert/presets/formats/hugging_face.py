@@ -253,7 +253,7 @@ def _check_supported(backbone, arguments):
         if value != only:
             raise ValueError(
                 f"This model has {argument}={value!r}; the masked-LM head of transformers' BERT "
-                f"always has its encoder's {of_encoder}, {only!r}. Write the backbone alone, or a "
+                f"always has its encoder's {of_encoder}, {only!r}. Write only the backbone, or a "
                 f"BertPretrainer made with {argument}={only!r}, whose outputs differ slightly."
             )
 
@@ -283,8 +283,8 @@ def _task_arguments(task, config, weights, source):
     multi_label = config.get("problem_type") == "multi_label_classification"
     if multi_label and task != "BertClassifier":
         logger.warning(
-            "%s is a multi-label model: each label has the sigmoid of its logit. The logits are "
-            "the same here, but %s uses softmax, for exactly one label.",
+            "%s is a multi-label model: each label's score is the sigmoid of its logit. The logits "
+            "are the same here, but %s uses softmax, for exactly one label.",
             source,
             task,
         )

@@ -17,7 +17,7 @@ _SPECIAL_TOKENS = {
     "sep_token": "[SEP]",
     "mask_token": "[MASK]",
 }
-# Classes of transformers with BERT's algorithm, and those whose algorithm tokenizer.json defines.
+# Classes of transformers with BERT's algorithm, and classes defined by tokenizer.json.
 _SAME_AS_BERTS = (
     *("BertTokenizer", "BertTokenizerFast", "DistilBertTokenizer", "DistilBertTokenizerFast"),
     *("ElectraTokenizer", "ElectraTokenizerFast"),
@@ -33,10 +33,10 @@ def read_tokenizer(folder: Path) -> tuple[list[str] | None, dict, int]:
 
     Returns:
         `(vocabulary, arguments, longest)`: the tokens by id, or None if the folder has no
-        vocabulary; the other arguments of `BertTokenizer`; and the maximum tokens of a sequence.
+        vocabulary; the other arguments of `BertTokenizer`; and the maximum length of a sequence.
 
     Raises:
-        ValueError: if `BertTokenizer` doesn't support its algorithm, or a file is broken.
+        ValueError: if `BertTokenizer` doesn't support the algorithm, or a file is broken.
     """
     settings = read_json(folder / "tokenizer_config.json")
     fast = read_json(folder / "tokenizer.json")
@@ -104,7 +104,7 @@ def _check_algorithm(folder, settings, fast):
 def _refuse(folder, found, supported):
     raise ValueError(
         f"the tokenizer of {folder} {found}; BertTokenizer supports only {supported}. Pass your "
-        "own preprocessor, from_preset(..., preprocessor=), or load the encoder alone with "
+        "own preprocessor, from_preset(..., preprocessor=), or load only the encoder with "
         "BertBackbone.from_preset and prepare the tokens yourself."
     )
 

@@ -1,6 +1,6 @@
 """KerasHub's names for the parts of a BERT, and the settings fixed in its BERT.
 
-Presets are read and written by the public API of keras-nlp, which is now an alias of keras-hub.
+Presets are read and written with the public API of keras-nlp, which is now an alias of keras-hub.
 """
 
 from keras_bert.presets.formats.checkpoint import Spelling
@@ -16,7 +16,7 @@ BACKBONE = (
     "max_sequence_length",
     "num_segments",
 )
-# KerasHub's encoder has the tanh approximation of GELU; its masked-LM head has the exact form.
+# KerasHub's encoder uses the tanh approximation of GELU; its masked-LM head uses the exact form.
 ACTIVATION, HEAD_ACTIVATION, HEAD_EPSILON = "gelu_approximate", "gelu", 1e-5
 # Key added to KerasHub's metadata.json, because its classifiers have no label names.
 OWN_LABEL_NAMES = "keras_bert_label_names"

@@ -1,4 +1,4 @@
-"""Reads KerasHub presets. Only the vocabulary of a tokenizer is used, with our algorithm."""
+"""Reader of KerasHub presets. Only a tokenizer's vocabulary is used, with our algorithm."""
 
 import logging
 import math
@@ -56,7 +56,7 @@ def read_keras_hub(source: str | PathLike) -> Checkpoint:
     except (ValueError, OSError, KeyError, TypeError) as error:
         raise ValueError(
             f"KerasHub can't load a BERT from {source}: {_reason(error)}. It must be a complete "
-            "preset of a BertBackbone or of a task on one."
+            "preset of a BertBackbone, or of a task with one."
         ) from error
     backbone = getattr(theirs, "backbone", theirs)
     _check_no_layer_is_lost(backbone, folder)
@@ -96,7 +96,8 @@ def _task_arguments(theirs, task, folder, source):
     if task == "BertTextClassifier":
         if theirs.activation is not keras.activations.linear:
             logger.warning(
-                "%s ends in %s, which isn't loaded: a BertClassifier returns the logits before it.",
+                "%s ends with %s, which isn't loaded: a BertClassifier returns the logits before "
+                "it.",
                 source,
                 theirs.activation.__name__,
             )
@@ -116,13 +117,13 @@ def _check_no_layer_is_lost(backbone, folder):
     saved = read_json(folder / "metadata.json").get("parameter_count")
     if saved not in (None, backbone.count_params()):
         raise ValueError(
-            f"{folder} holds a BERT of {saved} weights according to metadata.json, but config.json "
-            f"describes one of {backbone.count_params()}: they belong to different models."
+            f"{folder} holds a BERT with {saved} weights according to metadata.json, but "
+            f"config.json describes {backbone.count_params()}: they belong to different models."
         )
 
 
 def _tensors(model):
-    """Returns the model's weights as matrices; KerasHub has a separate dimension for heads."""
+    """Returns the model's weights as matrices; KerasHub uses a separate dimension for heads."""
 
     def tensor(variable):
         shape = tuple(variable.shape)
@@ -145,7 +146,7 @@ def _tokenizer(folder):
 
 
 def _download(handle):
-    """Downloads a preset's name or `kaggle://` handle, and returns its folder."""
+    """Downloads a preset, by name or `kaggle://` handle, and returns its folder."""
     import kagglehub
     import keras_nlp
 
@@ -155,7 +156,7 @@ def _download(handle):
         name = f"{name} ({handle})"
     try:
         return Path(kagglehub.model_download(handle.removeprefix("kaggle://")))
-    except Exception as error:  # kagglehub passes on any error of its HTTP client
+    except Exception as error:  # kagglehub raises any error of its HTTP client
         raise ValueError(
             f"{name} could not be downloaded from Kaggle: {_reason(error)}. Check the handle and "
             "the connection; for a private model, also KAGGLE_API_TOKEN."

@@ -1,4 +1,4 @@
-"""Detects the format of a source of weights, and reads it."""
+"""Reader of published weights in any supported format."""
 
 import re
 from os import PathLike
@@ -37,8 +37,8 @@ def read_source(source: str | PathLike) -> Checkpoint | Path:
         return read_keras_hub(handle)
     if path.is_file() and not _is_prefix(path):
         raise ValueError(
-            f"{path} is a file. Pass its folder; if that has several TF1 checkpoints, pass the "
-            "prefix of one: its path without .index or .data-*."
+            f"{path} is a file. Pass its folder; if the folder has several TF1 checkpoints, pass "
+            "the prefix of one: its path without .index or .data-*."
         )
     if not path.is_dir() or _is_google(path):
         from keras_bert.presets.formats.google import read_google

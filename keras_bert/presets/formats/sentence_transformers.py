@@ -42,7 +42,7 @@ def read_sentence_transformer(folder: Path) -> SentenceSettings:
         folder: a `Path`.
 
     Returns:
-        `SentenceSettings`; without a `modules.json`, those of a plain encoder.
+        `SentenceSettings`; without a `modules.json`, the settings of a plain encoder.
 
     Raises:
         ValueError: if a file is broken.

@@ -16,13 +16,13 @@ FILES = (
     "pytorch_model.bin",
     "pytorch_model.bin.index.json",
 )
-"""Names of weight files, best first."""
+"""Names of weight files, in order of preference."""
 POOLER_FILE = "pooler.safetensors"
-"""File for the pooler of a model whose class in transformers has no pooler."""
+"""File with the pooler of a model whose class in transformers has none."""
 
 
 def read_tensors(folder: str | PathLike) -> dict[str, Tensor]:
-    """Reads the tensors of a folder, each on demand.
+    """Reads the tensors of a folder, each one on demand.
 
     Args:
         folder: path of a folder with one of `FILES`.
@@ -91,8 +91,8 @@ def _pytorch(path):
     except Exception as error:
         reason = str(error).partition("\n")[0] or type(error).__name__
         raise ValueError(
-            f"{path} is truncated, not a PyTorch weight file, or holds more than weights, which is "
-            f"not executed: {reason}"
+            f"{path} is truncated, not a PyTorch weight file, or holds more than weights (code is "
+            f"never executed): {reason}"
         ) from error
     return {
         name: Tensor(tuple(tensor.shape), lambda tensor=tensor: tensor.to(torch.float32).numpy())

@@ -6,8 +6,8 @@ from pathlib import Path
 def read_vocabulary(path: Path) -> list[str]:
     r"""Reads the tokens of a vocabulary file, by id.
 
-    As in Google's `load_vocab`, lines end at "\n" alone and are stripped. The special tokens aren't
-    checked here, because other libraries may give them other names.
+    As in Google's `load_vocab`, lines end only at "\n" and are stripped. The special tokens aren't
+    checked here, because other libraries may use other names for them.
 
     Args:
         path: a `Path` of a file with one token per line.

@@ -6,7 +6,7 @@ from keras_bert import BertBackbone, BertClassifier
 from keras_bert.presets.formats.hugging_face import read_hugging_face
 from keras_bert.presets.formats.hugging_face_tokenizer import read_tokenizer
 
-ADVICE = "from_preset.*preprocessor=.*or load the encoder alone with BertBackbone.from_preset"
+ADVICE = "from_preset.*preprocessor=.*or load only the encoder with BertBackbone.from_preset"
 
 
 def tokenizer_json(tokens, normalizer=(), **model):
@@ -172,7 +172,7 @@ def test_a_vocabulary_larger_than_the_table_is_refused(encoder, folder, words):
 def test_a_vocabulary_smaller_than_the_table_leaves_rows_spare(encoder, folder, words, caplog):
     with caplog.at_level("INFO", "keras_bert"):
         BertBackbone.from_preset(folder(encoder, files={"vocab.txt": lines(words[:28])}))
-    assert "28 words, the last 2 rows of the table are spare" in caplog.text
+    assert "28 tokens, the last 2 rows of the table are unused" in caplog.text
 
 
 def test_sequences_are_limited_by_the_tokenizer_and_the_table(encoder, folder, words):

@@ -285,7 +285,7 @@ def test_a_vocabulary_longer_than_the_table_is_refused(google, vocabularies):
 def test_a_vocabulary_shorter_than_the_table_is_reported(google, vocabularies, caplog):
     with caplog.at_level(logging.INFO, "keras_bert"):
         BertBackbone.from_preset(google(vocabulary=vocabularies["uncased"][:-3]))
-    assert "37 words, the last 3 rows of the table are spare" in caplog.text
+    assert "37 tokens, the last 3 rows of the table are unused" in caplog.text
 
 
 def test_a_folder_without_a_vocabulary_gives_a_model_without_a_preprocessor(google):

@@ -165,7 +165,7 @@ def test_a_broken_folder_is_refused(their_preset, copy, file, damage, message):
         ("vocabulary_size", 31, "can't load a BERT from .*token_embedding"),
         ("max_sequence_length", 20, "can't load a BERT from .*position_embedding"),
         ("num_layers", 3, "can't load a BERT from .*objects could not be loaded"),
-        ("num_layers", 1, "a BERT of 1536 weights .* describes one of 1004: they belong to diff"),
+        ("num_layers", 1, "a BERT with 1536 weights .* describes 1004: they belong to diff"),
     ],
 )
 def test_weights_of_another_size_are_refused(their_preset, copy, setting, value, message):
@@ -197,6 +197,6 @@ def test_a_head_without_weights_is_new_with_a_warning(their_preset, copy, caplog
 def test_probabilities_become_logits_with_a_warning(their_preset, outputs_of, caplog):
     theirs, folder = their_preset("BertTextClassifier", activation="softmax")
     ours = BertTask.from_preset(folder)
-    assert "ends in softmax, which isn't loaded" in caplog.text
+    assert "ends with softmax, which isn't loaded" in caplog.text
     probabilities = keras.ops.softmax(outputs_of(ours)["outputs"])
     np.testing.assert_allclose(probabilities, outputs_of(theirs)["outputs"], atol=1e-6)

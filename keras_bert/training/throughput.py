@@ -10,7 +10,7 @@ class Throughput(keras.callbacks.Callback):
 
     The first execution of a `fit`, which compiles, is left out: one step, or `steps_per_execution`
     steps. The last execution of an epoch counts in full. Put the callback before
-    `keras.callbacks.TensorBoard` in the list, so that the speed is logged there too.
+    `TrainingCurves` in the list, so that the speed is written there too.
 
     Args:
         tokens_per_step: batch size x sequence length.

@@ -53,6 +53,7 @@ from keras_bert.training.run_settings import keep_settings as keep_settings
 from keras_bert.training.strategy import get_strategy as get_strategy
 from keras_bert.training.throughput import Throughput as Throughput
 from keras_bert.training.train_epochs import train_epochs as train_epochs
+from keras_bert.training.training_curves import TrainingCurves as TrainingCurves
 from keras_bert.training.warmup_linear_decay import WarmupLinearDecay as WarmupLinearDecay
 
 __version__: str

@@ -145,7 +145,7 @@ def main(argv=None):
 
     callbacks = [
         keras_bert.Throughput(args.batch_size * args.phase),
-        keras.callbacks.TensorBoard(logs, update_freq=100),
+        keras_bert.TrainingCurves(logs),
         checkpoint,
     ]
     while done < stop:  # an epoch is the interval between checkpoints; the last may be shorter

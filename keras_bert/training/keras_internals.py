@@ -272,6 +272,25 @@ def check_optimizer_scope(optimizer: keras.optimizers.Optimizer | None, strategy
         )
 
 
+def learning_rate_at(optimizer: keras.optimizers.Optimizer, step: int) -> float:
+    """The learning rate of an optimizer's `step`-th step, counted from 1.
+
+    The public `learning_rate` is that of the next step alone. A curve needs that of the step whose
+    loss it shows, which of a schedule can be computed for any step.
+
+    Args:
+        optimizer: an optimizer that has taken `step` steps.
+        step: int.
+    """
+    optimizer = getattr(optimizer, "inner_optimizer", optimizer)  # of a LossScaleOptimizer
+    rate = optimizer._learning_rate
+    if isinstance(rate, keras.optimizers.schedules.LearningRateSchedule):
+        rate = rate((step - 1) * (optimizer.gradient_accumulation_steps or 1))
+    else:
+        rate = optimizer.learning_rate
+    return float(keras.ops.convert_to_numpy(rate))
+
+
 def all_layers(model: keras.layers.Layer, include_self: bool = True) -> list[keras.layers.Layer]:
     """Lists all layers in a model or layer, at any depth; `Model.layers` has only the top level."""
     return list(model._flatten_layers(include_self=include_self))

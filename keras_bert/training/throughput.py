@@ -10,7 +10,7 @@ class Throughput(keras.callbacks.Callback):
 
     The first execution of a `fit`, which compiles, is excluded: one step, or `steps_per_execution`
     steps. The last execution of an epoch counts in full. Put this callback before
-    `keras.callbacks.TensorBoard` in the list, so that TensorBoard logs the speed too.
+    `TrainingCurves` in the list, so that TensorBoard shows the speed too.
 
     Args:
         tokens_per_step: batch size x sequence length.

@@ -12,6 +12,7 @@ from keras_bert.files.json_files import read_json, write_json
 from keras_bert.files.whole import whole_path
 from keras_bert.training.checkpointing import TrainingCheckpoint, rank
 from keras_bert.training.processes import is_chief, wait_for_all
+from keras_bert.training.training_curves import TrainingCurves
 
 
 def train_epochs(
@@ -82,12 +83,11 @@ def train_epochs(
     kept = best_model_path(model, output)
     checkpoint = TrainingCheckpoint(output / "checkpoints")
     first = batches(0)
-    scores = _read_scores(output, checkpoint.restore(model), _num_steps(first))
+    steps = _num_steps(first)
+    scores = _read_scores(output, checkpoint.restore(model), steps)
     if scores:
         print(f"Resumed: {len(scores)} of {epochs} epochs are done.")
-    boards = []
-    if is_chief(model):
-        boards.append(keras.callbacks.TensorBoard(output / "logs", write_graph=False))
+    curves = TrainingCurves(output / "logs", every=1)
     for epoch in range(len(scores), epochs):
         if _is_exhausted(scores, select, patience):
             print(f"No better {select} in {patience} epochs: stopped early.")
@@ -97,7 +97,7 @@ def train_epochs(
             initial_epoch=epoch,
             epochs=epoch + 1,
             shuffle=False,  # the dataset is already shuffled
-            callbacks=[*boards, *callbacks],
+            callbacks=[*callbacks, curves],
             **arguments,
         )
         predictions = predict()
@@ -107,6 +107,7 @@ def train_epochs(
                 f"There is no score {select!r} to select an epoch by; the scores are "
                 f"{', '.join(scores[-1])}."
             )
+        curves.write(len(scores) * steps, {f"dev/{n}": v for n, v in scores[-1].items()})
         print(f"epoch {epoch + 1}:", shown_scores(scores[-1]), flush=True)
         if _best(scores, select) == epoch:
             _save(model, kept)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import keras
 import pytest
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 import keras_bert
 
@@ -26,6 +27,24 @@ def recipe():
         return module
 
     return load
+
+
+@pytest.fixture(scope="session")
+def curves():
+    """A function that reads the curves of a run as TensorBoard does, from its one folder of events.
+
+    They are `{name: {step: value}}`.
+    """
+
+    def read(output):
+        events = EventAccumulator(f"{output}/logs")
+        events.Reload()
+        scalars = {name: events.Scalars(name) for name in events.Tags()["scalars"]}
+        for points in scalars.values():  # no step has two
+            assert [p.step for p in points] == sorted({p.step for p in points})
+        return {name: {p.step: p.value for p in points} for name, points in scalars.items()}
+
+    return read
 
 
 @pytest.fixture(scope="session")

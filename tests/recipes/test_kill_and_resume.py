@@ -92,6 +92,14 @@ def check(recipe, arguments, folder, backend, devices, last_step, num_kills):
     print(f"{len(kills)} kills, at {kills}: sha256 {found}")
 
 
+def check_curves(curves, folder, last_step):
+    """Checks that the killed run's curves are those of the whole one, but for the speed."""
+    expected, found = curves(folder / "whole"), curves(folder / "killed")
+    for each in (expected, found):
+        each.pop("tokens_per_second", None)
+    assert found == expected and list(found["loss"])[-1] == last_step
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("backend", "devices", "kills"),
@@ -102,7 +110,7 @@ def check(recipe, arguments, folder, backend, devices, last_step, num_kills):
     ],
 )
 def test_pretraining_killed_at_random_steps_ends_with_the_same_bits(
-    backend, devices, kills, corpus, tmp_path
+    backend, devices, kills, corpus, tmp_path, curves
 ):
     strategy = "cpu" if devices == 1 else {"tensorflow": "mirrored", "jax": "auto"}[backend]
     arguments = [
@@ -113,10 +121,11 @@ def test_pretraining_killed_at_random_steps_ends_with_the_same_bits(
     ]  # fmt: skip
     # Phase 128 ends behind nine tenths of the steps.
     check("pretrain_tpu", arguments, tmp_path, backend, devices, last_step=36, num_kills=kills)
+    check_curves(curves, tmp_path, last_step=36)
 
 
 @pytest.mark.slow
-def test_finetuning_killed_at_random_steps_ends_with_the_same_bits(preset, tmp_path):
+def test_finetuning_killed_at_random_steps_ends_with_the_same_bits(preset, curves, tmp_path):
     path = tmp_path / "reviews.tsv"
     rows = [f"the {w} is {w} {w}\t{w == 'good'}" for w in ("good", "bad") for _ in range(16)]
     path.write_text("\n".join(["review\topinion", *rows]) + "\n")
@@ -125,5 +134,6 @@ def test_finetuning_killed_at_random_steps_ends_with_the_same_bits(preset, tmp_p
         "--label_column", "opinion", "--sequence_length", 12, "--batch_size", 4, "--epochs", 3,
     ]  # fmt: skip
     check("finetune_classifier", arguments, tmp_path, "tensorflow", 1, last_step=24, num_kills=2)
+    check_curves(curves, tmp_path, last_step=24)
     scores = [(tmp_path / name / "scores.json").read_text() for name in ("killed", "whole")]
     assert scores[0] == scores[1]

@@ -89,7 +89,7 @@ def test_two_workers_pretrain_as_one_does(
         *two_workers(free_addresses),
     )
     assert "2 replicas on CPU; batches of 4 rows, 2 a replica" in said[1]
-    assert len(list((two / "logs" / "train").glob("events*"))) == 1
+    assert len(list((two / "logs").glob("events*"))) == 1
     keras_bert.BertClassifier.from_preset(two / "preset", num_classes=2)
     expected, found = last_checkpoint(one), last_checkpoint(two)
     assert found.keys() == expected.keys() and len(found) > 60

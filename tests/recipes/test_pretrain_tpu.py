@@ -29,7 +29,26 @@ def test_a_phase_of_another_length_takes_all_the_steps(recipe, corpus, tmp_path,
 
 
 @pytest.mark.slow
-def test_corpus_and_output_may_lie_in_a_bucket(recipe, corpus, tensorflow, tmp_path, capsys):
+def test_both_phases_and_a_resumed_run_lie_on_one_axis(recipe, corpus, curves, tmp_path):
+    module = recipe("pretrain_tpu")
+    options = arguments(corpus, tmp_path, "--steps", "20", "--save_every", "8")
+    module.main([*options, "--phase", "128"])
+    module.main([*options, "--phase", "512", "--steps_per_execution", "2"])
+    found = curves(tmp_path)
+    assert list(found["loss"]) == [8, 10, 16, 18, 20]
+    for task in ("masked_lm", "next_sentence"):
+        assert found[f"{task}_loss"].keys() == found["loss"].keys()
+        assert found[f"{task}_accuracy"].keys() == found["loss"].keys()
+    rate = keras_bert.WarmupLinearDecay(1e-4, 2, 20)
+    for step, value in found["learning_rate"].items():
+        assert np.isclose(value, float(rate(step - 1)))
+    assert list(found["tokens_per_second"]) == [8, 16, 18]  # the last phase is one execution
+
+
+@pytest.mark.slow
+def test_corpus_and_output_may_lie_in_a_bucket(
+    recipe, corpus, curves, tensorflow, tmp_path, capsys
+):
     bucket, gfile = "ram://pretrain", tensorflow.io.gfile
     gfile.makedirs(f"{bucket}/corpus")
     for path in filter(Path.is_file, corpus.iterdir()):
@@ -46,7 +65,7 @@ def test_corpus_and_output_may_lie_in_a_bucket(recipe, corpus, tensorflow, tmp_p
         "preset",
         "settings.json",
     ]
-    assert gfile.glob(f"{bucket}/out/logs/train/events*")
+    assert list(curves(f"{bucket}/out")["loss"]) == [4, 8, 10]
 
     for name in gfile.listdir(f"{bucket}/out/preset"):
         gfile.copy(f"{bucket}/out/preset/{name}", str(tmp_path / name))

@@ -3,6 +3,7 @@ import json
 import keras
 import numpy as np
 import pytest
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 import keras_bert
 from keras_bert import (
@@ -72,6 +73,20 @@ def test_the_learning_rate_falls_to_zero_over_all_epochs(whole):
     _, model, _ = whole
     assert int(model.optimizer.iterations) == 4  # 8 examples in batches of 4
     assert float(model.optimizer.learning_rate) == 0
+
+
+def test_the_curves_show_every_step_and_the_scores_that_select_an_epoch(whole):
+    output, _, history = whole
+    (_,) = (output / "logs").iterdir()
+    events = EventAccumulator(str(output / "logs"))
+    events.Reload()
+    curves = {n: [(e.step, e.value) for e in events.Scalars(n)] for n in events.Tags()["scalars"]}
+    assert set(curves) == {
+        "loss", "accuracy", "learning_rate", "dev/accuracy", "dev/f1", "dev/mcc",
+    }  # fmt: skip
+    assert [step for step, _ in curves["loss"]] == [1, 2, 3, 4]
+    assert np.allclose(curves["dev/mcc"], [(2, history[0]["mcc"]), (4, history[1]["mcc"])])
+    assert np.isclose(curves["learning_rate"][0][1], 1e-2)
 
 
 def test_an_interrupted_run_resumes_with_the_same_numbers(whole, tmp_path):

@@ -61,21 +61,24 @@ class Embeddings(keras.layers.Layer):
             hidden_dim,
             embeddings_initializer=bert_initializer(),
             name="token_embedding",
+            dtype=self.dtype_policy,
         )
         self.segment_embedding = keras.layers.Embedding(
             num_segments,
             hidden_dim,
             embeddings_initializer=bert_initializer(),
             name="segment_embedding",
+            dtype=self.dtype_policy,
         )
         self.position_embedding = keras.layers.Embedding(
             max_sequence_length,
             hidden_dim,
             embeddings_initializer=bert_initializer(),
             name="position_embedding",
+            dtype=self.dtype_policy,
         )
-        self.norm = layer_norm("norm", layer_norm_epsilon)
-        self.output_dropout = Dropout(dropout, name="output_dropout")
+        self.norm = layer_norm("norm", layer_norm_epsilon, self.dtype_policy)
+        self.output_dropout = Dropout(dropout, name="output_dropout", dtype=self.dtype_policy)
 
     def build(self, token_ids_shape, segment_ids_shape=None):
         self.token_embedding.build(token_ids_shape)

@@ -1,6 +1,7 @@
 """One layer of BERT's encoder."""
 
 import keras
+from keras import ops
 
 from keras_bert.layers.dropout import Dropout
 from keras_bert.layers.gelu import activation_function
@@ -62,17 +63,18 @@ class EncoderBlock(keras.layers.Layer):
         self.attention_dropout = dropout if attention_dropout is None else attention_dropout
         self.layer_norm_epsilon = layer_norm_epsilon
         self.remat = remat
+        dtype = self.dtype_policy
         self.attention = SelfAttention(
-            num_heads, hidden_dim, self.attention_dropout, name="attention"
+            num_heads, hidden_dim, self.attention_dropout, name="attention", dtype=dtype
         )
-        self.attended_dropout = Dropout(dropout, name="attended_dropout")
-        self.attention_norm = layer_norm("attention_norm", layer_norm_epsilon)
+        self.attended_dropout = Dropout(dropout, name="attended_dropout", dtype=dtype)
+        self.attention_norm = layer_norm("attention_norm", layer_norm_epsilon, dtype)
         self.intermediate_dense = dense(
-            intermediate_dim, "intermediate_dense", activation_function(activation)
+            intermediate_dim, "intermediate_dense", activation_function(activation), dtype
         )
-        self.output_dense = dense(hidden_dim, "output_dense")
-        self.output_dropout = Dropout(dropout, name="output_dropout")
-        self.output_norm = layer_norm("output_norm", layer_norm_epsilon)
+        self.output_dense = dense(hidden_dim, "output_dense", dtype=dtype)
+        self.output_dropout = Dropout(dropout, name="output_dropout", dtype=dtype)
+        self.output_norm = layer_norm("output_norm", layer_norm_epsilon, dtype)
 
     def build(self, x_shape, padding_mask_shape=None):
         self.attention.build(x_shape)
@@ -93,10 +95,10 @@ class EncoderBlock(keras.layers.Layer):
     def _transform(self, x, padding_mask, training):
         attended = self.attention(x, padding_mask=padding_mask, training=training)
         attended = self.attended_dropout(attended, training=training)
-        x = self.attention_norm(x + attended)  # [B, S, H]
+        x = self.attention_norm(ops.add(x, attended))  # [B, S, H]
         transformed = self.output_dense(self.intermediate_dense(x))
         transformed = self.output_dropout(transformed, training=training)
-        return self.output_norm(x + transformed)  # [B, S, H]
+        return self.output_norm(ops.add(x, transformed))  # [B, S, H]
 
     def compute_output_shape(self, x_shape, padding_mask_shape=None):
         return x_shape

@@ -11,13 +11,17 @@ def bert_initializer():
     return keras.initializers.TruncatedNormal(stddev=0.02)
 
 
-def layer_norm(name, epsilon=EPSILON):
+def layer_norm(name, epsilon=EPSILON, dtype=None):
     """Makes a LayerNormalization, by default with BERT's epsilon."""
-    return keras.layers.LayerNormalization(epsilon=epsilon, name=name)
+    return keras.layers.LayerNormalization(epsilon=epsilon, name=name, dtype=dtype)
 
 
-def dense(units, name, activation=None):
+def dense(units, name, activation=None, dtype=None):
     """Makes a Dense layer with BERT's initializer."""
     return keras.layers.Dense(
-        units, activation=activation, kernel_initializer=bert_initializer(), name=name
+        units,
+        activation=activation,
+        kernel_initializer=bert_initializer(),
+        name=name,
+        dtype=dtype,
     )

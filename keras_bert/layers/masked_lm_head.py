@@ -53,8 +53,10 @@ class MaskedLMHead(keras.layers.Layer):
         self.token_embedding = token_embedding
         self.activation = activation
         self.layer_norm_epsilon = layer_norm_epsilon
-        self.dense = dense(token_embedding.output_dim, "dense", activation_function(activation))
-        self.norm = layer_norm("norm", layer_norm_epsilon)
+        self.dense = dense(
+            token_embedding.output_dim, "dense", activation_function(activation), self.dtype_policy
+        )
+        self.norm = layer_norm("norm", layer_norm_epsilon, self.dtype_policy)
 
     def build(self, sequence_output_shape, mask_positions_shape=None):
         if not self.token_embedding.built:  # not shared with an encoder

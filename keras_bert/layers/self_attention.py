@@ -84,9 +84,11 @@ class SelfAttention(keras.layers.Layer):
         self.num_heads = num_heads
         self.hidden_dim = hidden_dim
         self.dropout = dropout
-        self.query_key_value = dense(3 * hidden_dim, name="query_key_value")
-        self.probability_dropout = Dropout(dropout, name="probability_dropout")
-        self.output_dense = dense(hidden_dim, name="output_dense")
+        self.query_key_value = dense(3 * hidden_dim, "query_key_value", dtype=self.dtype_policy)
+        self.probability_dropout = Dropout(
+            dropout, name="probability_dropout", dtype=self.dtype_policy
+        )
+        self.output_dense = dense(hidden_dim, "output_dense", dtype=self.dtype_policy)
 
     def build(self, x_shape, padding_mask_shape=None):
         self.query_key_value.build(x_shape)

@@ -6,6 +6,7 @@ from keras_bert.layers.embeddings import Embeddings
 from keras_bert.layers.encoder_block import EncoderBlock
 from keras_bert.layers.initializer import EPSILON, dense
 from keras_bert.models.optional_inputs import complete
+from keras_bert.models.precision import own_policy, policy_config
 from keras_bert.presets.preset import PresetModel
 from keras_bert.presets.quantization import quantization_config, quantized_from_config
 
@@ -32,6 +33,10 @@ class BertBackbone(PresetModel, keras.Model):
         remat: bool, whether training recomputes each block for the gradients instead of keeping its
             intermediate results. This saves memory and costs a second forward pass. It can also be
             set later, before training: `backbone.remat = True`.
+        dtype: the dtype policy of all layers: a name such as `"mixed_bfloat16"`, a
+            `keras.DTypePolicy`, or a `DTypePolicyMap` of layers' paths. None means Keras's global
+            policy, which isn't saved.
+        **kwargs: arguments of `keras.Model`.
 
     Call arguments:
         inputs: a dict of
@@ -44,7 +49,7 @@ class BertBackbone(PresetModel, keras.Model):
 
     Raises:
         ValueError: if `num_heads` doesn't divide `hidden_dim`, or a sequence is longer than
-            `max_sequence_length`.
+            `max_sequence_length`, or `dtype` quantizes every layer.
 
     Example:
     >>> import numpy as np
@@ -70,8 +75,10 @@ class BertBackbone(PresetModel, keras.Model):
         attention_dropout=None,
         layer_norm_epsilon=EPSILON,
         remat=False,
+        dtype=None,
         **kwargs,
     ):
+        policy = own_policy(dtype)
         embeddings = Embeddings(
             vocabulary_size,
             hidden_dim,
@@ -80,6 +87,7 @@ class BertBackbone(PresetModel, keras.Model):
             dropout,
             layer_norm_epsilon,
             name="embeddings",
+            dtype=policy,
         )
         blocks = [
             EncoderBlock(
@@ -92,10 +100,11 @@ class BertBackbone(PresetModel, keras.Model):
                 layer_norm_epsilon,
                 remat,
                 name=f"block_{i}",
+                dtype=policy,
             )
             for i in range(num_layers)
         ]
-        pooler = dense(hidden_dim, "pooler", activation="tanh")
+        pooler = dense(hidden_dim, "pooler", activation="tanh", dtype=policy)
 
         inputs = {
             "token_ids": keras.Input((None,), dtype="int32", name="token_ids"),
@@ -110,6 +119,8 @@ class BertBackbone(PresetModel, keras.Model):
             outputs={"sequence_output": x, "pooled_output": pooler(x[:, 0, :])},
             **kwargs,
         )
+        self.dtype_policy = policy  # a Functional ignores dtype; compile scales float16 losses
+        self.given_policy = None if dtype is None else own_policy(dtype)
         self.embeddings = embeddings
         self.blocks = blocks
         self.pooler = pooler
@@ -177,6 +188,7 @@ class BertBackbone(PresetModel, keras.Model):
             "attention_dropout": self.attention_dropout,
             "layer_norm_epsilon": self.layer_norm_epsilon,
             "remat": self.remat,
+            **policy_config(self.given_policy),
             **quantization_config(self),
         }
 

@@ -9,6 +9,7 @@ from keras_bert.layers.feature_normalization import FeatureNormalization
 from keras_bert.layers.initializer import dense
 from keras_bert.models import class_weighting
 from keras_bert.models.bert_task import BertTask
+from keras_bert.models.precision import head_policy
 from keras_bert.preprocessing.class_labels import class_targets
 from keras_bert.preprocessing.model_inputs import checked_inputs, features_in_memory
 from keras_bert.training.adamw import AdamW
@@ -32,6 +33,7 @@ class BertClassifier(BertTask):
         dropout: float, for the pooled output.
         num_features: int, K, numbers alongside each text. They are scaled to mean 0 and variance 1
             and concatenated with the pooled output before the logits; see `adapt_features`.
+        dtype: the dtype policy of the head, as of `BertBackbone`; None means the backbone's.
         **kwargs: arguments of `keras.Model`.
 
     Call arguments:
@@ -56,14 +58,22 @@ class BertClassifier(BertTask):
     class_sample_weight = class_weighting.class_sample_weight
 
     def __init__(
-        self, backbone, num_classes, preprocessor=None, dropout=0.1, num_features=0, **kwargs
+        self,
+        backbone,
+        num_classes,
+        preprocessor=None,
+        dropout=0.1,
+        num_features=0,
+        dtype=None,
+        **kwargs,
     ):
         if num_classes < 1:
             raise ValueError(f"num_classes must be 1 (regression) or more; got {num_classes}.")
         if num_features < 0:
             raise ValueError(f"num_features must be 0 or more; got {num_features}.")
-        output_dropout = Dropout(dropout, name="output_dropout")
-        head = dense(num_classes, "logits")
+        policy = head_policy(dtype, backbone)
+        output_dropout = Dropout(dropout, name="output_dropout", dtype=policy)
+        head = dense(num_classes, "logits", dtype=policy)
         inputs = dict(backbone.input)
         joined = output_dropout(backbone(backbone.input)["pooled_output"])  # [B, H]
         if num_features:
@@ -72,7 +82,7 @@ class BertClassifier(BertTask):
             features = keras.ops.cast(normalization(inputs["features"]), joined.dtype)
             joined = keras.ops.concatenate([joined, features], axis=-1)  # [B, H + K]
         logits = keras.ops.cast(head(joined), "float32")  # [B, C]
-        super().__init__(inputs, logits, backbone, preprocessor, **kwargs)
+        super().__init__(inputs, logits, backbone, preprocessor, dtype, **kwargs)
         self.head = head
         if num_features:
             self.feature_normalization = normalization

@@ -7,6 +7,7 @@ from keras_bert.layers.layer_combination import LayerCombination, layer_places
 from keras_bert.layers.pooling import Pooling
 from keras_bert.metrics.regression import regression_scores
 from keras_bert.models.bert_task import BertTask
+from keras_bert.models.precision import head_policy
 
 
 @keras.saving.register_keras_serializable(package="keras_bert")
@@ -32,6 +33,7 @@ class BertEmbedder(BertTask):
         combine: how several layers become one before pooling: `"concat"`, in the order of `layers`,
             `"sum"`, `"mean"`, or `"weighted"`, a sum with trainable weights, as in ELMo.
         preprocessor: a `BertEmbedderPreprocessor`, for raw text; or None.
+        dtype: the dtype policy of pooling, as of `BertBackbone`; None means the backbone's.
         **kwargs: arguments of `keras.Model`.
 
     Call arguments:
@@ -67,10 +69,12 @@ class BertEmbedder(BertTask):
         layers=None,
         combine="concat",
         preprocessor=None,
+        dtype=None,
         **kwargs,
     ):
-        pool = Pooling(pooling, normalize, name="pooling")
-        combination = LayerCombination(combine, name="layer_combination")
+        policy = head_policy(dtype, backbone)
+        pool = Pooling(pooling, normalize, name="pooling", dtype=policy)
+        combination = LayerCombination(combine, name="layer_combination", dtype=policy)
         if layers is None and combine != "weighted":
             encoded = backbone(backbone.input)["sequence_output"]  # [B, S, H]
         else:
@@ -78,7 +82,7 @@ class BertEmbedder(BertTask):
             states = backbone.hidden_states(backbone.input)
             encoded = combination([states[place] for place in places])  # [B, S, H]
         vectors = pool(encoded, padding_mask=backbone.input["padding_mask"])  # [B, H]
-        super().__init__(dict(backbone.input), vectors, backbone, preprocessor, **kwargs)
+        super().__init__(dict(backbone.input), vectors, backbone, preprocessor, dtype, **kwargs)
         self.pooling = pooling
         self.normalize = normalize
         self.chosen_layers = None if layers is None else [*map(int, layers)]  # Keras has `layers`

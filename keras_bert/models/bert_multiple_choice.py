@@ -6,6 +6,7 @@ from keras_bert.layers.choices import ChoicesAsRows, RowsAsChoices
 from keras_bert.layers.dropout import Dropout
 from keras_bert.layers.initializer import dense
 from keras_bert.models.bert_task import BertTask
+from keras_bert.models.precision import head_policy
 from keras_bert.preprocessing.class_labels import choice_targets
 from keras_bert.training.adamw import AdamW
 
@@ -23,6 +24,7 @@ class BertMultipleChoice(BertTask):
         backbone: a `BertBackbone`.
         preprocessor: a `BertMultipleChoicePreprocessor`, for raw text; or None.
         dropout: float, for the pooled output.
+        dtype: the dtype policy of the head, as of `BertBackbone`; None means the backbone's.
         **kwargs: arguments of `keras.Model`.
 
     Call arguments:
@@ -44,19 +46,22 @@ class BertMultipleChoice(BertTask):
     (True, 3)
     """
 
-    def __init__(self, backbone, preprocessor=None, dropout=0.1, **kwargs):
+    def __init__(self, backbone, preprocessor=None, dropout=0.1, dtype=None, **kwargs):
         inputs = {
             name: keras.Input((None, None), dtype="int32", name=name, optional=name != "token_ids")
             for name in backbone.input
         }
-        output_dropout = Dropout(dropout, name="output_dropout")
-        head = dense(1, "logits")
-        pooled = backbone(ChoicesAsRows(name="rows")(inputs))["pooled_output"]  # [B x C, H]
+        policy = head_policy(dtype, backbone)
+        output_dropout = Dropout(dropout, name="output_dropout", dtype=policy)
+        head = dense(1, "logits", dtype=policy)
+        pooled = backbone(ChoicesAsRows(name="rows", dtype=policy)(inputs))[
+            "pooled_output"
+        ]  # [B x C, H]
         scores = head(output_dropout(pooled))  # [B x C, 1]
-        logits = RowsAsChoices(name="choices")(
+        logits = RowsAsChoices(name="choices", dtype=policy)(
             scores, token_ids=inputs["token_ids"], padding_mask=inputs["padding_mask"]
         )  # [B, C]
-        super().__init__(inputs, logits, backbone, preprocessor, **kwargs)
+        super().__init__(inputs, logits, backbone, preprocessor, dtype, **kwargs)
         self.head = head
         self.dropout = dropout
 

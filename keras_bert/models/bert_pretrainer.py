@@ -6,6 +6,7 @@ from keras_bert.layers.initializer import bert_initializer, dense
 from keras_bert.layers.masked_lm_head import MaskedLMHead
 from keras_bert.models import filling
 from keras_bert.models.bert_task import BertTask
+from keras_bert.models.precision import head_policy
 from keras_bert.training.adamw import AdamW
 
 
@@ -24,6 +25,7 @@ class BertPretrainer(BertTask):
         masked_lm_activation: activation of the masked-LM head; None means the backbone's.
         masked_lm_epsilon: float, for the head's LayerNorm; None means the backbone's.
         tie_embeddings: bool; False gives the head its own table instead of the encoder's.
+        dtype: the dtype policy of the heads, as of `BertBackbone`; None means the backbone's.
         **kwargs: arguments of `keras.Model`.
 
     Call arguments:
@@ -53,25 +55,27 @@ class BertPretrainer(BertTask):
         masked_lm_activation=None,
         masked_lm_epsilon=None,
         tie_embeddings=True,
+        dtype=None,
         **kwargs,
     ):
+        policy = head_policy(dtype, backbone)
         if masked_lm_activation is None:
             masked_lm_activation = backbone.activation
         if masked_lm_epsilon is None:
             masked_lm_epsilon = backbone.layer_norm_epsilon
-        table = backbone.token_embedding if tie_embeddings else own_table(backbone)
+        table = backbone.token_embedding if tie_embeddings else own_table(backbone, policy)
         masked_lm_head = MaskedLMHead(
-            table, masked_lm_activation, masked_lm_epsilon, name="masked_lm"
+            table, masked_lm_activation, masked_lm_epsilon, name="masked_lm", dtype=policy
         )
         mask_positions = keras.Input((None,), dtype="int32", name="mask_positions")
         inputs = {**backbone.input, "mask_positions": mask_positions}
         encoded = backbone(backbone.input)
         outputs = {"masked_lm": masked_lm_head(encoded["sequence_output"], mask_positions)}
         if next_sentence:
-            next_sentence_head = dense(2, "next_sentence")
+            next_sentence_head = dense(2, "next_sentence", dtype=policy)
             logits = next_sentence_head(encoded["pooled_output"])  # [B, 2]
             outputs["next_sentence"] = keras.ops.cast(logits, "float32")
-        super().__init__(inputs, outputs, backbone, preprocessor, **kwargs)
+        super().__init__(inputs, outputs, backbone, preprocessor, dtype, **kwargs)
         self.masked_lm_head = masked_lm_head
         if next_sentence:
             self.next_sentence_head = next_sentence_head
@@ -115,11 +119,12 @@ class BertPretrainer(BertTask):
         return type(preprocessor).answers is self.preprocessor_class().answers
 
 
-def own_table(backbone):
+def own_table(backbone, dtype=None):
     """Makes a table for the masked-LM head alone, in the shape of the encoder's."""
     return keras.layers.ReversibleEmbedding(
         backbone.vocabulary_size,
         backbone.hidden_dim,
         embeddings_initializer=bert_initializer(),
         name="decoder",
+        dtype=dtype,
     )

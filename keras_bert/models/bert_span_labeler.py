@@ -4,6 +4,7 @@ import keras
 
 from keras_bert.layers.initializer import dense
 from keras_bert.models.bert_task import BertTask
+from keras_bert.models.precision import head_policy
 from keras_bert.training.adamw import AdamW
 
 
@@ -20,6 +21,7 @@ class BertSpanLabeler(BertTask):
     Args:
         backbone: a `BertBackbone`.
         preprocessor: a `BertSpanLabelerPreprocessor`, for raw text; or None.
+        dtype: the dtype policy of the head, as of `BertBackbone`; None means the backbone's.
         **kwargs: arguments of `keras.Model`.
 
     Call arguments:
@@ -41,12 +43,12 @@ class BertSpanLabeler(BertTask):
 
     uses_pooler = False
 
-    def __init__(self, backbone, preprocessor=None, **kwargs):
-        head = dense(2, "logits")
+    def __init__(self, backbone, preprocessor=None, dtype=None, **kwargs):
+        head = dense(2, "logits", dtype=head_policy(dtype, backbone))
         encoded = backbone(backbone.input)["sequence_output"]  # [B, S, H]
         logits = keras.ops.cast(head(encoded), "float32")  # [B, S, 2]
         outputs = {"start": logits[:, :, 0], "end": logits[:, :, 1]}
-        super().__init__(dict(backbone.input), outputs, backbone, preprocessor, **kwargs)
+        super().__init__(dict(backbone.input), outputs, backbone, preprocessor, dtype, **kwargs)
         self.head = head
 
     @classmethod

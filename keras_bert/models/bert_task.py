@@ -4,6 +4,7 @@ import keras
 
 from keras_bert.models import answering, exporting, lora, task_data
 from keras_bert.models.optional_inputs import complete
+from keras_bert.models.precision import head_policy, own_policy, policy_config
 from keras_bert.preprocessing.model_inputs import checked_inputs
 from keras_bert.preprocessing.raw import is_dataset, is_raw
 from keras_bert.presets.preset import PresetModel
@@ -26,6 +27,8 @@ class BertTask(PresetModel, TrainLoop, keras.Model):
         backbone: a `BertBackbone`.
         preprocessor: one of `preprocessor_class()`, for raw examples; or None. Any other
             `BertPreprocessor` is converted, with that class's defaults.
+        dtype: the dtype policy of the head, as of `BertBackbone`; None means the backbone's. A
+            subclass also gives it to the layers of its head.
         **kwargs: those of `keras.Model`.
 
     Raises:
@@ -53,9 +56,11 @@ class BertTask(PresetModel, TrainLoop, keras.Model):
     load_lora = lora.load_lora
     merge_lora = lora.merge_lora
 
-    def __init__(self, inputs, outputs, backbone, preprocessor=None, **kwargs):
+    def __init__(self, inputs, outputs, backbone, preprocessor=None, dtype=None, **kwargs):
         check_keras_arguments(type(self), kwargs)
         super().__init__(inputs=inputs, outputs=outputs, **kwargs)
+        self.dtype_policy = head_policy(dtype, backbone)  # compile scales float16 losses
+        self.given_policy = None if dtype is None else own_policy(dtype)
         self.backbone = backbone
         self.preprocessor = preprocessor
 
@@ -202,6 +207,7 @@ class BertTask(PresetModel, TrainLoop, keras.Model):
             "trainable": self.trainable,
             "backbone": keras.saving.serialize_keras_object(self.backbone),
             "preprocessor": keras.saving.serialize_keras_object(self.preprocessor),
+            **policy_config(self.given_policy),
             **quantization_config(self),
         }
 

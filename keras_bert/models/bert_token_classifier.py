@@ -5,6 +5,7 @@ import keras
 from keras_bert.layers.dropout import Dropout
 from keras_bert.layers.initializer import dense
 from keras_bert.models.bert_task import BertTask
+from keras_bert.models.precision import head_policy
 from keras_bert.preprocessing.class_labels import token_targets
 from keras_bert.training.adamw import AdamW
 
@@ -22,6 +23,7 @@ class BertTokenClassifier(BertTask):
         num_classes: int, C, at least 2.
         preprocessor: a `BertTokenClassifierPreprocessor`, for words and raw text; or None.
         dropout: float, for the sequence output.
+        dtype: the dtype policy of the head, as of `BertBackbone`; None means the backbone's.
         **kwargs: arguments of `keras.Model`.
 
     Call arguments:
@@ -57,14 +59,15 @@ class BertTokenClassifier(BertTask):
 
     uses_pooler = False
 
-    def __init__(self, backbone, num_classes, preprocessor=None, dropout=0.1, **kwargs):
+    def __init__(self, backbone, num_classes, preprocessor=None, dropout=0.1, dtype=None, **kwargs):
         if num_classes < 2:
             raise ValueError(f"num_classes must be 2 or more; got {num_classes}.")
-        output_dropout = Dropout(dropout, name="output_dropout")
-        head = dense(num_classes, "logits")
+        policy = head_policy(dtype, backbone)
+        output_dropout = Dropout(dropout, name="output_dropout", dtype=policy)
+        head = dense(num_classes, "logits", dtype=policy)
         encoded = backbone(backbone.input)["sequence_output"]  # [B, S, H]
         logits = keras.ops.cast(head(output_dropout(encoded)), "float32")  # [B, S, C]
-        super().__init__(dict(backbone.input), logits, backbone, preprocessor, **kwargs)
+        super().__init__(dict(backbone.input), logits, backbone, preprocessor, dtype, **kwargs)
         self.head = head
         self.num_classes = num_classes
         self.dropout = dropout

@@ -31,10 +31,8 @@ def check_arguments(
     if unknown:
         theirs = [name for name in names if name in _accepted(cls)]
         theirs += [name for name in settings if name not in theirs]
-        dtype = ' Set it by keras.config.set_dtype_policy("mixed_bfloat16").'
         raise ValueError(
             f"{cls.__name__} has no argument {', '.join(unknown)}; it has {', '.join(theirs)}."
-            + (dtype if "dtype" in unknown else "")
         )
     missing = [
         name
@@ -72,7 +70,7 @@ def check_keras_arguments(cls: type, given: dict[str, Any]) -> None:
         cls: the class of a task.
         given: the arguments that its constructor passes to `keras.Model`.
     """
-    unknown = [name for name in given if name not in ("name", "trainable", "dtype")]
+    unknown = [name for name in given if name not in ("name", "trainable")]
     if unknown:
         kind = f"{cls.__name__}Preprocessor"
         raise ValueError(

@@ -1,0 +1,151 @@
+"""Each layer's `dtype` reaches its sub-layers, as the global policy does."""
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+from keras.dtype_policies import DTypePolicyMap
+
+from keras_bert.layers.choices import ChoicesAsRows, RowsAsChoices
+from keras_bert.layers.dropout import Dropout
+from keras_bert.layers.embeddings import Embeddings
+from keras_bert.layers.encoder_block import EncoderBlock
+from keras_bert.layers.feature_normalization import FeatureNormalization
+from keras_bert.layers.layer_combination import LayerCombination
+from keras_bert.layers.masked_lm_head import MaskedLMHead
+from keras_bert.layers.pooling import Pooling
+from keras_bert.layers.self_attention import SelfAttention
+
+X = np.random.default_rng(1).normal(size=(2, 5, 8)).astype("float32")
+IDS = np.array([[2, 7, 7, 3, 0], [2, 9, 3, 0, 0]])
+MASK = (IDS > 0).astype("int32")
+CHOICES = np.ones((2, 2, 5), "int32")
+POLICIES = ["float32", "mixed_float16", "mixed_bfloat16", "bfloat16"]
+
+
+def masked_lm_head(dtype=None):
+    table = keras.layers.ReversibleEmbedding(10, 8, name="table", dtype=dtype)
+    return MaskedLMHead(table, name="head", dtype=dtype)
+
+
+def layer_of(cls, *arguments):
+    return lambda dtype=None: cls(*arguments, name="layer", dtype=dtype)
+
+
+# Name: a function of the dtype, positional inputs, named inputs, whether outputs are always
+# float32.
+LAYERS = {
+    "embeddings": (layer_of(Embeddings, 10, 8, 6), [IDS], {"segment_ids": MASK}, False),
+    "attention": (layer_of(SelfAttention, 2, 8), [X], {"padding_mask": MASK}, False),
+    "block": (layer_of(EncoderBlock, 2, 8, 16), [X], {"padding_mask": MASK}, False),
+    "remat": (
+        layer_of(EncoderBlock, 2, 8, 16, 0.0, "gelu", 0.0, 1e-12, True),
+        [X],
+        {"padding_mask": MASK, "training": True},
+        False,
+    ),
+    "dropout": (layer_of(Dropout, 0.1), [X], {}, False),
+    "masked_lm": (masked_lm_head, [X, IDS % 5], {}, True),
+    "pooling": (layer_of(Pooling, "mean", True), [X], {"padding_mask": MASK}, True),
+    "combination": (layer_of(LayerCombination, "weighted"), [[X, 2 * X]], {}, True),
+    "features": (layer_of(FeatureNormalization), [X[:, 0]], {}, False),
+    "rows": (layer_of(ChoicesAsRows), [{"token_ids": CHOICES}], {}, None),
+    "choices": (
+        layer_of(RowsAsChoices),
+        [X[:, :2, :1].reshape(4, 1)],
+        {"token_ids": CHOICES, "padding_mask": CHOICES},
+        True,
+    ),
+}
+
+
+@pytest.fixture
+def global_policy():
+    """Makes something under a global policy."""
+
+    def make(policy, function):
+        keras.config.set_dtype_policy(policy)
+        try:
+            return function()
+        finally:
+            keras.config.set_dtype_policy("float32")
+
+    return make
+
+
+def dtypes(outputs):
+    return [keras.backend.standardize_dtype(output.dtype) for output in keras.tree.flatten(outputs)]
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("name", LAYERS)
+def test_a_dtype_acts_as_the_global_policy(name, policy, global_policy, random_weights, difference):
+    make, args, kwargs, is_float32 = LAYERS[name]
+    layer, expected = make(policy), global_policy(policy, make)
+    outputs = layer(*args, **kwargs)
+    expected(*args, **kwargs)
+    random_weights(layer, 0.3)
+    for weight, other in zip(layer.weights, expected.weights, strict=True):
+        assert (weight.path, weight.dtype) == (other.path, other.dtype)
+        other.assign(weight)
+    outputs = layer(*args, **kwargs)
+    wanted = expected(*args, **kwargs)
+    assert dtypes(outputs) == dtypes(wanted)
+    assert (
+        difference(
+            *(
+                keras.tree.map_structure(lambda x: ops.cast(x, "float32"), o)
+                for o in (outputs, wanted)
+            )
+        )
+        == 0.0
+    )
+    if is_float32 is not None:
+        assert dtypes(outputs) == ["float32" if is_float32 else layer.compute_dtype]
+    for part in layer._flatten_layers():
+        assert part.dtype_policy.name == policy, part.path
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_a_copy_has_the_same_dtypes(name):
+    make, args, kwargs, _ = LAYERS[name]
+    layer = make("mixed_bfloat16")
+    copy = type(layer).from_config(layer.get_config())
+    assert copy.get_config() == layer.get_config()
+    copy(*args, **kwargs)
+    assert {part.dtype_policy.name for part in copy._flatten_layers()} == {"mixed_bfloat16"}
+
+
+QUANTIZED = {
+    "embeddings": [r"layer/\w+_embedding", 3],
+    "block": [r"layer/(attention/)?\w+_(dense|value)", 4],
+    "masked_lm": [r"(head/)?(table|dense)", 2],
+}
+
+
+@pytest.mark.parametrize("name", QUANTIZED)
+def test_a_policy_map_quantizes_the_layers_that_it_names(name, random_weights, difference):
+    make, args, kwargs, _ = LAYERS[name]
+    pattern, count = QUANTIZED[name]
+    policies = DTypePolicyMap("float32", {pattern: keras.dtype_policies.get("int8_from_float32")})
+    layer = make(policies)
+    outputs = layer(*args, **kwargs)
+    assert np.isfinite(ops.convert_to_numpy(outputs)).all()
+    modes = [part.quantization_mode for part in layer._flatten_layers()]
+    assert modes.count("int8") == count
+    assert [keras.backend.standardize_dtype(w.dtype) for w in layer.weights].count("int8") == count
+    copy = type(layer).from_config(layer.get_config())
+    copy(*args, **kwargs)
+    copy.set_weights(layer.get_weights())
+    assert difference(copy(*args, **kwargs), outputs) == 0.0
+
+
+def test_a_policy_map_may_keep_norms_in_float32():
+    policies = DTypePolicyMap("mixed_bfloat16")
+    policies[r"layer/\w+_norm"] = "float32"
+    block = EncoderBlock(2, 8, 16, name="layer", dtype=policies)
+    assert np.isfinite(ops.convert_to_numpy(block(X, padding_mask=MASK))).all()
+    assert dtypes([block.attention_norm(X), block.output_dense(np.ones((1, 16)))]) == [
+        "float32",
+        "bfloat16",
+    ]

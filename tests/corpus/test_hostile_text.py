@@ -194,7 +194,7 @@ def check_no_hang(size, kinds, hang_seconds):
 
 
 def test_no_markup_or_paragraph_hangs():
-    check_no_hang(300_000, ["wikitext", "sentences"], hang_seconds=300)
+    check_no_hang(150_000, ["wikitext", "sentences"], hang_seconds=300)
 
 
 @pytest.mark.slow
@@ -237,7 +237,7 @@ def test_sentencex_reads_windows_and_few_characters_twice(name, monkeypatch):
         return segment(language, text)
 
     monkeypatch.setattr(sentences.sentencex, "segment", counted)
-    text = SENTENCES[name](200_000)
+    text = SENTENCES[name](70_000)
     found = split_sentences(text)
     assert max(read, default=0) <= 20_000
     assert sum(read) <= 3 * len(text)

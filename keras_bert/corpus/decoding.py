@@ -107,7 +107,9 @@ def decode_utf8(data: bytes, reports: Reports, place: Callable[[int], str]) -> s
     if "\ufffd" in text:
         num_replaced = text.count("\ufffd") - num_broken
         if num_replaced:
-            reports.add(REPLACED, num_replaced, place(data.index(b"\xef\xbf\xbd")))
+            is_wanted = reports.wants_example(REPLACED)
+            where = place(data.index(b"\xef\xbf\xbd")) if is_wanted else None
+            reports.add(REPLACED, num_replaced, where)
     return text
 
 

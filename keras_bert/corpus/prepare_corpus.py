@@ -67,7 +67,8 @@ def prepare_corpus(
         progress: whether to show a progress bar and print a summary.
 
     Returns:
-        `Corpus`, whose `description` also has "reports" of irregularities in the input.
+        `Corpus`, whose `description` also has "reports" of irregularities in the input, such as
+        pages skipped because they took more than a minute of processor time.
 
     Raises:
         ValueError: if inputs are missing, damaged, of an unknown kind or without any text, or if

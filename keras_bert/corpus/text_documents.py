@@ -149,13 +149,15 @@ def _boundary(path, offset, limit, separator):
         return _paragraph_boundary(path, offset)
     with tf.io.gfile.GFile(path, "rb") as file:
         file.seek(offset - 1)
-        position, data = offset - 1, b""
+        position, begun = offset - 1, []  # pieces of the line that continues in the next block
         first = True  # the line containing offset - 1 began earlier
         while position < limit:
             more = file.read(BLOCK_BYTES)
-            data += more
-            lines = re.split(rb"(?<=\n)|(?<=\r)(?!\n)", data)
-            data = lines.pop() if more else b""
+            *lines, rest = re.split(rb"(?<=\n)|(?<=\r)(?!\n)", more)
+            if lines or not more:
+                lines = [b"".join([*begun, *lines[:1]]), *lines[1:]]
+                begun = []
+            begun.append(rest)
             for line in lines:
                 if not first and separator.search(line.decode("utf-8", "replace").rstrip("\r\n")):
                     return position

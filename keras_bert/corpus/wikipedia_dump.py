@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import tensorflow as tf
 
 from keras_bert.corpus.bz2_blocks import bz2_chunks
+from keras_bert.corpus.cpu_limit import CpuTimeExceeded, cpu_time_limit
 from keras_bert.corpus.decoding import BLOCK_BYTES, decode_utf8
 from keras_bert.corpus.sentences import split_sentences
 from keras_bert.corpus.wikitext import wikitext_passages
@@ -20,7 +21,10 @@ if TYPE_CHECKING:  # corpus_plan imports this module
 REDIRECTS = "redirect pages, skipped"
 OTHER_NAMESPACES = "pages of other namespaces, skipped"
 OTHER_MODELS = "pages that are not wikitext, skipped"
+SLOW_PAGES = "pages that took more than a minute of processor time, skipped"
 BROKEN_PASSAGES = "passages with broken markup, dropped"
+
+PAGE_SECONDS = 60  # of processor time; the longest articles take less than one
 
 _PAGE, _PAGE_END = b"<page>", b"</page>"
 _MAX_PAGE_BYTES = 2**27
@@ -32,16 +36,25 @@ def wikipedia_documents(
 ) -> Iterator[tuple[int, list[str]]]:
     """Yields `(document, sentences)` for each article with text: a number, and a list of str.
 
-    Redirects, pages outside the main namespace and pages in formats other than wikitext are
-    skipped and counted.
+    Redirects, pages outside the main namespace, pages in formats other than wikitext and pages that
+    take more than a minute of processor time are skipped and counted.
     """
     namespaces = dump_namespaces(span.path, span.kind)
     for document, page in enumerate(dump_pages(span)):
         text = _article_text(page, span.path, reports)
-        passages, num_broken = wikitext_passages(text, namespaces)
+        try:
+            with cpu_time_limit(PAGE_SECONDS):
+                passages, num_broken = wikitext_passages(text, namespaces)
+                sentences = [
+                    sentence
+                    for passage in passages
+                    for sentence in split_sentences(passage, settings.language)
+                ]
+        except CpuTimeExceeded:
+            reports.add(SLOW_PAGES, 1, f"{span.path}, {_title(page)}")
+            continue
         if num_broken:
             reports.add(BROKEN_PASSAGES, num_broken, f"{span.path}, {_title(page)}")
-        sentences = [s for passage in passages for s in split_sentences(passage, settings.language)]
         if sentences:
             yield document, sentences
 

@@ -1,5 +1,6 @@
 """Extraction of prose from wikitext."""
 
+import collections
 import html
 import re
 
@@ -10,29 +11,31 @@ _DROPPED_ELEMENTS = (
     "categorytree"
 )
 _EMPTY = re.compile(rf"<({_DROPPED_ELEMENTS}|templatestyles|br)\b[^<>]*/>", re.I)
-_ELEMENT = re.compile(
-    # an innermost element: no such tag opens inside it
-    rf"<({_DROPPED_ELEMENTS})\b[^<>]*>[^<]*(?:<(?!/?\1\b)[^<]*)*</\1\s*>",
-    re.I,
-)
+_ELEMENT_TAG = re.compile(rf"<(/?)({_DROPPED_ELEMENTS})\b([^<>]*)(>?)", re.I)
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.S)
 _TAG = re.compile(r"</?[a-z][a-z0-9]*(?:\s[^<>]*|/)?>", re.I)
 
 _BRACES = re.compile(r"\{{2,}|\}{2,}|^[ \t:]*\{\||^[ \t]*\|\}(?!\})", re.M)
 _BRACKETS = re.compile(r"\[\[|\]\]")
+# Without a closing bracket, the match takes the rest of the line, where no other link can end.
 _EXTERNAL_LINK = re.compile(
-    r"\[(?:https?:|ftps?:|mailto:|news:|ircs?:)?//[^\s\]]*[ \t]*([^\]\n]*)\]", re.I
+    r"\[(?:https?:|ftps?:|mailto:|news:|ircs?:)?//[^\s\]]*+[ \t]*+([^\]\n]*+)(\]?)", re.I
 )
 _QUOTES = re.compile(r"'{2,}")
+# `html.unescape` fails at numbers of more than 4,300 digits.
+_LONG_REFERENCE = re.compile(r"&#([0-9]{8,});?")
 _SWITCH = re.compile(r"__[A-Z]+__")
 _INTERWIKI = re.compile(r"[a-z]{2,3}(?:-[a-z]+)*")
 _FIXED_NAMESPACES = frozenset(["file", "image", "media", "category"])
 
-# Gaps that removed templates leave in brackets and before punctuation.
+_MAX_OPEN_LINKS = 50  # links nest two deep: a picture's caption holds others
+
+# Gaps that removed templates leave in brackets and before punctuation. A lookbehind lets a pattern
+# begin at the start of a run of spaces only, else a long run is read again from each of its spaces.
 _HOLES = (
     (re.compile(r"\(\s*(?:[,;:]\s*)+"), "("),
-    (re.compile(r"(?:\s*[,;:])+\s*\)"), ")"),
-    (re.compile(r"\s*\(\s*\)"), ""),
+    (re.compile(r"(?<![\s,;:])\s*+[,;:][\s,;:]*+\)"), ")"),
+    (re.compile(r"(?<!\s)\s*+\(\s*+\)"), ""),
     (re.compile(r"[ \t\u00a0]{2,}"), " "),
     (re.compile(r" +([,.;:!?](?:\s|$))"), r"\1"),
 )
@@ -67,9 +70,9 @@ def wikitext_passages(text: str, namespaces: frozenset[str] = frozenset()) -> tu
     text = _without_elements(text)
     text = _without_braces(text)
     text = _links_to_text(text, namespaces | _FIXED_NAMESPACES)
-    text = _EXTERNAL_LINK.sub(r"\1", text)
+    text = _EXTERNAL_LINK.sub(_link_text, text)
     text = _SWITCH.sub("", _QUOTES.sub("", _TAG.sub(_space_for_break, text)))
-    text = html.unescape(text)
+    text = html.unescape(_LONG_REFERENCE.sub(_short_reference, text))
     passages, num_broken = [], 0
     for passage in _paragraphs(text):
         for pattern, replacement in _HOLES:
@@ -90,50 +93,96 @@ def _space_for_break(match):
     return " " if match[0].lower().startswith("<br") else ""
 
 
+def _link_text(match):
+    return match[1] if match[2] else match[0]
+
+
+def _short_reference(match):
+    digits = match[1].lstrip("0") or "0"
+    return f"&#{digits};" if len(digits) < 8 else "\ufffd"  # above U+10FFFF, as in HTML
+
+
+class _Pairs:
+    """Pairs of openers and closers of several kinds; a pair discards what is open inside it.
+
+    Each opener is stored once and removed once, so the time is linear however deep they nest.
+    """
+
+    def __init__(self):
+        self._openers = []  # (kind, begin)
+        self._places = collections.defaultdict(list)  # kind -> its indexes in `_openers`
+        self._spans = []  # (begin, end) of all pairs
+
+    def open(self, kind, begin):
+        """Adds an opener; one whose `begin` is None hides those before it from closers."""
+        self._places[kind].append(len(self._openers))
+        self._openers.append((kind, begin))
+
+    def close(self, kind, end):
+        """Pairs a closer with the last opener of its kind, if there is one."""
+        if not self._places[kind]:
+            return
+        first = self._places[kind][-1]
+        begin = self._openers[first][1]
+        if begin is None:
+            return
+        for inner, _ in self._openers[first:]:
+            self._places[inner].pop()
+        del self._openers[first:]
+        self._spans.append((begin, end))
+
+    def without(self, text):
+        """Removes the pairs from a text, with everything inside them."""
+        kept, position = [], 0
+        for begin, end in sorted(self._spans):
+            if begin >= position:
+                kept.append(text[position:begin])
+            position = max(position, end)
+        kept.append(text[position:])
+        return "".join(kept)
+
+
 def _without_elements(text):
-    while True:
-        shorter = _ELEMENT.sub("", text)
-        if shorter == text:
-            return text
-        text = shorter
+    """Removes elements that contain no prose; unclosed tags stay."""
+    pairs = _Pairs()
+    for match in _ELEMENT_TAG.finditer(text):
+        slash, name, rest, end = match.groups()
+        name = name.lower()
+        if not end or (slash and rest.strip()):
+            pairs.open(name, None)  # a broken tag: no element of this name reaches across it
+        elif slash:
+            pairs.close(name, match.end())
+        else:
+            pairs.open(name, match.start())
+    return pairs.without(text)
 
 
 def _without_braces(text):
     """Removes nested templates and tables; unclosed openers stay."""
     if "{{" not in text and "{|" not in text:
         return text
-    openers, spans = [], []  # (offset, "{{" or "{|"), and (begin, end) of all closed pairs
+    pairs = _Pairs()
     for match in _BRACES.finditer(text):
         mark, begin = match[0], match.start()
         if mark[0] == "{" and mark[-1] == "{":
-            openers += [(begin if i == 0 else begin + 2 * i, "{{") for i in range(len(mark) // 2)]
+            for i in range(len(mark) // 2):
+                pairs.open("{{", begin + 2 * i)
         elif mark.endswith("{|"):
-            openers.append((begin, "{|"))
+            pairs.open("{|", begin)
         elif mark.endswith("|}"):
-            _close(openers, "{|", match.end(), spans)
+            pairs.close("{|", match.end())
         else:
             for i in range(len(mark) // 2):
                 last = i == len(mark) // 2 - 1
-                _close(openers, "{{", match.end() if last else begin + 2 * i + 2, spans)
-    kept, position = [], 0
-    for begin, end in sorted(spans):
-        if begin >= position:
-            kept.append(text[position:begin])
-        position = max(position, end)
-    kept.append(text[position:])
-    return "".join(kept)
-
-
-def _close(openers, kind, end, spans):
-    for index in range(len(openers) - 1, -1, -1):
-        if openers[index][1] == kind:
-            spans.append((openers[index][0], end))
-            del openers[index:]
-            return
+                pairs.close("{{", match.end() if last else begin + 2 * i + 2)
+    return pairs.without(text)
 
 
 def _links_to_text(text, namespaces):
-    """Replaces `[[target|label]]` with its label and drops links into other namespaces."""
+    """Replaces `[[target|label]]` with its label and drops links into other namespaces.
+
+    Closing a link copies its text, so only the last `_MAX_OPEN_LINKS` openers can be closed.
+    """
     out = [[]]  # text of the open links, outermost first
     position = 0
     for match in _BRACKETS.finditer(text):
@@ -141,6 +190,8 @@ def _links_to_text(text, namespaces):
         position = match.end()
         if match[0] == "[[":
             out.append([])
+            if len(out) > _MAX_OPEN_LINKS + 1:
+                out[0] += ["[[", *out.pop(1)]
         elif len(out) > 1:
             out[-2].append(_label("".join(out.pop()), namespaces))
         else:

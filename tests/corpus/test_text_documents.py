@@ -3,6 +3,7 @@ import codecs
 import pytest
 
 from keras_bert.corpus import decoding
+from keras_bert.corpus import text_documents as text_documents_module
 from keras_bert.corpus.corpus_plan import Settings, Span
 from keras_bert.corpus.sentences import split_sentences
 from keras_bert.corpus.text_documents import text_documents, wrap_width
@@ -181,3 +182,29 @@ def test_text_without_a_space_is_read_whole(tmp_path, monkeypatch):
     monkeypatch.setattr(decoding, "BLOCK_BYTES", 100)
     documents, reports = read(write(tmp_path, "東" * 1000))
     assert "".join(documents[0]) == "東" * 1000 and reports == {}
+
+
+def test_lines_are_counted_for_the_first_few_reports_only(tmp_path, monkeypatch):
+    counted = []
+    monkeypatch.setattr(decoding, "BLOCK_BYTES", 20)
+    monkeypatch.setattr(decoding, "_line_number", lambda path, place: counted.append(place) or 1)
+    _, reports = read(write(tmp_path, b"Bad \xff byte.\nLost \xef\xbf\xbd one.\n" * 100))
+    assert reports[decoding.BROKEN]["count"] == reports[decoding.REPLACED]["count"] == 100
+    assert len(counted) == 2 * 5
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
+def test_a_boundary_is_sought_in_each_byte_once(tmp_path, monkeypatch, newline):
+    sought = []
+    split = text_documents_module.re.split
+
+    def counted(pattern, data):
+        sought.append(len(data))
+        return split(pattern, data)
+
+    monkeypatch.setattr(text_documents_module, "BLOCK_BYTES", 64)
+    monkeypatch.setattr(text_documents_module.re, "split", counted)
+    lines = ["word " * 2000, "", "Next one.", "", "Last one."]
+    path = write(tmp_path, newline.join(lines).encode())
+    assert read(path, 5, text_format="sentences")[0] == [["Next one."], ["Last one."]]
+    assert sum(sought) <= path.stat().st_size + 64

@@ -7,6 +7,7 @@ import pytest
 from keras_bert.corpus import decoding, wikipedia_dump
 from keras_bert.corpus.corpus_plan import Settings, Span
 from keras_bert.corpus.wikipedia_dump import check_dump, dump_namespaces, wikipedia_documents
+from keras_bert.corpus.wikitext import wikitext_passages
 from keras_bert.files.reports import Reports
 
 HEAD = """<mediawiki xml:lang="de"><siteinfo><namespaces>
@@ -116,6 +117,24 @@ def test_other_files_are_refused(tmp_path, name, kind):
     path.write_text("<html>no wiki</html>")
     with pytest.raises(ValueError, match="not a (MediaWiki dump|bzip2 file)"):
         check_dump(str(path), kind)
+
+
+def slow_passages(text, namespaces):
+    """Is `wikitext_passages`, but a page with "[//" takes minutes in a regular expression."""
+    if "[//" in text:
+        re.search(r"\[//[^\s\]]*[ \t]*([^\]\n]*)\]", "[//" * 4000)
+    return wikitext_passages(text, namespaces)
+
+
+def test_a_page_that_takes_too_long_is_skipped_and_reported(tmp_path, monkeypatch):
+    monkeypatch.setattr(wikipedia_dump, "wikitext_passages", slow_passages)
+    monkeypatch.setattr(wikipedia_dump, "PAGE_SECONDS", 0.1)
+    path = tmp_path / "wiki.xml"
+    pages = [page("A", "One is."), page("Bad", "[// Two are."), page("B", "Three are.")]
+    path.write_text(HEAD + "".join(pages) + "</mediawiki>", encoding="utf-8")
+    documents, reports = read(path)
+    assert documents == [["One is."], ["Three are."]]
+    assert reports[wikipedia_dump.SLOW_PAGES] == {"count": 1, "examples": [f"{path}, page 'Bad'"]}
 
 
 @pytest.mark.shared

@@ -1,0 +1,288 @@
+"""Hostile text takes time in proportion to its length.
+
+Steps of Python and calls of `sentencex` are counted. The steps of a regular expression and of
+TensorFlow's ops can't be. So each family of texts is also processed at a size at which a quadratic
+function takes minutes to hours, by a process that counts as hanging after a long time. That time is
+a guard against hangs and no measure of speed.
+"""
+
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import pytest
+
+from keras_bert.corpus import sentences, wikitext
+from keras_bert.corpus.sentences import split_sentences
+from keras_bert.corpus.wikitext import wikitext_passages
+
+SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+
+
+def repeated(unit, before="", after=""):
+    """Returns a function from a size to a text of about that many characters."""
+    return lambda size: before + unit * (size // len(unit)) + after
+
+
+def nested(opener, closer, middle=""):
+    """Returns a function from a size to openers, followed by as many closers."""
+
+    def text(size):
+        depth = size // (len(opener) + len(closer))
+        return opener * depth + middle + closer * depth
+
+    return text
+
+
+WIKITEXT = {
+    "[//": repeated("[//"),
+    "[http://a ": repeated("[http://a "),
+    "[http://a, spaces": repeated(" ", "[http://a"),
+    "[http://a words": repeated("b ", "[http://a ", "\n"),
+    "[": repeated("["),
+    "commas": repeated(",", "a"),
+    "commas and spaces": repeated(" ,", "a", "b"),
+    "spaces": repeated(" ", "a", "b"),
+    "tabs": repeated("\t", "a", "b"),
+    "no-break spaces": repeated("\u00a0", "a", "b"),
+    "(": repeated("("),
+    "( ": repeated("( "),
+    "(, spaces": repeated(" ", "a(", "b"),
+    "(,": repeated("(,"),
+    "<": repeated("<"),
+    "<b ": repeated("<b "),
+    "<b, spaces": repeated(" ", "<b"),
+    "<ref>": repeated("<ref>"),
+    "<ref ": repeated("<ref "),
+    "nested <ref>": nested("<ref>", "</ref>", "a"),
+    "nested <ref> and <math>": nested("<ref><math>", "</math></ref>"),
+    "crossed <ref> and <math>": nested("<ref><math>", "</ref></math>"),
+    "</ref": repeated("</ref"),
+    "</ref, spaces": repeated(" ", "<ref></ref"),
+    "<!--": repeated("<!--"),
+    "{": repeated("{"),
+    "}": repeated("}"),
+    "{{ ": repeated("{{ "),
+    "{{ with |}": nested("{{ ", "\n|}"),
+    "{| with }}": nested("\n{|", "}}"),
+    "nested {{": nested("{{a|", "}}"),
+    "spaces before {|": repeated(" ", "{{\n", "{"),
+    "[[": repeated("[["),
+    "]]": repeated("]]"),
+    "nested [[": nested("[[aaaa", "]]"),
+    "nested [[ with labels": nested("[[a|", "]]", "b"),
+    "nested [[ with a long text": nested("[[", "]]", "word " * 20000),
+    "[[ with |": repeated("|", "[[", "]]"),
+    "[[ with :": repeated("a:", "[[", "]]"),
+    "[[ with -": repeated("-a", "[[aa", ":]]"),
+    "'": repeated("'"),
+    "__A": repeated("__A"),
+    "__ with letters": repeated("A", "__"),
+    "&": repeated("&"),
+    "&# with digits": repeated("9", "&#"),
+    "&# with zeros": repeated("0", "&#", "65;"),
+    "&#x with digits": repeated("f", "&#x"),
+    "line ends": repeated("\n"),
+    "short lines": repeated("a\n"),
+}
+SENTENCES = {
+    "Chinese": repeated("他走了出去。她留下了。"),
+    "Japanese without full stops": repeated("あ"),
+    "English": repeated("He went out. She stayed in. "),
+    "unclosed quotation mark": repeated("He went out. ", '"'),
+    "opening quotation marks": repeated("“He went out. "),
+    "abbreviations": repeated("Mr. "),
+    "full stops": repeated("."),
+    "ideographic full stops": repeated("。"),
+    "exclamation marks": repeated("! "),
+    "quotation marks": repeated('"'),
+    "apostrophes": repeated("'a "),
+    "brackets": repeated("("),
+    "numbers": repeated("1. "),
+    "letters": repeated("a"),
+    "spaces": repeated(" ", "a", "b"),
+}
+TOKENS = {
+    "letters": repeated("a"),
+    "capital sigmas": repeated("Σ"),
+    "a sigma before apostrophes": repeated("'", "aΣ"),
+    "sigmas and apostrophes": repeated("Σ'"),
+    "accents": repeated("\u0301", "a"),
+    "marks in the wrong order": repeated("\u0301\u0323", "a"),
+    "apostrophes": repeated("'"),
+    "ideographs": repeated("他"),
+    "soft hyphens": repeated("\u00ad"),
+    "long words": repeated("ä" * 150 + " "),
+    "spaces": repeated(" "),
+}
+FILES = {
+    "one line": repeated("word "),
+    "letters": repeated("a"),
+    "spaces": repeated(" ", "a", "b"),
+    "bare CR": repeated("a\r"),
+    "replacement characters": repeated("some words \ufffd\n"),
+    "blank lines": repeated("\n"),
+    "wrapped lines": repeated("word\n"),
+}
+
+
+def read_file(text):
+    """Reads a text file in both formats, as one span and as two."""
+    from keras_bert.corpus.corpus_plan import Settings, Span
+    from keras_bert.corpus.text_documents import text_documents
+    from keras_bert.files.reports import Reports
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder, "a.txt")
+        path.write_text(text, newline="")
+        size = path.stat().st_size
+        for settings in (Settings(), Settings(text_format="sentences")):
+            for span in ((0, size), (0, size // 2), (size // 2, size)):
+                list(text_documents(Span(str(path), "text", *span, size), settings, Reports()))
+
+
+def tokenize(text):
+    """Tokenizes a text and splits it into words."""
+    from keras_bert.text.exact_wordpiece import word_splitter
+    from keras_bert.text.tokenizer import BertTokenizer
+
+    tokenizer = BertTokenizer([*SPECIAL, "a", "##a", "'", "σ", "##σ", "##ς"])
+    tokenizer.tokenize_with_offsets(text)
+    word_splitter(True)([text])
+
+
+def learn(text):
+    """Learns a vocabulary from a text."""
+    from keras_bert.text.learn_vocabulary import learn_vocabulary
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder, "a.txt")
+        path.write_text(f"{text}\nword word", newline="")
+        learn_vocabulary(path, vocabulary_size=100, min_frequency=1, progress=False)
+
+
+FUNCTIONS = {
+    "wikitext": (wikitext_passages, WIKITEXT),
+    "sentences": (split_sentences, SENTENCES),
+    "files": (read_file, FILES),
+    "tokenizer": (tokenize, TOKENS),
+    "vocabulary": (learn, TOKENS),
+}
+
+
+def process_all(size, kinds):
+    """Processes all families of some kinds at a size, and prints the name of each before it."""
+    for kind in kinds:
+        function, families = FUNCTIONS[kind]
+        for name, text in families.items():
+            print(f"{kind}: {name}", flush=True)
+            function(text(size))
+
+
+def check_no_hang(size, kinds, hang_seconds):
+    command = [sys.executable, __file__, str(size), *kinds]
+    with tempfile.TemporaryFile("w+") as output:
+        try:
+            code = subprocess.run(
+                command, stdout=output, stderr=subprocess.STDOUT, timeout=hang_seconds
+            ).returncode
+        except subprocess.TimeoutExpired:
+            code = "hangs"
+        output.seek(0)
+        assert code == 0, output.read()[-2000:]
+
+
+def test_no_markup_or_paragraph_hangs():
+    check_no_hang(150_000, ["wikitext", "sentences"], hang_seconds=300)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", FUNCTIONS)
+def test_ten_megabytes_of_hostile_text_do_not_hang(kind):
+    check_no_hang(10_000_000, [kind], hang_seconds=3600)
+
+
+def lines_run(function, text):
+    """Counts the lines of Python that a function of `wikitext.py` runs."""
+    count = 0
+
+    def trace(frame, event, _):
+        nonlocal count
+        count += event == "line"
+        return trace if frame.f_code.co_filename == wikitext.__file__ else None
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        function(text)
+    finally:
+        sys.settrace(before)
+    return count
+
+
+@pytest.mark.parametrize("name", WIKITEXT)
+def test_twice_the_markup_runs_at_most_twice_the_lines(name):
+    few, many = (lines_run(wikitext_passages, WIKITEXT[name](size)) for size in (4000, 8000))
+    assert many <= 2.1 * few
+
+
+@pytest.mark.parametrize("name", SENTENCES)
+def test_sentencex_reads_windows_and_few_characters_twice(name, monkeypatch):
+    read = []
+    segment = sentences.sentencex.segment
+
+    def counted(language, text):
+        read.append(len(text))
+        return segment(language, text)
+
+    monkeypatch.setattr(sentences.sentencex, "segment", counted)
+    text = SENTENCES[name](70_000)
+    found = split_sentences(text)
+    assert max(read, default=0) <= 20_000
+    assert sum(read) <= 3 * len(text)
+    assert "".join("".join(found).split()) == "".join(text.split())
+
+
+@pytest.mark.parametrize(
+    "text, passage",
+    [
+        ("An [http://a b [c] d.", "An b [c d."),
+        ("An [http://a b\nc] d.", "An [http://a b c] d."),
+        ("It (;,  ; ) is , ;) so ( ;born) here.", "It is) so (born) here."),
+        ("It ( ( ) ) is.", "It ( ) is."),
+        ("A <ref>a<math></ref></math><ref><math><ref></math></ref>b</ref>.", "A b."),
+        ("A <ref>b</ref c.<ref>d</ref> e.", None),
+        ("A &#00000065;&#000000000000000000000000000000000066 c.", "A AB c."),
+        (f"A &#{'9' * 5000}; c.", "A \ufffd c."),
+        ("[[a" * 60 + "]]" * 60 + ".", None),
+        ("[[open " * 60 + "It is [[so|here]].", None),
+        ("Towns[[File:a.jpg|thumb|A [[x|nested [[y]]]] caption.]] grow.", "Towns grow."),
+        ("See [[:Category:A|B]] and [[a:b|c]].", "See B and c."),
+    ],
+)
+def test_markup_in_odd_places(text, passage):
+    assert wikitext_passages(text) == (([passage], 0) if passage else ([], 1))
+
+
+def test_windows_end_between_sentences():
+    text = " ".join(f"Mr. A went to town number {i}, 3.5 miles away." for i in range(5000))
+    found = split_sentences(text)
+    assert len(found) == 5000 and " ".join(found) == text
+
+
+@pytest.mark.parametrize(
+    "text, end",
+    [
+        ("He said \u201cA. B.\u201d Then 3.5 miles", "He said \u201cA. B.\u201d "),
+        ("他说：「走。」他", "他说：「走。」"),
+        ("two words", "two "),
+        ("letters", "letters"),
+    ],
+)
+def test_a_long_sentence_is_cut_after_a_sentence_or_a_word(text, end):
+    assert text[: sentences._cut(text)] == end
+
+
+if __name__ == "__main__":
+    process_all(int(sys.argv[1]), sys.argv[2:])

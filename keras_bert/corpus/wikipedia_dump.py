@@ -30,7 +30,15 @@ _HEAD_BYTES = 2**16
 def wikipedia_documents(
     span: "Span", settings: "Settings", reports: Reports
 ) -> Iterator[tuple[int, list[str]]]:
-    """Yields `(document, sentences)` for each article with text: a number, and a list of str.
+    """Yields `(document, sentences)` for each article with text: a number, and a list of str."""
+    for document, passages in wikipedia_passages(span, reports):
+        sentences = [s for passage in passages for s in split_sentences(passage, settings.language)]
+        if sentences:
+            yield document, sentences
+
+
+def wikipedia_passages(span: "Span", reports: Reports) -> Iterator[tuple[int, list[str]]]:
+    """Yields `(document, passages)` for each article: a number, and its paragraphs of prose.
 
     Redirects, pages outside the main namespace and pages in formats other than wikitext are
     skipped and counted.
@@ -41,9 +49,8 @@ def wikipedia_documents(
         passages, num_broken = wikitext_passages(text, namespaces)
         if num_broken:
             reports.add(BROKEN_PASSAGES, num_broken, f"{span.path}, {_title(page)}")
-        sentences = [s for passage in passages for s in split_sentences(passage, settings.language)]
-        if sentences:
-            yield document, sentences
+        if passages:
+            yield document, passages
 
 
 def check_dump(path: str, kind: str) -> None:

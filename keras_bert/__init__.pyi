@@ -4,6 +4,7 @@ An import here makes a name public: `__init__.py` reads this list and loads name
 """
 
 from keras_bert import sizes as sizes
+from keras_bert.corpus.learn_vocabulary import learn_vocabulary as learn_vocabulary
 from keras_bert.corpus.prepare_corpus import prepare_corpus as prepare_corpus
 from keras_bert.corpus.pretraining_dataset import pretraining_dataset as pretraining_dataset
 from keras_bert.corpus.shards import Corpus as Corpus
@@ -34,7 +35,6 @@ from keras_bert.readers.glue_submission import write_glue_submission as write_gl
 from keras_bert.readers.squad import read_squad as read_squad
 from keras_bert.readers.table import read_table as read_table
 from keras_bert.readers.texts_from_columns import texts_from_columns as texts_from_columns
-from keras_bert.text.learn_vocabulary import learn_vocabulary as learn_vocabulary
 from keras_bert.text.tokenizer import BertTokenizer as BertTokenizer
 from keras_bert.training.adamw import AdamW as AdamW
 from keras_bert.training.checkpointing import TrainingCheckpoint as TrainingCheckpoint

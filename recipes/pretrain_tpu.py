@@ -126,8 +126,9 @@ def main(argv=None):
     keras.utils.set_random_seed(args.seed)
     keras.config.set_dtype_policy(args.precision)
     logs, preset = f"{args.output}/logs", f"{args.output}/preset"
+    checkpoints = f"{args.output}/checkpoints"
     start, stop = phase_steps(args)
-    checkpoint = keras_bert.TrainingCheckpoint(f"{args.output}/checkpoints")
+    checkpoint = keras_bert.TrainingCheckpoint(checkpoints)
     with strategy.scope():
         model = make_model(args)
         done = checkpoint.restore(model)
@@ -141,6 +142,10 @@ def main(argv=None):
     check_intervals(args, stop - done)
     settings = {name: getattr(args, name) for name in SETTINGS}
     keras_bert.keep_settings(args.output, settings, resume=done > start, strategy=strategy)
+    # Phases may differ in settings, but not in the words that the ids stand for.
+    corpus = keras_bert.Corpus(args.corpus)
+    words = {name: getattr(corpus, name) for name in ("vocabulary_sha256", "lowercase")}
+    keras_bert.keep_settings(checkpoints, words, resume=done > 0, strategy=strategy)
     print(f"{model.count_params():,} weights; steps {done:,} to {stop:,} of {args.steps:,}.")
 
     callbacks = [

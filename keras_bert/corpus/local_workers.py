@@ -4,16 +4,17 @@ import concurrent.futures
 import multiprocessing
 import multiprocessing.connection
 import os
+import pickle
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures.process import BrokenProcessPool
+from typing import Any
 
 import tensorflow as tf
 
-from keras_bert.corpus.corpus_plan import Settings, Slice
-from keras_bert.corpus.corpus_slice import write_slice
+from keras_bert.corpus.corpus_plan import Slice
 
-_tokenizer = None  # created once in each worker process
+_work = None  # a worker process's own, created once
 
 # A worker takes seconds to start; in that time this process prepares about this much text.
 BYTES_WORTH_A_WORKER = 2**25
@@ -27,14 +28,14 @@ def default_num_workers(num_bytes: int) -> int:
 
 
 def run_locally(
-    slices: list[Slice],
-    num_slices: int,
-    folder: str,
-    settings: Settings,
-    tokenizer,
-    num_workers: int,
-) -> Iterator[tuple[Slice, dict]]:
-    """Yields `(slice, result)` as slices finish; one worker means this process itself.
+    slices: list[Slice], work: Callable[[Slice], Any], num_workers: int
+) -> Iterator[tuple[Slice, Any]]:
+    """Yields `(slice, work(slice))` as slices finish; one worker means this process itself.
+
+    Args:
+        slices: list of `Slice`.
+        work: function of a slice that can be pickled, for example a `functools.partial`.
+        num_workers: number of processes.
 
     Raises:
         RuntimeError: if a worker process dies. An exception raised by a slice propagates.
@@ -45,39 +46,37 @@ def run_locally(
     num_workers = min(num_workers, len(slices))
     if num_workers <= 1:
         for slice_ in slices:
-            yield slice_, write_slice(slice_, num_slices, folder, settings, tokenizer)
+            yield slice_, work(slice_)
         return
     pool = concurrent.futures.ProcessPoolExecutor(
         num_workers,
         # Forking a process in which TensorFlow has started threads may hang.
         mp_context=multiprocessing.get_context("spawn"),
         initializer=_start_worker,
-        initargs=(type(tokenizer), tokenizer.get_config()),
+        initargs=(pickle.dumps(work),),
     )
     try:
-        futures = {
-            pool.submit(_work, slice_, num_slices, folder, settings): slice_ for slice_ in slices
-        }
+        futures = {pool.submit(_run, slice_): slice_ for slice_ in slices}
         for future in concurrent.futures.as_completed(futures):
             yield futures.pop(future), future.result()
     except BrokenProcessPool as error:
         raise RuntimeError(
             "A worker process died: it was killed, memory ran out, or the call is at the top "
             "level of a script, which each worker runs again (put it under `if __name__ == "
-            '"__main__":`). Finished shards are kept: rerun the same call to resume, with fewer '
-            "num_workers if memory is short."
+            '"__main__":`). Rerun the same call, with fewer num_workers if memory is short; '
+            "prepare_corpus resumes from its finished shards."
         ) from error
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _start_worker(tokenizer_type, config):
-    global _tokenizer
+def _start_worker(pickled_work):
+    global _work
     threading.Thread(target=_end_with_parent, daemon=True).start()
     tf.config.threading.set_intra_op_parallelism_threads(1)
     tf.config.threading.set_inter_op_parallelism_threads(1)
     tf.config.set_visible_devices([], "GPU")
-    _tokenizer = tokenizer_type.from_config(config)
+    _work = pickle.loads(pickled_work)  # only now: a tokenizer starts TensorFlow
 
 
 def _end_with_parent():
@@ -86,5 +85,5 @@ def _end_with_parent():
     os._exit(1)
 
 
-def _work(slice_, num_slices, folder, settings):
-    return write_slice(slice_, num_slices, folder, settings, _tokenizer)
+def _run(slice_):
+    return _work(slice_)

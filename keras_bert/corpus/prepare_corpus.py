@@ -1,5 +1,6 @@
 """Corpus preparation: turns raw text into the shards that pre-training reads."""
 
+import functools
 import os
 import time
 import warnings
@@ -11,7 +12,7 @@ from tqdm import tqdm
 
 from keras_bert.corpus.checks import check_same_plan, check_settings
 from keras_bert.corpus.corpus_plan import Settings, find_inputs, plan_description, plan_slices
-from keras_bert.corpus.corpus_slice import PROGRESS_FOLDER, done_path
+from keras_bert.corpus.corpus_slice import PROGRESS_FOLDER, done_path, write_slice
 from keras_bert.corpus.local_workers import default_num_workers, run_locally
 from keras_bert.corpus.shards import CORPUS_FILE, Corpus, finish_corpus
 from keras_bert.files.json_files import read_json, write_json
@@ -96,15 +97,21 @@ def prepare_corpus(
     done = {slice_.index: _read_done(output, slice_, len(slices)) for slice_ in slices}
     left = [slice_ for slice_ in slices if done[slice_.index] is None]
     started = time.monotonic()
-    work = (left, len(slices), output, settings, tokenizer)
     if beam_options is not None:
         from keras_bert.corpus.beam_workers import run_on_beam
 
-        results = run_on_beam(*work, beam_options)
+        results = run_on_beam(left, len(slices), output, settings, tokenizer, beam_options)
     else:
         if num_workers is None:
             num_workers = default_num_workers(sum(slice_.num_text_bytes for slice_ in left))
-        results = run_locally(*work, num_workers)
+        work = functools.partial(
+            write_slice,
+            num_slices=len(slices),
+            folder=output,
+            settings=settings,
+            tokenizer=tokenizer,
+        )
+        results = run_locally(left, work, num_workers)
     with _progress_bar(slices, done, progress) as bar:
         for slice_, result in results:
             done[slice_.index] = result

@@ -47,6 +47,12 @@ def text_documents(
         yield document, split_sentences(paragraph, settings.language)
 
 
+def text_of_span(span: "Span", reports: Reports) -> Iterator[str]:
+    """Yields the text of a span in pieces of about a megabyte, without looking for documents."""
+    begin, end = _own_bytes(span, separator=None)
+    yield from text_blocks(span.path, begin, end, reports)
+
+
 def _line_batches(blocks):
     """Yields the whole lines of each block; a line longer than half a megabyte is split."""
     carry = ""

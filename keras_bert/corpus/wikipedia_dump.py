@@ -34,7 +34,15 @@ _HEAD_BYTES = 2**16
 def wikipedia_documents(
     span: "Span", settings: "Settings", reports: Reports
 ) -> Iterator[tuple[int, list[str]]]:
-    """Yields `(document, sentences)` for each article with text: a number, and a list of str.
+    """Yields `(document, sentences)` for each article with text: a number, and a list of str."""
+    for document, passages in wikipedia_passages(span, reports):
+        sentences = [s for passage in passages for s in split_sentences(passage, settings.language)]
+        if sentences:
+            yield document, sentences
+
+
+def wikipedia_passages(span: "Span", reports: Reports) -> Iterator[tuple[int, list[str]]]:
+    """Yields `(document, passages)` for each article: a number, and its paragraphs of prose.
 
     Redirects, pages outside the main namespace, pages in formats other than wikitext and pages that
     take more than a minute of processor time are skipped and counted.
@@ -45,18 +53,13 @@ def wikipedia_documents(
         try:
             with cpu_time_limit(PAGE_SECONDS):
                 passages, num_broken = wikitext_passages(text, namespaces)
-                sentences = [
-                    sentence
-                    for passage in passages
-                    for sentence in split_sentences(passage, settings.language)
-                ]
         except CpuTimeExceeded:
             reports.add(SLOW_PAGES, 1, f"{span.path}, {_title(page)}")
             continue
         if num_broken:
             reports.add(BROKEN_PASSAGES, num_broken, f"{span.path}, {_title(page)}")
-        if sentences:
-            yield document, sentences
+        if passages:
+            yield document, passages
 
 
 def check_dump(path: str, kind: str) -> None:

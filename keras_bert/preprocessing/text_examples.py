@@ -1,11 +1,13 @@
 """Raw texts in all their forms. n texts, B texts of a batch."""
 
 import dataclasses
+import warnings
 
 import numpy as np
 import tensorflow as tf
 
 from keras_bert.preprocessing.raw import as_arrays, is_single
+from keras_bert.readers.shown import shown
 
 
 @dataclasses.dataclass
@@ -32,9 +34,10 @@ def text_examples(x) -> TextExamples:
     """Reads texts in memory, in any form.
 
     Args:
-        x: a string, a list, array or Series of strings, a pair `(texts, texts)`, a list of pairs,
-            an array `[n, 2]` or a DataFrame of two columns; or a dict with any of these as `text`,
-            and the extra inputs, arrays `[n, ...]`.
+        x: a string, a list, array or Series of strings, a tuple of two columns `(texts, texts)`, a
+            list of pairs, an array `[n, 2]` or a DataFrame of two columns; or a dict with any of
+            these as `text`, and the extra inputs, arrays `[n, ...]`. A list of two lists of two
+            texts is a list of two pairs, with a warning.
 
     Raises:
         ValueError: if there are no texts, something is not a text, or lengths differ.
@@ -156,14 +159,33 @@ def _columns(x):
             raise ValueError(
                 "Some texts are pairs and others are not; give all of them a second text, or none."
             )
+        _warn_of_two_by_two(x)
         x = zip(*x, strict=True) if widths != {0} else (x,)
     columns = tuple(map(_strings, x))
     if len(columns) > 2:
         raise ValueError(
             f"Texts must be single or in pairs; got {len(columns)} together. Give a list of texts, "
-            "or a pair (texts, second texts)."
+            "a list of pairs (text, second text), or a tuple of two columns (texts, second texts)."
         )
     return columns
+
+
+def _warn_of_two_by_two(x):
+    """Warns of `[[a, b], [c, d]]`, which may be two pairs or Keras's `x=[first, second]`."""
+    is_list = isinstance(x, list) and not any(isinstance(row, tuple) for row in x)
+    if is_list and len(x) == 2 and all(_is_row(row) and len(row) == 2 for row in x):
+        (a, b), (c, d) = ([shown(_plain(text), 40) for text in row] for row in x)
+        warnings.warn(
+            "A list of two lists of two texts is read as two pairs: "
+            f"{a} with {b}, {c} with {d}. Write pairs as tuples, "
+            f"[({a}, {b}), ({c}, {d})], and two columns as a tuple of lists, "
+            f"([{a}, {b}], [{c}, {d}]).",
+            stacklevel=2,
+        )
+
+
+def _plain(text):
+    return str(text) if isinstance(text, str) else text  # NumPy's repr names its type
 
 
 def _strings(column):

@@ -1,6 +1,7 @@
 import bz2
 import contextlib
 import errno
+import importlib
 import json
 import os
 import random
@@ -12,7 +13,7 @@ import pytest
 import tensorflow as tf
 
 import keras_bert
-from keras_bert.corpus import corpus_plan, corpus_slice, local_workers, shards, wikipedia_dump
+from keras_bert.corpus import corpus_plan, corpus_slice, shards, wikipedia_dump
 from keras_bert.corpus.shards import RECORD_FEATURES, Corpus
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
@@ -150,13 +151,14 @@ def test_an_interrupted_run_resumes(inputs, tmp_path, tokenizer, small_slices, m
     written = []
     write_slice = corpus_slice.write_slice
 
-    def interrupted(slice_, *arguments):
+    def interrupted(slice_, **arguments):
         if len(written) == 2:
             raise KeyboardInterrupt
         written.append(slice_.index)
-        return write_slice(slice_, *arguments)
+        return write_slice(slice_, **arguments)
 
-    monkeypatch.setattr(local_workers, "write_slice", interrupted)
+    module = importlib.import_module("keras_bert.corpus.prepare_corpus")
+    monkeypatch.setattr(module, "write_slice", interrupted)
     with pytest.raises(KeyboardInterrupt):
         prepare(inputs, tmp_path / "out", tokenizer)
     with pytest.raises(ValueError, match="interrupted"):
@@ -167,9 +169,9 @@ def test_an_interrupted_run_resumes(inputs, tmp_path, tokenizer, small_slices, m
     left.write_bytes(b"half")
     again = []
     monkeypatch.setattr(
-        local_workers,
+        module,
         "write_slice",
-        lambda s, *rest: again.append(s.index) or write_slice(s, *rest),
+        lambda s, **rest: again.append(s.index) or write_slice(s, **rest),
     )
     prepare(inputs, tmp_path / "out", tokenizer)
     assert again == [0, *range(2, len(whole.shards))]

@@ -101,6 +101,20 @@ def test_every_form_of_pairs_is_read(form):
     assert texts_of(form) == [TEXTS, SECONDS]
 
 
+def test_two_lists_of_two_texts_are_two_pairs_with_a_warning():
+    rows = [["a", "b"], ["c", "d"]]
+    for form in (rows, [np.array(row) for row in rows], {"text": rows}):
+        with pytest.warns(UserWarning, match=r"two pairs.*\[\('a', 'b'\), \('c', 'd'\)\].*a tuple"):
+            assert texts_of(form) == [["a", "c"], ["b", "d"]]
+    # Tuples and arrays [n, 2] are clear, and so is any other number of rows.
+    for form in (list(map(tuple, rows)), np.array(rows), tf.constant(rows)):
+        assert texts_of(form) == [["a", "c"], ["b", "d"]]
+    assert texts_of(tuple(rows)) == [["a", "b"], ["c", "d"]]
+    assert texts_of([*rows, ["e", "f"]]) == [["a", "c", "e"], ["b", "d", "f"]]
+    with pytest.raises(ValueError, match=r"got 3 together.*a tuple of two columns"):
+        text_examples([["a", "b", "c"], ["d", "e", "f"]])
+
+
 def test_columns_of_a_data_frame_are_texts_or_pairs():
     assert texts_of(Frame(TEXTS)) == [TEXTS]
     assert texts_of(Frame(PAIRS)) == [TEXTS, SECONDS]

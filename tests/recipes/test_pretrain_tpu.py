@@ -1,3 +1,5 @@
+import json
+import shutil
 from pathlib import Path
 
 import keras
@@ -86,6 +88,18 @@ def test_a_run_of_other_settings_is_not_gone_on_with(recipe, corpus, tmp_path):
         module.main([*options, "--init", str(tmp_path / "preset")])
     with pytest.raises(ValueError, match="phase=8 .there 16"):
         module.main([*options, "--phase", "8"])
+    # Another vocabulary of the same size: the ids fit, and mean other words.
+    other = tmp_path / "corpus"
+    shutil.copytree(corpus, other)
+    words = (other / "vocab.txt").read_text().split()
+    (other / "vocab.txt").write_text("\n".join([*words[:-2], words[-1], words[-2]]) + "\n")
+    description = json.loads((other / "corpus.json").read_text())
+    description["vocabulary_sha256"] = "0" * 64
+    (other / "corpus.json").write_text(json.dumps(description))
+    options[1] = str(other)
+    for more in ([], ["--phase", "512", "--steps", "5"]):
+        with pytest.raises(ValueError, match="other settings: vocabulary_sha256='0000"):
+            module.main([*options, *more])
 
 
 def test_intervals_that_executions_do_not_divide_are_told_first(recipe, corpus, tmp_path):

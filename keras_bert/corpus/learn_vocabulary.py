@@ -1,0 +1,171 @@
+"""Vocabularies learned from the inputs of a corpus."""
+
+import collections
+import functools
+import os
+import warnings
+from collections.abc import Iterator, Sequence
+
+from tqdm import tqdm
+
+from keras_bert.corpus.corpus_plan import Settings, Slice, find_inputs, plan_slices
+from keras_bert.corpus.decoding import BLOCK_BYTES, BROKEN
+from keras_bert.corpus.local_workers import default_num_workers, run_locally
+from keras_bert.corpus.text_documents import text_of_span
+from keras_bert.corpus.wikipedia_dump import wikipedia_passages
+from keras_bert.files.reports import Reports
+from keras_bert.text.train_wordpieces import count_words, train_wordpieces
+from keras_bert.text.vocabulary import SPECIAL_TOKENS
+
+_MAX_DISTINCT_WORDS = 20_000_000  # about 3 GB
+
+
+def learn_vocabulary(
+    inputs: str | os.PathLike | Sequence[str | os.PathLike],
+    vocabulary_size: int = 30522,
+    *,
+    lowercase: bool = True,
+    max_characters: int = 1000,
+    min_frequency: int = 2,
+    num_workers: int | None = None,
+    progress: bool = True,
+) -> list[str]:
+    """Learns a WordPiece vocabulary from the inputs of `prepare_corpus`.
+
+    Use it when no published vocabulary fits the language or domain. Inputs are read as
+    `prepare_corpus` reads them: a dump gives the prose of its articles, and irregularities are
+    reported. The graph of `BertTokenizer` normalizes the texts and splits them into words, so the
+    pieces fit the words that it will cut. Words are counted in a stream: memory grows with the
+    number of distinct words, not with the inputs. The trainer of Hugging Face `tokenizers` then
+    finds the pieces on all cores, by byte pair encoding with WordPiece's "##". The same inputs give
+    the same vocabulary.
+
+    Args:
+        inputs: path or list of paths of text files (.txt, UTF-8 or with a byte order mark),
+            MediaWiki dumps (`pages-articles`, .xml or .xml.bz2), or folders of such files.
+        vocabulary_size: number of tokens to learn, including the special ones.
+        lowercase: `True` for an uncased vocabulary.
+        max_characters: number of characters to keep, the most frequent first; words with any other
+            character are skipped, because the tokenizer turns them into [UNK].
+        min_frequency: number of occurrences; rarer pieces are not learned.
+        num_workers: number of processes that count words; by default one per available core, and
+            fewer for small inputs. 1 means this process itself.
+        progress: whether to show progress bars and print a summary, with irregularities of the
+            input. If false, bytes that are not UTF-8 are still reported, by a warning.
+
+    Returns:
+        list of str: [PAD] (id 0), [UNK], [CLS], [SEP], [MASK], then characters, then pieces. It is
+        shorter than `vocabulary_size`, with a warning, if the texts have no more pieces.
+
+    Raises:
+        ValueError: if inputs are missing, damaged, of an unknown kind or without any words, or
+            `vocabulary_size` leaves no room for the special tokens and characters.
+        RuntimeError: if a worker process dies.
+
+    Example:
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "text.txt")
+    >>> _ = path.write_text("low lower lowest, low lower lowest")
+    >>> vocabulary = learn_vocabulary(path, vocabulary_size=22, progress=False)
+    >>> vocabulary[:6], vocabulary[-3:]
+    (['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]', ','], ['lo', 'low', 'lowe'])
+    """
+    if vocabulary_size <= len(SPECIAL_TOKENS):
+        raise ValueError(
+            f"vocabulary_size={vocabulary_size} leaves no room beyond the {len(SPECIAL_TOKENS)} "
+            "special tokens; 30522 is the size of BERT's uncased vocabulary"
+        )
+    reports = Reports()
+    files = find_inputs(inputs, reports)
+    slices = plan_slices(files, Settings())
+    counts = _count_words(slices, lowercase, min_frequency, num_workers, reports, progress)
+    if not counts:
+        raise ValueError(_no_words(files, reports))
+    _tell(files, counts, reports, progress)
+    tokens = train_wordpieces(
+        counts,
+        vocabulary_size,
+        max_characters=max_characters,
+        min_frequency=min_frequency,
+        progress=progress,
+    )
+    if len(tokens) < vocabulary_size:
+        warnings.warn(
+            f"the texts have {len(tokens)} pieces that occur {min_frequency} times or more, fewer "
+            f"than vocabulary_size={vocabulary_size}: the vocabulary has {len(tokens)} tokens",
+            stacklevel=2,
+        )
+    return tokens
+
+
+def _count_words(slices, lowercase, min_frequency, num_workers, reports, progress):
+    """Returns a Counter of the words of all slices, as bytes."""
+    if num_workers is None:
+        num_workers = default_num_workers(sum(slice_.num_text_bytes for slice_ in slices))
+    work = functools.partial(_count_slice, lowercase=lowercase)
+    counts, waiting, next_index = collections.Counter(), {}, 0
+    total = sum(slice_.num_bytes for slice_ in slices)
+    bar = tqdm(total=total, unit="B", unit_scale=True, desc="words", disable=not progress)
+    with bar:
+        for slice_, result in run_locally(slices, work, num_workers):
+            bar.update(slice_.num_bytes)
+            # Results are added in the order of the inputs: what is dropped depends on the order.
+            waiting[slice_.index] = result
+            while next_index in waiting:
+                new_counts, new_reports = waiting.pop(next_index)
+                next_index += 1
+                counts.update(new_counts)
+                reports.merge(new_reports)
+                if len(counts) > _MAX_DISTINCT_WORDS:
+                    for word in [word for word, count in counts.items() if count < min_frequency]:
+                        del counts[word]
+    return counts
+
+
+def _count_slice(slice_, lowercase):
+    """Counts the words of a slice in a worker; returns them with the reports."""
+    reports = Reports()
+    counts = collections.Counter()
+    for text in _texts(slice_, reports):
+        counts.update(count_words(text, lowercase))
+    return counts, reports.as_dict()
+
+
+def _texts(slice_: Slice, reports: Reports) -> Iterator[str]:
+    """Yields the text of a slice in pieces of about a megabyte, none ending in a word."""
+    passages, num_characters = [], 0
+    for span in slice_.spans:
+        if span.kind == "text":
+            yield from text_of_span(span, reports)
+            continue
+        for _, article in wikipedia_passages(span, reports):
+            passages += article
+            num_characters += sum(map(len, article))
+            if num_characters > BLOCK_BYTES:
+                yield "\n".join(passages)
+                passages, num_characters = [], 0
+    if passages:
+        yield "\n".join(passages)
+
+
+def _no_words(files, reports):
+    found = f" Found: {'; '.join(reports.lines())}." if reports.lines() else ""
+    return (
+        f"no words to learn from in {len(files):,} files of {sum(size for *_, size in files):,} "
+        f"bytes: {', '.join(path for path, *_ in files[:3])}.{found} Give files that contain text."
+    )
+
+
+def _tell(files, counts, reports, progress):
+    """Prints what was read and its irregularities; without progress, warns of lost bytes."""
+    if progress:
+        print(f"{counts.total():,} words, {len(counts):,} distinct, in {len(files):,} files")
+        for line in reports.lines():
+            print(f"note: {line}")
+    elif BROKEN in reports.as_dict():
+        broken = Reports.of({BROKEN: reports.as_dict()[BROKEN]})
+        warnings.warn(
+            f"{broken.lines()[0]}. The vocabulary lacks these characters; convert the files to "
+            "UTF-8.",
+            stacklevel=3,
+        )

@@ -1,0 +1,126 @@
+"""WordPiece vocabularies from word counts."""
+
+import collections
+import functools
+from collections.abc import Mapping
+
+import tensorflow as tf
+import tokenizers
+
+from keras_bert.text.exact_wordpiece import word_splitter
+from keras_bert.text.normalization import PLACEHOLDER
+from keras_bert.text.vocabulary import SPECIAL_TOKENS, UNK
+
+_MAX_WORD_CHARACTERS = 200  # longer words are [UNK] to BERT
+_MAX_COUNT = 1 << 30  # the trainer counts pairs in 32 bits
+
+
+def count_words(text: str, lowercase: bool) -> collections.Counter:
+    """Counts the words that `BertTokenizer` cuts into pieces.
+
+    Args:
+        text: str, about a megabyte at most.
+        lowercase: whether letters are lower-cased and stripped of their accents.
+
+    Returns:
+        Counter of the normalized words, as bytes.
+    """
+    texts, starts, ends = _word_splitter(lowercase)(tf.constant([text]))
+    text = texts.numpy()[0]
+    spans = zip(starts.values.numpy().tolist(), ends.values.numpy().tolist(), strict=True)
+    return collections.Counter([text[start:end] for start, end in spans])
+
+
+_word_splitter = functools.cache(word_splitter)
+
+
+def train_wordpieces(
+    counts: Mapping[bytes, int],
+    vocabulary_size: int,
+    *,
+    max_characters: int,
+    min_frequency: int,
+    progress: bool,
+) -> list[str]:
+    """Trains a WordPiece vocabulary on counted words.
+
+    The trainer of Hugging Face `tokenizers` finds the pieces on all cores, by byte pair encoding
+    with WordPiece's "##".
+
+    Args:
+        counts: words as bytes, from `count_words`, with their numbers.
+        vocabulary_size: most tokens, including the special ones.
+        max_characters: number of characters to keep, the most frequent ones.
+        min_frequency: number of occurrences; rarer pieces are not learned.
+        progress: whether to show progress bars.
+
+    Returns:
+        list of str: special tokens, then characters, then pieces.
+
+    Raises:
+        ValueError: if `vocabulary_size` leaves no room for the special tokens and characters.
+    """
+    counts, alphabet = _keep_frequent_characters(counts, max_characters)
+    if vocabulary_size < len(SPECIAL_TOKENS) + len(alphabet):
+        raise ValueError(
+            f"vocabulary_size={vocabulary_size} is too small: the texts need "
+            f"{len(SPECIAL_TOKENS)} special tokens and {len(alphabet)} characters; give at least "
+            f"{len(SPECIAL_TOKENS) + len(alphabet)}, preferably several times that, or lower "
+            f"max_characters={max_characters}"
+        )
+    return _train(counts, alphabet, vocabulary_size, min_frequency, progress)
+
+
+def _keep_frequent_characters(counts, max_characters):
+    """Returns the words made of frequent characters only, and these characters as sorted tokens."""
+    words = {}
+    for word, count in counts.items():
+        word = word.decode()
+        if len(word) <= _MAX_WORD_CHARACTERS and PLACEHOLDER not in word:
+            words[word] = count
+    frequency = collections.Counter()
+    for word, count in words.items():
+        for character in word:
+            frequency[character] += count
+    kept = sorted(frequency, key=lambda character: (-frequency[character], character))
+    kept = set(kept[:max_characters])
+    words = {word: count for word, count in words.items() if kept.issuperset(word)}
+    inner = set().union(*(word[1:] for word in words))
+    return words, sorted(kept) + [f"##{character}" for character in sorted(inner)]
+
+
+def _train(counts, alphabet, vocabulary_size, min_frequency, progress):
+    """Runs the trainer on counted words.
+
+    The trainer breaks ties between pairs by token id, and numbers "##" characters in hash-table
+    order. They are therefore passed as special tokens, which come first and in order.
+    """
+    scale = -(-sum(counts.values()) // _MAX_COUNT)
+    model = tokenizers.Tokenizer(tokenizers.models.WordPiece(unk_token=UNK))
+    model.pre_tokenizer = tokenizers.pre_tokenizers.CharDelimiterSplit(" ")
+    trainer = tokenizers.trainers.WordPieceTrainer(
+        vocab_size=vocabulary_size,
+        min_frequency=max(1, min_frequency // scale),
+        show_progress=progress,
+        special_tokens=[*SPECIAL_TOKENS, *alphabet],
+        continuing_subword_prefix="##",
+    )
+    model.train_from_iterator(_repeated(counts, scale), trainer)
+    ids = model.get_vocab(with_added_tokens=False)
+    return sorted(ids, key=ids.get)
+
+
+def _repeated(counts, scale):
+    """Yields each word as often as it was counted, in strings of up to 4,096 words."""
+    line = []
+    for word in sorted(counts):
+        times = max(1, counts[word] // scale)
+        while times:
+            now = min(times, 4096 - len(line))
+            line += [word] * now
+            times -= now
+            if len(line) == 4096:
+                yield " ".join(line)
+                line = []
+    if line:
+        yield " ".join(line)

@@ -1,0 +1,249 @@
+"""Vocabularies learned from small texts."""
+
+import bz2
+import importlib
+import os
+import pydoc_data.topics
+import random
+import re
+import subprocess
+import sys
+
+import pytest
+
+from keras_bert.corpus import corpus_plan
+from keras_bert.corpus.corpus_plan import Settings, find_inputs, plan_slices
+from keras_bert.corpus.learn_vocabulary import learn_vocabulary
+from keras_bert.files.reports import Reports
+from keras_bert.text import train_wordpieces
+from keras_bert.text.tokenizer import BertTokenizer
+
+module = importlib.import_module("keras_bert.corpus.learn_vocabulary")
+
+
+@pytest.fixture(scope="module")
+def prose(tmp_path_factory):
+    path = tmp_path_factory.mktemp("prose") / "topics.txt"
+    path.write_text("\n\n".join(pydoc_data.topics.topics.values()), encoding="utf-8")
+    return path
+
+
+def learn(inputs, size, **options):
+    return learn_vocabulary(inputs, size, num_workers=1, progress=False, **options)
+
+
+def count_words(*inputs):
+    slices = plan_slices(find_inputs(inputs, Reports()), Settings())
+    return module._count_words(slices, True, 2, 1, Reports(), False)
+
+
+def test_pieces_are_merged_by_frequency(tmp_path):
+    path = tmp_path / "text.txt"
+    # By hand: "##u" + "##g" 20 times, "##u" + "##n" 16, "h" + "##ug" 15, "p" + "##un" 12.
+    words = ["hug"] * 10 + ["pug"] * 5 + ["pun"] * 12 + ["bun"] * 4 + ["hugs"] * 5
+    random.Random(1).shuffle(words)
+    path.write_text("\n".join(words))
+    vocabulary = learn(path, 17)
+    assert vocabulary[5:13] == ["b", "g", "h", "n", "p", "s", "u", "##g"]
+    assert vocabulary[13:] == ["##n", "##s", "##u", "##ug"]
+    assert learn(path, 20)[17:] == ["##un", "hug", "pun"]
+
+
+def test_special_tokens_come_first_and_nothing_twice(prose):
+    vocabulary = learn(prose, 2000)
+    assert vocabulary[:5] == ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    assert len(set(vocabulary)) == len(vocabulary) == 2000
+    assert "the" in vocabulary and "function" in vocabulary
+
+
+def test_the_same_text_gives_the_same_vocabulary_in_every_process(prose):
+    program = (
+        "import sys; from keras_bert.corpus.learn_vocabulary import learn_vocabulary;"
+        "print(*learn_vocabulary(sys.argv[1], 3000, progress=False), sep='\\n')"
+    )
+    other = {
+        "PYTHONHASHSEED": "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1",
+        "PYTHONIOENCODING": "utf-8",
+        "RAYON_NUM_THREADS": "1",
+    }
+    run = subprocess.run(
+        [sys.executable, "-c", program, str(prose)],
+        capture_output=True,
+        encoding="utf-8",
+        env=os.environ | other,
+    )
+    assert run.returncode == 0, run.stderr
+    vocabulary = learn(prose, 3000)
+    assert run.stdout.split("\n")[:-1] == vocabulary
+    assert learn(prose, 3000) == vocabulary  # the trainer's hash tables have seeds of their own
+
+
+def test_the_learned_text_has_no_unknown_words(prose):
+    tokenizer = BertTokenizer(learn(prose, 1000))
+    ids = tokenizer(list(pydoc_data.topics.topics.values()))
+    assert tokenizer.unk_token_id not in ids.flat_values.numpy()
+
+
+@pytest.mark.filterwarnings("ignore:the texts have", "ignore:1 invalid byte")
+def test_words_are_normalized_as_the_tokenizer_does(tmp_path):
+    path = tmp_path / "text.txt"
+    path.write_bytes(
+        "\ufeffÉcole ÉCOLE e\u0301cole ΟΔΟΣ ΟΔΟΣ 中文\r\n½™ ½™ a\u00adb ab \ufffd".encode()
+        + b"\xff ab"
+    )
+    vocabulary = learn(path, 60, min_frequency=2)
+    assert {"ecole", "οδος", "½™", "ab", "中", "文"} <= set(vocabulary)
+    assert not {"##文", "É", "é", "\ufeff", "\ufffd"} & set(vocabulary)
+    cased = learn(path, 60, lowercase=False, min_frequency=1)
+    assert {"École", "ÉCOLE", "ΟΔΟΣ"} <= set(cased)
+
+
+def test_files_are_one_text(tmp_path):
+    parts = [tmp_path / "a.txt", tmp_path / "b.txt"]
+    parts[0].write_text("low lower lowest\n")
+    parts[1].write_text("low lower lowest\n")
+    whole = tmp_path / "c.txt"
+    whole.write_text("low lower lowest\n" * 2)
+    assert learn(parts, 20) == learn([str(whole)], 20)
+
+
+def test_rare_characters_are_left_out_with_their_words(tmp_path):
+    path = tmp_path / "text.txt"
+    path.write_text("ab ab ab ab ax ax")
+    vocabulary = learn(path, 8, max_characters=2)
+    assert vocabulary[5:] == ["a", "b", "##b"]
+
+
+def test_texts_end_between_words_and_lose_nothing(prose, monkeypatch):
+    whole = prose.read_text("utf-8")
+    expected = count_words(prose)
+    monkeypatch.setattr("keras_bert.corpus.decoding.BLOCK_BYTES", 1000)
+    monkeypatch.setattr(corpus_plan, "MIN_SLICE_BYTES", 50_000)
+    slices = plan_slices(find_inputs(prose, Reports()), Settings())
+    texts = [text for slice_ in slices for text in module._texts(slice_, Reports())]
+    assert len(slices) > 5 and len(texts) > 100 and "".join(texts) == whole
+    assert all(text[-1].isspace() for text in texts[:-1])
+    assert count_words(prose) == expected
+
+
+def test_many_distinct_words_are_pruned_by_the_rare_ones(prose, monkeypatch):
+    monkeypatch.setattr(corpus_plan, "MIN_SLICE_BYTES", 10_000)
+    monkeypatch.setattr(module, "_MAX_DISTINCT_WORDS", 1500)
+    counts = count_words(prose)
+    assert len(counts) < 3000 and counts[b"the"] > 1000
+
+
+def test_counts_that_would_overflow_the_trainer_are_scaled(prose, monkeypatch):
+    exact = learn(prose, 600)
+    monkeypatch.setattr(train_wordpieces, "_MAX_COUNT", 20_000)
+    scaled = learn(prose, 600)
+    assert len(set(exact) & set(scaled)) > 500
+
+
+@pytest.mark.parametrize("data", [b"", b" \n\t\r\n", "\u200b\ufffd".encode(), b"\xff"])
+def test_a_corpus_without_words_is_refused(tmp_path, data):
+    path = tmp_path / "empty.txt"
+    path.write_bytes(data)
+    with pytest.raises(ValueError, match=r"no words to learn from in 1 files .*empty\.txt"):
+        learn(path, 100)
+
+
+def test_inputs_that_prepare_corpus_refuses_are_refused(tmp_path):
+    with pytest.raises(ValueError, match="No input files in an empty list"):
+        learn([], 100)
+    with pytest.raises(ValueError, match="nowhere.txt does not exist"):
+        learn("nowhere.txt", 100)
+    (tmp_path / "text.gz").write_bytes(b"x")
+    with pytest.raises(ValueError, match="unknown kind: text files end in .txt"):
+        learn(tmp_path / "text.gz", 100)
+    path = tmp_path / "text.txt"
+    path.write_text("some words", encoding="utf-16-le")
+    with pytest.raises(ValueError, match="if it is UTF-16, save it with a byte order mark"):
+        learn(path, 100)
+    path.write_text("Где это?", encoding="cp1251")
+    with pytest.raises(ValueError, match="not UTF-8"):
+        learn(path, 100)
+
+
+def test_utf16_with_its_mark_is_read(tmp_path):
+    path, same = tmp_path / "text.txt", tmp_path / "same.txt"
+    path.write_text("low lower lowest\n" * 2, encoding="utf-16")
+    same.write_text("low lower lowest\n" * 2)
+    assert learn(path, 20) == learn(same, 20)
+
+
+@pytest.fixture(scope="module")
+def dump():
+    pages = [
+        ("Low", "The ''low'' is <ref>Secret</ref> [[lower|lowest]]. The lower is low.", 0),
+        ("Gone", "#REDIRECT [[Secret]]", 0),
+        ("Talk:Low", "Secret talk.", 1),
+    ]
+    pages = "".join(
+        f"<page><title>{title}</title><ns>{ns}</ns><revision><text>"
+        + text.replace("<", "&lt;")
+        + "</text></revision></page>"
+        for title, text, ns in pages
+    )
+    return f"<mediawiki>{pages}</mediawiki>".encode()
+
+
+@pytest.mark.parametrize("name", ["wiki.xml", "wiki.xml.bz2"])
+def test_a_dump_gives_the_words_of_its_articles(dump, tmp_path, name):
+    path, prose = tmp_path / name, tmp_path / "prose.txt"
+    path.write_bytes(bz2.compress(dump) if name.endswith("bz2") else dump)
+    prose.write_text("The low is lowest. The lower is low.")
+    assert learn(path, 30, min_frequency=1) == learn(prose, 30, min_frequency=1)
+
+
+def test_a_folder_gives_the_words_of_its_files(dump, tmp_path, capsys):
+    (tmp_path / "wiki.xml").write_bytes(dump)
+    (tmp_path / "more.txt").write_text("The low, the lower, the lowest.")
+    (tmp_path / "notes.md").write_text("Secret.")
+    both = [tmp_path / "more.txt", tmp_path / "wiki.xml"]
+    assert learn_vocabulary(tmp_path, 25) == learn(both, 25)
+    out = capsys.readouterr().out
+    assert "19 words, 7 distinct, in 2 files" in out
+    assert "1 files in input folders that are neither .txt nor dumps, skipped" in out
+    assert "1 redirect pages, skipped" in out and "1 pages of other namespaces" in out
+
+
+def test_bytes_that_are_not_utf8_are_reported(tmp_path, capsys):
+    path = tmp_path / "latin.txt"
+    path.write_bytes("One line of plain words.\r\nAnd a café.\r\n".encode("latin-1") * 3)
+    place = rf"3 invalid byte sequences, dropped \({path}, line 2 \(byte 35\)"
+    with pytest.warns(UserWarning, match=place):
+        vocabulary = learn(path, 30)
+    assert learn_vocabulary(path, 30) == vocabulary
+    out = capsys.readouterr().out
+    assert re.search(f"note: {place}", out) and "note: 6 lines that end in CR LF" in out
+
+
+@pytest.mark.slow
+def test_worker_processes_count_the_same_words(prose, monkeypatch):
+    expected = learn(prose, 500)
+    monkeypatch.setattr(corpus_plan, "MIN_SLICE_BYTES", 50_000)
+    assert learn_vocabulary(prose, 500, num_workers=2, progress=False) == expected
+
+
+@pytest.mark.shared
+def test_a_real_dump_gives_english_words(shared_data):
+    dump = shared_data / "text" / "wikipedia" / "enwiki-pages-articles.xml.bz2"
+    vocabulary = learn(dump, 3000)
+    assert {"the", "government", "century", "university"} <= set(vocabulary)
+    assert not {"##nbsp", "jpg", "href", "redirect"} & set(vocabulary)
+
+
+def test_a_vocabulary_too_small_for_the_characters_is_refused(prose):
+    with pytest.raises(ValueError, match="no room beyond the 5 special tokens"):
+        learn(prose, 5)
+    with pytest.raises(ValueError, match="give at least"):
+        learn(prose, 30)
+
+
+def test_a_text_with_too_few_pieces_is_told(tmp_path):
+    path = tmp_path / "text.txt"
+    path.write_text("low lower lowest " * 3)
+    with pytest.warns(UserWarning, match=r"the vocabulary has \d+ tokens"):
+        vocabulary = learn(path, 1000)
+    assert {"low", "lower", "lowest"} <= set(vocabulary)

@@ -12,6 +12,32 @@ import keras_bert
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "keras_bert"
+# Keras calls these with arguments of its own, and documents them in its base classes.
+KERAS_OVERRIDES = {"build", "call", "compute_output_spec", "from_config", "get_config"}
+
+
+def public_functions(nodes, owner=""):
+    """Yields `(qualified name, function, is a method)` of a module's or a class's body."""
+    for node in nodes:
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+            yield from public_functions(node.body, f"{owner}{node.name}.")
+        elif isinstance(node, ast.FunctionDef):
+            is_special = node.name in ("__init__", "__call__")
+            is_override = owner and node.name in KERAS_OVERRIDES
+            if not is_override and (is_special or not node.name.startswith("_")):
+                yield owner + node.name, node, bool(owner)
+
+
+def missing_annotations(function, is_method):
+    """Names of the parameters without a type, and "return" if the function has no return type."""
+    arguments = function.args
+    parameters = [*arguments.posonlyargs, *arguments.args]
+    if is_method and parameters[0].arg in ("self", "cls"):
+        parameters = parameters[1:]
+    parameters += [*arguments.kwonlyargs, arguments.vararg, arguments.kwarg]
+    names = [p.arg for p in parameters if p is not None and p.annotation is None]
+    has_return = function.returns is not None or function.name == "__init__"
+    return names if has_return else [*names, "return"]
 
 
 def test_the_stub_exports_every_name_that_it_imports():
@@ -21,6 +47,21 @@ def test_the_stub_exports_every_name_that_it_imports():
     aliases = [alias for node in imports for alias in node.names]
     assert [alias.asname for alias in aliases] == [alias.name for alias in aliases]
     assert sorted(alias.name for alias in aliases) == keras_bert.__all__
+
+
+def test_public_functions_outside_of_layers_and_models_are_annotated():
+    # Layers and models have the signatures of Keras, which users know from there.
+    missing, total = [], 0
+    for path in sorted(PACKAGE.rglob("*.py")):
+        if path.relative_to(PACKAGE).parts[0] in ("layers", "models"):
+            continue
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        for name, function, is_method in public_functions(tree.body):
+            total += 1
+            if found := missing_annotations(function, is_method):
+                missing.append(f"{path.relative_to(ROOT)}: {name} lacks {', '.join(found)}")
+    assert total > 400  # otherwise the search is broken
+    assert not missing, "\n".join(missing)
 
 
 def test_the_stub_and_the_typing_marker_are_shipped():

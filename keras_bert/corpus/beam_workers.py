@@ -1,10 +1,15 @@
 """Slice processing on Apache Beam, on any runner; workers run the same function as locally."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from keras_bert.corpus.corpus_plan import Settings, Slice
 from keras_bert.corpus.corpus_slice import done_path, write_slice
 from keras_bert.files.json_files import read_json
+
+if TYPE_CHECKING:
+    from keras_bert.text.tokenizer import BertTokenizer
+
 
 try:
     import apache_beam as beam
@@ -38,8 +43,8 @@ def run_on_beam(
     num_slices: int,
     folder: str,
     settings: Settings,
-    tokenizer,
-    options: list[str],
+    tokenizer: "BertTokenizer",
+    options: Sequence[str],
 ) -> Iterator[tuple[Slice, dict]]:
     """Runs all slices with Beam, then yields `(slice, result)` for each."""
     with beam.Pipeline(options=PipelineOptions(list(options))) as pipeline:

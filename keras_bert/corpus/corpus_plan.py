@@ -8,6 +8,8 @@ import dataclasses
 import hashlib
 import json
 import os
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import tensorflow as tf
 
@@ -16,6 +18,10 @@ from keras_bert.corpus.shards import vocabulary_sha256
 from keras_bert.corpus.text_documents import can_be_cut
 from keras_bert.corpus.wikipedia_dump import check_dump
 from keras_bert.files.reports import Reports
+
+if TYPE_CHECKING:
+    from keras_bert.text.tokenizer import BertTokenizer
+
 
 MIN_SLICE_BYTES = 2**21
 MAX_SLICE_BYTES = 2**25
@@ -70,7 +76,9 @@ class Slice:
         return sum((span.stop - span.start) * _EXPANSION[span.kind] for span in self.spans)
 
 
-def find_inputs(inputs, reports: Reports) -> list[tuple[str, str, int]]:
+def find_inputs(
+    inputs: str | os.PathLike | Iterable[str | os.PathLike], reports: Reports
+) -> list[tuple[str, str, int]]:
     """Lists the input files as `(path, kind, size)`; the files of a folder are sorted.
 
     Raises:
@@ -139,7 +147,7 @@ def first_document_id(slice_index: int) -> int:
     return slice_index << 32
 
 
-def plan_description(slices: list[Slice], settings: Settings, tokenizer) -> dict:
+def plan_description(slices: list[Slice], settings: Settings, tokenizer: "BertTokenizer") -> dict:
     """Describes everything that the shards depend on: equal descriptions give equal shards."""
     spans = [
         [dataclasses.astuple(span), tf.io.gfile.stat(span.path).mtime_nsec]

@@ -1,6 +1,7 @@
 """The function that every worker runs: turns one slice of the input into one shard."""
 
 import os
+from typing import TYPE_CHECKING
 
 import numpy as np
 import tensorflow as tf
@@ -11,6 +12,10 @@ from keras_bert.corpus.text_documents import text_documents
 from keras_bert.corpus.wikipedia_dump import wikipedia_documents
 from keras_bert.files.json_files import write_json
 from keras_bert.files.reports import Reports
+
+if TYPE_CHECKING:
+    from keras_bert.text.tokenizer import BertTokenizer
+
 
 PROGRESS_FOLDER = "progress"
 MAX_RECORD_TOKENS = 2**15
@@ -26,7 +31,9 @@ def done_path(folder: str, slice_: Slice, num_slices: int) -> str:
     return os.path.join(folder, PROGRESS_FOLDER, name)
 
 
-def write_slice(slice_: Slice, num_slices: int, folder: str, settings: Settings, tokenizer) -> dict:
+def write_slice(
+    slice_: Slice, num_slices: int, folder: str, settings: Settings, tokenizer: "BertTokenizer"
+) -> dict:
     """Reads a slice, tokenizes it and writes its shard atomically.
 
     The shard is a pure function of the arguments and the input files: it is the same whichever

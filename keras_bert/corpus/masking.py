@@ -12,7 +12,7 @@ def num_predictions(lengths: tf.Tensor, rate: float, max_predictions: int) -> tf
     return tf.minimum(tf.maximum(rounded, 1), max_predictions)
 
 
-def choose_tokens(is_candidate: tf.Tensor, counts: tf.Tensor, seed) -> tf.Tensor:
+def choose_tokens(is_candidate: tf.Tensor, counts: tf.Tensor, seed: tf.Tensor) -> tf.Tensor:
     """Chooses `counts` `[B]` of each row's candidate tokens at random: bool `[B, S]`."""
     keys = _random_order(is_candidate, seed)
     sorted_keys = tf.sort(keys, direction="DESCENDING")
@@ -21,7 +21,7 @@ def choose_tokens(is_candidate: tf.Tensor, counts: tf.Tensor, seed) -> tf.Tensor
 
 
 def choose_words(
-    is_candidate: tf.Tensor, is_continuation: tf.Tensor, counts: tf.Tensor, seed
+    is_candidate: tf.Tensor, is_continuation: tf.Tensor, counts: tf.Tensor, seed: tf.Tensor
 ) -> tf.Tensor:
     """Chooses whole words at random, at most `counts` tokens per row: bool `[B, S]`.
 
@@ -67,7 +67,7 @@ def choose_words(
 def mask_tokens(
     token_ids: tf.Tensor,
     chosen: tf.Tensor,
-    seed,
+    seed: tf.Tensor,
     *,
     max_predictions: int,
     mask_token_id: int,

@@ -34,7 +34,7 @@ class PairRows:
 
 def plan_pairs(
     group: RecordGroup,
-    seed,
+    seed: tf.Tensor,
     *,
     sequence_length: int,
     random_next_rate: float = 0.5,
@@ -99,7 +99,7 @@ def plan_pairs(
 
 
 def plan_sentences(
-    group: RecordGroup, seed, *, sequence_length: int, short_sequence_rate: float = 0.1
+    group: RecordGroup, seed: tf.Tensor, *, sequence_length: int, short_sequence_rate: float = 0.1
 ) -> PairRows:
     """Plans rows of as many whole sentences as fit; cuts a sentence longer than a row at its end.
 

@@ -17,9 +17,10 @@ Each file is written to a temporary name and renamed when it is complete. Any pa
 import contextlib
 import hashlib
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 import tensorflow as tf
 
 from keras_bert.files.json_files import read_json, write_json
@@ -85,7 +86,9 @@ class ShardWriter:
         self.counts = {"name": os.path.basename(self.path), **dict.fromkeys(COUNTS, 0)}
         self._last_document_id = None
 
-    def write(self, document_id: int, token_ids, sentence_lengths) -> None:
+    def write(
+        self, document_id: int, token_ids: npt.ArrayLike, sentence_lengths: npt.ArrayLike
+    ) -> None:
         """Adds a record; the pieces of a document must be consecutive."""
         lengths = np.asarray(sentence_lengths, "<u4")
         tokens = np.asarray(token_ids, self.dtype)
@@ -212,7 +215,7 @@ class Corpus:
 
 
 def finish_corpus(
-    folder: str | os.PathLike, tokenizer: "BertTokenizer", shards: list[dict], **more
+    folder: str | os.PathLike, tokenizer: "BertTokenizer", shards: list[dict], **more: Any
 ) -> Corpus:
     """Turns a folder of shards into a corpus: writes `vocab.txt`, then `corpus.json`.
 

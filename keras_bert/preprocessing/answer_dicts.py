@@ -1,10 +1,12 @@
 """Conversion of answers to Python values."""
 
+from collections.abc import Mapping
+
 import numpy as np
 import tensorflow as tf
 
 
-def answer_dicts(answers) -> list[dict]:
+def answer_dicts(answers: Mapping[str, tf.Tensor | tf.RaggedTensor]) -> list[dict]:
     """Splits a dict of tensors into one dict per example.
 
     Args:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING, Self
 
 import keras
 import numpy as np
@@ -16,7 +19,14 @@ from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
 from keras_bert.preprocessing.checked_labels import checked_classes
 from keras_bert.preprocessing.class_labels import class_targets, named_classes
 from keras_bert.preprocessing.padding import trim_padding
+from keras_bert.preprocessing.raw import Examples, Labels
+from keras_bert.preprocessing.rows import Rows
 from keras_bert.preprocessing.text_rows import TextRows, check_window_stride, windowed
+from keras_bert.text.tokenizer import BertTokenizer
+
+if TYPE_CHECKING:
+    import keras_bert
+
 
 WINDOW_POOLINGS = ("mean", "max")
 
@@ -60,14 +70,14 @@ class BertClassifierPreprocessor(BertPreprocessor):
 
     def __init__(
         self,
-        tokenizer,
-        sequence_length=128,
-        truncation="head",
-        label_names=None,
-        multi_label=False,
-        threshold=0.5,
-        window_stride=None,
-        window_pooling="mean",
+        tokenizer: BertTokenizer,
+        sequence_length: int = 128,
+        truncation: str = "head",
+        label_names: Iterable[str] | None = None,
+        multi_label: bool = False,
+        threshold: float = 0.5,
+        window_stride: int | None = None,
+        window_pooling: str = "mean",
     ):
         super().__init__(tokenizer, sequence_length, truncation)
         if not 0 < threshold < 1:
@@ -94,7 +104,7 @@ class BertClassifierPreprocessor(BertPreprocessor):
         return self.window_stride is not None
 
     @property
-    def score_names(self):
+    def score_names(self) -> tuple[str, ...]:
         if self.is_regression:
             return ("spearman", "pearson")
         if self.multi_label:
@@ -106,16 +116,21 @@ class BertClassifierPreprocessor(BertPreprocessor):
         """Whether the model predicts a score instead of classes."""
         return not self.multi_label and self.label_names is not None and len(self.label_names) == 1
 
-    def for_model(self, backbone, outputs):
+    def for_model(self, backbone: keras_bert.BertBackbone, outputs: keras.KerasTensor) -> Self:
         """Returns this preprocessor with a name for each of the model's classes."""
         return named_classes(super().for_model(backbone, outputs), outputs.shape[-1])
 
-    def rows(self, columns, extra_inputs, targets):
+    def rows(
+        self,
+        columns: tuple[tf.RaggedTensor, ...],
+        extra_inputs: dict[str, tf.Tensor],
+        targets: tuple,
+    ) -> TextRows:
         """Makes `TextRows`, which are windows if `window_stride` is set."""
         rows = TextRows(self, columns, None, extra_inputs, targets)
         return windowed(rows, self.window_stride) if self.cuts_windows else rows
 
-    def targets(self, labels):
+    def targets(self, labels: Labels) -> np.ndarray:
         """Converts labels, given by name or by number, to the loss's form.
 
         Args:
@@ -130,13 +145,13 @@ class BertClassifierPreprocessor(BertPreprocessor):
         """
         return class_targets(labels, self.label_names, self.multi_label)
 
-    def stream_targets(self, labels):
+    def stream_targets(self, labels: tf.Tensor) -> tf.Tensor:
         """Converts the labels of a batch from a `tf.data.Dataset`, in the graph."""
         if self.is_regression or self.multi_label:
             return super().stream_targets(labels)
         return checked_classes(labels, self.label_names)
 
-    def pooled(self, outputs, rows):
+    def pooled(self, outputs: tf.Tensor, rows: TextRows | None) -> tf.Tensor:
         """Pools the logits of windows into logits of texts, `[n, C]`."""
         if rows is None or rows.counts is None:
             return outputs
@@ -144,7 +159,7 @@ class BertClassifierPreprocessor(BertPreprocessor):
         pool = tf.math.segment_max if self.window_pooling == "max" else tf.math.segment_mean
         return pool(outputs, text)
 
-    def answers(self, outputs, rows=None) -> dict:
+    def answers(self, outputs: tf.Tensor, rows: Rows | None = None) -> dict:
         """Turns logits into labels and probabilities.
 
         Args:
@@ -171,7 +186,12 @@ class BertClassifierPreprocessor(BertPreprocessor):
             "labels": labels,
         }
 
-    def serve(self, predict, text, **extra_inputs) -> dict:
+    def serve(
+        self,
+        predict: Callable[[dict[str, tf.Tensor]], tf.Tensor],
+        text: tf.Tensor,
+        **extra_inputs: tf.Tensor,
+    ) -> dict:
         """Answers raw strings `[B]`, in windows if `window_stride` is set."""
         if not self.cuts_windows:
             return super().serve(predict, text, **extra_inputs)
@@ -179,7 +199,7 @@ class BertClassifierPreprocessor(BertPreprocessor):
         inputs = trim_padding(rows.inputs(tf.range(rows.columns[0].nrows())))
         return self.answers(self.pooled(predict(inputs), rows))
 
-    def scores(self, answers: list, x, y=None) -> dict:
+    def scores(self, answers: list, x: Examples, y: Labels | None = None) -> dict:
         """Computes accuracy, F1 and Matthews correlation; F1 of labels; or correlations."""
         if y is None:
             raise ValueError("scores needs labels: give y, or a dataset of (text, label).")
@@ -191,7 +211,14 @@ class BertClassifierPreprocessor(BertPreprocessor):
         numbers = [self.label_names.index(answer["label"]) for answer in answers]
         return classification_scores(labels, np.array(numbers), len(self.label_names))
 
-    def write_answers(self, folder, split, answers, x, y=None):
+    def write_answers(
+        self,
+        folder: str | os.PathLike,
+        split: str,
+        answers: list,
+        x: Examples,
+        y: Labels | None = None,
+    ) -> None:
         """Writes `{split}_predictions.tsv`: index, label and probabilities, or index and score.
 
         The labels of a `multi_label` model are separated by "|".

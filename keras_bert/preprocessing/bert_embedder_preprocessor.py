@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import keras
+import tensorflow as tf
 
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
+from keras_bert.preprocessing.rows import Rows
 
 
 @keras.saving.register_keras_serializable(package="keras_bert")
@@ -30,7 +32,7 @@ class BertEmbedderPreprocessor(BertPreprocessor):
     array([[2, 5, 6, 7, 1, 3, 0, 0]], dtype=int32)
     """
 
-    def answers(self, outputs, rows=None) -> dict:
+    def answers(self, outputs: tf.Tensor, rows: Rows | None = None) -> dict:
         """Returns the model's vectors as `embedding`, `[B, H]`.
 
         Raises:

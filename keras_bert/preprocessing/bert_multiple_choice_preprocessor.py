@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import dataclasses
+import os
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import keras
 import numpy as np
+import numpy.typing as npt
 import tensorflow as tf
 
 from keras_bert.files.whole import whole_file
 from keras_bert.metrics.classification import classification_scores
+from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
 from keras_bert.preprocessing.byte_spans import to_bytes
-from keras_bert.preprocessing.choice_rows import choice_inputs, choice_rows
+from keras_bert.preprocessing.choice_rows import ChoiceRows, choice_inputs, choice_rows
 from keras_bert.preprocessing.choice_rows import with_labels as labeled
 from keras_bert.preprocessing.class_labels import choice_targets
 from keras_bert.preprocessing.padding import trim_padding
-from keras_bert.preprocessing.raw import is_dataset
+from keras_bert.preprocessing.raw import Examples, Labels, is_dataset
 
 
 @keras.saving.register_keras_serializable(package="keras_bert")
@@ -56,7 +60,13 @@ class BertMultipleChoicePreprocessor(BertPreprocessor):
     def signature(self) -> dict[str, int | None]:
         return {"context": 1, "choices": 2}
 
-    def read(self, x, y=None, sample_weight=None, with_labels=False):
+    def read(
+        self,
+        x: Examples,
+        y: Labels | None = None,
+        sample_weight: npt.ArrayLike | None = None,
+        with_labels: bool = False,
+    ) -> ChoiceRows:
         """Reads questions: dicts of `context`, `choices` and, for training, `label`.
 
         Args:
@@ -77,24 +87,24 @@ class BertMultipleChoicePreprocessor(BertPreprocessor):
             questions = labeled(questions, y)
         return choice_rows(questions, self, with_labels or y is not None)
 
-    def parts(self, x, size=1024):
+    def parts(self, x: Examples, size: int = 1024) -> Iterator[list[dict]]:
         """Yields questions part by part."""
         questions = _questions(x)
         for start in range(0, max(len(questions), 1), size):
             yield questions[start : start + size]
 
-    def batched(self, rows, batching):
+    def batched(self, rows: ChoiceRows, batching: Batching) -> tf.data.Dataset:
         """Makes batches of questions; `tokens_per_batch` counts the tokens of all choices."""
         if batching.tokens_per_batch is not None:
             tokens = batching.tokens_per_batch // rows.num_choices()
             batching = dataclasses.replace(batching, tokens_per_batch=tokens)
         return super().batched(rows, batching)
 
-    def targets(self, labels):
+    def targets(self, labels: Labels) -> Labels:
         """Checks that labels are indices of choices, and returns them."""
         return choice_targets(labels)
 
-    def answers(self, outputs, rows=None) -> dict:
+    def answers(self, outputs: tf.Tensor, rows: ChoiceRows | None = None) -> dict:
         """Finds the most probable choice.
 
         Args:
@@ -118,7 +128,12 @@ class BertMultipleChoicePreprocessor(BertPreprocessor):
             "choice": tf.gather(texts, label[:, None], batch_dims=1)[:, 0],
         }
 
-    def serve(self, predict, context, choices) -> dict:
+    def serve(
+        self,
+        predict: Callable[[dict[str, tf.Tensor]], tf.Tensor],
+        context: tf.Tensor,
+        choices: tf.Tensor,
+    ) -> dict:
         """Answers questions: contexts `[B]` and choices `[B, C]`, "" for a missing choice."""
         message = "give each context a row of choices"
         same = tf.debugging.assert_equal(tf.shape(context)[0], tf.shape(choices)[0], message)
@@ -139,17 +154,24 @@ class BertMultipleChoicePreprocessor(BertPreprocessor):
             "choice": tf.gather(choices, found["label"], batch_dims=1),
         }
 
-    def scores(self, answers: list, x, y=None) -> dict:
+    def scores(self, answers: list, x: Examples, y: Labels | None = None) -> dict:
         """Computes the accuracy."""
         y = [question["label"] for question in _questions(x)] if y is None else self.targets(y)
         scores = classification_scores(np.asarray(y), np.array([a["label"] for a in answers]))
         return {"accuracy": scores["accuracy"]}
 
-    def has_labels(self, x, y=None):
+    def has_labels(self, x: Examples, y: Labels | None = None) -> bool:
         """Whether there is a label for each question."""
         return y is not None or all("label" in question for question in _questions(x))
 
-    def write_answers(self, folder, split, answers, x, y=None):
+    def write_answers(
+        self,
+        folder: str | os.PathLike,
+        split: str,
+        answers: list,
+        x: Examples,
+        y: Labels | None = None,
+    ) -> None:
         """Writes `{split}_predictions.tsv`: index, label and the probability of each choice."""
         most = max(len(answer["probabilities"]) for answer in answers)
         with whole_file(Path(folder) / f"{split}_predictions.tsv") as file:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import inspect
 import json
 import numbers
+import os
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import keras
+import numpy.typing as npt
 import tensorflow as tf
 
 from keras_bert.files.whole import whole_file
@@ -16,8 +19,9 @@ from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.extra_inputs import checked_extra_inputs
 from keras_bert.preprocessing.packing import TRUNCATIONS, pack
 from keras_bert.preprocessing.padding import trim_padding
-from keras_bert.preprocessing.raw import as_arrays, is_dataset
+from keras_bert.preprocessing.raw import Examples, Labels, as_arrays, is_dataset
 from keras_bert.preprocessing.row_batches import alone, map_rows, row_batches
+from keras_bert.preprocessing.rows import Rows
 from keras_bert.preprocessing.stream_batches import stream_batches
 from keras_bert.preprocessing.text_examples import (
     TextExamples,
@@ -27,6 +31,13 @@ from keras_bert.preprocessing.text_examples import (
 )
 from keras_bert.preprocessing.text_rows import TextRows
 from keras_bert.text.tokenizer import BertTokenizer
+
+if TYPE_CHECKING:
+    import keras_bert
+
+
+Outputs: TypeAlias = tf.Tensor | dict[str, tf.Tensor]
+"""A model's outputs: a tensor, or several by name."""
 
 _TEXTS_AT_ONCE = 1024
 
@@ -70,11 +81,19 @@ class BertPreprocessor:
     array([[2, 5, 6, 7, 1, 3, 0, 0]], dtype=int32)
     """
 
-    cuts_windows = False  # whether a text may become several rows
-    score_names = ()  # the floats of `scores` that can select an epoch, the main one first
-    answer_options = {}  # the options of `answers` that `tuned` and `write_answers` need
+    tokenizer: BertTokenizer
+    sequence_length: int
+    truncation: str
 
-    def __init__(self, tokenizer, sequence_length=128, truncation="head"):
+    cuts_windows = False  # whether a text may become several rows
+    # The floats of `scores` that can select an epoch, the main one first.
+    score_names: tuple[str, ...] = ()
+    # The options of `answers` that `tuned` and `write_answers` need.
+    answer_options: dict[str, Any] = {}
+
+    def __init__(
+        self, tokenizer: BertTokenizer, sequence_length: int = 128, truncation: str = "head"
+    ):
         if not isinstance(sequence_length, numbers.Integral):
             raise ValueError(f"sequence_length must be an int; got {sequence_length!r}.")
         if sequence_length < 3:
@@ -91,7 +110,9 @@ class BertPreprocessor:
         self.sequence_length = int(sequence_length)
         self.truncation = truncation
 
-    def __call__(self, texts, pairs=None):
+    def __call__(
+        self, texts: npt.ArrayLike | tf.Tensor, pairs: npt.ArrayLike | tf.Tensor | None = None
+    ) -> dict[str, tf.Tensor]:
         first = self._token_ids(texts)
         if pairs is None:
             return self.pack(first)
@@ -103,7 +124,9 @@ class BertPreprocessor:
             )
         return self.pack(first, second)
 
-    def pack(self, first, second=None):
+    def pack(
+        self, first: tf.RaggedTensor, second: tf.RaggedTensor | None = None
+    ) -> dict[str, tf.Tensor]:
         """Packs ragged token ids `[B, (T)]` in the same way as a call packs texts."""
         return pack(self.tokenizer, self.sequence_length, self.truncation, first, second)
 
@@ -112,7 +135,13 @@ class BertPreprocessor:
         """The string inputs of the exported model, by name, with their ranks (None for any)."""
         return {"text": None}
 
-    def read(self, x, y=None, sample_weight=None, with_labels=False):
+    def read(
+        self,
+        x: Examples,
+        y: Labels | None = None,
+        sample_weight: npt.ArrayLike | None = None,
+        with_labels: bool = False,
+    ) -> Rows:
         """Reads raw examples in memory as rows for the model.
 
         Args:
@@ -144,11 +173,16 @@ class BertPreprocessor:
             columns = tuple(map(self._tokenized, examples.columns))
             return self.rows(columns, {n: tf.constant(v) for n, v in extra.items()}, targets)
 
-    def rows(self, columns, extra_inputs, targets):
+    def rows(
+        self,
+        columns: tuple[tf.RaggedTensor, ...],
+        extra_inputs: dict[str, tf.Tensor],
+        targets: tuple,
+    ) -> TextRows:
         """Makes `TextRows` of token ids; a preprocessor that cuts windows overrides this."""
         return TextRows(self, columns, None, extra_inputs, targets)
 
-    def parts(self, x, size=1024):
+    def parts(self, x: Examples, size: int = 1024) -> Iterator[Examples]:
         """Yields raw examples in parts, so that answering them takes bounded memory."""
         if is_dataset(x):
             for columns, extra, _ in text_batches(x, size, with_labels=False):
@@ -160,9 +194,9 @@ class BertPreprocessor:
 
     def batches(
         self,
-        x,
-        y=None,
-        sample_weight=None,
+        x: Examples,
+        y: Labels | None = None,
+        sample_weight: npt.ArrayLike | None = None,
         *,
         batching: Batching = Batching(),  # noqa: B008 (it is frozen)
         with_labels: bool = True,
@@ -196,23 +230,23 @@ class BertPreprocessor:
             return stream_batches(self, x, batching, with_labels)
         return self.batched(self.read(x, y, sample_weight, with_labels), batching)
 
-    def batched(self, rows, batching: Batching) -> tf.data.Dataset:
+    def batched(self, rows: Rows, batching: Batching) -> tf.data.Dataset:
         """Makes batches of the rows that `read` returned; see `batches`."""
         batching = batching.for_rows(self.sequence_length)
         numbers = row_batches(rows.num_tokens(), batching)
         return map_rows(numbers, lambda number: alone(rows.batch(number, batching)))
 
-    def targets(self, labels):
+    def targets(self, labels: Labels) -> Labels:
         """Converts labels to the loss's form; a task with classes accepts names too."""
         return labels
 
-    def stream_targets(self, labels):
+    def stream_targets(self, labels: tf.Tensor) -> tf.Tensor:
         """Converts the labels of a batch from a `tf.data.Dataset`, in the graph."""
         if labels.dtype == tf.string:
             raise ValueError("Labels must be numbers; the dataset yields strings.")
         return labels
 
-    def answers(self, outputs, rows=None) -> dict:
+    def answers(self, outputs: Outputs, rows: Rows | None = None) -> dict:
         """Turns a model's outputs into answers, in the TensorFlow graph.
 
         Args:
@@ -228,19 +262,21 @@ class BertPreprocessor:
         """
         raise no_answers(f"model with a {type(self).__name__}")
 
-    def pooled(self, outputs, rows):
+    def pooled(self, outputs: Outputs, rows: Rows | None) -> Outputs:
         """Pools outputs with one row for each of `rows` into one row per example."""
         return outputs
 
-    def scores(self, answers: list, x, y=None) -> dict:
+    def scores(self, answers: list, x: Examples, y: Labels | None = None) -> dict:
         """Computes the task's official metrics of a list of answers; see `BertTask.scores`."""
         raise ValueError(f"A {type(self).__name__} has no official scores. Use evaluate.")
 
-    def has_labels(self, x, y=None) -> bool:
+    def has_labels(self, x: Examples, y: Labels | None = None) -> bool:
         """Returns whether examples have labels, in `y` or in `x`."""
         return y is not None
 
-    def tuned(self, answers: list, x, y=None) -> tuple[BertPreprocessor, dict]:
+    def tuned(
+        self, answers: list, x: Examples, y: Labels | None = None
+    ) -> tuple[BertPreprocessor, dict]:
         """Tunes settings of `answers`, such as a threshold, on a development set.
 
         Args:
@@ -254,7 +290,14 @@ class BertPreprocessor:
         """
         return self, self.scores(answers, x, y)
 
-    def write_answers(self, folder: str | Path, split: str, answers: list, x, y=None) -> None:
+    def write_answers(
+        self,
+        folder: str | os.PathLike,
+        split: str,
+        answers: list,
+        x: Examples,
+        y: Labels | None = None,
+    ) -> None:
         """Writes answers to a folder, by default as lines of JSON, `{split}_answers.jsonl`.
 
         Args:
@@ -268,7 +311,12 @@ class BertPreprocessor:
             for answer in answers:
                 print(json.dumps(answer, default=lambda array: array.tolist()), file=file)
 
-    def serve(self, predict, text, **extra_inputs) -> dict:
+    def serve(
+        self,
+        predict: Callable[[dict[str, tf.Tensor]], Outputs],
+        text: tf.Tensor,
+        **extra_inputs: tf.Tensor,
+    ) -> dict:
         """Answers raw strings in the TensorFlow graph, as the exported model does.
 
         Args:
@@ -289,7 +337,11 @@ class BertPreprocessor:
         )
         return self.answers(predict({**trim_padding(inputs), **extra_inputs}))
 
-    def for_model(self, backbone, outputs) -> BertPreprocessor:
+    def for_model(
+        self,
+        backbone: keras_bert.BertBackbone,
+        outputs: keras.KerasTensor | dict[str, keras.KerasTensor],
+    ) -> Self:
         """Returns this preprocessor, checked and completed for a model.
 
         Raises:
@@ -311,7 +363,7 @@ class BertPreprocessor:
         return self
 
     @classmethod
-    def like(cls, preprocessor: BertPreprocessor, **changes) -> Self:
+    def like(cls, preprocessor: BertPreprocessor, **changes: Any) -> Self:
         """Makes an instance of this class from another preprocessor, with changed settings."""
         config = preprocessor.get_config()
         settings = {name: config[name] for name in cls.arguments() if name in config}
@@ -324,7 +376,7 @@ class BertPreprocessor:
         return [name for name in names if name not in ("self", "tokenizer", "kwargs")]
 
     @classmethod
-    def from_preset(cls, source, **settings) -> Self:
+    def from_preset(cls, source: str | os.PathLike, **settings: Any) -> Self:
         """Loads the preprocessor of a preset or of published weights.
 
         Args:
@@ -380,7 +432,7 @@ class BertPreprocessor:
         return token_ids
 
 
-def no_answers(kind) -> ValueError:
+def no_answers(kind: str) -> ValueError:
     """Makes the error for a kind of model that has no answers."""
     return ValueError(
         f"A {kind} has no answers for a text, so there is nothing to serve. Save it with "

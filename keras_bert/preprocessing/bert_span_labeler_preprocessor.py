@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import keras
+import numpy.typing as npt
 import tensorflow as tf
 
 from keras_bert.files.whole import whole_file
@@ -16,8 +19,14 @@ from keras_bert.preprocessing.question_examples import (
     trained_windows,
     windows_of,
 )
-from keras_bert.preprocessing.question_windows import check_lengths, question_windows
+from keras_bert.preprocessing.question_windows import (
+    QuestionWindows,
+    check_lengths,
+    question_windows,
+)
+from keras_bert.preprocessing.raw import Examples, Labels
 from keras_bert.preprocessing.span_answers import span_answers
+from keras_bert.text.tokenizer import BertTokenizer
 
 _WINDOWS = 32  # windows that an exported model reads at once, so that memory stays bounded
 
@@ -70,13 +79,13 @@ class BertSpanLabelerPreprocessor(BertPreprocessor):
 
     def __init__(
         self,
-        tokenizer,
-        sequence_length=384,
-        truncation="head",
-        document_stride=128,
-        max_question_length=64,
-        max_answer_length=30,
-        null_threshold=None,
+        tokenizer: BertTokenizer,
+        sequence_length: int = 384,
+        truncation: str = "head",
+        document_stride: int = 128,
+        max_question_length: int = 64,
+        max_answer_length: int = 30,
+        null_threshold: float | None = None,
     ):
         super().__init__(tokenizer, sequence_length, truncation)
         if max_answer_length < 1:
@@ -91,7 +100,13 @@ class BertSpanLabelerPreprocessor(BertPreprocessor):
     def signature(self) -> dict[str, int | None]:
         return {"question": 1, "context": 1}
 
-    def read(self, x, y=None, sample_weight=None, with_labels=False):
+    def read(
+        self,
+        x: Examples,
+        y: Labels | None = None,
+        sample_weight: npt.ArrayLike | None = None,
+        with_labels: bool = False,
+    ) -> QuestionWindows:
         """Reads questions: dicts of `question`, `context` and, for training, `answers`.
 
         Args:
@@ -113,14 +128,16 @@ class BertSpanLabelerPreprocessor(BertPreprocessor):
         check_questions(examples)
         return (trained_windows if with_labels else windows_of)(examples, self, **self._lengths())
 
-    def parts(self, x, size=1024):
+    def parts(self, x: Examples, size: int = 1024) -> Iterator[list[dict]]:
         """Yields questions in parts."""
         examples = _examples(x)
         check_questions(examples)
         for start in range(0, len(examples), size):
             yield examples[start : start + size]
 
-    def answers(self, outputs, rows=None, n_best=1) -> dict:
+    def answers(
+        self, outputs: dict[str, tf.Tensor], rows: QuestionWindows | None = None, n_best: int = 1
+    ) -> dict:
         """Finds the answers to questions; for prepared inputs returns the logits.
 
         Args:
@@ -154,7 +171,12 @@ class BertSpanLabelerPreprocessor(BertPreprocessor):
             n_best=n_best,
         )
 
-    def serve(self, predict, question, context) -> dict:
+    def serve(
+        self,
+        predict: Callable[[dict[str, tf.Tensor]], dict[str, tf.Tensor]],
+        question: tf.Tensor,
+        context: tf.Tensor,
+    ) -> dict:
         """Answers questions `[B]` on contexts `[B]` of any length."""
         message = "give each question a context of its own"
         same = tf.debugging.assert_equal(tf.shape(question), tf.shape(context), message)
@@ -166,7 +188,7 @@ class BertSpanLabelerPreprocessor(BertPreprocessor):
         found = self.answers(_outputs_by_block(predict, rows), rows)
         return {name: values[: tf.shape(question)[0]] for name, values in found.items()}
 
-    def scores(self, answers: list, x, y=None) -> dict:
+    def scores(self, answers: list, x: Examples, y: Labels | None = None) -> dict:
         """Computes exact match and F1 as SQuAD's scripts do; for 2.0 also the best threshold."""
         examples = _examples(x)
         predictions = {e["id"]: a["answer"] for e, a in zip(examples, answers, strict=True)}
@@ -175,11 +197,13 @@ class BertSpanLabelerPreprocessor(BertPreprocessor):
         odds = {e["id"]: a["null_odds"] for e, a in zip(examples, answers, strict=True)}
         return squad_scores(examples, predictions, odds)
 
-    def has_labels(self, x, y=None):
+    def has_labels(self, x: Examples, y: Labels | None = None) -> bool:
         """Returns whether every question has its true answers."""
         return all("answers" in example for example in _examples(x))
 
-    def tuned(self, answers, x, y=None):
+    def tuned(
+        self, answers: list, x: Examples, y: Labels | None = None
+    ) -> tuple[BertSpanLabelerPreprocessor, dict]:
         """Tunes `null_threshold` for F1 if some questions may be impossible, as in SQuAD 2.0.
 
         Args:
@@ -199,7 +223,14 @@ class BertSpanLabelerPreprocessor(BertPreprocessor):
         reader = self.like(self, null_threshold=threshold)
         return reader, {**scores, "null_threshold": threshold}
 
-    def write_answers(self, folder, split, answers, x, y=None):
+    def write_answers(
+        self,
+        folder: str | os.PathLike,
+        split: str,
+        answers: list,
+        x: Examples,
+        y: Labels | None = None,
+    ) -> None:
         """Writes the JSON files that SQuAD's scripts read and Google's `run_squad.py` writes.
 
         `predictions.json` has an answer to every question, and `null_odds.json` the `null_odds`.

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING, Self
 
 import keras
 import numpy as np
+import numpy.typing as npt
 import tensorflow as tf
 
 from keras_bert.metrics.entities import entity_scores
@@ -13,11 +17,15 @@ from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
 from keras_bert.preprocessing.class_labels import named_classes
 from keras_bert.preprocessing.found_entities import found_entities
 from keras_bert.preprocessing.padding import trim_padding
-from keras_bert.preprocessing.raw import as_arrays, is_dataset
+from keras_bert.preprocessing.raw import Examples, Labels, as_arrays, is_dataset
 from keras_bert.preprocessing.tagged_rows import TaggedRows
 from keras_bert.preprocessing.text_examples import TextExamples, text_examples
 from keras_bert.preprocessing.text_words import TextWords, text_words
 from keras_bert.readers.conll import write_conll
+from keras_bert.text.tokenizer import BertTokenizer
+
+if TYPE_CHECKING:
+    import keras_bert
 
 
 @keras.saving.register_keras_serializable(package="keras_bert")
@@ -55,7 +63,13 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
 
     score_names = ("f1", "precision", "recall", "accuracy")
 
-    def __init__(self, tokenizer, sequence_length=128, truncation="head", label_names=None):
+    def __init__(
+        self,
+        tokenizer: BertTokenizer,
+        sequence_length: int = 128,
+        truncation: str = "head",
+        label_names: Iterable[str] | None = None,
+    ):
         super().__init__(tokenizer, sequence_length, truncation)
         self.label_names = None if label_names is None else [*map(str, label_names)]
 
@@ -63,11 +77,17 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
     def signature(self) -> dict[str, int | None]:
         return {"text": 1}
 
-    def for_model(self, backbone, outputs):
+    def for_model(self, backbone: keras_bert.BertBackbone, outputs: keras.KerasTensor) -> Self:
         """Returns this preprocessor with a name for each of the model's classes."""
         return named_classes(super().for_model(backbone, outputs), outputs.shape[-1])
 
-    def read(self, x, y=None, sample_weight=None, with_labels=False):
+    def read(
+        self,
+        x: Examples,
+        y: Labels | None = None,
+        sample_weight: npt.ArrayLike | None = None,
+        with_labels: bool = False,
+    ) -> TaggedRows | TextWords:
         """Reads words, with their tags for training; or raw texts to find entities in.
 
         Args:
@@ -100,7 +120,7 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
         words, documents = _words(x)
         return TaggedRows(words, self, documents, None if y is None else self.targets(y))
 
-    def parts(self, x, size=1024):
+    def parts(self, x: Examples, size: int = 1024) -> Iterator[Examples]:
         """Yields texts or sentences in parts; the sentences of a document stay together."""
         if not holds_words(x):
             yield from super().parts(x, size)
@@ -122,7 +142,7 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
             yield {"words": words[start:end], "documents": documents[start:end]}
             start = end
 
-    def targets(self, labels):
+    def targets(self, labels: Labels) -> list[list[int]]:
         """Converts lists of tags, given by name or by number, to lists of class numbers."""
         names = self.label_names
         numbers = {name: number for number, name in enumerate(names or [])}
@@ -138,7 +158,7 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
                     raise ValueError(f"Sentence {index} has the tag {tag!r}, which is {expected}.")
         return [[numbers[t] if isinstance(t, str) else int(t) for t in s] for s in labels]
 
-    def answers(self, outputs, rows=None) -> dict:
+    def answers(self, outputs: tf.Tensor, rows: TaggedRows | TextWords | None = None) -> dict:
         """Turns logits into tags of words, entities of texts, or labels of tokens.
 
         Args:
@@ -173,18 +193,25 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
         num_rows = tf.shape(outputs)[0] if rows is None else logits.nrows()
         return {**found, "labels": tf.repeat(names[None], num_rows, axis=0)}
 
-    def serve(self, predict, text) -> dict:
+    def serve(self, predict: Callable[[dict[str, tf.Tensor]], tf.Tensor], text: tf.Tensor) -> dict:
         """Finds the entities of raw strings `[B]`, of any length."""
         rows = text_words(text, self)
         return self.answers(predict(trim_padding(self.pack(rows.windows))), rows)
 
-    def scores(self, answers: list, x, y=None) -> dict:
+    def scores(self, answers: list, x: Examples, y: Labels | None = None) -> dict:
         """Computes precision, recall and F1 of entities as `conlleval` does."""
         if y is None:
             raise ValueError("scores needs the tags of each sentence: give y.")
         return entity_scores(self._tags(y), [answer["label"] for answer in answers])
 
-    def write_answers(self, folder, split, answers, x, y=None):
+    def write_answers(
+        self,
+        folder: str | os.PathLike,
+        split: str,
+        answers: list,
+        x: Examples,
+        y: Labels | None = None,
+    ) -> None:
         """Writes `{split}_predictions.txt` for `conlleval`: word, true tag and predicted tag.
 
         Answers to raw texts are written as lines of JSON.
@@ -204,7 +231,7 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
         return {**super().get_config(), "label_names": self.label_names}
 
 
-def holds_words(x):
+def holds_words(x: Examples) -> bool:
     """Returns whether `x` holds sentences: a list of lists of strings, or a dict with `words`."""
     if isinstance(x, dict):
         return "words" in x

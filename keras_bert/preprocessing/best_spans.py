@@ -6,7 +6,15 @@ NO_SPAN = -1e30
 """The score of a missing span, lower than any real score."""
 
 
-def best_spans(start_logits, end_logits, begins, in_context, *, max_answer_length, n_best):
+def best_spans(
+    start_logits: tf.Tensor,
+    end_logits: tf.Tensor,
+    begins: tf.Tensor,
+    in_context: tf.Tensor,
+    *,
+    max_answer_length: int,
+    n_best: int,
+) -> dict[str, tf.Tensor]:
     """Finds the spans of each window with the highest sums of start and end logits.
 
     A span starts at a token that may start an answer, ends at a token of the context, and has at

@@ -3,7 +3,7 @@
 import tensorflow as tf
 
 
-def byte_spans(texts, row, start, end):
+def byte_spans(texts: tf.Tensor, row: tf.Tensor, start: tf.Tensor, end: tf.Tensor) -> tf.Tensor:
     """Cuts byte spans out of texts, in time and memory linear in the texts and the spans.
 
     Args:
@@ -22,7 +22,7 @@ def byte_spans(texts, row, start, end):
     return tf.strings.reduce_join(parts, axis=-1)
 
 
-def character_positions(texts, row, byte):
+def character_positions(texts: tf.Tensor, row: tf.Tensor, byte: tf.Tensor) -> tf.Tensor:
     """Converts positions in bytes of UTF-8 to positions in characters.
 
     Args:
@@ -44,12 +44,12 @@ def _text_starts(texts):
     return tf.cumsum(tf.cast(tf.strings.length(texts), tf.int64), exclusive=True)
 
 
-def to_bytes(text):
+def to_bytes(text: str) -> bytes:
     """Encodes text as UTF-8, including lone surrogates, which JSON may contain."""
     return text.encode("utf-8", "surrogatepass")
 
 
-def byte_span(text, start, end):
+def byte_span(text: str, start: int, end: int) -> tuple[int, int]:
     """Converts a span of characters to the span of bytes in the text's UTF-8."""
     before = len(to_bytes(text[:start]))
     return before, before + len(to_bytes(text[start:end]))

@@ -1,9 +1,14 @@
 """Checks of a dataset's labels in the input pipeline."""
 
+from collections.abc import Sequence
+from typing import TypeVar
+
 import tensorflow as tf
 
+_Data = TypeVar("_Data")
 
-def checked_labels(dataset, num_classes):
+
+def checked_labels(dataset: _Data, num_classes: int) -> _Data:
     """Makes a dataset raise an error at a label outside the classes.
 
     A model can't detect such a label: on a GPU or a TPU its loss is NaN, or the loss of another
@@ -47,7 +52,7 @@ def checked_labels(dataset, num_classes):
     return dataset.map(lambda x, labels, *rest: (x, checked_classes(labels, names), *rest))
 
 
-def checked_classes(labels, names):
+def checked_classes(labels: tf.Tensor, names: Sequence[str] | None) -> tf.Tensor:
     """Converts a batch's labels to class numbers in the graph; unknown labels are errors.
 
     Args:
@@ -78,7 +83,7 @@ def checked_classes(labels, names):
         return tf.identity(numbers)
 
 
-def checked_choices(dataset):
+def checked_choices(dataset: _Data) -> _Data:
     """Makes a dataset raise an error at a label that isn't the index of a choice.
 
     A model can't detect such a label: its loss would be NaN or 1e9. See `checked_labels`.

@@ -1,13 +1,22 @@
 """Questions with choices as rows for the model. B questions, C choices each, K in total."""
 
+from __future__ import annotations
+
 import dataclasses
 import numbers
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import tensorflow as tf
 
+from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.byte_spans import to_bytes
 from keras_bert.preprocessing.padding import trimmed
+
+if TYPE_CHECKING:
+    from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
+    from keras_bert.preprocessing.raw import Labels
 
 
 @dataclasses.dataclass
@@ -27,15 +36,15 @@ class ChoiceRows:
         labels: int32 `[B]`, the indices of the right choices; or None.
     """
 
-    preprocessor: object
-    examples: list
+    preprocessor: BertPreprocessor
+    examples: list[dict]
     contexts: tf.RaggedTensor
     choices: tf.RaggedTensor
     starts: tf.Tensor
     places: tf.Tensor
     labels: tf.Tensor | None = None
 
-    def num_choices(self):
+    def num_choices(self) -> int:
         """Returns C, the largest number of choices of a question."""
         return max(len(example["choices"]) for example in self.examples)
 
@@ -48,7 +57,7 @@ class ChoiceRows:
         longest = np.maximum.reduceat(lengths, starts[:-1])
         return np.minimum(longest, self.preprocessor.sequence_length)
 
-    def batch(self, rows, batching):
+    def batch(self, rows: tf.Tensor, batching: Batching) -> tuple:
         """Makes `(inputs,)`, `[B, C, S]` each, or `(inputs, labels)`, of questions `[B]`."""
         starts = self.starts
         numbers = tf.ragged.range(tf.gather(starts, rows), tf.gather(starts, rows + 1))
@@ -64,7 +73,9 @@ class ChoiceRows:
         return (inputs,) if self.labels is None else (inputs, tf.gather(self.labels, rows))
 
 
-def choice_rows(examples, preprocessor, with_labels):
+def choice_rows(
+    examples: list[dict], preprocessor: BertPreprocessor, with_labels: bool
+) -> ChoiceRows:
     """Reads questions as `ChoiceRows`; a choice of "" is missing."""
     check_choices(examples, with_labels)
     there = [
@@ -87,7 +98,13 @@ def choice_rows(examples, preprocessor, with_labels):
         )
 
 
-def choice_inputs(preprocessor, contexts, choices, places, shape):
+def choice_inputs(
+    preprocessor: BertPreprocessor,
+    contexts: tf.RaggedTensor,
+    choices: tf.RaggedTensor,
+    places: tf.Tensor,
+    shape: tuple[int | tf.Tensor, int] | tf.Tensor,
+) -> dict[str, tf.Tensor]:
     """Packs tokenized questions, in the TensorFlow graph.
 
     Args:
@@ -110,7 +127,7 @@ def choice_inputs(preprocessor, contexts, choices, places, shape):
     return {name: tf.ensure_shape(values, [None, most, length]) for name, values in inputs.items()}
 
 
-def check_choices(examples, labelled=False):
+def check_choices(examples: Sequence[dict], labelled: bool = False) -> None:
     """Raises a ValueError if an example is not a question, or a label not one of its choices."""
     if not len(examples):
         raise ValueError("There are no questions: give at least one.")
@@ -141,7 +158,7 @@ def check_choices(examples, labelled=False):
             )
 
 
-def with_labels(questions, labels):
+def with_labels(questions: Sequence[dict], labels: Labels) -> list[dict]:
     """Returns the questions with labels from a separate array."""
     if len(labels) != len(questions):
         raise ValueError(

@@ -1,14 +1,34 @@
 """Labels by name or by number, and class weights. Needs NumPy only."""
 
+from __future__ import annotations
+
 import difflib
 import numbers
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from keras_bert.preprocessing.raw import as_arrays
 
+if TYPE_CHECKING:
+    import keras
+    import numpy.typing as npt
 
-def class_numbers(labels, names):
+    from keras_bert.preprocessing.bert_classifier_preprocessor import (
+        BertClassifierPreprocessor,
+    )
+    from keras_bert.preprocessing.bert_token_classifier_preprocessor import (
+        BertTokenClassifierPreprocessor,
+    )
+    from keras_bert.preprocessing.raw import Labels
+
+_Preprocessor = TypeVar(
+    "_Preprocessor", bound="BertClassifierPreprocessor | BertTokenClassifierPreprocessor"
+)
+
+
+def class_numbers(labels: Labels, names: Sequence[str]) -> Labels:
     """Converts labels to class numbers.
 
     Args:
@@ -32,7 +52,7 @@ def class_numbers(labels, names):
     return np.array(found, "int32").reshape(array.shape)
 
 
-def label_matrix(labels, names):
+def label_matrix(labels: Labels, names: Sequence[str]) -> np.ndarray:
     """Converts the labels of each text to zeros and ones.
 
     Args:
@@ -71,7 +91,9 @@ def label_matrix(labels, names):
     return matrix
 
 
-def class_targets(labels, names, multi_label=False):
+def class_targets(
+    labels: Labels, names: Sequence[str] | None, multi_label: bool = False
+) -> np.ndarray:
     """Checks labels and converts them to the form of a classifier's loss.
 
     Args:
@@ -109,7 +131,7 @@ def class_targets(labels, names, multi_label=False):
     return labels
 
 
-def token_targets(labels, num_classes):
+def token_targets(labels: Labels, num_classes: int) -> Labels:
     """Checks the class numbers of tokens, `[B, S]`, and returns them.
 
     Raises:
@@ -126,7 +148,7 @@ def token_targets(labels, num_classes):
     return labels
 
 
-def choice_targets(labels, inputs=None):
+def choice_targets(labels: Labels, inputs: Mapping[str, npt.ArrayLike] | None = None) -> Labels:
     """Checks indices of choices, and returns them.
 
     Args:
@@ -150,7 +172,7 @@ def choice_targets(labels, inputs=None):
     return labels
 
 
-def named_classes(preprocessor, num_classes):
+def named_classes(preprocessor: _Preprocessor, num_classes: int) -> _Preprocessor:
     """Returns the preprocessor with `label_names`, "0", "1", ... if it has none.
 
     Raises:
@@ -168,7 +190,9 @@ def named_classes(preprocessor, num_classes):
     return preprocessor
 
 
-def check_not_one_hot(labels, num_classes, loss):
+def check_not_one_hot(
+    labels: Labels | None, num_classes: int, loss: str | keras.losses.Loss | Callable | None
+) -> None:
     """Raises a ValueError if labels are one-hot, unless the compiled `loss` takes them."""
     name = loss if isinstance(loss, str) else type(loss).__name__
     rows = [] if labels is None or len(labels) == 0 else [as_arrays(labels)[0]]
@@ -181,7 +205,12 @@ def check_not_one_hot(labels, num_classes, loss):
         )
 
 
-def class_sample_weight(labels, class_weight, names, sample_weight=None):
+def class_sample_weight(
+    labels: npt.ArrayLike,
+    class_weight: dict[Any, float] | str,
+    names: Sequence[str],
+    sample_weight: npt.ArrayLike | None = None,
+) -> np.ndarray:
     """Computes the weight of each example from its class, `[n]` float32.
 
     Args:
@@ -202,7 +231,9 @@ def class_sample_weight(labels, class_weight, names, sample_weight=None):
     return weights if sample_weight is None else weights * np.asarray(sample_weight)
 
 
-def class_weights(class_weight, names, labels=None):
+def class_weights(
+    class_weight: dict[Any, float] | str, names: Sequence[str], labels: npt.ArrayLike | None = None
+) -> np.ndarray:
     """Computes the weight of each class.
 
     Args:

@@ -1,10 +1,13 @@
 """Checks of the numbers that accompany texts."""
 
+from collections.abc import Mapping
+
 import numpy as np
+import numpy.typing as npt
 import tensorflow as tf
 
 
-def checked_extra_inputs(extra_inputs):
+def checked_extra_inputs(extra_inputs: Mapping[str, npt.ArrayLike]) -> dict[str, np.ndarray]:
     """Checks the numbers that accompany texts.
 
     Args:
@@ -23,7 +26,7 @@ def checked_extra_inputs(extra_inputs):
     return {name: _checked(name, values) for name, values in extra_inputs.items()}
 
 
-def with_finite_check(extra_inputs):
+def with_finite_check(extra_inputs: Mapping[str, tf.Tensor]) -> dict[str, tf.Tensor]:
     """Adds the same check to the graph: reading a batch fails if a number is not finite."""
     checked = {}
     for name, values in extra_inputs.items():

@@ -1,12 +1,17 @@
 """Search for entities in the logits of words, in the TensorFlow graph. E entities."""
 
+from collections.abc import Sequence
+
 import tensorflow as tf
 
 from keras_bert.metrics.entities import split_tag
 from keras_bert.preprocessing.byte_spans import byte_spans, character_positions
+from keras_bert.preprocessing.text_words import TextWords
 
 
-def found_entities(logits, words, texts, label_names):
+def found_entities(
+    logits: tf.Tensor, words: TextWords, texts: tf.Tensor, label_names: Sequence[str]
+) -> dict[str, tf.RaggedTensor]:
     """Finds the entities of texts by `conlleval`'s rules, from the logits of their words.
 
     Args:

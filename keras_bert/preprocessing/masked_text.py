@@ -1,11 +1,21 @@
 """Tokenization of texts that contain [MASK], for a pre-trained model."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from keras_bert.text.vocabulary import MASK
 
+if TYPE_CHECKING:
+    from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
 
-def masked_inputs(texts, preprocessor):
+
+def masked_inputs(
+    texts: Sequence[str], preprocessor: BertPreprocessor
+) -> tuple[dict[str, np.ndarray], list[int]]:
     """Tokenizes texts with "[MASK]" as a masked token.
 
     Args:

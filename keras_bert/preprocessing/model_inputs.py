@@ -1,17 +1,25 @@
 """Checks of a model's extra inputs. Needs TensorFlow for datasets only."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from keras_bert.preprocessing.raw import as_arrays, is_dataset, is_single
 
+if TYPE_CHECKING:
+    import keras_bert
+    from keras_bert.preprocessing.raw import Examples
 
-def extra_input_shapes(model) -> dict:
+
+def extra_input_shapes(model: keras_bert.BertTask) -> dict:
     """Returns `{name: shape without the batch}` of a task's inputs that its backbone lacks."""
     own = model.backbone.input
     return {name: tuple(x.shape[1:]) for name, x in model.input.items() if name not in own}
 
 
-def checked_inputs(model, x):
+def checked_inputs(model: keras_bert.BertTask, x: Any) -> Any:
     """Checks that examples have a task's extra inputs, such as features.
 
     Args:
@@ -41,7 +49,7 @@ def checked_inputs(model, x):
     return _with((as_arrays(x),), checked_extra_inputs, wanted)
 
 
-def features_in_memory(model, x):
+def features_in_memory(model: keras_bert.BertTask, x: Examples) -> np.ndarray:
     """Returns the features of examples in memory, `[n, K]`.
 
     Raises:

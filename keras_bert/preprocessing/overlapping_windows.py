@@ -3,7 +3,9 @@
 import tensorflow as tf
 
 
-def overlapping_windows(token_ids, room, stride):
+def overlapping_windows(
+    token_ids: tf.RaggedTensor, room: int, stride: int
+) -> tuple[tf.RaggedTensor, tf.Tensor]:
     """Cuts texts of any length into windows, in Python, `tf.data` and a SavedModel.
 
     The windows of a text start `stride` tokens apart, and the last window ends with the text. A

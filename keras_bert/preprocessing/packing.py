@@ -2,10 +2,18 @@
 
 import tensorflow as tf
 
+from keras_bert.text.tokenizer import BertTokenizer
+
 TRUNCATIONS = ("head", "tail", "head_tail")
 
 
-def pack(tokenizer, length, truncation, first, second=None):
+def pack(
+    tokenizer: BertTokenizer,
+    length: int,
+    truncation: str,
+    first: tf.RaggedTensor,
+    second: tf.RaggedTensor | None = None,
+) -> dict[str, tf.Tensor]:
     """Packs ragged token ids as `[CLS] A [SEP]` or `[CLS] A [SEP] B [SEP]`, truncated and padded.
 
     In a pair, the longer text loses a token until both fit, the second one on ties. Each text thus
@@ -51,7 +59,7 @@ def pack(tokenizer, length, truncation, first, second=None):
     }
 
 
-def truncated(ragged, room, truncation):
+def truncated(ragged: tf.RaggedTensor, room: int | tf.Tensor, truncation: str) -> tf.RaggedTensor:
     """Keeps at most `room` tokens, an int or `[B]`, of each row of `ragged`."""
     starts, ends = ragged.row_starts(), ragged.row_limits()
     keep = tf.minimum(ends - starts, tf.cast(room, starts.dtype))

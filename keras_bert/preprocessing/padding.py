@@ -1,9 +1,15 @@
 """Removal of unneeded padding."""
 
+from collections.abc import Iterable
+
 import tensorflow as tf
 
+from keras_bert.preprocessing.batching import Batching
 
-def trim_padding(inputs, lengths=None):
+
+def trim_padding(
+    inputs: dict[str, tf.Tensor], lengths: Iterable[int] | None = None
+) -> dict[str, tf.Tensor]:
     """Cuts a dict of `[B, S]` inputs, padded on the right, to their longest row.
 
     With `lengths`, inputs are cut to the smallest length that holds the longest row. Inputs without
@@ -23,7 +29,7 @@ def trim_padding(inputs, lengths=None):
     }
 
 
-def trimmed(inputs, batching):
+def trimmed(inputs: dict[str, tf.Tensor], batching: Batching) -> dict[str, tf.Tensor]:
     """Cuts inputs to the lengths of a `Batching`.
 
     Args:

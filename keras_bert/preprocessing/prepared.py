@@ -1,14 +1,25 @@
 """Prepared inputs, in memory or in a dataset."""
 
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 import tensorflow as tf
 
 from keras_bert.preprocessing.batching import Batching
-from keras_bert.preprocessing.raw import is_dataset, is_raw
+from keras_bert.preprocessing.raw import Labels, is_dataset, is_raw
 from keras_bert.preprocessing.text_examples import in_memory
 
 
-def prepared_batches(x, y, sample_weight, batching: Batching) -> tf.data.Dataset:
+def prepared_batches(
+    x: Mapping[str, npt.ArrayLike] | tf.data.Dataset,
+    y: Labels | None,
+    sample_weight: npt.ArrayLike | None,
+    batching: Batching,
+) -> tf.data.Dataset:
     """Batches prepared inputs in memory; a dataset is returned unchanged."""
     if is_dataset(x):
         return x
@@ -19,7 +30,7 @@ def prepared_batches(x, y, sample_weight, batching: Batching) -> tf.data.Dataset
     return dataset.batch(batching.batch_size, drop_remainder=bool(batching.drop_remainder))
 
 
-def labels_of(dataset):
+def labels_of(dataset: tf.data.Dataset) -> tuple[Any, Any]:
     """Reads a dataset of raw texts or of prepared batches as `(x, labels)` in memory."""
     if is_raw(dataset):
         x, y, _ = in_memory(dataset)

@@ -1,16 +1,20 @@
 """Questions on contexts in memory: checks, windows and answers to train on."""
 
 import dataclasses
+from collections.abc import Sequence
 
 import numpy as np
 import tensorflow as tf
 
+from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
 from keras_bert.preprocessing.byte_spans import byte_span, to_bytes
-from keras_bert.preprocessing.question_windows import question_windows
+from keras_bert.preprocessing.question_windows import QuestionWindows, question_windows
 from keras_bert.readers.squad import training_answer
 
 
-def trained_windows(examples, preprocessor, **lengths):
+def trained_windows(
+    examples: Sequence[dict], preprocessor: BertPreprocessor, **lengths: int
+) -> QuestionWindows:
     """Makes `QuestionWindows` with targets from the examples that have an answer to train on.
 
     Raises:
@@ -31,7 +35,9 @@ def trained_windows(examples, preprocessor, **lengths):
     return dataclasses.replace(windows, targets=labels)
 
 
-def windows_of(examples, preprocessor, **lengths):
+def windows_of(
+    examples: Sequence[dict], preprocessor: BertPreprocessor, **lengths: int
+) -> QuestionWindows:
     """Cuts examples into `QuestionWindows`; a shared context is tokenized once."""
     numbers = {}
     context = [numbers.setdefault(e["context"], len(numbers)) for e in examples]
@@ -45,7 +51,9 @@ def windows_of(examples, preprocessor, **lengths):
         )
 
 
-def window_labels(windows, examples, spans):
+def window_labels(
+    windows: QuestionWindows, examples: Sequence[dict], spans: Sequence[tuple[int, int]]
+) -> dict[str, np.ndarray]:
     """Finds the answer in each window.
 
     An answer starts with the token of its first character and ends with the token of its last.
@@ -82,7 +90,7 @@ def window_labels(windows, examples, spans):
     }
 
 
-def check_questions(examples):
+def check_questions(examples: Sequence[dict]) -> None:
     """Raises a ValueError if something is not a question on a context."""
     if not len(examples):
         raise ValueError("There are no questions: give at least one.")

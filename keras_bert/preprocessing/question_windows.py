@@ -8,6 +8,7 @@ import dataclasses
 import numpy as np
 import tensorflow as tf
 
+from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
 from keras_bert.preprocessing.padding import trimmed
 
@@ -47,7 +48,7 @@ class QuestionWindows:
     length: tf.Tensor
     targets: dict | None = None
 
-    def inputs(self, rows):
+    def inputs(self, rows: tf.Tensor) -> dict[str, tf.Tensor]:
         """Makes the model's inputs, a dict of int32 `[n, S]`, for windows by number, `[n]`."""
         question = tf.gather(self.question, rows)
         begin = self._flat_begin(rows)
@@ -55,19 +56,19 @@ class QuestionWindows:
         tokens = tokens.with_flat_values(tf.gather(self.pieces.flat_values, tokens.flat_values))
         return self.preprocessor.pack(tf.gather(self.questions, question), tokens)
 
-    def batch(self, rows, batching):
+    def batch(self, rows: tf.Tensor, batching: Batching) -> tuple:
         """Makes `(inputs,)`, or `(inputs, labels)` if there are targets, of windows `[B]`."""
         inputs = trimmed(self.inputs(rows), batching)
         if self.targets is None:
             return (inputs,)
         return inputs, {name: tf.gather(places, rows) for name, places in self.targets.items()}
 
-    def context_positions(self):
+    def context_positions(self) -> tf.Tensor:
         """Returns the position at which the context starts in each window, int64 `[N]`."""
         lengths = tf.cast(self.questions.row_lengths(), tf.int64)
         return tf.gather(lengths, self.question) + 2  # [CLS] question [SEP]
 
-    def places(self, length):
+    def places(self, length: int | tf.Tensor) -> dict[str, tf.Tensor]:
         """Locates the tokens of each window in their context, and those that may start an answer.
 
         A token in several windows starts an answer only in the window with the most context around
@@ -114,8 +115,14 @@ class QuestionWindows:
 
 
 def question_windows(
-    preprocessor, questions, contexts, context=None, *, document_stride, max_question_length
-):
+    preprocessor: BertPreprocessor,
+    questions: tf.Tensor,
+    contexts: tf.Tensor,
+    context: tf.Tensor | None = None,
+    *,
+    document_stride: int,
+    max_question_length: int,
+) -> QuestionWindows:
     """Cuts contexts into `QuestionWindows`, in Python, in `tf.data` and in a SavedModel.
 
     Args:
@@ -146,7 +153,9 @@ def question_windows(
     )
 
 
-def check_lengths(preprocessor, document_stride, max_question_length):
+def check_lengths(
+    preprocessor: BertPreprocessor, document_stride: int, max_question_length: int
+) -> None:
     """Raises a ValueError if windows of these sizes can't be cut."""
     for name, value in (
         ("document_stride", document_stride),

@@ -1,12 +1,37 @@
 """Raw examples in all their forms. Needs no TensorFlow."""
 
+from __future__ import annotations
 
-def is_dataset(x) -> bool:
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    import numpy.typing as npt
+    import tensorflow as tf
+
+    from keras_bert.preprocessing.text_examples import TextExamples
+
+Examples: TypeAlias = (
+    "npt.ArrayLike | Sequence[Any] | Mapping[str, Any] | tf.data.Dataset | TextExamples"
+)
+"""Raw examples that a preprocessor reads.
+
+Strings are a string, or a list, array, pandas Series or DataFrame of them. A pair of texts is a
+tuple. Questions are dicts, alone or in a list. A dict may add extra inputs to `text`. A
+`tf.data.Dataset` yields such examples.
+"""
+
+Labels: TypeAlias = "npt.ArrayLike | Sequence[Collection[str]] | Mapping[str, npt.ArrayLike]"
+"""Labels of raw examples: names, numbers, several names for each example, or a dict of labels."""
+
+
+def is_dataset(x: object) -> bool:
     """Returns whether `x` is a `tf.data.Dataset`."""
     return hasattr(x, "element_spec")
 
 
-def is_raw(x) -> bool:
+def is_raw(x: Any) -> bool:
     """Returns whether `x` holds strings, for a preprocessor to read, and not prepared inputs.
 
     Args:
@@ -31,7 +56,7 @@ def is_raw(x) -> bool:
     return _holds_strings(getattr(x, "dtype", None))
 
 
-def is_single(x) -> bool:
+def is_single(x: Any) -> bool:
     """Returns whether `x` is one example: a string, a pair of strings, or a dict of strings."""
     if isinstance(x, dict):
         return bool(x) and isinstance(next(iter(x.values())), (str, bytes))
@@ -39,7 +64,7 @@ def is_single(x) -> bool:
     return isinstance(x, (str, bytes)) or is_pair
 
 
-def as_arrays(x):
+def as_arrays(x: Any) -> Any:
     """Replaces all pandas objects in `x` with NumPy arrays."""
     if isinstance(x, dict):
         return {name: as_arrays(values) for name, values in x.items()}
@@ -52,7 +77,7 @@ def _holds_strings(dtype):
     return getattr(dtype, "kind", None) in ("U", "S", "O") or "str" in str(dtype)
 
 
-def take(x, part):
+def take(x: Any, part: slice) -> Any:
     """Slices examples, labels or weights in memory, in any form that `is_raw` accepts."""
     if isinstance(x, dict):
         return {name: take(values, part) for name, values in x.items()}
@@ -61,7 +86,7 @@ def take(x, part):
     return None if x is None else as_arrays(x)[part]
 
 
-def count(x) -> int:
+def count(x: Any) -> int:
     """Counts examples in memory."""
     if is_single(x):
         return 1

@@ -1,12 +1,16 @@
 """Grouping of rows in memory into batches."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 import tensorflow as tf
 
 from keras_bert.preprocessing.batching import Batching
 
 
-def row_batches(lengths, batching: Batching) -> tf.data.Dataset:
+def row_batches(lengths: npt.ArrayLike, batching: Batching) -> tf.data.Dataset:
     """Makes batches of row numbers, optionally with rows of similar lengths together.
 
     Args:
@@ -47,7 +51,7 @@ def _bucketed(rows, lengths, batching):
     return batches.apply(tf.data.experimental.assert_cardinality(num_batches))
 
 
-def map_rows(batches, make):
+def map_rows(batches: tf.data.Dataset, make: Callable) -> tf.data.Dataset:
     """Maps batches on all cores; a statically known number of rows stays static."""
 
     def with_known_rows(*parts):
@@ -60,11 +64,11 @@ def map_rows(batches, make):
     return batches.prefetch(tf.data.AUTOTUNE)
 
 
-def alone(parts):
+def alone(parts: tuple) -> Any:
     """Unwraps a tuple that holds the inputs only; other tuples are returned unchanged."""
     return parts if len(parts) > 1 else parts[0]
 
 
-def by_length(lengths):
+def by_length(lengths: npt.ArrayLike) -> np.ndarray:
     """Sorts row numbers by length, the longest first, so that neighbors need little padding."""
     return np.argsort(-np.asarray(lengths), kind="stable")

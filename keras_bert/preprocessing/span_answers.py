@@ -7,11 +7,19 @@ import tensorflow as tf
 
 from keras_bert.preprocessing.best_spans import NO_SPAN, best_spans
 from keras_bert.preprocessing.byte_spans import byte_spans, character_positions
+from keras_bert.preprocessing.question_windows import QuestionWindows
 
 _WINDOWS = 32  # windows compared at once: [32, S x the longest answer] scores
 
 
-def span_answers(windows, outputs, *, max_answer_length, null_threshold, n_best=1):
+def span_answers(
+    windows: QuestionWindows,
+    outputs: dict[str, tf.Tensor],
+    *,
+    max_answer_length: int,
+    null_threshold: float | None,
+    n_best: int = 1,
+) -> dict[str, tf.Tensor | tf.RaggedTensor]:
     """Finds the best answer to each question among the spans of all of its windows.
 
     Args:

@@ -1,16 +1,25 @@
 """Batches from a `tf.data.Dataset` of texts."""
 
+from __future__ import annotations
+
 import dataclasses
+from typing import TYPE_CHECKING
 
 import tensorflow as tf
 
+from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.extra_inputs import with_finite_check
 from keras_bert.preprocessing.padding import trimmed
 from keras_bert.preprocessing.row_batches import alone, map_rows
 from keras_bert.preprocessing.text_examples import text_batches
 
+if TYPE_CHECKING:  # which imports this module
+    from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
 
-def stream_batches(preprocessor, dataset, batching, with_labels):
+
+def stream_batches(
+    preprocessor: BertPreprocessor, dataset: tf.data.Dataset, batching: Batching, with_labels: bool
+) -> tf.data.Dataset:
     """Reads texts batch by batch, in the graph; see `BertPreprocessor.batches`.
 
     Raises:

@@ -1,9 +1,18 @@
 """Tagged words as rows for the model. W words in all sentences, T pieces, N rows."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 import numpy as np
 import tensorflow as tf
 
+from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.padding import trimmed
+
+if TYPE_CHECKING:
+    from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
 
 
 class TaggedRows:
@@ -32,7 +41,13 @@ class TaggedRows:
         ValueError: if there are no words, or a sentence is not a list of words.
     """
 
-    def __init__(self, words, preprocessor, documents=None, labels=None):
+    def __init__(
+        self,
+        words: Sequence[Sequence[str]],
+        preprocessor: BertPreprocessor,
+        documents: Sequence[int] | np.ndarray | None = None,
+        labels: Sequence[Sequence[int]] | None = None,
+    ):
         self.preprocessor = preprocessor
         self.labels = None if labels is None else _flat_labels(words, labels)
         self.lengths = np.array([len(_checked(index, ws)) for index, ws in enumerate(words)], int)
@@ -59,13 +74,13 @@ class TaggedRows:
         """Returns the number of tokens of each row, `[N]`, including [CLS] and [SEP]."""
         return self.starts[self.windows[:, 3]] - self.starts[self.windows[:, 0]] + 2
 
-    def places(self):
+    def places(self) -> tuple[np.ndarray, np.ndarray]:
         """Returns `(row, position)` of each word's first piece, both `[W]`."""
         window = np.repeat(np.arange(len(self.windows)), self.windows[:, 2] - self.windows[:, 1])
         position = 1 + self.starts[:-1] - self.starts[self.windows[window, 0]]  # after [CLS]
         return window, position
 
-    def batch(self, rows, batching):
+    def batch(self, rows: tf.Tensor, batching: Batching) -> tuple:
         """Makes `(inputs,)`, or `(inputs, labels, weights)` with weight 1 at first pieces.
 
         Args:
@@ -89,7 +104,7 @@ class TaggedRows:
         static = inputs["token_ids"].shape
         return inputs, tf.ensure_shape(classes, static), tf.ensure_shape(weights, static)
 
-    def at_words(self, outputs):
+    def at_words(self, outputs: tf.Tensor) -> tf.RaggedTensor:
         """Gathers the outputs of words, ragged `[n, (W), C]`, from `[N, S, C]`."""
         places = tf.stack([tf.constant(part) for part in self.places()], axis=1)
         return tf.RaggedTensor.from_row_lengths(tf.gather_nd(outputs, places), self.lengths)

@@ -1,12 +1,16 @@
 """Raw texts in all their forms. n texts, B texts of a batch."""
 
+from __future__ import annotations
+
 import dataclasses
 import warnings
+from collections.abc import Sized
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
-from keras_bert.preprocessing.raw import as_arrays, is_single
+from keras_bert.preprocessing.raw import Examples, as_arrays, is_single
 from keras_bert.readers.shown import shown
 
 
@@ -19,8 +23,8 @@ class TextExamples:
         extra_inputs: a dict of arrays `[n, ...]`.
     """
 
-    columns: tuple
-    extra_inputs: dict
+    columns: tuple[tf.Tensor, ...]
+    extra_inputs: dict[str, np.ndarray]
 
     def __len__(self):
         return len(self.columns[0])
@@ -30,7 +34,7 @@ class TextExamples:
         return TextExamples(columns, {name: v[part] for name, v in self.extra_inputs.items()})
 
 
-def text_examples(x) -> TextExamples:
+def text_examples(x: Examples) -> TextExamples:
     """Reads texts in memory, in any form.
 
     Args:
@@ -56,13 +60,13 @@ def text_examples(x) -> TextExamples:
     return examples
 
 
-def check_same_number(number, part, name):
+def check_same_number(number: int, part: Sized, name: str) -> None:
     """Raises a ValueError unless a part has one item for each text."""
     if len(part) != number:
         raise ValueError(f"There are {number} texts but {len(part)} {name}: give one per text.")
 
 
-def text_batches(dataset, batch_size, with_labels):
+def text_batches(dataset: tf.data.Dataset, batch_size: int, with_labels: bool) -> tf.data.Dataset:
     """Converts a `tf.data.Dataset` of texts to a uniform structure.
 
     Args:
@@ -112,7 +116,7 @@ def text_batches(dataset, batch_size, with_labels):
     return dataset.map(as_columns)
 
 
-def in_memory(dataset):
+def in_memory(dataset: tf.data.Dataset) -> tuple[Any, Any, Any]:
     """Reads a dataset of texts, batched or not, as arrays `(x, y, sample_weight)`.
 
     Missing labels and weights are None.
@@ -128,7 +132,7 @@ def in_memory(dataset):
     return (*joined, None, None)[:3]
 
 
-def is_strings(spec):
+def is_strings(spec: object) -> bool:
     """Returns whether a spec describes a string tensor."""
     return isinstance(spec, tf.TensorSpec) and spec.dtype == tf.string
 

@@ -1,12 +1,19 @@
 """Texts as rows for the model. n texts, N rows."""
 
+from __future__ import annotations
+
 import dataclasses
+from typing import TYPE_CHECKING
 
 import numpy as np
 import tensorflow as tf
 
+from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.overlapping_windows import overlapping_windows
 from keras_bert.preprocessing.padding import trimmed
+
+if TYPE_CHECKING:  # which imports this module
+    from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
 
 
 @dataclasses.dataclass
@@ -21,10 +28,10 @@ class TextRows:
         targets: a tuple of labels and weights, if any: tensors `[n, ...]` or dicts of them.
     """
 
-    preprocessor: object
-    columns: tuple
+    preprocessor: BertPreprocessor
+    columns: tuple[tf.RaggedTensor, ...]
     counts: tf.Tensor | None = None
-    extra_inputs: dict = dataclasses.field(default_factory=dict)
+    extra_inputs: dict[str, tf.Tensor] = dataclasses.field(default_factory=dict)
     targets: tuple = ()
 
     def num_tokens(self) -> np.ndarray:
@@ -32,13 +39,13 @@ class TextRows:
         lengths = 1 + len(self.columns) + sum(c.row_lengths().numpy() for c in self.columns)
         return np.minimum(lengths, self.preprocessor.sequence_length)
 
-    def inputs(self, rows):
+    def inputs(self, rows: tf.Tensor) -> dict[str, tf.Tensor]:
         """Makes the model's inputs, a dict of `[B, ...]`, for rows by number, `[B]`."""
         inputs = self.preprocessor.pack(*(tf.gather(column, rows) for column in self.columns))
         texts = self._texts(rows)
         return {**inputs, **{n: tf.gather(v, texts) for n, v in self.extra_inputs.items()}}
 
-    def batch(self, rows, batching):
+    def batch(self, rows: tf.Tensor, batching: Batching) -> tuple:
         """Makes `(inputs,)`, `(inputs, labels)` or `(inputs, labels, weights)` of rows."""
         texts = self._texts(rows)
         targets = tf.nest.map_structure(lambda values: tf.gather(values, texts), self.targets)
@@ -50,7 +57,7 @@ class TextRows:
         return tf.gather(tf.repeat(tf.range(tf.size(self.counts)), self.counts), rows)
 
 
-def windowed(rows, window_stride):
+def windowed(rows: TextRows, window_stride: int) -> TextRows:
     """Cuts the texts of `TextRows` into overlapping windows."""
     if len(rows.columns) > 1:
         raise ValueError(
@@ -62,7 +69,7 @@ def windowed(rows, window_stride):
     return dataclasses.replace(rows, columns=(windows,), counts=counts)
 
 
-def check_window_stride(window_stride, sequence_length):
+def check_window_stride(window_stride: int, sequence_length: int) -> None:
     """Raises a ValueError if windows with this stride would skip tokens."""
     if not 1 <= window_stride <= sequence_length - 2:
         raise ValueError(

@@ -1,14 +1,22 @@
 """Words of raw texts and the windows that hold them, in the TensorFlow graph."""
 
+from __future__ import annotations
+
 import dataclasses
 import unicodedata
+from typing import TYPE_CHECKING
 
 import numpy as np
 import tensorflow as tf
 
+from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.byte_spans import byte_spans
 from keras_bert.preprocessing.overlapping_windows import overlapping_windows
 from keras_bert.preprocessing.padding import trimmed
+
+if TYPE_CHECKING:
+    from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
+
 
 _MARK, _CHARACTER, _GOES_ON = 1, 2, 3
 
@@ -29,7 +37,7 @@ class TextWords:
     """
 
     texts: tf.Tensor
-    preprocessor: object
+    preprocessor: BertPreprocessor
     windows: tf.RaggedTensor
     text: tf.Tensor
     window: tf.Tensor
@@ -41,16 +49,16 @@ class TextWords:
         """Returns an array `[N]`, the number of tokens of each row without padding."""
         return self.windows.row_lengths().numpy() + 2
 
-    def batch(self, rows, batching):
+    def batch(self, rows: tf.Tensor, batching: Batching) -> tuple:
         """Makes `(inputs,)` for rows by number, `[B]`."""
         return (trimmed(self.preprocessor.pack(tf.gather(self.windows, rows)), batching),)
 
-    def at_words(self, outputs):
+    def at_words(self, outputs: tf.Tensor) -> tf.Tensor:
         """Gathers the outputs of words, `[W, C]`, from `[N, S, C]`."""
         return tf.gather_nd(outputs, tf.stack([self.window, self.position], axis=1))
 
 
-def text_words(texts, preprocessor):
+def text_words(texts: tf.Tensor, preprocessor: BertPreprocessor) -> TextWords:
     """Splits raw texts into words as in files of tagged words.
 
     Words are separated by spaces, and punctuation at their ends is split off: "(don't)" is three

@@ -52,12 +52,12 @@ class ExactWordpiece:
         self._longer_places, self._longer_bytes = places[:, None], longer[places]
 
     @functools.cached_property
-    def ids(self):
+    def ids(self) -> Callable[[tf.Tensor], tf.RaggedTensor]:
         """Function from strings `[N]` to int32 ids `[N, (T)]`."""
         return _trace(self._ids)
 
     @functools.cached_property
-    def ids_and_offsets(self):
+    def ids_and_offsets(self) -> Callable[[tf.Tensor], tuple[tf.RaggedTensor, ...]]:
         """Function from strings `[N]` to int32 ids, int64 byte starts and ends, all `[N, (T)]`."""
         return _trace(self._ids_and_offsets)
 

@@ -2,13 +2,17 @@
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import keras
 import numpy as np
 from keras import ops
 
 from keras_bert.training.keras_internals import SummedOptimizer
+
+if TYPE_CHECKING:
+    import tensorflow as tf
 
 
 def _dense(gradient):
@@ -86,7 +90,7 @@ class AdamW(SummedOptimizer):
         layer_decay: float | None = None,
         global_clipnorm: float | None = 1.0,
         name: str = "adamw",
-        **kwargs,
+        **kwargs: Any,
     ):
         if layer_decay is not None and not 0 < layer_decay <= 1:
             raise ValueError(f"layer_decay must be above 0 and at most 1; got {layer_decay}.")
@@ -117,10 +121,14 @@ class AdamW(SummedOptimizer):
         ]
         self._rate_scales = _rate_scales([v.path for v in variables], self.layer_decay)
 
-    def apply(self, grads, trainable_variables=None):
+    def apply(
+        self, grads: Iterable[Any], trainable_variables: Sequence[keras.Variable] | None = None
+    ) -> keras.Variable:
         return super().apply([_dense(gradient) for gradient in grads], trainable_variables)
 
-    def update_step(self, gradient, variable, learning_rate):
+    def update_step(
+        self, gradient: Any, variable: "keras.Variable | tf.Variable", learning_rate: Any
+    ) -> None:
         dtype = variable.dtype
         index = self.index_of(variable)
         learning_rate = ops.cast(learning_rate, dtype) * self._rate_scales[index]

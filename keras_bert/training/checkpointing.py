@@ -8,6 +8,7 @@ import re
 import threading
 import warnings
 import zipfile
+from typing import Any
 
 import keras
 import numpy as np
@@ -97,7 +98,7 @@ class TrainingCheckpoint(keras.callbacks.Callback):
                     variable.assign(keras.ops.cast(array, variable.dtype))
         return step
 
-    def on_epoch_end(self, epoch, logs=None):
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         score = logs.get(self.keep_best) if self.keep_best and logs else None
         if self.keep_best and score is None:
             raise ValueError(
@@ -106,7 +107,7 @@ class TrainingCheckpoint(keras.callbacks.Callback):
             )
         self.save(self.model, score)
 
-    def on_train_end(self, logs=None):
+    def on_train_end(self, logs: dict[str, Any] | None = None) -> None:
         self.wait()
 
     def save(self, model: keras.Model, score: float | None = None) -> None:

@@ -3,11 +3,11 @@
 import keras
 
 from keras_bert.training.global_loss import check_accumulation
-from keras_bert.training.strategy import device_kind
+from keras_bert.training.strategy import Strategy, device_kind
 
 
 def describe_training(
-    strategy, batch_size: int, model: keras.Model, accumulation_steps: int = 1
+    strategy: Strategy, batch_size: int, model: keras.Model, accumulation_steps: int = 1
 ) -> str:
     """Checks the devices and settings of a training run, and describes them in one line.
 
@@ -45,7 +45,7 @@ def describe_training(
     return "; ".join(words)
 
 
-def check_batch(strategy, batch_size: int, accumulation_steps: int = 1) -> None:
+def check_batch(strategy: Strategy, batch_size: int, accumulation_steps: int = 1) -> None:
     """Raises a ValueError if a batch can't be split evenly among replicas and their parts.
 
     Args:

@@ -23,6 +23,7 @@ from keras_bert.training.warmup_linear_decay import WarmupLinearDecay
 
 if TYPE_CHECKING:
     import keras_bert
+    from keras_bert.training.strategy import Strategy
 
 
 def finetune(
@@ -44,7 +45,7 @@ def finetune(
     seed: int = 0,
     scores: Callable | None = None,
     answer_options: dict | None = None,
-    strategy: Any = None,
+    strategy: "Strategy | None" = None,
     callbacks: Sequence[keras.callbacks.Callback] = (),
 ) -> list[dict]:
     """Trains a task on raw examples, scores each epoch on a dev set, keeps the best.

@@ -8,7 +8,7 @@ import itertools
 import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import keras
 
@@ -19,6 +19,9 @@ from keras_bert.training.checkpointing import rank
 from keras_bert.training.finetune import finetune, given_batching
 from keras_bert.training.processes import is_chief, wait_for_all
 from keras_bert.training.run_settings import keep_settings
+
+if TYPE_CHECKING:
+    from keras_bert.training.strategy import Strategy
 
 _SETTINGS = ("batch_size", *inspect.signature(finetune).parameters)
 
@@ -32,9 +35,9 @@ def finetune_grid(
     grid: Mapping[str, Sequence],
     select: str,
     shared: dict | None = None,
-    strategy: Any = None,
+    strategy: "Strategy | None" = None,
     batching: Any = None,
-    **settings,
+    **settings: Any,
 ) -> list[dict]:
     """Fine-tunes with each combination of some settings, and keeps the best model of all.
 

@@ -1,5 +1,6 @@
 """Losses of the global batch that don't depend on how it is split."""
 
+import contextlib
 import copy
 from collections.abc import Callable
 from typing import Any
@@ -37,21 +38,23 @@ class GlobalLoss(TrainerHooks):
 
     accumulation_steps = 1
 
-    def fit(self, *args, callbacks=None, **kwargs):
+    def fit(
+        self, *args: Any, callbacks: list[keras.callbacks.Callback] | None = None, **kwargs: Any
+    ) -> keras.callbacks.History:
         if not is_chief(self):
             kwargs["verbose"] = 0
             board = keras.callbacks.TensorBoard
             callbacks = [c for c in keras.tree.flatten(callbacks or []) if not isinstance(c, board)]
         return super().fit(*args, callbacks=callbacks, **kwargs)
 
-    def set_accumulation(self, accumulation_steps: int):
+    def set_accumulation(self, accumulation_steps: int) -> None:
         """Sets the number of parts that each replica splits its batch into."""
         check_accumulation(accumulation_steps)
         if accumulation_steps != self.accumulation_steps:
             self.accumulation_steps = accumulation_steps
             self.train_function = None  # it was traced for the old number
 
-    def check_whole_executions(self, arguments: dict):
+    def check_whole_executions(self, arguments: dict) -> None:
         """Raises a ValueError if a number of steps is not a multiple of `steps_per_execution`.
 
         Args:
@@ -66,12 +69,12 @@ class GlobalLoss(TrainerHooks):
                     "steps_per_execution set to one of its divisors."
                 )
 
-    def evaluate(self, *args, **kwargs):
+    def evaluate(self, *args: Any, **kwargs: Any) -> Any:
         if not is_chief(self):
             kwargs["verbose"] = 0
         return super().evaluate(*args, **kwargs)
 
-    def scaled_weights(self, y, sample_weight, total: Callable, is_split: bool) -> Any:
+    def scaled_weights(self, y: Any, sample_weight: Any, total: Callable, is_split: bool) -> Any:
         """Scales sample weights so that the losses of parts have the global batch's mean.
 
         Args:
@@ -109,12 +112,12 @@ class GlobalLoss(TrainerHooks):
             by_output[key] = scaled(by_output[key])
         return by_output
 
-    def loss_context(self):
+    def loss_context(self) -> contextlib.AbstractContextManager:
         """Turns losses that divide by weights into row means, for use with `scaled_weights`."""
         return replaced_losses(self, _mean_over_rows)
 
 
-def num_rows(x) -> int:
+def num_rows(x: Any) -> int:
     """Returns the number of rows of inputs with static shapes."""
     return next(part for part in keras.tree.flatten(x) if part is not None).shape[0]
 

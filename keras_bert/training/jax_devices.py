@@ -2,6 +2,8 @@
 
 import contextlib
 import os
+from collections.abc import Iterator, Sequence
+from typing import Self
 
 import keras
 
@@ -23,7 +25,7 @@ class ReplicatedBatches(keras.distribution.DataParallel):
     def __init__(self, devices: list[str]):
         super().__init__(devices=devices, auto_shard_dataset=False)
 
-    def get_data_layout(self, data_shape):
+    def get_data_layout(self, data_shape: Sequence[int]) -> keras.distribution.TensorLayout:
         return keras.distribution.TensorLayout([None] * len(data_shape), self.device_mesh)
 
 
@@ -39,7 +41,7 @@ class JaxDevices:
         self.num_replicas_in_sync = len(devices)
 
     @contextlib.contextmanager
-    def scope(self):
+    def scope(self) -> Iterator[Self]:
         # It stays set after the block, until the next scope, because Keras reads it in `fit`.
         is_sharded = len(self.devices) > 1
         keras.distribution.set_distribution(ReplicatedBatches(self.devices) if is_sharded else None)

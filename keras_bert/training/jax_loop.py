@@ -3,6 +3,7 @@
 import itertools
 import zlib
 from collections.abc import Callable
+from typing import Any
 
 import jax
 import keras
@@ -30,13 +31,13 @@ class TrainLoop(GlobalLoss):
     - `predict` returns all outputs to every process.
     """
 
-    def predict_step(self, state, data):
+    def predict_step(self, state: tuple, data: Any) -> tuple:
         if not self._is_compiled():
             return super().predict_step(state, data)
         outputs, others = super().predict_step(state, _sharded(data))
         return _replicated(outputs), others
 
-    def train_step(self, state, data):
+    def train_step(self, state: tuple, data: Any) -> tuple[dict[str, Any], tuple]:
         trainable, others, optimizer, metrics = state
         x, y, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
         parts = self.accumulation_steps
@@ -84,7 +85,7 @@ class TrainLoop(GlobalLoss):
         logs = self._logs(metrics)
         return logs, (trainable, others, optimizer, metrics)
 
-    def test_step(self, state, data):
+    def test_step(self, state: tuple, data: Any) -> tuple[dict[str, Any], tuple]:
         trainable, others, metrics = state
         x, y, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
         weights = self.scaled_weights(y, sample_weight, lambda value: value, False)
@@ -94,11 +95,11 @@ class TrainLoop(GlobalLoss):
         logs, metrics = updated_metrics(self, metrics, loss, x, y, y_pred, sample_weight)
         return logs, (trainable, others, metrics)
 
-    def make_train_function(self, force=False):
+    def make_train_function(self, force: bool = False) -> None:
         if self.train_function is None or force:
             self.train_function = self._many_steps(self.train_step, kept=(0, 1, 2, 3))
 
-    def make_test_function(self, force=False):
+    def make_test_function(self, force: bool = False) -> None:
         if self.test_function is None or force:
             self.test_function = self._many_steps(self.test_step, kept=(0, 1, 3))
 
@@ -134,7 +135,7 @@ class TrainLoop(GlobalLoss):
 
         return function
 
-    def batch_spec(self, iterator):
+    def batch_spec(self, iterator: Any) -> Any:
         specs = dataset_specs(iterator)
         return None if specs is None else jax.tree.map(_symbol, specs)
 
@@ -173,7 +174,7 @@ def one_or_more(step: Callable, shard: Callable) -> Callable:
     return steps
 
 
-def compiled(steps: Callable, shardings=None) -> Callable:
+def compiled(steps: Callable, shardings: Any = None) -> Callable:
     """Compiles `steps` into one program, whose new state replaces the old.
 
     Args:

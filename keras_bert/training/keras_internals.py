@@ -11,10 +11,13 @@ Keras is checked only against this page. It is written for Keras 3.15. The page 
 
 import contextlib
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import keras
 from keras.src.losses.loss import unscale_loss_for_distribution
+
+if TYPE_CHECKING:
+    import tensorflow as tf
 
 
 class TrainerHooks:
@@ -38,7 +41,7 @@ class TrainerHooks:
         """Returns a context in which Keras computes a step's loss; by default it does nothing."""
         return contextlib.nullcontext()
 
-    def batch_spec(self, iterator) -> Any:
+    def batch_spec(self, iterator: Any) -> Any:
         """Returns the specs of one replica's batch, or None to let Keras draw a batch.
 
         Args:
@@ -71,7 +74,9 @@ class TrainerHooks:
         return self.compiles_by_default()
 
 
-def step_loss(model: keras.Model, x, y, y_pred, sample_weight, training: bool):
+def step_loss(
+    model: keras.Model, x: Any, y: Any, y_pred: Any, sample_weight: Any, training: bool
+) -> Any:
     """Computes the loss of a train or test step.
 
     Keras's own train steps call this method, which also supports a user's `compute_loss` without
@@ -81,7 +86,7 @@ def step_loss(model: keras.Model, x, y, y_pred, sample_weight, training: bool):
     return model._compute_loss(x, y, y_pred, sample_weight, training)
 
 
-def build_from_batch(model: keras.Model, batch) -> None:
+def build_from_batch(model: keras.Model, batch: tuple) -> None:
     """Builds a compiled model's weights, losses, metrics and optimizer without computing anything.
 
     Keras has no public way to do what `fit` does before its first step. Without this function, the
@@ -94,7 +99,7 @@ def build_from_batch(model: keras.Model, batch) -> None:
     model._symbolic_build(data_batch=batch)
 
 
-def compiled_losses(model: keras.Model, y) -> list:
+def compiled_losses(model: keras.Model, y: Any) -> list:
     """Returns the losses that a model is compiled with, as `(path, loss, weight, name)`.
 
     Keras keeps them in the private list of a `CompileLoss`, the only place that records which loss
@@ -143,7 +148,7 @@ def loss_means(model: keras.Model) -> list:
     return [] if model._compile_loss is None else model._compile_loss.metrics
 
 
-def track_loss(model: keras.Model, loss, rows) -> None:
+def track_loss(model: keras.Model, loss: Any, rows: Any) -> None:
     """Adds a loss to the mean that `fit` logs as "loss"; a custom `train_step` must do it itself.
 
     Args:
@@ -154,7 +159,7 @@ def track_loss(model: keras.Model, loss, rows) -> None:
     model._loss_tracker.update_state(loss, sample_weight=rows)
 
 
-def without_replica_scaling(loss):
+def without_replica_scaling(loss: Any) -> Any:
     """Undoes Keras's division of a mean by the number of replicas, on TensorFlow.
 
     Keras divides each replica's mean, because it sums gradients over replicas. `GlobalLoss` weights
@@ -163,7 +168,7 @@ def without_replica_scaling(loss):
     return unscale_loss_for_distribution(loss)
 
 
-def dataset_specs(iterator) -> Any:
+def dataset_specs(iterator: Any) -> Any:
     """Returns the specs of the `tf.data.Dataset` that an epoch iterator reads, or None.
 
     Data that is not a dataset gives None. Keras's data adapter doesn't expose the dataset; without
@@ -176,7 +181,7 @@ def dataset_specs(iterator) -> Any:
     return getattr(dataset, "element_spec", None)
 
 
-def replica_specs(iterator) -> Any:
+def replica_specs(iterator: Any) -> Any:
     """Returns the specs of one replica's share of an epoch iterator's batches.
 
     Neither Keras's iterator nor TensorFlow's `PerReplicaSpec` gives public access to its parts.
@@ -194,7 +199,9 @@ def replica_specs(iterator) -> Any:
     return tf.nest.map_structure(first, iterator._distributed_dataset.element_spec)
 
 
-def updated_metrics(model: keras.Model, metrics: list, loss, x, y, y_pred, sample_weight) -> tuple:
+def updated_metrics(
+    model: keras.Model, metrics: list, loss: Any, x: Any, y: Any, y_pred: Any, sample_weight: Any
+) -> tuple:
     """Computes new metric values without assigning variables, as a JAX step must.
 
     Keras's own steps on JAX call this method; no public method returns the new values.
@@ -241,11 +248,11 @@ class SummedOptimizer(keras.optimizers.Optimizer):
     def _apply_weight_decay(self, variables):
         """Leaves the decay to `update_step`; Keras would decay a second time."""
 
-    def may_decay(self, variable) -> bool:
+    def may_decay(self, variable: keras.Variable) -> bool:
         """Returns whether a variable is not excluded by `exclude_from_weight_decay`."""
         return self._use_weight_decay(variable)
 
-    def index_of(self, variable) -> int:
+    def index_of(self, variable: "keras.Variable | tf.Variable") -> int:
         """Returns the index of a variable in the list that `build` received.
 
         On TensorFlow, `update_step` gets a `tf.Variable` (under a strategy, a component of a
@@ -254,7 +261,9 @@ class SummedOptimizer(keras.optimizers.Optimizer):
         return self._get_variable_index(variable)
 
 
-def check_optimizer_scope(optimizer: keras.optimizers.Optimizer | None, strategy) -> None:
+def check_optimizer_scope(
+    optimizer: keras.optimizers.Optimizer | None, strategy: "tf.distribute.Strategy"
+) -> None:
     """Raises a ValueError if an optimizer was created outside the scope of a strategy.
 
     Keras stores the strategy only in a private attribute. Without the check, the first step fails

@@ -1,9 +1,15 @@
 """An optimizer for very large batches."""
 
+from typing import TYPE_CHECKING, Any
+
 import keras
 from keras import ops
 
 from keras_bert.training.adamw import AdamW
+
+if TYPE_CHECKING:
+    import tensorflow as tf
+
 
 # Their last axis holds queries, keys and values; `lora_kernel_a`'s last axis is LoRA's rank.
 _OF_THREE = ("query_key_value/kernel", "query_key_value/lora_kernel_b")
@@ -38,7 +44,7 @@ class Lamb(AdamW):
         self,
         learning_rate: float | keras.optimizers.schedules.LearningRateSchedule = 1e-3,
         name: str = "lamb",
-        **kwargs,
+        **kwargs: Any,
     ):
         super().__init__(learning_rate, name=name, **kwargs)
 
@@ -48,7 +54,9 @@ class Lamb(AdamW):
         super().build(variables)
         self._num_parts = [3 if variable.path.endswith(_OF_THREE) else 1 for variable in variables]
 
-    def update_step(self, gradient, variable, learning_rate):
+    def update_step(
+        self, gradient: Any, variable: "keras.Variable | tf.Variable", learning_rate: Any
+    ) -> None:
         dtype = variable.dtype
         index = self.index_of(variable)
         learning_rate = ops.cast(learning_rate, dtype) * self._rate_scales[index]

@@ -1,11 +1,14 @@
 """Several processes that train one model together: TensorFlow's workers or JAX's processes."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import keras
 
+if TYPE_CHECKING:
+    from keras_bert.training.strategy import Strategy
 
-def is_chief(strategy=None) -> bool:
+
+def is_chief(strategy: "Strategy | keras.Model | None" = None) -> bool:
     """Returns whether this process writes the files when several processes train together.
 
     The first process writes. Call `save_to_preset`, `finetune` and similar functions in all
@@ -28,7 +31,7 @@ def is_chief(strategy=None) -> bool:
     return not _are_many() or _jax().process_index() == 0
 
 
-def wait_for_all(name: str, strategy=None) -> None:
+def wait_for_all(name: str, strategy: "Strategy | keras.Model | None" = None) -> None:
     """Waits until every process has reached this call.
 
     Args:
@@ -47,7 +50,7 @@ def wait_for_all(name: str, strategy=None) -> None:
         multihost_utils.sync_global_devices(name)
 
 
-def check_same(number: int, message: str, strategy=None) -> None:
+def check_same(number: int, message: str, strategy: "Strategy | keras.Model | None" = None) -> None:
     """Raises a ValueError if the numbers of the processes differ.
 
     Args:

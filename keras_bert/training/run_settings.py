@@ -1,16 +1,26 @@
 """The settings of a run, saved in its folder and checked when it resumes."""
 
 import os
+from typing import TYPE_CHECKING
 
 from keras_bert.files.checkpoint_folder import checkpoint_folder
 from keras_bert.files.json_files import read_json, write_json
 from keras_bert.training.processes import is_chief, wait_for_all
 
+if TYPE_CHECKING:
+    import keras
+
+    from keras_bert.training.strategy import Strategy
+
+
 _FILE = "settings.json"
 
 
 def keep_settings(
-    folder: str | os.PathLike, settings: dict, resume: bool = True, strategy=None
+    folder: str | os.PathLike,
+    settings: dict,
+    resume: bool = True,
+    strategy: "Strategy | keras.Model | None" = None,
 ) -> None:
     """Writes a run's settings to its folder; a resumed run must have the settings saved there.
 

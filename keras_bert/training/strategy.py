@@ -1,7 +1,7 @@
 """Devices that a model trains on."""
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import keras
 
@@ -10,13 +10,16 @@ from keras_bert.training.jax_devices import JaxDevices, connect_processes
 if TYPE_CHECKING:
     import tensorflow as tf
 
+Strategy: TypeAlias = "tf.distribute.Strategy | JaxDevices"
+"""The result of `get_strategy`."""
+
 _NAMES = ("auto", "cpu", "mirrored", "multiworker", "tpu")
 _SECONDS_TO_ANSWER = 10  # for a TPU to answer
 
 
 def get_strategy(
     name: str = "auto", address: str | None = None, devices: int | None = None
-) -> "tf.distribute.Strategy | JaxDevices":
+) -> Strategy:
     """Selects the devices to build and fit a model on.
 
     On TensorFlow the result is a `tf.distribute.Strategy`. On JAX it is an object with the same

@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+from typing import Any
 
 import keras
 import tensorflow as tf
@@ -30,7 +31,7 @@ class TrainLoop(GlobalLoss):
     - the model is built without drawing a batch of the data.
     """
 
-    def train_step(self, data):
+    def train_step(self, data: Any) -> dict[str, Any]:
         x, y, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
         parts = self.accumulation_steps
         is_split = parts * self.distribute_strategy.num_replicas_in_sync > 1
@@ -47,25 +48,25 @@ class TrainLoop(GlobalLoss):
         self.optimizer.apply(gradients, self.trainable_variables)
         return self.get_metrics_result()
 
-    def test_step(self, data):
+    def test_step(self, data: Any) -> dict[str, Any]:
         x, y, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
         is_split = self.distribute_strategy.num_replicas_in_sync > 1
         weights = self.scaled_weights(y, sample_weight, _total, is_split)
         self._loss_and_metrics((x, y, sample_weight, weights), training=False)
         return self.get_metrics_result()
 
-    def make_train_function(self, force=False):
+    def make_train_function(self, force: bool = False) -> None:
         if self.train_function is None or force:
             if not self.optimizer.built:  # variables created in a trace make TensorFlow trace twice
                 with self.distribute_strategy.scope():
                     self.optimizer.build(self.trainable_variables)
             self.train_function = self._many_steps(self.train_step)
 
-    def make_test_function(self, force=False):
+    def make_test_function(self, force: bool = False) -> None:
         if self.test_function is None or force:
             self.test_function = self._many_steps(self.test_step)
 
-    def predict_on_batch(self, x):
+    def predict_on_batch(self, x: Any) -> Any:
         if self.distribute_strategy.num_replicas_in_sync == 1:
             return super().predict_on_batch(x)
         # Keras would make every replica predict the entire batch.
@@ -159,10 +160,10 @@ class TrainLoop(GlobalLoss):
 
         return function
 
-    def batch_spec(self, iterator):
+    def batch_spec(self, iterator: Any) -> Any:
         return replica_specs(iterator)
 
-    def compiles_by_default(self):
+    def compiles_by_default(self) -> bool:
         return bool(tf.config.list_logical_devices("GPU"))
 
 

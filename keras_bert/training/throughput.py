@@ -1,6 +1,7 @@
 """Training speed."""
 
 import time
+from typing import Any
 
 import keras
 
@@ -24,20 +25,20 @@ class Throughput(keras.callbacks.Callback):
         super().__init__()
         self.tokens_per_step = tokens_per_step
 
-    def on_train_begin(self, logs=None):
+    def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
         self._started = None
 
-    def on_epoch_begin(self, epoch, logs=None):
+    def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         self._steps = self._left_out = 0
         if self._started is not None:
             self._started = time.perf_counter()
 
-    def on_train_batch_end(self, batch, logs=None):
+    def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
         self._steps = batch + 1  # Keras calls it once per execution, with the last step's number
         if self._started is None:
             self._started, self._left_out = time.perf_counter(), self._steps
 
-    def on_epoch_end(self, epoch, logs=None):
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         steps = self._steps - self._left_out
         if steps and logs is not None:
             seconds = time.perf_counter() - self._started

@@ -1,5 +1,7 @@
 """`fit` and `evaluate` on PyTorch, with the losses of the global batch and accumulation."""
 
+from typing import Any
+
 import keras
 import torch
 
@@ -10,7 +12,7 @@ from keras_bert.training.keras_internals import step_loss, track_loss
 class TrainLoop(GlobalLoss):
     """A train loop for `keras.Model` on PyTorch, with `accumulation_steps` and global losses."""
 
-    def train_step(self, data):
+    def train_step(self, data: Any) -> dict[str, Any]:
         x, y, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
         parts = self.accumulation_steps
         weights = self.scaled_weights(y, sample_weight, lambda value: value, parts > 1)
@@ -28,7 +30,7 @@ class TrainLoop(GlobalLoss):
             self.optimizer.apply([variable.value.grad for variable in variables], variables)
         return self.get_metrics_result()
 
-    def test_step(self, data):
+    def test_step(self, data: Any) -> dict[str, Any]:
         x, y, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
         weights = self.scaled_weights(y, sample_weight, lambda value: value, False)
         self._loss_and_metrics((x, y, sample_weight, weights), training=False)

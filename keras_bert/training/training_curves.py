@@ -67,34 +67,34 @@ class TrainingCurves(keras.callbacks.Callback):
         self._add(step, values)
         self._flush()
 
-    def on_train_begin(self, logs=None):
+    def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
         model = self.model
         self._is_chief = is_chief(model)
         self._is_mean = None  # metrics are built by the first step
         # TensorBoard drops all points from this step on: those of a run that was killed.
         self._add_event(_steps(model.optimizer) + 1, is_start=True)
 
-    def on_epoch_begin(self, epoch, logs=None):
+    def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         optimizer = self.model.optimizer
         self._first, self._parts = _steps(optimizer), optimizer.gradient_accumulation_steps or 1
         self._done, self._written, self._sums = 0, 0, {}  # batches of this epoch
         self._logs = {}
 
-    def on_train_batch_end(self, batch, logs=None):
+    def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
         # Keras calls it once an execution, with the number of its last batch.
         last = self._step() // self.every
         self._done, self._logs = batch + 1, dict(logs or {})
         if self._step() // self.every > last:
             self._add_point()
 
-    def on_epoch_end(self, epoch, logs=None):
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         if self._done > self._written:
             self._add_point()
         others = {name: value for name, value in (logs or {}).items() if name not in self._logs}
         self._add(self._step(), {_shown(name): value for name, value in others.items()})
         self._flush()
 
-    def on_train_end(self, logs=None):
+    def on_train_end(self, logs: dict[str, Any] | None = None) -> None:
         self._flush()
 
     def _step(self):

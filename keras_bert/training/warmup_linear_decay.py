@@ -1,5 +1,7 @@
 """BERT's learning rate schedule."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
@@ -57,7 +59,7 @@ class WarmupLinearDecay(keras.optimizers.schedules.LearningRateSchedule):
         self.total_steps = total_steps
         self.continuous = continuous
 
-    def __call__(self, step):
+    def __call__(self, step: Any) -> Any:
         step = ops.cast(step, "float32")
         warmup, total = float(self.warmup_steps), float(self.total_steps)
         if self.continuous:

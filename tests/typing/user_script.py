@@ -5,8 +5,12 @@ An unused `type: ignore` fails the check, so each one below proves that its line
 
 from typing import assert_type
 
+import numpy as np
+
 import keras_bert
 from keras_bert import BertTokenizer
+from keras_bert.preprocessing.question_windows import QuestionWindows
+from keras_bert.preprocessing.rows import Rows
 
 backbone = keras_bert.BertBackbone(
     vocabulary_size=30522, num_layers=2, num_heads=2, hidden_dim=128, intermediate_dim=512
@@ -33,3 +37,22 @@ model.save_to_preset()  # type: ignore[call-arg]
 tokenizer = BertTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "book"])
 assert_type(tokenizer, keras_bert.BertTokenizer)
 assert_type(keras_bert.__version__, str)
+
+reader = keras_bert.BertClassifierPreprocessor(tokenizer, label_names=["bad", "good"])
+assert_type(reader.tokenizer, keras_bert.BertTokenizer)
+assert_type(reader.label_names, list[str] | None)
+assert_type(reader.for_model(backbone, model.output), keras_bert.BertClassifierPreprocessor)
+rows = reader.read(["a good book", "a bad book"], [1, 0])
+assert_type(rows, Rows)
+assert_type(rows.num_tokens(), np.ndarray)
+assert_type(reader.targets(["good", "bad"]), np.ndarray)
+reader.batches({"text": ["a book"]}, ["good"], batching=keras_bert.Batching(batch_size=16))
+reader.batches((np.array(["a book"]), ["a film"]))
+reader.batches(["a book"], batching=16)  # type: ignore[arg-type]
+reader.read(["a book"], with_label=True)  # type: ignore[call-arg]
+reader.pooled(np.zeros((1, 2)), rows)  # type: ignore[arg-type]
+
+span_labeler = keras_bert.BertSpanLabelerPreprocessor(tokenizer)
+assert_type(span_labeler.read(keras_bert.read_squad("dev.json")), QuestionWindows)
+tuned, scores = span_labeler.tuned([], [])
+assert_type(tuned, keras_bert.BertSpanLabelerPreprocessor)

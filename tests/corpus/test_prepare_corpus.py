@@ -193,10 +193,10 @@ def test_a_remote_folder_gets_the_same_bytes(inputs, tmp_path, tokenizer, small_
 def test_a_folder_of_another_corpus_is_refused(inputs, tmp_path, tokenizer):
     prepare(inputs, tmp_path / "out", tokenizer)
     before = contents(tmp_path / "out")
-    with pytest.raises(ValueError, match="other seed"):
+    with pytest.raises(ValueError, match="different seed"):
         prepare(inputs, tmp_path / "out", tokenizer, seed=1)
     (inputs / "00.txt").write_text("Word1. Word2.")
-    with pytest.raises(ValueError, match="other inputs"):
+    with pytest.raises(ValueError, match="different inputs"):
         prepare(inputs, tmp_path / "out", tokenizer)
     assert contents(tmp_path / "out") == before
     (tmp_path / "out" / "corpus.json").unlink()

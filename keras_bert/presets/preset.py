@@ -11,7 +11,13 @@ from keras_bert.presets.preprocessor_settings import (
     setting_names,
     split_arguments,
 )
-from keras_bert.presets.preset_arguments import OF_ONE_MODEL, changed_arguments, check_arguments
+from keras_bert.presets.preset_arguments import (
+    OF_ONE_MODEL,
+    changed_arguments,
+    check_arguments,
+    check_loads,
+    split_dtype,
+)
 from keras_bert.presets.preset_folder import (
     load_own_preset,
     public_class,
@@ -56,7 +62,8 @@ class PresetModel:
             load_weights: bool; False keeps the source's shape, vocabulary and casing but draws
                 random weights, for instance to measure what pre-training contributes.
             **arguments: arguments of the class, such as `num_classes`, and of its preprocessor,
-                such as `sequence_length`, `truncation` or `label_names`.
+                such as `sequence_length`, `truncation` or `label_names`. `dtype` is that of the
+                whole model.
 
         Returns:
             The model, not compiled.
@@ -64,8 +71,9 @@ class PresetModel:
         Raises:
             ValueError: if the source is none of these, can't be reached or is not a BERT; if a file
                 is missing or damaged; if the class has no such argument, or needs one that neither
-                the source nor the caller gives.
+                the source nor the caller gives; or if `dtype` quantizes a layer.
         """
+        check_loads(arguments.get("dtype"))
         if cls.__name__ != "BertTask":  # before anything is downloaded
             _check_names(cls, arguments)
         source = read_source(source)
@@ -169,9 +177,10 @@ def _from_checkpoint(cls, checkpoint, preprocessor, arguments):
     saved = checkpoint.task_arguments if cls.__name__ == checkpoint.task else {}
     saved, _ = split_arguments(cls, saved)
     check_arguments(cls, arguments, checkpoint.source, {"backbone", "preprocessor", *saved})
+    encoder, arguments = split_dtype(arguments)
     arguments = {"preprocessor": preprocessor, **changed_arguments(saved, arguments)}
     return with_weights(
         checkpoint,
-        lambda: cls(backbone=backbone_class(**checkpoint.backbone), **arguments),
+        lambda: cls(backbone=backbone_class(**{**checkpoint.backbone, **encoder}), **arguments),
         head_may_differ,
     )

@@ -211,6 +211,14 @@ def test_from_preset_takes_a_dtype_for_the_whole_model(make_backbone, inputs, tm
         assert policies(kind.from_preset(tmp_path / "kept", dtype=None)) == {"float32"}
 
 
+def test_published_weights_take_a_dtype_too(make_backbone, inputs, tmp_path):
+    keras_bert.save_to_hugging_face(make_backbone(num_layers=1), tmp_path / "hf")
+    for kind, arguments in ((BertBackbone, {}), (BertClassifier, {"num_classes": 2})):
+        loaded = kind.from_preset(tmp_path / "hf", dtype="mixed_bfloat16", **arguments)
+        assert policies(loaded) == {"mixed_bfloat16"}
+        assert np.isfinite(keras.tree.flatten(loaded.predict(inputs, verbose=0))[0]).all()
+
+
 def test_from_preset_does_not_quantize(make_backbone, int8_map, tmp_path):
     make_backbone(num_layers=1).save_to_preset(tmp_path / "preset")
     for dtype in (int8_map, "int8_from_float32"):

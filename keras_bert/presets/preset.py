@@ -11,7 +11,13 @@ from keras_bert.presets.preprocessor_settings import (
     setting_names,
     split_arguments,
 )
-from keras_bert.presets.preset_arguments import OF_ONE_MODEL, changed_arguments, check_arguments
+from keras_bert.presets.preset_arguments import (
+    OF_ONE_MODEL,
+    changed_arguments,
+    check_arguments,
+    check_loads,
+    split_dtype,
+)
 from keras_bert.presets.preset_folder import (
     load_own_preset,
     public_class,
@@ -57,16 +63,18 @@ class PresetModel:
             load_weights: bool; False keeps the source's shape, vocabulary and casing but draws
                 random weights, for example to measure the effect of pre-training.
             **arguments: arguments of the class, such as `num_classes`, and of its preprocessor,
-                such as `sequence_length`, `truncation` or `label_names`.
+                such as `sequence_length`, `truncation` or `label_names`. `dtype` is that of the
+                whole model.
 
         Returns:
             The model, not compiled.
 
         Raises:
             ValueError: if the source is none of these, can't be reached or is not a BERT; if a file
-                is missing or damaged; or if the class has no such argument, or needs an argument
-                that neither the source nor the caller gives.
+                is missing or damaged; if the class has no such argument, or needs an argument
+                that neither the source nor the caller gives; or if `dtype` quantizes a layer.
         """
+        check_loads(arguments.get("dtype"))
         if cls.__name__ != "BertTask":  # before anything is downloaded
             _check_names(cls, arguments)
         source = read_source(source)
@@ -170,9 +178,10 @@ def _from_checkpoint(cls, checkpoint, preprocessor, arguments):
     saved = checkpoint.task_arguments if cls.__name__ == checkpoint.task else {}
     saved, _ = split_arguments(cls, saved)
     check_arguments(cls, arguments, checkpoint.source, {"backbone", "preprocessor", *saved})
+    encoder, arguments = split_dtype(arguments)
     arguments = {"preprocessor": preprocessor, **changed_arguments(saved, arguments)}
     return with_weights(
         checkpoint,
-        lambda: cls(backbone=backbone_class(**checkpoint.backbone), **arguments),
+        lambda: cls(backbone=backbone_class(**{**checkpoint.backbone, **encoder}), **arguments),
         head_may_differ,
     )

@@ -55,6 +55,25 @@ def changed_arguments(saved: dict[str, Any], given: dict[str, Any]) -> dict[str,
     return {**saved, **given}
 
 
+def check_loads(dtype: Any) -> None:
+    """Raises a ValueError if a `dtype` quantizes a layer, which saved floats don't fit."""
+    if dtype is None:
+        return
+    policy = keras.dtype_policies.get(dtype)
+    parts = [*policy.values()] if isinstance(policy, keras.dtype_policies.DTypePolicyMap) else []
+    if any(part.quantization_mode is not None for part in (policy, *parts)):
+        raise ValueError(
+            "from_preset can't load weights into layers that dtype quantizes: load the model "
+            "without that dtype, then call model.quantize(...)."
+        )
+
+
+def split_dtype(arguments: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Splits a task's arguments into the encoder's `dtype`, which its head follows, and others."""
+    others = {name: value for name, value in arguments.items() if name != "dtype"}
+    return {n: v for n, v in arguments.items() if n == "dtype"}, others
+
+
 def _accepted(cls):
     """Lists the names of arguments that a caller may give; Keras itself silently accepts any."""
     names = {"name", "trainable"}

@@ -10,7 +10,12 @@ import keras
 from keras_bert.files.json_files import read_json, write_json
 from keras_bert.files.new_folder import new_folder
 from keras_bert.presets.load_checkpoint import LoadReport
-from keras_bert.presets.preset_arguments import changed_arguments, check_arguments, check_saves
+from keras_bert.presets.preset_arguments import (
+    changed_arguments,
+    check_arguments,
+    check_saves,
+    split_dtype,
+)
 from keras_bert.presets.quantization import quantized_from_config
 from keras_bert.training.keras_internals import all_layers
 from keras_bert.training.processes import is_chief, wait_for_all
@@ -100,8 +105,9 @@ def load_own_preset(
     backbone_class, its_class = public_class("BertBackbone"), saved_class(folder)
     of_source = None if cls in (its_class, backbone_class) else ("backbone", "preprocessor")
     check_arguments(cls, arguments, f"preset {folder}", of_source)
-    is_whole = cls is its_class and not arguments  # otherwise the saved head may have other classes
-    saved, source = _saved_model(folder, preprocessor if is_whole else None)
+    precision, arguments = split_dtype(arguments)
+    is_whole = cls is its_class and not arguments  # else the saved head may have other classes
+    saved, source = _saved_model(folder, preprocessor if is_whole else None, precision)
     backbone = getattr(source, "backbone", source)
     parts = {"backbone": backbone, "preprocessor": preprocessor}
     if cls not in (its_class, backbone_class):
@@ -162,15 +168,19 @@ def _changed_model(cls, saved, arguments, source):
     return model
 
 
-def _saved_model(folder, preprocessor):
-    """Loads the model that a folder holds, as `(config, model)`."""
+def _saved_model(folder, preprocessor, precision):
+    """Loads the model that a folder holds, as `(config, model)`, with another `dtype` if given."""
     saved = _read_config(folder)
     weights = _existing(folder, "model.weights.h5")
     its_class, backbone_class = saved_class(folder), public_class("BertBackbone")
     try:
         config = {**saved["config"]}
-        if not issubclass(its_class, backbone_class):
-            config["backbone"] = backbone_class.from_config(config["backbone"])
+        if issubclass(its_class, backbone_class):
+            config |= precision
+        else:
+            if precision:
+                config.pop("dtype", None)  # the head follows
+            config["backbone"] = backbone_class.from_config({**config["backbone"], **precision})
             config["preprocessor"] = preprocessor
         model = its_class.from_config(config)
     except (KeyError, TypeError) as error:

@@ -58,10 +58,10 @@ def test_what_the_source_gives_need_not_be_given(make_backbone, save):
             BertClassifier,
             {"num_classes": 2, "num_labels": 2},
             "BertClassifier has no argument num_labels; it has num_classes, dropout, num_features, "
-            "sequence_length, truncation, label_names, multi_label, threshold, window_stride, ",
+            "dtype, sequence_length, truncation, label_names, multi_label, threshold, window_stri",
         ),
         (BertBackbone, {"layers": 2}, "BertBackbone has no argument layers; it has vocabulary_siz"),
-        (BertEmbedder, {"dtype": "bfloat16"}, r"no argument dtype; .*keras.config.set_dtype_polic"),
+        (BertEmbedder, {"dtypes": "bfloat16"}, "no argument dtypes; it has .*combine, dtype, "),
         (BertTask, {"num_classes": 2}, "BertPretrainer has no argument num_classes; it has next_"),
     ],
 )

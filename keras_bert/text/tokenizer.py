@@ -137,9 +137,10 @@ class BertTokenizer:
     def tokenize_with_offsets(self, text: Any) -> tuple:
         """Turns texts into ids, with the byte span of each token in its text.
 
-        A token comes from `text[start:end]`, in bytes of UTF-8. Characters that normalization
-        deletes (accents, soft hyphens, control characters) belong to the token before them. A
-        character that is cut into several tokens belongs to all of them.
+        A token comes from `text[start:end]`, in bytes of UTF-8. An accent belongs to the token of
+        its letter. No token starts or ends with an invisible character that normalization deletes,
+        such as a soft hyphen. A character that is cut into several tokens belongs to all of them.
+        Hugging Face's offsets leave out an accent that is a character of its own (U+0301).
 
         Args:
             text: one text, or texts of any shape.

@@ -157,13 +157,28 @@ def test_a_special_token_spelled_out_is_plain_text(small):
     assert [small.id_to_token(i) for i in small("[MASK] a").numpy()] == ["[", "mask", "]", "a"]
 
 
+@pytest.mark.parametrize("lowercase", [True, False])
+@pytest.mark.parametrize("invisible", ["\x0b", "\u00ad", "\u200b", "\ufffd", "\0", b"\xff", b"\xe2\x82"])
+def test_no_token_ends_in_an_invisible_character(special_tokens, lowercase, invisible):
+    tokenizer = BertTokenizer([*special_tokens, "n", "##6", "\u4e2d", "!"], lowercase)
+    hidden = invisible if isinstance(invisible, bytes) else invisible.encode()
+    text = b"n" + hidden * 2 + b"6" + hidden + b"! " + "\u4e2d".encode() + hidden + b"n" + hidden
+    ids, starts, ends = (part.numpy() for part in tokenizer.tokenize_with_offsets(text))
+    assert ids.tolist() == tokenizer("n6! \u4e2dn").numpy().tolist()
+    spans = [text[start:end] for start, end in zip(starts, ends, strict=True)]
+    assert spans == [b"n", b"6", b"!", "\u4e2d".encode(), b"n"]
+    batch = tokenizer.tokenize_with_offsets([b"", text, b"n", text])
+    assert [part.to_list()[1] for part in batch] == [part.tolist() for part in (ids, starts, ends)]
+    assert [part.to_list()[3] for part in batch] == [part.tolist() for part in (ids, starts, ends)]
+
+
 def test_offsets_reach_over_deleted_decomposed_and_lowered_characters(special_tokens):
     tokenizer = BertTokenizer([*special_tokens, "cafe", "##s", "ᄒ", "##ᅡ", "##ᆫ", "ss", "i"])
-    text = "\ufeffCafe\u0301\u00ads 한 İ"
+    text = "\ufeffCafe\u00ad\u0301\u00ads 한 İ"
     ids, starts, ends = tokenizer.tokenize_with_offsets(text)
     data = text.encode()
     spans = [data[s:e].decode() for s, e in zip(starts.numpy(), ends.numpy(), strict=True)]
-    assert spans == ["Cafe\u0301\u00ad", "s", "한", "한", "한", "İ"]
+    assert spans == ["Cafe\u00ad\u0301", "s", "한", "한", "한", "İ"]
     assert [tokenizer.id_to_token(i) for i in ids.numpy()] == [
         "cafe",
         "##s",

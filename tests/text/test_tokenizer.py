@@ -158,7 +158,9 @@ def test_a_special_token_spelled_out_is_plain_text(small):
 
 
 @pytest.mark.parametrize("lowercase", [True, False])
-@pytest.mark.parametrize("invisible", ["\x0b", "\u00ad", "\u200b", "\ufffd", "\0", b"\xff", b"\xe2\x82"])
+@pytest.mark.parametrize(
+    "invisible", ["\x0b", "\u00ad", "\u200b", "\ufffd", "\0", b"\xff", b"\xe2\x82"]
+)
 def test_no_token_ends_in_an_invisible_character(special_tokens, lowercase, invisible):
     tokenizer = BertTokenizer([*special_tokens, "n", "##6", "\u4e2d", "!"], lowercase)
     hidden = invisible if isinstance(invisible, bytes) else invisible.encode()

@@ -95,7 +95,8 @@ class BertTokenizer:
         """Loads the tokenizer of a preset or of published weights.
 
         Args:
-            source: any source that `BertTask.from_preset` accepts.
+            source: any source that `BertTask.from_preset` accepts, or a vocab.txt. From the Hugging
+                Face hub, only the small files are downloaded.
             lowercase: bool; overrides the source's casing if it is missing or wrong.
 
         Raises:
@@ -114,7 +115,7 @@ class BertTokenizer:
         """
         import keras_bert  # imported late: presets are a higher-level package
 
-        return keras_bert.load_preprocessor(source, lowercase=lowercase).tokenizer
+        return keras_bert.load_tokenizer(source, lowercase)
 
     def __repr__(self):
         return f"BertTokenizer({len(self._tokens):,} tokens, lowercase={self.lowercase})"

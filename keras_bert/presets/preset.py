@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from keras_bert.presets.formats.read_source import read_source
+from keras_bert.presets.known_presets import KNOWN_PRESETS
 from keras_bert.presets.load_checkpoint import LoadReport, check_vocabulary, with_weights
 from keras_bert.presets.preprocessor_settings import (
     preprocessor_from,
@@ -16,6 +17,7 @@ from keras_bert.presets.preset_arguments import (
     changed_arguments,
     check_arguments,
     check_loads,
+    check_spelling,
     split_dtype,
 )
 from keras_bert.presets.preset_folder import (
@@ -32,7 +34,13 @@ if TYPE_CHECKING:  # needs TensorFlow Text
 class PresetModel:
     """Loading and saving, for the backbone and the tasks."""
 
+    presets = KNOWN_PRESETS  # {name of published weights: description}
     save_to_preset = save_preset
+
+    def __new__(cls, *args, **kwargs):
+        if kwargs:  # Keras calls this without any while it changes the bases of the class
+            check_spelling(cls, kwargs)
+        return super().__new__(cls, *args, **kwargs)
 
     @classmethod
     def from_preset(
@@ -55,8 +63,9 @@ class PresetModel:
         Args:
             source: a folder that `save_to_preset` wrote; a folder from Hugging Face,
                 sentence-transformers, KerasHub, or Google's TF1 code (or the prefix of its
-                checkpoint); `hf://user/name`, or `hf://user/name@revision`; `kaggle://...`; or the
-                name of a KerasHub preset, such as `"bert_base_en_uncased"`.
+                checkpoint); `hf://user/name`, or `hf://user/name@revision`; `kaggle://...`; the
+                name of a KerasHub preset, such as `"bert_base_en_uncased"`; or a well-known name
+                of transformers, such as `"bert-base-uncased"`. `presets` lists some.
             preprocessor: a preprocessor to use in place of the source's.
             lowercase: bool for the tokenizer; overrides the source's casing if it is missing or
                 wrong.

@@ -1,5 +1,6 @@
 """Arguments that come partly from a source and partly from the caller: checks and merging."""
 
+import difflib
 import inspect
 from collections.abc import Iterable
 from typing import Any
@@ -33,6 +34,7 @@ def check_arguments(
         theirs += [name for name in settings if name not in theirs]
         raise ValueError(
             f"{cls.__name__} has no argument {', '.join(unknown)}; it has {', '.join(theirs)}."
+            + did_you_mean(unknown, theirs)
         )
     missing = [
         name
@@ -47,6 +49,33 @@ def check_arguments(
             f"{cls.__name__} needs {', '.join(missing)}, which {source} doesn't define: pass it, "
             f"{cls.__name__}.from_preset(..., {arguments})."
         )
+
+
+def did_you_mean(unknown: Iterable[str], names: Iterable[str]) -> str:
+    """Returns a sentence with the names that unknown ones are most like, or "".
+
+    Example:
+    >>> did_you_mean(["num_clases"], ["num_classes", "dropout"])
+    ' Did you mean num_classes?'
+    """
+    found = [difflib.get_close_matches(name, list(names), 1, cutoff=0.75) for name in unknown]
+    found = ", ".join(match[0] for match in found if match)
+    return f" Did you mean {found}?" if found else ""
+
+
+def check_spelling(cls: type, given: dict[str, Any]) -> None:
+    """Raises a ValueError at arguments of a constructor that look like misspelt ones.
+
+    Python would only report the right argument as missing, and Keras accepts any other.
+
+    Args:
+        cls: the class of a model.
+        given: the caller's keyword arguments.
+    """
+    names = _accepted(cls) | {"backbone", "preprocessor", "inputs", "outputs", "dtype"}
+    unknown = [name for name in given if name not in names]
+    if suggestion := did_you_mean(unknown, names):
+        raise ValueError(f"{cls.__name__} has no argument {', '.join(unknown)}.{suggestion}")
 
 
 def changed_arguments(saved: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:

@@ -183,7 +183,7 @@ def _saved_model(folder, preprocessor, precision):
             config["backbone"] = backbone_class.from_config({**config["backbone"], **precision})
             config["preprocessor"] = preprocessor
         model = its_class.from_config(config)
-    except (KeyError, TypeError) as error:
+    except (KeyError, TypeError, ValueError) as error:
         raise ValueError(
             f"{folder}/config.json doesn't describe a {_short(saved['class'])}: {error}"
         ) from error

@@ -7,6 +7,7 @@ from pathlib import Path
 from keras_bert.files.json_files import read_json
 from keras_bert.presets.formats.checkpoint import Checkpoint
 from keras_bert.presets.formats.tensor_files import FILES
+from keras_bert.presets.known_presets import hub_handle, similar_preset
 
 
 def read_source(source: str | PathLike) -> Checkpoint | Path:
@@ -15,7 +16,8 @@ def read_source(source: str | PathLike) -> Checkpoint | Path:
     Args:
         source: a folder (of this library, Hugging Face, sentence-transformers, KerasHub, or
             Google's TF1 code), the prefix of a TF1 checkpoint, `hf://user/name`,
-            `hf://user/name@revision`, `kaggle://...`, or the name of a KerasHub preset.
+            `hf://user/name@revision`, `kaggle://...`, the name of a KerasHub preset, or a
+            well-known name of transformers such as `"bert-base-uncased"`.
 
     Returns:
         A `Checkpoint`, or the `Path` of a preset of this library.
@@ -23,11 +25,8 @@ def read_source(source: str | PathLike) -> Checkpoint | Path:
     Raises:
         ValueError: if the source is none of these, can't be reached, or is broken.
     """
+    source = local_source(source)
     handle = str(source)
-    if handle.startswith("hf://"):
-        from keras_bert.presets.formats.hub import download
-
-        return read_source(download(handle))
     path = Path(source)
     if handle.startswith("kaggle://") or not (path.exists() or _is_prefix(path)):
         if not handle.startswith("kaggle://") and not _is_preset_name(handle):
@@ -62,8 +61,25 @@ def read_source(source: str | PathLike) -> Checkpoint | Path:
     )
 
 
+def local_source(source: str | PathLike, weights: bool = True) -> str | PathLike:
+    """Downloads a source of the Hugging Face hub and returns its folder; returns others as is.
+
+    Args:
+        source: what `read_source` takes.
+        weights: whether the weights are needed, or the small files alone.
+    """
+    handle = str(source)
+    if not Path(source).exists():
+        handle = hub_handle(handle) or handle
+    if not handle.startswith("hf://"):
+        return source
+    from keras_bert.presets.formats.hub import download
+
+    return download(handle, weights)
+
+
 def _is_preset_name(handle):
-    if not re.fullmatch(r"\w+", handle):
+    if not re.fullmatch(r"[\w.]+", handle):
         return False
     from keras_bert.presets.formats.read_keras_hub import has_preset
 
@@ -85,6 +101,8 @@ def _not_found(handle):
     hint = ""
     if handle.count("/") == 1 and not handle.startswith((".", "/")):
         hint = f" A model of the Hugging Face hub is written hf://{handle}."
+    if similar := similar_preset(handle):
+        hint = f" Did you mean {similar!r}?"
     return (
         f"{handle!r} is neither a folder nor the name of a KerasHub preset of BERT.{hint} Pass a "
         "folder, hf://user/name, kaggle://... or a name such as bert_base_en_uncased."

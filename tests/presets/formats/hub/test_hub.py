@@ -10,7 +10,15 @@ from pathlib import Path
 import pytest
 from huggingface_hub import constants
 
-from keras_bert import BertBackbone, BertClassifier, BertEmbedder, BertTask, save_to_google
+from keras_bert import (
+    BertBackbone,
+    BertClassifier,
+    BertClassifierPreprocessor,
+    BertEmbedder,
+    BertTask,
+    BertTokenizer,
+    save_to_google,
+)
 from keras_bert.presets.formats.hub import download
 
 
@@ -31,6 +39,28 @@ def test_only_needed_files_are_downloaded_and_only_once(hub, tiny):
     hub.asked.clear()
     assert download("hf://user/tiny") == folder
     assert not hub.fetched()
+
+
+def test_a_tokenizer_alone_needs_no_weights(hub, tiny):
+    hub.models["user/tiny"] = {"main": tiny()}
+    tokenizer = BertTokenizer.from_preset("hf://user/tiny")
+    assert hub.fetched() >= {"vocab.txt", "tokenizer_config.json"}
+    assert "model.safetensors" not in hub.fetched()
+    model = BertClassifier.from_preset("hf://user/tiny")
+    assert tokenizer.get_config() == model.preprocessor.tokenizer.get_config()
+    found = BertClassifierPreprocessor.from_preset("hf://user/tiny")
+    assert found.get_config() == model.preprocessor.get_config()
+
+
+@pytest.mark.parametrize("name", ["bert-base-uncased", "google-bert/bert-base-uncased"])
+def test_well_known_names_are_found_on_the_hub(hub, tiny, tmp_path, monkeypatch, name):
+    hub.models["google-bert/bert-base-uncased"] = {"main": tiny()}
+    assert BertClassifier.from_preset(name).preprocessor.label_names == ["no", "maybe", "yes"]
+    assert BertTokenizer.from_preset(name).lowercase
+    monkeypatch.chdir(tmp_path)  # a folder of that name comes first
+    (tmp_path / name).mkdir(parents=True)
+    with pytest.raises(ValueError, match="holds no BERT"):
+        BertClassifier.from_preset(name)
 
 
 def weights(folder):
@@ -265,8 +295,12 @@ def test_a_silent_hub_times_out(hub, tiny, monkeypatch):
 
 
 def test_a_name_without_its_scheme_is_refused_with_advice():
-    with pytest.raises(ValueError, match="is written hf://google-bert/bert-base-uncased"):
-        BertBackbone.from_preset("google-bert/bert-base-uncased")
+    with pytest.raises(ValueError, match="is written hf://user/name"):
+        BertBackbone.from_preset("user/name")
+    with pytest.raises(ValueError, match="mean 'hf://google-bert/bert-base-uncased'"):
+        BertBackbone.from_preset("bert-base-uncasd")
+    with pytest.raises(ValueError, match="mean 'bert_base_en_uncased'"):
+        BertBackbone.from_preset("bert_base_uncased_en")
 
 
 def test_a_truncated_file_in_the_cache_is_named(hub, tiny):

@@ -1,1 +1,1 @@
-"""Models as SavedModels that take raw strings. TensorFlow."""
+"""Models for other programs: SavedModels of raw strings, other formats of token ids. TensorFlow."""

@@ -4,12 +4,9 @@
     python recipes/export_savedmodel.py reviews/best --output reviews_onnx --format onnx
 
 The SavedModel, OUTPUT/1, has the layout of TensorFlow Serving, with the vocabulary and warm-up
-requests inside. It runs with TensorFlow and TensorFlow Text, without Keras and this library, and
-can be moved. `--text` queries it from a process of its own. The last part of OUTPUT is the model's
-name.
-
-ONNX, LiteRT and OpenVINO take token ids and give logits. The tokenizer's files lie next to them.
-ONNX and OpenVINO need `pip install "keras3-bert[export]"`.
+requests inside. It runs with TensorFlow and TensorFlow Text alone, and can be moved. `--text`
+queries it from a process of its own. The last part of OUTPUT is the model's name. Other formats
+take token ids; they get the tokenizer's files.
 """
 
 import argparse
@@ -38,12 +35,12 @@ def parse_args(argv=None):
     add("preset", help="folder of a fine-tuned model, or another source that from_preset takes")
     add("--output", required=True, help="output folder")
     formats = ("tf_saved_model", "onnx", "litert", "openvino")
-    add("--format", choices=formats, default=formats[0], help="format of the exported model")
+    add("--format", choices=formats, default=formats[0], help="all but the first take token ids")
     add("--version", type=int, default=1, help="TensorFlow Serving serves the highest version")
     add("--text", nargs="*", default=[], help="texts to query the exported SavedModel with")
     args = parser.parse_args(argv)
     if args.format != formats[0] and (args.text or args.version != 1):
-        parser.error(f"--text and --version are for SavedModels; leave them out for {args.format}")
+        parser.error("--text and --version are for SavedModels")
     return args
 
 
@@ -51,8 +48,7 @@ def main(argv=None):
     args = parse_args(argv)
     model = keras_bert.BertTask.from_preset(args.preset)
     if args.format != "tf_saved_model":
-        exported = Path(model.export(args.output, format=args.format)).resolve()
-        print(f"Exported to {exported}. It takes {', '.join(model.input)}.")
+        print(f"Exported to {Path(model.export(args.output, format=args.format)).resolve()}.")
         return
     exported = Path(model.export(args.output, version=args.version)).resolve()
     name, folder = exported.parent.name, exported.parent

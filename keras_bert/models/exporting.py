@@ -1,4 +1,4 @@
-"""Models as files that other programs run: methods of `BertTask` and `BertBackbone`."""
+"""Export of models for other programs: methods of `BertTask` and `BertBackbone`."""
 
 import keras
 

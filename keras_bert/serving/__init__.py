@@ -1,1 +1,1 @@
-"""Models for other programs: SavedModels of raw strings, other formats of token ids. TensorFlow."""
+"""SavedModels of raw strings, and other formats of token ids. Needs TensorFlow."""

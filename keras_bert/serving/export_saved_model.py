@@ -146,7 +146,7 @@ def _checked_extra_inputs(extra, values, texts):
 
 
 def _check_task(task):
-    check_backend(task, "A SavedModel")
+    check_backend(task, "a SavedModel")
     name = type(task).__name__
     reader = task.preprocessor_class() if task.preprocessor is None else type(task.preprocessor)
     if reader.answers is BertPreprocessor.answers:

@@ -66,7 +66,7 @@ def export_token_ids(model: keras.Model, folder: str | os.PathLike, format: str,
     name, packages, write = _FORMATS[format]
     _check_folder_name(folder)
     _check_options(format, write, options)
-    check_backend(model, f"A model with format={format!r}")
+    check_backend(model, f"format={format!r}")
     _check_precision(model, format)
     for package in packages:
         _check_installed(package, format)

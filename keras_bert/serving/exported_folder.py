@@ -1,4 +1,4 @@
-"""What all exported formats share: the backend they need, and a folder that is whole or absent."""
+"""The backend that all exported formats need, and their folder, which is whole or absent."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -23,7 +23,7 @@ def check_backend(model: keras.Model, exported: str) -> None:
     """
     if keras.backend.backend() != "tensorflow":
         raise ValueError(
-            f"{exported} is written by TensorFlow, and Keras runs on {keras.backend.backend()} "
+            f"Exporting {exported} requires TensorFlow; Keras runs on {keras.backend.backend()} "
             "here. Save the model with save_to_preset(folder). Then run "
             f"{type(model).__name__}.from_preset(folder).export(...) in a process with "
             "KERAS_BACKEND=tensorflow."
@@ -48,6 +48,6 @@ def exported_folder(
             yield folder
     except (OSError, tf.errors.OpError) as error:
         raise OSError(
-            f"{target} can't be written, and nothing of it was left: {error}. Free some space or "
+            f"{target} can't be written, and no part of it was kept: {error}. Free some space or "
             "choose another path, and export again."
         ) from error

@@ -5,6 +5,7 @@ import keras
 from keras_bert.layers.embeddings import Embeddings
 from keras_bert.layers.encoder_block import EncoderBlock
 from keras_bert.layers.initializer import EPSILON, dense
+from keras_bert.models.exporting import export_encoder
 from keras_bert.models.optional_inputs import complete
 from keras_bert.models.precision import own_policy, policy_config, set_policy
 from keras_bert.presets.preset import PresetModel
@@ -60,6 +61,8 @@ class BertBackbone(PresetModel, keras.Model):
     >>> tuple(outputs["sequence_output"].shape), tuple(outputs["pooled_output"].shape)
     ((1, 5, 128), (1, 128))
     """
+
+    export = export_encoder
 
     def __init__(
         self,

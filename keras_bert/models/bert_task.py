@@ -46,6 +46,7 @@ class BertTask(PresetModel, TrainLoop, keras.Model):
     """
 
     uses_pooler = True  # False of a task whose head reads the vectors of tokens alone
+    output_name = "logits"  # of an array in exported files; the outputs in a dict have names
     batches = task_data.batches
     check_labels = task_data.check_labels
     answer = answering.answer

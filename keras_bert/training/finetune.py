@@ -89,8 +89,9 @@ def finetune(
         A list with the dict of scores of each trained epoch.
 
     Raises:
-        ValueError: if a setting is invalid, examples or labels are not what the task takes, or the
-            folder is not on this machine or holds a run with other settings.
+        ValueError: if a setting is invalid, examples or labels are not what the task takes, the
+            folder is not on this machine or holds a run with other settings, or the loss or the
+            weights become NaN or infinite.
 
     Example:
     ```python

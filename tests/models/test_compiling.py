@@ -181,7 +181,11 @@ def test_metrics_of_labels_that_may_be_several(classifiers):
 
 def test_metrics_of_tokens_leave_out_what_has_no_weight(tasks):
     model = tasks["token classifier"]
-    model.compile("sgd", metrics=["accuracy", keras.metrics.F1Score("macro", name="f1_score")], run_eagerly=True)
+    model.compile(
+        "sgd",
+        metrics=["accuracy", keras.metrics.F1Score("macro", name="f1_score")],
+        run_eagerly=True,
+    )
     labels, weights = IDS % 3, (IDS > 9).astype("float32")
     found = model.evaluate(X, labels, sample_weight=weights, verbose=0, return_dict=True)
     best, kept = np.array(model(X)).argmax(axis=-1), weights > 0
@@ -197,7 +201,9 @@ def test_a_metric_of_probabilities_that_has_no_form_for_logits_is_refused(tasks)
 
 def test_losses_and_metrics_survive_saving(classifiers, tmp_path):
     model, _ = classifiers[2]
-    expected = evaluated(model, Y, loss="crossentropy", metrics=["acc", keras.metrics.AUC(name="auc")])
+    expected = evaluated(
+        model, Y, loss="crossentropy", metrics=["acc", keras.metrics.AUC(name="auc")]
+    )
     model.save(tmp_path / "model.keras")
     loaded = keras.saving.load_model(tmp_path / "model.keras")
     assert loaded.evaluate(X, Y, verbose=0, return_dict=True) == pytest.approx(expected)

@@ -44,6 +44,7 @@ class BertTask(PresetModel, TrainLoop, keras.Model):
     """
 
     uses_pooler = True  # False of a task whose head reads the vectors of tokens alone
+    _schedules_fit = False  # whether `fit` makes its own optimizer
     batches = task_data.batches
     check_labels = task_data.check_labels
     answer = answering.answer
@@ -122,16 +123,17 @@ class BertTask(PresetModel, TrainLoop, keras.Model):
         Raises:
             ValueError: if a loss or a metric takes probabilities, and the outputs are logits.
         """
-        defaults = compiling.defaults(self, is_needed=optimizer is None and loss is None)
-        arguments = compiling.arguments(
-            defaults,
-            optimizer=optimizer,
-            loss=loss,
-            loss_weights=loss_weights,
-            metrics=metrics,
-            weighted_metrics=weighted_metrics,
-        )
-        self._compile(optimizer is None and bool(defaults), {**arguments, **kwargs})
+        with compiling.scope(self):
+            defaults = compiling.defaults(self, is_needed=optimizer is None and loss is None)
+            arguments = compiling.arguments(
+                defaults,
+                optimizer=optimizer,
+                loss=loss,
+                loss_weights=loss_weights,
+                metrics=metrics,
+                weighted_metrics=weighted_metrics,
+            )
+            self._compile(optimizer is None and bool(defaults), {**arguments, **kwargs})
 
     def get_compile_config(self):
         config = super().get_compile_config()

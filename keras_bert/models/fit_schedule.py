@@ -25,12 +25,13 @@ def scheduled_optimizer(task, x, arguments):
         arguments: the other arguments of Keras's `fit`, by name.
     """
     optimizer = keras.optimizers.get(task.default_compile_args()["optimizer"])
-    if not isinstance(optimizer.get_config()["learning_rate"], float):
+    rate = optimizer.get_config()["learning_rate"]  # of all replicas, as a float
+    if not isinstance(rate, float):
         return optimizer  # it has a schedule
     callbacks = keras.tree.flatten(arguments.get("callbacks") or [])
     if any(isinstance(callback, _OWN_RATES) for callback in callbacks):
         return optimizer  # which takes no schedule
-    rate, steps = float(optimizer.learning_rate), fit_steps(x, **arguments)
+    steps = fit_steps(x, **arguments)
     if steps is None:
         logger.warning(
             "The learning rate stays at %g, as the number of training steps is unknown. For the "

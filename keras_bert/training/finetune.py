@@ -230,7 +230,7 @@ def _compile(model, steps, learning_rate, warmup, layer_decay):
     """Compiles the model with its defaults and a learning rate for so many steps."""
     settings = model.default_compile_args()
     if learning_rate is None:
-        learning_rate = float(settings["optimizer"].learning_rate)
+        learning_rate = settings["optimizer"].get_config()["learning_rate"]
     rate = WarmupLinearDecay(learning_rate, int(warmup * steps), steps, continuous=True)
     optimizer = AdamW(rate, layer_decay=layer_decay)
     model.compile(**{**settings, "optimizer": optimizer})

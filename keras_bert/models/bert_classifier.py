@@ -98,19 +98,19 @@ class BertClassifier(BertTask):
         return BertClassifierPreprocessor
 
     def default_compile_args(self):
-        """AdamW at 2e-5; cross-entropy and accuracy, or squared error for a regression."""
+        """AdamW at 5e-5; cross-entropy and accuracy, or squared error for a regression."""
         if self.preprocessor is not None and self.preprocessor.multi_label:
             threshold = self.preprocessor.threshold
             logit = math.log(threshold / (1 - threshold))
             return {
-                "optimizer": AdamW(2e-5),
+                "optimizer": AdamW(5e-5),
                 "loss": keras.losses.BinaryCrossentropy(from_logits=True),
                 "metrics": [keras.metrics.BinaryAccuracy(name="accuracy", threshold=logit)],
             }
         if self.num_classes == 1:
-            return {"optimizer": AdamW(2e-5), "loss": "mean_squared_error"}
+            return {"optimizer": AdamW(5e-5), "loss": "mean_squared_error"}
         return {
-            "optimizer": AdamW(2e-5),
+            "optimizer": AdamW(5e-5),
             "loss": keras.losses.SparseCategoricalCrossentropy(from_logits=True),
             "metrics": [keras.metrics.SparseCategoricalAccuracy(name="accuracy")],
         }

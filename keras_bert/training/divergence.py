@@ -1,9 +1,14 @@
 """The end of a run whose numbers are no longer finite."""
 
 import math
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 import keras
 import numpy as np
+
+if TYPE_CHECKING:
+    from keras_bert.training.checkpointing import TrainingCheckpoint
 
 _ADVICE = (
     "a lower learning rate, a longer warm-up, global_clipnorm=1.0 in the optimizer, or float32 or "
@@ -23,15 +28,19 @@ class StopAtDivergence(keras.callbacks.Callback):
         checkpoint: the `TrainingCheckpoint` to resume from.
     """
 
-    def __init__(self, checkpoint):
+    def __init__(self, checkpoint: "TrainingCheckpoint"):
         super().__init__()
         self.checkpoint = checkpoint
 
-    def on_train_batch_end(self, batch, logs=None):
+    def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
         check_loss(self, logs, self.checkpoint)
 
 
-def check_loss(callback: keras.callbacks.Callback, logs: dict | None, checkpoint) -> None:
+def check_loss(
+    callback: keras.callbacks.Callback,
+    logs: dict[str, Any] | None,
+    checkpoint: "TrainingCheckpoint",
+) -> None:
     """Raises a `DivergedError` if the loss of a batch is NaN or infinite.
 
     Args:
@@ -50,13 +59,18 @@ def check_loss(callback: keras.callbacks.Callback, logs: dict | None, checkpoint
     )
 
 
-def check_weights(model: keras.Model, checkpoint) -> None:
+def check_weights(model: keras.Model, checkpoint: "TrainingCheckpoint") -> None:
     """Raises a `DivergedError` if a trainable weight of a model is NaN or infinite."""
     variables = model.trainable_variables
     check_arrays(model, variables, map(keras.ops.convert_to_numpy, variables), checkpoint)
 
 
-def check_arrays(model: keras.Model, variables, arrays, checkpoint) -> None:
+def check_arrays(
+    model: keras.Model,
+    variables: Iterable[keras.Variable],
+    arrays: Iterable[np.ndarray],
+    checkpoint: "TrainingCheckpoint",
+) -> None:
     """Raises a `DivergedError` if the values of a variable are NaN or infinite.
 
     Args:

@@ -84,7 +84,7 @@ def export_saved_model(
         if requests:
             write_warmup_requests(folder, os.path.basename(os.path.normpath(path)), requests)
 
-    _write_whole(target, write)
+    _write_whole(target, write, lambda names: _free_version(path, version))
     return target
 
 
@@ -230,10 +230,10 @@ def _free_version(path, version):
     return target
 
 
-def _write_whole(target, write):
+def _write_whole(target, write, check):
     """Calls `write(folder)` on a temporary folder that becomes `target` if it succeeds."""
     try:
-        with whole_folder(target) as folder:
+        with whole_folder(target, check) as folder:
             write(str(folder))
     except (OSError, tf.errors.OpError) as error:
         raise OSError(

@@ -115,7 +115,7 @@ def test_a_rerun_skips_what_is_finished(run_grid, tmp_path, cut_at, capsys):
     assert (output / "best" / "model").read_text() == "batch_size=2-learning_rate=0.5"
 
 
-@pytest.mark.parametrize("step", range(14))
+@pytest.mark.parametrize("step", range(13))
 def test_cut_between_any_two_writes_it_ends_with_the_same(run_grid, tmp_path, monkeypatch, step):
     left = iter(range(step))
 

@@ -5,6 +5,7 @@ from os import PathLike
 from pathlib import Path
 
 from keras_bert.files.json_files import read_json
+from keras_bert.files.leftovers import recover
 from keras_bert.presets.formats.checkpoint import Checkpoint
 from keras_bert.presets.formats.tensor_files import FILES
 
@@ -29,6 +30,8 @@ def read_source(source: str | PathLike) -> Checkpoint | Path:
 
         return read_source(download(handle))
     path = Path(source)
+    if "://" not in handle:
+        recover(path)
     if handle.startswith("kaggle://") or not (path.exists() or _is_prefix(path)):
         if not handle.startswith("kaggle://") and not _is_preset_name(handle):
             raise ValueError(_not_found(handle))

@@ -1,11 +1,13 @@
 """Model folders, written atomically, that replace nothing but other model folders."""
 
+import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from fnmatch import fnmatch
 from pathlib import Path
 
+from keras_bert.files.remote import is_disk_full
 from keras_bert.files.whole import MARKS, whole_folder
 
 # The files that this library writes to a model folder, and may therefore replace.
@@ -28,9 +30,19 @@ def new_folder(folder: str | os.PathLike) -> Iterator[Path]:
 
     Raises:
         ValueError: if the folder holds anything else.
+        OSError: if the disk is full, whatever library was writing.
     """
-    with whole_folder(folder, lambda names: check_model_folder(folder, names)) as new:
-        yield new
+    try:
+        with whole_folder(folder, lambda names: check_model_folder(folder, names)) as new:
+            yield new
+    except Exception as error:
+        if not is_disk_full(error):
+            raise
+        raise OSError(
+            errno.ENOSPC,
+            f"The disk was full while {folder} was written; no partial folder was left. Free some "
+            f"space and save again. ({error})",
+        ) from error
 
 
 def check_model_folder(folder: str | os.PathLike, names: list[str]) -> None:

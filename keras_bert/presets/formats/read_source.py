@@ -8,6 +8,7 @@ from keras_bert.files.json_files import read_json
 from keras_bert.files.leftovers import recover
 from keras_bert.presets.formats.checkpoint import Checkpoint
 from keras_bert.presets.formats.tensor_files import FILES
+from keras_bert.presets.formats.weight_file import checked_num_bytes
 
 
 def read_source(source: str | PathLike) -> Checkpoint | Path:
@@ -26,9 +27,15 @@ def read_source(source: str | PathLike) -> Checkpoint | Path:
     """
     handle = str(source)
     if handle.startswith("hf://"):
-        from keras_bert.presets.formats.hub import download
+        from keras_bert.presets.formats.hub import download, remove_damaged
 
-        return read_source(download(handle))
+        folder = download(handle)
+        try:
+            return _read_complete(folder)
+        except ValueError:
+            if not remove_damaged(folder):
+                raise
+        return _read_complete(download(handle))
     path = Path(source)
     if "://" not in handle:
         recover(path)
@@ -63,6 +70,14 @@ def read_source(source: str | PathLike) -> Checkpoint | Path:
         f"{path} holds no BERT in a supported format: neither config.json (keras_bert, Hugging "
         f"Face, KerasHub) nor bert_config.json and bert_model.ckpt.* (Google). Found: {found}."
     )
+
+
+def _read_complete(folder):
+    """Reads a downloaded folder; raises a ValueError also at damaged weights of our presets."""
+    source = read_source(folder)
+    if isinstance(source, Path):
+        checked_num_bytes(source / "model.weights.h5")
+    return source
 
 
 def _is_preset_name(handle):

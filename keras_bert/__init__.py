@@ -12,6 +12,7 @@ and data need TensorFlow and TensorFlow Text.
 """
 
 import ast
+from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
 from pkgutil import get_data
@@ -34,9 +35,31 @@ _HOMES = {
 __all__ = sorted(_HOMES)
 
 
+# Names of KerasHub and transformers, for messages.
+_ELSEWHERE = {
+    "BertTextClassifier": "BertClassifier",
+    "BertTextClassifierPreprocessor": "BertClassifierPreprocessor",
+    "BertTextEmbedder": "BertEmbedder",
+    "BertTextEmbedderPreprocessor": "BertEmbedderPreprocessor",
+    "BertMaskedLM": "BertPretrainer",
+    "BertMaskedLMPreprocessor": "BertPreprocessor",
+    "BertModel": "BertBackbone",
+    "BertForPreTraining": "BertPretrainer",
+    "BertForMaskedLM": "BertPretrainer",
+    "BertForSequenceClassification": "BertClassifier",
+    "BertForTokenClassification": "BertTokenClassifier",
+    "BertForQuestionAnswering": "BertSpanLabeler",
+    "BertForMultipleChoice": "BertMultipleChoice",
+    "BertTokenizerFast": "BertTokenizer",
+}
+
+
 def __getattr__(name):
     if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        known = _ELSEWHERE.get(name)
+        similar = [known] if known else get_close_matches(name, __all__, 1, cutoff=0.8)
+        hint = f"; did you mean {similar[0]}?" if similar else ""
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}")
     home = _HOMES[name]
     is_module = home == __name__
     value = import_module(f"{home}.{name}") if is_module else getattr(import_module(home), name)

@@ -47,6 +47,7 @@ from keras_bert.training.finetuning_arguments import (
 )
 from keras_bert.training.finetuning_arguments import finetuning_settings as finetuning_settings
 from keras_bert.training.lamb import Lamb as Lamb
+from keras_bert.training.perplexity import Perplexity as Perplexity
 from keras_bert.training.processes import is_chief as is_chief
 from keras_bert.training.recipe_parser import recipe_parser as recipe_parser
 from keras_bert.training.run_settings import keep_settings as keep_settings
@@ -73,4 +74,5 @@ from keras_bert.preprocessing.bert_span_labeler_preprocessor import (
 from keras_bert.preprocessing.bert_token_classifier_preprocessor import (
     BertTokenClassifierPreprocessor as BertTokenClassifierPreprocessor,
 )
+from keras_bert.presets.load_tokenizer import load_tokenizer as load_tokenizer
 from keras_bert.presets.preset import load_preprocessor as load_preprocessor

@@ -1,10 +1,12 @@
-"""Exports a fine-tuned model as a SavedModel that takes raw strings.
+"""Exports a fine-tuned model as a SavedModel that takes raw strings, or in another format.
 
     python recipes/export_savedmodel.py reviews/best --output served/reviews --text "A fine book."
+    python recipes/export_savedmodel.py reviews/best --output reviews_onnx --format onnx
 
-The result, OUTPUT/1, has the layout of TensorFlow Serving, with the vocabulary and warm-up requests
-inside. It runs with TensorFlow and TensorFlow Text, without Keras or this library, and can be
-moved. `--text` queries it from a separate process. The last part of OUTPUT is the model's name.
+The SavedModel, OUTPUT/1, has the layout of TensorFlow Serving, with the vocabulary and warm-up
+requests inside. It runs with TensorFlow and TensorFlow Text alone, and can be moved. `--text`
+queries it from a process of its own. The last part of OUTPUT is the model's name. Other formats
+take token ids; they get the tokenizer's files.
 """
 
 import json
@@ -30,14 +32,22 @@ def parse_args(argv=None):
     add = parser.add_argument
     add("preset", help="folder of a fine-tuned model, or any source that from_preset accepts")
     add("--output", required=True, help="output folder")
+    formats = ("tf_saved_model", "onnx", "litert", "openvino")
+    add("--format", choices=formats, default=formats[0], help="all but the first take token ids")
     add("--version", type=int, default=1, help="TensorFlow Serving serves the highest version")
-    add("--text", nargs="*", default=[], help="texts to query the exported model with")
-    return parser.parse_args(argv)
+    add("--text", nargs="*", default=[], help="texts to query the exported SavedModel with")
+    args = parser.parse_args(argv)
+    if args.format != formats[0] and (args.text or args.version != 1):
+        parser.error("--text and --version are for SavedModels")
+    return args
 
 
 def main(argv=None):
     args = parse_args(argv)
     model = keras_bert.BertTask.from_preset(args.preset)
+    if args.format != "tf_saved_model":
+        print(f"Exported to {Path(model.export(args.output, format=args.format)).resolve()}.")
+        return
     exported = Path(model.export(args.output, version=args.version)).resolve()
     name, folder = exported.parent.name, exported.parent
     print(f"Exported to {exported}. Serve it with")

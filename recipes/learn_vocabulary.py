@@ -21,7 +21,7 @@ def parse_args(argv=None):
     add("--cased", action="store_true", help="keep capital letters and accents")
     add("--max_characters", type=int, default=1000, help="most frequent characters to keep")
     add("--min_frequency", type=int, default=2, help="drop pieces that occur less often")
-    add("--num_workers", type=int, help="processes, if not one per core (fewer for small inputs)")
+    add("--num_workers", type=int, help="by default one process per core, fewer for small inputs")
     return parser.parse_args(argv)
 
 

@@ -27,9 +27,9 @@ def parse_args(argv=None):
     parser = keras_bert.recipe_parser(__doc__)
     add = parser.add_argument
     add("inputs", nargs="+", help=".txt, .xml or .xml.bz2 files, or folders of them")
-    add("--vocabulary", required=True, help="vocab.txt")
+    add("--vocabulary", required=True, help="vocab.txt, preset, Hugging Face folder or hf://name")
     add("--output", required=True, help="output folder")
-    add("--cased", action="store_true", help="keep capital letters and accents")
+    add("--cased", action="store_true", help="keep capital letters and accents; a preset knows it")
     layouts = ("prose", "sentences")
     add("--text_format", choices=layouts, default="prose", help="layout of .txt files; see above")
     add("--document_separator", help="regular expression for lines between documents; see above")
@@ -49,7 +49,8 @@ def parse_args(argv=None):
 
 def main(argv=None):
     args = parse_args(argv)
-    tokenizer = keras_bert.BertTokenizer(args.vocabulary, lowercase=not args.cased)
+    lowercase = False if args.cased else None
+    tokenizer = keras_bert.BertTokenizer.from_preset(args.vocabulary, lowercase)
     keras_bert.prepare_corpus(
         args.inputs,
         args.output,

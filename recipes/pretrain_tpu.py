@@ -14,12 +14,19 @@ schedule over its own steps. A phase of any other length runs all steps. On a sm
 small model at 32 tokens, where it learns to attend to neighbors much sooner, and continue at 128
 with `--phase 128 --init`.
 
+To go on from published weights on texts of your own domain, count in passes over them, and watch
+texts that are held out:
+
+    python recipes/pretrain_tpu.py --corpus mine --heldout others --init bert/preset \
+        --output bert_mine --phase 128 --epochs 3 --batch_size 32 --learning_rate 5e-5
+
 Rerun the same command to resume from the last checkpoint, with the data not yet seen; changed
 settings are refused. The result is the preset OUTPUT/preset, the starting point for
 `BertClassifier.from_preset`. Watch the training with `tensorboard --logdir OUTPUT/logs`. Corpus and
 output may be in a bucket, `gs://...`.
 """
 
+import math
 import resource
 
 import keras_bert
@@ -32,14 +39,16 @@ def parse_args(argv=None):
     parser = keras_bert.recipe_parser(__doc__)
     add = parser.add_argument
     add("--corpus", required=True, help="folder from prepare_corpus.py")
+    add("--heldout", help="a second one, unseen in training, to evaluate at every checkpoint")
     add("--output", required=True, help="output folder")
     add("--size", default="base", choices=sorted(SIZES), help="published size of the model")
     add("--init", help="preset or published weights to start from")
     add("--phase", type=int, default=128, help="tokens per sequence: 128, then 512")
     add("--batch_size", type=int, default=256, help="examples per step, over all devices")
     add("--steps", type=int, default=1_000_000, help="optimizer steps in total")
+    add("--epochs", type=int, help="passes over the corpus in this phase; replaces --steps")
     add("--learning_rate", type=float, default=1e-4, help="peak learning rate")
-    add("--warmup_steps", type=int, default=10_000, help="steps in which the learning rate rises")
+    add("--warmup_proportion", type=float, help="0.01 if not given, the paper's; 0.1 with --init")
     add("--weight_decay", type=float, default=0.01, help="weight decay")
     add("--dropout", type=float, help="dropout rate; by default 0.1, or the preset's with --init")
     add("--no_next_sentence", action="store_true", help="masked LM only, on single sentences")
@@ -56,17 +65,18 @@ def parse_args(argv=None):
     add("--precision", default="float32", choices=["float32", "mixed_bfloat16"], help="Keras dtype")
     add("--seed", type=int, default=0, help="random seed")
     args = parser.parse_args(argv)
-    for name in ("steps", "save_every", "steps_per_execution", "batch_size"):
-        if getattr(args, name) < 1:
+    for name in ("steps", "epochs", "save_every", "steps_per_execution", "batch_size"):
+        if getattr(args, name) is not None and getattr(args, name) < 1:
             parser.error(f"--{name} must be at least 1; got {getattr(args, name)}")
     if args.init and args.dropout is not None:
         parser.error("--dropout is for new models; with --init the preset has its own")
+    if args.warmup_proportion is None:
+        args.warmup_proportion = 0.1 if args.init else 0.01
     return args
 
 
-def make_model(args):
+def make_model(args, corpus):
     """Makes the pre-trainer, new or from a preset, and compiles it."""
-    corpus = keras_bert.Corpus(args.corpus)
     next_sentence = not args.no_next_sentence
     if args.init:
         model = keras_bert.BertPretrainer.from_preset(args.init, next_sentence=next_sentence)
@@ -80,7 +90,9 @@ def make_model(args):
         backbone = keras_bert.BertBackbone(tokenizer.vocabulary_size(), **size)
         preprocessor = keras_bert.BertPreprocessor(tokenizer, sequence_length=args.phase)
         model = keras_bert.BertPretrainer(backbone, next_sentence, preprocessor)
-    rate = keras_bert.WarmupLinearDecay(args.learning_rate, args.warmup_steps, schedule_steps(args))
+    steps = schedule_steps(args)
+    warmup = round(args.warmup_proportion * steps)
+    rate = keras_bert.WarmupLinearDecay(args.learning_rate, warmup, steps)
     optimizer = (keras_bert.Lamb if args.lamb else keras_bert.AdamW)(
         rate, weight_decay=args.weight_decay, bias_correction=not args.google_optimizer
     )
@@ -94,7 +106,7 @@ def make_model(args):
 
 def phase_steps(args):
     """Returns the optimizer steps at which the phase starts and ends."""
-    if args.phase not in (128, 512):
+    if args.epochs or args.phase not in (128, 512):
         return 0, args.steps
     boundary = args.steps * 9 // 10
     if args.phase == 128:
@@ -118,6 +130,43 @@ def check_intervals(args, steps):
             )
 
 
+def make_data(args, corpus, **position):
+    """Makes the batches of a corpus, from a position or for some epochs."""
+    return keras_bert.pretraining_dataset(
+        corpus,
+        batch_size=args.batch_size,
+        sequence_length=args.phase,
+        next_sentence=not args.no_next_sentence,
+        whole_word_masking=args.whole_word_masking,
+        seed=args.seed,
+        **position,
+    )
+
+
+def make_heldout_data(args, corpus):
+    """Makes the batches of the held-out corpus, or None; they are the same at every checkpoint."""
+    if args.heldout is None:
+        return None
+    import tensorflow as tf
+
+    heldout = keras_bert.Corpus(args.heldout)
+    if heldout.vocabulary_sha256 != corpus.vocabulary_sha256:
+        raise ValueError(
+            f"{args.heldout} was prepared with a different vocabulary than {args.corpus}. Prepare "
+            f"it again with --vocabulary {corpus.vocabulary_path}."
+        )
+    data = make_data(args, heldout, epochs=1).cache()
+    batches = sum(1 for _ in data)
+    batches -= batches % args.steps_per_execution
+    if not batches:
+        raise ValueError(
+            f"{args.heldout} has fewer than --steps_per_execution {args.steps_per_execution} "
+            f"batches of {args.batch_size} rows. Give more text, or smaller numbers."
+        )
+    print(f"Held out: {batches:,} batches of {args.heldout}.")
+    return data.take(batches).apply(tf.data.experimental.assert_cardinality(batches))
+
+
 def main(argv=None):
     args = parse_args(argv)
     import keras  # slow: after the command line is checked
@@ -127,10 +176,15 @@ def main(argv=None):
     keras.config.set_dtype_policy(args.precision)
     logs, preset = f"{args.output}/logs", f"{args.output}/preset"
     checkpoints = f"{args.output}/checkpoints"
+    corpus = keras_bert.Corpus(args.corpus)
+    if args.epochs:
+        args.steps = math.ceil(args.epochs * corpus.num_tokens / (args.batch_size * args.phase))
     start, stop = phase_steps(args)
+    check_intervals(args, stop - start)
+    heldout = make_heldout_data(args, corpus)
     checkpoint = keras_bert.TrainingCheckpoint(checkpoints)
     with strategy.scope():
-        model = make_model(args)
+        model = make_model(args, corpus)
         done = checkpoint.restore(model)
     parts = args.accumulation_steps
     print(keras_bert.describe_training(strategy, args.batch_size, model, parts) + ".")
@@ -143,31 +197,23 @@ def main(argv=None):
     settings = {name: getattr(args, name) for name in SETTINGS}
     keras_bert.keep_settings(args.output, settings, resume=done > start, strategy=strategy)
     # Phases may differ in settings, but not in the words that the ids stand for.
-    corpus = keras_bert.Corpus(args.corpus)
     words = {name: getattr(corpus, name) for name in ("vocabulary_sha256", "lowercase")}
     keras_bert.keep_settings(checkpoints, words, resume=done > 0, strategy=strategy)
     print(f"{model.count_params():,} weights; steps {done:,} to {stop:,} of {args.steps:,}.")
 
     callbacks = [
         keras_bert.Throughput(args.batch_size * args.phase),
+        keras_bert.Perplexity(),
         keras_bert.TrainingCurves(logs),
         checkpoint,
     ]
     while done < stop:  # an epoch is the interval between checkpoints; the last may be shorter
         interval = min(args.save_every, stop - done)
         epochs = (stop - done) // interval
-        data = keras_bert.pretraining_dataset(
-            args.corpus,
-            batch_size=args.batch_size,
-            sequence_length=args.phase,
-            next_sentence=not args.no_next_sentence,
-            whole_word_masking=args.whole_word_masking,
-            seed=args.seed,
-            start_step=done - start,
-        )
         first = done // args.save_every
         model.fit(
-            data,
+            make_data(args, corpus, start_step=done - start),
+            validation_data=heldout,
             initial_epoch=first,
             epochs=first + epochs,
             steps_per_epoch=interval,

@@ -102,8 +102,15 @@ def test_all_is_exact():
     for name in keras_bert.__all__:
         assert getattr(keras_bert, name) is not None
     assert set(keras_bert.__all__) <= set(dir(keras_bert))
-    with pytest.raises(AttributeError, match="no attribute 'Bert'"):
+    with pytest.raises(AttributeError, match="no attribute 'Bert'$"):
         keras_bert.Bert  # noqa: B018
+
+
+def test_names_of_other_libraries_and_misspelt_ones_lead_to_ours():
+    assert set(keras_bert._ELSEWHERE.values()) <= set(keras_bert.__all__)
+    for name, ours in {**keras_bert._ELSEWHERE, "BertClasifier": "BertClassifier"}.items():
+        with pytest.raises(AttributeError, match=f"no attribute '{name}'; did you mean {ours}"):
+            getattr(keras_bert, name)
 
 
 @pytest.mark.parametrize("name", keras_bert.__all__)

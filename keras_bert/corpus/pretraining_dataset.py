@@ -71,7 +71,9 @@ def pretraining_dataset(
         seed: int.
         start_step: int, the number of batches to skip.
         shard: `(index, count)`: this pipeline reads one of `count` disjoint parts of the data.
-        epochs: int, passes over the corpus; None for endless data.
+        epochs: int, passes over the corpus; None for endless data. Every batch has `batch_size`
+            rows and may span two epochs. Rows at the end of the last epoch that do not fill a batch
+            are dropped.
 
     Returns:
         A `tf.data.Dataset` of `(x, y, sample_weight)` with static shapes:

@@ -51,6 +51,17 @@ def remove_unfinished(folder: str | os.PathLike, name: str | None = None) -> Non
             remove(os.path.join(str(folder), leftover))
 
 
+def live_writers(folder: str | os.PathLike, name: str) -> set[int]:
+    """Returns the live processes of this machine that write a file under a temporary name."""
+    found = [_NAME.fullmatch(temporary) for temporary in names_in(folder)]
+    return {
+        int(writer["process"])
+        for writer in found
+        if writer and writer["name"] == name
+        if writer["machine"] == _machine() and not _is_dead(writer)
+    }
+
+
 def recover(path: str | os.PathLike) -> None:
     """Restores a missing local folder whose writer was killed while replacing it.
 

@@ -49,7 +49,7 @@ class Dropout(keras.layers.Layer):
         self.rate = rate
         self.seed = seed
         if rate > 0:
-            self.seed_generator = _ReplicaSeeds(seed)
+            self.seed_generator = ReplicaSeeds(seed)
         self.supports_masking = True
         self.built = True
 
@@ -71,7 +71,7 @@ class Dropout(keras.layers.Layer):
         return {**super().get_config(), "rate": self.rate, "seed": self.seed}
 
 
-class _ReplicaSeeds(keras.random.SeedGenerator):
+class ReplicaSeeds(keras.random.SeedGenerator):  # its variable is named after it: no underscore
     """Seeds that differ between replicas."""
 
     def next(self, ordered=True):

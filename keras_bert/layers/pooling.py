@@ -47,7 +47,7 @@ class Pooling(keras.layers.Layer):
         x = ops.cast(sequence_output, "float32")  # [B, S, H]
         if padding_mask is None:
             padding_mask = ops.ones_like(x[:, :, 0])
-        is_token = ops.cast(padding_mask, "float32")[:, :, None]  # [B, S, 1]
+        is_token = ops.expand_dims(ops.cast(padding_mask, "float32"), -1)  # [B, S, 1]
         if self.pooling is None:
             pooled = x * is_token  # [B, S, H]
         elif self.pooling == "cls":

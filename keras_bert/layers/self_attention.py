@@ -19,7 +19,7 @@ def padding_bias(padding_mask):
     if padding_mask is None:
         return None
     bias = (1.0 - ops.cast(padding_mask, "float32")) * PADDED_KEY_BIAS  # [B, S]
-    return bias[:, None, None, :]  # [B, 1, 1, S]
+    return ops.expand_dims(bias, (1, 2))  # [B, 1, 1, S]; LiteRT has no new axes in slices
 
 
 def attention(query, key, value, bias=None, dropout=None):

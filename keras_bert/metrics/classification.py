@@ -41,5 +41,6 @@ def classification_scores(
     return {
         "accuracy": float(accuracy_score(labels, predictions)),
         "f1": float(f1_score(labels, predictions, average=average, zero_division=0)),
-        "mcc": float(matthews_corrcoef(labels, predictions)),
+        # scikit-learn gives 0 for a single class too, with a warning.
+        "mcc": float(matthews_corrcoef(labels, predictions)) if both.min() < both.max() else 0.0,
     }

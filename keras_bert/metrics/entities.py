@@ -14,8 +14,11 @@ def entity_scores(
 
     An entity is correct if its first word, its last word and its type are. Tags that violate their
     scheme are read as `conlleval` reads them: an I- begins an entity if it comes first or follows
-    a tag of another type. The schemes BIO, IOB1 and BIOES are accepted. A tag without a prefix,
-    such as a part of speech, is an entity of one word (`conlleval -r`).
+    a tag of another type. A tag without a prefix, such as a part of speech, is an entity of one
+    word (`conlleval -r`).
+
+    The schemes BIO, IOB1 and BIOES are accepted. BIOES is not `conlleval`'s, which knows no S-: to
+    compare scores with the script's, convert the tags to BIO first.
 
     Args:
         true_tags: lists of str, the tags of each sentence.
@@ -56,7 +59,7 @@ def entity_scores(
 
 
 def tagged_entities(tags: Sequence[str]) -> list[tuple[str, int, int]]:
-    """Finds the entities of a tagged sentence, by `conlleval`'s rules.
+    """Finds the entities of a tagged sentence, by `conlleval`'s rules, extended to S-.
 
     Args:
         tags: list of str.

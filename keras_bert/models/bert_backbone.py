@@ -5,8 +5,9 @@ import keras
 from keras_bert.layers.embeddings import Embeddings
 from keras_bert.layers.encoder_block import EncoderBlock
 from keras_bert.layers.initializer import EPSILON, dense
+from keras_bert.models.exporting import export_encoder
 from keras_bert.models.optional_inputs import complete
-from keras_bert.models.precision import own_policy, policy_config
+from keras_bert.models.precision import own_policy, policy_config, set_policy
 from keras_bert.presets.preset import PresetModel
 from keras_bert.presets.quantization import quantization_config, quantized_from_config
 
@@ -60,6 +61,8 @@ class BertBackbone(PresetModel, keras.Model):
     >>> tuple(outputs["sequence_output"].shape), tuple(outputs["pooled_output"].shape)
     ((1, 5, 128), (1, 128))
     """
+
+    export = export_encoder
 
     def __init__(
         self,
@@ -119,8 +122,7 @@ class BertBackbone(PresetModel, keras.Model):
             outputs={"sequence_output": x, "pooled_output": pooler(x[:, 0, :])},
             **kwargs,
         )
-        self.dtype_policy = policy  # a Functional ignores dtype; compile scales float16 losses
-        self.given_policy = None if dtype is None else own_policy(dtype)
+        set_policy(self, dtype, policy)
         self.embeddings = embeddings
         self.blocks = blocks
         self.pooler = pooler

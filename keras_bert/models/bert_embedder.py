@@ -60,6 +60,7 @@ class BertEmbedder(BertTask):
     """
 
     uses_pooler = False
+    output_name = "embedding"
 
     def __init__(
         self,

@@ -4,7 +4,7 @@ import keras
 
 from keras_bert.models import answering, exporting, lora, task_data
 from keras_bert.models.optional_inputs import complete
-from keras_bert.models.precision import head_policy, own_policy, policy_config
+from keras_bert.models.precision import head_policy, policy_config, set_policy
 from keras_bert.preprocessing.model_inputs import checked_inputs
 from keras_bert.preprocessing.raw import is_dataset, is_raw
 from keras_bert.presets.preset import PresetModel
@@ -46,6 +46,7 @@ class BertTask(PresetModel, TrainLoop, keras.Model):
     """
 
     uses_pooler = True  # False of a task whose head reads the vectors of tokens alone
+    output_name = "logits"  # of an array in exported files; the outputs in a dict have names
     batches = task_data.batches
     check_labels = task_data.check_labels
     answer = answering.answer
@@ -59,8 +60,7 @@ class BertTask(PresetModel, TrainLoop, keras.Model):
     def __init__(self, inputs, outputs, backbone, preprocessor=None, dtype=None, **kwargs):
         check_keras_arguments(type(self), kwargs)
         super().__init__(inputs=inputs, outputs=outputs, **kwargs)
-        self.dtype_policy = head_policy(dtype, backbone)  # compile scales float16 losses
-        self.given_policy = None if dtype is None else own_policy(dtype)
+        set_policy(self, dtype, head_policy(dtype, backbone))
         self.backbone = backbone
         self.preprocessor = preprocessor
 

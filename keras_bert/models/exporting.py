@@ -1,22 +1,45 @@
-"""Export of models for other programs: a method of `BertTask`."""
+"""Export of models for other programs: methods of `BertTask` and `BertBackbone`."""
 
 import keras
 
+TOKEN_ID_FORMATS = ("onnx", "litert", "openvino")
+
 
 def export(task, filepath, format="tf_saved_model", **kwargs):
-    """Writes a SavedModel that answers raw strings, for TensorFlow Serving.
+    """Writes a model for TensorFlow Serving, ONNX Runtime, LiteRT or OpenVINO.
+
+    The SavedModel takes raw strings and gives answers. The other formats take token ids and give
+    the outputs of `predict`; the tokenizer's files lie next to the model.
 
     Args:
         task: a `BertTask`.
-        filepath: the model's folder; by default version 1 is written, to `filepath/1`.
-        format: `"tf_saved_model"`; `keras.Model.export` handles other formats.
-        **kwargs: arguments of `keras_bert.serving.export_saved_model`, or `keras.Model.export`.
+        filepath: the model's folder. A SavedModel's version 1 is written to `filepath/1`.
+        format: `"tf_saved_model"`, `"onnx"`, `"litert"` or `"openvino"`; others are left to
+            `keras.Model.export`.
+        **kwargs: those of `keras_bert.serving.export_saved_model` or
+            `keras_bert.serving.export_token_ids`, or of `keras.Model.export`.
+
+    Returns:
+        The path of the SavedModel's version, or of the model's file.
 
     Raises:
-        ValueError: if there is no preprocessor, or the backend is not TensorFlow.
+        ValueError: if there is no preprocessor for a SavedModel, or the backend is not TensorFlow.
+        ImportError: if a package that the format needs is missing.
     """
     if format != "tf_saved_model":
-        return keras.Model.export(task, filepath, format=format, **kwargs)
+        return export_encoder(task, filepath, format, **kwargs)
     from keras_bert.serving.export_saved_model import export_saved_model
 
     return export_saved_model(task, filepath, **kwargs)
+
+
+def export_encoder(model, filepath, format="tf_saved_model", **kwargs):
+    """Writes a model of token ids for ONNX Runtime, LiteRT or OpenVINO.
+
+    Other formats are left to `keras.Model.export`; see `export`.
+    """
+    if format not in TOKEN_ID_FORMATS:
+        return keras.Model.export(model, filepath, format=format, **kwargs)
+    from keras_bert.serving.export_token_ids import export_token_ids
+
+    return export_token_ids(model, filepath, format, **kwargs)

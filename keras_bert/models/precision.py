@@ -5,11 +5,14 @@ from typing import Any
 import keras
 from keras.dtype_policies import DTypePolicyMap
 
+from keras_bert.training.keras_internals import resolve_policies
+
 
 def own_policy(dtype: Any) -> keras.DTypePolicy:
     """Returns the policy of a `dtype` argument.
 
-    A `DTypePolicyMap` is copied, because `quantize` adds entries to the map of a model's layers.
+    A `DTypePolicyMap` is copied, with its default: a layer's new policy enters the map, and a map
+    without a default loses the names of its policies when it is saved.
 
     Args:
         dtype: a name, a `keras.DTypePolicy`, a config of one, or None for the global policy.
@@ -34,16 +37,22 @@ def head_policy(dtype: Any, backbone: keras.Model) -> keras.DTypePolicy:
     return own_policy(backbone.dtype_policy if dtype is None else dtype)
 
 
+def set_policy(model: keras.Model, dtype: Any, policy: keras.DTypePolicy) -> None:
+    """Sets a model's policy, by which `compile` scales losses, and those that a map names.
+
+    Args:
+        model: a functional model; its `given_policy`, None if `dtype` is, is saved.
+        dtype: the caller's argument.
+        policy: the policy of the model's layers.
+    """
+    model.dtype_policy = policy
+    model.given_policy = None if dtype is None else policy
+    resolve_policies(model)
+
+
 def policy_config(policy: keras.DTypePolicy | None) -> dict[str, str | dict]:
     """Returns `{"dtype": ...}` for a config, or `{}` for a model that follows the global policy."""
     if policy is None:
         return {}
     is_plain = type(policy) is keras.DTypePolicy
     return {"dtype": policy.name if is_plain else keras.dtype_policies.serialize(policy)}
-
-
-def quantizes(dtype: Any) -> bool:
-    """Returns whether a `dtype` argument quantizes a layer."""
-    policy = keras.dtype_policies.get(dtype)
-    parts = policy.values() if isinstance(policy, DTypePolicyMap) else [policy]
-    return any(part.quantization_mode is not None for part in parts)

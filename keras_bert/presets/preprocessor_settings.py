@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from keras_bert.presets.formats.checkpoint import Checkpoint
 from keras_bert.presets.load_checkpoint import naming, preprocessor_of
+from keras_bert.presets.preset_arguments import did_you_mean
 from keras_bert.presets.preset_folder import (
     public_class,
     saved_class,
@@ -74,7 +75,7 @@ def preprocessor_from(
     if unknown:
         raise ValueError(
             f"{kind.__name__} has no argument {', '.join(unknown)}; it has "
-            f"{', '.join(kind.arguments())}."
+            f"{', '.join(kind.arguments())}.{did_you_mean(unknown, kind.arguments())}"
         )
     if isinstance(given, kind):
         return type(given).like(given, **settings) if settings else given

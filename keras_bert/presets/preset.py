@@ -5,13 +5,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from keras_bert.presets.formats.read_source import read_source
+from keras_bert.presets.known_presets import KNOWN_PRESETS
 from keras_bert.presets.load_checkpoint import LoadReport, check_vocabulary, with_weights
 from keras_bert.presets.preprocessor_settings import (
     preprocessor_from,
     setting_names,
     split_arguments,
 )
-from keras_bert.presets.preset_arguments import OF_ONE_MODEL, changed_arguments, check_arguments
+from keras_bert.presets.preset_arguments import (
+    OF_ONE_MODEL,
+    changed_arguments,
+    check_arguments,
+    check_loads,
+    check_spelling,
+    split_dtype,
+)
 from keras_bert.presets.preset_folder import (
     load_own_preset,
     public_class,
@@ -26,7 +34,13 @@ if TYPE_CHECKING:  # needs TensorFlow Text
 class PresetModel:
     """Loading and saving, for the backbone and the tasks."""
 
+    presets = KNOWN_PRESETS  # {name of published weights: description}
     save_to_preset = save_preset
+
+    def __new__(cls, *args, **kwargs):
+        if kwargs:  # Keras calls this without any while it changes the bases of the class
+            check_spelling(cls, kwargs)
+        return super().__new__(cls, *args, **kwargs)
 
     @classmethod
     def from_preset(
@@ -49,24 +63,27 @@ class PresetModel:
         Args:
             source: a folder that `save_to_preset` wrote; a folder from Hugging Face,
                 sentence-transformers, KerasHub, or Google's TF1 code (or the prefix of its
-                checkpoint); `hf://user/name`, or `hf://user/name@revision`; `kaggle://...`; or the
-                name of a KerasHub preset, such as `"bert_base_en_uncased"`.
+                checkpoint); `hf://user/name`, or `hf://user/name@revision`; `kaggle://...`; the
+                name of a KerasHub preset, such as `"bert_base_en_uncased"`; or a well-known name
+                of transformers, such as `"bert-base-uncased"`. `presets` lists some.
             preprocessor: a preprocessor to use in place of the source's.
             lowercase: bool for the tokenizer; overrides the source's casing if it is missing or
                 wrong.
             load_weights: bool; False keeps the source's shape, vocabulary and casing but draws
                 random weights, for example to measure the effect of pre-training.
             **arguments: arguments of the class, such as `num_classes`, and of its preprocessor,
-                such as `sequence_length`, `truncation` or `label_names`.
+                such as `sequence_length`, `truncation` or `label_names`. `dtype` is that of the
+                whole model.
 
         Returns:
             The model, not compiled.
 
         Raises:
             ValueError: if the source is none of these, can't be reached or is not a BERT; if a file
-                is missing or damaged; or if the class has no such argument, or needs an argument
-                that neither the source nor the caller gives.
+                is missing or damaged; if the class has no such argument, or needs an argument
+                that neither the source nor the caller gives; or if `dtype` quantizes a layer.
         """
+        check_loads(arguments.get("dtype"))
         if cls.__name__ != "BertTask":  # before anything is downloaded
             _check_names(cls, arguments)
         source = read_source(source)
@@ -170,9 +187,10 @@ def _from_checkpoint(cls, checkpoint, preprocessor, arguments):
     saved = checkpoint.task_arguments if cls.__name__ == checkpoint.task else {}
     saved, _ = split_arguments(cls, saved)
     check_arguments(cls, arguments, checkpoint.source, {"backbone", "preprocessor", *saved})
+    encoder, arguments = split_dtype(arguments)
     arguments = {"preprocessor": preprocessor, **changed_arguments(saved, arguments)}
     return with_weights(
         checkpoint,
-        lambda: cls(backbone=backbone_class(**checkpoint.backbone), **arguments),
+        lambda: cls(backbone=backbone_class(**{**checkpoint.backbone, **encoder}), **arguments),
         head_may_differ,
     )

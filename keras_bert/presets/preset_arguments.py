@@ -1,5 +1,6 @@
 """Arguments that come partly from a source and partly from the caller: checks and merging."""
 
+import difflib
 import inspect
 from collections.abc import Iterable
 from typing import Any
@@ -33,6 +34,7 @@ def check_arguments(
         theirs += [name for name in settings if name not in theirs]
         raise ValueError(
             f"{cls.__name__} has no argument {', '.join(unknown)}; it has {', '.join(theirs)}."
+            + did_you_mean(unknown, theirs)
         )
     missing = [
         name
@@ -49,10 +51,56 @@ def check_arguments(
         )
 
 
+def did_you_mean(unknown: Iterable[str], names: Iterable[str]) -> str:
+    """Returns a sentence with the names that unknown ones are most like, or "".
+
+    Example:
+    >>> did_you_mean(["num_clases"], ["num_classes", "dropout"])
+    ' Did you mean num_classes?'
+    """
+    found = [difflib.get_close_matches(name, list(names), 1, cutoff=0.75) for name in unknown]
+    found = ", ".join(match[0] for match in found if match)
+    return f" Did you mean {found}?" if found else ""
+
+
+def check_spelling(cls: type, given: dict[str, Any]) -> None:
+    """Raises a ValueError at arguments of a constructor that look like misspelt ones.
+
+    Python would only report the right argument as missing, and Keras accepts any other.
+
+    Args:
+        cls: the class of a model.
+        given: the caller's keyword arguments.
+    """
+    names = _accepted(cls) | {"backbone", "preprocessor", "inputs", "outputs", "dtype"}
+    unknown = [name for name in given if name not in names]
+    if suggestion := did_you_mean(unknown, names):
+        raise ValueError(f"{cls.__name__} has no argument {', '.join(unknown)}.{suggestion}")
+
+
 def changed_arguments(saved: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
     """Replaces saved arguments of a model with those that the caller gives."""
     saved = {name: value for name, value in saved.items() if name not in OF_ONE_MODEL}
     return {**saved, **given}
+
+
+def check_loads(dtype: Any) -> None:
+    """Raises a ValueError if a `dtype` quantizes a layer, which saved floats don't fit."""
+    if dtype is None:
+        return
+    policy = keras.dtype_policies.get(dtype)
+    parts = [*policy.values()] if isinstance(policy, keras.dtype_policies.DTypePolicyMap) else []
+    if any(part.quantization_mode is not None for part in (policy, *parts)):
+        raise ValueError(
+            "from_preset can't load weights into layers that dtype quantizes: load the model "
+            "without that dtype, then call model.quantize(...)."
+        )
+
+
+def split_dtype(arguments: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Splits a task's arguments into the encoder's `dtype`, which its head follows, and others."""
+    others = {name: value for name, value in arguments.items() if name != "dtype"}
+    return {n: v for n, v in arguments.items() if n == "dtype"}, others
 
 
 def _accepted(cls):

@@ -14,7 +14,12 @@ from keras_bert.presets.formats.checkpoint import check_size
 from keras_bert.presets.formats.weight_file import checked_num_bytes
 from keras_bert.presets.formats.weight_names import read_own_arguments
 from keras_bert.presets.load_checkpoint import LoadReport, naming
-from keras_bert.presets.preset_arguments import changed_arguments, check_arguments, check_saves
+from keras_bert.presets.preset_arguments import (
+    changed_arguments,
+    check_arguments,
+    check_saves,
+    split_dtype,
+)
 from keras_bert.presets.quantization import quantized_from_config
 from keras_bert.training.keras_internals import all_layers
 from keras_bert.training.processes import is_chief, wait_for_all
@@ -107,8 +112,9 @@ def load_own_preset(
     backbone_class, its_class = public_class("BertBackbone"), saved_class(folder)
     of_source = None if cls in (its_class, backbone_class) else ("backbone", "preprocessor")
     check_arguments(cls, arguments, f"preset {folder}", of_source)
-    is_whole = cls is its_class and not arguments  # otherwise the saved head may have other classes
-    saved, source = _saved_model(folder, preprocessor if is_whole else None)
+    precision, arguments = split_dtype(arguments)
+    is_whole = cls is its_class and not arguments  # else the saved head may have other classes
+    saved, source = _saved_model(folder, preprocessor if is_whole else None, precision)
     backbone = getattr(source, "backbone", source)
     parts = {"backbone": backbone, "preprocessor": preprocessor}
     if cls not in (its_class, backbone_class):
@@ -184,8 +190,8 @@ def _changed_model(cls, saved, arguments, source):
     return model
 
 
-def _saved_model(folder, preprocessor):
-    """Loads the model that a folder holds, as `(config, model)`."""
+def _saved_model(folder, preprocessor, precision):
+    """Loads the model that a folder holds, as `(config, model)`, with another `dtype` if given."""
     saved = _read_config(folder)
     weights = _existing(folder, "model.weights.h5")
     its_class, backbone_class = saved_class(folder), public_class("BertBackbone")
@@ -197,8 +203,12 @@ def _saved_model(folder, preprocessor):
         inner.number(name, low=0, high=1)
     try:
         config = {**saved["config"]}
-        if not issubclass(its_class, backbone_class):
-            config["backbone"] = backbone_class.from_config(config["backbone"])
+        if issubclass(its_class, backbone_class):
+            config |= precision
+        else:
+            if precision:
+                config.pop("dtype", None)  # the head follows
+            config["backbone"] = backbone_class.from_config({**config["backbone"], **precision})
             config["preprocessor"] = preprocessor
         model = its_class.from_config(config)
     except Exception as error:  # whatever the class raises at values that it doesn't expect

@@ -1,1 +1,1 @@
-"""SavedModels that take raw strings. Needs TensorFlow."""
+"""SavedModels of raw strings, and other formats of token ids. Needs TensorFlow."""

@@ -7,8 +7,8 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from keras_bert.files.whole import whole_folder
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor, no_answers
+from keras_bert.serving.exported_folder import check_backend, exported_folder
 from keras_bert.serving.warmup_requests import MAX_REQUESTS, write_warmup_requests
 
 
@@ -78,13 +78,12 @@ def export_saved_model(
     module = tf.Module()
     module.weights = _unique([*texts.variables, *prepared.variables])
 
-    def write(folder):
+    with exported_folder(target, lambda names: _free_version(path, version)) as folder:
         signatures = {"serving_default": texts, "token_ids": prepared}
-        tf.saved_model.save(module, folder, signatures=signatures)
+        tf.saved_model.save(module, str(folder), signatures=signatures)
         if requests:
-            write_warmup_requests(folder, os.path.basename(os.path.normpath(path)), requests)
-
-    _write_whole(target, write, lambda names: _free_version(path, version))
+            name = os.path.basename(os.path.normpath(path))
+            write_warmup_requests(str(folder), name, requests)
     return target
 
 
@@ -147,13 +146,8 @@ def _checked_extra_inputs(extra, values, texts):
 
 
 def _check_task(task):
+    check_backend(task, "a SavedModel")
     name = type(task).__name__
-    if keras.backend.backend() != "tensorflow":
-        raise ValueError(
-            f"Exporting a SavedModel requires TensorFlow; Keras runs on {keras.backend.backend()} "
-            "here. Save the model with save_to_preset(folder). Then run "
-            f"{name}.from_preset(folder).export(path) in a process with KERAS_BACKEND=tensorflow."
-        )
     reader = task.preprocessor_class() if task.preprocessor is None else type(task.preprocessor)
     if reader.answers is BertPreprocessor.answers:
         raise no_answers(name)
@@ -228,18 +222,6 @@ def _free_version(path, version):
             "serves instead, or remove that folder first."
         )
     return target
-
-
-def _write_whole(target, write, check):
-    """Calls `write(folder)` on a temporary folder that becomes `target` if it succeeds."""
-    try:
-        with whole_folder(target, check) as folder:
-            write(str(folder))
-    except (OSError, tf.errors.OpError) as error:
-        raise OSError(
-            f"{target} can't be written, and no part of it was kept: {error}. Free some space or "
-            "choose another path, and export again."
-        ) from error
 
 
 def _unique(variables):

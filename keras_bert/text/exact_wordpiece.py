@@ -43,6 +43,9 @@ class ExactWordpiece:
         )
         model = _wordpiece_model(tokens, max_word_characters)
         self._wordpiece_model = tf.constant(model)
+        self._visible = tf_text.FastBertNormalizer(  # deletes control characters, but no accents
+            model_buffer=tf.constant(normalization.normalizer_model(lowercase=False))
+        )
         self._wordpiece = tf_text.FastWordpieceTokenizer(
             model_buffer=self._wordpiece_model, token_out_type=tf.int32
         )
@@ -70,11 +73,36 @@ class ExactWordpiece:
         ids, starts, ends, splits = self._pieces(normalized)
         rows = tf.RaggedTensor.from_row_splits(ids, splits, validate=False).value_rowids()
         first = tf.gather(sources.row_starts(), rows)
-        starts, ends = _sources(sources.flat_values, first + starts, first + ends)
+        starts, last, ends = _sources(sources.flat_values, first + starts, first + ends)
+        ends = self._visible_ends(texts, rows, last, ends)
         return tuple(
             tf.RaggedTensor.from_row_splits(values, splits, validate=False)
             for values in (ids, starts, ends)
         )
+
+    def _visible_ends(self, texts, rows, last, ends):
+        """Moves the ends of tokens before the invisible characters that were deleted there.
+
+        Args:
+            texts: strings `[B]`.
+            rows: int64 `[T]`, the text of each token.
+            last: int64 `[T]`, the byte at which each token's last character starts.
+            ends: int64 `[T]`, the byte at which the next character that isn't deleted starts.
+        """
+        sizes = tf.strings.length(texts, "BYTE") + 1
+        begins = tf.cumsum(tf.cast(sizes, tf.int64), exclusive=True)
+        data = tf.io.decode_raw(tf.strings.reduce_join(texts, separator="\0"), tf.uint8)
+        begin = tf.gather(begins, rows)
+        last, ends = begin + last, begin + ends  # in all texts together
+
+        def move():
+            _, sources = self._visible.normalize_with_offsets(texts)
+            sources = sources.flat_values + tf.gather(begins, sources.value_rowids())
+            last_visible = tf.gather(sources, tf.searchsorted(sources, ends, out_type=tf.int64) - 1)
+            return last_visible + _character_sizes(data, last_visible)
+
+        is_followed = tf.reduce_any(last + _character_sizes(data, last) < ends)
+        return tf.cond(is_followed, move, lambda: ends) - begin
 
     def _pieces(self, texts):
         """Cuts normalized texts `[B]` into flat (ids, starts, ends, row_splits)."""
@@ -232,7 +260,8 @@ def _sources(sources, starts, ends):
         ends: int64, ends of the spans in `sources`.
 
     Returns:
-        `(starts, ends)` in the original texts.
+        `(starts, last, ends)` in the originals: the start of the first character, the start of the
+        last one, and the start of the next one.
     """
     source_starts, source_ends = tf.gather(sources, starts), tf.gather(sources, ends)
     last = tf.gather(sources, ends - 1)
@@ -243,4 +272,10 @@ def _sources(sources, starts, ends):
 
     # A character that became several characters ends where the next one starts.
     inside = tf.reduce_any(last == source_ends)
-    return source_starts, tf.cond(inside, next_greater, lambda: source_ends)
+    return source_starts, last, tf.cond(inside, next_greater, lambda: source_ends)
+
+
+def _character_sizes(data, places):
+    """Numbers of bytes of the characters that start at places in UTF-8."""
+    lead = tf.gather(data, places)[:, None]
+    return 1 + tf.math.count_nonzero(lead >= tf.constant([0xC0, 0xE0, 0xF0], tf.uint8), axis=1)

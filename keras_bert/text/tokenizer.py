@@ -95,7 +95,8 @@ class BertTokenizer:
         """Loads the tokenizer of a preset or of published weights.
 
         Args:
-            source: any source that `BertTask.from_preset` accepts.
+            source: any source that `BertTask.from_preset` accepts, or a vocab.txt. From the Hugging
+                Face hub, only the small files are downloaded.
             lowercase: bool; overrides the source's casing if it is missing or wrong.
 
         Raises:
@@ -114,7 +115,7 @@ class BertTokenizer:
         """
         import keras_bert  # imported late: presets are a higher-level package
 
-        return keras_bert.load_preprocessor(source, lowercase=lowercase).tokenizer
+        return keras_bert.load_tokenizer(source, lowercase)
 
     def __repr__(self):
         return f"BertTokenizer({len(self._tokens):,} tokens, lowercase={self.lowercase})"
@@ -137,9 +138,10 @@ class BertTokenizer:
     def tokenize_with_offsets(self, text: Any) -> tuple:
         """Turns texts into ids, with the byte span of each token in its text.
 
-        A token comes from `text[start:end]`, in bytes of UTF-8. Characters that normalization
-        deletes (accents, soft hyphens, control characters) belong to the token before them. A
-        character that is cut into several tokens belongs to all of them.
+        A token comes from `text[start:end]`, in bytes of UTF-8. An accent belongs to the token of
+        its letter. No token starts or ends with an invisible character that normalization deletes,
+        such as a soft hyphen. A character that is cut into several tokens belongs to all of them.
+        Hugging Face's offsets leave out an accent that is a character of its own (U+0301).
 
         Args:
             text: one text, or texts of any shape.

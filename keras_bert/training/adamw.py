@@ -173,13 +173,14 @@ class AdamW(SummedOptimizer):
         import tensorflow as tf
 
         dtype = variable.dtype
-        beta_1, beta_2 = (float(np.float32(beta)) for beta in (self.beta_1, self.beta_2))
+        precision = np.float64 if dtype == "float64" else np.float32  # that of the kernel
+        beta_1, beta_2 = (float(precision(beta)) for beta in (self.beta_1, self.beta_2))
         if self.bias_correction:
             step = ops.cast(self.iterations + 1, dtype)
             first, second = _bias(beta_1, step), _bias(beta_2, step)
         else:
-            # No correction. The kernel computes 1 - beta from a float32 beta, so its moments are
-            # off by a constant factor: 1 - float32(0.999) = 0.00099998713, not 0.001.
+            # No correction. For float32 weights the kernel has 1 - beta of the rounded beta, so its
+            # moments are off by a constant: 1 - float32(0.999) = 0.00099998713, not 0.001.
             first = (1 - beta_1) / max(1 - self.beta_1, 1e-30)
             second = (1 - beta_2) / max(1 - self.beta_2, 1e-30)
         root = ops.sqrt(ops.cast(second, dtype))
@@ -194,8 +195,8 @@ class AdamW(SummedOptimizer):
             beta1_power=ops.zeros((), dtype),  # no correction by the kernel
             beta2_power=ops.zeros((), dtype),
             lr=learning_rate * root / first,
-            beta1=ops.cast(beta_1, dtype),
-            beta2=ops.cast(beta_2, dtype),
+            beta1=tf.constant(beta_1, dtype),
+            beta2=tf.constant(beta_2, dtype),
             epsilon=self.epsilon * root,
             grad=gradient,
         )

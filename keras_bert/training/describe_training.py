@@ -38,7 +38,7 @@ def describe_training(
         f"{_counted(replicas, 'replica')} on {device_kind()}{_processes()}",
         f"batches of {batch_size} rows, {batch_size // replicas} a replica"
         + (f" in {accumulation_steps} parts" if accumulation_steps > 1 else ""),
-        keras.config.dtype_policy().name,
+        model.dtype_policy.name,
         f"{_counted(model.steps_per_execution, 'step')} per execution",
         f"XLA {'on' if model.jit_compile else 'off'}",
     ]

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import keras
+from keras.dtype_policies import DTypePolicyMap
 from keras.src.losses.loss import unscale_loss_for_distribution
 
 if TYPE_CHECKING:
@@ -303,6 +304,22 @@ def learning_rate_at(optimizer: keras.optimizers.Optimizer, step: int) -> float:
 def all_layers(model: keras.layers.Layer, include_self: bool = True) -> list[keras.layers.Layer]:
     """Lists all layers in a model or layer, at any depth; `Model.layers` has only the top level."""
     return list(model._flatten_layers(include_self=include_self))
+
+
+def resolve_policies(model: keras.Model) -> None:
+    """Gives each layer without sub-layers its own policy, in place of a shared `DTypePolicyMap`.
+
+    Keras 3.15 can neither save nor quantize a layer under a map: it reads the map's default instead
+    of the layer's entry ("Invalid dtype: object", "Cannot convert 'map_float32'"). Setting
+    `dtype_policy` adds to the map and doesn't replace it.
+
+    Args:
+        model: a model whose layers are built.
+    """
+    for layer in all_layers(model, include_self=False):
+        policy = layer.dtype_policy
+        if isinstance(policy, DTypePolicyMap) and layer.path and len(all_layers(layer)) == 1:
+            layer._dtype_policy = policy[layer.path]
 
 
 def set_initial_value(variable: keras.Variable, initializer: Callable) -> None:

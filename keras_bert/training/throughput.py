@@ -30,6 +30,7 @@ class Throughput(keras.callbacks.Callback):
 
     def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         self._steps = self._left_out = 0
+        self._ended = None
         if self._started is not None:
             self._started = time.perf_counter()
 
@@ -38,8 +39,11 @@ class Throughput(keras.callbacks.Callback):
         if self._started is None:
             self._started, self._left_out = time.perf_counter(), self._steps
 
+    def on_test_begin(self, logs: dict[str, Any] | None = None) -> None:
+        self._ended = time.perf_counter()  # validation is not training
+
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         steps = self._steps - self._left_out
         if steps and logs is not None:
-            seconds = time.perf_counter() - self._started
+            seconds = (self._ended or time.perf_counter()) - self._started
             logs["tokens_per_second"] = self.tokens_per_step * steps / seconds

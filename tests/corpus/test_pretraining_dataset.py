@@ -141,6 +141,11 @@ def test_same_seed_same_batches_other_seed_others(corpus, one_epoch):
     assert not equal(batches(corpus, count=2, seed=4), one_epoch[:2])
 
 
+def test_rows_that_do_not_fill_the_last_batch_are_dropped(corpus, one_epoch):
+    number = len(batches(corpus, batch_size=1))
+    assert number % 8 and len(one_epoch) == number // 8
+
+
 def test_epochs_differ_in_pairs_and_masks(corpus, one_epoch):
     once = len(one_epoch)
     both = batches(corpus, epochs=2, seed=5)

@@ -41,6 +41,11 @@ def test_bfloat16_stays():
     assert keras.backend.standardize_dtype(layer(ONES, training=True).dtype) == "bfloat16"
 
 
+def test_the_variables_name_is_valid_in_a_tensorflow_graph():
+    [state] = Dropout(0.5).variables
+    assert state.path[0].isalnum()  # graphs are exported under these names
+
+
 def test_a_rate_outside_of_its_range_is_refused():
     for rate in (-0.1, 1.0):
         with pytest.raises(ValueError, match="below 1"):

@@ -32,6 +32,7 @@ def test_one_class_for_all_has_no_correlation_and_no_warning(recwarn):
         "f1": 0.0,
         "mcc": 0.0,
     }
+    assert classification_scores([1, 1], [1, 1]) == {"accuracy": 1.0, "f1": 1.0, "mcc": 0.0}
     assert not recwarn.list
 
 

@@ -58,10 +58,10 @@ def test_what_the_source_gives_need_not_be_given(make_backbone, save):
             BertClassifier,
             {"num_classes": 2, "num_labels": 2},
             "BertClassifier has no argument num_labels; it has num_classes, dropout, num_features, "
-            "sequence_length, truncation, label_names, multi_label, threshold, window_stride, ",
+            "dtype, sequence_length, truncation, label_names, multi_label, threshold, window_stri",
         ),
         (BertBackbone, {"layers": 2}, "BertBackbone has no argument layers; it has vocabulary_siz"),
-        (BertEmbedder, {"dtype": "bfloat16"}, r"no argument dtype; .*keras.config.set_dtype_polic"),
+        (BertEmbedder, {"dtypes": "bfloat16"}, "no argument dtypes; it has .*combine, dtype, "),
         (BertTask, {"num_classes": 2}, "BertPretrainer has no argument num_classes; it has next_"),
     ],
 )
@@ -69,6 +69,29 @@ def test_an_argument_that_there_is_not_is_named(make_backbone, save, cls, argume
     folder = save(BertPretrainer(make_backbone(num_layers=1)))
     with pytest.raises(ValueError, match=message):
         cls.from_preset(folder, **arguments)
+
+
+def test_misspelt_arguments_are_named_with_the_right_ones(make_backbone, preprocessor):
+    backbone = make_backbone(num_layers=1)
+    for make, right in (
+        (lambda: BertClassifier(backbone, num_clases=2), "num_classes"),
+        (lambda: BertClassifier(backbone, 2, preprocesor=preprocessor), "preprocessor"),
+        (lambda: BertBackbone(9, 1, 1, 4, 4, drop_out=0.2), "dropout"),
+        (lambda: BertClassifier.from_preset("x", num_clases=2), "num_classes"),
+        (lambda: BertClassifier.from_preset("x", lable_names=["a", "b"]), "label_names"),
+    ):
+        with pytest.raises(ValueError, match=rf"has no argument .*Did you mean {right}\?"):
+            make()
+
+
+def test_known_presets_are_listed_by_name():
+    for name in ("hf://google-bert/bert-base-uncased", "bert_tiny_en_uncased"):
+        assert "English" in BertClassifier.presets[name]
+    assert BertBackbone.presets == BertClassifier.presets
+    from keras_nlp.models import BertBackbone as Theirs
+
+    ours = {name for name in BertBackbone.presets if not name.startswith("hf://")}
+    assert ours <= set(Theirs.presets)
 
 
 def test_it_is_named_before_anything_is_fetched():
@@ -162,6 +185,16 @@ def test_a_tokenizer_loads_alone(reviews, preprocessor, make_backbone, tmp_path)
     assert BertTokenizer.from_preset(reviews).get_vocabulary() == vocabulary
     assert BertTokenizer.from_preset(reviews).lowercase
     assert BertTokenizer.from_preset(str(reviews), lowercase=False).lowercase is False
+    path = tmp_path / "vocab.txt"
+    path.write_text("\n".join(vocabulary))
+    for lowercase in (None, False):
+        found = BertTokenizer.from_preset(path, lowercase)
+        assert found.get_vocabulary() == vocabulary and found.lowercase is (lowercase is None)
+    theirs = tmp_path / "theirs"
+    save_to_hugging_face(BertClassifier.from_preset(reviews), theirs)
+    expected = BertClassifier.from_preset(theirs).preprocessor.tokenizer.get_config()
+    (theirs / "model.safetensors").unlink()
+    assert BertTokenizer.from_preset(theirs).get_config() == expected
     make_backbone(num_layers=1).save_to_preset(tmp_path / "encoder")
     with pytest.raises(ValueError, match="encoder has no vocabulary"):
         BertTokenizer.from_preset(tmp_path / "encoder")

@@ -75,6 +75,22 @@ def test_it_shows_the_answers_to_texts(recipe, classifier, tmp_path, capfd):
     assert [label.decode() for label in answers["label"]] == names
 
 
+@pytest.mark.slow
+def test_other_formats_hold_the_model_and_its_tokenizer(recipe, classifier, tmp_path, capsys):
+    main, arguments = recipe("export_savedmodel").main, [str(classifier[1]), "--output"]
+    main([*arguments, str(tmp_path / "films"), "--format", "litert"])
+    files = {"model.tflite", "tokenizer.json", "vocab.txt", "preprocessor.json"}
+    assert {path.name for path in (tmp_path / "films").iterdir()} == files
+    assert "films/model.tflite." in capsys.readouterr().out
+
+
+def test_options_of_a_savedmodel_are_refused_for_other_formats(recipe, capsys):
+    arguments = ["reviews", "--output", "films", "--format", "onnx", "--text", "a"]
+    with pytest.raises(SystemExit):
+        recipe("export_savedmodel").main(arguments)
+    assert "--text and --version are for SavedModels" in capsys.readouterr().err
+
+
 def test_versions_stand_side_by_side(recipe, classifier, tmp_path, capsys):
     module, arguments = recipe("export_savedmodel"), [str(classifier[1]), "--output", str(tmp_path)]
     module.main(arguments)

@@ -115,7 +115,7 @@ def test_pretraining_killed_at_random_steps_ends_with_the_same_bits(
     strategy = "cpu" if devices == 1 else {"tensorflow": "mirrored", "jax": "auto"}[backend]
     arguments = [
         "--corpus", corpus, "--size", "tiny", "--steps", 40, "--batch_size", 4,
-        "--warmup_steps", 2, "--save_every", 4, "--precision", "float32",
+        "--warmup_proportion", 0.1, "--save_every", 4, "--precision", "float32",
         "--strategy", strategy,
         "--accumulation_steps", 2, "--steps_per_execution", 2,
     ]  # fmt: skip

@@ -78,7 +78,7 @@ def test_two_workers_pretrain_as_one_does(
 ):
     arguments = [
         "--corpus", corpus, "--size", "tiny", "--steps", 20, "--batch_size", 4,
-        "--warmup_steps", 2, "--save_every", 9, "--dropout", 0, "--precision", "float32",
+        "--warmup_proportion", 0.1, "--save_every", 9, "--dropout", 0, "--precision", "float32",
     ]  # fmt: skip
     command = [RECIPES / "pretrain_tpu.py", *arguments]
     one, two = tmp_path / "one", tmp_path / "two"

@@ -30,6 +30,14 @@ def test_the_recipe_writes_a_corpus_that_pretraining_reads(recipe, arguments, tm
     assert x["token_ids"].shape == (2, 16) and set(y) == {"masked_lm", "next_sentence"}
 
 
+def test_the_vocabulary_may_be_that_of_a_preset(recipe, arguments, preset, tmp_path):
+    arguments[2] = str(preset)
+    recipe("prepare_corpus").main(arguments)
+    corpus = keras_bert.Corpus(tmp_path / "corpus")
+    tokenizer = keras_bert.BertTokenizer.from_preset(preset)
+    corpus.check_tokenizer(tokenizer)
+
+
 def test_arguments_of_a_runner_need_a_runner(recipe, arguments, capsys):
     args = recipe("prepare_corpus").parse_args([*arguments, "--runner", "X", "--project", "p"])
     assert args.beam_options == ["--runner=X", "--project", "p"]

@@ -12,7 +12,7 @@ import keras_bert
 def arguments(corpus, output, *more):
     return [
         "--corpus", str(corpus), "--output", str(output), "--size", "tiny", "--steps", "10",
-        "--batch_size", "2", "--warmup_steps", "2", "--save_every", "4", "--strategy", "cpu",
+        "--batch_size", "2", "--warmup_proportion", "0.1", "--save_every", "4", "--strategy", "cpu",
         *more,
     ]  # fmt: skip
 
@@ -48,6 +48,38 @@ def test_both_phases_and_a_resumed_run_lie_on_one_axis(recipe, corpus, curves, t
 
 
 @pytest.mark.slow
+def test_held_out_text_is_evaluated_at_every_checkpoint(
+    recipe, corpus, preset, curves, tmp_path, capsys
+):
+    num_tokens = keras_bert.Corpus(corpus).num_tokens
+    recipe("pretrain_tpu").main([
+        "--corpus", str(corpus), "--heldout", str(corpus), "--output", str(tmp_path),
+        "--init", str(preset), "--phase", "16", "--epochs", "1", "--batch_size", "4",
+        "--learning_rate", "1e-3", "--save_every", "3", "--strategy", "cpu",
+    ])  # fmt: skip
+    steps = -(-num_tokens // 64)
+    assert f"Pre-trained to step {steps}." in capsys.readouterr().out
+    found = curves(tmp_path)
+    checkpoints = [*range(3, steps, 3), steps]
+    for name in ("masked_lm_loss", "masked_lm_perplexity", "next_sentence_accuracy"):
+        assert list(found[f"validation/{name}"]) == checkpoints
+    loss, perplexity = (
+        [*found[f"validation/masked_lm_{name}"].values()] for name in ("loss", "perplexity")
+    )
+    assert np.allclose(np.exp(loss), perplexity, rtol=1e-5) and loss[-1] < loss[0]
+    assert max(found["learning_rate"], key=found["learning_rate"].get) == checkpoints[0]
+
+
+def test_held_out_text_of_another_vocabulary_is_refused(recipe, corpus, tmp_path):
+    other = shutil.copytree(corpus, tmp_path / "other")
+    description = json.loads((other / "corpus.json").read_text())
+    description["vocabulary_sha256"] = "0" * 64
+    (other / "corpus.json").write_text(json.dumps(description))
+    with pytest.raises(ValueError, match="different vocabulary than"):
+        recipe("pretrain_tpu").main(arguments(corpus, tmp_path / "out", "--heldout", str(other)))
+
+
+@pytest.mark.slow
 def test_corpus_and_output_may_lie_in_a_bucket(
     recipe, corpus, curves, tensorflow, tmp_path, capsys
 ):
@@ -73,7 +105,7 @@ def test_corpus_and_output_may_lie_in_a_bucket(
         gfile.copy(f"{bucket}/out/preset/{name}", str(tmp_path / name))
     saved = keras_bert.BertPretrainer.from_preset(tmp_path)
     checkpoint = keras_bert.TrainingCheckpoint(f"{bucket}/out/checkpoints")
-    model = module.make_model(module.parse_args(options))
+    model = module.make_model(module.parse_args(options), keras_bert.Corpus(corpus))
     assert checkpoint.restore(model) == 10
     assert all(map(np.array_equal, saved.get_weights(), model.get_weights()))
 
@@ -133,7 +165,7 @@ def test_phase_512_needs_phase_128_or_a_preset(recipe, corpus, tmp_path):
 def test_it_starts_from_a_preset(recipe, corpus, preset, tmp_path):
     module = recipe("pretrain_tpu")
     args = module.parse_args(arguments(corpus, tmp_path, "--init", str(preset)))
-    model = module.make_model(args)
+    model = module.make_model(args, keras_bert.Corpus(args.corpus))
     saved = keras_bert.BertPretrainer.from_preset(preset)
     assert all(map(np.array_equal, model.get_weights(), saved.get_weights()))
     assert module.phase_steps(args) == (0, 9) and module.schedule_steps(args) == 9
@@ -153,7 +185,7 @@ def test_a_vocabulary_that_did_not_make_the_corpus_is_refused(recipe, corpus, pr
 def test_the_defaults_are_those_of_the_paper(recipe):
     args = recipe("pretrain_tpu").parse_args(["--corpus", "c", "--output", "o"])
     assert (args.size, args.batch_size, args.steps) == ("base", 256, 1_000_000)
-    assert (args.learning_rate, args.warmup_steps, args.weight_decay) == (1e-4, 10_000, 0.01)
+    assert (args.learning_rate, args.warmup_proportion, args.weight_decay) == (1e-4, 0.01, 0.01)
     assert recipe("pretrain_tpu").phase_steps(args) == (0, 900_000)
     args.phase = 512
     assert recipe("pretrain_tpu").phase_steps(args) == (900_000, 1_000_000)

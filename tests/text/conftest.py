@@ -22,8 +22,8 @@ SIZES = [(1,)] * 8 + [()] * 4 + [(2,)] * 2 + [(3,), (4,)]  # of a character, by 
 class RuleByRuleTokenizer:
     """Slow, plain, and with nothing in common with the library's.
 
-    A text is a list of [letters, span], and a span is [start, end] in bytes of the original, shared
-    by all that one character became.
+    A text is a list of [letters, span], and a span is [start, end, reach] in bytes of the original,
+    shared by all that one character became. Deleted characters lie between `end` and `reach`.
     """
 
     def __init__(self, vocabulary, lowercase, max_word_characters=200):
@@ -38,7 +38,7 @@ class RuleByRuleTokenizer:
         if self.lowercase:
             before = None
             for at, word in enumerate(words):
-                adjacent = before and before[1][1] == word[0][1][0]
+                adjacent = before and before[1][2] == word[0][1][0]
                 words[at] = word = self.lower(word, before if adjacent else None)
                 before = word[-1] if word else before
         return [
@@ -60,7 +60,7 @@ class RuleByRuleTokenizer:
                     break
             else:
                 size, letter = 1, ""
-            text.append([letter, [at, at + size]])
+            text.append([letter, [at, at + size, at + size]])
             at += size
         assert "".join(letter for letter, _ in text) == data.decode("utf-8", errors="ignore")
         kept = []
@@ -70,7 +70,7 @@ class RuleByRuleTokenizer:
                 kept.append([" ", span])
             elif letter in ("", "\0", "\ufffd") or category in ("Cc", "Cf"):
                 if kept:
-                    kept[-1][1][1] = span[1]
+                    kept[-1][1][2] = span[2]
             else:
                 kept.append([letter, span])
         return kept
@@ -111,7 +111,7 @@ class RuleByRuleTokenizer:
             elif id(span) not in remaining:
                 owner = kept[-1] if kept else before  # accents on a CJK character come apart
                 if owner:
-                    owner[1][1] = max(span[1], owner[1][1])
+                    owner[1][1:] = max(span[1:], owner[1][1:])
         return kept
 
     def split_at_punctuation(self, word):

@@ -11,6 +11,7 @@ import unicodedata
 import numpy as np
 import pytest
 import tensorflow as tf
+from tokenizers import BertWordPieceTokenizer
 
 from keras_bert.text.tokenizer import BertTokenizer
 
@@ -157,13 +158,40 @@ def test_a_special_token_spelled_out_is_plain_text(small):
     assert [small.id_to_token(i) for i in small("[MASK] a").numpy()] == ["[", "mask", "]", "a"]
 
 
+@pytest.mark.parametrize("lowercase", [True, False])
+def test_no_token_ends_in_an_invisible_character(special_tokens, lowercase):
+    tokenizer = BertTokenizer([*special_tokens, "n", "##6", "\u4e2d", "!"], lowercase)
+    hidden = [c.encode() for c in "\x0b\u00ad\u200b\ufffd\0"] + [b"\xff", b"\xe2\x82"]
+    pattern = "n{0}{0}6{0}! \u4e2d{0}n{0}".encode()
+    texts = [b"", *(pattern.replace(b"{0}", character) for character in hidden), b"n"]
+    parts = [part.to_list() for part in tokenizer.tokenize_with_offsets(texts)]
+    for text, ids, starts, ends in list(zip(texts, *parts, strict=True))[1:-1]:
+        assert [tokenizer.id_to_token(i) for i in ids] == ["n", "##6", "!", "\u4e2d", "n"]
+        spans = [text[start:end] for start, end in zip(starts, ends, strict=True)]
+        assert spans == [b"n", b"6", b"!", "\u4e2d".encode(), b"n"], text
+
+
+def test_offsets_are_those_of_hugging_face(special_tokens):
+    words = [*special_tokens, *"abcenx6.!", "\u4e2d", *(f"##{c}" for c in "abcenx6"), "\u1112"]
+    ours = BertTokenizer(words)
+    theirs = BertWordPieceTokenizer({word: index for index, word in enumerate(words)})
+    rng = random.Random(5)
+    letters = "aAbcN6 .!é\x0b\u00ad\u200b\u4e2d\ud55cx\x00\t"  # no accent is a character of its own
+    texts = ["".join(rng.choices(letters, k=rng.randrange(25))) for _ in range(500)]
+    parts = [part.to_list() for part in ours.tokenize_with_offsets(texts)]
+    for text, ids, starts, ends in zip(texts, *parts, strict=True):
+        expected = theirs.encode(text, add_special_tokens=False)
+        at = [[len(text.encode()[:byte].decode()) for byte in bytes_] for bytes_ in (starts, ends)]
+        assert (ids, list(zip(*at, strict=True))) == (expected.ids, expected.offsets), ascii(text)
+
+
 def test_offsets_reach_over_deleted_decomposed_and_lowered_characters(special_tokens):
     tokenizer = BertTokenizer([*special_tokens, "cafe", "##s", "ᄒ", "##ᅡ", "##ᆫ", "ss", "i"])
-    text = "\ufeffCafe\u0301\u00ads 한 İ"
+    text = "\ufeffCafe\u00ad\u0301\u00ads 한 İ"
     ids, starts, ends = tokenizer.tokenize_with_offsets(text)
     data = text.encode()
     spans = [data[s:e].decode() for s, e in zip(starts.numpy(), ends.numpy(), strict=True)]
-    assert spans == ["Cafe\u0301\u00ad", "s", "한", "한", "한", "İ"]
+    assert spans == ["Cafe\u00ad\u0301", "s", "한", "한", "한", "İ"]
     assert [tokenizer.id_to_token(i) for i in ids.numpy()] == [
         "cafe",
         "##s",

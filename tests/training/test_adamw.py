@@ -51,6 +51,21 @@ def test_steps_equal_the_formula(variable, bias_correction, steps):
         np.testing.assert_allclose(a, e, rtol=2e-6, atol=2e-7)
 
 
+@pytest.mark.parametrize("bias_correction", [True, False])
+def test_weights_of_double_precision_move_in_it(bias_correction):
+    variables = [
+        keras.Variable(np.float64(value), dtype="float64", name=name)
+        for value, name in ((KERNEL, "kernel"), (BIAS, "bias"))
+    ]
+    rate = 0.125  # exact in float32, as which Keras keeps it
+    optimizer = AdamW(rate, bias_correction=bias_correction, global_clipnorm=None)
+    gradients = [tuple(np.float32(part) for part in gradient) for gradient in GRADIENTS]
+    actual = train(optimizer, variables, gradients)
+    expected = reference([KERNEL, BIAS], gradients, [1, 0], bias_correction, rate=rate)
+    for a, e in zip(actual, expected, strict=True):
+        np.testing.assert_allclose(a, e, rtol=1e-12)
+
+
 def test_the_first_step_without_bias_correction_is_about_three_times_the_rate(variable):
     """Google's first step: m / sqrt(v) is 0.1 / sqrt(0.001), not 1."""
     weight = variable([1.0])

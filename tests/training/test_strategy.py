@@ -178,6 +178,13 @@ def test_what_training_uses_is_said():
     assert "; batches of 8 rows, 8 a replica in 2 parts; float32; 1 step per" in said
 
 
+def test_the_precision_is_that_of_the_model():
+    if keras.backend.backend() == "torch":
+        pytest.skip("strategies are TensorFlow's and JAX's")
+    model = make_model(BertBackbone(30, 1, 2, 16, 32, dtype="mixed_bfloat16"))
+    assert "; mixed_bfloat16; 1 step per" in describe_training(get_strategy("cpu"), 8, model)
+
+
 @ON_TENSORFLOW
 def test_a_batch_that_does_not_divide_is_told():
     with pytest.raises(ValueError, match="9 rows can't be split.*2 replicas.*instance 12"):

@@ -22,6 +22,21 @@ def test_tokens_are_counted_over_all_steps_but_the_first(monkeypatch):
     assert logs == {"tokens_per_second": 400.0}  # four steps in a tick of a clock
 
 
+def test_validation_is_not_training(monkeypatch):
+    ticks = itertools.count()
+    monkeypatch.setattr(throughput.time, "perf_counter", lambda: next(ticks))
+    callback = Throughput(tokens_per_step=100)
+    callback.on_train_begin()
+    callback.on_epoch_begin(0)
+    for step in range(5):
+        callback.on_train_batch_end(step)
+    callback.on_test_begin()
+    next(ticks)  # time goes by
+    logs = {}
+    callback.on_epoch_end(0, logs)
+    assert logs == {"tokens_per_second": 400.0}
+
+
 def test_fit_logs_it():
     model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
     model.compile(loss="mse")

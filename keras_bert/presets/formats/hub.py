@@ -22,7 +22,7 @@ _WEIGHTS = {
 _LOG_IN = "log in (hf auth login) or set HF_TOKEN"
 
 
-def download(handle: str) -> str:
+def download(handle: str, weights: bool = True) -> str:
     """Downloads a model from the hub, or finds it in the hub's cache.
 
     huggingface_hub's environment variables apply: `HF_TOKEN`, `HF_HOME`, `HF_ENDPOINT`,
@@ -31,6 +31,7 @@ def download(handle: str) -> str:
 
     Args:
         handle: `hf://user/name`, or `hf://user/name@revision`.
+        weights: whether the weights are needed, or the small files alone.
 
     Returns:
         The folder's path.
@@ -47,7 +48,8 @@ def download(handle: str) -> str:
     try:
         timeout = constants.HF_HUB_ETAG_TIMEOUT
         info = HfApi().model_info(name, revision=revision, timeout=timeout)
-        patterns = _patterns(handle, [file.rfilename for file in info.siblings])
+        names = [file.rfilename for file in info.siblings]
+        patterns = _patterns(handle, names) if weights else _SMALL_FILES
         return snapshot_download(name, revision=revision, allow_patterns=patterns)
     except _network_errors() as error:
         return _cached(name, revision, error)

@@ -9,6 +9,7 @@ from keras_bert.files.leftovers import recover
 from keras_bert.presets.formats.checkpoint import Checkpoint
 from keras_bert.presets.formats.tensor_files import FILES
 from keras_bert.presets.formats.weight_file import checked_num_bytes
+from keras_bert.presets.known_presets import hub_handle, similar_preset
 
 
 def read_source(source: str | PathLike) -> Checkpoint | Path:
@@ -17,7 +18,8 @@ def read_source(source: str | PathLike) -> Checkpoint | Path:
     Args:
         source: a folder (of this library, Hugging Face, sentence-transformers, KerasHub, or
             Google's TF1 code), the prefix of a TF1 checkpoint, `hf://user/name`,
-            `hf://user/name@revision`, `kaggle://...`, or the name of a KerasHub preset.
+            `hf://user/name@revision`, `kaggle://...`, the name of a KerasHub preset, or a
+            well-known name of transformers such as `"bert-base-uncased"`.
 
     Returns:
         A `Checkpoint`, or the `Path` of a preset of this library.
@@ -25,17 +27,21 @@ def read_source(source: str | PathLike) -> Checkpoint | Path:
     Raises:
         ValueError: if the source is none of these, can't be reached, or is broken.
     """
-    handle = str(source)
-    if handle.startswith("hf://"):
-        from keras_bert.presets.formats.hub import download, remove_damaged
+    found = local_source(source)
+    if found is source:
+        return _read(source)
+    try:
+        return _read_complete(found)
+    except ValueError:
+        from keras_bert.presets.formats.hub import remove_damaged
 
-        folder = download(handle)
-        try:
-            return _read_complete(folder)
-        except ValueError:
-            if not remove_damaged(folder):
-                raise
-        return _read_complete(download(handle))
+        if not remove_damaged(found):
+            raise
+    return _read_complete(local_source(source))
+
+
+def _read(source):
+    handle = str(source)
     path = Path(source)
     if "://" not in handle:
         recover(path)
@@ -72,16 +78,33 @@ def read_source(source: str | PathLike) -> Checkpoint | Path:
     )
 
 
+def local_source(source: str | PathLike, weights: bool = True) -> str | PathLike:
+    """Downloads a source of the Hugging Face hub and returns its folder; returns others as is.
+
+    Args:
+        source: what `read_source` takes.
+        weights: whether the weights are needed, or the small files alone.
+    """
+    handle = str(source)
+    if not Path(source).exists():
+        handle = hub_handle(handle) or handle
+    if not handle.startswith("hf://"):
+        return source
+    from keras_bert.presets.formats.hub import download
+
+    return download(handle, weights)
+
+
 def _read_complete(folder):
     """Reads a downloaded folder; raises a ValueError also at damaged weights of our presets."""
-    source = read_source(folder)
+    source = _read(folder)
     if isinstance(source, Path):
         checked_num_bytes(source / "model.weights.h5")
     return source
 
 
 def _is_preset_name(handle):
-    if not re.fullmatch(r"\w+", handle):
+    if not re.fullmatch(r"[\w.]+", handle):
         return False
     from keras_bert.presets.formats.read_keras_hub import has_preset
 
@@ -103,6 +126,8 @@ def _not_found(handle):
     hint = ""
     if handle.count("/") == 1 and not handle.startswith((".", "/")):
         hint = f" A model of the Hugging Face hub is written hf://{handle}."
+    if similar := similar_preset(handle):
+        hint = f" Did you mean {similar!r}?"
     return (
         f"{handle!r} is neither a folder nor the name of a KerasHub preset of BERT.{hint} Pass a "
         "folder, hf://user/name, kaggle://... or a name such as bert_base_en_uncased."

@@ -10,7 +10,15 @@ from pathlib import Path
 import pytest
 from huggingface_hub import constants
 
-from keras_bert import BertBackbone, BertClassifier, BertEmbedder, BertTask, save_to_google
+from keras_bert import (
+    BertBackbone,
+    BertClassifier,
+    BertClassifierPreprocessor,
+    BertEmbedder,
+    BertTask,
+    BertTokenizer,
+    save_to_google,
+)
 from keras_bert.presets.formats.hub import download
 
 
@@ -31,6 +39,28 @@ def test_only_needed_files_are_downloaded_and_only_once(hub, tiny):
     hub.asked.clear()
     assert download("hf://user/tiny") == folder
     assert not hub.fetched()
+
+
+def test_a_tokenizer_alone_needs_no_weights(hub, tiny):
+    hub.models["user/tiny"] = {"main": tiny()}
+    tokenizer = BertTokenizer.from_preset("hf://user/tiny")
+    assert hub.fetched() >= {"vocab.txt", "tokenizer_config.json"}
+    assert "model.safetensors" not in hub.fetched()
+    model = BertClassifier.from_preset("hf://user/tiny")
+    assert tokenizer.get_config() == model.preprocessor.tokenizer.get_config()
+    found = BertClassifierPreprocessor.from_preset("hf://user/tiny")
+    assert found.get_config() == model.preprocessor.get_config()
+
+
+@pytest.mark.parametrize("name", ["bert-base-uncased", "google-bert/bert-base-uncased"])
+def test_well_known_names_are_found_on_the_hub(hub, tiny, tmp_path, monkeypatch, name):
+    hub.models["google-bert/bert-base-uncased"] = {"main": tiny()}
+    assert BertClassifier.from_preset(name).preprocessor.label_names == ["no", "maybe", "yes"]
+    assert BertTokenizer.from_preset(name).lowercase
+    monkeypatch.chdir(tmp_path)  # a folder of that name comes first
+    (tmp_path / name).mkdir(parents=True)
+    with pytest.raises(ValueError, match="holds no BERT"):
+        BertClassifier.from_preset(name)
 
 
 def weights(folder):
@@ -265,8 +295,12 @@ def test_a_silent_hub_times_out(hub, tiny, monkeypatch):
 
 
 def test_a_name_without_its_scheme_is_refused_with_advice():
-    with pytest.raises(ValueError, match="is written hf://google-bert/bert-base-uncased"):
-        BertBackbone.from_preset("google-bert/bert-base-uncased")
+    with pytest.raises(ValueError, match="is written hf://user/name"):
+        BertBackbone.from_preset("user/name")
+    with pytest.raises(ValueError, match="mean 'hf://google-bert/bert-base-uncased'"):
+        BertBackbone.from_preset("bert-base-uncasd")
+    with pytest.raises(ValueError, match="mean 'bert_base_en_uncased'"):
+        BertBackbone.from_preset("bert_base_uncased_en")
 
 
 def test_a_truncated_file_in_the_cache_is_named(hub, tiny):
@@ -277,3 +311,31 @@ def test_a_truncated_file_in_the_cache_is_named(hub, tiny):
     path.write_bytes(content[: len(content) // 2])
     with pytest.raises(ValueError, match=r"model\.safetensors is truncated"):
         BertClassifier.from_preset("hf://user/tiny")
+
+
+@pytest.mark.parametrize("handle", ["user/tiny@..", "user/tiny@../../x", "../tiny", "user/.."])
+def test_handles_that_climb_are_refused(hub, handle):
+    with pytest.raises(ValueError, match="must be hf://user/name"):
+        download(f"hf://{handle}")
+    assert not hub.asked
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "config.json"])
+def test_a_file_that_is_damaged_in_the_cache_is_downloaded_again(hub, tiny, same, caplog, name):
+    hub.models["user/tiny"] = {"main": tiny()}
+    whole = BertClassifier.from_preset("hf://user/tiny")
+    blob = (Path(download("hf://user/tiny")) / name).resolve()
+    blob.write_bytes(blob.read_bytes()[:100])
+    hub.asked.clear()
+    assert same(BertClassifier.from_preset("hf://user/tiny"), whole)
+    assert hub.fetched() == {name} or name in hub.fetched()
+    assert f"{name} is damaged in the cache; it is downloaded again" in caplog.text
+
+
+def test_a_file_that_is_broken_on_the_hub_is_not_downloaded_for_ever(hub, tiny):
+    source = tiny()
+    (source / "config.json").write_text("{")
+    hub.models["user/tiny"] = {"main": source}
+    with pytest.raises(ValueError, match="config.json is not JSON"):
+        BertClassifier.from_preset("hf://user/tiny")
+    assert len([asked for asked in hub.asked if "resolve/main/config.json" in asked]) <= 2

@@ -1,10 +1,11 @@
-"""Small valid folders in every format that is read."""
+"""Small valid folders in every format that is read, and seeded damage to them."""
 
 import json
 from pathlib import Path
 
 import keras
 import numpy as np
+import pytest
 
 import keras_bert
 from keras_bert.presets.formats.read_source import read_source
@@ -83,3 +84,16 @@ def use(folder: Path, whole: bool = True) -> None:
     if "mask_positions" in model.input:
         ids["mask_positions"] = np.array([[1]], "int32")
     model(ids)
+
+
+@pytest.fixture(scope="session")
+def folders(tmp_path_factory, tensorflow):
+    """A valid folder of each format."""
+    pytest.importorskip("tensorflow_text", reason="the folders have tokenizers")
+    return write_folders(tmp_path_factory.mktemp("folders"))
+
+
+@pytest.fixture(scope="session")
+def use_folder():
+    """The function that loads a folder."""
+    return use

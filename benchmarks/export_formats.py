@@ -1,0 +1,159 @@
+"""Measures how fast a CPU runs an exported model, by format and precision, and how exactly.
+
+    python benchmarks/export_formats.py --model hf://sentence-transformers/all-MiniLM-L6-v2
+
+The model embeds texts of Python's own reference that fill the sequences. The ways take turns; the
+best turn of each counts. Each runs on one thread, and the figures are CPU time, which other
+programs hardly disturb. Needs the `export` extra.
+"""
+
+import argparse
+import re
+import tempfile
+import time
+from pathlib import Path
+from pydoc_data.topics import topics
+
+import keras
+import numpy as np
+
+import keras_bert
+
+
+def parse_args(argv=None):
+    parser = argparse.ArgumentParser(
+        description=__doc__.split("\n\n")[0],
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+    )
+    add = parser.add_argument
+    add("--model", required=True, help="source for BertEmbedder.from_preset")
+    add("--shapes", nargs="+", default=["1x32", "1x128", "8x128"], help="rows x tokens")
+    add("--turns", type=int, default=10, help="turns of each way; the best one counts")
+    return parser.parse_args(argv)
+
+
+def load(args, policy="float32"):
+    keras.config.set_dtype_policy(policy)
+    model = keras_bert.BertEmbedder.from_preset(args.model)
+    keras.config.set_dtype_policy("float32")
+    return model
+
+
+def savedmodel(path):
+    import tensorflow as tf
+
+    run = tf.saved_model.load(path).signatures["token_ids"]
+    return lambda inputs: run(**{n: tf.constant(x) for n, x in inputs.items()})["embedding"].numpy()
+
+
+def onnx(path):
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    session = onnxruntime.InferenceSession(path, options)
+    return lambda inputs: session.run(["embedding"], inputs)[0]
+
+
+def litert(path):
+    from ai_edge_litert.interpreter import Interpreter
+
+    run = Interpreter(path, num_threads=1).get_signature_runner()
+    return lambda inputs: run(**inputs)["embedding"]
+
+
+def openvino(path, precision):
+    from openvino import Core
+
+    hints = {"INFERENCE_PRECISION_HINT": precision, "PERFORMANCE_HINT": "LATENCY"}
+    hints["INFERENCE_NUM_THREADS"] = 1
+    compiled = Core().compile_model(path, "CPU", hints)
+    return lambda inputs: compiled(inputs)["embedding"]
+
+
+def make_ways(args, folder):
+    """Exports the model in each way; `{way: (function of inputs, bytes of its files)}`."""
+    import tensorflow as tf
+    from onnxruntime.quantization import quantize_dynamic
+
+    tf.config.threading.set_intra_op_parallelism_threads(1)
+    tf.config.threading.set_inter_op_parallelism_threads(1)
+    model = load(args)
+    paths = {f: model.export(folder / f, format=f) for f in ("onnx", "litert", "openvino")}
+    optimizations = [tf.lite.Optimize.DEFAULT]
+    smaller = model.export(folder / "litert8", format="litert", optimizations=optimizations)
+    quantize_dynamic(paths["onnx"], folder / "model8.onnx", per_channel=True)
+    quantized = load(args)
+    quantized.quantize("int8")
+    quantized = quantized.export(folder / "onnx8", format="onnx")
+    mixed = load(args, "mixed_bfloat16").export(folder / "mixed", warmup_texts=[])
+    exported = model.export(folder / "savedmodel", warmup_texts=[])
+    ways = {
+        "TensorFlow SavedModel, float32": (savedmodel(exported), exported),
+        "TensorFlow SavedModel, mixed bfloat16": (savedmodel(mixed), mixed),
+        "ONNX Runtime, float32": (onnx(paths["onnx"]), paths["onnx"]),
+        "ONNX Runtime, `quantize_dynamic`": (onnx(folder / "model8.onnx"), folder / "model8.onnx"),
+        'ONNX Runtime, Keras `quantize("int8")`': (onnx(quantized), quantized),
+        "LiteRT, float32": (litert(paths["litert"]), paths["litert"]),
+        "LiteRT, `optimizations`": (litert(smaller), smaller),
+    }
+    for precision in ("f32", "bf16"):
+        way = f"OpenVINO, {'float32' if precision == 'f32' else 'bfloat16'}"
+        run = openvino(paths["openvino"], precision)
+        ways[way] = (run, Path(paths["openvino"]).with_suffix(".bin"))
+    return model, {way: (run, num_bytes(path)) for way, (run, path) in ways.items()}
+
+
+def num_bytes(path):
+    files = Path(path).rglob("*") if Path(path).is_dir() else [Path(path)]
+    return sum(file.stat().st_size for file in files if file.is_file())
+
+
+def make_batches(args, model):
+    """Makes a batch of whole sequences for each shape."""
+    words = re.findall(r"[a-z]+", " ".join(topics.values()).lower())
+    batches = {}
+    for shape in args.shapes:
+        rows, length = map(int, shape.split("x"))
+        texts = [" ".join(words[length * i : length * (i + 1)]) for i in range(rows)]
+        reader = type(model.preprocessor).like(model.preprocessor, sequence_length=length)
+        batches[shape] = {name: np.asarray(x) for name, x in reader(texts).items()}
+    return batches
+
+
+def measure(args, ways, batch):
+    """Measures the CPU seconds of each way's best turn."""
+    seconds = dict.fromkeys(ways, np.inf)
+    for _ in range(args.turns):
+        for way, (run, _) in ways.items():
+            run(batch)  # for this shape
+            started = time.process_time()
+            run(batch)
+            seconds[way] = min(seconds[way], time.process_time() - started)
+    return seconds
+
+
+def main(argv=None):
+    args = parse_args(argv)
+    with tempfile.TemporaryDirectory() as folder:
+        model, ways = make_ways(args, Path(folder))
+        batches = make_batches(args, model)
+        seconds = {shape: measure(args, ways, batch) for shape, batch in batches.items()}
+        batch = batches[args.shapes[-1]]
+        exact = model.predict(batch, verbose=0)
+        found = {way: run(batch) for way, (run, _) in ways.items()}
+    first = next(iter(ways))
+    milliseconds = ", ".join(f"{1000 * s[first]:.1f} ms for {n}" for n, s in seconds.items())
+    print(f"{first}: {milliseconds}")
+    print(f"| | {' | '.join(args.shapes)} | largest difference | lowest cosine | MB |")
+    print(f"|---|{'---|' * (len(args.shapes) + 3)}")
+    for way, (_, size) in ways.items():
+        ratios = " | ".join(f"{s[way] / s[first]:.2f}" for s in seconds.values())
+        norms = np.linalg.norm(found[way], axis=-1) * np.linalg.norm(exact, axis=-1)
+        cosine = ((found[way] * exact).sum(axis=-1) / norms).min()
+        difference = np.abs(found[way] - exact).max()
+        print(f"| {way} | {ratios} | {difference:.1e} | {cosine:.4f} | {size / 1e6:.0f} |")
+
+
+if __name__ == "__main__":
+    main()

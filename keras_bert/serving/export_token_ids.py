@@ -1,0 +1,207 @@
+"""Models of token ids for runtimes other than TensorFlow's: ONNX, LiteRT and OpenVINO."""
+
+import inspect
+import os
+import tempfile
+from collections.abc import Callable
+from importlib.util import find_spec
+
+import keras
+import tensorflow as tf
+
+from keras_bert.serving.exported_folder import check_backend, exported_folder
+from keras_bert.serving.tokenizer_files import TOKENIZER_FILES, write_tokenizer_files
+from keras_bert.training.keras_internals import all_layers
+
+
+def export_token_ids(model: keras.Model, folder: str | os.PathLike, format: str, **options) -> str:
+    """Writes a model that takes token ids, with its tokenizer's files, for another runtime.
+
+    The model computes what `predict` returns for prepared inputs, in float32. Its inputs have the
+    names and dtypes of the model's: int32 `token_ids`, `segment_ids` and `padding_mask`, `[B, S]`
+    (of choices `[B, C, S]`), `mask_positions`, `[B, P]`, of a pretrainer, and `features`, float32
+    `[B, K]`. None may be left out: without padding `padding_mask` is 1, for a single text
+    `segment_ids` is 0. B, S, C and P may differ in each call. Ids and lengths are not checked, so
+    keep S within the backbone's `max_sequence_length`.
+
+    Outputs have the names of a dict that `predict` returns. An array is named `logits`, that of a
+    `BertEmbedder` `embedding`.
+
+    | format | files | runs in | needs to export |
+    |---|---|---|---|
+    | `"onnx"` | `model.onnx` | ONNX Runtime | `tf2onnx` |
+    | `"litert"` | `model.tflite` | LiteRT, formerly TensorFlow Lite | |
+    | `"openvino"` | `model.xml`, `model.bin` | OpenVINO | `openvino` |
+
+    OpenVINO computes in bfloat16 on processors that support it. Compile the model with
+    `{"INFERENCE_PRECISION_HINT": "f32"}` for the outputs of `predict`.
+
+    A preprocessor adds `tokenizer.json` of Hugging Face `tokenizers`, `vocab.txt`, and
+    `preprocessor.json` with its settings and label names. Texts in windows, and answers such as
+    entities and spans, are made from these by the caller; the SavedModel contains them.
+
+    Args:
+        model: a task or a `BertBackbone`, with float32 layers.
+        folder: a path, on disk or wherever `tf.io.gfile` writes; an earlier export there is
+            replaced.
+        format: `"onnx"`, `"litert"` or `"openvino"`.
+        **options: `opset_version`, int, of ONNX; `optimizations` of LiteRT, a list of
+            `tf.lite.Optimize`, where `DEFAULT` stores int8 weights; `compress_to_fp16` of OpenVINO,
+            which stores float16 weights.
+
+    Returns:
+        The path of the model's file.
+
+    Raises:
+        ImportError: if a package that the format needs is missing.
+        ValueError: if the folder holds anything else, the backend is not TensorFlow, a layer
+            doesn't compute in float32, or an option is unknown.
+        OSError: if the folder can't be written; nothing half-written is left.
+
+    Example:
+    ```python
+    model.export("books", format="onnx")  # writes books/model.onnx
+    ```
+    """
+    name, packages, write = _FORMATS[format]
+    _check_folder_name(folder)
+    _check_options(format, write, options)
+    check_backend(model, f"format={format!r}")
+    _check_precision(model, format)
+    for package in packages:
+        _check_installed(package, format)
+    function = token_id_function(model)
+    with exported_folder(folder, lambda names: _check_replaces_export(folder, names)) as new:
+        write(function, new / name, **options)
+        if getattr(model, "preprocessor", None) is not None:
+            write_tokenizer_files(model.preprocessor, new)
+    return os.path.join(os.fspath(folder), name)
+
+
+def token_id_function(model: keras.Model) -> Callable:
+    """Makes a `tf.function` of a model's inputs by name, which returns a dict of its outputs."""
+    signature = [tf.TensorSpec(x.shape, x.dtype, name) for name, x in model.input.items()]
+    output_name = getattr(model, "output_name", "logits")
+
+    @tf.function(input_signature=signature, autograph=False)
+    def predict(*inputs):
+        outputs = model(dict(zip(model.input, inputs, strict=True)), training=False)
+        return outputs if isinstance(outputs, dict) else {output_name: outputs}
+
+    return predict
+
+
+def _write_onnx(function, path, opset_version=None):
+    import onnx
+    import tf2onnx
+
+    specs = function.input_signature
+    converted, _ = tf2onnx.convert.from_function(function, specs, opset=opset_version)
+    outputs = sorted(function.get_concrete_function().structured_outputs)  # as TensorFlow flattens
+    _rename_outputs(converted.graph, outputs)
+    _name_axes(converted.graph)
+    onnx.checker.check_model(converted)
+    onnx.save(converted, path)
+
+
+def _write_litert(function, path, optimizations=()):
+    with tempfile.TemporaryDirectory() as folder:
+        _save(function, folder)
+        converter = tf.lite.TFLiteConverter.from_saved_model(folder)
+        converter.optimizations = list(optimizations)
+        path.write_bytes(converter.convert())
+
+
+def _write_openvino(function, path, compress_to_fp16=False):
+    import openvino
+
+    with tempfile.TemporaryDirectory() as folder:
+        _save(function, folder)
+        # Not convert_model, which reports each use to OpenVINO's developers.
+        converted = openvino.Core().read_model(folder)
+        openvino.save_model(converted, path, compress_to_fp16=compress_to_fp16)
+
+
+# Name of the model's file, packages to install, writer.
+_FORMATS = {
+    "onnx": ("model.onnx", ("tf2onnx",), _write_onnx),
+    "litert": ("model.tflite", (), _write_litert),
+    "openvino": ("model.xml", ("openvino",), _write_openvino),
+}
+_WRITTEN = {"model.onnx", "model.tflite", "model.xml", "model.bin", *TOKENIZER_FILES}
+_ENDINGS = (".onnx", ".tflite", ".xml")
+
+
+def _save(function, folder):
+    """Writes a SavedModel, for converters that take names from its signature."""
+    concrete = function.get_concrete_function()
+    module = tf.Module()
+    module.weights = list(concrete.variables)
+    tf.saved_model.save(module, folder, signatures={"serving_default": concrete})
+
+
+def _rename_outputs(graph, names):
+    """Renames the outputs of an ONNX graph, which are called Identity:0 and so on."""
+    renamed = {value.name: name for value, name in zip(graph.output, names, strict=True)}
+    for value in graph.output:
+        value.name = renamed[value.name]
+    for node in graph.node:
+        for ends in (node.input, node.output):
+            for place, end in enumerate(ends):
+                ends[place] = renamed.get(end, end)
+
+
+def _name_axes(graph):
+    """Names the axes of an ONNX graph that differ between calls, which have random names."""
+    for value in (*graph.input, *graph.output):
+        dims = value.type.tensor_type.shape.dim
+        names = ["batch", *(f"{value.name}_{place}" for place in range(1, len(dims)))]
+        if value in graph.input and value.name != "mask_positions":
+            names = ["batch", "choices", "length"] if len(dims) == 3 else ["batch", "length"]
+        for dim, name in zip(dims, names, strict=True):
+            if not dim.HasField("dim_value"):
+                dim.dim_param = name
+
+
+def _check_folder_name(folder):
+    folder = os.fspath(folder)
+    if folder.endswith(_ENDINGS):
+        raise ValueError(
+            f"export writes a folder, with the tokenizer next to the model; got {folder}. Give the "
+            f"folder's name, such as {os.path.splitext(folder)[0]}."
+        )
+
+
+def _check_options(format, write, options):
+    known = list(inspect.signature(write).parameters)[2:]
+    unknown = [name for name in options if name not in known]
+    if unknown:
+        raise ValueError(f"format={format!r} takes {', '.join(known)}; got {', '.join(unknown)}.")
+
+
+def _check_precision(model, format):
+    for layer in all_layers(model):
+        how = layer.quantization_mode or layer.compute_dtype
+        if how != "float32" and (format, how) != ("onnx", "int8"):
+            raise ValueError(
+                f"{layer.path} computes in {how}, which format={format!r} can't hold. Load the "
+                'model in float32: keras.config.set_dtype_policy("float32"), then '
+                f"{type(model).__name__}.from_preset(folder), of weights that aren't quantized."
+            )
+
+
+def _check_installed(package, format):
+    if find_spec(package) is None:
+        raise ImportError(
+            f"format={format!r} needs the package {package}: pip install {package}, or "
+            'pip install "keras3-bert[export]" for all formats.'
+        )
+
+
+def _check_replaces_export(folder, names):
+    others = sorted(set(names) - _WRITTEN)
+    if others:
+        raise ValueError(
+            f"{folder} exists and holds {', '.join(others[:5])}, which would be lost. Choose "
+            "another folder."
+        )

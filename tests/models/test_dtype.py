@@ -1,0 +1,226 @@
+"""The dtype of a backbone or a task reaches all of its layers, and is saved with it."""
+
+import json
+
+import keras
+import numpy as np
+import pytest
+from keras.dtype_policies import DTypePolicyMap
+from keras.optimizers import LossScaleOptimizer
+
+import keras_bert
+from keras_bert import BertBackbone, BertClassifier, BertEmbedder, BertTask
+
+INT8 = keras.dtype_policies.get("int8_from_float32")
+TASKS = {
+    "classes": ("BertClassifier", {"num_classes": 3}),
+    "features": ("BertClassifier", {"num_classes": 3, "num_features": 2}),
+    "tags": ("BertTokenClassifier", {"num_classes": 3}),
+    "spans": ("BertSpanLabeler", {}),
+    "choices": ("BertMultipleChoice", {}),
+    "vectors": ("BertEmbedder", {}),
+    "weighted": ("BertEmbedder", {"layers": [0, 1], "combine": "weighted"}),
+    "pretrainer": ("BertPretrainer", {}),
+    "untied": ("BertPretrainer", {"tie_embeddings": False}),
+}
+
+
+@pytest.fixture
+def of_task(inputs):
+    """A task on a backbone, and inputs for it."""
+
+    def make(name, backbone, **arguments):
+        kind, own = TASKS[name]
+        x = {part: values[:2] for part, values in inputs.items()}
+        if name == "features":
+            x["features"] = np.array([[1.0, 2000.0], [3.0, 2001.0]], "float32")
+        if name == "choices":
+            x = {part: np.stack([values, values[::-1]], 1) for part, values in x.items()}
+        if kind == "BertPretrainer":
+            x["mask_positions"] = np.array([[1, 2], [0, 3]], "int32")
+        return getattr(keras_bert, kind)(backbone, **own, **arguments), x
+
+    return make
+
+
+@pytest.fixture
+def int8_map():
+    """Quantizes the projections of the first block."""
+    return DTypePolicyMap("float32", {r"block_0/(attention/)?\w+_(dense|value)": INT8})
+
+
+def policies(model):
+    """Names of the policies of a model's layers, without inputs."""
+    layers = model._flatten_layers()
+    return {
+        layer.dtype_policy.name for layer in layers if type(layer) is not keras.layers.InputLayer
+    }
+
+
+def modes(model):
+    return [layer.quantization_mode for layer in model._flatten_layers()].count("int8")
+
+
+def under(policy, function):
+    """Calls a function under a global policy."""
+    keras.config.set_dtype_policy(policy)
+    try:
+        return function()
+    finally:
+        keras.config.set_dtype_policy("float32")
+
+
+@pytest.mark.parametrize("policy", ["mixed_float16", "mixed_bfloat16"])
+def test_a_backbones_dtype_acts_as_the_global_policy(
+    make_backbone, randomized, inputs, difference, policy
+):
+    backbone = randomized(make_backbone(dtype=policy))
+    expected = under(policy, make_backbone)
+    assert policies(backbone) == policies(expected) == {policy}
+    expected.set_weights(backbone.get_weights())
+    outputs = backbone(inputs)
+    types = {keras.backend.standardize_dtype(values.dtype) for values in outputs.values()}
+    assert types == {policy.removeprefix("mixed_")}
+    assert {keras.backend.standardize_dtype(w.dtype) for w in backbone.trainable_weights} == {
+        "float32"
+    }
+    assert difference(outputs, expected(inputs)) == 0.0
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_a_head_follows_its_backbone_and_answers_in_float32(
+    make_backbone, of_task, difference, randomized, name
+):
+    policy = "mixed_bfloat16"
+    task, x = of_task(name, make_backbone(num_layers=1, dtype=policy))
+    expected, _ = under(policy, lambda: of_task(name, make_backbone(num_layers=1)))
+    assert policies(task) == policies(expected)
+    assert policies(task) == {policy, "float32"} if name == "features" else {policy}
+    randomized(task)
+    expected.set_weights(task.get_weights())
+    outputs = task(x)
+    types = [keras.backend.standardize_dtype(part.dtype) for part in keras.tree.flatten(outputs)]
+    assert set(types) == {"float32"}
+    assert difference(outputs, expected(x)) == 0.0
+
+
+@pytest.mark.parametrize(
+    "name",
+    [name if name == "classes" else pytest.param(name, marks=pytest.mark.slow) for name in TASKS],
+)
+def test_a_policy_map_quantizes_and_is_in_the_config(make_backbone, of_task, difference, name):
+    task, x = of_task(name, make_backbone(num_layers=1))
+    named = DTypePolicyMap("float32")
+    for layer in task._flatten_layers():
+        if isinstance(layer, (keras.layers.Dense, keras.layers.Embedding)):
+            named[layer.path] = INT8
+    assert len(named) >= 8
+    task, _ = of_task(name, make_backbone(num_layers=1, dtype=named))  # the head follows
+    assert modes(task) == len(named)
+    copy = type(task).from_config(json.loads(json.dumps(task.get_config())))
+    assert copy.get_config() == task.get_config() and modes(copy) == len(named)
+    copy.set_weights(task.get_weights())
+    assert difference(copy(x), task(x)) == 0.0
+
+
+@pytest.mark.parametrize("dtype", ["mixed_bfloat16", "int8"])
+def test_files_keep_the_dtype(make_backbone, inputs, int8_map, difference, tmp_path, dtype):
+    dtype = int8_map if dtype == "int8" else dtype
+    task = BertClassifier(make_backbone(num_layers=1, dtype=dtype), 2)
+    task.save(tmp_path / "model.keras")
+    task.save_to_preset(tmp_path / "preset")
+    for loaded in (
+        keras.models.load_model(tmp_path / "model.keras"),
+        BertTask.from_preset(tmp_path / "preset"),
+        BertClassifier.from_preset(tmp_path / "preset", dropout=0.3),
+    ):
+        assert policies(loaded) == policies(task) and modes(loaded) == modes(task)
+        assert loaded.get_config()["backbone"] == task.get_config()["backbone"]
+        assert difference(loaded(inputs), task(inputs)) == 0.0
+
+
+def test_the_global_policy_is_not_saved(make_backbone, tmp_path):
+    task = under("mixed_bfloat16", lambda: BertClassifier(make_backbone(num_layers=1), 2))
+    assert "dtype" not in task.get_config() and "dtype" not in task.backbone.get_config()
+    task.save_to_preset(tmp_path / "preset")
+    assert policies(BertClassifier.from_preset(tmp_path / "preset")) == {"float32"}
+
+
+def test_a_head_may_have_a_dtype_of_its_own(make_backbone, inputs):
+    task = BertClassifier(make_backbone(num_layers=1, dtype="mixed_bfloat16"), 2, dtype="float32")
+    assert policies(task.backbone) == {"mixed_bfloat16"}
+    assert {task.dtype_policy.name, task.head.dtype_policy.name} == {"float32"}
+    copy = BertClassifier.from_config(task.get_config())
+    assert copy.head.dtype_policy.name == "float32" and copy.get_config() == task.get_config()
+
+
+def test_a_map_keeps_its_default_and_its_names(make_backbone):
+    named = DTypePolicyMap(policy_map={"block_0/output_norm": keras.DTypePolicy("bfloat16")})
+    config = json.loads(json.dumps(make_backbone(num_layers=1, dtype=named).get_config()))
+    copy = under("float16", lambda: BertBackbone.from_config(config))
+    found = {layer.path: layer.compute_dtype for layer in copy._flatten_layers() if layer.path}
+    assert found["block_0/output_norm"] == "bfloat16"
+    assert {found["block_0"], found["embeddings/norm"]} == {"float32"}
+    assert named["block_0/output_norm"].name == "bfloat16"
+
+
+def test_quantizing_a_model_leaves_its_map_and_other_models_alone(
+    make_backbone, inputs, int8_map, difference
+):
+    backbone = make_backbone(num_layers=2, dtype=int8_map)
+    task, other = BertClassifier(backbone, 2), BertClassifier(backbone, 2)
+    config = keras.quantizers.Int8QuantizationConfig(activation_quantizer=None)
+    task.head.quantize(config=config)
+    backbone.blocks[1].output_dense.quantize(config=config)
+    assert other.head.quantization_mode is None
+    assert BertClassifier(backbone, 2).head.quantization_mode is None
+    assert len(int8_map) == 1 and modes(make_backbone(num_layers=2, dtype=int8_map)) == 4
+    copy = BertClassifier.from_config(json.loads(json.dumps(task.get_config())))
+    copy.set_weights(task.get_weights())
+    assert modes(copy) == modes(task) == 6
+    assert difference(copy(inputs), task(inputs)) == 0.0
+
+
+def test_losses_are_scaled_for_float16(make_backbone, eager, inputs):
+    task = eager(BertClassifier(make_backbone(num_layers=1, dtype="mixed_float16"), 2))
+    assert isinstance(task.optimizer, LossScaleOptimizer)
+    losses = task.fit(inputs, np.arange(8) % 2, epochs=2, verbose=0).history["loss"]
+    assert np.isfinite(losses).all()
+
+
+def test_a_dtype_that_quantizes_every_layer_is_refused(make_backbone):
+    message = r"every layer.*quantize\('int8'\).*DTypePolicyMap"
+    with pytest.raises(ValueError, match=message):
+        make_backbone(dtype="int8_from_float32")
+    with pytest.raises(ValueError, match=message):
+        BertClassifier(make_backbone(num_layers=1), 2, dtype="int8_from_float32")
+
+
+@pytest.mark.parametrize("kind", [BertBackbone, BertClassifier, BertEmbedder])
+def test_from_preset_takes_a_dtype_for_the_whole_model(make_backbone, inputs, tmp_path, kind):
+    task = BertClassifier(make_backbone(num_layers=1), 2)
+    task.save_to_preset(tmp_path / "preset")
+    loaded = kind.from_preset(tmp_path / "preset", dtype="mixed_bfloat16")
+    assert policies(loaded) == {"mixed_bfloat16"} and not loaded.load_report.new
+    backbone = getattr(loaded, "backbone", loaded)
+    for weight, expected in zip(backbone.weights, task.backbone.weights, strict=True):
+        assert np.array_equal(weight, expected)
+    if kind is BertClassifier:
+        loaded.save_to_preset(tmp_path / "kept")
+        assert policies(kind.from_preset(tmp_path / "kept")) == {"mixed_bfloat16"}
+        assert policies(kind.from_preset(tmp_path / "kept", dtype=None)) == {"float32"}
+
+
+def test_published_weights_take_a_dtype_too(make_backbone, inputs, tmp_path):
+    keras_bert.save_to_hugging_face(make_backbone(num_layers=1), tmp_path / "hf")
+    for kind, arguments in ((BertBackbone, {}), (BertClassifier, {"num_classes": 2})):
+        loaded = kind.from_preset(tmp_path / "hf", dtype="mixed_bfloat16", **arguments)
+        assert policies(loaded) == {"mixed_bfloat16"}
+        assert np.isfinite(keras.tree.flatten(loaded.predict(inputs, verbose=0))[0]).all()
+
+
+def test_from_preset_does_not_quantize(make_backbone, int8_map, tmp_path):
+    make_backbone(num_layers=1).save_to_preset(tmp_path / "preset")
+    for dtype in (int8_map, "int8_from_float32"):
+        with pytest.raises(ValueError, match="quantizes.*load.*then.*quantize"):
+            BertClassifier.from_preset(tmp_path / "preset", num_classes=2, dtype=dtype)

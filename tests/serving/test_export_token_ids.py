@@ -1,0 +1,310 @@
+"""ONNX, LiteRT and OpenVINO answer as `predict` does, in their own runtimes."""
+
+import json
+import subprocess
+import sys
+import warnings
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import keras_bert
+
+WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"the a film book is was good bad .".split()]
+WORDS += ["##s", "##es", "é", "中"]
+TEXTS = ["The film was GOOD.", "a bad book", "", "books; films é! 中国 the", "e\u0301 a\x00b"]
+
+# Name: class, its arguments, shape of two batches: B, S, and C or P.
+TASKS = {
+    "classifier": ("BertClassifier", {"num_classes": 3}),
+    "features": ("BertClassifier", {"num_classes": 1, "num_features": 2}),
+    "tokens": ("BertTokenClassifier", {"num_classes": 5}),
+    "spans": ("BertSpanLabeler", {}),
+    "choices": ("BertMultipleChoice", {}),
+    "embedder": ("BertEmbedder", {}),
+    "layers": ("BertEmbedder", {"pooling": "max", "layers": [0, -1], "combine": "weighted"}),
+    "token vectors": ("BertEmbedder", {"pooling": None, "normalize": False}),
+    "pretrainer": ("BertPretrainer", {}),
+    "backbone": ("BertBackbone", {}),
+}
+
+
+def needed(package):
+    """A package, or the test is skipped."""
+    reason = f"needs the export extra ({package})"
+    return pytest.importorskip(package, reason=reason)
+
+
+def make(name="classifier", num_layers=1, **arguments):
+    kind, own = TASKS[name]
+    keras.utils.set_random_seed(2)
+    model = keras_bert.BertBackbone(
+        len(WORDS), num_layers, num_heads=2, hidden_dim=16, intermediate_dim=32
+    )
+    if kind != "BertBackbone":
+        model = getattr(keras_bert, kind)(model, **own, **arguments)
+    generator = np.random.default_rng(4)  # a new model gives all texts nearly the same outputs
+    for weight in model.weights:
+        if weight.path.endswith(("kernel", "embeddings", "bias")):
+            weight.assign(generator.normal(0, 0.3, weight.shape))
+    return model
+
+
+def with_preprocessor(**arguments):
+    return make(
+        preprocessor=keras_bert.BertClassifierPreprocessor(
+            keras_bert.BertTokenizer(WORDS), sequence_length=12, label_names=["x", "y", "z"]
+        ),
+        **arguments,
+    )
+
+
+def batch(model, rows, length, others):
+    """Random inputs of a model: `others` choices of each question, or predictions of each row."""
+    generator = np.random.default_rng(rows)
+    made = {}
+    for name, spec in model.input.items():
+        shape = (rows, others, length) if len(spec.shape) == 3 else (rows, length)
+        lengths = generator.integers(1, length + 1, (*shape[:-1], 1))
+        values = {
+            "token_ids": lambda shape=shape: generator.integers(0, len(WORDS), shape),
+            "segment_ids": lambda shape=shape: generator.integers(0, 2, shape),
+            "padding_mask": lambda lengths=lengths: np.arange(length) < lengths,
+            "mask_positions": lambda: generator.integers(0, length, (rows, others)),
+            "features": lambda spec=spec: generator.normal(size=(rows, spec.shape[1])),
+        }
+        made[name] = values[name]().astype(spec.dtype)
+    return made
+
+
+def outputs(model, inputs):
+    found = model(inputs, training=False)
+    if not isinstance(found, dict):
+        found = {"embedding" if "embedder" in model.name else "logits": found}
+    return {name: np.asarray(value) for name, value in found.items()}
+
+
+def litert_runner(path, module=None):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # TensorFlow's own interpreter is moving to LiteRT
+        return (module or tf.lite).Interpreter(model_path=path).get_signature_runner()
+
+
+def onnx_runner(path):
+    session = needed("onnxruntime").InferenceSession(path)
+    names = [output.name for output in session.get_outputs()]
+    return lambda **inputs: dict(zip(names, session.run(names, inputs), strict=True))
+
+
+def openvino_runner(path):
+    openvino = needed("openvino")
+    compiled = openvino.Core().compile_model(path, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+
+    def run(**inputs):
+        found = compiled(inputs)
+        return {output.any_name: found[output] for output in compiled.outputs}
+
+    return run
+
+
+def largest_difference(model, run):
+    """Of two batches of different shapes; the names must be the same."""
+    differences = []
+    for shape in ((3, 9, 4), (1, 17, 2)):
+        inputs = batch(model, *shape)
+        expected, found = outputs(model, inputs), run(**inputs)
+        assert found.keys() == expected.keys()
+        assert all(found[name].shape == expected[name].shape for name in expected)
+        differences += [np.abs(found[name] - expected[name]).max() for name in expected]
+    return max(differences)
+
+
+def assert_runs_as_predict(name, format, path, run):
+    model = make(name, num_layers=2)
+    found = largest_difference(model, run(model.export(path / "out", format=format)))
+    print(f"{name}, {format}: largest difference {found:.1e}")
+    assert found < 1e-5
+
+
+def test_litert_answers_as_predict_in_the_stock_interpreter(tmp_path):
+    model = make("embedder")
+    path = model.export(tmp_path / "out", format="litert")
+    assert path == str(tmp_path / "out" / "model.tflite")
+    runner = litert_runner(path)
+    assert set(runner.get_input_details()) == set(model.input)
+    assert largest_difference(model, runner) < 1e-5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", TASKS)
+def test_every_task_in_litert(name, tmp_path):
+    assert_runs_as_predict(name, "litert", tmp_path, litert_runner)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", TASKS)
+def test_every_task_in_the_litert_package(name, tmp_path):
+    module = needed("ai_edge_litert.interpreter")
+    assert_runs_as_predict(name, "litert", tmp_path, lambda path: litert_runner(path, module))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", TASKS)
+def test_every_task_in_onnx_runtime(name, tmp_path):
+    needed("tf2onnx")
+    assert_runs_as_predict(name, "onnx", tmp_path, onnx_runner)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", TASKS)
+def test_every_task_in_openvino(name, tmp_path):
+    needed("openvino")
+    assert_runs_as_predict(name, "openvino", tmp_path, openvino_runner)
+
+
+@pytest.mark.slow
+def test_onnx_names_inputs_outputs_and_axes(tmp_path):
+    needed("tf2onnx")
+    runtime = needed("onnxruntime")
+    session = runtime.InferenceSession(make("choices").export(tmp_path / "out", format="onnx"))
+    axes = ["batch", "choices", "length"]
+    assert {x.name: (x.type, x.shape) for x in session.get_inputs()} == {
+        name: ("tensor(int32)", axes) for name in ("token_ids", "segment_ids", "padding_mask")
+    }
+    [logits] = session.get_outputs()
+    assert (logits.name, logits.type, logits.shape[0]) == ("logits", "tensor(float)", "batch")
+
+
+@pytest.mark.slow
+def test_a_quantized_model_runs_in_onnx_runtime_alone(tmp_path):
+    needed("tf2onnx")
+    model = make(num_layers=2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Keras warns of each layer that it doesn't quantize
+        model.quantize("int8")
+    path = model.export(tmp_path / "out", format="onnx")
+    assert largest_difference(model, onnx_runner(path)) < 1e-5
+    with pytest.raises(ValueError, match="int8, which format='litert' can't hold"):
+        model.export(tmp_path / "other", format="litert")
+
+
+@pytest.mark.slow
+def test_litert_stores_int8_weights_and_openvino_float16_weights(tmp_path):
+    model = make(num_layers=2)
+    options = {"optimizations": [tf.lite.Optimize.DEFAULT]}
+    smaller = model.export(tmp_path / "int8", format="litert", **options)
+    assert 1e-4 < largest_difference(model, litert_runner(smaller)) < 1
+    needed("openvino")
+    smaller = model.export(tmp_path / "half", format="openvino", compress_to_fp16=True)
+    assert 1e-5 < largest_difference(model, openvino_runner(smaller)) < 1e-2
+
+
+def test_the_tokenizers_files_give_its_tokens(tmp_path):
+    import tokenizers
+
+    from keras_bert.serving.tokenizer_files import write_tokenizer_files
+
+    for lowercase in (True, False):
+        own = keras_bert.BertTokenizer(WORDS, lowercase=lowercase, max_word_characters=4)
+        preprocessor = keras_bert.BertClassifierPreprocessor(own, label_names=["x", "y"])
+        write_tokenizer_files(preprocessor, tmp_path)
+        theirs = tokenizers.Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
+        ids = [encoding.ids for encoding in theirs.encode_batch(TEXTS, add_special_tokens=False)]
+        assert ids == own(TEXTS).to_list()
+        pair = theirs.encode("a film", "good")
+        assert (pair.ids, pair.type_ids) == ([2, 6, 7, 3, 11, 3], [0, 0, 0, 0, 1, 1])
+        assert (tmp_path / "vocab.txt").read_text(encoding="utf-8").split() == WORDS
+        settings = json.loads((tmp_path / "preprocessor.json").read_text())
+        assert settings["tokenizer"] == {"lowercase": lowercase, "max_word_characters": 4}
+        assert settings["label_names"] == ["x", "y"]
+
+
+STRANGER = """
+import json, sys
+for name in ("keras_bert", "keras", "tensorflow"):
+    sys.modules[name] = None
+import numpy as np, onnxruntime, tokenizers
+folder, texts = sys.argv[1], json.loads(sys.argv[2])
+tokenizer = tokenizers.Tokenizer.from_file(folder + "/tokenizer.json")
+tokenizer.enable_padding()
+rows = tokenizer.encode_batch(texts)
+inputs = {"token_ids": "ids", "segment_ids": "type_ids", "padding_mask": "attention_mask"}
+inputs = {n: np.array([getattr(row, a) for row in rows], "int32") for n, a in inputs.items()}
+session = onnxruntime.InferenceSession(folder + "/model.onnx")
+print(json.dumps(session.run(["logits"], inputs)[0].tolist()))
+"""
+
+
+@pytest.mark.slow
+def test_a_program_without_this_library_answers_texts_from_the_folder(tmp_path):
+    needed("tf2onnx")
+    needed("onnxruntime")
+    model = with_preprocessor(num_layers=2)
+    model.export(tmp_path / "out", format="onnx")
+    command = [sys.executable, "-c", STRANGER, str(tmp_path / "out"), json.dumps(TEXTS)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    expected = model.predict(TEXTS, verbose=0)
+    np.testing.assert_allclose(json.loads(done.stdout), expected, atol=1e-5)
+
+
+def fake_converter(monkeypatch, content=b"model"):
+    """A converter that takes no time."""
+
+    class Converter:
+        def convert(self):
+            if isinstance(content, Exception):
+                raise content
+            return content
+
+    def convert(folder):
+        return Converter()
+
+    monkeypatch.setattr(tf.lite.TFLiteConverter, "from_saved_model", convert)
+    monkeypatch.setattr("keras_bert.serving.export_token_ids._save", lambda *args: None)
+
+
+def test_the_folder_replaces_an_export_and_nothing_else(monkeypatch, tmp_path):
+    folder = tmp_path / "books"
+    model = with_preprocessor()
+    fake_converter(monkeypatch)
+    model.export(folder, format="litert")
+    written = {"model.tflite", "tokenizer.json", "vocab.txt", "preprocessor.json"}
+    assert {path.name for path in folder.iterdir()} == written
+    fake_converter(monkeypatch, OSError(28, "No space left on device"))
+    with pytest.raises(OSError, match="can't be written, and no part of it was kept"):
+        model.export(folder, format="litert")
+    assert (folder / "model.tflite").read_bytes() == b"model"
+    fake_converter(monkeypatch, b"new")
+    model.preprocessor = None
+    model.export(folder, format="litert")
+    assert [path.name for path in folder.iterdir()] == ["model.tflite"]
+    (folder / "notes.txt").touch()
+    with pytest.raises(ValueError, match="holds notes.txt, which would be lost"):
+        model.export(folder, format="litert")
+    assert {path.name for path in tmp_path.rglob("*")} == {"books", "model.tflite", "notes.txt"}
+
+
+def test_what_cannot_be_exported_says_why(monkeypatch, tmp_path):
+    model = make()
+    with pytest.raises(ValueError, match=r"writes a folder.*such as .*books\."):
+        model.export(tmp_path / "books.onnx", format="onnx")
+    with pytest.raises(ValueError, match="format='litert' takes optimizations; got opset_version"):
+        model.export(tmp_path / "books", format="litert", opset_version=17)
+    keras.config.set_dtype_policy("mixed_bfloat16")
+    try:
+        mixed = make()
+    finally:
+        keras.config.set_dtype_policy("float32")
+    with pytest.raises(ValueError, match="bfloat16, which format='openvino' can't hold"):
+        mixed.export(tmp_path / "books", format="openvino")
+    monkeypatch.setattr("keras_bert.serving.export_token_ids.find_spec", lambda package: None)
+    for format, package in (("onnx", "tf2onnx"), ("openvino", "openvino")):
+        with pytest.raises(ImportError, match=rf"pip install {package}, or .*keras3-bert\[export"):
+            model.export(tmp_path / "books", format=format)
+    monkeypatch.setattr(keras.backend, "backend", lambda: "jax")
+    with pytest.raises(ValueError, match="KERAS_BACKEND=tensorflow"):
+        model.export(tmp_path / "books", format="litert")
+    assert not list(tmp_path.iterdir())

@@ -19,11 +19,12 @@ WRITTEN = (
 
 
 @contextmanager
-def new_folder(folder: str | os.PathLike) -> Iterator[Path]:
+def new_folder(folder: str | os.PathLike, num_bytes: int = 0) -> Iterator[Path]:
     """Provides an empty folder for a model; it replaces `folder` if the block raises no error.
 
     Args:
         folder: a path, local or remote (`"gs://..."`); an earlier model there is replaced.
+        num_bytes: the least size of the weights, for which there must be room.
 
     Yields:
         The `Path` of a local folder.
@@ -34,6 +35,7 @@ def new_folder(folder: str | os.PathLike) -> Iterator[Path]:
     """
     try:
         with whole_folder(folder, lambda names: check_model_folder(folder, names)) as new:
+            _check_room(new, num_bytes)
             yield new
     except Exception as error:
         if not is_disk_full(error):
@@ -43,6 +45,21 @@ def new_folder(folder: str | os.PathLike) -> Iterator[Path]:
             f"The disk was full while {folder} was written; no partial folder was left. Free some "
             f"space and save again. ({error})",
         ) from error
+
+
+def _check_room(folder, num_bytes):
+    """Raises an OSError if a file of this size doesn't fit: HDF5 crashes Python at a full disk."""
+    if not num_bytes or not hasattr(os, "posix_fallocate"):
+        return
+    path = folder / "room"
+    try:
+        with open(path, "wb") as file:
+            os.posix_fallocate(file.fileno(), 0, num_bytes)
+    except OSError as error:
+        if is_disk_full(error):  # others say that the file system can't reserve room
+            raise
+    finally:
+        path.unlink(missing_ok=True)
 
 
 def check_model_folder(folder: str | os.PathLike, names: list[str]) -> None:

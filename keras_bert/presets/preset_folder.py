@@ -1,5 +1,6 @@
 """Presets of this library: `config.json`, `model.weights.h5`, `preprocessor.json`, `vocab.txt`."""
 
+import math
 import os
 from importlib import import_module
 from pathlib import Path
@@ -78,7 +79,7 @@ def _write_preset(model, folder):
         del config["preprocessor"]
     if preprocessor is not None:
         check_saves(type(preprocessor), preprocessor.get_config())
-    with new_folder(folder) as unfinished:
+    with new_folder(folder, num_weight_bytes(model)) as unfinished:
         write_json(
             unfinished / "config.json",
             {
@@ -93,6 +94,12 @@ def _write_preset(model, folder):
             preprocessor.tokenizer.save_vocabulary(unfinished / "vocab.txt")
             name = keras.saving.get_registered_name(type(preprocessor))
             write_json(unfinished / "preprocessor.json", {"class": name, **preprocessor.settings()})
+
+
+def num_weight_bytes(model: keras.Model) -> int:
+    """Returns the least number of bytes that the weights of a model take in a file."""
+    sizes = {"float64": 8, "float32": 4, "int32": 4, "float16": 2, "bfloat16": 2}
+    return sum(math.prod(w.shape) * sizes.get(str(w.dtype), 1) for w in model.weights)
 
 
 def load_own_preset(

@@ -1,7 +1,6 @@
 """A full disk while a model is saved: one message, and no partial folder."""
 
 import errno
-import gc
 import logging
 import resource
 import signal
@@ -9,6 +8,7 @@ import signal
 import pytest
 
 from keras_bert import BertClassifier, save_to_google, save_to_hugging_face, save_to_keras_hub
+from keras_bert.files.remote import is_disk_full
 
 SAVE = {
     "preset": lambda model, folder: model.save_to_preset(folder),
@@ -25,12 +25,10 @@ def full_disk():
     handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (3000, hard))
     yield
-    gc.collect()  # what h5py could not close
     resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     signal.signal(signal.SIGXFSZ, handler)
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # of h5py
 @pytest.mark.parametrize("kind", list(SAVE))
 def test_a_full_disk_is_reported_alike(backbone, tmp_path, full_disk, kind, tensorflow):
     if kind == "keras_hub":
@@ -44,3 +42,19 @@ def test_a_full_disk_is_reported_alike(backbone, tmp_path, full_disk, kind, tens
         logging.disable(logging.NOTSET)
     assert error.value.errno == errno.ENOSPC
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (OSError(errno.ENOSPC, "x"), True),
+        (OSError(errno.EDQUOT, "x"), True),
+        (RuntimeError("Can't write (file write failed: errno = 28, error message = 'x')"), True),
+        (RuntimeError("Error while serializing: I/O error: File too large (os error 27)"), True),
+        (RuntimeError("model.ckpt_temp/part; No space left on device"), True),
+        (OSError(errno.EACCES, "Permission denied"), False),
+        (ValueError("28 labels, errno = 280"), False),
+    ],
+)
+def test_errors_of_any_library_tell_a_full_disk(error, expected):
+    assert is_disk_full(error) == expected

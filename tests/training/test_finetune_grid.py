@@ -166,3 +166,10 @@ def test_runs_of_something_else_are_not_mixed_in(run_grid, tmp_path):
 def test_a_grid_must_have_values_of_settings(run_grid, tmp_path, grid):
     with pytest.raises(ValueError, match="names of finetune's settings, or batch_size"):
         run_grid(tmp_path, grid, Trainer())
+
+
+@pytest.mark.parametrize("damaged", ["", "{", '{"epoch": 1}', '{"f1": "x"}'])
+def test_a_damaged_best_is_named(tmp_path, damaged):
+    (tmp_path / "best.json").write_text(damaged)
+    with pytest.raises(ValueError, match="best.json"):
+        module._keep_if_best(tmp_path, tmp_path / "run", {"f1": 0.5}, "f1")

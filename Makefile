@@ -8,7 +8,7 @@ export CUDA_VISIBLE_DEVICES ?= -1
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart test test-slow test-all test-tpu lint format bench clean
+.PHONY: help quickstart test test-slow test-all test-tpu fuzz lint format bench clean
 
 help: ## Show this text
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -36,6 +36,11 @@ test-slow: .venv/ready-all ## The longer tests of each change: other backends an
 
 test-all: .venv/ready-all ## All tests, those of once a week too
 	$(PYTEST) --dist worksteal
+
+MINUTES ?= 10
+SEED ?= 1
+fuzz: .venv/ready ## Load damaged model folders for MINUTES=10, from SEED=1
+	FUZZ_MINUTES=$(MINUTES) FUZZ_SEED=$(SEED) $(BIN)/python -m pytest -q -s tests/fuzz -m slow
 
 # tensorflow-tpu has tensorflow's files, so that is removed first; later libtpu's abort with it.
 # TPU_SKIP_MDS_QUERY: libtpu asks nobody what TPU this is.

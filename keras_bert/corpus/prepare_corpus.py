@@ -14,10 +14,12 @@ from keras_bert.corpus.checks import check_same_plan, check_settings
 from keras_bert.corpus.corpus_plan import Settings, find_inputs, plan_description, plan_slices
 from keras_bert.corpus.corpus_slice import PROGRESS_FOLDER, done_path, write_slice
 from keras_bert.corpus.local_workers import default_num_workers, run_locally
-from keras_bert.corpus.shards import CORPUS_FILE, Corpus, finish_corpus
+from keras_bert.corpus.shards import CORPUS_FILE, COUNTS, Corpus, finish_corpus
+from keras_bert.files.json_fields import JsonFields
 from keras_bert.files.json_files import read_json, write_json
+from keras_bert.files.leftovers import remove_unfinished
+from keras_bert.files.one_writer import one_writer
 from keras_bert.files.reports import Reports
-from keras_bert.files.whole import remove_unfinished
 
 if TYPE_CHECKING:
     from keras_bert.text.tokenizer import BertTokenizer
@@ -94,6 +96,24 @@ def prepare_corpus(
     if tf.io.gfile.exists(os.path.join(output, CORPUS_FILE)):
         return _finished_corpus(output, description)
     _open_folder(output, description)
+    with one_writer(output):
+        return _prepare(
+            output,
+            tokenizer,
+            slices,
+            settings,
+            description,
+            reports,
+            num_workers,
+            beam_options,
+            progress,
+        )
+
+
+def _prepare(
+    output, tokenizer, slices, settings, description, reports, num_workers, beam_options, progress
+):
+    """Writes the shards that are missing and turns the folder into a corpus."""
     done = {slice_.index: _read_done(output, slice_, len(slices)) for slice_ in slices}
     left = [slice_ for slice_ in slices if done[slice_.index] is None]
     started = time.monotonic()
@@ -154,12 +174,19 @@ def _open_folder(output, description):
 
 def _read_done(output, slice_, num_slices):
     """Reads an earlier run's result for this slice; None unless its shard is complete."""
-    done = read_json(done_path(output, slice_, num_slices))
-    if not done:
+    path = done_path(output, slice_, num_slices)
+    try:
+        done = read_json(path)
+        counts = JsonFields(path, done).fields("shard")
+        Reports.of(JsonFields(path, done).fields("reports").values)
+    except (ValueError, TypeError, KeyError, AttributeError):  # damaged: the shard is written again
         return None
-    shard = os.path.join(output, done["shard"]["name"])
-    whole = tf.io.gfile.exists(shard)
-    whole = whole and tf.io.gfile.stat(shard).length == done["shard"]["num_bytes"]
+    sizes = [counts.values.get(name) for name in ("num_bytes", *COUNTS)]
+    name = os.path.basename(path).removesuffix(".json")
+    if not all(isinstance(size, int) for size in sizes) or counts.values.get("name") != name:
+        return None
+    shard = os.path.join(output, name)
+    whole = tf.io.gfile.exists(shard) and tf.io.gfile.stat(shard).length == sizes[0]
     return done if whole else None
 
 

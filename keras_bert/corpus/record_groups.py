@@ -11,6 +11,8 @@ RECORDS_PER_GROUP = 128
 
 SHARDS_READ_AT_ONCE = 16
 
+_END = ""  # follows the last record of a shard; no record is empty
+
 
 @dataclasses.dataclass
 class RecordGroup:
@@ -29,23 +31,49 @@ class RecordGroup:
     document_ids: tf.Tensor
 
 
-def serialized_groups(shard_paths: list[str], seed: tf.Tensor) -> tf.data.Dataset:
+def serialized_groups(
+    shard_paths: list[str], num_records: list[int], seed: tf.Tensor
+) -> tf.data.Dataset:
     """Reads the groups of one epoch, each `(index, [R] strings)`, in an order set by the seed.
 
     Shards come in random order, and the records of up to 16 shards are interleaved.
 
     Args:
         shard_paths: list of str.
+        num_records: list of int, the records of each shard.
         seed: int `[2]`, a stateless seed.
+
+    Reading a damaged shard ends in a `tf.errors.InvalidArgumentError` that names it.
     """
-    paths = tf.random.experimental.stateless_shuffle(tf.constant(shard_paths), seed)
-    records = tf.data.Dataset.from_tensor_slices(paths).interleave(
-        tf.data.TFRecordDataset,
+    order = tf.random.experimental.stateless_shuffle(tf.range(len(shard_paths)), seed)
+    paths = tf.gather(tf.constant(shard_paths), order)
+    counts = tf.gather(tf.constant(num_records, tf.int64), order)
+    records = tf.data.Dataset.from_tensor_slices((paths, counts)).interleave(
+        _shard_records,
         cycle_length=min(SHARDS_READ_AT_ONCE, len(shard_paths)),
         num_parallel_calls=tf.data.AUTOTUNE,
         deterministic=True,
     )
     return records.batch(RECORDS_PER_GROUP).enumerate()
+
+
+def _shard_records(path, count):
+    """Reads the records of a shard and asserts their number at its end.
+
+    TensorFlow's own error at a damaged record doesn't name the file.
+    """
+    message = "This shard of the corpus is damaged or was truncated while it was read: copy it "
+    message += "again, or prepare the corpus again. Path, records found, records written:"
+
+    def checked(index, record):
+        is_whole = (record != _END) | (index == count)
+        asserted = tf.debugging.Assert(is_whole, [message, path, index, count], summarize=3)
+        with tf.control_dependencies([asserted]):
+            return tf.identity(record)
+
+    records = tf.data.TFRecordDataset(path).ignore_errors()
+    records = records.concatenate(tf.data.Dataset.from_tensors(_END)).enumerate()
+    return records.map(checked).filter(lambda record: record != _END)
 
 
 def num_groups(num_records: int) -> int:

@@ -82,7 +82,9 @@ class RowSource:
             epochs = epochs.take(self.epochs - first_epoch)
 
         def of_epoch(epoch):
-            groups = serialized_groups(self.corpus.shard_paths, self._seed(_SHARDS, epoch))
+            counts = [shard["num_records"] for shard in self.corpus.shards]
+            seed = self._seed(_SHARDS, epoch)
+            groups = serialized_groups(self.corpus.shard_paths, counts, seed)
             return groups.shard(count, index).map(lambda *group: (epoch, *group))
 
         return epochs.flat_map(of_epoch)

@@ -25,6 +25,7 @@ import tensorflow as tf
 
 from keras_bert.files.json_files import read_json, write_json
 from keras_bert.files.remote import as_os_errors
+from keras_bert.files.utf8 import read_utf8
 from keras_bert.files.whole import whole_file, whole_path
 
 if TYPE_CHECKING:
@@ -145,8 +146,8 @@ class Corpus:
     `description`, the content of `corpus.json`.
 
     Raises:
-        ValueError: if the folder does not exist, its preparation was interrupted, or a shard is
-            missing or differs in size from what was written.
+        ValueError: if the folder does not exist, its preparation was interrupted, a shard is
+            missing or differs in size from what was written, or `vocab.txt` is another vocabulary.
 
     Example:
     ```python
@@ -165,6 +166,7 @@ class Corpus:
         self.shard_paths = [os.path.join(self.folder, shard["name"]) for shard in self.shards]
         self.vocabulary_path = os.path.join(self.folder, VOCABULARY_FILE)
         self._check_shards()
+        self._check_vocabulary()
 
     def __repr__(self):
         return (
@@ -199,6 +201,14 @@ class Corpus:
             )
         return self.description[name]
 
+    def _check_vocabulary(self):
+        if vocabulary_sha256(_tokens(self.vocabulary_path)) != self.vocabulary_sha256:
+            raise ValueError(
+                f"{self.vocabulary_path} is not the vocabulary that this corpus was prepared with "
+                f"({self.vocabulary_size} tokens, SHA-256 {self.vocabulary_sha256[:12]}...). Put "
+                "that vocab.txt back, or prepare the corpus again."
+            )
+
     def _check_shards(self):
         for shard, path in zip(self.shards, self.shard_paths, strict=True):
             if not tf.io.gfile.exists(path):
@@ -212,6 +222,10 @@ class Corpus:
                     f"{path} has {size:,} bytes but was written with {shard['num_bytes']:,}: it "
                     "was truncated or changed. Copy the folder again, or prepare the corpus again."
                 )
+
+
+def _tokens(path):
+    return [token.strip() for token in read_utf8(path).removesuffix("\n").split("\n")]
 
 
 def finish_corpus(

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
+from keras_bert.files.leftovers import remove_unfinished
 from keras_bert.files.remote import as_os_errors, names_in
-from keras_bert.files.whole import remove_unfinished, whole_file
+from keras_bert.files.whole import whole_file
 
 _REMOTE = re.compile(r"[a-z][a-z0-9+.-]+:/", re.IGNORECASE)  # a Path of "gs://b" is "gs:/b"
 
@@ -59,7 +60,7 @@ class _Folder:
 
     def new(self, name: str) -> contextlib.AbstractContextManager[IO]:
         """Opens a file for writing bytes; it appears only if the block ends without an error."""
-        remove_unfinished(self.path, name)  # one process writes a run's checkpoints
+        remove_unfinished(self.path)
         return whole_file(self.file(name), "wb")
 
 

@@ -7,6 +7,9 @@ from typing import Any
 from keras_bert.files.remote import read_bytes
 from keras_bert.files.whole import whole_file
 
+MAX_BYTES = 2**28
+"""Size of the largest JSON file that is read; a tokenizer of 500,000 tokens has a tenth of it."""
+
 
 def read_json(path: str | os.PathLike, kind: type = dict) -> dict | list:
     """Reads the object or list in a JSON file; returns an empty one if the file does not exist.
@@ -16,12 +19,18 @@ def read_json(path: str | os.PathLike, kind: type = dict) -> dict | list:
         kind: `dict` or `list`, the type that the file should hold.
 
     Raises:
-        ValueError: if the file is not JSON, or holds anything else.
+        ValueError: if the file is not JSON, holds anything else, is nested too deeply, or is larger
+            than 256 MB.
     """
     try:
-        value = json.loads(read_bytes(path).decode("utf-8"))
+        data = read_bytes(path, MAX_BYTES + 1)
+        if len(data) > MAX_BYTES:
+            raise ValueError(f"it is larger than {MAX_BYTES:,} bytes")
+        value = json.loads(data.decode("utf-8"))
     except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
         return kind()
+    except RecursionError as error:
+        raise ValueError(f"{path} holds lists or objects that are nested too deeply.") from error
     except ValueError as error:
         raise ValueError(f"{path} is not JSON: {error}") from error
     if not isinstance(value, kind):

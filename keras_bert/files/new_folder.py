@@ -1,11 +1,13 @@
 """Model folders, written atomically, that replace nothing but other model folders."""
 
+import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from fnmatch import fnmatch
 from pathlib import Path
 
+from keras_bert.files.remote import is_disk_full
 from keras_bert.files.whole import MARKS, whole_folder
 
 # The files that this library writes to a model folder, and may therefore replace.
@@ -17,20 +19,47 @@ WRITTEN = (
 
 
 @contextmanager
-def new_folder(folder: str | os.PathLike) -> Iterator[Path]:
+def new_folder(folder: str | os.PathLike, num_bytes: int = 0) -> Iterator[Path]:
     """Provides an empty folder for a model; it replaces `folder` if the block raises no error.
 
     Args:
         folder: a path, local or remote (`"gs://..."`); an earlier model there is replaced.
+        num_bytes: the least size of the weights, for which there must be room.
 
     Yields:
         The `Path` of a local folder.
 
     Raises:
         ValueError: if the folder holds anything else.
+        OSError: if the disk is full, whatever library was writing.
     """
-    with whole_folder(folder, lambda names: check_model_folder(folder, names)) as new:
-        yield new
+    try:
+        with whole_folder(folder, lambda names: check_model_folder(folder, names)) as new:
+            _check_room(new, num_bytes)
+            yield new
+    except Exception as error:
+        if not is_disk_full(error):
+            raise
+        raise OSError(
+            errno.ENOSPC,
+            f"The disk was full while {folder} was written; no partial folder was left. Free some "
+            f"space and save again. ({error})",
+        ) from error
+
+
+def _check_room(folder, num_bytes):
+    """Raises an OSError if a file of this size doesn't fit: HDF5 crashes Python at a full disk."""
+    if not num_bytes or not hasattr(os, "posix_fallocate"):
+        return
+    path = folder / "room"
+    try:
+        with open(path, "wb") as file:
+            os.posix_fallocate(file.fileno(), 0, num_bytes)
+    except OSError as error:
+        if is_disk_full(error):  # others say that the file system can't reserve room
+            raise
+    finally:
+        path.unlink(missing_ok=True)
 
 
 def check_model_folder(folder: str | os.PathLike, names: list[str]) -> None:

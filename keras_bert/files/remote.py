@@ -47,19 +47,37 @@ def as_os_errors(path: str | os.PathLike) -> Iterator[None]:
         raise OSError(f"{path}: {type(error).__name__} {error.message}") from error
 
 
-def read_bytes(path: str | os.PathLike) -> bytes:
+def is_disk_full(error: BaseException) -> bool:
+    """Returns whether any library's error says that a disk or a quota is full.
+
+    HDF5, safetensors and TensorFlow raise errors of their own that only mention the number.
+    """
+    full = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+    if getattr(error, "errno", None) in full:
+        return True
+    numbers = "|".join(map(str, full))
+    texts = "|".join(re.escape(os.strerror(number)) for number in full)
+    said = rf"(errno = |os error |Errno )({numbers})\b|{texts}"
+    return re.search(said, str(error)) is not None
+
+
+def read_bytes(path: str | os.PathLike, size: int = -1) -> bytes:
     """Returns the content of a file, local or remote.
+
+    Args:
+        path: a path.
+        size: number of bytes to read at most; -1 reads the entire file.
 
     Raises:
         OSError: if it can't be read.
     """
     if not is_remote(path):
         with open(path, "rb") as file:
-            return file.read()
+            return file.read(size)
     import tensorflow as tf
 
     with as_os_errors(path), tf.io.gfile.GFile(str(path), "rb") as file:
-        return file.read()
+        return file.read(size)
 
 
 def names_in(folder: str | os.PathLike) -> list[str]:

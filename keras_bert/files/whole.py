@@ -5,22 +5,23 @@ paths, such as `gs://bucket/run`, go through `tf.io.gfile`; local paths don't ne
 """
 
 import contextlib
+import ctypes
+import errno
 import io
 import os
-import re
 import shutil
 import tempfile
-import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
 
+from keras_bert.files.leftovers import recover, remove, remove_unfinished, temporary_name
 from keras_bert.files.remote import as_os_errors, is_remote, names_in
 
 MARKS = ("config.json", "bert_config.json", "saved_model.pb")
 """Files that identify a model folder; in a remote folder they are written last."""
 
-_LEFTOVER = re.compile(r"\.(unfinished|old)-[0-9a-f]{8}-(.+)", re.DOTALL)
+_AT_FDCWD, _RENAME_EXCHANGE = -100, 2  # of Linux
 
 
 @contextlib.contextmanager
@@ -76,13 +77,15 @@ def whole_path(path: str | os.PathLike) -> Iterator[str]:
         OSError: if the file can't be written.
     """
     path = _absolute(path)
+    if not is_remote(path):
+        remove_unfinished(*os.path.split(path))
     temporary = temporary_name(path)
     with _parents(path):
         try:
             yield temporary
             _rename_file(temporary, path)
         finally:
-            _remove(temporary)
+            remove(temporary)
 
 
 @contextlib.contextmanager
@@ -91,15 +94,18 @@ def whole_folder(
 ) -> Iterator[Path]:
     """Provides an empty folder; it replaces `path` if the block ends without an error.
 
-    After an error, an existing folder is unchanged and no partial folder remains. A remote folder
-    is written locally, copied next to its target, and renamed file by file, with its mark (`MARKS`)
-    last. Only an error during these renames loses the old folder.
-    Leftovers of killed writers of the same folder are removed, so only one process may write it.
+    After an error, an existing folder is unchanged and no partial folder remains. After a kill, the
+    old or the new folder is there: Linux exchanges the two in one step. On file systems that can't,
+    `recover` restores the old one. A remote folder is written locally, copied next to its target,
+    and renamed file by file, with its mark (`MARKS`) last. Only an error or a kill during these
+    renames loses the old folder. Leftovers of killed writers of the same folder are removed. If
+    several processes write it at once, the last one's folder stays.
 
     Args:
         path: a path, local or remote; missing parent folders are created.
-        check: called with the names in an existing folder; raises a `ValueError` if the folder
-            must not be replaced. By default any folder is replaced.
+        check: called with the names in an existing folder, before the block and again before the
+            folder is replaced; raises a `ValueError` if it must not be replaced. By default any
+            folder is replaced.
 
     Yields:
         The `Path` of a local folder.
@@ -116,47 +122,23 @@ def whole_folder(
     ['config.json']
     """
     path = _absolute(path)
+    recover(path)
     _check_may_be_replaced(path, check)
     remove_unfinished(*os.path.split(path))
     if is_remote(path):
         with tempfile.TemporaryDirectory() as here:
             yield Path(here)
             with as_os_errors(path):
-                _upload(Path(here), path)
+                _upload(Path(here), path, check)
         return
     new = Path(temporary_name(path))
     with _parents(path):
         new.mkdir()
         try:
             yield new
-            _replace_folder(Path(path), new)
+            _replace_folder(Path(path), new, check)
         finally:
             shutil.rmtree(new, ignore_errors=True)
-
-
-def temporary_name(path: str | os.PathLike, kind: str = "unfinished") -> str:
-    """Returns a hidden name next to `path`, new at every call, with the same suffix."""
-    # Unique, because two machines may write the same file at once, for example on Apache Beam.
-    folder, name = os.path.split(str(path))
-    return os.path.join(folder, f".{kind}-{uuid.uuid4().hex[:8]}-{name}")
-
-
-def remove_unfinished(folder: str | os.PathLike, name: str | None = None) -> None:
-    """Removes files and folders that killed writers left in a folder under temporary names.
-
-    Call it only when no other process writes there.
-
-    Args:
-        folder: a path, local or remote; it may be missing.
-        name: name of a file or folder whose leftovers to remove; by default, all are removed.
-    """
-    names = names_in(folder)
-    for leftover in names:
-        found = _LEFTOVER.fullmatch(leftover)
-        if found is None or name not in (None, found[2]):
-            continue
-        if found[1] == "unfinished" or found[2] in names:  # otherwise no other copy exists
-            _remove(os.path.join(str(folder), leftover))
 
 
 class _RemoteStream(io.RawIOBase):
@@ -228,21 +210,6 @@ def _rename_file(temporary, path):
     os.replace(temporary, path)
 
 
-def _remove(path):
-    """Removes a file or folder if it exists and can be removed."""
-    with contextlib.suppress(OSError):
-        if is_remote(path):
-            import tensorflow as tf
-
-            with as_os_errors(path):
-                if tf.io.gfile.exists(path):
-                    (tf.io.gfile.rmtree if tf.io.gfile.isdir(path) else tf.io.gfile.remove)(path)
-        elif os.path.isdir(path) and not os.path.islink(path):
-            shutil.rmtree(path)
-        else:
-            os.remove(path)
-
-
 def _check_may_be_replaced(path, check):
     if is_remote(path):
         import tensorflow as tf
@@ -261,7 +228,7 @@ def _check_may_be_replaced(path, check):
         check(names_in(path))
 
 
-def _upload(here, path):
+def _upload(here, path, check):
     """Copies a local folder next to a remote one, then quickly replaces the remote one."""
     import tensorflow as tf
 
@@ -274,6 +241,7 @@ def _upload(here, path):
         for file in files:
             gfile.makedirs(os.path.dirname(f"{new}/{file}"))
             gfile.copy(str(here / file), f"{new}/{file}")
+        _check_may_be_replaced(path, check)
         try:
             if gfile.exists(path):
                 gfile.rmtree(path)
@@ -282,16 +250,23 @@ def _upload(here, path):
                 gfile.makedirs(os.path.dirname(f"{path}/{file}"))
                 gfile.rename(f"{new}/{file}", f"{path}/{file}")
         except BaseException:
-            _remove(path)  # a partial folder is useless
+            remove(path)  # a partial folder is useless
             raise
     finally:
-        _remove(new)
+        remove(new)
 
 
-def _replace_folder(folder, new):
-    """Replaces `folder` by `new`; the old or new folder exists at (almost) all times."""
-    if not folder.exists():
-        new.rename(folder)
+def _replace_folder(folder, new, check):
+    """Replaces `folder` by `new`, in one step if the file system can; removes the old folder."""
+    try:
+        new.rename(folder)  # fails if there is a folder with files
+        return
+    except OSError as error:
+        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.EACCES):
+            raise
+    _check_may_be_replaced(str(folder), check)  # another process may have written it just now
+    if _exchange(folder, new):
+        shutil.rmtree(new)
         return
     old = Path(temporary_name(folder, "old"))
     folder.rename(old)
@@ -301,3 +276,13 @@ def _replace_folder(folder, new):
         old.rename(folder)
         raise
     shutil.rmtree(old)
+
+
+def _exchange(one, other):
+    """Exchanges the names of two local folders in one step; returns whether the system can."""
+    try:
+        rename = ctypes.CDLL(None, use_errno=True).renameat2
+    except (AttributeError, OSError, TypeError):  # not Linux, or an old C library
+        return False
+    paths = os.fsencode(one), os.fsencode(other)
+    return rename(_AT_FDCWD, paths[0], _AT_FDCWD, paths[1], _RENAME_EXCHANGE) == 0

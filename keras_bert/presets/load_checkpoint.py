@@ -1,7 +1,8 @@
 """Construction of this library's models from another library's weights."""
 
+import contextlib
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
@@ -59,6 +60,18 @@ class LoadReport:
             logger.info("%s: not used: %s.", self.source, ", ".join(self.left_over))
 
 
+@contextlib.contextmanager
+def naming(source: object) -> Iterator[None]:
+    """Turns errors of the block into ValueErrors that name the source of its settings."""
+    try:
+        yield
+    except Exception as error:  # classes raise errors of any kind at values of another type
+        if isinstance(error, ValueError) and str(source) in str(error):
+            raise
+        reason = str(error) or type(error).__name__
+        raise ValueError(f"{source} can't be loaded: {reason}") from error
+
+
 def preprocessor_of(
     checkpoint: Checkpoint, lowercase: bool | None = None
 ) -> "BertPreprocessor | None":
@@ -79,8 +92,9 @@ def preprocessor_of(
     settings = {**checkpoint.tokenizer}
     if lowercase is not None:
         settings["lowercase"] = lowercase
-    tokenizer = BertTokenizer(checkpoint.vocabulary, **settings)
-    return BertPreprocessor(tokenizer, checkpoint.sequence_length)
+    with naming(checkpoint.source):
+        tokenizer = BertTokenizer(checkpoint.vocabulary, **settings)
+        return BertPreprocessor(tokenizer, checkpoint.sequence_length)
 
 
 def check_vocabulary(checkpoint: Checkpoint) -> None:
@@ -137,11 +151,14 @@ def with_weights(
         return read
 
     with keras.StatelessScope():  # variables get their initial values when it ends
-        model = make()
+        with naming(checkpoint.source):
+            model = make()
         model.load_report = _report(model, checkpoint, head_may_differ)
         for variable in model.weights:
             if variable.path in model.load_report.matched:
                 set_initial_value(variable, value_of(checkpoint.weights[variable.path]))
+    if failures and not isinstance(failures[0], ValueError):
+        raise ValueError(f"{checkpoint.source} can't be read: {failures[0]}") from failures[0]
     if failures:
         raise failures[0]
     return model

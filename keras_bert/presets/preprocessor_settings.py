@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from keras_bert.presets.formats.checkpoint import Checkpoint
-from keras_bert.presets.load_checkpoint import preprocessor_of
+from keras_bert.presets.load_checkpoint import naming, preprocessor_of
 from keras_bert.presets.preset_arguments import did_you_mean
 from keras_bert.presets.preset_folder import (
     public_class,
@@ -95,7 +95,8 @@ def preprocessor_from(
             if num_classes not in (None, len(saved.get("label_names") or [])):
                 saved.pop("label_names", None)
             settings = {**saved, **settings}
-    return kind.like(text, **settings)
+    with naming(getattr(source, "source", source)):
+        return kind.like(text, **settings)
 
 
 def _task_settings(source):

@@ -1,5 +1,6 @@
 """Presets of this library: `config.json`, `model.weights.h5`, `preprocessor.json`, `vocab.txt`."""
 
+import math
 import os
 from importlib import import_module
 from pathlib import Path
@@ -7,9 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import keras
 
+from keras_bert.files.json_fields import JsonFields
 from keras_bert.files.json_files import read_json, write_json
 from keras_bert.files.new_folder import new_folder
-from keras_bert.presets.load_checkpoint import LoadReport
+from keras_bert.presets.formats.checkpoint import check_size
+from keras_bert.presets.formats.weight_file import checked_num_bytes
+from keras_bert.presets.formats.weight_names import read_own_arguments
+from keras_bert.presets.load_checkpoint import LoadReport, naming
 from keras_bert.presets.preset_arguments import (
     changed_arguments,
     check_arguments,
@@ -25,6 +30,8 @@ if TYPE_CHECKING:  # needs TensorFlow Text
 
 FORMAT = 2
 FORMATS = (1, 2)
+_SIZES = ("vocabulary_size", "num_layers", "hidden_dim", "intermediate_dim")
+_SIZES += ("max_sequence_length", "num_segments")
 
 
 def public_class(name: str) -> type:
@@ -38,8 +45,9 @@ def saved_class(folder: Path) -> type:
     Raises:
         ValueError: if it is a user's own class that isn't defined in this process.
     """
-    config = _read_config(folder)
-    return _registered(config["class"], f"{folder}/config.json")
+    path = f"{folder}/config.json"
+    found = _registered(_read_config(folder)["class"], path)
+    return _checked_class(found, keras.Model, path)
 
 
 def save_preset(model: keras.Model, folder: str | os.PathLike) -> None:
@@ -71,7 +79,7 @@ def _write_preset(model, folder):
         del config["preprocessor"]
     if preprocessor is not None:
         check_saves(type(preprocessor), preprocessor.get_config())
-    with new_folder(folder) as unfinished:
+    with new_folder(folder, num_weight_bytes(model)) as unfinished:
         write_json(
             unfinished / "config.json",
             {
@@ -86,6 +94,12 @@ def _write_preset(model, folder):
             preprocessor.tokenizer.save_vocabulary(unfinished / "vocab.txt")
             name = keras.saving.get_registered_name(type(preprocessor))
             write_json(unfinished / "preprocessor.json", {"class": name, **preprocessor.settings()})
+
+
+def num_weight_bytes(model: keras.Model) -> int:
+    """Returns the least number of bytes that the weights of a model take in a file."""
+    sizes = {"float64": 8, "float32": 4, "int32": 4, "float16": 2, "bfloat16": 2}
+    return sum(math.prod(w.shape) * sizes.get(str(w.dtype), 1) for w in model.weights)
 
 
 def load_own_preset(
@@ -131,7 +145,13 @@ def saved_settings(folder: Path) -> "tuple[type[BertPreprocessor], dict[str, Any
     config = _read_config(folder)
     settings = _read_json(folder, "preprocessor.json") if config.get("reads_text") else {}
     if "class" in settings:
-        return _registered(settings.pop("class"), f"{folder}/preprocessor.json"), settings
+        path = f"{folder}/preprocessor.json"
+        kind = _registered(JsonFields(path, settings).text("class", ""), path)
+        del settings["class"]
+        kind = _checked_class(kind, public_class("BertPreprocessor"), path)
+        if kind.__module__.startswith("keras_bert."):  # a user's class may take other values
+            settings |= read_own_arguments(JsonFields(path, settings))
+        return kind, settings
     task = saved_class(folder)
     task = task if hasattr(task, "preprocessor_class") else public_class("BertTask")
     return task.preprocessor_class(), {**settings, **config.get("preprocessor", {})}
@@ -142,12 +162,21 @@ def saved_preprocessor(folder: Path, lowercase: bool | None = None) -> "BertPrep
     if not _read_config(folder).get("reads_text"):
         return None
     _, settings = saved_settings(folder)
-    tokenizer = settings.pop("tokenizer")
-    if lowercase is not None:
-        tokenizer["lowercase"] = lowercase
-    tokenizer = public_class("BertTokenizer")(str(_existing(folder, "vocab.txt")), **tokenizer)
-    kind = public_class("BertPreprocessor")
-    return kind(tokenizer, **{n: v for n, v in settings.items() if n in kind.arguments()})
+    saved = JsonFields(f"{folder}/preprocessor.json", settings)
+    tokenizer = saved.fields("tokenizer")
+    if lowercase is None:
+        lowercase = tokenizer.boolean("lowercase", True)
+    with naming(f"{folder}/vocab.txt"):
+        tokenizer = public_class("BertTokenizer")(
+            str(_existing(folder, "vocab.txt")),
+            lowercase=lowercase,
+            max_word_characters=tokenizer.integer("max_word_characters", 200, low=1),
+        )
+    length = {"sequence_length": saved.integer("sequence_length", low=1)}
+    text = {**length, "truncation": saved.text("truncation")}
+    text = {name: value for name, value in text.items() if value is not None}
+    with naming(saved.path):
+        return public_class("BertPreprocessor")(tokenizer, **text)
 
 
 def _changed_model(cls, saved, arguments, source):
@@ -173,6 +202,12 @@ def _saved_model(folder, preprocessor, precision):
     saved = _read_config(folder)
     weights = _existing(folder, "model.weights.h5")
     its_class, backbone_class = saved_class(folder), public_class("BertBackbone")
+    size = checked_num_bytes(weights)
+    inner = JsonFields(f"{folder}/config.json", saved).fields("config")
+    inner = inner if issubclass(its_class, backbone_class) else inner.fields("backbone")
+    check_size({name: inner.integer(name, 1, low=1) for name in _SIZES}, size, folder)
+    for name in ("dropout", "attention_dropout", "layer_norm_epsilon"):
+        inner.number(name, low=0, high=1)
     try:
         config = {**saved["config"]}
         if issubclass(its_class, backbone_class):
@@ -183,13 +218,13 @@ def _saved_model(folder, preprocessor, precision):
             config["backbone"] = backbone_class.from_config({**config["backbone"], **precision})
             config["preprocessor"] = preprocessor
         model = its_class.from_config(config)
-    except (KeyError, TypeError, ValueError) as error:
+    except Exception as error:  # whatever the class raises at values that it doesn't expect
         raise ValueError(
             f"{folder}/config.json doesn't describe a {_short(saved['class'])}: {error}"
         ) from error
     try:
         model.load_weights(weights)
-    except (OSError, ValueError) as error:
+    except Exception as error:  # a damaged file raises errors of any kind
         raise ValueError(
             f"{weights} doesn't hold the weights that {folder}/config.json describes: {error}"
         ) from error
@@ -276,6 +311,13 @@ def _registered(name, path):
             f"{path} names the class {name!r}, which isn't defined here. Import the module that "
             "registers it with @keras.saving.register_keras_serializable(), then load again."
         )
+    return found
+
+
+def _checked_class(found, base, path):
+    """Returns a class if it is a subclass of `base`; raises a ValueError otherwise."""
+    if not (isinstance(found, type) and issubclass(found, base)):
+        raise ValueError(f"{path} names {found!r}, which is no {base.__name__}.")
     return found
 
 

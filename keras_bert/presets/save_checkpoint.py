@@ -8,6 +8,7 @@ import keras
 from keras_bert.files.new_folder import new_folder
 from keras_bert.presets.formats.checkpoint import Checkpoint, Tensor
 from keras_bert.presets.preset_arguments import OF_ONE_MODEL
+from keras_bert.presets.preset_folder import num_weight_bytes
 from keras_bert.training.keras_internals import all_layers, lora_table
 
 logger = logging.getLogger("keras_bert")
@@ -165,7 +166,7 @@ def _write(model, folder, write):
     _check_pools_last_layer(model)
     _check_reads_text_alone(model)
     checkpoint = checkpoint_of(model)
-    with new_folder(folder) as unfinished:
+    with new_folder(folder, num_weight_bytes(model)) as unfinished:
         write(checkpoint, unfinished)
 
 

@@ -164,6 +164,8 @@ def _data(path):
         raise ValueError(
             f"{path}, line {error.lineno}: not JSON ({error.msg}). SQuAD is a single JSON file."
         ) from error
+    except RecursionError as error:
+        raise ValueError(f"{path} holds lists or objects that are nested too deeply.") from error
     if not isinstance(content, dict) or not isinstance(content.get("data"), list):
         got = shown(content)
         if isinstance(content, dict):

@@ -78,7 +78,7 @@ def export_saved_model(
     module = tf.Module()
     module.weights = _unique([*texts.variables, *prepared.variables])
 
-    with exported_folder(target) as folder:
+    with exported_folder(target, lambda names: _free_version(path, version)) as folder:
         signatures = {"serving_default": texts, "token_ids": prepared}
         tf.saved_model.save(module, str(folder), signatures=signatures)
         if requests:

@@ -212,7 +212,17 @@ class BertTokenizer:
 
     @classmethod
     def from_config(cls, config: dict) -> "BertTokenizer":
-        """Creates a tokenizer from the result of `get_config`."""
+        """Creates a tokenizer from the result of `get_config`.
+
+        Raises:
+            ValueError: if the vocabulary isn't a list: a path in a file of someone else's would
+                read a file of this machine.
+        """
+        if not isinstance(config.get("vocabulary"), (list, tuple)):
+            raise ValueError(
+                "The config of a BertTokenizer must hold its vocabulary as a list of str; got "
+                f"{type(config.get('vocabulary')).__name__}."
+            )
         return cls(**config)
 
     def __reduce__(self):

@@ -147,6 +147,11 @@ def _best(scores, select):
 def _keep_if_best(output, folder, result, select):
     """Copies a run's model to `output` if it is better than all earlier ones."""
     before = read_json(output / "best.json")
+    if before and not isinstance(before.get(select), (int, float)):
+        raise ValueError(
+            f"{output}/best.json lacks a number {select!r}: it is damaged, or the grid had another "
+            "select. Restore it, or give this grid a folder of its own."
+        )
     is_better = not before or rank(result[select]) > rank(before[select])
     if not is_better or not (folder / "best").exists():  # diverged in its first epoch
         return

@@ -45,10 +45,19 @@ def keep_settings(
     """
     files = checkpoint_folder(folder)
     if resume and _FILE in files.names():
-        _check_equal(settings, read_json(files.file(_FILE)), folder)
+        _check_equal(settings, _saved(files.file(_FILE)), folder)
     wait_for_all("the settings", strategy)
     if is_chief(strategy):
         write_json(files.file(_FILE), settings)
+
+
+def _saved(path):
+    try:
+        return read_json(path)
+    except ValueError as error:
+        raise ValueError(
+            f"{str(error).rstrip('.')}. Remove it if this run has the settings of the earlier one."
+        ) from error
 
 
 def _check_equal(settings, saved, folder):

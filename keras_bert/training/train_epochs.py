@@ -1,5 +1,6 @@
 """Epoch-by-epoch training that keeps the best model and resumes after an interruption."""
 
+import contextlib
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -9,6 +10,7 @@ import keras
 
 from keras_bert.files.checkpoint_folder import local_folder
 from keras_bert.files.json_files import read_json, write_json
+from keras_bert.files.one_writer import one_writer
 from keras_bert.files.whole import whole_path
 from keras_bert.training.checkpointing import TrainingCheckpoint, rank
 from keras_bert.training.divergence import StopAtDivergence, check_weights
@@ -62,9 +64,9 @@ def train_epochs(
 
     Raises:
         ValueError: if `epochs` is below 1; if the length of the batches is unknown; if `score`
-            returns no score named `select`; if the folder is not on this machine or holds a run
-            with other settings; or if the loss or the weights become NaN or infinite. The folder
-            then holds the earlier epochs.
+            returns no score named `select`; if the folder is not on this machine, holds a run with
+            other settings, or is written by another process; or if the loss or the weights become
+            NaN or infinite. The folder then holds the earlier epochs.
 
     Example:
     ```python
@@ -86,41 +88,42 @@ def train_epochs(
     checkpoint = TrainingCheckpoint(output / "checkpoints")
     first = batches(0)
     steps = _num_steps(first)
-    scores = _read_scores(output, checkpoint.restore(model), steps)
+    scores = _read_scores(output, checkpoint.restore(model), steps, select)
     if scores:
         print(f"Resumed: {len(scores)} of {epochs} epochs are done.")
-    curves = TrainingCurves(output / "logs", every=1)
-    watch = [curves, StopAtDivergence(checkpoint)]  # in this order, so that the curves show it
-    for epoch in range(len(scores), epochs):
-        if _is_exhausted(scores, select, patience):
-            print(f"No better {select} in {patience} epochs: stopped early.")
-            break
-        model.fit(
-            batches(epoch) if epoch else first,
-            initial_epoch=epoch,
-            epochs=epoch + 1,
-            shuffle=False,  # the dataset is already shuffled
-            callbacks=[*callbacks, *watch],
-            **arguments,
-        )
-        check_weights(model, checkpoint)
-        predictions = predict()
-        scores.append(score(predictions))
-        if select not in scores[-1]:
-            raise ValueError(
-                f"There is no score {select!r} to select an epoch by; the scores are "
-                f"{', '.join(scores[-1])}."
+    with one_writer(output) if is_chief(model) else contextlib.nullcontext():
+        curves = TrainingCurves(output / "logs", every=1)
+        watch = [curves, StopAtDivergence(checkpoint)]  # in this order, so that the curves show it
+        for epoch in range(len(scores), epochs):
+            if _is_exhausted(scores, select, patience):
+                print(f"No better {select} in {patience} epochs: stopped early.")
+                break
+            model.fit(
+                batches(epoch) if epoch else first,
+                initial_epoch=epoch,
+                epochs=epoch + 1,
+                shuffle=False,  # the dataset is already shuffled
+                callbacks=[*callbacks, *watch],
+                **arguments,
             )
-        curves.write(len(scores) * steps, {f"dev/{n}": v for n, v in scores[-1].items()})
-        print(f"epoch {epoch + 1}:", shown_scores(scores[-1]), flush=True)
-        if _best(scores, select) == epoch:
-            _save(model, kept)
-            if keep is not None and is_chief(model):
-                keep(predictions)
-        if is_chief(model):
-            write_json(output / "scores.json", scores)
-        checkpoint.save(model)
-    checkpoint.wait()
+            check_weights(model, checkpoint)
+            predictions = predict()
+            scores.append(score(predictions))
+            if select not in scores[-1]:
+                raise ValueError(
+                    f"There is no score {select!r} to select an epoch by; the scores are "
+                    f"{', '.join(scores[-1])}."
+                )
+            curves.write(len(scores) * steps, {f"dev/{n}": v for n, v in scores[-1].items()})
+            print(f"epoch {epoch + 1}:", shown_scores(scores[-1]), flush=True)
+            if _best(scores, select) == epoch:
+                _save(model, kept)
+                if keep is not None and is_chief(model):
+                    keep(predictions)
+            if is_chief(model):
+                write_json(output / "scores.json", scores)
+            checkpoint.save(model)
+        checkpoint.wait()
     best = _best(scores, select)
     print(f"Best epoch by {select}: {best + 1} of {len(scores)}, {shown_scores(scores[best])}")
     return scores
@@ -177,11 +180,16 @@ def _num_steps(dataset):
     return steps
 
 
-def _read_scores(output, step, steps_per_epoch):
+def _read_scores(output, step, steps_per_epoch, select):
     """Returns the scores of the epochs before a checkpoint's step."""
     if not step:
         return []
     scores = read_json(output / "scores.json", list)
+    if not all(isinstance(score, dict) and _is_number(score.get(select)) for score in scores):
+        raise ValueError(
+            f"{output}/scores.json lacks a number {select!r} for an epoch: it is damaged, or the "
+            "run had another select. Restore it, or give this run a folder of its own."
+        )
     done = step // steps_per_epoch
     if step % steps_per_epoch or len(scores) < done:
         raise ValueError(
@@ -190,6 +198,10 @@ def _read_scores(output, step, steps_per_epoch):
             "the settings of that run, or give this run a folder of its own."
         )
     return scores[:done]
+
+
+def _is_number(value):
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def _best(scores, select):

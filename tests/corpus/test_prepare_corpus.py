@@ -7,6 +7,7 @@ import os
 import random
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ import tensorflow as tf
 import keras_bert
 from keras_bert.corpus import corpus_plan, corpus_slice, shards, wikipedia_dump
 from keras_bert.corpus.shards import RECORD_FEATURES, Corpus
+from keras_bert.files.leftovers import temporary_name
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 WORDS = [f"word{i}" for i in range(50)]
@@ -165,7 +167,8 @@ def test_an_interrupted_run_resumes(inputs, tmp_path, tokenizer, small_slices, m
         Corpus(tmp_path / "out")
     broken = tmp_path / "out" / whole.shards[0]["name"]  # as after a crash of the machine
     broken.write_bytes(broken.read_bytes()[:10])
-    left = tmp_path / "out" / (".unfinished-0123abcd-" + whole.shards[3]["name"])
+    left = temporary_name(tmp_path / "out" / whole.shards[3]["name"])
+    left = Path(left.replace(f"-{os.getpid()}-", f"-{10**12}-"))  # no process has this number
     left.write_bytes(b"half")
     again = []
     monkeypatch.setattr(
@@ -395,3 +398,25 @@ def test_novels_become_their_sentences(shared_data, tmp_path):
     reports = corpus.description["reports"]
     assert sum("byte order mark" in kind for kind in reports) == 1
     assert sum("CR LF" in kind for kind in reports) == 1
+
+
+@pytest.mark.parametrize(
+    "damaged", ["", "{", "[]", '{"shard": []}', '{"shard": {"name": "../x"}, "reports": {}}']
+)
+def test_a_damaged_progress_file_has_its_shard_written_again(
+    inputs, tmp_path, tokenizer, small_slices, monkeypatch, damaged
+):
+    prepare(inputs, tmp_path / "whole", tokenizer)
+
+    def full(*args, **more):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        module = importlib.import_module("keras_bert.corpus.prepare_corpus")
+        patch.setattr(module, "_finish", full)
+        with pytest.raises(KeyboardInterrupt):
+            prepare(inputs, tmp_path / "out", tokenizer)
+    files = sorted((tmp_path / "out" / "progress").glob("shard-*"))
+    files[0].write_text(damaged)
+    prepare(inputs, tmp_path / "out", tokenizer)
+    assert contents(tmp_path / "out") == contents(tmp_path / "whole")

@@ -7,6 +7,7 @@ import pytest
 import tensorflow as tf
 
 from keras_bert.corpus import shards
+from keras_bert.corpus.record_groups import serialized_groups
 from keras_bert.corpus.shards import (
     RECORD_FEATURES,
     Corpus,
@@ -138,3 +139,35 @@ def test_the_description_is_plain_json(folder):
     description = json.loads((folder / "corpus.json").read_text())
     assert description["format"] == 1 and description["vocabulary_size"] == 4
     assert (folder / "vocab.txt").read_text() == "[PAD]\n[UNK]\na\nb\n"
+
+
+def test_another_vocab_txt_is_refused(folder):
+    (folder / "vocab.txt").write_bytes(b"[PAD]\r\n[UNK]\r\na\r\nb\r\n")
+    assert Corpus(folder).num_records == 6  # line endings don't matter
+    for text in ("[PAD]\n[UNK]\nb\na\n", "[PAD]\n[UNK]\na\n"):
+        (folder / "vocab.txt").write_text(text)
+        with pytest.raises(ValueError, match="vocab.txt is not the vocabulary .* prepared with"):
+            Corpus(folder)
+    (folder / "vocab.txt").unlink()
+    with pytest.raises(ValueError, match="vocab.txt can't be read"):
+        Corpus(folder)
+
+
+@pytest.mark.parametrize("damage", ["cut", "garbled", "header"])
+def test_a_shard_that_is_damaged_while_it_is_read_is_named(folder, damage):
+    corpus = Corpus(folder)
+    counts = [shard["num_records"] for shard in corpus.shards]
+
+    def read():
+        return list(serialized_groups(corpus.shard_paths, counts, tf.constant([1, 2])))
+
+    assert sum(len(records) for _, records in read()) == 6
+    path = folder / shard_name(1, 2)
+    content = bytearray(path.read_bytes())
+    if damage == "cut":
+        content = content[:-10]
+    else:
+        content[-30 if damage == "garbled" else 3] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="damaged.*shard-00001-of-00002"):
+        read()

@@ -1,5 +1,7 @@
 import errno
 import json
+import os
+from pathlib import Path
 
 import keras
 import numpy as np
@@ -11,6 +13,7 @@ from keras_bert import (
     BertClassifierPreprocessor,
     BertPretrainer,
 )
+from keras_bert.files.leftovers import temporary_name
 
 FILES = ["config.json", "model.weights.h5", "preprocessor.json", "vocab.txt"]
 
@@ -33,6 +36,11 @@ def folder(tmp_path):
 
 def names(folder):
     return sorted(path.name for path in folder.iterdir())
+
+
+def name_of_a_killed_process(folder, kind):
+    path = Path(temporary_name(folder, kind))
+    return path.with_name(path.name.replace(f"-{os.getpid()}-", f"-{10**12}-"))
 
 
 def test_a_preset_gives_the_saved_model(classifier, inputs, folder, difference):
@@ -219,7 +227,7 @@ def test_a_truncated_weights_file_is_refused(classifier, folder):
     classifier.save_to_preset(folder)
     weights = (folder / "model.weights.h5").read_bytes()
     (folder / "model.weights.h5").write_bytes(weights[: len(weights) // 2])
-    with pytest.raises(ValueError, match="doesn't hold the weights"):
+    with pytest.raises(ValueError, match="model.weights.h5 is damaged.*truncated file"):
         BertClassifier.from_preset(folder)
 
 
@@ -279,8 +287,16 @@ def test_a_full_disk_leaves_nothing_half_written(classifier, folder, monkeypatch
 
 def test_leftovers_of_a_killed_process_do_not_matter(classifier, folder):
     classifier.save_to_preset(folder)
-    for left in (".unfinished-01234567-bert", ".old-01234567-bert"):
-        (folder.parent / left).mkdir()
-        (folder.parent / left / "config.json").write_text("{}")
+    for kind in ("unfinished", "old"):
+        left = name_of_a_killed_process(folder, kind)
+        left.mkdir()
+        (left / "config.json").write_text("{}")
     classifier.save_to_preset(folder)
     assert names(folder.parent) == ["bert"] and names(folder) == FILES
+
+
+def test_a_preset_whose_writer_was_killed_while_replacing_it_loads(backbone, folder):
+    backbone.save_to_preset(folder)
+    folder.rename(name_of_a_killed_process(folder, "old"))
+    assert BertBackbone.from_preset(folder).num_layers == 1
+    assert names(folder.parent) == ["bert"]

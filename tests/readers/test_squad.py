@@ -84,6 +84,7 @@ def test_spaces_around_an_answer_are_not_trained_on(write):
     [
         ("id\ttext\n1\tYes", r"squad.json, line 1: not JSON"),
         ('{"data": [\n}', r"squad.json, line 2: not JSON"),
+        ('{"data": ' * 99_999, r"squad.json holds lists or objects that are nested too deeply"),
         ("[1, 2]", r"is JSON, but not SQuAD's.*got \[1, 2\]"),
         ('{"texts": []}', r"not SQuAD's.*an object of texts"),
         ('{"data": []}', "has no questions"),

@@ -81,3 +81,21 @@ def test_a_full_disk_leaves_nothing_behind(model, monkeypatch, tmp_path):
     with pytest.raises(OSError, match="can't be written, and no part of it was kept"):
         model.export(tmp_path / "served")
     assert not (tmp_path / "served").exists()
+
+
+@pytest.mark.parametrize("version", ["1", "2"])
+def test_what_another_process_exports_meanwhile_is_kept(model, monkeypatch, tmp_path, version):
+    def save(module, folder, signatures):
+        (tmp_path / "served" / version).mkdir(parents=True)
+        (tmp_path / "served" / version / "saved_model.pb").touch()
+        if version == "2":
+            raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(tf.saved_model, "save", save)
+    error = (
+        (ValueError, "already exists. Export with version=2") if version == "1" else (OSError, "")
+    )
+    with pytest.raises(error[0], match=error[1]):
+        model.export(tmp_path / "served", warmup_texts=[])
+    assert [path.name for path in (tmp_path / "served").iterdir()] == [version]
+    assert (tmp_path / "served" / version / "saved_model.pb").exists()

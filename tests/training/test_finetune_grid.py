@@ -135,7 +135,7 @@ def test_a_rerun_skips_what_is_finished(run_grid, tmp_path, cut_at, capsys):
     assert (output / "best" / "model").read_text() == "batch_size=2-learning_rate=0.5"
 
 
-@pytest.mark.parametrize("step", range(14))
+@pytest.mark.parametrize("step", range(13))
 def test_cut_between_any_two_writes_it_ends_with_the_same(run_grid, tmp_path, monkeypatch, step):
     left = iter(range(step))
 
@@ -186,3 +186,10 @@ def test_runs_of_something_else_are_not_mixed_in(run_grid, tmp_path):
 def test_a_grid_must_have_values_of_settings(run_grid, tmp_path, grid):
     with pytest.raises(ValueError, match="names of finetune's settings, or batch_size"):
         run_grid(tmp_path, grid, Trainer())
+
+
+@pytest.mark.parametrize("damaged", ["", "{", '{"epoch": 1}', '{"f1": "x"}'])
+def test_a_damaged_best_is_named(tmp_path, damaged):
+    (tmp_path / "best.json").write_text(damaged)
+    with pytest.raises(ValueError, match="best.json"):
+        module._keep_if_best(tmp_path, tmp_path / "run", {"f1": 0.5}, "f1")

@@ -22,3 +22,10 @@ def test_a_new_run_notes_its_own(tmp_path):
     keep_settings(tmp_path, {"seed": 1})
     keep_settings(tmp_path, {"seed": 2}, resume=False)
     assert json.loads((tmp_path / "settings.json").read_text()) == {"seed": 2}
+
+
+@pytest.mark.parametrize("damaged", ["", '{"seed": ', "[1]"])
+def test_damaged_settings_are_named_with_a_remedy(tmp_path, damaged):
+    (tmp_path / "settings.json").write_text(damaged)
+    with pytest.raises(ValueError, match="settings.json .*Remove it if this run has the settings"):
+        keep_settings(tmp_path, {"seed": 1})

@@ -1,4 +1,6 @@
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import keras
@@ -194,3 +196,23 @@ def test_an_epoch_that_diverges_ends_the_run_and_leaves_the_epochs_before(tmp_pa
     events = EventAccumulator(str(tmp_path / "logs"))
     events.Reload()
     assert [event.step for event in events.Scalars("loss")] == [1, 2, 3, 4, 5, 6]
+
+
+@pytest.mark.parametrize("damaged", ["", "{}", "[1]", '[{"f1": "x"}]', '[{"other": 1}]'])
+def test_damaged_scores_are_named(tmp_path, damaged):
+    run(tmp_path, 0.5, epochs=1)
+    (tmp_path / "scores.json").write_text(damaged)
+    with pytest.raises(ValueError, match="scores.json"):
+        run(tmp_path, 0.5, epochs=2)
+
+
+def test_a_second_process_in_the_folder_is_refused(tmp_path):
+    command = "import sys; from keras_bert.files.one_writer import one_writer\n"
+    command += "with one_writer(sys.argv[1]): print('writes', flush=True); sys.stdin.read()"
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen([sys.executable, "-c", command, tmp_path], **pipes) as other:
+        other.stdout.readline()
+        with pytest.raises(ValueError, match=f"{other.pid}, writes to .* a folder of its own"):
+            run(tmp_path, 0.5, epochs=1)
+        other.kill()
+    run(tmp_path, 0.5, epochs=1)

@@ -1,5 +1,6 @@
 """Another library's model in this library's terms: arguments, weights and vocabulary."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -63,6 +64,33 @@ class Checkpoint:
     refused: dict[str, str] = field(default_factory=dict)
 
 
+def check_size(backbone: dict, num_values: float, source: object) -> None:
+    """Checks that the files can hold the weights of a model, before a model of that size is made.
+
+    Args:
+        backbone: arguments of `BertBackbone`.
+        num_values: the number of values in the files, or a bound of it.
+        source: for the message.
+
+    Raises:
+        ValueError: if the model is much larger.
+    """
+    hidden = backbone["hidden_dim"]
+    block = 4 * hidden * hidden + 2 * hidden * backbone["intermediate_dim"]
+    tables = sum(backbone[n] for n in ("vocabulary_size", "max_sequence_length", "num_segments"))
+    described = backbone["num_layers"] * block + tables * hidden
+    if described > 2 * num_values + 10_000:  # a smaller difference is reported weight by weight
+        raise ValueError(
+            f"{source} describes a model of at least {described:,} weights, but the weight files "
+            f"hold at most {num_values:,.0f}: they belong to different models."
+        )
+
+
+def num_values(tensors: dict[str, Tensor]) -> int:
+    """Counts the values of tensors."""
+    return sum(math.prod(tensor.shape) for tensor in tensors.values())
+
+
 def translate(
     tensors: dict[str, Tensor], spellings: dict[str, Spelling], source: str
 ) -> tuple[dict[str, Tensor], dict[str, tuple[int, ...]]]:
@@ -92,6 +120,9 @@ def translate(
                 f"{source} lacks {', '.join(missing)}, {list(parts[0].shape)} like its companions: "
                 "the file is incomplete."
             )
+        scalar = next((part for part in spelling.names if not tensors[part].shape), None)
+        if scalar:
+            raise ValueError(f"{source} holds {scalar} as a single number: it is damaged.")
         weights[name] = _concatenate(parts, spelling, source)
         used.update(spelling.names)
     left_over = {name: tensor.shape for name, tensor in tensors.items() if name not in used}

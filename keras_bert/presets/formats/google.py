@@ -6,13 +6,22 @@ from importlib.util import find_spec
 from os import PathLike
 from pathlib import Path
 
-from keras_bert.files.json_files import read_json, write_json
-from keras_bert.presets.formats.checkpoint import Checkpoint, Tensor, spell, translate
+from keras_bert.files.json_fields import JsonFields
+from keras_bert.files.json_files import write_json
+from keras_bert.presets.formats.checkpoint import (
+    Checkpoint,
+    Tensor,
+    check_size,
+    num_values,
+    spell,
+    translate,
+)
 from keras_bert.presets.formats.vocabulary import is_uncased, read_vocabulary
 from keras_bert.presets.formats.weight_names import (
     OWN_CLASSIFIER,
     google_spellings,
     own_classifier_arguments,
+    read_own_arguments,
 )
 from keras_bert.text.vocabulary import write_vocabulary
 
@@ -60,15 +69,21 @@ def read_google(path: str | PathLike) -> Checkpoint:
     source = f"TF1 checkpoint {prefix}"
     if find_spec("tensorflow") is None:
         raise ValueError(f"{source} can't be read without TensorFlow: pip install tensorflow.")
-    config = read_json(folder / "bert_config.json")
+    config = JsonFields(folder / "bert_config.json")
     if "vocab_size" not in config:
         raise ValueError(
             f"{folder}/bert_config.json is missing or has no vocab_size; it describes the model "
             "and belongs in the folder of bert_model.ckpt.*."
         )
-    backbone = {ours: config.get(*key) for ours, key in _BACKBONE.items()}
+    backbone = {
+        ours: config.number(*key, low=0, high=1)
+        if isinstance(key[1], float)
+        else config.integer(*key, low=1)
+        for ours, key in _BACKBONE.items()
+    }
     backbone["activation"] = _activation(config, source)
     tensors = _tensors(prefix, source)
+    check_size(backbone, num_values(tensors), config.path)
     task = _task(tensors)
     spellings = google_spellings(backbone["num_layers"], task)
     weights, left_over = translate(tensors, spellings, source)
@@ -170,7 +185,9 @@ def _prefix(path):
         return path
     latest = path / "checkpoint"
     if latest.is_file():
-        named = re.search(r'^model_checkpoint_path: "(.*)"$', latest.read_text(), re.MULTILINE)
+        named = re.search(
+            r'^model_checkpoint_path: "(.*)"$', latest.read_text(errors="replace"), re.MULTILINE
+        )
         if named and (path / f"{Path(named[1]).name}.index").is_file():
             return path / Path(named[1]).name
     found = sorted(file.with_suffix("") for file in path.glob("*.index"))
@@ -190,10 +207,10 @@ def _prefix(path):
 
 
 def _activation(config, source):
-    own = config.get(_OWN_ACTIVATION)
+    own = config.text(_OWN_ACTIVATION)
     if own is not None:
         return own
-    name = config.get("hidden_act", "gelu")
+    name = config.text("hidden_act", "gelu")
     if name not in _ACTIVATIONS:
         raise ValueError(
             f"{source} has hidden_act={name!r}; Google's code supports {', '.join(_ACTIVATIONS)}."
@@ -204,22 +221,27 @@ def _activation(config, source):
 def _tensors(prefix, source):
     import tensorflow as tf
 
-    broken = (tf.errors.OpError, ValueError, RuntimeError, IndexError)
+    broken = Exception  # of several kinds, from C++ and Python
     try:
         reader = tf.train.load_checkpoint(str(prefix))
         shapes = reader.get_variable_to_shape_map()
+        dtypes = reader.get_variable_to_dtype_map()
     except broken as error:
         raise ValueError(
-            f"{source} is truncated or not a checkpoint: {str(error).splitlines()[0]}. It consists "
+            f"{source} is truncated or not a checkpoint: {_first_line(error)}. It consists "
             "of an .index file and .data-* files; download them again."
         ) from error
 
     def read(name):
+        if not dtypes[name].is_floating:
+            raise ValueError(
+                f"{source}: {name} holds {dtypes[name].name}; weights must be floating point."
+            )
         try:
             return reader.get_tensor(name)
         except broken as error:
             raise ValueError(
-                f"{source} is broken at {name}: {str(error).splitlines()[0]}. Download it again."
+                f"{source} is broken at {name}: {_first_line(error)}. Download it again."
             ) from error
 
     return {
@@ -227,6 +249,10 @@ def _tensors(prefix, source):
         for name, shape in sorted(shapes.items())
         if not _SLOTS.search(name)
     }
+
+
+def _first_line(error):
+    return next(iter(str(error).splitlines()), type(error).__name__)
 
 
 def _task(tensors):
@@ -243,17 +269,17 @@ def _task_arguments(task, weights, config):
     if task == "BertPretrainer":
         return {"next_sentence": "next_sentence/kernel" in weights}
     if task == "BertClassifier":
-        own = config.get(OWN_CLASSIFIER, {})
+        own = read_own_arguments(config.fields(OWN_CLASSIFIER))
         return {"num_classes": weights["logits/kernel"].shape[-1], **own}
     if task == "BertSpanLabeler":
-        return config.get(_OWN_SPAN_LABELER, {})
+        return read_own_arguments(config.fields(_OWN_SPAN_LABELER))
     return {}
 
 
 def _is_lowercase(folder, config, tokens):
     """Detects lowercasing from the config, else the folder's name, else the vocabulary."""
-    if isinstance(config.get(_OWN_CASING), bool):
-        return config[_OWN_CASING]
+    if _OWN_CASING in config:
+        return config.boolean(_OWN_CASING)
     by_vocabulary = is_uncased(tokens)
     named = re.search(r"(?:^|[_-])(uncased|cased|chinese)(?:[_-]|$)", folder.name.lower())
     if named is None:

@@ -1,8 +1,10 @@
 """Downloads from the Hugging Face Hub."""
 
+import hashlib
 import logging
 import re
 import sys
+from pathlib import Path
 
 from keras_bert.presets.formats.tensor_files import FILES
 
@@ -40,7 +42,7 @@ def download(handle: str, weights: bool = True) -> str:
     from huggingface_hub import HfApi, constants, snapshot_download
 
     match = _HANDLE.fullmatch(handle)
-    if not match:
+    if not match or ".." in handle:
         raise ValueError(f"{handle!r} must be hf://user/name or hf://user/name@revision.")
     name, revision = match["name"], match["revision"]
     try:
@@ -51,6 +53,42 @@ def download(handle: str, weights: bool = True) -> str:
         return snapshot_download(name, revision=revision, allow_patterns=patterns)
     except _network_errors() as error:
         return _cached(name, revision, error)
+
+
+def remove_damaged(folder: str) -> bool:
+    """Removes the files of a cached model whose contents differ from their checksums.
+
+    The hub's cache names each file by its checksum: SHA-256, or Git's SHA-1 for small files.
+
+    Args:
+        folder: a result of `download`.
+
+    Returns:
+        Whether a file was removed; the next download fetches it again.
+    """
+    found = False
+    for file in Path(folder).rglob("*"):
+        content = file.resolve()
+        if file.is_symlink() and content.is_file() and not _has_checksum(content):
+            logger.warning("%s is damaged in the cache; it is downloaded again", file)
+            content.unlink()
+            file.unlink()
+            found = True
+    return found
+
+
+def _has_checksum(path):
+    """Returns whether a file's name is its checksum; True for other names."""
+    if re.fullmatch("[0-9a-f]{64}", path.name):
+        checksum = hashlib.sha256()
+    elif re.fullmatch("[0-9a-f]{40}", path.name):
+        checksum = hashlib.sha1(f"blob {path.stat().st_size}\0".encode(), usedforsecurity=False)
+    else:
+        return True
+    with open(path, "rb") as file:
+        while part := file.read(2**20):
+            checksum.update(part)
+    return checksum.hexdigest() == path.name
 
 
 def _patterns(handle, files):

@@ -2,13 +2,21 @@
 
 import logging
 import re
+import reprlib
 from os import PathLike
 from pathlib import Path
 
 from safetensors.numpy import save_file
 
-from keras_bert.files.json_files import read_json, write_json
-from keras_bert.presets.formats.checkpoint import Checkpoint, spell, translate
+from keras_bert.files.json_fields import JsonFields
+from keras_bert.files.json_files import write_json
+from keras_bert.presets.formats.checkpoint import (
+    Checkpoint,
+    check_size,
+    num_values,
+    spell,
+    translate,
+)
 from keras_bert.presets.formats.hugging_face_tokenizer import read_tokenizer, write_tokenizer
 from keras_bert.presets.formats.sentence_transformers import (
     read_sentence_transformer,
@@ -20,6 +28,7 @@ from keras_bert.presets.formats.weight_names import (
     OWN_CLASSIFIER,
     hugging_face_spellings,
     own_classifier_arguments,
+    read_own_arguments,
 )
 
 logger = logging.getLogger("keras_bert")
@@ -77,7 +86,7 @@ def read_hugging_face(folder: str | PathLike) -> Checkpoint:
     sentences = read_sentence_transformer(Path(folder))
     folder = sentences.transformer
     source = f"Hugging Face folder {folder}"
-    config = read_json(folder / "config.json")
+    config = JsonFields(folder / "config.json")
     if not config:
         raise ValueError(f"{source} has no config.json, which describes the model.")
     _check_is_bert(config, source)
@@ -86,10 +95,16 @@ def read_hugging_face(folder: str | PathLike) -> Checkpoint:
         for name, tensor in read_tensors(folder).items()
         if name.rsplit(".", 1)[-1] not in _NO_WEIGHTS
     }
-    backbone = {ours: config.get(*key) for ours, key in _BACKBONE.items()}
-    backbone["activation"] = _ACTIVATIONS[config.get("hidden_act", "gelu")]
+    backbone = {
+        ours: config.number(*key, low=0, high=1)
+        if isinstance(key[1], float)
+        else config.integer(*key, low=1)
+        for ours, key in _BACKBONE.items()
+    }
+    backbone["activation"] = _ACTIVATIONS[config.text("hidden_act", "gelu")]
+    check_size(backbone, num_values(tensors), config.path)
     task = _task(config, tensors)
-    tensors = _without_copies(tensors, config.get("tie_word_embeddings", True))
+    tensors = _without_copies(tensors, config.boolean("tie_word_embeddings", True))
     spellings = hugging_face_spellings(backbone["num_layers"], task)
     weights, left_over = translate(tensors, spellings, source)
     arguments = _task_arguments(task, config, weights, source)
@@ -97,7 +112,7 @@ def read_hugging_face(folder: str | PathLike) -> Checkpoint:
         task, arguments = "BertEmbedder", sentences.embedder
     vocabulary, tokenizer, longest, refused = None, {}, 512, {**sentences.refused}
     try:
-        vocabulary, tokenizer, longest = read_tokenizer(folder)
+        vocabulary, tokenizer, longest = read_tokenizer(folder, backbone["vocabulary_size"])
     except ValueError as error:  # the caller's preprocessor may replace it
         refused["text"] = str(error)
     if sentences.lowercases and not tokenizer.get("lowercase", True):
@@ -215,7 +230,7 @@ def _equal(a, b):
 
 
 def _check_is_bert(config, source):
-    model_type = config.get("model_type", "bert")
+    model_type = config.text("model_type", "bert")
     if model_type != "bert":
         raise ValueError(f"{source} holds a model of type {model_type!r}, not a BERT.")
     for key, only in (
@@ -225,13 +240,13 @@ def _check_is_bert(config, source):
         ("pruned_heads", {}),
         ("quantization_config", {}),
     ):
-        value = config.get(key, only)
+        value = config.value(key, only)
         if value and value != only:
             raise ValueError(
-                f"{source} has {key}={value!r}, which this library doesn't support; it loads BERTs "
-                f"with {key}={only!r}."
+                f"{source} has {key}={reprlib.repr(value)}, which this library doesn't support; it "
+                f"loads BERTs with {key}={only!r}."
             )
-    activation = config.get("hidden_act", "gelu")
+    activation = config.text("hidden_act", "gelu")
     if activation not in _ACTIVATIONS:
         raise ValueError(
             f"{source} has hidden_act={activation!r}; this library supports "
@@ -262,7 +277,7 @@ def _task(config, tensors):
     """Returns the name of the class whose head the tensors hold, or None."""
     if any(name.startswith("cls.") for name in tensors):
         return "BertPretrainer"
-    for architecture in config.get("architectures") or ():
+    for architecture in config.texts("architectures"):
         task = _TASKS.get(architecture)
         if task in OUTPUT_HEADS:
             [name] = hugging_face_spellings(0, task)["logits/kernel"].names
@@ -277,10 +292,10 @@ def _task_arguments(task, config, weights, source):
             "tie_embeddings": "masked_lm/decoder/embeddings" not in weights,
         }
     if task == "BertSpanLabeler":
-        return config.get(_OWN_SPAN_LABELER, {})
+        return read_own_arguments(config.fields(_OWN_SPAN_LABELER))
     if task not in OUTPUT_HEADS:
         return {}
-    multi_label = config.get("problem_type") == "multi_label_classification"
+    multi_label = config.text("problem_type") == "multi_label_classification"
     if multi_label and task != "BertClassifier":
         logger.warning(
             "%s is a multi-label model: each label's score is the sigmoid of its logit. The logits "
@@ -289,15 +304,15 @@ def _task_arguments(task, config, weights, source):
             task,
         )
     arguments = {}
-    dropout = config.get("classifier_dropout")
-    arguments["dropout"] = config.get("hidden_dropout_prob", 0.1) if dropout is None else dropout
+    dropout = config.number("hidden_dropout_prob", 0.1, low=0, high=1)
+    arguments["dropout"] = config.number("classifier_dropout", dropout, low=0, high=1)
     if task in ("BertClassifier", "BertTokenClassifier"):
         num_classes = weights["logits/kernel"].shape[-1]
-        names = config.get("id2label") or {}
-        labels = [names.get(str(i), str(i)) for i in range(num_classes)]
+        names = config.fields("id2label")
+        labels = [names.text(str(i), str(i)) for i in range(num_classes)]
         arguments |= {"num_classes": num_classes, "label_names": labels}
     if task == "BertClassifier":
-        own = {**config.get(OWN_CLASSIFIER, {}), "multi_label": multi_label}
+        own = {**read_own_arguments(config.fields(OWN_CLASSIFIER)), "multi_label": multi_label}
         arguments |= {name: value for name, value in own.items() if value is not False}
     return arguments
 

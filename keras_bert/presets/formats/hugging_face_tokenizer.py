@@ -3,7 +3,8 @@
 import logging
 from pathlib import Path
 
-from keras_bert.files.json_files import read_json, write_json
+from keras_bert.files.json_fields import JsonFields
+from keras_bert.files.json_files import write_json
 from keras_bert.presets.formats.checkpoint import Checkpoint
 from keras_bert.presets.formats.vocabulary import is_uncased, read_vocabulary
 from keras_bert.text.vocabulary import write_vocabulary
@@ -25,11 +26,12 @@ _SAME_AS_BERTS = (
 _DEFINED_BY_FILE = ("PreTrainedTokenizerFast", "TokenizersBackend")
 
 
-def read_tokenizer(folder: Path) -> tuple[list[str] | None, dict, int]:
+def read_tokenizer(folder: Path, rows: int = 2**20) -> tuple[list[str] | None, dict, int]:
     """Reads the tokenizer of a Hugging Face folder.
 
     Args:
         folder: a `Path`.
+        rows: the rows of the model's table, which bound the ids.
 
     Returns:
         `(vocabulary, arguments, longest)`: the tokens by id, or None if the folder has no
@@ -38,19 +40,19 @@ def read_tokenizer(folder: Path) -> tuple[list[str] | None, dict, int]:
     Raises:
         ValueError: if `BertTokenizer` doesn't support the algorithm, or a file is broken.
     """
-    settings = read_json(folder / "tokenizer_config.json")
-    fast = read_json(folder / "tokenizer.json")
-    special = _special_tokens({**settings, **read_json(folder / "special_tokens_map.json")})
-    normalizer = fast.get("normalizer") or {}
+    settings = JsonFields(folder / "tokenizer_config.json")
+    fast = JsonFields(folder / "tokenizer.json")
+    special = _special_tokens(settings, JsonFields(folder / "special_tokens_map.json"))
+    normalizer = fast.fields("normalizer")
     _check_algorithm(folder, settings, fast)
-    vocabulary = _vocabulary(folder, settings, fast, special)
+    vocabulary = _vocabulary(folder, settings, fast, special, rows)
     if not vocabulary:
         return None, {}, 512
-    lowercase = settings.get("do_lower_case", normalizer.get("lowercase"))
+    lowercase = _either("do_lower_case", settings, "lowercase", normalizer)
     if lowercase is None:
         lowercase = is_uncased(vocabulary)
-    accents = settings.get("strip_accents", normalizer.get("strip_accents"))
-    chinese = settings.get("tokenize_chinese_chars", normalizer.get("handle_chinese_chars"))
+    accents = _either("strip_accents", settings, "strip_accents", normalizer)
+    chinese = _either("tokenize_chinese_chars", settings, "handle_chinese_chars", normalizer)
     for key, value, only in (
         ("strip_accents", accents, lowercase),
         ("tokenize_chinese_chars", chinese, True),
@@ -59,12 +61,13 @@ def read_tokenizer(folder: Path) -> tuple[list[str] | None, dict, int]:
             _refuse(folder, f"has {key}={value} with do_lower_case={lowercase}", f"{key}={only}")
     tokenizer = {
         "lowercase": lowercase,
-        "max_word_characters": settings.get(
+        "max_word_characters": settings.integer(
             "max_input_chars_per_word",
-            (fast.get("model") or {}).get("max_input_chars_per_word", 100),
+            fast.fields("model").integer("max_input_chars_per_word", 100, low=1),
+            low=1,
         ),
     }
-    longest = settings.get("model_max_length") or 512
+    longest = settings.integer("model_max_length", high=10**31) or 512
     known = set(vocabulary)
     vocabulary = [
         special[token] if token in special and special[token] not in known else token
@@ -89,14 +92,14 @@ def write_tokenizer(checkpoint: Checkpoint, folder: Path) -> None:
 
 
 def _check_algorithm(folder, settings, fast):
-    kind = settings.get("tokenizer_class") or _SAME_AS_BERTS[0]
+    kind = settings.text("tokenizer_class") or _SAME_AS_BERTS[0]
     if kind not in (*_SAME_AS_BERTS, *_DEFINED_BY_FILE):
         _refuse(folder, f"is a {kind}", "BERT's algorithm")
-    model = (fast.get("model") or {}).get("type", "WordPiece")
+    model = fast.fields("model").text("type", "WordPiece")
     if model != "WordPiece" and not (folder / "vocab.txt").is_file():
         _refuse(folder, f"is of type {model}", "WordPiece")
     if kind in _DEFINED_BY_FILE and fast:
-        steps = [(fast.get(key) or {}).get("type") for key in ("normalizer", "pre_tokenizer")]
+        steps = [fast.fields(key).text("type") for key in ("normalizer", "pre_tokenizer")]
         if steps != ["BertNormalizer", "BertPreTokenizer"]:
             _refuse(folder, f"splits text with {steps[0]} and {steps[1]}", "BERT's own two steps")
 
@@ -109,16 +112,22 @@ def _refuse(folder, found, supported):
     )
 
 
-def _vocabulary(folder, settings, fast, special):
+def _either(key, settings, other_key, normalizer):
+    """Returns a setting of either file; `null` in the first counts as a value, as it means None."""
+    if key in settings.values:
+        return settings.boolean(key)
+    return normalizer.boolean(other_key)
+
+
+def _vocabulary(folder, settings, fast, special, rows):
     """Returns tokens by id, from `vocab.txt` or else `tokenizer.json`, with added tokens."""
-    added = {token["content"]: token["id"] for token in fast.get("added_tokens") or ()}
-    for index, token in (settings.get("added_tokens_decoder") or {}).items():
-        added[token["content"]] = int(index)
-    added |= read_json(folder / "added_tokens.json")
-    ids = (fast.get("model") or {}).get("vocab") or {}
-    tokens = {index: token for token, index in ids.items()}
+    added = _added_tokens(settings, fast, JsonFields(folder / "added_tokens.json"))
     if (folder / "vocab.txt").is_file():
         tokens = dict(enumerate(read_vocabulary(folder / "vocab.txt")))
+    else:
+        ids = fast.fields("model").fields("vocab")
+        tokens = {ids.integer(token): token for token in ids.values}
+        tokens.pop(None, None)
     if not tokens:
         return []
     whole = set(added) - set(tokens.values()) - set(special)
@@ -131,13 +140,35 @@ def _vocabulary(folder, settings, fast, special):
         )
     for token, index in added.items():
         tokens.setdefault(index, token)
-    return [tokens.get(index, "") for index in range(max(tokens) + 1)]
+    last = max(tokens)
+    if last > rows + 2**20:  # a smaller excess is compared with the table by the caller
+        raise ValueError(
+            f"{folder}: the token {tokens[last][:80]!r} has id {last:,}, but the model's table has "
+            f"{rows:,} rows: they belong to different models."
+        )
+    return [tokens.get(index, "") for index in range(last + 1)]
 
 
-def _special_tokens(special):
+def _added_tokens(settings, fast, file):
+    """Returns `{token: id}` of the tokens that three files may add."""
+    added = {}
+    for token in fast.listed_fields("added_tokens"):
+        added[token.text("content")] = token.integer("id")
+    decoder = settings.fields("added_tokens_decoder")
+    for index in decoder.values:
+        if not (index.isdecimal() and len(index) < 10):
+            raise decoder.error(index, "named by an id", index)
+        added[decoder.fields(index).text("content")] = int(index)
+    added |= {token: file.integer(token) for token in file.values}
+    return {token: index for token, index in added.items() if None not in (token, index)}
+
+
+def _special_tokens(settings, special_map):
     """Returns `{their token: our token}` of [PAD], [UNK], [CLS], [SEP] and [MASK]."""
     tokens = {}
     for role, ours in _SPECIAL_TOKENS.items():
-        theirs = special.get(role) or ours
-        tokens[theirs["content"] if isinstance(theirs, dict) else theirs] = ours
+        fields = special_map if role in special_map.values else settings
+        if isinstance(fields.value(role), dict):
+            role, fields = "content", fields.fields(role)
+        tokens[fields.text(role) or ours] = ours
     return tokens

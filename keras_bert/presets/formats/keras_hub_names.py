@@ -16,6 +16,7 @@ BACKBONE = (
     "max_sequence_length",
     "num_segments",
 )
+BACKBONE_SIZES = tuple(name for name in BACKBONE if name != "dropout")
 # KerasHub's encoder uses the tanh approximation of GELU; its masked-LM head uses the exact form.
 ACTIVATION, HEAD_ACTIVATION, HEAD_EPSILON = "gelu_approximate", "gelu", 1e-5
 # Key added to KerasHub's metadata.json, because its classifiers have no label names.

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import keras
 
-from keras_bert.files.json_files import read_json
-from keras_bert.presets.formats.checkpoint import Checkpoint, Tensor, translate
+from keras_bert.files.json_fields import JsonFields
+from keras_bert.presets.formats.checkpoint import Checkpoint, Tensor, check_size, translate
 from keras_bert.presets.formats.keras_hub_names import (
     ACTIVATION,
     BACKBONE,
+    BACKBONE_SIZES,
     HEAD_ACTIVATION,
     HEAD_EPSILON,
     OWN_LABEL_NAMES,
@@ -19,7 +20,8 @@ from keras_bert.presets.formats.keras_hub_names import (
     keras_hub_spellings,
 )
 from keras_bert.presets.formats.vocabulary import read_vocabulary
-from keras_bert.presets.formats.weight_names import OWN_CLASSIFIER
+from keras_bert.presets.formats.weight_file import checked_num_bytes
+from keras_bert.presets.formats.weight_names import OWN_CLASSIFIER, read_own_arguments
 
 logger = logging.getLogger("keras_bert")
 
@@ -46,14 +48,15 @@ def read_keras_hub(source: str | PathLike) -> Checkpoint:
     import keras_nlp
 
     folder = Path(source) if Path(source).is_dir() else _download(str(source))
-    task = read_json(folder / "task.json").get("class_name")
+    _check_config(folder)
+    task = JsonFields(folder / "task.json").text("class_name")
     try:
         theirs = (
             getattr(keras_nlp.models, task).from_preset(str(folder), preprocessor=None)
             if task in TASKS
             else keras_nlp.models.BertBackbone.from_preset(str(folder))
         )
-    except (ValueError, OSError, KeyError, TypeError) as error:
+    except Exception as error:  # damaged files raise errors of any kind there
         raise ValueError(
             f"KerasHub can't load a BERT from {source}: {_reason(error)}. It must be a complete "
             "preset of a BertBackbone, or of a task with one."
@@ -66,8 +69,8 @@ def read_keras_hub(source: str | PathLike) -> Checkpoint:
     tensors = _tensors(theirs if has_head else backbone)
     weights, left_over = translate(tensors, spellings, f"KerasHub preset {source}")
     vocabulary, tokenizer = _tokenizer(folder)
-    preprocessor = read_json(folder / "preprocessor.json").get("config", {})
-    longest = preprocessor.get("sequence_length") or backbone.max_sequence_length
+    preprocessor = JsonFields(folder / "preprocessor.json").fields("config")
+    longest = preprocessor.integer("sequence_length", backbone.max_sequence_length, low=1)
     return Checkpoint(
         source=f"KerasHub preset {source}",
         backbone={
@@ -83,6 +86,18 @@ def read_keras_hub(source: str | PathLike) -> Checkpoint:
         spellings=spellings,
         left_over=left_over,
     )
+
+
+def _check_config(folder):
+    """Checks sizes and files before KerasHub makes a model of these sizes."""
+    config = JsonFields(folder / "config.json")
+    if config.text("registered_name", "").rpartition(">")[2] != "BertBackbone":
+        return  # KerasHub refuses it by its name
+    sizes = {name: config.fields("config").integer(name, 1, low=1) for name in BACKBONE_SIZES}
+    num_bytes = checked_num_bytes(folder / "model.weights.h5")
+    checked_num_bytes(folder / "task.weights.h5")
+    if num_bytes is not None:
+        check_size(sizes, num_bytes, config.path)
 
 
 def _task_arguments(theirs, task, folder, source):
@@ -101,11 +116,12 @@ def _task_arguments(theirs, task, folder, source):
                 source,
                 theirs.activation.__name__,
             )
-        metadata = read_json(folder / "metadata.json")
-        labels = metadata.get(OWN_LABEL_NAMES)
+        metadata = JsonFields(folder / "metadata.json")
         arguments = {"num_classes": theirs.num_classes, "dropout": theirs.dropout}
-        arguments |= metadata.get(OWN_CLASSIFIER, {})
-        return arguments if labels is None else {**arguments, "label_names": labels}
+        arguments |= read_own_arguments(metadata.fields(OWN_CLASSIFIER))
+        if OWN_LABEL_NAMES in metadata:
+            arguments["label_names"] = metadata.texts(OWN_LABEL_NAMES)
+        return arguments
     if task == "BertTextEmbedder":
         config = theirs.get_config()
         return {"pooling": config["pooling_mode"], "normalize": config["normalize"]}
@@ -114,7 +130,7 @@ def _task_arguments(theirs, task, folder, source):
 
 def _check_no_layer_is_lost(backbone, folder):
     """Checks the number of weights; KerasHub silently drops layers that its config lacks."""
-    saved = read_json(folder / "metadata.json").get("parameter_count")
+    saved = JsonFields(folder / "metadata.json").integer("parameter_count", high=2**63)
     if saved not in (None, backbone.count_params()):
         raise ValueError(
             f"{folder} holds a BERT with {saved} weights according to metadata.json, but "
@@ -138,11 +154,11 @@ def _tensors(model):
 
 def _tokenizer(folder):
     """Returns `(vocabulary, other arguments of BertTokenizer)`."""
-    config = read_json(folder / "tokenizer.json").get("config")
+    config = JsonFields(folder / "tokenizer.json").fields("config")
     path = folder / "assets" / "tokenizer" / "vocabulary.txt"
-    if config is None or not path.is_file():
+    if not config or not path.is_file():
         return None, {}
-    return read_vocabulary(path), {"lowercase": bool(config.get("lowercase"))}
+    return read_vocabulary(path), {"lowercase": config.boolean("lowercase", False)}
 
 
 def _download(handle):

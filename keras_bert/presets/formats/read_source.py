@@ -5,8 +5,10 @@ from os import PathLike
 from pathlib import Path
 
 from keras_bert.files.json_files import read_json
+from keras_bert.files.leftovers import recover
 from keras_bert.presets.formats.checkpoint import Checkpoint
 from keras_bert.presets.formats.tensor_files import FILES
+from keras_bert.presets.formats.weight_file import checked_num_bytes
 from keras_bert.presets.known_presets import hub_handle, similar_preset
 
 
@@ -25,9 +27,24 @@ def read_source(source: str | PathLike) -> Checkpoint | Path:
     Raises:
         ValueError: if the source is none of these, can't be reached, or is broken.
     """
-    source = local_source(source)
+    found = local_source(source)
+    if found is source:
+        return _read(source)
+    try:
+        return _read_complete(found)
+    except ValueError:
+        from keras_bert.presets.formats.hub import remove_damaged
+
+        if not remove_damaged(found):
+            raise
+    return _read_complete(local_source(source))
+
+
+def _read(source):
     handle = str(source)
     path = Path(source)
+    if "://" not in handle:
+        recover(path)
     if handle.startswith("kaggle://") or not (path.exists() or _is_prefix(path)):
         if not handle.startswith("kaggle://") and not _is_preset_name(handle):
             raise ValueError(_not_found(handle))
@@ -76,6 +93,14 @@ def local_source(source: str | PathLike, weights: bool = True) -> str | PathLike
     from keras_bert.presets.formats.hub import download
 
     return download(handle, weights)
+
+
+def _read_complete(folder):
+    """Reads a downloaded folder; raises a ValueError also at damaged weights of our presets."""
+    source = _read(folder)
+    if isinstance(source, Path):
+        checked_num_bytes(source / "model.weights.h5")
+    return source
 
 
 def _is_preset_name(handle):

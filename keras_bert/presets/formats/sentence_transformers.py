@@ -4,6 +4,7 @@ import logging
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from keras_bert.files.json_fields import JsonFields
 from keras_bert.files.json_files import read_json, write_json
 from keras_bert.presets.formats.checkpoint import Checkpoint
 
@@ -47,22 +48,24 @@ def read_sentence_transformer(folder: Path) -> SentenceSettings:
     Raises:
         ValueError: if a file is broken.
     """
+    path = folder / "modules.json"
+    listed = JsonFields(path, {"modules": read_json(path, list)}).listed_fields("modules")
     modules = {
-        module["type"].rsplit(".", 1)[-1]: folder / module["path"]
-        for module in read_json(folder / "modules.json", list)
+        module.text("type", "").rsplit(".", 1)[-1]: folder / module.inner_path("path")
+        for module in listed
     }
     if not modules:
         return SentenceSettings(folder)
     transformer = modules.get("Transformer", folder)
-    settings = read_json(transformer / "sentence_bert_config.json")
+    settings = JsonFields(transformer / "sentence_bert_config.json")
     found = SentenceSettings(
         transformer,
-        sequence_length=settings.get("max_seq_length"),
-        lowercases=bool(settings.get("do_lower_case")),
+        sequence_length=settings.integer("max_seq_length", low=1),
+        lowercases=bool(settings.boolean("do_lower_case")),
     )
-    pooling = read_json(modules.get("Pooling", folder) / "config.json")
-    on = [name for name, value in pooling.items() if name.startswith("pooling_mode_") and value]
-    mode = pooling.get("pooling_mode", _MODES.get(on[0]) if len(on) == 1 else None)
+    pooling = JsonFields(modules.get("Pooling", folder) / "config.json")
+    on = [n for n in pooling.values if n.startswith("pooling_mode_") and pooling.boolean(n)]
+    mode = pooling.text("pooling_mode", _MODES.get(on[0]) if len(on) == 1 else None)
     other = sorted(set(modules) - {"Transformer", "Pooling", "Normalize"})
     if other or mode not in _MODES.values():
         theirs = ", ".join(other or on) or mode or "no Pooling"
@@ -73,12 +76,12 @@ def read_sentence_transformer(folder: Path) -> SentenceSettings:
         )
         return found
     found.embedder = {"pooling": mode, "normalize": "Normalize" in modules}
-    prompts = read_json(folder / "config_sentence_transformers.json")
-    if prompts.get("default_prompt_name"):
+    prompts = JsonFields(folder / "config_sentence_transformers.json")
+    if prompts.text("default_prompt_name"):
         logger.warning(
             "%s: sentence-transformers prepends %r to each text; prepend it yourself.",
             folder,
-            prompts.get("prompts", {}).get(prompts["default_prompt_name"]),
+            prompts.fields("prompts").text(prompts.text("default_prompt_name")),
         )
     return found
 

@@ -5,9 +5,9 @@ from importlib.util import find_spec
 from os import PathLike
 from pathlib import Path
 
-from safetensors import SafetensorError, safe_open
+from safetensors import safe_open
 
-from keras_bert.files.json_files import read_json
+from keras_bert.files.json_fields import JsonFields
 from keras_bert.presets.formats.checkpoint import Tensor
 
 FILES = (
@@ -52,12 +52,13 @@ def read_tensors(folder: str | PathLike) -> dict[str, Tensor]:
 def _shards(path):
     if path.suffix != ".json":
         return [path]
-    shards = sorted(set(read_json(path).get("weight_map", {}).values()))
+    names = JsonFields(path).fields("weight_map")
+    shards = sorted({names.inner_path(name) for name in names.values})
     missing = [shard for shard in shards if not (path.parent / shard).is_file()]
     if missing or not shards:
         raise ValueError(
             f"{path} names {len(shards)} weight files"
-            f"{f'; {missing} are missing' if missing else ''}: download the folder again."
+            f"{f'; {missing[:9]} are missing' if missing else ''}: download the folder again."
         )
     return [path.parent / shard for shard in shards]
 
@@ -69,12 +70,17 @@ def _safetensors(path):
 
     try:
         with safe_open(path, framework="numpy") as file:
-            shapes = {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}
-    except (SafetensorError, OSError) as error:
+            slices = {name: file.get_slice(name) for name in file.keys()}
+            shapes = {name: tuple(part.get_shape()) for name, part in slices.items()}
+            dtypes = {name: part.get_dtype() for name, part in slices.items()}
+    except Exception as error:  # the header is parsed in Rust, which raises errors of its own
         raise ValueError(
             f"{path} is truncated or not a safetensors file ({error}): download it again."
         ) from error
-    return {name: Tensor(shape, partial(read, name)) for name, shape in shapes.items()}
+    return {
+        name: Tensor(shape, _checked(partial(read, name), path, name, dtypes[name]))
+        for name, shape in shapes.items()
+    }
 
 
 def _pytorch(path):
@@ -87,18 +93,52 @@ def _pytorch(path):
 
     try:  # weights_only: no code in the file is executed
         state = torch.load(path, map_location="cpu", weights_only=True, mmap=_is_zip(path))
-        named = dict(state.items())
+        tensors = {name: t for name, t in dict(state).items() if isinstance(t, torch.Tensor)}
+        for name, tensor in tensors.items():
+            _check_holds_its_values(path, name, tensor)
     except Exception as error:
         reason = str(error).partition("\n")[0] or type(error).__name__
         raise ValueError(
             f"{path} is truncated, not a PyTorch weight file, or holds more than weights (code is "
             f"never executed): {reason}"
         ) from error
+
+    def read(tensor):
+        return tensor.detach().to(torch.float32).numpy()  # a parameter may require gradients
+
     return {
-        name: Tensor(tuple(tensor.shape), lambda tensor=tensor: tensor.to(torch.float32).numpy())
-        for name, tensor in named.items()
-        if isinstance(tensor, torch.Tensor)
+        str(name): Tensor(
+            tuple(tensor.shape),
+            _checked(partial(read, tensor), path, name, str(tensor.dtype).split(".")[-1]),
+        )
+        for name, tensor in tensors.items()
     }
+
+
+def _check_holds_its_values(path, name, tensor):
+    """Raises a ValueError for tensors without values, or with fewer values than their shape."""
+    if tensor.layout.__str__() != "torch.strided" or tensor.is_meta or tensor.is_quantized:
+        kind = "meta" if tensor.is_meta else "quantized" if tensor.is_quantized else tensor.layout
+        raise ValueError(f"{name} is a {kind} tensor; save the model with dense float weights")
+    size = tensor.untyped_storage().nbytes()
+    if tensor.numel() * tensor.element_size() > size:
+        raise ValueError(f"{name} is of shape {list(tensor.shape)} but has only {size} bytes")
+
+
+def _checked(read, path, name, dtype):
+    """Makes `read` raise ValueErrors that name the file and the tensor."""
+
+    def checked():
+        if not dtype.lower().startswith(("f", "bf")):
+            raise ValueError(f"{path}: {name} holds {dtype}; weights must be floating point.")
+        try:
+            return read()
+        except Exception as error:
+            raise ValueError(
+                f"{path}: {name} can't be read ({error}): download it again."
+            ) from error
+
+    return checked
 
 
 def _is_zip(path):

@@ -6,6 +6,7 @@ transformers modeling_bert.py.
 
 import re
 
+from keras_bert.files.json_fields import JsonFields
 from keras_bert.presets.formats.checkpoint import Spelling
 
 # {our name: Google's scopes}
@@ -49,6 +50,22 @@ OUTPUT_HEADS = tuple(task for task, head in _HEADS.items() if "logits/kernel" in
 OWN_CLASSIFIER = "keras_bert_classifier"
 """Key in another library's config for arguments of `BertClassifier` that it ignores."""
 _OWN_ARGUMENTS = ("multi_label", "threshold", "window_stride", "window_pooling")
+
+
+def read_own_arguments(fields: JsonFields) -> dict:
+    """Reads the arguments of our tasks and preprocessors from another library's config."""
+    label_names = fields.texts("label_names") if "label_names" in fields else None
+    found = {
+        **{name: fields.boolean(name) for name in ("multi_label", "next_sentence")},
+        "threshold": fields.number("threshold"),
+        "dropout": fields.number("dropout", low=0, high=1),
+        "label_names": label_names,
+        "window_pooling": fields.text("window_pooling"),
+        "null_threshold": fields.number("null_threshold"),
+    }
+    lengths = ("window_stride", "document_stride", "max_question_length", "max_answer_length")
+    found |= {name: fields.integer(name, low=1) for name in lengths}
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def own_classifier_arguments(arguments: dict) -> dict:

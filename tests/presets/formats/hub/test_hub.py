@@ -311,3 +311,31 @@ def test_a_truncated_file_in_the_cache_is_named(hub, tiny):
     path.write_bytes(content[: len(content) // 2])
     with pytest.raises(ValueError, match=r"model\.safetensors is truncated"):
         BertClassifier.from_preset("hf://user/tiny")
+
+
+@pytest.mark.parametrize("handle", ["user/tiny@..", "user/tiny@../../x", "../tiny", "user/.."])
+def test_handles_that_climb_are_refused(hub, handle):
+    with pytest.raises(ValueError, match="must be hf://user/name"):
+        download(f"hf://{handle}")
+    assert not hub.asked
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "config.json"])
+def test_a_file_that_is_damaged_in_the_cache_is_downloaded_again(hub, tiny, same, caplog, name):
+    hub.models["user/tiny"] = {"main": tiny()}
+    whole = BertClassifier.from_preset("hf://user/tiny")
+    blob = (Path(download("hf://user/tiny")) / name).resolve()
+    blob.write_bytes(blob.read_bytes()[:100])
+    hub.asked.clear()
+    assert same(BertClassifier.from_preset("hf://user/tiny"), whole)
+    assert hub.fetched() == {name} or name in hub.fetched()
+    assert f"{name} is damaged in the cache; it is downloaded again" in caplog.text
+
+
+def test_a_file_that_is_broken_on_the_hub_is_not_downloaded_for_ever(hub, tiny):
+    source = tiny()
+    (source / "config.json").write_text("{")
+    hub.models["user/tiny"] = {"main": source}
+    with pytest.raises(ValueError, match="config.json is not JSON"):
+        BertClassifier.from_preset("hf://user/tiny")
+    assert len([asked for asked in hub.asked if "resolve/main/config.json" in asked]) <= 2

@@ -144,9 +144,9 @@ def test_a_preset_of_another_architecture_is_refused(tmp_path):
         ("config.json", None, r"holds no BERT in a supported format: .*'model.weights.h5'"),
         ("config.json", "truncated", "config.json is not JSON"),
         ("model.weights.h5", None, "can't load a BERT from .*model.weights.json. doesn't exist"),
-        ("model.weights.h5", "truncated", r"can't load a BERT from .*truncated file"),
+        ("model.weights.h5", "truncated", r"model.weights.h5 is damaged.*truncated file"),
         ("task.json", "truncated", "task.json is not JSON"),
-        ("task.weights.h5", "truncated", "can't load a BERT from .*truncated file"),
+        ("task.weights.h5", "truncated", "task.weights.h5 is damaged.*truncated file"),
     ],
 )
 def test_a_broken_folder_is_refused(their_preset, copy, file, damage, message):

@@ -1,0 +1,234 @@
+"""Damaged folders load, or raise a ValueError that names them."""
+
+import faulthandler
+import json
+import logging
+import os
+import random
+import shutil
+import time
+import traceback
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors import SafetensorError
+from safetensors.numpy import load_file, save_file
+
+HUGE = (10**9, 10**18, 10**30, 1e308, 2**31, 2**63)
+WRONG = (None, True, False, 0, -1, 1, 2, 3, 0.5, 1.5, float("nan"), float("inf"), "", "x", "1")
+WRONG += ("\ud800", "a\nb", "..", "/etc/passwd", "../../x", [], {}, [[]], [None], {"": None})
+WRONG += (
+    [1, "x"],
+    {"content": 1},
+    {"type": "x"},
+    "gelu",
+    "keras_bert>sizes",
+    "keras_bert>read_glue",
+)
+
+
+def mutate(folder: Path, seed: int) -> str:
+    """Damages one or two files of a folder; returns a description."""
+    chance = random.Random(seed)
+    said = []
+    for _ in range(chance.choice((1, 1, 1, 2))):
+        files = sorted(path for path in folder.rglob("*") if path.is_file())
+        if not files:
+            break
+        texts = [path for path in files if path.suffix == ".json"]
+        path = chance.choice(texts if texts and chance.random() < 0.75 else files)
+        said.append(f"{path.name}: {_mutate_file(path, chance)}")
+    return "; ".join(said)
+
+
+def _mutate_file(path, chance):
+    if path.suffix == ".json" and chance.random() < 0.9:
+        return _mutate_json(path, chance)
+    if path.suffix == ".safetensors" and chance.random() < 0.5:
+        return _mutate_tensors(path, chance)
+    return _mutate_bytes(path, chance)
+
+
+def _mutate_json(path, chance):
+    try:
+        content = json.loads(path.read_text("utf-8"))
+    except (ValueError, RecursionError):  # damaged before
+        return "left"
+    if chance.random() < 0.04:
+        depth = chance.choice((50, 900, 100_000))
+        path.write_text('{"a": ' * depth + "1" + "}" * depth)
+        return f"nested {depth} times"
+    places = list(_places(content))
+    if not places or chance.random() < 0.03:
+        wrong = chance.choice(WRONG)
+        path.write_text(json.dumps(wrong))
+        return f"is {wrong!r}"
+    holder, key = chance.choice(places)
+    old, how = holder[key], chance.randrange(8)
+    if how == 0:
+        del holder[key]
+        said = "deleted"
+    elif how == 1:
+        holder[key] = chance.choice(HUGE)
+        said = f"is {holder[key]!r}"
+    elif how == 2:
+        holder[key] = [old] if chance.random() < 0.5 else {"x": old}
+        said = "wrapped"
+    elif how == 3:
+        depth = chance.choice((20, 200, 700))
+        for _ in range(depth):
+            old = [old]
+        holder[key] = old
+        said = f"nested {depth} times"
+    elif how == 4 and isinstance(old, (int, float)):
+        holder[key] = -old if chance.random() < 0.3 else old * chance.choice((2, 1000, 0.5))
+        said = f"is {holder[key]!r}"
+    elif how == 5 and isinstance(holder, dict):
+        holder[chance.choice(("x", "0", "999999999", "", "vocab_size"))] = holder.pop(key)
+        said = "renamed"
+    else:
+        holder[key] = chance.choice(WRONG)
+        said = f"is {holder[key]!r}"
+    path.write_text(json.dumps(content))
+    return f"{key!r} {said}"
+
+
+def _places(content):
+    """Yields `(holder, key)` of every value in a JSON value."""
+    if isinstance(content, (dict, list)):
+        keys = range(len(content)) if isinstance(content, list) else content
+        for key in keys:
+            yield content, key
+            yield from _places(content[key])
+
+
+def _mutate_tensors(path, chance):
+    try:
+        tensors = load_file(path)
+    except (SafetensorError, OSError):
+        return "left"
+    if not tensors:
+        return "left"
+    name = chance.choice(sorted(tensors))
+    tensor, how = tensors[name], chance.randrange(7)
+    if how == 0:
+        del tensors[name]
+    elif how == 1:
+        kinds = ("float16", "float64", "int64", "int8", "bool", "complex64")
+        tensors[name] = tensor.astype(chance.choice(kinds))
+    elif how == 2:
+        tensors[name] = np.ascontiguousarray(tensor.T)
+    elif how == 3:
+        tensors[name] = np.zeros(chance.choice(((), (0,), (1,), (2, 2, 2), (0, 8))), "float32")
+    elif how == 4:
+        tensors[chance.choice(("x", "cls.predictions.bias", "classifier.weight"))] = tensor
+    elif how == 5:
+        tensors[name] = np.full_like(tensor, chance.choice((np.nan, np.inf, 1e30)))
+    else:
+        tensors[name] = tensor[:-1].copy()
+    save_file(tensors, path, metadata={"format": "pt"})
+    return f"{name} changed ({how})"
+
+
+def _mutate_bytes(path, chance):
+    content = bytearray(path.read_bytes())
+    how = chance.randrange(5)
+    if how == 0:
+        path.unlink()
+        return "removed"
+    if how == 1:
+        kept = chance.randrange(len(content) + 1)
+        path.write_bytes(content[:kept])
+        return f"cut at {kept} of {len(content)}"
+    if how == 2 or not content:
+        path.write_bytes(b"")
+        return "empty"
+    spots = [chance.randrange(len(content)) for _ in range(chance.choice((1, 3, 30)))]
+    for spot in spots:
+        content[spot] = (
+            chance.randrange(256) if how == 3 else content[spot] ^ 1 << chance.randrange(8)
+        )
+    path.write_bytes(content)
+    return f"{len(spots)} bytes changed"
+
+
+SEED = int(os.environ.get("FUZZ_SEED", "1"))
+LIMIT = 20  # seconds of processor time that reading one folder may take
+
+
+@pytest.fixture(autouse=True)
+def quiet():
+    logger = logging.getLogger("keras_bert")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL)
+    yield
+    logger.setLevel(level)
+
+
+def faults_of(folders, use, work, seeds, until=None, whole_every=1):
+    """Damages and uses folders; returns `(cases, those that loaded, descriptions of faults)`.
+
+    One in `whole_every` becomes a model; of the others, all files but the tensors are read.
+    """
+    faults, cases, loaded = [], 0, 0
+    for seed in seeds:
+        if until and time.monotonic() > until:
+            break
+        source = folders[seed % len(folders)]
+        folder = work / "damaged"
+        shutil.rmtree(folder, ignore_errors=True)
+        shutil.copytree(source, folder)
+        said = f"seed {seed}, {source.name}: {mutate(folder, seed)}"
+        started = time.process_time()
+        faulthandler.dump_traceback_later(300, exit=False)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                use(folder, whole=seed % whole_every == 0)
+            loaded += 1
+        except ValueError as error:
+            if str(folder) not in str(error):
+                faults.append(f"{said}: names no file: {_end(error)}")
+        except BaseException as error:
+            if isinstance(error, KeyboardInterrupt):
+                raise
+            faults.append(f"{said}: {_end(error)}")
+        faulthandler.cancel_dump_traceback_later()
+        cases += 1
+        seconds = time.process_time() - started
+        if seconds > LIMIT:
+            faults.append(f"{said}: took {seconds:.0f} s")
+    return cases, loaded, faults
+
+
+def _end(error):
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    text = str(error).splitlines()[:1]
+    return f"{type(error).__name__} {text} at {last.filename}:{last.lineno}"
+
+
+def test_the_folders_load(folders, use_folder):
+    for folder in folders:
+        use_folder(folder)
+
+
+def test_damaged_folders_raise_value_errors(folders, use_folder, tmp_path):
+    cases, _, faults = faults_of(folders, use_folder, tmp_path, range(SEED, SEED + 60))
+    assert cases == 60 and not faults, "\n".join(faults)
+
+
+@pytest.mark.slow
+def test_many_damaged_folders_raise_value_errors(folders, use_folder, tmp_path):
+    minutes, started = float(os.environ.get("FUZZ_MINUTES", "1")), time.monotonic()
+    first = SEED + 10**6 * int(os.environ.get("FUZZ_PART", "0"))
+    until = started + 60 * minutes
+    cases, loaded, faults = faults_of(
+        folders, use_folder, tmp_path, range(first, first + 10**6), until, 4
+    )
+    print(
+        f"{cases:,} damaged folders from seed {first} in {time.monotonic() - started:.0f} s: "
+        f"{loaded:,} load, {len(faults)} faults"
+    )
+    assert not faults, "\n".join(faults)

@@ -1,0 +1,60 @@
+"""A full disk while a model is saved: one message, and no partial folder."""
+
+import errno
+import logging
+import resource
+import signal
+
+import pytest
+
+from keras_bert import BertClassifier, save_to_google, save_to_hugging_face, save_to_keras_hub
+from keras_bert.files.remote import is_disk_full
+
+SAVE = {
+    "preset": lambda model, folder: model.save_to_preset(folder),
+    "hugging_face": save_to_hugging_face,
+    "google": save_to_google,
+    "keras_hub": save_to_keras_hub,
+}
+
+
+@pytest.fixture
+def full_disk():
+    """Limits files to 3,000 bytes: a write then fails as it does at a quota."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (3000, hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    signal.signal(signal.SIGXFSZ, handler)
+
+
+@pytest.mark.parametrize("kind", list(SAVE))
+def test_a_full_disk_is_reported_alike(backbone, tmp_path, full_disk, kind, tensorflow):
+    if kind == "keras_hub":
+        pytest.importorskip("keras_nlp")
+    logging.disable()  # pytest's own files are limited, too
+    model = BertClassifier(backbone(activation="gelu_approximate"), num_classes=2)
+    try:
+        with pytest.raises(OSError, match="The disk was full while .*model was written") as error:
+            SAVE[kind](model, tmp_path / "model")
+    finally:
+        logging.disable(logging.NOTSET)
+    assert error.value.errno == errno.ENOSPC
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (OSError(errno.ENOSPC, "x"), True),
+        (OSError(errno.EDQUOT, "x"), True),
+        (RuntimeError("Can't write (file write failed: errno = 28, error message = 'x')"), True),
+        (RuntimeError("Error while serializing: I/O error: File too large (os error 27)"), True),
+        (RuntimeError("model.ckpt_temp/part; No space left on device"), True),
+        (OSError(errno.EACCES, "Permission denied"), False),
+        (ValueError("28 labels, errno = 280"), False),
+    ],
+)
+def test_errors_of_any_library_tell_a_full_disk(error, expected):
+    assert is_disk_full(error) == expected

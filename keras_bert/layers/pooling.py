@@ -3,6 +3,8 @@
 import keras
 from keras import ops
 
+from keras_bert.arguments import check_bool
+
 POOLINGS = ("mean", "max", "cls")
 
 
@@ -40,6 +42,7 @@ class Pooling(keras.layers.Layer):
                 f"pooling must be one of {', '.join(POOLINGS)}; got {pooling!r}. Give None for "
                 "the vectors of all tokens."
             )
+        check_bool("normalize", normalize)
         self.pooling = pooling
         self.normalize = normalize
 

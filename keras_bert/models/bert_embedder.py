@@ -8,6 +8,7 @@ from keras_bert.layers.pooling import Pooling
 from keras_bert.metrics.regression import regression_scores
 from keras_bert.models.bert_task import BertTask
 from keras_bert.models.precision import head_policy
+from keras_bert.models.task_parts import check_backbone
 
 
 @keras.saving.register_keras_serializable(package="keras_bert")
@@ -72,6 +73,7 @@ class BertEmbedder(BertTask):
         dtype=None,
         **kwargs,
     ):
+        check_backbone("BertEmbedder", backbone)
         policy = head_policy(dtype, backbone)
         pool = Pooling(pooling, normalize, name="pooling", dtype=policy)
         combination = LayerCombination(combine, name="layer_combination", dtype=policy)

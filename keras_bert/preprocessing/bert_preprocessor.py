@@ -22,6 +22,7 @@ from keras_bert.preprocessing.padding import trim_padding
 from keras_bert.preprocessing.raw import Examples, Labels, as_arrays, is_dataset
 from keras_bert.preprocessing.row_batches import alone, map_rows, row_batches
 from keras_bert.preprocessing.rows import Rows
+from keras_bert.preprocessing.sample_weights import check_weights
 from keras_bert.preprocessing.stream_batches import stream_batches
 from keras_bert.preprocessing.text_examples import (
     TextExamples,
@@ -94,6 +95,12 @@ class BertPreprocessor:
     def __init__(
         self, tokenizer: BertTokenizer, sequence_length: int = 128, truncation: str = "head"
     ):
+        if not isinstance(tokenizer, BertTokenizer):
+            raise ValueError(
+                f"{type(self).__name__} takes a BertTokenizer; got {type(tokenizer).__name__}. "
+                "Make one with BertTokenizer(vocabulary), or load it with "
+                "BertTokenizer.from_preset(source)."
+            )
         if not isinstance(sequence_length, numbers.Integral):
             raise ValueError(f"sequence_length must be an int; got {sequence_length!r}.")
         if sequence_length < 3:
@@ -161,6 +168,7 @@ class BertPreprocessor:
         """
         if y is None and sample_weight is not None:
             raise ValueError("There are weights but no labels: give y with sample_weight.")
+        check_weights(sample_weight)
         examples = text_examples(x)
         extra = checked_extra_inputs(examples.extra_inputs)
         targets = () if y is None else (self.targets(as_arrays(y)),)

@@ -11,6 +11,7 @@ import keras
 import numpy.typing as npt
 import tensorflow as tf
 
+from keras_bert.arguments import check_int, check_number
 from keras_bert.files.whole import whole_file
 from keras_bert.metrics.squad import squad_scores
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
@@ -88,8 +89,9 @@ class BertSpanLabelerPreprocessor(BertPreprocessor):
         null_threshold: float | None = None,
     ):
         super().__init__(tokenizer, sequence_length, truncation)
-        if max_answer_length < 1:
-            raise ValueError(f"max_answer_length must be at least 1; got {max_answer_length}.")
+        check_int("max_answer_length", max_answer_length)
+        if null_threshold is not None:
+            check_number("null_threshold", null_threshold)
         check_lengths(self, document_stride, max_question_length)
         self.document_stride = document_stride
         self.max_question_length = max_question_length
@@ -161,8 +163,7 @@ class BertSpanLabelerPreprocessor(BertPreprocessor):
         """
         if rows is None:
             return {"start_logits": outputs["start"], "end_logits": outputs["end"]}
-        if n_best < 1:
-            raise ValueError(f"n_best must be at least 1; got {n_best}.")
+        check_int("n_best", n_best)
         return span_answers(
             rows,
             outputs,

@@ -14,7 +14,7 @@ import tensorflow as tf
 
 from keras_bert.metrics.entities import entity_scores
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
-from keras_bert.preprocessing.class_labels import named_classes
+from keras_bert.preprocessing.class_labels import checked_label_names, named_classes
 from keras_bert.preprocessing.found_entities import found_entities
 from keras_bert.preprocessing.padding import trim_padding
 from keras_bert.preprocessing.raw import Examples, Labels, as_arrays, is_dataset
@@ -71,7 +71,7 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
         label_names: Iterable[str] | None = None,
     ):
         super().__init__(tokenizer, sequence_length, truncation)
-        self.label_names = None if label_names is None else [*map(str, label_names)]
+        self.label_names = checked_label_names(label_names)
 
     @property
     def signature(self) -> dict[str, int | None]:

@@ -57,7 +57,7 @@ def test_a_batching_can_not_be_changed():
         ({"pad_to": [0, 8]}, r"lengths of at least 1; got \[0, 8\]"),
         ({"longest_first": True, "shuffle": True}, "longest_first sets the order"),
         ({"longest_first": True, "bucket_lengths": (5,)}, "longest_first sets the order"),
-        ({"bucket_lengths": ()}, r"bucket_lengths must hold lengths of at least 1; got \[\]"),
+        ({"bucket_lengths": ()}, r"bucket_lengths must hold lengths of at least 1; got \(\)"),
         ({"bucket_lengths": (0, 32)}, "bucket_lengths must hold lengths of at least 1"),
         ({"tokens_per_batch": 64}, "tokens_per_batch needs bucket_lengths"),
         ({"bucket_lengths": (8, 32), "tokens_per_batch": 31}, "too small for one row.*32"),

@@ -7,7 +7,7 @@ from keras_bert.models.task_data import checked_batch_size, reader_of
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.model_inputs import checked_inputs
 from keras_bert.preprocessing.raw import is_dataset, is_raw, is_single
-from keras_bert.preprocessing.sample_weights import check_weights
+from keras_bert.preprocessing.sample_weights import checked_weights
 
 
 def answer(task, x, batch_size=None, *, verbose=0, **options):
@@ -92,7 +92,7 @@ def evaluate_pooled(task, x, y, sample_weight, batch_size, return_dict=False, **
         x, y, sample_weight = in_memory(x)
     if y is None:
         raise ValueError("evaluate needs labels: give y, or a dataset of (text, label).")
-    check_weights(sample_weight)
+    sample_weight = checked_weights(sample_weight)
     logits = keras.ops.convert_to_tensor(task.predict(x, batch_size, **kwargs))
     y = keras.ops.convert_to_tensor(task.targets(y))
     if sample_weight is not None:

@@ -9,7 +9,7 @@ from keras_bert.preprocessing.class_labels import check_not_one_hot
 from keras_bert.preprocessing.model_inputs import checked_inputs
 from keras_bert.preprocessing.prepared_inputs import checked_arrays
 from keras_bert.preprocessing.raw import count, is_dataset, is_raw, take
-from keras_bert.preprocessing.sample_weights import check_weights
+from keras_bert.preprocessing.sample_weights import checked_weights
 from keras_bert.preprocessing.streams import check_not_empty, first_element, labels_spec
 from keras_bert.readers.shown import shown
 
@@ -35,7 +35,10 @@ def batches(task, x, y=None, sample_weight=None, *, batching=None):
         return _raw_batches(task, x, y, sample_weight, batching)
     from keras_bert.preprocessing.prepared import prepared_batches
 
-    return prepared_batches(*_checked(task, x, y, sample_weight), batching)
+    x, y, sample_weight = _checked(task, x, y, sample_weight)
+    if not isinstance(x, dict) and not is_dataset(x):
+        raise ValueError(f"batches takes examples in memory or a dataset; got {shown(x)}.")
+    return prepared_batches(x, y, sample_weight, batching)
 
 
 def keras_data(task, x, y=None, sample_weight=None, batching=None):
@@ -57,6 +60,11 @@ def validation_data(task, data):
     """Converts the `validation_data` of `fit`, a tuple or a dataset, with `keras_data`."""
     if data is None:
         return None
+    if isinstance(data, tuple) and len(data) not in (2, 3):
+        raise ValueError(
+            "validation_data must be (x, y), (x, y, sample_weight) or a dataset; got a tuple of "
+            f"{len(data)}."
+        )
     found = keras_data(task, *(data if isinstance(data, tuple) else (data,)))
     return found[0] if is_dataset(found[0]) else found
 
@@ -69,6 +77,11 @@ def split(parts, validation_split):
             "pass validation_data."
         )
     number = count(parts[0])
+    for part in parts[1:]:
+        if part is not None and not isinstance(part, dict) and len(part) != number:
+            raise ValueError(
+                f"There are {number} examples but {len(part)} labels or weights: give one for each."
+            )
     cut = int(number * (1 - validation_split))
     if not 0 < cut < number:
         raise ValueError(
@@ -110,9 +123,9 @@ def checked_prepared(task, x):
     Raises:
         ValueError: if the task can't read them.
     """
-    x = checked_inputs(task, x)
     if isinstance(x, dict):
-        return checked_arrays(task, x)
+        return checked_arrays(task, checked_inputs(task, x) if "token_ids" in x else x)
+    x = checked_inputs(task, x)
     if is_dataset(x):
         from keras_bert.preprocessing.prepared_datasets import checked_dataset
 
@@ -163,7 +176,7 @@ def _checked(task, x, y, sample_weight):
     if not isinstance(x, dict):
         return x, y, sample_weight  # a generator or another source of batches
     _check_columns(task, y, sample_weight)
-    check_weights(sample_weight)
+    sample_weight = checked_weights(sample_weight)
     task.check_labels(y)
     return x, None if y is None else task.targets(y, x), sample_weight
 

@@ -22,7 +22,7 @@ from keras_bert.preprocessing.padding import trim_padding
 from keras_bert.preprocessing.raw import Examples, Labels, as_arrays, is_dataset
 from keras_bert.preprocessing.row_batches import alone, map_rows, row_batches
 from keras_bert.preprocessing.rows import Rows
-from keras_bert.preprocessing.sample_weights import check_weights
+from keras_bert.preprocessing.sample_weights import checked_weights
 from keras_bert.preprocessing.stream_batches import stream_batches
 from keras_bert.preprocessing.text_examples import (
     TextExamples,
@@ -168,12 +168,12 @@ class BertPreprocessor:
         """
         if y is None and sample_weight is not None:
             raise ValueError("There are weights but no labels: give y with sample_weight.")
-        check_weights(sample_weight)
+        sample_weight = checked_weights(sample_weight)
         examples = text_examples(x)
         extra = checked_extra_inputs(examples.extra_inputs)
         targets = () if y is None else (self.targets(as_arrays(y)),)
         if sample_weight is not None:
-            targets += (as_arrays(sample_weight),)
+            targets += (sample_weight,)
         with tf.device("CPU:0"):
             targets = tuple(map(_tensors, targets))
             for part in tf.nest.flatten(targets):

@@ -73,7 +73,8 @@ def class_numbers(labels: Labels, names: Sequence[str]) -> Labels:
     array = _array(labels)
     if array.dtype.kind not in "USO" or not array.size:
         return labels
-    found = [_number(index, label, names) for index, label in enumerate(array.flat)]
+    hint = _naming_hint(array, names)
+    found = [_number(index, label, names, hint) for index, label in enumerate(array.flat)]
     return np.array(found, "int32").reshape(array.shape)
 
 
@@ -301,7 +302,16 @@ def class_weights(
     return weights
 
 
-def _number(index, label, names):
+def _naming_hint(labels, names):
+    """Returns how to name classes that have only numbers, if labels are names."""
+    found = {label for label in labels.flat if isinstance(label, str)}
+    if list(names) != [*map(str, range(len(names)))] or len(found) > 20:
+        return ""
+    shown = sorted(map(str, found))
+    return f" To name the classes, give the preprocessor, or from_preset, label_names={shown}."
+
+
+def _number(index, label, names, hint=""):
     """Returns the number of a class. `index` is the label's, or None for `class_weight`."""
     label = label.decode() if isinstance(label, bytes) else label
     label = str(label) if isinstance(label, str) else label  # NumPy's shows its type
@@ -314,7 +324,7 @@ def _number(index, label, names):
     close = difflib.get_close_matches(str(label), names, n=1)
     raise ValueError(
         f"{where} {verb} {label!r}, which is not one of the {len(names)} classes: "
-        f"{', '.join(names)}." + (f" Did you mean {close[0]!r}?" if close else "")
+        f"{', '.join(names)}." + (f" Did you mean {close[0]!r}?" if close else hint)
     )
 
 

@@ -16,10 +16,10 @@ from keras_bert.preprocessing.prepared_inputs import (
 )
 
 if TYPE_CHECKING:
-    from keras_bert.models.bert_task import BertTask
+    import keras_bert
 
 
-def checked_dataset(model: BertTask, dataset: tf.data.Dataset) -> tf.data.Dataset:
+def checked_dataset(model: keras_bert.BertTask, dataset: tf.data.Dataset) -> tf.data.Dataset:
     """Makes a dataset of prepared inputs raise an error at values that a model would misread.
 
     On a GPU or a TPU, a token id outside the table reads zeros or another row. Each batch is

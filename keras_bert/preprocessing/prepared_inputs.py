@@ -11,7 +11,7 @@ import numpy as np
 from keras_bert.preprocessing.raw import as_arrays
 
 if TYPE_CHECKING:
-    from keras_bert.models.bert_task import BertTask
+    import keras_bert
 
 OPTIONAL = ("segment_ids", "padding_mask")
 OTHER_NAMES = {  # in other libraries
@@ -25,7 +25,7 @@ OTHER_NAMES = {  # in other libraries
 }
 
 
-def checked_arrays(model: BertTask, x: dict[str, Any]) -> dict[str, Any]:
+def checked_arrays(model: keras_bert.BertTask, x: dict[str, Any]) -> dict[str, Any]:
     """Checks prepared inputs in memory.
 
     Args:
@@ -38,8 +38,8 @@ def checked_arrays(model: BertTask, x: dict[str, Any]) -> dict[str, Any]:
     Raises:
         ValueError: if a name is unknown or missing, shapes don't fit, or a number is out of range.
     """
-    check_names(model, x)
     x = {name: values for name, values in x.items() if values is not None}
+    check_names(model, x)
     limits = upper_limits(model)
     x = {name: _array(name, as_arrays(values)) for name, values in x.items()}
     ids = np.shape(x["token_ids"])
@@ -72,7 +72,7 @@ def check_names(model: keras.Model, names: Iterable[str]) -> None:
         )
 
 
-def upper_limits(model: BertTask) -> dict[str, int | None]:
+def upper_limits(model: keras_bert.BertTask) -> dict[str, int | None]:
     """Returns `{name: number of values}` of a model's integer inputs; None is the length."""
     sizes = model.backbone
     limits = {
@@ -85,7 +85,7 @@ def upper_limits(model: BertTask) -> dict[str, int | None]:
 
 
 def check_shape(
-    model: BertTask, name: str, shape: Sequence[int | None], ids: Sequence[int | None]
+    model: keras_bert.BertTask, name: str, shape: Sequence[int | None], ids: Sequence[int | None]
 ) -> None:
     """Raises a ValueError if an input's shape, with None for unknown sizes, can't fit `ids`."""
     letters = ["B", "C", "S"] if len(model.input["token_ids"].shape) == 3 else ["B", "S"]
@@ -106,10 +106,10 @@ def check_shape(
         )
 
 
-def too_long(model: BertTask, tokens: str) -> str:
+def too_long(model: keras_bert.BertTask, tokens: str) -> str:
     """Returns the message for sequences that are longer than a model's position table."""
     return (
-        f"Sequences of {tokens} don't fit into a position table of "
+        f"Sequences of {tokens} are longer than the position table of "
         f"{model.backbone.max_sequence_length} rows. Shorten them (sequence_length), or build the "
         "model with a larger max_sequence_length."
     )

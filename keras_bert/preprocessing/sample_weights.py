@@ -7,20 +7,22 @@ import numpy as np
 from keras_bert.preprocessing.raw import as_arrays
 
 
-def check_weights(sample_weight: Any) -> None:
-    """Raises a ValueError unless weights are finite numbers.
+def checked_weights(sample_weight: Any) -> Any:
+    """Checks sample weights, and returns them with arrays in place of lists and columns.
 
     Args:
-        sample_weight: `[n, ...]` numbers, a dict or a list of such arrays, or None.
+        sample_weight: `[n, ...]` numbers, a dict of such arrays, or None.
+
+    Raises:
+        ValueError: if a weight is not a finite number.
     """
     if sample_weight is None:
-        return
+        return None
     if isinstance(sample_weight, dict):
-        for weights in sample_weight.values():
-            check_weights(weights)
-        return
+        return {name: checked_weights(weights) for name, weights in sample_weight.items()}
+    sample_weight = as_arrays(sample_weight)
     try:
-        array = np.asarray(as_arrays(sample_weight)).astype("float64")
+        array = np.asarray(sample_weight).astype("float64")
     except (TypeError, ValueError) as error:
         raise ValueError(
             "sample_weight must be a list or an array of numbers, one for each example."
@@ -35,3 +37,4 @@ def check_weights(sample_weight: Any) -> None:
             f"sample_weight must be finite numbers; example {place[0]} has {array[place]}. Give an "
             "example a weight of 0 to leave it out."
         )
+    return array.astype("float32") if isinstance(sample_weight, (list, tuple)) else sample_weight

@@ -31,7 +31,7 @@ def gelu_approximate(x):
 def activation_function(name):
     """Returns the function for `"gelu"`, `"gelu_approximate"` or the name of a Keras activation."""
     own = {"gelu": gelu, "gelu_approximate": gelu_approximate}
-    if not isinstance(name, (str, dict)) and not callable(name):
+    if not isinstance(name, str) and not callable(name):
         raise ValueError(
             "activation must be 'gelu', 'gelu_approximate' or the name of a Keras activation; got "
             f"{name!r}."

@@ -1,12 +1,13 @@
 """Outputs, answers and scores of raw examples: methods of `BertTask`."""
 
 import keras
+import numpy as np
 
 from keras_bert.models.row_outputs import row_outputs
-from keras_bert.models.task_data import checked_batch_size, reader_of
+from keras_bert.models.task_data import check_columns, checked_batch_size, reader_of
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.model_inputs import checked_inputs
-from keras_bert.preprocessing.raw import is_dataset, is_raw, is_single
+from keras_bert.preprocessing.raw import as_arrays, is_dataset, is_raw, is_single
 from keras_bert.preprocessing.sample_weights import checked_weights
 
 
@@ -92,9 +93,19 @@ def evaluate_pooled(task, x, y, sample_weight, batch_size, return_dict=False, **
         x, y, sample_weight = in_memory(x)
     if y is None:
         raise ValueError("evaluate needs labels: give y, or a dataset of (text, label).")
+    check_columns(task, y, sample_weight)
     sample_weight = checked_weights(sample_weight)
+    task.check_labels(y)
     logits = keras.ops.convert_to_tensor(task.predict(x, batch_size, **kwargs))
-    y = keras.ops.convert_to_tensor(task.targets(y))
+    y = keras.ops.convert_to_tensor(task.targets(as_arrays(y)))
+    for part in (y, sample_weight):
+        if part is not None and len(part) != len(logits):
+            raise ValueError(
+                f"There are {len(logits)} texts but {len(part)} labels or weights: give one per "
+                "text."
+            )
+    if sample_weight is not None and np.ndim(sample_weight) > 1:
+        raise ValueError("sample_weight must have one number for each text.")
     if sample_weight is not None:
         sample_weight = keras.ops.convert_to_tensor(sample_weight, "float32")
     task.reset_metrics()

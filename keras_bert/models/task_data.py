@@ -3,6 +3,8 @@
 import dataclasses
 import types
 
+import keras
+
 from keras_bert.arguments import check_int, check_number
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.class_labels import check_not_one_hot
@@ -162,7 +164,7 @@ def _raw_batches(task, x, y, sample_weight, batching):
     reader, x = reader_of(task), checked_inputs(task, x)
     if is_dataset(x):
         check_not_empty(x)
-    _check_columns(task, y, sample_weight)
+    check_columns(task, y, sample_weight)
     task.check_labels(labels_spec(x) if is_dataset(x) else y)
     return reader.batches(x, y, sample_weight, batching=batching)
 
@@ -175,7 +177,7 @@ def _checked(task, x, y, sample_weight):
         return task.checked_dataset(x), y, sample_weight
     if not isinstance(x, dict):
         return x, y, sample_weight  # a generator or another source of batches
-    _check_columns(task, y, sample_weight)
+    check_columns(task, y, sample_weight)
     sample_weight = checked_weights(sample_weight)
     task.check_labels(y)
     return x, None if y is None else task.targets(y, x), sample_weight
@@ -201,19 +203,24 @@ def _check_not_raw(task, x, element):
         )
 
 
-def _check_columns(task, y, sample_weight):
+def check_columns(task, y, sample_weight):
     """Raises a ValueError unless labels and weights have a value for each example."""
     for name, values in (("y", y), ("sample_weight", sample_weight)):
         is_dict = isinstance(values, dict) and isinstance(task.output, dict)
         for part in values.values() if is_dict else [values]:
-            is_list = hasattr(part, "__len__") and getattr(part, "shape", None) != ()
-            if part is not None and (
-                not is_list or isinstance(part, (str, bytes, dict, set, frozenset))
-            ):
+            if part is not None and not _is_column(part):
                 raise ValueError(
                     f"{name} must be a list or an array with a value for each example; got "
                     f"{shown(part)}."
                 )
+
+
+def _is_column(values):
+    """Returns whether values can be read one by one: a list, an array or a table's column."""
+    if isinstance(values, (str, bytes, dict, keras.utils.PyDataset)) or is_dataset(values):
+        return False
+    has_items = hasattr(values, "__len__") and hasattr(values, "__getitem__")
+    return has_items and getattr(values, "shape", None) != ()
 
 
 def check_labels(task, y):

@@ -17,6 +17,7 @@ from keras_bert.metrics.squad import squad_scores
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
 from keras_bert.preprocessing.question_examples import (
     check_questions,
+    check_scored,
     trained_windows,
     windows_of,
 )
@@ -192,6 +193,7 @@ class BertSpanLabelerPreprocessor(BertPreprocessor):
     def scores(self, answers: list, x: Examples, y: Labels | None = None) -> dict:
         """Computes exact match and F1 as SQuAD's scripts do; for 2.0 also the best threshold."""
         examples = _examples(x)
+        check_scored(examples)
         predictions = {e["id"]: a["answer"] for e, a in zip(examples, answers, strict=True)}
         if not any("is_impossible" in example for example in examples):
             return squad_scores(examples, predictions)

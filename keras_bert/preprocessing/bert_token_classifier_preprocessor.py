@@ -18,9 +18,9 @@ from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
 from keras_bert.preprocessing.class_labels import checked_label_names, named_classes
 from keras_bert.preprocessing.found_entities import found_entities
 from keras_bert.preprocessing.padding import trim_padding
-from keras_bert.preprocessing.raw import Examples, Labels, as_arrays, is_dataset
+from keras_bert.preprocessing.raw import Examples, Labels, as_arrays
 from keras_bert.preprocessing.tagged_rows import TaggedRows
-from keras_bert.preprocessing.text_examples import TextExamples, text_examples
+from keras_bert.preprocessing.text_examples import text_examples
 from keras_bert.preprocessing.text_words import TextWords, text_words
 from keras_bert.readers.conll import write_conll
 from keras_bert.readers.shown import shown
@@ -248,11 +248,11 @@ def holds_words(x: Examples) -> bool:
     if isinstance(x, dict):
         return "words" in x
     x = as_arrays(x)
-    if isinstance(x, TextExamples) or is_dataset(x) or isinstance(x, (str, bytes)):
+    if not isinstance(x, (list, tuple, np.ndarray)) or getattr(x, "shape", None) == ():
         return False
     sentences = [sentence for sentence in x if not isinstance(sentence, (str, bytes))]
     is_words = (isinstance(s, (list, tuple, np.ndarray)) for s in sentences)
-    return isinstance(x, (list, tuple, np.ndarray)) and bool(sentences) and all(is_words)
+    return bool(sentences) and all(is_words)
 
 
 def _words(x):

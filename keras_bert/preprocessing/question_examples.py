@@ -104,6 +104,17 @@ def check_questions(examples: Sequence[dict]) -> None:
                 )
 
 
+def check_scored(examples: Sequence[dict]) -> None:
+    """Raises a ValueError unless questions have what scores need: an `id` and `answers`."""
+    for index, example in enumerate(examples):
+        missing = [key for key in ("id", "answers") if key not in example]
+        if missing:
+            raise ValueError(
+                f"scores needs questions as read_squad returns them; number {index} has no "
+                f"{' and no '.join(map(repr, missing))}: {_shown(example)}."
+            )
+
+
 def _shown(value):
     shown = repr(value)
     return shown if len(shown) <= 80 else shown[:77] + "..."

@@ -212,6 +212,10 @@ def _plain(text):
 
 
 def _strings(column):
+    if not tf.is_tensor(column) and (_is_text(column) or not hasattr(column, "__iter__")):
+        raise ValueError(
+            f"Texts must be a list or an array of strings, or a tuple of two; got {shown(column)}."
+        )
     try:
         return tf.convert_to_tensor(column if tf.is_tensor(column) else list(column), tf.string)
     except (TypeError, ValueError) as error:

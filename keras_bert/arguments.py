@@ -6,8 +6,8 @@ import reprlib
 from typing import Any
 
 
-def check_int(name: str, value: Any, at_least: int = 1) -> None:
-    """Raises a ValueError unless an argument is an integer of at least `at_least`.
+def check_int(name: str, value: Any, at_least: int = 1, at_most: int = 2**31 - 1) -> None:
+    """Raises a ValueError unless an argument is an integer from `at_least` to `at_most`.
 
     Example:
     >>> check_int("num_layers", -1)
@@ -18,6 +18,8 @@ def check_int(name: str, value: Any, at_least: int = 1) -> None:
         raise ValueError(f"{name} must be an integer; got {reprlib.repr(value)}.")
     if value < at_least:
         raise ValueError(f"{name} must be at least {at_least}; got {value}.")
+    if value > at_most:
+        raise ValueError(f"{name} must be at most {at_most}; got {value}.")
 
 
 def check_number(

@@ -37,7 +37,7 @@ class Pooling(keras.layers.Layer):
 
     def __init__(self, pooling="mean", normalize=False, **kwargs):
         super().__init__(**kwargs)
-        if pooling is not None and pooling not in POOLINGS:
+        if pooling is not None and (not isinstance(pooling, str) or pooling not in POOLINGS):
             raise ValueError(
                 f"pooling must be one of {', '.join(POOLINGS)}; got {pooling!r}. Give None for "
                 "the vectors of all tokens."

@@ -65,6 +65,7 @@ def scores(task, x, y=None, batch_size=None):
         from keras_bert.preprocessing.prepared import labels_of
 
         x, y = labels_of(x)
+    check_columns(task, y, None)
     answers = task.answer(x, batch_size)
     return reader.scores([answers] if isinstance(answers, dict) else answers, x, y)
 

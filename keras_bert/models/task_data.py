@@ -4,6 +4,7 @@ import dataclasses
 import types
 
 import keras
+import numpy as np
 
 from keras_bert.arguments import check_int, check_number
 from keras_bert.preprocessing.batching import Batching
@@ -213,6 +214,11 @@ def check_columns(task, y, sample_weight):
                     f"{name} must be a list or an array with a value for each example; got "
                     f"{shown(part)}."
                 )
+    rank = len(getattr(task.output, "shape", ()))
+    if sample_weight is not None and rank == 2 and np.shape(sample_weight)[1:] not in ((), (1,)):
+        raise ValueError(
+            f"sample_weight must be [n], a number for each example; got {shown(sample_weight)}."
+        )
 
 
 def _is_column(values):

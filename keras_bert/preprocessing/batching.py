@@ -67,7 +67,7 @@ class Batching:
         if self.drop_remainder is not None:
             check_bool("drop_remainder", self.drop_remainder)
         if self.seed is not None:
-            check_int("seed", self.seed, at_least=0)
+            check_int("seed", self.seed, at_least=0, at_most=2**63 - 1)
         if isinstance(self.pad_to, str) and self.pad_to not in PAD_TO:
             raise ValueError(
                 f"pad_to must be one of {', '.join(map(repr, PAD_TO))}, or a list of lengths; got "

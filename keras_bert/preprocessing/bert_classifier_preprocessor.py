@@ -89,7 +89,7 @@ class BertClassifierPreprocessor(BertPreprocessor):
         check_number("threshold", threshold)
         if not 0 < threshold < 1:
             raise ValueError(f"threshold must be between 0 and 1, exclusive; got {threshold}.")
-        if window_pooling not in WINDOW_POOLINGS:
+        if not isinstance(window_pooling, str) or window_pooling not in WINDOW_POOLINGS:
             raise ValueError(
                 f"window_pooling must be one of {', '.join(map(repr, WINDOW_POOLINGS))}; got "
                 f"{window_pooling!r}."

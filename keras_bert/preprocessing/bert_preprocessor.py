@@ -108,7 +108,7 @@ class BertPreprocessor:
                 f"sequence_length={sequence_length} leaves no room for a token between [CLS] and "
                 "[SEP]; use 3 or more."
             )
-        if truncation not in TRUNCATIONS:
+        if not isinstance(truncation, str) or truncation not in TRUNCATIONS:
             raise ValueError(
                 f"truncation must be one of {', '.join(map(repr, TRUNCATIONS))}; got "
                 f"{truncation!r}."

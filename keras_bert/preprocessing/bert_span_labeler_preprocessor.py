@@ -28,6 +28,7 @@ from keras_bert.preprocessing.question_windows import (
 )
 from keras_bert.preprocessing.raw import Examples, Labels
 from keras_bert.preprocessing.span_answers import span_answers
+from keras_bert.readers.shown import shown
 from keras_bert.text.tokenizer import BertTokenizer
 
 _WINDOWS = 32  # windows that an exported model reads at once, so that memory stays bounded
@@ -271,7 +272,14 @@ class BertSpanLabelerPreprocessor(BertPreprocessor):
 
 
 def _examples(x):
-    return [x] if isinstance(x, dict) else list(x)
+    if isinstance(x, dict):
+        return [x]
+    if not hasattr(x, "__getitem__") or getattr(x, "shape", None) == ():
+        raise ValueError(
+            "A BertSpanLabeler takes questions, dicts of 'question' and 'context', as read_squad "
+            f"returns them; got {shown(x)}."
+        )
+    return list(x)
 
 
 def _best_texts(examples, answers):

@@ -287,10 +287,8 @@ def constructed(found, generator):
     names = [n for n in arguments_of(cls) if n not in ("name", "kwargs", "no_decay", "dtype")]
     name = names[generator.integers(len(names))]
     arguments = {**classes[cls], name: odd(generator)}
-    if arguments.get("vocabulary_size", 0) == 10**6 or arguments.get("hidden_dim") == 10**6:
-        arguments[name] = -1  # valid, but large
     if isinstance(arguments[name], int) and abs(arguments[name]) >= 10**6:
-        arguments[name] = 0
+        arguments[name] = 0  # not a table of a million rows
 
     def make():
         made = cls(**arguments)
@@ -329,28 +327,28 @@ def fault(case, stream_errors=(tf.errors.InvalidArgumentError,)):
     return None
 
 
-def run(seed, first, last):
+def faults_of(seed, first, last):
+    """Yields what is wrong with the cases of a seed, each with its number."""
     found = doors()
     keras.utils.set_random_seed(1)
-    faults = []
     for number in range(first, last):
         generator = np.random.default_rng([seed, number])
         make = constructed if generator.random() < 0.25 else called
         wrong = fault(make(found, generator))
         if wrong:
-            faults.append(f"{number}: {wrong}")
-    return faults
+            yield f"{number}: {wrong}"
 
 
 def test_odd_objects_work_or_say_what_is_wrong():
-    assert not run(seed=1, first=0, last=60)
+    assert not list(faults_of(seed=1, first=0, last=60))
 
 
 @pytest.mark.slow
 def test_thousands_of_odd_objects_work_or_say_what_is_wrong():
-    assert not run(seed=2, first=0, last=5000)
+    assert not list(faults_of(seed=2, first=0, last=5000))
 
 
 if __name__ == "__main__":
     seed, *numbers = map(int, sys.argv[1:])
-    print(*run(seed, numbers[0], numbers[-1] + (len(numbers) == 1)), sep="\n")
+    for wrong in faults_of(seed, numbers[0], numbers[-1] + (len(numbers) == 1)):
+        print(wrong, flush=True)

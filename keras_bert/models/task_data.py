@@ -174,10 +174,13 @@ def _checked(task, x, y, sample_weight):
     """Checks prepared inputs and converts their labels to the loss's form."""
     x = checked_prepared(task, x)
     if is_dataset(x):
+        spec = x.element_spec
+        _check_structure(task, spec[1] if isinstance(spec, tuple) and len(spec) > 1 else None)
         task.check_labels(labels_spec(x))
         return task.checked_dataset(x), y, sample_weight
     if not isinstance(x, dict):
         return x, y, sample_weight  # a generator or another source of batches
+    _check_structure(task, y)
     check_columns(task, y, sample_weight)
     sample_weight = checked_weights(sample_weight)
     task.check_labels(y)
@@ -202,6 +205,13 @@ def _check_not_raw(task, x, element):
             "examples, output_signature=(tf.TensorSpec([], tf.string), tf.TensorSpec([], "
             "tf.int32))) of (text, label)."
         )
+
+
+def _check_structure(task, y):
+    """Raises a ValueError unless a task with several outputs gets a dict of labels."""
+    if y is not None and isinstance(task.output, dict) and not isinstance(y, dict):
+        names = ", ".join(task.output)
+        raise ValueError(f"{type(task).__name__} takes a dict of labels: {names}; got {shown(y)}.")
 
 
 def check_columns(task, y, sample_weight):

@@ -131,7 +131,10 @@ class Batching:
 
 
 def _check_lengths(name, lengths):
-    is_list = isinstance(lengths, (list, tuple, range, set, frozenset)) or hasattr(lengths, "dtype")
+    is_list = (
+        isinstance(lengths, (list, tuple, range, set, frozenset))
+        or getattr(lengths, "ndim", 0) == 1
+    )
     are_lengths = is_list and all(
         isinstance(length, numbers.Integral) and length >= 1 for length in lengths
     )

@@ -206,6 +206,8 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
         """Computes precision, recall and F1 of entities as `conlleval` does."""
         if y is None:
             raise ValueError("scores needs the tags of each sentence: give y.")
+        if not holds_words(x):
+            raise ValueError("scores needs words, a list of sentences; texts have no tags.")
         return entity_scores(self._tags(y), [answer["label"] for answer in answers])
 
     def write_answers(

@@ -174,6 +174,8 @@ def _columns(x):
         x = [x] if x != () else []
     elif not isinstance(x, (list, tuple)):
         x = np.atleast_1d(x)
+    if isinstance(x, tuple) and any(getattr(part, "shape", None) == () for part in x):
+        raise ValueError(f"A tuple must hold two lists or arrays of texts; got {shown(x)}.")
     if not len(x) or not len(x[0] if isinstance(x, tuple) else x):
         raise ValueError("There are no texts: give at least one.")
     if not isinstance(x, tuple):
@@ -218,10 +220,10 @@ def _strings(column):
         )
     try:
         return tf.convert_to_tensor(column if tf.is_tensor(column) else list(column), tf.string)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, tf.errors.InvalidArgumentError) as error:
         for index, text in enumerate(column):
             check_text(f"Text {index}", text, error)
-        raise
+        raise ValueError(f"Texts must be strings; got {shown(column)}.") from error
 
 
 def _is_row(value):

@@ -6,7 +6,7 @@ from keras_bert.models import answering, compiling, exporting, lora, task_data
 from keras_bert.models.fit_schedule import scheduled_optimizer
 from keras_bert.models.optional_inputs import complete
 from keras_bert.models.precision import head_policy, policy_config, set_policy
-from keras_bert.preprocessing.model_inputs import checked_inputs
+from keras_bert.models.task_parts import check_backbone, check_preprocessor
 from keras_bert.preprocessing.raw import is_dataset, is_raw
 from keras_bert.presets.preset import PresetModel
 from keras_bert.presets.preset_arguments import check_keras_arguments
@@ -61,16 +61,17 @@ class BertTask(PresetModel, TrainLoop, keras.Model):
 
     def __init__(self, inputs, outputs, backbone, preprocessor=None, dtype=None, **kwargs):
         check_keras_arguments(type(self), kwargs)
+        check_backbone(type(self).__name__, backbone)
         super().__init__(inputs=inputs, outputs=outputs, **kwargs)
         set_policy(self, dtype, head_policy(dtype, backbone))
         self.backbone = backbone
         self.preprocessor = preprocessor
 
     def __call__(self, inputs, *args, **kwargs):
-        return super().__call__(complete(inputs), *args, **kwargs)
+        return super().__call__(complete(self, inputs), *args, **kwargs)
 
     def call(self, inputs, training=None, mask=None):  # JAX's trainer calls this alone
-        return super().call(complete(inputs), training=training, mask=mask)
+        return super().call(complete(self, inputs), training=training, mask=mask)
 
     @classmethod
     def preprocessor_class(cls):
@@ -87,6 +88,8 @@ class BertTask(PresetModel, TrainLoop, keras.Model):
     @preprocessor.setter
     def preprocessor(self, preprocessor):
         if preprocessor is not None:
+            kind = self.preprocessor_class().__name__
+            check_preprocessor(type(self).__name__, kind, preprocessor)
             if not self._takes(preprocessor):
                 preprocessor = self.preprocessor_class().like(preprocessor)
             preprocessor = preprocessor.for_model(self.backbone, self.output)
@@ -209,6 +212,7 @@ class BertTask(PresetModel, TrainLoop, keras.Model):
             self.compile()
         self.set_accumulation(accumulation_steps)
         self.check_whole_executions(kwargs)
+        task_data.check_validation_split(validation_split)
         if validation_split and is_raw(x):
             parts = task_data.split((x, y, sample_weight), validation_split)
             (x, y, sample_weight), validation_data = parts
@@ -257,10 +261,18 @@ class BertTask(PresetModel, TrainLoop, keras.Model):
         examples in memory are read in batches of similar lengths, so that little is padding.
         """
         self.check_whole_executions(kwargs)
+        batch_size = task_data.checked_batch_size(batch_size)
         if is_raw(x):
             return answering.raw_outputs(self, x, batch_size, **kwargs)
-        x = checked_inputs(self, x)
-        return super().predict(x, batch_size=None if is_dataset(x) else batch_size, **kwargs)
+        x = task_data.checked_prepared(self, x)
+        return self.predict_batches(x, None if is_dataset(x) else batch_size, **kwargs)
+
+    def predict_batches(self, x, batch_size=None, **kwargs):
+        """Predicts prepared inputs that are checked already."""
+        try:
+            return super().predict(x, batch_size=batch_size, **kwargs)
+        except UnboundLocalError as error:  # Keras has no outputs to return
+            raise ValueError("There are no examples: the dataset is empty.") from error
 
     def get_config(self):
         return {

@@ -123,3 +123,11 @@ def _outputs(task, rows, batch_size, **kwargs):
     """Predicts rows and pools the outputs of examples that have several rows."""
     pooled = task.preprocessor.pooled(row_outputs(task, rows, batch_size, **kwargs), rows)
     return keras.tree.map_structure(keras.ops.convert_to_numpy, pooled)
+
+
+def predict_batches(task, x, batch_size=None, **kwargs):
+    """Predicts prepared inputs that were checked before."""
+    try:
+        return keras.Model.predict(task, x, batch_size=batch_size, **kwargs)
+    except UnboundLocalError as error:  # Keras has no outputs to return
+        raise ValueError("There are no examples: the dataset is empty.") from error

@@ -120,7 +120,7 @@ class BertPretrainer(BertTask):
             "tie_embeddings": self.tie_embeddings,
         }
 
-    def _takes(self, preprocessor):
+    def takes_preprocessor(self, preprocessor):
         return type(preprocessor).answers is self.preprocessor_class().answers
 
 

@@ -6,7 +6,7 @@ from keras_bert.models import answering, compiling, exporting, lora, task_data
 from keras_bert.models.fit_schedule import scheduled_optimizer
 from keras_bert.models.optional_inputs import complete
 from keras_bert.models.precision import head_policy, policy_config, set_policy
-from keras_bert.models.task_parts import check_backbone, check_preprocessor
+from keras_bert.models.task_parts import check_backbone, fitting_preprocessor
 from keras_bert.preprocessing.raw import is_dataset, is_raw
 from keras_bert.presets.preset import PresetModel
 from keras_bert.presets.preset_arguments import check_keras_arguments
@@ -52,6 +52,7 @@ class BertTask(PresetModel, TrainLoop, keras.Model):
     batches = task_data.batches
     check_labels = task_data.check_labels
     answer = answering.answer
+    predict_batches = answering.predict_batches
     scores = answering.scores
     export = exporting.export
     enable_lora = lora.enable_lora
@@ -88,11 +89,7 @@ class BertTask(PresetModel, TrainLoop, keras.Model):
     @preprocessor.setter
     def preprocessor(self, preprocessor):
         if preprocessor is not None:
-            kind = self.preprocessor_class().__name__
-            check_preprocessor(type(self).__name__, kind, preprocessor)
-            if not self._takes(preprocessor):
-                preprocessor = self.preprocessor_class().like(preprocessor)
-            preprocessor = preprocessor.for_model(self.backbone, self.output)
+            preprocessor = fitting_preprocessor(self, preprocessor)
         self._preprocessor = preprocessor
 
     @property
@@ -267,13 +264,6 @@ class BertTask(PresetModel, TrainLoop, keras.Model):
         x = task_data.checked_prepared(self, x)
         return self.predict_batches(x, None if is_dataset(x) else batch_size, **kwargs)
 
-    def predict_batches(self, x, batch_size=None, **kwargs):
-        """Predicts prepared inputs that are checked already."""
-        try:
-            return super().predict(x, batch_size=batch_size, **kwargs)
-        except UnboundLocalError as error:  # Keras has no outputs to return
-            raise ValueError("There are no examples: the dataset is empty.") from error
-
     def get_config(self):
         return {
             "name": self.name,
@@ -302,7 +292,7 @@ class BertTask(PresetModel, TrainLoop, keras.Model):
         compile_with(arguments["optimizer"])
         self._compile_with, self._schedules_fit = compile_with, schedules_fit
 
-    def _takes(self, preprocessor):
+    def takes_preprocessor(self, preprocessor):
         """Whether a preprocessor is one for this task."""
         return isinstance(preprocessor, self.preprocessor_class())
 

@@ -15,15 +15,24 @@ def check_backbone(task: str, backbone: Any) -> None:
         )
 
 
-def check_preprocessor(task: str, kind: str, preprocessor: Any) -> None:
-    """Raises a ValueError unless a task's preprocessor is a `BertPreprocessor`."""
+def fitting_preprocessor(task, preprocessor: Any):
+    """Returns a preprocessor as the task uses it; another task's is converted.
+
+    Raises:
+        ValueError: if it isn't a `BertPreprocessor`, or doesn't fit the backbone.
+    """
     from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
 
+    kind = task.preprocessor_class()
     if not isinstance(preprocessor, BertPreprocessor):
         raise ValueError(
-            f"{task} takes a {kind} as its preprocessor; got {type(preprocessor).__name__}. Make "
-            f"it with {kind}(tokenizer), where tokenizer is a BertTokenizer."
+            f"{type(task).__name__} takes a {kind.__name__} as its preprocessor; got "
+            f"{type(preprocessor).__name__}. Make it with {kind.__name__}(tokenizer), where "
+            "tokenizer is a BertTokenizer."
         )
+    if not task.takes_preprocessor(preprocessor):
+        preprocessor = kind.like(preprocessor)
+    return preprocessor.for_model(task.backbone, task.output)
 
 
 def number_of_classes(task: str, num_classes: Any, preprocessor: Any, at_least: int) -> int:

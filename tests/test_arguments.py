@@ -115,7 +115,7 @@ def test_num_classes_is_by_default_the_number_of_label_names(backbone, preproces
 
 
 @pytest.mark.parametrize(
-    "names", [["a", "b", "a"], "ab", {"a", "b"}, [], [None, "a"], [["a"], ["b"]], 2, b"ab"], ids=str
+    "names", [["a", "b", "a"], "ab", {"a"}, [], [None, "a"], [["a"], ["b"]], 2, b"ab"], ids=str
 )
 def test_label_names_are_a_list_of_different_names(preprocessor, names):
     from keras_bert import BertClassifierPreprocessor, BertTokenClassifierPreprocessor

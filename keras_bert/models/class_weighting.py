@@ -1,6 +1,6 @@
 """Weights of examples by their class: methods of `BertClassifier`."""
 
-from keras_bert.preprocessing import class_labels
+from keras_bert.preprocessing import class_weights
 from keras_bert.preprocessing.raw import is_dataset
 
 
@@ -8,13 +8,13 @@ def class_sample_weight(model, labels, class_weight, sample_weight=None):
     """Computes the weight of each example by its class, `[n]` float32; see `fit`."""
     names = _class_names(model)
     targets = model.targets(labels)
-    return class_labels.class_sample_weight(targets, class_weight, names, sample_weight)
+    return class_weights.class_sample_weight(targets, class_weight, names, sample_weight)
 
 
 def fit_arguments(model, x, y, class_weight, kwargs):
     """Returns the arguments of Keras's `fit` that weigh examples by their class."""
     if is_dataset(x):
-        weights = class_labels.class_weights(class_weight, _class_names(model))
+        weights = class_weights.class_weights(class_weight, _class_names(model))
         return {"class_weight": dict(enumerate(map(float, weights)))}
     weight = kwargs.get("sample_weight")
     return {"sample_weight": model.class_sample_weight(y, class_weight, weight)}

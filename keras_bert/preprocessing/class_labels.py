@@ -1,4 +1,4 @@
-"""Labels by name or by number, and class weights. Needs NumPy only."""
+"""Labels by name or by number. Needs NumPy only."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def class_numbers(labels: Labels, names: Sequence[str]) -> Labels:
     if array.dtype.kind not in "USO" or not array.size:
         return labels
     hint = _naming_hint(array, names)
-    found = [_number(index, label, names, hint) for index, label in enumerate(array.flat)]
+    found = [class_number(index, label, names, hint) for index, label in enumerate(array.flat)]
     return np.array(found, "int32").reshape(array.shape)
 
 
@@ -99,7 +99,7 @@ def label_matrix(labels: Labels, names: Sequence[str]) -> np.ndarray:
         matrix = np.zeros((len(labels), len(names)), "float32")
         for index, row in enumerate(labels):
             for label in row:
-                matrix[index, _number(index, label, names)] = 1
+                matrix[index, class_number(index, label, names)] = 1
         return matrix
     form = (
         f"Labels of a multi_label model must be a list of names for each text, or 0 and 1, [n, "
@@ -229,79 +229,6 @@ def check_not_one_hot(
         )
 
 
-def class_sample_weight(
-    labels: npt.ArrayLike,
-    class_weight: dict[Any, float] | str,
-    names: Sequence[str],
-    sample_weight: npt.ArrayLike | None = None,
-) -> np.ndarray:
-    """Computes the weight of each example from its class, `[n]` float32.
-
-    Args:
-        labels: `[n]` class numbers.
-        class_weight: see `class_weights`.
-        names: C strings, the classes.
-        sample_weight: `[n]` floats to multiply by, or None.
-
-    Raises:
-        ValueError: if a class is unknown.
-
-    Example:
-    >>> class_sample_weight([0, 1, 1], {"yes": 3}, ["no", "yes"]).tolist()
-    [1.0, 3.0, 3.0]
-    """
-    labels = np.asarray(labels).reshape(-1)
-    weights = class_weights(class_weight, names, labels)[labels]
-    return weights if sample_weight is None else weights * np.asarray(sample_weight)
-
-
-def class_weights(
-    class_weight: dict[Any, float] | str, names: Sequence[str], labels: npt.ArrayLike | None = None
-) -> np.ndarray:
-    """Computes the weight of each class.
-
-    Args:
-        class_weight: a dict of weights by class name or number, 1 for a class that it leaves out;
-            or `"balanced"`, scikit-learn's n / (C x texts of the class).
-        names: C strings, the classes.
-        labels: `[n]` class numbers, which `"balanced"` needs.
-
-    Returns:
-        `[C]` float32.
-
-    Raises:
-        ValueError: if a class is unknown, or a weight is not a finite number of at least 0.
-
-    Example:
-    >>> class_weights({"yes": 3}, ["no", "yes"]).tolist()
-    [1.0, 3.0]
-    """
-    if isinstance(class_weight, str) and class_weight == "balanced":
-        if labels is None:
-            raise ValueError(
-                'class_weight="balanced" needs to count the labels: give them as an array y. For a '
-                "dataset, give a dict of weights."
-            )
-        counts = np.bincount(np.asarray(labels).reshape(-1), minlength=len(names))
-        return (counts.sum() / (len(names) * np.maximum(counts, 1))).astype("float32")
-    if not isinstance(class_weight, dict):
-        raise ValueError(
-            f'class_weight must be a dict of weights by class, or "balanced"; got {class_weight!r}.'
-        )
-    weights = np.ones(len(names), "float32")
-    for key, weight in class_weight.items():
-        number = key if isinstance(key, numbers.Integral) else _number(None, key, names)
-        if not 0 <= number < len(names):
-            raise ValueError(
-                f"class_weight has the class {key}; the classes are 0 to {len(names) - 1}: "
-                f"{', '.join(names)}."
-            )
-        if not np.isfinite(weight) or weight < 0:
-            raise ValueError(f"The weight of class {key!r} must be 0 or more; got {weight}.")
-        weights[number] = weight
-    return weights
-
-
 def _naming_hint(labels, names):
     """Returns how to name classes that have only numbers, if labels are names."""
     found = {label for label in labels.flat if isinstance(label, str)}
@@ -311,8 +238,18 @@ def _naming_hint(labels, names):
     return f" To name the classes, give the preprocessor, or from_preset, label_names={shown}."
 
 
-def _number(index, label, names, hint=""):
-    """Returns the number of a class. `index` is the label's, or None for `class_weight`."""
+def class_number(index: int | None, label: Any, names: Sequence[str], hint: str = "") -> int:
+    """Returns the number of a class, by its name or number.
+
+    Args:
+        index: int, the label's place, or None for a class of `class_weight`.
+        label: a name, or a number.
+        names: C strings, the classes.
+        hint: str, added to the error.
+
+    Raises:
+        ValueError: if it is none of the classes.
+    """
     label = label.decode() if isinstance(label, bytes) else label
     label = str(label) if isinstance(label, str) else label  # NumPy's shows its type
     if isinstance(label, str) and label in names:

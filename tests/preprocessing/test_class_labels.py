@@ -7,13 +7,12 @@ from keras_bert.preprocessing.class_labels import (
     check_not_one_hot,
     choice_targets,
     class_numbers,
-    class_sample_weight,
     class_targets,
-    class_weights,
     label_matrix,
     named_classes,
     token_targets,
 )
+from keras_bert.preprocessing.class_weights import class_sample_weight, class_weights
 
 NAMES = ["bad", "fine", "good"]
 

@@ -197,6 +197,7 @@ def test_no_markup_or_paragraph_hangs():
     check_no_hang(150_000, ["wikitext", "sentences"], hang_seconds=300)
 
 
+@pytest.mark.weekly
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", FUNCTIONS)
 def test_ten_megabytes_of_hostile_text_do_not_hang(kind):

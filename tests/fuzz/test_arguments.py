@@ -349,6 +349,7 @@ def test_odd_objects_work_or_say_what_is_wrong():
     assert not list(faults_of(seed=1, first=0, last=60))
 
 
+@pytest.mark.weekly
 @pytest.mark.slow
 def test_thousands_of_odd_objects_work_or_say_what_is_wrong():
     assert not list(faults_of(seed=2, first=0, last=5000))

@@ -219,6 +219,7 @@ def test_damaged_folders_raise_value_errors(folders, use_folder, tmp_path):
     assert cases == 60 and not faults, "\n".join(faults)
 
 
+@pytest.mark.weekly
 @pytest.mark.slow
 def test_many_damaged_folders_raise_value_errors(folders, use_folder, tmp_path):
     minutes, started = float(os.environ.get("FUZZ_MINUTES", "1")), time.monotonic()

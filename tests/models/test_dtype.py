@@ -12,6 +12,7 @@ import keras_bert
 from keras_bert import BertBackbone, BertClassifier, BertEmbedder, BertTask
 
 INT8 = keras.dtype_policies.get("int8_from_float32")
+WEEKLY = [pytest.mark.slow, pytest.mark.weekly]
 TASKS = {
     "classes": ("BertClassifier", {"num_classes": 3}),
     "features": ("BertClassifier", {"num_classes": 3, "num_features": 2}),
@@ -106,7 +107,7 @@ def test_a_head_follows_its_backbone_and_answers_in_float32(
 
 @pytest.mark.parametrize(
     "name",
-    [name if name == "classes" else pytest.param(name, marks=pytest.mark.slow) for name in TASKS],
+    [n if n == "classes" else pytest.param(n, marks=WEEKLY) for n in TASKS],
 )
 def test_a_policy_map_quantizes_and_is_in_the_config(make_backbone, of_task, difference, name):
     task, x = of_task(name, make_backbone(num_layers=1))

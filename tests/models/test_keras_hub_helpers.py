@@ -144,6 +144,7 @@ TASKS = {
 }
 
 
+@pytest.mark.weekly
 @pytest.mark.parametrize("name", TASKS)
 def test_tasks(name, helper):
     kind, arguments, inputs = TASKS[name]

@@ -7,6 +7,8 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_bert.arguments import check_number
+
 _given = threading.local()  # each replica is traced in its own thread
 
 
@@ -44,6 +46,7 @@ class Dropout(keras.layers.Layer):
 
     def __init__(self, rate, seed=None, **kwargs):
         super().__init__(**kwargs)
+        check_number("The dropout rate", rate)
         if not 0 <= rate < 1:
             raise ValueError(f"The dropout rate must be at least 0 and below 1; got {rate}.")
         self.rate = rate

@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from keras_bert.arguments import check_int
 from keras_bert.layers.dropout import Dropout
 from keras_bert.layers.initializer import EPSILON, bert_initializer, layer_norm
 
@@ -30,7 +31,7 @@ class Embeddings(keras.layers.Layer):
         `[B, S, H]`.
 
     Raises:
-        ValueError: if S is larger than `max_sequence_length`.
+        ValueError: if a size is below 1, or S is larger than `max_sequence_length`.
 
     Example:
     >>> import numpy as np
@@ -50,6 +51,10 @@ class Embeddings(keras.layers.Layer):
         **kwargs,
     ):
         super().__init__(**kwargs)
+        check_int("vocabulary_size", vocabulary_size)
+        check_int("hidden_dim", hidden_dim)
+        check_int("max_sequence_length", max_sequence_length)
+        check_int("num_segments", num_segments)
         self.vocabulary_size = vocabulary_size
         self.hidden_dim = hidden_dim
         self.max_sequence_length = max_sequence_length

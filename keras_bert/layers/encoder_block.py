@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from keras_bert.arguments import check_bool, check_int
 from keras_bert.layers.dropout import Dropout
 from keras_bert.layers.gelu import activation_function
 from keras_bert.layers.initializer import EPSILON, dense, layer_norm
@@ -55,6 +56,8 @@ class EncoderBlock(keras.layers.Layer):
         **kwargs,
     ):
         super().__init__(**kwargs)
+        check_int("intermediate_dim", intermediate_dim)
+        check_bool("remat", remat)
         self.num_heads = num_heads
         self.hidden_dim = hidden_dim
         self.intermediate_dim = intermediate_dim

@@ -31,4 +31,11 @@ def gelu_approximate(x):
 def activation_function(name):
     """Returns the function for `"gelu"`, `"gelu_approximate"` or the name of a Keras activation."""
     own = {"gelu": gelu, "gelu_approximate": gelu_approximate}
-    return own.get(name) or keras.activations.get(name)
+    if not isinstance(name, str) and not callable(name):
+        raise ValueError(
+            "activation must be 'gelu', 'gelu_approximate' or the name of a Keras activation; got "
+            f"{name!r}."
+        )
+    if isinstance(name, str) and name in own:
+        return own[name]
+    return keras.activations.get(name)

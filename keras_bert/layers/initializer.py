@@ -2,6 +2,8 @@
 
 import keras
 
+from keras_bert.arguments import check_number
+
 EPSILON = 1e-12
 """BERT's LayerNorm epsilon, in the encoder and in the heads (google-research/bert modeling.py)."""
 
@@ -13,6 +15,7 @@ def bert_initializer():
 
 def layer_norm(name, epsilon=EPSILON, dtype=None):
     """Makes a LayerNormalization, by default with BERT's epsilon."""
+    check_number("layer_norm_epsilon", epsilon, at_least=0, exclusive=True)
     return keras.layers.LayerNormalization(epsilon=epsilon, name=name, dtype=dtype)
 
 

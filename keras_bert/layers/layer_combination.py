@@ -37,7 +37,7 @@ class LayerCombination(keras.layers.Layer):
 
     def __init__(self, combine="concat", **kwargs):
         super().__init__(**kwargs)
-        if combine not in COMBINATIONS:
+        if not isinstance(combine, str) or combine not in COMBINATIONS:
             raise ValueError(f"combine must be one of {', '.join(COMBINATIONS)}; got {combine!r}.")
         self.combine = combine
 

@@ -3,6 +3,8 @@
 import keras
 from keras import ops
 
+from keras_bert.arguments import check_bool
+
 POOLINGS = ("mean", "max", "cls")
 
 
@@ -35,11 +37,12 @@ class Pooling(keras.layers.Layer):
 
     def __init__(self, pooling="mean", normalize=False, **kwargs):
         super().__init__(**kwargs)
-        if pooling is not None and pooling not in POOLINGS:
+        if pooling is not None and (not isinstance(pooling, str) or pooling not in POOLINGS):
             raise ValueError(
                 f"pooling must be one of {', '.join(POOLINGS)}; got {pooling!r}. Give None for "
                 "the vectors of all tokens."
             )
+        check_bool("normalize", normalize)
         self.pooling = pooling
         self.normalize = normalize
 

@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from keras_bert.arguments import check_int
 from keras_bert.layers.dropout import Dropout
 from keras_bert.layers.initializer import dense
 
@@ -76,6 +77,8 @@ class SelfAttention(keras.layers.Layer):
 
     def __init__(self, num_heads, hidden_dim, dropout=0.0, **kwargs):
         super().__init__(**kwargs)
+        check_int("num_heads", num_heads)
+        check_int("hidden_dim", hidden_dim)
         if hidden_dim % num_heads:
             raise ValueError(
                 f"hidden_dim must be a multiple of num_heads; got hidden_dim={hidden_dim} and "

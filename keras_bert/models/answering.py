@@ -1,12 +1,14 @@
 """Outputs, answers and scores of raw examples: methods of `BertTask`."""
 
 import keras
+import numpy as np
 
 from keras_bert.models.row_outputs import row_outputs
-from keras_bert.models.task_data import reader_of
+from keras_bert.models.task_data import check_columns, checked_batch_size, reader_of
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.model_inputs import checked_inputs
-from keras_bert.preprocessing.raw import is_dataset, is_raw, is_single
+from keras_bert.preprocessing.raw import as_arrays, is_dataset, is_raw, is_single
+from keras_bert.preprocessing.sample_weights import checked_weights
 
 
 def answer(task, x, batch_size=None, *, verbose=0, **options):
@@ -29,6 +31,7 @@ def answer(task, x, batch_size=None, *, verbose=0, **options):
     from keras_bert.preprocessing.answer_dicts import answer_dicts
 
     reader = reader_of(task)
+    batch_size = checked_batch_size(batch_size)
     if not is_raw(x):
         outputs = task.predict(x, batch_size=batch_size, verbose=verbose)
         return answer_dicts(reader.answers(outputs, **options))
@@ -37,6 +40,8 @@ def answer(task, x, batch_size=None, *, verbose=0, **options):
         rows = reader.read(part)
         outputs = _outputs(task, rows, batch_size, verbose=verbose)
         found += answer_dicts(reader.answers(outputs, rows, **options))
+    if not found:
+        raise ValueError("There are no examples to answer.")
     return found[0] if is_single(x) else found
 
 
@@ -60,6 +65,7 @@ def scores(task, x, y=None, batch_size=None):
         from keras_bert.preprocessing.prepared import labels_of
 
         x, y = labels_of(x)
+    check_columns(task, y, None)
     answers = task.answer(x, batch_size)
     return reader.scores([answers] if isinstance(answers, dict) else answers, x, y)
 
@@ -70,8 +76,9 @@ def raw_outputs(task, x, batch_size, **kwargs):
     if is_dataset(x) and not reader.cuts_windows:
         has_tokens = any(None in part.shape[1:] for part in keras.tree.flatten(task.output))
         pad_to = "full" if has_tokens else "auto"
-        batching = Batching(batch_size or 32, pad_to=pad_to, drop_remainder=False)
-        return task.predict(reader.batches(x, batching=batching, with_labels=False), **kwargs)
+        batching = Batching(batch_size, pad_to=pad_to, drop_remainder=False)
+        data = reader.batches(x, batching=batching, with_labels=False)
+        return task.predict_batches(data, **kwargs)
     if is_dataset(x):
         from keras_bert.preprocessing.text_examples import in_memory
 
@@ -87,8 +94,19 @@ def evaluate_pooled(task, x, y, sample_weight, batch_size, return_dict=False, **
         x, y, sample_weight = in_memory(x)
     if y is None:
         raise ValueError("evaluate needs labels: give y, or a dataset of (text, label).")
+    check_columns(task, y, sample_weight)
+    sample_weight = checked_weights(sample_weight)
+    task.check_labels(y)
     logits = keras.ops.convert_to_tensor(task.predict(x, batch_size, **kwargs))
-    y = keras.ops.convert_to_tensor(task.targets(y))
+    y = keras.ops.convert_to_tensor(task.targets(as_arrays(y)))
+    for part in (y, sample_weight):
+        if part is not None and len(part) != len(logits):
+            raise ValueError(
+                f"There are {len(logits)} texts but {len(part)} labels or weights: give one per "
+                "text."
+            )
+    if sample_weight is not None and np.ndim(sample_weight) > 1:
+        raise ValueError("sample_weight must have one number for each text.")
     if sample_weight is not None:
         sample_weight = keras.ops.convert_to_tensor(sample_weight, "float32")
     task.reset_metrics()
@@ -103,5 +121,13 @@ def evaluate_pooled(task, x, y, sample_weight, batch_size, return_dict=False, **
 
 def _outputs(task, rows, batch_size, **kwargs):
     """Predicts rows and pools the outputs of examples that have several rows."""
-    pooled = task.preprocessor.pooled(row_outputs(task, rows, batch_size or 32, **kwargs), rows)
+    pooled = task.preprocessor.pooled(row_outputs(task, rows, batch_size, **kwargs), rows)
     return keras.tree.map_structure(keras.ops.convert_to_numpy, pooled)
+
+
+def predict_batches(task, x, batch_size=None, **kwargs):
+    """Predicts prepared inputs that were checked before."""
+    try:
+        return keras.Model.predict(task, x, batch_size=batch_size, **kwargs)
+    except UnboundLocalError as error:  # Keras has no outputs to return
+        raise ValueError("There are no examples: the dataset is empty.") from error

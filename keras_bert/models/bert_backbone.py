@@ -2,6 +2,7 @@
 
 import keras
 
+from keras_bert.arguments import check_int
 from keras_bert.layers.embeddings import Embeddings
 from keras_bert.layers.encoder_block import EncoderBlock
 from keras_bert.layers.initializer import EPSILON, dense
@@ -49,8 +50,8 @@ class BertBackbone(PresetModel, keras.Model):
         A dict of `sequence_output`, `[B, S, H]`, and `pooled_output`, `[B, H]`.
 
     Raises:
-        ValueError: if `num_heads` doesn't divide `hidden_dim`, or a sequence is longer than
-            `max_sequence_length`, or `dtype` quantizes every layer.
+        ValueError: if a size is below 1, `num_heads` doesn't divide `hidden_dim`, a sequence is
+            longer than `max_sequence_length`, or `dtype` quantizes every layer.
 
     Example:
     >>> import numpy as np
@@ -81,6 +82,7 @@ class BertBackbone(PresetModel, keras.Model):
         dtype=None,
         **kwargs,
     ):
+        check_int("num_layers", num_layers)
         policy = own_policy(dtype)
         embeddings = Embeddings(
             vocabulary_size,
@@ -139,10 +141,10 @@ class BertBackbone(PresetModel, keras.Model):
         self.layer_norm_epsilon = layer_norm_epsilon
 
     def __call__(self, inputs, *args, **kwargs):
-        return super().__call__(complete(inputs), *args, **kwargs)
+        return super().__call__(complete(self, inputs), *args, **kwargs)
 
     def call(self, inputs, training=None, mask=None):  # JAX's trainer calls this alone
-        return super().call(complete(inputs), training=training, mask=mask)
+        return super().call(complete(self, inputs), training=training, mask=mask)
 
     def hidden_states(self, inputs):
         """Computes the outputs of all layers, a list of `num_layers + 1` tensors `[B, S, H]`.

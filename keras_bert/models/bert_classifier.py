@@ -4,12 +4,14 @@ import math
 
 import keras
 
+from keras_bert.arguments import check_int
 from keras_bert.layers.dropout import Dropout
 from keras_bert.layers.feature_normalization import FeatureNormalization
 from keras_bert.layers.initializer import dense
 from keras_bert.models import class_weighting
 from keras_bert.models.bert_task import BertTask
 from keras_bert.models.precision import head_policy
+from keras_bert.models.task_parts import check_backbone, number_of_classes
 from keras_bert.preprocessing.class_labels import class_targets
 from keras_bert.preprocessing.model_inputs import checked_inputs, features_in_memory
 from keras_bert.training.adamw import AdamW
@@ -28,7 +30,8 @@ class BertClassifier(BertTask):
 
     Args:
         backbone: a `BertBackbone`.
-        num_classes: int, C; 1 is regression: one number, trained by its squared error.
+        num_classes: int, C; 1 is regression: one number, trained by its squared error. None means
+            the number of the preprocessor's `label_names`.
         preprocessor: a `BertClassifierPreprocessor`, for raw text; or None.
         dropout: float, for the pooled output.
         num_features: int, K, numbers alongside each text. They are scaled to mean 0 and variance 1
@@ -60,17 +63,16 @@ class BertClassifier(BertTask):
     def __init__(
         self,
         backbone,
-        num_classes,
+        num_classes=None,
         preprocessor=None,
         dropout=0.1,
         num_features=0,
         dtype=None,
         **kwargs,
     ):
-        if num_classes < 1:
-            raise ValueError(f"num_classes must be 1 (regression) or more; got {num_classes}.")
-        if num_features < 0:
-            raise ValueError(f"num_features must be 0 or more; got {num_features}.")
+        check_backbone("BertClassifier", backbone)
+        num_classes = number_of_classes("BertClassifier", num_classes, preprocessor, at_least=1)
+        check_int("num_features", num_features, at_least=0)
         policy = head_policy(dtype, backbone)
         output_dropout = Dropout(dropout, name="output_dropout", dtype=policy)
         head = dense(num_classes, "logits", dtype=policy)
@@ -98,19 +100,19 @@ class BertClassifier(BertTask):
         return BertClassifierPreprocessor
 
     def default_compile_args(self):
-        """AdamW at 2e-5; cross-entropy and accuracy, or squared error for a regression."""
+        """AdamW at 5e-5; cross-entropy and accuracy, or squared error for a regression."""
         if self.preprocessor is not None and self.preprocessor.multi_label:
             threshold = self.preprocessor.threshold
             logit = math.log(threshold / (1 - threshold))
             return {
-                "optimizer": AdamW(2e-5),
+                "optimizer": AdamW(5e-5),
                 "loss": keras.losses.BinaryCrossentropy(from_logits=True),
                 "metrics": [keras.metrics.BinaryAccuracy(name="accuracy", threshold=logit)],
             }
         if self.num_classes == 1:
-            return {"optimizer": AdamW(2e-5), "loss": "mean_squared_error"}
+            return {"optimizer": AdamW(5e-5), "loss": "mean_squared_error"}
         return {
-            "optimizer": AdamW(2e-5),
+            "optimizer": AdamW(5e-5),
             "loss": keras.losses.SparseCategoricalCrossentropy(from_logits=True),
             "metrics": [keras.metrics.SparseCategoricalAccuracy(name="accuracy")],
         }

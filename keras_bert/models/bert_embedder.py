@@ -8,6 +8,9 @@ from keras_bert.layers.pooling import Pooling
 from keras_bert.metrics.regression import regression_scores
 from keras_bert.models.bert_task import BertTask
 from keras_bert.models.precision import head_policy
+from keras_bert.models.task_parts import check_backbone
+from keras_bert.preprocessing.raw import is_raw
+from keras_bert.readers.shown import shown
 
 
 @keras.saving.register_keras_serializable(package="keras_bert")
@@ -73,6 +76,7 @@ class BertEmbedder(BertTask):
         dtype=None,
         **kwargs,
     ):
+        check_backbone("BertEmbedder", backbone)
         policy = head_policy(dtype, backbone)
         pool = Pooling(pooling, normalize, name="pooling", dtype=policy)
         combination = LayerCombination(combine, name="layer_combination", dtype=policy)
@@ -113,6 +117,9 @@ class BertEmbedder(BertTask):
         Raises:
             ValueError: if texts and others differ in number, or the model doesn't pool.
         """
+        for x in (texts, others):
+            if not hasattr(x, "__len__") or isinstance(x, dict) or not is_raw(x):
+                raise ValueError(f"similarity takes texts and as many others; got {shown(x)}.")
         texts, others = ([x] if isinstance(x, str) else list(x) for x in (texts, others))
         if len(texts) != len(others):
             raise ValueError(
@@ -142,6 +149,8 @@ class BertEmbedder(BertTask):
         Returns:
             A dict of floats: `spearman`, `pearson` and `mean_squared_error`.
         """
+        if not isinstance(x, tuple) or len(x) != 2:
+            raise ValueError(f"scores takes a pair (texts, others) as x; got {shown(x)}.")
         return regression_scores(y, self.similarity(*x, batch_size=batch_size))
 
     def get_config(self):

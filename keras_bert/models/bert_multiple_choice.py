@@ -7,6 +7,7 @@ from keras_bert.layers.dropout import Dropout
 from keras_bert.layers.initializer import dense
 from keras_bert.models.bert_task import BertTask
 from keras_bert.models.precision import head_policy
+from keras_bert.models.task_parts import check_backbone
 from keras_bert.preprocessing.class_labels import choice_targets
 from keras_bert.training.adamw import AdamW
 
@@ -47,6 +48,7 @@ class BertMultipleChoice(BertTask):
     """
 
     def __init__(self, backbone, preprocessor=None, dropout=0.1, dtype=None, **kwargs):
+        check_backbone("BertMultipleChoice", backbone)
         inputs = {
             name: keras.Input((None, None), dtype="int32", name=name, optional=name != "token_ids")
             for name in backbone.input

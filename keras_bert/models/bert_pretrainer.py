@@ -2,11 +2,13 @@
 
 import keras
 
+from keras_bert.arguments import check_bool
 from keras_bert.layers.initializer import bert_initializer, dense
 from keras_bert.layers.masked_lm_head import MaskedLMHead
 from keras_bert.models import filling
 from keras_bert.models.bert_task import BertTask
 from keras_bert.models.precision import head_policy
+from keras_bert.models.task_parts import check_backbone
 from keras_bert.training.adamw import AdamW
 
 
@@ -58,6 +60,9 @@ class BertPretrainer(BertTask):
         dtype=None,
         **kwargs,
     ):
+        check_backbone("BertPretrainer", backbone)
+        check_bool("next_sentence", next_sentence)
+        check_bool("tie_embeddings", tie_embeddings)
         policy = head_policy(dtype, backbone)
         if masked_lm_activation is None:
             masked_lm_activation = backbone.activation
@@ -115,7 +120,7 @@ class BertPretrainer(BertTask):
             "tie_embeddings": self.tie_embeddings,
         }
 
-    def _takes(self, preprocessor):
+    def takes_preprocessor(self, preprocessor):
         return type(preprocessor).answers is self.preprocessor_class().answers
 
 

@@ -5,6 +5,7 @@ import keras
 from keras_bert.layers.initializer import dense
 from keras_bert.models.bert_task import BertTask
 from keras_bert.models.precision import head_policy
+from keras_bert.models.task_parts import check_backbone
 from keras_bert.training.adamw import AdamW
 
 
@@ -44,6 +45,7 @@ class BertSpanLabeler(BertTask):
     uses_pooler = False
 
     def __init__(self, backbone, preprocessor=None, dtype=None, **kwargs):
+        check_backbone("BertSpanLabeler", backbone)
         head = dense(2, "logits", dtype=head_policy(dtype, backbone))
         encoded = backbone(backbone.input)["sequence_output"]  # [B, S, H]
         logits = keras.ops.cast(head(encoded), "float32")  # [B, S, 2]

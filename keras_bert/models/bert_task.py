@@ -2,10 +2,11 @@
 
 import keras
 
-from keras_bert.models import answering, exporting, lora, task_data
+from keras_bert.models import answering, compiling, exporting, lora, task_data
+from keras_bert.models.fit_schedule import scheduled_optimizer
 from keras_bert.models.optional_inputs import complete
 from keras_bert.models.precision import head_policy, policy_config, set_policy
-from keras_bert.preprocessing.model_inputs import checked_inputs
+from keras_bert.models.task_parts import check_backbone, fitting_preprocessor
 from keras_bert.preprocessing.raw import is_dataset, is_raw
 from keras_bert.presets.preset import PresetModel
 from keras_bert.presets.preset_arguments import check_keras_arguments
@@ -47,9 +48,11 @@ class BertTask(PresetModel, TrainLoop, keras.Model):
 
     uses_pooler = True  # False of a task whose head reads the vectors of tokens alone
     output_name = "logits"  # of an array in exported files; the outputs in a dict have names
+    _schedules_fit = False  # whether `fit` makes its own optimizer
     batches = task_data.batches
     check_labels = task_data.check_labels
     answer = answering.answer
+    predict_batches = answering.predict_batches
     scores = answering.scores
     export = exporting.export
     enable_lora = lora.enable_lora
@@ -59,16 +62,17 @@ class BertTask(PresetModel, TrainLoop, keras.Model):
 
     def __init__(self, inputs, outputs, backbone, preprocessor=None, dtype=None, **kwargs):
         check_keras_arguments(type(self), kwargs)
+        check_backbone(type(self).__name__, backbone)
         super().__init__(inputs=inputs, outputs=outputs, **kwargs)
         set_policy(self, dtype, head_policy(dtype, backbone))
         self.backbone = backbone
         self.preprocessor = preprocessor
 
     def __call__(self, inputs, *args, **kwargs):
-        return super().__call__(complete(inputs), *args, **kwargs)
+        return super().__call__(complete(self, inputs), *args, **kwargs)
 
     def call(self, inputs, training=None, mask=None):  # JAX's trainer calls this alone
-        return super().call(complete(inputs), training=training, mask=mask)
+        return super().call(complete(self, inputs), training=training, mask=mask)
 
     @classmethod
     def preprocessor_class(cls):
@@ -85,9 +89,7 @@ class BertTask(PresetModel, TrainLoop, keras.Model):
     @preprocessor.setter
     def preprocessor(self, preprocessor):
         if preprocessor is not None:
-            if not self._takes(preprocessor):
-                preprocessor = self.preprocessor_class().like(preprocessor)
-            preprocessor = preprocessor.for_model(self.backbone, self.output)
+            preprocessor = fitting_preprocessor(self, preprocessor)
         self._preprocessor = preprocessor
 
     @property
@@ -98,11 +100,60 @@ class BertTask(PresetModel, TrainLoop, keras.Model):
     trainable_weights = trainable_variables  # Keras asks for both
 
     def default_compile_args(self):
-        """The arguments of `compile` that suit this task; `fit` takes them if it isn't compiled."""
+        """The arguments of `compile` that suit this task; `compile` takes those left out."""
         raise ValueError(
             f"{type(self).__name__} has no default_compile_args: call compile(...) before fit, or "
             "override that method."
         )
+
+    def compile(
+        self,
+        optimizer=None,
+        loss=None,
+        loss_weights=None,
+        metrics=None,
+        weighted_metrics=None,
+        **kwargs,
+    ):
+        """Compiles, as `keras.Model.compile`, with what suits the task where it is left out.
+
+        Args:
+            optimizer: as in Keras. If left out, each `fit` makes that of `default_compile_args`
+                for its own steps; see `fit`.
+            loss: as in Keras; if left out, that of `default_compile_args`. The name of a loss, such
+                as `"sparse_categorical_crossentropy"`, means the one that takes logits, which the
+                outputs of this library's classifying tasks are.
+            loss_weights: as in Keras.
+            metrics: as in Keras; if left out with the loss, those of `default_compile_args`.
+                `"accuracy"` is that of the task.
+            weighted_metrics: as in Keras; as `metrics`.
+            **kwargs: the others of `keras.Model.compile`.
+
+        Raises:
+            ValueError: if a loss or a metric takes probabilities, and the outputs are logits.
+        """
+        with compiling.scope(self):
+            defaults = compiling.defaults(self, is_needed=optimizer is None and loss is None)
+            arguments = compiling.arguments(
+                defaults,
+                optimizer=optimizer,
+                loss=loss,
+                loss_weights=loss_weights,
+                metrics=metrics,
+                weighted_metrics=weighted_metrics,
+            )
+            self._compile(optimizer is None and bool(defaults), {**arguments, **kwargs})
+
+    def get_compile_config(self):
+        config = super().get_compile_config()
+        return {**config, "schedules_fit": True} if config and self._schedules_fit else config
+
+    def compile_from_config(self, config):
+        config = dict(config)
+        schedules_fit = config.pop("schedules_fit", False)
+        self._compile(schedules_fit, keras.saving.deserialize_keras_object(config))
+        if self.built:
+            self.optimizer.build(self.trainable_variables)
 
     def targets(self, y, x=None):
         """Labels of prepared inputs `x` as the loss takes them: names become numbers."""
@@ -128,6 +179,13 @@ class BertTask(PresetModel, TrainLoop, keras.Model):
     ):
         """Trains, as `keras.Model.fit`, to the same numbers on one device and on many.
 
+        Without an optimizer in `compile`, or without `compile`, each call takes a new optimizer of
+        `default_compile_args`. Its learning rate rises to the default one in a tenth of the steps
+        that the call takes, and falls linearly to 0. If their number is unknown, as that of a
+        generator without `steps_per_epoch` is, the learning rate is constant, and a note is logged.
+        A run that is to resume from a `TrainingCheckpoint` needs an optimizer of its own, with a
+        schedule over all of its steps.
+
         Args:
             x: raw examples (see the task) as lists, arrays, pandas columns or a `tf.data.Dataset`
                 of `(text, label)`; or prepared inputs.
@@ -148,9 +206,10 @@ class BertTask(PresetModel, TrainLoop, keras.Model):
                 `tf.data.Dataset` raises a `tf.errors.InvalidArgumentError`.
         """
         if not self.compiled:
-            self.compile(**self.default_compile_args())
+            self.compile()
         self.set_accumulation(accumulation_steps)
         self.check_whole_executions(kwargs)
+        task_data.check_validation_split(validation_split)
         if validation_split and is_raw(x):
             parts = task_data.split((x, y, sample_weight), validation_split)
             (x, y, sample_weight), validation_data = parts
@@ -162,6 +221,9 @@ class BertTask(PresetModel, TrainLoop, keras.Model):
             shuffle = False  # the dataset is shuffled already
         else:
             kwargs.update(batch_size=batch_size, validation_split=validation_split)
+        if self._schedules_fit:
+            with compiling.scope(self):
+                self._compile_with(scheduled_optimizer(self, x, kwargs))
         return super().fit(
             x,
             y,
@@ -179,7 +241,7 @@ class BertTask(PresetModel, TrainLoop, keras.Model):
         For texts that are read in windows they are those of whole texts, from their pooled logits.
         """
         if not self.compiled:
-            self.compile(**self.default_compile_args())
+            self.compile()
         self.check_whole_executions(kwargs)
         if is_raw(x) and task_data.reader_of(self).cuts_windows:
             return answering.evaluate_pooled(self, x, y, sample_weight, batch_size, **kwargs)
@@ -196,10 +258,11 @@ class BertTask(PresetModel, TrainLoop, keras.Model):
         examples in memory are read in batches of similar lengths, so that little is padding.
         """
         self.check_whole_executions(kwargs)
+        batch_size = task_data.checked_batch_size(batch_size)
         if is_raw(x):
             return answering.raw_outputs(self, x, batch_size, **kwargs)
-        x = checked_inputs(self, x)
-        return super().predict(x, batch_size=None if is_dataset(x) else batch_size, **kwargs)
+        x = task_data.checked_prepared(self, x)
+        return self.predict_batches(x, None if is_dataset(x) else batch_size, **kwargs)
 
     def get_config(self):
         return {
@@ -220,7 +283,16 @@ class BertTask(PresetModel, TrainLoop, keras.Model):
         }
         return quantized_from_config(cls, {**config, **parts})
 
-    def _takes(self, preprocessor):
+    def _compile(self, schedules_fit, arguments):
+        """Compiles with all arguments given; Keras would track those that were kept in a dict."""
+
+        def compile_with(optimizer):
+            super(BertTask, self).compile(**{**arguments, "optimizer": optimizer})
+
+        compile_with(arguments["optimizer"])
+        self._compile_with, self._schedules_fit = compile_with, schedules_fit
+
+    def takes_preprocessor(self, preprocessor):
         """Whether a preprocessor is one for this task."""
         return isinstance(preprocessor, self.preprocessor_class())
 

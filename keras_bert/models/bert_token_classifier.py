@@ -6,6 +6,7 @@ from keras_bert.layers.dropout import Dropout
 from keras_bert.layers.initializer import dense
 from keras_bert.models.bert_task import BertTask
 from keras_bert.models.precision import head_policy
+from keras_bert.models.task_parts import check_backbone, number_of_classes
 from keras_bert.preprocessing.class_labels import token_targets
 from keras_bert.training.adamw import AdamW
 
@@ -20,7 +21,7 @@ class BertTokenClassifier(BertTask):
 
     Args:
         backbone: a `BertBackbone`.
-        num_classes: int, C, at least 2.
+        num_classes: int, C, at least 2; None means the number of the preprocessor's `label_names`.
         preprocessor: a `BertTokenClassifierPreprocessor`, for words and raw text; or None.
         dropout: float, for the sequence output.
         dtype: the dtype policy of the head, as of `BertBackbone`; None means the backbone's.
@@ -59,9 +60,13 @@ class BertTokenClassifier(BertTask):
 
     uses_pooler = False
 
-    def __init__(self, backbone, num_classes, preprocessor=None, dropout=0.1, dtype=None, **kwargs):
-        if num_classes < 2:
-            raise ValueError(f"num_classes must be 2 or more; got {num_classes}.")
+    def __init__(
+        self, backbone, num_classes=None, preprocessor=None, dropout=0.1, dtype=None, **kwargs
+    ):
+        check_backbone("BertTokenClassifier", backbone)
+        num_classes = number_of_classes(
+            "BertTokenClassifier", num_classes, preprocessor, at_least=2
+        )
         policy = head_policy(dtype, backbone)
         output_dropout = Dropout(dropout, name="output_dropout", dtype=policy)
         head = dense(num_classes, "logits", dtype=policy)

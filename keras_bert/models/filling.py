@@ -3,7 +3,9 @@
 import keras
 import numpy as np
 
+from keras_bert.arguments import check_int
 from keras_bert.models.task_data import reader_of
+from keras_bert.readers.shown import shown
 
 
 def fill_mask(model, texts, top_k=5, batch_size=32):
@@ -34,8 +36,12 @@ def fill_mask(model, texts, top_k=5, batch_size=32):
     >>> best["token"] in words, 0 < best["score"] <= 1
     (True, True)
     """
+    check_int("top_k", top_k)
+    check_int("batch_size", batch_size)
     if isinstance(texts, str):
         return fill_mask(model, [texts], top_k)[0]
+    if not isinstance(texts, (list, tuple)):
+        raise ValueError(f"fill_mask takes a str or a list of them; got {shown(texts)}.")
     reader = reader_of(model)
     from keras_bert.preprocessing.masked_text import masked_inputs
 

@@ -41,7 +41,7 @@ def row_outputs(model, rows, batch_size, **kwargs):
     def predicted(numbers, batching):
         batches = tf.data.Dataset.from_tensor_slices(numbers).batch(batch_size)
         batches = batches.map(lambda row: rows.batch(row, batching)[0], tf.data.AUTOTUNE)
-        return model.predict(batches.prefetch(tf.data.AUTOTUNE), **kwargs)
+        return model.predict_batches(batches.prefetch(tf.data.AUTOTUNE), **kwargs)
 
     parts = [predicted(numbers, batching) for numbers, batching in groups]
     back = np.argsort(np.concatenate([numbers for numbers, _ in groups]))

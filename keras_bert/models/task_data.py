@@ -1,11 +1,20 @@
 """Conversion of examples to Keras's training data: methods of `BertTask`."""
 
 import dataclasses
+import types
 
+import keras
+import numpy as np
+
+from keras_bert.arguments import check_int, check_number
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.class_labels import check_not_one_hot
 from keras_bert.preprocessing.model_inputs import checked_inputs
+from keras_bert.preprocessing.prepared_inputs import checked_arrays
 from keras_bert.preprocessing.raw import count, is_dataset, is_raw, take
+from keras_bert.preprocessing.sample_weights import checked_weights
+from keras_bert.preprocessing.streams import check_not_empty, first_element, labels_spec
+from keras_bert.readers.shown import shown
 
 
 def batches(task, x, y=None, sample_weight=None, *, batching=None):
@@ -29,7 +38,10 @@ def batches(task, x, y=None, sample_weight=None, *, batching=None):
         return _raw_batches(task, x, y, sample_weight, batching)
     from keras_bert.preprocessing.prepared import prepared_batches
 
-    return prepared_batches(*_checked(task, x, y, sample_weight), batching)
+    x, y, sample_weight = _checked(task, x, y, sample_weight)
+    if not isinstance(x, dict) and not is_dataset(x):
+        raise ValueError(f"batches takes examples in memory or a dataset; got {shown(x)}.")
+    return prepared_batches(x, y, sample_weight, batching)
 
 
 def keras_data(task, x, y=None, sample_weight=None, batching=None):
@@ -51,6 +63,11 @@ def validation_data(task, data):
     """Converts the `validation_data` of `fit`, a tuple or a dataset, with `keras_data`."""
     if data is None:
         return None
+    if isinstance(data, tuple) and len(data) not in (2, 3):
+        raise ValueError(
+            "validation_data must be (x, y), (x, y, sample_weight) or a dataset; got a tuple of "
+            f"{len(data)}."
+        )
     found = keras_data(task, *(data if isinstance(data, tuple) else (data,)))
     return found[0] if is_dataset(found[0]) else found
 
@@ -62,7 +79,18 @@ def split(parts, validation_split):
             "validation_split needs examples in memory. Split the dataset with take and skip, and "
             "pass validation_data."
         )
-    cut = int(count(parts[0]) * (1 - validation_split))
+    number = count(parts[0])
+    for part in parts[1:]:
+        if part is not None and not isinstance(part, dict) and len(part) != number:
+            raise ValueError(
+                f"There are {number} examples but {len(part)} labels or weights: give one for each."
+            )
+    cut = int(number * (1 - validation_split))
+    if not 0 < cut < number:
+        raise ValueError(
+            f"validation_split={validation_split} of {number} examples leaves none to "
+            f"{'train' if cut < 1 else 'validate'} on."
+        )
     first, last = slice(cut), slice(cut, None)
     return tuple(take(p, first) for p in parts), tuple(take(p, last) for p in parts)
 
@@ -71,8 +99,51 @@ def merged_batching(batching, batch_size, shuffle=False):
     """Merges the arguments of `fit` or `evaluate` into one `Batching`."""
     if batching is not None and batch_size is not None:
         raise ValueError("Give batch_size or batching, not both: Batching(batch_size=...).")
-    batching = Batching(batch_size or 32) if batching is None else batching
+    batching = Batching(checked_batch_size(batch_size)) if batching is None else batching
     return dataclasses.replace(batching, shuffle=bool(shuffle) and not batching.longest_first)
+
+
+def checked_batch_size(batch_size):
+    """Returns the number of rows of a batch, 32 by default."""
+    if batch_size is None:
+        return 32
+    check_int("batch_size", batch_size)
+    return int(batch_size)
+
+
+def check_validation_split(validation_split):
+    """Raises a ValueError unless it is a share of the examples, or 0."""
+    check_number("validation_split", validation_split, at_least=0)
+    if validation_split >= 1:
+        raise ValueError(
+            f"validation_split is a share of the examples, below 1; got {validation_split}."
+        )
+
+
+def checked_prepared(task, x):
+    """Checks inputs that are not raw, in memory or in batches.
+
+    Raises:
+        ValueError: if the task can't read them.
+    """
+    if isinstance(x, dict):
+        return checked_arrays(task, checked_inputs(task, x) if "token_ids" in x else x)
+    x = checked_inputs(task, x)
+    if is_dataset(x):
+        from keras_bert.preprocessing.prepared_datasets import checked_dataset
+
+        check_not_empty(x)
+        return checked_dataset(task, x)
+    if isinstance(x, types.GeneratorType):
+        return _checked_batches(task, x)
+    first = first_element(x)
+    if first is None:
+        raise ValueError(
+            f"{type(task).__name__} takes raw examples, or a dict of {', '.join(task.input)}, or "
+            f"batches of these; got {shown(x)}."
+        )
+    _check_not_raw(task, x, first)
+    return x
 
 
 def reader_of(task):
@@ -92,21 +163,86 @@ def reader_of(task):
 
 def _raw_batches(task, x, y, sample_weight, batching):
     reader, x = reader_of(task), checked_inputs(task, x)
-    task.check_labels(y)
+    if is_dataset(x):
+        check_not_empty(x)
+    check_columns(task, y, sample_weight)
+    task.check_labels(labels_spec(x) if is_dataset(x) else y)
     return reader.batches(x, y, sample_weight, batching=batching)
 
 
 def _checked(task, x, y, sample_weight):
     """Checks prepared inputs and converts their labels to the loss's form."""
-    x = checked_inputs(task, x)
+    x = checked_prepared(task, x)
     if is_dataset(x):
+        spec = x.element_spec
+        _check_structure(task, spec[1] if isinstance(spec, tuple) and len(spec) > 1 else None)
+        task.check_labels(labels_spec(x))
         return task.checked_dataset(x), y, sample_weight
+    if not isinstance(x, dict):
+        return x, y, sample_weight  # a generator or another source of batches
+    _check_structure(task, y)
+    check_columns(task, y, sample_weight)
+    sample_weight = checked_weights(sample_weight)
     task.check_labels(y)
     return x, None if y is None else task.targets(y, x), sample_weight
 
 
+def _checked_batches(task, batches):
+    """Checks the batches of a generator one after the other."""
+    for batch in batches:
+        parts = batch if isinstance(batch, tuple) else (batch,)
+        _check_not_raw(task, batches, parts)
+        parts = _checked(task, *(*parts, None, None)[:3])
+        parts = tuple(part for part in parts if part is not None)
+        yield parts if isinstance(batch, tuple) else parts[0]
+
+
+def _check_not_raw(task, x, element):
+    if is_raw(element[0] if isinstance(element, (tuple, list)) and element else element):
+        raise ValueError(
+            f"{type(task).__name__} can't read raw examples from a {type(x).__name__}. Give them "
+            "as a list, or texts as a tf.data.Dataset: tf.data.Dataset.from_generator(lambda: "
+            "examples, output_signature=(tf.TensorSpec([], tf.string), tf.TensorSpec([], "
+            "tf.int32))) of (text, label)."
+        )
+
+
+def _check_structure(task, y):
+    """Raises a ValueError unless a task with several outputs gets a dict of labels."""
+    if y is not None and isinstance(task.output, dict) and not isinstance(y, dict):
+        names = ", ".join(task.output)
+        raise ValueError(f"{type(task).__name__} takes a dict of labels: {names}; got {shown(y)}.")
+
+
+def check_columns(task, y, sample_weight):
+    """Raises a ValueError unless labels and weights have a value for each example."""
+    for name, values in (("y", y), ("sample_weight", sample_weight)):
+        is_dict = isinstance(values, dict) and isinstance(task.output, dict)
+        for part in values.values() if is_dict else [values]:
+            if part is not None and not _is_column(part):
+                raise ValueError(
+                    f"{name} must be a list or an array with a value for each example; got "
+                    f"{shown(part)}."
+                )
+    rank = len(getattr(task.output, "shape", ()))
+    if sample_weight is not None and rank == 2 and np.shape(sample_weight)[1:] not in ((), (1,)):
+        raise ValueError(
+            f"sample_weight must be [n], a number for each example; got {shown(sample_weight)}."
+        )
+
+
+def _is_column(values):
+    """Returns whether values can be read one by one: a list, an array or a table's column."""
+    if isinstance(values, (str, bytes, dict, keras.utils.PyDataset)) or is_dataset(values):
+        return False
+    has_items = hasattr(values, "__len__") and hasattr(values, "__getitem__")
+    return has_items and getattr(values, "shape", None) != ()
+
+
 def check_labels(task, y):
     """Raises a ValueError if labels are one-hot, unless the task's loss takes them."""
+    if y is not None and len(y) == 0:
+        raise ValueError("There are no labels: y is empty.")
     shape = getattr(task.output, "shape", ())  # a token classifier's labels are lists of any length
     if y is not None and hasattr(task, "num_classes") and len(shape) == 2:
         loss = task.loss if task.compiled else task.default_compile_args()["loss"]

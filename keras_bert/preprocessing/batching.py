@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import numbers
+import reprlib
 from collections.abc import Sequence
 
 import keras
 
+from keras_bert.arguments import check_bool, check_int
 from keras_bert.training.strategy import device_kind
 
 PAD_TO = ("auto", "longest", "full")
@@ -58,15 +61,20 @@ class Batching:
     drop_remainder: bool | None = None
 
     def __post_init__(self):
-        if self.batch_size < 1:
-            raise ValueError(f"batch_size must be at least 1; got {self.batch_size}.")
+        check_int("batch_size", self.batch_size)
+        check_bool("shuffle", self.shuffle)
+        check_bool("longest_first", self.longest_first)
+        if self.drop_remainder is not None:
+            check_bool("drop_remainder", self.drop_remainder)
+        if self.seed is not None:
+            check_int("seed", self.seed, at_least=0, at_most=2**63 - 1)
         if isinstance(self.pad_to, str) and self.pad_to not in PAD_TO:
             raise ValueError(
                 f"pad_to must be one of {', '.join(map(repr, PAD_TO))}, or a list of lengths; got "
                 f"{self.pad_to!r}."
             )
-        if not isinstance(self.pad_to, str) and (not self.pad_to or min(self.pad_to) < 1):
-            raise ValueError(f"pad_to must hold lengths of at least 1; got {self.pad_to!r}.")
+        if not isinstance(self.pad_to, str):
+            _check_lengths("pad_to", self.pad_to)
         if self.longest_first and (self.shuffle or self.bucket_lengths is not None):
             raise ValueError(
                 "longest_first sets the order of examples, and so do shuffle and bucket_lengths. "
@@ -111,14 +119,30 @@ class Batching:
                     "to, for example bucket_lengths=(32, 64, 128)."
                 )
             return
+        _check_lengths("bucket_lengths", self.bucket_lengths)
         buckets = list(self.bucket_lengths)
-        if not buckets or min(buckets) < 1:
-            raise ValueError(f"bucket_lengths must hold lengths of at least 1; got {buckets}.")
+        if self.tokens_per_batch is not None:
+            check_int("tokens_per_batch", self.tokens_per_batch)
         if self.tokens_per_batch is not None and self.tokens_per_batch < max(buckets):
             raise ValueError(
                 f"tokens_per_batch={self.tokens_per_batch} is too small for one row of the largest "
                 f"of bucket_lengths, {max(buckets)}. Give at least that many."
             )
+
+
+def _check_lengths(name, lengths):
+    is_list = (
+        isinstance(lengths, (list, tuple, range, set, frozenset))
+        or getattr(lengths, "ndim", 0) == 1
+    )
+    are_lengths = is_list and all(
+        isinstance(length, numbers.Integral) and length >= 1 for length in lengths
+    )
+    if not are_lengths or not len(lengths):
+        raise ValueError(
+            f"{name} must hold lengths of at least 1, such as (32, 64, 128); got "
+            f"{reprlib.repr(lengths)}."
+        )
 
 
 def quarters(length: int) -> list[int]:

@@ -11,13 +11,18 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from keras_bert.arguments import check_bool, check_number
 from keras_bert.files.whole import whole_file
 from keras_bert.metrics.classification import classification_scores
 from keras_bert.metrics.multi_label import multi_label_scores
 from keras_bert.metrics.regression import regression_scores
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
 from keras_bert.preprocessing.checked_labels import checked_classes
-from keras_bert.preprocessing.class_labels import class_targets, named_classes
+from keras_bert.preprocessing.class_labels import (
+    checked_label_names,
+    class_targets,
+    named_classes,
+)
 from keras_bert.preprocessing.padding import trim_padding
 from keras_bert.preprocessing.raw import Examples, Labels
 from keras_bert.preprocessing.rows import Rows
@@ -56,8 +61,8 @@ class BertClassifierPreprocessor(BertPreprocessor):
         A dict of `token_ids`, `segment_ids` and `padding_mask`, each `[B, S]` int32.
 
     Raises:
-        ValueError: if `threshold` is not between 0 and 1, `window_pooling` is unknown, or the
-            windows skip tokens.
+        ValueError: if `label_names` repeat a name, `threshold` is not between 0 and 1,
+            `window_pooling` is unknown, or the windows skip tokens.
 
     Example:
     >>> from keras_bert import BertClassifierPreprocessor, BertTokenizer
@@ -80,16 +85,18 @@ class BertClassifierPreprocessor(BertPreprocessor):
         window_pooling: str = "mean",
     ):
         super().__init__(tokenizer, sequence_length, truncation)
+        check_bool("multi_label", multi_label)
+        check_number("threshold", threshold)
         if not 0 < threshold < 1:
             raise ValueError(f"threshold must be between 0 and 1, exclusive; got {threshold}.")
-        if window_pooling not in WINDOW_POOLINGS:
+        if not isinstance(window_pooling, str) or window_pooling not in WINDOW_POOLINGS:
             raise ValueError(
                 f"window_pooling must be one of {', '.join(map(repr, WINDOW_POOLINGS))}; got "
                 f"{window_pooling!r}."
             )
         if window_stride is not None:
             check_window_stride(window_stride, sequence_length)
-        self.label_names = None if label_names is None else [*map(str, label_names)]
+        self.label_names = checked_label_names(label_names)
         self.multi_label = multi_label
         self.threshold = threshold
         self.window_stride = window_stride

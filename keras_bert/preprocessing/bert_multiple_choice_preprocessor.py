@@ -156,6 +156,8 @@ class BertMultipleChoicePreprocessor(BertPreprocessor):
 
     def scores(self, answers: list, x: Examples, y: Labels | None = None) -> dict:
         """Computes the accuracy."""
+        if not self.has_labels(x, y):
+            raise ValueError("scores needs labels: give y, or questions with a 'label'.")
         y = [question["label"] for question in _questions(x)] if y is None else self.targets(y)
         scores = classification_scores(np.asarray(y), np.array([a["label"] for a in answers]))
         return {"accuracy": scores["accuracy"]}

@@ -22,6 +22,7 @@ from keras_bert.preprocessing.padding import trim_padding
 from keras_bert.preprocessing.raw import Examples, Labels, as_arrays, is_dataset
 from keras_bert.preprocessing.row_batches import alone, map_rows, row_batches
 from keras_bert.preprocessing.rows import Rows
+from keras_bert.preprocessing.sample_weights import checked_weights
 from keras_bert.preprocessing.stream_batches import stream_batches
 from keras_bert.preprocessing.text_examples import (
     TextExamples,
@@ -94,6 +95,12 @@ class BertPreprocessor:
     def __init__(
         self, tokenizer: BertTokenizer, sequence_length: int = 128, truncation: str = "head"
     ):
+        if not isinstance(tokenizer, BertTokenizer):
+            raise ValueError(
+                f"{type(self).__name__} takes a BertTokenizer; got {type(tokenizer).__name__}. "
+                "Make one with BertTokenizer(vocabulary), or load it with "
+                "BertTokenizer.from_preset(source)."
+            )
         if not isinstance(sequence_length, numbers.Integral):
             raise ValueError(f"sequence_length must be an int; got {sequence_length!r}.")
         if sequence_length < 3:
@@ -101,7 +108,7 @@ class BertPreprocessor:
                 f"sequence_length={sequence_length} leaves no room for a token between [CLS] and "
                 "[SEP]; use 3 or more."
             )
-        if truncation not in TRUNCATIONS:
+        if not isinstance(truncation, str) or truncation not in TRUNCATIONS:
             raise ValueError(
                 f"truncation must be one of {', '.join(map(repr, TRUNCATIONS))}; got "
                 f"{truncation!r}."
@@ -161,11 +168,12 @@ class BertPreprocessor:
         """
         if y is None and sample_weight is not None:
             raise ValueError("There are weights but no labels: give y with sample_weight.")
+        sample_weight = checked_weights(sample_weight)
         examples = text_examples(x)
         extra = checked_extra_inputs(examples.extra_inputs)
         targets = () if y is None else (self.targets(as_arrays(y)),)
         if sample_weight is not None:
-            targets += (as_arrays(sample_weight),)
+            targets += (sample_weight,)
         with tf.device("CPU:0"):
             targets = tuple(map(_tensors, targets))
             for part in tf.nest.flatten(targets):

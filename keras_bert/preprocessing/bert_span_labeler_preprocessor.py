@@ -11,11 +11,13 @@ import keras
 import numpy.typing as npt
 import tensorflow as tf
 
+from keras_bert.arguments import check_int, check_number
 from keras_bert.files.whole import whole_file
 from keras_bert.metrics.squad import squad_scores
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
 from keras_bert.preprocessing.question_examples import (
     check_questions,
+    check_scored,
     trained_windows,
     windows_of,
 )
@@ -26,6 +28,7 @@ from keras_bert.preprocessing.question_windows import (
 )
 from keras_bert.preprocessing.raw import Examples, Labels
 from keras_bert.preprocessing.span_answers import span_answers
+from keras_bert.readers.shown import shown
 from keras_bert.text.tokenizer import BertTokenizer
 
 _WINDOWS = 32  # windows that an exported model reads at once, so that memory stays bounded
@@ -88,8 +91,9 @@ class BertSpanLabelerPreprocessor(BertPreprocessor):
         null_threshold: float | None = None,
     ):
         super().__init__(tokenizer, sequence_length, truncation)
-        if max_answer_length < 1:
-            raise ValueError(f"max_answer_length must be at least 1; got {max_answer_length}.")
+        check_int("max_answer_length", max_answer_length)
+        if null_threshold is not None:
+            check_number("null_threshold", null_threshold)
         check_lengths(self, document_stride, max_question_length)
         self.document_stride = document_stride
         self.max_question_length = max_question_length
@@ -161,8 +165,7 @@ class BertSpanLabelerPreprocessor(BertPreprocessor):
         """
         if rows is None:
             return {"start_logits": outputs["start"], "end_logits": outputs["end"]}
-        if n_best < 1:
-            raise ValueError(f"n_best must be at least 1; got {n_best}.")
+        check_int("n_best", n_best)
         return span_answers(
             rows,
             outputs,
@@ -191,6 +194,7 @@ class BertSpanLabelerPreprocessor(BertPreprocessor):
     def scores(self, answers: list, x: Examples, y: Labels | None = None) -> dict:
         """Computes exact match and F1 as SQuAD's scripts do; for 2.0 also the best threshold."""
         examples = _examples(x)
+        check_scored(examples)
         predictions = {e["id"]: a["answer"] for e, a in zip(examples, answers, strict=True)}
         if not any("is_impossible" in example for example in examples):
             return squad_scores(examples, predictions)
@@ -268,7 +272,14 @@ class BertSpanLabelerPreprocessor(BertPreprocessor):
 
 
 def _examples(x):
-    return [x] if isinstance(x, dict) else list(x)
+    if isinstance(x, dict):
+        return [x]
+    if not hasattr(x, "__getitem__") or getattr(x, "shape", None) == ():
+        raise ValueError(
+            "A BertSpanLabeler takes questions, dicts of 'question' and 'context', as read_squad "
+            f"returns them; got {shown(x)}."
+        )
+    return list(x)
 
 
 def _best_texts(examples, answers):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 import os
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -14,14 +15,15 @@ import tensorflow as tf
 
 from keras_bert.metrics.entities import entity_scores
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
-from keras_bert.preprocessing.class_labels import named_classes
+from keras_bert.preprocessing.class_labels import checked_label_names, named_classes
 from keras_bert.preprocessing.found_entities import found_entities
 from keras_bert.preprocessing.padding import trim_padding
-from keras_bert.preprocessing.raw import Examples, Labels, as_arrays, is_dataset
+from keras_bert.preprocessing.raw import Examples, Labels, as_arrays
 from keras_bert.preprocessing.tagged_rows import TaggedRows
-from keras_bert.preprocessing.text_examples import TextExamples, text_examples
+from keras_bert.preprocessing.text_examples import text_examples
 from keras_bert.preprocessing.text_words import TextWords, text_words
 from keras_bert.readers.conll import write_conll
+from keras_bert.readers.shown import shown
 from keras_bert.text.tokenizer import BertTokenizer
 
 if TYPE_CHECKING:
@@ -71,7 +73,7 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
         label_names: Iterable[str] | None = None,
     ):
         super().__init__(tokenizer, sequence_length, truncation)
-        self.label_names = None if label_names is None else [*map(str, label_names)]
+        self.label_names = checked_label_names(label_names)
 
     @property
     def signature(self) -> dict[str, int | None]:
@@ -145,18 +147,20 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
     def targets(self, labels: Labels) -> list[list[int]]:
         """Converts lists of tags, given by name or by number, to lists of class numbers."""
         names = self.label_names
-        numbers = {name: number for number, name in enumerate(names or [])}
+        found = {name: number for number, name in enumerate(names or [])}
         for index, sentence in enumerate(labels):
+            if isinstance(sentence, (str, bytes)) or not hasattr(sentence, "__len__"):
+                raise ValueError(
+                    f"Sentence {index} must have a list of tags, one for each word; got "
+                    f"{shown(sentence)}."
+                )
             for tag in sentence:
-                if names is None:
-                    is_known = not isinstance(tag, str) and tag >= 0
+                if not _is_known(tag, found if names else None):
                     expected = "not a class number; named tags need label_names"
-                else:
-                    is_known = tag in numbers if isinstance(tag, str) else 0 <= tag < len(names)
-                    expected = f"not one of the {len(names)} classes: {', '.join(names)}"
-                if not is_known:
+                    if names is not None:
+                        expected = f"not one of the {len(names)} classes: {', '.join(names)}"
                     raise ValueError(f"Sentence {index} has the tag {tag!r}, which is {expected}.")
-        return [[numbers[t] if isinstance(t, str) else int(t) for t in s] for s in labels]
+        return [[found[t] if isinstance(t, str) else int(t) for t in s] for s in labels]
 
     def answers(self, outputs: tf.Tensor, rows: TaggedRows | TextWords | None = None) -> dict:
         """Turns logits into tags of words, entities of texts, or labels of tokens.
@@ -202,6 +206,8 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
         """Computes precision, recall and F1 of entities as `conlleval` does."""
         if y is None:
             raise ValueError("scores needs the tags of each sentence: give y.")
+        if not holds_words(x):
+            raise ValueError("scores needs words, a list of sentences; texts have no tags.")
         return entity_scores(self._tags(y), [answer["label"] for answer in answers])
 
     def write_answers(
@@ -231,16 +237,24 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
         return {**super().get_config(), "label_names": self.label_names}
 
 
+def _is_known(tag, names):
+    """Returns whether a tag is the name or the number of a class."""
+    if isinstance(tag, str):
+        return names is not None and tag in names
+    is_number = isinstance(tag, numbers.Real) and tag == tag and tag == int(tag)
+    return is_number and 0 <= tag < (np.inf if names is None else len(names))
+
+
 def holds_words(x: Examples) -> bool:
     """Returns whether `x` holds sentences: a list of lists of strings, or a dict with `words`."""
     if isinstance(x, dict):
         return "words" in x
     x = as_arrays(x)
-    if isinstance(x, TextExamples) or is_dataset(x) or isinstance(x, (str, bytes)):
+    if not isinstance(x, (list, tuple, np.ndarray)) or getattr(x, "shape", None) == ():
         return False
     sentences = [sentence for sentence in x if not isinstance(sentence, (str, bytes))]
     is_words = (isinstance(s, (list, tuple, np.ndarray)) for s in sentences)
-    return isinstance(x, (list, tuple, np.ndarray)) and bool(sentences) and all(is_words)
+    return bool(sentences) and all(is_words)
 
 
 def _words(x):

@@ -77,6 +77,7 @@ def checked_classes(labels: tf.Tensor, names: Sequence[str] | None) -> tf.Tensor
         )
         values = tf.cast(labels, tf.float64)
         is_inside, numbers = (values >= 0) & (values < len(names)), labels
+        is_inside &= values == tf.floor(values)
     outside = tf.boolean_mask(tf.reshape(labels, [-1]), ~tf.reshape(is_inside, [-1]))
     assertion = tf.debugging.Assert(tf.reduce_all(is_inside), [message, outside])
     with tf.control_dependencies([assertion]):

@@ -28,6 +28,31 @@ _Preprocessor = TypeVar(
 )
 
 
+def checked_label_names(names: Any) -> list[str] | None:
+    """Returns the names of classes as a list of str, or None.
+
+    Raises:
+        ValueError: if it is not a list of names, or a name occurs twice.
+    """
+    if names is None:
+        return None
+    is_list = isinstance(names, (list, tuple)) or hasattr(as_arrays(names), "tolist")
+    found = list(as_arrays(names)) if is_list and np.ndim(names) == 1 else []
+    if not found or not all(isinstance(name, (str, numbers.Real)) for name in found):
+        raise ValueError(
+            "label_names must be a list of names, one for each class, such as ['bad', 'good']; got "
+            f"{_shown(names)}."
+        )
+    found = [*map(str, found)]
+    repeated = [name for name in found if found.count(name) > 1]
+    if repeated:
+        raise ValueError(
+            f"label_names has {repeated[0]!r} {len(repeated)} times: {_shown(found)}. Give each "
+            "class a name of its own."
+        )
+    return found
+
+
 def class_numbers(labels: Labels, names: Sequence[str]) -> Labels:
     """Converts labels to class numbers.
 
@@ -45,10 +70,11 @@ def class_numbers(labels: Labels, names: Sequence[str]) -> Labels:
     >>> class_numbers(["yes", "no", "yes"], ["no", "yes"]).tolist()
     [1, 0, 1]
     """
-    array = np.asarray(labels)
+    array = _array(labels)
     if array.dtype.kind not in "USO" or not array.size:
         return labels
-    found = [_number(index, label, names) for index, label in enumerate(array.flat)]
+    hint = _naming_hint(array, names)
+    found = [_number(index, label, names, hint) for index, label in enumerate(array.flat)]
     return np.array(found, "int32").reshape(array.shape)
 
 
@@ -115,10 +141,8 @@ def class_targets(
     if multi_label:
         return label_matrix(labels, names)
     if names is not None and len(names) == 1:
-        if np.asarray(labels).dtype.kind in "US":
-            raise ValueError("A regression (num_classes=1) takes numbers as labels; got strings.")
-        return np.asarray(labels)
-    labels = np.asarray(class_numbers(labels, names or []))
+        return _scores(labels)
+    labels = _whole(np.asarray(class_numbers(labels, names or [])))
     is_one_each = labels.ndim == 1 or labels.shape[1:] == (1,)
     if names is None or not is_one_each or not labels.size:
         return labels
@@ -137,8 +161,8 @@ def token_targets(labels: Labels, num_classes: int) -> Labels:
     Raises:
         ValueError: if a number is outside the classes.
     """
-    array = np.asarray(labels)
-    if np.issubdtype(array.dtype, np.integer) and array.size:
+    array = _whole(_array(labels))
+    if array.size:
         if array.min() < 0 or array.max() >= num_classes:
             raise ValueError(
                 f"Labels must be in 0 to {num_classes - 1} for num_classes={num_classes}; got "
@@ -158,7 +182,7 @@ def choice_targets(labels: Labels, inputs: Mapping[str, npt.ArrayLike] | None = 
     Raises:
         ValueError: if a label can't be an index, or is the index of a missing choice.
     """
-    array = np.asarray(labels)
+    array = _array(labels)
     if not array.size or not (array.ndim == 1 or array.shape[1:] == (1,)):
         return labels
     if not np.issubdtype(array.dtype, np.integer) or array.min() < 0:
@@ -196,7 +220,7 @@ def check_not_one_hot(
     """Raises a ValueError if labels are one-hot, unless the compiled `loss` takes them."""
     name = loss if isinstance(loss, str) else type(loss).__name__
     rows = [] if labels is None or len(labels) == 0 else [as_arrays(labels)[0]]
-    is_one_hot = all(np.shape(row) == (num_classes,) and not _is_names(row) for row in rows)
+    is_one_hot = all(_shape(row) == (num_classes,) and not _is_names(row) for row in rows)
     if rows and is_one_hot and num_classes > 1 and "sparse" in name.lower():
         raise ValueError(
             f"Labels are one-hot, [n, {num_classes}]; this loss takes class numbers, [n]: pass "
@@ -278,7 +302,16 @@ def class_weights(
     return weights
 
 
-def _number(index, label, names):
+def _naming_hint(labels, names):
+    """Returns how to name classes that have only numbers, if labels are names."""
+    found = {label for label in labels.flat if isinstance(label, str)}
+    if list(names) != [*map(str, range(len(names)))] or len(found) > 20:
+        return ""
+    shown = sorted(map(str, found))
+    return f" To name the classes, give the preprocessor, or from_preset, label_names={shown}."
+
+
+def _number(index, label, names, hint=""):
     """Returns the number of a class. `index` is the label's, or None for `class_weight`."""
     label = label.decode() if isinstance(label, bytes) else label
     label = str(label) if isinstance(label, str) else label  # NumPy's shows its type
@@ -291,8 +324,61 @@ def _number(index, label, names):
     close = difflib.get_close_matches(str(label), names, n=1)
     raise ValueError(
         f"{where} {verb} {label!r}, which is not one of the {len(names)} classes: "
-        f"{', '.join(names)}." + (f" Did you mean {close[0]!r}?" if close else "")
+        f"{', '.join(names)}." + (f" Did you mean {close[0]!r}?" if close else hint)
     )
+
+
+def _array(labels):
+    try:
+        return np.asarray(labels)
+    except ValueError as error:
+        raise ValueError(
+            "Labels must be one for each example; got lists of different lengths. If a text may "
+            "have several labels, make the preprocessor with multi_label=True."
+        ) from error
+
+
+def _shape(row):
+    return (len(row),) if isinstance(row, (list, tuple)) else getattr(row, "shape", ())
+
+
+def _whole(array):
+    """Returns class numbers as they are, or whole floats as integers."""
+    if array.dtype.kind in "biu" or not array.size:
+        return array
+    wrong = np.ones(array.shape, "bool")
+    if array.dtype.kind == "f":
+        wrong = ~((array == np.floor(array)) & np.isfinite(array))
+    if wrong.any():
+        place = tuple(map(int, np.argwhere(wrong)[0])) if array.ndim else ()
+        raise ValueError(
+            f"Label {', '.join(map(str, place))} is {array[place]}, which is not a class number. "
+            "Labels are whole numbers from 0, or names; scores need a regression (num_classes=1)."
+        )
+    return array.astype("int64")
+
+
+def _scores(labels):
+    """Returns the labels of a regression, checked."""
+    array = _array(labels)
+    if array.dtype.kind == "O":
+        try:
+            array = array.astype("float64")
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                "A regression (num_classes=1) takes numbers as labels; got "
+                f"{_shown(array.flat[0])}."
+            ) from error
+    if array.dtype.kind not in "biuf":
+        kind = "strings" if array.dtype.kind in "US" else f"dtype {array.dtype}"
+        raise ValueError(f"A regression (num_classes=1) takes numbers as labels; got {kind}.")
+    if not np.isfinite(array).all():
+        place = tuple(map(int, np.argwhere(~np.isfinite(array))[0]))
+        raise ValueError(
+            f"Labels of a regression must be finite numbers; label {place[0]} is {array[place]}. "
+            "Leave the example out."
+        )
+    return array
 
 
 def _is_names(row):

@@ -31,13 +31,19 @@ def with_finite_check(extra_inputs: Mapping[str, tf.Tensor]) -> dict[str, tf.Ten
     checked = {}
     for name, values in extra_inputs.items():
         if values.dtype.is_floating:
-            values = tf.cast(values, tf.float32)
-            message = f"{name} must be finite numbers; leave out or fill missing values. They are:"
-            is_finite = tf.reduce_all(tf.math.is_finite(values))
-            with tf.control_dependencies([tf.debugging.Assert(is_finite, [message, values])]):
-                values = tf.identity(values)
+            values = finite(tf.cast(values, tf.float32), name)
         checked[name] = values
     return checked
+
+
+def finite(values: tf.Tensor, name: str = "Labels and weights") -> tf.Tensor:
+    """Makes reading a batch fail if a number of floats is not finite."""
+    if not isinstance(values, tf.Tensor) or not values.dtype.is_floating:
+        return values
+    message = f"{name} must be finite numbers; leave out or fill missing values. They are:"
+    is_finite = tf.reduce_all(tf.math.is_finite(values))
+    with tf.control_dependencies([tf.debugging.Assert(is_finite, [message, values])]):
+        return tf.identity(values)
 
 
 def _checked(name, values):

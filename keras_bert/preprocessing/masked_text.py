@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from keras_bert.preprocessing.text_examples import check_text
 from keras_bert.text.vocabulary import MASK
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ def masked_inputs(
     tokenizer, longest = preprocessor.tokenizer, preprocessor.sequence_length
     rows = []
     for text in texts:
+        check_text("A text", text)
+        text = text.decode() if isinstance(text, bytes) else text
         parts = text.split(MASK)
         if len(parts) == 1:
             raise ValueError(

@@ -35,5 +35,9 @@ def labels_of(dataset: tf.data.Dataset) -> tuple[Any, Any]:
     if is_raw(dataset):
         x, y, _ = in_memory(dataset)
         return x, y
+    if not isinstance(dataset.element_spec, tuple) or len(dataset.element_spec) < 2:
+        raise ValueError("scores needs labels: make the dataset yield (x, label).")
     parts = [(x, y) for x, y, *_ in dataset.as_numpy_iterator()]
+    if not parts:
+        raise ValueError("There are no examples: the dataset is empty.")
     return tf.nest.map_structure(lambda *arrays: np.concatenate(arrays), *parts)

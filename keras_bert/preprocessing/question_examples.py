@@ -1,6 +1,7 @@
 """Questions on contexts in memory: checks, windows and answers to train on."""
 
 import dataclasses
+import numbers
 from collections.abc import Sequence
 
 import numpy as np
@@ -20,6 +21,7 @@ def trained_windows(
     Raises:
         ValueError: if no example has one.
     """
+    check_answers(examples)
     spans = [training_answer(example) for example in examples]
     examples = [e for e, span in zip(examples, spans, strict=True) if span is not None]
     if not examples:
@@ -102,6 +104,34 @@ def check_questions(examples: Sequence[dict]) -> None:
                     "A question must be a dict of two strings, {'question': ..., 'context': ...}; "
                     f"number {index} is {_shown(example)}."
                 )
+
+
+def check_answers(examples: Sequence[dict]) -> None:
+    """Raises a ValueError if the answers of a question are not as `read_squad` returns them."""
+    for index, example in enumerate(examples):
+        answers = example.get("answers", ())
+        is_right = isinstance(answers, (list, tuple)) and all(
+            isinstance(answer, dict)
+            and isinstance(answer.get("text"), str)
+            and isinstance(answer.get("answer_start"), numbers.Integral)
+            for answer in answers
+        )
+        if not is_right:
+            raise ValueError(
+                "The answers of a question must be a list of dicts of 'text' and 'answer_start', "
+                f"a character of the context; number {index} has {_shown(answers)}."
+            )
+
+
+def check_scored(examples: Sequence[dict]) -> None:
+    """Raises a ValueError unless questions have what scores need: an `id` and `answers`."""
+    for index, example in enumerate(examples):
+        missing = [key for key in ("id", "answers") if key not in example]
+        if missing:
+            raise ValueError(
+                f"scores needs questions as read_squad returns them; number {index} has no "
+                f"{' and no '.join(map(repr, missing))}: {_shown(example)}."
+            )
 
 
 def _shown(value):

@@ -8,6 +8,7 @@ import dataclasses
 import numpy as np
 import tensorflow as tf
 
+from keras_bert.arguments import check_int
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
 from keras_bert.preprocessing.padding import trimmed
@@ -161,8 +162,7 @@ def check_lengths(
         ("document_stride", document_stride),
         ("max_question_length", max_question_length),
     ):
-        if value < 1:
-            raise ValueError(f"{name} must be at least 1 token; got {value}.")
+        check_int(name, value)
     room = preprocessor.sequence_length - 3 - max_question_length
     if room < 1:
         raise ValueError(

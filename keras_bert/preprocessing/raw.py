@@ -50,10 +50,18 @@ def is_raw(x: Any) -> bool:
     if isinstance(x, dict):
         return "token_ids" not in x and any(map(is_raw, x.values()))
     if isinstance(x, (list, tuple)):
-        return not x or is_raw(x[0])  # an empty list counts as raw
+        found = next((value for value in x if not is_missing(value)), "")
+        return is_raw(found)  # an empty list counts as raw, and one of missing texts
     if hasattr(x, "columns") and hasattr(x, "dtypes"):  # a DataFrame
         return any(map(_holds_strings, x.dtypes))
     return _holds_strings(getattr(x, "dtype", None))
+
+
+def is_missing(value: Any) -> bool:
+    """Returns whether a value is None, NaN or pandas' NA or NaT."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(value, float) and value != value
 
 
 def is_single(x: Any) -> bool:
@@ -74,7 +82,9 @@ def as_arrays(x: Any) -> Any:
 
 
 def _holds_strings(dtype):
-    return getattr(dtype, "kind", None) in ("U", "S", "O") or "str" in str(dtype)
+    if getattr(dtype, "categories", None) is not None:  # of a pandas column
+        return _holds_strings(dtype.categories.dtype)
+    return getattr(dtype, "kind", None) in ("U", "S", "O", "T") or "str" in str(dtype).lower()
 
 
 def take(x: Any, part: slice) -> Any:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import tensorflow as tf
 
 from keras_bert.preprocessing.batching import Batching
-from keras_bert.preprocessing.extra_inputs import with_finite_check
+from keras_bert.preprocessing.extra_inputs import finite, with_finite_check
 from keras_bert.preprocessing.padding import trimmed
 from keras_bert.preprocessing.row_batches import alone, map_rows
 from keras_bert.preprocessing.text_examples import text_batches
@@ -37,7 +37,10 @@ def stream_batches(
         dataset = dataset.rebatch(size, drop_remainder=True)
 
     def read(columns, extra, rest, batching=batching):
-        targets = (preprocessor.stream_targets(rest[0]), *rest[1:]) if rest and with_labels else ()
+        targets = ()
+        if rest and with_labels:
+            rest = tf.nest.map_structure(finite, rest)
+            targets = (preprocessor.stream_targets(rest[0]), *rest[1:])
         token_ids = tuple(map(preprocessor.tokenizer, columns))
         rows = preprocessor.rows(token_ids, with_finite_check(extra), targets)
         return rows.batch(tf.range(rows.columns[0].nrows()), batching)

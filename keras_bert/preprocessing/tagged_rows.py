@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.padding import trimmed
+from keras_bert.preprocessing.text_examples import check_text
 
 if TYPE_CHECKING:
     from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
@@ -118,6 +119,7 @@ def _checked(index, words):
     for word in words:
         if not isinstance(word, (str, bytes)):
             raise ValueError(f"Sentence {index} has the word {word!r}, which is not a string.")
+        check_text(f"The word {word!r} of sentence {index}", word)
     return words
 
 

@@ -62,6 +62,10 @@ def text_examples(x: Examples) -> TextExamples:
 
 def check_same_number(number: int, part: Sized, name: str) -> None:
     """Raises a ValueError unless a part has one item for each text."""
+    if getattr(part, "shape", None) == ():
+        raise ValueError(
+            f"There are {number} texts but a single value as {name}: give one per text."
+        )
     if len(part) != number:
         raise ValueError(f"There are {number} texts but {len(part)} {name}: give one per text.")
 
@@ -132,6 +136,21 @@ def in_memory(dataset: tf.data.Dataset) -> tuple[Any, Any, Any]:
     return (*joined, None, None)[:3]
 
 
+def check_text(name: str, text: Any, error: Exception | None = None) -> None:
+    """Raises a ValueError unless a value is a string that UTF-8 can encode."""
+    if not _is_text(text):
+        raise ValueError(
+            f"{name} is {shown(text)}, not a string. Leave it out, or give '' for none."
+        ) from error
+    try:
+        text if isinstance(text, bytes) else text.encode()
+    except UnicodeEncodeError as found:
+        raise ValueError(
+            f"{name} has half a character, the lone surrogate {text[found.start]!r} at "
+            f"{found.start}. Remove it: text.encode(errors='ignore').decode()."
+        ) from found
+
+
 def is_strings(spec: object) -> bool:
     """Returns whether a spec describes a string tensor."""
     return isinstance(spec, tf.TensorSpec) and spec.dtype == tf.string
@@ -155,6 +174,8 @@ def _columns(x):
         x = [x] if x != () else []
     elif not isinstance(x, (list, tuple)):
         x = np.atleast_1d(x)
+    if isinstance(x, tuple) and any(getattr(part, "shape", None) == () for part in x):
+        raise ValueError(f"A tuple must hold two lists or arrays of texts; got {shown(x)}.")
     if not len(x) or not len(x[0] if isinstance(x, tuple) else x):
         raise ValueError("There are no texts: give at least one.")
     if not isinstance(x, tuple):
@@ -193,15 +214,16 @@ def _plain(text):
 
 
 def _strings(column):
+    if not tf.is_tensor(column) and (_is_text(column) or not hasattr(column, "__iter__")):
+        raise ValueError(
+            f"Texts must be a list or an array of strings, or a tuple of two; got {shown(column)}."
+        )
     try:
         return tf.convert_to_tensor(column if tf.is_tensor(column) else list(column), tf.string)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, tf.errors.InvalidArgumentError) as error:
         for index, text in enumerate(column):
-            if not _is_text(text):
-                raise ValueError(
-                    f"Text {index} is {text!r}, not a string. Leave it out, or give '' for none."
-                ) from error
-        raise
+            check_text(f"Text {index}", text, error)
+        raise ValueError(f"Texts must be strings; got {shown(column)}.") from error
 
 
 def _is_row(value):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import numbers
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -71,8 +72,9 @@ def windowed(rows: TextRows, window_stride: int) -> TextRows:
 
 def check_window_stride(window_stride: int, sequence_length: int) -> None:
     """Raises a ValueError if windows with this stride would skip tokens."""
-    if not 1 <= window_stride <= sequence_length - 2:
+    is_int = isinstance(window_stride, numbers.Integral)
+    if not is_int or not 1 <= window_stride <= sequence_length - 2:
         raise ValueError(
             f"window_stride must be from 1 to {sequence_length - 2}, the tokens that fit between "
-            f"[CLS] and [SEP] in sequence_length={sequence_length}; got {window_stride}."
+            f"[CLS] and [SEP] in sequence_length={sequence_length}; got {window_stride!r}."
         )

@@ -1,9 +1,11 @@
 """Loading of models and preprocessors from saved or published weights."""
 
+import inspect
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from keras_bert.preprocessing.class_labels import checked_label_names
 from keras_bert.presets.formats.read_source import read_source
 from keras_bert.presets.known_presets import KNOWN_PRESETS
 from keras_bert.presets.load_checkpoint import LoadReport, check_vocabulary, with_weights
@@ -72,8 +74,8 @@ class PresetModel:
             load_weights: bool; False keeps the source's shape, vocabulary and casing but draws
                 random weights, for example to measure the effect of pre-training.
             **arguments: arguments of the class, such as `num_classes`, and of its preprocessor,
-                such as `sequence_length`, `truncation` or `label_names`. `dtype` is that of the
-                whole model.
+                such as `sequence_length`, `truncation` or `label_names`, which also set
+                `num_classes`. `dtype` is that of the entire model.
 
         Returns:
             The model, not compiled.
@@ -91,6 +93,9 @@ class PresetModel:
         if cls.__name__ == "BertTask":
             _check_names(model_class, arguments)
         arguments, settings = split_arguments(model_class, arguments)
+        if settings.get("label_names") is not None and "num_classes" in _parameters(model_class):
+            settings["label_names"] = checked_label_names(settings["label_names"])
+            arguments.setdefault("num_classes", len(settings["label_names"]))
         if hasattr(model_class, "preprocessor_class"):
             settings = {**settings, "lowercase": lowercase}
             settings = {name: value for name, value in settings.items() if value is not None}
@@ -141,6 +146,10 @@ def load_preprocessor(
     if found is None:
         raise ValueError(f"{source} has no vocabulary, so it has no preprocessor for text.")
     return found
+
+
+def _parameters(cls):
+    return inspect.signature(cls.__init__).parameters
 
 
 def _check_names(cls, arguments):

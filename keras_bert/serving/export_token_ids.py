@@ -5,6 +5,7 @@ import os
 import tempfile
 from collections.abc import Callable
 from importlib.util import find_spec
+from typing import Any
 
 import keras
 import tensorflow as tf
@@ -14,7 +15,9 @@ from keras_bert.serving.tokenizer_files import TOKENIZER_FILES, write_tokenizer_
 from keras_bert.training.keras_internals import all_layers
 
 
-def export_token_ids(model: keras.Model, folder: str | os.PathLike, format: str, **options) -> str:
+def export_token_ids(
+    model: keras.Model, folder: str | os.PathLike, format: str, **options: Any
+) -> str:
     """Writes a model that takes token ids, with its tokenizer's files, for another runtime.
 
     The model computes what `predict` returns for prepared inputs, in float32. Its inputs have the

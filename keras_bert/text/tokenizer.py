@@ -7,6 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from keras_bert.arguments import check_bool, check_int
 from keras_bert.text.exact_wordpiece import ExactWordpiece
 from keras_bert.text.vocabulary import (
     CLS,
@@ -72,8 +73,8 @@ class BertTokenizer:
         lowercase: bool = True,
         max_word_characters: int = 200,
     ):
-        if max_word_characters < 1:
-            raise ValueError(f"max_word_characters must be at least 1, got {max_word_characters}")
+        check_bool("lowercase", lowercase)
+        check_int("max_word_characters", max_word_characters)
         self._tokens = read_vocabulary(vocabulary)
         self._ids = {token: index for index, token in enumerate(self._tokens)}
         self.lowercase = bool(lowercase)

@@ -35,7 +35,8 @@ def read_vocabulary(vocabulary: str | os.PathLike | Iterable[str]) -> list[str]:
         tokens = _read_lines(vocabulary, source)
     else:
         source = "vocabulary list"
-        if not hasattr(vocabulary, "__iter__") or isinstance(vocabulary, (bytes, dict)):
+        is_list = hasattr(vocabulary, "__iter__") and getattr(vocabulary, "shape", None) != ()
+        if not is_list or isinstance(vocabulary, (bytes, dict)):
             raise ValueError(
                 "vocabulary must be the path of a vocab.txt or a list of str, got "
                 f"{type(vocabulary).__name__}"

@@ -1,6 +1,7 @@
 """BERT's optimizer."""
 
 import math
+import numbers
 import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -9,6 +10,7 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_bert.arguments import check_bool, check_number
 from keras_bert.training.keras_internals import SummedOptimizer
 
 if TYPE_CHECKING:
@@ -70,7 +72,7 @@ class AdamW(SummedOptimizer):
         **kwargs: arguments of `keras.optimizers.Optimizer`.
 
     Raises:
-        ValueError: if `layer_decay` is outside (0, 1].
+        ValueError: if a number is not finite or out of range.
 
     Example:
     >>> optimizer = AdamW(learning_rate=5e-5)
@@ -92,6 +94,10 @@ class AdamW(SummedOptimizer):
         name: str = "adamw",
         **kwargs: Any,
     ):
+        _check_settings(learning_rate, weight_decay, beta_1, beta_2, epsilon)
+        check_bool("bias_correction", bias_correction)
+        if layer_decay is not None:
+            check_number("layer_decay", layer_decay)
         if layer_decay is not None and not 0 < layer_decay <= 1:
             raise ValueError(f"layer_decay must be above 0 and at most 1; got {layer_decay}.")
         super().__init__(
@@ -211,6 +217,18 @@ class AdamW(SummedOptimizer):
             "no_decay": self.no_decay,
             "layer_decay": self.layer_decay,
         }
+
+
+def _check_settings(learning_rate, weight_decay, beta_1, beta_2, epsilon):
+    if isinstance(learning_rate, numbers.Real):  # not a schedule
+        check_number("learning_rate", learning_rate, at_least=0)
+    if weight_decay is not None:
+        check_number("weight_decay", weight_decay, at_least=0)
+    check_number("epsilon", epsilon, at_least=0)
+    for name, beta in (("beta_1", beta_1), ("beta_2", beta_2)):
+        check_number(name, beta, at_least=0)
+        if beta >= 1:
+            raise ValueError(f"{name} must be below 1; got {beta}.")
 
 
 def _rate_scales(paths, layer_decay):

@@ -14,6 +14,7 @@ import keras
 import numpy as np
 
 from keras_bert.files.checkpoint_folder import checkpoint_folder
+from keras_bert.training.divergence import check_arrays, check_loss
 from keras_bert.training.processes import check_same, is_chief
 
 _NAME = re.compile(r"step-(\d{10})\.npz")
@@ -27,6 +28,9 @@ class TrainingCheckpoint(keras.callbacks.Callback):
     A background thread writes it to a temporary name and renames it, so every checkpoint is
     complete; its parts also have checksums. If several processes train together, one writes and all
     read.
+
+    A run that diverges ends with an error that names the step and the last good checkpoint: in
+    `fit` at the first loss that is NaN or infinite, and before such weights would be saved.
 
     If the data can start at any step (`pretraining_dataset(start_step=...)`), make an epoch the
     interval between saves: `model.fit(data, steps_per_epoch=interval)`.
@@ -65,6 +69,10 @@ class TrainingCheckpoint(keras.callbacks.Callback):
         best = self._best()
         return best and best[0]
 
+    def path(self, step: int) -> str:
+        """Returns the path of the checkpoint of an optimizer step."""
+        return self.folder.file(_name(step))
+
     def restore(self, model: keras.Model, step: int | None = None) -> int:
         """Restores the state of a compiled model from a checkpoint.
 
@@ -92,11 +100,14 @@ class TrainingCheckpoint(keras.callbacks.Callback):
             model,
         )
         if arrays is not None:
-            _check_fits(model, kinds, arrays, self.folder.file(_name(step)))
+            _check_fits(model, kinds, arrays, self.path(step))
             with _scope(model):
                 for variable, array in zip(_state(model), arrays, strict=True):
                     variable.assign(keras.ops.cast(array, variable.dtype))
         return step
+
+    def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
+        check_loss(self, logs, self)
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         score = logs.get(self.keep_best) if self.keep_best and logs else None
@@ -116,15 +127,21 @@ class TrainingCheckpoint(keras.callbacks.Callback):
         Args:
             model: a compiled model.
             score: the checkpoint's score, to compare with the best; or None.
+
+        Raises:
+            ValueError: if a trainable weight or a number of the optimizer is NaN or infinite;
+                earlier checkpoints are kept.
         """
         self.wait()
         _build_optimizer(model)
-        arrays = {
-            f"{number:05d}": keras.ops.convert_to_numpy(variable)
-            for number, variable in enumerate(_state(model))
-        }
+        variables = _state(model)
+        arrays = [keras.ops.convert_to_numpy(variable) for variable in variables]
         # NumPy files don't support bfloat16; float32 holds its values exactly.
-        arrays = {n: a if a.dtype.kind in "biuf" else np.float32(a) for n, a in arrays.items()}
+        arrays = [a if a.dtype.kind in "biuf" else np.float32(a) for a in arrays]
+        trained = {id(v) for v in (*model.trainable_variables, *model.optimizer.variables)}
+        checked = [pair for pair in zip(variables, arrays, strict=True) if id(pair[0]) in trained]
+        check_arrays(model, *zip(*checked, strict=True), self)
+        arrays = {f"{number:05d}": array for number, array in enumerate(arrays)}
         arrays[_KINDS] = np.array(_kinds(model))
         step = int(keras.ops.convert_to_numpy(model.optimizer.iterations))
         if is_chief(model):
@@ -149,8 +166,7 @@ class TrainingCheckpoint(keras.callbacks.Callback):
                 return step, *self._read(step)
             except Exception as error:  # zipfile raises many kinds: RuntimeError, zlib.error, ...
                 damage = (
-                    f"The checkpoint {self.folder.file(_name(step))} is damaged "
-                    f"({type(error).__name__}: {error})"
+                    f"The checkpoint {self.path(step)} is damaged ({type(error).__name__}: {error})"
                 )
                 if not steps:
                     raise ValueError(

@@ -92,8 +92,9 @@ def finetune(
         A list of dicts, the scores of each trained epoch.
 
     Raises:
-        ValueError: if a setting is invalid, the task can't take the examples or labels, or the
-            folder is not on this machine or holds a run with other settings.
+        ValueError: if a setting is invalid, the task can't take the examples or labels, the folder
+            is not on this machine or holds a run with other settings, or the loss or the weights
+            become NaN or infinite.
 
     Example:
     ```python
@@ -232,7 +233,7 @@ def _compile(model, steps, learning_rate, warmup, layer_decay):
     """Compiles the model with its defaults and a learning rate schedule of `steps` steps."""
     settings = model.default_compile_args()
     if learning_rate is None:
-        learning_rate = float(settings["optimizer"].learning_rate)
+        learning_rate = settings["optimizer"].get_config()["learning_rate"]
     rate = WarmupLinearDecay(learning_rate, int(warmup * steps), steps, continuous=True)
     optimizer = AdamW(rate, layer_decay=layer_decay)
     model.compile(**{**settings, "optimizer": optimizer})

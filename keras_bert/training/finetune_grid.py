@@ -5,6 +5,7 @@ import dataclasses
 import gc
 import inspect
 import itertools
+import math
 import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
@@ -16,6 +17,7 @@ from keras_bert.files.checkpoint_folder import local_folder
 from keras_bert.files.json_files import read_json, write_json
 from keras_bert.files.whole import whole_file, whole_folder
 from keras_bert.training.checkpointing import rank
+from keras_bert.training.divergence import DivergedError
 from keras_bert.training.finetune import finetune, given_batching
 from keras_bert.training.processes import is_chief, wait_for_all
 from keras_bert.training.run_settings import keep_settings
@@ -44,8 +46,9 @@ def finetune_grid(
     The output folder holds the best run's preset `best`; `best.json`, its settings and scores;
     `results.tsv`, a row for each epoch of each finished run; and a folder for each run in `runs`,
     whose models and checkpoints are removed when it is finished. Rerun the same call to skip
-    finished runs and resume the interrupted one; new values add new runs. If several processes
-    train together, each calls it, and the first writes.
+    finished runs and resume the interrupted one; new values add new runs. A run that diverges keeps
+    the scores of its earlier epochs, or NaN if it has none. If several processes train together,
+    each calls it, and the first writes.
 
     Source: Devlin et al. 2019, section 4.1 and appendix A.3: a grid of batch sizes, learning rates
     and epochs, and random restarts, selected on the development set.
@@ -98,7 +101,11 @@ def finetune_grid(
             keras.utils.set_random_seed(run["seed"])
         with contextlib.nullcontext() if strategy is None else strategy.scope():
             model = make_model()
-        return finetune(model, train, dev, folder, select=select, strategy=strategy, **run)
+        try:
+            return finetune(model, train, dev, folder, select=select, strategy=strategy, **run)
+        except DivergedError as error:  # the other runs may do better
+            print(f"The run diverged. {error}", flush=True)
+            return read_json(folder / "scores.json", list) or [{select: math.nan}]
 
     for number, run in enumerate(runs, 1):
         name = "-".join(f"{key}={value}" for key, value in run.items())
@@ -145,7 +152,8 @@ def _keep_if_best(output, folder, result, select):
             f"{output}/best.json lacks a number {select!r}: it is damaged, or the grid had another "
             "select. Restore it, or give this grid a folder of its own."
         )
-    if before and rank(result[select]) <= rank(before[select]):
+    is_better = not before or rank(result[select]) > rank(before[select])
+    if not is_better or not (folder / "best").exists():  # diverged in its first epoch
         return
     with whole_folder(output / "best") as new:
         shutil.copytree(folder / "best", new, dirs_exist_ok=True)
@@ -168,6 +176,8 @@ def _write_results(output):
         for run in _finished(output)
         for epoch, scores in enumerate(run["scores"], 1)
     ]
+    columns = dict.fromkeys(name for row in rows for name in row)  # diverged runs lack some
     with whole_file(output / "results.tsv") as file:
-        for line in [rows[0], *(row.values() for row in rows)]:
-            print(*line, sep="\t", file=file)
+        print(*columns, sep="\t", file=file)
+        for row in rows:
+            print(*(row.get(name, math.nan) for name in columns), sep="\t", file=file)

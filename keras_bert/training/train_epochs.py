@@ -13,6 +13,7 @@ from keras_bert.files.json_files import read_json, write_json
 from keras_bert.files.one_writer import one_writer
 from keras_bert.files.whole import whole_path
 from keras_bert.training.checkpointing import TrainingCheckpoint, rank
+from keras_bert.training.divergence import StopAtDivergence, check_weights
 from keras_bert.training.processes import is_chief, wait_for_all
 from keras_bert.training.training_curves import TrainingCurves
 
@@ -63,8 +64,9 @@ def train_epochs(
 
     Raises:
         ValueError: if `epochs` is below 1; if the length of the batches is unknown; if `score`
-            returns no score named `select`; or if the folder is not on this machine, holds a run
-            with other settings, or is written by another process.
+            returns no score named `select`; if the folder is not on this machine, holds a run with
+            other settings, or is written by another process; or if the loss or the weights become
+            NaN or infinite. The folder then holds the earlier epochs.
 
     Example:
     ```python
@@ -91,6 +93,7 @@ def train_epochs(
         print(f"Resumed: {len(scores)} of {epochs} epochs are done.")
     with one_writer(output) if is_chief(model) else contextlib.nullcontext():
         curves = TrainingCurves(output / "logs", every=1)
+        watch = [curves, StopAtDivergence(checkpoint)]  # in this order, so that the curves show it
         for epoch in range(len(scores), epochs):
             if _is_exhausted(scores, select, patience):
                 print(f"No better {select} in {patience} epochs: stopped early.")
@@ -100,9 +103,10 @@ def train_epochs(
                 initial_epoch=epoch,
                 epochs=epoch + 1,
                 shuffle=False,  # the dataset is already shuffled
-                callbacks=[*callbacks, curves],
+                callbacks=[*callbacks, *watch],
                 **arguments,
             )
+            check_weights(model, checkpoint)
             predictions = predict()
             scores.append(score(predictions))
             if select not in scores[-1]:

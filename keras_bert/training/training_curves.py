@@ -18,7 +18,8 @@ class TrainingCurves(keras.callbacks.Callback):
 
     All points of a run lie on one axis, the optimizer's step. A run that was killed resumes its
     curves: points that the killed run wrote after the checkpoint are discarded when the curves are
-    read. Every fit with the same callback continues them too. TensorFlow isn't needed.
+    read. A fit whose optimizer starts at step 0 again, such as that of a new model, replaces the
+    curves. TensorFlow isn't needed.
 
     The names are those of the logs: `loss`, the losses and metrics of each output such as
     `masked_lm_accuracy`, and `learning_rate`. A point of a mean, such as a loss, is the mean over

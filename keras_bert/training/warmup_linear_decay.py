@@ -5,6 +5,8 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_bert.arguments import check_bool, check_number
+
 
 @keras.saving.register_keras_serializable(package="keras_bert")
 class WarmupLinearDecay(keras.optimizers.schedules.LearningRateSchedule):
@@ -33,7 +35,8 @@ class WarmupLinearDecay(keras.optimizers.schedules.LearningRateSchedule):
         The rate, a float32 scalar.
 
     Raises:
-        ValueError: if `warmup_steps` is negative or not below `total_steps`.
+        ValueError: if the rate is negative or not finite, or `warmup_steps` is negative or not
+            below `total_steps`.
 
     Example:
     >>> rate = WarmupLinearDecay(1e-4, warmup_steps=10, total_steps=100)
@@ -49,6 +52,10 @@ class WarmupLinearDecay(keras.optimizers.schedules.LearningRateSchedule):
         continuous: bool = False,
     ):
         super().__init__()
+        check_number("peak_learning_rate", peak_learning_rate, at_least=0)
+        check_number("warmup_steps", warmup_steps)
+        check_number("total_steps", total_steps)
+        check_bool("continuous", continuous)
         if not 0 <= warmup_steps < total_steps:
             raise ValueError(
                 "The warm-up must end before training does: 0 <= warmup_steps < total_steps; got "

@@ -216,9 +216,9 @@ def test_a_preprocessor_must_fit_the_backbone(make_backbone, preprocessor):
 
 
 def test_numbers_of_classes_and_features_are_checked(backbone):
-    with pytest.raises(ValueError, match="num_classes must be 1"):
+    with pytest.raises(ValueError, match="num_classes must be at least 1"):
         BertClassifier(backbone, 0)
-    with pytest.raises(ValueError, match="num_features must be 0 or more; got -1"):
+    with pytest.raises(ValueError, match="num_features must be at least 0; got -1"):
         BertClassifier(backbone, 2, num_features=-1)
 
 

@@ -233,7 +233,7 @@ def test_each_class_has_one_name(backbone, preprocessor):
     two = BertTokenClassifierPreprocessor.like(preprocessor, label_names=["O", "B-X"])
     with pytest.raises(ValueError, match="3 classes but 2 label_names"):
         BertTokenClassifier(backbone, 3, two)
-    with pytest.raises(ValueError, match="num_classes must be 2"):
+    with pytest.raises(ValueError, match="num_classes must be at least 2"):
         BertTokenClassifier(backbone, 1)
     named = BertTokenClassifier(backbone, 3, preprocessor).preprocessor
     assert named.label_names == ["0", "1", "2"]

@@ -292,3 +292,62 @@ def test_in_a_bucket_all_is_the_same(tensorflow):
         with pytest.warns(UserWarning, match="ram://bucket/run/step-0000000016.npz is damaged"):
             assert again.restore(restored) == 8
     assert restored.get_weights()[0] != pytest.approx(model.get_weights()[0])
+
+
+def checkpoints(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_a_loss_of_nan_ends_the_run_and_leaves_the_good_weights(tmp_path):
+    keras.utils.set_random_seed(1)
+    model, checkpoint = make_model(), TrainingCheckpoint(tmp_path, keep=2)
+    fit(model, checkpoint, 0, 2)
+    good, before = model.get_weights(), checkpoints(tmp_path)
+    x = np.concatenate([X, X, X])
+    x[13, 2] = np.nan  # in the third step of the second epoch
+    with pytest.raises(ValueError) as told:
+        model.fit(
+            x, np.tile(Y, 3), batch_size=2, shuffle=False, verbose=0, epochs=4, steps_per_epoch=4,
+            callbacks=[checkpoint],
+        )  # fmt: skip
+    for part in ("loss became nan at step 15", "step-0000000012.npz, of step 12", "lower learning"):
+        assert part in str(told.value)
+    checkpoint.wait()
+    assert checkpoints(tmp_path) == [before[-1], "step-0000000012.npz"]
+    resumed = make_model()
+    assert checkpoint.restore(resumed) == 12
+    assert all(np.isfinite(weight).all() for weight in resumed.get_weights())
+    assert checkpoint.restore(resumed, 8) == 8
+    assert all(map(np.array_equal, resumed.get_weights(), good))
+
+
+def test_weights_that_are_not_finite_are_never_saved(saved, tmp_path):
+    model, checkpoint, _ = saved
+    kernel, before = model.get_layer("first").kernel, checkpoints(tmp_path)
+    values = keras.ops.convert_to_numpy(kernel)
+    try:
+        kernel.assign(np.where(values == values.max(), np.inf, values))
+        for _ in range(3):
+            with pytest.raises(ValueError, match="first/kernel has .*after step 8.*of step 8"):
+                checkpoint.save(model)
+    finally:
+        kernel.assign(values)
+    checkpoint.wait()
+    assert checkpoints(tmp_path) == before
+
+
+def test_a_run_that_diverges_at_once_is_told_that_there_is_no_checkpoint(tmp_path):
+    model = make_model()
+    model.get_layer("first").kernel.assign(np.full((4, 6), np.nan))
+    with pytest.raises(ValueError, match="nan at step 1.*no checkpoint yet"):
+        fit(model, TrainingCheckpoint(tmp_path), 0, 1)
+    assert not checkpoints(tmp_path)
+
+
+@pytest.mark.skipif(keras.backend.backend() == "torch", reason="Keras has it one step at a time")
+def test_a_loss_of_nan_within_an_execution_is_told(tmp_path):
+    model = make_model()
+    model.compile(optimizer="sgd", loss="mse", steps_per_execution=2)
+    model.get_layer("first").kernel.assign(np.full((4, 6), np.nan))
+    with pytest.raises(ValueError, match="nan at step 2 or in the 1 steps before it"):
+        fit(model, TrainingCheckpoint(tmp_path), 0, 1)

@@ -130,7 +130,7 @@ def test_settings_reach_the_data_the_optimizer_and_the_scores(tmp_path, monkeypa
     assert set(orders) == {(True, 3000), (True, 3001)}
     assert model.accumulation_steps == 2 and model.optimizer.layer_decay == 0.9
     rate = model.optimizer.get_config()["learning_rate"]["config"]
-    assert rate["peak_learning_rate"] == pytest.approx(2e-5) and rate["warmup_steps"] == 2
+    assert rate["peak_learning_rate"] == pytest.approx(5e-5) and rate["warmup_steps"] == 2
     assert history == [{"own": 0.5}, {"own": 0.25}]
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from keras_bert import Batching
 from keras_bert.training import finetune_grid as module
+from keras_bert.training.divergence import DivergedError
 from keras_bert.training.finetune_grid import finetune_grid
 
 GRID = {"batch_size": [1, 2], "learning_rate": [0.5, 0.25]}
@@ -83,6 +84,25 @@ def test_no_score_is_worse_than_nan(run_grid, tmp_path):
     assert best == [(2, 3), (3, 1), (1, 1), (4, 1)]
     assert json.loads((tmp_path / "best.json").read_text()) == results[0]
     assert (tmp_path / "best" / "model").read_text() == "seed=2"
+
+
+def test_a_run_that_diverges_does_not_stop_the_others(run_grid, tmp_path, capsys):
+    trainer = Trainer()
+
+    def diverges(model, train, dev, folder, **settings):
+        if settings["learning_rate"] == 0.5:
+            raise DivergedError("The loss became nan at step 1.")
+        return trainer(model, train, dev, folder, **settings)
+
+    results = run_grid(tmp_path, {"learning_rate": [0.5, 0.25]}, diverges)
+    assert "The run diverged. The loss became nan at step 1." in capsys.readouterr().out
+    assert [result["learning_rate"] for result in results] == [0.25, 0.5]
+    assert json.loads((tmp_path / "best.json").read_text()) == results[0]
+    assert [(row["learning_rate"], row["f1"]) for row in rows_of(tmp_path)] == [
+        ("0.5", "nan"),
+        ("0.25", "4.0"),
+        ("0.25", "8.0"),
+    ]
 
 
 def test_of_equal_runs_the_first_is_kept(run_grid, tmp_path):

@@ -7,6 +7,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from keras_bert import BertBackbone, BertClassifier, sizes, train_epochs
 
@@ -168,6 +169,33 @@ def test_a_run_with_other_settings_is_refused(tmp_path):
             score=Scores(0.1),
             select="f1",
         )
+
+
+def test_an_epoch_that_diverges_ends_the_run_and_leaves_the_epochs_before(tmp_path):
+    run(tmp_path, 0.5, epochs=1)
+    best = (tmp_path / "best" / "model.weights.h5").read_bytes()
+    files = sorted(path.name for path in (tmp_path / "checkpoints").iterdir())
+    model = make_model()
+
+    class Diverges(keras.callbacks.Callback):
+        def __init__(self, at):
+            super().__init__()
+            self.at = at
+
+        def on_train_batch_end(self, batch, logs=None):
+            if int(self.model.optimizer.iterations) == self.at:
+                self.model.head.kernel.assign(np.full((16, 2), np.nan))
+
+    options = {"batches": batches, "predict": predictions, "select": "f1", "epochs": 3}
+    for at, message in ((4, "became nan at step 5.*of step 3"), (6, "kernel has.*after step 6")):
+        with pytest.raises(ValueError, match=message):
+            train_epochs(model, tmp_path, score=Scores(0.9), callbacks=[Diverges(at)], **options)
+    assert (tmp_path / "best" / "model.weights.h5").read_bytes() == best
+    assert sorted(path.name for path in (tmp_path / "checkpoints").iterdir()) == files
+    assert [s["f1"] for s in json.loads((tmp_path / "scores.json").read_text())] == [0.5]
+    events = EventAccumulator(str(tmp_path / "logs"))
+    events.Reload()
+    assert [event.step for event in events.Scalars("loss")] == [1, 2, 3, 4, 5, 6]
 
 
 @pytest.mark.parametrize("damaged", ["", "{}", "[1]", '[{"f1": "x"}]', '[{"other": 1}]'])

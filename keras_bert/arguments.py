@@ -1,0 +1,47 @@
+"""Checks of constructor arguments: each names the argument, its value and what it must be."""
+
+import math
+import numbers
+import reprlib
+from typing import Any
+
+
+def check_int(name: str, value: Any, at_least: int = 1, at_most: int = 2**31 - 1) -> None:
+    """Raises a ValueError unless an argument is an integer from `at_least` to `at_most`.
+
+    Example:
+    >>> check_int("num_layers", -1)
+    Traceback (most recent call last):
+    ValueError: num_layers must be at least 1; got -1.
+    """
+    if not isinstance(value, numbers.Integral) or isinstance(value, bool):
+        raise ValueError(f"{name} must be an integer; got {reprlib.repr(value)}.")
+    if value < at_least:
+        raise ValueError(f"{name} must be at least {at_least}; got {value}.")
+    if value > at_most:
+        raise ValueError(f"{name} must be at most {at_most}; got {value}.")
+
+
+def check_number(
+    name: str, value: Any, at_least: float | None = None, exclusive: bool = False
+) -> None:
+    """Raises a ValueError unless an argument is a finite number, of at least `at_least`.
+
+    Args:
+        name: the argument's name.
+        value: its value.
+        at_least: the lowest value, or None.
+        exclusive: whether the lowest value itself is invalid too.
+    """
+    is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    is_high = is_number and (at_least is None or value > at_least or value == at_least)
+    if not is_high or not math.isfinite(value) or (exclusive and value == at_least):
+        limit = "" if at_least is None else f" {'above' if exclusive else 'of at least'} {at_least}"
+        raise ValueError(f"{name} must be a finite number{limit}; got {reprlib.repr(value)}.")
+
+
+def check_bool(name: str, value: Any) -> None:
+    """Raises a ValueError unless an argument is True or False; "no" would count as True."""
+    is_bool = type(value).__name__ in ("bool", "bool_") or (type(value) is int and value in (0, 1))
+    if not is_bool:
+        raise ValueError(f"{name} must be True or False; got {reprlib.repr(value)}.")

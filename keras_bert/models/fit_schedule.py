@@ -1,0 +1,87 @@
+"""The learning rate of a `fit` whose optimizer is the task's own."""
+
+import logging
+
+import keras
+
+from keras_bert.preprocessing.raw import is_dataset
+from keras_bert.training.warmup_linear_decay import WarmupLinearDecay
+
+logger = logging.getLogger("keras_bert")
+
+_OWN_RATES = (keras.callbacks.LearningRateScheduler, keras.callbacks.ReduceLROnPlateau)
+_WARMUP = 0.1  # of all steps; Devlin et al. 2019, appendix A.3, with the decay of section A.2
+
+
+def scheduled_optimizer(task, x, arguments):
+    """Makes the task's default optimizer, with a learning rate for the steps of one `fit`.
+
+    It warms up to the default learning rate over a tenth of the steps and falls linearly to 0.
+    Where the steps are unknown it is constant, and a note is logged.
+
+    Args:
+        task: a `BertTask` with `default_compile_args`.
+        x: the inputs, as Keras's `fit` takes them.
+        arguments: the other arguments of Keras's `fit`, by name.
+    """
+    optimizer = keras.optimizers.get(task.default_compile_args()["optimizer"])
+    rate = optimizer.get_config()["learning_rate"]  # of all replicas, as a float
+    if not isinstance(rate, float):
+        return optimizer  # it has a schedule
+    callbacks = keras.tree.flatten(arguments.get("callbacks") or [])
+    if any(isinstance(callback, _OWN_RATES) for callback in callbacks):
+        return optimizer  # which takes no schedule
+    steps = fit_steps(x, **arguments)
+    if steps is None:
+        logger.warning(
+            "The learning rate stays at %g, as the number of training steps is unknown. For the "
+            "usual warm-up and decay, pass steps_per_epoch to fit, or compile with "
+            "optimizer=AdamW(WarmupLinearDecay(%g, warmup_steps, total_steps)).",
+            rate,
+            rate,
+        )
+    elif steps:
+        optimizer.learning_rate = WarmupLinearDecay(
+            rate, int(_WARMUP * steps), steps, continuous=True
+        )
+    return optimizer
+
+
+def fit_steps(
+    x,
+    *,
+    batch_size=None,
+    validation_split=0.0,
+    epochs=1,
+    initial_epoch=0,
+    steps_per_epoch=None,
+    **others,
+):
+    """Computes the optimizer steps that a `fit` takes, or None if they are unknown.
+
+    Args:
+        x: the inputs, as Keras's `fit` takes them.
+        batch_size: int; 32 by default.
+        validation_split: float, the share of the rows that isn't trained on.
+        epochs: int.
+        initial_epoch: int.
+        steps_per_epoch: int, or None.
+        **others: the other arguments of Keras's `fit`.
+    """
+    if steps_per_epoch is None:
+        steps_per_epoch = _batches(x, batch_size or 32, validation_split)
+    return None if steps_per_epoch is None else steps_per_epoch * max(epochs - initial_epoch, 0)
+
+
+def _batches(x, batch_size, validation_split):
+    """The batches of an epoch, or None if their number is unknown."""
+    if is_dataset(x):
+        batches = int(x.cardinality())
+        return batches if batches >= 0 else None  # negative if infinite or unknown
+    if hasattr(x, "num_batches"):  # a PyDataset
+        return x.num_batches
+    arrays = keras.tree.flatten(x)
+    if arrays and hasattr(arrays[0], "shape"):
+        rows = int(arrays[0].shape[0] * (1 - validation_split))
+        return -(-rows // batch_size)
+    return len(x) if hasattr(x, "__len__") else None  # of a PyTorch DataLoader

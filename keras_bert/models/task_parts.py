@@ -1,0 +1,54 @@
+"""Checks of the parts that a task is made of."""
+
+from typing import Any
+
+from keras_bert.arguments import check_int
+from keras_bert.models.bert_backbone import BertBackbone
+
+
+def check_backbone(task: str, backbone: Any) -> None:
+    """Raises a ValueError unless a task's backbone is a `BertBackbone`."""
+    if not isinstance(backbone, BertBackbone):
+        raise ValueError(
+            f"{task} takes a BertBackbone as its backbone; got {type(backbone).__name__}. To load "
+            f"one by name or folder, use {task}.from_preset(source)."
+        )
+
+
+def fitting_preprocessor(task, preprocessor: Any):
+    """Returns a preprocessor as the task uses it; another task's is converted.
+
+    Raises:
+        ValueError: if it isn't a `BertPreprocessor`, or doesn't fit the backbone.
+    """
+    from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
+
+    kind = task.preprocessor_class()
+    if not isinstance(preprocessor, BertPreprocessor):
+        raise ValueError(
+            f"{type(task).__name__} takes a {kind.__name__} as its preprocessor; got "
+            f"{type(preprocessor).__name__}. Make it with {kind.__name__}(tokenizer), where "
+            "tokenizer is a BertTokenizer."
+        )
+    if not task.takes_preprocessor(preprocessor):
+        preprocessor = kind.like(preprocessor)
+    return preprocessor.for_model(task.backbone, task.output)
+
+
+def number_of_classes(task: str, num_classes: Any, preprocessor: Any, at_least: int) -> int:
+    """Returns a classifier's number of classes, by default one for each of the `label_names`.
+
+    Raises:
+        ValueError: if neither is given, or the number is too small.
+    """
+    if num_classes is None:
+        names = getattr(preprocessor, "label_names", None)
+        if names is None:
+            raise ValueError(
+                f"{task} needs to know its classes: give label_names, for example "
+                f"{task}.from_preset(source, label_names=sorted(set(labels))), or num_classes for "
+                "labels that are numbers from 0."
+            )
+        num_classes = len(names)
+    check_int("num_classes", num_classes, at_least)
+    return int(num_classes)

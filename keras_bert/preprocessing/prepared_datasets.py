@@ -1,0 +1,84 @@
+"""Checks of datasets of prepared inputs, in the input pipeline instead of the model."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import tensorflow as tf
+
+from keras_bert.preprocessing.extra_inputs import finite
+from keras_bert.preprocessing.prepared_inputs import (
+    check_names,
+    check_shape,
+    range_message,
+    too_long,
+    upper_limits,
+)
+
+if TYPE_CHECKING:
+    import keras_bert
+
+
+def checked_dataset(model: keras_bert.BertTask, dataset: tf.data.Dataset) -> tf.data.Dataset:
+    """Makes a dataset of prepared inputs raise an error at values that a model would misread.
+
+    On a GPU or a TPU, a token id outside the table reads zeros or another row. Each batch is
+    checked once, on the CPU, so the train step has no extra work.
+
+    Args:
+        model: a `BertTask`.
+        dataset: a `tf.data.Dataset` of batches of inputs, `(inputs, labels)` or `(inputs, labels,
+            weights)`. Any other kind of dataset is returned unchanged.
+
+    Returns:
+        A `tf.data.Dataset` of the same elements. Reading a batch with a wrong value raises a
+        `tf.errors.InvalidArgumentError` that says what was expected.
+
+    Raises:
+        ValueError: if names or shapes of inputs don't fit the model.
+    """
+    if not isinstance(dataset, tf.data.Dataset):
+        return dataset
+    spec = dataset.element_spec
+    inputs = spec[0] if isinstance(spec, tuple) else spec
+    if not isinstance(inputs, dict):
+        raise ValueError(
+            f"A dataset of {type(model).__name__} must yield texts, or dicts of "
+            f"{', '.join(model.input)}; alone, or as (inputs, labels). This one yields {inputs}."
+        )
+    check_names(model, inputs)
+    limits = upper_limits(model)
+    for name in limits.keys() & inputs.keys():
+        if not isinstance(inputs[name], tf.TensorSpec) or inputs[name].dtype == tf.string:
+            raise ValueError(f"{name} must be a tensor of integers; got {inputs[name]}.")
+        if inputs[name].shape.rank is not None and inputs["token_ids"].shape.rank is not None:
+            check_shape(model, name, inputs[name].shape, inputs["token_ids"].shape)
+    longest = model.backbone.max_sequence_length
+
+    def check(x, *rest):
+        length = tf.shape(x["token_ids"])[-1]
+        fits = tf.debugging.Assert(length <= longest, [too_long(model, "this length"), length])
+        with tf.control_dependencies([fits]):
+            x = {name: _in_range(name, values, limits, length) for name, values in x.items()}
+        return (x, *tf.nest.map_structure(finite, rest)) if rest else x
+
+    return dataset.map(check)
+
+
+def _in_range(name, values, limits, length):
+    """Adds an assertion to an input's values."""
+    if name not in limits:
+        return tf.identity(values)
+    if values.dtype == tf.bool:
+        return values
+    limit = limits[name]
+    message = "mask_positions must be positions in the sequence"
+    message = message if limit is None else range_message(name, limit)
+    upper = tf.cast(length if limit is None else limit, values.dtype)
+    is_right = (values >= 0) & (values < upper)
+    if values.dtype.is_floating:
+        is_right &= values == tf.floor(values)
+    wrong = tf.boolean_mask(values, ~is_right)
+    assertion = tf.debugging.Assert(tf.reduce_all(is_right), [message + ". Others:", wrong])
+    with tf.control_dependencies([assertion]):
+        return tf.identity(values)

@@ -1,0 +1,147 @@
+"""Checks of prepared inputs in memory: token ids, segment ids and masks. Needs no TensorFlow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import keras
+import numpy as np
+
+from keras_bert.preprocessing.raw import as_arrays
+
+if TYPE_CHECKING:
+    import keras_bert
+
+OPTIONAL = ("segment_ids", "padding_mask")
+OTHER_NAMES = {  # in other libraries
+    "input_ids": "token_ids",
+    "input_word_ids": "token_ids",
+    "attention_mask": "padding_mask",
+    "input_mask": "padding_mask",
+    "token_type_ids": "segment_ids",
+    "input_type_ids": "segment_ids",
+    "masked_lm_positions": "mask_positions",
+}
+
+
+def checked_arrays(model: keras_bert.BertTask, x: dict[str, Any]) -> dict[str, Any]:
+    """Checks prepared inputs in memory.
+
+    Args:
+        model: a `BertTask`.
+        x: a dict of arrays or of lists.
+
+    Returns:
+        The same dict, with arrays in place of lists, without inputs that are None.
+
+    Raises:
+        ValueError: if a name is unknown or missing, shapes don't fit, or a number is out of range.
+    """
+    x = {name: values for name, values in x.items() if values is not None}
+    check_names(model, x)
+    limits = upper_limits(model)
+    x = {name: _array(name, as_arrays(values)) for name, values in x.items()}
+    ids = np.shape(x["token_ids"])
+    for name, values in x.items():
+        if name not in limits:
+            continue
+        check_shape(model, name, np.shape(values), ids)
+        limit = ids[-1] if limits[name] is None else limits[name]
+        _check_range(name, keras.ops.convert_to_numpy(values), limit)
+    if 0 in ids:
+        raise ValueError(f"There are no tokens: token_ids has shape {ids}.")
+    return x
+
+
+def check_names(model: keras.Model, names: Iterable[str]) -> None:
+    """Raises a ValueError unless inputs have the names that a model takes."""
+    wanted = ", ".join(model.input)
+    for name in names:
+        if name not in model.input:
+            other = OTHER_NAMES.get(name)
+            raise ValueError(
+                f"{type(model).__name__} has no input {name!r}; it takes {wanted}."
+                + (f" {name} is called {other} here." if other in model.input else "")
+            )
+    missing = [name for name in model.input if name not in names and name not in OPTIONAL]
+    if missing:
+        raise ValueError(
+            f"{type(model).__name__} needs {', '.join(missing)}; its inputs are {wanted}. Give "
+            "them as a dict of arrays, or give texts to a model with a preprocessor."
+        )
+
+
+def upper_limits(model: keras_bert.BertTask) -> dict[str, int | None]:
+    """Returns `{name: number of values}` of a model's integer inputs; None is the length."""
+    sizes = model.backbone
+    limits = {
+        "token_ids": sizes.vocabulary_size,
+        "segment_ids": sizes.num_segments,
+        "padding_mask": 2,
+        "mask_positions": None,
+    }
+    return {name: limit for name, limit in limits.items() if name in model.input}
+
+
+def check_shape(
+    model: keras_bert.BertTask, name: str, shape: Sequence[int | None], ids: Sequence[int | None]
+) -> None:
+    """Raises a ValueError if an input's shape, with None for unknown sizes, can't fit `ids`."""
+    letters = ["B", "C", "S"] if len(model.input["token_ids"].shape) == 3 else ["B", "S"]
+    if len(shape) != len(letters):
+        raise ValueError(
+            f"{name} must have the shape [{', '.join(letters)}]; got {tuple(shape)}. Put a single "
+            "example into a batch of one, and batch a dataset: dataset.batch(32)."
+        )
+    length = shape[-1]
+    if name == "token_ids" and length is not None and length > model.backbone.max_sequence_length:
+        raise ValueError(too_long(model, f"{length} tokens"))
+    compared = shape[:-1] if name == "mask_positions" else shape
+    pairs = zip(compared, ids, strict=False)
+    if any(own != other for own, other in pairs if None not in (own, other)):
+        raise ValueError(
+            f"{name} has shape {tuple(shape)} but token_ids has shape {tuple(ids)}: give a value "
+            "for each token."
+        )
+
+
+def too_long(model: keras_bert.BertTask, tokens: str) -> str:
+    """Returns the message for sequences that are longer than a model's position table."""
+    return (
+        f"Sequences of {tokens} are longer than the position table of "
+        f"{model.backbone.max_sequence_length} rows. Shorten them (sequence_length), or build the "
+        "model with a larger max_sequence_length."
+    )
+
+
+def range_message(name: str, limit: int) -> str:
+    """Returns what the values of an input must be."""
+    reason = {
+        "token_ids": "the rows of the model's token table",
+        "segment_ids": "the segments of the model",
+        "padding_mask": "1 at tokens and 0 at padding",
+        "mask_positions": "positions in the sequence",
+    }[name]
+    return f"{name} must be integers from 0 to {limit - 1}, {reason}"
+
+
+def _array(name, values):
+    if not isinstance(values, (list, tuple)):
+        return values
+    try:
+        return np.asarray(values)
+    except ValueError as error:
+        raise ValueError(
+            f"{name} has rows of different lengths. Pad them with 0, and set padding_mask to 0 "
+            "there."
+        ) from error
+
+
+def _check_range(name, array, limit):
+    if array.dtype.kind not in "biuf":
+        raise ValueError(f"{range_message(name, limit)}; got values of dtype {array.dtype}.")
+    wrong = ~((array >= 0) & (array < limit) & (array == np.floor(array)))  # catches NaN
+    if wrong.any():
+        place = tuple(map(int, np.argwhere(wrong)[0]))
+        raise ValueError(f"{range_message(name, limit)}; got {array[place]} at {list(place)}.")

@@ -1,0 +1,40 @@
+"""Checks of sample weights. Needs NumPy only."""
+
+from typing import Any
+
+import numpy as np
+
+from keras_bert.preprocessing.raw import as_arrays
+
+
+def checked_weights(sample_weight: Any) -> Any:
+    """Checks sample weights, and returns them with arrays in place of lists and columns.
+
+    Args:
+        sample_weight: `[n, ...]` numbers, a dict of such arrays, or None.
+
+    Raises:
+        ValueError: if a weight is not a finite number.
+    """
+    if sample_weight is None:
+        return None
+    if isinstance(sample_weight, dict):
+        return {name: checked_weights(weights) for name, weights in sample_weight.items()}
+    sample_weight = as_arrays(sample_weight)
+    try:
+        array = np.asarray(sample_weight).astype("float64")
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            "sample_weight must be a list or an array of numbers, one for each example."
+        ) from error
+    if array.ndim == 0:
+        raise ValueError(
+            f"sample_weight must have a number for each example; got the single value {array}."
+        )
+    if not np.isfinite(array).all():
+        place = tuple(map(int, np.argwhere(~np.isfinite(array))[0]))
+        raise ValueError(
+            f"sample_weight must be finite numbers; example {place[0]} has {array[place]}. Give an "
+            "example a weight of 0 to leave it out."
+        )
+    return array.astype("float32") if isinstance(sample_weight, (list, tuple)) else sample_weight

@@ -1,0 +1,360 @@
+"""Odd objects at the doors of every task: they work, or a ValueError says why not.
+
+A failure prints its case number; `python tests/fuzz/test_arguments.py SEED NUMBER` repeats it.
+"""
+
+import datetime
+import decimal
+import sys
+import traceback
+import types
+import warnings
+
+import keras
+import numpy as np
+import pytest
+
+tf = pytest.importorskip("tensorflow", reason="raw examples need TensorFlow")
+pytest.importorskip("tensorflow_text", reason="raw examples need TensorFlow Text")
+if keras.backend.backend() != "tensorflow":
+    pytest.skip("one backend is enough for the doors", allow_module_level=True)
+
+import keras_bert as kb
+
+WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"] + [chr(ord("a") + i) for i in range(25)]
+NAN, INF = float("nan"), float("inf")
+IDS = np.array([[2, 5, 6, 3], [2, 7, 3, 0]])
+BACKBONE = {
+    "vocabulary_size": 30,
+    "num_layers": 1,
+    "num_heads": 2,
+    "hidden_dim": 8,
+    "intermediate_dim": 8,
+    "max_sequence_length": 16,
+}
+QUESTION = {
+    "id": "1",
+    "question": "a b",
+    "context": "c d e",
+    "answers": [{"text": "d", "answer_start": 2}],
+}
+CHOICE = {"context": "a", "choices": ["b", "c d"], "label": 1}
+slices = tf.data.Dataset.from_tensor_slices
+
+
+class Odd:
+    """An object that says of itself what isn't true."""
+
+    shape = (2,)
+    dtype = np.dtype("O")
+
+    def __len__(self):
+        return 2
+
+    def __repr__(self):
+        return "Odd()"
+
+
+class Batches(keras.utils.PyDataset):
+    def __init__(self, *batch):
+        super().__init__()
+        self.batch = batch
+
+    def __len__(self):
+        return 1
+
+    def __getitem__(self, index):
+        return self.batch
+
+
+def scalars():
+    return [
+        *(None, NAN, INF, -INF, -1, 0, 1, 2, 3, 0.5, 1.0, 2**70, -(2**70), True, False, 1j),
+        *("", "a", "no", "a b c", "\0", "\ud800", "a" * 300, b"a", b"\xff", "[MASK]", "1", "nan"),
+        *(object(), len, Ellipsis, type, Odd(), decimal.Decimal(1), datetime.date(2020, 1, 1)),
+        *(np.int64(1), np.float32(NAN), np.bool_(True), np.str_("a"), np.datetime64("2020"), 10**6),
+    ]
+
+
+def containers():
+    return [
+        *([], (), {}, set(), [[]], [()], ((),), [{}], {"text": []}, {"text": None}, {"a": "b"}),
+        *([None], [NAN], [None, "a"], ["a", None], [NAN, "a"], ["a", 1], [1, "a"], ["a", ["b"]]),
+        *([["a", "b"], ["c"]], [["a"], []], [("a", "b"), ("c", "d")], (["a"], ["b", "c"])),
+        *([("a", "b", "c")], {"a", "b"}, ["\ud800", "a"], [b"\xff", "a"], ["a", "b"], ["", ""]),
+        *((["a", "b"], ["c", "d"]), {"text": ["a", "b"]}, {"text": ["a"], "extra": [1]}, [[["a"]]]),
+        *([0, 1], [1, 0], [0.5, 1], [NAN, 0], [-1, 0], [0, 2], [[0, 1], [1, 0]], [[0], [1]], [0]),
+        *([True, False], ["0", "1"], ["no", "yes"], ["no", None], ["no", 3], [2**70, 0], [[0, 1]]),
+        *(range(2), range(3), (x for x in ["a", "b"]), (x for x in [(IDS, [0, 1])]), iter("ab")),
+        *(
+            {"token_ids": IDS},
+            {"token_ids": [[2, 3], [4]]},
+            {"token_ids": None},
+            {"input_ids": IDS},
+        ),
+        *(
+            [QUESTION],
+            QUESTION,
+            [CHOICE],
+            [QUESTION, None],
+            [CHOICE, {}],
+            {**QUESTION, "context": 3},
+        ),
+        *([{**CHOICE, "choices": []}], [{**CHOICE, "choices": "ab"}], [{**CHOICE, "label": 7}]),
+        *([{**QUESTION, "answers": None}], [{**QUESTION, "answers": [{"text": "d"}]}], {1: 2}),
+        *([{**QUESTION, "answers": "d"}], [{**QUESTION, "answers": [{"answer_start": NAN}]}]),
+        *([["O"], ["B-X", "O"]], [["O", "B-X"], ["O"]], [[0], [1]], [["a", None]], [["a", 3]]),
+        *({"words": [["a"], ["b", "c"]]}, {"words": None}, {"words": [["a"]], "documents": [0, 1]}),
+        *({"words": [["a"]], "documents": None}, {"words": ["ab"]}, {"words": [["a"]], "x": 3}),
+    ]
+
+
+def arrays():
+    return [
+        *(np.array([]), np.zeros((0, 2)), np.array("a"), np.array(["a", "b"]), np.array(3)),
+        *(np.array([["a", "b"]]), np.arange(3), np.eye(2), np.array([NAN, 1]), np.array([1, 0])),
+        *(np.array(["a", None], object), np.array([None, "a"], object), np.array([0.0, 1.0])),
+        *(np.array([IDS, "a"], object), np.array([1j, 2]), np.array(["2020"], "datetime64[D]")),
+        *(np.zeros(2, [("a", int)]), IDS, IDS.astype(float), IDS * NAN, IDS > 0, -IDS, IDS + 90),
+        *(np.zeros((2, 20), int), np.zeros((1, 4), int), IDS[None], IDS[0], np.zeros((2, 0), int)),
+        *(
+            tf.constant(["a", "b"]),
+            tf.constant("a"),
+            tf.constant([0, 1]),
+            tf.ragged.constant([[1]]),
+        ),
+        *(tf.ragged.constant([["a"], ["b", "c"]]), tf.sparse.eye(2), tf.constant(IDS)),
+    ]
+
+
+def datasets():
+    return [
+        *(slices(["a", "b"]), slices((["a", "b"], [0, 1])), slices((["a"], [0])).take(0)),
+        *(slices((["a", "b"], [0, 1], [1.0, NAN])), slices((["a"], ["no"])), slices([1, 2])),
+        *(
+            slices((["a"], ["x"])),
+            slices((["a"], [7])),
+            slices((["a"], [NAN])),
+            slices((["a"], [0.5])),
+        ),
+        *(slices((["a", "b"], np.eye(2))), slices(({"token_ids": IDS}, [0, 1])).batch(2)),
+        *(slices({"token_ids": IDS}), slices({"token_ids": IDS + 90}).batch(2)),
+        *(slices({"input_ids": IDS}).batch(2), slices(({"token_ids": -IDS}, [0, 1])).batch(2)),
+        *(slices({"token_ids": IDS, "padding_mask": IDS * NAN}).batch(2), slices(IDS).batch(2)),
+        *(slices((["a", "b"], [0, 1], [1.0, 1.0], [0, 0])), slices(["a"]).batch(1).batch(1)),
+        *(slices({"text": ["a"], "b": [1]}), slices({"b": ["a"]}), slices({"text": [3]})),
+        *(Batches(np.array(["a"]), np.array([0])), Batches({"token_ids": IDS}, np.array([0, 1]))),
+        *(Batches(), Batches(None), Batches({"token_ids": IDS + 90}, np.array([0, 1]))),
+    ]
+
+
+def odd(generator):
+    """An odd object, sometimes in a container with others."""
+    kinds = (scalars, containers, containers, arrays, datasets)
+    kind = kinds[generator.integers(len(kinds))]()
+    value = kind[generator.integers(len(kind))]
+    if generator.random() > 0.15:
+        return value
+    other = scalars()[generator.integers(len(scalars()))]
+    name = ["text", "token_ids", "features", "padding_mask", "segment_ids"][generator.integers(5)]
+    wrapped = [
+        *([value, other], (value, other), [value, value], {name: value, "token_ids": IDS}),
+        *({"text": value}, {"text": ["a", "b"], name: value}, [[value], [other]], {name: value}),
+    ]
+    return wrapped[generator.integers(len(wrapped))]
+
+
+def doors():
+    """Tasks with valid arguments of `fit`: `{name: (task, x, y)}`."""
+    tokenizer, encoder = kb.BertTokenizer(WORDS), kb.BertBackbone(**BACKBONE)
+    names = ["no", "yes"]
+    plain = kb.BertPreprocessor(tokenizer, 12)
+    reader = kb.BertClassifierPreprocessor
+    several = reader(tokenizer, 12, label_names=names, multi_label=True)
+    windows = reader(tokenizer, 12, label_names=names, window_stride=5)
+    tags = kb.BertTokenClassifierPreprocessor(tokenizer, 12, label_names=["O", "B-X"])
+    questions = kb.BertSpanLabelerPreprocessor(tokenizer, 12, max_question_length=4)
+    texts, labels = ["a b", "c"], [0, 1]
+    found = {
+        "classes": (kb.BertClassifier(encoder, 2, plain), texts, labels),
+        "names": (
+            kb.BertClassifier(encoder, 2, reader(tokenizer, 12, label_names=names)),
+            texts,
+            names,
+        ),
+        "several": (kb.BertClassifier(encoder, 2, several), texts, [["no"], []]),
+        "windows": (kb.BertClassifier(encoder, 2, windows), texts, labels),
+        "regression": (kb.BertClassifier(encoder, 1, plain), texts, [0.5, 2]),
+        "features": (
+            kb.BertClassifier(encoder, 2, plain, num_features=1),
+            {"text": texts, "features": np.array([[1.0], [2.0]])},
+            labels,
+        ),
+        "bare": (kb.BertClassifier(encoder, 2), {"token_ids": IDS}, labels),
+        "tags": (
+            kb.BertTokenClassifier(encoder, 2, tags),
+            [["a"], ["b", "c"]],
+            [["O"], ["B-X", "O"]],
+        ),
+        "questions": (kb.BertSpanLabeler(encoder, questions), [QUESTION], None),
+        "choices": (kb.BertMultipleChoice(encoder, plain), [CHOICE], None),
+        "vectors": (kb.BertEmbedder(encoder, preprocessor=plain), texts, None),
+    }
+    for name, (task, x, _) in found.items():
+        if name == "features":
+            task.adapt_features(x["features"])
+        if name != "vectors":
+            arguments = {**task.default_compile_args(), "optimizer": keras.optimizers.SGD(0.0)}
+            task.compile(**arguments, run_eagerly=True)
+    return found
+
+
+def called(found, generator):
+    """A call with an odd object or two at a door, as `(description, function, is_dataset)`."""
+    name = list(found)[generator.integers(len(found))]
+    task, x, y = found[name]
+    methods = ["predict", "answer", "fit", "evaluate", "batches", "scores"]
+    method = methods[generator.integers(len(methods))]
+    if name == "vectors" and method in ("fit", "evaluate"):
+        method = "predict"
+    arguments = {"x": x}
+    if method not in ("predict", "answer"):
+        arguments["y"] = y
+    places = ["x", "x", *(["y"] if "y" in arguments else []), "batch_size"]
+    places += ["sample_weight"] if method in ("fit", "evaluate", "batches") else []
+    places += (
+        ["validation_split", "validation_data", "accumulation_steps"] if method == "fit" else []
+    )
+    places += ["class_weight"] if method == "fit" and isinstance(task, kb.BertClassifier) else []
+    if method == "batches":
+        places.remove("batch_size")
+    if method in ("fit", "evaluate", "predict"):
+        arguments["verbose"] = 0
+    for place in {
+        places[generator.integers(len(places))] for _ in range(1 + generator.integers(2))
+    }:
+        arguments[place] = odd(generator)
+    shown = {key: value for key, value in arguments.items() if key != "verbose"}
+    data = (arguments["x"], arguments.get("validation_data"))
+    streams = (types.GeneratorType, keras.utils.PyDataset)
+    is_stream = any(hasattr(part, "element_spec") or isinstance(part, streams) for part in data)
+    return (
+        f"{name}: {method}({shown})",
+        lambda: checked(task, method, arguments, getattr(task, method)(**arguments)),
+        is_stream,
+    )
+
+
+def checked(task, method, arguments, result):
+    """Asserts that a result is no silently wrong one."""
+    x = arguments["x"]
+    if method == "batches":
+        for batch in result.take(2):
+            assert all(tf.size(part) > 0 for part in tf.nest.flatten(batch))
+        return
+    if method == "fit":
+        result = [value for values in result.history.values() for value in values]
+        assert result, "nothing was trained on"
+    for part in tf.nest.flatten(result):
+        if not isinstance(part, (str, list)) and part is not None:
+            assert np.isfinite(np.asarray(part, "float64")).all(), f"{result} is not finite"
+    if (
+        method == "predict"
+        and isinstance(x, list)
+        and isinstance(task, (kb.BertClassifier, kb.BertEmbedder, kb.BertMultipleChoice))
+    ):
+        rows = {len(part) for part in tf.nest.flatten(result)}
+        assert rows == {len(x)}, f"{rows} rows for {len(x)} examples"
+
+
+def constructed(found, generator):
+    """A constructor with an odd argument, as `(description, function, False)`."""
+    tokenizer = found["classes"][0].preprocessor.tokenizer
+    encoder = found["classes"][0].backbone
+    classes = {
+        kb.BertBackbone: BACKBONE,
+        kb.BertClassifier: {"backbone": encoder, "num_classes": 2},
+        kb.BertTokenClassifier: {"backbone": encoder, "num_classes": 2},
+        kb.BertSpanLabeler: {"backbone": encoder},
+        kb.BertMultipleChoice: {"backbone": encoder},
+        kb.BertEmbedder: {"backbone": encoder},
+        kb.BertPretrainer: {"backbone": encoder},
+        kb.BertTokenizer: {"vocabulary": WORDS},
+        kb.BertClassifierPreprocessor: {"tokenizer": tokenizer},
+        kb.BertTokenClassifierPreprocessor: {"tokenizer": tokenizer},
+        kb.BertSpanLabelerPreprocessor: {"tokenizer": tokenizer},
+        kb.Batching: {},
+        kb.AdamW: {},
+        kb.WarmupLinearDecay: {"peak_learning_rate": 1e-4, "warmup_steps": 1, "total_steps": 9},
+    }
+    cls = list(classes)[generator.integers(len(classes))]
+    names = [n for n in arguments_of(cls) if n not in ("name", "kwargs", "no_decay", "dtype")]
+    name = names[generator.integers(len(names))]
+    arguments = {**classes[cls], name: odd(generator)}
+    if isinstance(arguments[name], int) and abs(arguments[name]) >= 10**6:
+        arguments[name] = 0  # not a table of a million rows
+
+    def make():
+        made = cls(**arguments)
+        if hasattr(made, "get_config"):
+            config = made.get_config()
+            again = cls.from_config(config).get_config()
+            assert set(again) == set(config)
+            is_number = isinstance(arguments[name], (int, float)) and name in config
+            assert not is_number or config[name] == arguments[name]
+
+    return f"{cls.__name__}({name}={arguments[name]!r})", make, False
+
+
+def arguments_of(cls):
+    import inspect
+
+    return [name for name in inspect.signature(cls.__init__).parameters if name != "self"]
+
+
+def fault(case, stream_errors=(tf.errors.InvalidArgumentError,)):
+    """What is wrong with a case, or None."""
+    description, function, is_stream = case
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            function()
+    except UnicodeError as error:
+        return f"{description}: a bare {error!r}"
+    except ValueError:
+        return None
+    except FileNotFoundError:
+        return None if description.startswith("BertTokenizer(vocabulary=") else description
+    except stream_errors as error:
+        return None if is_stream else f"{description}: {error!r}"
+    except Exception as error:
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        return f"{description}: {error!r:.300} at {where.filename}:{where.lineno}"
+    return None
+
+
+def faults_of(seed, first, last):
+    """Yields what is wrong with the cases of a seed, each with its number."""
+    found = doors()
+    keras.utils.set_random_seed(1)
+    for number in range(first, last):
+        generator = np.random.default_rng([seed, number])
+        make = constructed if generator.random() < 0.25 else called
+        wrong = fault(make(found, generator))
+        if wrong:
+            yield f"{number}: {wrong}"
+
+
+def test_odd_objects_work_or_say_what_is_wrong():
+    assert not list(faults_of(seed=1, first=0, last=60))
+
+
+@pytest.mark.slow
+def test_thousands_of_odd_objects_work_or_say_what_is_wrong():
+    assert not list(faults_of(seed=2, first=0, last=5000))
+
+
+if __name__ == "__main__":
+    seed, *numbers = map(int, sys.argv[1:])
+    for wrong in faults_of(seed, numbers[0], numbers[-1] + (len(numbers) == 1)):
+        print(wrong, flush=True)

@@ -1,0 +1,293 @@
+"""What tasks are given is checked at their doors: wrong values are errors, not other numbers."""
+
+import keras
+import numpy as np
+import pytest
+
+from keras_bert import BertClassifier, BertMultipleChoice, BertPretrainer, BertSpanLabeler
+
+IDS = np.array([[2, 5, 6, 3], [2, 7, 3, 0]])
+NAN, INF = float("nan"), float("inf")
+QUESTIONS = [{"question": "a", "context": "b c d"}]
+
+
+@pytest.fixture
+def model(make_backbone, preprocessor, eager):
+    from keras_bert import BertClassifierPreprocessor
+
+    named = BertClassifierPreprocessor.like(preprocessor, label_names=["no", "yes"])
+    backbone = make_backbone(num_layers=1, dropout=0.0)
+    return eager(
+        BertClassifier(backbone, 2, named, dropout=0.0), optimizer=keras.optimizers.SGD(0.0)
+    )
+
+
+@pytest.fixture
+def regression(make_backbone, preprocessor, eager):
+    return eager(BertClassifier(make_backbone(num_layers=1), 1, preprocessor))
+
+
+WRONG_INPUTS = [
+    ({"token_ids": IDS - 3}, r"token_ids must be integers from 0 to 29.*got -1 at \[0, 0\]"),
+    ({"token_ids": IDS + 25}, r"token_ids must be integers from 0 to 29.*got 30 at \[0, 1\]"),
+    ({"token_ids": IDS + 0.5}, "token_ids must be integers"),
+    ({"token_ids": np.tile(IDS, 5)}, "20 tokens are longer than the position table of 16 rows"),
+    ({"token_ids": IDS[0]}, r"token_ids must have the shape \[B, S\]; got \(4,\)"),
+    ({"token_ids": IDS[:0]}, r"no tokens: token_ids has shape \(0, 4\)"),
+    ({"token_ids": IDS, "segment_ids": IDS}, "segment_ids must be integers from 0 to 1"),
+    ({"token_ids": IDS, "padding_mask": IDS * 0 + 2}, "padding_mask must be .* from 0 to 1.*got 2"),
+    ({"token_ids": IDS, "padding_mask": IDS * NAN}, "padding_mask must be .* got nan"),
+    ({"token_ids": IDS, "padding_mask": IDS[:1]}, r"shape \(1, 4\) but token_ids has shape \(2, 4"),
+    ({"token_ids": IDS, "attention_mask": IDS}, "attention_mask is called padding_mask here"),
+    ({"input_ids": IDS}, "no input 'input_ids'.*input_ids is called token_ids here"),
+]
+
+
+@pytest.mark.parametrize(("x", "message"), WRONG_INPUTS)
+def test_prepared_inputs_of_wrong_values_are_refused(model, x, message):
+    for call in (
+        lambda: model.predict(x, verbose=0),
+        lambda: model.fit(x, [0, 1], verbose=0),
+        lambda: model.evaluate(x, [0, 1], verbose=0),
+        lambda: model.answer(x),
+        lambda: model.batches(x),
+        lambda: model.fit({"token_ids": IDS}, [0, 1], validation_data=(x, [0, 1]), verbose=0),
+        lambda: model.predict((x for _ in range(1)), verbose=0),
+    ):
+        with pytest.raises(ValueError, match=message):
+            call()
+
+
+@pytest.mark.parametrize(
+    ("x", "message"),
+    [
+        ({"token_ids": IDS - 3}, "token_ids must be integers from 0 to 29"),
+        ({"token_ids": IDS + 25}, "token_ids must be integers from 0 to 29"),
+        ({"token_ids": np.tile(IDS, 5)}, "are longer than the position table of 16 rows"),
+        ({"token_ids": IDS[0]}, r"token_ids must have the shape \[B, S\]"),
+        ({"token_ids": IDS, "segment_ids": IDS}, "segment_ids must be integers from 0 to 1"),
+        ({"token_ids": IDS, "padding_mask": IDS * NAN}, "padding_mask must be integers from 0 to"),
+        ({"token_ids": IDS, "attention_mask": IDS}, "attention_mask is called padding_mask here"),
+        ({"input_ids": IDS}, "input_ids is called token_ids here"),
+    ],
+)
+@pytest.mark.parametrize("is_static", [True, False])
+def test_datasets_of_wrong_values_are_refused_in_the_graph_too(model, x, message, is_static):
+    tf = pytest.importorskip("tensorflow")
+    labels = np.array([0, 1])
+    if is_static:
+        data = tf.data.Dataset.from_tensors((x, labels))
+    else:
+        signature = {name: tf.TensorSpec([None] * np.ndim(v), v.dtype) for name, v in x.items()}
+        data = tf.data.Dataset.from_generator(
+            lambda: iter([(x, labels)]),
+            output_signature=(signature, tf.TensorSpec([None], tf.int32)),
+        )
+    with pytest.raises((ValueError, tf.errors.InvalidArgumentError), match=message):
+        list(model.batches(data))
+
+
+def test_right_inputs_pass_in_every_form(model, difference):
+    tf = pytest.importorskip("tensorflow")
+    x = {"token_ids": IDS, "padding_mask": IDS != 0}
+    expected = model.predict(x, verbose=0)
+    as_lists = {name: values.tolist() for name, values in x.items()}
+    data = tf.data.Dataset.from_tensor_slices(x).batch(2)
+    for form in (as_lists, {**x, "segment_ids": None}, data, (part for part in [(x,)])):
+        assert difference(model.predict(form, verbose=0), expected) < 1e-6
+    assert difference(model({**x, "segment_ids": IDS * 0}), expected) < 1e-6
+    labeled = tf.data.Dataset.from_tensors((x, [0, 1]))
+    assert model.batches(labeled).element_spec == labeled.element_spec
+    with pytest.raises(ValueError, match="has no input 'attention_mask'"):
+        model({"token_ids": IDS, "attention_mask": IDS})
+    with pytest.raises(ValueError, match="has no input 'attention_mask'"):
+        model.backbone({"token_ids": IDS, "attention_mask": IDS})
+
+
+def test_mask_positions_lie_in_the_sequence(make_backbone, pretraining_batch):
+    model = BertPretrainer(make_backbone(num_layers=1))
+    x, _, _ = pretraining_batch
+    with pytest.raises(ValueError, match="mask_positions must be integers from 0 to 11"):
+        model.predict({**x, "mask_positions": x["mask_positions"] + 10}, verbose=0)
+    with pytest.raises(ValueError, match="BertPretrainer takes mask_positions"):
+        model.predict({"token_ids": x["token_ids"]}, verbose=0)
+
+
+@pytest.mark.parametrize("size", [0, -1, 1.5, "2", True])
+def test_a_batch_has_a_row_or_more(model, make_backbone, preprocessor, size):
+    from keras_bert import BertSpanLabelerPreprocessor
+
+    reader = BertSpanLabelerPreprocessor(preprocessor.tokenizer, 12, max_question_length=4)
+    questions = BertSpanLabeler(make_backbone(num_layers=1), reader)
+    for call in (
+        lambda: questions.predict(QUESTIONS, batch_size=size),
+        lambda: questions.answer(QUESTIONS, batch_size=size),
+        lambda: model.predict({"token_ids": IDS}, batch_size=size),
+        lambda: model.predict(["a"], batch_size=size),
+        lambda: model.fit(["a"], [0], batch_size=size),
+        lambda: model.evaluate({"token_ids": IDS}, [0, 1], batch_size=size),
+        lambda: model.scores(["a", "b"], [0, 1], batch_size=size),
+    ):
+        with pytest.raises(ValueError, match="batch_size must be"):
+            call()
+
+
+@pytest.mark.parametrize("x", [["a", "b"], {"token_ids": IDS}], ids=["texts", "prepared"])
+def test_weights_and_labels_are_numbers_that_can_be_meant(model, regression, x):
+    for weights in ([NAN, 1], [1, INF], ["a", "b"], [None, 1]):
+        for call in (model.fit, model.evaluate):
+            with pytest.raises(ValueError, match="sample_weight must be"):
+                call(x, [0, 1], sample_weight=weights)
+    for labels in ([0.5, 1], [0, NAN], [0, INF]):
+        with pytest.raises(ValueError, match="Label . is .*, which is not a class number"):
+            model.fit(x, labels)
+    for labels in ([0.5, NAN], [INF, 1]):
+        with pytest.raises(ValueError, match="Labels of a regression must be finite"):
+            regression.fit(x, labels)
+    assert model.fit(x, [0.0, 1.0], sample_weight=[0, 1], verbose=0).history["loss"][0] > 0
+    for y in (1, "no", {"no"}, NAN, iter([0, 1])):
+        with pytest.raises(ValueError, match="y must be a list or an array"):
+            model.fit(x, y)
+    with pytest.raises(ValueError, match="sample_weight must be a list or an array"):
+        model.fit(x, [0, 1], sample_weight=1)
+    with pytest.raises(ValueError, match="y is empty"):
+        model.fit(x, [])
+
+
+def test_datasets_of_such_weights_and_labels_end_in_an_error(model, regression):
+    tf = pytest.importorskip("tensorflow")
+    for task, parts in (
+        (model, (["a", "b"], [0, 1], [1.0, NAN])),
+        (model, ({"token_ids": IDS}, [0, 1], [1.0, NAN])),
+        (regression, (["a", "b"], [1.0, NAN])),
+        (regression, ({"token_ids": IDS}, [1.0, INF])),
+    ):
+        data = tf.data.Dataset.from_tensor_slices(parts).batch(2)
+        with pytest.raises(tf.errors.InvalidArgumentError, match="must be finite numbers"):
+            list(task.batches(data))
+    data = tf.data.Dataset.from_tensor_slices((["a", "b"], [0.5, 1.0]))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Labels must be in 0 to 1"):
+        list(model.batches(data))
+    one_hot = (["a", "b", "c"], np.eye(2)[[0, 1, 0]])
+    for data in (one_hot, ({"token_ids": IDS[[0, 1, 0]]}, one_hot[1])):
+        data = tf.data.Dataset.from_tensor_slices(data)
+        for form in (data.batch(2), data.batch(2, drop_remainder=True)):
+            with pytest.raises(ValueError, match="Labels are one-hot"):
+                model.fit(form)
+    data = tf.data.Dataset.from_tensor_slices((["a", "b"], [0, 1])).batch(2, drop_remainder=True)
+    model.fit(data, verbose=0)  # two labels for two classes, but not one-hot
+
+
+@pytest.mark.parametrize("missing", [None, NAN])
+def test_a_missing_text_is_named(model, missing):
+    for x, number in (
+        ([missing, "a"], 0),
+        (["a", missing], 1),
+        ([missing], 0),
+        ({"text": [missing, "a"]}, 0),
+        (np.array([missing, "a"], object), 0),
+        ([(missing, "b"), ("a", "b")], 0),
+    ):
+        for call in (
+            lambda x: model.predict(x, verbose=0),
+            lambda x: model.answer(x),
+            lambda x: model.fit(x, [0, 1], verbose=0),
+        ):
+            with pytest.raises(ValueError, match=f"Text {number} is (None|nan), not a string"):
+                call(x)
+
+
+def test_a_missing_first_cell_of_pandas_is_named(model):
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    for column in (
+        pandas.Series([None, "a"]),
+        pandas.Series([None, "a"], dtype="string"),
+        pandas.Series([None, "a"], dtype=object),
+        pandas.Series([None, "a"], dtype="category"),
+    ):
+        for x in (column, {"text": column}):
+            with pytest.raises(ValueError, match="Text 0 is (None|nan|<NA>), not a string"):
+                model.predict(x, verbose=0)
+    names = pandas.Series(["no", "yes"], dtype="category")
+    assert model.scores(pandas.Series(["a", "b"], dtype="category"), names)["accuracy"] >= 0
+
+
+def test_a_lone_surrogate_is_named(model, make_backbone, preprocessor):
+    from keras_bert import BertTokenClassifier
+
+    for x in (["a", "b\ud800"], np.array(["a", "b\ud800"]), {"text": ["a", "b\ud800"]}):
+        with pytest.raises(ValueError, match=r"Text 1 has half a character.*'\\ud800' at 1"):
+            model.predict(x, verbose=0)
+    tagger = BertTokenClassifier(make_backbone(num_layers=1), 2, preprocessor)
+    with pytest.raises(ValueError, match="word .* of sentence 1 has half a character"):
+        tagger.predict([["a"], ["b", "c\udc00"]], verbose=0)
+
+
+def test_no_examples_are_an_error_that_says_so(model):
+    tf = pytest.importorskip("tensorflow")
+    texts = tf.data.Dataset.from_tensor_slices((["a"], [0]))
+    for data in (
+        texts.take(0),
+        tf.data.Dataset.from_tensor_slices(({"token_ids": IDS}, [0, 1])).batch(2).take(0),
+    ):
+        for call in (model.predict, model.fit, model.evaluate):
+            with pytest.raises(ValueError, match="no examples: the dataset is empty"):
+                call(data, verbose=0)
+    unknown = texts.map(lambda x, y: x).filter(lambda text: text == "b")
+    with pytest.raises(ValueError, match="There are no examples"):
+        model.predict(unknown, verbose=0)
+    with pytest.raises(ValueError, match="There are no examples"):
+        model.answer(unknown)
+    with pytest.raises(ValueError, match="of 2 examples leaves none to train on"):
+        model.fit(["a", "b"], [0, 1], validation_split=0.99)
+    for split in (1, 2, -0.5, NAN, "0.2"):
+        with pytest.raises(ValueError, match="validation_split"):
+            model.fit(["a", "b"], [0, 1], validation_split=split)
+
+
+class Batches(keras.utils.PyDataset):
+    def __init__(self, *batch):
+        super().__init__()
+        self.batch = batch
+
+    def __len__(self):
+        return 1
+
+    def __getitem__(self, index):
+        return self.batch
+
+
+def test_other_sources_of_texts_say_what_to_give_instead(model):
+    batch = (np.array(["a", "b"]), np.array([0, 1]))
+    for x in (((text, label) for text, label in zip(*batch, strict=True)), Batches(*batch)):
+        with pytest.raises(ValueError, match="can't read raw examples.*Dataset.from_generator"):
+            model.fit(x, verbose=0)
+    for x in (None, 3, {"a"}, [1, 2], IDS, [IDS, IDS], map(str, "ab"), object()):
+        with pytest.raises(ValueError, match="BertClassifier takes raw examples, or a dict of"):
+            model.predict(x, verbose=0)
+    model.fit(Batches({"token_ids": IDS}, np.array([0, 1])), verbose=0)
+    model.fit((part for part in [({"token_ids": IDS}, np.array([0, 1]))]), verbose=0)
+    with pytest.raises(ValueError, match="Labels must be in 0 to 1"):
+        model.fit((part for part in [({"token_ids": IDS}, np.array([0, 2]))]), verbose=0)
+
+
+def test_grain_datasets_of_texts_say_what_to_give_instead(model):
+    grain = pytest.importorskip("grain", reason="grain is not installed")
+    source = grain.MapDataset.source([("a", 0), ("b", 1)])
+    for x in (source, source.to_iter_dataset()):
+        with pytest.raises(ValueError, match="can't read raw examples.*Dataset.from_generator"):
+            model.fit(x, verbose=0)
+
+
+def test_unknown_names_say_how_to_name_the_classes(make_backbone, preprocessor, eager):
+    model = eager(BertClassifier(make_backbone(num_layers=1), 2, preprocessor))
+    with pytest.raises(ValueError, match=r"Label 0 is 'good'.*label_names=\['bad', 'good'\]"):
+        model.fit(["a", "b"], ["good", "bad"])
+
+
+def test_choices_are_checked_too(make_backbone, preprocessor):
+    model = BertMultipleChoice(make_backbone(num_layers=1), preprocessor)
+    with pytest.raises(ValueError, match=r"token_ids must have the shape \[B, C, S\]"):
+        model.predict({"token_ids": IDS}, verbose=0)
+    with pytest.raises(ValueError, match="token_ids must be integers from 0 to 29"):
+        model.predict({"token_ids": IDS[None] + 40}, verbose=0)

@@ -1,0 +1,154 @@
+"""The learning rate of a `fit` whose optimizer is the task's own."""
+
+import logging
+
+import keras
+import numpy as np
+import pytest
+
+from keras_bert import AdamW, BertBackbone, BertClassifier, BertEmbedder, WarmupLinearDecay, sizes
+from keras_bert.models.fit_schedule import fit_steps
+
+IDS = np.random.default_rng(0).integers(5, 20, size=(40, 5)).astype("int32")
+X, Y = {"token_ids": IDS}, (IDS[:, 1] > 12).astype("int32")
+
+
+@pytest.fixture(scope="module")
+def backbone():
+    keras.utils.set_random_seed(1)
+    shape = {**sizes.tiny, "num_layers": 1, "hidden_dim": 16, "intermediate_dim": 16}
+    return BertBackbone(vocabulary_size=20, dropout=0.0, **shape)
+
+
+@pytest.fixture
+def model(backbone):
+    model = BertClassifier(backbone, num_classes=2, dropout=0.0)
+    model.compile(run_eagerly=True)  # nothing to trace
+    return model
+
+
+class Rates(keras.callbacks.Callback):
+    """Notes the learning rate of each step."""
+
+    def on_train_begin(self, logs=None):
+        self.rates = []
+
+    def on_train_batch_begin(self, batch, logs=None):
+        self.rates.append(float(self.model.optimizer.learning_rate))
+
+
+def rates_of(model, x=X, y=Y, **arguments):
+    rates = Rates()
+    model.fit(x, y, verbose=0, callbacks=[rates], **arguments)
+    return rates.rates
+
+
+def schedule(steps, peak=5e-5):
+    rate = WarmupLinearDecay(peak, int(0.1 * steps), steps, continuous=True)
+    return [float(rate(step)) for step in range(steps)]
+
+
+def test_fit_warms_up_and_decays_over_its_own_steps(model):
+    assert np.allclose(rates_of(model, epochs=3, batch_size=4), schedule(30))
+
+
+def test_fit_needs_no_compile(backbone):
+    model = BertClassifier(backbone, num_classes=2)
+    assert np.allclose(rates_of(model, batch_size=4), schedule(10))
+
+
+def test_a_second_fit_starts_a_schedule_of_its_own(model, tmp_path):
+    rates_of(model)
+    assert np.allclose(rates_of(model, epochs=2, batch_size=4), schedule(20))
+    assert int(model.optimizer.iterations) == 20
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    assert int(loaded.optimizer.iterations) == 20
+    assert np.allclose(rates_of(loaded, batch_size=4), schedule(10))
+
+
+def test_an_optimizer_that_was_given_is_kept(model, tmp_path):
+    model.compile(**{**model.default_compile_args(), "optimizer": AdamW(1e-3)}, run_eagerly=True)
+    assert np.allclose(rates_of(model, batch_size=20), [1e-3] * 2)
+    model.fit(X, Y, verbose=0, batch_size=20)
+    assert int(model.optimizer.iterations) == 4
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    assert np.allclose(rates_of(loaded, batch_size=20), [1e-3] * 2)
+    assert int(loaded.optimizer.iterations) == 6
+
+
+def test_what_compile_leaves_out_is_the_tasks(model):
+    history = model.fit(X, Y, verbose=0, batch_size=20)
+    assert set(history.history) == {"loss", "accuracy"} and model.run_eagerly
+    assert isinstance(model.optimizer.get_config()["learning_rate"], dict)
+
+
+def test_a_callback_that_sets_the_rate_has_it_to_itself(model):
+    rates, plan = Rates(), keras.callbacks.LearningRateScheduler(lambda epoch: 1e-4 / (epoch + 1))
+    model.fit(X, Y, batch_size=20, epochs=2, verbose=0, callbacks=[plan, rates])
+    assert np.allclose(rates.rates, [1e-4, 1e-4, 5e-5, 5e-5])
+
+
+@pytest.mark.filterwarnings("ignore:Your input ran out of data")
+def test_an_unknown_number_of_steps_is_said(model, caplog):
+    def batches():
+        while True:
+            yield {"token_ids": IDS[:4]}, Y[:4]
+
+    assert np.allclose(
+        rates_of(model, batches(), None, steps_per_epoch=5, shuffle=False), schedule(5)
+    )
+    assert not caplog.records
+
+    def few():
+        yield {"token_ids": IDS[:4]}, Y[:4]
+
+    with caplog.at_level(logging.WARNING, "keras_bert"):
+        assert np.allclose(rates_of(model, few(), None, shuffle=False), [5e-5])
+    assert "stays at 5e-05" in caplog.text and "pass steps_per_epoch to fit" in caplog.text
+
+
+class Batches(keras.utils.PyDataset):
+    num_batches = 7
+
+
+@pytest.mark.parametrize(
+    ("x", "arguments", "steps"),
+    [
+        (X, {}, 2),
+        (X, {"batch_size": 3, "epochs": 2}, 28),
+        (X, {"batch_size": 3, "epochs": 5, "initial_epoch": 3}, 28),
+        (X, {"batch_size": 3, "validation_split": 0.25}, 10),
+        (X, {"steps_per_epoch": 5, "epochs": 2, "batch_size": 1}, 10),
+        (X, {"epochs": 1, "initial_epoch": 1}, 0),
+        (Batches(), {"epochs": 2}, 14),
+        ([1] * 9, {}, 9),  # as a PyTorch DataLoader
+        (iter([]), {}, None),
+    ],
+)
+def test_the_steps_of_a_fit(x, arguments, steps):
+    assert fit_steps(x, **arguments) == steps
+
+
+def test_the_steps_of_a_dataset():
+    data = pytest.importorskip("tensorflow").data.Dataset.range(12)
+    assert fit_steps(data.batch(5), epochs=2) == 6
+    assert fit_steps(data.repeat(), epochs=2) is None
+    assert fit_steps(data.filter(lambda x: x > 5)) is None
+
+
+def test_a_bare_fit_learns_what_can_be_learned():
+    keras.utils.set_random_seed(1)
+    labels = np.arange(400) % 2
+    words = np.random.default_rng(0).integers(5, 12, size=(400, 6)) + 7 * labels[:, None]
+    shape = {**sizes.tiny, "num_layers": 1, "hidden_dim": 64, "intermediate_dim": 64}
+    model = BertClassifier(BertBackbone(vocabulary_size=20, **shape), num_classes=2)
+    model.fit({"token_ids": words}, labels, batch_size=8, epochs=3, verbose=0)
+    scores = model.evaluate({"token_ids": words}, labels, verbose=0, return_dict=True)
+    assert scores["accuracy"] > 0.95
+
+
+def test_a_task_without_a_loss_asks_for_one(backbone):
+    with pytest.raises(ValueError, match="no loss of its own"):
+        BertEmbedder(backbone).fit(X, Y)

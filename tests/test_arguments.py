@@ -1,0 +1,244 @@
+"""Constructor arguments that can't be meant are refused, by name."""
+
+import numpy as np
+import pytest
+
+from keras_bert import (
+    AdamW,
+    Batching,
+    BertClassifier,
+    BertEmbedder,
+    BertPretrainer,
+    WarmupLinearDecay,
+)
+from keras_bert.arguments import check_bool, check_int, check_number
+from keras_bert.layers.embeddings import Embeddings
+from keras_bert.layers.encoder_block import EncoderBlock
+from keras_bert.layers.self_attention import SelfAttention
+
+NAN = float("nan")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"num_layers": -1},
+        {"num_layers": 0},
+        {"num_layers": 2.0},
+        {"num_layers": "2"},
+        {"vocabulary_size": 0},
+        {"num_heads": 0},
+        {"hidden_dim": True},
+        {"intermediate_dim": None},
+        {"max_sequence_length": -5},
+        {"num_segments": 0},
+        {"layer_norm_epsilon": -1},
+        {"layer_norm_epsilon": 0},
+        {"layer_norm_epsilon": NAN},
+        {"layer_norm_epsilon": "1e-12"},
+        {"activation": None},
+        {"activation": ["gelu"]},
+        {"activation": "gleu"},
+        {"remat": "no"},
+    ],
+    ids=str,
+)
+def test_a_backbone_refuses_sizes_that_are_none(make_backbone, arguments):
+    [name] = arguments
+    with pytest.raises(ValueError, match=name):
+        make_backbone(**arguments)
+
+
+@pytest.mark.parametrize("rate", [-0.1, 1, 1.5, NAN, "0.1", None])
+def test_a_dropout_rate_is_a_number_below_1(make_backbone, rate):
+    with pytest.raises(ValueError, match="dropout rate must be"):
+        make_backbone(dropout=rate)
+
+
+def test_layers_refuse_them_too():
+    for make in (
+        lambda: Embeddings(0, 8),
+        lambda: EncoderBlock(2, 8, 0),
+        lambda: EncoderBlock(2, 8, 8, layer_norm_epsilon=-1.0),
+        lambda: SelfAttention(0, 8),
+    ):
+        with pytest.raises(ValueError, match="must be"):
+            make()
+
+
+def test_a_task_takes_a_backbone_and_a_preprocessor(backbone, preprocessor):
+    with pytest.raises(ValueError, match="takes a BertBackbone.*got str.*from_preset"):
+        BertClassifier("bert-base-uncased", 2)
+    for cls in (BertEmbedder, BertPretrainer):
+        with pytest.raises(ValueError, match="takes a BertBackbone.*got NoneType"):
+            cls(None)
+    with pytest.raises(ValueError, match="BertClassifierPreprocessor.*got BertTokenizer"):
+        BertClassifier(backbone, 2, preprocessor.tokenizer)
+    with pytest.raises(ValueError, match="next_sentence must be True or False; got 'no'"):
+        BertPretrainer(backbone, next_sentence="no")
+    with pytest.raises(ValueError, match="normalize must be True or False"):
+        BertEmbedder(backbone, normalize="no")
+
+
+@pytest.mark.parametrize("number", [0, -1, 2.5, "2", True, NAN])
+def test_num_classes_is_an_integer(backbone, number):
+    with pytest.raises(ValueError, match="num_classes must be (an integer|at least 1)"):
+        BertClassifier(backbone, number)
+
+
+def test_num_classes_is_by_default_the_number_of_label_names(backbone, preprocessor, tmp_path):
+    from keras_bert import BertClassifierPreprocessor, BertTokenClassifier
+
+    names = ["low", "mid", "high"]
+    named = BertClassifierPreprocessor.like(preprocessor, label_names=names)
+    model = BertClassifier(backbone, preprocessor=named)
+    assert model.num_classes == 3 and model.output.shape == (None, 3)
+    for make in (
+        lambda: BertClassifier(backbone),
+        lambda: BertClassifier(backbone, preprocessor=preprocessor),
+        lambda: BertTokenClassifier(backbone, preprocessor=preprocessor),
+    ):
+        with pytest.raises(ValueError, match=r"give label_names.*sorted\(set\(labels\)\)"):
+            make()
+    backbone.save_to_preset(tmp_path / "backbone")
+    loaded = BertClassifier.from_preset(
+        tmp_path / "backbone", preprocessor=preprocessor, label_names=names
+    )
+    assert (loaded.num_classes, loaded.preprocessor.label_names) == (3, names)
+    model.save_to_preset(tmp_path / "three")
+    again = BertClassifier.from_preset(tmp_path / "three", label_names=["a", "b", "c"])
+    np.testing.assert_array_equal(again.head.kernel, model.head.kernel)
+    two = BertClassifier.from_preset(tmp_path / "three", label_names=["a", "b"])
+    assert two.num_classes == 2
+    with pytest.raises(ValueError, match=r"needs to know its classes.*label_names"):
+        BertClassifier.from_preset(tmp_path / "backbone")
+
+
+@pytest.mark.parametrize(
+    "names", [["a", "b", "a"], "ab", {"a", "b"}, [], [None, "a"], [["a"], ["b"]], 2, b"ab"], ids=str
+)
+def test_label_names_are_a_list_of_different_names(preprocessor, names):
+    from keras_bert import BertClassifierPreprocessor, BertTokenClassifierPreprocessor
+
+    for cls in (BertClassifierPreprocessor, BertTokenClassifierPreprocessor):
+        with pytest.raises(ValueError, match="label_names"):
+            cls(preprocessor.tokenizer, label_names=names)
+
+
+def test_label_names_may_be_numbers_or_an_array(preprocessor):
+    from keras_bert import BertClassifierPreprocessor
+
+    for names in ([1, 2], np.array(["1", "2"]), ("1", "2")):
+        found = BertClassifierPreprocessor(preprocessor.tokenizer, label_names=names)
+        assert found.label_names == ["1", "2"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"threshold": "0.5"},
+        {"multi_label": "no"},
+        {"window_stride": 2.5},
+        {"window_stride": "2"},
+        {"sequence_length": True},
+        {"truncation": ["head"]},
+        {"window_pooling": None},
+    ],
+    ids=str,
+)
+def test_settings_of_a_preprocessor(preprocessor, arguments):
+    from keras_bert import BertClassifierPreprocessor
+
+    [name] = arguments
+    with pytest.raises(ValueError, match=name):
+        BertClassifierPreprocessor(preprocessor.tokenizer, **arguments)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"document_stride": 0},
+        {"document_stride": 1.5},
+        {"max_question_length": "9"},
+        {"max_answer_length": 0},
+        {"null_threshold": NAN},
+        {"null_threshold": "0"},
+    ],
+    ids=str,
+)
+def test_settings_of_questions(preprocessor, arguments):
+    from keras_bert import BertSpanLabelerPreprocessor
+
+    [name] = arguments
+    with pytest.raises(ValueError, match=name):
+        BertSpanLabelerPreprocessor(preprocessor.tokenizer, **arguments)
+
+
+def test_a_preprocessor_takes_a_tokenizer_and_a_tokenizer_a_bool(preprocessor):
+    from keras_bert import BertPreprocessor, BertTokenizer
+
+    with pytest.raises(ValueError, match="takes a BertTokenizer; got str"):
+        BertPreprocessor("vocab.txt")
+    words = preprocessor.tokenizer.get_vocabulary()
+    for value in ("no", None, 2, 0.5):
+        with pytest.raises(ValueError, match="lowercase must be True or False"):
+            BertTokenizer(words, lowercase=value)
+    assert BertTokenizer(words, lowercase=np.bool_(False)).lowercase is False
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"batch_size": 0},
+        {"batch_size": 1.5},
+        {"batch_size": True},
+        {"shuffle": "no"},
+        {"seed": "one"},
+        {"pad_to": 12},
+        {"pad_to": (1.5,)},
+        {"pad_to": ()},
+        {"bucket_lengths": "32"},
+        {"bucket_lengths": (0, 4)},
+        {"drop_remainder": "no"},
+    ],
+    ids=str,
+)
+def test_settings_of_batches(arguments):
+    [name] = arguments
+    with pytest.raises(ValueError, match=name):
+        Batching(**arguments)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"learning_rate": NAN},
+        {"learning_rate": float("inf")},
+        {"learning_rate": -1.0},
+        {"weight_decay": NAN},
+        {"epsilon": -1},
+        {"beta_1": 1.0},
+        {"beta_2": NAN},
+        {"layer_decay": NAN},
+    ],
+    ids=str,
+)
+def test_an_optimizer_refuses_numbers_that_are_not_finite(arguments):
+    [name] = arguments
+    with pytest.raises(ValueError, match=name):
+        AdamW(**arguments)
+
+
+def test_a_schedule_refuses_numbers_that_are_not_finite():
+    for peak, warmup, total in ((NAN, 1, 2), (-1.0, 1, 2), (1.0, NAN, 2), (1.0, 1, NAN)):
+        with pytest.raises(ValueError, match="must be a finite number"):
+            WarmupLinearDecay(peak, warmup, total)
+    AdamW(WarmupLinearDecay(1e-4, 1, 2))
+
+
+def test_the_checks_take_numpys_numbers():
+    check_int("a", np.int64(1))
+    check_number("a", np.float32(0.5), at_least=0.5)
+    check_bool("a", np.bool_(True))
+    with pytest.raises(ValueError, match="a must be a finite number above 0; got 0"):
+        check_number("a", 0, at_least=0, exclusive=True)

@@ -204,6 +204,8 @@ def _saved_model(folder, preprocessor, precision):
     its_class, backbone_class = saved_class(folder), public_class("BertBackbone")
     size = checked_num_bytes(weights)
     inner = JsonFields(f"{folder}/config.json", saved).fields("config")
+    for name in ("num_classes", "num_features"):
+        inner.integer(name, high=size)
     inner = inner if issubclass(its_class, backbone_class) else inner.fields("backbone")
     check_size({name: inner.integer(name, 1, low=1) for name in _SIZES}, size, folder)
     for name in ("dropout", "attention_dropout", "layer_norm_epsilon"):

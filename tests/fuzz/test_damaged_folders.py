@@ -91,7 +91,10 @@ def _mutate_json(path, chance):
     else:
         holder[key] = chance.choice(WRONG)
         said = f"is {holder[key]!r}"
-    path.write_text(json.dumps(content))
+    try:
+        path.write_text(json.dumps(content))
+    except RecursionError:  # nested twice
+        return "left"
     return f"{key!r} {said}"
 
 
@@ -197,6 +200,8 @@ def faults_of(folders, use, work, seeds, until=None, whole_every=1):
             faults.append(f"{said}: {_end(error)}")
         faulthandler.cancel_dump_traceback_later()
         cases += 1
+        if faults and said in faults[-1]:
+            print(faults[-1], flush=True)
         seconds = time.process_time() - started
         if seconds > LIMIT:
             faults.append(f"{said}: took {seconds:.0f} s")

@@ -93,11 +93,15 @@ def _check_config(folder):
     config = JsonFields(folder / "config.json")
     if config.text("registered_name", "").rpartition(">")[2] != "BertBackbone":
         return  # KerasHub refuses it by its name
-    sizes = {name: config.fields("config").integer(name, 1, low=1) for name in BACKBONE_SIZES}
     num_bytes = checked_num_bytes(folder / "model.weights.h5")
     checked_num_bytes(folder / "task.weights.h5")
-    if num_bytes is not None:
-        check_size(sizes, num_bytes, config.path)
+    if num_bytes is None:
+        return
+    task = JsonFields(folder / "task.json").fields("config")
+    task.integer("num_classes", low=1, high=num_bytes)
+    for backbone in (config.fields("config"), task.fields("backbone").fields("config")):
+        sizes = {name: backbone.integer(name, 1, low=1) for name in BACKBONE_SIZES}
+        check_size(sizes, num_bytes, backbone.path)
 
 
 def _task_arguments(theirs, task, folder, source):

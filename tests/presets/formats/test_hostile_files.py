@@ -36,6 +36,13 @@ def test_a_huge_config_of_a_preset_is_refused(backbone, tmp_path, key):
     refused(tmp_path / "bert", "describes a model of at least")
 
 
+def test_a_huge_head_of_a_preset_is_refused(backbone, tmp_path):
+    BertClassifier(backbone(), num_classes=2).save_to_preset(tmp_path / "bert")
+    path = tmp_path / "bert" / "config.json"
+    path.write_text(path.read_text().replace('"num_classes": 2', '"num_classes": 1000000000'))
+    refused(tmp_path / "bert", "config.num_classes must be from 0 to", BertTask)
+
+
 @pytest.mark.parametrize(
     ("file", "content"),
     [

@@ -200,3 +200,14 @@ def test_probabilities_become_logits_with_a_warning(their_preset, outputs_of, ca
     assert "ends with softmax, which isn't loaded" in caplog.text
     probabilities = keras.ops.softmax(outputs_of(ours)["outputs"])
     np.testing.assert_allclose(probabilities, outputs_of(theirs)["outputs"], atol=1e-6)
+
+
+@pytest.mark.parametrize("setting", ["num_layers", "vocabulary_size", "num_classes"])
+def test_a_huge_task_is_refused_before_it_is_made(their_preset, copy, setting):
+    folder = copy(their_preset("BertTextClassifier")[1])
+    task = json.loads((folder / "task.json").read_text())
+    config = task["config"] if setting == "num_classes" else task["config"]["backbone"]["config"]
+    config[setting] = 10**6
+    (folder / "task.json").write_text(json.dumps(task))
+    with pytest.raises(ValueError, match="task.json.*(at least|num_classes must be)"):
+        BertTask.from_preset(folder)

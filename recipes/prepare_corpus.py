@@ -29,7 +29,7 @@ def parse_args(argv=None):
     add("inputs", nargs="+", help=".txt, .xml or .xml.bz2 files, or folders of them")
     add("--vocabulary", required=True, help="vocab.txt, preset, Hugging Face folder or hf://name")
     add("--output", required=True, help="output folder")
-    add("--cased", action="store_true", help="keep capital letters and accents; a preset knows it")
+    add("--cased", action="store_true", help="keep capital letters and accents")
     layouts = ("prose", "sentences")
     add("--text_format", choices=layouts, default="prose", help="layout of .txt files; see above")
     add("--document_separator", help="regular expression for lines between documents; see above")

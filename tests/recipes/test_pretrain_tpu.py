@@ -7,6 +7,19 @@ import numpy as np
 import pytest
 
 import keras_bert
+from keras_bert.corpus.shards import vocabulary_sha256
+
+
+def change_vocabulary(corpus):
+    """Swaps two words of a corpus, as if it had been prepared with a different vocabulary."""
+    path = corpus / "vocab.txt"
+    *words, last, other = path.read_text().split()
+    words += [other, last]
+    path.write_text("\n".join([*words, ""]))
+    description = json.loads((corpus / "corpus.json").read_text())
+    description["vocabulary_sha256"] = vocabulary_sha256(words)
+    (corpus / "corpus.json").write_text(json.dumps(description))
+    return corpus
 
 
 def arguments(corpus, output, *more):
@@ -71,10 +84,7 @@ def test_held_out_text_is_evaluated_at_every_checkpoint(
 
 
 def test_held_out_text_of_another_vocabulary_is_refused(recipe, corpus, tmp_path):
-    other = shutil.copytree(corpus, tmp_path / "other")
-    description = json.loads((other / "corpus.json").read_text())
-    description["vocabulary_sha256"] = "0" * 64
-    (other / "corpus.json").write_text(json.dumps(description))
+    other = change_vocabulary(shutil.copytree(corpus, tmp_path / "other"))
     with pytest.raises(ValueError, match="different vocabulary than"):
         recipe("pretrain_tpu").main(arguments(corpus, tmp_path / "out", "--heldout", str(other)))
 
@@ -121,16 +131,10 @@ def test_a_run_of_other_settings_is_not_gone_on_with(recipe, corpus, tmp_path):
     with pytest.raises(ValueError, match="phase=8 .there 16"):
         module.main([*options, "--phase", "8"])
     # Another vocabulary of the same size: the ids fit, and mean other words.
-    other = tmp_path / "corpus"
-    shutil.copytree(corpus, other)
-    words = (other / "vocab.txt").read_text().split()
-    (other / "vocab.txt").write_text("\n".join([*words[:-2], words[-1], words[-2]]) + "\n")
-    description = json.loads((other / "corpus.json").read_text())
-    description["vocabulary_sha256"] = "0" * 64
-    (other / "corpus.json").write_text(json.dumps(description))
+    other = change_vocabulary(shutil.copytree(corpus, tmp_path / "corpus"))
     options[1] = str(other)
     for more in ([], ["--phase", "512", "--steps", "5"]):
-        with pytest.raises(ValueError, match="other settings: vocabulary_sha256='0000"):
+        with pytest.raises(ValueError, match="other settings: vocabulary_sha256='"):
             module.main([*options, *more])
 
 

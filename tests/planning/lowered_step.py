@@ -51,6 +51,7 @@ def text_of_fit(parts):
     try:
         with keras_bert.get_strategy("auto").scope():
             model = make_model()
+            model.compile(**model.default_compile_args())  # without the schedule of a bare fit
             model.fit(
                 x, y, sample_weight=weights, batch_size=ROWS, verbose=0, accumulation_steps=parts
             )

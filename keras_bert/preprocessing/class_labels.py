@@ -143,6 +143,8 @@ def class_targets(
     if names is not None and len(names) == 1:
         return _scores(labels)
     labels = _whole(np.asarray(class_numbers(labels, names or [])))
+    if labels.ndim > 1 and 0 in labels.shape[1:]:
+        raise ValueError(f"Labels must be [n] names or numbers; got shape {labels.shape}.")
     is_one_each = labels.ndim == 1 or labels.shape[1:] == (1,)
     if names is None or not is_one_each or not labels.size:
         return labels

@@ -155,3 +155,8 @@ def test_one_hot_labels_are_told_from_those_of_a_dense_loss():
         (None, 3, loss),
     ):
         check_not_one_hot(labels, classes, of)
+
+
+def test_labels_without_a_column_are_refused():
+    with pytest.raises(ValueError, match=r"names or numbers; got shape \(2, 0\)"):
+        class_targets(np.zeros((2, 0), int), ["no", "yes"])

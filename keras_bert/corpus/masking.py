@@ -1,22 +1,44 @@
 """Random token masking, drawn again each time a row is read."""
 
+from collections.abc import Callable
+
 import tensorflow as tf
 
 
 def num_predictions(lengths: tf.Tensor, rate: float, max_predictions: int) -> tf.Tensor:
-    """Counts the tokens to predict in each row: Google's min(cap, max(1, round(rate * n))).
+    """Counts the tokens to predict in each sequence: Google's min(cap, max(1, round(rate * n))).
 
-    `lengths` `[B]` includes special tokens. Halves round to even, as in Python.
+    `lengths`, of any shape, include special tokens. Halves round to even, as in Python.
     """
     rounded = tf.cast(tf.round(tf.cast(lengths, tf.float64) * rate), tf.int32)
     return tf.minimum(tf.maximum(rounded, 1), max_predictions)
+
+
+def in_each_sequence(
+    choose: Callable, is_candidate: tf.Tensor, slot: tf.Tensor, counts: tf.Tensor
+) -> tf.Tensor:
+    """Chooses tokens in each sequence of packed rows: bool `[B, S]`.
+
+    Args:
+        choose: a function from bool `[N, S]` candidates and int32 `[N]` counts to bool `[N, S]`.
+        is_candidate: bool `[B, S]`.
+        slot: int32 `[B, S]`, the sequence of each token, from 0.
+        counts: int32 `[B, K]`.
+    """
+    if counts.shape[1] == 1:
+        return choose(is_candidate, counts[:, 0])
+    count, length = counts.shape[1], is_candidate.shape[1]
+    is_own = slot[:, None, :] == tf.range(count)[:, None]  # [B, K, S]
+    candidates = tf.reshape(is_candidate[:, None, :] & is_own, [-1, length])
+    chosen = choose(candidates, tf.reshape(counts, [-1]))  # [B x K, S]
+    return tf.reduce_any(tf.reshape(chosen, [-1, count, length]), axis=1)
 
 
 def choose_tokens(is_candidate: tf.Tensor, counts: tf.Tensor, seed: tf.Tensor) -> tf.Tensor:
     """Chooses `counts` `[B]` of each row's candidate tokens at random: bool `[B, S]`."""
     keys = _random_order(is_candidate, seed)
     sorted_keys = tf.sort(keys, direction="DESCENDING")
-    least = tf.gather(sorted_keys, counts[:, None] - 1, batch_dims=1)  # [B, 1]
+    least = tf.gather(sorted_keys, tf.maximum(counts[:, None], 1) - 1, batch_dims=1)  # [B, 1]
     return is_candidate & (keys >= least)
 
 

@@ -6,6 +6,8 @@ began there. The loop's own chunks are the ones reachable from the starts of the
 result is a pure function of the group and a seed.
 """
 
+from __future__ import annotations
+
 import dataclasses
 
 import tensorflow as tf
@@ -14,14 +16,14 @@ from keras_bert.corpus.record_groups import RecordGroup
 
 
 @dataclasses.dataclass
-class PairRows:
-    """Texts of n rows, as token positions in a `RecordGroup`. All fields are int32 `[n]`.
+class TextPairs:
+    """Texts of n sequences, as token positions in a `RecordGroup`. All fields are int32 `[n]`.
 
     Attributes:
         first_start: position of the first text's first token.
         first_length: number of tokens of the first text.
         second_start: position of the second text's first token.
-        second_length: number of tokens of the second text, 0 if the row has only one text.
+        second_length: number of tokens of the second text, 0 if there is only one text.
         is_random: 1 if the second text comes from another document, else 0.
     """
 
@@ -30,6 +32,11 @@ class PairRows:
     second_start: tf.Tensor
     second_length: tf.Tensor
     is_random: tf.Tensor
+
+    def take(self, numbers: tf.Tensor) -> TextPairs:
+        """Gathers sequences by number, in any shape; -1 gives lengths of 0."""
+        fields = (getattr(self, field.name) for field in dataclasses.fields(self))
+        return TextPairs(*(tf.gather(tf.pad(field, [[1, 0]]), numbers + 1) for field in fields))
 
 
 def plan_pairs(
@@ -40,7 +47,7 @@ def plan_pairs(
     random_next_rate: float = 0.5,
     exact_random_next: bool = False,
     short_sequence_rate: float = 0.1,
-) -> PairRows:
+) -> TextPairs:
     """Plans pairs of texts: some second texts follow the first one, some are random.
 
     Args:
@@ -55,7 +62,7 @@ def plan_pairs(
             length.
 
     Returns:
-        `PairRows`, truncated to fit, in the order of the group.
+        `TextPairs`, truncated to fit, in the order of the group.
     """
     seeds = tf.unstack(tf.random.split(tf.convert_to_tensor(seed), 8))
     room = sequence_length - 3
@@ -88,19 +95,19 @@ def plan_pairs(
 
     visited = _reachable(group, tf.where(following < record_end, following, num_sentences))
     chosen = tf.where(visited & usable)[:, 0]
-    rows = PairRows(
+    rows = TextPairs(
         first_start=start,
         first_length=first_length,
         second_start=tf.where(is_random, other_start, start + first_length),
         second_length=tf.where(is_random, other_length, chunk_length - first_length),
         is_random=tf.cast(is_random, tf.int32),
     )
-    return _truncated(_take(rows, chosen), room, seeds[6])
+    return _truncated(rows.take(chosen), room, seeds[6])
 
 
 def plan_sentences(
     group: RecordGroup, seed: tf.Tensor, *, sequence_length: int, short_sequence_rate: float = 0.1
-) -> PairRows:
+) -> TextPairs:
     """Plans rows of as many whole sentences as fit; cuts a sentence longer than a row at its end.
 
     See `plan_pairs` for the arguments. The returned rows have no second texts.
@@ -115,40 +122,7 @@ def plan_sentences(
     chosen = tf.where(_reachable(group, tf.where(end < record_end, end, tf.size(sentences))))
     length = tf.minimum(tf.gather(starts, end) - start, target)
     nothing = tf.zeros_like(start)
-    return _take(PairRows(start, length, nothing, nothing, nothing), chosen[:, 0])
-
-
-def lay_out(
-    group: RecordGroup,
-    rows: PairRows,
-    *,
-    sequence_length: int,
-    cls_token_id: int,
-    sep_token_id: int,
-) -> tf.Tensor:
-    """Writes rows as token ids: `[CLS] first [SEP] second [SEP]`, padded with 0.
-
-    Returns:
-        `token_ids`, int32 `[n, S]`, padded but not yet masked.
-    """
-    column = tf.range(sequence_length)[None, :]  # [1, S]
-    first = rows.first_length[:, None]  # [n, 1]
-    position = tf.where(
-        column <= first,
-        rows.first_start[:, None] - 1 + column,
-        rows.second_start[:, None] - 2 - first + column,
-    )  # [n, S]
-    last = tf.size(group.token_ids) - 1
-    token_ids = tf.gather(group.token_ids, tf.clip_by_value(position, 0, last))
-    final = row_lengths(rows.first_length, rows.second_length)[:, None] - 1
-    token_ids = tf.where((column == first + 1) | (column == final), sep_token_id, token_ids)
-    token_ids = tf.where(column == 0, cls_token_id, token_ids)
-    return tf.where(column > final, 0, token_ids)
-
-
-def row_lengths(first_length: tf.Tensor, second_length: tf.Tensor) -> tf.Tensor:
-    """Counts the tokens of rows, including special tokens: `[n]`."""
-    return first_length + second_length + tf.where(second_length > 0, 3, 2)
+    return TextPairs(start, length, nothing, nothing, nothing).take(chosen[:, 0])
 
 
 def _sentences(group):
@@ -234,7 +208,7 @@ def _truncated(rows, room, seed):
     from_first = tf.where(first > second, level, 0) + rest // 2
     from_second = tf.where(first > second, 0, level) + rest - rest // 2
     seeds = tf.random.split(seed, 2)
-    return PairRows(
+    return TextPairs(
         first_start=rows.first_start + _coin_tosses(from_first, seeds[0]),
         first_length=first - from_first,
         second_start=rows.second_start + _coin_tosses(from_second, seeds[1]),
@@ -254,8 +228,3 @@ def _randint(seed, limits):
     """Draws a random integer below each of `limits`."""
     uniform = tf.random.stateless_uniform(tf.shape(limits), seed, dtype=tf.float64)
     return tf.cast(uniform * tf.cast(limits, tf.float64), tf.int32)
-
-
-def _take(rows, indices):
-    fields = (getattr(rows, field.name) for field in dataclasses.fields(rows))
-    return PairRows(*(tf.gather(field, indices) for field in fields))

@@ -7,6 +7,8 @@ import os
 import tensorflow as tf
 
 from keras_bert.corpus import checks, masking, pairs
+from keras_bert.corpus.best_fit import best_fit
+from keras_bert.corpus.packed_rows import Places, sequence_lengths
 from keras_bert.corpus.row_source import RowSource
 from keras_bert.corpus.shards import Corpus
 from keras_bert.text.vocabulary import CLS, MASK, SEP, read_vocabulary
@@ -28,6 +30,8 @@ def pretraining_dataset(
     random_next_rate: float = 0.5,
     exact_random_next: bool = False,
     short_sequence_rate: float = 0.1,
+    packed: bool = False,
+    sequences_per_row: int = 8,
     seed: int = 0,
     start_step: int = 0,
     shard: tuple[int, int] = (0, 1),
@@ -68,6 +72,9 @@ def pretraining_dataset(
         exact_random_next: bool, whether chunks of one sentence are split within it, so that the
             true rate equals `random_next_rate`. False follows Google's code.
         short_sequence_rate: float, the fraction of documents with rows of a shorter length.
+        packed: bool, whether several short sequences share a row, so that almost nothing is padded.
+            The losses are those of the same sequences in rows of their own.
+        sequences_per_row: int, the most sequences K that a packed row holds.
         seed: int.
         start_step: int, the number of batches to skip.
         shard: `(index, count)`: this pipeline reads one of `count` disjoint parts of the data.
@@ -84,6 +91,10 @@ def pretraining_dataset(
             sample_weight: `masked_lm` `[B, P]`, 0 at unused slots, and `next_sentence` `[B]`,
                 float32.
         With `next_sentence=False`, y and sample_weight have no `next_sentence` key.
+
+        Packed rows have `sequence_ids` `[B, S]` in place of `padding_mask`: 1, 2, ... at the tokens
+        of the row's sequences and 0 at padding. Their `next_sentence` labels and weights are
+        `[B, K]`, and x has `cls_positions` `[B, K]`; unused slots have weight 0.
 
     Raises:
         ValueError: if an argument is out of range; if the corpus is incomplete, empty, has only
@@ -119,12 +130,14 @@ def pretraining_dataset(
     if next_sentence:
         options.update(random_next_rate=random_next_rate, exact_random_next=exact_random_next)
     plan = functools.partial(pairs.plan_pairs if next_sentence else pairs.plan_sentences, **options)
-    lay_out = functools.partial(
-        pairs.lay_out,
+    pack = functools.partial(
+        _rows,
+        masked_lm_rate=masked_lm_rate,
         sequence_length=sequence_length,
-        cls_token_id=vocabulary.index(CLS),
-        sep_token_id=vocabulary.index(SEP),
+        max_predictions=max_predictions,
+        sequences_per_row=sequences_per_row if packed else 1,
     )
+    special = {"cls_token_id": vocabulary.index(CLS), "sep_token_id": vocabulary.index(SEP)}
     mask = functools.partial(
         _masked,
         masked_lm_rate=masked_lm_rate,
@@ -134,6 +147,7 @@ def pretraining_dataset(
             else None
         ),
         next_sentence=next_sentence,
+        packed=packed,
         max_predictions=max_predictions,
         mask_token_rate=mask_token_rate,
         random_token_rate=random_token_rate,
@@ -143,7 +157,7 @@ def pretraining_dataset(
     # Small batches are masked several at a time, which is faster.
     together = max(1, ROWS_MASKED_AT_ONCE // batch_size)
     first_block, batches_before = divmod(start_step, together)
-    source = RowSource(corpus, plan, lay_out, seed, shard, epochs)
+    source = RowSource(corpus, plan, pack, sequence_length, special, seed, shard, epochs)
     rows = source.rows(first_block * together * batch_size)
     blocks = rows.rebatch(together * batch_size).enumerate(start=first_block)
     batches = blocks.map(
@@ -158,32 +172,49 @@ def pretraining_dataset(
     return batches.prefetch(tf.data.AUTOTUNE).with_options(options)
 
 
-def _masked(row, seed, *, masked_lm_rate, is_continuation, next_sentence, **options):
-    """Masks laid-out rows: `(x, y, sample_weight)`."""
+def _rows(texts, *, masked_lm_rate, max_predictions, **options):
+    """Chooses the sequences of each row: int32 `[R, K]`."""
+    lengths = sequence_lengths(texts.first_length, texts.second_length)
+    predictions = masking.num_predictions(lengths, masked_lm_rate, max_predictions)
+    return best_fit(lengths, predictions, max_predictions=max_predictions, **options)
+
+
+def _masked(row, seed, *, masked_lm_rate, is_continuation, next_sentence, packed, **options):
+    """Masks written rows: `(x, y, sample_weight)`."""
     token_ids, first, second = row["token_ids"], row["first_length"], row["second_length"]
-    lengths = pairs.row_lengths(first, second)
-    column = tf.range(token_ids.shape[1])[None, :]  # [1, S]
-    middle, last = first[:, None] + 1, lengths[:, None] - 1  # positions of [SEP], [B, 1]
-    is_candidate = (column > 0) & (column < last) & (column != middle)
-    counts = masking.num_predictions(lengths, masked_lm_rate, options["max_predictions"])
+    places = Places.of(first, second, token_ids.shape[1])
+    column, is_token = places.column, places.last >= 0
+    is_candidate = (column > 0) & (column < places.last) & (column != places.middle)
+    counts = masking.num_predictions(places.lengths, masked_lm_rate, options["max_predictions"])
     counts = tf.minimum(counts, first + second)
     seeds = tf.random.split(seed, 2)
-    if is_continuation is None:
-        chosen = masking.choose_tokens(is_candidate, counts, seeds[0])
-    else:
-        continues = tf.gather(is_continuation, token_ids)
-        chosen = masking.choose_words(is_candidate, continues, counts, seeds[0])
+
+    def choose(candidates, counts):
+        if is_continuation is None:
+            return masking.choose_tokens(candidates, counts, seeds[0])
+        continues = tf.repeat(tf.gather(is_continuation, token_ids), first.shape[1], axis=0)
+        return masking.choose_words(candidates, continues, counts, seeds[0])
+
+    chosen = masking.in_each_sequence(choose, is_candidate, places.slot, counts)
     masked_ids, mask_positions, mask_ids, weights = masking.mask_tokens(
         token_ids, chosen, seeds[1], **options
     )
     x = {
         "token_ids": masked_ids,
-        "segment_ids": tf.cast((column > middle) & (column <= last), tf.int32),
-        "padding_mask": tf.cast(column <= last, tf.int32),
+        "segment_ids": tf.cast((column > places.middle) & is_token, tf.int32),
         "mask_positions": mask_positions,
     }
     y, sample_weight = {"masked_lm": mask_ids}, {"masked_lm": weights}
-    if next_sentence:
+    is_sequence = tf.cast(places.lengths > 0, tf.int32)  # [B, K]
+    if packed:
+        x["sequence_ids"] = tf.where(is_token, places.slot + 1, 0)
+    else:
+        x["padding_mask"] = tf.cast(is_token, tf.int32)
+    if next_sentence and packed:
+        x["cls_positions"] = places.starts * is_sequence
         y["next_sentence"] = row["is_random"]
-        sample_weight["next_sentence"] = tf.ones_like(row["is_random"], tf.float32)
+        sample_weight["next_sentence"] = tf.cast(is_sequence, tf.float32)
+    elif next_sentence:
+        y["next_sentence"] = row["is_random"][:, 0]
+        sample_weight["next_sentence"] = tf.ones_like(first[:, 0], tf.float32)
     return x, y, sample_weight

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import tensorflow as tf
 
-from keras_bert.corpus.pairs import PairRows
+from keras_bert.corpus.packed_rows import Places, write_rows
 from keras_bert.corpus.record_groups import parse_group, serialized_groups
 from keras_bert.corpus.shards import Corpus
 
@@ -12,14 +12,16 @@ _SHARDS, _PLAN, _ORDER, _MASKS = range(4)  # folded into the seed, so that draws
 
 
 class RowSource:
-    """Rows of a corpus, planned and laid out group by group.
+    """Rows of a corpus, planned, packed and written group by group.
 
     Each row is a pure function of the seed, the epoch and the group.
 
     Args:
         corpus: a `Corpus`.
-        plan: a function from a `RecordGroup` and a seed to `PairRows`.
-        lay_out: a function from a `RecordGroup` and `PairRows` to token ids `[n, S]`.
+        plan: a function from a `RecordGroup` and a seed to `TextPairs` `[n]`.
+        pack: a function from them to int32 `[R, K]`, the sequences of each row, -1 for none.
+        sequence_length: int, S.
+        special: a dict of `cls_token_id` and `sep_token_id`.
         seed: int.
         shard: `(index, count)`: this source reads every count-th group.
         epochs: int, or None for endless data.
@@ -29,20 +31,23 @@ class RowSource:
         self,
         corpus: Corpus,
         plan: Callable,
-        lay_out: Callable,
+        pack: Callable,
+        sequence_length: int,
+        special: dict[str, int],
         seed: int,
         shard: tuple[int, int],
         epochs: int | None,
     ):
-        self.corpus, self.plan, self.lay_out = corpus, plan, lay_out
+        self.corpus, self.plan, self.pack = corpus, plan, pack
+        self.sequence_length, self.special = sequence_length, special
         self.seed, self.shard, self.epochs = tf.constant([seed, 0]), shard, epochs
 
     def rows(self, first_row: int) -> tf.data.Dataset:
         """Reads rows starting at `first_row`, group by group, shuffled within each group.
 
         Returns:
-            A dataset of dicts of `token_ids` `[n, S]` and `first_length`, `second_length` and
-            `is_random` `[n]`, int32.
+            A dataset of dicts of `token_ids` `[R, S]` and `first_length`, `second_length` and
+            `is_random` `[R, K]`, int32.
 
         Raises:
             ValueError: if the data has fewer rows.
@@ -53,18 +58,16 @@ class RowSource:
             return (epoch > first_epoch) | (number >= first_group)
 
         def make_rows(epoch, number, serialized):
-            group, rows = self._plan(epoch, number, serialized)
-            order = tf.random.experimental.stateless_shuffle(
-                tf.range(tf.size(rows.first_length)), self._seed(_ORDER, epoch, number)
-            )
+            group, texts, rows = self._plan(epoch, number, serialized)
+            rows = tf.random.experimental.stateless_shuffle(rows, self._seed(_ORDER, epoch, number))
             is_first = (epoch == first_epoch) & (number == first_group)
-            order = order[tf.where(is_first, rows_before, 0) :]
-            rows = PairRows(*(tf.gather(field, order) for field in vars(rows).values()))
+            texts = texts.take(rows[tf.where(is_first, rows_before, 0) :])
+            places = Places.of(texts.first_length, texts.second_length, self.sequence_length)
             return {
-                "token_ids": self.lay_out(group, rows),
-                "first_length": rows.first_length,
-                "second_length": rows.second_length,
-                "is_random": rows.is_random,
+                "token_ids": write_rows(group, texts, places, **self.special),
+                "first_length": texts.first_length,
+                "second_length": texts.second_length,
+                "is_random": texts.is_random,
             }
 
         groups = self._groups(first_epoch).filter(is_left)
@@ -95,7 +98,7 @@ class RowSource:
             return 0, 0, 0
 
         def count(epoch, number, serialized):
-            return epoch, number, tf.size(self._plan(epoch, number, serialized)[1].first_length)
+            return epoch, number, tf.shape(self._plan(epoch, number, serialized)[2])[0]
 
         before = 0
         for counts in self._groups(0).map(count, tf.data.AUTOTUNE).as_numpy_iterator():
@@ -112,7 +115,8 @@ class RowSource:
 
     def _plan(self, epoch, number, serialized):
         group = parse_group(serialized, self.corpus.token_dtype)
-        return group, self.plan(group, self._seed(_PLAN, epoch, number))
+        texts = self.plan(group, self._seed(_PLAN, epoch, number))
+        return group, texts, self.pack(texts)
 
     def _seed(self, *parts):
         seed = self.seed

@@ -26,6 +26,8 @@ class Embeddings(keras.layers.Layer):
     Call arguments:
         token_ids: `[B, S]` int32 in `[0, V)`.
         segment_ids: `[B, S]` int32 in `[0, num_segments)`; None means segment 0 everywhere.
+        sequence_ids: `[B, S]` int32, the number of each token's sequence in a packed row. Positions
+            restart with each sequence. None means one sequence per row.
 
     Returns:
         `[B, S, H]`.
@@ -85,13 +87,13 @@ class Embeddings(keras.layers.Layer):
         self.norm = layer_norm("norm", layer_norm_epsilon, self.dtype_policy)
         self.output_dropout = Dropout(dropout, name="output_dropout", dtype=self.dtype_policy)
 
-    def build(self, token_ids_shape, segment_ids_shape=None):
+    def build(self, token_ids_shape, segment_ids_shape=None, sequence_ids_shape=None):
         self.token_embedding.build(token_ids_shape)
         self.segment_embedding.build(token_ids_shape)
         self.position_embedding.build(token_ids_shape)
         self.norm.build((*token_ids_shape, self.hidden_dim))
 
-    def call(self, token_ids, segment_ids=None, training=None):
+    def call(self, token_ids, segment_ids=None, sequence_ids=None, training=None):
         length = token_ids.shape[1]
         if length is not None and length > self.max_sequence_length:
             raise ValueError(
@@ -101,12 +103,17 @@ class Embeddings(keras.layers.Layer):
             )
         if segment_ids is None:
             segment_ids = ops.zeros_like(token_ids)
-        positions = ops.arange(ops.shape(token_ids)[1], dtype="int32")  # [S]
+        if sequence_ids is None:
+            positions = ops.arange(ops.shape(token_ids)[1], dtype="int32")  # [S]
+        else:
+            positions = positions_in_sequences(sequence_ids)  # [B, S]
         x = self.token_embedding(token_ids) + self.segment_embedding(segment_ids)  # [B, S, H]
-        x = x + self.position_embedding(positions)  # [B, S, H]
+        x = x + self.position_embedding(positions)  # [S, H] or [B, S, H]
         return self.output_dropout(self.norm(x), training=training)
 
-    def compute_output_shape(self, token_ids_shape, segment_ids_shape=None):
+    def compute_output_shape(
+        self, token_ids_shape, segment_ids_shape=None, sequence_ids_shape=None
+    ):
         return (*token_ids_shape, self.hidden_dim)
 
     def get_config(self):
@@ -119,3 +126,19 @@ class Embeddings(keras.layers.Layer):
             "dropout": self.dropout,
             "layer_norm_epsilon": self.layer_norm_epsilon,
         }
+
+
+def positions_in_sequences(sequence_ids):
+    """Returns each token's position in its own sequence, int32 `[B, S]`.
+
+    Args:
+        sequence_ids: `[B, S]` integers.
+
+    Example:
+    >>> import numpy as np
+    >>> positions_in_sequences(np.array([[1, 1, 1, 2, 2, 0]])).numpy()
+    array([[0, 1, 2, 0, 1, 0]], dtype=int32)
+    """
+    is_same = ops.equal(ops.expand_dims(sequence_ids, 2), ops.expand_dims(sequence_ids, 1))
+    earlier = ops.tril(ops.cast(is_same, "int32"), -1)  # [B, S, S], the tokens of a position before
+    return ops.sum(earlier, axis=-1)

@@ -32,6 +32,7 @@ class EncoderBlock(keras.layers.Layer):
     Call arguments:
         x: `[B, S, H]`.
         padding_mask: `[B, S]` integers or booleans, true at tokens; None if nothing is padded.
+        sequence_ids: `[B, S]` integers, the sequences of a packed row; see `attention`.
 
     Returns:
         `[B, S, H]`.
@@ -79,31 +80,31 @@ class EncoderBlock(keras.layers.Layer):
         self.output_dropout = Dropout(dropout, name="output_dropout", dtype=dtype)
         self.output_norm = layer_norm("output_norm", layer_norm_epsilon, dtype)
 
-    def build(self, x_shape, padding_mask_shape=None):
+    def build(self, x_shape, padding_mask_shape=None, sequence_ids_shape=None):
         self.attention.build(x_shape)
         self.attention_norm.build(x_shape)
         self.intermediate_dense.build(x_shape)
         self.output_dense.build((*x_shape[:-1], self.intermediate_dim))
         self.output_norm.build(x_shape)
 
-    def call(self, x, padding_mask=None, training=None):
+    def call(self, x, padding_mask=None, sequence_ids=None, training=None):
         def transform(x):
-            return self._transform(x, padding_mask, training)
+            return self._transform(x, padding_mask, sequence_ids, training)
 
         if not self.remat or not training:
             return transform(x)
         attention = self.attention.probability_dropout
         return rematerialize(transform, x, [attention, self.attended_dropout, self.output_dropout])
 
-    def _transform(self, x, padding_mask, training):
-        attended = self.attention(x, padding_mask=padding_mask, training=training)
+    def _transform(self, x, padding_mask, sequence_ids, training):
+        attended = self.attention(x, padding_mask, sequence_ids, training=training)
         attended = self.attended_dropout(attended, training=training)
         x = self.attention_norm(ops.add(x, attended))  # [B, S, H]
         transformed = self.output_dense(self.intermediate_dense(x))
         transformed = self.output_dropout(transformed, training=training)
         return self.output_norm(ops.add(x, transformed))  # [B, S, H]
 
-    def compute_output_shape(self, x_shape, padding_mask_shape=None):
+    def compute_output_shape(self, x_shape, padding_mask_shape=None, sequence_ids_shape=None):
         return x_shape
 
     def get_config(self):

@@ -3,20 +3,9 @@
 import keras
 from keras import ops
 
+from keras_bert.layers.gather_positions import gather_positions
 from keras_bert.layers.gelu import activation_function
 from keras_bert.layers.initializer import EPSILON, dense, layer_norm
-
-
-def gather_positions(x, positions):
-    """Gathers the vectors of `x` `[B, S, H]` at `positions` `[B, P]`: `[B, P, H]`.
-
-    This is a matrix product with a one-hot matrix. It rounds no more than the dense layer after it,
-    and usually not at all. With a sharded batch each device gathers only its own rows, whereas
-    `ops.take` would all-gather. The gradient is also a product, which TPUs compute faster than a
-    scatter-add.
-    """
-    chosen = ops.one_hot(positions, ops.shape(x)[1], dtype=x.dtype)  # [B, P, S]
-    return ops.matmul(chosen, x)  # [B, P, H]
 
 
 @keras.saving.register_keras_serializable(package="keras_bert")

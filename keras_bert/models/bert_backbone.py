@@ -3,12 +3,14 @@
 import keras
 
 from keras_bert.arguments import check_int
+from keras_bert.layers.cls_vectors import ClsVectors
 from keras_bert.layers.embeddings import Embeddings
 from keras_bert.layers.encoder_block import EncoderBlock
 from keras_bert.layers.initializer import EPSILON, dense
 from keras_bert.models.exporting import export_encoder
 from keras_bert.models.optional_inputs import complete
 from keras_bert.models.precision import own_policy, policy_config, set_policy
+from keras_bert.preprocessing.prepared_inputs import OPTIONAL, unpacked
 from keras_bert.presets.preset import PresetModel
 from keras_bert.presets.quantization import quantization_config, quantized_from_config
 
@@ -45,9 +47,16 @@ class BertBackbone(PresetModel, keras.Model):
             `token_ids`: `[B, S]` int32;
             `segment_ids`: `[B, S]` int32, 0 for the first text and 1 for the second; optional;
             `padding_mask`: `[B, S]` int32, 1 at tokens and 0 at padding; optional.
+        Packed rows hold several sequences. In place of `padding_mask` they have
+            `sequence_ids`: `[B, S]` int32, 1 at the tokens of a row's first sequence, 2 at those of
+                the second, and so on; 0 at padding. A token sees only its own sequence, and
+                positions restart with each sequence;
+            `cls_positions`: `[B, K]` int32, the position of each sequence's [CLS] token; 0 in
+                unused slots. Only the `pooled_output` needs it.
 
     Returns:
-        A dict of `sequence_output`, `[B, S, H]`, and `pooled_output`, `[B, H]`.
+        A dict of `sequence_output`, `[B, S, H]`, and `pooled_output`, `[B, H]`, or `[B, K, H]` with
+        `cls_positions`.
 
     Raises:
         ValueError: if a size is below 1, `num_heads` doesn't divide `hidden_dim`, a sequence is
@@ -112,16 +121,17 @@ class BertBackbone(PresetModel, keras.Model):
         pooler = dense(hidden_dim, "pooler", activation="tanh", dtype=policy)
 
         inputs = {
-            "token_ids": keras.Input((None,), dtype="int32", name="token_ids"),
-            "segment_ids": keras.Input((None,), dtype="int32", name="segment_ids", optional=True),
-            "padding_mask": keras.Input((None,), dtype="int32", name="padding_mask", optional=True),
+            name: keras.Input((None,), dtype="int32", name=name, optional=name in OPTIONAL)
+            for name in ("token_ids", *OPTIONAL)
         }
-        x = embeddings(inputs["token_ids"], segment_ids=inputs["segment_ids"])  # [B, S, H]
+        sequence_ids = inputs["sequence_ids"]
+        x = embeddings(inputs["token_ids"], inputs["segment_ids"], sequence_ids)  # [B, S, H]
         for block in blocks:
-            x = block(x, padding_mask=inputs["padding_mask"])  # [B, S, H]
+            x = block(x, inputs["padding_mask"], sequence_ids)  # [B, S, H]
+        first = ClsVectors(name="cls_vectors", dtype=policy)(x, inputs["cls_positions"])
         super().__init__(
             inputs=inputs,
-            outputs={"sequence_output": x, "pooled_output": pooler(x[:, 0, :])},
+            outputs={"sequence_output": x, "pooled_output": pooler(first)},
             **kwargs,
         )
         set_policy(self, dtype, policy)
@@ -146,6 +156,14 @@ class BertBackbone(PresetModel, keras.Model):
     def call(self, inputs, training=None, mask=None):  # JAX's trainer calls this alone
         return super().call(complete(self, inputs), training=training, mask=mask)
 
+    def compute_output_spec(self, inputs, training=None, mask=None):  # Keras's fails at None
+        return {
+            name: keras.KerasTensor(
+                (*inputs["token_ids"].shape[: len(output.shape) - 1], self.hidden_dim), output.dtype
+            )
+            for name, output in self.output.items()
+        }
+
     def hidden_states(self, inputs):
         """Computes the outputs of all layers, a list of `num_layers + 1` tensors `[B, S, H]`.
 
@@ -156,10 +174,19 @@ class BertBackbone(PresetModel, keras.Model):
             inputs: a dict of the backbone's inputs. Keras tensors such as `backbone.input` also
                 work, to build a new model.
         """
-        states = [self.embeddings(inputs["token_ids"], segment_ids=inputs.get("segment_ids"))]
+        token_ids, segment_ids, padding_mask, sequence_ids = (
+            inputs.get(name)
+            for name in ("token_ids", "segment_ids", "padding_mask", "sequence_ids")
+        )
+        states = [self.embeddings(token_ids, segment_ids, sequence_ids)]
         for block in self.blocks:
-            states.append(block(states[-1], padding_mask=inputs.get("padding_mask")))
+            states.append(block(states[-1], padding_mask, sequence_ids))
         return states
+
+    @property
+    def unpacked_input(self):
+        """The inputs of rows that hold one sequence each: `input` without those of packed rows."""
+        return unpacked(self.input)
 
     @property
     def token_embedding(self):

@@ -76,8 +76,8 @@ class BertClassifier(BertTask):
         policy = head_policy(dtype, backbone)
         output_dropout = Dropout(dropout, name="output_dropout", dtype=policy)
         head = dense(num_classes, "logits", dtype=policy)
-        inputs = dict(backbone.input)
-        joined = output_dropout(backbone(backbone.input)["pooled_output"])  # [B, H]
+        inputs = backbone.unpacked_input
+        joined = output_dropout(backbone(inputs)["pooled_output"])  # [B, H]
         if num_features:
             normalization = FeatureNormalization(name="feature_normalization", dtype="float32")
             inputs["features"] = keras.Input((num_features,), dtype="float32", name="features")

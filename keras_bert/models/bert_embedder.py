@@ -78,16 +78,17 @@ class BertEmbedder(BertTask):
     ):
         check_backbone("BertEmbedder", backbone)
         policy = head_policy(dtype, backbone)
+        inputs = backbone.unpacked_input
         pool = Pooling(pooling, normalize, name="pooling", dtype=policy)
         combination = LayerCombination(combine, name="layer_combination", dtype=policy)
         if layers is None and combine != "weighted":
-            encoded = backbone(backbone.input)["sequence_output"]  # [B, S, H]
+            encoded = backbone(inputs)["sequence_output"]  # [B, S, H]
         else:
             places = layer_places([-1] if layers is None else layers, backbone.num_layers)
-            states = backbone.hidden_states(backbone.input)
+            states = backbone.hidden_states(inputs)
             encoded = combination([states[place] for place in places])  # [B, S, H]
-        vectors = pool(encoded, padding_mask=backbone.input["padding_mask"])  # [B, H]
-        super().__init__(dict(backbone.input), vectors, backbone, preprocessor, dtype, **kwargs)
+        vectors = pool(encoded, padding_mask=inputs["padding_mask"])  # [B, H]
+        super().__init__(inputs, vectors, backbone, preprocessor, dtype, **kwargs)
         self.pooling = pooling
         self.normalize = normalize
         self.chosen_layers = None if layers is None else [*map(int, layers)]  # Keras has `layers`

@@ -51,7 +51,7 @@ class BertMultipleChoice(BertTask):
         check_backbone("BertMultipleChoice", backbone)
         inputs = {
             name: keras.Input((None, None), dtype="int32", name=name, optional=name != "token_ids")
-            for name in backbone.input
+            for name in backbone.unpacked_input
         }
         policy = head_policy(dtype, backbone)
         output_dropout = Dropout(dropout, name="output_dropout", dtype=policy)

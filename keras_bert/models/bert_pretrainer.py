@@ -35,8 +35,9 @@ class BertPretrainer(BertTask):
             `mask_positions`: `[B, P]` int32, the masked positions.
 
     Returns:
-        A dict of `masked_lm`, logits `[B, P, V]`, and `next_sentence`, logits `[B, 2]`, both
-        float32. Class 1 of `next_sentence` means that the second sentence is a random one.
+        A dict of `masked_lm`, logits `[B, P, V]`, and `next_sentence`, logits `[B, 2]`, or
+        `[B, K, 2]` for packed rows, all float32. Class 1 of `next_sentence` means that the second
+        text is a random one.
 
     Example:
     >>> import numpy as np

@@ -47,10 +47,11 @@ class BertSpanLabeler(BertTask):
     def __init__(self, backbone, preprocessor=None, dtype=None, **kwargs):
         check_backbone("BertSpanLabeler", backbone)
         head = dense(2, "logits", dtype=head_policy(dtype, backbone))
-        encoded = backbone(backbone.input)["sequence_output"]  # [B, S, H]
+        inputs = backbone.unpacked_input
+        encoded = backbone(inputs)["sequence_output"]  # [B, S, H]
         logits = keras.ops.cast(head(encoded), "float32")  # [B, S, 2]
         outputs = {"start": logits[:, :, 0], "end": logits[:, :, 1]}
-        super().__init__(dict(backbone.input), outputs, backbone, preprocessor, dtype, **kwargs)
+        super().__init__(inputs, outputs, backbone, preprocessor, dtype, **kwargs)
         self.head = head
 
     @classmethod

@@ -70,9 +70,10 @@ class BertTokenClassifier(BertTask):
         policy = head_policy(dtype, backbone)
         output_dropout = Dropout(dropout, name="output_dropout", dtype=policy)
         head = dense(num_classes, "logits", dtype=policy)
-        encoded = backbone(backbone.input)["sequence_output"]  # [B, S, H]
+        inputs = backbone.unpacked_input
+        encoded = backbone(inputs)["sequence_output"]  # [B, S, H]
         logits = keras.ops.cast(head(output_dropout(encoded)), "float32")  # [B, S, C]
-        super().__init__(dict(backbone.input), logits, backbone, preprocessor, dtype, **kwargs)
+        super().__init__(inputs, logits, backbone, preprocessor, dtype, **kwargs)
         self.head = head
         self.num_classes = num_classes
         self.dropout = dropout

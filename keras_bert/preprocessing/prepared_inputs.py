@@ -13,7 +13,10 @@ from keras_bert.preprocessing.raw import as_arrays
 if TYPE_CHECKING:
     import keras_bert
 
-OPTIONAL = ("segment_ids", "padding_mask")
+PACKED = ("sequence_ids", "cls_positions")
+"""Inputs of rows that hold several sequences each."""
+
+OPTIONAL = ("segment_ids", "padding_mask", *PACKED)
 OTHER_NAMES = {  # in other libraries
     "input_ids": "token_ids",
     "input_word_ids": "token_ids",
@@ -49,6 +52,8 @@ def checked_arrays(model: keras_bert.BertTask, x: dict[str, Any]) -> dict[str, A
         check_shape(model, name, np.shape(values), ids)
         limit = ids[-1] if limits[name] is None else limits[name]
         _check_range(name, keras.ops.convert_to_numpy(values), limit)
+    if "sequence_ids" in x:
+        _check_sequence_ids(keras.ops.convert_to_numpy(x["sequence_ids"]))
     if 0 in ids:
         raise ValueError(f"There are no tokens: token_ids has shape {ids}.")
     return x
@@ -63,6 +68,7 @@ def check_names(model: keras.Model, names: Iterable[str]) -> None:
             raise ValueError(
                 f"{type(model).__name__} has no input {name!r}; it takes {wanted}."
                 + (f" {name} is called {other} here." if other in model.input else "")
+                + (" Give it rows of one sequence each." if name in PACKED else "")
             )
     missing = [name for name in model.input if name not in names and name not in OPTIONAL]
     if missing:
@@ -70,6 +76,11 @@ def check_names(model: keras.Model, names: Iterable[str]) -> None:
             f"{type(model).__name__} needs {', '.join(missing)}; its inputs are {wanted}. Give "
             "them as a dict of arrays, or give texts to a model with a preprocessor."
         )
+
+
+def unpacked(inputs: dict[str, Any]) -> dict[str, Any]:
+    """Returns a model's inputs by name without those of packed rows."""
+    return {name: x for name, x in inputs.items() if name not in PACKED}
 
 
 def upper_limits(model: keras_bert.BertTask) -> dict[str, int | None]:
@@ -80,6 +91,8 @@ def upper_limits(model: keras_bert.BertTask) -> dict[str, int | None]:
         "segment_ids": sizes.num_segments,
         "padding_mask": 2,
         "mask_positions": None,
+        "sequence_ids": None,
+        "cls_positions": None,
     }
     return {name: limit for name, limit in limits.items() if name in model.input}
 
@@ -97,7 +110,7 @@ def check_shape(
     length = shape[-1]
     if name == "token_ids" and length is not None and length > model.backbone.max_sequence_length:
         raise ValueError(too_long(model, f"{length} tokens"))
-    compared = shape[:-1] if name == "mask_positions" else shape
+    compared = shape[:-1] if name in ("mask_positions", "cls_positions") else shape
     pairs = zip(compared, ids, strict=False)
     if any(own != other for own, other in pairs if None not in (own, other)):
         raise ValueError(
@@ -121,7 +134,9 @@ def range_message(name: str, limit: int) -> str:
         "token_ids": "the rows of the model's token table",
         "segment_ids": "the segments of the model",
         "padding_mask": "1 at tokens and 0 at padding",
-        "mask_positions": "positions in the sequence",
+        "mask_positions": "positions in the row",
+        "sequence_ids": "the numbers of a row's sequences",
+        "cls_positions": "positions in the row",
     }[name]
     return f"{name} must be integers from 0 to {limit - 1}, {reason}"
 
@@ -145,3 +160,27 @@ def _check_range(name, array, limit):
     if wrong.any():
         place = tuple(map(int, np.argwhere(wrong)[0]))
         raise ValueError(f"{range_message(name, limit)}; got {array[place]} at {list(place)}.")
+
+
+NUMBERING = (
+    "sequence_ids must number the sequences of a row 1, 2, ... in order, and be 0 at the padding "
+    "after the last one, such as [1, 1, 1, 2, 2, 0]"
+)
+
+
+def follows(before: Any, number: Any) -> Any:
+    """Returns where a token's sequence id may follow that of the token before; elementwise."""
+    return (number == 0) | ((before > 0) & ((number == before) | (number == before + 1)))
+
+
+def _check_sequence_ids(ids):
+    before = np.concatenate([np.zeros_like(ids[:, :1]), ids[:, :-1]], axis=1)
+    is_right = follows(before, ids)
+    is_right[:, 0] = ids[:, 0] <= 1
+    if not is_right.all():
+        row, column = map(int, np.argwhere(~is_right)[0])
+        raise ValueError(
+            f"{NUMBERING}; got {ids[row, column]} after {before[row, column]} at {[row, column]}."
+            if column
+            else f"{NUMBERING}; row {row} starts with {ids[row, 0]}."
+        )

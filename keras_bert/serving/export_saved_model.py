@@ -8,6 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor, no_answers
+from keras_bert.preprocessing.prepared_inputs import unpacked
 from keras_bert.serving.exported_folder import check_backend, exported_folder
 from keras_bert.serving.warmup_requests import MAX_REQUESTS, write_warmup_requests
 
@@ -109,11 +110,12 @@ def _text_signature(task):
 
 
 def _token_ids_signature(task):
-    signature = [tf.TensorSpec(x.shape, x.dtype, name) for name, x in task.input.items()]
+    taken = unpacked(task.input)
+    signature = [tf.TensorSpec(x.shape, x.dtype, name) for name, x in taken.items()]
 
     @tf.function(input_signature=signature, autograph=False)
     def answer_tokens(*inputs):
-        outputs = task(dict(zip(task.input, inputs, strict=True)), training=False)
+        outputs = task(dict(zip(taken, inputs, strict=True)), training=False)
         named = outputs if isinstance(outputs, dict) else {"logits": outputs}
         return {**named, **task.preprocessor.answers(outputs)}
 

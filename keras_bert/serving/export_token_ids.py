@@ -10,6 +10,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from keras_bert.preprocessing.prepared_inputs import unpacked
 from keras_bert.serving.exported_folder import check_backend, exported_folder
 from keras_bert.serving.tokenizer_files import TOKENIZER_FILES, write_tokenizer_files
 from keras_bert.training.keras_internals import all_layers
@@ -83,12 +84,13 @@ def export_token_ids(
 
 def token_id_function(model: keras.Model) -> Callable:
     """Makes a `tf.function` of a model's inputs by name, which returns a dict of its outputs."""
-    signature = [tf.TensorSpec(x.shape, x.dtype, name) for name, x in model.input.items()]
+    taken = unpacked(model.input)
+    signature = [tf.TensorSpec(x.shape, x.dtype, name) for name, x in taken.items()]
     output_name = getattr(model, "output_name", "logits")
 
     @tf.function(input_signature=signature, autograph=False)
     def predict(*inputs):
-        outputs = model(dict(zip(model.input, inputs, strict=True)), training=False)
+        outputs = model(dict(zip(taken, inputs, strict=True)), training=False)
         return outputs if isinstance(outputs, dict) else {output_name: outputs}
 
     return predict

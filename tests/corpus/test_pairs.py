@@ -50,7 +50,7 @@ def truncate_one_by_one(first, second, room):
 def test_truncation_takes_what_a_loop_takes(room):
     grid = np.stack(np.meshgrid(np.arange(1, 41), np.arange(1, 41)), -1).reshape(-1, 2)
     first, second = (tf.constant(column, tf.int32) for column in grid.T)
-    rows = pairs.PairRows(first * 0, first, first * 0, second, first * 0)
+    rows = pairs.TextPairs(first * 0, first, first * 0, second, first * 0)
     cut = pairs._truncated(rows, room, tf.constant([1, 2]))
     expected = np.array([truncate_one_by_one(a, b, room) for a, b in grid])
     assert np.array_equal(grid[:, 0] - cut.first_length.numpy(), expected[:, 0])

@@ -77,6 +77,15 @@ def check_sequence_length(sequence_length: int, next_sentence: bool) -> None:
         )
 
 
+def check_sequences_per_row(sequences_per_row: int) -> None:
+    """Raises a ValueError unless a packed row can hold several sequences."""
+    if not isinstance(sequences_per_row, int) or sequences_per_row < 2:
+        raise ValueError(
+            "sequences_per_row is the most sequences that a packed row holds, 2 or more; got "
+            f"{sequences_per_row!r}. For rows of one sequence, leave out packed."
+        )
+
+
 def check_position(start_step: int, shard: tuple[int, int]) -> None:
     """Raises a ValueError for a negative step or an impossible shard."""
     if start_step < 0:

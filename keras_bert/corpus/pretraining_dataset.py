@@ -123,6 +123,7 @@ def pretraining_dataset(
         epochs=1 if epochs is None else epochs,
     )
     checks.check_sequence_length(sequence_length, next_sentence)
+    checks.check_sequences_per_row(sequences_per_row)
     checks.check_position(start_step, shard)
     checks.check_corpus(corpus, next_sentence, shard)
     vocabulary = read_vocabulary(corpus.vocabulary_path)

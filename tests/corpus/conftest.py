@@ -2,7 +2,9 @@
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
+from keras_bert.corpus.pretraining_dataset import pretraining_dataset
 from keras_bert.corpus.shards import ShardWriter, finish_corpus, shard_name
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
@@ -73,3 +75,47 @@ def corpus(documents, tmp_path_factory):
 @pytest.fixture(scope="session")
 def documents_of():
     return Documents
+
+
+@pytest.fixture(scope="session")
+def batches():
+    """A function: a corpus's batches as arrays, those of an epoch by default."""
+
+    def batches(corpus, count=None, **options):
+        options = {"batch_size": 8, "sequence_length": 64, "epochs": 1, **options}
+        dataset = pretraining_dataset(corpus, **options)
+        return list((dataset if count is None else dataset.take(count)).as_numpy_iterator())
+
+    return batches
+
+
+@pytest.fixture(scope="session")
+def restored_rows():
+    """A function: rows of batches as they were before masking."""
+
+    def restored_rows(found):
+        """Rows with the masked words put back: `(token ids, length of A, length of B, label)`."""
+        rows = []
+        for x, y, weights in found:
+            for i, ids in enumerate(x["token_ids"].copy()):
+                used = weights["masked_lm"][i] > 0
+                ids[x["mask_positions"][i][used]] = y["masked_lm"][i][used]
+                ids = ids[: x["padding_mask"][i].sum()]
+                second = int(x["segment_ids"][i].sum())
+                first = len(ids) - second - 2
+                rows.append((ids, first, second - 1, int(y["next_sentence"][i])))
+        return rows
+
+    return restored_rows
+
+
+@pytest.fixture(scope="session")
+def equal():
+    """A function: whether two structures hold the same arrays."""
+
+    def equal(a, b):
+        return all(
+            tf.nest.flatten(tf.nest.map_structure(lambda u, v: bool(np.array_equal(u, v)), a, b))
+        )
+
+    return equal

@@ -7,36 +7,10 @@ from keras_bert.corpus.pretraining_dataset import pretraining_dataset
 PAD, UNK, CLS, SEP, MASK = range(5)
 
 
-def batches(corpus, count=None, **options):
-    options = {"batch_size": 8, "sequence_length": 64, "epochs": 1, **options}
-    dataset = pretraining_dataset(corpus, **options)
-    return list((dataset if count is None else dataset.take(count)).as_numpy_iterator())
-
-
 @pytest.fixture(scope="module")
-def one_epoch(corpus):
+def one_epoch(corpus, batches):
     """The batches of an epoch with the default seed. Tracing a pipeline takes most of a test."""
     return batches(corpus)
-
-
-def restored_rows(found):
-    """Rows with the masked words put back: `(token ids, length of A, length of B, label)`."""
-    rows = []
-    for x, y, weights in found:
-        for i, ids in enumerate(x["token_ids"].copy()):
-            used = weights["masked_lm"][i] > 0
-            ids[x["mask_positions"][i][used]] = y["masked_lm"][i][used]
-            ids = ids[: x["padding_mask"][i].sum()]
-            second = int(x["segment_ids"][i].sum())
-            first = len(ids) - second - 2
-            rows.append((ids, first, second - 1, int(y["next_sentence"][i])))
-    return rows
-
-
-def equal(a, b):
-    return all(
-        tf.nest.flatten(tf.nest.map_structure(lambda u, v: bool(np.array_equal(u, v)), a, b))
-    )
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +38,7 @@ def test_batches_have_static_shapes_and_the_dtypes_that_fit_takes(corpus, datase
     assert spec[0]["mask_positions"].shape == (2, 80)
 
 
-def test_labels_put_back_restore_pairs_of_contiguous_texts(one_epoch, documents):
+def test_labels_put_back_restore_pairs_of_contiguous_texts(one_epoch, documents, restored_rows):
     rows = restored_rows(one_epoch)
     assert len(rows) > 200
     for ids, first, second, is_random in rows:
@@ -80,7 +54,7 @@ def test_labels_put_back_restore_pairs_of_contiguous_texts(one_epoch, documents)
             assert b[0] > a[-1]
 
 
-def test_untruncated_pairs_begin_and_end_with_sentences(one_epoch, documents):
+def test_untruncated_pairs_begin_and_end_with_sentences(one_epoch, documents, restored_rows):
     ends = {
         5 + s + e
         for s, n in zip(documents.starts, documents.sentence_lengths, strict=False)
@@ -109,14 +83,14 @@ def test_nothing_special_is_ever_masked(one_epoch):
         )  # a random word may be [PAD], as in Google's
 
 
-def test_predictions_are_counted_as_google_counts_them(corpus):
+def test_predictions_are_counted_as_google_counts_them(corpus, batches):
     for x, _, weights in batches(corpus, max_predictions=6):
         lengths = x["padding_mask"].sum(axis=1)
         expected = [min(6, max(1, round(0.15 * int(n)))) for n in lengths]
         assert weights["masked_lm"].sum(axis=1).tolist() == expected
 
 
-def test_masking_rates(corpus):
+def test_masking_rates(corpus, batches):
     kinds = np.zeros(3)
     for x, y, weights in batches(corpus, epochs=6, batch_size=64):
         used = weights["masked_lm"] > 0
@@ -129,24 +103,24 @@ def test_masking_rates(corpus):
     assert abs(kept - 0.1) < 4 * (0.09 / kinds[2]) ** 0.5
 
 
-def test_other_masking_rates(corpus):
+def test_other_masking_rates(corpus, batches):
     for x, y, weights in batches(corpus, mask_token_rate=0.0, random_token_rate=0.0, count=3):
         used = weights["masked_lm"] > 0
         now = np.take_along_axis(x["token_ids"], x["mask_positions"], axis=1)
         assert np.array_equal(now[used], y["masked_lm"][used])
 
 
-def test_same_seed_same_batches_other_seed_others(corpus, one_epoch):
+def test_same_seed_same_batches_other_seed_others(corpus, one_epoch, batches, equal):
     assert equal(batches(corpus), one_epoch)
     assert not equal(batches(corpus, count=2, seed=4), one_epoch[:2])
 
 
-def test_rows_that_do_not_fill_the_last_batch_are_dropped(corpus, one_epoch):
+def test_rows_that_do_not_fill_the_last_batch_are_dropped(corpus, one_epoch, batches):
     number = len(batches(corpus, batch_size=1))
     assert number % 8 and len(one_epoch) == number // 8
 
 
-def test_epochs_differ_in_pairs_and_masks(corpus, one_epoch):
+def test_epochs_differ_in_pairs_and_masks(corpus, one_epoch, batches):
     once = len(one_epoch)
     both = batches(corpus, epochs=2, seed=5)
     assert len(both) > 1.8 * once
@@ -157,7 +131,7 @@ def test_epochs_differ_in_pairs_and_masks(corpus, one_epoch):
 
 @pytest.mark.parametrize("shard, start_steps", [((0, 1), (1, 40, 75)), ((1, 2), (40,))])
 def test_starting_at_a_step_gives_what_an_uninterrupted_run_sees(
-    corpus, shard, start_steps, monkeypatch
+    corpus, shard, start_steps, monkeypatch, batches, equal
 ):
     # Several groups per epoch; the steps lie in the first block of masks, the second and the third.
     monkeypatch.setattr("keras_bert.corpus.record_groups.RECORDS_PER_GROUP", 16)
@@ -168,7 +142,7 @@ def test_starting_at_a_step_gives_what_an_uninterrupted_run_sees(
         assert equal(whole[step : step + 3], rest), step
 
 
-def test_shards_split_the_data(documents, corpus, monkeypatch):
+def test_shards_split_the_data(documents, corpus, monkeypatch, batches, restored_rows):
     monkeypatch.setattr("keras_bert.corpus.record_groups.RECORDS_PER_GROUP", 8)
     parts = [
         {
@@ -192,7 +166,7 @@ def test_the_pipeline_runs_in_graph(dataset):
     assert b"PyFunc" not in graph and b"GeneratorDataset" not in graph
 
 
-def test_single_sentences_are_contiguous_and_whole(corpus, documents):
+def test_single_sentences_are_contiguous_and_whole(corpus, documents, batches):
     seen = 0
     for x, y, weights in batches(corpus, next_sentence=False, short_sequence_rate=0.0):
         assert set(y) == set(weights) == {"masked_lm"}
@@ -207,7 +181,7 @@ def test_single_sentences_are_contiguous_and_whole(corpus, documents):
     assert seen > 0.9 * documents.num_tokens
 
 
-def test_exact_random_next(corpus):
+def test_exact_random_next(corpus, batches, restored_rows):
     options = {"exact_random_next": True, "short_sequence_rate": 0.0, "epochs": 4}
     labels = [row[3] for row in restored_rows(batches(corpus, sequence_length=24, **options))]
     assert abs(np.mean(labels) - 0.5) < 4 * (0.25 / len(labels)) ** 0.5
@@ -234,7 +208,7 @@ def test_arguments_out_of_range_are_refused(corpus, options, message):
         pretraining_dataset(corpus, **{"batch_size": 8, "epochs": 1, **options})
 
 
-def test_one_document_has_no_random_next_sentence(documents_of, tmp_path):
+def test_one_document_has_no_random_next_sentence(documents_of, tmp_path, batches):
     corpus = documents_of(num_documents=1).write(tmp_path / "corpus", num_shards=1)
     with pytest.raises(ValueError, match="has 1 document: next sentence prediction needs another"):
         pretraining_dataset(corpus, batch_size=2)
@@ -248,7 +222,7 @@ def test_an_empty_corpus_is_refused(documents_of, tmp_path, next_sentence):
         pretraining_dataset(corpus, batch_size=2, next_sentence=next_sentence)
 
 
-def test_shards_that_would_be_empty_are_refused(corpus, monkeypatch):
+def test_shards_that_would_be_empty_are_refused(corpus, monkeypatch, batches):
     monkeypatch.setattr("keras_bert.corpus.record_groups.RECORDS_PER_GROUP", 25)
     # The 60 records make groups of 25, 25 and 10.
     assert batches(corpus, shard=(2, 9), batch_size=1)  # the last group, which is the smallest
@@ -258,7 +232,9 @@ def test_shards_that_would_be_empty_are_refused(corpus, monkeypatch):
             pretraining_dataset(corpus, batch_size=1, shard=shard)
 
 
-def test_documents_shorter_than_a_pair_get_a_random_second_text(documents_of, tmp_path):
+def test_documents_shorter_than_a_pair_get_a_random_second_text(
+    documents_of, tmp_path, batches, restored_rows
+):
     corpus = documents_of(num_documents=9, mean_sentences=1, mean_tokens=2).write(tmp_path / "c")
     rows = restored_rows(batches(corpus, batch_size=1))
     assert len(rows) >= 9 and all(first >= 1 and second >= 1 for _, first, second, _ in rows)

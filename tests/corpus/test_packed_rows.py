@@ -1,0 +1,153 @@
+"""Several sequences in a row: nothing is lost, nothing is mixed, almost nothing is padded."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_bert.corpus.best_fit import best_fit
+from keras_bert.corpus.pretraining_dataset import pretraining_dataset
+
+PAD, UNK, CLS, SEP, MASK = range(5)
+
+
+@pytest.fixture(scope="module")
+def packed(corpus, batches):
+    return batches(corpus, packed=True)
+
+
+def unpacked(found):
+    """The sequences of packed batches in rows of their own, as `restored_rows` takes them."""
+    for x, y, weights in found:
+        for row in range(len(x["token_ids"])):
+            for slot in range(x["cls_positions"].shape[1]):
+                if weights["next_sentence"][row, slot]:
+                    yield one_sequence(x, y, weights, row, slot)
+
+
+def one_sequence(x, y, weights, row, slot):
+    ids = x["sequence_ids"][row]
+    (places,) = np.nonzero(ids == slot + 1)
+    start, length = places[0], len(places)
+    assert x["cls_positions"][row, slot] == start and places[-1] - start == length - 1
+    positions = x["mask_positions"][row]
+    own = (weights["masked_lm"][row] > 0) & (positions >= start) & (positions < start + length)
+
+    def part(values):
+        row_values = np.zeros(len(ids), values.dtype)
+        row_values[:length] = values[row, places]
+        return row_values[None]
+
+    def slots(values):
+        found = np.zeros(len(own), values.dtype)
+        found[: own.sum()] = values[own]
+        return found[None]
+
+    inputs = {name: part(x[name]) for name in ("token_ids", "segment_ids")}
+    inputs["padding_mask"] = (np.arange(len(ids)) < length).astype("int32")[None]
+    inputs["mask_positions"] = slots(np.where(own, positions - start, 0))
+    labels = {"masked_lm": slots(y["masked_lm"][row])}
+    labels["next_sentence"] = y["next_sentence"][row, slot : slot + 1]
+    own_weights = {"masked_lm": slots(weights["masked_lm"][row])}
+    own_weights["next_sentence"] = np.ones(1, "float32")
+    return inputs, labels, own_weights
+
+
+def test_packed_batches_have_static_shapes(corpus):
+    spec = pretraining_dataset(corpus, batch_size=8, packed=True, sequences_per_row=5).element_spec
+    x, y, weights = spec
+    assert {k: (v.shape, v.dtype) for k, v in x.items()} == {
+        "token_ids": ((8, 128), tf.int32),
+        "segment_ids": ((8, 128), tf.int32),
+        "sequence_ids": ((8, 128), tf.int32),
+        "mask_positions": ((8, 20), tf.int32),
+        "cls_positions": ((8, 5), tf.int32),
+    }
+    assert (y["next_sentence"].shape, y["next_sentence"].dtype) == ((8, 5), tf.int32)
+    assert weights["next_sentence"].shape == (8, 5) and weights["masked_lm"].shape == (8, 20)
+
+
+def test_packing_keeps_every_sequence(packed, one_epoch_in_rows, restored_rows):
+    """Packed or not, an epoch has the same sequences, but for those of the last batch."""
+    rows = [(tuple(row[0]), *row[1:]) for row in restored_rows(unpacked(packed))]
+    own = [(tuple(row[0]), *row[1:]) for row in restored_rows(one_epoch_in_rows)]
+    missing = len(set(own) - set(rows))
+    assert set(rows) <= set(own) and len(rows) == len(set(rows))
+    assert missing < 8 * 8  # sequences in the rows that fill no batch
+
+
+@pytest.fixture(scope="module")
+def one_epoch_in_rows(corpus, batches):
+    return batches(corpus, batch_size=1)
+
+
+def test_packed_sequences_are_pairs_of_contiguous_texts(packed, documents, restored_rows):
+    for ids, first, second, is_random in restored_rows(unpacked(packed)):
+        assert ids[0] == CLS and ids[first + 1] == SEP and ids[-1] == SEP
+        a, b = ids[1 : first + 1], ids[first + 2 : -1]
+        assert len(a) == first >= 1 and len(b) == second >= 1
+        same = documents.document_of(a[0]) == documents.document_of(b[0])
+        assert same != bool(is_random)
+
+
+def test_predictions_are_counted_for_each_sequence(packed):
+    for x, _, weights in unpacked(packed):
+        length = int(x["padding_mask"].sum())
+        assert weights["masked_lm"].sum() == max(1, round(0.15 * length))
+
+
+def test_unused_slots_have_no_weight(packed):
+    unused = 0
+    for x, y, weights in packed:
+        is_unused = weights["next_sentence"] == 0
+        assert np.array_equal(is_unused.sum(axis=1), 8 - x["sequence_ids"].max(axis=1))
+        assert not y["next_sentence"][is_unused].any() and not x["cls_positions"][is_unused].any()
+        unused += is_unused.sum()
+    assert unused
+
+
+def test_almost_nothing_is_padded(packed, one_epoch_in_rows):
+    """What stays empty is shorter than the shortest sequence, of 5 tokens in rows of 64."""
+    share = [np.mean(x["sequence_ids"] > 0) for x, *_ in packed]
+    before = np.mean([x["padding_mask"].mean() for x, *_ in one_epoch_in_rows])
+    assert before < 0.9 and np.mean(share) > 0.97
+
+
+@pytest.mark.parametrize("start", [1, 9])
+def test_packed_runs_resume(corpus, packed, start, batches, equal):
+    assert equal(batches(corpus, packed=True, start_step=start), packed[start:])
+
+
+def test_whole_words_and_single_texts_are_packed(corpus, batches):
+    options = dict(packed=True, whole_word_masking=True, next_sentence=False)
+    for x, y, weights in batches(corpus, **options, count=4):
+        assert "cls_positions" not in x and set(y) == set(weights) == {"masked_lm"}
+        used = weights["masked_lm"] > 0
+        assert used.any(axis=1).all() and (y["masked_lm"][used] >= 5).all()
+        assert (np.take_along_axis(x["sequence_ids"], x["mask_positions"], 1)[used] > 0).all()
+
+
+def test_best_fit_respects_every_bound():
+    rng = np.random.default_rng(3)
+    for count in (0, 1, 40):
+        lengths = rng.integers(5, 65, count).astype("int32")
+        needed = np.maximum(1, lengths // 6).astype("int32")
+        bounds = dict(sequence_length=64, max_predictions=10, sequences_per_row=3)
+        rows = best_fit(tf.constant(lengths), tf.constant(needed), **bounds).numpy()
+        assert sorted(rows[rows >= 0]) == list(range(count)) and rows.shape[1] == 3
+        for row in rows:
+            chosen = row[row >= 0]
+            assert len(chosen) and list(row[: len(chosen)]) == list(chosen)
+            assert lengths[chosen].sum() <= 64 and needed[chosen].sum() <= 10
+
+
+def test_best_fit_takes_the_fullest_row_with_room():
+    lengths = tf.constant([30, 60, 4, 34])
+    bounds = dict(sequence_length=64, max_predictions=64, sequences_per_row=4)
+    rows = best_fit(lengths, tf.ones_like(lengths), **bounds).numpy()
+    assert rows.tolist() == [[1, 2, -1, -1], [3, 0, -1, -1]]
+
+
+@pytest.mark.parametrize("count, message", [(1, "2 or more"), (0, "2 or more"), (2.5, "2 or more")])
+def test_too_few_sequences_per_row_are_refused(corpus, count, message):
+    with pytest.raises(ValueError, match=f"sequences_per_row.*{message}"):
+        pretraining_dataset(corpus, batch_size=2, packed=True, sequences_per_row=count)

@@ -18,7 +18,9 @@ def sequence_lengths(first_length: tf.Tensor, second_length: tf.Tensor) -> tf.Te
 
 @dataclasses.dataclass
 class Places:
-    """The place of each token in its sequence. All fields are int32.
+    """The place of each token in its sequence. All fields but the last are int32.
+
+    For K = 1, `middle` and `last` are `[R, 1]`, the same for all tokens of a row.
 
     Attributes:
         lengths: `[R, K]`, tokens of each sequence, 0 in unused slots.
@@ -26,7 +28,8 @@ class Places:
         slot: `[R, S]`, the sequence of each token, from 0; K at padding.
         column: `[R, S]`, the token's position in its sequence.
         middle: `[R, S]`, the position of the first [SEP] in the sequence.
-        last: `[R, S]`, the position of the last token in the sequence; -1 at padding.
+        last: `[R, S]`, the position of the last token in the sequence.
+        is_token: bool `[R, S]`, false at padding.
     """
 
     lengths: tf.Tensor
@@ -35,6 +38,7 @@ class Places:
     column: tf.Tensor
     middle: tf.Tensor
     last: tf.Tensor
+    is_token: tf.Tensor
 
     @classmethod
     def of(cls, first_length: tf.Tensor, second_length: tf.Tensor, sequence_length: int) -> Places:
@@ -42,20 +46,23 @@ class Places:
         lengths = sequence_lengths(first_length, second_length)
         ends = tf.cumsum(lengths, axis=1)
         starts = ends - lengths
-        columns = tf.repeat(tf.range(sequence_length)[None], tf.shape(ends)[0], axis=0)
-        slot = tf.searchsorted(ends, columns, side="right")
+        positions = tf.range(sequence_length)
+        slot = tf.searchsorted(ends, tf.repeat(positions[None], tf.shape(ends)[0], 0), side="right")
         return cls(
             lengths=lengths,
             starts=starts,
             slot=slot,
-            column=columns - at_slots(starts, slot),
+            column=positions - at_slots(starts, slot),
             middle=at_slots(first_length, slot) + 1,
             last=at_slots(lengths, slot) - 1,
+            is_token=positions < ends[:, -1:],
         )
 
 
 def at_slots(values: tf.Tensor, slot: tf.Tensor) -> tf.Tensor:
-    """Gathers each token's value, `[R, S]`, from those of sequences, `[R, K]`; 0 at padding."""
+    """Gathers each token's value, `[R, S]` or `[R, 1]`, from those of sequences, `[R, K]`."""
+    if values.shape[1] == 1:  # much faster for rows that aren't packed
+        return values
     return tf.gather(tf.pad(values, [[0, 0], [0, 1]]), slot, batch_dims=1)
 
 
@@ -90,4 +97,4 @@ def write_rows(
     is_sep = (column == places.middle) | (column == places.last)
     token_ids = tf.where(is_sep, sep_token_id, token_ids)
     token_ids = tf.where(column == 0, cls_token_id, token_ids)
-    return tf.where(places.last < 0, 0, token_ids)
+    return tf.where(places.is_token, token_ids, 0)

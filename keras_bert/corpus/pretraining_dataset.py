@@ -184,7 +184,7 @@ def _masked(row, seed, *, masked_lm_rate, is_continuation, next_sentence, packed
     """Masks written rows: `(x, y, sample_weight)`."""
     token_ids, first, second = row["token_ids"], row["first_length"], row["second_length"]
     places = Places.of(first, second, token_ids.shape[1])
-    column, is_token = places.column, places.last >= 0
+    column, is_token = places.column, places.is_token
     is_candidate = (column > 0) & (column < places.last) & (column != places.middle)
     counts = masking.num_predictions(places.lengths, masked_lm_rate, options["max_predictions"])
     counts = tf.minimum(counts, first + second)

@@ -48,6 +48,11 @@ IN_MORE_PARTS = [
     {"task": "span_labeler", "total": 134, "accumulation_steps": 2},
     {"task": "token_classifier", "accumulation_steps": 4, "remat": True},
 ]
+PADDED = {"task": "padded_pretrainer", "rows": 32, "total": 640, "shuffle": False}
+PACKED = [
+    {"task": "packed_pretrainer", "shuffle": False, "accumulation_steps": parts, "remat": parts > 1}
+    for parts in (1, 2)
+]
 XLA = [
     {"task": "pretrainer", "jit_compile": True, "accumulation_steps": 2},
     {"task": "classifier", "total": 132, "jit_compile": True, "remat": True},
@@ -101,10 +106,10 @@ def finished(process, names):
     return dict(zip(names, map(json.loads, lines), strict=True))
 
 
-def assert_equal(actual, expected, atol):
+def assert_equal(actual, expected, atol, rtol=0.0):
     assert actual["steps"] == expected["steps"] and actual["rows"] == expected["rows"]
     for part in ("logs", "scores"):
-        assert actual[part] == pytest.approx(expected[part], abs=atol), part
+        assert actual[part] == pytest.approx(expected[part], rel=rtol, abs=atol), part
     for (path, a), b in zip(actual["weights"].items(), expected["weights"].values(), strict=True):
         np.testing.assert_allclose(a, b, atol=atol, err_msg=path)
     for a, b in itertools.zip_longest(actual["predicted"], expected["predicted"]):
@@ -119,6 +124,19 @@ def test_two_devices_and_parts_give_the_numbers_of_one_device(backend):
     for name in split:
         print(name)  # for where it fails
         assert_equal(actual[name], expected[name], atol=1e-5)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_packed_rows_give_the_numbers_of_padded_ones(backend):
+    """On one device, on two and on four, whole and in parts."""
+    names = list(map(json.dumps, PACKED))
+    runs = [start(backend, 1, json.dumps(PADDED), *names)]
+    runs += [start(backend, devices, json.dumps(PADDED), *names) for devices in (2, 4)]
+    one, *more = all_finished(runs, ["padded", *names])
+    for found in (one, *more):
+        for name in names:
+            print(name)  # for where it fails
+            assert_equal(found[name], one["padded"], atol=1e-6, rtol=1e-6)
 
 
 @pytest.mark.weekly

@@ -168,7 +168,7 @@ class BertTask(PresetModel, TrainLoop, keras.Model):
         """Labels of prepared inputs `x` as the loss takes them: names become numbers."""
         return y if self.preprocessor is None else self.preprocessor.targets(y)
 
-    def checked_dataset(self, dataset):
+    def with_checked_labels(self, dataset):
         """A dataset of prepared inputs that ends in an error at a label of no class."""
         return dataset
 

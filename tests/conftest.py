@@ -115,13 +115,21 @@ def backbone(make_backbone):
     return make_backbone()
 
 
-@pytest.fixture
-def preprocessor():
-    """A preprocessor whose words are single letters, of sequences of twelve."""
+@pytest.fixture(scope="session")
+def letters():
+    """A tokenizer whose words are single letters; its tables take long to build."""
     pytest.importorskip("tensorflow_text", reason="raw text needs TensorFlow Text")
-    from keras_bert import BertPreprocessor, BertTokenizer
+    from keras_bert import BertTokenizer
 
-    return BertPreprocessor(BertTokenizer(VOCABULARY), sequence_length=12)
+    return BertTokenizer(VOCABULARY)
+
+
+@pytest.fixture
+def preprocessor(letters):
+    """A preprocessor whose words are single letters, of sequences of twelve."""
+    from keras_bert import BertPreprocessor
+
+    return BertPreprocessor(letters, sequence_length=12)
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 """Fixtures that several rooms' tests share."""
 
+import gc
 import os
 import socket
 import subprocess
@@ -15,6 +16,12 @@ import pytest
 
 VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"] + [chr(ord("a") + i) for i in range(25)]
 SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+
+
+def pytest_collection_finish():
+    """Exempts all modules from garbage collection, which Keras starts for each quantized layer."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -1,5 +1,6 @@
 """Fixtures that several rooms' tests share."""
 
+import gc
 import os
 import socket
 import subprocess
@@ -15,6 +16,12 @@ import pytest
 
 VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"] + [chr(ord("a") + i) for i in range(25)]
 SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+
+
+def pytest_collection_finish():
+    """Exempts all modules from garbage collection, which Keras starts for each quantized layer."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -115,13 +122,21 @@ def backbone(make_backbone):
     return make_backbone()
 
 
-@pytest.fixture
-def preprocessor():
-    """A preprocessor whose words are single letters, of sequences of twelve."""
+@pytest.fixture(scope="session")
+def letters():
+    """A tokenizer whose words are single letters; its tables take long to build."""
     pytest.importorskip("tensorflow_text", reason="raw text needs TensorFlow Text")
-    from keras_bert import BertPreprocessor, BertTokenizer
+    from keras_bert import BertTokenizer
 
-    return BertPreprocessor(BertTokenizer(VOCABULARY), sequence_length=12)
+    return BertTokenizer(VOCABULARY)
+
+
+@pytest.fixture
+def preprocessor(letters):
+    """A preprocessor whose words are single letters, of sequences of twelve."""
+    from keras_bert import BertPreprocessor
+
+    return BertPreprocessor(letters, sequence_length=12)
 
 
 @pytest.fixture

@@ -18,6 +18,8 @@ from keras_bert.files.remote import as_os_errors, is_remote, names_in
 ANOTHER_MACHINES = 24 * 3600
 """Seconds after which the writer of a leftover on another machine is considered dead."""
 
+_FILES = ".files"  # the list of files in a complete remote folder
+
 _NAME = re.compile(
     r"\.(?P<kind>unfinished|old)-(?P<machine>[0-9a-f]{8})-(?P<process>\d+)-(?P<started>\d+)"
     r"-(?P<written>[0-9a-f]+)-[0-9a-f]{8}-(?P<name>.+)",
@@ -47,8 +49,13 @@ def remove_unfinished(folder: str | os.PathLike, name: str | None = None) -> Non
         found = _NAME.fullmatch(leftover)
         if found is None or name not in (None, found["name"]) or not _is_dead(found):
             continue
-        if found["kind"] == "unfinished" or found["name"] in names:  # otherwise the only copy
-            remove(os.path.join(str(folder), leftover))
+        path = os.path.join(str(folder), leftover)
+        if found["kind"] == "old":
+            is_only_copy = found["name"] not in names
+        else:
+            is_only_copy = _is_complete(path)
+        if not is_only_copy:
+            remove(path)
 
 
 def live_writers(folder: str | os.PathLike, name: str) -> set[int]:
@@ -63,23 +70,56 @@ def live_writers(folder: str | os.PathLike, name: str) -> set[int]:
 
 
 def recover(path: str | os.PathLike) -> None:
-    """Restores a missing local folder whose writer was killed while replacing it.
+    """Makes a folder whole whose writer was killed while replacing it.
 
-    Only file systems that can't exchange two folders in one step need this.
+    A local folder is the earlier version again; only file systems that can't exchange two folders
+    in one step need this. Of a remote folder, the remaining files of the new version are moved.
 
     Args:
-        path: a path; nothing happens if it exists or has no earlier version.
+        path: a path; nothing happens if its folder is whole or has no other version.
     """
-    if is_remote(path) or os.path.lexists(path):
+    if is_remote(path):
+        for new in _of_dead_writers(path, "unfinished"):
+            if _is_complete(new):
+                install(new, path)
         return
-    parent, name = os.path.split(os.path.abspath(path))
-    names = names_in(parent) if os.path.isdir(parent) else []
-    for earlier in names:
-        found = _NAME.fullmatch(earlier)
-        if found and found["kind"] == "old" and found["name"] == name and _is_dead(found):
-            with contextlib.suppress(OSError):  # another reader was faster
-                os.rename(os.path.join(parent, earlier), os.path.join(parent, name))
-            return
+    if os.path.lexists(path):
+        return
+    path = os.path.abspath(path)
+    for earlier in _of_dead_writers(path, "old"):
+        with contextlib.suppress(OSError):  # another reader was faster
+            os.rename(earlier, path)
+        return
+
+
+def complete(new: str, files: list[str]) -> None:
+    """Notes in a remote folder that all of its files are there; `install` may then move them."""
+    import tensorflow as tf
+
+    with tf.io.gfile.GFile(f"{new}/{_FILES}", "w") as file:
+        file.write("\n".join(files))
+
+
+def install(new: str, path: str) -> None:
+    """Replaces the files in a remote folder by those of a complete one, in the order noted there.
+
+    If a call is cut off, another one finishes its work. The old folder is gone once a file of the
+    new one has been moved.
+    """
+    import tensorflow as tf
+
+    gfile = tf.io.gfile
+    with as_os_errors(path):
+        with gfile.GFile(f"{new}/{_FILES}", "r") as file:
+            files = file.read().split("\n")
+        waiting = [file for file in files if gfile.exists(f"{new}/{file}")]
+        if waiting == files and gfile.exists(path):
+            gfile.rmtree(path)
+        gfile.makedirs(path)
+        for file in waiting:  # one by one: renaming a folder moves its files in any order
+            gfile.makedirs(os.path.dirname(f"{path}/{file}"))
+            gfile.rename(f"{new}/{file}", f"{path}/{file}", overwrite=True)
+    remove(new)
 
 
 def remove(path: str | os.PathLike) -> None:
@@ -95,6 +135,25 @@ def remove(path: str | os.PathLike) -> None:
             shutil.rmtree(path)
         else:
             os.remove(path)
+
+
+def _of_dead_writers(path, kind):
+    """Lists the versions of a file or folder that dead writers left under temporary names."""
+    parent, name = os.path.split(str(path))
+    for other in names_in(parent):
+        found = _NAME.fullmatch(other)
+        if found and found["kind"] == kind and found["name"] == name and _is_dead(found):
+            yield os.path.join(parent, other)
+
+
+def _is_complete(leftover):
+    """Returns whether a leftover is a remote folder that `install` may finish moving."""
+    if not is_remote(leftover):
+        return False
+    import tensorflow as tf
+
+    with as_os_errors(leftover):
+        return tf.io.gfile.exists(f"{leftover}/{_FILES}")
 
 
 def _is_dead(found):

@@ -1,13 +1,13 @@
-"""Model folders, written atomically, that replace nothing but other model folders."""
+"""Folders of models and exports, written atomically, that replace nothing else."""
 
-import errno
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from fnmatch import fnmatch
+from functools import partial
 from pathlib import Path
 
-from keras_bert.files.remote import is_disk_full
+from keras_bert.files.remote import disk_full, is_disk_full
 from keras_bert.files.whole import MARKS, whole_folder
 
 # The files that this library writes to a model folder, and may therefore replace.
@@ -19,12 +19,17 @@ WRITTEN = (
 
 
 @contextmanager
-def new_folder(folder: str | os.PathLike, num_bytes: int = 0) -> Iterator[Path]:
+def new_folder(
+    folder: str | os.PathLike,
+    num_bytes: int = 0,
+    check: Callable[[list[str]], None] | None = None,
+) -> Iterator[Path]:
     """Provides an empty folder for a model; it replaces `folder` if the block raises no error.
 
     Args:
         folder: a path, local or remote (`"gs://..."`); an earlier model there is replaced.
         num_bytes: the least size of the weights, for which there must be room.
+        check: as of `whole_folder`; by default, `folder` may hold only a model.
 
     Yields:
         The `Path` of a local folder.
@@ -34,17 +39,14 @@ def new_folder(folder: str | os.PathLike, num_bytes: int = 0) -> Iterator[Path]:
         OSError: if the disk is full, whatever library was writing.
     """
     try:
-        with whole_folder(folder, lambda names: check_model_folder(folder, names)) as new:
+        check = check or partial(check_model_folder, folder)
+        with whole_folder(folder, check) as new:
             _check_room(new, num_bytes)
             yield new
     except Exception as error:
         if not is_disk_full(error):
             raise
-        raise OSError(
-            errno.ENOSPC,
-            f"The disk was full while {folder} was written; no partial folder was left. Free some "
-            f"space and save again. ({error})",
-        ) from error
+        raise disk_full(folder, error) from error
 
 
 def _check_room(folder, num_bytes):

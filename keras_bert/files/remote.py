@@ -35,16 +35,21 @@ def as_os_errors(path: str | os.PathLike) -> Iterator[None]:
     try:
         yield
     except tf.errors.ResourceExhaustedError as error:
-        raise OSError(
-            errno.ENOSPC,
-            f"The disk was full while {path} was written; no partial file was left. Free some "
-            f"space and rerun the same command. ({error.message})",
-        ) from error
+        raise disk_full(path, error.message) from error
     except tf.errors.NotFoundError as error:
         reason = error.message or os.strerror(errno.ENOENT)
         raise FileNotFoundError(errno.ENOENT, reason, str(path)) from error
     except tf.errors.OpError as error:
         raise OSError(f"{path}: {type(error).__name__} {error.message}") from error
+
+
+def disk_full(path: str | os.PathLike, reason: object) -> OSError:
+    """Makes the error for a full disk while a file or folder was written."""
+    return OSError(
+        errno.ENOSPC,
+        f"The disk was full while {path} was written; no part of it was left. Free some space and "
+        f"try again. ({reason})",
+    )
 
 
 def is_disk_full(error: BaseException) -> bool:

@@ -15,7 +15,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
 
-from keras_bert.files.leftovers import recover, remove, remove_unfinished, temporary_name
+from keras_bert.files.leftovers import (
+    complete,
+    install,
+    recover,
+    remove,
+    remove_unfinished,
+    temporary_name,
+)
 from keras_bert.files.remote import as_os_errors, is_remote, names_in
 
 MARKS = ("config.json", "bert_config.json", "saved_model.pb")
@@ -97,9 +104,10 @@ def whole_folder(
     After an error, an existing folder is unchanged and no partial folder remains. After a kill, the
     old or the new folder is there: Linux exchanges the two in one step. On file systems that can't,
     `recover` restores the old one. A remote folder is written locally, copied next to its target,
-    and renamed file by file, with its mark (`MARKS`) last. Only an error or a kill during these
-    renames loses the old folder. Leftovers of killed writers of the same folder are removed. If
-    several processes write it at once, the last one's folder stays.
+    and renamed file by file, with its mark (`MARKS`) last. After a kill during these renames,
+    `recover` or the next write finishes them; only an error loses the old folder. Leftovers of
+    killed writers of the same folder are removed. If several processes write it at once, the last
+    one's folder stays.
 
     Args:
         path: a path, local or remote; missing parent folders are created.
@@ -242,13 +250,9 @@ def _upload(here, path, check):
             gfile.makedirs(os.path.dirname(f"{new}/{file}"))
             gfile.copy(str(here / file), f"{new}/{file}")
         _check_may_be_replaced(path, check)
+        complete(new, files)
         try:
-            if gfile.exists(path):
-                gfile.rmtree(path)
-            gfile.makedirs(path)
-            for file in files:  # one by one: renaming a folder moves its files in any order
-                gfile.makedirs(os.path.dirname(f"{path}/{file}"))
-                gfile.rename(f"{new}/{file}", f"{path}/{file}")
+            install(new, path)
         except BaseException:
             remove(path)  # a partial folder is useless
             raise

@@ -160,7 +160,7 @@ class BertClassifier(BertTask):
             return self.preprocessor.targets(y)
         return class_targets(y, [*map(str, range(self.num_classes))])
 
-    def checked_dataset(self, dataset):
+    def with_checked_labels(self, dataset):
         """A dataset of prepared inputs that ends in an error at a label of no class."""
         if self.num_classes == 1:
             return dataset

@@ -1,15 +1,14 @@
 """BERT that returns vectors: one for a text, or one for each of its tokens."""
 
 import keras
-import numpy as np
 
 from keras_bert.layers.layer_combination import LayerCombination, layer_places
 from keras_bert.layers.pooling import Pooling
 from keras_bert.metrics.regression import regression_scores
+from keras_bert.models import comparing
 from keras_bert.models.bert_task import BertTask
 from keras_bert.models.precision import head_policy
 from keras_bert.models.task_parts import check_backbone
-from keras_bert.preprocessing.raw import is_raw
 from keras_bert.readers.shown import shown
 
 
@@ -64,6 +63,7 @@ class BertEmbedder(BertTask):
 
     uses_pooler = False
     output_name = "embedding"
+    similarity = comparing.similarity
 
     def __init__(
         self,
@@ -101,37 +101,6 @@ class BertEmbedder(BertTask):
 
         return BertEmbedderPreprocessor
 
-    def similarity(self, texts, others, batch_size=None):
-        """Computes the cosine between the vectors of each text and its counterpart.
-
-        For every text with every other, use `predict(texts) @ predict(others).T` with normalized
-        vectors.
-
-        Args:
-            texts: a text, or a list of n texts.
-            others: the counterparts, a text or a list of n texts.
-            batch_size: int; 32 by default.
-
-        Returns:
-            `[n]` float32, from -1 to 1.
-
-        Raises:
-            ValueError: if texts and others differ in number, or the model doesn't pool.
-        """
-        for x in (texts, others):
-            if not hasattr(x, "__len__") or isinstance(x, dict) or not is_raw(x):
-                raise ValueError(f"similarity takes texts and as many others; got {shown(x)}.")
-        texts, others = ([x] if isinstance(x, str) else list(x) for x in (texts, others))
-        if len(texts) != len(others):
-            raise ValueError(
-                f"There are {len(texts)} texts but {len(others)} others: give each text one. For "
-                "every text with every other, multiply what predict gives."
-            )
-        self._check_pools("similarity")
-        both = self.predict([*texts, *others], batch_size=batch_size, verbose=0)  # [2 * n, H]
-        both = both / np.maximum(np.linalg.norm(both, axis=-1, keepdims=True), 1e-12)
-        return np.sum(both[: len(texts)] * both[len(texts) :], axis=-1)
-
     def default_compile_args(self):
         """Raises a ValueError: an embedder has no loss of its own."""
         raise ValueError(
@@ -162,11 +131,3 @@ class BertEmbedder(BertTask):
             "layers": self.chosen_layers,
             "combine": self.combine,
         }
-
-    def _check_pools(self, what):
-        if self.pooling is None:
-            raise ValueError(
-                f"With pooling=None a text has a vector for each token, and {what} needs one for "
-                'the whole. Take this model with pooling="mean", "max" or "cls", for instance by '
-                'BertEmbedder.from_preset(folder, pooling="mean").'
-            )

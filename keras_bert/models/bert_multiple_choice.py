@@ -88,7 +88,7 @@ class BertMultipleChoice(BertTask):
         """Checks indices of choices, if possible against prepared inputs, and returns them."""
         return choice_targets(y, x)
 
-    def checked_dataset(self, dataset):
+    def with_checked_labels(self, dataset):
         """Makes a dataset of prepared inputs raise an error at a label of a missing choice."""
         from keras_bert.preprocessing.checked_labels import checked_choices
 

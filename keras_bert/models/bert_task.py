@@ -2,7 +2,14 @@
 
 import keras
 
-from keras_bert.models import answering, compiling, exporting, lora, task_data
+from keras_bert.models import (
+    answering,
+    compiling,
+    exporting,
+    lora,
+    task_data,
+    vocabulary_asset,
+)
 from keras_bert.models.fit_schedule import scheduled_optimizer
 from keras_bert.models.optional_inputs import complete
 from keras_bert.models.precision import head_policy, policy_config, set_policy
@@ -55,6 +62,8 @@ class BertTask(PresetModel, TrainLoop, keras.Model):
     predict_batches = answering.predict_batches
     scores = answering.scores
     export = exporting.export
+    save_assets = vocabulary_asset.save_assets
+    load_assets = vocabulary_asset.load_assets
     enable_lora = lora.enable_lora
     save_lora = lora.save_lora
     load_lora = lora.load_lora
@@ -159,7 +168,7 @@ class BertTask(PresetModel, TrainLoop, keras.Model):
         """Labels of prepared inputs `x` as the loss takes them: names become numbers."""
         return y if self.preprocessor is None else self.preprocessor.targets(y)
 
-    def checked_dataset(self, dataset):
+    def with_checked_labels(self, dataset):
         """A dataset of prepared inputs that ends in an error at a label of no class."""
         return dataset
 
@@ -269,13 +278,15 @@ class BertTask(PresetModel, TrainLoop, keras.Model):
             "name": self.name,
             "trainable": self.trainable,
             "backbone": keras.saving.serialize_keras_object(self.backbone),
-            "preprocessor": keras.saving.serialize_keras_object(self.preprocessor),
+            "preprocessor": vocabulary_asset.preprocessor_config(self.preprocessor),
             **policy_config(self.given_policy),
             **quantization_config(self),
         }
 
     @classmethod
     def from_config(cls, config):
+        if config.get("preprocessor") is not None:
+            cls.preprocessor_class()  # its import registers the class that Keras looks up
         parts = {
             name: keras.saving.deserialize_keras_object(config[name])
             for name in ("backbone", "preprocessor")

@@ -177,7 +177,7 @@ def _checked(task, x, y, sample_weight):
         spec = x.element_spec
         _check_structure(task, spec[1] if isinstance(spec, tuple) and len(spec) > 1 else None)
         task.check_labels(labels_spec(x))
-        return task.checked_dataset(x), y, sample_weight
+        return task.with_checked_labels(x), y, sample_weight
     if not isinstance(x, dict):
         return x, y, sample_weight  # a generator or another source of batches
     _check_structure(task, y)

@@ -252,7 +252,7 @@ def class_number(index: int | None, label: Any, names: Sequence[str], hint: str 
     Raises:
         ValueError: if it is none of the classes.
     """
-    label = label.decode() if isinstance(label, bytes) else label
+    label = label.decode(errors="backslashreplace") if isinstance(label, bytes) else label
     label = str(label) if isinstance(label, str) else label  # NumPy's shows its type
     if isinstance(label, str) and label in names:
         return names.index(label)

@@ -6,6 +6,8 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
+from keras_bert.preprocessing.model_inputs import input_array, not_numbers
+
 
 def checked_extra_inputs(extra_inputs: Mapping[str, npt.ArrayLike]) -> dict[str, np.ndarray]:
     """Checks the numbers that accompany texts.
@@ -47,15 +49,12 @@ def finite(values: tf.Tensor, name: str = "Labels and weights") -> tf.Tensor:
 
 
 def _checked(name, values):
+    array = input_array(name, values)
     try:
-        array = np.asarray(values)
         if array.dtype.kind not in "iub":
             array = array.astype("float32")
     except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"{name} must be an array of numbers with one row for each text: {error}. Read a "
-            "file's column with table.numbers([column])."
-        ) from error
+        raise not_numbers(name, error) from error
     if not np.isfinite(array).all():
         row, *column = np.argwhere(~np.isfinite(array))[0]
         where = f" in column {column[0]}" if column else ""

@@ -49,6 +49,26 @@ def checked_inputs(model: keras_bert.BertTask, x: Any) -> Any:
     return _with((as_arrays(x),), checked_extra_inputs, wanted)
 
 
+def input_array(name: str, values: Any) -> np.ndarray:
+    """Converts the values of an extra input to an array, of any dtype.
+
+    Raises:
+        ValueError: if they aren't an array, such as rows that differ in length.
+    """
+    try:
+        return np.asarray(values)
+    except (TypeError, ValueError) as error:
+        raise not_numbers(name, error) from error
+
+
+def not_numbers(name: str, error: Exception) -> ValueError:
+    """Makes the error for an extra input that isn't an array of numbers."""
+    return ValueError(
+        f"{name} must be an array of numbers with one row for each text: {error}. Read a file's "
+        "column with table.numbers([column])."
+    )
+
+
 def features_in_memory(model: keras_bert.BertTask, x: Examples) -> np.ndarray:
     """Returns the features of examples in memory, `[n, K]`.
 
@@ -77,7 +97,7 @@ def _check_has(model, x, wanted, is_batch):
             f"{{'text': texts, {shown} numbers}}."
         )
     for name, shape in wanted.items():
-        given = x[name].shape if hasattr(x[name], "shape") else np.shape(x[name])
+        given = x[name].shape if hasattr(x[name], "shape") else input_array(name, x[name]).shape
         given, is_one = tuple(given), not is_batch or is_single(x)
         is_shape = given[1:] == shape or (is_one and given == shape)
         if not is_shape and None not in (*shape, *given[1:]):

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from keras_bert.preprocessing.raw import Examples, as_arrays, is_single
+from keras_bert.preprocessing.model_inputs import input_array
+from keras_bert.preprocessing.raw import Examples, as_arrays, is_dataset, is_single
 from keras_bert.readers.shown import shown
 
 
@@ -49,7 +50,8 @@ def text_examples(x: Examples) -> TextExamples:
     if isinstance(x, TextExamples):
         return x
     x, extra = _split(as_arrays(x))
-    extra = {name: np.asarray(values) for name, values in extra.items()}
+    _check_no_dataset(x)
+    extra = {name: input_array(name, values) for name, values in extra.items()}
     if is_single(x):
         extra = {name: v[None] if v.ndim < 2 else v for name, v in extra.items()}
     examples = TextExamples(_columns(x), extra)
@@ -166,6 +168,16 @@ def _split(x):
             f"'features': numbers}}; this one has {', '.join(map(repr, x))}."
         )
     return x["text"], {name: values for name, values in x.items() if name != "text"}
+
+
+def _check_no_dataset(x):
+    """Raises a ValueError if texts are a dataset, or the first two columns or texts hold one."""
+    if any(map(is_dataset, x[:2] if isinstance(x, (list, tuple)) else [x])):
+        raise ValueError(
+            "A tf.data.Dataset can't be part of the examples. Make one dataset of all parts, with "
+            "tf.data.Dataset.zip(texts, labels) for labels, or tf.data.Dataset.zip((texts, second "
+            f"texts), labels) for pairs; got {shown(x)}."
+        )
 
 
 def _columns(x):

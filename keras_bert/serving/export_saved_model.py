@@ -7,9 +7,10 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from keras_bert.files.new_folder import new_folder
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor, no_answers
 from keras_bert.preprocessing.prepared_inputs import unpacked
-from keras_bert.serving.exported_folder import check_backend, exported_folder
+from keras_bert.serving.check_backend import check_backend
 from keras_bert.serving.warmup_requests import MAX_REQUESTS, write_warmup_requests
 
 
@@ -64,7 +65,7 @@ def export_saved_model(
     Raises:
         ValueError: if the version exists, the backend is not TensorFlow, or the task has no
             preprocessor or no answers.
-        OSError: if the folder can't be written; nothing half-written is left.
+        OSError: if the folder can't be written; no part of it is left.
 
     Example:
     ```python
@@ -79,7 +80,7 @@ def export_saved_model(
     module = tf.Module()
     module.weights = _unique([*texts.variables, *prepared.variables])
 
-    with exported_folder(target, lambda names: _free_version(path, version)) as folder:
+    with new_folder(target, check=lambda names: _free_version(path, version)) as folder:
         signatures = {"serving_default": texts, "token_ids": prepared}
         tf.saved_model.save(module, str(folder), signatures=signatures)
         if requests:

@@ -10,8 +10,9 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from keras_bert.files.new_folder import new_folder
 from keras_bert.preprocessing.prepared_inputs import unpacked
-from keras_bert.serving.exported_folder import check_backend, exported_folder
+from keras_bert.serving.check_backend import check_backend
 from keras_bert.serving.tokenizer_files import TOKENIZER_FILES, write_tokenizer_files
 from keras_bert.training.keras_internals import all_layers
 
@@ -60,7 +61,7 @@ def export_token_ids(
         ImportError: if a package that the format needs is missing.
         ValueError: if the folder holds anything else, the backend is not TensorFlow, a layer
             doesn't compute in float32, or an option is unknown.
-        OSError: if the folder can't be written; nothing half-written is left.
+        OSError: if the folder can't be written; no part of it is left.
 
     Example:
     ```python
@@ -75,7 +76,7 @@ def export_token_ids(
     for package in packages:
         _check_installed(package, format)
     function = token_id_function(model)
-    with exported_folder(folder, lambda names: _check_replaces_export(folder, names)) as new:
+    with new_folder(folder, check=lambda names: _check_replaces_export(folder, names)) as new:
         write(function, new / name, **options)
         if getattr(model, "preprocessor", None) is not None:
             write_tokenizer_files(model.preprocessor, new)

@@ -15,9 +15,12 @@ from keras_bert.text.vocabulary import (
     PAD,
     SEP,
     UNK,
+    SavedVocabulary,
     read_vocabulary,
     write_vocabulary,
 )
+
+ASSET = "vocab.txt"
 
 
 class BertTokenizer:
@@ -75,11 +78,16 @@ class BertTokenizer:
     ):
         check_bool("lowercase", lowercase)
         check_int("max_word_characters", max_word_characters)
-        self._tokens = read_vocabulary(vocabulary)
-        self._ids = {token: index for index, token in enumerate(self._tokens)}
         self.lowercase = bool(lowercase)
         self.max_word_characters = int(max_word_characters)
-        self._warn_of_other_casing()
+        self._saved = vocabulary if isinstance(vocabulary, SavedVocabulary) else None
+        if self._saved is None:
+            self._set_vocabulary(read_vocabulary(vocabulary))
+            self._warn_of_other_casing()
+
+    def _set_vocabulary(self, tokens):
+        self._tokens = tokens
+        self._ids = {token: index for index, token in enumerate(tokens)}
         self.pad_token_id = self._ids[PAD]
         self.unk_token_id = self._ids[UNK]
         self.cls_token_id = self._ids[CLS]
@@ -119,7 +127,17 @@ class BertTokenizer:
         return keras_bert.load_tokenizer(source, lowercase)
 
     def __repr__(self):
-        return f"BertTokenizer({len(self._tokens):,} tokens, lowercase={self.lowercase})"
+        return f"BertTokenizer({self.vocabulary_size():,} tokens, lowercase={self.lowercase})"
+
+    def __getattr__(self, name):  # Python asks for names that aren't set, so only before the tokens
+        if name in _OF_THE_TOKENS and self.__dict__.get("_saved"):
+            raise ValueError(
+                f"The tokenizer's vocabulary of {self._saved.size} tokens isn't loaded: the config "
+                f"of a .keras file doesn't hold it, its asset {ASSET} does. Load the whole file "
+                "with keras.saving.load_model(path); if the asset is missing, give the model a "
+                "preprocessor with BertTokenizer(vocabulary)."
+            )
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __call__(self, text: Any) -> tf.Tensor | tf.RaggedTensor:
         """Calls `tokenize`."""
@@ -185,7 +203,7 @@ class BertTokenizer:
 
     def vocabulary_size(self) -> int:
         """Returns the number of tokens."""
-        return len(self._tokens)
+        return len(self._tokens) if self._saved is None else self._saved.size
 
     def token_to_id(self, token: str) -> int:
         """Returns the id of a token of the vocabulary."""
@@ -203,28 +221,51 @@ class BertTokenizer:
         """Writes the vocabulary to a file, local or remote, one token per line."""
         write_vocabulary(path, self._tokens)
 
+    def save_assets(self, folder: str | os.PathLike) -> None:
+        """Writes the vocabulary to `vocab.txt` in the assets of a `.keras` file."""
+        self.save_vocabulary(os.path.join(folder, ASSET))
+
+    def load_assets(self, folder: str | os.PathLike) -> None:
+        """Reads the vocabulary from the assets of a `.keras` file, if its config doesn't hold it.
+
+        Raises:
+            ValueError: if the tokens aren't those that the config was saved with.
+            OSError: if the file can't be read.
+        """
+        if self._saved is not None:
+            tokens = read_vocabulary(os.path.join(folder, ASSET))
+            self._saved.check(tokens)
+            self._saved = None
+            self._set_vocabulary(tokens)
+
     def get_config(self) -> dict:
         """Returns the constructor's arguments, with the vocabulary as a list."""
+        vocabulary = self.get_vocabulary() if self._saved is None else self._saved.to_dict()
         return {
-            "vocabulary": self.get_vocabulary(),
+            "vocabulary": vocabulary,
             "lowercase": self.lowercase,
             "max_word_characters": self.max_word_characters,
         }
 
     @classmethod
     def from_config(cls, config: dict) -> "BertTokenizer":
-        """Creates a tokenizer from the result of `get_config`.
+        """Creates a tokenizer from the result of `get_config`, or from the config in a file.
+
+        The config in a `.keras` file holds only the vocabulary's size and SHA-256. Keras then calls
+        `load_assets`, which reads the tokens.
 
         Raises:
-            ValueError: if the vocabulary isn't a list: a path in a file of someone else's would
-                read a file of this machine.
+            ValueError: if the vocabulary is neither a list nor a size and SHA-256. A path in
+                somebody else's file would read a file of this machine.
         """
-        if not isinstance(config.get("vocabulary"), (list, tuple)):
+        vocabulary = config.get("vocabulary")
+        saved = SavedVocabulary.from_dict(vocabulary)
+        if saved is None and not isinstance(vocabulary, (list, tuple)):
             raise ValueError(
-                "The config of a BertTokenizer must hold its vocabulary as a list of str; got "
-                f"{type(config.get('vocabulary')).__name__}."
+                "The config of a BertTokenizer must hold its vocabulary as a list of str, or as "
+                f"the size and sha256 of an asset; got {type(vocabulary).__name__}."
             )
-        return cls(**config)
+        return cls(**{**config, "vocabulary": saved or vocabulary})
 
     def __reduce__(self):
         return self.from_config, (self.get_config(),)
@@ -264,6 +305,19 @@ class BertTokenizer:
             f"The vocabulary looks made for lowercase={meant}.",
             stacklevel=3,
         )
+
+
+_OF_THE_TOKENS = (
+    "_tokens",
+    "_ids",
+    "_graph",
+    "_token_strings",
+    "pad_token_id",
+    "unk_token_id",
+    "cls_token_id",
+    "sep_token_id",
+    "mask_token_id",
+)
 
 
 def _map_flat(function, text):

@@ -1,15 +1,59 @@
 """Reads, checks and writes vocabularies: one token per line, the line number is the id."""
 
 import codecs
+import dataclasses
+import hashlib
 import os
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Any, Self
 
 from keras_bert.files.remote import read_bytes
 from keras_bert.files.utf8 import decode_utf8
 from keras_bert.files.whole import whole_file
 
 PAD, UNK, CLS, SEP, MASK = SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+
+
+@dataclasses.dataclass(frozen=True)
+class SavedVocabulary:
+    """Size and hash of a vocabulary whose tokens are in another file, as in a `.keras` file."""
+
+    size: int
+    sha256: str
+
+    @classmethod
+    def of(cls, tokens: Sequence[str]) -> Self:
+        """Makes the size and hash of tokens."""
+        return cls(len(tokens), vocabulary_sha256(tokens))
+
+    @classmethod
+    def from_dict(cls, fields: Any) -> Self | None:
+        """Makes one of the result of `to_dict`; returns None if it is something else."""
+        if not isinstance(fields, dict) or fields.keys() != {"size", "sha256"}:
+            return None
+        size, sha256 = fields["size"], fields["sha256"]
+        is_valid = type(size) is int and size > 0 and isinstance(sha256, str)
+        return cls(size, sha256) if is_valid else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the fields, for a config in JSON."""
+        return dataclasses.asdict(self)
+
+    def check(self, tokens: Sequence[str]) -> None:
+        """Raises a ValueError unless these are the tokens that were hashed."""
+        found = self.of(tokens)
+        if found != self:
+            raise ValueError(
+                "This is not the vocabulary that the model was saved with: its "
+                f"{found.size} tokens have the SHA-256 {found.sha256[:12]}, those of the model's "
+                f"{self.size} tokens {self.sha256[:12]}. The file is damaged or was changed."
+            )
+
+
+def vocabulary_sha256(tokens: Iterable[str]) -> str:
+    """Hashes the tokens, joined by newlines, to identify a vocabulary."""
+    return hashlib.sha256("\n".join(tokens).encode("utf-8")).hexdigest()
 
 
 def read_vocabulary(vocabulary: str | os.PathLike | Iterable[str]) -> list[str]:

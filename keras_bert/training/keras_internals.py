@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import keras
 from keras.dtype_policies import DTypePolicyMap
+from keras.src.backend.common import global_state
 from keras.src.losses.loss import unscale_loss_for_distribution
 
 if TYPE_CHECKING:
@@ -364,3 +365,13 @@ def merge_lora(layer: keras.layers.Layer) -> None:
     layer._tracker.lock()
     layer.lora_enabled, layer.lora_rank = False, None
     table.trainable = True
+
+
+def writes_assets() -> bool:
+    """Returns whether Keras asks for a config of which it writes the assets to the same file.
+
+    True in `model.save` and in an Orbax checkpoint, False in `get_config` and `to_json`, where the
+    config is all that is kept. Keras has no public sign of it, but serializes the former in an
+    `ObjectSharingScope`. If Keras drops that scope, the config in files has the vocabulary again.
+    """
+    return global_state.get_global_attribute("shared_objects/id_to_config_map") is not None

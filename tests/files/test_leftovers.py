@@ -11,7 +11,7 @@ import pytest
 
 from keras_bert.files import leftovers, whole
 from keras_bert.files.leftovers import recover, remove_unfinished, temporary_name
-from keras_bert.files.remote import names_in
+from keras_bert.files.remote import names_in, read_bytes
 from keras_bert.files.whole import whole_file, whole_folder, whole_path
 
 # Dies inside a write, or between the renames of a folder that can't be exchanged.
@@ -174,6 +174,83 @@ def test_leftovers_are_removed_from_remote_folders(tensorflow):
     remove_unfinished("ram://leftovers/run")
     assert names_in("ram://leftovers/run") == [names[1]]
     recover("ram://leftovers/run/a")
+
+
+class KilledError(BaseException):
+    """Stands for a kill: the fixture `killed` keeps the clean-up from running."""
+
+
+@pytest.fixture
+def killed(tensorflow, monkeypatch):
+    """Kills the writer of a remote folder before a call to a function of `tf.io.gfile`."""
+
+    def write_killed(folder, step, calls):
+        gfile, done = tensorflow.io.gfile, []
+        real = getattr(gfile, step)
+
+        def die(path, *arguments, **named):
+            done.append(path)
+            if len(done) > calls:
+                raise KilledError
+            return real(path, *arguments, **named)
+
+        with monkeypatch.context() as patch, pytest.raises(KilledError):
+            patch.setattr(whole, "remove", lambda path: None)
+            with whole_folder(folder) as new:
+                for name in ("a", "config.json", "new/b"):
+                    (new / name).parent.mkdir(exist_ok=True)
+                    (new / name).write_text("new")
+                patch.setattr(gfile, step, die)
+        # Its process is dead from now on.
+        monkeypatch.setattr(leftovers, "_is_dead", lambda found: True)
+
+    return write_killed
+
+
+def remote_tree(folder):
+    """`{path: content}` of the files in a remote folder."""
+    import tensorflow
+
+    paths = [f"{f}/{n}" for f, _, names in tensorflow.io.gfile.walk(folder) for n in names]
+    return {os.path.relpath(path, folder): read_bytes(path).decode() for path in sorted(paths)}
+
+
+OLD = {"config.json": "old", "old/c": "old"}
+NEW = {"a": "new", "config.json": "new", "new/b": "new"}
+
+
+@pytest.mark.parametrize("again", ["read", "write"])
+@pytest.mark.parametrize(
+    ("step", "calls"),
+    [("copy", 0), ("copy", 2), ("rmtree", 0), ("rename", 0), ("rename", 2), ("rmtree", 1)],
+)
+def test_a_remote_folder_survives_a_kill(killed, step, calls, again):
+    folder = f"ram://killed-{step}-{calls}-{again}/runs/model"
+    for name, text in OLD.items():
+        with whole_file(f"{folder}/{name}") as file:
+            file.write(text)
+    killed(folder, step, calls)
+    if again == "read":
+        recover(folder)
+        assert remote_tree(folder) == (OLD if step == "copy" else NEW)
+    else:
+        seen = []
+        with whole_folder(folder, seen.append) as new:
+            (new / "config.json").write_text("newer")
+        assert all("config.json" in names for names in seen) and len(seen) == 2
+        assert remote_tree(folder) == {"config.json": "newer"}
+        assert names_in(os.path.dirname(folder)) == ["model"]
+    recover(folder)  # a second time, nothing is left to do
+
+
+def test_a_complete_remote_folder_is_kept_for_its_reader(killed):
+    folder = "ram://killed-and-cleaned/runs/model"
+    with whole_file(f"{folder}/config.json") as file:
+        file.write("old")
+    killed(folder, "rename", 1)
+    remove_unfinished(os.path.dirname(folder))
+    recover(folder)
+    assert remote_tree(folder) == NEW
 
 
 def test_what_another_process_wrote_in_the_meantime_is_checked_again(tmp_path):

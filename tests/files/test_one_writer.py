@@ -33,6 +33,7 @@ def test_a_second_process_is_refused_until_the_first_ends(tmp_path):
     assert os.listdir(tmp_path) == []
 
 
-def test_remote_folders_are_not_marked():
+def test_remote_folders_are_not_marked(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     with one_writer("gs://bucket/run"):
-        pass
+        assert os.listdir(tmp_path) == []

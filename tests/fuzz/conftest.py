@@ -70,7 +70,7 @@ def _write_fast_tokenizer(folder):
         (folder / name).write_text(json.dumps(content))
 
 
-def use(folder: Path, whole: bool = True) -> None:
+def use(folder: Path, whole: bool = True) -> keras_bert.BertTask | None:
     """Loads a folder as its own task and calls it; if not `whole`, only reads all its files."""
     if not whole:
         source = read_source(folder)
@@ -78,12 +78,13 @@ def use(folder: Path, whole: bool = True) -> None:
             saved_class(source)
             saved_settings(source)
             checked_num_bytes(source / "model.weights.h5")
-        return
+        return None
     model = keras_bert.BertTask.from_preset(folder)
     ids = {"token_ids": np.array([[2, 5, 3, 0]], "int32")}
     if "mask_positions" in model.input:
         ids["mask_positions"] = np.array([[1]], "int32")
     model(ids)
+    return model
 
 
 @pytest.fixture(scope="session")

@@ -16,6 +16,8 @@ import pytest
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
+from keras_bert import BertTask
+
 HUGE = (10**9, 10**18, 10**30, 1e308, 2**31, 2**63)
 WRONG = (None, True, False, 0, -1, 1, 2, 3, 0.5, 1.5, float("nan"), float("inf"), "", "x", "1")
 WRONG += ("\ud800", "a\nb", "..", "/etc/passwd", "../../x", [], {}, [[]], [None], {"": None})
@@ -215,8 +217,7 @@ def _end(error):
 
 
 def test_the_folders_load(folders, use_folder):
-    for folder in folders:
-        use_folder(folder)
+    assert folders and all(isinstance(use_folder(folder), BertTask) for folder in folders)
 
 
 def test_damaged_folders_raise_value_errors(folders, use_folder, tmp_path):

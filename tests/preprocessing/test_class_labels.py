@@ -30,7 +30,7 @@ def test_numbers_stay_what_they_are():
     assert class_numbers(np.array([2, 0], object), NAMES).tolist() == [2, 0]
 
 
-@pytest.mark.parametrize("label", ["godo", None, 1.5])
+@pytest.mark.parametrize("label", ["godo", b"good\xff", None, 1.5])
 def test_a_label_that_is_no_name_is_refused(label):
     with pytest.raises(ValueError, match=r"Label 1 is .*not one of the 3 classes: bad, fine, good"):
         class_numbers(np.array(["good", label], object), NAMES)

@@ -21,6 +21,7 @@ def test_floats_become_float32_and_integers_stay():
         ([1.0, np.nan], "row 1 has nan. Leave the row out, or fill the value"),
         ([["1", "x"]], "age must be an array of numbers with one row for each text.*'x'"),
         ([[1, 2], [3]], "age must be an array of numbers"),
+        (["x", b"a\xff"], "age must be an array of numbers"),
         ([None], "age must be finite numbers; row 0 has nan"),
     ],
 )

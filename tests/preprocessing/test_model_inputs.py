@@ -64,6 +64,8 @@ def test_datasets_of_prepared_inputs_are_checked_on_their_way(model):
         ({"text": ["a"] * 3, "features": [1, 2, 3]}, r"must be \[n, 2\].*shape \(3,\)"),
         (slices({"text": ["a"], "features": IDS[:1]}), r"must be \[n, 2\].*shape \(4,\)"),
         ({"text": ["a"], "features": [["x", "y"]]}, "must be an array of numbers.*table.numbers"),
+        ({"text": ["a", "b"], "features": ["x", b"a\xff"]}, "features must be an array of numbers"),
+        ({"token_ids": IDS, "features": [[1, 2], [3]]}, "features must be an array of numbers"),
     ],
 )
 def test_missing_or_misshapen_extra_inputs_are_refused(model, x, message):

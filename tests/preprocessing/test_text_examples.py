@@ -201,6 +201,11 @@ def test_a_dataset_is_read_whole(size):
         ([("a", "b"), "cd"], "Some texts are pairs and others are not"),
         ([("a", "b", "c")], "got 3 together"),
         (("a", "b", "c"), "got 3 together"),
+        ({"text": ["a", "b"], "age": ["x", b"a\xff"]}, "age must be an array of numbers"),
+        ((slices(["a", "b"]), ["c", "d"]), "A tf.data.Dataset can't be part of the examples"),
+        ((["a", "b"], slices(["c", "d"])), "tf.data.Dataset.zip"),
+        ([slices(["a", "b"]), ["c", "d"]], "A tf.data.Dataset can't be part of the examples"),
+        ({"text": slices(["a"])}, "A tf.data.Dataset can't be part of the examples"),
     ],
 )
 def test_examples_that_are_no_texts_are_refused(x, message):

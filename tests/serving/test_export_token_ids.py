@@ -276,7 +276,7 @@ def test_the_folder_replaces_an_export_and_nothing_else(monkeypatch, tmp_path):
     written = {"model.tflite", "tokenizer.json", "vocab.txt", "preprocessor.json"}
     assert {path.name for path in folder.iterdir()} == written
     fake_converter(monkeypatch, OSError(28, "No space left on device"))
-    with pytest.raises(OSError, match="can't be written, and no part of it was kept"):
+    with pytest.raises(OSError, match="The disk was full while .*books was written"):
         model.export(folder, format="litert")
     assert (folder / "model.tflite").read_bytes() == b"model"
     fake_converter(monkeypatch, b"new")

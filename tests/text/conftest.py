@@ -198,3 +198,11 @@ def alphabet():
         return SPECIAL + letters + ["##" + letter for letter in letters]
 
     return make
+
+
+@pytest.fixture(scope="session")
+def small(special_tokens):
+    """A tokenizer of a few tokens."""
+    from keras_bert.text.tokenizer import BertTokenizer
+
+    return BertTokenizer([*special_tokens, "a", "##b", "c", "!", "mask", "[", "]"])

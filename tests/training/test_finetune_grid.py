@@ -39,7 +39,8 @@ class Trainer:
 
 @pytest.fixture
 def run_grid(monkeypatch):
-    """`finetune_grid` with a trainer in place of `finetune`."""
+    """`finetune_grid` with a trainer in place of `finetune`, which makes no model to collect."""
+    monkeypatch.setattr(module.gc, "collect", lambda: None)
 
     def run(output, grid, trainer, select="score", **options):
         monkeypatch.setattr(module, "finetune", trainer)

@@ -114,7 +114,7 @@ TASKS = [pretrainer, classifier, token_classifier, span_labeler, multiple_choice
 
 def train_step(model, data, accumulation_steps, **arguments):
     """A model's train step as a function of the tensors of a batch, and the specs of these."""
-    spec = model.checked_dataset(data).element_spec
+    spec = model.with_checked_labels(data).element_spec
     model.compile(**{**model.default_compile_args(), **arguments})
     model.accumulation_steps = accumulation_steps
     build_from_batch(model, spec)

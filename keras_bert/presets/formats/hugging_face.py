@@ -3,6 +3,7 @@
 import logging
 import re
 import reprlib
+from collections import Counter
 from os import PathLike
 from pathlib import Path
 
@@ -30,6 +31,7 @@ from keras_bert.presets.formats.weight_names import (
     own_classifier_arguments,
     read_own_arguments,
 )
+from keras_bert.readers.shown import shortened
 
 logger = logging.getLogger("keras_bert")
 
@@ -310,11 +312,29 @@ def _task_arguments(task, config, weights, source):
         num_classes = weights["logits/kernel"].shape[-1]
         names = config.fields("id2label")
         labels = [names.text(str(i), str(i)) for i in range(num_classes)]
+        labels = _distinct(labels, source)
         arguments |= {"num_classes": num_classes, "label_names": labels}
     if task == "BertClassifier":
         own = {**read_own_arguments(config.fields(OWN_CLASSIFIER)), "multi_label": multi_label}
         arguments |= {name: value for name, value in own.items() if value is not False}
     return arguments
+
+
+def _distinct(labels, source):
+    """Adds the class's number to each name that classes share, or names all by number."""
+    repeated = [name for name, count in Counter(labels).items() if count > 1]
+    if not repeated:
+        return labels
+    named = [f"{name}_{i}" if name in repeated else name for i, name in enumerate(labels)]
+    if len(set(named)) < len(named):
+        named = [*map(str, range(len(labels)))]
+    logger.warning(
+        "%s: id2label repeats the name %r; the classes are called %s here.",
+        source,
+        repeated[0],
+        shortened(", ".join(named), 200),
+    )
+    return named
 
 
 def _labels(arguments):

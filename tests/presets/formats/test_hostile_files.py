@@ -15,7 +15,7 @@ FAST = {
 }
 
 
-def refused(source, message, model=BertBackbone, **arguments):
+def assert_refused(source, message, model=BertBackbone, **arguments):
     with pytest.raises(ValueError, match=message):
         model.from_preset(source, **arguments)
 
@@ -23,7 +23,7 @@ def refused(source, message, model=BertBackbone, **arguments):
 @pytest.mark.parametrize("key", ["num_hidden_layers", "vocab_size", "hidden_size"])
 @pytest.mark.parametrize("value", [10**6, 10**9, 10**18])
 def test_a_huge_config_is_refused_before_a_model_is_made(encoder, folder, key, value):
-    refused(folder(encoder, {key: value}), "config.json")
+    assert_refused(folder(encoder, {key: value}), "config.json")
 
 
 @pytest.mark.parametrize("key", ["num_layers", "vocabulary_size", "hidden_dim"])
@@ -33,14 +33,14 @@ def test_a_huge_config_of_a_preset_is_refused(backbone, tmp_path, key):
     config = json.loads(path.read_text())
     config["config"][key] = 10**6
     path.write_text(json.dumps(config))
-    refused(tmp_path / "bert", "describes a model of at least")
+    assert_refused(tmp_path / "bert", "describes a model of at least")
 
 
 def test_a_huge_head_of_a_preset_is_refused(backbone, tmp_path):
     BertClassifier(backbone(), num_classes=2).save_to_preset(tmp_path / "bert")
     path = tmp_path / "bert" / "config.json"
     path.write_text(path.read_text().replace('"num_classes": 2', '"num_classes": 1000000000'))
-    refused(tmp_path / "bert", "config.num_classes must be from 0 to", BertTask)
+    assert_refused(tmp_path / "bert", "config.num_classes must be from 0 to", BertTask)
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_huge_ids_are_refused_before_a_vocabulary_is_made(encoder, folder, words
     if "model" not in content:
         files["vocab.txt"] = "\n".join(words)
     message = "belong to different models|named by an id"
-    refused(folder(encoder, files=files), message, BertClassifier, num_classes=2)
+    assert_refused(folder(encoder, files=files), message, BertClassifier, num_classes=2)
 
 
 @pytest.mark.parametrize("name", ["../outside.safetensors", "/etc/hostname", "a/../../b"])
@@ -66,23 +66,23 @@ def test_an_index_that_leaves_the_folder_is_refused(encoder, folder, tmp_path, n
     save_file(encoder, tmp_path / "outside.safetensors")
     index = {"weight_map": dict.fromkeys(encoder, name)}
     source = folder(None, files={"model.safetensors.index.json": index})
-    refused(source, "index.json: weight_map.* must be a path within the folder")
+    assert_refused(source, "index.json: weight_map.* must be a path within the folder")
 
 
 def test_modules_that_leave_the_folder_are_refused(encoder, folder):
     modules = [{"type": "models.Transformer", "path": "../elsewhere"}]
-    refused(folder(encoder, files={"modules.json": modules}), "path must be a path within")
+    assert_refused(folder(encoder, files={"modules.json": modules}), "path must be a path within")
 
 
 @pytest.mark.parametrize("kind", ["int32", "int8", "bool", "complex64"])
 def test_tensors_that_are_not_floats_are_refused(encoder, folder, kind):
     encoder["bert.pooler.dense.bias"] = encoder["bert.pooler.dense.bias"].astype(kind)
-    refused(folder(encoder), "safetensors: bert.pooler.dense.bias holds .*floating point")
+    assert_refused(folder(encoder), "safetensors: bert.pooler.dense.bias holds .*floating point")
 
 
 def test_a_scalar_weight_is_refused(encoder, folder):
     encoder["bert.pooler.dense.bias"] = np.array(1.0, "float32")
-    refused(folder(encoder), "bert.pooler.dense.bias as a single number")
+    assert_refused(folder(encoder), "bert.pooler.dense.bias as a single number")
 
 
 def test_links_and_bombs_in_weight_files_are_refused(backbone, tmp_path):
@@ -94,7 +94,7 @@ def test_links_and_bombs_in_weight_files_are_refused(backbone, tmp_path):
                 file["more"] = h5py.ExternalLink(str(tmp_path / "other.h5"), "/x")
             else:
                 file.create_dataset("more", (10**9,), "float32", compression="gzip")
-        refused(source, "model.weights.h5 is damaged, a truncated file or unsafe")
+        assert_refused(source, "model.weights.h5 is damaged, a truncated file or unsafe")
 
 
 @pytest.mark.parametrize("name", ["keras_bert>sizes", "keras_bert>read_glue", "keras_bert>AdamW"])
@@ -102,7 +102,7 @@ def test_a_preset_names_only_models(backbone, tmp_path, name):
     backbone().save_to_preset(tmp_path / "bert")
     path = tmp_path / "bert" / "config.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "class": name}))
-    refused(tmp_path / "bert", "config.json names .* which is no Model", BertTask)
+    assert_refused(tmp_path / "bert", "config.json names .* which is no Model", BertTask)
 
 
 def test_a_tokenizer_s_config_holds_no_path(words, tmp_path):
@@ -148,4 +148,4 @@ def test_parameters_that_require_gradients_are_read(torch_file, encoder):
     ],
 )
 def test_tensors_without_plain_values_are_refused(torch_file, change, message):
-    refused(torch_file(change), f"pytorch_model.bin.*{message}")
+    assert_refused(torch_file(change), f"pytorch_model.bin.*{message}")

@@ -227,6 +227,26 @@ def test_a_classifier_keeps_its_labels_and_dropout(
     assert np.array_equal(weights["logits/bias"], theirs["classifier.bias"])
 
 
+@pytest.mark.parametrize(
+    ("theirs", "ours"),
+    [
+        (["yes", "no", "yes"], ["yes_0", "no", "yes_2"]),
+        (["yes", "yes", "yes_1"], ["0", "1", "2"]),
+    ],
+)
+def test_labels_of_the_same_name_get_names_of_their_own(
+    encoder, heads, folder, preprocessor, caplog, theirs, ours
+):
+    config = {**CLASSIFIER, "id2label": {str(i): name for i, name in enumerate(theirs)}}
+    source = folder({**encoder, **heads("classifier.")}, config)
+    with caplog.at_level(logging.WARNING, "keras_bert"):
+        model = BertTask.from_preset(source, preprocessor=preprocessor)
+    assert model.preprocessor.label_names == ours
+    assert (
+        f"id2label repeats the name 'yes'; the classes are called {', '.join(ours)}" in caplog.text
+    )
+
+
 def test_labels_without_a_vocabulary_are_reported_as_left_out(encoder, heads, folder, caplog):
     BertClassifier.from_preset(folder({**encoder, **heads("classifier.")}, CLASSIFIER))
     [message] = [m for m in caplog.messages if "has no vocabulary" in m]

@@ -1,0 +1,228 @@
+"""The vocabulary in `.keras` files: an asset, and the list in the config of older files."""
+
+import copy
+import json
+import os
+import subprocess
+import sys
+import zipfile
+
+import keras
+import numpy as np
+import pytest
+
+pytest.importorskip("tensorflow_text", reason="raw text needs TensorFlow Text")
+
+import keras_bert
+from keras_bert import BertClassifier, BertClassifierPreprocessor, BertTokenizer
+
+LABELS = {"label_names": ["x", "y"]}
+TASKS = {
+    "BertClassifier": LABELS,
+    "BertTokenClassifier": LABELS,
+    "BertSpanLabeler": {"document_stride": 3, "max_question_length": 4},
+    "BertMultipleChoice": {},
+    "BertEmbedder": {},
+    "BertPretrainer": {},
+}
+ASSET = "assets/vocab.txt"
+
+
+@pytest.fixture
+def make(make_backbone, preprocessor):
+    def make_task(name):
+        task = getattr(keras_bert, name)
+        kind = task.preprocessor_class()
+        reader = kind.like(preprocessor, **TASKS[name])
+        return task(make_backbone(num_layers=1), preprocessor=reader)
+
+    return make_task
+
+
+@pytest.fixture
+def classifier(make):
+    return make("BertClassifier")
+
+
+def tokenizer_config(config):
+    """The tokenizer's part of a task's serialized config."""
+    return config["config"]["preprocessor"]["config"]["tokenizer"]
+
+
+def rewrite(path, change, without=()):
+    """Writes a `.keras` file again: `change` edits its dict of members in place."""
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist() if name not in without}
+    config = json.loads(members["config.json"])
+    change(config, members)
+    members["config.json"] = json.dumps(config).encode()
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+
+
+def assert_same(loaded, task):
+    assert loaded.preprocessor.get_config() == task.preprocessor.get_config()
+    texts = ["a b", "c [x"]
+    for part, expected in zip(
+        loaded.preprocessor.tokenizer.tokenize_with_offsets(texts),
+        task.preprocessor.tokenizer.tokenize_with_offsets(texts),
+        strict=True,
+    ):
+        assert part.to_list() == expected.to_list()
+    for mine, theirs in zip(task.get_weights(), loaded.get_weights(), strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_a_file_holds_the_vocabulary_as_an_asset(make, tmp_path, name):
+    task = make(name)
+    path = tmp_path / "task.keras"
+    task.save(path)
+    with zipfile.ZipFile(path) as archive:
+        words = archive.read(ASSET).decode().splitlines()
+        config = json.loads(archive.read("config.json"))
+    assert words == task.preprocessor.tokenizer.get_vocabulary()
+    assert tokenizer_config(config)["vocabulary"].keys() == {"size", "sha256"}
+    assert_same(keras.saving.load_model(path), task)
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_files_with_the_vocabulary_in_the_config_load(make, tmp_path, name):
+    task = make(name)
+    path = tmp_path / "old.keras"
+    task.save(path)
+
+    def as_before(config, members):
+        tokenizer_config(config)["vocabulary"] = task.preprocessor.tokenizer.get_vocabulary()
+
+    rewrite(path, as_before, without=[ASSET])
+    assert_same(keras.saving.load_model(path), task)
+
+
+def test_the_function_that_saves_models_writes_the_asset(classifier, tmp_path):
+    keras.saving.save_model(classifier, tmp_path / "task.keras")
+    with zipfile.ZipFile(tmp_path / "task.keras") as archive:
+        assert ASSET in archive.namelist()
+    assert_same(keras.saving.load_model(tmp_path / "task.keras"), classifier)
+
+
+def test_folders_and_copies_keep_the_vocabulary(classifier, tmp_path):
+    classifier.save(tmp_path / "folder", zipped=False)
+    assert (tmp_path / "folder" / ASSET).is_file()
+    again = json.loads(json.dumps(classifier.get_config()))
+    for loaded in (
+        keras.saving.load_model(tmp_path / "folder"),
+        copy.deepcopy(classifier),
+        BertClassifier.from_config(again),
+        keras.models.model_from_json(classifier.to_json()),
+    ):
+        assert loaded.preprocessor.get_config() == classifier.preprocessor.get_config()
+
+
+def test_a_task_inside_another_model_keeps_its_vocabulary(classifier, inputs, tmp_path):
+    places = {n: keras.Input([12], dtype="int32", name=n) for n in inputs}
+    outer = keras.Model(places, keras.layers.Softmax()(classifier(places)))
+    outer.save(tmp_path / "outer.keras")
+    loaded = keras.saving.load_model(tmp_path / "outer.keras")
+    [task] = [layer for layer in loaded.layers if isinstance(layer, BertClassifier)]
+    assert_same(task, classifier)
+
+
+def test_a_task_without_a_preprocessor_has_no_asset(make_backbone, tmp_path):
+    task = BertClassifier(make_backbone(num_layers=1), 2)
+    task.save(tmp_path / "task.keras")
+    with zipfile.ZipFile(tmp_path / "task.keras") as archive:
+        assert ASSET not in archive.namelist()
+    assert keras.saving.load_model(tmp_path / "task.keras").preprocessor is None
+
+
+def test_a_file_with_another_vocabulary_does_not_load(classifier, tmp_path):
+    path = tmp_path / "task.keras"
+    classifier.save(path)
+
+    def swap(config, members):
+        members[ASSET] = members[ASSET].replace(b"\nb\n", b"\nB\n")
+
+    rewrite(path, swap)
+    with pytest.raises(ValueError, match="not the vocabulary that the model was saved with"):
+        keras.saving.load_model(path)
+
+
+def test_a_tokenizer_without_its_asset_says_so(classifier, tmp_path):
+    path = tmp_path / "task.keras"
+    classifier.save(path)
+    rewrite(path, lambda config, members: None, without=[ASSET])
+    loaded = keras.saving.load_model(path)
+    tokenizer = loaded.preprocessor.tokenizer
+    assert tokenizer.vocabulary_size() == 30 and "30 tokens" in repr(tokenizer)
+    assert not hasattr(tokenizer, "no_such_name")
+    for ask in (
+        lambda: loaded.answer(["a"]),
+        lambda: tokenizer.cls_token_id,
+        lambda: tokenizer.get_vocabulary(),
+        lambda: tokenizer.save_vocabulary(tmp_path / "vocab.txt"),
+    ):
+        with pytest.raises(ValueError, match="vocabulary of 30 tokens isn't loaded"):
+            ask()
+
+
+@pytest.mark.parametrize(
+    "vocabulary",
+    [
+        None,
+        "vocab.txt",
+        {},
+        {"size": -1, "sha256": ""},
+        {"size": 10**9, "sha256": 3},
+        {"path": "/"},
+    ],
+)
+def test_a_config_names_no_file(classifier, vocabulary):
+    config = {**classifier.preprocessor.tokenizer.get_config(), "vocabulary": vocabulary}
+    with pytest.raises(ValueError, match="must hold its vocabulary as a list of str"):
+        BertTokenizer.from_config(config)
+
+
+def load_in_another_process(path, program):
+    """Returns what a program prints that has the path as its argument."""
+    return subprocess.run(
+        [sys.executable, "-c", program, path],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "KERAS_BACKEND": keras.backend.backend()},
+    ).stdout
+
+
+@pytest.mark.slow
+def test_a_process_that_imports_the_task_alone_loads_the_file(classifier, tmp_path):
+    classifier.compile()
+    classifier.fit(["a", "b"], ["x", "y"], verbose=0)
+    classifier.save(tmp_path / "task.keras")
+    program = (
+        "import sys, keras\n"
+        "from keras_bert import BertClassifier\n"
+        "model = keras.saving.load_model(sys.argv[1])\n"
+        "print(type(model).__name__, type(model.optimizer).__name__)"
+    )
+    printed = load_in_another_process(tmp_path / "task.keras", program)
+    assert printed.split() == ["BertClassifier", "AdamW"]
+
+
+@pytest.mark.slow
+def test_a_process_without_the_import_gets_a_short_message(make_backbone, preprocessor, tmp_path):
+    words = preprocessor.tokenizer.get_vocabulary()
+    words += [f"word{number}" for number in range(30_522 - len(words))]
+    reader = BertClassifierPreprocessor(BertTokenizer(words), sequence_length=12)
+    backbone = make_backbone(num_layers=1, vocabulary_size=len(words))
+    task = BertClassifier(backbone, 2, preprocessor=reader)
+    task.save(tmp_path / "task.keras")
+    program = (
+        "import sys, keras\n"
+        "try: keras.saving.load_model(sys.argv[1])\n"
+        "except TypeError as error: print(error)"
+    )
+    message = load_in_another_process(tmp_path / "task.keras", program)
+    assert "Could not locate class 'BertClassifier'" in message and "keras_bert" in message
+    assert len(message) < 3000  # with the vocabulary in the config: 300,000

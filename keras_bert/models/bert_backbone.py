@@ -156,7 +156,7 @@ class BertBackbone(PresetModel, keras.Model):
     def call(self, inputs, training=None, mask=None):  # JAX's trainer calls this alone
         return super().call(complete(self, inputs), training=training, mask=mask)
 
-    def compute_output_spec(self, inputs, training=None, mask=None):  # Keras's fails at None
+    def compute_output_spec(self, inputs, **kwargs):  # Keras's fails at inputs that are None
         return {
             name: keras.KerasTensor(
                 (*inputs["token_ids"].shape[: len(output.shape) - 1], self.hidden_dim), output.dtype

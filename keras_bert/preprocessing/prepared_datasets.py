@@ -8,8 +8,10 @@ import tensorflow as tf
 
 from keras_bert.preprocessing.extra_inputs import finite
 from keras_bert.preprocessing.prepared_inputs import (
+    NUMBERING,
     check_names,
     check_shape,
+    follows,
     range_message,
     too_long,
     upper_limits,
@@ -72,13 +74,20 @@ def _in_range(name, values, limits, length):
     if values.dtype == tf.bool:
         return values
     limit = limits[name]
-    message = "mask_positions must be positions in the sequence"
-    message = message if limit is None else range_message(name, limit)
+    message = range_message(name, limit)
     upper = tf.cast(length if limit is None else limit, values.dtype)
     is_right = (values >= 0) & (values < upper)
     if values.dtype.is_floating:
         is_right &= values == tf.floor(values)
     wrong = tf.boolean_mask(values, ~is_right)
     assertion = tf.debugging.Assert(tf.reduce_all(is_right), [message + ". Others:", wrong])
-    with tf.control_dependencies([assertion]):
+    assertions = [assertion, _numbering(values)] if name == "sequence_ids" else [assertion]
+    with tf.control_dependencies(assertions):
         return tf.identity(values)
+
+
+def _numbering(ids):
+    before = tf.pad(ids[:, :-1], [[0, 0], [1, 0]])
+    is_right = follows(before, ids) | ((tf.range(tf.shape(ids)[1]) == 0) & (ids == 1))
+    wrong = tf.boolean_mask(ids, tf.reduce_any(~is_right, axis=1))
+    return tf.debugging.Assert(tf.reduce_all(is_right), [NUMBERING + ". Others:", wrong])

@@ -128,8 +128,8 @@ def too_long(model: keras_bert.BertTask, tokens: str) -> str:
     )
 
 
-def range_message(name: str, limit: int) -> str:
-    """Returns what the values of an input must be."""
+def range_message(name: str, limit: int | None) -> str:
+    """Returns what the values of an input must be; `limit` is None if it varies."""
     reason = {
         "token_ids": "the rows of the model's token table",
         "segment_ids": "the segments of the model",
@@ -138,7 +138,8 @@ def range_message(name: str, limit: int) -> str:
         "sequence_ids": "the numbers of a row's sequences",
         "cls_positions": "positions in the row",
     }[name]
-    return f"{name} must be integers from 0 to {limit - 1}, {reason}"
+    numbers = "integers" if limit is None else f"integers from 0 to {limit - 1}"
+    return f"{name} must be {numbers}, {reason}"
 
 
 def _array(name, values):
@@ -174,9 +175,9 @@ def follows(before: Any, number: Any) -> Any:
 
 
 def _check_sequence_ids(ids):
-    before = np.concatenate([np.zeros_like(ids[:, :1]), ids[:, :-1]], axis=1)
+    before = np.pad(ids[:, :-1], [(0, 0), (1, 0)])
     is_right = follows(before, ids)
-    is_right[:, 0] = ids[:, 0] <= 1
+    is_right[:, 0] |= ids[:, 0] == 1
     if not is_right.all():
         row, column = map(int, np.argwhere(~is_right)[0])
         raise ValueError(

@@ -1,0 +1,87 @@
+"""Packed rows in models: the outputs of sequences alone, and messages for rows that can't be."""
+
+import keras
+import numpy as np
+import pytest
+
+from keras_bert import BertBackbone, BertClassifier, BertPretrainer, sizes
+
+LENGTHS = [5, 7, 9]
+STARTS = [0, 5, 12]
+ROW = {  # three sequences and three places of padding
+    "token_ids": np.array([[*range(5, 26), 0, 0, 0]]),
+    "segment_ids": np.array([[0, 0, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, *[0] * 8, 1, 0, 0, 0]]),
+    "sequence_ids": np.array([[1] * 5 + [2] * 7 + [3] * 9 + [0] * 3]),
+}
+SLOTS = {"mask_positions": np.array([[1, 3, 6, 13]]), "cls_positions": np.array([[0, 5, 12, 0]])}
+
+
+@pytest.fixture(scope="module")
+def model():
+    keras.utils.set_random_seed(1)
+    return BertPretrainer(BertBackbone(50, **{**sizes.tiny, "num_layers": 2}, dropout=0.0))
+
+
+def alone(number):
+    """A sequence in a row of its own."""
+    part = slice(STARTS[number], STARTS[number] + LENGTHS[number])
+    return {name: ROW[name][:, part] for name in ("token_ids", "segment_ids")}
+
+
+def arrays(outputs):
+    return keras.tree.map_structure(keras.ops.convert_to_numpy, outputs)
+
+
+def test_packed_outputs_are_those_of_sequences_alone(model):
+    packed = arrays(model.backbone({**ROW, "cls_positions": SLOTS["cls_positions"]}))
+    assert packed["pooled_output"].shape == (1, 4, 128)
+    for number in range(3):
+        own = arrays(model.backbone(alone(number)))
+        part = slice(STARTS[number], STARTS[number] + LENGTHS[number])
+        for found, expected in (
+            (packed["sequence_output"][:, part], own["sequence_output"]),
+            (packed["pooled_output"][:, number], own["pooled_output"]),
+        ):
+            np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+
+
+def test_packed_predictions_are_those_of_sequences_alone(model):
+    packed = model.predict({**ROW, **SLOTS}, verbose=0)
+    assert packed["masked_lm"].shape == (1, 4, 50)
+    assert packed["next_sentence"].shape == (1, 4, 2)
+    own = arrays(model({**alone(1), "mask_positions": np.array([[1]])}))
+    np.testing.assert_allclose(
+        packed["masked_lm"][0, 2], own["masked_lm"][0, 0], rtol=1e-5, atol=1e-6
+    )
+    np.testing.assert_allclose(
+        packed["next_sentence"][:, 1], own["next_sentence"], rtol=1e-5, atol=1e-6
+    )
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        ({"sequence_ids": np.array([[1] * 5 + [3] * 19])}, r"got 3 after 1 at \[0, 5\]"),
+        ({"sequence_ids": np.array([[2] * 5 + [1] * 19])}, "row 0 starts with 2"),
+        ({"sequence_ids": np.array([[1] * 5 + [0] + [2] * 18])}, r"got 2 after 0 at \[0, 6\]"),
+        ({"sequence_ids": np.array([[1] * 20])}, "sequence_ids has shape"),
+        ({"cls_positions": np.array([[0, 24]])}, "cls_positions must be integers from 0 to 23"),
+        ({"padding_mask": np.ones((1, 24), "int32")}, "sequence_ids or padding_mask"),
+    ],
+)
+def test_rows_packed_wrongly_are_refused(model, change, message):
+    with pytest.raises(ValueError, match=message):
+        model.predict({**ROW, **SLOTS, **change}, verbose=0)
+
+
+def test_a_dataset_packed_wrongly_is_refused(model, tensorflow):
+    wrong = {**ROW, **SLOTS, "sequence_ids": np.array([[1] * 5 + [3] * 19])}
+    data = tensorflow.data.Dataset.from_tensors(wrong)
+    with pytest.raises(tensorflow.errors.InvalidArgumentError, match="number the sequences"):
+        model.predict(data, verbose=0)
+
+
+def test_tasks_of_one_sequence_per_row_say_so(model):
+    classifier = BertClassifier(model.backbone, num_classes=2)
+    with pytest.raises(ValueError, match="no input 'sequence_ids'.*rows of one sequence each"):
+        classifier.predict(ROW, verbose=0)

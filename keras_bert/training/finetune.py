@@ -108,6 +108,9 @@ def finetune(
     test = None if test is None else _examples(test, "test")
     reader = _reader(model)
     _check_examples(model, train=train, dev=dev, test=test)
+    print(
+        f"{train.num_examples():,} training examples; {dev.num_examples():,} select the best epoch."
+    )
     select, output = _selected(reader, select, scores), local_path(output)
     batching = dataclasses.replace(given_batching(batching), shuffle=True)
     strategy = strategy or getattr(model, "distribute_strategy", None)
@@ -167,6 +170,10 @@ class _Examples(NamedTuple):
     x: Any
     y: Any = None
     sample_weight: Any = None
+
+    def num_examples(self):
+        """Counts the labels, or the examples if they contain their labels."""
+        return len(self.x if self.y is None else self.y)
 
 
 def _examples(part, name):

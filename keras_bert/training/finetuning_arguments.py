@@ -6,12 +6,33 @@ import argparse
 # the same meaning, default and help text in all of them.
 
 
+def add_file_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the files of examples to a command line: `--train`, `--dev` and `--test`.
+
+    Args:
+        parser: the parser of the command line.
+
+    Example:
+    >>> import argparse
+    >>> parser = argparse.ArgumentParser()
+    >>> add_file_arguments(parser)
+    >>> args = parser.parse_args(["--train", "train.tsv", "--dev", "dev.tsv"])
+    >>> args.train, args.dev, args.test
+    ('train.tsv', 'dev.tsv', None)
+    """
+    add = parser.add_argument
+    add("--train", required=True, help="file of training examples")
+    add("--dev", required=True, help="file of examples that select the best epoch")
+    add("--test", help="file of examples to answer at the end")
+
+
 def add_finetuning_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of a fine-tuning run to a command line.
 
     The arguments set the model to start from, the output folder, the devices, and the settings of
-    `finetune`; `finetuning_settings` converts these settings. A recipe adds its own files, columns
-    and labels, and changes defaults with `parser.set_defaults`.
+    `finetune`; `finetuning_settings` converts these settings. A recipe adds its files with
+    `add_file_arguments` and its own columns and labels, and changes defaults with
+    `parser.set_defaults`.
 
     Args:
         parser: the parser of the command line.

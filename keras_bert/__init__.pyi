@@ -26,6 +26,7 @@ from keras_bert.models.bert_task import BertTask as BertTask
 from keras_bert.models.bert_token_classifier import BertTokenClassifier as BertTokenClassifier
 from keras_bert.planning.tpu_plan import TpuPlan as TpuPlan
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor as BertPreprocessor
+from keras_bert.preprocessing.split_examples import split_examples as split_examples
 from keras_bert.presets.save_checkpoint import save_to_google as save_to_google
 from keras_bert.presets.save_checkpoint import save_to_hugging_face as save_to_hugging_face
 from keras_bert.presets.save_checkpoint import save_to_keras_hub as save_to_keras_hub

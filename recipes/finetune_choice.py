@@ -20,7 +20,7 @@ def parse_args(argv=None):
     parser = keras_bert.recipe_parser(__doc__)
     keras_bert.add_file_arguments(parser)
     keras_bert.add_finetuning_arguments(parser)
-    parser.set_defaults(batch_size=16)  # questions, as in the paper
+    parser.set_defaults(batch_size=16, learning_rate=2e-5)  # questions; as in the paper
     return parser.parse_args(argv)
 
 
@@ -39,7 +39,8 @@ def main(argv=None):
     strategy = keras_bert.get_strategy(args.strategy, args.tpu, args.devices)
     keras.utils.set_random_seed(args.seed)
     keras.config.set_dtype_policy(args.precision)
-    train, dev = read_labeled(args.train), read_labeled(args.dev)
+    train = read_labeled(args.train)
+    dev = read_labeled(args.dev) if args.dev else None
     test = keras_bert.read_choices(args.test) if args.test else None
     with strategy.scope():
         model = keras_bert.BertMultipleChoice.from_preset(

@@ -51,7 +51,7 @@ def main(argv=None):
     keras.utils.set_random_seed(args.seed)
     keras.config.set_dtype_policy(args.precision)
     train, tag_names = read_examples(args.train, args)
-    dev, _ = read_examples(args.dev, args, tag_names)
+    dev = read_examples(args.dev, args, tag_names)[0] if args.dev else None
     test = read_examples(args.test, args, tag_names)[0] if args.test else None
     with strategy.scope():
         model = keras_bert.BertTokenClassifier.from_preset(

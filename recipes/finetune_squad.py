@@ -28,7 +28,7 @@ def parse_args(argv=None):
     add("--max_answer_length", type=int, default=30, help="tokens")
     add("--n_best", type=int, default=20, help="answers per question in nbest_predictions.json")
     keras_bert.add_finetuning_arguments(parser)
-    parser.set_defaults(sequence_length=384, learning_rate=5e-5)  # as in the paper
+    parser.set_defaults(sequence_length=384)  # as in the paper
     return parser.parse_args(argv)
 
 
@@ -39,7 +39,8 @@ def main(argv=None):
     strategy = keras_bert.get_strategy(args.strategy, args.tpu, args.devices)
     keras.utils.set_random_seed(args.seed)
     keras.config.set_dtype_policy(args.precision)
-    train, dev = keras_bert.read_squad(args.train), keras_bert.read_squad(args.dev)
+    train = keras_bert.read_squad(args.train)
+    dev = keras_bert.read_squad(args.dev) if args.dev else None
     test = keras_bert.read_squad(args.test) if args.test else None
     has_impossible = any("is_impossible" in question for question in train)
     with strategy.scope():

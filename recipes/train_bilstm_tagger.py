@@ -144,13 +144,16 @@ def main(argv=None):
     strategy = keras_bert.get_strategy("cpu")  # one device: a GPU if available
     keras.utils.set_random_seed(args.seed)
     output = Path(args.output)
-    parts, classes = {}, {}
-    for name in ("train", "dev", "test") if args.test else ("train", "dev"):
-        path, reading = getattr(args, name), {"tag_column": args.tag_column, "repair": args.repair}
-        parts[name] = keras_bert.read_conll(path, scheme=args.scheme, **reading)
-        print(parts[name])
-        tag_names = parts["train"].tag_names()
-        classes[name] = parts[name].class_numbers(tag_names)
+    parts, reading = {}, {"tag_column": args.tag_column, "repair": args.repair}
+    for name in ("train", "dev", "test"):
+        if path := getattr(args, name):
+            parts[name] = keras_bert.read_conll(path, scheme=args.scheme, **reading)
+            print(parts[name])
+    tag_names = parts["train"].tag_names()
+    if args.validation_split:
+        split = keras_bert.split_examples((parts["train"],), args.validation_split)
+        (parts["train"],), (parts["dev"],) = split
+    classes = {name: part.class_numbers(tag_names) for name, part in parts.items()}
     encoder = make_encoder(args)
     with strategy.scope():
         num_layers, width = len(encoder.chosen_layers), encoder.backbone.hidden_dim

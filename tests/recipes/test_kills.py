@@ -16,6 +16,7 @@ import h5py
 import numpy as np
 import pytest
 import safetensors.numpy
+import tensorflow as tf
 
 import keras_bert
 
@@ -71,7 +72,7 @@ COMMANDS = {
 def commands(texts, preset, corpus, tmp_path_factory):
     """`{recipe: arguments}`, with OUT for the folder that a run writes."""
     folder = tmp_path_factory.mktemp("examples")
-    rows = [f"the {w} is {w} {w}\t{w == 'good'}" for w in ("good", "bad") for _ in range(8)]
+    rows = [f"the {w} is {w} {w}\t{w == 'good'}" for _ in range(8) for w in ("good", "bad")]
     table = folder / "reviews.tsv"
     table.write_text("\n".join(["review\topinion", *rows]) + "\n")
     classifier = keras_bert.BertClassifier.from_preset(preset, label_names=["bad", "good"])
@@ -115,12 +116,16 @@ def arrays_of(path):
     if path.suffix == ".safetensors":
         tensors = safetensors.numpy.load_file(path)
         return [name.encode() + tensors[name].tobytes() for name in sorted(tensors)]
+    if path.name.startswith("variables.data-"):  # in the order of tracing
+        checkpoint = tf.train.load_checkpoint(str(path.parent / "variables"))
+        names = set(checkpoint.get_variable_to_shape_map()) - {"_CHECKPOINTABLE_OBJECT_GRAPH"}
+        return sorted(checkpoint.get_tensor(name).tobytes() for name in names)
     return [path.read_bytes()]
 
 
-# TensorBoard's files hold times; test_kill_and_resume.py compares what they show. A SavedModel's
-# graph is traced again, in another order: its variables and files are compared, and its answers.
-TRACED = ("saved_model.pb", "fingerprint.pb", "variables.index")
+# TensorBoard's files hold times; test_kill_and_resume.py compares what they show. The graph and
+# requests of a SavedModel have another order in each export: variables and answers are compared.
+TRACED = ("saved_model.pb", "fingerprint.pb", "variables.index", "tf_serving_warmup_requests")
 
 
 def digests(folder):
@@ -168,6 +173,10 @@ def test_a_killed_recipe_ends_as_if_it_had_not_been(recipe, commands, ended, tmp
         is_done = recipe == "export_savedmodel" and again["status"] and "already exists" in said
         assert again["status"] == 0 or is_done, (kill, said[-3000:])
         found = digests(folder)
+        # As documented in TrainingCheckpoint: a kill just after the last save leaves one more.
+        older = [name for name in found.keys() - expected.keys() if "checkpoints/step-" in name]
+        for name in older[:1]:
+            del found[name]
         assert found == expected, (kill, sorted(found.items() ^ expected.items()))
         if answers is not None:
             assert served(folder) == answers, kill
@@ -176,8 +185,6 @@ def test_a_killed_recipe_ends_as_if_it_had_not_been(recipe, commands, ended, tmp
 
 def served(folder):
     """The answers of an exported model to some texts, as bytes."""
-    import tensorflow as tf
-
     answer = tf.saved_model.load(str(folder / "1")).signatures["serving_default"]
     answers = answer(text=tf.constant(["the book was good", "a dull film", ""]))
     return {name: value.numpy().tobytes() for name, value in sorted(answers.items())}

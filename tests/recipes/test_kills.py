@@ -184,7 +184,7 @@ def test_a_killed_recipe_ends_as_if_it_had_not_been(recipe, commands, ended, tmp
 
 
 def served(folder):
-    """The answers of an exported model to some texts, as bytes."""
+    """The answers of an exported model to some texts."""
     answer = tf.saved_model.load(str(folder / "1")).signatures["serving_default"]
     answers = answer(text=tf.constant(["the book was good", "a dull film", ""]))
-    return {name: value.numpy().tobytes() for name, value in sorted(answers.items())}
+    return {name: value.numpy().tolist() for name, value in sorted(answers.items())}

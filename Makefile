@@ -8,7 +8,7 @@ export CUDA_VISIBLE_DEVICES ?= -1
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart test test-slow test-all test-tpu fuzz lint format bench clean
+.PHONY: help quickstart test test-slow test-all test-tpu fuzz kill-test lint format bench clean
 
 help: ## Show this text
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -41,6 +41,10 @@ MINUTES ?= 10
 SEED ?= 1
 fuzz: .venv/ready ## Load damaged model folders for MINUTES=10, from SEED=1
 	FUZZ_MINUTES=$(MINUTES) FUZZ_SEED=$(SEED) $(BIN)/python -m pytest -q -s tests/fuzz -m weekly
+
+kill-test: export KILL_SEED = $(SEED)
+kill-test: .venv/ready ## Kill recipes 60 times at random moments, drawn from SEED=1, and rerun them
+	$(BIN)/python -m pytest -q -s tests/recipes/test_kills.py -m weekly
 
 # tensorflow-tpu has tensorflow's files, so that is removed first; later libtpu's abort with it.
 # TPU_SKIP_MDS_QUERY: libtpu asks nobody what TPU this is.

@@ -4,6 +4,7 @@ An import here makes a name public: `__init__.py` reads this list and loads name
 """
 
 from keras_bert import sizes as sizes
+from keras_bert.corpus.heldout_dataset import heldout_dataset as heldout_dataset
 from keras_bert.corpus.learn_vocabulary import learn_vocabulary as learn_vocabulary
 from keras_bert.corpus.prepare_corpus import prepare_corpus as prepare_corpus
 from keras_bert.corpus.pretraining_dataset import pretraining_dataset as pretraining_dataset
@@ -25,6 +26,7 @@ from keras_bert.models.bert_task import BertTask as BertTask
 from keras_bert.models.bert_token_classifier import BertTokenClassifier as BertTokenClassifier
 from keras_bert.planning.tpu_plan import TpuPlan as TpuPlan
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor as BertPreprocessor
+from keras_bert.preprocessing.split_examples import split_examples as split_examples
 from keras_bert.presets.save_checkpoint import save_to_google as save_to_google
 from keras_bert.presets.save_checkpoint import save_to_hugging_face as save_to_hugging_face
 from keras_bert.presets.save_checkpoint import save_to_keras_hub as save_to_keras_hub
@@ -42,6 +44,7 @@ from keras_bert.training.describe_training import check_batch as check_batch
 from keras_bert.training.describe_training import describe_training as describe_training
 from keras_bert.training.finetune import finetune as finetune
 from keras_bert.training.finetune_grid import finetune_grid as finetune_grid
+from keras_bert.training.finetuning_arguments import add_file_arguments as add_file_arguments
 from keras_bert.training.finetuning_arguments import (
     add_finetuning_arguments as add_finetuning_arguments,
 )

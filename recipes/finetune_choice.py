@@ -18,12 +18,9 @@ import keras_bert
 
 def parse_args(argv=None):
     parser = keras_bert.recipe_parser(__doc__)
-    add = parser.add_argument
-    add("--train", required=True, help="file of training examples")
-    add("--dev", required=True, help="file of examples that select the best epoch")
-    add("--test", help="file of examples to answer at the end")
+    keras_bert.add_file_arguments(parser)
     keras_bert.add_finetuning_arguments(parser)
-    parser.set_defaults(batch_size=16)  # questions, as in the paper
+    parser.set_defaults(batch_size=16, learning_rate=2e-5)  # questions; as in the paper
     return parser.parse_args(argv)
 
 
@@ -42,9 +39,9 @@ def main(argv=None):
     strategy = keras_bert.get_strategy(args.strategy, args.tpu, args.devices)
     keras.utils.set_random_seed(args.seed)
     keras.config.set_dtype_policy(args.precision)
-    train, dev = read_labeled(args.train), read_labeled(args.dev)
+    train = read_labeled(args.train)
+    dev = read_labeled(args.dev) if args.dev else None
     test = keras_bert.read_choices(args.test) if args.test else None
-    print(f"{len(train):,} training questions; {len(dev):,} select the best epoch.")
     with strategy.scope():
         model = keras_bert.BertMultipleChoice.from_preset(
             args.init, load_weights=not args.from_scratch, sequence_length=args.sequence_length

@@ -10,7 +10,8 @@ r"""Fine-tunes BERT to classify texts, pairs of texts or rows of a table, from T
 
 Files have a header. A template joins several columns into one text. Numbers are scaled to mean 0
 and variance 1 over the training file, and appended to BERT's vector before the output layer. A
-missing number is an error: fill it first, for example with the mean of its column.
+missing number is an error: fill it first, for example with the mean of its column. Shuffle the rows
+before you use `--validation_split`, if they are sorted.
 
 The paper tries batches of 16 and 32, learning rates of 5e-5, 3e-5 and 2e-5, and 2 to 4 epochs, and
 keeps the best on the development set. A small BERT (4 layers, hidden 256) takes about a minute per
@@ -26,10 +27,8 @@ import keras_bert
 
 def parse_args(argv=None):
     parser = keras_bert.recipe_parser(__doc__)
+    keras_bert.add_file_arguments(parser)
     add = parser.add_argument
-    add("--train", required=True, help="file of training examples")
-    add("--dev", required=True, help="file of examples that select the best epoch")
-    add("--test", help="file of examples to answer at the end")
     texts = parser.add_mutually_exclusive_group()
     texts.add_argument("--text_column", help="column of texts; 'text' if not given")
     texts.add_argument("--text_template", help="text with columns in braces: '{Name}. {Age}.'")
@@ -47,7 +46,7 @@ def parse_args(argv=None):
 
 
 def read_examples(path, args, label_names=None):
-    """Reads `(x, labels, label_names)` from a file, as the model takes them."""
+    """Reads `(x, labels)` from a file, as the model takes them, and the names of the labels."""
     table = keras_bert.read_table(path)
     if args.text_template:
         texts = keras_bert.texts_from_columns(table, args.text_template)
@@ -57,17 +56,18 @@ def read_examples(path, args, label_names=None):
     if args.number_columns:
         x["features"] = table.numbers(args.number_columns)
     if args.regression:
-        return x, table.scores(args.label_column), None
+        return (x, table.scores(args.label_column)), None
     if args.multi_label:
         labels = table.label_lists(args.label_column)
-        return x, labels, label_names or sorted({name for names in labels for name in names})
+        names = label_names or sorted({name for names in labels for name in names})
+        return (x, labels), names
     label_names = label_names or table.class_names(args.label_column)
     if len(label_names) < 2:
         raise ValueError(
             f"{path} has only one class in column {args.label_column!r}, {label_names[0]!r}. Give "
             "examples of each class, or use --regression."
         )
-    return x, table.class_numbers(args.label_column, label_names), label_names
+    return (x, table.class_numbers(args.label_column, label_names)), label_names
 
 
 def make_model(args, label_names):
@@ -92,18 +92,17 @@ def main(argv=None):
     strategy = keras_bert.get_strategy(args.strategy, args.tpu, args.devices)
     keras.utils.set_random_seed(args.seed)
     keras.config.set_dtype_policy(args.precision)
-    *train, label_names = read_examples(args.train, args)
-    *dev, _ = read_examples(args.dev, args, label_names)
-    *test, _ = read_examples(args.test, args, label_names) if args.test else [None]
-    print(f"{len(train[1]):,} training examples; {len(dev[1]):,} select the best epoch.")
+    train, label_names = read_examples(args.train, args)
+    dev = read_examples(args.dev, args, label_names)[0] if args.dev else None
+    test = read_examples(args.test, args, label_names)[0] if args.test else None
     with strategy.scope():
         model = make_model(args, label_names)
     keras_bert.finetune(
         model,
-        tuple(train),
-        tuple(dev),
+        train,
+        dev,
         args.output,
-        test=tuple(test) or None,
+        test=test,
         class_weight=args.class_weight,
         strategy=strategy,
         **keras_bert.finetuning_settings(args),

@@ -19,10 +19,8 @@ import keras_bert
 
 def parse_args(argv=None):
     parser = keras_bert.recipe_parser(__doc__)
+    keras_bert.add_file_arguments(parser)
     add = parser.add_argument
-    add("--train", required=True, help="file of training examples")
-    add("--dev", required=True, help="file of examples that select the best epoch")
-    add("--test", help="file of examples to answer at the end")
     add("--tag_column", type=int, default=-1, help="number of the column of tags; -1 is the last")
     add("--scheme", default="bio", choices=["bio", "bioes"], help="scheme to train on")
     add("--repair", action="store_true", help="read invalid tags as conlleval does")
@@ -53,7 +51,7 @@ def main(argv=None):
     keras.utils.set_random_seed(args.seed)
     keras.config.set_dtype_policy(args.precision)
     train, tag_names = read_examples(args.train, args)
-    dev, _ = read_examples(args.dev, args, tag_names)
+    dev = read_examples(args.dev, args, tag_names)[0] if args.dev else None
     test = read_examples(args.test, args, tag_names)[0] if args.test else None
     with strategy.scope():
         model = keras_bert.BertTokenClassifier.from_preset(

@@ -21,24 +21,15 @@ import keras_bert
 
 def parse_args(argv=None):
     parser = keras_bert.recipe_parser(__doc__)
+    keras_bert.add_file_arguments(parser)
     add = parser.add_argument
-    add("--train", required=True, help="file of training examples")
-    add("--dev", required=True, help="file of examples that select the best epoch")
     add("--document_stride", type=int, default=128, help="tokens between the starts of windows")
     add("--max_question_length", type=int, default=64, help="tokens; longer questions are cut")
     add("--max_answer_length", type=int, default=30, help="tokens")
     add("--n_best", type=int, default=20, help="answers per question in nbest_predictions.json")
     keras_bert.add_finetuning_arguments(parser)
-    parser.set_defaults(sequence_length=384, learning_rate=5e-5)  # as in the paper
+    parser.set_defaults(sequence_length=384)  # as in the paper
     return parser.parse_args(argv)
-
-
-def read_questions(path):
-    """Reads the questions of a file and prints its irregularities."""
-    questions = keras_bert.read_squad(path)
-    for line in questions.reports.lines():
-        print(f"{path}: {line}")
-    return questions
 
 
 def main(argv=None):
@@ -48,9 +39,10 @@ def main(argv=None):
     strategy = keras_bert.get_strategy(args.strategy, args.tpu, args.devices)
     keras.utils.set_random_seed(args.seed)
     keras.config.set_dtype_policy(args.precision)
-    train, dev = read_questions(args.train), read_questions(args.dev)
+    train = keras_bert.read_squad(args.train)
+    dev = keras_bert.read_squad(args.dev) if args.dev else None
+    test = keras_bert.read_squad(args.test) if args.test else None
     has_impossible = any("is_impossible" in question for question in train)
-    print(f"{len(train):,} training questions; {len(dev):,} select the best epoch.")
     with strategy.scope():
         model = keras_bert.BertSpanLabeler.from_preset(
             args.init,
@@ -66,6 +58,7 @@ def main(argv=None):
         train,
         dev,
         args.output,
+        test=test,
         answer_options={"n_best": max(args.n_best, 2)},
         strategy=strategy,
         **keras_bert.finetuning_settings(args),

@@ -130,41 +130,15 @@ def check_intervals(args, steps):
             )
 
 
-def make_data(args, corpus, **position):
-    """Makes the batches of a corpus, from a position or for some epochs."""
-    return keras_bert.pretraining_dataset(
-        corpus,
-        batch_size=args.batch_size,
-        sequence_length=args.phase,
-        next_sentence=not args.no_next_sentence,
-        whole_word_masking=args.whole_word_masking,
-        seed=args.seed,
-        **position,
-    )
-
-
-def make_heldout_data(args, corpus):
-    """Makes the batches of the held-out corpus, or None; they are the same at every checkpoint."""
-    if args.heldout is None:
-        return None
-    import tensorflow as tf
-
-    heldout = keras_bert.Corpus(args.heldout)
-    if heldout.vocabulary_sha256 != corpus.vocabulary_sha256:
-        raise ValueError(
-            f"{args.heldout} was prepared with a different vocabulary than {args.corpus}. Prepare "
-            f"it again with --vocabulary {corpus.vocabulary_path}."
-        )
-    data = make_data(args, heldout, epochs=1).cache()
-    batches = sum(1 for _ in data)
-    batches -= batches % args.steps_per_execution
-    if not batches:
-        raise ValueError(
-            f"{args.heldout} has fewer than --steps_per_execution {args.steps_per_execution} "
-            f"batches of {args.batch_size} rows. Give more text, or smaller numbers."
-        )
-    print(f"Held out: {batches:,} batches of {args.heldout}.")
-    return data.take(batches).apply(tf.data.experimental.assert_cardinality(batches))
+def data_settings(args):
+    """Returns the arguments of `pretraining_dataset` that training and held-out text share."""
+    return {
+        "batch_size": args.batch_size,
+        "sequence_length": args.phase,
+        "next_sentence": not args.no_next_sentence,
+        "whole_word_masking": args.whole_word_masking,
+        "seed": args.seed,
+    }
 
 
 def main(argv=None):
@@ -181,7 +155,12 @@ def main(argv=None):
         args.steps = math.ceil(args.epochs * corpus.num_tokens / (args.batch_size * args.phase))
     start, stop = phase_steps(args)
     check_intervals(args, stop - start)
-    heldout = make_heldout_data(args, corpus)
+    heldout = None
+    if args.heldout:
+        heldout = keras_bert.heldout_dataset(
+            args.heldout, corpus, multiple_of=args.steps_per_execution, **data_settings(args)
+        )
+        print(f"Held out: {len(heldout):,} batches of {args.heldout}.")
     checkpoint = keras_bert.TrainingCheckpoint(checkpoints)
     with strategy.scope():
         model = make_model(args, corpus)
@@ -212,7 +191,7 @@ def main(argv=None):
         epochs = (stop - done) // interval
         first = done // args.save_every
         model.fit(
-            make_data(args, corpus, start_step=done - start),
+            keras_bert.pretraining_dataset(corpus, start_step=done - start, **data_settings(args)),
             validation_data=heldout,
             initial_epoch=first,
             epochs=first + epochs,

@@ -29,10 +29,8 @@ import keras_bert
 
 def parse_args(argv=None):
     parser = keras_bert.recipe_parser(__doc__)
+    keras_bert.add_file_arguments(parser)
     add = parser.add_argument
-    add("--train", required=True, help="file of training examples")
-    add("--dev", required=True, help="file of examples that select the best epoch")
-    add("--test", help="file of examples to answer at the end")
     add("--tag_column", type=int, default=-1, help="number of the column of tags; -1 is the last")
     add("--scheme", default="bio", choices=["bio", "bioes"], help="scheme to train on")
     add("--repair", action="store_true", help="read invalid tags as conlleval does")
@@ -146,13 +144,16 @@ def main(argv=None):
     strategy = keras_bert.get_strategy("cpu")  # one device: a GPU if available
     keras.utils.set_random_seed(args.seed)
     output = Path(args.output)
-    parts, classes = {}, {}
-    for name in ("train", "dev", "test") if args.test else ("train", "dev"):
-        path, reading = getattr(args, name), {"tag_column": args.tag_column, "repair": args.repair}
-        parts[name] = keras_bert.read_conll(path, scheme=args.scheme, **reading)
-        print(parts[name])
-        tag_names = parts["train"].tag_names()
-        classes[name] = parts[name].class_numbers(tag_names)
+    parts, reading = {}, {"tag_column": args.tag_column, "repair": args.repair}
+    for name in ("train", "dev", "test"):
+        if path := getattr(args, name):
+            parts[name] = keras_bert.read_conll(path, scheme=args.scheme, **reading)
+            print(parts[name])
+    tag_names = parts["train"].tag_names()
+    if args.validation_split:
+        split = keras_bert.split_examples((parts["train"],), args.validation_split)
+        (parts["train"],), (parts["dev"],) = split
+    classes = {name: part.class_numbers(tag_names) for name, part in parts.items()}
     encoder = make_encoder(args)
     with strategy.scope():
         num_layers, width = len(encoder.chosen_layers), encoder.backbone.hidden_dim

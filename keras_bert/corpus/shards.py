@@ -193,6 +193,16 @@ class Corpus:
                 f"{self.vocabulary_path!r}, lowercase={self.lowercase})."
             )
 
+    def check_corpus(self, other: "Corpus") -> None:
+        """Raises a ValueError unless `other` has this corpus's vocabulary and casing."""
+        for name, value in (("vocabulary_sha256", "vocabulary"), ("lowercase", "casing")):
+            if getattr(other, name) != getattr(self, name):
+                raise ValueError(
+                    f"{other.folder} was prepared with a different {value} than {self.folder}. "
+                    f"Prepare it again with the vocabulary {self.vocabulary_path} and "
+                    f"lowercase={self.lowercase}."
+                )
+
     def _value(self, name):
         if name not in self.description:
             raise ValueError(

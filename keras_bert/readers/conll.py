@@ -43,6 +43,10 @@ class TaggedSentences:
     def __len__(self):
         return len(self.words)
 
+    def __getitem__(self, part: slice) -> "TaggedSentences":
+        columns = (self.words, self.tags, self.documents, self.lines)
+        return TaggedSentences(self.path, *(column[part] for column in columns))
+
     def __repr__(self):
         num_words = sum(map(len, self.words))
         repaired = f"; repaired tags: {self.num_repaired:,}" if self.num_repaired else ""

@@ -38,7 +38,8 @@ class TrainingCheckpoint(keras.callbacks.Callback):
     Args:
         folder: a path, used only for this run's checkpoints; local, or any that `tf.io.gfile`
             supports, such as `"gs://bucket/run"`.
-        keep: number of latest checkpoints to keep.
+        keep: number of latest checkpoints to keep. A kill just after a save may leave one more; the
+            next save removes it.
         keep_best: name of a log, such as `"val_loss"`; the best checkpoint by it is also kept. Or
             None. If the name ends in "loss" the smallest value is best, otherwise the largest.
 

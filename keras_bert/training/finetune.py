@@ -32,6 +32,7 @@ def finetune(
     dev: Any,
     output: str | os.PathLike,
     *,
+    validation_split: float = 0.0,
     test: Any = None,
     epochs: int = 3,
     learning_rate: float | None = None,
@@ -67,8 +68,10 @@ def finetune(
         train: training examples `(x, y)` or `(x, y, sample_weight)` in memory, as for `fit`; only
             `x` if the examples contain their labels, as questions do. A tuple is always read as
             `(x, y, ...)`.
-        dev: the same, to select the best epoch.
+        dev: the same, to select the best epoch; or None, with `validation_split`.
         output: a folder, used only for this run.
+        validation_split: the share of the training examples, the last ones, that become the dev
+            set; 0 with `dev`.
         test: the same, to answer at the end, or `(x,)` without labels; or None.
         epochs: number of epochs.
         learning_rate: the peak; None is the learning rate of the task's default optimizer.
@@ -104,10 +107,13 @@ def finetune(
     ```
     """
     check_epochs(epochs, patience)
-    train, dev = _examples(train, "train"), _examples(dev, "dev")
+    train, dev = _train_and_dev(train, dev, validation_split)
     test = None if test is None else _examples(test, "test")
     reader = _reader(model)
     _check_examples(model, train=train, dev=dev, test=test)
+    print(
+        f"{train.num_examples():,} training examples; {dev.num_examples():,} select the best epoch."
+    )
     select, output = _selected(reader, select, scores), local_path(output)
     batching = dataclasses.replace(given_batching(batching), shuffle=True)
     strategy = strategy or getattr(model, "distribute_strategy", None)
@@ -168,6 +174,10 @@ class _Examples(NamedTuple):
     y: Any = None
     sample_weight: Any = None
 
+    def num_examples(self):
+        """Counts the labels, or the examples if they contain their labels."""
+        return len(self.x if self.y is None else self.y)
+
 
 def _examples(part, name):
     part = _Examples(*part) if isinstance(part, tuple) and 0 < len(part) < 4 else _Examples(part)
@@ -179,6 +189,26 @@ def _examples(part, name):
             "train_epochs, which takes any batches."
         )
     return part
+
+
+def _train_and_dev(train, dev, validation_split):
+    """Returns the training and the dev examples, one of which may be a part of the other."""
+    if not 0 <= validation_split < 1:
+        raise ValueError(
+            "validation_split is a share of the training examples, at least 0 and below 1; got "
+            f"{validation_split}."
+        )
+    if (dev is None) == (validation_split == 0):
+        raise ValueError(
+            "The best epoch is selected on dev, or on a validation_split of train: pass one of "
+            f"them; got {'neither' if dev is None else 'both'}."
+        )
+    train = _examples(train, "train")
+    if dev is not None:
+        return train, _examples(dev, "dev")
+    import keras_bert  # imported late: `split_examples` is in a higher-level package
+
+    return [_Examples(*part) for part in keras_bert.split_examples(train, validation_split)]
 
 
 def _reader(model):

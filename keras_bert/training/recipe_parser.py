@@ -22,8 +22,14 @@ def recipe_parser(docstring: str) -> argparse.ArgumentParser:
 
 
 class _Help(argparse.ArgumentDefaultsHelpFormatter):
-    """Help texts with their defaults, but for flags and arguments that are optional."""
+    """Help texts with their defaults, except for switches and arguments without a default.
+
+    A text that explains a default of None ends in "; by default, ...". The end is left out where
+    a recipe sets another default.
+    """
 
     def _get_help_string(self, action):
-        has_default = action.default not in (None, False, [])
-        return super()._get_help_string(action) if has_default else action.help
+        default = action.default
+        if default is None or default is False or default in ([], argparse.SUPPRESS):
+            return action.help
+        return f"{action.help.partition('; by default')[0]} (default: %(default)s)"

@@ -30,6 +30,17 @@ def recipe():
 
 
 @pytest.fixture(scope="session")
+def split():
+    """A function that makes the last quarter of `--train` the examples that select an epoch."""
+
+    def change(arguments):
+        at = arguments.index("--dev")
+        return [*arguments[:at], "--validation_split", "0.25", *arguments[at + 2 :]]
+
+    return change
+
+
+@pytest.fixture(scope="session")
 def curves():
     """A function that reads the curves of a run as TensorBoard does, from its one folder of events.
 

@@ -190,6 +190,14 @@ def test_texts_come_from_a_column_or_from_a_template(recipe, preset, tables, cap
     assert "--text_column: not allowed with argument --text_template" in capsys.readouterr().err
     args = module.parse_args(table_arguments(preset, tables, "out"))
     args.text_template, args.text_column, args.number_columns = None, "Kind", []
-    x, labels, names = module.read_examples(tables["dev"], args)
+    (x, labels), names = module.read_examples(tables["dev"], args)
     assert x == {"text": ["film", "book", "day"] * 6 + ["film", "book"]}
     assert (names, labels[:2].tolist()) == (["common", "rare"], [1, 0])
+
+
+@pytest.mark.slow
+def test_the_last_training_examples_may_select_the_epoch(recipe, preset, files, split, tmp_path):
+    output = tmp_path / "out"
+    recipe("finetune_classifier").main(split(arguments(preset, files, output, "--epochs", "1")))
+    assert len(json.loads((output / "scores.json").read_text())) == 1
+    assert (output / "dev_predictions.tsv").exists()

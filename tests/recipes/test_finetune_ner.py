@@ -108,3 +108,11 @@ def test_repaired_tags_are_counted(recipe, preset, files, tmp_path, capsys):
     args = module.parse_args(arguments(preset, files, "x", "--repair"))
     module.read_examples(files["dev"], args)
     assert "repaired tags: 8" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_the_last_training_examples_may_select_the_epoch(recipe, preset, files, split, tmp_path):
+    output = tmp_path / "out"
+    recipe("finetune_ner").main(split(arguments(preset, files, output, "--epochs", "1")))
+    assert len(json.loads((output / "scores.json").read_text())) == 1
+    assert (output / "dev_predictions.txt").exists()

@@ -11,7 +11,7 @@ def files(tmp_path):
 
     def write(is_second=False, train=96, dev=12):
         paths = {}
-        for name, number in (("train", train), ("dev", dev)):
+        for name, number in (("train", train), ("dev", dev), ("test", 4)):
             questions = [question(index, is_second) for index in range(number)]
             paragraphs = [{"context": CONTEXTS[c], "qas": questions[c::2]} for c in (0, 1)]
             paths[name] = str(tmp_path / f"{name}.json")
@@ -50,7 +50,8 @@ def test_it_learns_and_writes_what_the_official_scripts_take(
     recipe, preset, files, tmp_path, capsys
 ):
     output, paths = tmp_path / "out", files()
-    recipe("finetune_squad").main(arguments(preset, paths, output, "--epochs", "4"))
+    more = ["--epochs", "4", "--test", paths["test"]]
+    recipe("finetune_squad").main(arguments(preset, paths, output, *more))
     history = read(output / "scores.json")
     assert len(history) == 4 and set(history[0]) == {"exact", "f1", "total"}
     best = max(scores["f1"] for scores in history)
@@ -66,6 +67,9 @@ def test_it_learns_and_writes_what_the_official_scripts_take(
     assert model.preprocessor.document_stride == 6
     again = model.answer(examples)
     assert [one["answer"] for one in again] == [predictions[e["id"]] for e in examples]
+    test = keras_bert.read_squad(paths["test"])
+    scores = keras_bert.squad_scores(test, read(output / "test_predictions.json"))
+    assert scores == read(output / "test_scores.json")
     assert str(output / "best") in capsys.readouterr().out.splitlines()[-1]
 
 
@@ -92,3 +96,11 @@ def test_a_file_that_is_not_squad_is_refused_before_work_starts(recipe, preset, 
     with pytest.raises(ValueError, match="dev.json, line 1: not JSON"):
         recipe("finetune_squad").main(arguments(preset, paths, tmp_path / "out"))
     assert not (tmp_path / "out" / "checkpoints").exists()
+
+
+@pytest.mark.slow
+def test_the_last_training_examples_may_select_the_epoch(recipe, preset, files, split, tmp_path):
+    output = tmp_path / "out"
+    recipe("finetune_squad").main(split(arguments(preset, files(), output, "--epochs", "1")))
+    assert len(json.loads((output / "scores.json").read_text())) == 1
+    assert (output / "predictions.json").exists()

@@ -2,6 +2,7 @@
 
 import argparse
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -16,7 +17,7 @@ OWN_DEFAULTS = {
     "batch_size": {"finetune_choice": 16, "pretrain_tpu": 256, "plan_tpu": 256},
     "learning_rate": {
         "finetune_glue": 2e-5,
-        "finetune_squad": 5e-5,
+        "finetune_choice": 2e-5,
         "pretrain_tpu": 1e-4,
         "train_bilstm_tagger": 1e-3,
     },
@@ -93,7 +94,7 @@ def test_no_function_stands_in_two_recipes():
 
 
 def test_recipes_stay_short():
-    assert sum(len(path.read_text(encoding="utf-8").splitlines()) for path in PATHS) < 1550
+    assert sum(len(path.read_text(encoding="utf-8").splitlines()) for path in PATHS) < 1500
 
 
 def test_settings_come_from_the_command_line():
@@ -105,9 +106,39 @@ def test_settings_come_from_the_command_line():
     settings = keras_bert.finetuning_settings(args)
     assert settings.pop("batching") == keras_bert.Batching(32, bucket_lengths=[8, 16])
     assert settings == {
-        "epochs": 3, "learning_rate": None, "layer_decay": None, "accumulation_steps": 1,
+        "epochs": 3, "learning_rate": 5e-5, "layer_decay": None, "accumulation_steps": 1,
         "select": None, "patience": None, "seed": 0, "warmup": 0.2,
     }  # fmt: skip
+
+
+def test_every_default_is_shown(recipe, capsys):
+    for path in PATHS:
+        with pytest.raises(SystemExit):
+            recipe(path.stem).parse_args(["--help"])
+        shown = " ".join(capsys.readouterr().out.split())
+        assert not re.search("; by default[^-]*[(]default", shown)
+        if "random seed" in shown:
+            assert "random seed (default: 0)" in shown, path
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ([], "one of the arguments --dev --validation_split is required"),
+        (["--dev", "d", "--validation_split", "0.1"], "not allowed with argument --dev"),
+        (["--validation_split", "1.5"], "must be above 0 and below 1; got 1.5"),
+        (["--validation_split", "0"], "must be above 0 and below 1; got 0"),
+        (["--validation_split", "ten"], "must be above 0 and below 1; got ten"),
+    ],
+)
+def test_the_best_epoch_is_selected_on_a_file_or_on_a_part_of_one(
+    recipe, flags, options, message, capsys
+):
+    for name in flags["validation_split"]:
+        with pytest.raises(SystemExit):
+            recipe(name).parse_args(["--init", "b", "--output", "o", "--train", "t", *options])
+        assert message in capsys.readouterr().err
+    assert flags["dev"].keys() == flags["validation_split"].keys() == flags["test"].keys()
 
 
 SHOW_HELP = """

@@ -133,3 +133,11 @@ def test_what_cannot_be_is_said_before_work(module, preset, files, tmp_path, mor
     with pytest.raises(ValueError, match=message):
         module.main(arguments(preset, files, tmp_path / "out", *more))
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.slow
+def test_the_last_training_examples_may_select_the_epoch(module, preset, files, split, tmp_path):
+    output = tmp_path / "out"
+    module.main(split(arguments(preset, files, output, "--epochs", "1")))
+    assert len(json.loads((output / "scores.json").read_text())) == 1
+    assert (output / "dev_predictions.txt").exists()

@@ -105,6 +105,28 @@ def test_an_interrupted_run_resumes_with_the_same_numbers(whole, tmp_path):
         assert (tmp_path / name).read_text() == (output / name).read_text()
 
 
+def test_a_split_of_the_training_examples_stands_in_for_a_dev_set(tmp_path):
+    model, history = run(tmp_path / "split", dev=None, validation_split=0.25)
+    expected, scores = run(
+        tmp_path / "dev", train=(TEXTS[:6], LABELS[:6]), dev=(TEXTS[6:], LABELS[6:])
+    )
+    assert history == scores and same(model, expected)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"dev": None}, "pass one of them; got neither"),
+        ({"validation_split": 0.5}, "pass one of them; got both"),
+        ({"dev": None, "validation_split": 1.0}, "below 1; got 1.0"),
+        ({"dev": None, "validation_split": 0.99}, "leaves none to train on"),
+    ],
+)
+def test_a_split_that_selects_nothing_is_refused(options, message, tmp_path):
+    with pytest.raises(ValueError, match=message):
+        run(tmp_path, **options)
+
+
 def test_settings_reach_the_data_the_optimizer_and_the_scores(tmp_path, monkeypatch):
     reader, reads, orders = BertClassifierPreprocessor, [], []
     read, batched = reader.read, reader.batched

@@ -32,7 +32,7 @@ import resource
 import keras_bert
 from keras_bert.sizes import SIZES
 
-SETTINGS = ["phase", "init", "size", "batch_size", "seed", "no_next_sentence", "whole_word_masking"]
+SETTINGS = "phase init size batch_size seed no_next_sentence whole_word_masking packed".split()
 
 
 def parse_args(argv=None):
@@ -53,6 +53,7 @@ def parse_args(argv=None):
     add("--dropout", type=float, help="dropout rate; by default 0.1, or the preset's with --init")
     add("--no_next_sentence", action="store_true", help="masked LM only, on single sentences")
     add("--whole_word_masking", action="store_true", help="mask all pieces of a word together")
+    add("--packed", action="store_true", help="fill rows with several sequences, without padding")
     add("--google_optimizer", action="store_true", help="no bias correction, as in Google's code")
     add("--lamb", action="store_true", help="LAMB, for batches of many thousand sequences")
     add("--accumulation_steps", type=int, default=1, help="split each batch into this many parts")
@@ -137,6 +138,7 @@ def data_settings(args):
         "sequence_length": args.phase,
         "next_sentence": not args.no_next_sentence,
         "whole_word_masking": args.whole_word_masking,
+        "packed": args.packed,
         "seed": args.seed,
     }
 
@@ -165,8 +167,7 @@ def main(argv=None):
     with strategy.scope():
         model = make_model(args, corpus)
         done = checkpoint.restore(model)
-    parts = args.accumulation_steps
-    print(keras_bert.describe_training(strategy, args.batch_size, model, parts) + ".")
+    print(keras_bert.describe_training(strategy, args.batch_size, model, args.accumulation_steps))
     if done < start:
         raise ValueError(
             f"Phase {args.phase} starts at step {start:,}, but {args.output} is at step {done:,}. "
@@ -196,7 +197,7 @@ def main(argv=None):
             initial_epoch=first,
             epochs=first + epochs,
             steps_per_epoch=interval,
-            accumulation_steps=parts,
+            accumulation_steps=args.accumulation_steps,
             callbacks=callbacks,
         )
         done += epochs * interval

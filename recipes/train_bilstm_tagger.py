@@ -158,7 +158,7 @@ def main(argv=None):
     with strategy.scope():
         num_layers, width = len(encoder.chosen_layers), encoder.backbone.hidden_dim
         model = make_model(args, num_layers, width, len(tag_names))
-    print(keras_bert.describe_training(strategy, args.batch_size, model) + ".")
+    print(keras_bert.describe_training(strategy, args.batch_size, model))
     output.mkdir(parents=True, exist_ok=True)
     (output / "tags.json").write_text(json.dumps(tag_names, indent=1) + "\n", encoding="utf-8")
     features = {name: features_of(encoder, part, args) for name, part in parts.items()}

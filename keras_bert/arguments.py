@@ -22,6 +22,12 @@ def check_int(name: str, value: Any, at_least: int = 1, at_most: int = 2**31 - 1
         raise ValueError(f"{name} must be at most {at_most}; got {value}.")
 
 
+def plain_int(value: Any) -> Any:
+    """Converts an integer of NumPy to an int, which Keras and JSON need; returns others as is."""
+    is_integer = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    return int(value) if is_integer else value
+
+
 def check_number(
     name: str, value: Any, at_least: float | None = None, exclusive: bool = False
 ) -> None:

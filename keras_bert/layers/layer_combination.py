@@ -96,7 +96,7 @@ def layer_places(layers, num_layers):
     >>> layer_places([0, -1], num_layers=12)
     [0, 12]
     """
-    if isinstance(layers, (str, int)) or not len(layers):
+    if isinstance(layers, str) or not hasattr(layers, "__len__") or not len(layers):
         raise ValueError(
             f"layers must be a list of layers' numbers, such as [-1, -2, -3, -4]; got {layers!r}."
         )

@@ -2,7 +2,7 @@
 
 import keras
 
-from keras_bert.arguments import check_int
+from keras_bert.arguments import check_int, plain_int
 from keras_bert.layers.cls_vectors import ClsVectors
 from keras_bert.layers.embeddings import Embeddings
 from keras_bert.layers.encoder_block import EncoderBlock
@@ -91,6 +91,9 @@ class BertBackbone(PresetModel, keras.Model):
         dtype=None,
         **kwargs,
     ):
+        sizes = (vocabulary_size, num_layers, num_heads, hidden_dim, intermediate_dim)
+        vocabulary_size, num_layers, num_heads, hidden_dim, intermediate_dim = map(plain_int, sizes)
+        max_sequence_length, num_segments = plain_int(max_sequence_length), plain_int(num_segments)
         check_int("num_layers", num_layers)
         policy = own_policy(dtype)
         embeddings = Embeddings(

@@ -225,7 +225,13 @@ def check_columns(task, y, sample_weight):
                     f"{shown(part)}."
                 )
     rank = len(getattr(task.output, "shape", ()))
-    if sample_weight is not None and rank == 2 and np.shape(sample_weight)[1:] not in ((), (1,)):
+    if sample_weight is None or rank != 2:
+        return
+    try:
+        is_number_each = np.shape(sample_weight)[1:] in ((), (1,))
+    except ValueError:  # lists of different lengths, or bytes that are no text
+        is_number_each = False
+    if not is_number_each:
         raise ValueError(
             f"sample_weight must be [n], a number for each example; got {shown(sample_weight)}."
         )

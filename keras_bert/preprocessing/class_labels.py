@@ -146,7 +146,14 @@ def class_targets(
     if labels.ndim > 1 and 0 in labels.shape[1:]:
         raise ValueError(f"Labels must be [n] names or numbers; got shape {labels.shape}.")
     is_one_each = labels.ndim == 1 or labels.shape[1:] == (1,)
-    if names is None or not is_one_each or not labels.size:
+    if names is None or not labels.size:
+        return labels
+    if not is_one_each and labels.shape[1:] != (len(names),):
+        raise ValueError(
+            f"Labels must be [n] names or numbers, or one-hot, [n, {len(names)}], for a loss that "
+            f"takes these; got shape {labels.shape}."
+        )
+    if not is_one_each:
         return labels
     if labels.min() < 0 or labels.max() >= len(names):
         raise ValueError(
@@ -256,13 +263,13 @@ def class_number(index: int | None, label: Any, names: Sequence[str], hint: str 
     label = str(label) if isinstance(label, str) else label  # NumPy's shows its type
     if isinstance(label, str) and label in names:
         return names.index(label)
-    if isinstance(label, numbers.Integral):
-        return int(label)
+    if isinstance(label, numbers.Integral) and abs(label) < 2**31:
+        return int(label)  # the classes of the model are compared later
     where = "class_weight" if index is None else f"Label {index}"
     verb = "has the class" if index is None else "is"
     close = difflib.get_close_matches(str(label), names, n=1)
     raise ValueError(
-        f"{where} {verb} {label!r}, which is not one of the {len(names)} classes: "
+        f"{where} {verb} {_shown(label)}, which is not one of the {len(names)} classes: "
         f"{', '.join(names)}." + (f" Did you mean {close[0]!r}?" if close else hint)
     )
 
@@ -311,6 +318,11 @@ def _scores(labels):
     if array.dtype.kind not in "biuf":
         kind = "strings" if array.dtype.kind in "US" else f"dtype {array.dtype}"
         raise ValueError(f"A regression (num_classes=1) takes numbers as labels; got {kind}.")
+    if array.ndim > 1 and array.shape[1:] != (1,):
+        raise ValueError(
+            f"A regression (num_classes=1) takes a number for each example, [n]; got labels of "
+            f"shape {array.shape}."
+        )
     if not np.isfinite(array).all():
         place = tuple(map(int, np.argwhere(~np.isfinite(array))[0]))
         raise ValueError(

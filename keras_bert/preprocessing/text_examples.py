@@ -158,6 +158,9 @@ def is_strings(spec: object) -> bool:
     return isinstance(spec, tf.TensorSpec) and spec.dtype == tf.string
 
 
+_MADE_FROM_TEXT = frozenset(("token_ids", "segment_ids", "padding_mask"))
+
+
 def _split(x):
     """Splits `x` into `(texts, extra inputs)`."""
     if not isinstance(x, dict):
@@ -166,6 +169,12 @@ def _split(x):
         raise ValueError(
             "A dict of raw examples must have its texts as 'text', for example {'text': texts, "
             f"'features': numbers}}; this one has {', '.join(map(repr, x))}."
+        )
+    made = _MADE_FROM_TEXT.intersection(x)
+    if made:
+        raise ValueError(
+            f"The preprocessor makes {', '.join(sorted(made))} from the texts. Give the dict "
+            "without them, or prepared inputs without 'text'."
         )
     return x["text"], {name: values for name, values in x.items() if name != "text"}
 

@@ -95,6 +95,8 @@ class TaggedSentences:
 def write_conll(path: str | os.PathLike, words: list[list[str]], *tags: list[list[str]]) -> None:
     """Writes sentences in CoNLL's column format: a word and its tags per line.
 
+    Spaces inside words and tags become underscores, because columns are separated by spaces.
+
     Args:
         path: the file, written atomically.
         words: lists of str, the words of each sentence.
@@ -102,8 +104,8 @@ def write_conll(path: str | os.PathLike, words: list[list[str]], *tags: list[lis
     """
     with whole_file(path) as file:
         for sentence in zip(words, *tags, strict=True):
-            for word, *row in zip(*sentence, strict=True):
-                print(word.replace(" ", "_"), *row, file=file)
+            for row in zip(*sentence, strict=True):
+                print(*(field.replace(" ", "_") for field in row), file=file)
             print(file=file)
 
 

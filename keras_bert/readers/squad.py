@@ -113,7 +113,7 @@ def is_placed(context: str, answer: dict) -> bool:
 def _examples(path) -> Iterator[tuple[dict, str]]:
     """Yields each question as `(example, its place in the file)`."""
     for article, where in _dicts(_data(path), f"{path}, data"):
-        title = article.get("title", "")
+        title = _part(article, "title", str, where) if "title" in article else ""
         paragraphs = _part(article, "paragraphs", list, where)
         for paragraph, where_paragraph in _dicts(paragraphs, f"{where}.paragraphs"):
             context = _part(paragraph, "context", str, where_paragraph)
@@ -166,6 +166,10 @@ def _data(path):
         ) from error
     except RecursionError as error:
         raise ValueError(f"{path} holds lists or objects that are nested too deeply.") from error
+    except ValueError as error:
+        if path in str(error):
+            raise
+        raise ValueError(f"{path} holds a number with too many digits: {error}") from error
     if not isinstance(content, dict) or not isinstance(content.get("data"), list):
         got = shown(content)
         if isinstance(content, dict):
@@ -192,4 +196,12 @@ def _part(value, key, kind, place):
             f"{place}.{key} must be {kinds[kind]}, as in SQuAD's files; "
             + (f"got {shown(value[key])}." if key in value else "it is missing.")
         )
+    if kind is str:
+        try:
+            value[key].encode("utf-8")
+        except UnicodeEncodeError as error:
+            raise ValueError(
+                f"{place}.{key} holds half of a character, a lone surrogate at {error.start}: "
+                f"{shown(value[key])}. Write the file again as UTF-8."
+            ) from error
     return value[key]

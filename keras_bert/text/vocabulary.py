@@ -108,7 +108,10 @@ def write_vocabulary(path: str | os.PathLike, tokens: Iterable[str]) -> None:
 
 
 def _read_lines(path, source):
-    data = read_bytes(path)
+    try:
+        data = read_bytes(path)
+    except UnicodeEncodeError as error:
+        raise ValueError(f"the {source} is not a path: {error}") from error
     if data.startswith(codecs.BOM_UTF8):
         warnings.warn(f"the {source} starts with a byte order mark, dropped", stacklevel=4)
         data = data.removeprefix(codecs.BOM_UTF8)

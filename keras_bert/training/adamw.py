@@ -96,6 +96,8 @@ class AdamW(SummedOptimizer):
     ):
         _check_settings(learning_rate, weight_decay, beta_1, beta_2, epsilon)
         check_bool("bias_correction", bias_correction)
+        if global_clipnorm is not None:
+            check_number("global_clipnorm", global_clipnorm, at_least=0, exclusive=True)
         if layer_decay is not None:
             check_number("layer_decay", layer_decay)
         if layer_decay is not None and not 0 < layer_decay <= 1:

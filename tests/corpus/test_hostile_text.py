@@ -154,7 +154,7 @@ def tokenize(text):
 
 def learn(text):
     """Learns a vocabulary from a text."""
-    from keras_bert.text.learn_vocabulary import learn_vocabulary
+    from keras_bert.corpus.learn_vocabulary import learn_vocabulary
 
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder, "a.txt")

@@ -1,19 +1,78 @@
-"""Small valid folders in every format that is read, and seeded damage to them."""
+"""Small valid folders in every format that is read; how long the fuzz tests run.
 
+Properties of Hypothesis run a few fixed examples by default. With `FUZZ_MINUTES`, as in
+`make fuzz`, each test gets an equal share of that time, and new examples from `FUZZ_SEED`.
+"""
+
+import itertools
 import json
+import logging
+import os
+import time
 from pathlib import Path
 
 import keras
 import numpy as np
 import pytest
 
+try:
+    import hypothesis
+except ModuleNotFoundError:  # the tests that need it skip themselves
+    hypothesis = None
+
 import keras_bert
 from keras_bert.presets.formats.read_source import read_source
 from keras_bert.presets.formats.weight_file import checked_num_bytes
 from keras_bert.presets.preset_folder import saved_class, saved_settings
 
+MINUTES = float(os.environ.get("FUZZ_MINUTES", "0"))
+EXAMPLES = 500 if MINUTES else 20
+SEED = int(os.environ.get("FUZZ_SEED", "1"))
+
+if hypothesis:
+    hypothesis.settings.register_profile(
+        "fuzz",
+        max_examples=EXAMPLES,
+        derandomize=not MINUTES,
+        database=None,
+        deadline=None,
+        print_blob=True,
+        suppress_health_check=[hypothesis.HealthCheck.too_slow],
+    )
+    hypothesis.settings.load_profile("fuzz")
+
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefgh", "##a", "##b"]
 SIZES = {"num_layers": 1, "num_heads": 2, "hidden_dim": 8, "intermediate_dim": 12}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def quiet():
+    logger = logging.getLogger("keras_bert")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL)
+    yield
+    logger.setLevel(level)
+
+
+@pytest.fixture(scope="session")
+def share(request):
+    """Seconds for each test, or None without `FUZZ_MINUTES`."""
+    return 60 * MINUTES / len(request.session.items) if MINUTES else None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem):
+    """Repeats a property with other seeds until its share of `FUZZ_MINUTES` is over."""
+    test = pyfuncitem.obj
+    if not MINUTES or not getattr(test, "is_hypothesis_test", False):
+        return None
+    started, share = time.monotonic(), 60 * MINUTES / len(pyfuncitem.session.items)
+    arguments = {name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames}
+    for seed in itertools.count(SEED * 10**6):
+        hypothesis.seed(seed)(test)(**arguments)
+        if time.monotonic() - started > share:
+            print(f"{pyfuncitem.name}: seeds {SEED * 10**6} to {seed}, {EXAMPLES} examples each")
+            return True
 
 
 def write_folders(root: Path) -> list[Path]:

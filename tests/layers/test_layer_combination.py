@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_bert.layers.layer_combination import COMBINATIONS, LayerCombination
+from keras_bert.layers.layer_combination import COMBINATIONS, LayerCombination, layer_places
 
 STATES = list(np.random.default_rng(5).normal(size=(3, 2, 5, 4)).astype("float32"))
 BY_NUMPY = {
@@ -66,3 +66,9 @@ def test_config_round_trip():
     config = LayerCombination("mean", name="combination").get_config()
     assert LayerCombination.from_config(config).get_config() == config
     assert config["combine"] == "mean"
+
+
+@pytest.mark.parametrize("layers", [1j, object(), [], 3])
+def test_what_is_no_list_of_layers_is_refused(layers):
+    with pytest.raises(ValueError, match="must be a list"):
+        layer_places(layers, num_layers=2)

@@ -182,3 +182,10 @@ def test_mixed_bfloat16_trains_and_keeps_float32_weights(make_backbone, eager, i
     eager(backbone, optimizer="adam", loss={"pooled_output": "mse"})
     history = backbone.fit(inputs, {"pooled_output": np.zeros((8, 16))}, epochs=2, verbose=0)
     assert np.isfinite(history.history["loss"]).all()
+
+
+def test_sizes_may_be_integers_of_numpy(make_backbone):
+    names = ("vocabulary_size", "num_layers", "num_heads", "hidden_dim", "intermediate_dim")
+    sizes = {name: np.int64(4) for name in (*names, "max_sequence_length", "num_segments")}
+    config = make_backbone(**sizes).get_config()
+    assert all(type(config[name]) is int for name in sizes)

@@ -160,3 +160,19 @@ def test_one_hot_labels_are_told_from_those_of_a_dense_loss():
 def test_labels_without_a_column_are_refused():
     with pytest.raises(ValueError, match=r"names or numbers; got shape \(2, 0\)"):
         class_targets(np.zeros((2, 0), int), ["no", "yes"])
+
+
+@pytest.mark.parametrize(
+    "labels, names, message",
+    [
+        ([2**70, 0], ["a", "b"], "Label 0 is 1180591620717411303424"),
+        ([b"\xff", b"a"], ["a", "b"], "Label 0"),
+        (np.zeros((2, 4), int), ["a", "b"], r"one-hot, \[n, 2\].*shape \(2, 4\)"),
+        (np.zeros((2, 4)), ["a"], r"shape \(2, 4\)"),
+        (np.zeros((2, 0)), ["a"], r"shape \(2, 0\)"),
+    ],
+)
+def test_labels_of_other_shapes_and_sizes_are_refused(labels, names, message):
+    with pytest.raises(ValueError, match=message) as error:
+        class_targets(labels, names)
+    assert not isinstance(error.value, UnicodeError)

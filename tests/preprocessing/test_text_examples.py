@@ -228,3 +228,8 @@ def test_examples_that_are_no_texts_are_refused(x, message):
 def test_datasets_that_are_no_texts_are_refused(dataset, message):
     with pytest.raises(ValueError, match=message):
         text_batches(dataset, 4, with_labels=True)
+
+
+def test_inputs_that_the_preprocessor_makes_are_refused_alongside_text():
+    with pytest.raises(ValueError, match="makes segment_ids from the texts"):
+        text_examples({"text": ["a", "b"], "segment_ids": [[0, 1], [1, 0]]})

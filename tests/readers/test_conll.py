@@ -147,3 +147,10 @@ def test_real_tweets_are_read_whole(shared_data):
         read = read_conll(shared_data / "ner" / name)
         assert len(read) == sentences
         assert sum(len(tagged_entities(tags)) for tags in read.tags) == entities
+
+
+def test_spaces_inside_words_and_tags_are_written_as_underscores(write, tmp_path):
+    found = read_conll(write("New York\tbig city\nis\tO\n"))
+    found.write_predictions(tmp_path / "predicted.txt", found.tags)
+    again = read_conll(tmp_path / "predicted.txt")
+    assert again.words == [["New_York", "is"]] and again.tags == [["big_city", "O"]]

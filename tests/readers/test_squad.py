@@ -123,3 +123,20 @@ def test_the_official_files(shared_data, name, questions, impossible):
     assert len(examples) == questions and not examples.reports.as_dict()
     assert sum(example.get("is_impossible", False) for example in examples) == impossible
     assert all(training_answer(example) is not None for example in examples)
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        ({"question": "\ud800"}, r"question holds half of a character"),
+        ({"answers": [{"text": "a", "answer_start": 12345}]}, "too many digits"),
+    ],
+)
+def test_texts_and_numbers_that_cannot_be_held_are_refused(tmp_path, change, message):
+    question = {"id": "1", "question": "q", "answers": [], **change}
+    data = {"data": [{"title": "T", "paragraphs": [{"context": "a", "qas": [question]}]}]}
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps(data).replace("12345", "9" * 5000))
+    with pytest.raises(ValueError, match=message) as error:
+        read_squad(path)
+    assert str(path) in str(error.value)

@@ -116,3 +116,9 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path, monkeypat
         write_vocabulary(path, ["new"])
     assert path.read_text() == "old\n"
     assert os.listdir(tmp_path) == ["vocab.txt"]
+
+
+def test_a_path_that_is_no_unicode_is_refused():
+    with pytest.raises(ValueError, match="is not a path") as error:
+        read_vocabulary("\ud800")
+    assert not isinstance(error.value, UnicodeError)

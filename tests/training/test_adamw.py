@@ -221,3 +221,9 @@ def test_several_steps_equal_those_of_torch(variable):
     for a, b in zip(ours, weights, strict=True):
         # torch decays the weight before the step, ours in it: the same to rate x decay squared.
         np.testing.assert_allclose(a, b.detach().numpy(), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("norm", [0, -1.0, float("nan"), b"1", object()])
+def test_a_norm_that_is_not_above_zero_is_refused(norm):
+    with pytest.raises(ValueError, match="global_clipnorm must be a finite number above 0"):
+        AdamW(global_clipnorm=norm)

@@ -1,0 +1,157 @@
+"""Texts of any kind: equal to a second implementation, and nothing lost.
+
+`make fuzz` runs these properties for longer, with new examples.
+"""
+
+import runpy
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("hypothesis", reason="needs Hypothesis (dev extra)")
+pytest.importorskip("tensorflow_text", reason="texts need TensorFlow Text")
+
+import tensorflow as tf
+from hypothesis import given
+from hypothesis import strategies as st
+
+from keras_bert import BertTokenizer
+from keras_bert.corpus.corpus_plan import Settings, Span
+from keras_bert.corpus.sentences import split_sentences
+from keras_bert.corpus.text_documents import text_documents
+from keras_bert.corpus.wikitext import wikitext_passages
+from keras_bert.files.reports import Reports
+
+REFERENCE = runpy.run_path(str(Path(__file__).parents[1] / "text" / "conftest.py"))
+PIECES = [*"abcé.字Σσς'#", "ab", "bc", "abc", "ᄒ", "ᅡ", "ᆫ", "ß", "ss", "."]
+WORDS = [*REFERENCE["SPECIAL"], *dict.fromkeys([*PIECES, *(f"##{piece}" for piece in PIECES)])]
+
+# Marks outside category Mn keep a wrong order, as `BertTokenizer` documents.
+characters = st.characters(exclude_categories=["Cs", "Mc", "Me"])
+common = st.sampled_from([*"aAbBcÉéßΣσ字 .'#-\t\n\u00ad\u0301\u200b\ufffd\0", "한", "[MASK]", "𝒜"])
+letters = st.sampled_from([*"abcé字Σ한 .'#"])
+texts = st.lists(common | common | characters, max_size=40).map("".join)
+prose = st.text(st.characters(exclude_categories=["Cs", "Cc", "Zl", "Zp"]), max_size=80)
+
+
+@pytest.fixture(scope="module", params=[True, False], ids=["lowercase", "cased"])
+def pair(request):
+    """A tokenizer and its reference."""
+    reference = REFERENCE["RuleByRuleTokenizer"](WORDS, request.param)
+    return BertTokenizer(WORDS, request.param), reference
+
+
+@pytest.fixture(scope="module")
+def in_graph(pair):
+    return tf.function(lambda texts: pair[0](texts), [tf.TensorSpec([None], tf.string)])
+
+
+def tokenized(tokenizer, texts):
+    """Returns `[(id, start, end), ...]` of each text."""
+    parts = [part.to_list() for part in tokenizer.tokenize_with_offsets(tf.constant(texts))]
+    return [list(zip(*row, strict=True)) for row in zip(*parts, strict=True)]
+
+
+@given(batch=st.lists(texts | st.lists(texts | st.just("a" * 201)).map(" ".join), min_size=1))
+def test_tokens_and_offsets_are_those_of_the_rules(pair, batch):
+    tokenizer, reference = pair
+    assert tokenized(tokenizer, batch) == [reference(text) for text in batch]
+
+
+@given(batch=st.lists(st.binary(max_size=30), min_size=1))
+def test_bytes_are_decoded_as_python_ignores_errors(pair, batch):
+    tokenizer, reference = pair
+    assert tokenized(tokenizer, batch) == [reference(data) for data in batch]
+
+
+@given(text=texts | st.binary())
+def test_offsets_lie_in_order_inside_the_text(pair, text):
+    [tokens] = tokenized(pair[0], [text])
+    size, before = len(text.encode() if isinstance(text, str) else text), 0
+    for _, start, end in tokens:
+        assert before <= start < end <= size
+        before = start
+
+
+@given(text=st.text(letters, max_size=40))
+def test_detokenized_tokens_are_the_same_tokens(pair, text):
+    tokenizer, _ = pair
+    ids = tokenizer(text).numpy().tolist()
+    if tokenizer.unk_token_id not in ids:
+        assert tokenizer(tokenizer.detokenize(ids)).numpy().tolist() == ids
+
+
+@given(batch=st.lists(texts))
+def test_a_graph_gives_the_same_tokens(pair, in_graph, batch):
+    assert in_graph(tf.constant(batch, tf.string)).to_list() == pair[0](batch).to_list()
+
+
+@given(text=st.lists(texts | prose | st.sampled_from(['"', "“", "。", ". ", "\n\n", "Mr."])))
+def test_sentences_hold_each_character_once(text):
+    text = "".join(text)
+    sentences = split_sentences(text)
+    assert all(sentence and sentence == sentence.strip() for sentence in sentences)
+    assert "".join("".join(sentences).split()) == "".join(text.split())
+
+
+MARKUP = ["[[", "]]", "{{", "}}", "{|", "|}", "|", "[http://a ", "]", "<ref>", "</ref>", "<ref"]
+MARKUP += ["<br/>", "<!--", "-->", "'''", "==", "__TOC__", "\n", "\n\n", "* ", ":", "(", ")", ", "]
+MARKUP += ["<math>", "</math>", "<nowiki>", "File:a.jpg", "/>", "<", ">", " ", ".", "a b", "Ada.\n"]
+MARKS = set("[]{}<>|'_=&")
+
+
+@given(text=st.lists(st.sampled_from(MARKUP) | prose.filter(lambda t: "&" not in t)).map("".join))
+def test_passages_are_parts_of_the_article_in_order(text):
+    passages, num_broken = wikitext_passages(text)
+    rest = iter(text)
+    assert num_broken >= 0 and all(passages)
+    assert all(c.isspace() or c in rest for c in "".join(passages)), "not in the article's order"
+    assert not any(mark in passage for passage in passages for mark in ("[[", "}}", "<ref"))
+
+
+@given(paragraphs=st.lists(prose.filter(lambda text: not MARKS & set(text))))
+def test_prose_without_markup_is_kept_whole(paragraphs):
+    paragraphs = [f"Ada {' '.join(text.replace('(', '').split())} ends." for text in paragraphs]
+    passages, num_broken = wikitext_passages("\n\n".join(paragraphs))
+    assert num_broken == 0
+    assert ["".join(p.split()) for p in passages] == ["".join(p.split()) for p in paragraphs]
+
+
+@given(text=st.lists(st.sampled_from(MARKUP + ["&#", "&#x", "&amp;", "9" * 20]) | texts))
+def test_any_article_can_be_read(text):
+    wikitext_passages("".join(text), frozenset(["file"]))
+
+
+lines = st.sampled_from(["", "A b. C d.", "\ufeffa", "  ", "é" * 9, "Mr. A", "\0", "***"]) | texts
+
+
+@given(
+    lines=st.lists(lines),
+    newline=st.sampled_from(["\n", "\r\n", "\r"]),
+    settings=st.sampled_from(
+        [Settings(text_format="sentences"), Settings(document_separator=r"^\*\*\*")]
+    ),
+    cuts=st.lists(st.integers(0, 300), max_size=3),
+)
+def test_a_file_has_the_same_documents_however_it_is_cut(
+    tmp_path_factory, lines, newline, settings, cuts
+):
+    path = tmp_path_factory.getbasetemp() / "cut.txt"
+    path.write_text(newline.join(lines), "utf-8", newline="")
+    size = path.stat().st_size
+    ends = sorted({0, size, *(min(cut, size) for cut in cuts)})
+
+    def documents(ends):
+        found = {}
+        for start, stop in zip(ends[:-1], ends[1:], strict=True):
+            span = Span(str(path), "text", start, stop, size)
+            for number, sentences in text_documents(span, settings, Reports()):
+                found.setdefault((start, number), []).extend(filter(None, sentences))
+        return [document for document in found.values() if document]
+
+    try:
+        whole = documents([0, size])
+    except ValueError as error:
+        assert str(path) in str(error)
+    else:
+        assert documents(ends) == whole

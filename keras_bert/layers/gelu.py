@@ -15,15 +15,18 @@ def gelu(x):
     """
     if keras.backend.backend() == "tensorflow" and ops.is_tensor(x):
         return _with_slope(x)
-    return _value_and_probability(x)[0]
+    return _value_and_parts(x)[0]
 
 
-def _value_and_probability(x):
-    """Returns GELU in the dtype of `x`, and `x` and P(X <= x) in at least float32."""
+def _value_and_parts(x):
+    """Returns GELU in the dtype of `x`, and `x` and 2 P(X <= x) in at least float32.
+
+    LiteRT has a kernel for this form of the expression, and none for erf.
+    """
     dtype = keras.backend.standardize_dtype(x.dtype)
     exact = ops.cast(x, keras.backend.result_type(dtype, "float32"))
-    probability = 0.5 * (1.0 + ops.erf(exact * math.sqrt(0.5)))
-    return ops.cast(exact * probability, dtype), exact, probability
+    twice = 1.0 + ops.erf(exact * math.sqrt(0.5))
+    return ops.cast(0.5 * exact * twice, dtype), exact, twice
 
 
 @ops.custom_gradient
@@ -33,9 +36,9 @@ def _with_slope(x):
     The derivative P(X <= x) + x * p(x), where p is the normal density, is all that the backward
     pass reads. It is kept in the dtype of `x`.
     """
-    value, exact, probability = _value_and_probability(x)
-    density = ops.exp(-0.5 * ops.square(exact)) * (1 / math.sqrt(2 * math.pi))
-    slope = ops.cast(probability + exact * density, x.dtype)
+    value, exact, twice = _value_and_parts(x)
+    density = ops.exp(-0.5 * ops.square(exact)) * math.sqrt(2 / math.pi)  # also twice
+    slope = ops.cast(0.5 * (twice + exact * density), x.dtype)
 
     def gradient(*args, upstream=None):  # PyTorch names the upstream, after the arguments
         return slope * (args[0] if upstream is None else upstream)

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_bert.layers.gelu import _value_and_probability, _with_slope, gelu
+from keras_bert.layers.gelu import _value_and_parts, _with_slope, gelu
 from keras_bert.layers.initializer import EPSILON, LayerNorm, _normalized
 from keras_bert.layers.masked_lm_head import MaskedLMHead
 
@@ -50,7 +50,7 @@ def value_and_gradients(function, dtype, upstream, *inputs):
 
 
 def plain_gelu(x):
-    return _value_and_probability(x)[0]
+    return _value_and_parts(x)[0]
 
 
 def plain_norm(x, gamma, beta):

@@ -99,10 +99,10 @@ class EncoderBlock(keras.layers.Layer):
     def _transform(self, x, padding_mask, sequence_ids, training):
         attended = self.attention(x, padding_mask, sequence_ids, training=training)
         attended = self.attended_dropout(attended, training=training)
-        x = self.attention_norm(ops.add(x, attended))  # [B, S, H]
+        x = self.attention_norm(ops.add(x, attended), training=training)  # [B, S, H]
         transformed = self.output_dense(self.intermediate_dense(x))
         transformed = self.output_dropout(transformed, training=training)
-        return self.output_norm(ops.add(x, transformed))  # [B, S, H]
+        return self.output_norm(ops.add(x, transformed), training=training)  # [B, S, H]
 
     def compute_output_shape(self, x_shape, padding_mask_shape=None, sequence_ids_shape=None):
         return x_shape

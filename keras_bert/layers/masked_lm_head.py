@@ -8,6 +8,23 @@ from keras_bert.layers.gelu import activation_function
 from keras_bert.layers.initializer import EPSILON, dense, layer_norm
 
 
+def _decoded(embedding, x):
+    """Computes `embedding(x, reverse=True)`.
+
+    On TensorFlow the product transposes the table itself. With `ops.transpose`, the gradient of the
+    table would be transposed in memory.
+    """
+    plain = embedding.tie_weights and not (embedding.quantization_mode or embedding.logit_soft_cap)
+    if keras.backend.backend() != "tensorflow" or not plain:
+        return embedding(x, reverse=True)
+    import tensorflow as tf
+
+    dtype = embedding.reverse_dtype or embedding.compute_dtype
+    rows = ops.reshape(ops.cast(x, dtype), (-1, x.shape[-1]))  # [B * P, H]
+    logits = tf.matmul(rows, ops.cast(embedding.embeddings, dtype), transpose_b=True)
+    return ops.reshape(logits, (*ops.shape(x)[:-1], embedding.input_dim))  # [B, P, V]
+
+
 @keras.saving.register_keras_serializable(package="keras_bert")
 class MaskedLMHead(keras.layers.Layer):
     """Masked-LM head: logits over the vocabulary at the masked positions.
@@ -63,7 +80,7 @@ class MaskedLMHead(keras.layers.Layer):
     def call(self, sequence_output, mask_positions):
         x = gather_positions(sequence_output, mask_positions)  # [B, P, H]
         x = self.norm(self.dense(x))
-        logits = self.token_embedding(x, reverse=True)  # [B, P, V]
+        logits = _decoded(self.token_embedding, x)  # [B, P, V]
         return ops.cast(logits, "float32") + self.bias
 
     def compute_output_spec(self, sequence_output, mask_positions):

@@ -1,0 +1,118 @@
+"""Gradients that the layers define themselves equal those of the plain expressions."""
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from keras_bert.layers.gelu import _value_and_parts, _with_slope, gelu
+from keras_bert.layers.initializer import EPSILON, LayerNorm, _normalized
+from keras_bert.layers.masked_lm_head import MaskedLMHead
+
+DTYPES = {"float64": 1e-12, "float32": 2e-6, "bfloat16": 1.6e-2}  # of the largest gradient
+generator = np.random.default_rng(3)
+X, UPSTREAM = generator.normal(1, 3, (2, 3, 5, 8))
+GAMMA, BETA = generator.normal(1, 1, (2, 8))
+
+
+def value_and_gradients(function, dtype, upstream, *inputs):
+    """Returns a function's value and the gradients of its sum weighted by `upstream`, as arrays."""
+    inputs, upstream = [ops.cast(x, dtype) for x in inputs], ops.cast(upstream, dtype)
+    backend = keras.backend.backend()
+    if backend == "tensorflow":
+        import tensorflow as tf
+
+        @tf.function
+        def compute(*inputs):
+            with tf.GradientTape() as tape:
+                tape.watch(inputs)
+                value = function(*inputs)
+            return value, tape.gradient(value, inputs, upstream)
+
+        value, gradients = compute(*inputs)
+    elif backend == "jax":
+        import jax
+
+        @jax.jit
+        def compute(*inputs):
+            value, pull_back = jax.vjp(function, *inputs)
+            return value, pull_back(upstream)
+
+        value, gradients = compute(*inputs)
+    else:
+        import torch
+
+        inputs = [x.detach().clone().requires_grad_() for x in inputs]
+        value = function(*inputs)
+        gradients = torch.autograd.grad(value, inputs, upstream)
+    assert {keras.backend.standardize_dtype(g.dtype) for g in (value, *gradients)} == {dtype}
+    return [ops.convert_to_numpy(ops.cast(x, "float64")) for x in (value, *gradients)]
+
+
+def plain_gelu(x):
+    return _value_and_parts(x)[0]
+
+
+def plain_norm(x, gamma, beta):
+    return ops.layer_normalization(x, gamma, beta, axis=-1, epsilon=EPSILON)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(
+    ("own", "plain", "inputs"),
+    [
+        pytest.param(_with_slope, plain_gelu, [X], id="gelu"),
+        pytest.param(_normalized(EPSILON), plain_norm, [X, GAMMA, BETA], id="norm"),
+    ],
+)
+def test_a_gradient_is_that_of_the_plain_expression(own, plain, inputs, dtype):
+    if dtype == "float64" and keras.backend.backend() == "jax":
+        pytest.skip("JAX has float64 only if it is enabled for the whole process")
+    actual = value_and_gradients(own, dtype, UPSTREAM, *inputs)
+    expected = value_and_gradients(plain, dtype, UPSTREAM, *inputs)
+    computed = keras.backend.result_type(dtype, "float32")  # PyTorch has float32 for float64
+    tolerance = max(DTYPES[dtype], DTYPES[computed])
+    for a, b in zip(actual, expected, strict=True):
+        np.testing.assert_allclose(a, b, rtol=0, atol=tolerance * np.abs(b).max())
+
+
+def test_bfloat16_gradients_are_within_rounding_of_the_exact_ones():
+    exact = value_and_gradients(plain_gelu, "float32", UPSTREAM, ops.cast(X, "bfloat16"))
+    actual = value_and_gradients(_with_slope, "bfloat16", UPSTREAM, X)
+    for a, b in zip(actual, exact, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1.3e-2, atol=1e-6)  # three roundings of 2^-8 or less
+
+
+@pytest.mark.parametrize("jit_compile", [False, True])
+def test_the_layers_use_their_gradients(tensorflow, jit_compile):
+    layer = LayerNorm(epsilon=EPSILON)
+    layer.build(X.shape)
+    x = tensorflow.cast(X, "float32")
+
+    @tensorflow.function(jit_compile=jit_compile)
+    def gradient(training):
+        with tensorflow.GradientTape() as tape:
+            tape.watch(x)
+            y = layer(gelu(x), training=training)
+        return y, tape.gradient(y, x, tensorflow.cast(UPSTREAM, "float32"))
+
+    own, plain = gradient(True), gradient(False)
+    np.testing.assert_allclose(own[0], plain[0], atol=1e-5)
+    np.testing.assert_allclose(own[1], plain[1], atol=1e-4 * np.abs(plain[1]).max())
+
+
+@pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16"])
+def test_the_decoder_is_the_reversed_embedding(dtype, tensorflow):
+    table = keras.layers.ReversibleEmbedding(11, 8, dtype=dtype)
+    head = MaskedLMHead(table, dtype=dtype)
+    positions = np.array([[1, 4], [0, 0], [3, 2]])
+    x = X.astype("float32")
+    head(x, positions)
+    with tensorflow.GradientTape() as tape:
+        logits = head(x, positions)
+    gradient = tape.gradient(logits, table.trainable_weights[0].value)
+    chosen = head.norm(head.dense(ops.take_along_axis(x, positions[:, :, None], 1)))
+    expected = ops.cast(table(chosen, reverse=True), "float32")
+    np.testing.assert_allclose(logits, expected + head.bias, atol=1e-5)
+    sums = ops.sum(ops.cast(chosen, "float32"), (0, 1))  # of logits' gradient of ones
+    np.testing.assert_allclose(ops.cast(gradient, "float32"), [sums] * 11, rtol=1e-2, atol=2e-2)

@@ -24,13 +24,18 @@ def layer_norm(name, epsilon=EPSILON, dtype=None):
 
 @keras.saving.register_keras_serializable(package="keras_bert")
 class LayerNorm(keras.layers.LayerNormalization):
-    """Keras's LayerNormalization over the last axis, with a faster gradient on TensorFlow."""
+    """Keras's LayerNormalization over the last axis, with a faster gradient on TensorFlow's CPU.
+
+    GPUs and TPUs round the products that this gradient is made of, even in float32.
+    """
 
     def call(self, inputs, training=None):
         if not training or keras.backend.backend() != "tensorflow":
             return super().call(inputs)
         import tensorflow as tf
 
+        if any(device.device_type != "CPU" for device in tf.config.list_logical_devices()):
+            return super().call(inputs)
         weights = map(tf.convert_to_tensor, (self.gamma, self.beta))  # variables can't be arguments
         return _normalized(self.epsilon)(inputs, *weights)
 

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from keras import ops
 
+from keras_bert.layers.attention import softmax_with_small_gradient
 from keras_bert.layers.gelu import _value_and_parts, _with_slope, gelu
 from keras_bert.layers.initializer import EPSILON, LayerNorm, _normalized
 from keras_bert.layers.masked_lm_head import MaskedLMHead
@@ -49,6 +50,18 @@ def value_and_gradients(function, dtype, upstream, *inputs):
     return [ops.convert_to_numpy(ops.cast(x, "float64")) for x in (value, *gradients)]
 
 
+SCORES = generator.normal(0, 2, (3, 5, 8))
+
+
+def own_softmax(scores):
+    dtype = keras.backend.standardize_dtype(scores.dtype)
+    return softmax_with_small_gradient(ops.cast(scores, "float32"), dtype)
+
+
+def plain_softmax(scores):
+    return ops.cast(ops.softmax(ops.cast(scores, "float32"), axis=-1), scores.dtype)
+
+
 def plain_gelu(x):
     return _value_and_parts(x)[0]
 
@@ -63,6 +76,7 @@ def plain_norm(x, gamma, beta):
     [
         pytest.param(_with_slope, plain_gelu, [X], id="gelu"),
         pytest.param(_normalized(EPSILON), plain_norm, [X, GAMMA, BETA], id="norm"),
+        pytest.param(own_softmax, plain_softmax, [SCORES], id="softmax"),
     ],
 )
 def test_a_gradient_is_that_of_the_plain_expression(own, plain, inputs, dtype):
@@ -99,6 +113,15 @@ def test_the_layers_use_their_gradients(tensorflow, jit_compile):
     own, plain = gradient(True), gradient(False)
     np.testing.assert_allclose(own[0], plain[0], atol=1e-5)
     np.testing.assert_allclose(own[1], plain[1], atol=1e-4 * np.abs(plain[1]).max())
+
+
+@pytest.mark.parametrize("kind", ["GPU", "TPU"])
+def test_accelerators_keep_keras_layer_norm(tensorflow, monkeypatch, kind):
+    devices = [tensorflow.config.LogicalDevice(name, name) for name in ("CPU", kind)]
+    monkeypatch.setattr(tensorflow.config, "list_logical_devices", lambda: devices)
+    monkeypatch.setattr("keras_bert.layers.initializer._normalized", None)
+    layer = LayerNorm(epsilon=EPSILON)
+    np.testing.assert_allclose(layer(X, training=True), layer(X, training=False))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16"])

@@ -23,6 +23,7 @@ from keras_bert.preprocessing.class_labels import (
     class_targets,
     named_classes,
 )
+from keras_bert.preprocessing.in_graph import in_graph
 from keras_bert.preprocessing.padding import trim_padding
 from keras_bert.preprocessing.raw import Examples, Labels
 from keras_bert.preprocessing.rows import Rows
@@ -158,6 +159,7 @@ class BertClassifierPreprocessor(BertPreprocessor):
             return super().stream_targets(labels)
         return checked_classes(labels, self.label_names)
 
+    @in_graph
     def pooled(self, outputs: tf.Tensor, rows: TextRows | None) -> tf.Tensor:
         """Pools the logits of windows into logits of texts, `[n, C]`."""
         if rows is None or rows.counts is None:
@@ -166,6 +168,7 @@ class BertClassifierPreprocessor(BertPreprocessor):
         pool = tf.math.segment_max if self.window_pooling == "max" else tf.math.segment_mean
         return pool(outputs, text)
 
+    @in_graph
     def answers(self, outputs: tf.Tensor, rows: Rows | None = None) -> dict:
         """Turns logits into labels and probabilities.
 

@@ -159,7 +159,6 @@ class BertClassifierPreprocessor(BertPreprocessor):
             return super().stream_targets(labels)
         return checked_classes(labels, self.label_names)
 
-    @in_graph
     def pooled(self, outputs: tf.Tensor, rows: TextRows | None) -> tf.Tensor:
         """Pools the logits of windows into logits of texts, `[n, C]`."""
         if rows is None or rows.counts is None:

@@ -36,14 +36,14 @@ def test_text_gives_what_its_prepared_inputs_give(model, preprocessor, differenc
 def test_short_texts_are_padded_no_more_than_a_device_needs(model, monkeypatch):
     lengths, shapes = [], []
 
-    def predict(self, x, **kwargs):
-        lengths.extend(inputs["token_ids"].shape[1] for inputs in x.as_numpy_iterator())
-        return np.zeros((8, 3))
+    def predict(self, x):
+        lengths.append(x["token_ids"].shape[1])
+        return np.zeros((2, 3))
 
     def fit(self, x, *_, **__):
         shapes.append(x.element_spec[0]["token_ids"].shape[1])
 
-    monkeypatch.setattr(keras.Model, "predict", predict)
+    monkeypatch.setattr(BertClassifier, "predict_on_batch", predict)
     monkeypatch.setattr(keras.Model, "fit", fit)
     for kind, expected in (("TPU", [12] * 4), ("GPU", [12, 6, 6, 3]), ("CPU", [12, 5, 4, 3])):
         if kind == "CPU" and keras.backend.backend() == "jax":

@@ -49,7 +49,7 @@ def _one_by_one(model, rows, lengths, order, batch_size, verbose, callbacks):
     Returns:
         A list of `(row numbers, outputs)`.
     """
-    batching = Batching(batch_size).for_rows(model.preprocessor.sequence_length)
+    batching = Batching().for_rows(model.preprocessor.sequence_length)  # one for all sizes
     batches = [order[start : start + batch_size] for start in range(0, len(order), batch_size)]
     callbacks = keras.callbacks.CallbackList(
         callbacks,

@@ -13,11 +13,10 @@ import tensorflow as tf
 def in_graph(function: Callable) -> Callable:
     """Makes a function of tensors run as one graph when it is called eagerly.
 
-    Use it for functions of ragged tensors, whose ops take milliseconds each when run one by one. The
-    graph is traced once for each structure of arguments, whatever the number of rows, and kept by
-    the preprocessor among the arguments. (`tf.function` would keep it for every preprocessor
-    that ever was, and would trace twice, since it learns only from the second call which sizes
-    vary.) Within another graph, the function is called as it is.
+    Use it for functions of ragged tensors, whose ops are slow when they run one by one. The graph
+    is traced once for each structure of arguments, for any number of rows. The preprocessor among
+    the arguments keeps it, so that both are freed together; `tf.function` would keep it forever.
+    Inside another graph, the function is called unchanged.
 
     Args:
         function: a function of tensors, ragged tensors and arrays, and of tuples, dicts and

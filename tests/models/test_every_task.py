@@ -123,6 +123,23 @@ def test_predict_gives_arrays_of_raw_and_of_prepared_inputs(made, difference, re
 
 
 @each(TASKS)
+def test_examples_in_memory_need_no_pipeline_and_are_traced_once(made, monkeypatch):
+    task, x, *_ = made
+
+    def refused(*_, **__):
+        raise AssertionError("Keras builds a pipeline")
+
+    monkeypatch.setattr(keras.Model, "predict", refused)
+    parts = [take(x, slice(number)) for number in (1, 2, 4)]
+    for part in parts:
+        task.answer(part, batch_size=3)
+    graphs = {**task.preprocessor.graphs}
+    for part in parts[::-1]:
+        task.answer(part, batch_size=2)
+    assert graphs and task.preprocessor.graphs == graphs
+
+
+@each(TASKS)
 def test_answers_are_dicts_of_each_example(made, request):
     task, x, _, _, key = made
     answers = task.answer(x, batch_size=3)

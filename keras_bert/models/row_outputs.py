@@ -5,6 +5,8 @@ import numpy as np
 
 from keras_bert.preprocessing.batching import Batching, quarters
 
+_COST_OF_A_BATCH = 64  # tokens of padding that take as long as one more batch
+
 
 def row_outputs(model, rows, batch_size, verbose="auto", callbacks=None):
     """Predicts rows in batches of similar lengths, and returns the outputs in the rows' order.
@@ -49,8 +51,16 @@ def _one_by_one(model, rows, lengths, order, batch_size, verbose, callbacks):
     Returns:
         A list of `(row numbers, outputs)`.
     """
-    batching = Batching().for_rows(model.preprocessor.sequence_length)  # one for all sizes
-    batches = [order[start : start + batch_size] for start in range(0, len(order), batch_size)]
+    longest = model.preprocessor.sequence_length
+    batching = Batching().for_rows(longest)
+    is_compiled = batching.pad_to != "longest"
+    widths = lengths[order]
+    if is_compiled:
+        cuts = np.array([longest] if batching.pad_to == "full" else sorted(batching.pad_to))
+        widths = cuts[np.searchsorted(cuts, widths)]
+    starts = range(0, len(order), batch_size)
+    ends = [start + end for start in starts for end in _ends(widths[start : start + batch_size])]
+    batches = np.split(order, ends[:-1])
     callbacks = keras.callbacks.CallbackList(
         callbacks,
         add_progbar=verbose != 0,
@@ -63,14 +73,27 @@ def _one_by_one(model, rows, lengths, order, batch_size, verbose, callbacks):
     callbacks.on_predict_begin()
     for step, numbers in enumerate(batches):
         callbacks.on_predict_batch_begin(step)
+        count = len(numbers)
+        if is_compiled:  # for few numbers of rows: XLA compiles a model again for each
+            numbers = np.resize(numbers, min(batch_size, 1 << (count - 1).bit_length()))
         inputs, *_ = rows.batch(numbers, batching)
         if keras.backend.backend() != "tensorflow":
             inputs = {name: values.numpy() for name, values in inputs.items()}
         outputs = model.predict_on_batch(inputs)
+        outputs = keras.tree.map_structure(lambda array, count=count: array[:count], outputs)
         callbacks.on_predict_batch_end(step, {"outputs": outputs})
-        parts.append((numbers, outputs))
+        parts.append((numbers[:count], outputs))
     callbacks.on_predict_end()
     return parts
+
+
+def _ends(widths):
+    """Returns where a batch of rows, the widest first, ends if it is split to save padding."""
+    saved = (widths[0] - widths) * np.arange(len(widths), 0, -1)  # tokens, by the place of a cut
+    cut = int(saved.argmax())
+    if saved[cut] < _COST_OF_A_BATCH:
+        return [len(widths)]
+    return _ends(widths[:cut]) + [cut + end for end in _ends(widths[cut:])]
 
 
 def _distributed(model, rows, lengths, order, batch_size, verbose, callbacks):

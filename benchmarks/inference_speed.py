@@ -65,19 +65,18 @@ def read_texts(folder, number):
 
 
 def keras_bert_encoder(args, length):
-    policy = "float32" if args.dtype == "float32" else "mixed_bfloat16"
     if args.model == "base":
         tokenizer = keras_bert.BertTokenizer(args.vocabulary)
         backbone = keras_bert.BertBackbone(
             vocabulary_size=tokenizer.vocabulary_size(),
-            dtype=policy,
+            dtype=args.dtype,
             **{**sizes.base, "num_layers": args.num_layers},
         )
         reader = keras_bert.BertEmbedderPreprocessor(tokenizer, sequence_length=length)
         model = keras_bert.BertEmbedder(backbone, normalize=False, preprocessor=reader)
     else:
         model = keras_bert.BertEmbedder.from_preset(
-            args.model, normalize=False, sequence_length=length, dtype=policy
+            args.model, normalize=False, sequence_length=length, dtype=args.dtype
         )
     return lambda texts: model.predict(texts, batch_size=args.batch_size, verbose=0)
 
@@ -122,7 +121,6 @@ def transformers_encoder(args, length):
 def keras_hub_encoder(args, length):
     import keras_hub
 
-    policy = "float32" if args.dtype == "float32" else "mixed_bfloat16"
     vocabulary = args.vocabulary
     config = {**sizes.base, "num_layers": args.num_layers}
     if args.model != "base":
@@ -135,7 +133,7 @@ def keras_hub_encoder(args, length):
         **{name: config[name] for name in ("num_layers", "num_heads", "hidden_dim")},
         intermediate_dim=config["intermediate_dim"],
         max_sequence_length=512,
-        dtype=policy,
+        dtype=args.dtype,
     )
     packer = keras_hub.layers.MultiSegmentPacker(
         length, tokenizer.cls_token_id, tokenizer.sep_token_id, tokenizer.pad_token_id

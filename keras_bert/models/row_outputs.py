@@ -27,19 +27,21 @@ def row_outputs(model, rows, batch_size, verbose="auto", callbacks=None):
     predict = _distributed if _has_replicas(model) else _one_by_one
     lengths = np.asarray(rows.num_tokens())
     parts = predict(model, rows, lengths, by_length(lengths), batch_size, verbose, callbacks)
-    longest = model.preprocessor.sequence_length
+    past_end = np.arange(model.preprocessor.sequence_length) >= lengths[:, None]  # [N, S]
     reads_tokens = len(model.input["token_ids"].shape) == 2  # [B, C, S] for choices
 
     def joined(spec, *arrays):
+        has_tokens = None in spec.shape[1:] and reads_tokens
         shape = arrays[0].shape[1:]
-        if None in spec.shape[1:] and reads_tokens:
-            shape = (longest, *shape[1:])
+        shape = (past_end.shape[1], *shape[1:]) if has_tokens else shape
         outputs = np.zeros((len(lengths), *shape), arrays[0].dtype)
         for (numbers, _), array in zip(parts, arrays, strict=True):
-            if shape == array.shape[1:]:
-                outputs[numbers] = array
-            else:
+            if has_tokens:
                 outputs[numbers, : array.shape[1]] = array
+            else:
+                outputs[numbers] = array
+        if has_tokens:
+            outputs[past_end] = 0
         return outputs
 
     return keras.tree.map_structure(joined, model.output, *(outputs for _, outputs in parts))

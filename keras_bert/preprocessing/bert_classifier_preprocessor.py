@@ -163,7 +163,11 @@ class BertClassifierPreprocessor(BertPreprocessor):
         """Pools the logits of windows into logits of texts, `[n, C]`."""
         if rows is None or rows.counts is None:
             return outputs
-        text = tf.repeat(tf.range(tf.size(rows.counts)), rows.counts)  # [N]
+        return self._pooled(outputs, rows.counts)
+
+    @in_graph
+    def _pooled(self, outputs, counts):
+        text = tf.repeat(tf.range(tf.size(counts)), counts)  # [N]
         pool = tf.math.segment_max if self.window_pooling == "max" else tf.math.segment_mean
         return pool(outputs, text)
 

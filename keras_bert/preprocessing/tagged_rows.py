@@ -93,8 +93,7 @@ class TaggedRows:
 
     def at_words(self, outputs: tf.Tensor) -> tf.RaggedTensor:
         """Gathers the outputs of words, ragged `[n, (W), C]`, from `[N, S, C]`."""
-        places = tf.stack([tf.constant(part) for part in self.places()], axis=1)
-        return tf.RaggedTensor.from_row_lengths(tf.gather_nd(outputs, places), self.lengths)
+        return _at_words(self.preprocessor, outputs, np.stack(self.places(), 1), self.lengths)
 
 
 @in_graph
@@ -115,6 +114,11 @@ def _batch(preprocessor, rows, batching, spans, starts, pieces, labels):
     weights = tf.scatter_nd(places, tf.ones_like(word, tf.float32), shape)
     static = inputs["token_ids"].shape
     return inputs, tf.ensure_shape(classes, static), tf.ensure_shape(weights, static)
+
+
+@in_graph
+def _at_words(preprocessor, outputs, places, lengths):
+    return tf.RaggedTensor.from_row_lengths(tf.gather_nd(outputs, places), lengths)
 
 
 def _checked(index, words):

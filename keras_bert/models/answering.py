@@ -70,7 +70,7 @@ def scores(task, x, y=None, batch_size=None):
     return reader.scores([answers] if isinstance(answers, dict) else answers, x, y)
 
 
-def raw_outputs(task, x, batch_size, **kwargs):
+def raw_outputs(task, x, batch_size, steps=None, **kwargs):
     """Predicts raw examples; see `BertTask.predict`."""
     reader, x = reader_of(task), checked_inputs(task, x)
     if is_dataset(x) and not reader.cuts_windows:
@@ -78,11 +78,13 @@ def raw_outputs(task, x, batch_size, **kwargs):
         pad_to = "full" if has_tokens else "auto"
         batching = Batching(batch_size, pad_to=pad_to, drop_remainder=False)
         data = reader.batches(x, batching=batching, with_labels=False)
-        return task.predict_batches(data, **kwargs)
+        return task.predict_batches(data, steps=steps, **kwargs)
     if is_dataset(x):
         from keras_bert.preprocessing.text_examples import in_memory
 
         x, *_ = in_memory(x)
+    if steps is not None:
+        x = next(reader.parts(x, steps * batch_size))
     return _outputs(task, reader.read(x), batch_size, **kwargs)
 
 

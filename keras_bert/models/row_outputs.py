@@ -5,58 +5,122 @@ import numpy as np
 
 from keras_bert.preprocessing.batching import Batching, quarters
 
+_COST_OF_A_BATCH = 64  # tokens of padding that take as long as one more batch
 
-def row_outputs(model, rows, batch_size, **kwargs):
+
+def row_outputs(model, rows, batch_size, verbose="auto", callbacks=None):
     """Predicts rows in batches of similar lengths, and returns the outputs in the rows' order.
 
     Args:
         model: a `BertTask`.
         rows: the rows that the preprocessor read.
         batch_size: int.
-        **kwargs: arguments of `keras.Model.predict`.
+        verbose: as in `keras.Model.predict`.
+        callbacks: as in `keras.Model.predict`.
 
     Returns:
         Arrays in the structure of the model's outputs. A token axis has the preprocessor's
         `sequence_length`, with 0 past the end of a row.
     """
-    import tensorflow as tf
-
     from keras_bert.preprocessing.row_batches import by_length
 
+    predict = _distributed if _has_replicas(model) else _one_by_one
+    lengths = np.asarray(rows.num_tokens())
+    parts = predict(model, rows, lengths, by_length(lengths), batch_size, verbose, callbacks)
+    past_end = np.arange(model.preprocessor.sequence_length) >= lengths[:, None]  # [N, S]
     reads_tokens = len(model.input["token_ids"].shape) == 2  # [B, C, S] for choices
-    lengths, longest = rows.num_tokens(), model.preprocessor.sequence_length
-    order = by_length(lengths)
-    starts = range(0, len(order), batch_size)
-    if not _has_unknown_axis(model):
-        groups = [(order, Batching(batch_size).for_rows(longest))]
-    else:  # few widths, so that batches of one width can be concatenated
-        cuts = np.array(quarters(longest))
-        width = cuts[np.searchsorted(cuts, lengths[order[np.array(starts)]])]
-        width = np.repeat(width, batch_size)[: len(order)]
-        groups = [
-            (order[width == cut], Batching(batch_size, pad_to=(int(cut),)).for_rows(longest))
-            for cut in np.unique(width)[::-1]
-        ]
-
-    def predicted(numbers, batching):
-        batches = tf.data.Dataset.from_tensor_slices(numbers).batch(batch_size)
-        batches = batches.map(lambda row: rows.batch(row, batching)[0], tf.data.AUTOTUNE)
-        return model.predict_batches(batches.prefetch(tf.data.AUTOTUNE), **kwargs)
-
-    parts = [predicted(numbers, batching) for numbers, batching in groups]
-    back = np.argsort(np.concatenate([numbers for numbers, _ in groups]))
 
     def joined(spec, *arrays):
-        if None in spec.shape[1:] and reads_tokens:
-            arrays = [_padded(array, longest) for array in arrays]
-        return np.concatenate(arrays)[back]
+        has_tokens = None in spec.shape[1:] and reads_tokens
+        shape = arrays[0].shape[1:]
+        shape = (past_end.shape[1], *shape[1:]) if has_tokens else shape
+        outputs = np.zeros((len(lengths), *shape), arrays[0].dtype)
+        for (numbers, _), array in zip(parts, arrays, strict=True):
+            if has_tokens:
+                outputs[numbers, : array.shape[1]] = array
+            else:
+                outputs[numbers] = array
+        if has_tokens:
+            outputs[past_end] = 0
+        return outputs
 
-    return keras.tree.map_structure(joined, model.output, *parts)
+    return keras.tree.map_structure(joined, model.output, *(outputs for _, outputs in parts))
 
 
-def _has_unknown_axis(model):
-    return any(None in part.shape[1:] for part in keras.tree.flatten(model.output))
+def _one_by_one(model, rows, lengths, order, batch_size, verbose, callbacks):
+    """Predicts batches without a `tf.data` pipeline, which takes longer to build than few rows do.
+
+    Returns:
+        A list of `(row numbers, outputs)`.
+    """
+    longest = model.preprocessor.sequence_length
+    batching = Batching().for_rows(longest)
+    is_compiled = batching.pad_to != "longest"
+    widths = lengths[order]
+    if is_compiled:
+        cuts = np.array([longest] if batching.pad_to == "full" else sorted(batching.pad_to))
+        widths = cuts[np.searchsorted(cuts, widths)]
+    starts = range(0, len(order), batch_size)
+    ends = [start + end for start in starts for end in _ends(widths[start : start + batch_size])]
+    batches = np.split(order, ends[:-1])
+    callbacks = keras.callbacks.CallbackList(
+        callbacks,
+        add_progbar=verbose != 0,
+        verbose=verbose,
+        epochs=1,
+        steps=len(batches),
+        model=model,
+    )
+    parts = []
+    callbacks.on_predict_begin()
+    for step, numbers in enumerate(batches):
+        callbacks.on_predict_batch_begin(step)
+        count = len(numbers)
+        if is_compiled:  # for few numbers of rows: XLA compiles a model again for each
+            numbers = np.resize(numbers, min(batch_size, 1 << (count - 1).bit_length()))
+        inputs, *_ = rows.batch(numbers, batching)
+        if keras.backend.backend() != "tensorflow":
+            inputs = {name: values.numpy() for name, values in inputs.items()}
+        outputs = model.predict_on_batch(inputs)
+        outputs = keras.tree.map_structure(lambda array, count=count: array[:count], outputs)
+        callbacks.on_predict_batch_end(step, {"outputs": outputs})
+        parts.append((numbers[:count], outputs))
+    callbacks.on_predict_end()
+    return parts
 
 
-def _padded(array, size):
-    return np.pad(array, [(0, 0), (0, size - array.shape[1])] + [(0, 0)] * (array.ndim - 2))
+def _ends(widths):
+    """Returns where a batch of rows, the widest first, ends if it is split to save padding."""
+    saved = (widths[0] - widths) * np.arange(len(widths), 0, -1)  # tokens, by the place of a cut
+    cut = int(saved.argmax())
+    if saved[cut] < _COST_OF_A_BATCH:
+        return [len(widths)]
+    return _ends(widths[:cut]) + [cut + end for end in _ends(widths[cut:])]
+
+
+def _distributed(model, rows, lengths, order, batch_size, verbose, callbacks):
+    """Predicts batches from `tf.data` pipelines, which Keras distributes: one for each width."""
+    import tensorflow as tf
+
+    longest = model.preprocessor.sequence_length
+    cuts = np.array(quarters(longest))
+    width = cuts[np.searchsorted(cuts, lengths[order[::batch_size]])]
+    width = np.repeat(width, batch_size)[: len(order)]
+    parts = []
+    for cut in np.unique(width)[::-1]:
+        numbers = order[width == cut]
+        batching = Batching(batch_size, pad_to=(int(cut),)).for_rows(longest)
+        batches = tf.data.Dataset.from_tensor_slices(numbers).batch(batch_size)
+        batches = batches.map(lambda row, b=batching: rows.batch(row, b)[0], tf.data.AUTOTUNE)
+        batches = batches.prefetch(tf.data.AUTOTUNE)
+        outputs = model.predict_batches(batches, verbose=verbose, callbacks=callbacks)
+        parts.append((numbers, outputs))
+    return parts
+
+
+def _has_replicas(model):
+    """Returns whether several devices share each batch."""
+    strategy = getattr(model, "distribute_strategy", None)  # only TensorFlow's trainer has one
+    if strategy is not None and strategy.num_replicas_in_sync > 1:
+        return True
+    return keras.distribution.distribution() is not None

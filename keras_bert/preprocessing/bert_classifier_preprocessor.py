@@ -23,6 +23,7 @@ from keras_bert.preprocessing.class_labels import (
     class_targets,
     named_classes,
 )
+from keras_bert.preprocessing.in_graph import in_graph
 from keras_bert.preprocessing.padding import trim_padding
 from keras_bert.preprocessing.raw import Examples, Labels
 from keras_bert.preprocessing.rows import Rows
@@ -162,10 +163,15 @@ class BertClassifierPreprocessor(BertPreprocessor):
         """Pools the logits of windows into logits of texts, `[n, C]`."""
         if rows is None or rows.counts is None:
             return outputs
-        text = tf.repeat(tf.range(tf.size(rows.counts)), rows.counts)  # [N]
+        return self._pooled(outputs, rows.counts)
+
+    @in_graph
+    def _pooled(self, outputs, counts):
+        text = tf.repeat(tf.range(tf.size(counts)), counts)  # [N]
         pool = tf.math.segment_max if self.window_pooling == "max" else tf.math.segment_mean
         return pool(outputs, text)
 
+    @in_graph
     def answers(self, outputs: tf.Tensor, rows: Rows | None = None) -> dict:
         """Turns logits into labels and probabilities.
 

@@ -16,10 +16,10 @@ from keras_bert.files.whole import whole_file
 from keras_bert.metrics.classification import classification_scores
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
-from keras_bert.preprocessing.byte_spans import to_bytes
 from keras_bert.preprocessing.choice_rows import ChoiceRows, choice_inputs, choice_rows
 from keras_bert.preprocessing.choice_rows import with_labels as labeled
 from keras_bert.preprocessing.class_labels import choice_targets
+from keras_bert.preprocessing.in_graph import in_graph
 from keras_bert.preprocessing.padding import trim_padding
 from keras_bert.preprocessing.raw import Examples, Labels, is_dataset
 
@@ -96,7 +96,7 @@ class BertMultipleChoicePreprocessor(BertPreprocessor):
     def batched(self, rows: ChoiceRows, batching: Batching) -> tf.data.Dataset:
         """Makes batches of questions; `tokens_per_batch` counts the tokens of all choices."""
         if batching.tokens_per_batch is not None:
-            tokens = batching.tokens_per_batch // rows.num_choices()
+            tokens = batching.tokens_per_batch // rows.num_choices
             batching = dataclasses.replace(batching, tokens_per_batch=tokens)
         return super().batched(rows, batching)
 
@@ -104,6 +104,7 @@ class BertMultipleChoicePreprocessor(BertPreprocessor):
         """Checks that labels are indices of choices, and returns them."""
         return choice_targets(labels)
 
+    @in_graph
     def answers(self, outputs: tf.Tensor, rows: ChoiceRows | None = None) -> dict:
         """Finds the most probable choice.
 
@@ -120,12 +121,11 @@ class BertMultipleChoicePreprocessor(BertPreprocessor):
         probabilities = tf.nn.softmax(outputs)
         if rows is None:
             return {"probabilities": probabilities, "label": label}
-        texts = tf.ragged.constant([[*map(to_bytes, e["choices"])] for e in rows.examples])
-        lengths = texts.row_lengths()
+        lengths = rows.texts.row_lengths()
         return {
             "probabilities": tf.RaggedTensor.from_tensor(probabilities, lengths=lengths),
             "label": label,
-            "choice": tf.gather(texts, label[:, None], batch_dims=1)[:, 0],
+            "choice": tf.gather(rows.texts, label[:, None], batch_dims=1)[:, 0],
         }
 
     def serve(

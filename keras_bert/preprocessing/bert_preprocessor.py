@@ -417,6 +417,13 @@ class BertPreprocessor:
         tokenizer = BertTokenizer.from_config(config["tokenizer"])
         return cls(**{**config, "tokenizer": tokenizer})
 
+    def __setattr__(self, name, value):
+        super().__setattr__(name, value)
+        super().__setattr__("graphs", {})  # those of `in_graph`, which hold the settings
+
+    def __getstate__(self):
+        return {**self.__dict__, "graphs": {}}  # a copy traces its own
+
     def __repr__(self):
         settings = {n: v for n, v in self.get_config().items() if n != "tokenizer"}
         shown = ", ".join(f"{name}={value!r}" for name, value in settings.items())

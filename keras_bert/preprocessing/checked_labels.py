@@ -49,7 +49,11 @@ def checked_labels(dataset: _Data, num_classes: int) -> _Data:
             "Use label_names.index(name) to number named classes."
         )
     names = [*map(str, range(num_classes))]
-    return dataset.map(lambda x, labels, *rest: (x, checked_classes(labels, names), *rest))
+
+    def check(x, labels, *rest):
+        return (x, checked_classes(labels, names), *rest)
+
+    return dataset.map(check, tf.data.AUTOTUNE, deterministic=True)
 
 
 def checked_classes(labels: tf.Tensor, names: Sequence[str] | None) -> tf.Tensor:
@@ -121,7 +125,7 @@ def checked_choices(dataset: _Data) -> _Data:
         with tf.control_dependencies([assertion]):
             return (inputs, tf.identity(labels), *weights)
 
-    return dataset.map(check)
+    return dataset.map(check, tf.data.AUTOTUNE, deterministic=True)
 
 
 def _is_one_each(shape):

@@ -12,6 +12,7 @@ import tensorflow as tf
 
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.byte_spans import to_bytes
+from keras_bert.preprocessing.in_graph import in_graph
 from keras_bert.preprocessing.padding import trimmed
 
 if TYPE_CHECKING:
@@ -28,7 +29,8 @@ class ChoiceRows:
 
     Attributes:
         preprocessor: a `BertPreprocessor`.
-        examples: the questions, dicts of `context` and `choices`.
+        num_choices: int, C, the largest number of choices of a question.
+        texts: string ragged `[B, (C)]`, the choices.
         contexts: int32 ragged `[B, (T)]`, token ids.
         choices: int32 ragged `[K, (T)]`, token ids of the choices that aren't "".
         starts: int64 `[B + 1]`, the first choice of each question, and K.
@@ -37,26 +39,24 @@ class ChoiceRows:
     """
 
     preprocessor: BertPreprocessor
-    examples: list[dict]
+    num_choices: int
+    texts: tf.RaggedTensor
     contexts: tf.RaggedTensor
     choices: tf.RaggedTensor
     starts: tf.Tensor
     places: tf.Tensor
     labels: tf.Tensor | None = None
 
-    def num_choices(self) -> int:
-        """Returns C, the largest number of choices of a question."""
-        return max(len(example["choices"]) for example in self.examples)
-
     def num_tokens(self) -> np.ndarray:
         """Returns an array `[B]`, the number of tokens of each question's longest pair."""
         starts = self.starts.numpy()
-        question = np.repeat(np.arange(len(self.examples)), np.diff(starts))
+        question = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
         lengths = 3 + self.contexts.row_lengths().numpy()[question]
         lengths = lengths + self.choices.row_lengths().numpy()
         longest = np.maximum.reduceat(lengths, starts[:-1])
         return np.minimum(longest, self.preprocessor.sequence_length)
 
+    @in_graph
     def batch(self, rows: tf.Tensor, batching: Batching) -> tuple:
         """Makes `(inputs,)`, `[B, C, S]` each, or `(inputs, labels)`, of questions `[B]`."""
         starts = self.starts
@@ -67,7 +67,7 @@ class ChoiceRows:
             tf.gather(self.contexts, rows),
             tf.gather(self.choices, choice),
             tf.stack([numbers.value_rowids(), tf.gather(self.places, choice)], axis=1),
-            (tf.shape(rows, tf.int64)[0], self.num_choices()),
+            (tf.shape(rows, tf.int64)[0], self.num_choices),
         )
         inputs = trimmed(inputs, batching)
         return (inputs,) if self.labels is None else (inputs, tf.gather(self.labels, rows))
@@ -78,10 +78,11 @@ def choice_rows(
 ) -> ChoiceRows:
     """Reads questions as `ChoiceRows`; a choice of "" is missing."""
     check_choices(examples, with_labels)
+    choices = [[*map(to_bytes, example["choices"])] for example in examples]
     there = [
-        (index, place, to_bytes(text))
-        for index, example in enumerate(examples)
-        for place, text in enumerate(example["choices"])
+        (index, place, text)
+        for index, texts in enumerate(choices)
+        for place, text in enumerate(texts)
         if text
     ]
     question, place, texts = zip(*there, strict=True)  # [K] each
@@ -89,7 +90,8 @@ def choice_rows(
     with tf.device("CPU:0"):
         return ChoiceRows(
             preprocessor,
-            examples,
+            max(map(len, choices)),
+            tf.ragged.constant(choices),
             preprocessor.tokenizer([to_bytes(example["context"]) for example in examples]),
             preprocessor.tokenizer(list(texts)),
             tf.constant(starts),

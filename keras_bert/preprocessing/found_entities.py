@@ -6,9 +6,11 @@ import tensorflow as tf
 
 from keras_bert.metrics.entities import split_tag
 from keras_bert.preprocessing.byte_spans import byte_spans, character_positions
+from keras_bert.preprocessing.in_graph import in_graph
 from keras_bert.preprocessing.text_words import TextWords
 
 
+@in_graph
 def found_entities(
     logits: tf.Tensor, words: TextWords, texts: tf.Tensor, label_names: Sequence[str]
 ) -> dict[str, tf.RaggedTensor]:

@@ -64,7 +64,7 @@ def checked_dataset(model: keras_bert.BertTask, dataset: tf.data.Dataset) -> tf.
             x = {name: _in_range(name, values, limits, length) for name, values in x.items()}
         return (x, *tf.nest.map_structure(finite, rest)) if rest else x
 
-    return dataset.map(check)
+    return dataset.map(check, tf.data.AUTOTUNE, deterministic=True)
 
 
 def _in_range(name, values, limits, length):

@@ -11,6 +11,7 @@ import tensorflow as tf
 from keras_bert.arguments import check_int
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
+from keras_bert.preprocessing.in_graph import in_graph
 from keras_bert.preprocessing.padding import trimmed
 
 
@@ -57,6 +58,7 @@ class QuestionWindows:
         tokens = tokens.with_flat_values(tf.gather(self.pieces.flat_values, tokens.flat_values))
         return self.preprocessor.pack(tf.gather(self.questions, question), tokens)
 
+    @in_graph
     def batch(self, rows: tf.Tensor, batching: Batching) -> tuple:
         """Makes `(inputs,)`, or `(inputs, labels)` if there are targets, of windows `[B]`."""
         inputs = trimmed(self.inputs(rows), batching)
@@ -115,6 +117,7 @@ class QuestionWindows:
         return tf.gather(self.pieces.row_starts(), context) + tf.gather(self.first, rows)
 
 
+@in_graph
 def question_windows(
     preprocessor: BertPreprocessor,
     questions: tf.Tensor,

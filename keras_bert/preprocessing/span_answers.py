@@ -7,11 +7,13 @@ import tensorflow as tf
 
 from keras_bert.preprocessing.best_spans import NO_SPAN, best_spans
 from keras_bert.preprocessing.byte_spans import byte_spans, character_positions
+from keras_bert.preprocessing.in_graph import in_graph
 from keras_bert.preprocessing.question_windows import QuestionWindows
 
 _WINDOWS = 32  # windows compared at once: [32, S x the longest answer] scores
 
 
+@in_graph
 def span_answers(
     windows: QuestionWindows,
     outputs: dict[str, tf.Tensor],

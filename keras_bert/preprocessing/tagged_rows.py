@@ -9,6 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert.preprocessing.batching import Batching
+from keras_bert.preprocessing.in_graph import in_graph
 from keras_bert.preprocessing.padding import trimmed
 from keras_bert.preprocessing.text_examples import check_text
 
@@ -60,7 +61,7 @@ class TaggedRows:
                 "document of each sentence."
             )
         room = preprocessor.sequence_length - 2
-        self.pieces, self.starts = _pieces(words, preprocessor.tokenizer, room)
+        self.pieces, self.starts = _pieces(words, preprocessor)
         ends = np.cumsum(self.lengths)
         own = _split(self.starts, ends - self.lengths, ends, room)  # [N, 2]
         context = own
@@ -88,27 +89,36 @@ class TaggedRows:
             rows: `[B]`, row numbers.
             batching: a `Batching` from `for_rows`.
         """
-        spans, starts, pieces, labels = self._tensors
-        first, own_first, own_last, last = tf.unstack(tf.gather(spans, rows), axis=1)
-        tokens = tf.ragged.range(tf.gather(starts, first), tf.gather(starts, last))
-        tokens = tokens.with_flat_values(tf.gather(pieces, tokens.flat_values))
-        inputs = trimmed(self.preprocessor.pack(tokens), batching)
-        if labels is None:
-            return (inputs,)
-        words = tf.ragged.range(own_first, own_last)  # [B, (words)]
-        row, word = words.value_rowids(), words.flat_values
-        position = 1 + tf.gather(starts, word) - tf.gather(starts, tf.gather(first, row))
-        places = tf.stack([row, position], axis=1)
-        shape = tf.shape(inputs["token_ids"], tf.int64)
-        classes = tf.scatter_nd(places, tf.gather(labels, word), shape)  # [B, S]
-        weights = tf.scatter_nd(places, tf.ones_like(word, tf.float32), shape)
-        static = inputs["token_ids"].shape
-        return inputs, tf.ensure_shape(classes, static), tf.ensure_shape(weights, static)
+        return _batch(self.preprocessor, rows, batching, *self._tensors)
 
     def at_words(self, outputs: tf.Tensor) -> tf.RaggedTensor:
         """Gathers the outputs of words, ragged `[n, (W), C]`, from `[N, S, C]`."""
-        places = tf.stack([tf.constant(part) for part in self.places()], axis=1)
-        return tf.RaggedTensor.from_row_lengths(tf.gather_nd(outputs, places), self.lengths)
+        return _at_words(self.preprocessor, outputs, np.stack(self.places(), 1), self.lengths)
+
+
+@in_graph
+def _batch(preprocessor, rows, batching, spans, starts, pieces, labels):
+    """Makes the batch of rows `[B]`; see `TaggedRows.batch`."""
+    first, own_first, own_last, last = tf.unstack(tf.gather(spans, rows), axis=1)
+    tokens = tf.ragged.range(tf.gather(starts, first), tf.gather(starts, last))
+    tokens = tokens.with_flat_values(tf.gather(pieces, tokens.flat_values))
+    inputs = trimmed(preprocessor.pack(tokens), batching)
+    if labels is None:
+        return (inputs,)
+    words = tf.ragged.range(own_first, own_last)  # [B, (words)]
+    row, word = words.value_rowids(), words.flat_values
+    position = 1 + tf.gather(starts, word) - tf.gather(starts, tf.gather(first, row))
+    places = tf.stack([row, position], axis=1)
+    shape = tf.shape(inputs["token_ids"], tf.int64)
+    classes = tf.scatter_nd(places, tf.gather(labels, word), shape)  # [B, S]
+    weights = tf.scatter_nd(places, tf.ones_like(word, tf.float32), shape)
+    static = inputs["token_ids"].shape
+    return inputs, tf.ensure_shape(classes, static), tf.ensure_shape(weights, static)
+
+
+@in_graph
+def _at_words(preprocessor, outputs, places, lengths):
+    return tf.RaggedTensor.from_row_lengths(tf.gather_nd(outputs, places), lengths)
 
 
 def _checked(index, words):
@@ -123,17 +133,24 @@ def _checked(index, words):
     return words
 
 
-def _pieces(words, tokenizer, room):
+def _pieces(words, preprocessor):
     """Returns `(pieces, starts)` of all words; each distinct word is tokenized once."""
     flat = [w.encode() if isinstance(w, str) else w for sentence in words for w in sentence]
     numbers = {word: number for number, word in enumerate(dict.fromkeys(flat))}
     order = np.array([numbers[word] for word in flat])
-    ids = tokenizer(tf.constant(list(numbers)))[:, :room]
+    pieces = _pieces_of(preprocessor, tf.constant(list(numbers)), order)
+    return pieces.flat_values.numpy(), pieces.row_splits.numpy()
+
+
+@in_graph
+def _pieces_of(preprocessor, distinct, order):
+    """Tokenizes distinct words and returns the token ids of all words, ragged `[W, (T)]`."""
+    tokenizer = preprocessor.tokenizer
+    ids = tokenizer(distinct)[:, : preprocessor.sequence_length - 2]
     unknown = tf.fill([ids.nrows(), 1], tokenizer.unk_token_id)
     is_empty = tf.cast(ids.row_lengths() == 0, tf.int64)
     ids = tf.concat([ids, tf.RaggedTensor.from_tensor(unknown, lengths=is_empty)], axis=1)
-    pieces = tf.gather(ids, order)
-    return pieces.flat_values.numpy(), pieces.row_splits.numpy()
+    return tf.gather(ids, order)
 
 
 def _split(starts, first_words, last_words, room):

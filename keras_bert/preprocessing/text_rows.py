@@ -10,6 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert.preprocessing.batching import Batching
+from keras_bert.preprocessing.in_graph import in_graph
 from keras_bert.preprocessing.overlapping_windows import overlapping_windows
 from keras_bert.preprocessing.padding import trimmed
 
@@ -46,6 +47,7 @@ class TextRows:
         texts = self._texts(rows)
         return {**inputs, **{n: tf.gather(v, texts) for n, v in self.extra_inputs.items()}}
 
+    @in_graph
     def batch(self, rows: tf.Tensor, batching: Batching) -> tuple:
         """Makes `(inputs,)`, `(inputs, labels)` or `(inputs, labels, weights)` of rows."""
         texts = self._texts(rows)
@@ -58,6 +60,7 @@ class TextRows:
         return tf.gather(tf.repeat(tf.range(tf.size(self.counts)), self.counts), rows)
 
 
+@in_graph
 def windowed(rows: TextRows, window_stride: int) -> TextRows:
     """Cuts the texts of `TextRows` into overlapping windows."""
     if len(rows.columns) > 1:

@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.byte_spans import byte_spans
+from keras_bert.preprocessing.in_graph import in_graph
 from keras_bert.preprocessing.overlapping_windows import overlapping_windows
 from keras_bert.preprocessing.padding import trimmed
 
@@ -49,6 +50,7 @@ class TextWords:
         """Returns an array `[N]`, the number of tokens of each row without padding."""
         return self.windows.row_lengths().numpy() + 2
 
+    @in_graph
     def batch(self, rows: tf.Tensor, batching: Batching) -> tuple:
         """Makes `(inputs,)` for rows by number, `[B]`."""
         return (trimmed(self.preprocessor.pack(tf.gather(self.windows, rows)), batching),)
@@ -58,6 +60,7 @@ class TextWords:
         return tf.gather_nd(outputs, tf.stack([self.window, self.position], axis=1))
 
 
+@in_graph
 def text_words(texts: tf.Tensor, preprocessor: BertPreprocessor) -> TextWords:
     """Splits raw texts into words as in files of tagged words.
 

@@ -1,5 +1,6 @@
 """`BertTokenizer`: Google's `tokenization.py` as TensorFlow ops."""
 
+import functools
 import os
 import warnings
 from collections.abc import Sequence
@@ -93,8 +94,8 @@ class BertTokenizer:
         self.cls_token_id = self._ids[CLS]
         self.sep_token_id = self._ids[SEP]
         self.mask_token_id = self._ids[MASK]
+        self._graph = _shared_graph(tuple(self._tokens), self.lowercase, self.max_word_characters)
         with tf.init_scope(), tf.device("CPU:0"):
-            self._graph = ExactWordpiece(self._tokens, self.lowercase, self.max_word_characters)
             self._token_strings = tf.constant(["" if t == PAD else t for t in self._tokens])
 
     @classmethod
@@ -318,6 +319,13 @@ _OF_THE_TOKENS = (
     "sep_token_id",
     "mask_token_id",
 )
+
+
+@functools.lru_cache(maxsize=4)
+def _shared_graph(tokens, lowercase, max_word_characters):
+    """Returns the graph of a vocabulary, whose tables take long to build."""
+    with tf.init_scope(), tf.device("CPU:0"):
+        return ExactWordpiece(list(tokens), lowercase, max_word_characters)
 
 
 def _map_flat(function, text):

@@ -1,5 +1,8 @@
 """Texts and pairs in, logits out; saving."""
 
+import resource
+from pathlib import Path
+
 import keras
 import numpy as np
 import pytest
@@ -36,14 +39,14 @@ def test_text_gives_what_its_prepared_inputs_give(model, preprocessor, differenc
 def test_short_texts_are_padded_no_more_than_a_device_needs(model, monkeypatch):
     lengths, shapes = [], []
 
-    def predict(self, x, **kwargs):
-        lengths.extend(inputs["token_ids"].shape[1] for inputs in x.as_numpy_iterator())
-        return np.zeros((8, 3))
+    def predict(self, x):
+        lengths.append(x["token_ids"].shape[1])
+        return np.zeros((2, 3))
 
     def fit(self, x, *_, **__):
         shapes.append(x.element_spec[0]["token_ids"].shape[1])
 
-    monkeypatch.setattr(keras.Model, "predict", predict)
+    monkeypatch.setattr(BertClassifier, "predict_on_batch", predict)
     monkeypatch.setattr(keras.Model, "fit", fit)
     for kind, expected in (("TPU", [12] * 4), ("GPU", [12, 6, 6, 3]), ("CPU", [12, 5, 4, 3])):
         if kind == "CPU" and keras.backend.backend() == "jax":
@@ -54,6 +57,52 @@ def test_short_texts_are_padded_no_more_than_a_device_needs(model, monkeypatch):
         assert lengths == expected
         model.fit(TEXTS, LABELS)
     assert shapes == [12, None, None]
+
+
+def test_predict_keeps_the_contract_of_keras_for_texts_in_memory(model, difference, capsys):
+    class Steps(keras.callbacks.Callback):
+        calls = []
+
+        def on_predict_begin(self, logs=None):
+            self.calls.append("begin")
+
+        def on_predict_batch_end(self, batch, logs=None):
+            self.calls.append((batch, len(logs["outputs"])))
+
+        def on_predict_end(self, logs=None):
+            self.calls.append("end")
+
+    everything = model.predict(TEXTS[:5], verbose=0)
+    assert not capsys.readouterr().out
+    found = model.predict(TEXTS[:5], batch_size=2, callbacks=[Steps()], verbose=1)
+    assert Steps.calls == ["begin", (0, 2), (1, 2), (2, 1), "end"]
+    assert "3/3" in capsys.readouterr().out
+    assert difference(found, everything) < 1e-6
+    found = model.predict(TEXTS[:5], batch_size=2, steps=2, verbose=0)
+    assert len(found) == 4 and difference(found, everything[:4]) < 1e-6
+
+
+def resident():
+    """The memory of this process, in MB."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize() / 1e6
+
+
+@pytest.mark.parametrize(
+    "calls", [50, pytest.param(1000, marks=[pytest.mark.slow, pytest.mark.weekly])]
+)
+def test_calls_trace_nothing_again_and_keep_memory(model, tensorflow, calls):
+    def call(number):
+        model.answer(TEXTS[: 1 + number % len(TEXTS)], batch_size=5)
+
+    for number in range(16):
+        call(number)
+    traces = model.predict_function.experimental_get_tracing_count()
+    graphs, memory = len(model.preprocessor.graphs), resident()
+    for number in range(calls):
+        call(number)
+    assert model.predict_function.experimental_get_tracing_count() == traces <= 3
+    assert len(model.preprocessor.graphs) == graphs
+    assert resident() - memory < 20  # a pipeline for each call would take 0.1 to 1 MB of it
 
 
 def test_every_form_of_texts_gives_the_same(model, randomized, eager, difference):

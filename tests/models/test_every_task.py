@@ -114,12 +114,30 @@ def test_predict_gives_arrays_of_raw_and_of_prepared_inputs(made, difference, re
         assert len(ready) > len(raw) == len(x)
         return
     tokens = inputs["padding_mask"] if len(shape) == 3 or isinstance(raw, dict) else None
-    if tokens is not None:  # past the end of a row there is padding
+    if tokens is not None:
+        assert not any(part[tokens == 0].any() for part in keras.tree.flatten(raw))
         raw, ready = (
             keras.tree.map_structure(lambda part: part[tokens == 1], outputs)
             for outputs in (raw, ready)
         )
     assert difference(raw, ready) < 1e-5
+
+
+@each(TASKS)
+def test_examples_in_memory_need_no_pipeline_and_are_traced_once(made, monkeypatch):
+    task, x, *_ = made
+
+    def refused(*_, **__):
+        raise AssertionError("Keras builds a pipeline")
+
+    monkeypatch.setattr(keras.Model, "predict", refused)
+    parts = [take(x, slice(number)) for number in (1, 2, 4)]
+    for part in parts:
+        task.answer(part, batch_size=3)
+    graphs = {**task.preprocessor.graphs}
+    for part in parts[::-1]:
+        task.answer(part, batch_size=2)
+    assert graphs and task.preprocessor.graphs == graphs
 
 
 @each(TASKS)

@@ -10,7 +10,10 @@ import pytest
 import tensorflow as tf
 from tokenizers import BertWordPieceTokenizer
 
+from keras_bert.text import tokenizer as tokenizer_module
+from keras_bert.text.exact_wordpiece import ExactWordpiece
 from keras_bert.text.tokenizer import BertTokenizer
+from keras_bert.text.vocabulary import SPECIAL_TOKENS
 
 
 def differences(tokenizer, reference, texts):
@@ -315,3 +318,20 @@ def test_novels_and_released_vocabularies_give_the_tokens_of_the_rules(
     tokenizer = BertTokenizer(path, lowercase)
     assert tokenizer.vocabulary_size() == len(words)
     assert differences(tokenizer, rule_by_rule(words, lowercase), lines) == []
+
+
+def test_tables_are_built_once_for_a_vocabulary(monkeypatch):
+    built = []
+
+    def build(*arguments):
+        built.append(arguments)
+        return ExactWordpiece(*arguments)
+
+    monkeypatch.setattr(tokenizer_module, "ExactWordpiece", build)
+    words = [*SPECIAL_TOKENS, "tables", "built", "##once"]
+    first, second = BertTokenizer(words), BertTokenizer(list(words))
+    assert len(built) == 1 and first("builtonce").numpy().tolist() == [6, 7]
+    BertTokenizer(words, max_word_characters=3)
+    assert len(built) == 2
+    assert BertTokenizer([*words[:-1], "##twice"])("builttwice").numpy().tolist() == [6, 7]
+    assert second("builttwice").numpy().tolist() == [1]

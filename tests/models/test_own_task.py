@@ -116,9 +116,9 @@ def reviewer():
     )
     reader = BertPreprocessor(BertTokenizer(words), sequence_length=8)
     model = BertReviewer(backbone, 2, reader)
-    model.compile(keras.optimizers.Adam(0.03), model.default_compile_args()["loss"])
-    data = {"validation_data": (TEXTS, LABELS), "validation_freq": 40}
-    losses = model.fit(TEXTS, LABELS, epochs=40, verbose=0, **data).history
+    model.compile(keras.optimizers.Adam(0.01), model.default_compile_args()["loss"])
+    data = {"validation_data": (TEXTS, LABELS), "validation_freq": 70}
+    losses = model.fit(TEXTS, LABELS, epochs=70, verbose=0, **data).history
     assert losses["val_loss"][-1] < 0.3 * losses["loss"][0]
     assert model.evaluate(TEXTS, LABELS, verbose=0, return_dict=True)["loss"] < 0.3
     return model

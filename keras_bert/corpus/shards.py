@@ -15,7 +15,6 @@ Each file is written to a temporary name and renamed when it is complete. Any pa
 """
 
 import contextlib
-import hashlib
 import os
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +26,7 @@ from keras_bert.files.json_files import read_json, write_json
 from keras_bert.files.remote import as_os_errors
 from keras_bert.files.utf8 import read_utf8
 from keras_bert.files.whole import whole_file, whole_path
+from keras_bert.text.vocabulary import vocabulary_sha256
 
 if TYPE_CHECKING:
     from keras_bert.text.tokenizer import BertTokenizer
@@ -49,11 +49,6 @@ COUNTS = ("num_records", "num_documents", "num_sentences", "num_tokens")
 def token_dtype(vocabulary_size: int) -> str:
     """Returns the smallest dtype that holds every token id: "uint16" or "uint32"."""
     return "uint16" if vocabulary_size <= 2**16 else "uint32"
-
-
-def vocabulary_sha256(vocabulary: list[str]) -> str:
-    """Hashes the tokens, joined by newlines, to identify a corpus's vocabulary."""
-    return hashlib.sha256("\n".join(vocabulary).encode("utf-8")).hexdigest()
 
 
 def shard_name(index: int, count: int) -> str:

@@ -15,6 +15,7 @@ from keras_bert.models.optional_inputs import complete
 from keras_bert.models.precision import head_policy, policy_config, set_policy
 from keras_bert.models.task_parts import check_backbone, fitting_preprocessor
 from keras_bert.preprocessing.raw import is_dataset, is_raw
+from keras_bert.preprocessing.split_examples import split_examples
 from keras_bert.presets.preset import PresetModel
 from keras_bert.presets.preset_arguments import check_keras_arguments
 from keras_bert.presets.quantization import quantization_config, quantized_from_config
@@ -220,7 +221,7 @@ class BertTask(PresetModel, TrainLoop, keras.Model):
         self.check_whole_executions(kwargs)
         task_data.check_validation_split(validation_split)
         if validation_split and is_raw(x):
-            parts = task_data.split((x, y, sample_weight), validation_split)
+            parts = split_examples((x, y, sample_weight), validation_split)
             (x, y, sample_weight), validation_data = parts
             validation_split = 0.0
         validation_data = task_data.validation_data(self, validation_data)

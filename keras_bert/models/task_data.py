@@ -11,7 +11,7 @@ from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.class_labels import check_not_one_hot
 from keras_bert.preprocessing.model_inputs import checked_inputs
 from keras_bert.preprocessing.prepared_inputs import checked_arrays
-from keras_bert.preprocessing.raw import count, is_dataset, is_raw, take
+from keras_bert.preprocessing.raw import is_dataset, is_raw
 from keras_bert.preprocessing.sample_weights import checked_weights
 from keras_bert.preprocessing.streams import check_not_empty, first_element, labels_spec
 from keras_bert.readers.shown import shown
@@ -70,29 +70,6 @@ def validation_data(task, data):
         )
     found = keras_data(task, *(data if isinstance(data, tuple) else (data,)))
     return found[0] if is_dataset(found[0]) else found
-
-
-def split(parts, validation_split):
-    """Splits `(x, y, sample_weight)` in memory into the first examples and the last."""
-    if is_dataset(parts[0]):
-        raise ValueError(
-            "validation_split needs examples in memory. Split the dataset with take and skip, and "
-            "pass validation_data."
-        )
-    number = count(parts[0])
-    for part in parts[1:]:
-        if part is not None and not isinstance(part, dict) and len(part) != number:
-            raise ValueError(
-                f"There are {number} examples but {len(part)} labels or weights: give one for each."
-            )
-    cut = int(number * (1 - validation_split))
-    if not 0 < cut < number:
-        raise ValueError(
-            f"validation_split={validation_split} of {number} examples leaves none to "
-            f"{'train' if cut < 1 else 'validate'} on."
-        )
-    first, last = slice(cut), slice(cut, None)
-    return tuple(take(p, first) for p in parts), tuple(take(p, last) for p in parts)
 
 
 def merged_batching(batching, batch_size, shuffle=False):

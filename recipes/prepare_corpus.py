@@ -31,8 +31,9 @@ def parse_args(argv=None):
     add("--output", required=True, help="output folder")
     add("--cased", action="store_true", help="keep capital letters and accents")
     layouts = ("prose", "sentences")
-    add("--text_format", choices=layouts, default="prose", help="layout of .txt files; see above")
-    add("--document_separator", help="regular expression for lines between documents; see above")
+    add("--text_format", choices=layouts, default="prose", help="layout of .txt files")
+    separator = "regular expression for lines between documents, such as '^CHAPTER '"
+    add("--document_separator", help=separator)
     add("--language", default="en", help="language code, for splitting sentences")
     add("--seed", type=int, default=0, help="random seed")
     add("--num_workers", type=int, help="by default one process per core, fewer for small inputs")

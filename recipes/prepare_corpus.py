@@ -32,8 +32,7 @@ def parse_args(argv=None):
     add("--cased", action="store_true", help="keep capital letters and accents")
     layouts = ("prose", "sentences")
     add("--text_format", choices=layouts, default="prose", help="layout of .txt files")
-    separator = "regular expression for lines between documents, such as '^CHAPTER '"
-    add("--document_separator", help=separator)
+    add("--document_separator", help="regular expression for lines between documents")
     add("--language", default="en", help="language code, for splitting sentences")
     add("--seed", type=int, default=0, help="random seed")
     add("--num_workers", type=int, help="by default one process per core, fewer for small inputs")

@@ -200,8 +200,7 @@ def main(argv=None):
             callbacks=callbacks,
         )
         done += epochs * interval
-        if heldout is not None:
-            perplexity = history.history["val_masked_lm_perplexity"][-1]
+        for perplexity in history.history.get("val_masked_lm_perplexity", [])[-1:]:
             print(f"Held out: perplexity {perplexity:,.1f} at step {done:,}.")
     model.save_to_preset(preset)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20

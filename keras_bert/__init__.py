@@ -8,10 +8,12 @@ Shapes in this package are written with these letters:
 
 `__init__.pyi` lists the public names for editors, type checkers and this module, which loads each
 name on first use. Models therefore run without TensorFlow (`KERAS_BACKEND=jax` or `torch`). Text
-and data need TensorFlow and TensorFlow Text.
+and data need TensorFlow and TensorFlow Text. If Keras is imported first, this module registers all
+models, so that `keras.saving.load_model` finds them.
 """
 
 import ast
+import sys
 from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
@@ -69,3 +71,11 @@ def __getattr__(name):
 
 def __dir__():
     return [*__all__, "__version__"]
+
+
+# Keras creates the objects of a .keras file only from registered classes. Without Keras nothing is
+# imported here, so that recipes print their help and corpora start their workers at once.
+if "keras" in sys.modules:
+    for _name, _home in _HOMES.items():
+        if _home.startswith("keras_bert.models.bert_") or _home == "keras_bert.training.lamb":
+            import_module(_home)

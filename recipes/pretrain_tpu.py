@@ -191,7 +191,7 @@ def main(argv=None):
         interval = min(args.save_every, stop - done)
         epochs = (stop - done) // interval
         first = done // args.save_every
-        model.fit(
+        history = model.fit(
             keras_bert.pretraining_dataset(corpus, start_step=done - start, **data_settings(args)),
             validation_data=heldout,
             initial_epoch=first,
@@ -201,6 +201,8 @@ def main(argv=None):
             callbacks=callbacks,
         )
         done += epochs * interval
+        for perplexity in history.history.get("val_masked_lm_perplexity", [])[-1:]:
+            print(f"Held out: perplexity {perplexity:,.1f} at step {done:,}.")
     model.save_to_preset(preset)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     print(f"Peak memory of this process: {peak:.2f} GiB.")

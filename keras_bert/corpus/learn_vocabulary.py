@@ -159,7 +159,8 @@ def _no_words(files, reports):
 def _tell(files, counts, reports, progress):
     """Prints what was read and its irregularities; without progress, warns of lost bytes."""
     if progress:
-        print(f"{counts.total():,} words, {len(counts):,} distinct, in {len(files):,} files")
+        noun = "file" if len(files) == 1 else "files"
+        print(f"{counts.total():,} words, {len(counts):,} distinct, in {len(files):,} {noun}")
         for line in reports.lines():
             print(f"note: {line}")
     elif BROKEN in reports.as_dict():

@@ -253,9 +253,11 @@ def _no_text(slices, reports):
 
 
 def _summary(corpus, num_new_tokens, seconds):
+    documents = "document" if corpus.num_documents == 1 else "documents"
+    shards = "shard" if len(corpus.shards) == 1 else "shards"
     lines = [
-        f"{corpus.num_documents:,} documents, {corpus.num_sentences:,} sentences, "
-        f"{corpus.num_tokens:,} tokens in {len(corpus.shards):,} shards; "
+        f"{corpus.num_documents:,} {documents}, {corpus.num_sentences:,} sentences, "
+        f"{corpus.num_tokens:,} tokens in {len(corpus.shards):,} {shards}; "
         f"{num_new_tokens:,} tokens in {seconds:,.1f} s, {num_new_tokens / seconds:,.0f} tokens/s",
         *(f"note: {line}" for line in Reports.of(corpus.description["reports"]).lines()),
         f"corpus: {corpus.folder}",

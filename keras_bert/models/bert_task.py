@@ -221,6 +221,7 @@ class BertTask(PresetModel, TrainLoop, keras.Model):
         self.check_whole_executions(kwargs)
         task_data.check_validation_split(validation_split)
         if validation_split and is_raw(x):
+            task_data.check_labels_apart(x, y)
             parts = split_examples((x, y, sample_weight), validation_split)
             (x, y, sample_weight), validation_data = parts
             validation_split = 0.0

@@ -139,12 +139,26 @@ def reader_of(task):
 
 
 def _raw_batches(task, x, y, sample_weight, batching):
+    check_labels_apart(x, y)
     reader, x = reader_of(task), checked_inputs(task, x)
     if is_dataset(x):
         check_not_empty(x)
     check_columns(task, y, sample_weight)
     task.check_labels(labels_spec(x) if is_dataset(x) else y)
     return reader.batches(x, y, sample_weight, batching=batching)
+
+
+def check_labels_apart(x, y):
+    """Raises a ValueError if a DataFrame of texts contains the column of labels."""
+    name = getattr(y, "name", None)
+    is_table = hasattr(x, "columns") and hasattr(x, "dtypes")
+    if name is None or not is_table or name not in x.columns:
+        return
+    others = [column for column in x.columns if column != name] or [name]
+    raise ValueError(
+        f"The table of texts contains the labels too, in column {name!r}: its columns are read as "
+        f"pairs of texts. Pass the texts alone, such as table[{others[0]!r}]."
+    )
 
 
 def _checked(task, x, y, sample_weight):

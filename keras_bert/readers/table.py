@@ -59,7 +59,8 @@ class Table:
         if column not in self.columns:
             raise ValueError(
                 f"{self.path} has no column {column!r}. Its columns are: "
-                f"{', '.join(self.columns)}.{_suggestion(column, self.columns)}"
+                f"{', '.join(shortened(name) for name in self.columns)}."
+                f"{_suggestion(column, self.columns)}{_delimiter_hint(self.columns)}"
             )
         position = self.columns.index(column)
         return [row[position] for row in self._rows]
@@ -297,13 +298,25 @@ def _parse(path, text, delimiter, quoting, malformed="error"):
                 lines.append(line)
             line = reader.line_num + 1
     except csv.Error as error:
-        raise ValueError(
-            f"{path}, line {line}: malformed row ({error}). Double a quote inside a quoted field; "
-            "if quotes have no meaning in this file, read it with quoting=False."
-        ) from error
+        advice = _delimiter_hint(rows[0] if rows else []) or (
+            " Double a quote inside a quoted field; if quotes have no meaning in this file, read "
+            "it with quoting=False."
+        )
+        raise ValueError(f"{path}, line {line}: malformed row ({error}).{advice}") from error
     finally:
         csv.field_size_limit(limit)
     return rows, lines, skipped
+
+
+def _delimiter_hint(header):
+    """Returns advice for a header of one column that other characters seem to separate."""
+    found = next((mark for mark in "\t;," if len(header) == 1 and mark in header[0]), None)
+    if found is None:
+        return ""
+    return (
+        f" The first line holds {found!r}: if that separates the columns, read the file with "
+        f"delimiter={found!r}, or save it with commas as .csv or with tabs as .tsv."
+    )
 
 
 def _suggestion(name, names):

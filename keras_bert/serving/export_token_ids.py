@@ -191,8 +191,8 @@ def _check_precision(model, format):
         if how != "float32" and (format, how) != ("onnx", "int8"):
             raise ValueError(
                 f"{layer.path} computes in {how}, which format={format!r} can't hold. Load the "
-                'model in float32: keras.config.set_dtype_policy("float32"), then '
-                f"{type(model).__name__}.from_preset(folder), of weights that aren't quantized."
+                f'model in float32, {type(model).__name__}.from_preset(folder, dtype="float32"), '
+                "from weights that aren't quantized."
             )
 
 

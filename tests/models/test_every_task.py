@@ -270,6 +270,16 @@ def test_columns_of_tables_are_texts_and_labels(made, library, difference):
     assert task.scores(column(TEXTS), names) == task.scores(TEXTS, y)
 
 
+@pytest.mark.parametrize("options", [{}, {"validation_split": 0.5}])
+@each(["classes"])
+def test_a_table_that_contains_the_labels_is_refused(made, options):
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    table = pandas.DataFrame({"text": TEXTS, "label": ["1", "0", "1", "0"]})
+    message = r"labels too, in column 'label'.*Pass the texts alone, such as table\['text'\]"
+    with pytest.raises(ValueError, match=message):
+        made[0].fit(table, table["label"], **options)
+
+
 def test_a_plain_preprocessor_becomes_that_of_the_task(make_backbone, preprocessor):
     for kind in ("BertClassifier", "BertTokenClassifier", "BertMultipleChoice", "BertEmbedder"):
         arguments = CLASSES if "lassifier" in kind and "Embed" not in kind else {}

@@ -1,6 +1,8 @@
 import errno
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import keras
@@ -300,3 +302,39 @@ def test_a_preset_whose_writer_was_killed_while_replacing_it_loads(backbone, fol
     folder.rename(name_of_a_killed_process(folder, "old"))
     assert BertBackbone.from_preset(folder).num_layers == 1
     assert names(folder.parent) == ["bert"]
+
+
+def test_a_keras_file_says_how_to_load_it(tmp_path):
+    (tmp_path / "model.keras").write_bytes(b"PK")
+    with pytest.raises(ValueError, match="whole model, not a preset.*keras.saving.load_model"):
+        BertClassifier.from_preset(tmp_path / "model.keras")
+
+
+def test_the_output_of_a_recipe_names_the_preset_in_it(classifier, tmp_path):
+    classifier.save_to_preset(tmp_path / "best")
+    with pytest.raises(ValueError, match="Found: .'best'.. Did you mean '.*best'"):
+        BertClassifier.from_preset(tmp_path)
+
+
+def test_an_exported_model_is_refused_with_advice(tmp_path):
+    (tmp_path / "model.onnx").write_bytes(b"")
+    with pytest.raises(ValueError, match="An exported model can't be loaded again"):
+        BertClassifier.from_preset(tmp_path)
+
+
+LOADS = """
+import sys
+import keras
+import keras_bert
+assert "keras_bert.preprocessing.bert_preprocessor" not in sys.modules
+model = keras.saving.load_model(sys.argv[1])
+print(type(model).__name__, type(model.preprocessor).__name__)
+"""
+
+
+@pytest.mark.slow
+def test_a_new_process_loads_a_keras_file(classifier, tmp_path):
+    classifier.save(tmp_path / "model.keras")
+    command = [sys.executable, "-c", LOADS, str(tmp_path / "model.keras")]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.stdout == "BertClassifier BertClassifierPreprocessor\n", done.stderr

@@ -188,3 +188,20 @@ def test_real_tables_are_read_whole(shared_data):
     nli = {n: read_table(shared_data / "nli" / f"{n}.tsv") for n in ("train", "dev", "test")}
     assert [len(table) for table in nli.values()] == [1666, 200, 400]
     assert nli["dev"].class_names("gold_label") == ["contradiction", "entailment", "neutral"]
+
+
+@pytest.mark.parametrize("rows", ['text;label\n"A, b";1\n', "text;label\nA;1\nB;0\n"])
+def test_another_delimiter_is_named(tmp_path, rows):
+    (tmp_path / "rows.csv").write_text(rows)
+    with pytest.raises(ValueError, match="first line holds ';'.*delimiter=';', or save it with"):
+        read_table(tmp_path / "rows.csv")["text"]
+    assert read_table(tmp_path / "rows.csv", delimiter=";")["label"][0] == "1"
+
+
+def test_a_header_of_texts_is_shortened_in_messages(tmp_path):
+    table = read_table(write(tmp_path, f"{'a long text ' * 99}\tlabel\nshort\t1\n"))
+    with pytest.raises(
+        ValueError, match=r"has no column 'text'.*a long text .*\.\.\., label"
+    ) as caught:
+        table["text"]
+    assert len(str(caught.value)) < 300

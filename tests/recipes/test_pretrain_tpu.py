@@ -71,7 +71,8 @@ def test_held_out_text_is_evaluated_at_every_checkpoint(
         "--learning_rate", "1e-3", "--save_every", "3", "--strategy", "cpu",
     ])  # fmt: skip
     steps = -(-num_tokens // 64)
-    assert f"Pre-trained to step {steps}." in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert f"Pre-trained to step {steps}." in printed
     found = curves(tmp_path)
     checkpoints = [*range(3, steps, 3), steps]
     for name in ("masked_lm_loss", "masked_lm_perplexity", "next_sentence_accuracy"):
@@ -80,6 +81,7 @@ def test_held_out_text_is_evaluated_at_every_checkpoint(
         [*found[f"validation/masked_lm_{name}"].values()] for name in ("loss", "perplexity")
     )
     assert np.allclose(np.exp(loss), perplexity, rtol=1e-5) and loss[-1] < loss[0]
+    assert f"Held out: perplexity {perplexity[-1]:,.1f} at step {steps}." in printed
     assert max(found["learning_rate"], key=found["learning_rate"].get) == checkpoints[0]
 
 

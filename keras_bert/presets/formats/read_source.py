@@ -10,6 +10,7 @@ from keras_bert.presets.formats.checkpoint import Checkpoint
 from keras_bert.presets.formats.tensor_files import FILES
 from keras_bert.presets.formats.weight_file import checked_num_bytes
 from keras_bert.presets.known_presets import hub_handle, similar_preset
+from keras_bert.readers.shown import shown
 
 
 def read_source(source: str | PathLike) -> Checkpoint | Path:
@@ -51,6 +52,11 @@ def _read(source):
         from keras_bert.presets.formats.read_keras_hub import read_keras_hub
 
         return read_keras_hub(handle)
+    if path.suffix == ".keras" and path.is_file():
+        raise ValueError(
+            f"{path} is a whole model, not a preset: load it with keras.saving.load_model, after "
+            "import keras and import keras_bert. A preset is a folder from save_to_preset."
+        )
     if path.is_file() and not _is_prefix(path):
         raise ValueError(
             f"{path} is a file. Pass its folder; if the folder has several TF1 checkpoints, pass "
@@ -74,7 +80,8 @@ def _read(source):
     found = sorted(entry.name for entry in path.iterdir())
     raise ValueError(
         f"{path} holds no BERT in a supported format: neither config.json (keras_bert, Hugging "
-        f"Face, KerasHub) nor bert_config.json and bert_model.ckpt.* (Google). Found: {found}."
+        "Face, KerasHub) nor bert_config.json and bert_model.ckpt.* (Google). Found: "
+        f"{shown(found, 400)}.{_folder_hint(path, found)}"
     )
 
 
@@ -120,6 +127,16 @@ def _is_google(path):
 
 def _is_prefix(path):
     return path.with_name(f"{path.name}.index").is_file()
+
+
+def _folder_hint(path, found):
+    """Returns what to do about a folder that this library wrote, if it is no preset."""
+    for name in ("best", "preset"):  # in the output of a recipe
+        if (path / name / "config.json").is_file():
+            return f" Did you mean {str(path / name)!r}?"
+    if {"saved_model.pb", "model.onnx", "model.tflite", "model.xml"} & set(found):
+        return " An exported model can't be loaded again: pass the preset that it was made from."
+    return ""
 
 
 def _not_found(handle):

@@ -150,8 +150,7 @@ def main(argv=None):
     strategy = keras_bert.get_strategy(args.strategy, args.tpu, args.devices)
     keras.utils.set_random_seed(args.seed)
     keras.config.set_dtype_policy(args.precision)
-    logs, preset = f"{args.output}/logs", f"{args.output}/preset"
-    checkpoints = f"{args.output}/checkpoints"
+    logs, preset, checkpoints = (f"{args.output}/{n}" for n in ("logs", "preset", "checkpoints"))
     corpus = keras_bert.Corpus(args.corpus)
     if args.epochs:
         args.steps = math.ceil(args.epochs * corpus.num_tokens / (args.batch_size * args.phase))

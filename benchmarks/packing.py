@@ -7,12 +7,12 @@ without padding. It prints the median of the turns.
 """
 
 import argparse
-import platform
 import statistics
 import time
 
 import keras
 import numpy as np
+from training_speed import processor
 
 import keras_bert
 
@@ -72,7 +72,7 @@ def main(argv=None):
     for _ in range(args.turns):
         for run in runs.values():
             run.turn()
-    print(f"{platform.processor() or platform.machine()}, {keras.backend.backend()}")
+    print(f"{processor()}, {keras.backend.backend()}, {args.precision}")
     for name, run in runs.items():
         speed, fill = statistics.median(run.speeds), np.mean(run.fills)
         print(f"{name:22}{speed:9,.0f} real tokens/s, {fill:.1%} of places hold a token")

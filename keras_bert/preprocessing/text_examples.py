@@ -195,7 +195,7 @@ def _columns(x):
         x = [x] if x != () else []
     elif not isinstance(x, (list, tuple)):
         x = np.atleast_1d(x)
-    if isinstance(x, tuple) and any(getattr(part, "shape", None) == () for part in x):
+    if isinstance(x, tuple) and any(map(_is_single, x)):
         raise ValueError(f"A tuple must hold two lists or arrays of texts; got {shown(x)}.")
     if not len(x) or not len(x[0] if isinstance(x, tuple) else x):
         raise ValueError("There are no texts: give at least one.")
@@ -249,6 +249,10 @@ def _strings(column):
 
 def _is_row(value):
     return isinstance(value, (list, tuple)) or getattr(value, "ndim", 0) == 1
+
+
+def _is_single(part):
+    return getattr(part, "shape", None) == () or not hasattr(part, "__len__")
 
 
 def _is_text(value):

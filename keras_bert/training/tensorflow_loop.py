@@ -98,6 +98,8 @@ class TrainLoop(GlobalLoss):
     def _sum_over_parts(self, pass_part, batch, rows):
         def add(number, sums):
             part = tf.nest.map_structure(lambda values: self._part(values, number), batch)
+            if _static_rows(part[0]) == 0:  # a mean over no rows; in a graph Keras makes it 0
+                return number + 1, sums
             gradients = pass_part(part, rows)
             pairs = zip(sums, gradients, strict=True)
             return number + 1, [s if g is None else s + g for s, g in pairs]
@@ -188,8 +190,16 @@ def _total(value):
     return tf.distribute.get_replica_context().all_reduce(tf.distribute.ReduceOp.SUM, value)
 
 
+def _first(x):
+    return next(part for part in tf.nest.flatten(x) if part is not None)
+
+
 def _num_rows(x):
-    return tf.shape(next(part for part in tf.nest.flatten(x) if part is not None))[0]
+    return tf.shape(_first(x))[0]
+
+
+def _static_rows(x):
+    return _first(x).shape[0]
 
 
 def _run(strategy, step, data):

@@ -199,6 +199,7 @@ def test_a_dataset_is_read_whole(size):
         ((TEXTS, list(range(6))), "Text 0 is 0, not a string"),
         ([("a", "b"), ("c",)], "Some texts are pairs and others are not"),
         ([("a", "b"), "cd"], "Some texts are pairs and others are not"),
+        ((float("nan"), "no"), "A tuple must hold two lists or arrays of texts"),
         ([("a", "b", "c")], "got 3 together"),
         (("a", "b", "c"), "got 3 together"),
         ({"text": ["a", "b"], "age": ["x", b"a\xff"]}, "age must be an array of numbers"),

@@ -119,7 +119,8 @@ def test_prose_without_markup_is_kept_whole(paragraphs):
 
 @given(text=st.lists(st.sampled_from(MARKUP + ["&#", "&#x", "&amp;", "9" * 20]) | texts))
 def test_any_article_can_be_read(text):
-    wikitext_passages("".join(text), frozenset(["file"]))
+    passages, num_broken = wikitext_passages("".join(text), frozenset(["file"]))
+    assert num_broken >= 0 and all(passage.strip() for passage in passages)
 
 
 lines = st.sampled_from(["", "A b. C d.", "\ufeffa", "  ", "é" * 9, "Mr. A", "\0", "***"]) | texts

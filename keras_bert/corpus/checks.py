@@ -60,13 +60,6 @@ def check_rates(**rates: float) -> None:
         )
 
 
-def check_counts(**counts: int) -> None:
-    """Raises a ValueError unless every count is at least 1."""
-    for name, count in counts.items():
-        if count < 1:
-            raise ValueError(f"{name} must be at least 1; got {count}.")
-
-
 def check_sequence_length(sequence_length: int, next_sentence: bool) -> None:
     """Raises a ValueError for a length that leaves no room for text or exceeds 2,048."""
     least = 5 if next_sentence else 3
@@ -74,15 +67,6 @@ def check_sequence_length(sequence_length: int, next_sentence: bool) -> None:
         raise ValueError(
             f"sequence_length must be {least} to 2048 (including special tokens); got "
             f"{sequence_length}. BERT is trained with 128, then 512."
-        )
-
-
-def check_sequences_per_row(sequences_per_row: int) -> None:
-    """Raises a ValueError unless a packed row can hold several sequences."""
-    if not isinstance(sequences_per_row, int) or sequences_per_row < 2:
-        raise ValueError(
-            "sequences_per_row is the most sequences that a packed row holds, 2 or more; got "
-            f"{sequences_per_row!r}. For rows of one sequence, leave out packed."
         )
 
 

@@ -6,6 +6,7 @@ import os
 
 import tensorflow as tf
 
+from keras_bert.arguments import check_int
 from keras_bert.corpus import checks, masking, pairs
 from keras_bert.corpus.best_fit import best_fit
 from keras_bert.corpus.packed_rows import Places, sequence_lengths
@@ -117,13 +118,11 @@ def pretraining_dataset(
         random_next_rate=random_next_rate,
         short_sequence_rate=short_sequence_rate,
     )
-    checks.check_counts(
-        batch_size=batch_size,
-        max_predictions=max_predictions,
-        epochs=1 if epochs is None else epochs,
-    )
+    check_int("batch_size", batch_size)
+    check_int("max_predictions", max_predictions)
+    check_int("epochs", 1 if epochs is None else epochs)
     checks.check_sequence_length(sequence_length, next_sentence)
-    checks.check_sequences_per_row(sequences_per_row)
+    check_int("sequences_per_row", sequences_per_row, at_least=2)
     checks.check_position(start_step, shard)
     checks.check_corpus(corpus, next_sentence, shard)
     vocabulary = read_vocabulary(corpus.vocabulary_path)
@@ -139,7 +138,7 @@ def pretraining_dataset(
         sequences_per_row=sequences_per_row if packed else 1,
     )
     special = {"cls_token_id": vocabulary.index(CLS), "sep_token_id": vocabulary.index(SEP)}
-    mask = functools.partial(
+    masked = functools.partial(
         _masked,
         masked_lm_rate=masked_lm_rate,
         is_continuation=(
@@ -155,14 +154,18 @@ def pretraining_dataset(
         mask_token_id=vocabulary.index(MASK),
         vocabulary_size=len(vocabulary),
     )
-    # Small batches are masked several at a time, which is faster.
+    source = RowSource(corpus, plan, pack, sequence_length, special, seed, shard, epochs)
+    return _batches(source, masked, batch_size, start_step)
+
+
+def _batches(source, masked, batch_size, start_step):
+    """Makes batches of a `RowSource`; small ones are masked several at a time, which is faster."""
     together = max(1, ROWS_MASKED_AT_ONCE // batch_size)
     first_block, batches_before = divmod(start_step, together)
-    source = RowSource(corpus, plan, pack, sequence_length, special, seed, shard, epochs)
     rows = source.rows(first_block * together * batch_size)
     blocks = rows.rebatch(together * batch_size).enumerate(start=first_block)
     batches = blocks.map(
-        lambda block, row: mask(row, source.mask_seed(block)),
+        lambda block, row: masked(row, source.mask_seed(block)),
         num_parallel_calls=tf.data.AUTOTUNE,
         deterministic=True,
     )
@@ -206,16 +209,16 @@ def _masked(row, seed, *, masked_lm_rate, is_continuation, next_sentence, packed
         "mask_positions": mask_positions,
     }
     y, sample_weight = {"masked_lm": mask_ids}, {"masked_lm": weights}
-    is_sequence = tf.cast(places.lengths > 0, tf.int32)  # [B, K]
+    if next_sentence:
+        is_used = places.lengths > 0  # [B, K]
+        y["next_sentence"] = row["is_random"]
+        sample_weight["next_sentence"] = tf.cast(is_used, tf.float32)
     if packed:
         x["sequence_ids"] = tf.where(is_token, places.slot + 1, 0)
-    else:
-        x["padding_mask"] = tf.cast(is_token, tf.int32)
-    if next_sentence and packed:
-        x["cls_positions"] = places.starts * is_sequence
-        y["next_sentence"] = row["is_random"]
-        sample_weight["next_sentence"] = tf.cast(is_sequence, tf.float32)
-    elif next_sentence:
-        y["next_sentence"] = row["is_random"][:, 0]
-        sample_weight["next_sentence"] = tf.ones_like(first[:, 0], tf.float32)
+        if next_sentence:
+            x["cls_positions"] = tf.where(is_used, places.starts, 0)
+        return x, y, sample_weight
+    x["padding_mask"] = tf.cast(is_token, tf.int32)
+    for values in (y, sample_weight) if next_sentence else ():
+        values["next_sentence"] = values["next_sentence"][:, 0]  # [B]
     return x, y, sample_weight

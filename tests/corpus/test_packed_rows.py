@@ -147,7 +147,9 @@ def test_best_fit_takes_the_fullest_row_with_room():
     assert rows.tolist() == [[1, 2, -1, -1], [3, 0, -1, -1]]
 
 
-@pytest.mark.parametrize("count, message", [(1, "2 or more"), (0, "2 or more"), (2.5, "2 or more")])
+@pytest.mark.parametrize(
+    "count, message", [(1, "at least 2"), (0, "at least 2"), (2.5, "an integer")]
+)
 def test_too_few_sequences_per_row_are_refused(corpus, count, message):
     with pytest.raises(ValueError, match=f"sequences_per_row.*{message}"):
         pretraining_dataset(corpus, batch_size=2, packed=True, sequences_per_row=count)

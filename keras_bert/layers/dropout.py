@@ -59,13 +59,19 @@ class Dropout(keras.layers.Layer):
     def call(self, inputs, training=False):
         if not training or not self.rate:
             return inputs
-        seeds = getattr(_given, "seeds", {}).get(id(self), self.seed_generator)
         if keras.backend.backend() != "tensorflow":
-            return keras.random.dropout(inputs, self.rate, seed=seeds)
+            return keras.random.dropout(inputs, self.rate, seed=self._seeds())
         dropped = min(max(round(self.rate * 2**16), 1), 2**16 - 1)
-        keep = _random_bits(inputs, seeds.next()) >= np.uint16(dropped)
+        keep = _random_bits(inputs, self.next_seed()) >= np.uint16(dropped)
         scaled = inputs * ops.cast(2**16 / (2**16 - dropped), inputs.dtype)
         return ops.where(keep, scaled, ops.cast(0, inputs.dtype))
+
+    def next_seed(self):
+        """Draws the seed of a mask, uint32 `[2]`, for kernels that drop by themselves."""
+        return self._seeds().next()
+
+    def _seeds(self):
+        return getattr(_given, "seeds", {}).get(id(self), self.seed_generator)
 
     def compute_output_shape(self, input_shape):
         return input_shape

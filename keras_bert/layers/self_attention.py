@@ -1,7 +1,6 @@
 """Multi-head self-attention as BERT uses it."""
 
 import keras
-from keras import ops
 
 from keras_bert.arguments import check_int
 from keras_bert.layers.attention import attention
@@ -61,18 +60,15 @@ class SelfAttention(keras.layers.Layer):
         self.output_dense.build(x_shape)
 
     def call(self, x, padding_mask=None, sequence_ids=None, training=None):
-        query, key, value = (
-            self._split_heads(part) for part in ops.split(self.query_key_value(x), 3, axis=-1)
-        )  # [B, N, S, D]
-        dropout = self.probability_dropout if training and self.dropout else None
-        context = attention(query, key, value, padding_mask, sequence_ids, dropout, training)
-        context = ops.transpose(context, (0, 2, 1, 3))  # [B, S, N, D]
-        return self.output_dense(ops.reshape(context, ops.shape(x)))  # [B, S, H]
-
-    def _split_heads(self, x):
-        batch, length = ops.shape(x)[:2]
-        x = ops.reshape(x, (batch, length, self.num_heads, self.hidden_dim // self.num_heads))
-        return ops.transpose(x, (0, 2, 1, 3))  # [B, N, S, D]
+        context = attention(
+            self.query_key_value(x),
+            self.num_heads,
+            padding_mask,
+            sequence_ids,
+            self.probability_dropout,
+            training,
+        )
+        return self.output_dense(context)  # [B, S, H]
 
     def compute_output_shape(self, x_shape, padding_mask_shape=None, sequence_ids_shape=None):
         return x_shape

@@ -123,7 +123,9 @@ def lower_step(
 
     state = tuple([shape(variable, replicated) for variable in part] for part in state)
     batch = jax.tree.map(lambda values: shape(values, replicated), batch)
-    return compiled(one_or_more(model.train_step, shard), replicated).lower(state, (batch,))
+    steps = compiled(one_or_more(model.train_step, shard), replicated)
+    with jax.set_mesh(mesh):  # so that attention takes the kernel of these devices
+        return steps.lower(state, (batch,))
 
 
 def compile_step(

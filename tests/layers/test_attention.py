@@ -3,11 +3,8 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_bert.layers.attention import (
-    attention,
-    softmax_with_small_gradient,
-    visibility_bias,
-)
+from keras_bert.layers.attention import attention
+from keras_bert.layers.plain_attention import softmax_with_small_gradient, visibility_bias
 
 MASK = np.arange(7) < np.array([[7], [4], [1]])
 SEQUENCE_IDS = np.array([[1, 1, 1, 2, 2, 0, 0], [1, 1, 1, 1, 1, 1, 1], [1, 1, 2, 2, 3, 3, 3]])
@@ -15,8 +12,8 @@ SEQUENCE_IDS = np.array([[1, 1, 1, 2, 2, 0, 0], [1, 1, 1, 1, 1, 1, 1], [1, 1, 2,
 
 @pytest.fixture
 def vectors():
-    """Queries, keys and values, `[3, B=3, N=2, S=7, D=4]`."""
-    return np.random.default_rng(5).normal(size=(3, 3, 2, 7, 4)).astype("float32")
+    """Queries, keys and values, `[B=3, S=7, 3H=24]`."""
+    return np.random.default_rng(5).normal(size=(3, 7, 24)).astype("float32")
 
 
 def test_bias_hides_padding_and_nothing_else():
@@ -35,22 +32,21 @@ def test_bias_hides_other_sequences():
 
 
 def test_a_packed_sequence_attends_as_if_alone(vectors):
-    packed = ops.convert_to_numpy(attention(*vectors, sequence_ids=SEQUENCE_IDS))
+    packed = ops.convert_to_numpy(attention(vectors, 2, sequence_ids=SEQUENCE_IDS))
     assert np.isfinite(packed).all()
     for row, ids in enumerate(SEQUENCE_IDS):
         for number in set(ids) - {0}:
-            own = vectors[:, row : row + 1, :, ids == number]
-            alone = ops.convert_to_numpy(attention(*own))[0]
-            np.testing.assert_allclose(packed[row][:, ids == number], alone, rtol=1e-5, atol=1e-6)
+            alone = ops.convert_to_numpy(attention(vectors[row : row + 1, ids == number], 2))[0]
+            np.testing.assert_allclose(packed[row, ids == number], alone, rtol=1e-5, atol=1e-6)
 
 
 def test_other_sequences_never_reach_a_packed_one(vectors):
     """Other numbers elsewhere in the row, however large, change no bit."""
-    first = np.where((SEQUENCE_IDS == 1)[:, None, :, None], vectors, 1e3 * vectors[:, ::-1])
-    before = ops.convert_to_numpy(attention(*vectors, sequence_ids=SEQUENCE_IDS))
-    after = ops.convert_to_numpy(attention(*first.astype("float32"), sequence_ids=SEQUENCE_IDS))
+    first = np.where((SEQUENCE_IDS == 1)[:, :, None], vectors, 1e3 * vectors[:, ::-1])
+    before = ops.convert_to_numpy(attention(vectors, 2, sequence_ids=SEQUENCE_IDS))
+    after = ops.convert_to_numpy(attention(first.astype("float32"), 2, sequence_ids=SEQUENCE_IDS))
     for row, ids in enumerate(SEQUENCE_IDS):
-        difference = np.abs(before - after)[row][:, ids == 1]
+        difference = np.abs(before - after)[row, ids == 1]
         assert difference.size and difference.max() == 0.0
 
 
@@ -64,5 +60,5 @@ def test_softmax_is_computed_in_float32():
 
 @pytest.mark.parametrize("hidden", [{"sequence_ids": SEQUENCE_IDS}, {"padding_mask": MASK}, {}])
 def test_training_computes_what_inference_computes(vectors, hidden):
-    trained = ops.convert_to_numpy(attention(*vectors, **hidden, training=True))
-    np.testing.assert_array_equal(trained, ops.convert_to_numpy(attention(*vectors, **hidden)))
+    trained = ops.convert_to_numpy(attention(vectors, 2, **hidden, training=True))
+    np.testing.assert_array_equal(trained, ops.convert_to_numpy(attention(vectors, 2, **hidden)))

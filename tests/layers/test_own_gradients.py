@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_bert.layers.attention import softmax_with_small_gradient
 from keras_bert.layers.gelu import _value_and_parts, _with_slope, gelu
 from keras_bert.layers.initializer import EPSILON, LayerNorm, _normalized
 from keras_bert.layers.masked_lm_head import MaskedLMHead
+from keras_bert.layers.plain_attention import softmax_with_small_gradient
 
 DTYPES = {"float64": 1e-12, "float32": 2e-6, "bfloat16": 1.6e-2}  # of the largest gradient
 generator = np.random.default_rng(3)

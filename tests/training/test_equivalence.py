@@ -53,6 +53,11 @@ PACKED = [
     {"task": "packed_pretrainer", "shuffle": False, "accumulation_steps": parts, "remat": parts > 1}
     for parts in (1, 2)
 ]
+KERNEL = {"task": "kernel_pretrainer", "rows": 8, "total": 32}
+WITH_KERNEL = [
+    {**KERNEL, "kernel": True, "accumulation_steps": 2, "remat": True},
+    {**KERNEL, "kernel": True, "dropout": 0.1},
+]
 XLA = [
     {"task": "pretrainer", "jit_compile": True, "accumulation_steps": 2},
     {"task": "classifier", "total": 132, "jit_compile": True, "remat": True},
@@ -137,6 +142,19 @@ def test_packed_rows_give_the_numbers_of_padded_ones(backend):
         for name in names:
             print(name)  # for where it fails
             assert_equal(found[name], one["padded"], atol=1e-6, rtol=1e-6)
+
+
+@pytest.mark.parametrize("backend", BACKENDS[1:])
+def test_the_attention_of_tpus_gives_the_numbers_of_the_plain_one(backend):
+    """On one device and on four; with dropout, too, the numbers of devices give the same."""
+    whole, dropped = names = list(map(json.dumps, WITH_KERNEL))
+    runs = start(backend, 1, json.dumps(KERNEL), *names), start(backend, 4, *names)
+    one, four = zip(runs, (["plain", *names], names), strict=True)
+    one, four = finished(*one), finished(*four)
+    for found in (one, four):
+        assert_equal(found[whole], one["plain"], atol=1e-5)
+    assert_equal(four[dropped], one[dropped], atol=1e-5)
+    assert one[dropped]["logs"]["loss"] != pytest.approx(one["plain"]["logs"]["loss"], abs=1e-5)
 
 
 @pytest.mark.weekly

@@ -1,0 +1,108 @@
+"""Fused attention kernels, which never write their scores, and the choice among them."""
+
+import functools
+import logging
+
+import keras
+from keras import ops
+
+from keras_bert.layers.plain_attention import split_heads, visibility_bias
+
+logger = logging.getLogger("keras_bert")
+
+
+def fused_kernel(query_key_value, num_heads, dropout=None):
+    """Chooses the fused kernel for the device that computes.
+
+    | backend | device | kernel | dropout |
+    |---|---|---|---|
+    | JAX | TPU | `tpu_attention`, for rows of a multiple of 128 tokens, up to 1,024 | yes |
+    | JAX | GPU | cuDNN, in bfloat16 and float16 | no |
+    | PyTorch | all | `scaled_dot_product_attention` | no |
+
+    `keras.config.disable_flash_attention()` turns all of them off.
+
+    Args:
+        query_key_value: `[B, S, 3H]`.
+        num_heads: int, N.
+        dropout: the `Dropout` layer of the probabilities if they are to be dropped, else None.
+
+    Returns:
+        A function of `(query_key_value, num_heads, padding_mask, sequence_ids, dropout)`, or None
+        where only plain attention runs.
+    """
+    if keras.config.is_flash_attention_enabled() is False:
+        return None
+    backend = keras.backend.backend()
+    kernel, name = None, None
+    if backend == "jax":
+        platform, mesh = jax_devices()
+        if platform == "tpu":
+            from keras_bert.layers.tpu_attention import fits, tpu_attention
+
+            if fits(query_key_value, num_heads, mesh):
+                return functools.partial(tpu_attention, mesh=mesh)
+        elif platform == "gpu" and query_key_value.dtype in ("bfloat16", "float16"):
+            kernel, name = cudnn_attention, "cuDNN's flash attention"
+    if backend == "torch":
+        kernel, name = sdpa_attention, "PyTorch's scaled_dot_product_attention"
+    if kernel is None or dropout is None:
+        return kernel
+    _note_the_cost_of_dropout(name)
+    return None
+
+
+def jax_devices():
+    """Returns the platform that JAX computes on, and the mesh that rows are sharded over, or None.
+
+    The devices of `jax.set_mesh` may be absent: programs are compiled for them, but don't run.
+    """
+    import jax
+
+    distribution = keras.distribution.distribution()
+    if isinstance(distribution, keras.distribution.DataParallel):
+        mesh = distribution.device_mesh.backend_mesh
+        return mesh.devices.flat[0].platform, mesh
+    mesh = jax.sharding.get_abstract_mesh()
+    if mesh.empty:
+        return jax.default_backend(), None
+    return mesh.abstract_device.platform, mesh
+
+
+def cudnn_attention(
+    query_key_value, num_heads, padding_mask, sequence_ids, dropout=None, implementation="cudnn"
+):
+    """Flash attention of cuDNN, by JAX; see `plain_attention`."""
+    import jax
+
+    visible = None
+    if sequence_ids is not None:
+        visible = (sequence_ids[:, :, None] == sequence_ids[:, None, :])[:, None]  # [B, 1, S, S]
+    elif padding_mask is not None:
+        visible = ops.cast(padding_mask, "bool")[:, None, None]  # [B, 1, 1, S]
+    query, key, value = split_heads(query_key_value, num_heads)
+    context = jax.nn.dot_product_attention(
+        query, key, value, mask=visible, implementation=implementation
+    )  # [B, S, N, D]
+    return context.reshape(*context.shape[:2], -1)
+
+
+def sdpa_attention(query_key_value, num_heads, padding_mask, sequence_ids, dropout=None):
+    """Attention by PyTorch, which takes the best kernel for the device; see `plain_attention`."""
+    import torch
+
+    bias = visibility_bias(padding_mask, sequence_ids)  # finite: rows of padding stay finite
+    query, key, value = (x.transpose(1, 2) for x in split_heads(query_key_value, num_heads))
+    context = torch.nn.functional.scaled_dot_product_attention(
+        query, key, value, attn_mask=None if bias is None else bias.to(query.dtype)
+    )  # [B, N, S, D]
+    return context.transpose(1, 2).flatten(2)
+
+
+@functools.cache
+def _note_the_cost_of_dropout(kernel):
+    logger.info(
+        "Dropout of attention probabilities needs plain attention here, which writes all scores; "
+        "BertBackbone(attention_dropout=0) trains with %s.",
+        kernel,
+    )

@@ -1,0 +1,198 @@
+"""Fused kernels compute what plain attention computes, and are taken where they run."""
+
+import functools
+import logging
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from keras_bert.layers import fused_attention
+from keras_bert.layers.attention import attention
+from keras_bert.layers.dropout import Dropout
+from keras_bert.layers.plain_attention import HIDDEN
+
+B, S, N, H = 3, 256, 4, 256
+TOLERANCES = {"float32": (1e-5, 1e-4), "bfloat16": (2e-2, 2e-2)}  # of values, of gradients
+rng = np.random.default_rng(7)
+VECTORS = rng.normal(size=(B, S, 3 * H)).astype("float32")
+UPSTREAM = rng.normal(size=(B, S, H)).astype("float32")
+PADDING_MASK = (np.arange(S) < np.array([[S], [100], [0]])).astype("int32")  # one row has no token
+SEQUENCE_IDS = np.repeat([[1, 1, 2, 3], [1, 2, 0, 0], [1, 1, 1, 1]], S // 4, axis=1).astype("int32")
+VISIBLE = {
+    "all": {},
+    "tokens": {"padding_mask": PADDING_MASK},
+    "sequences": {"sequence_ids": SEQUENCE_IDS},
+}
+
+
+def reference(vectors, padding_mask=None, sequence_ids=None, factors=1.0):
+    """Attention in float64, by NumPy: its value and the gradient of its sum by `UPSTREAM`."""
+    query, key, value, upstream = (
+        x.reshape(B, S, N, -1).transpose(0, 2, 1, 3)
+        for x in (*np.split(np.float64(vectors), 3, axis=-1), np.float64(UPSTREAM))
+    )
+    hidden = np.zeros((B, 1, 1, S), bool)
+    if sequence_ids is not None:
+        hidden = (sequence_ids[:, None] != sequence_ids[:, :, None])[:, None]
+    elif padding_mask is not None:
+        hidden = (padding_mask == 0)[:, None, None]
+    scale = query.shape[-1] ** -0.5
+    scores = scale * query @ key.swapaxes(2, 3) + HIDDEN * hidden
+    powers = np.exp(scores - scores.max(-1, keepdims=True))
+    probabilities = powers / powers.sum(-1, keepdims=True)
+    slopes = upstream @ value.swapaxes(2, 3) * factors
+    slopes = probabilities * (slopes - (slopes * probabilities).sum(-1, keepdims=True)) * scale
+    dropped = probabilities * factors
+    gradients = slopes @ key, slopes.swapaxes(2, 3) @ query, dropped.swapaxes(2, 3) @ upstream
+    return _joined(dropped @ value), np.concatenate([_joined(x) for x in gradients], axis=-1)
+
+
+def _joined(x):
+    return x.transpose(0, 2, 1, 3).reshape(B, S, H)
+
+
+def jax_value_and_gradient(function, dtype):
+    import jax
+
+    value, pull_back = jax.vjp(function, jax.numpy.asarray(VECTORS, dtype))
+    return value, pull_back(jax.numpy.asarray(UPSTREAM, dtype))[0]
+
+
+def of_tpu(dtype, padding_mask=None, sequence_ids=None, seeds=(0, 0), rate=0.0):
+    jax = pytest.importorskip("jax")
+    from keras_bert.layers.tpu_attention import whole_rows
+
+    ids = np.ones((B, S), "int32") if padding_mask is None else padding_mask
+    attend = functools.partial(
+        whole_rows,
+        ids=jax.numpy.asarray(ids if sequence_ids is None else sequence_ids),
+        numbers=jax.numpy.arange(B),
+        seeds=jax.numpy.asarray(seeds, "uint32"),
+        num_heads=N,
+        rate=rate,
+        is_packed=sequence_ids is not None,
+        interpret=True,
+    )
+    return jax_value_and_gradient(attend, dtype)
+
+
+def of_cudnn(dtype, padding_mask=None, sequence_ids=None):
+    """JAX's own kernel in place of cuDNN's, which takes the same arguments."""
+    if keras.backend.backend() != "jax":
+        pytest.skip("needs the JAX backend")
+
+    def attend(vectors):
+        return fused_attention.cudnn_attention(
+            vectors, N, padding_mask, sequence_ids, implementation="xla"
+        )
+
+    return jax_value_and_gradient(attend, dtype)
+
+
+def of_torch(dtype, padding_mask=None, sequence_ids=None):
+    if keras.backend.backend() != "torch":
+        pytest.skip("needs the PyTorch backend")
+    ids = (
+        None if array is None else ops.convert_to_tensor(array)
+        for array in (padding_mask, sequence_ids)
+    )
+    vectors = ops.cast(ops.convert_to_tensor(VECTORS), dtype).requires_grad_()
+    value = fused_attention.sdpa_attention(vectors, N, *ids)
+    value.backward(ops.cast(ops.convert_to_tensor(UPSTREAM), dtype))
+    return value, vectors.grad
+
+
+@pytest.mark.parametrize("dtype", TOLERANCES)
+@pytest.mark.parametrize("visible", VISIBLE)
+@pytest.mark.parametrize("kernel", [of_tpu, of_cudnn, of_torch])
+def test_kernels_agree_with_the_formula(kernel, visible, dtype):
+    expected = reference(VECTORS, **VISIBLE[visible])
+    for found, wanted, tolerance in zip(
+        kernel(dtype, **VISIBLE[visible]), expected, TOLERANCES[dtype], strict=True
+    ):
+        found = ops.convert_to_numpy(ops.cast(found, "float32"))
+        difference = np.abs(found - wanted)[: 2 if visible == "tokens" else B]
+        assert difference.max() <= tolerance * np.abs(wanted).max()
+        assert np.isfinite(found).all(), "a row of padding alone stays finite"
+
+
+@pytest.mark.parametrize("visible", VISIBLE)
+def test_the_tpu_kernel_drops_what_its_hash_says(visible):
+    jax = pytest.importorskip("jax")
+    from keras_bert.layers.tpu_attention import kept
+
+    seeds, rate = np.array([3, 2**31 + 5], "uint32"), 0.25
+    heads = jax.numpy.arange(B * N, dtype="int32")
+    keep = jax.vmap(lambda head: kept(seeds, head, S, rate))(heads).reshape(B, N, S, S)
+    expected = reference(VECTORS, **VISIBLE[visible], factors=np.asarray(keep) / (1 - rate))
+    found = of_tpu("float32", **VISIBLE[visible], seeds=seeds, rate=rate)
+    for own, wanted, tolerance in zip(found, expected, TOLERANCES["float32"], strict=True):
+        difference = np.abs(ops.convert_to_numpy(own) - wanted)[: 2 if visible == "tokens" else B]
+        assert difference.max() <= tolerance * np.abs(wanted).max()
+
+
+def test_the_hash_drops_at_its_rate_and_independently():
+    jax = pytest.importorskip("jax")
+    from keras_bert.layers.tpu_attention import kept
+
+    seeds, heads = np.array([11, 12], "uint32"), jax.numpy.arange(16, dtype="int32")
+    keep = np.asarray(jax.vmap(lambda head: kept(seeds, head, 256, 0.1))(heads))
+    assert abs(keep.mean() - 0.9) < 4 * 0.3 / keep.size**0.5
+    for axis in range(3):  # neighbors: heads, queries, keys
+        first = np.take(keep, range(keep.shape[axis] - 1), axis).ravel()
+        second = np.take(keep, range(1, keep.shape[axis]), axis).ravel()
+        assert abs(np.corrcoef(first, second)[0, 1]) < 4 / first.size**0.5
+    other = np.asarray(kept(seeds + np.uint32(1), heads[0], 256, 0.1))
+    assert abs(np.corrcoef(other.ravel(), keep[0].ravel())[0, 1]) < 4 / 256
+
+
+def test_the_kernel_is_chosen_by_device_dtype_and_dropout(monkeypatch, caplog):
+    backend = keras.backend.backend()
+    vectors = ops.convert_to_tensor(VECTORS)
+    half, short = ops.cast(vectors, "bfloat16"), vectors[:, :100]
+    dropout = Dropout(0.1)
+    choose = fused_attention.fused_kernel
+    fused_attention._note_the_cost_of_dropout.cache_clear()
+    caplog.set_level(logging.INFO, "keras_bert")
+    if backend == "jax":
+        from keras_bert.layers.tpu_attention import tpu_attention
+
+        assert choose(half, N) is None, "nothing on a CPU"
+        monkeypatch.setattr(fused_attention, "jax_devices", lambda: ("tpu", None))
+        assert choose(vectors, N, dropout).func is choose(half, N).func is tpu_attention
+        assert choose(short, N) is None, "its length is no multiple of 128"
+        monkeypatch.setattr(fused_attention, "jax_devices", lambda: ("gpu", None))
+        assert choose(vectors, N) is None, "cuDNN has no float32"
+        chosen = choose(half, N)
+        assert chosen is fused_attention.cudnn_attention
+    elif backend == "torch":
+        chosen = choose(short, N)
+        assert chosen is fused_attention.sdpa_attention
+    else:
+        assert choose(half, N) is choose(half, N, dropout) is None
+        return
+    assert choose(half, N, dropout) is choose(half, N, dropout) is None
+    [note] = caplog.messages
+    assert "attention_dropout=0" in note
+    keras.config.disable_flash_attention()
+    try:
+        assert choose(half, N) is None
+    finally:
+        keras.config.enable_flash_attention()
+
+
+def test_attention_takes_the_chosen_kernel(monkeypatch):
+    asked = []
+
+    def choose(vectors, num_heads, dropout):
+        asked.append(dropout)
+        return lambda *arguments: arguments
+
+    monkeypatch.setattr("keras_bert.layers.attention.fused_kernel", choose)
+    dropout = Dropout(0.1)
+    arguments = (VECTORS, N, PADDING_MASK, None, dropout)
+    assert attention(*arguments, training=True) == arguments
+    assert attention(*arguments, training=False)[-1] is None
+    assert asked == [dropout, None]

@@ -16,7 +16,7 @@ def fused_kernel(query_key_value, num_heads, dropout=None):
 
     | backend | device | kernel | dropout |
     |---|---|---|---|
-    | JAX | TPU | `tpu_attention`, for rows of a multiple of 128 tokens, up to 1,024 | yes |
+    | JAX | TPU | `tpu_attention`, for rows of a multiple of 128 tokens, up to 512 | yes |
     | JAX | GPU | cuDNN, in bfloat16 and float16 | no |
     | PyTorch | all | `scaled_dot_product_attention` | no |
 

@@ -1,11 +1,12 @@
 """Attention of whole rows in a TPU's on-chip memory, with dropout, by a Pallas kernel.
 
 BERT's rows are short: the scores of one head, 1 MiB for 512 tokens, fit in on-chip memory (VMEM).
-A program therefore takes one row and reads its queries, keys and values once. It computes the
-softmax of each head in one piece and writes the result once. The gradient computes the
-probabilities again. Nothing of the size of the scores ever reaches the chip's main memory.
+The kernel therefore computes the softmax of whole rows, reads queries, keys and values once, and
+writes the result once. The gradient computes the probabilities again. Nothing of the size of the
+scores ever reaches the chip's main memory.
 
-The heads stay where the projection writes them, in `[B, S, 3H]`, so nothing is transposed.
+The heads stay where the projection writes them, in `[B, S, 3H]`, so nothing is transposed. A
+program takes a row and the heads that share a block of lanes, two heads of 64 for instance.
 """
 
 import functools
@@ -20,8 +21,7 @@ from jax.sharding import PartitionSpec
 from keras_bert.layers.plain_attention import HIDDEN
 
 LANES = 128  # numbers in a TPU's vector register, along the last axis
-MAX_LENGTH = 1024  # the float32 scores of a head take 4 MiB
-_VMEM_BYTES = 64 * 2**20
+MAX_LENGTH = 512  # of BERT; the scores of longer rows need more VMEM than a v4 has
 
 
 def fits(query_key_value, num_heads, mesh=None):
@@ -110,90 +110,100 @@ _attend.defvjp(_attend_and_keep, _pull_back)
 
 
 def _run(kernel, tensors, ids, numbers, seeds, settings, width, products):
-    """Runs a kernel on each row of `tensors`; returns `[B, S, width]`."""
+    """Runs a kernel on each row and block of heads; returns `[B, S, width]`."""
     num_heads, rate, is_packed, interpret = settings
-    rows, length, _ = tensors[0].shape
-    dtype, hidden_dim = tensors[0].dtype, tensors[0].shape[2] // 3
+    (rows, length, triple), dtype = tensors[0].shape, tensors[0].dtype
+    hidden_dim = triple // 3
+    head_dim, num_blocks = hidden_dim // num_heads, hidden_dim // LANES
 
-    def row(*shape):
-        return pl.BlockSpec((1, *shape), lambda number, *_: (number, 0, 0))
+    def heads(part=0):
+        """A block of heads of the queries (part 0), keys or values."""
+        place = part * num_blocks
+        return pl.BlockSpec((1, length, LANES), lambda row, block, *_: (row, 0, place + block))
 
-    widths = [tensor.shape[2] for tensor in tensors]
+    def whole(*shape):
+        return pl.BlockSpec((1, *shape), lambda row, *_: (row, 0, 0))
+
+    blocks = [
+        (tensor, heads(part)) for tensor in tensors for part in range(tensor.shape[2] // hidden_dim)
+    ]
+    inputs, specs = zip(*blocks, strict=True)
     return pl.pallas_call(
-        functools.partial(kernel, num_heads=num_heads, rate=rate, is_packed=is_packed),
+        functools.partial(kernel, head_dim=head_dim, rate=rate, is_packed=is_packed),
         out_shape=jax.ShapeDtypeStruct((rows, length, width), dtype),
         grid_spec=pltpu.PrefetchScalarGridSpec(
             num_scalar_prefetch=2,  # numbers and seeds
-            grid=(rows,),
-            in_specs=[row(1, length), *[row(length, width) for width in widths]],
-            out_specs=row(length, width),
+            grid=(rows, num_blocks),
+            in_specs=[whole(1, length), *specs],
+            out_specs=heads() if width == hidden_dim else whole(length, width),
         ),
         compiler_params=pltpu.CompilerParams(
-            dimension_semantics=("parallel",), vmem_limit_bytes=_VMEM_BYTES
+            dimension_semantics=("parallel", "arbitrary"),
+            vmem_limit_bytes=_vmem_bytes(length, hidden_dim, dtype),
         ),
         cost_estimate=pl.CostEstimate(
             flops=2 * products * rows * length**2 * hidden_dim,
             transcendentals=rows * num_heads * length**2,
-            bytes_accessed=rows * length * (sum(widths) + width) * dtype.itemsize,
+            bytes_accessed=rows * length * (len(inputs) * hidden_dim + width) * dtype.itemsize,
         ),
         interpret=interpret,
-    )(numbers, seeds, ids[:, None], *tensors)
+    )(numbers, seeds, ids[:, None], *inputs)
 
 
-def _forward(numbers, seeds, ids, query_key_value, context, *, num_heads, rate, is_packed):
-    """Writes the context `[1, S, H]` of a row."""
-    length, hidden_dim = context.shape[1:]
-    head_dim = hidden_dim // num_heads
-    bias, row = _bias(ids[0], is_packed), numbers[pl.program_id(0)]
+def _vmem_bytes(length, hidden_dim, dtype):
+    """Returns the VMEM that a row takes; what isn't taken serves the operations around it."""
+    moved = 2 * length * (4 * LANES + 3 * hidden_dim) * dtype.itemsize  # a row and the next one
+    return moved + 10 * 4 * length**2 + 2 * 2**20  # the compiler keeps scores of two heads
 
-    def compute(block, _):
-        """Computes the heads that lie in one block of lanes."""
-        lanes = [_lanes(query_key_value, block, hidden_dim, part) for part in range(3)]
-        contexts = []
-        for number in range(LANES // head_dim):
-            query, key, value = (x[:, _head(number, head_dim)] for x in lanes)
-            probabilities = _probabilities(query, key, bias)
-            if rate:
-                head = block * (LANES // head_dim) + number
-                keep = kept(seeds, row * num_heads + head, length, rate)
-                probabilities = jnp.where(keep, probabilities / (1 - rate), 0)
-            contexts.append(_product(probabilities.astype(value.dtype), value, 1, 0))
-        _write(context, block, hidden_dim, 0, contexts)
 
-    jax.lax.fori_loop(0, hidden_dim // LANES, compute, None)
+def _forward(numbers, seeds, ids, query, key, value, context, *, head_dim, rate, is_packed):
+    """Writes the context of a block of heads, `[1, S, LANES]`."""
+    bias = _bias(ids[0], is_packed)
+    contexts = []
+    for head, lanes in _heads(numbers, head_dim):
+        probabilities = _probabilities(query[0][:, lanes], key[0][:, lanes], bias)
+        if rate:
+            keep = kept(seeds, head, query.shape[1], rate)
+            probabilities = jnp.where(keep, probabilities / (1 - rate), 0)
+        contexts.append(_product(probabilities.astype(value.dtype), value[0][:, lanes], 1, 0))
+    context[0] = jnp.concatenate(contexts, axis=1).astype(context.dtype)
 
 
 def _backward(
-    numbers, seeds, ids, query_key_value, upstream, gradients, *, num_heads, rate, is_packed
+    numbers, seeds, ids, query, key, value, upstream, gradients, *, head_dim, rate, is_packed
 ):
-    """Writes the gradients `[1, S, 3H]` of a row's queries, keys and values."""
-    length, hidden_dim = upstream.shape[1:]
-    head_dim = hidden_dim // num_heads
-    bias, row = _bias(ids[0], is_packed), numbers[pl.program_id(0)]
+    """Writes the gradients of a block of heads into those of its row, `[1, S, 3H]`."""
+    bias = _bias(ids[0], is_packed)
+    parts = [], [], []
+    for head, lanes in _heads(numbers, head_dim):
+        own_query, own_key, own_value, own_upstream = (
+            tensor[0][:, lanes] for tensor in (query, key, value, upstream)
+        )
+        probabilities = dropped = _probabilities(own_query, own_key, bias)
+        slopes = _product(own_upstream, own_value, 1, 1)  # [S, S], of the dropped probabilities
+        if rate:
+            keep = kept(seeds, head, query.shape[1], rate)
+            dropped = jnp.where(keep, probabilities / (1 - rate), 0)
+            slopes = jnp.where(keep, slopes / (1 - rate), 0)
+        mean = jnp.sum(slopes * probabilities, axis=1, keepdims=True)
+        slopes = probabilities * (slopes - mean) * head_dim**-0.5  # of the scores
+        slopes, dropped = slopes.astype(query.dtype), dropped.astype(query.dtype)
+        parts[0].append(_product(slopes, own_key, 1, 0))
+        parts[1].append(_product(slopes, own_query, 0, 0))
+        parts[2].append(_product(dropped, own_upstream, 0, 0))
+    block, num_blocks = pl.program_id(1), pl.num_programs(1)
+    for number, part in enumerate(parts):
+        first = pl.multiple_of((number * num_blocks + block) * LANES, LANES)
+        gradient = jnp.concatenate(part, axis=1).astype(gradients.dtype)
+        gradients[0, :, pl.ds(first, LANES)] = gradient
 
-    def compute(block, _):
-        lanes = [_lanes(query_key_value, block, hidden_dim, part) for part in range(3)]
-        lanes.append(_lanes(upstream, block, hidden_dim, 0))
-        parts = [], [], []
-        for number in range(LANES // head_dim):
-            query, key, value, above = (x[:, _head(number, head_dim)] for x in lanes)
-            probabilities = dropped = _probabilities(query, key, bias)
-            slopes = _product(above, value, 1, 1)  # [S, S], of the dropped probabilities
-            if rate:
-                head = block * (LANES // head_dim) + number
-                keep = kept(seeds, row * num_heads + head, length, rate)
-                dropped = jnp.where(keep, probabilities / (1 - rate), 0)
-                slopes = jnp.where(keep, slopes / (1 - rate), 0)
-            mean = jnp.sum(slopes * probabilities, axis=1, keepdims=True)
-            slopes = probabilities * (slopes - mean) * head_dim**-0.5  # of the scores
-            slopes, dropped = slopes.astype(query.dtype), dropped.astype(query.dtype)
-            parts[0].append(_product(slopes, key, 1, 0))
-            parts[1].append(_product(slopes, query, 0, 0))
-            parts[2].append(_product(dropped, above, 0, 0))
-        for number, part in enumerate(parts):
-            _write(gradients, block, hidden_dim, number, part)
 
-    jax.lax.fori_loop(0, hidden_dim // LANES, compute, None)
+def _heads(numbers, head_dim):
+    """Yields each head of a block: its number in the batch, and its lanes."""
+    in_block = LANES // head_dim
+    first = (numbers[pl.program_id(0)] * pl.num_programs(1) + pl.program_id(1)) * in_block
+    for number in range(in_block):
+        yield first + number, slice(number * head_dim, (number + 1) * head_dim)
 
 
 def _bias(ids, is_packed):
@@ -241,17 +251,3 @@ def _product(a, b, a_axis, b_axis):
     """Sums the products of two matrices over an axis of each, in float32."""
     axes = ((a_axis,), (b_axis,)), ((), ())
     return jax.lax.dot_general(a, b, axes, preferred_element_type=jnp.float32)
-
-
-def _lanes(tensor, block, hidden_dim, part):
-    """Reads a block of heads, `[S, LANES]`, of queries, keys or values."""
-    return tensor[0, :, pl.ds(pl.multiple_of(part * hidden_dim + block * LANES, LANES), LANES)]
-
-
-def _write(tensor, block, hidden_dim, part, heads):
-    lanes = pl.ds(pl.multiple_of(part * hidden_dim + block * LANES, LANES), LANES)
-    tensor[0, :, lanes] = jnp.concatenate(heads, axis=1).astype(tensor.dtype)
-
-
-def _head(number, head_dim):
-    return slice(number * head_dim, (number + 1) * head_dim)

@@ -1,6 +1,7 @@
 """Memory traffic of a compiled program: the bytes it reads from and writes to a chip's HBM."""
 
 import re
+from collections.abc import Iterator
 
 _BITS = re.compile(r"[a-z]+(\d+)")
 _SHAPE = re.compile(r"\b(pred|[a-z]+\d+\w*)\[([\d,]*)\](\{[^{}]*\})?")
@@ -35,17 +36,27 @@ def hbm_traffic(program: str, num_iterations: int = 1) -> int:
     >>> hbm_traffic(text)  # reads a, writes c, 32 bytes each
     64
     """
+    return sum(num_bytes for num_bytes, _ in hbm_moves(program, num_iterations))
+
+
+def hbm_moves(program: str, num_iterations: int = 1) -> Iterator[tuple[int, str]]:
+    """Yields `(bytes, name)` for each instruction that moves data between a chip and its HBM.
+
+    The name is that of the operation in the model's own code, such as
+    `"jit(steps)/jvp(bert_backbone)/block_0/attention/dot_general"`, or `""`. See `hbm_traffic`.
+    """
     entry, computations = _parse(program)
-    return _traffic(computations, entry, num_iterations)
+    return _moves(computations, entry, num_iterations)
 
 
-def _traffic(computations, computation, num_iterations):
-    shapes, num_bytes = {}, 0
+def _moves(computations, computation, num_iterations):
+    shapes = {}
     for instruction, shape, operation, operands, attributes in computations[computation]:
         shapes[instruction] = arrays = _arrays(shape)
         if operation == "while":
             body = re.search(r"body=%?([\w.-]+)", attributes).group(1)
-            num_bytes += num_iterations * _traffic(computations, body, num_iterations)
+            for num_bytes, name in _moves(computations, body, num_iterations):
+                yield num_iterations * num_bytes, name
         if operation == "async-start":  # wraps its computation's last operation, such as "slice"
             called = re.search(r"calls=%?([\w.-]+)", attributes).group(1)
             operation = f"{computations[called][-1][2]}-start"
@@ -53,11 +64,13 @@ def _traffic(computations, computation, num_iterations):
             continue
         if operation in _COPIES:  # the first two arrays are the source and the destination
             size = arrays[_COPIES[operation]][0]
-            num_bytes += sum(size for _, in_hbm in arrays[:2] if in_hbm)
-            continue
-        inputs = (shapes.get(name, ()) for name in re.findall(r"%([\w.-]+)", operands))
-        num_bytes += sum(size for part in (arrays, *inputs) for size, in_hbm in part if in_hbm)
-    return num_bytes
+            num_bytes = sum(size for _, in_hbm in arrays[:2] if in_hbm)
+        else:
+            inputs = (shapes.get(name, ()) for name in re.findall(r"%([\w.-]+)", operands))
+            parts = (arrays, *inputs)
+            num_bytes = sum(size for part in parts for size, in_hbm in part if in_hbm)
+        name = re.search(r'op_name="([^"]*)"', attributes)
+        yield num_bytes, name.group(1) if name else ""
 
 
 def _parse(program):

@@ -74,22 +74,16 @@ def tpu_devices(topology: str, options: dict[str, Any]) -> Sequence["jax.Device"
 
 
 def lower_step(
-    model: keras.Model,
-    devices: Sequence["jax.Device"],
-    batch_size: int,
-    sequence_length: int,
-    max_predictions: int,
+    model: keras.Model, devices: Sequence["jax.Device"], batch: tuple
 ) -> "jax.stages.Lowered":
     """Lowers the step of `model.fit` for devices that share the batch.
 
     This is the function that `fit` compiles, with shapes in place of arrays.
 
     Args:
-        model: a `BertPretrainer` on JAX.
+        model: a compiled `keras.Model` on JAX, or a task.
         devices: a list of JAX devices, which may be absent from this machine.
-        batch_size: int, rows B of a batch over all devices.
-        sequence_length: int, S.
-        max_predictions: int, P.
+        batch: a batch over all devices, `(inputs, labels, weights)`; see `pretraining_batch`.
 
     Returns:
         A `jax.stages.Lowered`.
@@ -102,7 +96,6 @@ def lower_step(
 
     if not model.compiled:
         model.compile(**model.default_compile_args())
-    batch = _zeros(model, batch_size, sequence_length, max_predictions)
     build_from_batch(model, jax.tree.map(lambda values: values[:1], batch))
     state = (
         model.trainable_variables,
@@ -146,7 +139,7 @@ def compile_step(
 
     started = time.perf_counter()
     try:
-        program, text = _compile(lowered)
+        program, text = compile_program(lowered)
     except jax.errors.JaxRuntimeError as error:
         if "RESOURCE_EXHAUSTED" not in str(error):
             raise
@@ -168,8 +161,8 @@ def compile_step(
     )
 
 
-def _compile(lowered):
-    """Returns the compiled program and its text.
+def compile_program(lowered: "jax.stages.Lowered") -> tuple["jax.stages.Compiled", str]:
+    """Compiles a lowered step; returns the program and the text of its optimized HLO.
 
     The text is dumped by the compiler, because JAX can't read every program for newer chips (v5p).
     """
@@ -202,14 +195,34 @@ def _bytes(number, unit):
     return float(number) * _UNITS[unit]
 
 
-def _zeros(model, batch_size, sequence_length, max_predictions):
-    """Returns a batch of zeros with the shapes and dtypes of `pretraining_dataset`."""
-    tokens = np.broadcast_to(np.int32(0), (batch_size, sequence_length))  # [B, S]
-    slots = np.broadcast_to(np.int32(0), (batch_size, max_predictions))  # [B, P]
-    x = {name: tokens for name in ("token_ids", "segment_ids", "padding_mask")}
-    x["mask_positions"] = slots
-    y, sample_weight = {"masked_lm": slots}, {"masked_lm": slots.astype("float32")}
+def pretraining_batch(
+    model: keras.Model,
+    batch_size: int,
+    sequence_length: int,
+    max_predictions: int,
+    sequences_per_row: int | None = None,
+) -> tuple:
+    """Returns a batch of zeros with the shapes and dtypes of `pretraining_dataset`.
+
+    Args:
+        model: a `BertPretrainer`.
+        batch_size: int, rows B.
+        sequence_length: int, S.
+        max_predictions: int, P.
+        sequences_per_row: int, K, the sequences of a packed row; None if rows aren't packed.
+    """
+
+    def zeros(*shape):
+        return np.broadcast_to(np.int32(0), (batch_size, *shape))
+
+    x = {"token_ids": zeros(sequence_length), "segment_ids": zeros(sequence_length)}
+    if sequences_per_row is None:
+        x["padding_mask"] = zeros(sequence_length)
+    else:
+        x["sequence_ids"] = zeros(sequence_length)
+        x["cls_positions"] = zeros(sequences_per_row)
+    x["mask_positions"] = zeros(max_predictions)
+    y = {"masked_lm": zeros(max_predictions)}
     if model.next_sentence:
-        y["next_sentence"] = slots[:, 0]
-        sample_weight["next_sentence"] = slots[:, 0].astype("float32")
-    return x, y, sample_weight
+        y["next_sentence"] = zeros() if sequences_per_row is None else zeros(sequences_per_row)
+    return x, y, {name: labels.astype("float32") for name, labels in y.items()}

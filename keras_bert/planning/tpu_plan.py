@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import keras
 
+from keras_bert.arguments import check_int
 from keras_bert.planning.planned_step import PlannedStep
 from keras_bert.planning.pretraining_flops import pretraining_flops
 from keras_bert.planning.tpu_chips import GIB, Chip, find_chips
@@ -12,6 +13,7 @@ from keras_bert.planning.tpu_compiler import (
     check_compiler,
     compile_step,
     lower_step,
+    pretraining_batch,
     tpu_devices,
 )
 from keras_bert.training.global_loss import check_accumulation
@@ -37,6 +39,8 @@ class TpuPlan:
             `pretraining_dataset`: 20 for 128 tokens, 80 for 512.
         accumulation_steps: int, the number of parts that each chip's share of a batch is split
             into.
+        sequences_per_row: int, the sequences that a row of `pretraining_dataset(packed=True)`
+            holds, there 8 by default; None if rows aren't packed.
         log: function that is called with each progress message.
 
     Raises:
@@ -58,10 +62,13 @@ class TpuPlan:
         sequence_length: int = 128,
         max_predictions: int | None = None,
         accumulation_steps: int = 1,
+        sequences_per_row: int | None = None,
         log: Callable[[str], None] = print,
     ):
         self.chip, self.num_chips = find_chips(topology)
         check_accumulation(accumulation_steps)
+        if sequences_per_row is not None:
+            check_int("sequences_per_row", sequences_per_row)
         if max_predictions is None:
             max_predictions = 4 * math.ceil(0.15 * sequence_length / 4)
         if not 1 <= max_predictions <= sequence_length:
@@ -74,6 +81,7 @@ class TpuPlan:
         self.sequence_length = sequence_length
         self.max_predictions = max_predictions
         self.accumulation_steps = accumulation_steps
+        self.sequences_per_row = sequences_per_row
         self.log = log
 
     def check_batch(self, batch_size: int) -> None:
@@ -152,11 +160,16 @@ class TpuPlan:
 
     def _lower(self, model, batch_size):
         devices = tpu_devices(self.topology, self.chip.topology_options)
+        batch = pretraining_batch(
+            model,
+            batch_size,
+            self.sequence_length,
+            self.max_predictions,
+            self.sequences_per_row,
+        )
         before, model.accumulation_steps = model.accumulation_steps, self.accumulation_steps
         try:
-            return lower_step(
-                model, devices, batch_size, self.sequence_length, self.max_predictions
-            )
+            return lower_step(model, devices, batch)
         finally:
             model.accumulation_steps = before
 

@@ -10,7 +10,7 @@ import keras
 import numpy as np
 
 import keras_bert
-from keras_bert.planning.tpu_compiler import lower_step
+from keras_bert.planning.tpu_compiler import lower_step, pretraining_batch
 from keras_bert.training import jax_loop
 
 ROWS, LENGTH, PREDICTIONS = 8, 16, 4
@@ -69,7 +69,9 @@ def main():
         expected = text_of_fit(parts)
         model = make_model()
         model.accumulation_steps = parts
-        lowered = lower_step(model, jax.devices(), ROWS, LENGTH, PREDICTIONS)
+        lowered = lower_step(
+            model, jax.devices(), pretraining_batch(model, ROWS, LENGTH, PREDICTIONS)
+        )
         planned = lowered.as_text()
         assert "bf16" in planned and planned.count("stablehlo.while") >= parts - 1
         pairs = zip(planned.splitlines(), expected.splitlines(), strict=False)

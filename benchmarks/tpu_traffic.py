@@ -1,0 +1,141 @@
+"""HBM traffic and memory of a pre-training step on TPUs: ours and KerasHub's, by one count.
+
+    pip install ".[tpu-plan]"
+    python benchmarks/tpu_traffic.py --sequence_length 512
+
+Compiles the steps ahead of time, which takes minutes each and no TPU. `packed` has the same tokens
+in rows as `kernel`, more of them real: `--fill` gives the share without and with packing.
+KerasHub's BertMaskedLM has no next-sentence head.
+"""
+
+import argparse
+import collections
+import os
+import re
+import time
+
+os.environ["KERAS_BACKEND"] = "jax"
+os.environ["JAX_PLATFORMS"] = "cpu"
+
+import keras
+import numpy as np
+
+import keras_bert
+from keras_bert.planning.hbm_traffic import hbm_moves
+from keras_bert.planning.tpu_chips import GIB, find_chips
+from keras_bert.planning.tpu_compiler import (
+    compile_program,
+    lower_step,
+    pretraining_batch,
+    tpu_devices,
+)
+
+CAUSES = {  # by the first pattern that an operation's name has
+    "attention": r"/(self_)?attention(_layer)?/(?!.*(query|key|value|output).*dot)",
+    "masked-LM head": r"masked_lm|mlm_head|token_embedding/dot|softmax|compile_loss",
+    "optimizer": r"adam",
+    "embeddings": r"embedding",
+    "encoder, the rest": r"block_|transformer_layer|bert_backbone",
+    "other": r"",
+}
+
+
+def keras_hub_step(args):
+    import keras_hub
+
+    backbone = keras_hub.models.BertBackbone(
+        vocabulary_size=30522, max_sequence_length=512, **sizes(args)
+    )
+    model = keras_hub.models.BertMaskedLM(backbone)
+    model.compile(
+        optimizer=keras.optimizers.AdamW(1e-4, weight_decay=0.01, global_clipnorm=1.0),
+        loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+        weighted_metrics=[keras.metrics.SparseCategoricalAccuracy()],
+    )
+    tokens = np.zeros((args.batch_size, args.sequence_length), "int32")
+    slots = tokens[:, : predictions(args)]
+    names = ("token_ids", "segment_ids", "padding_mask")
+    x = {**dict.fromkeys(names, tokens), "mask_positions": slots}
+    return model, (x, slots, slots.astype("float32"))
+
+
+def own_step(args, sequences_per_row=None):
+    model = keras_bert.BertPretrainer(keras_bert.BertBackbone(30522, **sizes(args)))
+    shape = args.batch_size, args.sequence_length, predictions(args)
+    return model, pretraining_batch(model, *shape, sequences_per_row)
+
+
+def sizes(args):
+    return {**keras_bert.sizes.SIZES[args.size], "num_layers": args.layers}
+
+
+def predictions(args):
+    return 4 * -(-15 * args.sequence_length // 400)
+
+
+PROGRAMS = {
+    "keras_hub": keras_hub_step,
+    "plain": own_step,
+    "kernel": own_step,
+    "packed": lambda args: own_step(args, sequences_per_row=8),
+}
+
+
+def measure(name, args):
+    """Prints memory and traffic of one program, the traffic by cause."""
+    chip, _ = find_chips(args.topology)
+    if name == "plain":
+        keras.config.disable_flash_attention()
+    model, batch = PROGRAMS[name](args)
+    started = time.perf_counter()
+    lowered = lower_step(model, tpu_devices(args.topology, chip.topology_options), batch)
+    program, text = compile_program(lowered)
+    keras.config.enable_flash_attention()
+    memory = program.memory_analysis()
+    arguments = memory.argument_size_in_bytes + memory.output_size_in_bytes
+    needed = (
+        arguments
+        - memory.alias_size_in_bytes
+        + memory.temp_size_in_bytes
+        + memory.generated_code_size_in_bytes
+    )
+    causes = collections.Counter()
+    for num_bytes, operation in hbm_moves(text):
+        causes[next(c for c, pattern in CAUSES.items() if re.search(pattern, operation))] += (
+            num_bytes
+        )
+    moved = sum(causes.values())
+    print(
+        f"{name}: {moved:.4g} bytes moved a chip and step, {needed / GIB:.2f} GiB of memory, "
+        f"{memory.temp_size_in_bytes / GIB:.2f} of it temporaries "
+        f"({time.perf_counter() - started:.0f} s)"
+    )
+    print("   " + ", ".join(f"{cause} {causes[cause]:.3g}" for cause in CAUSES), flush=True)
+    return moved
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--topology", default="v5e:2x2")
+    parser.add_argument("--size", default="base")
+    parser.add_argument("--layers", type=int, default=12)
+    parser.add_argument("--sequence_length", type=int, default=512)
+    parser.add_argument("--batch_size", type=int, default=256, help="rows over all chips")
+    parser.add_argument("--programs", nargs="+", default=list(PROGRAMS), choices=PROGRAMS)
+    parser.add_argument("--fill", nargs=2, type=float, default=(0.808, 0.983))
+    args = parser.parse_args()
+    keras.config.set_dtype_policy("mixed_bfloat16")
+    print(args)
+    moved = {name: measure(name, args) for name in args.programs}
+    if "keras_hub" in moved:
+        theirs = moved["keras_hub"] / args.fill[0]
+        for name, own in moved.items():
+            real = own / args.fill[name == "packed"]
+            print(
+                f"{name}: {own / moved['keras_hub']:.2f} of KerasHub's bytes for a row's tokens, "
+                f"{real / theirs:.2f} for a real token"
+            )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,224 @@
+"""Training speed on one GPU, on Keras's JAX backend: plain and fused attention, padded and packed.
+
+    pip install ".[dev]" "jax[cuda12]"
+    python benchmarks/gpu.py                # Base and Large, 128 and 512 tokens
+    python benchmarks/gpu.py --torch        # transformers with SDPA and torch.compile as well
+
+Steps of `BertPretrainer.fit` in mixed_bfloat16, on synthetic tokens whose lengths are spread as
+those of Wikipedia's documents. `plain` has attention dropout, as in the paper. `fused` runs cuDNN's
+kernel, which has none (`attention_dropout=0`). Tokens are real ones, without padding. MFU is the
+share of the GPU's peak that the matrix products of these tokens take, attention to padding and to
+other sequences not counted. GiB are the most that any case so far has used. Needs no TensorFlow.
+"""
+
+import argparse
+import os
+import statistics
+import time
+
+os.environ.setdefault("KERAS_BACKEND", "jax")
+os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # so that memory is what is used
+
+import jax
+import keras
+import numpy as np
+
+import keras_bert
+from keras_bert.layers.fused_attention import jax_devices
+from keras_bert.planning.pretraining_flops import pretraining_flops
+from keras_bert.planning.tpu_compiler import pretraining_batch
+from keras_bert.training.jax_loop import compiled, one_or_more
+from keras_bert.training.keras_internals import build_from_batch
+
+PEAKS = {"H100": 989e12, "H200": 989e12, "A100": 312e12, "L4": 121e12, "V100": 125e12}
+CASES = [  # size, tokens of a row, rows, packed, fused
+    ("base", 512, 64, False, False),
+    ("base", 512, 64, False, True),
+    ("base", 512, 64, True, True),
+    ("base", 128, 256, False, False),
+    ("base", 128, 256, False, True),
+    ("base", 128, 256, True, True),
+    ("large", 512, 32, True, True),
+    ("large", 128, 128, True, True),
+    ("large", 512, 32, False, False),
+]
+
+
+def real_lengths(rng, rows, length, packed):
+    """Tokens of each sequence of a row: as long as rows mostly, some much shorter."""
+    short = rng.random((rows, 8)) < 0.4
+    lengths = np.where(short, rng.integers(length // 8, length, (rows, 8)), length)
+    if not packed:
+        return lengths[:, :1]
+    lengths = rng.integers(length // 8, length // 2, (rows, 8))
+    before = np.cumsum(lengths, axis=1) - lengths
+    return np.clip(length - before, 0, lengths)
+
+
+def make_batch(model, rows, length, packed):
+    """A batch of random tokens; returns it with the lengths of its sequences."""
+    rng = np.random.default_rng(1)
+    predictions = 4 * -(-15 * length // 400)
+    x, y, weights = pretraining_batch(model, rows, length, predictions, 8 if packed else None)
+    lengths = real_lengths(rng, rows, length, packed)
+    ends = np.cumsum(lengths, axis=1)
+    positions = np.arange(length)
+    is_token = positions < ends[:, -1:]
+    x["token_ids"] = np.where(is_token, rng.integers(1000, 30000, (rows, length)), 0).astype(
+        "int32"
+    )
+    if packed:
+        ids = 1 + (positions >= ends[:, :, None]).sum(1)
+        x["sequence_ids"] = np.where(is_token, ids, 0).astype("int32")
+        x["cls_positions"] = np.where(lengths > 0, ends - lengths, 0).astype("int32")
+        weights["next_sentence"] = (lengths > 0).astype("float32")
+    else:
+        x["padding_mask"] = is_token.astype("int32")
+        weights["next_sentence"] = np.ones(rows, "float32")
+    x["mask_positions"] = np.tile(np.arange(predictions, dtype="int32"), (rows, 1))
+    weights["masked_lm"] = np.ones((rows, predictions), "float32")
+    return (x, y, weights), lengths
+
+
+def model_flops(model, lengths, num_predictions):
+    """FLOPs of the products that real tokens need: attention within each sequence."""
+    used = lengths[lengths > 0]
+    tokens = sum(pretraining_flops(model.backbone, int(n), 0, False) for n in used)
+    return tokens + pretraining_flops(model.backbone, 0, num_predictions)
+
+
+def measure(size, length, rows, packed, fused, args):
+    keras.utils.set_random_seed(1)
+    backbone = keras_bert.BertBackbone(
+        30522, attention_dropout=0.0 if fused else None, **keras_bert.sizes.SIZES[size]
+    )
+    model = keras_bert.BertPretrainer(backbone)
+    model.compile(**model.default_compile_args())
+    batch, lengths = make_batch(model, rows, length, packed)
+    build_from_batch(model, jax.tree.map(lambda values: values[:1], batch))
+    steps = compiled(one_or_more(model.train_step, lambda values: values))
+    state = tuple(
+        [variable.value for variable in part]
+        for part in (
+            model.trainable_variables,
+            model.non_trainable_variables,
+            model.optimizer.variables,
+            model.metrics_variables,
+        )
+    )
+    batches = (jax.device_put(batch),)
+    started = time.perf_counter()
+    logs, state = steps(state, batches)
+    jax.block_until_ready(logs)
+    compiling = time.perf_counter() - started
+    times = []
+    for _ in range(args.repeats):
+        started = time.perf_counter()
+        for _ in range(args.steps):
+            logs, state = steps(state, batches)
+        jax.block_until_ready(logs)
+        times.append((time.perf_counter() - started) / args.steps)
+    seconds = statistics.median(times)
+    flops = model_flops(model, lengths, batch[0]["mask_positions"].size)
+    memory = (jax.devices()[0].memory_stats() or {}).get("peak_bytes_in_use", 0)
+    print(
+        f"| {size} | {rows} x {length} | {'packed' if packed else 'padded'} | "
+        f"{'fused' if fused else 'plain'} | {lengths.sum() / rows / length:.3f} | "
+        f"{1000 * seconds:.1f} | {lengths.sum() / seconds:,.0f} | "
+        f"{flops / seconds / args.peak:.1%} | {memory / 2**30:.1f} | {compiling:.0f} |",
+        flush=True,
+    )
+
+
+def agreement():
+    """Prints how far the encoder's vectors are apart with fused and with plain attention."""
+    keras.utils.set_random_seed(1)
+    model = keras_bert.BertPretrainer(keras_bert.BertBackbone(30522, **keras_bert.sizes.small))
+    for packed in (False, True):
+        (x, _, _), lengths = make_batch(model, 4, 512, packed)
+        is_token = np.arange(512) < lengths.sum(1, keepdims=True)
+        inputs = {name: x[name] for name in model.backbone.input if name in x}
+        fused = np.float32(model.backbone(inputs)["sequence_output"])[is_token]
+        keras.config.disable_flash_attention()
+        plain = np.float32(model.backbone(inputs)["sequence_output"])[is_token]
+        keras.config.enable_flash_attention()
+        difference = np.abs(fused - plain)
+        print(
+            f"{'packed' if packed else 'padded'} rows: fused and plain differ by "
+            f"{difference.mean():.2g} on average, {difference.max():.2g} at most; the values are "
+            f"around {np.abs(plain).mean():.2g}"
+        )
+
+
+def transformers_speed(args):
+    """Measures transformers' BertForPreTraining with SDPA and torch.compile, padded rows."""
+    import torch
+    import transformers
+
+    for length, rows in ((512, 64), (128, 256)):
+        config = transformers.BertConfig(attn_implementation="sdpa")
+        model = torch.compile(transformers.BertForPreTraining(config).cuda().train())
+        optimizer = torch.optim.AdamW(model.parameters(), 1e-4, fused=True)
+        rng = np.random.default_rng(1)
+        lengths = real_lengths(rng, rows, length, False)
+        is_token = torch.tensor(np.arange(length) < lengths).cuda()
+        ids = torch.randint(1000, 30000, (rows, length)).cuda()
+        labels = torch.where(torch.rand(rows, length).cuda() < 0.15, ids, -100)
+        order = torch.zeros(rows, dtype=torch.long).cuda()
+
+        def step(model, optimizer, ids, is_token, labels, order):
+            with torch.autocast("cuda", torch.bfloat16):
+                loss = model(ids, is_token, labels=labels, next_sentence_label=order).loss
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            optimizer.step()
+            optimizer.zero_grad()
+
+        arguments = model, optimizer, ids, is_token.long(), labels, order
+        for _ in range(3):
+            step(*arguments)
+        torch.cuda.synchronize()
+        started = time.perf_counter()
+        for _ in range(args.steps):
+            step(*arguments)
+        torch.cuda.synchronize()
+        seconds = (time.perf_counter() - started) / args.steps
+        print(
+            f"transformers, base, {rows} x {length}, padded: {1000 * seconds:.1f} ms, "
+            f"{lengths.sum() / seconds:,.0f} real tokens/s",
+            flush=True,
+        )
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--steps", type=int, default=10, help="steps of a measurement")
+    parser.add_argument("--repeats", type=int, default=3, help="measurements, of which the median")
+    parser.add_argument("--minutes", type=float, default=8, help="start no case after this time")
+    parser.add_argument("--cases", type=int, nargs="+", help="numbers of cases; all by default")
+    parser.add_argument("--torch", action="store_true", help="measure transformers as well")
+    args = parser.parse_args()
+    started = time.perf_counter()
+    keras.config.set_dtype_policy("mixed_bfloat16")
+    device = jax.devices()[0]
+    args.peak = next((p for name, p in PEAKS.items() if name in device.device_kind), float("nan"))
+    platform, _ = jax_devices()
+    print(f"{device.device_kind} ({platform}), JAX {jax.__version__}, Keras {keras.__version__}")
+    agreement()
+    print(
+        "| size | rows | | attention | real | ms a step | real tokens/s | MFU | GiB | compile s |"
+    )
+    print("|---|---|---|---|---|---|---|---|---|---|")
+    for number, case in enumerate(CASES):
+        if args.cases is not None and number not in args.cases:
+            continue
+        if time.perf_counter() - started > 60 * args.minutes:
+            print(f"no time left for {case}")
+            continue
+        measure(*case, args)
+    if args.torch:
+        transformers_speed(args)
+
+
+if __name__ == "__main__":
+    main()

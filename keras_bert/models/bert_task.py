@@ -10,7 +10,7 @@ from keras_bert.models import (
     task_data,
     vocabulary_asset,
 )
-from keras_bert.models.fit_schedule import scheduled_optimizer
+from keras_bert.models.fit_schedule import restart, scheduled_optimizer
 from keras_bert.models.optional_inputs import complete
 from keras_bert.models.precision import head_policy, policy_config, set_policy
 from keras_bert.models.task_parts import check_backbone, fitting_preprocessor
@@ -234,7 +234,9 @@ class BertTask(PresetModel, TrainLoop, keras.Model):
             kwargs.update(batch_size=batch_size, validation_split=validation_split)
         if self._schedules_fit:
             with compiling.scope(self):
-                self._compile_with(scheduled_optimizer(self, x, kwargs))
+                optimizer = scheduled_optimizer(self, x, kwargs)
+                if not restart(self, optimizer):
+                    self._compile_with(optimizer)
         return super().fit(
             x,
             y,

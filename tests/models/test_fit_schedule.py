@@ -67,6 +67,21 @@ def test_a_second_fit_starts_a_schedule_of_its_own(model, tmp_path):
     assert np.allclose(rates_of(loaded, batch_size=4), schedule(10))
 
 
+def test_the_same_fit_again_starts_anew_in_the_same_program(model):
+    start, runs, programs = model.get_weights(), [], []
+    for _ in range(2):
+        model.set_weights(start)
+        rates = Rates()
+        history = model.fit(X, Y, verbose=0, shuffle=False, epochs=2, callbacks=[rates])
+        runs.append((history.history, rates.rates, *model.get_weights()))
+        programs.append(model.train_function)
+    keras.tree.map_structure(np.testing.assert_array_equal, *runs)
+    model.fit(X, Y, verbose=0, epochs=1)
+    first, second, shorter = *programs, model.train_function
+    assert first is second and second is not shorter
+    model.set_weights(start)
+
+
 def test_an_optimizer_that_was_given_is_kept(model, tmp_path):
     model.compile(**{**model.default_compile_args(), "optimizer": AdamW(1e-3)}, run_eagerly=True)
     assert np.allclose(rates_of(model, batch_size=20), [1e-3] * 2)

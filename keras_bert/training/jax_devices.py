@@ -3,6 +3,7 @@
 import contextlib
 import os
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Self
 
 import keras
@@ -52,6 +53,19 @@ class JaxDevices:
         found = {f"{device.platform}:{device.id}" for device in weight.value.devices()}
         # A single device is JAX's default, which need not be the first.
         return len(found) == 1 if len(self.devices) == 1 else found == set(self.devices)
+
+
+def keep_compiled_programs() -> None:
+    """Keeps programs for GPUs and TPUs, which take minutes to compile, on disk for later runs.
+
+    They are kept in `~/.cache/keras_bert/jax`, or in the folder that JAX was told, for example by
+    `JAX_COMPILATION_CACHE_DIR`.
+    """
+    import jax
+
+    if jax.default_backend() != "cpu" and not jax.config.jax_compilation_cache_dir:
+        folder = Path.home() / ".cache" / "keras_bert" / "jax"
+        jax.config.update("jax_compilation_cache_dir", str(folder))
 
 
 def connect_processes() -> int:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import keras
 
-from keras_bert.training.jax_devices import JaxDevices, connect_processes
+from keras_bert.training.jax_devices import JaxDevices, connect_processes, keep_compiled_programs
 
 if TYPE_CHECKING:
     import tensorflow as tf
@@ -55,6 +55,8 @@ def get_strategy(
                 function before any other use of TensorFlow;
             `"tpu"`: a TPU.
             On JAX `"auto"`, all devices of all processes, or `"cpu"`, one device of one process.
+                Programs compiled for GPUs and TPUs are kept in `~/.cache/keras_bert/jax`, unless
+                `JAX_COMPILATION_CACHE_DIR` names another folder.
             On PyTorch `"auto"` or `"cpu"`, one device.
         address: address of the TPU: `"local"`, its name, or `"grpc://host:port"`; None is `"local"`
             for `"tpu"`. With an address `"auto"` is `"tpu"`; other names don't take one.
@@ -223,6 +225,7 @@ def _multiworker():
 
 def _jax_devices(name, devices):
     processes = connect_processes()
+    keep_compiled_programs()
     found = keras.distribution.list_devices()
     devices = 1 if name == "cpu" else devices
     if processes > 1 and devices not in (None, len(found)):

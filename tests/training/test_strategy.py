@@ -284,6 +284,14 @@ with two.scope():
     results["trained_again"] = num_devices(make_model(make_backbone()))
 results["address"] = said(get_strategy, address="grpc://nowhere:1")
 results["devices"] = said(get_strategy, "cpu", devices=2)
+import jax
+results["on_cpu"] = jax.config.jax_compilation_cache_dir
+jax.default_backend = lambda: "gpu"
+get_strategy()
+results["on_gpu"] = jax.config.jax_compilation_cache_dir
+jax.config.update("jax_compilation_cache_dir", "elsewhere")
+get_strategy()
+results["given"] = jax.config.jax_compilation_cache_dir
 print(json.dumps(results))
 """
 
@@ -328,3 +336,10 @@ def test_one_jax_device_is_one_after_several(on_two_jax_devices):
 def test_jax_tells_what_has_no_use(on_two_jax_devices):
     assert "doesn't accept" in on_two_jax_devices["address"]
     assert "'cpu' takes one device; got devices=2" in on_two_jax_devices["devices"]
+
+
+@pytest.mark.slow
+def test_jax_keeps_programs_that_take_minutes_to_compile(on_two_jax_devices):
+    assert not on_two_jax_devices["on_cpu"]
+    assert on_two_jax_devices["on_gpu"].endswith("/.cache/keras_bert/jax")
+    assert on_two_jax_devices["given"] == "elsewhere"

@@ -5,7 +5,18 @@ from keras import ops
 
 from keras_bert.layers.gather_positions import gather_positions
 from keras_bert.layers.gelu import activation_function
-from keras_bert.layers.initializer import EPSILON, dense, layer_norm
+from keras_bert.layers.initializer import EPSILON, bert_initializer, dense, layer_norm
+
+
+def decoder_table(backbone, dtype=None):
+    """Makes a table for the head alone, in the shape of the encoder's."""
+    return keras.layers.ReversibleEmbedding(
+        backbone.vocabulary_size,
+        backbone.hidden_dim,
+        embeddings_initializer=bert_initializer(),
+        name="decoder",
+        dtype=dtype,
+    )
 
 
 def _decoded(embedding, x):

@@ -58,6 +58,7 @@ class BertClassifier(BertTask):
     (1, 3)
     """
 
+    preprocessor_name = "BertClassifierPreprocessor"
     class_sample_weight = class_weighting.class_sample_weight
 
     def __init__(
@@ -91,13 +92,6 @@ class BertClassifier(BertTask):
         self.num_classes = num_classes
         self.dropout = dropout
         self.num_features = num_features
-
-    @classmethod
-    def preprocessor_class(cls):
-        """`BertClassifierPreprocessor`."""
-        from keras_bert.preprocessing.bert_classifier_preprocessor import BertClassifierPreprocessor
-
-        return BertClassifierPreprocessor
 
     def default_compile_args(self):
         """AdamW at 5e-5; cross-entropy and accuracy, or squared error for a regression."""

@@ -61,6 +61,7 @@ class BertEmbedder(BertTask):
     (1, 4, 256)
     """
 
+    preprocessor_name = "BertEmbedderPreprocessor"
     uses_pooler = False
     output_name = "embedding"
     similarity = comparing.similarity
@@ -93,13 +94,6 @@ class BertEmbedder(BertTask):
         self.normalize = normalize
         self.chosen_layers = None if layers is None else [*map(int, layers)]  # Keras has `layers`
         self.combine = combine
-
-    @classmethod
-    def preprocessor_class(cls):
-        """`BertEmbedderPreprocessor`."""
-        from keras_bert.preprocessing.bert_embedder_preprocessor import BertEmbedderPreprocessor
-
-        return BertEmbedderPreprocessor
 
     def default_compile_args(self):
         """Raises a ValueError: an embedder has no loss of its own."""

@@ -47,6 +47,8 @@ class BertMultipleChoice(BertTask):
     (True, 3)
     """
 
+    preprocessor_name = "BertMultipleChoicePreprocessor"
+
     def __init__(self, backbone, preprocessor=None, dropout=0.1, dtype=None, **kwargs):
         check_backbone("BertMultipleChoice", backbone)
         inputs = {
@@ -66,15 +68,6 @@ class BertMultipleChoice(BertTask):
         super().__init__(inputs, logits, backbone, preprocessor, dtype, **kwargs)
         self.head = head
         self.dropout = dropout
-
-    @classmethod
-    def preprocessor_class(cls):
-        """Returns `BertMultipleChoicePreprocessor`."""
-        from keras_bert.preprocessing.bert_multiple_choice_preprocessor import (
-            BertMultipleChoicePreprocessor,
-        )
-
-        return BertMultipleChoicePreprocessor
 
     def default_compile_args(self):
         """Returns AdamW at 2e-5, cross-entropy over the choices, and accuracy."""

@@ -3,8 +3,8 @@
 import keras
 
 from keras_bert.arguments import check_bool
-from keras_bert.layers.initializer import bert_initializer, dense
-from keras_bert.layers.masked_lm_head import MaskedLMHead
+from keras_bert.layers.initializer import dense
+from keras_bert.layers.masked_lm_head import MaskedLMHead, decoder_table
 from keras_bert.models import filling
 from keras_bert.models.bert_task import BertTask
 from keras_bert.models.precision import head_policy
@@ -69,7 +69,7 @@ class BertPretrainer(BertTask):
             masked_lm_activation = backbone.activation
         if masked_lm_epsilon is None:
             masked_lm_epsilon = backbone.layer_norm_epsilon
-        table = backbone.token_embedding if tie_embeddings else own_table(backbone, policy)
+        table = backbone.token_embedding if tie_embeddings else decoder_table(backbone, policy)
         masked_lm_head = MaskedLMHead(
             table, masked_lm_activation, masked_lm_epsilon, name="masked_lm", dtype=policy
         )
@@ -123,14 +123,3 @@ class BertPretrainer(BertTask):
 
     def takes_preprocessor(self, preprocessor):
         return type(preprocessor).answers is self.preprocessor_class().answers
-
-
-def own_table(backbone, dtype=None):
-    """Makes a table for the masked-LM head alone, in the shape of the encoder's."""
-    return keras.layers.ReversibleEmbedding(
-        backbone.vocabulary_size,
-        backbone.hidden_dim,
-        embeddings_initializer=bert_initializer(),
-        name="decoder",
-        dtype=dtype,
-    )

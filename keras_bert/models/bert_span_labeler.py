@@ -42,6 +42,7 @@ class BertSpanLabeler(BertTask):
     True
     """
 
+    preprocessor_name = "BertSpanLabelerPreprocessor"
     uses_pooler = False
 
     def __init__(self, backbone, preprocessor=None, dtype=None, **kwargs):
@@ -53,15 +54,6 @@ class BertSpanLabeler(BertTask):
         outputs = {"start": logits[:, :, 0], "end": logits[:, :, 1]}
         super().__init__(inputs, outputs, backbone, preprocessor, dtype, **kwargs)
         self.head = head
-
-    @classmethod
-    def preprocessor_class(cls):
-        """Returns `BertSpanLabelerPreprocessor`."""
-        from keras_bert.preprocessing.bert_span_labeler_preprocessor import (
-            BertSpanLabelerPreprocessor,
-        )
-
-        return BertSpanLabelerPreprocessor
 
     def default_compile_args(self):
         """Returns AdamW at 3e-5, the mean cross-entropy of start and end, and accuracies."""

@@ -2,6 +2,7 @@
 
 import keras
 
+import keras_bert
 from keras_bert.models import (
     answering,
     compiling,
@@ -10,7 +11,7 @@ from keras_bert.models import (
     task_data,
     vocabulary_asset,
 )
-from keras_bert.models.fit_schedule import restart, scheduled_optimizer
+from keras_bert.models.fit_schedule import start_schedule
 from keras_bert.models.optional_inputs import complete
 from keras_bert.models.precision import head_policy, policy_config, set_policy
 from keras_bert.models.task_parts import check_backbone, fitting_preprocessor
@@ -54,6 +55,7 @@ class BertTask(PresetModel, TrainLoop, keras.Model):
     'BertClassifier'
     """
 
+    preprocessor_name = "BertPreprocessor"
     uses_pooler = True  # False of a task whose head reads the vectors of tokens alone
     output_name = "logits"  # of an array in exported files; the outputs in a dict have names
     _schedules_fit = False  # whether `fit` makes its own optimizer
@@ -86,10 +88,8 @@ class BertTask(PresetModel, TrainLoop, keras.Model):
 
     @classmethod
     def preprocessor_class(cls):
-        """The class of preprocessor that reads this task's examples."""
-        from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
-
-        return BertPreprocessor
+        """Returns the class of preprocessor that reads this task's examples."""
+        return getattr(keras_bert, cls.preprocessor_name)  # loads TensorFlow, as few others do
 
     @property
     def preprocessor(self):
@@ -233,10 +233,7 @@ class BertTask(PresetModel, TrainLoop, keras.Model):
         else:
             kwargs.update(batch_size=batch_size, validation_split=validation_split)
         if self._schedules_fit:
-            with compiling.scope(self):
-                optimizer = scheduled_optimizer(self, x, kwargs)
-                if not restart(self, optimizer):
-                    self._compile_with(optimizer)
+            start_schedule(self, x, kwargs)
         return super().fit(
             x,
             y,

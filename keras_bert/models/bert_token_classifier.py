@@ -58,6 +58,7 @@ class BertTokenClassifier(BertTask):
     (['Rome'], ['LOC'], [3])
     """
 
+    preprocessor_name = "BertTokenClassifierPreprocessor"
     uses_pooler = False
 
     def __init__(
@@ -77,15 +78,6 @@ class BertTokenClassifier(BertTask):
         self.head = head
         self.num_classes = num_classes
         self.dropout = dropout
-
-    @classmethod
-    def preprocessor_class(cls):
-        """Returns `BertTokenClassifierPreprocessor`."""
-        from keras_bert.preprocessing.bert_token_classifier_preprocessor import (
-            BertTokenClassifierPreprocessor,
-        )
-
-        return BertTokenClassifierPreprocessor
 
     def default_compile_args(self):
         """Returns AdamW at 5e-5, and cross-entropy and accuracy of each word's first piece."""

@@ -4,6 +4,7 @@ import logging
 
 import keras
 
+from keras_bert.models import compiling
 from keras_bert.preprocessing.raw import is_dataset
 from keras_bert.training.adamw import AdamW
 from keras_bert.training.warmup_linear_decay import WarmupLinearDecay
@@ -12,6 +13,14 @@ logger = logging.getLogger("keras_bert")
 
 _OWN_RATES = (keras.callbacks.LearningRateScheduler, keras.callbacks.ReduceLROnPlateau)
 _WARMUP = 0.1  # of all steps; Devlin et al. 2019, appendix A.3, with the decay of section A.2
+
+
+def start_schedule(task, x, arguments):
+    """Gives a task the optimizer of its next `fit`; see `scheduled_optimizer` for the arguments."""
+    with compiling.scope(task):
+        optimizer = scheduled_optimizer(task, x, arguments)
+        if not restart(task, optimizer):
+            task._compile_with(optimizer)
 
 
 def scheduled_optimizer(task, x, arguments):

@@ -33,6 +33,7 @@ def parse_args(argv=None):
     add("--max_predictions", type=int, help="masked tokens per row; 20 for 128, 80 for 512")
     add("--batch_size", type=int, default=256, help="examples per step, over all devices")
     add("--accumulation_steps", type=int, default=1, help="split each batch into this many parts")
+    add("--packed", action="store_true", help="plan packed rows of up to 8 sequences")
     add("--remat", action="store_true", help="save memory by recomputing activations")
     add("--dropout", type=float, default=0.1, help="dropout rate")
     add("--steps", type=int, default=1_000_000, help="optimizer steps in total")
@@ -48,9 +49,8 @@ def main(argv=None):
     args = parse_args(argv)
     import keras  # slow: after the command line is checked
 
-    plan = keras_bert.TpuPlan(
-        args.topology, args.sequence_length, args.max_predictions, args.accumulation_steps
-    )
+    settings = (args.sequence_length, args.max_predictions, args.accumulation_steps)
+    plan = keras_bert.TpuPlan(args.topology, *settings, 8 if args.packed else None)
     plan.check_batch(args.batch_size)
     keras.config.set_dtype_policy("mixed_bfloat16")
     backbone = keras_bert.BertBackbone(
@@ -64,7 +64,7 @@ def main(argv=None):
         f"\nBERT {args.size}, {model.count_params():,} weights, on {args.topology} "
         f"({plan.num_chips} chips of {plan.chip.hbm})\nbatches of {args.batch_size} rows of "
         f"{args.sequence_length} tokens, {plan.max_predictions} predicted; dropout {args.dropout}"
-        f"{'; remat' if args.remat else ''}"
+        f"{'; packed' if args.packed else ''}{'; remat' if args.remat else ''}"
         f"{f'; {args.accumulation_steps} parts' if args.accumulation_steps > 1 else ''}\n"
     )
     print(step.table(args.steps, args.utilization))

@@ -48,7 +48,8 @@ def fused_kernel(query_key_value, num_heads, dropout=None):
         kernel, name = sdpa_attention, "PyTorch's scaled_dot_product_attention"
     if kernel is None or dropout is None:
         return kernel
-    _note_the_cost_of_dropout(name)
+    if not (backend == "torch" and query_key_value.device.type == "cpu"):  # where it costs little
+        _warn_of_dropout(name)
     return None
 
 
@@ -100,9 +101,9 @@ def sdpa_attention(query_key_value, num_heads, padding_mask, sequence_ids, dropo
 
 
 @functools.cache
-def _note_the_cost_of_dropout(kernel):
-    logger.info(
-        "Dropout of attention probabilities needs plain attention here, which writes all scores; "
-        "BertBackbone(attention_dropout=0) trains with %s.",
+def _warn_of_dropout(kernel):
+    logger.warning(
+        "%s can't drop attention probabilities, so training takes plain attention, which writes "
+        "all scores. BertBackbone(attention_dropout=0) trains with the faster kernel.",
         kernel,
     )

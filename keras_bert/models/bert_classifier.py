@@ -58,6 +58,7 @@ class BertClassifier(BertTask):
     (1, 3)
     """
 
+    class_counts = class_weighting.class_counts
     class_sample_weight = class_weighting.class_sample_weight
 
     def __init__(

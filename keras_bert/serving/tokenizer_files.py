@@ -7,7 +7,6 @@ import tokenizers
 from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
 
 from keras_bert.files.json_files import write_json
-from keras_bert.preprocessing.bert_classifier_preprocessor import BertClassifierPreprocessor
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
 from keras_bert.preprocessing.bert_span_labeler_preprocessor import BertSpanLabelerPreprocessor
 from keras_bert.preprocessing.bert_token_classifier_preprocessor import (
@@ -61,7 +60,4 @@ def fast_tokenizer(preprocessor: BertPreprocessor) -> tokenizers.Tokenizer:
 
 def _reads_windows(preprocessor):
     """Returns whether a long text becomes several rows, which truncation would lose."""
-    is_classifier = isinstance(preprocessor, BertClassifierPreprocessor)
-    return isinstance(preprocessor, _WINDOWED) or (
-        is_classifier and preprocessor.window_stride is not None
-    )
+    return preprocessor.cuts_windows or isinstance(preprocessor, _WINDOWED)

@@ -11,6 +11,7 @@ import pytest
 import tensorflow as tf
 
 import keras_bert
+from keras_bert.models import exporting
 
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"the a film book is was good bad .".split()]
 WORDS += ["##s", "##es", "é", "中"]
@@ -324,6 +325,24 @@ def test_the_folder_replaces_an_export_and_nothing_else(monkeypatch, tmp_path):
     with pytest.raises(ValueError, match="holds notes.txt, which would be lost"):
         model.export(folder, format="litert")
     assert {path.name for path in tmp_path.rglob("*")} == {"books", "model.tflite", "notes.txt"}
+
+
+@pytest.mark.parametrize(
+    ("format", "message"),
+    [
+        ("tflite", "tf_saved_model, onnx, litert, openvino; got 'tflite'. Did you mean 'litert'"),
+        ("saved_model", "Did you mean 'tf_saved_model'"),
+        ("TF", "Did you mean 'tf_saved_model'"),
+        ("ONNX", "Did you mean 'onnx'"),
+        ("coreml", "got 'coreml'.$"),
+        (None, "got None.$"),
+    ],
+)
+def test_an_unknown_format_is_named(format, message, tmp_path):
+    with pytest.raises(ValueError, match=message):
+        exporting.export(None, tmp_path / "out", format)
+    with pytest.raises(ValueError, match=message):
+        exporting.export_encoder(None, tmp_path / "out", format)
 
 
 def test_what_cannot_be_exported_says_why(monkeypatch, tmp_path):

@@ -237,7 +237,7 @@ def _check_examples(model, **parts):
             reader.read(part.x, part.y)
 
 
-def shown_classes(counts, most=10):
+def shown_classes(counts: dict[str, int], most: int = 10) -> str:
     """Returns a line with the number of training examples of each class; "" without classes."""
     if not counts:
         return ""

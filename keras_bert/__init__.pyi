@@ -53,6 +53,7 @@ from keras_bert.training.lamb import Lamb as Lamb
 from keras_bert.training.perplexity import Perplexity as Perplexity
 from keras_bert.training.processes import is_chief as is_chief
 from keras_bert.training.recipe_parser import recipe_parser as recipe_parser
+from keras_bert.training.recipe_parser import run_recipe as run_recipe
 from keras_bert.training.run_settings import keep_settings as keep_settings
 from keras_bert.training.strategy import get_strategy as get_strategy
 from keras_bert.training.throughput import Throughput as Throughput

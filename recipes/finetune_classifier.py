@@ -51,8 +51,8 @@ def read_examples(path, args, label_names=None):
     if args.text_template:
         texts = keras_bert.texts_from_columns(table, args.text_template)
     else:
-        texts = table[args.text_column or "text"]
-    x = {"text": (texts, table[args.pair_column]) if args.pair_column else texts}
+        texts = table.texts(args.text_column or "text")
+    x = {"text": (texts, table.texts(args.pair_column)) if args.pair_column else texts}
     if args.number_columns:
         x["features"] = table.numbers(args.number_columns)
     if args.regression:
@@ -110,4 +110,4 @@ def main(argv=None):
 
 
 if __name__ == "__main__":
-    main()
+    keras_bert.run_recipe(main)

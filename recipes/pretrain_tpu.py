@@ -209,4 +209,4 @@ def main(argv=None):
 
 
 if __name__ == "__main__":
-    main()
+    keras_bert.run_recipe(main)

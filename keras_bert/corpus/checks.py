@@ -97,5 +97,6 @@ def check_corpus(corpus: Corpus, next_sentence: bool, shard: tuple[int, int]) ->
         raise ValueError(
             f"The corpus in {corpus.folder} has {corpus.num_documents} document: next sentence "
             "prediction needs another one to draw random sentences from. Prepare more files, mark "
-            "where documents end (document_separator), or pass next_sentence=False."
+            "where documents end with document_separator (--document_separator '^CHAPTER ' of "
+            "prepare_corpus.py splits a novel), or pass next_sentence=False (--no_next_sentence)."
         )

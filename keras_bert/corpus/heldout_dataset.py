@@ -57,7 +57,7 @@ def heldout_dataset(
     if not batches:
         raise ValueError(
             f"{heldout.folder} has fewer than {multiple_of} batches of "
-            f"{settings['batch_size']} rows (steps_per_execution={multiple_of}). Give more text, "
-            "or smaller numbers."
+            f"{settings['batch_size']} rows (steps_per_execution={multiple_of}). Hold out more "
+            "text, or reduce batch_size or steps_per_execution."
         )
     return data.take(batches).apply(tf.data.experimental.assert_cardinality(batches))

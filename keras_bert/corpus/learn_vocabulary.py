@@ -150,8 +150,9 @@ def _texts(slice_: Slice, reports: Reports) -> Iterator[str]:
 
 def _no_words(files, reports):
     found = f" Found: {'; '.join(reports.lines())}." if reports.lines() else ""
+    noun = "file" if len(files) == 1 else "files"
     return (
-        f"no words to learn from in {len(files):,} files of {sum(size for *_, size in files):,} "
+        f"no words to learn from in {len(files):,} {noun} of {sum(size for *_, size in files):,} "
         f"bytes: {', '.join(path for path, *_ in files[:3])}.{found} Give files that contain text."
     )
 

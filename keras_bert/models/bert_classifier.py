@@ -59,6 +59,7 @@ class BertClassifier(BertTask):
     """
 
     preprocessor_name = "BertClassifierPreprocessor"
+    class_counts = class_weighting.class_counts
     class_sample_weight = class_weighting.class_sample_weight
 
     def __init__(

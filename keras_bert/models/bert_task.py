@@ -299,6 +299,7 @@ class BertTask(PresetModel, TrainLoop, keras.Model):
         """Compiles with all arguments given; Keras would track those that were kept in a dict."""
 
         def compile_with(optimizer):
+            self.reset_metrics()  # Keras can't before their first update, and they are used again
             super(BertTask, self).compile(**{**arguments, "optimizer": optimizer})
 
         compile_with(arguments["optimizer"])

@@ -1,5 +1,7 @@
 """Weights of examples by their class: methods of `BertClassifier`."""
 
+import numpy as np
+
 from keras_bert.preprocessing import class_weights
 from keras_bert.preprocessing.raw import is_dataset
 
@@ -18,6 +20,24 @@ def fit_arguments(model, x, y, class_weight, kwargs):
         return {"class_weight": dict(enumerate(map(float, weights)))}
     weight = kwargs.get("sample_weight")
     return {"sample_weight": model.class_sample_weight(y, class_weight, weight)}
+
+
+def class_counts(model, labels):
+    """Counts the texts of each class, as a dict by name; empty for a regression.
+
+    Args:
+        model: a `BertClassifier`.
+        labels: as for `fit`. With several labels per text, each counts.
+    """
+    if model.num_classes == 1:
+        return {}
+    targets = np.asarray(model.targets(labels))
+    if targets.shape[1:] in ((), (1,)):
+        counts = np.bincount(targets.reshape(-1), minlength=model.num_classes)
+    else:
+        counts = targets.sum(axis=0)
+    names = getattr(model.preprocessor, "label_names", None) or range(model.num_classes)
+    return {str(name): int(count) for name, count in zip(names, counts, strict=True)}
 
 
 def _class_names(model):

@@ -1,8 +1,20 @@
 """Export of models for other programs: methods of `BertTask` and `BertBackbone`."""
 
+from difflib import get_close_matches
+
 import keras
 
 TOKEN_ID_FORMATS = ("onnx", "litert", "openvino")
+_FORMATS = ("tf_saved_model", *TOKEN_ID_FORMATS)
+_ALSO_CALLED = {
+    "saved_model": "tf_saved_model",
+    "savedmodel": "tf_saved_model",
+    "tensorflow": "tf_saved_model",
+    "tf": "tf_saved_model",
+    "tensorflow_lite": "litert",
+    "tf_lite": "litert",
+    "tflite": "litert",
+}
 
 
 def export(task, filepath, format="tf_saved_model", **kwargs):
@@ -14,8 +26,8 @@ def export(task, filepath, format="tf_saved_model", **kwargs):
     Args:
         task: a `BertTask`.
         filepath: the model's folder. A SavedModel's version 1 is written to `filepath/1`.
-        format: `"tf_saved_model"`, `"onnx"`, `"litert"` or `"openvino"`; others are left to
-            `keras.Model.export`.
+        format: `"tf_saved_model"`, `"onnx"`, `"litert"` or `"openvino"`; `"torch"` is left
+            to `keras.Model.export`.
         **kwargs: those of `keras_bert.serving.export_saved_model` or
             `keras_bert.serving.export_token_ids`, or of `keras.Model.export`.
 
@@ -23,7 +35,8 @@ def export(task, filepath, format="tf_saved_model", **kwargs):
         The path of the SavedModel's version, or of the model's file.
 
     Raises:
-        ValueError: if there is no preprocessor for a SavedModel, or the backend is not TensorFlow.
+        ValueError: if the format is unknown, there is no preprocessor for a SavedModel, or the
+            backend is not TensorFlow.
         ImportError: if a package that the format needs is missing.
     """
     if format != "tf_saved_model":
@@ -38,8 +51,20 @@ def export_encoder(model, filepath, format="tf_saved_model", **kwargs):
 
     Other formats are left to `keras.Model.export`; see `export`.
     """
+    _check_format(format)
     if format not in TOKEN_ID_FORMATS:
         return keras.Model.export(model, filepath, format=format, **kwargs)
     from keras_bert.serving.export_token_ids import export_token_ids
 
     return export_token_ids(model, filepath, format, **kwargs)
+
+
+def _check_format(format):
+    """Raises a ValueError at a format that neither this package nor Keras writes."""
+    if format in (*_FORMATS, "torch"):
+        return
+    name = str(format).lower()
+    close = get_close_matches(name, _FORMATS, 1, cutoff=0.8)
+    meant = _ALSO_CALLED.get(name) or (close[0] if close else None)
+    hint = f" Did you mean {meant!r}?" if meant else ""
+    raise ValueError(f"format must be one of {', '.join(_FORMATS)}; got {format!r}.{hint}")

@@ -8,7 +8,7 @@ import numpy as np
 
 from keras_bert.arguments import check_int, check_number
 from keras_bert.preprocessing.batching import Batching
-from keras_bert.preprocessing.class_labels import check_not_one_hot
+from keras_bert.preprocessing.class_labels import check_one_hot
 from keras_bert.preprocessing.model_inputs import checked_inputs
 from keras_bert.preprocessing.prepared_inputs import checked_arrays
 from keras_bert.preprocessing.raw import is_dataset, is_raw
@@ -169,8 +169,10 @@ def _checked(task, x, y, sample_weight):
         _check_structure(task, spec[1] if isinstance(spec, tuple) and len(spec) > 1 else None)
         task.check_labels(labels_spec(x))
         return task.with_checked_labels(x), y, sample_weight
-    if not isinstance(x, dict):
-        return x, y, sample_weight  # a generator or another source of batches
+    if not isinstance(x, dict):  # a generator or another source of batches
+        first = first_element(x)
+        _check_structure(task, first[1] if isinstance(first, tuple) and len(first) > 1 else None)
+        return x, y, sample_weight
     _check_structure(task, y)
     check_columns(task, y, sample_weight)
     sample_weight = checked_weights(sample_weight)
@@ -215,6 +217,8 @@ def check_columns(task, y, sample_weight):
                     f"{name} must be a list or an array with a value for each example; got "
                     f"{shown(part)}."
                 )
+            if 0 in getattr(part, "shape", ())[1:]:
+                raise ValueError(f"{name} has no values: its shape is {tuple(part.shape)}.")
     rank = len(getattr(task.output, "shape", ()))
     if sample_weight is None or rank != 2:
         return
@@ -237,10 +241,11 @@ def _is_column(values):
 
 
 def check_labels(task, y):
-    """Raises a ValueError if labels are one-hot, unless the task's loss takes them."""
+    """Raises a ValueError unless labels have the loss's form: class numbers, or one-hot."""
     if y is not None and len(y) == 0:
         raise ValueError("There are no labels: y is empty.")
     shape = getattr(task.output, "shape", ())  # a token classifier's labels are lists of any length
     if y is not None and hasattr(task, "num_classes") and len(shape) == 2:
         loss = task.loss if task.compiled else task.default_compile_args()["loss"]
-        check_not_one_hot(y, task.num_classes, loss)
+        if not getattr(task.preprocessor, "multi_label", False):
+            check_one_hot(y, task.num_classes, loss)

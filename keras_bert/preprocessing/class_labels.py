@@ -223,14 +223,22 @@ def named_classes(preprocessor: _Preprocessor, num_classes: int) -> _Preprocesso
     return preprocessor
 
 
-def check_not_one_hot(
+def check_one_hot(
     labels: Labels | None, num_classes: int, loss: str | keras.losses.Loss | Callable | None
 ) -> None:
-    """Raises a ValueError if labels are one-hot, unless the compiled `loss` takes them."""
+    """Raises a ValueError if labels are one-hot and the compiled `loss` isn't, or the reverse."""
     name = loss if isinstance(loss, str) else type(loss).__name__
-    rows = [] if labels is None or len(labels) == 0 else [as_arrays(labels)[0]]
-    is_one_hot = all(_shape(row) == (num_classes,) and not _is_names(row) for row in rows)
-    if rows and is_one_hot and num_classes > 1 and "sparse" in name.lower():
+    if labels is None or len(labels) == 0 or num_classes < 2:
+        return
+    row = as_arrays(labels)[0]
+    if _shape(row) in ((), (1,)) and name.lower().startswith("categorical"):
+        raise ValueError(
+            f"Labels are class names or numbers, [n]; the loss {name} takes one-hot labels, "
+            f'[n, {num_classes}]. Compile with loss="sparse_categorical_crossentropy", or leave '
+            "the loss out."
+        )
+    is_one_hot = _shape(row) == (num_classes,) and not _is_names(row)
+    if is_one_hot and "sparse" in name.lower():
         raise ValueError(
             f"Labels are one-hot, [n, {num_classes}]; this loss takes class numbers, [n]: pass "
             "y.argmax(axis=1). If a text may have several labels, make the preprocessor with "

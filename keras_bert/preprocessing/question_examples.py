@@ -132,6 +132,15 @@ def check_scored(examples: Sequence[dict]) -> None:
                 f"scores needs questions as read_squad returns them; number {index} has no "
                 f"{' and no '.join(map(repr, missing))}: {_shown(example)}."
             )
+        answers = example["answers"]
+        is_right = isinstance(answers, (list, tuple)) and all(
+            isinstance(answer, dict) and isinstance(answer.get("text"), str) for answer in answers
+        )
+        if not is_right:
+            raise ValueError(
+                "The answers of a question must be a list of dicts of 'text' and 'answer_start'; "
+                f"number {index} has {_shown(answers)}."
+            )
 
 
 def _shown(value):

@@ -239,12 +239,16 @@ def _strings(column):
         raise ValueError(
             f"Texts must be a list or an array of strings, or a tuple of two; got {shown(column)}."
         )
+    error = None
     try:
-        return tf.convert_to_tensor(column if tf.is_tensor(column) else list(column), tf.string)
-    except (TypeError, ValueError, tf.errors.InvalidArgumentError) as error:
-        for index, text in enumerate(column):
-            check_text(f"Text {index}", text, error)
-        raise ValueError(f"Texts must be strings; got {shown(column)}.") from error
+        texts = tf.convert_to_tensor(column if tf.is_tensor(column) else list(column), tf.string)
+        if texts.shape.rank == 1:  # TensorFlow turns ["a", []] into an empty matrix
+            return texts
+    except (TypeError, ValueError, tf.errors.InvalidArgumentError) as caught:
+        error = caught
+    for index, text in enumerate(column):
+        check_text(f"Text {index}", text, error)
+    raise ValueError(f"Texts must be strings; got {shown(column)}.") from error
 
 
 def _is_row(value):

@@ -6,6 +6,7 @@ import io
 import itertools
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 
 import numpy as np
@@ -64,6 +65,30 @@ class Table:
             )
         position = self.columns.index(column)
         return [row[position] for row in self._rows]
+
+    def texts(self, column: str) -> list[str]:
+        """Returns a column, with a warning if some of its texts are empty.
+
+        BERT reads an empty text as `[CLS] [SEP]`, so it is no error.
+
+        Args:
+            column: str, its name.
+
+        Returns:
+            A list of str.
+
+        Raises:
+            ValueError: if the column does not exist.
+        """
+        texts = self[column]
+        empty = [line for line, text in zip(self.lines, texts, strict=True) if not text.strip()]
+        if empty:
+            warnings.warn(
+                f"{self.path}: column {column!r} has no text in {len(empty):,} of {len(self):,} "
+                f"rows, first on line {empty[0]}. The model reads these as empty texts.",
+                stacklevel=2,
+            )
+        return texts
 
     def class_names(self, column: str) -> list[str]:
         """Lists the distinct values of a column of labels, sorted, with numbers sorted by value.

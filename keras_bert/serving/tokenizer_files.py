@@ -8,7 +8,13 @@ from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
 
 from keras_bert.files.json_files import write_json
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
+from keras_bert.preprocessing.bert_span_labeler_preprocessor import BertSpanLabelerPreprocessor
+from keras_bert.preprocessing.bert_token_classifier_preprocessor import (
+    BertTokenClassifierPreprocessor,
+)
 
+_DIRECTIONS = {"head": "right", "tail": "left"}  # where tokens are removed; the format has no other
+_WINDOWED = (BertSpanLabelerPreprocessor, BertTokenClassifierPreprocessor)
 TOKENIZER_FILES = ("tokenizer.json", "vocab.txt", "preprocessor.json")
 
 
@@ -16,8 +22,12 @@ def write_tokenizer_files(preprocessor: BertPreprocessor, folder: Path) -> None:
     """Writes `tokenizer.json`, `vocab.txt` and `preprocessor.json`.
 
     Hugging Face `tokenizers` loads the first one, in Rust, Python, JavaScript and other languages.
-    It adds [CLS] and [SEP], and neither cuts nor pads. The last one is that of `save_to_preset`:
-    `sequence_length`, `label_names` and the task's other settings.
+    It adds [CLS] and [SEP], truncates to `sequence_length`, and pads a batch to its longest row.
+    Texts that the task reads in windows, and those with truncation="head_tail", are not truncated.
+    A pair of two long texts may keep one token more of the second than the preprocessor keeps.
+
+    The last file is that of `save_to_preset`: `sequence_length`, `label_names` and the task's other
+    settings.
 
     Args:
         preprocessor: the preprocessor of the exported model.
@@ -41,4 +51,13 @@ def fast_tokenizer(preprocessor: BertPreprocessor) -> tokenizers.Tokenizer:
     ends = [(token, ids[token]) for token in ("[SEP]", "[CLS]")]
     tokenizer.post_processor = processors.BertProcessing(*ends)
     tokenizer.decoder = decoders.WordPiece()
+    tokenizer.enable_padding(pad_id=ids["[PAD]"], pad_token="[PAD]")
+    direction = None if _reads_windows(preprocessor) else _DIRECTIONS.get(preprocessor.truncation)
+    if direction is not None:
+        tokenizer.enable_truncation(preprocessor.sequence_length, direction=direction)
     return tokenizer
+
+
+def _reads_windows(preprocessor):
+    """Returns whether a long text becomes several rows, which truncation would lose."""
+    return preprocessor.cuts_windows or isinstance(preprocessor, _WINDOWED)

@@ -114,6 +114,8 @@ def finetune(
     print(
         f"{train.num_examples():,} training examples; {dev.num_examples():,} select the best epoch."
     )
+    if hasattr(model, "class_counts"):
+        print(shown_classes(model.class_counts(train.y)), end="")
     select, output = _selected(reader, select, scores), local_path(output)
     batching = dataclasses.replace(given_batching(batching), shuffle=True)
     strategy = strategy or getattr(model, "distribute_strategy", None)
@@ -233,6 +235,15 @@ def _check_examples(model, **parts):
         model.check_labels(part.y)
         if name != "train":  # training examples are read later
             reader.read(part.x, part.y)
+
+
+def shown_classes(counts: dict[str, int], most: int = 10) -> str:
+    """Returns a line with the number of training examples of each class; "" without classes."""
+    if not counts:
+        return ""
+    shown = [f"{name} {count:,}" for name, count in counts.items()][:most]
+    more = f" and {len(counts) - most:,} more" if len(counts) > most else ""
+    return f"{len(counts):,} classes: {', '.join(shown)}{more}.\n"
 
 
 def _selected(reader, select, scores):

@@ -1,6 +1,12 @@
-"""The parser of a recipe's command line."""
+"""A recipe's command line: its parser, and the errors that its user reads."""
 
 import argparse
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+
+_PACKAGE = Path(__file__).resolve().parents[1]
 
 
 def recipe_parser(docstring: str) -> argparse.ArgumentParser:
@@ -19,6 +25,36 @@ def recipe_parser(docstring: str) -> argparse.ArgumentParser:
     'Trains a tiny BERT.'
     """
     return argparse.ArgumentParser(description=docstring.split("\n\n")[0], formatter_class=_Help)
+
+
+def run_recipe(main: Callable[[], object]) -> None:
+    """Runs the `main` function of a recipe, with short errors.
+
+    A ValueError of the recipe or of this package, and an OSError, exit with status 1 and print
+    their message alone: they are about the user's files and arguments. Other errors keep their
+    traceback.
+
+    Args:
+        main: a function without arguments.
+
+    Example:
+    >>> from keras_bert import run_recipe
+    >>> run_recipe(lambda: print("done"))
+    done
+    """
+    try:
+        main()
+    except (ValueError, OSError) as error:
+        if isinstance(error, OSError) or _is_own(error, main):
+            sys.exit(f"error: {error}")
+        raise
+
+
+def _is_own(error, main):
+    """Returns whether an error was raised by the package or the recipe, not by a library."""
+    *_, (frame, _) = traceback.walk_tb(error.__traceback__)
+    path = Path(frame.f_code.co_filename).resolve()
+    return path.is_relative_to(_PACKAGE) or frame.f_globals is getattr(main, "__globals__", None)
 
 
 class _Help(argparse.ArgumentDefaultsHelpFormatter):

@@ -96,8 +96,12 @@ class TrainLoop(GlobalLoss):
         return loss
 
     def _sum_over_parts(self, pass_part, batch, rows):
+        parts, known = self.accumulation_steps, _static_rows(batch[0])
+        if known:  # more parts would be empty, and a million of them take minutes
+            parts = min(parts, known)
+
         def add(number, sums):
-            part = tf.nest.map_structure(lambda values: self._part(values, number), batch)
+            part = tf.nest.map_structure(lambda values: _part(values, number, parts), batch)
             if _static_rows(part[0]) == 0:  # a mean over no rows; in a graph Keras makes it 0
                 return number + 1, sums
             gradients = pass_part(part, rows)
@@ -106,22 +110,12 @@ class TrainLoop(GlobalLoss):
 
         zeros = [tf.zeros(variable.shape, variable.dtype) for variable in self.trainable_variables]
         _, sums = tf.while_loop(
-            lambda number, _: number < self.accumulation_steps,
+            lambda number, _: number < parts,
             add,
             (tf.constant(0), zeros),
             parallel_iterations=1,
         )
         return sums
-
-    def _part(self, values, number):
-        """Returns the rows of part `number`, with a static count if the batch has one."""
-        if values is None:
-            return None
-        parts, rows = self.accumulation_steps, values.shape[0]
-        if rows is not None and rows % parts == 0:
-            return tf.reshape(values, (parts, rows // parts, *values.shape[1:]))[number]
-        rows = tf.shape(values)[0]
-        return values[rows * number // parts : rows * (number + 1) // parts]
 
     def _many_steps(self, step):
         """Makes a function of an iterator: `steps_per_execution` steps, or the remaining."""
@@ -167,6 +161,17 @@ class TrainLoop(GlobalLoss):
 
     def compiles_by_default(self) -> bool:
         return bool(tf.config.list_logical_devices("GPU"))
+
+
+def _part(values, number, parts):
+    """Returns the rows of part `number` of `parts`, with a static count if the batch has one."""
+    if values is None:
+        return None
+    rows = values.shape[0]
+    if rows is not None and rows % parts == 0:
+        return tf.reshape(values, (parts, rows // parts, *values.shape[1:]))[number]
+    rows = tf.shape(values)[0]
+    return values[rows * number // parts : rows * (number + 1) // parts]
 
 
 @contextlib.contextmanager

@@ -144,7 +144,7 @@ def test_counts_that_would_overflow_the_trainer_are_scaled(prose, monkeypatch):
 def test_a_corpus_without_words_is_refused(tmp_path, data):
     path = tmp_path / "empty.txt"
     path.write_bytes(data)
-    with pytest.raises(ValueError, match=r"no words to learn from in 1 files .*empty\.txt"):
+    with pytest.raises(ValueError, match=r"no words to learn from in 1 file .*empty\.txt"):
         learn(path, 100)
 
 

@@ -124,6 +124,9 @@ def test_one_hot_labels_are_refused_unless_the_loss_takes_them(model, inputs):
     bare.compile(optimizer="sgd", loss=loss, run_eagerly=True)
     assert bare.evaluate(inputs, one_hot, verbose=0) == pytest.approx(expected, rel=1e-5)
     bare.fit(inputs, one_hot, verbose=0)
+    for labels in (LABELS, np.array(NAMES)[LABELS]):
+        with pytest.raises(ValueError, match="CategoricalCrossentropy takes one-hot labels"):
+            bare.fit(inputs, labels)
     smoothed = tf.data.Dataset.from_tensor_slices((inputs, 5 * one_hot)).batch(4)
     bare.fit(smoothed, verbose=0)
     assert int(bare.optimizer.iterations) == 3

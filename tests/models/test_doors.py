@@ -152,6 +152,9 @@ def test_weights_and_labels_are_numbers_that_can_be_meant(model, regression, x):
         model.fit(x, [0, 1], sample_weight=1)
     with pytest.raises(ValueError, match="y is empty"):
         model.fit(x, [])
+    for y in (np.zeros((2, 0)), np.zeros((2, 0), int)):
+        with pytest.raises(ValueError, match=r"y has no values: its shape is \(2, 0\)"):
+            regression.batches(x, y)
 
 
 def test_datasets_of_such_weights_and_labels_end_in_an_error(model, regression):
@@ -294,6 +297,20 @@ def test_choices_are_checked_too(make_backbone, preprocessor):
 
 
 def test_more_parts_than_rows_train_eagerly_too(model):
-    """A part without rows has no loss; its mean would be NaN."""
-    history = model.fit(["a"], ["yes"], accumulation_steps=3, verbose=0).history
-    assert np.isfinite(history["loss"]).all() and np.isfinite(history["accuracy"]).all()
+    """A part without rows has no loss; its mean would be NaN, and 10**9 of them would never end."""
+    for parts in (3, 10**9):
+        history = model.fit(["a"], ["yes"], accumulation_steps=parts, verbose=0).history
+        assert np.isfinite(history["loss"]).all() and np.isfinite(history["accuracy"]).all()
+
+
+def test_a_source_of_batches_gives_a_task_of_two_outputs_a_dict_of_labels(make_backbone):
+    class Batches(keras.utils.PyDataset):
+        def __len__(self):
+            return 1
+
+        def __getitem__(self, index):
+            return {"token_ids": IDS}, np.array([0, 1])
+
+    labeler = BertSpanLabeler(make_backbone(num_layers=1))
+    with pytest.raises(ValueError, match="takes a dict of labels: start, end"):
+        labeler.fit(Batches(workers=0))

@@ -82,6 +82,14 @@ def test_the_same_fit_again_starts_anew_in_the_same_program(model):
     model.set_weights(start)
 
 
+def test_the_metrics_of_a_second_fit_are_of_its_own_examples(model):
+    metric = keras.metrics.SparseCategoricalAccuracy(name="accuracy")
+    model.compile(metrics=[metric], run_eagerly=True)
+    for rows in (40, 8):
+        model.fit({"token_ids": IDS[:rows]}, Y[:rows], verbose=0)
+        assert float(metric.count) == rows
+
+
 def test_an_optimizer_that_was_given_is_kept(model, tmp_path):
     model.compile(**{**model.default_compile_args(), "optimizer": AdamW(1e-3)}, run_eagerly=True)
     assert np.allclose(rates_of(model, batch_size=20), [1e-3] * 2)

@@ -86,6 +86,9 @@ def test_scores_are_those_of_squad(preprocessor):
     assert preprocessor.scores(answers[:1], examples[:1])["exact"] == 100
     found = preprocessor.scores(answers, examples)
     assert found["exact"] == 50 and found["best_exact"] == 100
+    for wrong in ("c", [{"answer_start": 2}], None):
+        with pytest.raises(ValueError, match="must be a list of dicts of 'text'.*number 0 has"):
+            preprocessor.scores(answers[:1], [{**examples[0], "answers": wrong}])
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,11 @@
+import keras
 import numpy as np
 import pytest
 from sklearn.utils.class_weight import compute_class_weight
 
 from keras_bert import BertClassifierPreprocessor
 from keras_bert.preprocessing.class_labels import (
-    check_not_one_hot,
+    check_one_hot,
     choice_targets,
     class_numbers,
     class_targets,
@@ -144,7 +145,7 @@ def test_classes_get_numbers_for_names(tokenizer):
 def test_one_hot_labels_are_told_from_those_of_a_dense_loss():
     one_hot, loss = np.eye(3), "sparse_categorical_crossentropy"
     with pytest.raises(ValueError, match=r"one-hot, \[n, 3\].*pass y.argmax\(axis=1\)"):
-        check_not_one_hot(one_hot, 3, loss)
+        check_one_hot(one_hot, 3, loss)
     for labels, classes, of in (
         (one_hot, 3, "categorical_crossentropy"),
         (one_hot, 4, loss),
@@ -154,7 +155,15 @@ def test_one_hot_labels_are_told_from_those_of_a_dense_loss():
         ([], 3, loss),
         (None, 3, loss),
     ):
-        check_not_one_hot(labels, classes, of)
+        check_one_hot(labels, classes, of)
+
+
+@pytest.mark.parametrize("labels", [[0, 1], [[0], [1]], ["a", "b"], np.array([0, 1])])
+def test_a_dense_loss_takes_no_class_numbers(labels):
+    check_one_hot(labels, 1, "categorical_crossentropy")
+    message = r'CategoricalCrossentropy takes one-hot labels, \[n, 3\].*loss="sparse_categ'
+    with pytest.raises(ValueError, match=message):
+        check_one_hot(labels, 3, keras.losses.CategoricalCrossentropy())
 
 
 def test_labels_without_a_column_are_refused():

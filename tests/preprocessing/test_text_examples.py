@@ -197,6 +197,8 @@ def test_a_dataset_is_read_whole(size):
         (["a", None], "Text 1 is None, not a string.*give ''"),
         (["a", "b", float("nan")], "Text 2 is nan, not a string"),
         ((TEXTS, list(range(6))), "Text 0 is 0, not a string"),
+        ([["a"], [[]]], r"Text 1 is \[\], not a string"),
+        ([[((),)], [1]], r"Text 0 is \(\(\),\), not a string"),
         ([("a", "b"), ("c",)], "Some texts are pairs and others are not"),
         ([("a", "b"), "cd"], "Some texts are pairs and others are not"),
         ((float("nan"), "no"), "A tuple must hold two lists or arrays of texts"),

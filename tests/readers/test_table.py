@@ -1,4 +1,5 @@
 import csv
+import warnings
 
 import numpy as np
 import pytest
@@ -205,3 +206,12 @@ def test_a_header_of_texts_is_shortened_in_messages(tmp_path):
     ) as caught:
         table["text"]
     assert len(str(caught.value)) < 300
+
+
+def test_empty_texts_are_counted(tmp_path):
+    table = read_table(write(tmp_path, "text\tpair\na\tb\n\tc\nd\te\n \tf\n"))
+    with pytest.warns(UserWarning, match="'text' has no text in 2 of 4 rows, first on line 3"):
+        assert table.texts("text") == ["a", "", "d", " "]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert table.texts("pair") == ["b", "c", "e", "f"]

@@ -2,6 +2,7 @@
 
 import argparse
 import ast
+import json
 import re
 import subprocess
 import sys
@@ -176,3 +177,43 @@ def test_an_installed_package_brings_the_recipes():
     command = [sys.executable, "-m", "keras_bert.recipes.finetune_classifier", "--help"]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0 and "--text_column" in done.stdout, done.stderr
+
+
+@pytest.mark.slow
+def test_a_wrong_argument_ends_with_its_message_alone(tmp_path):
+    path = PATHS[0].with_name("prepare_corpus.py")
+    command = [sys.executable, path, tmp_path / "none.txt", "--vocabulary", "v", "--output", "o"]
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 1
+    assert "error: " in done.stderr and "Traceback" not in done.stderr
+
+
+def raised_by(function, *arguments):
+    """What a recipe ends with whose `main` calls a function."""
+
+    def main():
+        function(*arguments)
+
+    with pytest.raises(BaseException) as caught:
+        keras_bert.run_recipe(main)
+    return caught.value
+
+
+def test_errors_of_users_are_short_and_others_keep_their_traceback(tmp_path):
+    table = tmp_path / "empty.tsv"
+    assert "No such file" in raised_by(keras_bert.read_table, table).code
+    table.touch()
+    assert re.match("error: .*empty.tsv is empty", raised_by(keras_bert.read_table, table).code)
+    assert isinstance(raised_by(json.loads, "{"), ValueError)  # of a library: a bug
+    assert isinstance(raised_by(dict().pop, 1), KeyError)
+
+    def main():
+        raise ValueError("of the recipe")
+
+    with pytest.raises(SystemExit, match="error: of the recipe"):
+        keras_bert.run_recipe(main)
+
+
+def test_every_recipe_has_short_errors():
+    for path in PATHS:
+        assert path.read_text(encoding="utf-8").endswith("    keras_bert.run_recipe(main)\n"), path

@@ -11,6 +11,7 @@ import pytest
 import tensorflow as tf
 
 import keras_bert
+from keras_bert.models import exporting
 
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"the a film book is was good bad .".split()]
 WORDS += ["##s", "##es", "é", "中"]
@@ -213,6 +214,7 @@ def test_the_tokenizers_files_give_its_tokens(tmp_path):
         preprocessor = keras_bert.BertClassifierPreprocessor(own, label_names=["x", "y"])
         write_tokenizer_files(preprocessor, tmp_path)
         theirs = tokenizers.Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
+        theirs.no_padding()
         ids = [encoding.ids for encoding in theirs.encode_batch(TEXTS, add_special_tokens=False)]
         assert ids == own(TEXTS).to_list()
         pair = theirs.encode("a film", "good")
@@ -223,6 +225,43 @@ def test_the_tokenizers_files_give_its_tokens(tmp_path):
         assert settings["label_names"] == ["x", "y"]
 
 
+def rows_of(tokenizer, *examples):
+    rows = tokenizer.encode_batch(list(examples))
+    names = {"token_ids": "ids", "segment_ids": "type_ids", "padding_mask": "attention_mask"}
+    return {name: np.array([getattr(row, part) for row in rows]) for name, part in names.items()}
+
+
+@pytest.mark.parametrize("truncation", ["head", "tail"])
+def test_the_tokenizers_files_truncate_and_pad_as_the_preprocessor_does(truncation):
+    from keras_bert.serving.tokenizer_files import fast_tokenizer
+
+    own = keras_bert.BertClassifierPreprocessor(
+        keras_bert.BertTokenizer(WORDS), sequence_length=9, truncation=truncation
+    )
+    theirs = fast_tokenizer(own)
+    texts = ["a film book is was good bad . " * 3, "bad", "good bad " * 3]
+    for name, found in rows_of(theirs, *texts).items():
+        np.testing.assert_array_equal(found, own(texts)[name], name)
+    seconds = ["good bad book"] * 2 + ["a film is was"]
+    for name, found in rows_of(theirs, *zip(texts, seconds, strict=True)).items():
+        np.testing.assert_array_equal(found, own(texts, seconds)[name], name)
+
+
+def test_the_tokenizers_files_lose_no_text_of_windows():
+    from keras_bert.serving.tokenizer_files import fast_tokenizer
+
+    tokenizer = keras_bert.BertTokenizer(WORDS)
+    for own in (
+        keras_bert.BertTokenClassifierPreprocessor(tokenizer, 9),
+        keras_bert.BertSpanLabelerPreprocessor(
+            tokenizer, 12, document_stride=2, max_question_length=2
+        ),
+        keras_bert.BertClassifierPreprocessor(tokenizer, 9, window_stride=3),
+        keras_bert.BertClassifierPreprocessor(tokenizer, 9, truncation="head_tail"),
+    ):
+        assert len(fast_tokenizer(own).encode("good bad " * 20).ids) == 42
+
+
 STRANGER = """
 import json, sys
 for name in ("keras_bert", "keras", "tensorflow"):
@@ -230,7 +269,6 @@ for name in ("keras_bert", "keras", "tensorflow"):
 import numpy as np, onnxruntime, tokenizers
 folder, texts = sys.argv[1], json.loads(sys.argv[2])
 tokenizer = tokenizers.Tokenizer.from_file(folder + "/tokenizer.json")
-tokenizer.enable_padding()
 rows = tokenizer.encode_batch(texts)
 inputs = {"token_ids": "ids", "segment_ids": "type_ids", "padding_mask": "attention_mask"}
 inputs = {n: np.array([getattr(row, a) for row in rows], "int32") for n, a in inputs.items()}
@@ -287,6 +325,24 @@ def test_the_folder_replaces_an_export_and_nothing_else(monkeypatch, tmp_path):
     with pytest.raises(ValueError, match="holds notes.txt, which would be lost"):
         model.export(folder, format="litert")
     assert {path.name for path in tmp_path.rglob("*")} == {"books", "model.tflite", "notes.txt"}
+
+
+@pytest.mark.parametrize(
+    ("format", "message"),
+    [
+        ("tflite", "tf_saved_model, onnx, litert, openvino; got 'tflite'. Did you mean 'litert'"),
+        ("saved_model", "Did you mean 'tf_saved_model'"),
+        ("TF", "Did you mean 'tf_saved_model'"),
+        ("ONNX", "Did you mean 'onnx'"),
+        ("coreml", "got 'coreml'.$"),
+        (None, "got None.$"),
+    ],
+)
+def test_an_unknown_format_is_named(format, message, tmp_path):
+    with pytest.raises(ValueError, match=message):
+        exporting.export(None, tmp_path / "out", format)
+    with pytest.raises(ValueError, match=message):
+        exporting.export_encoder(None, tmp_path / "out", format)
 
 
 def test_what_cannot_be_exported_says_why(monkeypatch, tmp_path):

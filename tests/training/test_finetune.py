@@ -14,6 +14,7 @@ from keras_bert import (
     finetune,
     sizes,
 )
+from keras_bert.training.finetune import shown_classes
 
 pytestmark = pytest.mark.skipif(
     keras.backend.backend() != "tensorflow", reason="tf.data reads its texts"
@@ -191,6 +192,19 @@ def test_mistakes_are_reported_before_training(tmp_path, options, message):
     with pytest.raises(ValueError, match=message):
         run(output, **options)
     assert not list(tmp_path.iterdir())
+
+
+def test_the_classes_and_their_examples_are_shown(tmp_path, capsys):
+    labels = [["pro"], ["pro", "contra"], [], ["pro"]] * 2
+    with pytest.raises(ValueError, match="select must be"):
+        run(tmp_path, train=(TEXTS, LABELS[:1] * 7 + LABELS[1:2]), select="none")
+    assert "\n2 classes: contra 1, pro 7.\n" in capsys.readouterr().out
+    model = make_model(multi_label=True)
+    assert model.class_counts(labels) == {"contra": 2, "pro": 6}
+    assert BertClassifier(model.backbone, 1).class_counts([0.5, 2]) == {}
+    counts = BertClassifier(model.backbone, 12).class_counts([0, 11, 11])
+    line = "12 classes: 0 1, 1 0, 2 0, 3 0, 4 0, 5 0, 6 0, 7 0, 8 0, 9 0 and 2 more.\n"
+    assert shown_classes(counts) == line
 
 
 def test_a_dataset_or_a_model_without_a_preprocessor_is_refused(tmp_path, tensorflow):

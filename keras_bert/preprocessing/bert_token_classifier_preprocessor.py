@@ -149,7 +149,8 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
         names = self.label_names
         found = {name: number for number, name in enumerate(names or [])}
         for index, sentence in enumerate(labels):
-            if isinstance(sentence, (str, bytes)) or not hasattr(sentence, "__len__"):
+            is_single = getattr(sentence, "shape", None) == ()  # a scalar tensor has a __len__
+            if isinstance(sentence, (str, bytes)) or is_single or not hasattr(sentence, "__len__"):
                 raise ValueError(
                     f"Sentence {index} must have a list of tags, one for each word; got "
                     f"{shown(sentence)}."

@@ -50,6 +50,13 @@ def test_layers_models_and_training_work_on_other_backends(backend):
     assert "passed" in done.stdout and f"this is {backend}" in done.stdout
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_attention_kernels_agree_on_other_backends(backend):
+    done = run(["-m", "pytest", "tests/layers/test_fused_attention.py", "-q"], backend, timeout=600)
+    assert done.returncode == 0, done.stdout[-6000:]
+    assert "passed" in done.stdout and f"this is {backend}" not in done.stdout
+
+
 WITHOUT_TENSORFLOW = """
 import sys
 

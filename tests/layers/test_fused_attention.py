@@ -12,7 +12,7 @@ from keras_bert.layers.attention import attention
 from keras_bert.layers.dropout import Dropout
 from keras_bert.layers.plain_attention import HIDDEN
 
-B, S, N, H = 3, 256, 4, 256
+B, S, N, H = 3, 128, 4, 256
 TOLERANCES = {"float32": (1e-5, 1e-4), "bfloat16": (2e-2, 2e-2)}  # of values, of gradients
 rng = np.random.default_rng(7)
 VECTORS = rng.normal(size=(B, S, 3 * H)).astype("float32")

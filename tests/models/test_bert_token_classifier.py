@@ -23,11 +23,16 @@ def backbone(make_backbone):
     return make_backbone(num_layers=1)
 
 
-@pytest.fixture
-def model(backbone, preprocessor, eager):
+@pytest.fixture(scope="module")
+def named(letters):
+    """A preprocessor that knows the classes; all models share the graphs that it traced."""
     from keras_bert import BertTokenClassifierPreprocessor
 
-    named = BertTokenClassifierPreprocessor.like(preprocessor, label_names=NAMES)
+    return BertTokenClassifierPreprocessor(letters, sequence_length=12, label_names=NAMES)
+
+
+@pytest.fixture
+def model(backbone, named, eager):
     return eager(BertTokenClassifier(backbone, 5, named))
 
 

@@ -98,7 +98,7 @@ def free_addresses():
     return find
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make_backbone():
     """Makes a tiny `BertBackbone`, with other arguments where they are given."""
     from keras_bert import BertBackbone

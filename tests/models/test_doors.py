@@ -11,11 +11,16 @@ NAN, INF = float("nan"), float("inf")
 QUESTIONS = [{"question": "a", "context": "b c d"}]
 
 
-@pytest.fixture
-def model(make_backbone, preprocessor, eager):
+@pytest.fixture(scope="module")
+def named(letters):
+    """A preprocessor that knows the classes; all models share the graphs that it traced."""
     from keras_bert import BertClassifierPreprocessor
 
-    named = BertClassifierPreprocessor.like(preprocessor, label_names=["no", "yes"])
+    return BertClassifierPreprocessor(letters, sequence_length=12, label_names=["no", "yes"])
+
+
+@pytest.fixture
+def model(make_backbone, named, eager):
     backbone = make_backbone(num_layers=1, dropout=0.0)
     return eager(
         BertClassifier(backbone, 2, named, dropout=0.0), optimizer=keras.optimizers.SGD(0.0)

@@ -10,12 +10,13 @@ NAMES = ["red", "green", "blue"]
 LABELS = np.random.default_rng(1).integers(0, 2, (8, 3))
 
 
-@pytest.fixture
-def reader(preprocessor):
+@pytest.fixture(scope="module")
+def reader(letters):
+    """A preprocessor whose graphs all models share."""
     from keras_bert import BertClassifierPreprocessor
 
     settings = {"label_names": NAMES, "multi_label": True, "threshold": 0.7}
-    return BertClassifierPreprocessor.like(preprocessor, **settings)
+    return BertClassifierPreprocessor(letters, sequence_length=12, **settings)
 
 
 @pytest.fixture

@@ -117,9 +117,13 @@ def reviewer():
     reader = BertPreprocessor(BertTokenizer(words), sequence_length=8)
     model = BertReviewer(backbone, 2, reader)
     model.compile(keras.optimizers.Adam(0.01), model.default_compile_args()["loss"])
-    data = {"validation_data": (TEXTS, LABELS), "validation_freq": 70}
-    losses = model.fit(TEXTS, LABELS, epochs=70, verbose=0, **data).history
-    assert losses["val_loss"][-1] < 0.3 * losses["loss"][0]
+    start = model.evaluate(TEXTS, LABELS, verbose=0, return_dict=True)["loss"]
+    data = {"validation_data": (TEXTS, LABELS), "validation_freq": 2}
+    many = {name: labels * 75 for name, labels in LABELS.items()}  # steps cost less than epochs
+    losses = model.fit(
+        TEXTS * 75, many, batch_size=6, epochs=2, shuffle=False, verbose=0, **data
+    ).history
+    assert losses["val_loss"][-1] < 0.3 * start
     assert model.evaluate(TEXTS, LABELS, verbose=0, return_dict=True)["loss"] < 0.3
     return model
 

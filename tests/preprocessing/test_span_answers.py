@@ -1,5 +1,7 @@
 """Answers out of logits, against a second implementation that looks at every span."""
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -13,6 +15,7 @@ LONGEST = 3  # tokens of an answer
 def make_preprocessor(tokenizer):
     """Windows of 5 tokens of context after a question of one, which start 2 tokens apart."""
 
+    @functools.cache  # a preprocessor keeps the graphs that it traced
     def make(null_threshold=None):
         return BertSpanLabelerPreprocessor(
             tokenizer,

@@ -9,7 +9,7 @@ import keras_bert
 def files(tmp_path):
     """Questions of one word; the answer is the word good or bad, or there is none."""
 
-    def write(is_second=False, train=96, dev=12):
+    def write(is_second=False, train=192, dev=12):
         paths = {}
         for name, number in (("train", train), ("dev", dev), ("test", 4)):
             questions = [question(index, is_second) for index in range(number)]
@@ -50,10 +50,10 @@ def test_it_learns_and_writes_what_the_official_scripts_take(
     recipe, preset, files, tmp_path, capsys
 ):
     output, paths = tmp_path / "out", files()
-    more = ["--epochs", "4", "--test", paths["test"]]
+    more = ["--epochs", "2", "--test", paths["test"]]
     recipe("finetune_squad").main(arguments(preset, paths, output, *more))
     history = read(output / "scores.json")
-    assert len(history) == 4 and set(history[0]) == {"exact", "f1", "total"}
+    assert len(history) == 2 and set(history[0]) == {"exact", "f1", "total"}
     best = max(scores["f1"] for scores in history)
     assert best > 60
     examples, predictions = keras_bert.read_squad(paths["dev"]), read(output / "predictions.json")
@@ -74,7 +74,7 @@ def test_it_learns_and_writes_what_the_official_scripts_take(
 
 
 def test_the_second_version_keeps_the_threshold_that_is_best(recipe, preset, files, tmp_path):
-    output, paths = tmp_path / "out", files(is_second=True)
+    output, paths = tmp_path / "out", files(is_second=True, train=96)
     recipe("finetune_squad").main(arguments(preset, paths, output, "--epochs", "2"))
     history, examples = read(output / "scores.json"), keras_bert.read_squad(paths["dev"])
     best = max(history, key=lambda scores: scores["f1"])

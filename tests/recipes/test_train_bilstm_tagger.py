@@ -19,7 +19,7 @@ ROWS = {
 def files(tmp_path):
     """Sentences in which "book" is a thing, "film day" another; one is longer than a sequence."""
     paths = {}
-    for name, count in (("train", 100), ("dev", 10), ("test", 5)):
+    for name, count in (("train", 200), ("dev", 10), ("test", 5)):
         paths[name] = str(tmp_path / f"{name}.txt")
         with open(paths[name], "w") as file:
             for i in range(count):
@@ -46,9 +46,9 @@ def module(recipe):
 
 def test_it_learns_and_writes_what_it_says(module, preset, files, tmp_path, capsys):
     output = tmp_path / "out"
-    module.main(arguments(preset, files, output, "--epochs", "4", "--combine", "weighted"))
+    module.main(arguments(preset, files, output, "--epochs", "2", "--combine", "weighted"))
     history = json.loads((output / "scores.json").read_text())
-    assert len(history) == 4 and max(scores["f1"] for scores in history) == 1.0
+    assert len(history) == 2 and max(scores["f1"] for scores in history) == 1.0
     scores = json.loads((output / "test_scores.json").read_text())
     assert scores["types"]["THING"]["correct"] == 3 and scores["types"]["EVENT"]["true"] == 2
     lines = (output / "test_predictions.txt").read_text().split("\n")

@@ -161,7 +161,7 @@ class Served:
     def answers(self):
         """The task's answers to the examples."""
         if not hasattr(self, "_answers"):
-            self._answers = self.task.answer(self.examples)
+            self._answers = self.task.answer(self.examples, batch_size=128)  # few eager batches
         return self._answers
 
     def ask(self, columns, signature="serving_default"):

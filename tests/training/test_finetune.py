@@ -1,3 +1,4 @@
+import functools
 import json
 
 import keras
@@ -25,14 +26,18 @@ LABELS = ["pro", "contra"] * 4
 BATCHING = keras_bert.Batching(4)
 
 
+@functools.cache  # a preprocessor keeps the graphs that it traced
+def reader_of(**settings):
+    return BertClassifierPreprocessor(
+        BertTokenizer(WORDS), 6, label_names=("contra", "pro"), **settings
+    )
+
+
 def make_model(**settings):
     keras.utils.set_random_seed(1)
     shape = {**sizes.tiny, "num_layers": 1, "hidden_dim": 16, "intermediate_dim": 16}
     backbone = BertBackbone(vocabulary_size=len(WORDS), **shape)
-    reader = BertClassifierPreprocessor(
-        BertTokenizer(WORDS), 6, label_names=["contra", "pro"], **settings
-    )
-    return BertClassifier(backbone, num_classes=2, preprocessor=reader)
+    return BertClassifier(backbone, num_classes=2, preprocessor=reader_of(**settings))
 
 
 def run(output, model=None, train=(TEXTS, LABELS), dev=(TEXTS[:4], LABELS[:4]), **options):

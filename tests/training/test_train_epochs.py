@@ -1,4 +1,5 @@
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -64,6 +65,20 @@ def run(output, *scores, epochs=3, **options):
         **options,
     )
     return model, [score["f1"] for score in found], kept
+
+
+@pytest.fixture(scope="module")
+def first_epoch(tmp_path_factory):
+    """The folder of a run of one epoch."""
+    folder = tmp_path_factory.mktemp("first_epoch") / "run"
+    run(folder, 0.5, epochs=1)
+    return folder
+
+
+@pytest.fixture
+def one_epoch(first_epoch, tmp_path):
+    """A copy of the folder of a run of one epoch."""
+    return shutil.copytree(first_epoch, tmp_path / "run")
 
 
 def same(first, second):
@@ -157,12 +172,11 @@ def test_batches_are_split_into_parts(tmp_path):
         )
 
 
-def test_a_run_with_other_settings_is_refused(tmp_path):
-    run(tmp_path, 0.1, epochs=1)
+def test_a_run_with_other_settings_is_refused(one_epoch):
     with pytest.raises(ValueError, match="run with other settings: its checkpoint is at step 3"):
         train_epochs(
             make_model(),
-            tmp_path,
+            one_epoch,
             epochs=2,
             batches=lambda epoch: batches(epoch, size=2),
             predict=predictions,
@@ -171,10 +185,9 @@ def test_a_run_with_other_settings_is_refused(tmp_path):
         )
 
 
-def test_an_epoch_that_diverges_ends_the_run_and_leaves_the_epochs_before(tmp_path):
-    run(tmp_path, 0.5, epochs=1)
-    best = (tmp_path / "best" / "model.weights.h5").read_bytes()
-    files = sorted(path.name for path in (tmp_path / "checkpoints").iterdir())
+def test_an_epoch_that_diverges_ends_the_run_and_leaves_the_epochs_before(one_epoch):
+    best = (one_epoch / "best" / "model.weights.h5").read_bytes()
+    files = sorted(path.name for path in (one_epoch / "checkpoints").iterdir())
     model = make_model()
 
     class Diverges(keras.callbacks.Callback):
@@ -189,21 +202,20 @@ def test_an_epoch_that_diverges_ends_the_run_and_leaves_the_epochs_before(tmp_pa
     options = {"batches": batches, "predict": predictions, "select": "f1", "epochs": 3}
     for at, message in ((4, "became nan at step 5.*of step 3"), (6, "kernel has.*after step 6")):
         with pytest.raises(ValueError, match=message):
-            train_epochs(model, tmp_path, score=Scores(0.9), callbacks=[Diverges(at)], **options)
-    assert (tmp_path / "best" / "model.weights.h5").read_bytes() == best
-    assert sorted(path.name for path in (tmp_path / "checkpoints").iterdir()) == files
-    assert [s["f1"] for s in json.loads((tmp_path / "scores.json").read_text())] == [0.5]
-    events = EventAccumulator(str(tmp_path / "logs"))
+            train_epochs(model, one_epoch, score=Scores(0.9), callbacks=[Diverges(at)], **options)
+    assert (one_epoch / "best" / "model.weights.h5").read_bytes() == best
+    assert sorted(path.name for path in (one_epoch / "checkpoints").iterdir()) == files
+    assert [s["f1"] for s in json.loads((one_epoch / "scores.json").read_text())] == [0.5]
+    events = EventAccumulator(str(one_epoch / "logs"))
     events.Reload()
     assert [event.step for event in events.Scalars("loss")] == [1, 2, 3, 4, 5, 6]
 
 
 @pytest.mark.parametrize("damaged", ["", "{}", "[1]", '[{"f1": "x"}]', '[{"other": 1}]'])
-def test_damaged_scores_are_named(tmp_path, damaged):
-    run(tmp_path, 0.5, epochs=1)
-    (tmp_path / "scores.json").write_text(damaged)
+def test_damaged_scores_are_named(one_epoch, damaged):
+    (one_epoch / "scores.json").write_text(damaged)
     with pytest.raises(ValueError, match="scores.json"):
-        run(tmp_path, 0.5, epochs=2)
+        run(one_epoch, 0.5, epochs=2)
 
 
 def test_a_second_process_in_the_folder_is_refused(tmp_path):

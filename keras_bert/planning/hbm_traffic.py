@@ -17,7 +17,8 @@ def hbm_traffic(program: str, num_iterations: int = 1) -> int:
     """Counts the bytes that a program moves between a chip and its HBM.
 
     The compiler keeps many intermediate results in on-chip memory (VMEM), but includes them in its
-    own "bytes accessed". This function counts only operands and results in HBM, each in full.
+    own "bytes accessed". This function counts only operands and results in HBM, each in full. An
+    operand that an instruction names several times, to read different parts, is counted once.
 
     Args:
         program: str, the text of an optimized HLO module.
@@ -66,7 +67,8 @@ def _moves(computations, computation, num_iterations):
             size = arrays[_COPIES[operation]][0]
             num_bytes = sum(size for _, in_hbm in arrays[:2] if in_hbm)
         else:
-            inputs = (shapes.get(name, ()) for name in re.findall(r"%([\w.-]+)", operands))
+            names = dict.fromkeys(re.findall(r"%([\w.-]+)", operands))  # each is read once
+            inputs = (shapes.get(name, ()) for name in names)
             parts = (arrays, *inputs)
             num_bytes = sum(size for part in parts for size, in_hbm in part if in_hbm)
         name = re.search(r'op_name="([^"]*)"', attributes)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import contextvars
 import dataclasses
 import functools
 from collections.abc import Callable, Iterator
@@ -10,13 +12,29 @@ from typing import Any
 import tensorflow as tf
 
 
+_is_reused = contextvars.ContextVar("_is_reused", default=False)
+
+
+@contextlib.contextmanager
+def graphs_reused() -> Iterator[None]:
+    """Makes functions that run in a graph call it from other graphs, too, such as those of `map`.
+
+    A pipeline over other examples then traces nothing again.
+    """
+    token = _is_reused.set(True)
+    try:
+        yield
+    finally:
+        _is_reused.reset(token)
+
+
 def in_graph(function: Callable) -> Callable:
     """Makes a function of tensors run as one graph when it is called eagerly.
 
     Use it for functions of ragged tensors, whose ops are slow when they run one by one. The graph
     is traced once for each structure of arguments, for any number of rows. The preprocessor among
     the arguments keeps it, so that both are freed together; `tf.function` would keep it forever.
-    Inside another graph, the function is called unchanged.
+    Inside another graph, the function is called unchanged, except in a context of `graphs_reused`.
 
     Args:
         function: a function of tensors, ragged tensors and arrays, and of tuples, dicts and
@@ -26,7 +44,7 @@ def in_graph(function: Callable) -> Callable:
 
     @functools.wraps(function)
     def call(*args, **kwargs):
-        if not tf.executing_eagerly():
+        if not tf.executing_eagerly() and not _is_reused.get():
             return function(*args, **kwargs)
         with tf.device("CPU:0"):
             tensors, constants = [], []
@@ -34,7 +52,8 @@ def in_graph(function: Callable) -> Callable:
             graphs = next(value.graphs for value in constants if hasattr(value, "graphs"))
             key = (function, structure)
             if key not in graphs:
-                graphs[key] = _trace(function, structure, tensors)
+                with tf.init_scope():
+                    graphs[key] = _trace(function, structure, tensors)
             graph, returned = graphs[key]
             return _unflatten(returned, iter(graph(*tensors)))
 

@@ -139,6 +139,7 @@ def reader_of(task):
 
 
 def _raw_batches(task, x, y, sample_weight, batching):
+    batching.check_model(task)
     check_labels_apart(x, y)
     reader, x = reader_of(task), checked_inputs(task, x)
     if is_dataset(x):

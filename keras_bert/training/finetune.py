@@ -116,6 +116,7 @@ def finetune(
     )
     select, output = _selected(reader, select, scores), local_path(output)
     batching = dataclasses.replace(given_batching(batching), shuffle=True)
+    batching.check_model(model)
     strategy = strategy or getattr(model, "distribute_strategy", None)
     rows = _training_rows(model, train, class_weight)
     options = reader.answer_options if answer_options is None else answer_options

@@ -113,6 +113,8 @@ class Batching:
             )
         kind = device_kind()
         pad_to, drop = self.pad_to, self.drop_remainder
+        if self.packed:
+            pad_to = "full"
         if pad_to == "auto":
             is_compiled = keras.backend.backend() == "jax" or kind == "GPU"
             pad_to = "full" if kind == "TPU" else quarters(longest) if is_compiled else "longest"
@@ -137,10 +139,12 @@ class Batching:
             check_int("sequences_per_row", self.sequences_per_row, at_least=2)
         if self.sequences_per_row is not None and not self.packed:
             raise ValueError("sequences_per_row needs packed=True.")
-        if self.packed and (self.longest_first or self.bucket_lengths is not None):
+        others = self.longest_first or self.bucket_lengths is not None
+        is_cut = not isinstance(self.pad_to, str) or self.pad_to == "longest"
+        if self.packed and (others or is_cut):
             raise ValueError(
-                "Packed rows have one length. Leave out packed, or leave out bucket_lengths, "
-                "tokens_per_batch and longest_first."
+                "Packed rows have one length, the preprocessor's sequence_length. Leave out "
+                "packed, or leave out bucket_lengths, tokens_per_batch, longest_first and pad_to."
             )
 
     def _check_buckets(self):

@@ -32,8 +32,20 @@ def packed_batches(
         batching: a `Batching` from `for_rows`.
 
     Returns:
-        A `tf.data.Dataset` of known length.
+        A `tf.data.Dataset` of known length. Inputs have `sequence_ids` `[B, S]` in place of
+        `padding_mask`; those of classifiers and span labelers also have `cls_positions` `[B, K]`,
+        and their labels and weights are `[B, K, ...]`, with weight 0 in unused slots. Tags and
+        their weights are `[B, S]`. Answers are positions in the packed row.
+
+    Raises:
+        ValueError: if examples have numbers alongside text.
     """
+    extra = getattr(rows, "extra_inputs", None)
+    if extra:
+        raise ValueError(
+            f"Texts with {', '.join(extra)} can't be packed, because a row has one value of "
+            "these. Leave packed out of the Batching."
+        )
     numbers = best_fit(
         rows.num_tokens(),
         preprocessor.sequence_length,
@@ -44,11 +56,11 @@ def packed_batches(
     if batching.shuffle:
         dataset = dataset.shuffle(len(numbers), seed=batching.seed)
     dataset = dataset.batch(batching.batch_size, drop_remainder=bool(batching.drop_remainder))
-    own_rows = dataclasses.replace(batching, pad_to="longest")
+    one_each = dataclasses.replace(batching, pad_to="longest", packed=False, sequences_per_row=None)
 
     def make(numbers):
         is_used = numbers >= 0
-        unpacked = rows.batch(tf.boolean_mask(numbers, is_used), own_rows)
+        unpacked = rows.batch(tf.boolean_mask(numbers, is_used), one_each)
         return alone(_packed(preprocessor, is_used, *unpacked))
 
     return map_rows(dataset, make)

@@ -110,13 +110,13 @@ def finetune(
     train, dev = _train_and_dev(train, dev, validation_split)
     test = None if test is None else _examples(test, "test")
     reader = _reader(model)
+    given_batching(batching).check_model(model)
     _check_examples(model, train=train, dev=dev, test=test)
     print(
         f"{train.num_examples():,} training examples; {dev.num_examples():,} select the best epoch."
     )
     select, output = _selected(reader, select, scores), local_path(output)
     batching = dataclasses.replace(given_batching(batching), shuffle=True)
-    batching.check_model(model)
     strategy = strategy or getattr(model, "distribute_strategy", None)
     rows = _training_rows(model, train, class_weight)
     options = reader.answer_options if answer_options is None else answer_options

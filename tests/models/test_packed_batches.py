@@ -25,8 +25,6 @@ SIZE = {"num_layers": 1, "num_heads": 2, "hidden_dim": 16, "intermediate_dim": 3
 PADDED = Batching(64, pad_to="longest")
 PACKED = Batching(64, packed=True)
 
-pytestmark = pytest.mark.usefixtures("tensorflow")
-
 
 @pytest.fixture(scope="module")
 def tokenizer():
@@ -161,7 +159,7 @@ def test_questions_of_any_length_have_the_losses_of_rows_of_their_own(tokenizer,
     rng = np.random.default_rng(2)
     model, *_ = spans(rng, tokenizer, backbone)
     eager(model)
-    questions = [question(rng, words) for words in (2, 9, 4, 1, 3)]
+    questions = [question(rng, words) for words in (2, 9, 4)]
     alone = [model.evaluate([each], return_dict=True, verbose=0) for each in questions]
     packed = model.evaluate(questions, batching=PACKED, return_dict=True, verbose=0)
     assert len(next(iter(model.batches(questions, batching=PACKED)))[0]["token_ids"]) == 2

@@ -109,13 +109,13 @@ class GlobalLoss(TrainerHooks):
         losses = compiled_losses(self, y)
         if is_split:
             _check_means(losses)
-        used = used_slots(x)
+        used = used_slots(x, y)
         if used is not None:
             sample_weight = slot_weights(self, used, y, sample_weight)
-        divided = {}  # the weights that the mean divides by, of the losses that need them
+        divided = {}  # what a loss's mean divides by: these weights, or None for its own
         for path, loss, *_ in losses:
             if _divides_by_weights(loss):
-                divided[path] = None  # their own
+                divided[path] = None
             elif used is not None and loss.reduction in _MEANS and has_slots(self, *path or [None]):
                 divided[path] = used
         if sample_weight is None or not divided:
@@ -140,7 +140,7 @@ class GlobalLoss(TrainerHooks):
 
     def loss_arguments(self, x: Any, y: Any, y_pred: Any, sample_weight: Any) -> tuple:
         """Returns labels, outputs and weights with a row for each slot of packed rows."""
-        used = used_slots(x)
+        used = used_slots(x, y)
         if used is None:
             return y, y_pred, sample_weight
         weights = slot_weights(self, used, y, sample_weight)
@@ -149,7 +149,7 @@ class GlobalLoss(TrainerHooks):
     def compute_metrics(
         self, x: Any, y: Any, y_pred: Any, sample_weight: Any = None
     ) -> dict[str, Any]:
-        used = used_slots(x)
+        used = used_slots(x, y)
         if used is None:
             return super().compute_metrics(x, y, y_pred, sample_weight)
         weights = [slot_weights(self, used, y, given) for given in (None, sample_weight)]

@@ -12,20 +12,20 @@ import keras
 from keras import ops
 
 
-def used_slots(x: Any) -> Any:
-    """Returns float32 `[B, K]`, 1 at slots with a sequence; None unless `x` has slots.
+def used_slots(x: Any, y: Any) -> Any:
+    """Returns float32 `[B, K]`, 1 at slots with a sequence; None unless there are slots and labels.
 
     Example:
     >>> import numpy as np
     >>> x = {"sequence_ids": np.array([[1, 1, 2, 0]]), "cls_positions": np.array([[0, 2, 0]])}
-    >>> used_slots(x).numpy().tolist()
+    >>> used_slots(x, y=np.array([[2, 0, 0]])).numpy().tolist()
     [[1.0, 1.0, 0.0]]
     """
     ids, positions = _input(x, "sequence_ids"), _input(x, "cls_positions")
-    if ids is None or positions is None:
+    if ids is None or positions is None or y is None:
         return None
     count = ops.max(ids, axis=1, keepdims=True)  # [B, 1]
-    return ops.cast(ops.arange(positions.shape[1], dtype=count.dtype) < count, "float32")
+    return ops.cast(ops.arange(ops.shape(positions)[1], dtype=count.dtype) < count, "float32")
 
 
 def sequences_per_row(x: Any, total: Callable) -> Any:

@@ -178,6 +178,19 @@ def test_rows_packed_before_are_checked_as_others_are(tokenizer, backbone, tenso
     with pytest.raises(tensorflow.errors.InvalidArgumentError, match="in 0 to 2"):
         model.evaluate(wrong, verbose=0)
     assert model.predict(data, verbose=0).shape[1:] == (3, 3)  # rows, slots, classes
+    for read in (model.answer, model.scores):
+        with pytest.raises(ValueError, match="rows of one sequence each, and these are packed"):
+            read(data)
+
+
+def test_rows_packed_before_are_arrays_too(tokenizer, backbone, eager):
+    model, texts, labels = classification(np.random.default_rng(3), tokenizer, backbone)
+    eager(model)
+    [(x, y, weights)] = model.batches(texts, labels, batching=PACKED).as_numpy_iterator()
+    found = model.evaluate(x, y, sample_weight=weights, return_dict=True, verbose=0)
+    assert found == pytest.approx(model.evaluate(texts, labels, return_dict=True, verbose=0))
+    with pytest.raises(ValueError, match="y of packed rows must have a value for each of cls_pos"):
+        model.fit(x, y[:, 0])
 
 
 @pytest.mark.parametrize(

@@ -185,7 +185,6 @@ def train(
         optimizer = keras_bert.AdamW(1e-3, global_clipnorm=0.05, use_ema=use_ema, ema_momentum=0.9)
         if stock:
             model, optimizer = stock_model(model, accumulation_steps)
-            x["segment_ids"] = np.zeros_like(x["token_ids"])
             rows //= accumulation_steps
         model.compile(
             **{**arguments, "optimizer": optimizer},
@@ -238,7 +237,18 @@ def stock_model(model, accumulation_steps):
         gradient_accumulation_steps=accumulation_steps if accumulation_steps > 1 else None,
     )
     optimizer.exclude_from_weight_decay(var_names=["bias", "beta", "gamma"])
-    return keras.Model(model.input, model.output), optimizer
+    return Stock(model), optimizer
+
+
+class Stock(keras.Model):
+    """A task in a model of Keras's own, which otherwise needs data for every optional input."""
+
+    def __init__(self, task):
+        super().__init__()
+        self.task = task
+
+    def call(self, inputs, training=None):
+        return self.task(inputs, training=training)
 
 
 def add_lora(model, rank):

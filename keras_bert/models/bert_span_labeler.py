@@ -31,7 +31,8 @@ class BertSpanLabeler(BertTask):
 
     Returns:
         A dict of logits, `start` and `end`, `[B, S]` float32. For packed rows they are `[B, K, S]`,
-        -10,000 at the tokens of other sequences and at padding.
+        -10,000 at the tokens of other sequences and at padding. The loss of a packed sequence is
+        therefore that of a row without padding; padding of padded rows has logits too.
 
     Example:
     >>> from keras_bert import BertBackbone, BertSpanLabeler, BertSpanLabelerPreprocessor

@@ -33,6 +33,7 @@ def answer(task, x, batch_size=None, *, verbose=0, **options):
     reader = reader_of(task)
     batch_size = checked_batch_size(batch_size)
     if not is_raw(x):
+        _check_unpacked(x)
         outputs = task.predict(x, batch_size=batch_size, verbose=verbose)
         return answer_dicts(reader.answers(outputs, **options))
     found = []
@@ -43,6 +44,17 @@ def answer(task, x, batch_size=None, *, verbose=0, **options):
     if not found:
         raise ValueError("There are no examples to answer.")
     return found[0] if is_single(x) else found
+
+
+def _check_unpacked(x):
+    """Raises a ValueError if prepared inputs are packed rows, whose sequences have no order."""
+    spec = getattr(x, "element_spec", x)
+    spec = spec[0] if isinstance(spec, tuple) else spec
+    if isinstance(spec, dict) and spec.get("sequence_ids") is not None:
+        raise ValueError(
+            "answer and scores take rows of one sequence each, and these are packed: they have "
+            "sequence_ids. Give the raw examples."
+        )
 
 
 def scores(task, x, y=None, batch_size=None):

@@ -44,7 +44,8 @@ class BertClassifier(BertTask):
             float32.
 
     Returns:
-        Logits `[B, C]`, float32.
+        Logits `[B, C]`, or `[B, K, C]` for packed rows, float32. With `num_features` rows can't be
+        packed.
 
     Raises:
         ValueError: if `num_classes` is below 1 or not the number of the preprocessor's
@@ -78,7 +79,7 @@ class BertClassifier(BertTask):
         policy = head_policy(dtype, backbone)
         output_dropout = Dropout(dropout, name="output_dropout", dtype=policy)
         head = dense(num_classes, "logits", dtype=policy)
-        inputs = backbone.unpacked_input
+        inputs = backbone.unpacked_input if num_features else backbone.input
         joined = output_dropout(backbone(inputs)["pooled_output"])  # [B, H]
         if num_features:
             normalization = FeatureNormalization(name="feature_normalization", dtype="float32")

@@ -3,6 +3,7 @@
 import keras
 
 from keras_bert.layers.initializer import dense
+from keras_bert.layers.sequence_logits import SequenceLogits
 from keras_bert.models.bert_task import BertTask
 from keras_bert.models.precision import head_policy
 from keras_bert.models.task_parts import check_backbone
@@ -29,7 +30,9 @@ class BertSpanLabeler(BertTask):
         inputs: a dict of the backbone's inputs.
 
     Returns:
-        A dict of logits, `start` and `end`, `[B, S]` float32.
+        A dict of logits, `start` and `end`, `[B, S]` float32. For packed rows they are `[B, K, S]`,
+        -10,000 at the tokens of other sequences and at padding. The loss of a packed sequence is
+        therefore that of a row without padding; padding of padded rows has logits too.
 
     Example:
     >>> from keras_bert import BertBackbone, BertSpanLabeler, BertSpanLabelerPreprocessor
@@ -48,10 +51,16 @@ class BertSpanLabeler(BertTask):
     def __init__(self, backbone, preprocessor=None, dtype=None, **kwargs):
         check_backbone("BertSpanLabeler", backbone)
         head = dense(2, "logits", dtype=head_policy(dtype, backbone))
-        inputs = backbone.unpacked_input
+        inputs = backbone.input
         encoded = backbone(inputs)["sequence_output"]  # [B, S, H]
         logits = keras.ops.cast(head(encoded), "float32")  # [B, S, 2]
-        outputs = {"start": logits[:, :, 0], "end": logits[:, :, 1]}
+        packed = (inputs["sequence_ids"], inputs["cls_positions"])
+        outputs = {
+            name: SequenceLogits(name=f"{name}_logits", dtype="float32")(
+                logits[:, :, place], *packed
+            )
+            for place, name in enumerate(("start", "end"))
+        }
         super().__init__(inputs, outputs, backbone, preprocessor, dtype, **kwargs)
         self.head = head
 

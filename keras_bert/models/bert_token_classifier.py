@@ -71,7 +71,7 @@ class BertTokenClassifier(BertTask):
         policy = head_policy(dtype, backbone)
         output_dropout = Dropout(dropout, name="output_dropout", dtype=policy)
         head = dense(num_classes, "logits", dtype=policy)
-        inputs = backbone.unpacked_input
+        inputs = backbone.input
         encoded = backbone(inputs)["sequence_output"]  # [B, S, H]
         logits = keras.ops.cast(head(output_dropout(encoded)), "float32")  # [B, S, C]
         super().__init__(inputs, logits, backbone, preprocessor, dtype, **kwargs)

@@ -139,6 +139,7 @@ def reader_of(task):
 
 
 def _raw_batches(task, x, y, sample_weight, batching):
+    batching.check_model(task)
     check_labels_apart(x, y)
     reader, x = reader_of(task), checked_inputs(task, x)
     if is_dataset(x):
@@ -174,10 +175,36 @@ def _checked(task, x, y, sample_weight):
         _check_structure(task, first[1] if isinstance(first, tuple) and len(first) > 1 else None)
         return x, y, sample_weight
     _check_structure(task, y)
+    slots = None
+    if "cls_positions" in x and len(getattr(task.output, "shape", ())) == 2:
+        slots = np.shape(x["cls_positions"])
+        y, sample_weight = (
+            _slots_as_rows(name, values, slots)
+            for name, values in (("y", y), ("sample_weight", sample_weight))
+        )
     check_columns(task, y, sample_weight)
     sample_weight = checked_weights(sample_weight)
     task.check_labels(y)
-    return x, None if y is None else task.targets(y, x), sample_weight
+    y = None if y is None else task.targets(y, x)
+    if slots is not None:
+        y, sample_weight = (
+            None if values is None else np.reshape(values, (*slots, *np.shape(values)[1:]))
+            for values in (y, sample_weight)
+        )
+    return x, y, sample_weight
+
+
+def _slots_as_rows(name, values, slots):
+    """Reshapes labels or weights of packed rows, `[n, K, ...]`, to `[n x K, ...]`."""
+    if values is None:
+        return None
+    shape = np.shape(values)
+    if shape[:2] != slots:
+        raise ValueError(
+            f"{name} of packed rows must have a value for each of cls_positions, {list(slots)}; "
+            f"got shape {shape}. Give unused slots any class."
+        )
+    return np.reshape(values, (-1, *shape[2:]))
 
 
 def _checked_batches(task, batches):

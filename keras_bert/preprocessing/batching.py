@@ -17,7 +17,7 @@ PAD_TO = ("auto", "longest", "full")
 
 @dataclasses.dataclass(frozen=True)
 class Batching:
-    """Settings for making batches: size, order, padding, and whether to drop the last one.
+    """Settings for making batches: size, order, padding, packing, and what to drop.
 
     `fit`, `evaluate`, `batches`, `finetune` and every preprocessor take a `Batching`.
 
@@ -41,6 +41,14 @@ class Batching:
             have more rows.
         drop_remainder: bool, whether training drops a smaller last batch. None drops it on a TPU
             only. Evaluation and prediction never drop examples.
+        packed: bool, whether several sequences of examples in memory share a row, so that almost
+            nothing is padded. Rows have the preprocessor's `sequence_length`, and `batch_size`
+            counts rows. Losses and metrics are those of the same sequences in rows of their own.
+            Sequences are packed once; shuffling draws a new order of rows for each epoch. For
+            `BertClassifier`, `BertTokenClassifier` and `BertSpanLabeler`, in training and
+            evaluation; prediction sorts rows by length instead.
+        sequences_per_row: int, the most sequences K that a packed row holds; None for as many as
+            fit.
 
     Raises:
         ValueError: if a size is below 1, or arguments exclude each other.
@@ -59,11 +67,14 @@ class Batching:
     bucket_lengths: Sequence[int] | None = None
     tokens_per_batch: int | None = None
     drop_remainder: bool | None = None
+    packed: bool = False
+    sequences_per_row: int | None = None
 
     def __post_init__(self):
         check_int("batch_size", self.batch_size)
         check_bool("shuffle", self.shuffle)
         check_bool("longest_first", self.longest_first)
+        check_bool("packed", self.packed)
         if self.drop_remainder is not None:
             check_bool("drop_remainder", self.drop_remainder)
         if self.seed is not None:
@@ -81,6 +92,7 @@ class Batching:
                 "Leave out longest_first, or leave out the others."
             )
         self._check_buckets()
+        self._check_packed()
 
     def for_rows(self, longest: int) -> Batching:
         """Resolves the settings that depend on the device and the data.
@@ -101,15 +113,43 @@ class Batching:
             )
         kind = device_kind()
         pad_to, drop = self.pad_to, self.drop_remainder
+        if self.packed:
+            pad_to = "full"
         if pad_to == "auto":
             is_compiled = keras.backend.backend() == "jax" or kind == "GPU"
             pad_to = "full" if kind == "TPU" else quarters(longest) if is_compiled else "longest"
         drop = kind == "TPU" if drop is None else drop
         return dataclasses.replace(self, pad_to=pad_to, drop_remainder=drop)
 
+    def padding(self) -> Batching:
+        """Returns the settings that decide on the shape of a batch alone, the same in each run."""
+        return Batching(pad_to=self.pad_to, bucket_lengths=self.bucket_lengths)
+
     def for_evaluation(self) -> Batching:
         """Returns a copy that batches every example once, in order."""
         return dataclasses.replace(self, shuffle=False, drop_remainder=False)
+
+    def check_model(self, model: keras.Model) -> None:
+        """Raises a ValueError if rows are packed and a model reads one sequence per row."""
+        if self.packed and "sequence_ids" not in model.input:
+            features = " with num_features" if getattr(model, "num_features", 0) else ""
+            raise ValueError(
+                f"A {type(model).__name__}{features} reads one sequence per row, and "
+                "Batching(packed=True) packs several into one. Leave packed out."
+            )
+
+    def _check_packed(self):
+        if self.sequences_per_row is not None:
+            check_int("sequences_per_row", self.sequences_per_row, at_least=2)
+        if self.sequences_per_row is not None and not self.packed:
+            raise ValueError("sequences_per_row needs packed=True.")
+        others = self.longest_first or self.bucket_lengths is not None
+        is_cut = not isinstance(self.pad_to, str) or self.pad_to == "longest"
+        if self.packed and (others or is_cut):
+            raise ValueError(
+                "Packed rows have one length, the preprocessor's sequence_length. Leave out "
+                "packed, or leave out bucket_lengths, tokens_per_batch, longest_first and pad_to."
+            )
 
     def _check_buckets(self):
         if self.bucket_lengths is None:

@@ -74,6 +74,8 @@ class BertClassifierPreprocessor(BertPreprocessor):
     ([[2, 5, 6, 7, 3]], [1])
     """
 
+    packs = "sequences"
+
     def __init__(
         self,
         tokenizer: BertTokenizer,

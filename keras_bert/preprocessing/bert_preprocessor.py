@@ -17,6 +17,7 @@ import tensorflow as tf
 from keras_bert.files.whole import whole_file
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.extra_inputs import checked_extra_inputs
+from keras_bert.preprocessing.packed_batches import packed_batches
 from keras_bert.preprocessing.packing import TRUNCATIONS, pack
 from keras_bert.preprocessing.padding import trim_padding
 from keras_bert.preprocessing.raw import Examples, Labels, as_arrays, is_dataset
@@ -87,6 +88,7 @@ class BertPreprocessor:
     truncation: str
 
     cuts_windows = False  # whether a text may become several rows
+    packs: str | None = None  # "sequences", "tokens" or "positions" in packed rows have labels
     # The floats of `scores` that can select an epoch, the main one first.
     score_names: tuple[str, ...] = ()
     # The options of `answers` that `tuned` and `write_answers` need.
@@ -229,6 +231,11 @@ class BertPreprocessor:
                 in a `tf.data.Dataset` that is outside the classes raises a
                 `tf.errors.InvalidArgumentError` when its batch is read.
         """
+        if batching.packed and self.packs is None:
+            raise ValueError(
+                f"The rows of a {type(self).__name__} can't be packed, because its task reads one "
+                "sequence per row. Leave packed out of the Batching."
+            )
         if is_dataset(x):
             if y is not None or sample_weight is not None:
                 raise ValueError(
@@ -241,8 +248,11 @@ class BertPreprocessor:
     def batched(self, rows: Rows, batching: Batching) -> tf.data.Dataset:
         """Makes batches of the rows that `read` returned; see `batches`."""
         batching = batching.for_rows(self.sequence_length)
+        if batching.packed:
+            return packed_batches(self, rows, batching)
         numbers = row_batches(rows.num_tokens(), batching)
-        return map_rows(numbers, lambda number: alone(rows.batch(number, batching)))
+        padding = batching.padding()
+        return map_rows(numbers, lambda number: alone(rows.batch(number, padding)))
 
     def targets(self, labels: Labels) -> Labels:
         """Converts labels to the loss's form; a task with classes accepts names too."""

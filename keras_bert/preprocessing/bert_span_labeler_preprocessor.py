@@ -77,6 +77,7 @@ class BertSpanLabelerPreprocessor(BertPreprocessor):
     ([[2, 5, 3, 6, 7, 8, 3]], [4], [5])
     """
 
+    packs = "positions"
     score_names = ("f1", "exact")
     answer_options = {"n_best": 20}  # as many as run_squad.py writes
 

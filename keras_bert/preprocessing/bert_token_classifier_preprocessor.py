@@ -63,6 +63,7 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
     ([[2, 5, 6, 7, 3]], [[0, 0, 1, 0, 0]], [[0.0, 1.0, 1.0, 0.0, 0.0]])
     """
 
+    packs = "tokens"
     score_names = ("f1", "precision", "recall", "accuracy")
 
     def __init__(

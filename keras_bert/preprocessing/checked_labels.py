@@ -41,7 +41,8 @@ def checked_labels(dataset: _Data, num_classes: int) -> _Data:
             f"from 0 to {num_classes - 1}."
         )
     label = spec[1]
-    if not isinstance(label, tf.TensorSpec) or not _is_one_each(label.shape):
+    is_packed = isinstance(spec[0], dict) and "cls_positions" in spec[0]  # with labels [B, K]
+    if not isinstance(label, tf.TensorSpec) or not (_is_one_each(label.shape) or is_packed):
         return dataset
     if label.dtype == tf.string:
         raise ValueError(
@@ -51,7 +52,8 @@ def checked_labels(dataset: _Data, num_classes: int) -> _Data:
     names = [*map(str, range(num_classes))]
 
     def check(x, labels, *rest):
-        return (x, checked_classes(labels, names), *rest)
+        one_each = tf.reshape(labels, [-1]) if is_packed else labels
+        return (x, tf.reshape(checked_classes(one_each, names), tf.shape(labels)), *rest)
 
     return dataset.map(check, tf.data.AUTOTUNE, deterministic=True)
 

@@ -30,6 +30,10 @@ def stream_batches(
             "A dataset's texts can't be sorted by length: bucket_lengths and longest_first need "
             "them in memory, as a list."
         )
+    if batching.packed:
+        raise ValueError(
+            "A dataset's texts can't be packed: packed=True needs them in memory, as a list."
+        )
     batching = batching.for_rows(preprocessor.sequence_length)
     size, drop = batching.batch_size, batching.drop_remainder
     dataset = text_batches(dataset, size, with_labels)

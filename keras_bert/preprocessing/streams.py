@@ -36,10 +36,11 @@ def labels_spec(dataset: Any) -> list[SimpleNamespace] | None:
     if not isinstance(spec, tuple) or len(spec) < 2 or not hasattr(spec[1], "shape"):
         return None
     x, label = spec[0], spec[1]
+    example_axes = 2 if isinstance(x, dict) and "cls_positions" in x else 1  # [B, K, ...] if packed
     while isinstance(x, (dict, tuple)):
         x = x.get("text", x.get("token_ids")) if isinstance(x, dict) else x[0]
     rank = getattr(getattr(x, "shape", None), "rank", None)
     if rank is None or label.shape.rank is None or label.dtype.name == "string":
         return None
     is_batch = rank > (0 if is_raw(dataset) else 1)
-    return [SimpleNamespace(shape=tuple(label.shape[1:] if is_batch else label.shape))]
+    return [SimpleNamespace(shape=tuple(label.shape[example_axes:] if is_batch else label.shape))]

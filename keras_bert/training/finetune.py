@@ -110,6 +110,7 @@ def finetune(
     train, dev = _train_and_dev(train, dev, validation_split)
     test = None if test is None else _examples(test, "test")
     reader = _reader(model)
+    given_batching(batching).check_model(model)
     _check_examples(model, train=train, dev=dev, test=test)
     print(
         f"{train.num_examples():,} training examples; {dev.num_examples():,} select the best epoch."

@@ -2,12 +2,25 @@
 
 import contextlib
 import copy
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import keras
 
-from keras_bert.training.keras_internals import TrainerHooks, compiled_losses, replaced_losses
+from keras_bert.training.keras_internals import (
+    TrainerHooks,
+    compiled_losses,
+    loss_means,
+    replaced_losses,
+    update_metrics,
+)
+from keras_bert.training.packed_slots import (
+    has_slots,
+    slot_weights,
+    slots_as_rows,
+    used_slots,
+)
 from keras_bert.training.processes import is_chief
 
 _MEANS = ("sum_over_batch_size", "mean", "mean_with_sample_weight")
@@ -74,10 +87,13 @@ class GlobalLoss(TrainerHooks):
             kwargs["verbose"] = 0
         return super().evaluate(*args, **kwargs)
 
-    def scaled_weights(self, y: Any, sample_weight: Any, total: Callable, is_split: bool) -> Any:
+    def scaled_weights(
+        self, x: Any, y: Any, sample_weight: Any, total: Callable, is_split: bool
+    ) -> Any:
         """Scales sample weights so that the losses of parts have the global batch's mean.
 
         Args:
+            x: inputs of this replica.
             y: labels of this replica, as the losses take them.
             sample_weight: weights of the labels, or None.
             total: a function that sums this replica's float32 scalar over all replicas.
@@ -93,24 +109,53 @@ class GlobalLoss(TrainerHooks):
         losses = compiled_losses(self, y)
         if is_split:
             _check_means(losses)
-        weighted = [path for path, loss, *_ in losses if _divides_by_weights(loss)]
-        if sample_weight is None or not weighted:
+        used = used_slots(x, y)
+        if used is not None:
+            sample_weight = slot_weights(self, used, y, sample_weight)
+        divided = {}  # what a loss's mean divides by: these weights, or None for its own
+        for path, loss, *_ in losses:
+            if _divides_by_weights(loss):
+                divided[path] = None
+            elif used is not None and loss.reduction in _MEANS and has_slots(self, *path or [None]):
+                divided[path] = used
+        if sample_weight is None or not divided:
             return sample_weight
 
-        def scaled(weights):
+        def scaled(weights, by):
+            if weights is None:
+                return None
             weights = keras.ops.cast(weights, "float32")
             rows = total(keras.ops.cast(keras.ops.size(weights), "float32"))
-            sums = total(keras.ops.sum(weights))
+            sums = total(keras.ops.sum(weights if by is None else by))
             return weights * keras.ops.divide_no_nan(rows, sums)
 
-        if () in weighted:
-            return scaled(sample_weight)
+        if () in divided:
+            return scaled(sample_weight, divided[()])
         if not keras.tree.is_nested(sample_weight):
             sample_weight = keras.tree.map_structure(lambda _: sample_weight, y)
         by_output = sample_weight.copy()
-        for (key,) in weighted:
-            by_output[key] = scaled(by_output[key])
+        for (key,), by in divided.items():
+            by_output[key] = scaled(by_output[key], by)
         return by_output
+
+    def loss_arguments(self, x: Any, y: Any, y_pred: Any, sample_weight: Any) -> tuple:
+        """Returns labels, outputs and weights with a row for each slot of packed rows."""
+        used = used_slots(x, y)
+        if used is None:
+            return y, y_pred, sample_weight
+        weights = slot_weights(self, used, y, sample_weight)
+        return tuple(slots_as_rows(self, part) for part in (y, y_pred, weights))
+
+    def compute_metrics(
+        self, x: Any, y: Any, y_pred: Any, sample_weight: Any = None
+    ) -> dict[str, Any]:
+        used = used_slots(x, y)
+        if used is None:
+            return super().compute_metrics(x, y, y_pred, sample_weight)
+        weights = [slot_weights(self, used, y, given) for given in (None, sample_weight)]
+        parts = (slots_as_rows(self, part) for part in (y, y_pred, *weights))
+        update_metrics(self, *parts)
+        return self.get_metrics_result()
 
     def loss_context(self) -> contextlib.AbstractContextManager:
         """Turns losses that divide by weights into row means, for use with `scaled_weights`."""
@@ -120,6 +165,26 @@ class GlobalLoss(TrainerHooks):
 def num_rows(x: Any) -> int:
     """Returns the number of rows of inputs with static shapes."""
     return next(part for part in keras.tree.flatten(x) if part is not None).shape[0]
+
+
+@contextlib.contextmanager
+def losses_weighted_by(model: keras.Model, examples: Any) -> Iterator[None]:
+    """Weights the means that track the loss of each output by the examples of a part.
+
+    Keras weights them by a static number of rows, or by 1, and counts unused slots of packed rows.
+    """
+    means = loss_means(model)
+    for mean in means:
+        mean.update_state = functools.partial(_update_mean, mean, examples)
+    try:
+        yield
+    finally:
+        for mean in means:
+            del mean.update_state
+
+
+def _update_mean(mean, examples, values, sample_weight=None):
+    return type(mean).update_state(mean, values, sample_weight=examples)
 
 
 def check_accumulation(accumulation_steps: int) -> None:

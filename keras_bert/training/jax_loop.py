@@ -9,9 +9,10 @@ import jax
 import keras
 from jax import numpy as jnp
 
-from keras_bert.training.global_loss import GlobalLoss, num_rows
+from keras_bert.training.global_loss import GlobalLoss, losses_weighted_by, num_rows
 from keras_bert.training.jax_devices import ReplicatedBatches
-from keras_bert.training.keras_internals import dataset_specs, state_shardings, updated_metrics
+from keras_bert.training.keras_internals import dataset_specs, state_shardings, track_loss
+from keras_bert.training.packed_slots import sequences_per_row
 from keras_bert.training.processes import check_same
 
 
@@ -41,8 +42,8 @@ class TrainLoop(GlobalLoss):
         trainable, others, optimizer, metrics = state
         x, y, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
         parts = self.accumulation_steps
-        weights = self.scaled_weights(y, sample_weight, lambda value: value, parts > 1)
-        rows = num_rows(x)
+        weights = self.scaled_weights(x, y, sample_weight, lambda value: value, parts > 1)
+        rows, density = num_rows(x), sequences_per_row(x, lambda value: value)
         # Gradients of parts of equal size are added unscaled, and scaled after the loop.
         equal = rows % parts == 0
         scale = parts if equal else 1
@@ -51,18 +52,20 @@ class TrainLoop(GlobalLoss):
         def pass_part(carried, part):
             sums, others, metrics = carried
             x, y, sample_weight, weights = part
-            (_, aux), gradients = gradient_of(
-                trainable,
-                others,
-                metrics,
-                x,
-                y,
-                weights,
-                training=True,
-                optimizer_variables=optimizer,
-            )
+            examples = num_rows(x) * density
+            with losses_weighted_by(self, examples):
+                (_, aux), gradients = gradient_of(
+                    trainable,
+                    others,
+                    metrics,
+                    x,
+                    y,
+                    weights,
+                    training=True,
+                    optimizer_variables=optimizer,
+                )
             loss, y_pred, others, metrics = aux
-            _, metrics = updated_metrics(self, metrics, loss, x, y, y_pred, sample_weight)
+            metrics = self._updated(metrics, loss, examples, (x, y, y_pred, sample_weight))
             share = scale * num_rows(x) / rows
             sums = [s + share * g for s, g in zip(sums, gradients, strict=True)]
             return (sums, others, metrics), None
@@ -88,12 +91,14 @@ class TrainLoop(GlobalLoss):
     def test_step(self, state: tuple, data: Any) -> tuple[dict[str, Any], tuple]:
         trainable, others, metrics = state
         x, y, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
-        weights = self.scaled_weights(y, sample_weight, lambda value: value, False)
-        _, (loss, y_pred, others, metrics) = self.compute_loss_and_updates(
-            trainable, others, metrics, x, y, weights, training=False
-        )
-        logs, metrics = updated_metrics(self, metrics, loss, x, y, y_pred, sample_weight)
-        return logs, (trainable, others, metrics)
+        weights = self.scaled_weights(x, y, sample_weight, lambda value: value, False)
+        examples = num_rows(x) * sequences_per_row(x, lambda value: value)
+        with losses_weighted_by(self, examples):
+            _, (loss, y_pred, others, metrics) = self.compute_loss_and_updates(
+                trainable, others, metrics, x, y, weights, training=False
+            )
+        metrics = self._updated(metrics, loss, examples, (x, y, y_pred, sample_weight))
+        return self._logs(metrics), (trainable, others, metrics)
 
     def make_train_function(self, force: bool = False) -> None:
         if self.train_function is None or force:
@@ -141,6 +146,14 @@ class TrainLoop(GlobalLoss):
 
     def _is_compiled(self):
         return bool(self.jit_compile and not self.run_eagerly)
+
+    def _updated(self, metrics, loss, examples, arguments):
+        """Returns new metric values; a JAX step can't assign variables."""
+        mapping = zip(self.metrics_variables, metrics, strict=True)
+        with keras.StatelessScope(state_mapping=list(mapping)) as scope:
+            track_loss(self, loss, examples)
+            self.compute_metrics(*arguments)
+        return [scope.get_current_value(variable) for variable in self.metrics_variables]
 
     def _logs(self, metrics):
         mapping = zip(self.metrics_variables, metrics, strict=True)

@@ -31,6 +31,7 @@ class TrainerHooks:
     | Keras calls | hook | without the override |
     |---|---|---|
     | `_compute_loss` | `loss_context` | the JAX trainer computes replica-dependent losses |
+    | `_compute_loss` | `loss_arguments` | packed rows would have losses of rows with unused slots |
     | `_symbolic_build` | `batch_spec` | `fit` draws a batch, so shuffled data begins with pass 2 |
     | `_maybe_symbolic_build` | `batch_spec` | the same on TensorFlow; several workers crash |
     | `_resolve_auto_jit_compile` | `compiles_by_default` | no XLA under a strategy |
@@ -42,6 +43,10 @@ class TrainerHooks:
     def loss_context(self) -> contextlib.AbstractContextManager:
         """Returns a context in which Keras computes a step's loss; by default it does nothing."""
         return contextlib.nullcontext()
+
+    def loss_arguments(self, x: Any, y: Any, y_pred: Any, sample_weight: Any) -> tuple:
+        """Returns `(y, y_pred, sample_weight)` as a step's loss takes them; by default as given."""
+        return y, y_pred, sample_weight
 
     def batch_spec(self, iterator: Any) -> Any:
         """Returns the specs of one replica's batch, or None to let Keras draw a batch.
@@ -55,9 +60,10 @@ class TrainerHooks:
         """Returns whether `jit_compile="auto"` means True; by default, Keras decides."""
         return super()._resolve_auto_jit_compile()
 
-    def _compute_loss(self, *args, **kwargs):
+    def _compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
+        arguments = self.loss_arguments(x, y, y_pred, sample_weight)
         with self.loss_context():
-            return super()._compute_loss(*args, **kwargs)
+            return super()._compute_loss(x, *arguments, training)
 
     def _symbolic_build(self, iterator=None, data_batch=None):
         if data_batch is None:
@@ -201,17 +207,30 @@ def replica_specs(iterator: Any) -> Any:
     return tf.nest.map_structure(first, iterator._distributed_dataset.element_spec)
 
 
-def updated_metrics(
-    model: keras.Model, metrics: list, loss: Any, x: Any, y: Any, y_pred: Any, sample_weight: Any
-) -> tuple:
-    """Computes new metric values without assigning variables, as a JAX step must.
+def update_metrics(model: keras.Model, y: Any, y_pred: Any, unweighted: Any, weighted: Any) -> None:
+    """Updates the metrics of `compile`, also the unweighted ones with weights.
 
-    Keras's own steps on JAX call this method; no public method returns the new values.
+    Keras gives weights to `weighted_metrics` alone, so unused slots of packed rows would count in
+    all other metrics.
 
-    Returns:
-        The logs, and the new values of `model.metrics_variables`.
+    Args:
+        model: a compiled model.
+        y: labels, one for each output.
+        y_pred: outputs.
+        unweighted: weights for `metrics`, in the structure of the labels.
+        weighted: weights for `weighted_metrics`, in the same structure.
     """
-    return model._update_metrics_variables(metrics, loss, x, y, y_pred, sample_weight)
+    compiled = model._compile_metrics
+    if compiled is None:
+        return
+    if not compiled.built:
+        compiled.build(y, y_pred)
+    y, y_pred, *weights = map(compiled._flatten_y, (y, y_pred, unweighted, weighted))
+    metrics = (compiled._flat_metrics, compiled._flat_weighted_metrics)
+    for of_outputs, of_labels in zip(metrics, weights, strict=True):
+        for metric, *values in zip(of_outputs, y, y_pred, of_labels, strict=True):
+            if metric is not None:
+                metric.update_state(*values)
 
 
 def state_shardings(model: keras.Model) -> tuple:

@@ -1,20 +1,18 @@
 """`fit` and `evaluate` on TensorFlow, the same on any number of replicas."""
 
-import contextlib
-import functools
 from typing import Any
 
 import keras
 import tensorflow as tf
 
-from keras_bert.training.global_loss import GlobalLoss
+from keras_bert.training.global_loss import GlobalLoss, losses_weighted_by
 from keras_bert.training.keras_internals import (
-    loss_means,
     replica_specs,
     step_loss,
     track_loss,
     without_replica_scaling,
 )
+from keras_bert.training.packed_slots import sequences_per_row
 
 
 class TrainLoop(GlobalLoss):
@@ -35,24 +33,26 @@ class TrainLoop(GlobalLoss):
         x, y, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
         parts = self.accumulation_steps
         is_split = parts * self.distribute_strategy.num_replicas_in_sync > 1
-        weights = self.scaled_weights(y, sample_weight, _total, is_split)
+        weights = self.scaled_weights(x, y, sample_weight, _total, is_split)
         rows = _total(tf.cast(_num_rows(x), "float32")) if is_split else None
+        density = sequences_per_row(x, _total)
         pass_part = self._pass_part
         if self.jit_compile and not self.run_eagerly:
             pass_part = tf.function(pass_part, jit_compile=True)
         batch = (x, y, sample_weight, weights)
         if parts == 1:
-            gradients = pass_part(batch, rows)
+            gradients = pass_part(batch, rows, density)
         else:
-            gradients = self._sum_over_parts(pass_part, batch, rows)
+            gradients = self._sum_over_parts(pass_part, batch, rows, density)
         self.optimizer.apply(gradients, self.trainable_variables)
         return self.get_metrics_result()
 
     def test_step(self, data: Any) -> dict[str, Any]:
         x, y, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
         is_split = self.distribute_strategy.num_replicas_in_sync > 1
-        weights = self.scaled_weights(y, sample_weight, _total, is_split)
-        self._loss_and_metrics((x, y, sample_weight, weights), training=False)
+        weights = self.scaled_weights(x, y, sample_weight, _total, is_split)
+        density = sequences_per_row(x, _total)
+        self._loss_and_metrics((x, y, sample_weight, weights), density, training=False)
         return self.get_metrics_result()
 
     def make_train_function(self, force: bool = False) -> None:
@@ -73,29 +73,29 @@ class TrainLoop(GlobalLoss):
         rows = len(keras.tree.flatten(x)[0])
         return self.predict(x, batch_size=rows, verbose=0)
 
-    def _pass_part(self, part, rows):
+    def _pass_part(self, part, rows, density):
         """Returns a part's gradients times its share of all `rows` (None means a share of 1)."""
         with tf.GradientTape() as tape:
-            loss = self._loss_and_metrics(part, training=True)
+            loss = self._loss_and_metrics(part, density, training=True)
             if rows is not None:
                 loss = loss * tf.cast(tf.cast(_num_rows(part[0]), "float32") / rows, loss.dtype)
             loss = self.optimizer.scale_loss(loss)
         gradients = tape.gradient(loss, self.trainable_variables)
         return [g if g is None else tf.convert_to_tensor(g) for g in gradients]  # dense
 
-    def _loss_and_metrics(self, part, training):
+    def _loss_and_metrics(self, part, density, training):
         """Returns the loss of a part as if it were the entire batch; updates all metrics."""
         x, y, sample_weight, weights = part
         y_pred = self(x, training=training)
-        rows = _num_rows(x)
-        with _weighted_by(rows, loss_means(self)):
+        examples = tf.cast(_num_rows(x), "float32") * density
+        with losses_weighted_by(self, examples):
             loss = step_loss(self, x, y, y_pred, weights, training)
         loss = without_replica_scaling(loss)
-        track_loss(self, loss, rows)
+        track_loss(self, loss, examples)
         self.compute_metrics(x, y, y_pred, sample_weight)
         return loss
 
-    def _sum_over_parts(self, pass_part, batch, rows):
+    def _sum_over_parts(self, pass_part, batch, rows, density):
         parts, known = self.accumulation_steps, _static_rows(batch[0])
         if known:  # more parts would be empty, and a million of them take minutes
             parts = min(parts, known)
@@ -104,7 +104,7 @@ class TrainLoop(GlobalLoss):
             part = tf.nest.map_structure(lambda values: _part(values, number, parts), batch)
             if _static_rows(part[0]) == 0:  # a mean over no rows; in a graph Keras makes it 0
                 return number + 1, sums
-            gradients = pass_part(part, rows)
+            gradients = pass_part(part, rows, density)
             pairs = zip(sums, gradients, strict=True)
             return number + 1, [s if g is None else s + g for s, g in pairs]
 
@@ -172,22 +172,6 @@ def _part(values, number, parts):
         return tf.reshape(values, (parts, rows // parts, *values.shape[1:]))[number]
     rows = tf.shape(values)[0]
     return values[rows * number // parts : rows * (number + 1) // parts]
-
-
-@contextlib.contextmanager
-def _weighted_by(rows, means):
-    """Weights the updates of means by `rows`; Keras would use 1 if the size isn't static."""
-    for mean in means:
-        mean.update_state = functools.partial(_update_mean, mean, rows)
-    try:
-        yield
-    finally:
-        for mean in means:
-            del mean.update_state
-
-
-def _update_mean(mean, rows, values, sample_weight=None):
-    return type(mean).update_state(mean, values, sample_weight=rows)
 
 
 def _total(value):

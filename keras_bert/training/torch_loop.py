@@ -5,8 +5,9 @@ from typing import Any
 import keras
 import torch
 
-from keras_bert.training.global_loss import GlobalLoss, num_rows
+from keras_bert.training.global_loss import GlobalLoss, losses_weighted_by, num_rows
 from keras_bert.training.keras_internals import step_loss, track_loss
+from keras_bert.training.packed_slots import sequences_per_row
 
 
 class TrainLoop(GlobalLoss):
@@ -15,15 +16,16 @@ class TrainLoop(GlobalLoss):
     def train_step(self, data: Any) -> dict[str, Any]:
         x, y, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
         parts = self.accumulation_steps
-        weights = self.scaled_weights(y, sample_weight, lambda value: value, parts > 1)
-        rows = num_rows(x)
+        weights = self.scaled_weights(x, y, sample_weight, lambda value: value, parts > 1)
+        rows, density = num_rows(x), sequences_per_row(x, lambda value: value)
         self.zero_grad()
         for number in range(min(parts, rows)):
             part = keras.tree.map_structure(
                 lambda values, number=number: None if values is None else values[number::parts],
                 (x, y, sample_weight, weights),
             )
-            loss = self._loss_and_metrics(part, training=True) * (num_rows(part[0]) / rows)
+            loss = self._loss_and_metrics(part, density, training=True)
+            loss = loss * (num_rows(part[0]) / rows)
             self.optimizer.scale_loss(loss).backward()  # adds to the gradients
         variables = self.trainable_variables
         with torch.no_grad():
@@ -32,15 +34,18 @@ class TrainLoop(GlobalLoss):
 
     def test_step(self, data: Any) -> dict[str, Any]:
         x, y, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
-        weights = self.scaled_weights(y, sample_weight, lambda value: value, False)
-        self._loss_and_metrics((x, y, sample_weight, weights), training=False)
+        weights = self.scaled_weights(x, y, sample_weight, lambda value: value, False)
+        density = sequences_per_row(x, lambda value: value)
+        self._loss_and_metrics((x, y, sample_weight, weights), density, training=False)
         return self.get_metrics_result()
 
-    def _loss_and_metrics(self, part, training):
+    def _loss_and_metrics(self, part, density, training):
         """Returns the loss of a part as if it were the entire batch; updates all metrics."""
         x, y, sample_weight, weights = part
         y_pred = self(x, training=training)
-        loss = step_loss(self, x, y, y_pred, weights, training)
-        track_loss(self, loss, num_rows(x))
+        examples = num_rows(x) * density
+        with losses_weighted_by(self, examples):
+            loss = step_loss(self, x, y, y_pred, weights, training)
+        track_loss(self, loss, examples)
         self.compute_metrics(x, y, y_pred, sample_weight)
         return loss

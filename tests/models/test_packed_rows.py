@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_bert import BertBackbone, BertClassifier, BertPretrainer, sizes
+from keras_bert import BertBackbone, BertEmbedder, BertPretrainer, sizes
 
 LENGTHS = [5, 7, 9]
 STARTS = [0, 5, 12]
@@ -82,6 +82,6 @@ def test_a_dataset_packed_wrongly_is_refused(model, tensorflow):
 
 
 def test_tasks_of_one_sequence_per_row_say_so(model):
-    classifier = BertClassifier(model.backbone, num_classes=2)
+    embedder = BertEmbedder(model.backbone)
     with pytest.raises(ValueError, match="no input 'sequence_ids'.*rows of one sequence each"):
-        classifier.predict(ROW, verbose=0)
+        embedder.predict(ROW, verbose=0)

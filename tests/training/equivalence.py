@@ -139,6 +139,38 @@ def classifier(rng, rows, dropout):
     return model, inputs(rng, rows), rng.integers(0, 3, (rows,)), weights
 
 
+def padded_classifier(rng, rows, dropout):
+    """Sequences of at most a third of a row; `packed_classifier` puts one or three into a row."""
+    model, x, y, weights = classifier(rng, rows, dropout)
+    lengths = rng.integers(2, LENGTH // 3 + 1, rows)
+    x["padding_mask"] = (np.arange(LENGTH) < lengths[:, None]).astype("int32")
+    x["token_ids"] *= x["padding_mask"]
+    return model, x, y, weights
+
+
+def packed_classifier(rng, rows, dropout):
+    """The same sequences; the first half of each batch has one in a row and the other half three.
+
+    Replicas and parts of a batch thus differ in sequences. A fourth slot is unused.
+    """
+    counts = np.where(np.arange(rows) % ROWS < ROWS // 2, 1, 3)
+    model, x, y, weights = padded_classifier(rng, counts.sum(), dropout)
+    row = np.repeat(np.arange(rows), counts)
+    slot = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+    packed = {name: np.zeros((rows, LENGTH), "int32") for name in ("token_ids", "sequence_ids")}
+    packed["cls_positions"] = np.zeros((rows, 4), "int32")
+    ends = np.zeros(rows, int)
+    for number, (i, k) in enumerate(zip(row, slot, strict=True)):
+        tokens = x["token_ids"][number, x["padding_mask"][number] > 0]
+        places = ends[i] + np.arange(len(tokens))
+        packed["token_ids"][i, places], packed["sequence_ids"][i, places] = tokens, k + 1
+        packed["cls_positions"][i, k] = ends[i]
+        ends[i] += len(tokens)
+    labels, of_slots = np.zeros((rows, 4), y.dtype), np.zeros((rows, 4), "float32")
+    labels[row, slot], of_slots[row, slot] = y, weights
+    return model, packed, labels, of_slots
+
+
 def token_classifier(rng, rows, dropout):
     model = keras_bert.BertTokenClassifier(backbone(dropout), num_classes=3, dropout=dropout)
     x = inputs(rng, rows)
@@ -187,7 +219,6 @@ def train(
         optimizer = keras_bert.AdamW(1e-3, global_clipnorm=0.05, use_ema=use_ema, ema_momentum=0.9)
         if stock:
             model, optimizer = stock_model(model, accumulation_steps)
-            x["segment_ids"] = np.zeros_like(x["token_ids"])
             rows //= accumulation_steps
         model.compile(
             **{**arguments, "optimizer": optimizer},
@@ -215,7 +246,8 @@ def train(
     scores, predicted = {}, []
     if total % rows:  # the last batch is smaller; elsewhere training says enough
         scores = model.evaluate(x, y, sample_weight=weights, return_dict=True, **batches)
-        predicted = keras.tree.flatten(model.predict(x, **batches))
+        if not task.startswith(("padded", "packed")):  # the outputs of packed rows have slots
+            predicted = keras.tree.flatten(model.predict(x, **batches))
     return {
         "steps": int(keras.ops.convert_to_numpy(model.optimizer.iterations)),
         "logs": {name: float(values[-1]) for name, values in history.history.items()},
@@ -239,7 +271,18 @@ def stock_model(model, accumulation_steps):
         gradient_accumulation_steps=accumulation_steps if accumulation_steps > 1 else None,
     )
     optimizer.exclude_from_weight_decay(var_names=["bias", "beta", "gamma"])
-    return keras.Model(model.input, model.output), optimizer
+    return Stock(model), optimizer
+
+
+class Stock(keras.Model):
+    """A task in a model of Keras's own, which otherwise needs data for every optional input."""
+
+    def __init__(self, task):
+        super().__init__()
+        self.task = task
+
+    def call(self, inputs, training=None):
+        return self.task(inputs, training=training)
 
 
 def add_lora(model, rank):

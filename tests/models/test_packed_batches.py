@@ -1,0 +1,241 @@
+"""Packed batches in `fit` and `evaluate`: the numbers of the same sequences in padded rows."""
+
+import keras
+import numpy as np
+import pytest
+
+from keras_bert import (
+    Batching,
+    BertBackbone,
+    BertClassifier,
+    BertClassifierPreprocessor,
+    BertEmbedder,
+    BertMultipleChoice,
+    BertSpanLabeler,
+    BertSpanLabelerPreprocessor,
+    BertTokenClassifier,
+    BertTokenClassifierPreprocessor,
+    BertTokenizer,
+    finetune,
+)
+
+LETTERS = [*"abcdefghijklmnopqrstuvwxyz"]
+VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *LETTERS]
+SIZE = {"num_layers": 1, "num_heads": 2, "hidden_dim": 16, "intermediate_dim": 32}
+PADDED = Batching(64, pad_to="longest")
+PACKED = Batching(64, packed=True)
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return BertTokenizer(VOCABULARY)
+
+
+@pytest.fixture(scope="module")
+def backbone(tokenizer):
+    return BertBackbone(len(VOCABULARY), dropout=0.0, **SIZE)
+
+
+def texts_of(rng, count, longest=12):
+    return [" ".join(rng.choice(LETTERS, rng.integers(1, longest))) for _ in range(count)]
+
+
+def classification(rng, tokenizer, backbone, classes=3, pairs=False, **settings):
+    reader = BertClassifierPreprocessor(tokenizer, sequence_length=32, **settings)
+    model = BertClassifier(backbone, classes, reader, dropout=0.0)
+    texts = texts_of(rng, 21)
+    return model, (texts, texts_of(rng, 21)) if pairs else texts, rng.integers(0, 3, 21)
+
+
+def regression(rng, tokenizer, backbone):
+    model, texts, _ = classification(rng, tokenizer, backbone, classes=1)
+    return model, texts, rng.normal(size=21)
+
+
+def several_labels(rng, tokenizer, backbone):
+    model, texts, _ = classification(rng, tokenizer, backbone, multi_label=True)
+    return model, texts, rng.integers(0, 2, (21, 3))
+
+
+def tags(rng, tokenizer, backbone):
+    reader = BertTokenClassifierPreprocessor(tokenizer, sequence_length=16)
+    words = [text.split() for text in texts_of(rng, 21)]
+    model = BertTokenClassifier(backbone, 3, reader, dropout=0.0)
+    return model, words, [rng.integers(0, 3, len(sentence)).tolist() for sentence in words]
+
+
+def spans(rng, tokenizer, backbone):
+    """Questions of one length: without padding, which has logits of its own in padded rows."""
+    reader = BertSpanLabelerPreprocessor(tokenizer, sequence_length=32, max_question_length=4)
+    return BertSpanLabeler(backbone, reader), [question(rng, 5) for _ in range(20)], None
+
+
+def question(rng, words):
+    context = " ".join(rng.choice(LETTERS, words))
+    start = 2 * int(rng.integers(words))
+    answer = {"text": context[start], "answer_start": start}
+    return {"question": "a b", "context": context, "answers": [answer]}
+
+
+def weights_of(rng, y):
+    return rng.uniform(0.1, 3, len(y)).astype("float32")
+
+
+MORE = {"metrics": ["accuracy", "AUC"], "weighted_metrics": ["accuracy", "AUC"]}
+ERRORS = {"metrics": ["mae"], "weighted_metrics": ["mse"]}
+BINARY = {"metrics": ["binary_accuracy", "AUC"], "weighted_metrics": ["binary_accuracy"]}
+CASES = {  # how examples are made, with what settings, whether with weights, and other metrics
+    "sentences": (classification, {}, False, MORE),
+    "weighted sentences": (classification, {}, True, MORE),
+    "pairs": (classification, {"pairs": True}, False, {}),
+    "windows": (classification, {"window_stride": 6}, True, {}),
+    "a regression": (regression, {}, False, ERRORS),
+    "a weighted regression": (regression, {}, True, ERRORS),
+    "several labels": (several_labels, {}, False, BINARY),
+    "several labels, weighted": (several_labels, {}, True, BINARY),
+    "tags": (tags, {}, False, {}),
+    "spans": (spans, {}, False, {}),
+}
+
+
+FAST = ("weighted sentences", "a regression", "several labels", "tags", "spans")
+
+
+@pytest.mark.parametrize(
+    "case", [pytest.param(c, marks=[] if c in FAST else pytest.mark.slow) for c in CASES]
+)
+def test_losses_gradients_and_metrics_are_those_of_padded_rows(
+    case, tokenizer, backbone, eager, varied
+):
+    make, settings, is_weighted, metrics = CASES[case]
+    rng = np.random.default_rng(0)
+    model, x, y = make(rng, tokenizer, backbone, **settings)
+    varied(model)  # otherwise it predicts one class
+    weights = rng.uniform(0.1, 3, len(y)).astype("float32") if is_weighted else None
+    [padded], [packed] = (model.batches(x, y, weights, batching=b) for b in (PADDED, PACKED))
+    assert len(packed[0]["token_ids"]) < len(padded[0]["token_ids"])
+    (logs, step), (packed_logs, packed_step) = (
+        trained(model, x, y, weights, batching, eager, metrics) for batching in (PADDED, PACKED)
+    )
+    assert packed_logs == pytest.approx(logs, rel=1e-6)
+    assert np.linalg.norm(packed_step - step) <= 1e-6 * np.linalg.norm(step)
+    assert np.linalg.norm(step) > 1
+
+
+def trained(model, x, y, weights, batching, eager, metrics):
+    """The logs of a step, and what it adds to the weights: the gradient times a large number."""
+    before = [keras.ops.convert_to_numpy(variable) for variable in model.trainable_variables]
+    eager(model, optimizer=keras.optimizers.SGD(1e4), **metrics)
+    history = model.fit(x, y, sample_weight=weights, batching=batching, epochs=1, verbose=0)
+    step = []
+    for variable, value in zip(model.trainable_variables, before, strict=True):
+        step.append((keras.ops.convert_to_numpy(variable) - value).ravel())
+        variable.assign(value)
+    return {name: values[0] for name, values in history.history.items()}, np.concatenate(step)
+
+
+def test_batches_that_differ_in_sequences_evaluate_as_padded_rows(tokenizer, backbone, varied):
+    rng = np.random.default_rng(1)
+    model, texts, labels = classification(rng, tokenizer, backbone)
+    varied(model)
+    model.compile(metrics=["accuracy"], weighted_metrics=["accuracy"])
+    data = (texts, labels, rng.uniform(0.1, 3, 21))
+    packed = Batching(2, packed=True)
+    counts = [int(np.sum(weights > 0)) for *_, weights in model.batches(*data, batching=packed)]
+    assert sum(counts) == 21 and len(set(counts)) > 1
+    padded, found = (
+        model.evaluate(
+            texts,
+            labels,
+            sample_weight=data[2],
+            batching=batching,
+            return_dict=True,
+            verbose=0,
+        )
+        for batching in (PADDED, packed)
+    )
+    assert found == pytest.approx(padded, rel=1e-6)
+    again = model.evaluate(model.batches(*data, batching=packed), return_dict=True, verbose=0)
+    assert again == pytest.approx(padded, rel=1e-6)
+
+
+def test_questions_of_any_length_have_the_losses_of_rows_of_their_own(tokenizer, backbone, eager):
+    rng = np.random.default_rng(2)
+    model, *_ = spans(rng, tokenizer, backbone)
+    eager(model)
+    questions = [question(rng, words) for words in (2, 12, 9)]
+    alone = [model.evaluate([each], return_dict=True, verbose=0) for each in questions]
+    packed = model.evaluate(questions, batching=PACKED, return_dict=True, verbose=0)
+    assert len(next(iter(model.batches(questions, batching=PACKED)))[0]["token_ids"]) == 2
+    mean = {name: np.mean([logs[name] for logs in alone]) for name in packed}
+    assert packed == pytest.approx(mean, rel=1e-6)
+
+
+def test_rows_packed_before_are_checked_as_others_are(tokenizer, backbone, tensorflow):
+    model, texts, _ = classification(np.random.default_rng(3), tokenizer, backbone)
+    data = model.batches(texts, [0] * 21, batching=Batching(2, packed=True, sequences_per_row=3))
+    wrong = data.map(lambda x, labels, weights: (x, labels + 3, weights))
+    with pytest.raises(tensorflow.errors.InvalidArgumentError, match="in 0 to 2"):
+        model.evaluate(wrong, verbose=0)
+    assert model.predict(data, verbose=0).shape[1:] == (3, 3)  # rows, slots, classes
+    for read in (model.answer, model.scores):
+        with pytest.raises(ValueError, match="rows of one sequence each, and these are packed"):
+            read(data)
+
+
+def test_rows_packed_before_are_arrays_too(tokenizer, backbone, eager):
+    model, texts, labels = classification(np.random.default_rng(3), tokenizer, backbone)
+    eager(model)
+    [(x, y, weights)] = model.batches(texts, labels, batching=PACKED).as_numpy_iterator()
+    found = model.evaluate(x, y, sample_weight=weights, return_dict=True, verbose=0)
+    assert found == pytest.approx(model.evaluate(texts, labels, return_dict=True, verbose=0))
+    with pytest.raises(ValueError, match="y of packed rows must have a value for each of cls_pos"):
+        model.fit(x, y[:, 0])
+
+
+@pytest.mark.parametrize(
+    "make, x, y",
+    [
+        (BertEmbedder, ["a b", "c"], [0, 1]),
+        (BertMultipleChoice, [{"context": "a", "choices": ["b", "c"], "label": 0}], None),
+        (
+            lambda backbone: BertClassifier(backbone, 2, num_features=1),
+            {"text": ["a", "b"], "features": [[1.0], [2.0]]},
+            [0, 1],
+        ),
+    ],
+)
+def test_tasks_of_one_sequence_per_row_refuse_to_pack(make, x, y, tokenizer, backbone, tmp_path):
+    model = make(backbone)
+    model.preprocessor = model.preprocessor_class()(tokenizer, sequence_length=8)
+    model.compile(loss="mse")
+    message = f"{type(model).__name__}.* reads one sequence per row.*packed"
+    for read in (model.fit, model.evaluate, model.batches):
+        with pytest.raises(ValueError, match=message):
+            read(x, y, batching=PACKED)
+    with pytest.raises(ValueError, match=message):
+        finetune(model, (x, y), (x, y), tmp_path / "run", batching=PACKED)
+
+
+def test_a_dataset_of_texts_refuses_to_pack(tokenizer, backbone, tensorflow):
+    model, texts, labels = classification(np.random.default_rng(4), tokenizer, backbone)
+    data = tensorflow.data.Dataset.from_tensor_slices((texts, labels))
+    with pytest.raises(ValueError, match="packed=True needs them in memory"):
+        model.fit(data, batching=PACKED)
+
+
+@pytest.mark.slow
+def test_packed_rows_learn_what_padded_rows_learn(tokenizer):
+    rng = np.random.default_rng(6)
+    texts = texts_of(rng, 600)
+    labels = [int("a" in text) + int("b" in text) for text in texts]
+    scores = []
+    for batching in (Batching(16), Batching(6, packed=True)):  # 16 sequences in 6 rows
+        keras.utils.set_random_seed(7)
+        backbone = BertBackbone(len(VOCABULARY), **SIZE)
+        reader = BertClassifierPreprocessor(tokenizer, sequence_length=32)
+        model = BertClassifier(backbone, 3, reader)
+        model.compile(optimizer=keras.optimizers.Adam(3e-3), metrics=["accuracy"])
+        model.fit(texts, labels, batching=batching, epochs=12, verbose=0)
+        scores.append(model.evaluate(texts, labels, return_dict=True, verbose=0)["accuracy"])
+    assert min(scores) > 0.95 and abs(scores[1] - scores[0]) < 0.04

@@ -1,0 +1,150 @@
+"""Packing of examples in memory into rows."""
+
+import numpy as np
+import pytest
+
+from keras_bert import (
+    Batching,
+    BertClassifierPreprocessor,
+    BertEmbedderPreprocessor,
+    BertPreprocessor,
+    BertSpanLabelerPreprocessor,
+    BertTokenClassifierPreprocessor,
+)
+from keras_bert.preprocessing.packed_batches import best_fit
+
+LENGTHS = np.random.default_rng(0).integers(3, 60, 500)
+LETTERS = [*"abcdefghijklmnopqrstuvwxyz"]
+
+
+@pytest.mark.parametrize("options", [{}, {"sequences_per_row": 2}, {"seed": 3}])
+def test_every_sequence_is_in_one_row_and_no_row_is_too_long(options):
+    rows = best_fit(LENGTHS, 64, **options)
+    assert sorted(rows[rows >= 0]) == list(range(500))
+    assert np.where(rows >= 0, LENGTHS[rows], 0).sum(axis=1).max() <= 64
+    assert rows.shape[1] == (2 if "sequences_per_row" in options else (rows >= 0).sum(1).max())
+    for row in rows:
+        used = row[row >= 0]
+        assert list(used) == sorted(used) and (row[len(used) :] == -1).all()
+    assert (np.diff(rows[:, 0]) > 0).all()
+
+
+def test_a_seed_repeats_and_changes_the_packing_but_not_the_number_of_rows():
+    first, again, other = (best_fit(LENGTHS, 64, seed=seed) for seed in (1, 1, 2))
+    np.testing.assert_array_equal(first, again)
+    assert len(other) == len(first) and not np.array_equal(first, other)
+
+
+def test_a_longest_sequence_has_a_row_of_its_own_and_there_may_be_one():
+    assert best_fit([5, 5, 2], 5).tolist() == [[0], [1], [2]]
+    assert best_fit([3], 5).tolist() == [[0]]
+
+
+@pytest.mark.parametrize("mean, spread", [(53, 17), (27, 11), (13, 8)])  # MRPC, CoLA-like, SST-2
+def test_at_least_97_percent_of_rows_are_tokens(mean, spread):
+    lengths = np.random.default_rng(1).normal(mean, spread, 4000).round().clip(3, 128).astype(int)
+    assert lengths.sum() / (128 * len(best_fit(lengths, 128))) >= 0.97
+
+
+def texts_of(count, rng):
+    return [" ".join(rng.choice(LETTERS, rng.integers(1, 9))) for _ in range(count)]
+
+
+def rows_of(inputs):
+    """The token and segment ids of each sequence of packed or padded inputs."""
+    numbers = inputs.get("sequence_ids", inputs.get("padding_mask"))
+    for tokens, segments, ids in zip(
+        inputs["token_ids"], inputs["segment_ids"], numbers, strict=True
+    ):
+        for number in range(1, ids.max() + 1):
+            yield tuple(tokens[ids == number]), tuple(segments[ids == number])
+
+
+def test_packed_rows_hold_the_sequences_of_padded_rows(tokenizer):
+    rng = np.random.default_rng(0)
+    texts, pairs = texts_of(50, rng), texts_of(50, rng)
+    preprocessor = BertClassifierPreprocessor(tokenizer, sequence_length=24)
+    labels, weights = np.arange(50), np.linspace(0.5, 2, 50, dtype="float32")
+    data = ((texts, pairs), labels, weights)
+    packed = preprocessor.batches(*data, batching=Batching(4, packed=True))
+    [(padded, *_)] = preprocessor.batches(*data, batching=Batching(50)).as_numpy_iterator()
+    expected = list(rows_of(padded))
+    assert packed.cardinality() == len(list(packed))
+    seen = []
+    for inputs, own, weight in packed.as_numpy_iterator():
+        assert inputs["token_ids"].shape[1] == 24
+        used = np.arange(own.shape[1]) < inputs["sequence_ids"].max(axis=1, keepdims=True)
+        assert [expected[number] for number in own[used]] == list(rows_of(inputs))
+        np.testing.assert_array_equal(weight, np.where(used, weights[own], 0))
+        starts = np.take_along_axis(inputs["token_ids"], inputs["cls_positions"], axis=1)
+        assert (starts == tokenizer.cls_token_id).all()
+        seen.extend(own[used])
+    assert sorted(seen) == list(range(50))
+
+
+def test_tags_stay_at_their_words(tokenizer):
+    rng = np.random.default_rng(0)
+    words = [text.split() for text in texts_of(20, rng)]
+    tags = [[LETTERS.index(word) for word in sentence] for sentence in words]
+    preprocessor = BertTokenClassifierPreprocessor(tokenizer, 24, label_names=LETTERS)
+    data = preprocessor.batches(words, tags, batching=Batching(64, packed=True))
+    [(inputs, labels, weights)] = data.as_numpy_iterator()
+    is_word = weights > 0
+    assert is_word.sum() == sum(map(len, words))
+    a = tokenizer.get_vocabulary().index("a")
+    np.testing.assert_array_equal(inputs["token_ids"][is_word] - a, labels[is_word])
+    assert set(inputs) == {"token_ids", "segment_ids", "sequence_ids"}
+
+
+def test_answers_are_positions_in_the_packed_row(tokenizer):
+    rng = np.random.default_rng(0)
+    questions = []
+    for context in texts_of(20, rng):
+        start = 2 * int(rng.integers(len(context.split())))
+        answer = {"text": context[start], "answer_start": start}
+        questions.append({"question": "z", "context": context, "answers": [answer]})
+    preprocessor = BertSpanLabelerPreprocessor(tokenizer, 32, max_question_length=4)
+    data = preprocessor.batches(questions, batching=Batching(64, packed=True))
+    [(inputs, labels, weights)] = data.as_numpy_iterator()
+    vocabulary = tokenizer.get_vocabulary()
+    answers = [vocabulary.index(q["answers"][0]["text"]) for q in questions]
+    for name in ("start", "end"):
+        found = np.take_along_axis(inputs["token_ids"], labels[name], axis=1)
+        assert sorted(found[weights[name] > 0]) == sorted(answers)
+
+
+def test_epochs_have_new_orders_of_the_same_rows(tokenizer):
+    preprocessor = BertClassifierPreprocessor(tokenizer, sequence_length=24)
+    texts = texts_of(50, np.random.default_rng(0))
+    batching = Batching(4, shuffle=True, seed=1, packed=True)
+    data = preprocessor.batches(texts, np.arange(50), batching=batching)
+    epochs = [[tuple(row) for _, labels, _ in data for row in labels.numpy()] for _ in range(2)]
+    assert epochs[0] != epochs[1] and sorted(epochs[0]) == sorted(epochs[1])
+
+
+@pytest.mark.parametrize("kind", [BertPreprocessor, BertEmbedderPreprocessor])
+def test_preprocessors_of_other_tasks_refuse_to_pack(kind, tokenizer):
+    with pytest.raises(ValueError, match=f"{kind.__name__} can't be packed.*one sequence per row"):
+        kind(tokenizer).batches(["a"], batching=Batching(packed=True))
+
+
+def test_numbers_alongside_text_refuse_to_pack(tokenizer):
+    x = {"text": ["a", "b"], "features": [[1.0], [2.0]]}
+    with pytest.raises(ValueError, match="features can't be packed"):
+        BertClassifierPreprocessor(tokenizer).batches(x, batching=Batching(packed=True))
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"packed": "yes"}, "packed must be"),
+        ({"sequences_per_row": 4}, "sequences_per_row needs packed=True"),
+        ({"packed": True, "sequences_per_row": 1}, "sequences_per_row must be at least 2"),
+        ({"packed": True, "bucket_lengths": (32, 64)}, "Leave out packed, or leave out bucket"),
+        ({"packed": True, "longest_first": True}, "Leave out packed"),
+        ({"packed": True, "pad_to": "longest"}, "Packed rows have one length"),
+    ],
+)
+def test_settings_that_exclude_packing_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        Batching(**options)

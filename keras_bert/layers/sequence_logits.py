@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from keras_bert.layers.attention import HIDDEN
+from keras_bert.layers.plain_attention import HIDDEN
 
 
 @keras.saving.register_keras_serializable(package="keras_bert")

@@ -11,7 +11,6 @@ from typing import Any
 
 import tensorflow as tf
 
-
 _is_reused = contextvars.ContextVar("_is_reused", default=False)
 
 

@@ -125,15 +125,16 @@ def logits_metrics(metrics, weighted_metrics, loss, defaults):
     return replaced(metrics), replaced(weighted_metrics)
 
 
-def _replaced_metrics(given, loss, own, owns, output=None):
+def _replaced_metrics(given, loss, own_loss, owns, output=None):
     """The metrics of one output."""
-    if not _takes_logits(own):
+    if not _takes_logits(own_loss):
         return given
     listed = list(given) if isinstance(given, (list, tuple)) else [given]
     found = []
     for metric in listed:
-        if isinstance(metric, str) and metric in _ACCURACY and type(loss) is type(own) and owns:
-            found.extend(owns)
+        is_accuracy = isinstance(metric, str) and metric in _ACCURACY
+        if is_accuracy and type(loss) is type(own_loss) and owns:
+            found.extend(type(own).from_config(own.get_config()) for own in owns)  # for one use
         else:
             found.append(_logits_metric(metric, loss))
     return found

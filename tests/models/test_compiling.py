@@ -55,6 +55,17 @@ def evaluated(model, y, **arguments):
     return model.evaluate(X, y, verbose=0, return_dict=True)
 
 
+def test_accuracies_with_and_without_weights_are_apart(classifiers):
+    model, logits = classifiers[2]
+    is_right = logits.argmax(axis=-1) == Y
+    weights = np.linspace(0.1, 2, len(Y))
+    model.compile("sgd", metrics=["accuracy"], weighted_metrics=["accuracy"], run_eagerly=True)
+    model.evaluate(X, Y, sample_weight=weights, verbose=0)
+    results = [float(metric.result()) for metric in model.metrics[1].metrics]
+    expected = [is_right.mean(), np.average(is_right, weights=weights)]
+    np.testing.assert_allclose(results, expected, atol=1e-6)
+
+
 @pytest.mark.parametrize(
     "name", ["classifier", "token classifier", "span labeler", "multiple choice", "pre-trainer"]
 )

@@ -16,10 +16,10 @@ import os
 import statistics
 import time
 
-os.environ.setdefault("KERAS_BACKEND", "jax")
-os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # so that memory is what is used
+if __name__ == "__main__":  # before Keras and JAX are imported
+    os.environ.setdefault("KERAS_BACKEND", "jax")
+    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # memory is what is used
 
-import jax
 import keras
 import numpy as np
 
@@ -27,7 +27,6 @@ import keras_bert
 from keras_bert.layers.fused_attention import jax_devices
 from keras_bert.planning.pretraining_flops import pretraining_flops
 from keras_bert.planning.tpu_compiler import pretraining_batch
-from keras_bert.training.jax_loop import compiled, one_or_more
 from keras_bert.training.keras_internals import build_from_batch
 
 PEAKS = {"H100": 989e12, "H200": 989e12, "A100": 312e12, "L4": 121e12, "V100": 125e12}
@@ -88,6 +87,10 @@ def model_flops(model, lengths, num_predictions):
 
 
 def measure(size, length, rows, packed, fused, args):
+    import jax
+
+    from keras_bert.training.jax_loop import compiled, one_or_more
+
     keras.utils.set_random_seed(1)
     backbone = keras_bert.BertBackbone(
         30522, attention_dropout=0.0 if fused else None, **keras_bert.sizes.SIZES[size]
@@ -190,14 +193,20 @@ def transformers_speed(args):
         )
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+def parse_args(argv=None):
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--steps", type=int, default=10, help="steps of a measurement")
     parser.add_argument("--repeats", type=int, default=3, help="measurements, of which the median")
     parser.add_argument("--minutes", type=float, default=8, help="start no case after this time")
     parser.add_argument("--cases", type=int, nargs="+", help="numbers of cases; all by default")
     parser.add_argument("--torch", action="store_true", help="measure transformers as well")
-    args = parser.parse_args()
+    return parser.parse_args(argv)
+
+
+def main():
+    args = parse_args()
+    import jax
+
     started = time.perf_counter()
     keras.config.set_dtype_policy("mixed_bfloat16")
     device = jax.devices()[0]

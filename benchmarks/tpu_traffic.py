@@ -14,8 +14,9 @@ import os
 import re
 import time
 
-os.environ["KERAS_BACKEND"] = "jax"
-os.environ["JAX_PLATFORMS"] = "cpu"
+if __name__ == "__main__":  # before Keras is imported
+    os.environ["KERAS_BACKEND"] = "jax"
+    os.environ["JAX_PLATFORMS"] = "cpu"  # nothing runs on a TPU
 
 import keras
 import numpy as np
@@ -114,8 +115,8 @@ def measure(name, args):
     return moved
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+def parse_args(argv=None):
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--topology", default="v5e:2x2")
     parser.add_argument("--size", default="base")
     parser.add_argument("--layers", type=int, default=12)
@@ -123,7 +124,11 @@ def main():
     parser.add_argument("--batch_size", type=int, default=256, help="rows over all chips")
     parser.add_argument("--programs", nargs="+", default=list(PROGRAMS), choices=PROGRAMS)
     parser.add_argument("--fill", nargs=2, type=float, default=(0.808, 0.983))
-    args = parser.parse_args()
+    return parser.parse_args(argv)
+
+
+def main():
+    args = parse_args()
     keras.config.set_dtype_policy("mixed_bfloat16")
     print(args)
     moved = {name: measure(name, args) for name in args.programs}

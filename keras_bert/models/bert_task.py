@@ -12,9 +12,9 @@ from keras_bert.models import (
     vocabulary_asset,
 )
 from keras_bert.models.fit_schedule import start_schedule
-from keras_bert.models.optional_inputs import complete
+from keras_bert.models.optional_inputs import complete, complete_specs
 from keras_bert.models.precision import head_policy, policy_config, set_policy
-from keras_bert.models.task_parts import check_backbone, fitting_preprocessor
+from keras_bert.models.task_parts import check_backbone, fitting_preprocessor, used_variables
 from keras_bert.preprocessing.raw import is_dataset, is_raw
 from keras_bert.preprocessing.split_examples import split_examples
 from keras_bert.presets.preset import PresetModel
@@ -86,6 +86,9 @@ class BertTask(PresetModel, TrainLoop, keras.Model):
     def call(self, inputs, training=None, mask=None):  # JAX's trainer calls this alone
         return super().call(complete(self, inputs), training=training, mask=mask)
 
+    def compute_output_spec(self, inputs, **kwargs):  # Keras's fails at inputs that are None
+        return super().compute_output_spec(complete_specs(self, inputs))
+
     @classmethod
     def preprocessor_class(cls):
         """Returns the class of preprocessor that reads this task's examples."""
@@ -105,7 +108,7 @@ class BertTask(PresetModel, TrainLoop, keras.Model):
     @property
     def trainable_variables(self):
         """Trainable variables, without the pooler's if the head doesn't use it."""
-        return self._without_unused(super().trainable_variables)
+        return used_variables(self, super().trainable_variables)
 
     trainable_weights = trainable_variables  # Keras asks for both
 
@@ -308,9 +311,3 @@ class BertTask(PresetModel, TrainLoop, keras.Model):
     def takes_preprocessor(self, preprocessor):
         """Whether a preprocessor is one for this task."""
         return isinstance(preprocessor, self.preprocessor_class())
-
-    def _without_unused(self, variables):
-        if self.uses_pooler or not hasattr(self, "backbone"):
-            return variables
-        unused = {id(variable) for variable in self.backbone.pooler.variables}
-        return [variable for variable in variables if id(variable) not in unused]

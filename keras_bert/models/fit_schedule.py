@@ -7,6 +7,7 @@ import keras
 from keras_bert.models import compiling
 from keras_bert.preprocessing.raw import is_dataset
 from keras_bert.training.adamw import AdamW
+from keras_bert.training.keras_internals import updated_variables
 from keras_bert.training.warmup_linear_decay import WarmupLinearDecay
 
 logger = logging.getLogger("keras_bert")
@@ -72,7 +73,7 @@ def restart(task, optimizer):
         and last.built
         and last.get_config() == optimizer.get_config()
         and isinstance(last.get_config()["learning_rate"], dict)  # its schedule; no variable
-        and list(map(id, last._trainable_variables)) == list(map(id, task.trainable_variables))
+        and list(map(id, updated_variables(last))) == list(map(id, task.trainable_variables))
     )
     if is_same:
         for variable in last.variables:

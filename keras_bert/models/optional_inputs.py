@@ -22,3 +22,10 @@ def complete(model, inputs):
             "no padding_mask."
         )
     return {**{name: None for name in OPTIONAL if name in model.input}, **inputs}
+
+
+def complete_specs(model, inputs):
+    """Replaces inputs that are None by the model's own symbolic ones."""
+    if not isinstance(inputs, dict):
+        return inputs
+    return {name: model.input[name] if x is None else x for name, x in inputs.items()}

@@ -52,3 +52,11 @@ def number_of_classes(task: str, num_classes: Any, preprocessor: Any, at_least: 
         num_classes = len(names)
     check_int("num_classes", num_classes, at_least)
     return int(num_classes)
+
+
+def used_variables(task, variables):
+    """Returns variables without those of the pooler if the task's head doesn't read it."""
+    if task.uses_pooler or not hasattr(task, "backbone"):
+        return variables
+    unused = {id(variable) for variable in task.backbone.pooler.variables}
+    return [variable for variable in variables if id(variable) not in unused]

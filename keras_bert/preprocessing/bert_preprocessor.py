@@ -17,6 +17,7 @@ import tensorflow as tf
 from keras_bert.files.whole import whole_file
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.extra_inputs import checked_extra_inputs
+from keras_bert.preprocessing.in_graph import graphs_reused
 from keras_bert.preprocessing.packed_batches import packed_batches
 from keras_bert.preprocessing.packing import TRUNCATIONS, pack
 from keras_bert.preprocessing.padding import trim_padding
@@ -248,11 +249,11 @@ class BertPreprocessor:
     def batched(self, rows: Rows, batching: Batching) -> tf.data.Dataset:
         """Makes batches of the rows that `read` returned; see `batches`."""
         batching = batching.for_rows(self.sequence_length)
-        if batching.packed:
-            return packed_batches(self, rows, batching)
-        numbers = row_batches(rows.num_tokens(), batching)
-        padding = batching.padding()
-        return map_rows(numbers, lambda number: alone(rows.batch(number, padding)))
+        with graphs_reused():
+            if batching.packed:
+                return packed_batches(self, rows, batching)
+            numbers, padding = row_batches(rows.num_tokens(), batching), batching.padding()
+            return map_rows(numbers, lambda number: alone(rows.batch(number, padding)))
 
     def targets(self, labels: Labels) -> Labels:
         """Converts labels to the loss's form; a task with classes accepts names too."""

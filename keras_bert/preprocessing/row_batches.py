@@ -8,7 +8,6 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from keras_bert.preprocessing.batching import Batching
-from keras_bert.preprocessing.in_graph import graphs_reused
 
 
 def row_batches(lengths: npt.ArrayLike, batching: Batching) -> tf.data.Dataset:
@@ -61,8 +60,7 @@ def map_rows(batches: tf.data.Dataset, make: Callable) -> tf.data.Dataset:
             lambda part: tf.ensure_shape(part, rows.concatenate(part.shape[1:])), make(*parts)
         )
 
-    with graphs_reused():
-        batches = batches.map(with_known_rows, num_parallel_calls=tf.data.AUTOTUNE)
+    batches = batches.map(with_known_rows, num_parallel_calls=tf.data.AUTOTUNE)
     return batches.prefetch(tf.data.AUTOTUNE)
 
 

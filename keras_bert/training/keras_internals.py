@@ -233,6 +233,11 @@ def update_metrics(model: keras.Model, y: Any, y_pred: Any, unweighted: Any, wei
                 metric.update_state(*values)
 
 
+def updated_variables(optimizer: keras.Optimizer) -> list:
+    """Returns the variables that a built optimizer updates; no public method lists them."""
+    return optimizer._trainable_variables
+
+
 def state_shardings(model: keras.Model) -> tuple:
     """Returns the shardings of a model's state on JAX's devices.
 

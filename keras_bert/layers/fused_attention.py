@@ -1,5 +1,7 @@
 """Fused attention kernels, which never write their scores, and the choice among them."""
 
+import contextlib
+import contextvars
 import functools
 import logging
 
@@ -9,6 +11,8 @@ from keras import ops
 from keras_bert.layers.plain_attention import split_heads, visibility_bias
 
 logger = logging.getLogger("keras_bert")
+
+_planned_mesh = contextvars.ContextVar("_planned_mesh", default=None)
 
 
 def fused_kernel(query_key_value, num_heads, dropout=None):
@@ -53,21 +57,28 @@ def fused_kernel(query_key_value, num_heads, dropout=None):
     return None
 
 
+@contextlib.contextmanager
+def planned_for(mesh):
+    """Chooses the kernel of the devices of a JAX mesh, which may be absent from this machine."""
+    token = _planned_mesh.set(mesh)
+    try:
+        yield
+    finally:
+        _planned_mesh.reset(token)
+
+
 def jax_devices():
     """Returns the platform that JAX computes on, and the mesh that rows are sharded over, or None.
 
-    The devices of `jax.set_mesh` may be absent: programs are compiled for them, but don't run.
+    The platform is that of `planned_for`, of Keras's distribution, or of JAX's default devices.
     """
     import jax
 
-    distribution = keras.distribution.distribution()
-    if isinstance(distribution, keras.distribution.DataParallel):
+    mesh, distribution = _planned_mesh.get(), keras.distribution.distribution()
+    if mesh is None and isinstance(distribution, keras.distribution.DataParallel):
         mesh = distribution.device_mesh.backend_mesh
-        return mesh.devices.flat[0].platform, mesh
-    mesh = jax.sharding.get_abstract_mesh()
-    if mesh.empty:
-        return jax.default_backend(), None
-    return mesh.abstract_device.platform, mesh
+    platform = jax.default_backend() if mesh is None else mesh.devices.flat[0].platform
+    return platform, mesh
 
 
 def cudnn_attention(

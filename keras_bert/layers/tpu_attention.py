@@ -95,18 +95,18 @@ def _attend(query_key_value, ids, numbers, seeds, settings):
     return _run(_forward, [query_key_value], ids, numbers, seeds, settings, width, products=2)
 
 
-def _pull_back(settings, kept, upstream):
-    query_key_value, *rest = kept
+def _pull_back(settings, saved, upstream):
+    query_key_value, *rest = saved
     tensors, width = [query_key_value, upstream], query_key_value.shape[2]
     gradient = _run(_backward, tensors, *rest, settings, width, products=5)
     return gradient, None, None, None
 
 
-def _attend_and_keep(*arguments):
+def _attend_and_save(*arguments):
     return _attend(*arguments), arguments[:4]
 
 
-_attend.defvjp(_attend_and_keep, _pull_back)
+_attend.defvjp(_attend_and_save, _pull_back)
 
 
 def _run(kernel, tensors, ids, numbers, seeds, settings, width, products):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import keras
 import numpy as np
 
+from keras_bert.layers.fused_attention import planned_for
 from keras_bert.planning.hbm_traffic import hbm_traffic
 
 if TYPE_CHECKING:
@@ -117,7 +118,7 @@ def lower_step(
     state = tuple([shape(variable, replicated) for variable in part] for part in state)
     batch = jax.tree.map(lambda values: shape(values, replicated), batch)
     steps = compiled(one_or_more(model.train_step, shard), replicated)
-    with jax.set_mesh(mesh):  # so that attention takes the kernel of these devices
+    with planned_for(mesh):
         return steps.lower(state, (batch,))
 
 

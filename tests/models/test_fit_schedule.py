@@ -49,7 +49,7 @@ def schedule(steps, peak=5e-5):
 
 
 def test_fit_warms_up_and_decays_over_its_own_steps(model):
-    assert np.allclose(rates_of(model, epochs=3, batch_size=4), schedule(30))
+    assert np.allclose(rates_of(model, epochs=3, batch_size=8), schedule(15))
 
 
 def test_fit_needs_no_compile(backbone):
@@ -59,12 +59,12 @@ def test_fit_needs_no_compile(backbone):
 
 def test_a_second_fit_starts_a_schedule_of_its_own(model, tmp_path):
     rates_of(model)
-    assert np.allclose(rates_of(model, epochs=2, batch_size=4), schedule(20))
-    assert int(model.optimizer.iterations) == 20
+    assert np.allclose(rates_of(model, epochs=2, batch_size=8), schedule(10))
+    assert int(model.optimizer.iterations) == 10
     model.save(tmp_path / "model.keras")
     loaded = keras.saving.load_model(tmp_path / "model.keras")
-    assert int(loaded.optimizer.iterations) == 20
-    assert np.allclose(rates_of(loaded, batch_size=4), schedule(10))
+    assert int(loaded.optimizer.iterations) == 10
+    assert np.allclose(rates_of(loaded, batch_size=8), schedule(5))
 
 
 def test_the_same_fit_again_starts_anew_in_the_same_program(model):

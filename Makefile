@@ -28,6 +28,8 @@ help: ## Show this text
 quickstart: .venv/ready ## From raw text to a served BERT, at toy size, in about five minutes
 	$(BIN)/python recipes/quickstart.py
 
+# Each worker has a core of its own.
+test: export TF_NUM_INTRAOP_THREADS ?= 1
 test: .venv/ready ## The default tests
 	$(PYTEST) --dist loadfile -m "not slow and not shared"
 

@@ -12,7 +12,10 @@ def gelu(x):
 
     In bfloat16, 1 + erf would keep fewer than three digits. On TensorFlow, training is faster with
     erf than with the erfc of `tf.nn.gelu`, and with a gradient of its own than with TensorFlow's.
+    PyTorch's kernel computes in float32 itself.
     """
+    if keras.backend.backend() == "torch" and ops.is_tensor(x):
+        return keras.activations.gelu(x, approximate=False)
     if keras.backend.backend() == "tensorflow" and ops.is_tensor(x):
         return _with_slope(x)
     return _value_and_parts(x)[0]

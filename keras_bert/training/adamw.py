@@ -147,6 +147,34 @@ class AdamW(SummedOptimizer):
             update = self._direction(gradient, variable, index)
             self.assign_sub(variable, learning_rate * update)
 
+    def update_together(
+        self, gradients: list, variables: list[keras.Variable], learning_rate: Any
+    ) -> bool:
+        """Makes the update with PyTorch's kernel, on PyTorch; see `fused_adamw_`."""
+        if keras.backend.backend() != "torch" or type(self).update_step is not AdamW.update_step:
+            return False
+        from keras_bert.training.torch_updates import fused_adamw_, has_fused_adamw
+
+        if not has_fused_adamw([variable.value for variable in variables]):
+            return False
+        groups = {}  # of weights that share a rate and decay
+        for gradient, variable in zip(gradients, variables, strict=True):
+            index = self.index_of(variable)
+            moments = (self._first_moments[index].value, self._second_moments[index].value)
+            key = (self._rate_scales[index], self._decay(index))
+            groups.setdefault(key, []).append((variable.value, gradient, *moments))
+        for (rate_scale, decay), members in groups.items():
+            fused_adamw_(
+                *map(list, zip(*members, strict=True)),
+                step=self.iterations.value if self.bias_correction else None,
+                learning_rate=learning_rate * rate_scale,
+                weight_decay=decay,
+                beta_1=self.beta_1,
+                beta_2=self.beta_2,
+                epsilon=self.epsilon,
+            )
+        return True
+
     def _direction(self, gradient, variable, index):
         """Updates the moments and returns the update for a learning rate of 1."""
         m, v = self._first_moments[index], self._second_moments[index]

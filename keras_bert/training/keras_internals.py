@@ -258,6 +258,11 @@ class SummedOptimizer(keras.optimizers.Optimizer):
     """
 
     def _clip_gradients(self, grads):
+        if keras.backend.backend() == "torch" and self.global_clipnorm and not self.clipnorm:
+            from keras_bert.training.torch_updates import clip_by_global_norm_
+
+            clip_by_global_norm_(grads, self.global_clipnorm)
+            return grads
         if keras.backend.backend() != "tensorflow":
             return super()._clip_gradients(grads)
         summed = super()._all_reduce_sum_gradients([(gradient, None) for gradient in grads])
@@ -270,6 +275,16 @@ class SummedOptimizer(keras.optimizers.Optimizer):
 
     def _all_reduce_sum_gradients(self, grads_and_vars):
         return grads_and_vars
+
+    def _backend_update_step(self, grads, trainable_variables, learning_rate):
+        if not self.update_together(grads, trainable_variables, learning_rate):
+            super()._backend_update_step(grads, trainable_variables, learning_rate)
+
+    def update_together(
+        self, gradients: list, variables: list[keras.Variable], learning_rate: Any
+    ) -> bool:
+        """Updates all variables at once, in place of `update_step`; returns whether it did."""
+        return False
 
     def _apply_weight_decay(self, variables):
         """Leaves the decay to `update_step`; Keras would decay a second time."""

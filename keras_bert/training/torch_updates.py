@@ -1,0 +1,84 @@
+"""Clipping and AdamW by PyTorch's kernels, which write no temporaries of the weights' size."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch.optim.adamw import adamw
+
+_DEVICES = ("cpu", "cuda", "mps", "xpu")  # with a fused kernel
+
+
+def clip_by_global_norm_(gradients: Sequence[torch.Tensor], clip_norm: float) -> None:
+    """Scales gradients in place to a norm of at most `clip_norm`; NaN if the norm isn't finite.
+
+    The norm is that of the norms of rows. PyTorch's `clip_grad_norm_` sums a table in float32 in
+    one go, which is off by 1e-3 for a table of 30,522 tokens.
+    """
+    if not gradients:
+        return
+    rows = (torch.linalg.vector_norm(gradient, dim=-1) for gradient in gradients)
+    norm = torch.linalg.vector_norm(torch.stack([torch.linalg.vector_norm(row) for row in rows]))
+    scale = torch.clamp(clip_norm / norm, max=1.0) + (norm - norm)
+    torch._foreach_mul_(list(gradients), scale)
+
+
+def has_fused_adamw(weights: Sequence[torch.Tensor]) -> bool:
+    """Returns whether `fused_adamw_` can update these weights: it reads memory in order."""
+    return all(
+        weight.is_contiguous() and weight.is_floating_point() and weight.device.type in _DEVICES
+        for weight in weights
+    )
+
+
+def fused_adamw_(
+    weights: list[torch.Tensor],
+    gradients: list[torch.Tensor],
+    first_moments: list[torch.Tensor],
+    second_moments: list[torch.Tensor],
+    *,
+    step: Any,
+    learning_rate: Any,
+    weight_decay: float,
+    beta_1: float,
+    beta_2: float,
+    epsilon: float,
+) -> None:
+    """Updates weights and moments in one pass over memory.
+
+    Args:
+        weights: parameters that share a learning rate and decay.
+        gradients: one for each weight.
+        first_moments: one for each weight.
+        second_moments: one for each weight.
+        step: scalar tensor, the number of earlier steps; None for no bias correction.
+        learning_rate: scalar tensor.
+        weight_decay: float, multiplied by the learning rate.
+        beta_1: float.
+        beta_2: float.
+        epsilon: float.
+    """
+    like = weights[0]
+    if step is None:  # the correction after infinitely many steps is 1
+        step = torch.tensor(math.inf)
+    steps = step.to(like.device, torch.float32).expand(len(weights)).clone()  # the kernel adds 1
+    adamw(
+        weights,
+        [
+            gradient.to(weight.dtype).contiguous()
+            for gradient, weight in zip(gradients, weights, strict=True)
+        ],
+        first_moments,
+        second_moments,
+        [],
+        list(steps.unbind()),
+        fused=True,
+        amsgrad=False,
+        maximize=False,
+        lr=learning_rate,
+        beta1=beta_1,
+        beta2=beta_2,
+        weight_decay=weight_decay,
+        eps=epsilon,
+    )

@@ -8,6 +8,7 @@ The ways are:
 
 - `keras_bert`: `BertPretrainer` on TensorFlow, masked LM and next sentence prediction;
 - `other`: the same from another checkout of this library (`--other`);
+- `keras_bert_torch`: the first way on PyTorch (only if named);
 - `keras_hub`: `BertMaskedLM` on TensorFlow, not compiled by XLA, without next sentence prediction;
 - `transformers`: `BertForPreTraining` on PyTorch with `sdpa`, whose decoder reads every position;
 - `products`: only the matrix products of the first way, forward and backward, one by one.
@@ -33,7 +34,9 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-WAYS = ("products", "keras_bert", "other", "keras_hub", "transformers")
+WAYS = ("products", "keras_bert", "keras_bert_torch", "other", "keras_hub", "transformers")
+ON_REQUEST = ("keras_bert_torch", "other")
+ON_TORCH = ("keras_bert_torch", "transformers")
 VOCABULARY_SIZE = 30522
 
 
@@ -43,7 +46,7 @@ def parse_args(argv=None):
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
     add = parser.add_argument
-    add("--way", nargs="+", choices=WAYS, default=[way for way in WAYS if way != "other"])
+    add("--way", nargs="+", choices=WAYS, default=[way for way in WAYS if way not in ON_REQUEST])
     add("--size", default="base")
     add("--num_layers", type=int, default=4)
     add("--sequence_length", type=int, default=128)
@@ -83,7 +86,7 @@ def start(way, args, argv):
         "CUDA_VISIBLE_DEVICES": "-1",
         "TF_CPP_MIN_LOG_LEVEL": "3",
         **os.environ,
-        "KERAS_BACKEND": "torch" if way == "transformers" else "tensorflow",
+        "KERAS_BACKEND": "torch" if way in ON_TORCH else "tensorflow",
         "PYTHONPATH": str(Path(folder).resolve()),
     }
     command = [sys.executable, __file__, *argv, "--worker", way]
@@ -264,6 +267,7 @@ def transformers_step(args):
 STEPS = {
     "products": products,
     "keras_bert": keras_bert_step,
+    "keras_bert_torch": keras_bert_step,
     "other": keras_bert_step,
     "keras_hub": keras_hub_step,
     "transformers": transformers_step,

@@ -12,6 +12,7 @@ from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor, no_answ
 from keras_bert.preprocessing.prepared_inputs import unpacked
 from keras_bert.serving.check_backend import check_backend
 from keras_bert.serving.warmup_requests import MAX_REQUESTS, write_warmup_requests
+from keras_bert.training.keras_internals import autocast_variables
 
 
 def export_saved_model(
@@ -48,7 +49,7 @@ def export_saved_model(
 
     Texts are padded to the longest in a request, not to `sequence_length`. Short requests are
     therefore answered sooner, with the same scores. The model computes in the precision that it
-    was made with.
+    was made with, and weights that it reads in bfloat16 or float16 are written so.
 
     Args:
         task: a `BertTask` with a preprocessor that has answers.
@@ -76,7 +77,8 @@ def export_saved_model(
     _check_task(task)
     requests = _warmup_requests(task, warmup_texts)
     target = _free_version(path, version)
-    texts, prepared = _text_signature(task), _token_ids_signature(task)
+    with _weights_in_compute_dtype(task):
+        texts, prepared = _text_signature(task), _token_ids_signature(task)
     module = tf.Module()
     module.weights = _unique([*texts.variables, *prepared.variables])
 
@@ -87,6 +89,15 @@ def export_saved_model(
             name = os.path.basename(os.path.normpath(path))
             write_warmup_requests(str(folder), name, requests)
     return target
+
+
+def _weights_in_compute_dtype(task):
+    """Returns a scope in which weights are already cast, so that requests don't cast them."""
+    scope = keras.StatelessScope()
+    for variable, dtype in autocast_variables(task):
+        cast = tf.Variable(tf.cast(variable.value, dtype), trainable=False, name=variable.name)
+        scope.add_update((variable, cast))  # the constructor would cast it back
+    return scope
 
 
 def _text_signature(task):

@@ -54,6 +54,8 @@ class AdamW(SummedOptimizer):
     separately. Every row of a table is therefore updated and decayed at every step, as in Google's
     BERT.
 
+    On PyTorch, `apply` clips the gradients that it receives in place.
+
     Args:
         learning_rate: float, or a `keras.optimizers.schedules.LearningRateSchedule`.
         weight_decay: float, multiplied by the learning rate.

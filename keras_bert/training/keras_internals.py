@@ -346,6 +346,27 @@ def all_layers(model: keras.layers.Layer, include_self: bool = True) -> list[ker
     return list(model._flatten_layers(include_self=include_self))
 
 
+def autocast_variables(model: keras.Model) -> list[tuple[keras.Variable, str]]:
+    """Lists a model's variables that layers read in another dtype, each with that dtype.
+
+    Keras casts such a variable whenever it is read. Whether it does is a private attribute.
+
+    Args:
+        model: a model whose layers are built.
+    """
+    dtypes = {}  # by the id of a variable; an inner layer comes after the layers around it
+    for layer in all_layers(model):
+        for variable in layer.variables:
+            dtypes[id(variable)] = layer.compute_dtype
+    return [
+        (variable, dtypes[id(variable)])
+        for variable in model.variables
+        if variable._autocast
+        and keras.backend.is_float_dtype(variable.dtype)
+        and variable.dtype != dtypes[id(variable)]
+    ]
+
+
 def resolve_policies(model: keras.Model) -> None:
     """Gives each layer without sub-layers its own policy, in place of a shared `DTypePolicyMap`.
 

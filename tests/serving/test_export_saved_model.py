@@ -53,6 +53,13 @@ def test_mixed_bfloat16_is_served_as_it_predicts(model, tmp_path):
     # The same weights in float32: near, but not what is served.
     difference = np.abs(answers["probabilities"] - softmax(model.predict(TEXTS, verbose=0))).max()
     assert 1e-5 < difference < 4 * rounding
+    # No request casts weights: the token table and all kernels are stored in bfloat16.
+    loaded = tf.saved_model.load(str(tmp_path / "served" / "1"))
+    assert {len(weight.shape) for weight in loaded.weights if weight.dtype == "float32"} <= {1}
+    assert max(len(weight.shape) for weight in loaded.weights) == 2
+    x = mixed.preprocessor(TEXTS)
+    logits = loaded.signatures["token_ids"](**x)["logits"]
+    np.testing.assert_array_equal(logits, mixed(x))
 
 
 def test_what_cannot_be_exported_says_why(model, monkeypatch, tmp_path):

@@ -83,6 +83,26 @@ def test_all_gradients_together_are_clipped(variable, clip):
         np.testing.assert_allclose(a, e, rtol=2e-6, atol=2e-7)
 
 
+def test_a_transposed_gradient_moves_its_own_weights(variable):
+    """The gradient of a tied table may be a transposed view, which a kernel must not misread."""
+    kernel = np.float32([KERNEL[0], KERNEL[1], [0.2, 0.4]])
+    gradient = np.float32([[0.3, -0.2], [1e-2, 4.0], [-0.5, 0.1]])
+    weight = variable(kernel)
+    AdamW(0.1).apply([ops.transpose(ops.convert_to_tensor(gradient.T.copy()))], [weight])
+    [expected] = reference([kernel], [[gradient]], [1], True, clip=1.0)
+    np.testing.assert_allclose(ops.convert_to_numpy(weight), expected, rtol=2e-6, atol=2e-7)
+
+
+def test_the_norm_of_a_large_table_is_exact(variable):
+    """A float32 sum of all its squares in one go is off by 1e-3 on PyTorch."""
+    gradient = np.random.default_rng(0).normal(size=(4000, 256)).astype("float32")
+    weight = variable(np.zeros_like(gradient))
+    optimizer = AdamW(0.1, beta_1=0.0, weight_decay=0.0, epsilon=1e3, bias_correction=False)
+    optimizer.apply([ops.convert_to_tensor(gradient.copy())], [weight])
+    clipped = np.float64(gradient) / np.linalg.norm(np.float64(gradient))
+    np.testing.assert_allclose(ops.convert_to_numpy(weight), -1e-4 * clipped, rtol=2e-5)
+
+
 def test_clipping_is_on_by_default_and_changes_moments(variable):
     moments = []
     for optimizer in (AdamW(0.1), AdamW(0.1, global_clipnorm=None)):

@@ -77,10 +77,11 @@ def export_saved_model(
     _check_task(task)
     requests = _warmup_requests(task, warmup_texts)
     target = _free_version(path, version)
-    with _weights_in_compute_dtype(task):
+    with _weights_in_compute_dtype(task) as cast:  # the graphs keep no variables alive
         texts, prepared = _text_signature(task), _token_ids_signature(task)
     module = tf.Module()
     module.weights = _unique([*texts.variables, *prepared.variables])
+    del cast
 
     with new_folder(target, check=lambda names: _free_version(path, version)) as folder:
         signatures = {"serving_default": texts, "token_ids": prepared}

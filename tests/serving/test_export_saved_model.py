@@ -59,7 +59,7 @@ def test_mixed_bfloat16_is_served_as_it_predicts(model, tmp_path):
     assert max(len(weight.shape) for weight in loaded.weights) == 2
     x = mixed.preprocessor(TEXTS)
     logits = loaded.signatures["token_ids"](**x)["logits"]
-    np.testing.assert_array_equal(logits, mixed(x))
+    np.testing.assert_array_equal(logits, mixed.predict_on_batch(x))
 
 
 def test_what_cannot_be_exported_says_why(model, monkeypatch, tmp_path):

@@ -42,6 +42,9 @@ from keras_bert.training.adamw import AdamW as AdamW
 from keras_bert.training.checkpointing import TrainingCheckpoint as TrainingCheckpoint
 from keras_bert.training.describe_training import check_batch as check_batch
 from keras_bert.training.describe_training import describe_training as describe_training
+from keras_bert.training.embedding_losses import CoSENT as CoSENT
+from keras_bert.training.embedding_losses import EmbeddingLoss as EmbeddingLoss
+from keras_bert.training.embedding_losses import InBatchNegatives as InBatchNegatives
 from keras_bert.training.finetune import finetune as finetune
 from keras_bert.training.finetune_grid import finetune_grid as finetune_grid
 from keras_bert.training.finetuning_arguments import add_file_arguments as add_file_arguments

@@ -105,6 +105,8 @@ def checked_prepared(task, x):
     """
     if isinstance(x, dict):
         return checked_arrays(task, checked_inputs(task, x) if "token_ids" in x else x)
+    if task.takes_columns and _are_columns(x):
+        return tuple(checked_prepared(task, column) for column in x)
     x = checked_inputs(task, x)
     if is_dataset(x):
         from keras_bert.preprocessing.prepared_datasets import checked_dataset
@@ -121,6 +123,11 @@ def checked_prepared(task, x):
         )
     _check_not_raw(task, x, first)
     return x
+
+
+def _are_columns(x):
+    """Returns whether inputs are a tuple of dicts, one for each text of an example."""
+    return isinstance(x, tuple) and bool(x) and all(isinstance(column, dict) for column in x)
 
 
 def reader_of(task):
@@ -170,7 +177,7 @@ def _checked(task, x, y, sample_weight):
         _check_structure(task, spec[1] if isinstance(spec, tuple) and len(spec) > 1 else None)
         task.check_labels(labels_spec(x))
         return task.with_checked_labels(x), y, sample_weight
-    if not isinstance(x, dict):  # a generator or another source of batches
+    if not isinstance(x, dict) and not _are_columns(x):  # a generator or another source of batches
         first = first_element(x)
         _check_structure(task, first[1] if isinstance(first, tuple) and len(first) > 1 else None)
         return x, y, sample_weight

@@ -181,7 +181,7 @@ class BertPreprocessor:
             targets = tuple(map(_tensors, targets))
             for part in tf.nest.flatten(targets):
                 check_same_number(len(examples), part, "labels or weights")
-            columns = tuple(map(self._tokenized, examples.columns))
+            columns = tuple(map(self.tokenized, examples.columns))
             return self.rows(columns, {n: tf.constant(v) for n, v in extra.items()}, targets)
 
     def rows(
@@ -284,6 +284,10 @@ class BertPreprocessor:
     def pooled(self, outputs: Outputs, rows: Rows | None) -> Outputs:
         """Pools outputs with one row for each of `rows` into one row per example."""
         return outputs
+
+    def names_of_scores(self, x: Examples, y: Labels | None = None) -> tuple[str, ...]:
+        """Returns the names of the scores of these examples, the main one first."""
+        return self.score_names
 
     def scores(self, answers: list, x: Examples, y: Labels | None = None) -> dict:
         """Computes the task's official metrics of a list of answers; see `BertTask.scores`."""
@@ -440,7 +444,7 @@ class BertPreprocessor:
         shown = ", ".join(f"{name}={value!r}" for name, value in settings.items())
         return f"{type(self).__name__}({self.tokenizer!r}, {shown})"
 
-    def _tokenized(self, texts):
+    def tokenized(self, texts: tf.Tensor) -> tf.RaggedTensor:
         """Tokenizes strings `[n]` to ragged ids `[n, (T)]`, on all cores if there are many."""
         if len(texts) <= _TEXTS_AT_ONCE:
             return self.tokenizer(texts)  # building a pipeline would take longer

@@ -50,13 +50,16 @@ def text_examples(x: Examples) -> TextExamples:
     if isinstance(x, TextExamples):
         return x
     x, extra = _split(as_arrays(x))
-    _check_no_dataset(x)
     extra = {name: input_array(name, values) for name, values in extra.items()}
     if is_single(x):
         extra = {name: v[None] if v.ndim < 2 else v for name, v in extra.items()}
-    examples = TextExamples(_columns(x), extra)
-    for part in examples.columns[1:]:
-        check_same_number(len(examples), part, "second texts")
+    examples = TextExamples(text_columns(x), extra)
+    if len(examples.columns) > 2:
+        raise ValueError(
+            f"Texts must be single or in pairs; got {len(examples.columns)} together. Give a list "
+            "of texts, a list of pairs (text, second text), or a tuple of two columns (texts, "
+            "second texts)."
+        )
     for name, part in examples.extra_inputs.items():
         check_same_number(len(examples), part, f"rows of {name}")
     return examples
@@ -189,8 +192,21 @@ def _check_no_dataset(x):
         )
 
 
+def text_columns(x: Any) -> tuple[tf.Tensor, ...]:
+    """Converts texts, pairs, or examples of more texts to columns, string tensors `[n]`.
+
+    Raises:
+        ValueError: if there are no texts, something is not a text, or lengths differ.
+    """
+    x = as_arrays(x)
+    _check_no_dataset(x)
+    columns = _columns(x)
+    for part in columns[1:]:
+        check_same_number(len(columns[0]), part, "second texts")
+    return columns
+
+
 def _columns(x):
-    """Converts `x` to a tuple of one or two string tensors `[n]`."""
     if isinstance(x, (str, bytes)) or (isinstance(x, tuple) and all(map(_is_text, x))):
         x = [x] if x != () else []
     elif not isinstance(x, (list, tuple)):
@@ -207,13 +223,7 @@ def _columns(x):
             )
         _warn_of_two_by_two(x)
         x = zip(*x, strict=True) if widths != {0} else (x,)
-    columns = tuple(map(_strings, x))
-    if len(columns) > 2:
-        raise ValueError(
-            f"Texts must be single or in pairs; got {len(columns)} together. Give a list of texts, "
-            "a list of pairs (text, second text), or a tuple of two columns (texts, second texts)."
-        )
-    return columns
+    return tuple(map(_strings, x))
 
 
 def _warn_of_two_by_two(x):

@@ -117,7 +117,7 @@ def finetune(
     )
     if hasattr(model, "class_counts"):
         print(shown_classes(model.class_counts(train.y)), end="")
-    select, output = _selected(reader, select, scores), local_path(output)
+    select, output = _selected(reader, select, scores, dev), local_path(output)
     batching = dataclasses.replace(given_batching(batching), shuffle=True)
     strategy = strategy or getattr(model, "distribute_strategy", None)
     rows = _training_rows(model, train, class_weight)
@@ -145,7 +145,7 @@ def finetune(
         output,
         epochs=epochs,
         batches=batches,
-        predict=lambda: model.answer(dev.x, batching.batch_size, **options),
+        predict=lambda: model.answers_to_score(dev.x, batching.batch_size, **options),
         score=score,
         select=select,
         keep=keep,
@@ -157,7 +157,7 @@ def finetune(
     if test is not None:
         with _scope(strategy):
             best_model = type(model).from_preset(best)
-        answers = best_model.answer(test.x, batching.batch_size, **options)
+        answers = best_model.answers_to_score(test.x, batching.batch_size, **options)
         _write_test(best_model, output, answers, test, scores)
     print(f"The best model is the preset {best}; its answers and scores are in {output}.")
     return history
@@ -179,7 +179,12 @@ class _Examples(NamedTuple):
 
     def num_examples(self):
         """Counts the labels, or the examples if they contain their labels."""
-        return len(self.x if self.y is None else self.y)
+        return _number_of_rows(self.x if self.y is None else self.y)
+
+
+def _number_of_rows(x):
+    """Counts examples: those of the first column of a tuple of columns."""
+    return len(x[0] if isinstance(x, tuple) else x)
 
 
 def _examples(part, name):
@@ -235,7 +240,7 @@ def _check_examples(model, **parts):
             raise ValueError(f"{name} has no labels: pass (x, y), or examples with their labels.")
         model.check_labels(part.y)
         if name != "train":  # training examples are read later
-            reader.read(part.x, part.y)
+            reader.read(part.x, part.y, with_labels=reader.has_labels(part.x, part.y))
 
 
 def shown_classes(counts: dict[str, int], most: int = 10) -> str:
@@ -247,9 +252,9 @@ def shown_classes(counts: dict[str, int], most: int = 10) -> str:
     return f"{len(counts):,} classes: {', '.join(shown)}{more}.\n"
 
 
-def _selected(reader, select, scores):
+def _selected(reader, select, scores, dev):
     """Returns the name of the score that selects the best epoch."""
-    names = reader.score_names if scores is None else ()
+    names = reader.names_of_scores(dev.x, dev.y) if scores is None else ()
     if select is None and names:
         return names[0]
     if select is None:

@@ -183,6 +183,12 @@ def span_labeler(rng, rows, dropout):
     return model, inputs(rng, rows), {name: rng.integers(0, 3, (rows,)) for name in names}, None
 
 
+def embedder(rng, rows, dropout):
+    """Pairs of texts, some of which are equal; the texts of other parts are negatives, too."""
+    columns = inputs(rng, rows), inputs(rng, rows)
+    return keras_bert.BertEmbedder(backbone(dropout)), columns, rng.integers(0, 40, (rows, 2)), None
+
+
 def backbone(dropout):
     return keras_bert.BertBackbone(40, dropout=dropout, max_sequence_length=LENGTH, **SIZE)
 

@@ -78,6 +78,7 @@ def scores(task, x, y=None, batch_size=None):
 
         x, y = labels_of(x)
     check_columns(task, y, None)
+    reader.check_scorable(x, y)
     answers = task.answers_to_score(x, batch_size)
     return reader.scores([answers] if isinstance(answers, dict) else answers, x, y)
 

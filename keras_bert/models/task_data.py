@@ -151,6 +151,7 @@ def _raw_batches(task, x, y, sample_weight, batching):
     reader, x = reader_of(task), checked_inputs(task, x)
     if is_dataset(x):
         check_not_empty(x)
+        _check_structure(task, _labels_of_spec(x.element_spec))
     check_columns(task, y, sample_weight)
     task.check_labels(labels_spec(x) if is_dataset(x) else y)
     return reader.batches(x, y, sample_weight, batching=batching)
@@ -173,13 +174,12 @@ def _checked(task, x, y, sample_weight):
     """Checks prepared inputs and converts their labels to the loss's form."""
     x = checked_prepared(task, x)
     if is_dataset(x):
-        spec = x.element_spec
-        _check_structure(task, spec[1] if isinstance(spec, tuple) and len(spec) > 1 else None)
+        _check_structure(task, _labels_of_spec(x.element_spec))
         task.check_labels(labels_spec(x))
         return task.with_checked_labels(x), y, sample_weight
     if not isinstance(x, dict) and not _are_columns(x):  # a generator or another source of batches
         first = first_element(x)
-        _check_structure(task, first[1] if isinstance(first, tuple) and len(first) > 1 else None)
+        _check_structure(task, _labels_of_spec(first))
         return x, y, sample_weight
     _check_structure(task, y)
     slots = None
@@ -232,6 +232,11 @@ def _check_not_raw(task, x, element):
             "examples, output_signature=(tf.TensorSpec([], tf.string), tf.TensorSpec([], "
             "tf.int32))) of (text, label)."
         )
+
+
+def _labels_of_spec(spec):
+    """Returns the spec of the labels of a dataset's elements, or None."""
+    return spec[1] if isinstance(spec, tuple) and len(spec) > 1 else None
 
 
 def _check_structure(task, y):

@@ -118,6 +118,15 @@ class BertEmbedderPreprocessor(BertPreprocessor):
             return ("accuracy",) if texts > 2 else ("mrr@10", "accuracy")
         return ("accuracy",) if texts == 1 else ("spearman", "pearson", "mean_squared_error")
 
+    def check_scorable(self, x: Examples, y: Labels | None = None) -> None:
+        """Raises a ValueError unless `scores` knows what the examples say of their vectors."""
+        if not self.has_labels(x, y):
+            raise ValueError(
+                "Scores need pairs of texts, (texts, others), alone or with scores as y, or texts "
+                "with classes as y; got texts alone."
+            )
+        self.read(x, y, with_labels=True)
+
     def scores(self, answers: list, x: Examples, y: Labels | None = None) -> dict:
         """Scores vectors by what the examples say of them.
 

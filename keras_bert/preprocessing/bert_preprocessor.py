@@ -285,6 +285,9 @@ class BertPreprocessor:
         """Pools outputs with one row for each of `rows` into one row per example."""
         return outputs
 
+    def check_scorable(self, x: Examples, y: Labels | None = None) -> None:
+        """Raises a ValueError, before any work, if `scores` can't score these examples."""
+
     def names_of_scores(self, x: Examples, y: Labels | None = None) -> tuple[str, ...]:
         """Returns the names of the scores of these examples, the main one first."""
         return self.score_names

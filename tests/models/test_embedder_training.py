@@ -228,3 +228,8 @@ def test_settings_that_teach_nothing_are_refused(model, backbone_of_tokens):
 @pytest.fixture
 def backbone_of_tokens(model, preprocessor):
     return BertEmbedder(model.backbone, pooling=None, preprocessor=preprocessor)
+
+
+def test_scores_say_what_they_need(model):
+    with pytest.raises(ValueError, match="Scores need pairs of texts.*got texts alone"):
+        model.scores(ANCHORS)

@@ -189,13 +189,13 @@ def labelled_texts(preprocessor: BertPreprocessor, texts: tf.Tensor, labels: Any
     if counts.min() < 2:
         lonely = [name for name, count in zip(names, counts, strict=True) if count < 2]
         raise ValueError(
-            f"Class {str(lonely[0])!r} has one text, and each text needs a positive: another text of "
+            f"Class '{lonely[0]}' has one text, and each text needs a positive: another text of "
             f"its class. Classes with one text: {len(lonely)}. Give them more, or leave them out. "
             "Pairs of texts are a tuple of two columns: fit((texts, positives))."
         )
     if len(names) < 2:
         raise ValueError(
-            f"All {len(labels)} texts have the class {str(names[0])!r}, so none has a negative. Give "
+            f"All {len(labels)} texts have the class '{names[0]}', so none has a negative. Give "
             "texts of two or more classes."
         )
     by_class = np.argsort(classes, kind="stable")

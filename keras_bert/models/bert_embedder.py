@@ -6,8 +6,10 @@ import numpy as np
 from keras_bert.layers.layer_combination import LayerCombination, layer_places
 from keras_bert.layers.pooling import Pooling
 from keras_bert.models import comparing
+from keras_bert.models.answering import outputs_of
 from keras_bert.models.bert_task import BertTask
 from keras_bert.models.precision import head_policy
+from keras_bert.models.task_data import reader_of
 from keras_bert.models.task_parts import check_backbone
 from keras_bert.training.adamw import AdamW
 from keras_bert.training.embedding_losses import EmbeddingLoss, check_dims
@@ -35,6 +37,8 @@ class BertEmbedder(BertTask):
             highest of these are not computed.
         combine: how several layers become one before pooling: `"concat"`, in the order of `layers`,
             `"sum"`, `"mean"`, or `"weighted"`, a sum with trainable weights, as in ELMo.
+        truncate_dim: int, the number of first values that vectors keep, before they are scaled to
+            length 1; None for all. Take one of the `matryoshka_dims` that a model was trained with.
         matryoshka_dims: ints, such as `(384, 256, 128)`: training makes the first values of a
             vector, as many as each of these says, good vectors of their own (Kusupati et al. 2022).
             None trains whole vectors.
@@ -69,7 +73,11 @@ class BertEmbedder(BertTask):
     takes_columns = True
     uses_pooler = False
     output_name = "embedding"
+    encode_query = comparing.encode_query
+    encode_document = comparing.encode_document
     similarity = comparing.similarity
+    similarity_pairwise = comparing.similarity_pairwise
+    search = comparing.search
 
     def __init__(
         self,
@@ -78,6 +86,7 @@ class BertEmbedder(BertTask):
         normalize=True,
         layers=None,
         combine="concat",
+        truncate_dim=None,
         matryoshka_dims=None,
         preprocessor=None,
         dtype=None,
@@ -86,7 +95,7 @@ class BertEmbedder(BertTask):
         check_backbone("BertEmbedder", backbone)
         policy = head_policy(dtype, backbone)
         inputs = backbone.unpacked_input
-        pool = Pooling(pooling, normalize, name="pooling", dtype=policy)
+        pool = Pooling(pooling, normalize, truncate_dim, name="pooling", dtype=policy)
         combination = LayerCombination(combine, name="layer_combination", dtype=policy)
         if layers is None and combine != "weighted":
             encoded = backbone(inputs)["sequence_output"]  # [B, S, H]
@@ -100,6 +109,7 @@ class BertEmbedder(BertTask):
         self.normalize = normalize
         self.chosen_layers = None if layers is None else [*map(int, layers)]  # Keras has `layers`
         self.combine = combine
+        self.truncate_dim = truncate_dim
         self.matryoshka_dims = None if matryoshka_dims is None else tuple(matryoshka_dims)
         check_dims(self.matryoshka_dims, vectors.shape[-1])
 
@@ -152,13 +162,15 @@ class BertEmbedder(BertTask):
             )
         return super().fit(x, y, batch_size, **kwargs)
 
-    def answers_to_score(self, x, batch_size=None, *, verbose=0, **options):
+    def answers_to_score(self, x, batch_size=None, *, y=None, verbose=0):
         """Embeds examples to score, a list of dicts: `embedding`, `[H]` or `[k, H]` of k texts."""
         from keras_bert.preprocessing.text_examples import text_columns
 
-        columns = [list(column.numpy()) for column in text_columns(x)]
-        answers = [self.answer(column, batch_size, verbose=verbose) for column in columns]
-        vectors = [np.stack([each["embedding"] for each in answer]) for answer in answers]
+        columns, reader = text_columns(x), reader_of(self)
+        vectors = [
+            outputs_of(self, each.read(column), batch_size, verbose=verbose)
+            for each, column in zip(reader.of_columns(len(columns), y), columns, strict=True)
+        ]
         vectors = vectors[0] if len(vectors) == 1 else np.stack(vectors, axis=1)
         return [{"embedding": vector} for vector in vectors]
 
@@ -169,5 +181,6 @@ class BertEmbedder(BertTask):
             "normalize": self.normalize,
             "layers": self.chosen_layers,
             "combine": self.combine,
+            "truncate_dim": self.truncate_dim,
             "matryoshka_dims": self.matryoshka_dims,
         }

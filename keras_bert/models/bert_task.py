@@ -63,7 +63,7 @@ class BertTask(PresetModel, TrainLoop, keras.Model):
     batches = task_data.batches
     check_labels = task_data.check_labels
     answer = answering.answer
-    answers_to_score = answering.answer  # what the preprocessor's `scores` takes
+    answers_to_score = answering.answers_to_score
     predict_batches = answering.predict_batches
     scores = answering.scores
     export = exporting.export

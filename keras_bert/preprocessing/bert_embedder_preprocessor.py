@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+from typing import Any, Self
+
 import keras
 import numpy as np
 import numpy.typing as npt
@@ -14,14 +17,17 @@ from keras_bert.preprocessing.embedding_rows import (
     LabelledTexts,
     TextColumns,
     check_negatives,
+    checked_scores,
     labelled_texts,
     stream_columns,
     text_columns_rows,
 )
+from keras_bert.preprocessing.prompts import KINDS, checked_prompts, prompt_of
 from keras_bert.preprocessing.raw import Examples, Labels, as_arrays, is_dataset
 from keras_bert.preprocessing.rows import Rows
 from keras_bert.preprocessing.sample_weights import checked_weights
-from keras_bert.preprocessing.text_examples import text_columns
+from keras_bert.preprocessing.text_examples import check_same_number, text_columns
+from keras_bert.text.tokenizer import BertTokenizer
 
 
 @keras.saving.register_keras_serializable(package="keras_bert")
@@ -44,6 +50,11 @@ class BertEmbedderPreprocessor(BertPreprocessor):
         tokenizer: a `BertTokenizer`.
         sequence_length: int, S.
         truncation: see `BertPreprocessor`.
+        prompts: dict of strings by name, such as `{"query": "query: ", "document": "passage: "}`,
+            which some published embedders need before their texts; or None. `encode_query` and
+            `encode_document` of `BertEmbedder` prepend them, and so does training on pairs without
+            scores: an anchor is a query, its positives and negatives are documents.
+        default_prompt: str, the name of the prompt of all other texts; None is no prompt.
 
     Call arguments:
         texts: `[B]` strings.
@@ -58,6 +69,37 @@ class BertEmbedderPreprocessor(BertPreprocessor):
     >>> BertEmbedderPreprocessor(tokenizer, 8)(["So it is."])["token_ids"].numpy()
     array([[2, 5, 6, 7, 1, 3, 0, 0]], dtype=int32)
     """
+
+    def __init__(
+        self,
+        tokenizer: BertTokenizer,
+        sequence_length: int = 128,
+        truncation: str = "head",
+        prompts: dict[str, str] | None = None,
+        default_prompt: str | None = None,
+    ):
+        super().__init__(tokenizer, sequence_length, truncation)
+        self.prompts = checked_prompts(prompts, default_prompt)
+        self.default_prompt = default_prompt
+        self.prompt = "" if default_prompt is None else self.prompts[default_prompt]
+
+    def texts(self, texts: tf.Tensor) -> tf.Tensor:
+        return tf.strings.join([self.prompt, texts]) if self.prompt else texts
+
+    def variants(self) -> dict[str, Self]:
+        """Returns this preprocessor with the prompts of queries and documents, if it has any.
+
+        They are made once, so that their traced graphs serve again.
+        """
+        if not self.prompts:
+            return {}
+        key = "variants"  # among the graphs, which go when a setting changes
+        if key not in self.graphs:
+            found = {kind: copy.copy(self) for kind in KINDS}
+            for kind, variant in found.items():
+                variant.prompt = prompt_of(self.prompts, kind)
+            self.graphs[key] = found
+        return self.graphs[key]
 
     def read(
         self,
@@ -78,7 +120,9 @@ class BertEmbedderPreprocessor(BertPreprocessor):
         weights = checked_weights(sample_weight)
         with tf.device("CPU:0"):
             if len(columns) > 1:
-                return text_columns_rows(self, columns, (as_arrays(y), weights))
+                return text_columns_rows(
+                    self, columns, (as_arrays(y), weights), self.of_columns(len(columns), y)
+                )
             if y is None:
                 raise ValueError(
                     "Texts alone don't train an embedder. Give pairs, fit((anchors, positives)), "
@@ -109,6 +153,12 @@ class BertEmbedderPreprocessor(BertPreprocessor):
             check_negatives(batching, len(rows.columns))
         return super().batched(rows, batching)
 
+    def of_columns(self, number: int, y: Any) -> list[Self]:
+        """Returns the preprocessor of each text of an example: that of a query, then documents."""
+        variants = self.variants() if y is None else {}
+        query, document = variants.get("query", self), variants.get("document", self)
+        return [query, *[document] * (number - 1)]
+
     def has_labels(self, x: Examples, y: Labels | None = None) -> bool:
         return y is not None or len(text_columns(x)) > 1
 
@@ -125,7 +175,11 @@ class BertEmbedderPreprocessor(BertPreprocessor):
                 "Scores need pairs of texts, (texts, others), alone or with scores as y, or texts "
                 "with classes as y; got texts alone."
             )
-        self.read(x, y, with_labels=True)
+        columns = text_columns(x)
+        if y is not None and len(columns) > 1:
+            checked_scores(as_arrays(y), len(columns[0]), len(columns))
+        elif y is not None:
+            check_same_number(len(columns[0]), y, "labels")
 
     def scores(self, answers: list, x: Examples, y: Labels | None = None) -> dict:
         """Scores vectors by what the examples say of them.
@@ -158,3 +212,7 @@ class BertEmbedderPreprocessor(BertPreprocessor):
                 'BertEmbedder.from_preset(folder, pooling="mean"). predict returns token vectors.'
             )
         return {"embedding": outputs}
+
+    def get_config(self):
+        prompts = {"prompts": self.prompts, "default_prompt": self.default_prompt}
+        return {**super().get_config(), **prompts}

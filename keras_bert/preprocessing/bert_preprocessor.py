@@ -140,6 +140,14 @@ class BertPreprocessor:
         """Packs ragged token ids `[B, (T)]` in the same way as a call packs texts."""
         return pack(self.tokenizer, self.sequence_length, self.truncation, first, second)
 
+    def texts(self, texts: tf.Tensor) -> tf.Tensor:
+        """Returns the texts to tokenize, strings of any shape, with a prompt if there is one."""
+        return texts
+
+    def variants(self) -> dict[str, Self]:
+        """Returns other preprocessors that the exported model has signatures for, by name."""
+        return {}
+
     @property
     def signature(self) -> dict[str, int | None]:
         """The string inputs of the exported model, by name, with their ranks (None for any)."""
@@ -449,13 +457,14 @@ class BertPreprocessor:
 
     def tokenized(self, texts: tf.Tensor) -> tf.RaggedTensor:
         """Tokenizes strings `[n]` to ragged ids `[n, (T)]`, on all cores if there are many."""
+        texts = self.texts(texts)
         if len(texts) <= _TEXTS_AT_ONCE:
             return self.tokenizer(texts)  # building a pipeline would take longer
         batches = tf.data.Dataset.from_tensor_slices(texts).batch(_TEXTS_AT_ONCE)
         return tf.concat(list(batches.map(self.tokenizer, tf.data.AUTOTUNE)), axis=0)
 
     def _token_ids(self, texts):
-        token_ids = self.tokenizer(texts)
+        token_ids = self.tokenizer(self.texts(texts))
         if token_ids.shape.rank != 2:
             raise ValueError(
                 "A preprocessor takes [B] texts, or [B] texts and [B] second texts: "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from keras_bert.preprocessing.text_examples import check_same_number, is_strings
 from keras_bert.readers.shown import shown
 
 if TYPE_CHECKING:  # which imports this module
+    from keras_bert.preprocessing.bert_embedder_preprocessor import BertEmbedderPreprocessor
     from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
 
 
@@ -135,7 +137,10 @@ class LabelledTexts:
 
 
 def text_columns_rows(
-    preprocessor: BertPreprocessor, columns: tuple[tf.Tensor, ...], targets: tuple
+    preprocessor: BertPreprocessor,
+    columns: tuple[tf.Tensor, ...],
+    targets: tuple,
+    of_columns: Sequence[BertPreprocessor],
 ) -> TextColumns:
     """Reads columns of strings, `[n]` each, with scores or without, as `TextColumns`.
 
@@ -143,6 +148,7 @@ def text_columns_rows(
         preprocessor: a `BertPreprocessor`.
         columns: k string tensors.
         targets: `(scores, weights)`, either of which may be None.
+        of_columns: the preprocessor that tokenizes each column, with its prompt.
 
     Raises:
         ValueError: if a text is empty, there is nothing to learn from the scores, or all positives
@@ -166,7 +172,8 @@ def text_columns_rows(
     if weights is not None:
         check_same_number(len(columns[0]), weights, "weights")
         weights = tf.constant(weights, "float32")
-    token_ids = tuple(map(preprocessor.tokenized, columns))
+    pairs = zip(of_columns, columns, strict=True)
+    token_ids = tuple(reader.tokenized(column) for reader, column in pairs)
     found = tuple(part for part in (scores, weights) if part is not None)
     return TextColumns(preprocessor, token_ids, numbers, found)
 
@@ -210,7 +217,7 @@ def labelled_texts(preprocessor: BertPreprocessor, texts: tf.Tensor, labels: Any
 
 
 def stream_columns(
-    preprocessor: BertPreprocessor, dataset: tf.data.Dataset, batching: Batching
+    preprocessor: BertEmbedderPreprocessor, dataset: tf.data.Dataset, batching: Batching
 ) -> tf.data.Dataset:
     """Makes training batches of a dataset of `(anchor, positive, ...)` or `((a, b), score)`."""
     if batching.bucket_lengths is not None or batching.longest_first:
@@ -238,7 +245,9 @@ def stream_columns(
         dataset = dataset.rebatch(batching.batch_size, drop_remainder=True)
 
     def read(columns, rest):
-        token_ids = tuple(map(preprocessor.tokenizer, columns))
+        readers = preprocessor.of_columns(len(columns), rest[0] if rest else None)
+        pairs = zip(readers, columns, strict=True)
+        token_ids = tuple(reader.tokenizer(reader.texts(column)) for reader, column in pairs)
         numbers, targets = None, tuple(tf.cast(scores, "float32") for scores in rest)
         if not rest:
             every = tf.unique(tf.concat(columns, axis=0)).idx

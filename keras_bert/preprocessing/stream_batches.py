@@ -45,7 +45,7 @@ def stream_batches(
         if rest and with_labels:
             rest = tf.nest.map_structure(finite, rest)
             targets = (preprocessor.stream_targets(rest[0]), *rest[1:])
-        token_ids = tuple(map(preprocessor.tokenizer, columns))
+        token_ids = tuple(preprocessor.tokenizer(preprocessor.texts(each)) for each in columns)
         rows = preprocessor.rows(token_ids, with_finite_check(extra), targets)
         return rows.batch(tf.range(rows.columns[0].nrows()), batching)
 

@@ -44,7 +44,8 @@ def export_saved_model(
     Each preprocessor's `answers` documents names, shapes and dtypes. Ragged answers, such as the
     entities of a text, are padded to the longest. A classifier with `num_features` also takes
     `features`, float32 `[B, K]`, in both signatures. A classifier with a `window_stride` takes
-    `text`, `[B]`, of any length. `token_ids` names a single output `logits`.
+    `text`, `[B]`, of any length. An embedder with `prompts` has the signatures `query` and
+    `document` too, which prepend them to `text`. `token_ids` names a single output `logits`.
 
     Texts are padded to the longest in a request, not to `sequence_length`. Short requests are
     therefore answered sooner, with the same scores. The model computes in the precision that it
@@ -76,12 +77,15 @@ def export_saved_model(
     _check_task(task)
     requests = _warmup_requests(task, warmup_texts)
     target = _free_version(path, version)
-    texts, prepared = _text_signature(task), _token_ids_signature(task)
+    signatures = {
+        "serving_default": _text_signature(task, task.preprocessor),
+        "token_ids": _token_ids_signature(task),
+        **{name: _text_signature(task, r) for name, r in task.preprocessor.variants().items()},
+    }
     module = tf.Module()
-    module.weights = _unique([*texts.variables, *prepared.variables])
+    module.weights = _unique([v for each in signatures.values() for v in each.variables])
 
     with new_folder(target, check=lambda names: _free_version(path, version)) as folder:
-        signatures = {"serving_default": texts, "token_ids": prepared}
         tf.saved_model.save(module, str(folder), signatures=signatures)
         if requests:
             name = os.path.basename(os.path.normpath(path))
@@ -89,8 +93,8 @@ def export_saved_model(
     return target
 
 
-def _text_signature(task):
-    ranks, extra = task.preprocessor.signature, _extra_inputs(task)
+def _text_signature(task, reader):
+    ranks, extra = reader.signature, _extra_inputs(task)
     signature = [
         tf.TensorSpec(None if rank is None else [None] * rank, tf.string, name)
         for name, rank in ranks.items()
@@ -104,7 +108,7 @@ def _text_signature(task):
     def answer_strings(*inputs):
         strings = dict(zip(ranks, inputs, strict=False))
         others = _checked_extra_inputs(extra, inputs[len(ranks) :], inputs[0])
-        answers = task.preprocessor.serve(predict, **strings, **others)
+        answers = reader.serve(predict, **strings, **others)
         return {name: _dense(values) for name, values in answers.items()}
 
     return answer_strings.get_concrete_function()

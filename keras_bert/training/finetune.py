@@ -145,7 +145,7 @@ def finetune(
         output,
         epochs=epochs,
         batches=batches,
-        predict=lambda: model.answers_to_score(dev.x, batching.batch_size, **options),
+        predict=lambda: model.answers_to_score(dev.x, batching.batch_size, y=dev.y, **options),
         score=score,
         select=select,
         keep=keep,
@@ -157,7 +157,7 @@ def finetune(
     if test is not None:
         with _scope(strategy):
             best_model = type(model).from_preset(best)
-        answers = best_model.answers_to_score(test.x, batching.batch_size, **options)
+        answers = best_model.answers_to_score(test.x, batching.batch_size, y=test.y, **options)
         _write_test(best_model, output, answers, test, scores)
     print(f"The best model is the preset {best}; its answers and scores are in {output}.")
     return history

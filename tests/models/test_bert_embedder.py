@@ -238,12 +238,12 @@ def test_an_exported_model_of_several_layers_answers_text(tensorflow, deep, prep
 def test_similarity_is_the_cosine_of_each_pair(deep, preprocessor):
     model = BertEmbedder(deep, normalize=False, preprocessor=preprocessor)
     others = ["d", "a b c", "a", "e f g"]
-    found = model.similarity(TEXTS, tuple(others), batch_size=3)
+    found = model.similarity_pairwise(TEXTS, tuple(others), batch_size=3)
     first, second = (model.predict(texts, verbose=0) for texts in (TEXTS, others))
     lengths = np.linalg.norm(first, axis=-1) * np.linalg.norm(second, axis=-1)
     np.testing.assert_allclose(found, (first * second).sum(axis=-1) / lengths, rtol=1e-5)
     assert found.shape == (4,) and found.dtype == np.float32
-    np.testing.assert_allclose(model.similarity("a b", "a b"), [1.0], rtol=1e-6)
+    np.testing.assert_allclose(model.similarity_pairwise("a b", "a b"), [1.0], rtol=1e-6)
 
 
 def test_scores_are_those_of_the_cosines(deep, preprocessor):
@@ -256,9 +256,9 @@ def test_scores_are_those_of_the_cosines(deep, preprocessor):
 
 def test_similarity_needs_an_other_for_each_text(model, backbone, preprocessor):
     with pytest.raises(ValueError, match="There are 4 texts but 2 others"):
-        model.similarity(TEXTS, TEXTS[:2])
+        model.similarity_pairwise(TEXTS, TEXTS[:2])
     tokens = BertEmbedder(backbone, pooling=None, preprocessor=preprocessor)
-    with pytest.raises(ValueError, match="similarity needs one for the whole.*pooling="):
+    with pytest.raises(ValueError, match="this needs one for the whole.*pooling="):
         tokens.similarity("a", "b")
 
 

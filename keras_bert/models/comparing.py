@@ -8,6 +8,7 @@ from keras_bert.models.task_data import reader_of
 from keras_bert.preprocessing.raw import is_dataset, is_raw
 from keras_bert.readers.shown import shown
 
+_TEXTS = 8192  # tokenized at a time
 _QUERIES, _DOCUMENTS = 256, 16384  # cosines at a time: 16 MiB
 
 
@@ -106,42 +107,31 @@ def search(model, queries, documents, top_k=10, batch_size=None):
     if top_k > count:
         raise ValueError(f"top_k={top_k} is above the number of documents, {count}.")
     queries, documents = _both(model, queries, documents, batch_size, ("query", "document"))
-    found = [
-        _nearest(_unit(queries[start : start + _QUERIES]), documents, top_k)
-        for start in range(0, len(queries), _QUERIES)
-    ]
-    indices, cosines = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    return indices, cosines
-
-
-def _nearest(queries, documents, top_k):
-    """Returns `(indices, cosines)`, `[n, top_k]`, of a block of queries."""
-    rows = np.arange(len(queries))[:, None]
-    indices = np.zeros((len(queries), 0), "int64")
-    cosines = np.zeros((len(queries), 0), "float32")
+    queries = _unit(queries)
+    indices = np.zeros((len(queries), top_k), "int64")
+    cosines = np.full((len(queries), top_k), -np.inf, "float32")
     for start in range(0, len(documents), _DOCUMENTS):
         block = np.asarray(documents[start : start + _DOCUMENTS], "float32")
         _check_finite(block, start)
-        found = queries @ _unit(block).T  # [n, block]
-        if indices.shape[1] == top_k and not (found > cosines[:, -1:]).any():
-            continue
-        best = _best(found, top_k)
-        indices = np.concatenate([indices, start + best], axis=1)
-        cosines = np.concatenate([cosines, found[rows, best]], axis=1)
-        order = np.argsort(-cosines, axis=1, kind="stable")[:, :top_k]  # earlier blocks win ties
-        indices, cosines = indices[rows, order], cosines[rows, order]
+        block = _unit(block).T  # [H, block]
+        for first in range(0, len(queries), _QUERIES):
+            rows = slice(first, first + _QUERIES)
+            _merge(indices[rows], cosines[rows], queries[rows] @ block, start)
     return indices, cosines
 
 
-def _best(cosines, top_k):
-    """Returns the columns of the `top_k` highest of each row, the lower one of equal ones."""
-    if cosines.shape[1] > top_k:
-        limit = np.partition(cosines, -top_k, axis=1)[:, -top_k, None]
-        # Those above the limit, then as many as fit of those at it, the first ones.
-        rank = np.where(cosines > limit, 0, np.where(cosines == limit, 1, 2)).astype("int8")
-        chosen = np.argsort(rank, axis=1, kind="stable")[:, :top_k]
-        return np.sort(chosen, axis=1)
-    return np.tile(np.arange(cosines.shape[1]), (len(cosines), 1))
+def _merge(indices, cosines, found, start):
+    """Merges the cosines of a block of documents, `[n, block]`, into the best so far, in place.
+
+    Blocks come in the order of the documents, so an equal cosine in a later one loses.
+    """
+    for best, of_best, row in zip(indices, cosines, found, strict=True):
+        hits = np.flatnonzero(row > of_best[-1])
+        if hits.size:
+            places = np.concatenate([best, start + hits])
+            values = np.concatenate([of_best, row[hits]])
+            order = np.argsort(-values, kind="stable")[: len(best)]
+            best[:], of_best[:] = places[order], values[order]
 
 
 def _encoded(model, texts, kind, batch_size=None, verbose=0):
@@ -157,7 +147,9 @@ def _encoded(model, texts, kind, batch_size=None, verbose=0):
     texts = list(texts) if isinstance(texts, tuple) else texts  # several texts, no example of them
     reader = reader_of(model)
     reader = reader.variants().get(kind, reader)
-    return outputs_of(model, reader.read(texts), batch_size, verbose=verbose)
+    parts = reader.parts(texts, _TEXTS)
+    found = [outputs_of(model, reader.read(part), batch_size, verbose=verbose) for part in parts]
+    return np.concatenate(found)
 
 
 def _both(model, texts, others, batch_size, kinds):

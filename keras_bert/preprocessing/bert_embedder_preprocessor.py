@@ -54,7 +54,7 @@ class BertEmbedderPreprocessor(BertPreprocessor):
             which some published embedders need before their texts; or None. `encode_query` and
             `encode_document` of `BertEmbedder` prepend them, and so does training on pairs without
             scores: an anchor is a query, its positives and negatives are documents.
-        default_prompt: str, the name of the prompt of all other texts; None is no prompt.
+        default_prompt_name: str, the name of the prompt of all other texts; None is no prompt.
 
     Call arguments:
         texts: `[B]` strings.
@@ -76,12 +76,12 @@ class BertEmbedderPreprocessor(BertPreprocessor):
         sequence_length: int = 128,
         truncation: str = "head",
         prompts: dict[str, str] | None = None,
-        default_prompt: str | None = None,
+        default_prompt_name: str | None = None,
     ):
         super().__init__(tokenizer, sequence_length, truncation)
-        self.prompts = checked_prompts(prompts, default_prompt)
-        self.default_prompt = default_prompt
-        self.prompt = "" if default_prompt is None else self.prompts[default_prompt]
+        self.prompts = checked_prompts(prompts, default_prompt_name)
+        self.default_prompt_name = default_prompt_name
+        self.prompt = "" if default_prompt_name is None else self.prompts[default_prompt_name]
 
     def texts(self, texts: tf.Tensor) -> tf.Tensor:
         return tf.strings.join([self.prompt, texts]) if self.prompt else texts
@@ -214,5 +214,5 @@ class BertEmbedderPreprocessor(BertPreprocessor):
         return {"embedding": outputs}
 
     def get_config(self):
-        prompts = {"prompts": self.prompts, "default_prompt": self.default_prompt}
+        prompts = {"prompts": self.prompts, "default_prompt_name": self.default_prompt_name}
         return {**super().get_config(), **prompts}

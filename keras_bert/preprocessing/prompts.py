@@ -9,7 +9,7 @@ KINDS = {"query": ("query",), "document": ("document", "passage", "corpus")}
 """The names under which prompts of queries and of documents are found, the first one first."""
 
 
-def checked_prompts(prompts: Any, default_prompt: Any) -> dict[str, str]:
+def checked_prompts(prompts: Any, default_prompt_name: Any) -> dict[str, str]:
     """Returns prompts by name; None is a dict without any.
 
     Raises:
@@ -22,8 +22,8 @@ def checked_prompts(prompts: Any, default_prompt: Any) -> dict[str, str]:
             "prompts must be a dict of strings by name, such as {'query': 'query: ', 'document': "
             f"'passage: '}}; got {prompts!r}."
         )
-    if default_prompt is not None:
-        check_prompt(prompts, default_prompt)
+    if default_prompt_name is not None:
+        check_prompt(prompts, default_prompt_name)
     return dict(prompts)
 
 

@@ -27,7 +27,7 @@ def test_prompts_are_prepended(model, difference):
         written = model.predict([prompt + text for text in TEXTS], verbose=0)
         assert difference(encode(TEXTS), written) < 1e-6 < difference(written, plain)
         assert encode("a b c").shape == (1, 16)
-    reader = type(model.preprocessor).like(model.preprocessor, default_prompt="passage")
+    reader = type(model.preprocessor).like(model.preprocessor, default_prompt_name="passage")
     default = BertEmbedder(model.backbone, preprocessor=reader)
     assert difference(default.predict(TEXTS, verbose=0), model.encode_document(TEXTS)) < 1e-6
     assert difference(default.encode_query(TEXTS), model.encode_query(TEXTS)) < 1e-6
@@ -50,7 +50,7 @@ def test_pairs_train_with_the_prompts_of_their_use(model, tensorflow):
 
 def test_prompts_and_widths_are_saved(backbone, preprocessor, difference, tmp_path, caplog):
     reader = BertEmbedderPreprocessor(
-        preprocessor.tokenizer, 12, prompts=PROMPTS, default_prompt="query"
+        preprocessor.tokenizer, 12, prompts=PROMPTS, default_prompt_name="query"
     )
     model = BertEmbedder(backbone, truncate_dim=5, preprocessor=reader)
     vectors = model.predict(TEXTS, verbose=0)
@@ -66,7 +66,7 @@ def test_prompts_and_widths_are_saved(backbone, preprocessor, difference, tmp_pa
         BertTask.from_preset(tmp_path / "hugging_face"),
     ):
         theirs = loaded.preprocessor
-        assert (theirs.prompts, theirs.default_prompt) == (PROMPTS, "query")
+        assert (theirs.prompts, theirs.default_prompt_name) == (PROMPTS, "query")
         assert loaded.truncate_dim == 5
         assert difference(loaded.predict(TEXTS, verbose=0), vectors) < 1e-6
         assert difference(loaded.encode_document(TEXTS), model.encode_document(TEXTS)) < 1e-6
@@ -150,6 +150,6 @@ def test_what_cannot_be_compared_is_refused(model, backbone, preprocessor):
             call()
     tokenizer = preprocessor.tokenizer
     with pytest.raises(ValueError, match="no prompt 'qury'; the prompts are 'query', 'passage'.*D"):
-        BertEmbedderPreprocessor(tokenizer, 12, prompts=PROMPTS, default_prompt="qury")
+        BertEmbedderPreprocessor(tokenizer, 12, prompts=PROMPTS, default_prompt_name="qury")
     with pytest.raises(ValueError, match="prompts must be a dict of strings by name"):
         BertEmbedderPreprocessor(tokenizer, 12, prompts=["query: "])

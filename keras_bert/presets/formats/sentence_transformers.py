@@ -83,11 +83,11 @@ def read_sentence_transformer(folder: Path) -> SentenceSettings:
         "pooling": mode,
         "normalize": "Normalize" in modules,
         "prompts": {name: prompts.text(name) for name in prompts.values if prompts.text(name)},
-        "default_prompt": config.text("default_prompt_name"),
+        "default_prompt_name": config.text("default_prompt_name"),
         "truncate_dim": config.fields(_OWN).integer("truncate_dim", low=1),
     }
-    if found.embedder["default_prompt"] not in found.embedder["prompts"]:
-        found.embedder["default_prompt"] = None  # an empty prompt
+    if found.embedder["default_prompt_name"] not in found.embedder["prompts"]:
+        found.embedder["default_prompt_name"] = None  # an empty prompt
     if found.embedder["prompts"] and pooling.boolean("include_prompt") is False:
         found.refused["BertEmbedder"] = (
             f"{folder} leaves the tokens of its prompts out of the mean (include_prompt false), "
@@ -124,7 +124,7 @@ def write_sentence_transformer(checkpoint: Checkpoint, folder: Path) -> None:
     write_json(folder / "modules.json", modules)
     config = {
         "prompts": {"query": "", "document": "", **arguments.get("prompts", {})},
-        "default_prompt_name": arguments.get("default_prompt"),
+        "default_prompt_name": arguments.get("default_prompt_name"),
         "similarity_fn_name": "cosine",
         **({} if truncate_dim is None else {_OWN: {"truncate_dim": truncate_dim}}),
     }

@@ -51,7 +51,7 @@ def retrieval_scores(
             f"{next(iter(relevance))!r} and {next(iter(scores), None)!r}. Give both dicts the same "
             "ids."
         )
-    rows = [_of_query(query, judged, scores.get(query, {}), k) for query, judged in relevance.items()]
+    rows = [_of_query(query, relevance[query], scores.get(query, {}), k) for query in relevance]
     names = (f"mrr@{k}", f"ndcg@{k}", f"recall@{k}", f"map@{k}", "map")
     return dict(zip(names, np.mean(rows, axis=0).tolist(), strict=True))
 

@@ -8,7 +8,7 @@ from keras_bert.readers.shown import shown
 def json_rows(
     path: str, text: str, malformed: str = "error"
 ) -> tuple[list[str], list[list[str]], list[int], list[int]]:
-    """Parses lines of JSON, each an object with the keys of the first one.
+    r"""Parses lines of JSON, each an object with the keys of the first one.
 
     Strings are kept, and numbers and booleans become JSON text.
 
@@ -26,7 +26,7 @@ def json_rows(
             null. The message names the line.
 
     Example:
-    >>> json_rows("a.jsonl", '{"text": "Good.", "label": 1}\\n{"label": 0, "text": "Bad."}\\n')
+    >>> json_rows("a.jsonl", '{"text": "Good.", "label": 1}\n{"label": 0, "text": "Bad."}\n')
     (['text', 'label'], [['Good.', '1'], ['Bad.', '0']], [1, 2], [])
     """
     columns, rows, lines, skipped = None, [], [], []

@@ -52,8 +52,9 @@ def finetune(
 ) -> list[dict]:
     """Trains a task on raw examples, scores each epoch on a dev set, keeps the best.
 
-    The model is compiled with `AdamW` and, unless `loss` is given, with its default loss and metrics. The learning rate warms up
-    and then falls linearly to 0 over the entire run. Examples are tokenized once.
+    The model is compiled with its default loss and metrics, or a given `loss`, and `AdamW`. The
+    learning rate warms up and then falls linearly to 0 over the entire run. Examples are tokenized
+    once.
 
     The output folder holds the preset `best`, its answers to the development set, each epoch's
     scores in `scores.json`, checkpoints, and `logs` for TensorBoard. With `test`, it also holds the
@@ -277,7 +278,7 @@ def _training_rows(model, train, class_weight):
 
 
 def _compile(model, steps, learning_rate, warmup, layer_decay, loss):
-    """Compiles the model with its defaults, or another loss, and a learning rate schedule of `steps` steps."""
+    """Compiles the model with a learning rate schedule of `steps` steps."""
     settings = model.default_compile_args()
     if learning_rate is None:
         learning_rate = settings["optimizer"].get_config()["learning_rate"]

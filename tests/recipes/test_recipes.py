@@ -19,6 +19,7 @@ OWN_DEFAULTS = {
     "learning_rate": {
         "finetune_glue": 2e-5,
         "finetune_choice": 2e-5,
+        "finetune_reranker": 2e-5,
         "pretrain_tpu": 1e-4,
         "train_bilstm_tagger": 1e-3,
     },
@@ -94,8 +95,8 @@ def test_no_function_stands_in_two_recipes():
                 seen[text] = f"{node.name} of {path.stem}"
 
 
-def test_recipes_stay_short():
-    assert sum(len(path.read_text(encoding="utf-8").splitlines()) for path in PATHS) < 1500
+def test_recipes_stay_short():  # 1,500 lines for what the paper does, 120 more to rerank
+    assert sum(len(path.read_text(encoding="utf-8").splitlines()) for path in PATHS) < 1620
 
 
 def test_settings_come_from_the_command_line():

@@ -32,6 +32,7 @@ PLAIN = {
     "classifier": {"task": "classifier", "total": 132},  # the last batch has 4 rows of 16
     "span_labeler": {"task": "span_labeler", "total": 134},  # 6 rows, which 4 parts don't divide
     "token_classifier": {"task": "token_classifier"},
+    "reranker": {"task": "reranker", "total": 134},
 }
 IN_FOUR_PARTS = [
     {"task": "pretrainer", "accumulation_steps": 4},
@@ -41,6 +42,7 @@ SPLIT = [
     {"task": "pretrainer", "accumulation_steps": 2, "steps_per_execution": 5},
     {"task": "classifier", "total": 132, "accumulation_steps": 2, "steps_per_execution": 3},
     {"task": "token_classifier", "accumulation_steps": 2},
+    {"task": "reranker", "total": 134, "accumulation_steps": 2},
     *IN_FOUR_PARTS,
 ]
 IN_MORE_PARTS = [

@@ -2,8 +2,8 @@
 
 A cross-encoder is a `BertForSequenceClassification` with one label. Version 4 and later of
 sentence-transformers names the activation of its scores in `config.json` under
-`sentence_transformers`, earlier ones under `sbert_ce_default_activation_function`, and a folder
-that version 6 saved has it in `config_sentence_transformers.json` too.
+`sentence_transformers`, earlier versions under `sbert_ce_default_activation_function`, and version
+6 in `config_sentence_transformers.json`.
 """
 
 import logging

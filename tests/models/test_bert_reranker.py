@@ -134,7 +134,7 @@ def test_it_learns_relevance_and_the_scores_and_margins_of_a_teacher(make_backbo
     def trained(x, y, loss):
         model = BertReranker(make_backbone(num_layers=1, dropout=0.0), reader, dropout=0.0)
         model.compile(keras.optimizers.Adam(0.003), loss=loss)
-        model.fit(150 * x, np.tile(y, 150), batch_size=len(x), verbose=0)
+        model.fit(400 * x, np.tile(y, 400), batch_size=len(x), verbose=0)
         return model
 
     y = [1.0, 0, 0, 1, 0]

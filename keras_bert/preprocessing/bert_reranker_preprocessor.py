@@ -22,7 +22,6 @@ from keras_bert.preprocessing.in_graph import in_graph
 from keras_bert.preprocessing.padding import trim_padding
 from keras_bert.preprocessing.raw import Examples, Labels
 from keras_bert.preprocessing.relevance import relevance_targets
-from keras_bert.preprocessing.rows import Rows
 from keras_bert.preprocessing.text_examples import check_same_number, text_examples
 from keras_bert.text.tokenizer import BertTokenizer
 
@@ -117,18 +116,19 @@ class BertRerankerPreprocessor(BertPreprocessor):
         return tf.cast(super().stream_targets(labels), tf.float32)
 
     @in_graph
-    def answers(self, outputs: tf.Tensor, rows: Rows | None = None) -> dict:
+    def answers(self, outputs: tf.Tensor, rows: DocumentRows | None = None) -> dict:
         """Turns logits into scores.
 
         Args:
             outputs: logits `[B, D]`.
-            rows: unused.
+            rows: the result of `read`, or None for prepared inputs.
 
         Returns:
-            A dict of `score`, float32 `[B]`; `[B, D]` for several documents of each query.
+            A dict of `score`, float32: `[B]` with `rows` of pairs, otherwise `[B, D]`.
         """
         scores = tf.sigmoid(outputs) if self.activation == "sigmoid" else tf.identity(outputs)
-        return {"score": scores[:, 0] if scores.shape[1] == 1 else scores}
+        is_pair = rows is not None and rows.num_documents == 1
+        return {"score": scores[:, 0] if is_pair else scores}
 
     def serve(
         self,
@@ -143,8 +143,7 @@ class BertRerankerPreprocessor(BertPreprocessor):
         with tf.control_dependencies([is_right]):
             queries = tf.broadcast_to(query, tf.shape(documents))
         inputs = {name: values[:, None] for name, values in self(queries, documents).items()}
-        outputs = predict(trim_padding(inputs))
-        return self.answers(tf.ensure_shape(outputs, [None, 1]))
+        return {"score": self.answers(predict(trim_padding(inputs)))["score"][:, 0]}
 
     def scores(self, answers: list, x: Examples, y: Labels | None = None) -> dict:
         """Computes MRR@10, NDCG@10 and MAP of the documents of each query, as means over queries.

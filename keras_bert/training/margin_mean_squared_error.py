@@ -1,5 +1,7 @@
 """Loss that distills a teacher's margins into a reranker."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
@@ -33,7 +35,10 @@ class MarginMeanSquaredError(keras.losses.Loss):
     """
 
     def __init__(
-        self, reduction="sum_over_batch_size", name="margin_mean_squared_error", dtype=None
+        self,
+        reduction: str = "sum_over_batch_size",
+        name: str = "margin_mean_squared_error",
+        dtype: Any = None,
     ):
         super().__init__(name=name, reduction=reduction, dtype=dtype)
 

@@ -54,6 +54,8 @@ def test_a_triplet_has_the_logits_of_its_pairs(model, difference):
     pairs = [(query, document) for query, *others in TRIPLETS for document in others]
     assert difference(logits.ravel(), model.predict(pairs, verbose=0).ravel()) < 1e-5
     assert difference(score_of(model, TRIPLETS), sigmoid(logits)) < 1e-6
+    inputs = model.preprocessor.batches(PAIRS, with_labels=False)
+    assert score_of(model, inputs).shape == (5, 1)
 
 
 def sigmoid(logits):

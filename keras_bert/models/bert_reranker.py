@@ -109,7 +109,8 @@ class BertReranker(BertTask):
         return checked_relevance(dataset) if self._is_binary() else dataset
 
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
-        _check_documents(self.loss, y, y_pred)
+        if y is not None:
+            _check_documents(self.loss, y, y_pred)
         return super().compute_loss(x, y, y_pred, sample_weight, training)
 
     def get_config(self):

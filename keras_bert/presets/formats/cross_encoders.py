@@ -1,9 +1,9 @@
 """Cross-encoders of sentence-transformers: what their folders add to those of transformers.
 
-A cross-encoder is a `BertForSequenceClassification` with one label. Version 4 and later of
-sentence-transformers names the activation of its scores in `config.json` under
-`sentence_transformers`, earlier versions under `sbert_ce_default_activation_function`, and version
-6 in `config_sentence_transformers.json`.
+A cross-encoder is a `BertForSequenceClassification` with one label. The activation of its scores is
+named in `config.json`, in version 3 of sentence-transformers under
+`sbert_ce_default_activation_function` and in version 4 under `sentence_transformers`. Version 6
+names it in `config_sentence_transformers.json`.
 """
 
 import logging

@@ -154,7 +154,9 @@ def _raw_batches(task, x, y, sample_weight, batching):
         _check_structure(task, _labels_of_spec(x.element_spec))
     check_columns(task, y, sample_weight)
     task.check_labels(labels_spec(x) if is_dataset(x) else y)
-    return reader.batches(x, y, sample_weight, batching=batching)
+    found = reader.batches(x, y, sample_weight, batching=batching)
+    has_labels = isinstance(found.element_spec, tuple)
+    return task.with_checked_labels(found) if is_dataset(x) and has_labels else found
 
 
 def check_labels_apart(x, y):

@@ -88,6 +88,7 @@ class BertPreprocessor:
     sequence_length: int
     truncation: str
 
+    max_texts = 2  # the most texts that one example may have
     cuts_windows = False  # whether a text may become several rows
     packs: str | None = None  # "sequences", "tokens" or "positions" in packed rows have labels
     # The floats of `scores` that can select an epoch, the main one first.
@@ -180,7 +181,7 @@ class BertPreprocessor:
         if y is None and sample_weight is not None:
             raise ValueError("There are weights but no labels: give y with sample_weight.")
         sample_weight = checked_weights(sample_weight)
-        examples = text_examples(x)
+        examples = text_examples(x, self.max_texts)
         extra = checked_extra_inputs(examples.extra_inputs)
         targets = () if y is None else (self.targets(as_arrays(y)),)
         if sample_weight is not None:
@@ -204,10 +205,10 @@ class BertPreprocessor:
     def parts(self, x: Examples, size: int = 1024) -> Iterator[Examples]:
         """Yields raw examples in parts, so that answering them takes bounded memory."""
         if is_dataset(x):
-            for columns, extra, _ in text_batches(x, size, with_labels=False):
+            for columns, extra, _ in text_batches(x, size, False, self.max_texts):
                 yield TextExamples(columns, extra)
             return
-        examples = text_examples(x)
+        examples = text_examples(x, self.max_texts)
         for start in range(0, len(examples), size):
             yield examples[start : start + size]
 

@@ -36,7 +36,7 @@ def stream_batches(
         )
     batching = batching.for_rows(preprocessor.sequence_length)
     size, drop = batching.batch_size, batching.drop_remainder
-    dataset = text_batches(dataset, size, with_labels)
+    dataset = text_batches(dataset, size, with_labels, preprocessor.max_texts)
     if drop:
         dataset = dataset.rebatch(size, drop_remainder=True)
 

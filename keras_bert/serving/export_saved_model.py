@@ -28,8 +28,8 @@ def export_saved_model(
 
     `serving_default` takes raw strings and returns the answers of `task.answer`, as tensors with
     one row per example. `token_ids` takes the prepared inputs `token_ids`, `segment_ids` and
-    `padding_mask`, int32 `[B, S]` (`[B, C, S]` for choices). It returns the model's outputs, and
-    the answers that need no raw text.
+    `padding_mask`, int32 `[B, S]` (`[B, C, S]` for choices or documents). It returns the model's
+    outputs, and the answers that need no raw text.
 
     | task | strings | answers |
     |---|---|---|
@@ -39,6 +39,7 @@ def export_saved_model(
     | `BertTokenClassifier` | `text`, `[B]` | `entity_text`, ..., `num_entities` |
     | `BertSpanLabeler` | `question`, `context`, `[B]` each | `answer`, `score`, spans |
     | `BertMultipleChoice` | `context`, `[B]`; `choices`, `[B, C]` | `label`, `choice`, ... |
+    | `BertReranker` | `query`, `[1]` or `[B]`; `documents`, `[B]` | `score` |
     | `BertEmbedder` | `text`, `[B]` or `[B, 2]` pairs | `embedding` |
 
     Each preprocessor's `answers` documents names, shapes and dtypes. Ragged answers, such as the

@@ -35,6 +35,7 @@ def finetune(
     validation_split: float = 0.0,
     test: Any = None,
     epochs: int = 3,
+    loss: Any = None,
     learning_rate: float | None = None,
     warmup: float = 0.1,
     layer_decay: float | None = None,
@@ -51,8 +52,9 @@ def finetune(
 ) -> list[dict]:
     """Trains a task on raw examples, scores each epoch on a dev set, keeps the best.
 
-    The model is compiled with its default loss and metrics, and `AdamW`. The learning rate warms up
-    and then falls linearly to 0 over the entire run. Examples are tokenized once.
+    The model is compiled with its default loss and metrics, or a given `loss`, and `AdamW`. The
+    learning rate warms up and then falls linearly to 0 over the entire run. Examples are tokenized
+    once.
 
     The output folder holds the preset `best`, its answers to the development set, each epoch's
     scores in `scores.json`, checkpoints, and `logs` for TensorBoard. With `test`, it also holds the
@@ -74,6 +76,7 @@ def finetune(
             set; 0 with `dev`.
         test: the same, to answer at the end, or `(x,)` without labels; or None.
         epochs: number of epochs.
+        loss: a loss as in `compile`, in place of the task's default.
         learning_rate: the peak; None is the learning rate of the task's default optimizer.
         warmup: fraction of the steps in which the learning rate rises.
         layer_decay: see `AdamW`.
@@ -111,6 +114,9 @@ def finetune(
     test = None if test is None else _examples(test, "test")
     reader = _reader(model)
     given_batching(batching).check_model(model)
+    if loss is not None:  # labels are checked for it
+        with _scope(strategy or getattr(model, "distribute_strategy", None)):
+            model.compile(loss=loss)
     _check_examples(model, train=train, dev=dev, test=test)
     print(
         f"{train.num_examples():,} training examples; {dev.num_examples():,} select the best epoch."
@@ -136,7 +142,7 @@ def finetune(
         model.preprocessor.write_answers(output, "dev", answers, dev.x, dev.y)
 
     with _scope(strategy):
-        _compile(model, epochs * len(batches(0)), learning_rate, warmup, layer_decay)
+        _compile(model, epochs * len(batches(0)), learning_rate, warmup, layer_decay, loss)
     if strategy is not None:
         size = batching.batch_size
         print(describe_training(strategy, size, model, accumulation_steps) + ".", flush=True)
@@ -276,13 +282,14 @@ def _training_rows(model, train, class_weight):
     return model.preprocessor.read(x, y, weight, with_labels=True)
 
 
-def _compile(model, steps, learning_rate, warmup, layer_decay):
-    """Compiles the model with its defaults and a learning rate schedule of `steps` steps."""
+def _compile(model, steps, learning_rate, warmup, layer_decay, loss):
+    """Compiles the model with a learning rate schedule of `steps` steps."""
     settings = model.default_compile_args()
     if learning_rate is None:
         learning_rate = settings["optimizer"].get_config()["learning_rate"]
     rate = WarmupLinearDecay(learning_rate, int(warmup * steps), steps, continuous=True)
     optimizer = AdamW(rate, layer_decay=layer_decay)
+    settings = settings if loss is None else {"loss": loss}
     model.compile(**{**settings, "optimizer": optimizer})
 
 

@@ -20,6 +20,7 @@ OWN_DEFAULTS = {
         "finetune_glue": 2e-5,
         "finetune_choice": 2e-5,
         "finetune_embedder": 2e-5,
+        "finetune_reranker": 2e-5,
         "few_labels": 2e-5,
         "pretrain_tpu": 1e-4,
         "train_bilstm_tagger": 1e-3,
@@ -98,8 +99,8 @@ def test_no_function_stands_in_two_recipes():
                 seen[text] = f"{node.name} of {path.stem}"
 
 
-def test_recipes_stay_short():  # 1,500 lines for what the paper does, 215 more to embed
-    assert sum(len(path.read_text(encoding="utf-8").splitlines()) for path in PATHS) < 1715
+def test_recipes_stay_short():  # 1,500 lines for what the paper does, 320 to embed and rerank
+    assert sum(len(path.read_text(encoding="utf-8").splitlines()) for path in PATHS) < 1820
 
 
 def test_settings_come_from_the_command_line():

@@ -33,6 +33,7 @@ PLAIN = {
     "span_labeler": {"task": "span_labeler", "total": 134},  # 6 rows, which 4 parts don't divide
     "token_classifier": {"task": "token_classifier"},
     "embedder": {"task": "embedder", "total": 134},
+    "reranker": {"task": "reranker", "total": 134},
 }
 IN_FOUR_PARTS = [
     {"task": "pretrainer", "accumulation_steps": 4},
@@ -44,6 +45,7 @@ SPLIT = [
     {"task": "classifier", "total": 132, "accumulation_steps": 2, "steps_per_execution": 3},
     {"task": "token_classifier", "accumulation_steps": 2},
     {"task": "embedder", "total": 134, "steps_per_execution": 3},
+    {"task": "reranker", "total": 134, "accumulation_steps": 2},
     *IN_FOUR_PARTS,
 ]
 IN_MORE_PARTS = [

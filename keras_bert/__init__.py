@@ -56,6 +56,9 @@ _ELSEWHERE = {
 }
 
 
+_OTHER_SAVED = ("Lamb", "MarginMeanSquaredError")  # in .keras files, apart from models
+
+
 def __getattr__(name):
     if name not in _HOMES:
         known = _ELSEWHERE.get(name)
@@ -77,5 +80,5 @@ def __dir__():
 # imported here, so that recipes print their help and corpora start their workers at once.
 if "keras" in sys.modules:
     for _name, _home in _HOMES.items():
-        if _home.startswith("keras_bert.models.bert_") or _home == "keras_bert.training.lamb":
+        if _home.startswith("keras_bert.models.bert_") or _name in _OTHER_SAVED:
             import_module(_home)

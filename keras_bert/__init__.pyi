@@ -15,12 +15,15 @@ from keras_bert.metrics.entities import entity_scores as entity_scores
 from keras_bert.metrics.glue import glue_scores as glue_scores
 from keras_bert.metrics.multi_label import multi_label_scores as multi_label_scores
 from keras_bert.metrics.regression import regression_scores as regression_scores
+from keras_bert.metrics.retrieval import retrieval_scores as retrieval_scores
+from keras_bert.metrics.retrieval import triplet_accuracy as triplet_accuracy
 from keras_bert.metrics.squad import squad_scores as squad_scores
 from keras_bert.models.bert_backbone import BertBackbone as BertBackbone
 from keras_bert.models.bert_classifier import BertClassifier as BertClassifier
 from keras_bert.models.bert_embedder import BertEmbedder as BertEmbedder
 from keras_bert.models.bert_multiple_choice import BertMultipleChoice as BertMultipleChoice
 from keras_bert.models.bert_pretrainer import BertPretrainer as BertPretrainer
+from keras_bert.models.bert_reranker import BertReranker as BertReranker
 from keras_bert.models.bert_span_labeler import BertSpanLabeler as BertSpanLabeler
 from keras_bert.models.bert_task import BertTask as BertTask
 from keras_bert.models.bert_token_classifier import BertTokenClassifier as BertTokenClassifier
@@ -42,6 +45,9 @@ from keras_bert.training.adamw import AdamW as AdamW
 from keras_bert.training.checkpointing import TrainingCheckpoint as TrainingCheckpoint
 from keras_bert.training.describe_training import check_batch as check_batch
 from keras_bert.training.describe_training import describe_training as describe_training
+from keras_bert.training.embedding_losses import CoSENT as CoSENT
+from keras_bert.training.embedding_losses import EmbeddingLoss as EmbeddingLoss
+from keras_bert.training.embedding_losses import InBatchNegatives as InBatchNegatives
 from keras_bert.training.finetune import finetune as finetune
 from keras_bert.training.finetune_grid import finetune_grid as finetune_grid
 from keras_bert.training.finetuning_arguments import add_file_arguments as add_file_arguments
@@ -50,6 +56,9 @@ from keras_bert.training.finetuning_arguments import (
 )
 from keras_bert.training.finetuning_arguments import finetuning_settings as finetuning_settings
 from keras_bert.training.lamb import Lamb as Lamb
+from keras_bert.training.margin_mean_squared_error import (
+    MarginMeanSquaredError as MarginMeanSquaredError,
+)
 from keras_bert.training.perplexity import Perplexity as Perplexity
 from keras_bert.training.processes import is_chief as is_chief
 from keras_bert.training.recipe_parser import recipe_parser as recipe_parser
@@ -71,6 +80,9 @@ from keras_bert.preprocessing.bert_embedder_preprocessor import (
 )
 from keras_bert.preprocessing.bert_multiple_choice_preprocessor import (
     BertMultipleChoicePreprocessor as BertMultipleChoicePreprocessor,
+)
+from keras_bert.preprocessing.bert_reranker_preprocessor import (
+    BertRerankerPreprocessor as BertRerankerPreprocessor,
 )
 from keras_bert.preprocessing.bert_span_labeler_preprocessor import (
     BertSpanLabelerPreprocessor as BertSpanLabelerPreprocessor,

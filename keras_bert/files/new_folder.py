@@ -14,6 +14,7 @@ from keras_bert.files.whole import MARKS, whole_folder
 WRITTEN = (
     *("*config.json", "*.weights.h5", "preprocessor.json", "vocab.txt"),  # and Hugging Face's
     *("*.safetensors", "modules.json", "1_Pooling", "2_Normalize"),
+    "config_sentence_transformers.json",
     *("bert_model.ckpt.*", "metadata.json", "task.json", "tokenizer.json", "assets"),
 )
 

@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from keras_bert.arguments import check_bool
+from keras_bert.arguments import check_bool, check_int
 
 POOLINGS = ("mean", "max", "cls")
 
@@ -17,6 +17,8 @@ class Pooling(keras.layers.Layer):
     Args:
         pooling: `"mean"`, `"max"` or `"cls"`; None returns all token vectors, 0 at padding.
         normalize: bool, whether the resulting vectors are scaled to length 1.
+        truncate_dim: int, the number of first values that a vector keeps, before it is scaled; or
+            None for all.
 
     Call arguments:
         sequence_output: `[B, S, H]`.
@@ -35,7 +37,7 @@ class Pooling(keras.layers.Layer):
     array([[2., 2.]], dtype=float32)
     """
 
-    def __init__(self, pooling="mean", normalize=False, **kwargs):
+    def __init__(self, pooling="mean", normalize=False, truncate_dim=None, **kwargs):
         super().__init__(**kwargs)
         if pooling is not None and (not isinstance(pooling, str) or pooling not in POOLINGS):
             raise ValueError(
@@ -44,7 +46,20 @@ class Pooling(keras.layers.Layer):
             )
         check_bool("normalize", normalize)
         self.pooling = pooling
+        if truncate_dim is not None:
+            check_int("truncate_dim", truncate_dim)
+        if truncate_dim is not None and pooling is None:
+            raise ValueError("truncate_dim cuts vectors of texts: give it with a pooling.")
         self.normalize = normalize
+        self.truncate_dim = truncate_dim
+
+    def build(self, input_shape, *args):
+        width = input_shape[-1]
+        if self.truncate_dim is not None and self.truncate_dim > width:
+            raise ValueError(
+                f"truncate_dim must be at most {width}, the width of the vectors; got "
+                f"{self.truncate_dim}."
+            )
 
     def call(self, sequence_output, padding_mask=None):
         x = ops.cast(sequence_output, "float32")  # [B, S, H]
@@ -60,6 +75,7 @@ class Pooling(keras.layers.Layer):
         else:
             count = ops.maximum(ops.sum(is_token, axis=1), 1e-9)  # [B, 1]
             pooled = ops.sum(x * is_token, axis=1) / count
+        pooled = pooled[..., : self.truncate_dim]
         if not self.normalize:
             return pooled
         length = ops.sqrt(ops.sum(ops.square(pooled), axis=-1, keepdims=True))
@@ -67,8 +83,16 @@ class Pooling(keras.layers.Layer):
 
     def compute_output_spec(self, sequence_output, padding_mask=None):
         batch, length, width = sequence_output.shape
-        shape = (batch, length, width) if self.pooling is None else (batch, width)
+        self.build(sequence_output.shape)
+        shape = (
+            (batch, length, width) if self.pooling is None else (batch, self.truncate_dim or width)
+        )
         return keras.KerasTensor(shape, dtype="float32")
 
     def get_config(self):
-        return {**super().get_config(), "pooling": self.pooling, "normalize": self.normalize}
+        return {
+            **super().get_config(),
+            "pooling": self.pooling,
+            "normalize": self.normalize,
+            "truncate_dim": self.truncate_dim,
+        }

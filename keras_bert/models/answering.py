@@ -39,7 +39,7 @@ def answer(task, x, batch_size=None, *, verbose=0, **options):
     found = []
     for part in reader.parts(checked_inputs(task, x)):
         rows = reader.read(part)
-        outputs = _outputs(task, rows, batch_size, verbose=verbose)
+        outputs = outputs_of(task, rows, batch_size, verbose=verbose)
         found += answer_dicts(reader.answers(outputs, rows, **options))
     if not found:
         raise ValueError("There are no examples to answer.")
@@ -55,6 +55,11 @@ def _check_unpacked(x):
             "answer and scores take rows of one sequence each, and these are packed: they have "
             "sequence_ids. Give the raw examples."
         )
+
+
+def answers_to_score(task, x, batch_size=None, *, y=None, verbose=0, **options):
+    """Answers examples as the preprocessor's `scores` takes them; a task may override it."""
+    return answer(task, x, batch_size, verbose=verbose, **options)
 
 
 def scores(task, x, y=None, batch_size=None):
@@ -78,7 +83,8 @@ def scores(task, x, y=None, batch_size=None):
 
         x, y = labels_of(x)
     check_columns(task, y, None)
-    answers = task.answer(x, batch_size)
+    reader.check_scorable(x, y)
+    answers = task.answers_to_score(x, batch_size, y=y)
     return reader.scores([answers] if isinstance(answers, dict) else answers, x, y)
 
 
@@ -97,7 +103,7 @@ def raw_outputs(task, x, batch_size, steps=None, **kwargs):
         x, *_ = in_memory(x)
     if steps is not None:
         x = next(reader.parts(x, steps * batch_size))
-    return _outputs(task, reader.read(x), batch_size, **kwargs)
+    return outputs_of(task, reader.read(x), batch_size, **kwargs)
 
 
 def evaluate_pooled(task, x, y, sample_weight, batch_size, return_dict=False, **kwargs):
@@ -133,8 +139,16 @@ def evaluate_pooled(task, x, y, sample_weight, batch_size, return_dict=False, **
     return [loss, *logs.values()] if logs else loss
 
 
-def _outputs(task, rows, batch_size, **kwargs):
-    """Predicts rows and pools the outputs of examples that have several rows."""
+def outputs_of(task, rows, batch_size, **kwargs):
+    """Predicts rows and pools the outputs of examples that have several rows.
+
+    Args:
+        task: a `BertTask`.
+        rows: the result of its preprocessor's `read`.
+        batch_size: int; 32 by default.
+        **kwargs: arguments of `row_outputs`.
+    """
+    batch_size = checked_batch_size(batch_size)
     pooled = task.preprocessor.pooled(row_outputs(task, rows, batch_size, **kwargs), rows)
     return keras.tree.map_structure(keras.ops.convert_to_numpy, pooled)
 

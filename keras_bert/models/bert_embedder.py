@@ -1,15 +1,18 @@
 """BERT that returns vectors: one for a text, or one for each of its tokens."""
 
 import keras
+import numpy as np
 
 from keras_bert.layers.layer_combination import LayerCombination, layer_places
 from keras_bert.layers.pooling import Pooling
-from keras_bert.metrics.regression import regression_scores
 from keras_bert.models import comparing
+from keras_bert.models.answering import outputs_of
 from keras_bert.models.bert_task import BertTask
 from keras_bert.models.precision import head_policy
+from keras_bert.models.task_data import reader_of
 from keras_bert.models.task_parts import check_backbone
-from keras_bert.readers.shown import shown
+from keras_bert.training.adamw import AdamW
+from keras_bert.training.embedding_losses import EmbeddingLoss, check_dims
 
 
 @keras.saving.register_keras_serializable(package="keras_bert")
@@ -34,6 +37,11 @@ class BertEmbedder(BertTask):
             highest of these are not computed.
         combine: how several layers become one before pooling: `"concat"`, in the order of `layers`,
             `"sum"`, `"mean"`, or `"weighted"`, a sum with trainable weights, as in ELMo.
+        truncate_dim: int, the number of first values that vectors keep, before they are scaled to
+            length 1; None for all. Take one of the `matryoshka_dims` that a model was trained with.
+        matryoshka_dims: ints, such as `(384, 256, 128)`: training makes the first values of a
+            vector, as many as each of these says, good vectors of their own (Kusupati et al. 2022).
+            None trains whole vectors.
         preprocessor: a `BertEmbedderPreprocessor`, for raw text; or None.
         dtype: the dtype policy of pooling, as of `BertBackbone`; None means the backbone's.
         **kwargs: arguments of `keras.Model`.
@@ -62,9 +70,14 @@ class BertEmbedder(BertTask):
     """
 
     preprocessor_name = "BertEmbedderPreprocessor"
+    takes_columns = True
     uses_pooler = False
     output_name = "embedding"
+    encode_query = comparing.encode_query
+    encode_document = comparing.encode_document
     similarity = comparing.similarity
+    similarity_pairwise = comparing.similarity_pairwise
+    search = comparing.search
 
     def __init__(
         self,
@@ -73,6 +86,8 @@ class BertEmbedder(BertTask):
         normalize=True,
         layers=None,
         combine="concat",
+        truncate_dim=None,
+        matryoshka_dims=None,
         preprocessor=None,
         dtype=None,
         **kwargs,
@@ -80,7 +95,7 @@ class BertEmbedder(BertTask):
         check_backbone("BertEmbedder", backbone)
         policy = head_policy(dtype, backbone)
         inputs = backbone.unpacked_input
-        pool = Pooling(pooling, normalize, name="pooling", dtype=policy)
+        pool = Pooling(pooling, normalize, truncate_dim, name="pooling", dtype=policy)
         combination = LayerCombination(combine, name="layer_combination", dtype=policy)
         if layers is None and combine != "weighted":
             encoded = backbone(inputs)["sequence_output"]  # [B, S, H]
@@ -94,28 +109,70 @@ class BertEmbedder(BertTask):
         self.normalize = normalize
         self.chosen_layers = None if layers is None else [*map(int, layers)]  # Keras has `layers`
         self.combine = combine
+        self.truncate_dim = truncate_dim
+        self.matryoshka_dims = None if matryoshka_dims is None else tuple(matryoshka_dims)
+        check_dims(self.matryoshka_dims, vectors.shape[-1])
+
+    def __call__(self, inputs, *args, **kwargs):
+        if isinstance(inputs, (tuple, list)):  # the texts of an example, one dict of inputs each
+            return self.call(inputs, *args, **kwargs)
+        return super().__call__(inputs, *args, **kwargs)
+
+    def call(self, inputs, training=None, mask=None):
+        if isinstance(inputs, (tuple, list)):
+            vectors = [self(each, training=training) for each in inputs]
+            return keras.ops.stack(vectors, axis=1)  # [B, k, H]
+        return super().call(inputs, training=training, mask=mask)
 
     def default_compile_args(self):
-        """Raises a ValueError: an embedder has no loss of its own."""
-        raise ValueError(
-            "A BertEmbedder has no loss of its own. Compile it with one of yours, or train a "
-            "BertClassifier on its backbone."
-        )
+        """AdamW at 2e-5; the loss that suits the data, `EmbeddingLoss`."""
+        return {"optimizer": AdamW(2e-5), "loss": EmbeddingLoss(20.0, self.matryoshka_dims)}
 
-    def scores(self, x, y=None, batch_size=None):
-        """Computes the correlation of cosines with similarity scores, as in STS.
+    def fit(self, x=None, y=None, batch_size=None, **kwargs):
+        """Trains, as `BertTask.fit`, on pairs, triplets, pairs with scores, or texts with classes.
+
+        | `x` | `y` | loss |
+        |---|---|---|
+        | `(anchors, positives)` | | `InBatchNegatives` |
+        | `(anchors, positives, negatives, ...)` | | `InBatchNegatives` |
+        | `(texts, others)` | scores | `CoSENT` |
+        | texts | classes | `InBatchNegatives`; see `BertEmbedderPreprocessor` |
+
+        Losses cover the global batch: an anchor sees the texts of all replicas and of all
+        `accumulation_steps`. Larger batches have more negatives.
 
         Args:
-            x: a pair `(texts, others)`.
-            y: `[n]` similarity scores.
-            batch_size: int; 32 by default.
+            x: a tuple of columns of texts, a list of tuples of texts, a DataFrame, or texts; or a
+                `tf.data.Dataset` of `(anchor, positive, ...)` or `((text, other), score)`.
+            y: `[n]` scores of pairs, or classes of texts, by name or number; or None.
+            batch_size: int, examples per batch; 32 by default.
+            **kwargs: arguments of `BertTask.fit`.
 
         Returns:
-            A dict of floats: `spearman`, `pearson` and `mean_squared_error`.
+            The `History`, as `keras.Model.fit`.
+
+        Raises:
+            ValueError: if the model has `pooling=None`, or the examples don't train an embedder: a
+                text is empty, no text has a negative, or scores are no numbers.
         """
-        if not isinstance(x, tuple) or len(x) != 2:
-            raise ValueError(f"scores takes a pair (texts, others) as x; got {shown(x)}.")
-        return regression_scores(y, self.similarity(*x, batch_size=batch_size))
+        if self.pooling is None:
+            raise ValueError(
+                "With pooling=None a text has a vector for each token, and training compares one "
+                'for the whole. Make this model with pooling="mean", "max" or "cls".'
+            )
+        return super().fit(x, y, batch_size, **kwargs)
+
+    def answers_to_score(self, x, batch_size=None, *, y=None, verbose=0):
+        """Embeds examples to score, a list of dicts: `embedding`, `[H]` or `[k, H]` of k texts."""
+        from keras_bert.preprocessing.text_examples import text_columns
+
+        columns, reader = text_columns(x), reader_of(self)
+        vectors = [
+            outputs_of(self, each.read(column), batch_size, verbose=verbose)
+            for each, column in zip(reader.of_columns(len(columns), y), columns, strict=True)
+        ]
+        vectors = vectors[0] if len(vectors) == 1 else np.stack(vectors, axis=1)
+        return [{"embedding": vector} for vector in vectors]
 
     def get_config(self):
         return {
@@ -124,4 +181,6 @@ class BertEmbedder(BertTask):
             "normalize": self.normalize,
             "layers": self.chosen_layers,
             "combine": self.combine,
+            "truncate_dim": self.truncate_dim,
+            "matryoshka_dims": self.matryoshka_dims,
         }

@@ -56,12 +56,14 @@ class BertTask(PresetModel, TrainLoop, keras.Model):
     """
 
     preprocessor_name = "BertPreprocessor"
+    takes_columns = False  # whether inputs may be a tuple of dicts, one for each text of an example
     uses_pooler = True  # False of a task whose head reads the vectors of tokens alone
     output_name = "logits"  # of an array in exported files; the outputs in a dict have names
     _schedules_fit = False  # whether `fit` makes its own optimizer
     batches = task_data.batches
     check_labels = task_data.check_labels
     answer = answering.answer
+    answers_to_score = answering.answers_to_score
     predict_batches = answering.predict_batches
     scores = answering.scores
     export = exporting.export

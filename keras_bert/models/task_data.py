@@ -105,6 +105,8 @@ def checked_prepared(task, x):
     """
     if isinstance(x, dict):
         return checked_arrays(task, checked_inputs(task, x) if "token_ids" in x else x)
+    if task.takes_columns and _are_columns(x):
+        return tuple(checked_prepared(task, column) for column in x)
     x = checked_inputs(task, x)
     if is_dataset(x):
         from keras_bert.preprocessing.prepared_datasets import checked_dataset
@@ -121,6 +123,11 @@ def checked_prepared(task, x):
         )
     _check_not_raw(task, x, first)
     return x
+
+
+def _are_columns(x):
+    """Returns whether inputs are a tuple of dicts, one for each text of an example."""
+    return isinstance(x, tuple) and bool(x) and all(isinstance(column, dict) for column in x)
 
 
 def reader_of(task):
@@ -144,9 +151,12 @@ def _raw_batches(task, x, y, sample_weight, batching):
     reader, x = reader_of(task), checked_inputs(task, x)
     if is_dataset(x):
         check_not_empty(x)
+        _check_structure(task, _labels_of_spec(x.element_spec))
     check_columns(task, y, sample_weight)
     task.check_labels(labels_spec(x) if is_dataset(x) else y)
-    return reader.batches(x, y, sample_weight, batching=batching)
+    found = reader.batches(x, y, sample_weight, batching=batching)
+    has_labels = isinstance(found.element_spec, tuple)
+    return task.with_checked_labels(found) if is_dataset(x) and has_labels else found
 
 
 def check_labels_apart(x, y):
@@ -166,13 +176,12 @@ def _checked(task, x, y, sample_weight):
     """Checks prepared inputs and converts their labels to the loss's form."""
     x = checked_prepared(task, x)
     if is_dataset(x):
-        spec = x.element_spec
-        _check_structure(task, spec[1] if isinstance(spec, tuple) and len(spec) > 1 else None)
+        _check_structure(task, _labels_of_spec(x.element_spec))
         task.check_labels(labels_spec(x))
         return task.with_checked_labels(x), y, sample_weight
-    if not isinstance(x, dict):  # a generator or another source of batches
+    if not isinstance(x, dict) and not _are_columns(x):  # a generator or another source of batches
         first = first_element(x)
-        _check_structure(task, first[1] if isinstance(first, tuple) and len(first) > 1 else None)
+        _check_structure(task, _labels_of_spec(first))
         return x, y, sample_weight
     _check_structure(task, y)
     slots = None
@@ -225,6 +234,11 @@ def _check_not_raw(task, x, element):
             "examples, output_signature=(tf.TensorSpec([], tf.string), tf.TensorSpec([], "
             "tf.int32))) of (text, label)."
         )
+
+
+def _labels_of_spec(spec):
+    """Returns the spec of the labels of a dataset's elements, or None."""
+    return spec[1] if isinstance(spec, tuple) and len(spec) > 1 else None
 
 
 def _check_structure(task, y):

@@ -2,21 +2,59 @@
 
 from __future__ import annotations
 
+import copy
+from typing import Any, Self
+
 import keras
+import numpy as np
+import numpy.typing as npt
 import tensorflow as tf
 
+from keras_bert.metrics.embeddings import pair_scores
+from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
+from keras_bert.preprocessing.embedding_rows import (
+    LabelledTexts,
+    TextColumns,
+    check_negatives,
+    checked_scores,
+    labelled_texts,
+    stream_columns,
+    text_columns_rows,
+)
+from keras_bert.preprocessing.prompts import KINDS, checked_prompts, prompt_of
+from keras_bert.preprocessing.raw import Examples, Labels, as_arrays, is_dataset
 from keras_bert.preprocessing.rows import Rows
+from keras_bert.preprocessing.sample_weights import checked_weights
+from keras_bert.preprocessing.text_examples import check_same_number, text_columns
+from keras_bert.text.tokenizer import BertTokenizer
 
 
 @keras.saving.register_keras_serializable(package="keras_bert")
 class BertEmbedderPreprocessor(BertPreprocessor):
     """Preprocessor of `BertEmbedder`: texts in, vectors out.
 
+    `batches` makes training data of what people have:
+
+    | examples | labels | batches |
+    |---|---|---|
+    | `(anchors, positives)` | | a row for each text; `y` tells which texts are equal |
+    | `(anchors, positives, negatives, ...)` | | the same, with hard negatives |
+    | `(texts, others)` | scores | `y` is the score of a pair |
+    | texts | classes | a positive and a negative are drawn for each text, new in each epoch |
+    | texts | vectors, `[n, H]` | the same, for a loss of your own, such as `"mse"` |
+
+    Inputs of batches are a tuple of dicts, one for each text of an example.
+
     Args:
         tokenizer: a `BertTokenizer`.
         sequence_length: int, S.
         truncation: see `BertPreprocessor`.
+        prompts: dict of strings by name, such as `{"query": "query: ", "document": "passage: "}`,
+            which some published embedders need before their texts; or None. `encode_query` and
+            `encode_document` of `BertEmbedder` prepend them, and so does training on pairs without
+            scores: an anchor is a query, its positives and negatives are documents.
+        default_prompt_name: str, the name of the prompt of all other texts; None is no prompt.
 
     Call arguments:
         texts: `[B]` strings.
@@ -32,6 +70,135 @@ class BertEmbedderPreprocessor(BertPreprocessor):
     array([[2, 5, 6, 7, 1, 3, 0, 0]], dtype=int32)
     """
 
+    def __init__(
+        self,
+        tokenizer: BertTokenizer,
+        sequence_length: int = 128,
+        truncation: str = "head",
+        prompts: dict[str, str] | None = None,
+        default_prompt_name: str | None = None,
+    ):
+        super().__init__(tokenizer, sequence_length, truncation)
+        self.prompts = checked_prompts(prompts, default_prompt_name)
+        self.default_prompt_name = default_prompt_name
+        self.prompt = "" if default_prompt_name is None else self.prompts[default_prompt_name]
+
+    def texts(self, texts: tf.Tensor) -> tf.Tensor:
+        return tf.strings.join([self.prompt, texts]) if self.prompt else texts
+
+    def variants(self) -> dict[str, Self]:
+        """Returns this preprocessor with the prompts of queries and documents, if it has any.
+
+        They are made once, so that their traced graphs serve again.
+        """
+        if not self.prompts:
+            return {}
+        key = "variants"  # among the graphs, which go when a setting changes
+        if key not in self.graphs:
+            found = {kind: copy.copy(self) for kind in KINDS}
+            for kind, variant in found.items():
+                variant.prompt = prompt_of(self.prompts, kind)
+            self.graphs[key] = found
+        return self.graphs[key]
+
+    def read(
+        self,
+        x: Examples,
+        y: Labels | None = None,
+        sample_weight: npt.ArrayLike | None = None,
+        with_labels: bool = False,
+    ) -> Rows:
+        """Reads texts to embed; with labels or `with_labels`, examples to train on.
+
+        Raises:
+            ValueError: if examples are none of those that train an embedder, as in the table above.
+        """
+        is_own_loss = y is not None and np.ndim(as_arrays(y)) > 1  # vectors for a loss of the user
+        if is_own_loss or (y is None and not with_labels):
+            return super().read(x, y, sample_weight, with_labels)
+        columns = text_columns(x)
+        weights = checked_weights(sample_weight)
+        with tf.device("CPU:0"):
+            if len(columns) > 1:
+                return text_columns_rows(
+                    self, columns, (as_arrays(y), weights), self.of_columns(len(columns), y)
+                )
+            if y is None:
+                raise ValueError(
+                    "Texts alone don't train an embedder. Give pairs, fit((anchors, positives)), "
+                    "pairs with scores, fit((texts, others), scores), or texts with classes, "
+                    "fit(texts, labels)."
+                )
+            if weights is not None:
+                raise ValueError("Texts with classes take no sample_weight.")
+            return labelled_texts(self, columns[0], as_arrays(y))
+
+    def batches(
+        self,
+        x: Examples,
+        y: Labels | None = None,
+        sample_weight: npt.ArrayLike | None = None,
+        *,
+        batching: Batching = Batching(),  # noqa: B008 (it is frozen)
+        with_labels: bool = True,
+    ) -> tf.data.Dataset:
+        if is_dataset(x) and with_labels and y is None and sample_weight is None:
+            return stream_columns(self, x, batching.for_rows(self.sequence_length))
+        return super().batches(x, y, sample_weight, batching=batching, with_labels=with_labels)
+
+    def batched(self, rows: Rows, batching: Batching) -> tf.data.Dataset:
+        if isinstance(rows, LabelledTexts):
+            return rows.batches(batching.for_rows(self.sequence_length))
+        if isinstance(rows, TextColumns) and rows.numbers is not None:
+            check_negatives(batching, len(rows.columns))
+        return super().batched(rows, batching)
+
+    def of_columns(self, number: int, y: Any) -> list[Self]:
+        """Returns the preprocessor of each text of an example: that of a query, then documents."""
+        variants = self.variants() if y is None else {}
+        query, document = variants.get("query", self), variants.get("document", self)
+        return [query, *[document] * (number - 1)]
+
+    def has_labels(self, x: Examples, y: Labels | None = None) -> bool:
+        return y is not None or len(text_columns(x)) > 1
+
+    def names_of_scores(self, x: Examples, y: Labels | None = None) -> tuple[str, ...]:
+        texts = len(text_columns(x))
+        if y is None:
+            return ("accuracy",) if texts > 2 else ("mrr@10", "accuracy")
+        return ("accuracy",) if texts == 1 else ("spearman", "pearson", "mean_squared_error")
+
+    def check_scorable(self, x: Examples, y: Labels | None = None) -> None:
+        """Raises a ValueError unless `scores` knows what the examples say of their vectors."""
+        if not self.has_labels(x, y):
+            raise ValueError(
+                "Scores need pairs of texts, (texts, others), alone or with scores as y, or texts "
+                "with classes as y; got texts alone."
+            )
+        columns = text_columns(x)
+        if y is not None and len(columns) > 1:
+            checked_scores(as_arrays(y), len(columns[0]), len(columns))
+        elif y is not None:
+            check_same_number(len(columns[0]), y, "labels")
+
+    def scores(self, answers: list, x: Examples, y: Labels | None = None) -> dict:
+        """Scores vectors by what the examples say of them.
+
+        Args:
+            answers: n dicts with an `embedding`: `[k, H]`, the vectors of k texts, or `[H]`.
+            x: the examples.
+            y: scores of pairs or classes of texts, or None.
+
+        Returns:
+            A dict of floats. Pairs with scores have `spearman`, `pearson` and `mean_squared_error`
+            of their cosines. For pairs, `mrr@10` and `accuracy` tell how well each anchor finds its
+            own positive among all. For examples with negatives, `accuracy` is the share whose
+            positive is nearer than all of its own negatives; for texts with classes, the share
+            whose nearest text has the same class.
+        """
+        vectors = np.stack([answer["embedding"] for answer in answers])
+        return pair_scores(vectors, None if y is None else as_arrays(y))
+
     def answers(self, outputs: tf.Tensor, rows: Rows | None = None) -> dict:
         """Returns the model's vectors as `embedding`, `[B, H]`.
 
@@ -45,3 +212,7 @@ class BertEmbedderPreprocessor(BertPreprocessor):
                 'BertEmbedder.from_preset(folder, pooling="mean"). predict returns token vectors.'
             )
         return {"embedding": outputs}
+
+    def get_config(self):
+        prompts = {"prompts": self.prompts, "default_prompt_name": self.default_prompt_name}
+        return {**super().get_config(), **prompts}

@@ -88,6 +88,7 @@ class BertPreprocessor:
     sequence_length: int
     truncation: str
 
+    max_texts = 2  # the most texts that one example may have
     cuts_windows = False  # whether a text may become several rows
     packs: str | None = None  # "sequences", "tokens" or "positions" in packed rows have labels
     # The floats of `scores` that can select an epoch, the main one first.
@@ -140,6 +141,14 @@ class BertPreprocessor:
         """Packs ragged token ids `[B, (T)]` in the same way as a call packs texts."""
         return pack(self.tokenizer, self.sequence_length, self.truncation, first, second)
 
+    def texts(self, texts: tf.Tensor) -> tf.Tensor:
+        """Returns the texts to tokenize, strings of any shape, with a prompt if there is one."""
+        return texts
+
+    def variants(self) -> dict[str, Self]:
+        """Returns other preprocessors that the exported model has signatures for, by name."""
+        return {}
+
     @property
     def signature(self) -> dict[str, int | None]:
         """The string inputs of the exported model, by name, with their ranks (None for any)."""
@@ -172,7 +181,7 @@ class BertPreprocessor:
         if y is None and sample_weight is not None:
             raise ValueError("There are weights but no labels: give y with sample_weight.")
         sample_weight = checked_weights(sample_weight)
-        examples = text_examples(x)
+        examples = text_examples(x, self.max_texts)
         extra = checked_extra_inputs(examples.extra_inputs)
         targets = () if y is None else (self.targets(as_arrays(y)),)
         if sample_weight is not None:
@@ -181,7 +190,7 @@ class BertPreprocessor:
             targets = tuple(map(_tensors, targets))
             for part in tf.nest.flatten(targets):
                 check_same_number(len(examples), part, "labels or weights")
-            columns = tuple(map(self._tokenized, examples.columns))
+            columns = tuple(map(self.tokenized, examples.columns))
             return self.rows(columns, {n: tf.constant(v) for n, v in extra.items()}, targets)
 
     def rows(
@@ -196,10 +205,10 @@ class BertPreprocessor:
     def parts(self, x: Examples, size: int = 1024) -> Iterator[Examples]:
         """Yields raw examples in parts, so that answering them takes bounded memory."""
         if is_dataset(x):
-            for columns, extra, _ in text_batches(x, size, with_labels=False):
+            for columns, extra, _ in text_batches(x, size, False, self.max_texts):
                 yield TextExamples(columns, extra)
             return
-        examples = text_examples(x)
+        examples = text_examples(x, self.max_texts)
         for start in range(0, len(examples), size):
             yield examples[start : start + size]
 
@@ -284,6 +293,13 @@ class BertPreprocessor:
     def pooled(self, outputs: Outputs, rows: Rows | None) -> Outputs:
         """Pools outputs with one row for each of `rows` into one row per example."""
         return outputs
+
+    def check_scorable(self, x: Examples, y: Labels | None = None) -> None:
+        """Raises a ValueError, before any work, if `scores` can't score these examples."""
+
+    def names_of_scores(self, x: Examples, y: Labels | None = None) -> tuple[str, ...]:
+        """Returns the names of the scores of these examples, the main one first."""
+        return self.score_names
 
     def scores(self, answers: list, x: Examples, y: Labels | None = None) -> dict:
         """Computes the task's official metrics of a list of answers; see `BertTask.scores`."""
@@ -440,15 +456,16 @@ class BertPreprocessor:
         shown = ", ".join(f"{name}={value!r}" for name, value in settings.items())
         return f"{type(self).__name__}({self.tokenizer!r}, {shown})"
 
-    def _tokenized(self, texts):
+    def tokenized(self, texts: tf.Tensor) -> tf.RaggedTensor:
         """Tokenizes strings `[n]` to ragged ids `[n, (T)]`, on all cores if there are many."""
+        texts = self.texts(texts)
         if len(texts) <= _TEXTS_AT_ONCE:
             return self.tokenizer(texts)  # building a pipeline would take longer
         batches = tf.data.Dataset.from_tensor_slices(texts).batch(_TEXTS_AT_ONCE)
         return tf.concat(list(batches.map(self.tokenizer, tf.data.AUTOTUNE)), axis=0)
 
     def _token_ids(self, texts):
-        token_ids = self.tokenizer(texts)
+        token_ids = self.tokenizer(self.texts(texts))
         if token_ids.shape.rank != 2:
             raise ValueError(
                 "A preprocessor takes [B] texts, or [B] texts and [B] second texts: "

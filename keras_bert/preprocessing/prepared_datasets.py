@@ -43,28 +43,39 @@ def checked_dataset(model: keras_bert.BertTask, dataset: tf.data.Dataset) -> tf.
         return dataset
     spec = dataset.element_spec
     inputs = spec[0] if isinstance(spec, tuple) else spec
-    if not isinstance(inputs, dict):
+    is_columns = model.takes_columns and isinstance(inputs, tuple)
+    columns = inputs if is_columns else (inputs,)
+    if not all(isinstance(column, dict) for column in columns):
         raise ValueError(
             f"A dataset of {type(model).__name__} must yield texts, or dicts of "
             f"{', '.join(model.input)}; alone, or as (inputs, labels). This one yields {inputs}."
         )
-    check_names(model, inputs)
     limits = upper_limits(model)
+    for column in columns:
+        _check_specs(model, column, limits)
+    longest = model.backbone.max_sequence_length
+
+    def in_range(inputs):
+        length = tf.shape(inputs["token_ids"])[-1]
+        fits = tf.debugging.Assert(length <= longest, [too_long(model, "this length"), length])
+        with tf.control_dependencies([fits]):
+            return {name: _in_range(name, v, limits, length) for name, v in inputs.items()}
+
+    def check(x, *rest):
+        x = tuple(map(in_range, x)) if is_columns else in_range(x)
+        return (x, *tf.nest.map_structure(finite, rest)) if rest else x
+
+    return dataset.map(check, tf.data.AUTOTUNE, deterministic=True)
+
+
+def _check_specs(model, inputs, limits):
+    """Raises a ValueError if names, dtypes or shapes of inputs don't fit the model."""
+    check_names(model, inputs)
     for name in limits.keys() & inputs.keys():
         if not isinstance(inputs[name], tf.TensorSpec) or inputs[name].dtype == tf.string:
             raise ValueError(f"{name} must be a tensor of integers; got {inputs[name]}.")
         if inputs[name].shape.rank is not None and inputs["token_ids"].shape.rank is not None:
             check_shape(model, name, inputs[name].shape, inputs["token_ids"].shape)
-    longest = model.backbone.max_sequence_length
-
-    def check(x, *rest):
-        length = tf.shape(x["token_ids"])[-1]
-        fits = tf.debugging.Assert(length <= longest, [too_long(model, "this length"), length])
-        with tf.control_dependencies([fits]):
-            x = {name: _in_range(name, values, limits, length) for name, values in x.items()}
-        return (x, *tf.nest.map_structure(finite, rest)) if rest else x
-
-    return dataset.map(check, tf.data.AUTOTUNE, deterministic=True)
 
 
 def _in_range(name, values, limits, length):

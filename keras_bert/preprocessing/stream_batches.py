@@ -36,7 +36,7 @@ def stream_batches(
         )
     batching = batching.for_rows(preprocessor.sequence_length)
     size, drop = batching.batch_size, batching.drop_remainder
-    dataset = text_batches(dataset, size, with_labels)
+    dataset = text_batches(dataset, size, with_labels, preprocessor.max_texts)
     if drop:
         dataset = dataset.rebatch(size, drop_remainder=True)
 
@@ -45,7 +45,7 @@ def stream_batches(
         if rest and with_labels:
             rest = tf.nest.map_structure(finite, rest)
             targets = (preprocessor.stream_targets(rest[0]), *rest[1:])
-        token_ids = tuple(map(preprocessor.tokenizer, columns))
+        token_ids = tuple(preprocessor.tokenizer(preprocessor.texts(each)) for each in columns)
         rows = preprocessor.rows(token_ids, with_finite_check(extra), targets)
         return rows.batch(tf.range(rows.columns[0].nrows()), batching)
 

@@ -20,7 +20,7 @@ class TextExamples:
     """Texts or pairs in memory, with the model's extra inputs.
 
     Attributes:
-        columns: one or two string tensors `[n]`: the texts, and the second text of each.
+        columns: string tensors `[n]`: the texts, the second text of each, and so on.
         extra_inputs: a dict of arrays `[n, ...]`.
     """
 
@@ -35,7 +35,7 @@ class TextExamples:
         return TextExamples(columns, {name: v[part] for name, v in self.extra_inputs.items()})
 
 
-def text_examples(x: Examples) -> TextExamples:
+def text_examples(x: Examples, most: int = 2) -> TextExamples:
     """Reads texts in memory, in any form.
 
     Args:
@@ -43,6 +43,7 @@ def text_examples(x: Examples) -> TextExamples:
             list of pairs, an array `[n, 2]` or a DataFrame of two columns; or a dict with any of
             these as `text`, and the extra inputs, arrays `[n, ...]`. A list of two lists of two
             texts is a list of two pairs, with a warning.
+        most: int, the most texts that one example may have.
 
     Raises:
         ValueError: if there are no texts, something is not a text, or lengths differ.
@@ -50,13 +51,10 @@ def text_examples(x: Examples) -> TextExamples:
     if isinstance(x, TextExamples):
         return x
     x, extra = _split(as_arrays(x))
-    _check_no_dataset(x)
     extra = {name: input_array(name, values) for name, values in extra.items()}
     if is_single(x):
         extra = {name: v[None] if v.ndim < 2 else v for name, v in extra.items()}
-    examples = TextExamples(_columns(x), extra)
-    for part in examples.columns[1:]:
-        check_same_number(len(examples), part, "second texts")
+    examples = TextExamples(text_columns(x, most), extra)
     for name, part in examples.extra_inputs.items():
         check_same_number(len(examples), part, f"rows of {name}")
     return examples
@@ -72,7 +70,9 @@ def check_same_number(number: int, part: Sized, name: str) -> None:
         raise ValueError(f"There are {number} texts but {len(part)} {name}: give one per text.")
 
 
-def text_batches(dataset: tf.data.Dataset, batch_size: int, with_labels: bool) -> tf.data.Dataset:
+def text_batches(
+    dataset: tf.data.Dataset, batch_size: int, with_labels: bool, most: int = 2
+) -> tf.data.Dataset:
     """Converts a `tf.data.Dataset` of texts to a uniform structure.
 
     Args:
@@ -81,6 +81,7 @@ def text_batches(dataset: tf.data.Dataset, batch_size: int, with_labels: bool) -
             Batches of pairs may also be `[B, 2]`.
         batch_size: int, for a dataset without batches.
         with_labels: bool. With labels, two bare strings are a text and its label; without, a pair.
+        most: int, the most texts that one example may have.
 
     Returns:
         A dataset of batches `((columns), extra inputs, rest)`: string tensors `[B]`, a dict, and
@@ -102,9 +103,10 @@ def text_batches(dataset: tf.data.Dataset, batch_size: int, with_labels: bool) -
     dataset = dataset.map(in_order)
     columns, extra, rest = dataset.element_spec
     ranks = [column.shape.rank for column in columns if is_strings(column)]
-    is_batch = ranks in ([1], [1, 1]) or (ranks == [2] and columns[0].shape[1] in (1, 2))
+    is_alike = len(ranks) == len(columns) <= most and len(set(ranks)) == 1
+    is_batch = ranks[:1] == [1] or (ranks == [2] and columns[0].shape[1] in range(1, most + 1))
     is_batch = is_batch and not any(part.shape.rank == 0 for part in tf.nest.flatten(rest))
-    is_text = len(ranks) == len(columns) and (is_batch or ranks in ([0], [0, 0]))
+    is_text = is_alike and (is_batch or ranks[0] == 0)
     if not is_text or len(rest) > 2 or any(map(is_strings, tf.nest.flatten(rest[1:]))):
         raise ValueError(
             "A dataset of text must yield texts, (text, label) or (text, label, weight), batched "
@@ -115,7 +117,7 @@ def text_batches(dataset: tf.data.Dataset, batch_size: int, with_labels: bool) -
         dataset = dataset.batch(batch_size)
 
     def as_columns(columns, extra, rest):
-        if columns[0].shape.rank == 2:  # [B, 1 or 2]
+        if columns[0].shape.rank == 2:  # [B, number of texts]
             columns = tuple(tf.unstack(columns[0], axis=1))
         return columns, extra, rest
 
@@ -189,8 +191,32 @@ def _check_no_dataset(x):
         )
 
 
+def text_columns(x: Any, most: int | None = None) -> tuple[tf.Tensor, ...]:
+    """Converts texts, pairs, or examples of more texts to columns, string tensors `[n]`.
+
+    Args:
+        x: texts in memory, in any form that `text_examples` reads.
+        most: int, the most columns; None for any number.
+
+    Raises:
+        ValueError: if there are no texts, something is not a text, or lengths differ.
+    """
+    x = as_arrays(x)
+    _check_no_dataset(x)
+    columns = _columns(x)
+    if most is not None and len(columns) > most:
+        expected = "single or in pairs" if most == 2 else f"at most {most} together"
+        raise ValueError(
+            f"Texts must be {expected}; got {len(columns)} together. Give a list of texts, "
+            "a list of pairs (text, second text), or a tuple of two columns (texts, second texts)."
+        )
+    for part in columns[1:]:
+        check_same_number(len(columns[0]), part, "second texts")
+    return columns
+
+
 def _columns(x):
-    """Converts `x` to a tuple of one or two string tensors `[n]`."""
+    """Converts `x` to a tuple of string tensors `[n]`."""
     if isinstance(x, (str, bytes)) or (isinstance(x, tuple) and all(map(_is_text, x))):
         x = [x] if x != () else []
     elif not isinstance(x, (list, tuple)):
@@ -207,13 +233,7 @@ def _columns(x):
             )
         _warn_of_two_by_two(x)
         x = zip(*x, strict=True) if widths != {0} else (x,)
-    columns = tuple(map(_strings, x))
-    if len(columns) > 2:
-        raise ValueError(
-            f"Texts must be single or in pairs; got {len(columns)} together. Give a list of texts, "
-            "a list of pairs (text, second text), or a tuple of two columns (texts, second texts)."
-        )
-    return columns
+    return tuple(map(_strings, x))
 
 
 def _warn_of_two_by_two(x):

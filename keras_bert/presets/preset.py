@@ -92,6 +92,8 @@ class PresetModel:
         model_class = _class_for(cls, source, arguments)
         if cls.__name__ == "BertTask":
             _check_names(model_class, arguments)
+        if not isinstance(source, Path):
+            source = source.as_task(model_class.__name__)
         arguments, settings = split_arguments(model_class, arguments)
         if settings.get("label_names") is not None and "num_classes" in _parameters(model_class):
             settings["label_names"] = checked_label_names(settings["label_names"])

@@ -18,8 +18,8 @@ def save_to_hugging_face(model: keras.Model, folder: str | os.PathLike) -> None:
     """Writes a model as a folder that Hugging Face's transformers loads.
 
     It holds `config.json` and `model.safetensors`, and `vocab.txt` and `tokenizer_config.json` if
-    the model has a preprocessor. A `BertEmbedder` becomes a sentence-transformers folder. LoRA is
-    merged. The folder is written atomically.
+    the model has a preprocessor. A `BertEmbedder` becomes a sentence-transformers folder, and a
+    `BertReranker` one of a `CrossEncoder`. LoRA is merged. The folder is written atomically.
 
     Args:
         model: a `BertBackbone` or any task with one.

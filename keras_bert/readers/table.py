@@ -1,4 +1,4 @@
-"""Reader of TSV and CSV files: rows of texts and labels in named columns."""
+"""Reader of TSV, CSV and JSONL files: rows of texts and labels in named columns."""
 
 import csv
 import difflib
@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from keras_bert.files.utf8 import read_utf8
+from keras_bert.readers.json_lines import json_rows
 from keras_bert.readers.shown import shortened, shown
 
 
@@ -197,10 +198,11 @@ def read_table(
     quoting: bool | None = None,
     malformed: str = "error",
 ) -> Table:
-    r"""Reads a TSV or CSV file of examples.
+    r"""Reads a TSV, CSV or JSONL file of examples.
 
     Byte order marks and all line endings are supported. Blank lines are skipped, except in files
-    of one column, where they are empty texts.
+    of one column, where they are empty texts. A file whose name ends in `.jsonl` has a JSON object
+    in each line, all with the same keys, which are the columns.
 
     Args:
         path: the file, in UTF-8; any path that `tf.io.gfile` can open.
@@ -210,7 +212,7 @@ def read_table(
         quoting: bool, whether double quotes may enclose fields; true by default for CSV files.
             TSV files exist in both forms: by default, the reading that gives all rows the same
             number of columns is used.
-        malformed: `"error"`, or `"skip"` to skip rows with more or fewer columns than the first;
+        malformed: `"error"`, or `"skip"` to skip rows with other columns than the first;
             the `Table`'s `malformed` then lists their lines.
 
     Returns:
@@ -233,6 +235,8 @@ def read_table(
     if malformed not in ("error", "skip"):
         raise ValueError(f"malformed must be 'error' or 'skip'; got {malformed!r}.")
     text = _read_text(path)
+    if path.lower().endswith(".jsonl"):
+        return Table(path, *json_rows(path, text, malformed))
     if delimiter is None:
         delimiter = "," if path.lower().endswith(".csv") else "\t"
     if quoting is None and (delimiter == "," or '"' not in text):

@@ -29,8 +29,8 @@ def export_saved_model(
 
     `serving_default` takes raw strings and returns the answers of `task.answer`, as tensors with
     one row per example. `token_ids` takes the prepared inputs `token_ids`, `segment_ids` and
-    `padding_mask`, int32 `[B, S]` (`[B, C, S]` for choices). It returns the model's outputs, and
-    the answers that need no raw text.
+    `padding_mask`, int32 `[B, S]` (`[B, C, S]` for choices or documents). It returns the model's
+    outputs, and the answers that need no raw text.
 
     | task | strings | answers |
     |---|---|---|
@@ -40,12 +40,14 @@ def export_saved_model(
     | `BertTokenClassifier` | `text`, `[B]` | `entity_text`, ..., `num_entities` |
     | `BertSpanLabeler` | `question`, `context`, `[B]` each | `answer`, `score`, spans |
     | `BertMultipleChoice` | `context`, `[B]`; `choices`, `[B, C]` | `label`, `choice`, ... |
+    | `BertReranker` | `query`, `[1]` or `[B]`; `documents`, `[B]` | `score` |
     | `BertEmbedder` | `text`, `[B]` or `[B, 2]` pairs | `embedding` |
 
     Each preprocessor's `answers` documents names, shapes and dtypes. Ragged answers, such as the
     entities of a text, are padded to the longest. A classifier with `num_features` also takes
     `features`, float32 `[B, K]`, in both signatures. A classifier with a `window_stride` takes
-    `text`, `[B]`, of any length. `token_ids` names a single output `logits`.
+    `text`, `[B]`, of any length. An embedder with `prompts` has the signatures `query` and
+    `document` too, which prepend them to `text`. `token_ids` names a single output `logits`.
 
     Texts are padded to the longest in a request, not to `sequence_length`. Short requests are
     therefore answered sooner, with the same scores. The model computes in the precision that it
@@ -78,13 +80,16 @@ def export_saved_model(
     requests = _warmup_requests(task, warmup_texts)
     target = _free_version(path, version)
     with _weights_in_compute_dtype(task) as cast:  # the graphs keep no variables alive
-        texts, prepared = _text_signature(task), _token_ids_signature(task)
+        signatures = {
+            "serving_default": _text_signature(task, task.preprocessor),
+            "token_ids": _token_ids_signature(task),
+            **{name: _text_signature(task, r) for name, r in task.preprocessor.variants().items()},
+        }
     module = tf.Module()
-    module.weights = _unique([*texts.variables, *prepared.variables])
+    module.weights = _unique([v for each in signatures.values() for v in each.variables])
     del cast
 
     with new_folder(target, check=lambda names: _free_version(path, version)) as folder:
-        signatures = {"serving_default": texts, "token_ids": prepared}
         tf.saved_model.save(module, str(folder), signatures=signatures)
         if requests:
             name = os.path.basename(os.path.normpath(path))
@@ -101,8 +106,8 @@ def _weights_in_compute_dtype(task):
     return scope
 
 
-def _text_signature(task):
-    ranks, extra = task.preprocessor.signature, _extra_inputs(task)
+def _text_signature(task, reader):
+    ranks, extra = reader.signature, _extra_inputs(task)
     signature = [
         tf.TensorSpec(None if rank is None else [None] * rank, tf.string, name)
         for name, rank in ranks.items()
@@ -116,7 +121,7 @@ def _text_signature(task):
     def answer_strings(*inputs):
         strings = dict(zip(ranks, inputs, strict=False))
         others = _checked_extra_inputs(extra, inputs[len(ranks) :], inputs[0])
-        answers = task.preprocessor.serve(predict, **strings, **others)
+        answers = reader.serve(predict, **strings, **others)
         return {name: _dense(values) for name, values in answers.items()}
 
     return answer_strings.get_concrete_function()

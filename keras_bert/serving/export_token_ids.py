@@ -24,10 +24,10 @@ def export_token_ids(
 
     The model computes what `predict` returns for prepared inputs, in float32. Its inputs have the
     names and dtypes of the model's: int32 `token_ids`, `segment_ids` and `padding_mask`, `[B, S]`
-    (of choices `[B, C, S]`), `mask_positions`, `[B, P]`, of a pretrainer, and `features`, float32
-    `[B, K]`. None may be left out: without padding `padding_mask` is 1, for a single text
-    `segment_ids` is 0. B, S, C and P may differ in each call. Ids and lengths are not checked, so
-    keep S within the backbone's `max_sequence_length`.
+    (of choices or documents `[B, C, S]`), `mask_positions`, `[B, P]`, of a pretrainer, and
+    `features`, float32 `[B, K]`. None may be left out: without padding `padding_mask` is 1, for a
+    single text `segment_ids` is 0. B, S, C and P may differ in each call. Ids and lengths are not
+    checked, so keep S within the backbone's `max_sequence_length`.
 
     Outputs have the names of a dict that `predict` returns. An array is named `logits`, that of a
     `BertEmbedder` `embedding`.

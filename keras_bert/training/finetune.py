@@ -35,6 +35,7 @@ def finetune(
     validation_split: float = 0.0,
     test: Any = None,
     epochs: int = 3,
+    loss: Any = None,
     learning_rate: float | None = None,
     warmup: float = 0.1,
     layer_decay: float | None = None,
@@ -51,8 +52,9 @@ def finetune(
 ) -> list[dict]:
     """Trains a task on raw examples, scores each epoch on a dev set, keeps the best.
 
-    The model is compiled with its default loss and metrics, and `AdamW`. The learning rate warms up
-    and then falls linearly to 0 over the entire run. Examples are tokenized once.
+    The model is compiled with its default loss and metrics, or a given `loss`, and `AdamW`. The
+    learning rate warms up and then falls linearly to 0 over the entire run. Examples are tokenized
+    once.
 
     The output folder holds the preset `best`, its answers to the development set, each epoch's
     scores in `scores.json`, checkpoints, and `logs` for TensorBoard. With `test`, it also holds the
@@ -74,6 +76,7 @@ def finetune(
             set; 0 with `dev`.
         test: the same, to answer at the end, or `(x,)` without labels; or None.
         epochs: number of epochs.
+        loss: a loss as in `compile`, in place of the task's default.
         learning_rate: the peak; None is the learning rate of the task's default optimizer.
         warmup: fraction of the steps in which the learning rate rises.
         layer_decay: see `AdamW`.
@@ -111,13 +114,16 @@ def finetune(
     test = None if test is None else _examples(test, "test")
     reader = _reader(model)
     given_batching(batching).check_model(model)
+    if loss is not None:  # labels are checked for it
+        with _scope(strategy or getattr(model, "distribute_strategy", None)):
+            model.compile(loss=loss)
     _check_examples(model, train=train, dev=dev, test=test)
     print(
         f"{train.num_examples():,} training examples; {dev.num_examples():,} select the best epoch."
     )
     if hasattr(model, "class_counts"):
         print(shown_classes(model.class_counts(train.y)), end="")
-    select, output = _selected(reader, select, scores), local_path(output)
+    select, output = _selected(reader, select, scores, dev), local_path(output)
     batching = dataclasses.replace(given_batching(batching), shuffle=True)
     strategy = strategy or getattr(model, "distribute_strategy", None)
     rows = _training_rows(model, train, class_weight)
@@ -136,7 +142,7 @@ def finetune(
         model.preprocessor.write_answers(output, "dev", answers, dev.x, dev.y)
 
     with _scope(strategy):
-        _compile(model, epochs * len(batches(0)), learning_rate, warmup, layer_decay)
+        _compile(model, epochs * len(batches(0)), learning_rate, warmup, layer_decay, loss)
     if strategy is not None:
         size = batching.batch_size
         print(describe_training(strategy, size, model, accumulation_steps) + ".", flush=True)
@@ -145,7 +151,7 @@ def finetune(
         output,
         epochs=epochs,
         batches=batches,
-        predict=lambda: model.answer(dev.x, batching.batch_size, **options),
+        predict=lambda: model.answers_to_score(dev.x, batching.batch_size, y=dev.y, **options),
         score=score,
         select=select,
         keep=keep,
@@ -157,7 +163,7 @@ def finetune(
     if test is not None:
         with _scope(strategy):
             best_model = type(model).from_preset(best)
-        answers = best_model.answer(test.x, batching.batch_size, **options)
+        answers = best_model.answers_to_score(test.x, batching.batch_size, y=test.y, **options)
         _write_test(best_model, output, answers, test, scores)
     print(f"The best model is the preset {best}; its answers and scores are in {output}.")
     return history
@@ -179,7 +185,12 @@ class _Examples(NamedTuple):
 
     def num_examples(self):
         """Counts the labels, or the examples if they contain their labels."""
-        return len(self.x if self.y is None else self.y)
+        return _number_of_rows(self.x if self.y is None else self.y)
+
+
+def _number_of_rows(x):
+    """Counts examples: those of the first column of a tuple of columns."""
+    return len(x[0] if isinstance(x, tuple) else x)
 
 
 def _examples(part, name):
@@ -235,7 +246,7 @@ def _check_examples(model, **parts):
             raise ValueError(f"{name} has no labels: pass (x, y), or examples with their labels.")
         model.check_labels(part.y)
         if name != "train":  # training examples are read later
-            reader.read(part.x, part.y)
+            reader.read(part.x, part.y, with_labels=reader.has_labels(part.x, part.y))
 
 
 def shown_classes(counts: dict[str, int], most: int = 10) -> str:
@@ -247,9 +258,9 @@ def shown_classes(counts: dict[str, int], most: int = 10) -> str:
     return f"{len(counts):,} classes: {', '.join(shown)}{more}.\n"
 
 
-def _selected(reader, select, scores):
+def _selected(reader, select, scores, dev):
     """Returns the name of the score that selects the best epoch."""
-    names = reader.score_names if scores is None else ()
+    names = reader.names_of_scores(dev.x, dev.y) if scores is None else ()
     if select is None and names:
         return names[0]
     if select is None:
@@ -271,13 +282,14 @@ def _training_rows(model, train, class_weight):
     return model.preprocessor.read(x, y, weight, with_labels=True)
 
 
-def _compile(model, steps, learning_rate, warmup, layer_decay):
-    """Compiles the model with its defaults and a learning rate schedule of `steps` steps."""
+def _compile(model, steps, learning_rate, warmup, layer_decay, loss):
+    """Compiles the model with a learning rate schedule of `steps` steps."""
     settings = model.default_compile_args()
     if learning_rate is None:
         learning_rate = settings["optimizer"].get_config()["learning_rate"]
     rate = WarmupLinearDecay(learning_rate, int(warmup * steps), steps, continuous=True)
     optimizer = AdamW(rate, layer_decay=layer_decay)
+    settings = settings if loss is None else {"loss": loss}
     model.compile(**{**settings, "optimizer": optimizer})
 
 

@@ -10,6 +10,7 @@ import keras
 
 from keras_bert.training.keras_internals import (
     TrainerHooks,
+    all_layers,
     compiled_losses,
     loss_means,
     replaced_losses,
@@ -156,6 +157,18 @@ class GlobalLoss(TrainerHooks):
         parts = (slots_as_rows(self, part) for part in (y, y_pred, *weights))
         update_metrics(self, *parts)
         return self.get_metrics_result()
+
+    def compares_examples(self, y: Any) -> bool:
+        """Returns whether a loss needs the outputs of all examples of the batch at once.
+
+        Such a loss, a `BatchLoss`, has the attribute `over_batch`. It gets the global batch.
+        """
+        return any(getattr(loss, "over_batch", False) for _, loss, *_ in compiled_losses(self, y))
+
+    def seed_states(self) -> list:
+        """Returns the states of all dropout seeds, to embed a part of a batch twice alike."""
+        layers = [layer for layer in all_layers(self) if hasattr(layer, "seed_generator")]
+        return [layer.seed_generator.state for layer in layers]
 
     def loss_context(self) -> contextlib.AbstractContextManager:
         """Turns losses that divide by weights into row means, for use with `scaled_weights`."""

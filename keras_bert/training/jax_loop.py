@@ -7,11 +7,17 @@ from typing import Any
 
 import jax
 import keras
+import numpy as np
 from jax import numpy as jnp
 
 from keras_bert.training.global_loss import GlobalLoss, losses_weighted_by, num_rows
 from keras_bert.training.jax_devices import ReplicatedBatches
-from keras_bert.training.keras_internals import dataset_specs, state_shardings, track_loss
+from keras_bert.training.keras_internals import (
+    dataset_specs,
+    state_shardings,
+    step_loss,
+    track_loss,
+)
 from keras_bert.training.packed_slots import sequences_per_row
 from keras_bert.training.processes import check_same
 
@@ -42,6 +48,8 @@ class TrainLoop(GlobalLoss):
         trainable, others, optimizer, metrics = state
         x, y, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
         parts = self.accumulation_steps
+        if parts > 1 and self.compares_examples(y):
+            return self._step_over_batch(state, x, y, sample_weight)
         weights = self.scaled_weights(x, y, sample_weight, lambda value: value, parts > 1)
         rows, density = num_rows(x), sequences_per_row(x, lambda value: value)
         # Gradients of parts of equal size are added unscaled, and scaled after the loop.
@@ -87,6 +95,43 @@ class TrainLoop(GlobalLoss):
         trainable, optimizer = self.optimizer.stateless_apply(optimizer, gradients, trainable)
         logs = self._logs(metrics)
         return logs, (trainable, others, optimizer, metrics)
+
+    def _step_over_batch(self, state, x, y, sample_weight):
+        """Takes a step with a loss that compares examples, in parts; see `BatchLoss`."""
+        trainable, others, optimizer, metrics = state
+        rows = num_rows(x)
+        parts = min(self.accumulation_steps, rows)
+
+        def embed(trainable, others, part):
+            return self.stateless_call(trainable, others, part, training=True)
+
+        def embed_next(others, part):
+            outputs, others = embed(trainable, others, part)
+            return others, outputs
+
+        def add_gradients(carried, part):
+            sums, others = carried
+            _, backward, others = jax.vjp(
+                lambda trainable: embed(trainable, others, part[0]), trainable, has_aux=True
+            )
+            gradients = backward(part[1])[0]
+            return ([s + g for s, g in zip(sums, gradients, strict=True)], others), None
+
+        _, outputs = _over_parts(embed_next, others, x, parts)
+        variables = [*self.metrics_variables, *self.optimizer.variables]
+
+        def loss_of(outputs):
+            mapping = list(zip(variables, [*metrics, *optimizer], strict=True))
+            with keras.StatelessScope(state_mapping=mapping):
+                loss = step_loss(self, None, y, outputs, sample_weight, True)
+                return self.optimizer.scale_loss(loss), loss
+
+        (_, loss), upstream = jax.value_and_grad(loss_of, has_aux=True)(outputs)
+        zeros = [jnp.zeros_like(value) for value in trainable]  # the second pass drops alike
+        (gradients, others), _ = _over_parts(add_gradients, (zeros, others), (x, upstream), parts)
+        trainable, optimizer = self.optimizer.stateless_apply(optimizer, gradients, trainable)
+        metrics = self._updated(metrics, loss, rows, (None, y, outputs, sample_weight))
+        return self._logs(metrics), (trainable, others, optimizer, metrics)
 
     def test_step(self, state: tuple, data: Any) -> tuple[dict[str, Any], tuple]:
         trainable, others, metrics = state
@@ -242,6 +287,30 @@ def _check_same_batch(batch):
 def _symbol(spec):
     """Makes a symbolic tensor for a dataset's tensor, with 2 for each unknown size."""
     return keras.KerasTensor([size or 2 for size in spec.shape], spec.dtype.name)
+
+
+def _over_parts(function, carried, batch, parts):
+    """Calls `function(carried, part)` for each part of a batch.
+
+    Returns:
+        `(carried, results)`, with the results in the order of the batch's rows.
+    """
+    rows = num_rows(batch)
+    if rows % parts == 0:
+        stacked = jax.tree.map(lambda values: _interleaved(values, parts), batch)
+        carried, results = jax.lax.scan(function, carried, stacked)
+
+        def in_order(values):  # [parts, B / parts, ...] to [B, ...]
+            return jnp.moveaxis(values, 0, 1).reshape(rows, *values.shape[2:])
+
+        return carried, jax.tree.map(in_order, results)
+    found, order = [], np.concatenate([np.arange(rows)[number::parts] for number in range(parts)])
+    for number in range(parts):
+        part = jax.tree.map(lambda values, number=number: values[number::parts], batch)
+        carried, result = function(carried, part)
+        found.append(result)
+    places = np.argsort(order)
+    return carried, jax.tree.map(lambda *values: jnp.concatenate(values)[places], *found)
 
 
 def _interleaved(values, parts):

@@ -33,6 +33,10 @@ class TrainLoop(GlobalLoss):
         x, y, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
         parts = self.accumulation_steps
         is_split = parts * self.distribute_strategy.num_replicas_in_sync > 1
+        if is_split and self.compares_examples(y):
+            gradients = self._gradients_over_batch(x, y, sample_weight)
+            self.optimizer.apply(gradients, self.trainable_variables)
+            return self.get_metrics_result()
         weights = self.scaled_weights(x, y, sample_weight, _total, is_split)
         rows = _total(tf.cast(_num_rows(x), "float32")) if is_split else None
         density = sequences_per_row(x, _total)
@@ -50,6 +54,9 @@ class TrainLoop(GlobalLoss):
     def test_step(self, data: Any) -> dict[str, Any]:
         x, y, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
         is_split = self.distribute_strategy.num_replicas_in_sync > 1
+        if is_split and self.compares_examples(y):
+            self._loss_over_batch(y, self(x, training=False), sample_weight, training=False)
+            return self.get_metrics_result()
         weights = self.scaled_weights(x, y, sample_weight, _total, is_split)
         density = sequences_per_row(x, _total)
         self._loss_and_metrics((x, y, sample_weight, weights), density, training=False)
@@ -108,6 +115,10 @@ class TrainLoop(GlobalLoss):
             pairs = zip(sums, gradients, strict=True)
             return number + 1, [s if g is None else s + g for s, g in pairs]
 
+        return self._summed(add, parts)
+
+    def _summed(self, add, parts):
+        """Adds gradients of parts by `add(number, sums)`, one after the other."""
         zeros = [tf.zeros(variable.shape, variable.dtype) for variable in self.trainable_variables]
         _, sums = tf.while_loop(
             lambda number, _: number < parts,
@@ -116,6 +127,73 @@ class TrainLoop(GlobalLoss):
             parallel_iterations=1,
         )
         return sums
+
+    def _gradients_over_batch(self, x, y, sample_weight):
+        """Returns this replica's gradients of a loss that compares examples; see `BatchLoss`."""
+        embed = lambda part: self(part, training=True)  # noqa: E731 (tf.function takes it)
+        if self.jit_compile and not self.run_eagerly:
+            embed = tf.function(embed, jit_compile=True)
+        known = _static_rows(x)
+        parts = self.accumulation_steps if known is None else min(self.accumulation_steps, known)
+        if parts == 1:
+            with tf.GradientTape() as tape:
+                outputs = embed(x)
+            upstream = self._loss_over_batch(y, outputs, sample_weight, training=True)
+            gradients = tape.gradient(outputs, self.trainable_variables, upstream)
+            return [g if g is None else tf.convert_to_tensor(g) for g in gradients]  # dense
+        states = self.seed_states()
+        seeds = [tf.identity(state.value) for state in states]
+        outputs = self._outputs_of_parts(embed, x, parts)
+        upstream = self._loss_over_batch(y, outputs, sample_weight, training=True)
+        for state, seed in zip(states, seeds, strict=True):
+            state.assign(seed)  # the same dropout again
+
+        def add(number, sums):
+            part = tf.nest.map_structure(lambda v: _part(v, number, parts), (x, upstream))
+            with tf.GradientTape() as tape:
+                outputs = embed(part[0])
+            gradients = tape.gradient(outputs, self.trainable_variables, part[1])
+            pairs = zip(sums, gradients, strict=True)
+            return number + 1, [s if g is None else s + g for s, g in pairs]
+
+        return self._summed(add, parts)
+
+    def _outputs_of_parts(self, embed, x, parts):
+        """Returns the outputs of all rows, from one part at a time."""
+        found = tf.TensorArray(self.output.dtype, parts, infer_shape=False)
+
+        def add(number, found):
+            part = tf.nest.map_structure(lambda values: _part(values, number, parts), x)
+            return number + 1, found.write(number, embed(part))
+
+        _, found = tf.while_loop(
+            lambda number, _: number < parts, add, (tf.constant(0), found), parallel_iterations=1
+        )
+        rows, width = _static_rows(x), self.output.shape[-1]
+        outputs = found.concat()
+        texts = [len(x)] if isinstance(x, tuple) else []
+        return tf.ensure_shape(outputs, [rows, *texts, width])
+
+    def _loss_over_batch(self, y, outputs, sample_weight, training):
+        """Computes the loss of the global batch from its outputs on all replicas; updates metrics.
+
+        Returns:
+            The gradients of the scaled loss with respect to this replica's outputs.
+        """
+        gather = _gathered if self.distribute_strategy.num_replicas_in_sync > 1 else _unchanged
+        everything = [
+            tf.nest.map_structure(lambda values: None if values is None else gather(values), part)
+            for part in (y, outputs, sample_weight)
+        ]
+        with tf.GradientTape() as tape:
+            tape.watch(everything[1])
+            loss = without_replica_scaling(step_loss(self, None, *everything, training))
+            scaled = self.optimizer.scale_loss(loss) if training else loss
+        track_loss(self, loss, tf.cast(tf.shape(outputs)[0], "float32"))
+        self.compute_metrics(None, y, outputs, sample_weight)
+        if not training:
+            return None
+        return _own(tape.gradient(scaled, everything[1]), outputs, gather)
 
     def _many_steps(self, step):
         """Makes a function of an iterator: `steps_per_execution` steps, or the remaining."""
@@ -177,6 +255,26 @@ def _part(values, number, parts):
 def _total(value):
     """Sums a value over replicas."""
     return tf.distribute.get_replica_context().all_reduce(tf.distribute.ReduceOp.SUM, value)
+
+
+def _unchanged(value):
+    return value
+
+
+def _gathered(value):
+    """Concatenates the rows of all replicas."""
+    return tf.distribute.get_replica_context().all_gather(value, axis=0)
+
+
+def _own(values, like, gather):
+    """Returns this replica's rows of values that were gathered from all replicas."""
+    if gather is _unchanged:
+        return values
+    rows = tf.shape(like)[:1]
+    replica = tf.distribute.get_replica_context().replica_id_in_sync_group
+    start = tf.reduce_sum(gather(rows)[:replica])
+    begin = tf.concat([start[None], tf.zeros([like.shape.rank - 1], "int32")], axis=0)
+    return tf.ensure_shape(tf.slice(values, begin, tf.shape(like)), like.shape)
 
 
 def _first(x):

@@ -16,6 +16,9 @@ class TrainLoop(GlobalLoss):
     def train_step(self, data: Any) -> dict[str, Any]:
         x, y, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
         parts = self.accumulation_steps
+        if parts > 1 and self.compares_examples(y):
+            self._add_gradients_over_batch(x, y, sample_weight)
+            return self._applied()
         weights = self.scaled_weights(x, y, sample_weight, lambda value: value, parts > 1)
         rows, density = num_rows(x), sequences_per_row(x, lambda value: value)
         self.zero_grad()
@@ -27,10 +30,36 @@ class TrainLoop(GlobalLoss):
             loss = self._loss_and_metrics(part, density, training=True)
             loss = loss * (num_rows(part[0]) / rows)
             self.optimizer.scale_loss(loss).backward()  # adds to the gradients
+        return self._applied()
+
+    def _applied(self):
+        """Takes the optimizer's step with the gradients of the variables; returns the logs."""
         variables = self.trainable_variables
         with torch.no_grad():
             self.optimizer.apply([variable.value.grad for variable in variables], variables)
         return self.get_metrics_result()
+
+    def _add_gradients_over_batch(self, x, y, sample_weight):
+        """Adds the gradients of a loss that compares examples, in parts; see `BatchLoss`."""
+        rows = num_rows(x)
+        parts = [
+            keras.tree.map_structure(lambda values, rows=slice(start, stop): values[rows], x)
+            for start, stop in _ranges(rows, min(self.accumulation_steps, rows))
+        ]
+        states = self.seed_states()
+        seeds = [state.value.clone() for state in states]
+        self.zero_grad()
+        with torch.no_grad():
+            outputs = torch.cat([self(part, training=True) for part in parts])
+        outputs.requires_grad_()
+        loss = step_loss(self, None, y, outputs, sample_weight, True)
+        track_loss(self, loss, rows)
+        self.compute_metrics(None, y, outputs, sample_weight)
+        (upstream,) = torch.autograd.grad(self.optimizer.scale_loss(loss), outputs)
+        for state, seed in zip(states, seeds, strict=True):
+            state.assign(seed)  # the same dropout again
+        for part, gradients in zip(parts, upstream.split([*map(num_rows, parts)]), strict=True):
+            self(part, training=True).backward(gradients)
 
     def test_step(self, data: Any) -> dict[str, Any]:
         x, y, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
@@ -49,3 +78,9 @@ class TrainLoop(GlobalLoss):
         track_loss(self, loss, examples)
         self.compute_metrics(x, y, y_pred, sample_weight)
         return loss
+
+
+def _ranges(rows, parts):
+    """Returns `(start, stop)` of each of the parts of a batch."""
+    ends = [rows * number // parts for number in range(parts + 1)]
+    return list(zip(ends[:-1], ends[1:], strict=True))

@@ -200,6 +200,7 @@ def doors():
         ),
         "questions": (kb.BertSpanLabeler(encoder, questions), [QUESTION], None),
         "choices": (kb.BertMultipleChoice(encoder, plain), [CHOICE], None),
+        "documents": (kb.BertReranker(encoder, plain), [("a", "b"), ("a", "c")], [1.0, 0]),
         "vectors": (kb.BertEmbedder(encoder, preprocessor=plain), texts, None),
     }
     for name, (task, x, _) in found.items():

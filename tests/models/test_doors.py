@@ -319,3 +319,13 @@ def test_a_source_of_batches_gives_a_task_of_two_outputs_a_dict_of_labels(make_b
     labeler = BertSpanLabeler(make_backbone(num_layers=1))
     with pytest.raises(ValueError, match="takes a dict of labels: start, end"):
         labeler.fit(Batches(workers=0))
+
+
+def test_texts_with_one_label_are_no_questions(tensorflow, make_backbone, preprocessor):
+    from keras_bert import BertSpanLabelerPreprocessor
+
+    stream = tensorflow.data.Dataset.from_tensor_slices((["a b", "c"], [1.0, 2.0]))
+    reader = BertSpanLabelerPreprocessor(preprocessor.tokenizer, 12, max_question_length=4)
+    labeler = BertSpanLabeler(make_backbone(num_layers=1), preprocessor=reader)
+    with pytest.raises(ValueError, match="takes a dict of labels: start, end"):
+        labeler.fit(stream)

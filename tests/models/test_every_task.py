@@ -27,6 +27,7 @@ CHOICES = [
     {"context": letter, "choices": ["b", "c d", "e"][: 2 + place % 2], "label": place % 2}
     for place, letter in enumerate("abcd")
 ]
+DOCUMENTS = (["a b", "a b", "c", "c"], TEXTS)
 SPANS = {"document_stride": 3, "max_question_length": 4, "max_answer_length": 2}
 CLASSES = {"num_classes": 3}
 FEATURES = {"text": TEXTS, "features": np.arange(8.0).reshape(4, 2)}
@@ -72,6 +73,7 @@ TASKS = {
     ),
     "questions": ("BertSpanLabeler", {}, SPANS, QUESTIONS, None, (12, 12), "answer"),
     "choices": ("BertMultipleChoice", {}, {}, CHOICES, None, (4, 3), "choice"),
+    "documents": ("BertReranker", {}, {}, DOCUMENTS, [1, 0, 0.5, 0], (4, 1), "score"),
     "vectors": ("BertEmbedder", {}, {}, TEXTS, np.eye(16)[:4], (4, 16), "embedding"),
 }
 
@@ -206,7 +208,7 @@ def test_scores_take_labels(made):
             task.scores(x)
 
 
-@each(["classes", "features"])
+@each(["classes", "features", "documents"])
 def test_scores_and_answers_of_datasets(made):
     tf = pytest.importorskip("tensorflow")
     task, x, y, _, key = made
@@ -299,7 +301,8 @@ def test_a_table_that_contains_the_labels_is_refused(made, options):
 
 
 def test_a_plain_preprocessor_becomes_that_of_the_task(make_backbone, preprocessor):
-    for kind in ("BertClassifier", "BertTokenClassifier", "BertMultipleChoice", "BertEmbedder"):
+    kinds = ("Classifier", "TokenClassifier", "MultipleChoice", "Reranker", "Embedder")
+    for kind in (f"Bert{name}" for name in kinds):
         arguments = CLASSES if "lassifier" in kind and "Embed" not in kind else {}
         task = getattr(keras_bert, kind)(make_backbone(num_layers=1), **arguments)
         task.preprocessor = preprocessor

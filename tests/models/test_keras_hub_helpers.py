@@ -138,6 +138,7 @@ TASKS = {
     "tags": ("BertTokenClassifier", {"num_classes": 3}, PREPARED),
     "spans": ("BertSpanLabeler", {}, PREPARED),
     "choices": ("BertMultipleChoice", {}, CHOICES),
+    "documents": ("BertReranker", {}, CHOICES),
     "vectors": ("BertEmbedder", {"layers": [-1, -2], "combine": "weighted"}, PREPARED),
     "pretrainer": ("BertPretrainer", {}, MASKED),
     "untied": ("BertPretrainer", {"tie_embeddings": False}, MASKED),

@@ -12,6 +12,7 @@ from keras_bert import (
     BertEmbedder,
     BertMultipleChoice,
     BertPretrainer,
+    BertReranker,
     BertSpanLabeler,
     BertTask,
     BertTokenClassifier,
@@ -156,6 +157,39 @@ def test_multiple_choice_comes_and_goes(
     save_to_hugging_face(model, tmp_path / "ours")
     back = load_theirs("BertForMultipleChoice", tmp_path / "ours")
     assert back.config.classifier_dropout == 0.3
+    state, weights = back.state_dict(), theirs.state_dict()
+    assert state.keys() == weights.keys()
+    assert all((state[name] == weights[name]).all() for name in weights)
+    assert difference(back(**asked).logits.detach(), expected) == 0.0
+
+
+@pytest.mark.parametrize("activation", ["activation.Sigmoid", "linear.Identity"])
+def test_a_cross_encoder_comes_and_goes(
+    torch, make_theirs, load_theirs, inputs, preprocessor, difference, tmp_path, activation
+):
+    name = f"torch.nn.modules.{activation}"
+    theirs = make_theirs(
+        "BertForSequenceClassification",
+        num_labels=1,
+        classifier_dropout=0.3,
+        sentence_transformers={"activation_fn": name, "version": "4.1.0"},
+    )
+    theirs.save_pretrained(tmp_path / "theirs")
+    words = "\n".join(preprocessor.tokenizer.get_vocabulary())
+    (tmp_path / "theirs" / "vocab.txt").write_text(words)
+    model = BertTask.from_preset(tmp_path / "theirs")
+    assert type(model) is BertReranker and model.dropout == 0.3
+    assert not model.load_report.new and not model.load_report.left_over
+    names = {"token_ids": "input_ids", "segment_ids": "token_type_ids"}
+    names["padding_mask"] = "attention_mask"
+    asked = {theirs: torch.tensor(inputs[ours]) for ours, theirs in names.items()}
+    expected = theirs(**asked).logits.detach().numpy()  # [8, 1]
+    assert np.ptp(expected) > 1e-3
+    documents = {name: values[:, None] for name, values in inputs.items()}  # [8, 1, 12]
+    assert difference(model.predict(documents, verbose=0), expected) < 1e-5
+    save_to_hugging_face(model, tmp_path / "ours")
+    back = load_theirs("BertForSequenceClassification", tmp_path / "ours")
+    assert back.config.sentence_transformers == {"activation_fn": name}
     state, weights = back.state_dict(), theirs.state_dict()
     assert state.keys() == weights.keys()
     assert all((state[name] == weights[name]).all() for name in weights)

@@ -22,6 +22,7 @@ TASKS = {
     "BertTokenClassifier": LABELS,
     "BertSpanLabeler": {"document_stride": 3, "max_question_length": 4},
     "BertMultipleChoice": {},
+    "BertReranker": {"activation": "linear"},
     "BertEmbedder": {},
     "BertPretrainer": {},
 }

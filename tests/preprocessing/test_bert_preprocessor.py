@@ -176,6 +176,7 @@ PREPROCESSORS = {
         "null_threshold": -1.5,
     },
     "BertMultipleChoicePreprocessor": {},
+    "BertRerankerPreprocessor": {"activation": "linear"},
     "BertEmbedderPreprocessor": {},
 }
 

@@ -51,6 +51,12 @@ def random_choices():
     return made
 
 
+def random_documents():
+    """A query and a document each."""
+    queries = random_texts(194, 12)
+    return queries + ODD, ODD + random_texts(194, 60)
+
+
 def texts_and_features():
     texts = ODD[:1] + random_texts(12, 40)
     features = np.random.default_rng(3).normal([50, 0], [10, 0.1], (len(texts), 2))
@@ -61,6 +67,8 @@ def as_columns(x):
     """The inputs of `serving_default`, by name, of raw examples."""
     if isinstance(x, dict):
         return {name: np.asarray(values).tolist() for name, values in x.items()}
+    if isinstance(x, tuple):
+        return dict(zip(("query", "documents"), x, strict=True))
     if isinstance(x[0], str):
         return {"text": x}
     columns = {name: [one[name] for one in x] for name in x[0]}
@@ -95,6 +103,7 @@ TASKS = {
         random_questions,
     ),
     "choices": ("BertMultipleChoice", {}, {}, random_choices),
+    "documents": ("BertReranker", {}, {}, random_documents),
     "vectors": ("BertEmbedder", {}, {}, None),
 }
 

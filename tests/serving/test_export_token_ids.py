@@ -25,6 +25,7 @@ TASKS = {
     "tokens": ("BertTokenClassifier", {"num_classes": 5}),
     "spans": ("BertSpanLabeler", {}),
     "choices": ("BertMultipleChoice", {}),
+    "documents": ("BertReranker", {}),
     "embedder": ("BertEmbedder", {}),
     "layers": ("BertEmbedder", {"pooling": "max", "layers": [0, -1], "combine": "weighted"}),
     "token vectors": ("BertEmbedder", {"pooling": None, "normalize": False}),

@@ -8,7 +8,7 @@ from keras_bert.preprocessing.raw import take
 
 CLASSIFIERS = ["classes", "score", "windows", "labels"]
 QUESTIONS = ["questions", "questions without answers"]
-TASKS = [*CLASSIFIERS, "words", *QUESTIONS, "choices", "vectors"]
+TASKS = [*CLASSIFIERS, "words", *QUESTIONS, "choices", "documents", "vectors"]
 KEYS = {
     "classes": {"probabilities", "label", "labels"},
     "score": {"score"},

@@ -183,6 +183,21 @@ def span_labeler(rng, rows, dropout):
     return model, inputs(rng, rows), {name: rng.integers(0, 3, (rows,)) for name in names}, None
 
 
+def embedder(rng, rows, dropout):
+    """Pairs of texts, some of which are equal; the texts of other parts are negatives, too."""
+    columns = inputs(rng, rows), inputs(rng, rows)
+    return keras_bert.BertEmbedder(backbone(dropout)), columns, rng.integers(0, 40, (rows, 2)), None
+
+
+def reranker(rng, rows, dropout):
+    """A positive and a negative for each query, with a teacher's margins."""
+    model = keras_bert.BertReranker(backbone(dropout), dropout=dropout)
+    pairs = inputs(rng, 2 * rows)
+    x = {name: values.reshape(rows, 2, LENGTH) for name, values in pairs.items()}
+    weights = np.linspace(0.1, 3, rows).astype("float32")
+    return model, x, rng.normal(size=rows).astype("float32"), weights
+
+
 def backbone(dropout):
     return keras_bert.BertBackbone(40, dropout=dropout, max_sequence_length=LENGTH, **SIZE)
 
@@ -216,6 +231,8 @@ def train(
         if lora_rank:
             add_lora(model, lora_rank)
         arguments = model.default_compile_args()
+        if task == "reranker":
+            arguments = {"loss": keras_bert.MarginMeanSquaredError()}
         optimizer = keras_bert.AdamW(1e-3, global_clipnorm=0.05, use_ema=use_ema, ema_momentum=0.9)
         if stock:
             model, optimizer = stock_model(model, accumulation_steps)

@@ -32,21 +32,27 @@ PLAIN = {
     "classifier": {"task": "classifier", "total": 132},  # the last batch has 4 rows of 16
     "span_labeler": {"task": "span_labeler", "total": 134},  # 6 rows, which 4 parts don't divide
     "token_classifier": {"task": "token_classifier"},
+    "embedder": {"task": "embedder", "total": 134},
+    "reranker": {"task": "reranker", "total": 134},
 }
 IN_FOUR_PARTS = [
     {"task": "pretrainer", "accumulation_steps": 4},
     {"task": "span_labeler", "total": 134, "accumulation_steps": 4, "steps_per_execution": 4},
+    {"task": "embedder", "total": 134, "accumulation_steps": 4},
 ]
 SPLIT = [
     {"task": "pretrainer", "accumulation_steps": 2, "steps_per_execution": 5},
     {"task": "classifier", "total": 132, "accumulation_steps": 2, "steps_per_execution": 3},
     {"task": "token_classifier", "accumulation_steps": 2},
+    {"task": "embedder", "total": 134, "steps_per_execution": 3},
+    {"task": "reranker", "total": 134, "accumulation_steps": 2},
     *IN_FOUR_PARTS,
 ]
 IN_MORE_PARTS = [
     {"task": "classifier", "total": 132, "accumulation_steps": 4},
     {"task": "span_labeler", "total": 134, "accumulation_steps": 2},
     {"task": "token_classifier", "accumulation_steps": 4, "remat": True},
+    {"task": "embedder", "total": 134, "accumulation_steps": 2},
 ]
 PADDED = [
     {"task": f"padded_{task}", "rows": 32, "total": total, "shuffle": False}
@@ -71,6 +77,7 @@ WITH_KERNEL = [
 XLA = [
     {"task": "pretrainer", "jit_compile": True, "accumulation_steps": 2},
     {"task": "classifier", "total": 132, "jit_compile": True, "remat": True},
+    {"task": "embedder", "total": 134, "jit_compile": True},
 ]
 DROPOUT = {"task": "pretrainer", "dropout": 0.1}
 BESIDE = [  # what is used together with several devices, and how far numbers may be apart
@@ -133,8 +140,8 @@ def assert_equal(actual, expected, atol, rtol=0.0):
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_two_devices_and_parts_give_the_numbers_of_one_device(backend):
-    plain = [json.dumps(PLAIN[task]) for task in ("pretrainer", "span_labeler")]
-    split = [json.dumps(SPLIT[0]), json.dumps(IN_FOUR_PARTS[1])]
+    plain = [json.dumps(PLAIN[task]) for task in ("pretrainer", "span_labeler", "embedder")]
+    split = [json.dumps(settings) for settings in (SPLIT[0], *IN_FOUR_PARTS[1:])]
     expected, actual = all_finished([start(backend, 1, *plain), start(backend, 2, *split)], split)
     for name in split:
         print(name)  # for where it fails

@@ -81,6 +81,20 @@ def test_the_learning_rate_falls_to_zero_over_all_epochs(whole):
     assert float(model.optimizer.learning_rate) == 0
 
 
+def test_another_loss_takes_the_place_of_the_tasks_own(tmp_path):
+    loss = keras.losses.BinaryFocalCrossentropy(from_logits=True)
+    labels = np.eye(2)[[1, 0] * 4]
+    model, _ = run(
+        tmp_path,
+        make_model(multi_label=True),
+        train=(TEXTS, labels),
+        dev=(TEXTS[:4], labels[:4]),
+        loss=loss,
+        epochs=1,
+    )
+    assert model.loss is loss and float(model.optimizer.learning_rate) == 0
+
+
 def test_the_curves_show_every_step_and_the_scores_that_select_an_epoch(whole):
     output, _, history = whole
     (_,) = (output / "logs").iterdir()

@@ -109,7 +109,13 @@ def multiple_choice(corpus, preprocessor):
     return model, model.batches(questions, batching=BATCHING)
 
 
-TASKS = [pretrainer, classifier, token_classifier, span_labeler, multiple_choice]
+def reranker(corpus, preprocessor):
+    model = keras_bert.BertReranker(backbone(), preprocessor)
+    labels = np.arange(len(TEXTS)) % 2
+    return model, model.batches((TEXTS, TEXTS[::-1]), labels, batching=BATCHING)
+
+
+TASKS = [pretrainer, classifier, token_classifier, span_labeler, multiple_choice, reranker]
 
 
 def train_step(model, data, accumulation_steps, **arguments):

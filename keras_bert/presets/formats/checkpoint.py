@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -42,6 +42,7 @@ class Checkpoint:
         weights: `{our name: Tensor}`.
         task: str, name of the source's task class, or None if it has only an encoder.
         task_arguments: dict, arguments of the task class except backbone and preprocessor.
+        other_tasks: `{name: arguments}` of other task classes that the same head serves.
         vocabulary: list of str, the tokens by id, or None.
         tokenizer: dict, the other arguments of `BertTokenizer`.
         sequence_length: int, the longest sequence that the source's tokenizer produces.
@@ -56,12 +57,21 @@ class Checkpoint:
     weights: dict[str, Tensor]
     task: str | None = None
     task_arguments: dict = field(default_factory=dict)
+    other_tasks: dict[str, dict] = field(default_factory=dict)
     vocabulary: list[str] | None = None
     tokenizer: dict = field(default_factory=dict)
     sequence_length: int = 128
     spellings: dict[str, Spelling] = field(default_factory=dict)
     left_over: dict[str, tuple[int, ...]] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
+
+    def as_task(self, name: str) -> "Checkpoint":
+        """Returns this checkpoint as one of the named class, if its head serves that class."""
+        if name not in self.other_tasks:
+            return self
+        others = {**self.other_tasks, self.task: self.task_arguments}
+        arguments = others.pop(name)
+        return replace(self, task=name, task_arguments=arguments, other_tasks=others)
 
 
 def check_size(backbone: dict, num_values: float, source: object) -> None:

@@ -18,6 +18,11 @@ from keras_bert.presets.formats.checkpoint import (
     spell,
     translate,
 )
+from keras_bert.presets.formats.cross_encoders import (
+    cross_encoder_config,
+    is_cross_encoder,
+    reranker_arguments,
+)
 from keras_bert.presets.formats.hugging_face_tokenizer import read_tokenizer, write_tokenizer
 from keras_bert.presets.formats.sentence_transformers import (
     read_sentence_transformer,
@@ -110,6 +115,9 @@ def read_hugging_face(folder: str | PathLike) -> Checkpoint:
     spellings = hugging_face_spellings(backbone["num_layers"], task)
     weights, left_over = translate(tensors, spellings, source)
     arguments = _task_arguments(task, config, weights, source)
+    others = {}
+    if task == "BertClassifier" and arguments["num_classes"] == 1:
+        others["BertReranker"] = reranker_arguments(folder, config, arguments["dropout"])
     if sentences.embedder:
         task, arguments = "BertEmbedder", sentences.embedder
     vocabulary, tokenizer, longest, refused = None, {}, 512, {**sentences.refused}
@@ -120,12 +128,13 @@ def read_hugging_face(folder: str | PathLike) -> Checkpoint:
     if sentences.lowercases and not tokenizer.get("lowercase", True):
         refused["text"] = f"{source} lowercases text, but has a cased vocabulary."
     longest = sentences.sequence_length or longest
-    return Checkpoint(
+    checkpoint = Checkpoint(
         source=source,
         backbone=backbone,
         weights=weights,
         task=task,
         task_arguments=arguments,
+        other_tasks=others,
         vocabulary=vocabulary,
         tokenizer=tokenizer,
         sequence_length=min(longest, backbone["max_sequence_length"]),
@@ -133,6 +142,7 @@ def read_hugging_face(folder: str | PathLike) -> Checkpoint:
         left_over=left_over,
         refused=refused,
     )
+    return checkpoint.as_task("BertReranker") if is_cross_encoder(folder, config) else checkpoint
 
 
 def write_hugging_face(checkpoint: Checkpoint, folder: str | PathLike) -> None:
@@ -176,6 +186,8 @@ def _config(checkpoint):
         config["classifier_dropout"] = arguments["dropout"]
     if "num_classes" in arguments:
         config |= _labels(arguments)
+    if checkpoint.task == "BertReranker":
+        config |= cross_encoder_config(arguments)
     if arguments.get("multi_label") or arguments.get("window_stride"):
         config[OWN_CLASSIFIER] = own_classifier_arguments(arguments)
     return config
@@ -351,4 +363,5 @@ def _labels(arguments):
 def _architecture(checkpoint):
     if checkpoint.task == "BertPretrainer" and not checkpoint.task_arguments["next_sentence"]:
         return "BertForMaskedLM"
-    return {task: name for name, task in reversed(_TASKS.items())}.get(checkpoint.task, "BertModel")
+    task = "BertClassifier" if checkpoint.task == "BertReranker" else checkpoint.task
+    return {task: name for name, task in reversed(_TASKS.items())}.get(task, "BertModel")

@@ -10,6 +10,8 @@ from keras_bert.presets.formats.checkpoint import Checkpoint
 
 logger = logging.getLogger("keras_bert")
 
+_CONFIG = "config_sentence_transformers.json"
+_OWN = "keras_bert"  # settings that sentence-transformers has no name for
 _MODES = {
     "pooling_mode_cls_token": "cls",
     "pooling_mode_mean_tokens": "mean",
@@ -75,13 +77,21 @@ def read_sentence_transformer(folder: Path) -> SentenceSettings:
             "(from_preset(..., pooling=)), or load the encoder with BertBackbone.from_preset."
         )
         return found
-    found.embedder = {"pooling": mode, "normalize": "Normalize" in modules}
-    prompts = JsonFields(folder / "config_sentence_transformers.json")
-    if prompts.text("default_prompt_name"):
-        logger.warning(
-            "%s: sentence-transformers prepends %r to each text; prepend it yourself.",
-            folder,
-            prompts.fields("prompts").text(prompts.text("default_prompt_name")),
+    config = JsonFields(folder / _CONFIG)
+    prompts = config.fields("prompts")
+    found.embedder = {
+        "pooling": mode,
+        "normalize": "Normalize" in modules,
+        "prompts": {name: prompts.text(name) for name in prompts.values if prompts.text(name)},
+        "default_prompt_name": config.text("default_prompt_name"),
+        "truncate_dim": config.fields(_OWN).integer("truncate_dim", low=1),
+    }
+    if found.embedder["default_prompt_name"] not in found.embedder["prompts"]:
+        found.embedder["default_prompt_name"] = None  # an empty prompt
+    if found.embedder["prompts"] and pooling.boolean("include_prompt") is False:
+        found.refused["BertEmbedder"] = (
+            f"{folder} leaves the tokens of its prompts out of the mean (include_prompt false), "
+            "which BertEmbedder doesn't support. Load the encoder with BertBackbone.from_preset."
         )
     return found
 
@@ -89,11 +99,19 @@ def read_sentence_transformer(folder: Path) -> SentenceSettings:
 def write_sentence_transformer(checkpoint: Checkpoint, folder: Path) -> None:
     """Writes the files that sentence-transformers needs in addition to the encoder's."""
     arguments = checkpoint.task_arguments
+    width = checkpoint.backbone["hidden_dim"]
+    truncate_dim = arguments.get("truncate_dim")
+    if truncate_dim is not None:
+        logger.warning(
+            "sentence-transformers doesn't store truncate_dim: load the folder there with "
+            "SentenceTransformer(folder, truncate_dim=%d). from_preset reads it.",
+            truncate_dim,
+        )
     (folder / "1_Pooling").mkdir()
     modes = {name: mode == arguments["pooling"] for name, mode in _MODES.items()}
     write_json(
         folder / "1_Pooling" / "config.json",
-        {"word_embedding_dimension": checkpoint.backbone["hidden_dim"], **modes},
+        {"word_embedding_dimension": width, **modes},
     )
     kinds = [("", "Transformer"), ("1_Pooling", "Pooling")]
     if arguments["normalize"]:
@@ -104,6 +122,13 @@ def write_sentence_transformer(checkpoint: Checkpoint, folder: Path) -> None:
         for i, (path, kind) in enumerate(kinds)
     ]
     write_json(folder / "modules.json", modules)
+    config = {
+        "prompts": {"query": "", "document": "", **arguments.get("prompts", {})},
+        "default_prompt_name": arguments.get("default_prompt_name"),
+        "similarity_fn_name": "cosine",
+        **({} if truncate_dim is None else {_OWN: {"truncate_dim": truncate_dim}}),
+    }
+    write_json(folder / _CONFIG, config)
     write_json(
         folder / "sentence_bert_config.json",
         {"max_seq_length": checkpoint.sequence_length, "do_lower_case": False},

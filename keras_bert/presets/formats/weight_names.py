@@ -43,6 +43,7 @@ _HEADS = {
     "BertClassifier": _OUTPUT,
     "BertTokenClassifier": _OUTPUT,
     "BertMultipleChoice": _OUTPUT,
+    "BertReranker": _OUTPUT,
     "BertSpanLabeler": {name: f"cls/squad/{theirs}" for name, theirs in _OUTPUT.items()},
 }
 OUTPUT_HEADS = tuple(task for task, head in _HEADS.items() if "logits/kernel" in head)

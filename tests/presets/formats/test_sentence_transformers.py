@@ -126,10 +126,13 @@ def test_lower_case_before_a_cased_tokenizer_is_refused(sentences, words):
         BertEmbedder.from_preset(source)
 
 
-def test_a_default_prompt_is_reported(sentences, caplog):
+def test_prompts_of_which_the_mean_leaves_out_tokens_are_refused(sentences):
     prompts = {"prompts": {"query": "query: "}, "default_prompt_name": "query"}
-    BertEmbedder.from_preset(sentences(config_sentence_transformers=prompts))
-    assert "prepends 'query: ' to each text" in caplog.text
+    source = sentences(config_sentence_transformers=prompts)
+    path = source / "1_Pooling" / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "include_prompt": False}))
+    with pytest.raises(ValueError, match="leaves the tokens of its prompts out of the mean"):
+        BertEmbedder.from_preset(source)
 
 
 def test_other_heads_in_the_file_do_not_hide_the_embedder(sentences, heads):

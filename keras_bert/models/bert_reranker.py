@@ -1,0 +1,136 @@
+"""BERT that scores how well documents answer a query: a cross-encoder."""
+
+import types
+
+import keras
+
+from keras_bert.layers.choices import ChoicesAsRows, RowsAsChoices
+from keras_bert.layers.dropout import Dropout
+from keras_bert.layers.initializer import dense
+from keras_bert.models import ranking, task_data
+from keras_bert.models.bert_task import BertTask
+from keras_bert.models.precision import head_policy
+from keras_bert.models.task_parts import check_backbone
+from keras_bert.preprocessing.relevance import (
+    check_relevance,
+    checked_relevance,
+    relevance_targets,
+)
+from keras_bert.training.adamw import AdamW
+
+_BINARY = (keras.losses.BinaryCrossentropy, keras.losses.BinaryFocalCrossentropy)
+
+
+@keras.saving.register_keras_serializable(package="keras_bert")
+class BertReranker(BertTask):
+    """An encoder with a head that scores documents for a query, read together.
+
+    Use it to put the best of a search's results first: it reads query and document in one sequence,
+    which is slower than comparing vectors of a `BertEmbedder`, and more exact. Folders of
+    sentence-transformers' cross-encoders load into it. Source: Nogueira and Cho 2019, "Passage
+    Re-ranking with BERT".
+
+    | your data, `x` | `y` | loss |
+    |---|---|---|
+    | pairs (query, document) | relevance from 0 to 1 | the default, binary cross-entropy |
+    | pairs (query, document) | a teacher's scores | `compile(loss="mean_squared_error")` |
+    | (query, positive, negative) | a teacher's margin | `compile(loss=MarginMeanSquaredError())` |
+
+    Several texts are a list of tuples, or a tuple of lists. A teacher's scores are its logits, and
+    its margin is the score of the positive minus that of the negative. The two documents of an
+    example stay together in a batch, however the batch is split over replicas or steps.
+
+    Args:
+        backbone: a `BertBackbone`.
+        preprocessor: a `BertRerankerPreprocessor`, for raw text; or None.
+        dropout: float, for the pooled output.
+        dtype: the dtype policy of the head, as of `BertBackbone`; None means the backbone's.
+        **kwargs: arguments of `keras.Model`.
+
+    Call arguments:
+        inputs: a dict of the backbone's inputs, each `[B, D, S]`, D the number of documents of a
+            query: 1 for pairs. A document whose `padding_mask` is 0 throughout is missing.
+
+    Returns:
+        Logits `[B, D]`, float32; -1e9 for a missing document.
+
+    Example:
+    >>> from keras_bert import BertBackbone, BertReranker, BertRerankerPreprocessor, BertTokenizer
+    >>> from keras_bert import sizes
+    >>> words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "who", "rained", "it", "shines"]
+    >>> preprocessor = BertRerankerPreprocessor(BertTokenizer(words))
+    >>> model = BertReranker(BertBackbone(vocabulary_size=9, **sizes.tiny), preprocessor)
+    >>> found = model.rank("Who shines?", ["it rained", "it shines", "who"], top_k=2)
+    >>> len(found), found[0]["score"] >= found[1]["score"], sorted(found[0])
+    (2, True, ['index', 'score', 'text'])
+    """
+
+    preprocessor_name = "BertRerankerPreprocessor"
+    rank = ranking.rank
+
+    def __init__(self, backbone, preprocessor=None, dropout=0.1, dtype=None, **kwargs):
+        check_backbone("BertReranker", backbone)
+        inputs = {
+            name: keras.Input((None, None), dtype="int32", name=name, optional=name != "token_ids")
+            for name in backbone.unpacked_input
+        }
+        policy = head_policy(dtype, backbone)
+        output_dropout = Dropout(dropout, name="output_dropout", dtype=policy)
+        head = dense(1, "logits", dtype=policy)
+        rows = ChoicesAsRows(name="rows", dtype=policy)(inputs)  # [B x D, S]
+        scores = head(output_dropout(backbone(rows)["pooled_output"]))  # [B x D, 1]
+        logits = RowsAsChoices(name="documents", dtype=policy)(
+            scores, token_ids=inputs["token_ids"], padding_mask=inputs["padding_mask"]
+        )  # [B, D]
+        super().__init__(inputs, logits, backbone, preprocessor, dtype, **kwargs)
+        self.head = head
+        self.dropout = dropout
+
+    def default_compile_args(self):
+        """Returns AdamW at 2e-5 and binary cross-entropy."""
+        return {
+            "optimizer": AdamW(2e-5),
+            "loss": keras.losses.BinaryCrossentropy(from_logits=True),
+        }
+
+    def targets(self, y, x=None):
+        """Converts relevance, a teacher's scores or margins to float32."""
+        return relevance_targets(y)
+
+    def check_labels(self, y):
+        """Raises a ValueError if a relevance is outside 0 to 1, for binary cross-entropy."""
+        task_data.check_labels(self, y)
+        is_spec = isinstance(y, list) and isinstance(y[0], types.SimpleNamespace)  # of a dataset
+        if y is not None and not is_spec and self._is_binary():
+            check_relevance(y)
+
+    def with_checked_labels(self, dataset):
+        """Makes a dataset raise an error at a relevance outside 0 to 1, as `check_labels`."""
+        return checked_relevance(dataset) if self._is_binary() else dataset
+
+    def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
+        if y is not None:
+            _check_documents(self.loss, y, y_pred)
+        return super().compute_loss(x, y, y_pred, sample_weight, training)
+
+    def get_config(self):
+        return {**super().get_config(), "dropout": self.dropout}
+
+    def _is_binary(self):
+        return not self.compiled or isinstance(self.loss, _BINARY)
+
+
+def _check_documents(loss, y, y_pred):
+    """Raises a ValueError if a loss of pairs would compare one label with several documents."""
+    is_own = isinstance(loss, keras.losses.Loss) and not type(loss).__module__.startswith("keras.")
+    takes_index = isinstance(loss, keras.losses.SparseCategoricalCrossentropy)
+    number = y_pred.shape[-1]
+    if is_own or takes_index or number in (1, None):
+        return
+    if len(y.shape) < 2 or y.shape[-1] != number:
+        raise ValueError(
+            f"This loss takes a label for each document, and each query has {number} documents but "
+            "one label. Examples (query, positive, negative) train with "
+            "loss=MarginMeanSquaredError(); binary cross-entropy and squared error take pairs "
+            "(query, document)."
+        )

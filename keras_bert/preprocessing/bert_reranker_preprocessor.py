@@ -1,0 +1,213 @@
+"""Preprocessing for reranking."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from keras_bert.files.whole import whole_file
+from keras_bert.metrics.retrieval import retrieval_scores
+from keras_bert.preprocessing.answer_dicts import answer_dicts
+from keras_bert.preprocessing.batching import Batching
+from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
+from keras_bert.preprocessing.document_rows import DocumentRows
+from keras_bert.preprocessing.in_graph import in_graph
+from keras_bert.preprocessing.padding import trim_padding
+from keras_bert.preprocessing.raw import Examples, Labels
+from keras_bert.preprocessing.relevance import relevance_targets
+from keras_bert.preprocessing.text_examples import check_same_number, text_examples
+from keras_bert.text.tokenizer import BertTokenizer
+
+logger = logging.getLogger("keras_bert")
+
+ACTIVATIONS = ("sigmoid", "linear")
+
+
+@keras.saving.register_keras_serializable(package="keras_bert")
+class BertRerankerPreprocessor(BertPreprocessor):
+    """Preprocessor of `BertReranker`: queries with documents in, scores out.
+
+    Each document is paired with its query, `[CLS] query [SEP] document [SEP]`. If a pair is too
+    long, its longer text loses tokens first.
+
+    Args:
+        tokenizer: a `BertTokenizer`.
+        sequence_length: int, S.
+        truncation: see `BertPreprocessor`.
+        activation: `"sigmoid"` for scores from 0 to 1, or `"linear"` for logits as scores. The
+            order of documents is the same.
+
+    Call arguments:
+        texts: `[B]` strings, the queries.
+        pairs: `[B]` strings, a document for each.
+
+    Returns:
+        A dict of `token_ids`, `segment_ids` and `padding_mask`, each `[B, S]` int32.
+
+    Raises:
+        ValueError: if the activation is unknown.
+
+    Example:
+    >>> from keras_bert import BertRerankerPreprocessor, BertTokenizer
+    >>> words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "why", "so", "no"]
+    >>> preprocessor = BertRerankerPreprocessor(BertTokenizer(words), sequence_length=5)
+    >>> x, y = [("why", "so"), ("why", "no")], [1.0, 0.0]
+    >>> [(inputs, relevance)] = preprocessor.batches(x, y).as_numpy_iterator()
+    >>> inputs["token_ids"].tolist(), relevance.tolist()
+    ([[[2, 5, 3, 6, 3]], [[2, 5, 3, 7, 3]]], [1.0, 0.0])
+    """
+
+    max_texts = 3
+    score_names = ("mrr@10", "ndcg@10", "map")
+
+    def __init__(
+        self,
+        tokenizer: BertTokenizer,
+        sequence_length: int = 128,
+        truncation: str = "head",
+        activation: str = "sigmoid",
+    ):
+        super().__init__(tokenizer, sequence_length, truncation)
+        if not isinstance(activation, str) or activation not in ACTIVATIONS:
+            raise ValueError(
+                f"activation must be one of {', '.join(map(repr, ACTIVATIONS))}; got "
+                f"{activation!r}."
+            )
+        self.activation = activation
+
+    @property
+    def signature(self) -> dict[str, int | None]:
+        return {"query": 1, "documents": 1}
+
+    def rows(
+        self,
+        columns: tuple[tf.RaggedTensor, ...],
+        extra_inputs: dict[str, tf.Tensor],
+        targets: tuple,
+    ) -> DocumentRows:
+        """Makes `DocumentRows` of queries and one or two documents for each."""
+        if len(columns) < 2:
+            raise ValueError(
+                "A BertReranker takes pairs (query, document) or triplets (query, positive, "
+                "negative); got single texts."
+            )
+        return DocumentRows(self, columns, None, extra_inputs, targets)
+
+    def batched(self, rows: DocumentRows, batching: Batching) -> tf.data.Dataset:
+        """Makes batches; `tokens_per_batch` counts the tokens of all documents."""
+        if batching.tokens_per_batch is not None:
+            tokens = batching.tokens_per_batch // rows.num_documents
+            batching = dataclasses.replace(batching, tokens_per_batch=tokens)
+        return super().batched(rows, batching)
+
+    def targets(self, labels: Labels) -> np.ndarray:
+        """Converts relevance, a teacher's scores or margins to float32; see `BertReranker`."""
+        return relevance_targets(labels)
+
+    def stream_targets(self, labels: tf.Tensor) -> tf.Tensor:
+        """Converts the relevance of a batch from a `tf.data.Dataset`, in the graph."""
+        return tf.cast(super().stream_targets(labels), tf.float32)
+
+    @in_graph
+    def answers(self, outputs: tf.Tensor, rows: DocumentRows | None = None) -> dict:
+        """Turns logits into scores.
+
+        Args:
+            outputs: logits `[B, D]`.
+            rows: the result of `read`, or None for prepared inputs.
+
+        Returns:
+            A dict of `score`, float32: `[B]` with `rows` of pairs, otherwise `[B, D]`.
+        """
+        scores = tf.sigmoid(outputs) if self.activation == "sigmoid" else tf.identity(outputs)
+        is_pair = rows is not None and rows.num_documents == 1
+        return {"score": scores[:, 0] if is_pair else scores}
+
+    def serve(
+        self,
+        predict: Callable[[dict[str, tf.Tensor]], tf.Tensor],
+        query: tf.Tensor,
+        documents: tf.Tensor,
+    ) -> dict:
+        """Scores documents `[n]` for one query, `[1]`, or for a query each, `[n]`."""
+        number, found = tf.size(documents), tf.size(query)
+        message = "give one query for all documents, or one for each; got these numbers:"
+        is_right = tf.debugging.Assert((found == 1) | (found == number), [message, found, number])
+        with tf.control_dependencies([is_right]):
+            queries = tf.broadcast_to(query, tf.shape(documents))
+        inputs = {name: values[:, None] for name, values in self(queries, documents).items()}
+        return {"score": self.answers(predict(trim_padding(inputs)))["score"][:, 0]}
+
+    def scores(self, answers: list, x: Examples, y: Labels | None = None) -> dict:
+        """Computes MRR@10, NDCG@10 and MAP of the documents of each query, as means over queries.
+
+        Pairs with the same query belong together. A document is relevant if its relevance is above
+        0; NDCG takes the relevance as the gain. See `retrieval_scores`. A query without a relevant
+        document counts as 0, with a warning.
+
+        Raises:
+            ValueError: if there is no relevance, examples aren't pairs, no query has a relevant
+                document, or a score is NaN.
+        """
+        if y is None:
+            raise ValueError("scores needs relevance: give y, or a dataset of (pair, relevance).")
+        columns = text_examples(x, self.max_texts).columns
+        if len(columns) != 2:
+            raise ValueError("scores takes pairs (query, document); got triplets.")
+        labels = self.targets(y)
+        check_same_number(len(columns[0]), labels, "labels")
+        relevance, scores = {}, {}
+        queries = [row["query"] for row in answer_dicts({"query": columns[0]})]
+        for number, (query, label, answer) in enumerate(zip(queries, labels, answers, strict=True)):
+            if np.isnan(answer["score"]):
+                raise ValueError(
+                    f"The score of example {number} is NaN: the weights of the model are damaged, "
+                    "or its training diverged."
+                )
+            document = f"{number:012d}"  # in the order of strings, which decides ties
+            relevance.setdefault(query, {})[document] = float(label)
+            scores.setdefault(query, {})[document] = answer["score"]
+        _warn_of_queries_without_relevant_documents(relevance)
+        found = retrieval_scores(relevance, scores, k=10)
+        return {name: found[name] for name in self.score_names}
+
+    def write_answers(
+        self,
+        folder: str | os.PathLike,
+        split: str,
+        answers: list,
+        x: Examples,
+        y: Labels | None = None,
+    ) -> None:
+        """Writes `{split}_predictions.tsv`: index and score."""
+        with whole_file(Path(folder) / f"{split}_predictions.tsv") as file:
+            print("index", "score", sep="\t", file=file)
+            for index, answer in enumerate(answers):
+                print(index, f"{answer['score']:.6g}", sep="\t", file=file)
+
+    def get_config(self):
+        return {**super().get_config(), "activation": self.activation}
+
+
+def _warn_of_queries_without_relevant_documents(relevance):
+    without = [query for query, labels in relevance.items() if max(labels.values()) <= 0]
+    if len(without) == len(relevance):
+        raise ValueError(
+            f"None of the {len(relevance):,} queries has a relevant document: every relevance is 0 "
+            "or below. Give each query at least one document with a relevance above 0."
+        )
+    if without:
+        logger.warning(
+            "%d of %d queries have no relevant document and count as 0, the first %r. Remove them "
+            "to score the others alone.",
+            len(without),
+            len(relevance),
+            without[0],
+        )

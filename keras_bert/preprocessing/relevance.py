@@ -1,0 +1,71 @@
+"""Relevance of documents to queries, as labels. Needs TensorFlow for datasets only."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from keras_bert.preprocessing.raw import as_arrays
+from keras_bert.readers.shown import shown
+
+if TYPE_CHECKING:
+    from keras_bert.preprocessing.raw import Labels
+
+_OUTSIDE = (
+    "Binary cross-entropy takes a relevance from 0 to 1: divide grades by the highest. For a "
+    "teacher's scores, compile with loss='mean_squared_error'; for the margins of (query, "
+    "positive, negative), with loss=MarginMeanSquaredError()"
+)
+
+
+def relevance_targets(labels: Labels) -> np.ndarray:
+    """Converts relevance, a teacher's scores or margins to float32.
+
+    Args:
+        labels: `[n]` or `[n, D]` finite numbers.
+
+    Raises:
+        ValueError: if they are something else.
+    """
+    try:
+        targets = np.asarray(as_arrays(labels))
+        targets = targets.astype("float32") if targets.dtype.kind not in "SU" else None
+    except (TypeError, ValueError):  # lists of different lengths, or objects that are no numbers
+        targets = None
+    if targets is None or targets.ndim not in (1, 2):
+        raise ValueError(f"Relevance must be a number for each example; got {shown(labels)}.")
+    wrong = np.argwhere(~np.isfinite(targets))
+    if wrong.size:
+        value = targets[tuple(wrong[0])]
+        raise ValueError(f"Relevance must be finite; that of example {wrong[0][0]} is {value}.")
+    return targets
+
+
+def check_relevance(labels: Labels) -> None:
+    """Raises a ValueError if a relevance is outside 0 to 1, for binary cross-entropy."""
+    targets = relevance_targets(labels)
+    outside = np.argwhere((targets < 0) | (targets > 1))
+    if outside.size:
+        value = targets[tuple(outside[0])]
+        raise ValueError(f"{_OUTSIDE}. That of example {outside[0][0]} is {value:g}.")
+
+
+def checked_relevance(dataset: Any) -> Any:
+    """Makes a dataset of `(inputs, relevance)` raise an error at a relevance outside 0 to 1.
+
+    Anything but a `tf.data.Dataset` with labels is returned unchanged.
+    """
+    import tensorflow as tf
+
+    if not isinstance(dataset, tf.data.Dataset) or not isinstance(dataset.element_spec, tuple):
+        return dataset
+
+    def check(x, labels, *rest):
+        is_inside = (labels >= 0) & (labels <= 1)
+        outside = tf.boolean_mask(labels, ~is_inside)
+        assertion = tf.debugging.Assert(tf.reduce_all(is_inside), [_OUTSIDE + ". Others:", outside])
+        with tf.control_dependencies([assertion]):
+            return (x, tf.identity(labels), *rest)
+
+    return dataset.map(check, tf.data.AUTOTUNE, deterministic=True)

@@ -1,0 +1,116 @@
+r"""Classifies texts from a few labelled examples: an embedder and logistic regression.
+
+    python recipes/few_labels.py --init all-MiniLM-L6-v2 --train train.tsv --dev dev.tsv \
+        --examples_per_class 8 --output few
+
+The texts of each class are paired and trained to be close, apart from those of other classes
+(SetFit, Tunstall et al. 2022). scikit-learn then fits a logistic regression to their vectors. Start
+from an embedder that was trained on sentences: with 8 or 16 examples per class it is better than
+`finetune_classifier.py`; with hundreds it is not.
+
+Files are TSV or CSV with a header, or JSONL. OUTPUT/embedder is the preset of the trained embedder,
+and OUTPUT/head.npz the regression: scikit-learn's `coef_` and `intercept_` as `coefficients` and
+`intercepts`, and `classes`. OUTPUT/dev_answers.tsv holds the classes of the dev file and their
+probabilities.
+"""
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+
+import keras_bert
+
+
+def parse_args(argv=None):
+    parser = keras_bert.recipe_parser(__doc__)
+    add = parser.add_argument
+    add("--init", required=True, help="preset or published weights to start from")
+    add("--train", required=True, help="file of training examples")
+    add("--dev", required=True, help="file of examples to score at the end")
+    add("--output", required=True, help="output folder")
+    add("--text_column", help="column of texts; 'text' if not given")
+    add("--label_column", default="label", help="column of labels")
+    add("--examples_per_class", type=int, help="draw this many of each class; by default, all")
+    add("--epochs", type=int, default=20, help="passes over the training examples")
+    add("--batch_size", type=int, default=16, help="examples per step, over all devices")
+    add("--sequence_length", type=int, default=128, help="tokens per sequence")
+    add("--learning_rate", type=float, default=2e-5, help="peak learning rate")
+    add("--precision", default="float32", choices=["float32", "mixed_bfloat16"], help="Keras dtype")
+    add("--seed", type=int, default=0, help="random seed")
+    return parser.parse_args(argv)
+
+
+def read_examples(path, args):
+    """Reads `(texts, classes)` from a file."""
+    table = keras_bert.read_table(path)
+    return np.array(table.texts(args.text_column or "text")), np.array(
+        table.texts(args.label_column)
+    )
+
+
+def drawn(texts, labels, most, seed):
+    """Draws as many texts of each class."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for name in np.unique(labels):
+        found = rng.permutation(np.flatnonzero(labels == name))
+        if len(found) < most:
+            raise ValueError(
+                f"--examples_per_class is {most}, but class '{name}' has {len(found)} examples."
+            )
+        rows += found[:most].tolist()
+    return texts[rows], labels[rows]
+
+
+def main(argv=None):
+    args = parse_args(argv)
+    import keras  # slow: after the command line is checked
+    from sklearn.linear_model import LogisticRegression
+
+    keras.utils.set_random_seed(args.seed)
+    keras.config.set_dtype_policy(args.precision)
+    texts, labels = read_examples(args.train, args)
+    dev_texts, dev_labels = read_examples(args.dev, args)
+    if args.examples_per_class:
+        texts, labels = drawn(texts, labels, args.examples_per_class, args.seed)
+    print(f"{len(texts):,} training examples; {len(dev_texts):,} are scored.")
+    model = keras_bert.BertEmbedder.from_preset(args.init, sequence_length=args.sequence_length)
+    optimizer = model.default_compile_args()["optimizer"]
+    steps = args.epochs * -(-len(texts) // args.batch_size)
+    optimizer.learning_rate = keras_bert.WarmupLinearDecay(
+        args.learning_rate, steps // 10, steps, continuous=True
+    )
+    model.compile(optimizer=optimizer)
+    batching = keras_bert.Batching(args.batch_size, seed=args.seed)
+    model.fit(texts, labels, epochs=args.epochs, batching=batching, verbose=2)
+    head = LogisticRegression(max_iter=1000).fit(model.predict(texts, verbose=0), labels)
+    probabilities = head.predict_proba(model.predict(dev_texts, verbose=0))
+    answers = head.classes_[probabilities.argmax(axis=1)]
+    accuracy = float(np.mean(answers == dev_labels))
+    write(Path(args.output), model, head, answers, probabilities, accuracy)
+    print(f"Accuracy {accuracy:.4f}. The embedder, the head and the answers are in {args.output}.")
+
+
+def write(output, model, head, answers, probabilities, accuracy):
+    """Writes the embedder, the regression, the answers and the score."""
+    output.mkdir(parents=True, exist_ok=True)
+    model.save_to_preset(output / "embedder")
+    np.savez(
+        output / "head.npz",
+        coefficients=head.coef_,
+        intercepts=head.intercept_,
+        classes=head.classes_,
+    )
+    with open(output / "dev_answers.tsv", "w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, delimiter="\t", lineterminator="\n")
+        writer.writerow(["label", *head.classes_])
+        for answer, of_classes in zip(answers, probabilities, strict=True):
+            writer.writerow([answer, *map("{:.6g}".format, of_classes)])
+    with open(output / "scores.json", "w", encoding="utf-8") as file:
+        json.dump({"accuracy": accuracy}, file)
+
+
+if __name__ == "__main__":
+    keras_bert.run_recipe(main)

@@ -1,0 +1,104 @@
+r"""Fine-tunes BERT to rank documents for a query: a cross-encoder.
+
+    python recipes/finetune_reranker.py --init bert/preset --train train.tsv --dev dev.tsv \
+        --output reranker
+
+    python recipes/finetune_reranker.py --init bert/preset --train margins.jsonl --dev dev.tsv \
+        --negative_column negative --score_column margin --output reranker
+
+Files are TSV or CSV with a header, or JSONL. A row is a query, a document and its relevance, from 0
+to 1. To learn from a teacher, `--score_column` names its scores (logits) for the documents; with
+`--negative_column`, the teacher's score of the document minus that of the negative. The dev file
+always has queries, documents and relevance. Give each query several documents there, at least one
+of them with a relevance above 0: MRR@10 selects the best epoch.
+
+Nogueira and Cho (2019) train on MS MARCO for 100,000 steps of 128 pairs at 3e-6. From MiniLM's
+encoder (6 layers, hidden 384), two epochs of 4,000 pairs of SQuAD's questions and paragraphs at
+5e-5 raise MRR@10 from 0.26 to 0.56, among ten paragraphs of one article. An epoch takes about six
+minutes on two CPU cores.
+
+OUTPUT/best is the preset of the best epoch; its answers and the scores of all epochs are next to
+it. Rerun the same command to resume after the last finished epoch. Watch the training with
+`tensorboard --logdir OUTPUT/logs`.
+"""
+
+import os
+
+import keras_bert
+
+
+def parse_args(argv=None):
+    parser = keras_bert.recipe_parser(__doc__)
+    keras_bert.add_file_arguments(parser)
+    add = parser.add_argument
+    add("--query_column", default="query", help="column of queries")
+    add("--document_column", default="document", help="column of documents")
+    add("--relevance_column", default="relevance", help="column of numbers from 0 to 1")
+    add("--negative_column", help="column of worse documents, to learn a teacher's margins")
+    add("--score_column", help="column of a teacher's scores or margins, in place of relevance")
+    add("--hugging_face", action="store_true", help="write OUTPUT/hugging_face, the best model")
+    keras_bert.add_finetuning_arguments(parser)
+    parser.set_defaults(learning_rate=2e-5)  # as for GLUE's pairs
+    args = parser.parse_args(argv)
+    if args.negative_column and not args.score_column:
+        parser.error("--negative_column needs --score_column, the teacher's margins")
+    if args.score_column and not args.dev:
+        parser.error("--score_column needs --dev, whose relevance selects the best epoch")
+    return args
+
+
+def read_pairs(path, args):
+    """Reads `(pairs, relevance)` from a file."""
+    table = keras_bert.read_table(path)
+    pairs = table.texts(args.query_column), table.texts(args.document_column)
+    return pairs, table.scores(args.relevance_column)
+
+
+def read_taught(path, args):
+    """Reads `(pairs or triplets, scores or margins)` of a teacher, and the loss for them."""
+    table = keras_bert.read_table(path)
+    columns = [args.query_column, args.document_column]
+    loss = "mean_squared_error"
+    if args.negative_column:
+        columns.append(args.negative_column)
+        loss = keras_bert.MarginMeanSquaredError()
+    return (tuple(map(table.texts, columns)), table.scores(args.score_column)), loss
+
+
+def main(argv=None):
+    args = parse_args(argv)
+    import keras  # slow: after the command line is checked
+
+    strategy = keras_bert.get_strategy(args.strategy, args.tpu, args.devices)
+    keras.utils.set_random_seed(args.seed)
+    keras.config.set_dtype_policy(args.precision)
+    if args.score_column:
+        train, loss = read_taught(args.train, args)
+    else:
+        train, loss = read_pairs(args.train, args), None
+    dev = read_pairs(args.dev, args) if args.dev else None
+    test = read_pairs(args.test, args) if args.test else None
+    with strategy.scope():
+        model = keras_bert.BertReranker.from_preset(
+            args.init,
+            load_weights=not args.from_scratch,
+            sequence_length=args.sequence_length,
+            activation="linear" if args.score_column else None,
+        )
+    keras_bert.finetune(
+        model,
+        train,
+        dev,
+        args.output,
+        test=test,
+        loss=loss,
+        strategy=strategy,
+        **keras_bert.finetuning_settings(args),
+    )
+    if args.hugging_face and keras_bert.is_chief(model):
+        best = keras_bert.BertReranker.from_preset(os.path.join(args.output, "best"))
+        keras_bert.save_to_hugging_face(best, os.path.join(args.output, "hugging_face"))
+
+
+if __name__ == "__main__":
+    keras_bert.run_recipe(main)

@@ -1,0 +1,252 @@
+"""Queries with documents."""
+
+import keras
+import numpy as np
+import pytest
+
+from keras_bert import BertReranker, BertTask, MarginMeanSquaredError
+
+PAIRS = [("a b", "c d"), ("a b", "e f g h"), ("c", "d"), ("c", "e f g h i j k l m n"), ("c", "")]
+TRIPLETS = [("a b", "c d", "e f g h"), ("c", "d e f g h i j k l", "e")]
+
+
+@pytest.fixture
+def bare(make_backbone, randomized, eager):
+    """A reranker without a preprocessor."""
+    return eager(randomized(BertReranker(make_backbone(num_layers=1))))
+
+
+@pytest.fixture(scope="module")
+def reader(letters):
+    """A preprocessor whose graphs all models share."""
+    from keras_bert import BertRerankerPreprocessor
+
+    return BertRerankerPreprocessor(letters, sequence_length=12)
+
+
+@pytest.fixture
+def model(make_backbone, reader, varied, eager):
+    return eager(varied(BertReranker(make_backbone(num_layers=1), reader)))
+
+
+@pytest.fixture
+def documents(inputs):
+    """Prepared inputs, `[2, 4, 12]`."""
+    return {name: values.reshape(2, 4, 12) for name, values in inputs.items()}
+
+
+def score_of(model, pairs):
+    return np.array([answer["score"] for answer in model.answer(pairs)])
+
+
+def test_logits_are_products_of_the_pooled_output_with_a_vector(
+    bare, inputs, documents, difference
+):
+    pooled = bare.backbone.predict(inputs, verbose=0)["pooled_output"]
+    kernel, bias = (keras.ops.convert_to_numpy(w) for w in bare.head.weights)
+    logits = bare.predict(documents, verbose=0)
+    assert logits.shape == (2, 4) and logits.dtype == "float32" and np.ptp(logits) > 1e-3
+    assert difference(logits, (pooled @ kernel + bias).reshape(2, 4)) < 1e-5
+
+
+def test_a_triplet_has_the_logits_of_its_pairs(model, difference):
+    logits = model.predict(TRIPLETS, verbose=0)  # [2, 2]
+    pairs = [(query, document) for query, *others in TRIPLETS for document in others]
+    assert difference(logits.ravel(), model.predict(pairs, verbose=0).ravel()) < 1e-5
+    assert difference(score_of(model, TRIPLETS), sigmoid(logits)) < 1e-6
+    inputs = model.preprocessor.batches(PAIRS, with_labels=False)
+    assert score_of(model, inputs).shape == (5, 1)
+
+
+def sigmoid(logits):
+    return 1 / (1 + np.exp(-logits))
+
+
+def test_scores_are_sigmoids_or_logits(make_backbone, model, reader, difference):
+    logits = model.predict(PAIRS, verbose=0)[:, 0]
+    assert difference(score_of(model, PAIRS), sigmoid(logits)) < 1e-6
+    model.preprocessor = type(reader).like(reader, activation="linear")
+    assert difference(score_of(model, PAIRS), logits) < 1e-6
+
+
+def test_documents_are_ranked_for_one_query_and_for_several(model):
+    texts = ["c d", "e f g h", "", "c d", "k"]
+    scores = score_of(model, [("a b", text) for text in texts])
+    found = model.rank("a b", texts, batch_size=2)
+    assert [row["text"] for row in found] == [texts[row["index"]] for row in found]
+    assert [row["index"] for row in found] == sorted(range(5), key=lambda i: -scores[i])
+    assert [row["score"] for row in found] == pytest.approx(sorted(scores)[::-1], abs=1e-6)
+    places = [row["index"] for row in found]
+    assert places.index(0) < places.index(3)  # equal scores keep their order
+    assert model.rank("a b", texts, top_k=2, batch_size=2) == found[:2]
+    both = model.rank(["a b", "c"], texts)
+    assert [row["index"] for row in both[0]] == places and len(both[1]) == 5
+    apart = model.rank(["a b", "c"], [texts[:3], ["e"]])
+    assert [len(rows) for rows in apart] == [3, 1]
+    assert apart[1][0]["score"] == pytest.approx(score_of(model, [("c", "e")])[0], abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("query", "texts", "top_k", "message"),
+    [
+        ("", ["a"], None, "non-empty string; got ''"),
+        ([" ", "a"], ["a"], None, "non-empty string; got ' '"),
+        ([], ["a"], None, "no query"),
+        (3, ["a"], None, "query must be a string or a list of strings; got 3"),
+        ("a", [], None, "no documents for the query 'a'"),
+        (["a", "b"], [["c"], []], None, "no documents for the query 'b'"),
+        ("a", "b", None, "documents must be a list of strings; got 'b'"),
+        (["a", "b"], [["c"]], None, "2 queries but 1 lists"),
+        ("a", ["b"], 2, "top_k=2 is above the number of documents, 1"),
+        ("a", ["b"], 0, "top_k must be at least 1"),
+        ("a", ["b", None], None, "Text 1 is None, not a string"),
+    ],
+)
+def test_bad_rankings_are_refused(model, query, texts, top_k, message):
+    with pytest.raises(ValueError, match=message):
+        model.rank(query, texts, top_k)
+
+
+def test_scores_that_are_nan_are_refused(model):
+    model.head.bias.assign([np.nan])
+    with pytest.raises(ValueError, match="score of document 0 for the query 'a' is NaN"):
+        model.rank("a", ["b", "c"])
+    with pytest.raises(ValueError, match="score of example 0 is NaN"):
+        model.scores(PAIRS, [1, 0, 1, 0, 0])
+
+
+def test_losses_are_those_of_the_data(model):
+    logits = model.predict(PAIRS, verbose=0)[:, 0]
+    y = np.array([1.0, 0, 0.25, 1, 0])
+    expected = np.mean(np.maximum(logits, 0) - logits * y + np.log1p(np.exp(-np.abs(logits))))
+    assert model.evaluate(PAIRS, y, verbose=0) == pytest.approx(expected, rel=1e-4)
+    y = np.array([4.0, -2, 0, 1, -3])
+    model.compile("sgd", loss="mean_squared_error", run_eagerly=True)
+    expected = np.mean((logits - y) ** 2)
+    assert model.evaluate(PAIRS, y, verbose=0) == pytest.approx(expected, rel=1e-4)
+    better, worse = model.predict(TRIPLETS, verbose=0).T
+    y = np.array([-5.0, 3.0])
+    model.compile("sgd", loss=MarginMeanSquaredError(), run_eagerly=True)
+    expected = np.mean((better - worse - y) ** 2)
+    assert model.evaluate(TRIPLETS, y, verbose=0) == pytest.approx(expected, rel=1e-4)
+
+
+@pytest.mark.slow
+def test_it_learns_relevance_and_the_scores_and_margins_of_a_teacher(make_backbone, reader):
+    def trained(x, y, loss):
+        model = BertReranker(make_backbone(num_layers=1, dropout=0.0), reader, dropout=0.0)
+        model.compile(keras.optimizers.Adam(0.003), loss=loss)
+        model.fit(400 * x, np.tile(y, 400), batch_size=len(x), verbose=0)
+        return model
+
+    y = [1.0, 0, 0, 1, 0]
+    model = trained(PAIRS, y, None)
+    assert model.scores(PAIRS, y) == {"mrr@10": 1.0, "ndcg@10": 1.0, "map": 1.0}
+    assert np.abs(score_of(model, PAIRS) - y).max() < 0.3
+    y = [4.0, -2, 0, 1, -3]
+    model = trained(PAIRS, y, "mean_squared_error")
+    assert np.abs(model.predict(PAIRS, verbose=0)[:, 0] - y).max() < 1
+    y = np.array([-5.0, 3.0])
+    model = trained(TRIPLETS, y, MarginMeanSquaredError())
+    better, worse = model.predict(TRIPLETS, verbose=0).T
+    assert np.abs(better - worse - y).max() < 0.5
+
+
+def test_datasets_hold_pairs_and_triplets(model, tensorflow):
+    model.compile("sgd", loss="mean_squared_error", run_eagerly=True)
+    y = [1.0, 0, 1, 0, 0]
+    columns = tuple(map(list, zip(*PAIRS, strict=True)))
+    data = tensorflow.data.Dataset.from_tensor_slices((columns, y)).batch(5)
+    logits = model.predict(PAIRS, verbose=0)[:, 0]
+    expected = np.mean((logits - y) ** 2)
+    assert model.evaluate(data, verbose=0) == pytest.approx(expected, rel=1e-5)
+    model.compile("sgd", loss=MarginMeanSquaredError(), run_eagerly=True)
+    y = [1.0, -2]
+    columns = tuple(map(list, zip(*TRIPLETS, strict=True)))
+    data = tensorflow.data.Dataset.from_tensor_slices((columns, y))
+    better, worse = model.predict(TRIPLETS, verbose=0).T
+    expected = np.mean((better - worse - y) ** 2)
+    assert model.evaluate(data, verbose=0) == pytest.approx(expected, rel=1e-5)
+
+
+def test_relevance_outside_of_0_to_1_is_refused_by_binary_cross_entropy(model, tensorflow):
+    message = "a relevance from 0 to 1.*MarginMeanSquaredError.*example 1 is 3"
+    with pytest.raises(ValueError, match=message):
+        model.fit(PAIRS[:2], [1, 3], verbose=0)
+    with pytest.raises(ValueError, match="Relevance must be finite; that of example 0 is nan"):
+        model.fit(PAIRS[:2], [np.nan, 1], verbose=0)
+    with pytest.raises(ValueError, match=r"must be a number for each example; got \['yes'"):
+        model.fit(PAIRS[:2], ["yes", "no"], verbose=0)
+    data = tensorflow.data.Dataset.from_tensor_slices(((["a"], ["b"]), [-1.0])).batch(1)
+    prepared = model.preprocessor.batches(data)
+    for each in (data, prepared):
+        with pytest.raises(tensorflow.errors.InvalidArgumentError, match="relevance from 0 to 1"):
+            model.fit(each, verbose=0)
+    model.compile("sgd", loss="mean_squared_error", run_eagerly=True)
+    model.fit(PAIRS[:2], [1, 3], verbose=0)
+
+
+def test_a_loss_of_pairs_refuses_triplets_and_the_other_way_round(bare, inputs):
+    pairs = {name: values[:, None] for name, values in inputs.items()}  # [8, 1, 12]
+    triplets = {name: values.reshape(4, 2, 12) for name, values in inputs.items()}
+    message = "each query has 2 documents but one label.*MarginMeanSquaredError"
+    for loss in (None, "mean_squared_error", keras.losses.MeanAbsoluteError()):
+        bare.compile("sgd", loss=loss, run_eagerly=True)
+        for y in (np.ones(4), np.ones((4, 1))):
+            with pytest.raises(ValueError, match=message):
+                bare.fit(triplets, y, verbose=0)
+    bare.compile("sgd", run_eagerly=True)
+    bare.fit(triplets, np.ones((4, 2)), verbose=0)  # a relevance for each document
+    bare.compile("sgd", loss=MarginMeanSquaredError(), run_eagerly=True)
+    with pytest.raises(ValueError, match=r"examples \(query, positive, negative\); got"):
+        bare.fit(pairs, np.ones(8), verbose=0)
+    with pytest.raises(ValueError, match="takes one margin for each example"):
+        bare.fit(triplets, np.ones((4, 2)), verbose=0)
+
+
+def test_single_texts_and_four_together_are_refused(model):
+    with pytest.raises(ValueError, match="got single texts"):
+        model.answer(["a", "b"])
+    with pytest.raises(ValueError, match="at most 3 together; got 4"):
+        model.answer([("a", "b", "c", "d")])
+
+
+def test_scores_are_means_over_the_queries(model, caplog):
+    logits = model.predict(PAIRS, verbose=0)[:, 0]
+    best = int(np.argmax(logits[2:])) + 2
+    worst = int(np.argmin(logits[2:])) + 2
+    y = np.zeros(5)
+    y[[int(np.argmax(logits[:2])), worst]] = 1
+    assert model.scores(PAIRS, y)["mrr@10"] == pytest.approx((1 + 1 / 3) / 2)
+    y[[worst, best]] = 0, 0.5
+    assert model.scores(PAIRS, y) == {"mrr@10": 1.0, "ndcg@10": 1.0, "map": 1.0}
+    assert not caplog.records
+    y[best] = 0
+    assert model.scores(PAIRS, y)["map"] == 0.5
+    assert "1 of 2 queries have no relevant document and count as 0, the first 'c'" in caplog.text
+    with pytest.raises(ValueError, match="None of the 2 queries has a relevant document"):
+        model.scores(PAIRS, np.zeros(5))
+    with pytest.raises(ValueError, match="got triplets"):
+        model.scores(TRIPLETS, [1, 0])
+
+
+def test_it_is_saved_and_loaded(model, tmp_path, difference):
+    model.save_to_preset(tmp_path / "preset")
+    model.compile("sgd", loss=MarginMeanSquaredError())
+    model.save(tmp_path / "model.keras")
+    expected = model.predict(PAIRS, verbose=0)
+    for again in (
+        BertTask.from_preset(tmp_path / "preset"),
+        keras.models.load_model(tmp_path / "model.keras"),
+    ):
+        assert type(again) is BertReranker
+        again.run_eagerly = True
+        assert difference(again.predict(PAIRS, verbose=0), expected) < 1e-6
+    assert isinstance(again.loss, MarginMeanSquaredError)
+    linear = BertReranker.from_preset(tmp_path / "preset", activation="linear", sequence_length=9)
+    assert (linear.preprocessor.activation, linear.preprocessor.sequence_length) == ("linear", 9)
+
+
+def test_an_unknown_activation_is_refused(letters, reader):
+    with pytest.raises(ValueError, match="activation must be one of 'sigmoid', 'linear'; got 'so"):
+        type(reader)(letters, activation="softmax")

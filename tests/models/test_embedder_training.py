@@ -1,0 +1,235 @@
+"""Training of an embedder on pairs, triplets, scores and classes."""
+
+import json
+
+import keras
+import numpy as np
+import pytest
+
+from keras_bert import Batching, BertEmbedder, CoSENT, EmbeddingLoss, InBatchNegatives, finetune
+
+ANCHORS = ["a b c", "d", "e f", "g h i", "j k", "l m n", "a b c", "o"]
+POSITIVES = ["c b", "d d e", "f", "i h", "k", "n m", "b a", "p o o a"]  # "a b c" has two
+NEGATIVES = ["x", "y x", "b", "c d", "e", "f g", "h", "i"]
+SCORES = [5, 1, 4.5, 0, 2, 3, 3.5, 1]
+CLASSES = ["red", "blue", "red", "blue", "green", "green", "red", "blue"]
+
+
+@pytest.fixture
+def model(make_backbone, varied, preprocessor):
+    return varied(BertEmbedder(make_backbone(num_layers=1), preprocessor=preprocessor))
+
+
+def unit(vectors):
+    return vectors / np.linalg.norm(vectors, axis=-1, keepdims=True)
+
+
+def by_hand(numbers, vectors, scale=20.0):
+    """The loss of in-batch negatives, anchor by anchor, in float64."""
+    vectors, losses = unit(vectors.astype("float64")), []
+    for i, (anchor, positive, *_) in enumerate(numbers):
+        scores = []
+        for j, other in enumerate(numbers):
+            for place, candidate in enumerate(other[1:], start=1):
+                is_own = (i, 1) == (j, place)
+                is_equal = candidate in (anchor, positive) or (place == 1 and other[0] == anchor)
+                if is_own or not is_equal:
+                    scores.append(scale * vectors[i, 0] @ vectors[j, place])
+        own = scale * vectors[i, 0] @ vectors[i, 1]
+        losses.append(np.log(np.sum(np.exp(np.array(scores) - own))))
+    return np.mean(losses)
+
+
+@pytest.mark.parametrize("texts", [2, 4])
+def test_equal_texts_are_no_negatives_of_each_other(texts):
+    rng = np.random.default_rng(1)
+    vectors = rng.normal(size=(12, texts, 8)).astype("float32")
+    for numbers in (np.arange(12 * texts).reshape(12, texts), rng.integers(0, 15, (12, texts))):
+        loss = float(InBatchNegatives()(numbers, vectors))
+        assert loss == pytest.approx(by_hand(numbers, vectors), rel=1e-5)
+        assert loss == float(EmbeddingLoss()(numbers, vectors))
+    distinct = np.arange(12 * texts).reshape(12, texts)
+    assert by_hand(distinct, vectors) != pytest.approx(by_hand(numbers, vectors), rel=1e-3)
+
+
+def test_cosines_are_ranked_by_scores():
+    rng = np.random.default_rng(2)
+    vectors = rng.normal(size=(9, 2, 8)).astype("float32")
+    scores = rng.integers(0, 4, 9).astype("float32")
+    cosines = np.sum(np.prod(unit(vectors.astype("float64")), axis=1), axis=-1)
+    terms = [
+        np.exp(20 * (cosines[low] - cosines[high]))
+        for high, low in np.ndindex(9, 9)
+        if scores[high] > scores[low]
+    ]
+    expected = np.log1p(np.sum(terms))
+    assert float(CoSENT()(scores, vectors)) == pytest.approx(expected, rel=1e-5)
+    assert float(EmbeddingLoss()(scores, vectors)) == pytest.approx(expected, rel=1e-5)
+    assert float(CoSENT()(100 * scores + 7, vectors)) == pytest.approx(expected, rel=1e-5)
+
+
+def test_prefixes_of_vectors_are_trained_too():
+    vectors = np.random.default_rng(3).normal(size=(5, 2, 8)).astype("float32")
+    numbers = np.arange(10).reshape(5, 2)
+    loss = float(InBatchNegatives(matryoshka_dims=(8, 3))(numbers, vectors))
+    parts = [by_hand(numbers, vectors[..., :dim]) for dim in (8, 3)]
+    assert loss == pytest.approx(sum(parts), rel=1e-5)
+    with pytest.raises(ValueError, match=r"matryoshka_dims must be ints from 1 to 8.*\(16,\)"):
+        InBatchNegatives(matryoshka_dims=(16,))(numbers, vectors)
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "labels"),
+    [
+        ((ANCHORS, POSITIVES), None, (8, 2)),
+        (list(zip(ANCHORS, POSITIVES, NEGATIVES, strict=True)), None, (8, 3)),
+        ((ANCHORS, POSITIVES), SCORES, (8,)),
+        (ANCHORS, CLASSES, (8, 3)),
+    ],
+    ids=["pairs", "negatives", "scores", "classes"],
+)
+def test_it_trains_on_what_people_have(model, eager, x, y, labels):
+    eager(model, optimizer=keras.optimizers.Adam(0.01))
+    [(inputs, targets)] = model.batches(x, y)
+    assert targets.shape == labels and len(inputs) == max(2, *labels[1:], 2)
+    if y is not CLASSES:  # each has its own length
+        assert len({column["token_ids"].shape[1] for column in inputs}) > 1
+    before = model.evaluate(x, y, verbose=0)
+    losses = model.fit(x, y, epochs=12, shuffle=False, verbose=0).history["loss"]
+    assert losses[-1] < losses[0] - 0.2 and model.evaluate(x, y, verbose=0) < before - 0.2
+    assert all(0 <= abs(score) for score in model.scores(x, y).values())
+
+
+def test_a_stream_gives_the_batches_of_memory(tensorflow, model):
+    data = tensorflow.data.Dataset.from_tensor_slices
+    for stream, x, y in (
+        (data((ANCHORS, POSITIVES)), (ANCHORS, POSITIVES), None),
+        (data((ANCHORS, POSITIVES)).batch(8), (ANCHORS, POSITIVES), None),
+        (data(((ANCHORS, POSITIVES), SCORES)), (ANCHORS, POSITIVES), SCORES),
+    ):
+        [found], [expected] = model.batches(stream), model.batches(x, y)
+        tensorflow.nest.map_structure(np.testing.assert_array_equal, found, expected)
+    with pytest.raises(ValueError, match="must yield .anchor, positive.*fit.texts, labels"):
+        model.batches(data((ANCHORS, np.arange(8))))
+
+
+def test_classes_draw_new_partners_in_each_epoch(model, preprocessor):
+    texts = [f"a {'b ' * number}" for number in range(8)]  # told apart by their length
+    rows = model.preprocessor.read(texts, CLASSES)
+    seen = set()
+    for seed in (1, 2):
+        batching = Batching(3, shuffle=True, seed=seed)
+        first, second = model.preprocessor.batched(rows, batching), []
+        for _ in range(2):
+            epoch = []
+            for inputs, classes in first:
+                lengths = [column["padding_mask"].numpy().sum(axis=1) - 3 for column in inputs]
+                epoch += np.stack(lengths, axis=1).tolist()
+                assert (classes[:, 0] == classes[:, 1]).numpy().all()
+                assert (classes[:, 0] != classes[:, 2]).numpy().all()
+            assert sorted(anchor for anchor, *_ in epoch) == list(range(8))
+            for anchor, positive, negative in epoch:
+                assert CLASSES[anchor] == CLASSES[positive] != CLASSES[negative]
+                assert anchor != positive
+            second.append(epoch)
+        again = model.preprocessor.batched(rows, batching)
+        repeated = [c["padding_mask"].numpy().sum(axis=1) - 3 for c in next(iter(again))[0]]
+        assert np.stack(repeated, axis=1).tolist() == second[0][:3]  # of the same seed
+        assert second[0] != second[1]
+        seen.update(map(json.dumps, second))
+    assert len(seen) == 4
+
+
+def test_parts_of_a_batch_are_dropped_out_alike_twice(tensorflow, make_backbone, preprocessor):
+    """The step goes down the gradient of the loss that it reports, whose masks it repeats."""
+    backbone = make_backbone(num_layers=1, dropout=0.3)
+    model = BertEmbedder(backbone, preprocessor=preprocessor)
+    before = model.get_weights()
+    losses = []
+    for _ in range(2):  # the second starts after a step, from the same seeds
+        model.compile(optimizer=keras.optimizers.SGD(1e-5), loss=InBatchNegatives())
+        seeds = [state.numpy() for state in model.seed_states()]
+        logs = model.fit(
+            (ANCHORS, POSITIVES), batch_size=8, shuffle=False, accumulation_steps=4, verbose=0
+        )
+        losses.append(logs.history["loss"][0])
+        if len(losses) == 1:
+            after = model.get_weights()
+        for state, seed in zip(model.seed_states(), seeds, strict=True):
+            assert (state.numpy() != seed).any()  # it moves on
+            state.assign(seed)
+    squared_norm = sum(np.sum((a - b) ** 2) for a, b in zip(after, before, strict=True)) / 1e-10
+    assert losses[0] - losses[1] == pytest.approx(1e-5 * squared_norm, rel=0.1)
+
+
+def test_it_is_saved_and_resumed_with_its_loss(model, eager, tmp_path, preprocessor):
+    trained = BertEmbedder(model.backbone, preprocessor=preprocessor, matryoshka_dims=(16, 4))
+    eager(trained, optimizer="sgd")
+    trained.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    assert loaded.loss.matryoshka_dims == loaded.matryoshka_dims == (16, 4)
+    x = (ANCHORS, POSITIVES)
+    assert loaded.evaluate(x, verbose=0) == pytest.approx(trained.evaluate(x, verbose=0), rel=1e-6)
+    trained.save_to_preset(tmp_path / "preset")
+    assert BertEmbedder.from_preset(tmp_path / "preset").matryoshka_dims == (16, 4)
+
+
+def test_finetune_keeps_the_best_epoch(model, tmp_path, capsys):
+    x = (ANCHORS[:6], POSITIVES[:6])
+    history = finetune(model, (x,), (x,), tmp_path / "run", epochs=2, batching=Batching(3))
+    assert [set(scores) >= {"mrr@10", "accuracy"} for scores in history] == [True, True]
+    assert "6 training examples; 6 select" in capsys.readouterr().out
+    best = max(scores["mrr@10"] for scores in history)
+    loaded = BertEmbedder.from_preset(tmp_path / "run/best")
+    assert loaded.scores(x)["mrr@10"] == pytest.approx(best)
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "message"),
+    [
+        ((["a", " "], ["b", "c"]), None, "The anchor of example 1 is empty; 1 of 2 are"),
+        ((["a", "b"], ["c", ""]), None, "The positive of example 1 is empty"),
+        ((["a", "b"], ["c"]), None, "There are 2 texts but 1 second texts"),
+        ((["a", "b"], ["c", "c"]), None, "All 2 positives are the same text"),
+        ((["a", "b"], ["c", "d"]), [1, 1], "All pairs have the score 1, so there is no order"),
+        ((["a", "b"], ["c", "d"]), [1, float("nan")], "must be finite numbers"),
+        ((["a", "b"], ["c", "d"]), [1], "There are 2 texts but 1 scores"),
+        ((["a", "b"], ["c", "d"]), ["yes", "no"], "The scores of pairs must be numbers"),
+        ((["a", "b"], ["c", "d"], ["e", "f"]), [1, 2], "examples of 3 texts with y. Leave y out"),
+        (["a", "b"], None, "Texts alone don't train an embedder. Give pairs"),
+        (["a", "b", "c"], ["x", "x", "y"], "Class 'y' has one text, and each text needs a pos"),
+        (["a", "b"], ["x", "x"], "All 2 texts have the class 'x', so none has a negative"),
+        (["a", "b"], [0.5, 0.1], "Scores need pairs of texts: fit"),
+    ],
+)
+def test_examples_that_teach_nothing_are_refused(model, x, y, message):
+    with pytest.raises(ValueError, match=message):
+        model.fit(x, y, verbose=0)
+
+
+def test_settings_that_teach_nothing_are_refused(model, backbone_of_tokens):
+    x = (ANCHORS, POSITIVES)
+    with pytest.raises(ValueError, match="In a batch of one pair there are no negatives"):
+        model.fit(x, batch_size=1, verbose=0)
+    with pytest.raises(ValueError, match="can't be sorted by length"):
+        model.batches(ANCHORS, CLASSES, batching=Batching(bucket_lengths=(12,)))
+    with pytest.raises(ValueError, match="Pairs with scores take no sample_weight"):
+        model.fit(x, SCORES, sample_weight=np.ones(8), verbose=0)
+    with pytest.raises(ValueError, match="With pooling=None a text has a vector for each token"):
+        backbone_of_tokens.fit(x, verbose=0)
+    with pytest.raises(ValueError, match="scale must be above 0; got 0"):
+        InBatchNegatives(0)
+    with pytest.raises(ValueError, match="from 1 to 16, the width of the vectors.*32"):
+        BertEmbedder(model.backbone, matryoshka_dims=(32,))
+    with pytest.raises(ValueError, match=r"CoSENT compares.*\[B, 2, H\]; got \(4, 3, 8\)"):
+        CoSENT()(np.zeros(4), np.ones((4, 3, 8)))
+
+
+@pytest.fixture
+def backbone_of_tokens(model, preprocessor):
+    return BertEmbedder(model.backbone, pooling=None, preprocessor=preprocessor)
+
+
+def test_scores_say_what_they_need(model):
+    with pytest.raises(ValueError, match="Scores need pairs of texts.*got texts alone"):
+        model.scores(ANCHORS)

@@ -1,0 +1,155 @@
+"""Prompts, similarity and search with vectors of texts."""
+
+import keras
+import numpy as np
+import pytest
+
+from keras_bert import BertEmbedder, BertEmbedderPreprocessor, BertTask, save_to_hugging_face
+
+TEXTS = ["a b c", "d", "", "e f g h i j k l m n o p q"]
+PROMPTS = {"query": "q r ", "passage": "p "}
+
+
+@pytest.fixture
+def backbone(make_backbone, varied):
+    return varied(make_backbone(num_layers=1))
+
+
+@pytest.fixture
+def model(backbone, preprocessor):
+    reader = BertEmbedderPreprocessor(preprocessor.tokenizer, 12, prompts=PROMPTS)
+    return BertEmbedder(backbone, preprocessor=reader)
+
+
+def test_prompts_are_prepended(model, difference):
+    plain = model.predict(TEXTS, verbose=0)
+    for encode, prompt in ((model.encode_query, "q r "), (model.encode_document, "p ")):
+        written = model.predict([prompt + text for text in TEXTS], verbose=0)
+        assert difference(encode(TEXTS), written) < 1e-6 < difference(written, plain)
+        assert encode("a b c").shape == (1, 16)
+    reader = type(model.preprocessor).like(model.preprocessor, default_prompt_name="passage")
+    default = BertEmbedder(model.backbone, preprocessor=reader)
+    assert difference(default.predict(TEXTS, verbose=0), model.encode_document(TEXTS)) < 1e-6
+    assert difference(default.encode_query(TEXTS), model.encode_query(TEXTS)) < 1e-6
+
+
+def test_pairs_train_with_the_prompts_of_their_use(model, tensorflow):
+    pairs = (["a", "b"], ["c", "d e"])
+    [(inputs, _)] = model.batches(pairs)
+    written = ["q r a", "q r b"], ["p c", "p d e"]
+    for column, texts in zip(inputs, written, strict=True):
+        expected = model.preprocessor(texts)["token_ids"].numpy()
+        found = column["token_ids"].numpy()
+        np.testing.assert_array_equal(found, expected[:, : found.shape[1]])
+    [(streamed, _)] = model.batches(tensorflow.data.Dataset.from_tensor_slices(pairs))
+    tensorflow.nest.map_structure(np.testing.assert_array_equal, streamed, inputs)
+    [((first, _), _)] = model.batches(pairs, [1.0, 2.0])  # of scores, no prompts
+    expected = model.preprocessor(["a", "b"])["token_ids"].numpy()[:, :3]
+    np.testing.assert_array_equal(first["token_ids"].numpy(), expected)
+
+
+def test_prompts_and_widths_are_saved(backbone, preprocessor, difference, tmp_path, caplog):
+    reader = BertEmbedderPreprocessor(
+        preprocessor.tokenizer, 12, prompts=PROMPTS, default_prompt_name="query"
+    )
+    model = BertEmbedder(backbone, truncate_dim=5, preprocessor=reader)
+    vectors = model.predict(TEXTS, verbose=0)
+    assert vectors.shape == (4, 5)
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=-1), 1.0, rtol=1e-6)
+    model.save(tmp_path / "model.keras")
+    model.save_to_preset(tmp_path / "preset")
+    save_to_hugging_face(model, tmp_path / "hugging_face")
+    assert "SentenceTransformer(folder, truncate_dim=5)" in caplog.text
+    for loaded in (
+        keras.models.load_model(tmp_path / "model.keras"),
+        BertTask.from_preset(tmp_path / "preset"),
+        BertTask.from_preset(tmp_path / "hugging_face"),
+    ):
+        theirs = loaded.preprocessor
+        assert (theirs.prompts, theirs.default_prompt_name) == (PROMPTS, "query")
+        assert loaded.truncate_dim == 5
+        assert difference(loaded.predict(TEXTS, verbose=0), vectors) < 1e-6
+        assert difference(loaded.encode_document(TEXTS), model.encode_document(TEXTS)) < 1e-6
+    whole = BertEmbedder.from_preset(tmp_path / "preset", truncate_dim=None)
+    assert whole.predict(TEXTS, verbose=0).shape == (4, 16)
+
+
+def test_prompts_are_served(tensorflow, model, difference, tmp_path):
+    served = tensorflow.saved_model.load(model.export(tmp_path / "served")).signatures
+    texts = tensorflow.constant(TEXTS)
+    for name, expected in (
+        ("serving_default", model.predict(TEXTS, verbose=0)),
+        ("query", model.encode_query(TEXTS)),
+        ("document", model.encode_document(TEXTS)),
+    ):
+        assert difference(served[name](text=texts)["embedding"].numpy(), expected) < 1e-6
+
+
+def test_similarity_is_a_matrix_of_texts_or_vectors(model):
+    vectors = model.predict(TEXTS, verbose=0)
+    expected = vectors @ vectors[:2].T
+    for texts in (TEXTS, vectors, 3 * vectors, (3 * vectors).tolist()):
+        for others in (TEXTS[:2], vectors[:2]):
+            np.testing.assert_allclose(model.similarity(texts, others), expected, atol=1e-5)
+    assert model.similarity("a b c", TEXTS).shape == (1, 4)
+    pairwise = model.similarity_pairwise(TEXTS[:2], vectors[1:3])
+    np.testing.assert_allclose(pairwise, np.sum(vectors[:2] * vectors[1:3], axis=-1), atol=1e-5)
+
+
+@pytest.mark.parametrize("blocks", [(256, 16384), (3, 7)])
+def test_search_finds_the_nearest(model, monkeypatch, blocks):
+    monkeypatch.setattr("keras_bert.models.comparing._QUERIES", blocks[0])
+    monkeypatch.setattr("keras_bert.models.comparing._DOCUMENTS", blocks[1])
+    rng = np.random.default_rng(1)
+    queries = rng.normal(size=(8, 16)).astype("float32")
+    documents = rng.normal(size=(50, 16)).astype("float32")
+    documents[40:] = documents[:10]  # ties, of which the lower index comes first
+    cosines = model.similarity(queries, documents)
+    order = np.argsort(-np.round(cosines, 6), axis=1, kind="stable")
+    for top_k in (1, 4, 50):
+        indices, found = model.search(queries, documents, top_k)
+        assert indices.shape == found.shape == (8, top_k)
+        np.testing.assert_array_equal(indices, order[:, :top_k])
+        np.testing.assert_allclose(found, np.take_along_axis(cosines, indices, 1), atol=1e-6)
+    texts = ["a b c", "d", "x"]
+    indices, found = model.search("d", texts, 2)
+    expected = (model.encode_query("d") @ model.encode_document(texts).T)[0]
+    np.testing.assert_array_equal(indices[0], np.argsort(-expected)[:2])
+    np.testing.assert_allclose(found[0], np.sort(expected)[::-1][:2], atol=1e-6)
+
+
+def test_documents_may_be_a_file_on_disk(model, tmp_path):
+    documents = np.random.default_rng(2).normal(size=(100, 16)).astype("float32")
+    np.save(tmp_path / "documents.npy", documents)
+    mapped = np.load(tmp_path / "documents.npy", mmap_mode="r")
+    for found, expected in zip(
+        model.search(documents[:3], mapped, 5),
+        model.search(documents[:3], documents, 5),
+        strict=True,
+    ):
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_what_cannot_be_compared_is_refused(model, backbone, preprocessor):
+    vectors = np.ones((2, 16), "float32")
+    wrong = vectors.copy()
+    wrong[1, 3] = np.nan
+    for call, message in (
+        (lambda: model.search("a", ["b"], 2), "top_k=2 is above the number of documents, 1"),
+        (lambda: model.search("a", ["b"], 0), "top_k must be at least 1"),
+        (lambda: model.similarity(vectors, vectors[:, :3]), "differ in width: 16 and 3"),
+        (lambda: model.similarity(wrong, vectors), "Vector 1 has values that are NaN"),
+        (lambda: model.search("a", wrong, 1), "Vector 1 has values that are NaN"),
+        (lambda: model.similarity(TEXTS, []), "no texts"),
+        (lambda: model.similarity(np.ones(3), vectors), r"Vectors must be floats \[n, H\]"),
+        (lambda: model.encode_query({"text": "a"}), "Give a text or a list of texts"),
+        (lambda: BertEmbedder(backbone, truncate_dim=17), "must be at most 16, the width"),
+        (lambda: BertEmbedder(backbone, None, truncate_dim=3), "cuts vectors of texts"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            call()
+    tokenizer = preprocessor.tokenizer
+    with pytest.raises(ValueError, match="no prompt 'qury'; the prompts are 'query', 'passage'.*D"):
+        BertEmbedderPreprocessor(tokenizer, 12, prompts=PROMPTS, default_prompt_name="qury")
+    with pytest.raises(ValueError, match="prompts must be a dict of strings by name"):
+        BertEmbedderPreprocessor(tokenizer, 12, prompts=["query: "])

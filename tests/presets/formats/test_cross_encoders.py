@@ -1,0 +1,90 @@
+"""Cross-encoders of sentence-transformers come and go."""
+
+import json
+
+import pytest
+
+from keras_bert import BertClassifier, BertReranker, BertTask, save_to_hugging_face
+
+IDENTITY = "torch.nn.modules.linear.Identity"
+SIGMOID = "torch.nn.modules.activation.Sigmoid"
+PAIRS = [("a b", "c d"), ("a b", "e f g h i j k l m"), ("c", "")]
+
+
+@pytest.fixture
+def folder(make_backbone, letters, randomized, tmp_path):
+    """A folder of transformers with one label, of a `BertClassifier`."""
+    from keras_bert import BertClassifierPreprocessor
+
+    reader = BertClassifierPreprocessor(letters, sequence_length=12)
+    model = randomized(BertClassifier(make_backbone(num_layers=1), 1, reader, dropout=0.3))
+    save_to_hugging_face(model, tmp_path / "theirs")
+    return tmp_path / "theirs"
+
+
+def changed(folder, **entries):
+    path = folder / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **entries}))
+
+
+FORMS = {
+    "version 3": {"sbert_ce_default_activation_function": IDENTITY},
+    "version 4": {"sentence_transformers": {"activation_fn": IDENTITY, "version": "4.0.1"}},
+    "both": {
+        "sentence_transformers": {"activation_fn": IDENTITY},
+        "sbert_ce_default_activation_function": SIGMOID,
+    },
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_activation_of_each_version_is_read(folder, form):
+    changed(folder, **FORMS[form])
+    model = BertTask.from_preset(folder)
+    assert type(model) is BertReranker and model.preprocessor.activation == "linear"
+    assert not model.load_report.new and not model.load_report.left_over
+    assert model.dropout == 0.3
+    assert type(BertClassifier.from_preset(folder)) is BertClassifier
+
+
+def test_version_6_has_a_file_of_its_own(folder):
+    path = folder / "config_sentence_transformers.json"
+    path.write_text(json.dumps({"activation_fn": SIGMOID, "model_type": "CrossEncoder"}))
+    model = BertTask.from_preset(folder)
+    assert type(model) is BertReranker and model.preprocessor.activation == "sigmoid"
+
+
+def test_one_label_of_transformers_is_a_classifier_that_loads_as_a_reranker(folder, difference):
+    model = BertTask.from_preset(folder)
+    assert type(model) is BertClassifier and model.num_classes == 1
+    reranker = BertReranker.from_preset(folder)
+    assert not reranker.load_report.new and reranker.preprocessor.activation == "sigmoid"
+    logits = [each.predict(PAIRS, verbose=0)[:, 0] for each in (model, reranker)]
+    assert difference(*logits) < 1e-6
+
+
+def test_an_unknown_activation_becomes_the_sigmoid_with_a_warning(folder, caplog):
+    changed(folder, sbert_ce_default_activation_function="torch.nn.modules.activation.Tanh")
+    assert BertReranker.from_preset(folder).preprocessor.activation == "sigmoid"
+    assert "Tanh of the logits there" in caplog.text
+
+
+def test_three_labels_stay_a_classifier(make_backbone, tmp_path):
+    save_to_hugging_face(BertClassifier(make_backbone(num_layers=1), 3), tmp_path / "nli")
+    changed(tmp_path / "nli", **FORMS["version 4"])
+    assert type(BertTask.from_preset(tmp_path / "nli")) is BertClassifier
+
+
+@pytest.mark.parametrize("activation", ["linear", "sigmoid"])
+def test_a_reranker_goes_and_comes_back(folder, activation, tmp_path, difference):
+    model = BertReranker.from_preset(folder, activation=activation)
+    save_to_hugging_face(model, tmp_path / "ours")
+    config = json.loads((tmp_path / "ours" / "config.json").read_text())
+    assert config["architectures"] == ["BertForSequenceClassification"]
+    name = {"linear": IDENTITY, "sigmoid": SIGMOID}[activation]
+    assert config["sentence_transformers"]["activation_fn"] == name
+    assert config["sbert_ce_default_activation_function"] == name
+    back = BertTask.from_preset(tmp_path / "ours")
+    assert type(back) is BertReranker and back.preprocessor.activation == activation
+    assert (back.dropout, back.preprocessor.sequence_length) == (0.3, 12)
+    assert difference(back.predict(PAIRS, verbose=0), model.predict(PAIRS, verbose=0)) == 0.0

@@ -1,0 +1,45 @@
+import json
+
+import pytest
+
+from keras_bert.readers.table import read_table
+
+
+def write(folder, *lines):
+    path = folder / "rows.jsonl"
+    path.write_text("\n".join(lines), encoding="utf-8")
+    return path
+
+
+def test_lines_of_json_are_rows(tmp_path):
+    texts = ["plain", 'quo"te, tab\t', "line\u2028 separator", "new\nline", "北京", ""]
+    rows = [json.dumps({"text": t, "n": i / 2}, ensure_ascii=False) for i, t in enumerate(texts)]
+    table = read_table(write(tmp_path, *rows[:3], "", *rows[3:], ""))
+    assert table.columns == ["text", "n"] and table["text"] == texts
+    assert table.scores("n").tolist() == [0.0, 0.5, 1.0, 1.5, 2.0, 2.5]
+    assert table.lines == [1, 2, 3, 5, 6, 7]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("{", "line 2: '{' is not JSON"),
+        ("[1]", "line 2: '.1.' is not a JSON object"),
+        ('{"b": 1}', "line 2: the keys are b, but those of the first line are a"),
+        ('{"a": null}', "line 2: the value of 'a' is None"),
+        ('{"a": ["x"]}', "line 2: the value of 'a' is .*, not a string or a number"),
+    ],
+)
+def test_bad_lines_are_refused_or_skipped(tmp_path, line, message):
+    path = write(tmp_path, '{"a": 1}', line, '{"a": true}')
+    with pytest.raises(ValueError, match=message):
+        read_table(path)
+    table = read_table(path, malformed="skip")
+    assert table["a"] == ["1", "true"] and table.malformed == [2]
+
+
+def test_a_file_without_rows_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="is empty"):
+        read_table(write(tmp_path, "\n"))
+    with pytest.raises(ValueError, match="no rows"):
+        read_table(write(tmp_path, "text"), malformed="skip")

@@ -4,10 +4,10 @@ r"""Fine-tunes BERT to rank documents for a query: a cross-encoder.
         --output reranker
 
     python recipes/finetune_reranker.py --init bert/preset --train margins.jsonl --dev dev.tsv \
-        --negative_column negative --score_column margin --output reranker
+        --negative_column negative --teacher_column margin --output reranker
 
 Files are TSV or CSV with a header, or JSONL. A row is a query, a document and its relevance, from 0
-to 1. To learn from a teacher, `--score_column` names its scores (logits) for the documents; with
+to 1. To learn from a teacher, `--teacher_column` names its scores (logits) for the documents; with
 `--negative_column`, the teacher's score of the document minus that of the negative. The dev file
 always has queries, documents and relevance. Give each query several documents there, at least one
 of them with a relevance above 0: MRR@10 selects the best epoch.
@@ -35,15 +35,15 @@ def parse_args(argv=None):
     add("--document_column", default="document", help="column of documents")
     add("--relevance_column", default="relevance", help="column of numbers from 0 to 1")
     add("--negative_column", help="column of worse documents, to learn a teacher's margins")
-    add("--score_column", help="column of a teacher's scores or margins, in place of relevance")
+    add("--teacher_column", help="column of a teacher's scores or margins, in place of relevance")
     add("--hugging_face", action="store_true", help="write OUTPUT/hugging_face, the best model")
     keras_bert.add_finetuning_arguments(parser)
     parser.set_defaults(learning_rate=2e-5)  # as for GLUE's pairs
     args = parser.parse_args(argv)
-    if args.negative_column and not args.score_column:
-        parser.error("--negative_column needs --score_column, the teacher's margins")
-    if args.score_column and not args.dev:
-        parser.error("--score_column needs --dev, whose relevance selects the best epoch")
+    if args.negative_column and not args.teacher_column:
+        parser.error("--negative_column needs --teacher_column, the teacher's margins")
+    if args.teacher_column and not args.dev:
+        parser.error("--teacher_column needs --dev, whose relevance selects the best epoch")
     return args
 
 
@@ -62,7 +62,7 @@ def read_taught(path, args):
     if args.negative_column:
         columns.append(args.negative_column)
         loss = keras_bert.MarginMeanSquaredError()
-    return (tuple(map(table.texts, columns)), table.scores(args.score_column)), loss
+    return (tuple(map(table.texts, columns)), table.scores(args.teacher_column)), loss
 
 
 def main(argv=None):
@@ -72,7 +72,7 @@ def main(argv=None):
     strategy = keras_bert.get_strategy(args.strategy, args.tpu, args.devices)
     keras.utils.set_random_seed(args.seed)
     keras.config.set_dtype_policy(args.precision)
-    if args.score_column:
+    if args.teacher_column:
         train, loss = read_taught(args.train, args)
     else:
         train, loss = read_pairs(args.train, args), None
@@ -83,7 +83,7 @@ def main(argv=None):
             args.init,
             load_weights=not args.from_scratch,
             sequence_length=args.sequence_length,
-            activation="linear" if args.score_column else None,
+            activation="linear" if args.teacher_column else None,
         )
     keras_bert.finetune(
         model,

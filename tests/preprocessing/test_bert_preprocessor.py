@@ -177,7 +177,7 @@ PREPROCESSORS = {
     },
     "BertMultipleChoicePreprocessor": {},
     "BertRerankerPreprocessor": {"activation": "linear"},
-    "BertEmbedderPreprocessor": {},
+    "BertEmbedderPreprocessor": {"prompts": {"query": "q: "}, "default_prompt_name": "query"},
 }
 
 

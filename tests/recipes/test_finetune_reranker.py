@@ -63,7 +63,7 @@ def test_it_learns_and_writes_what_it_says(recipe, preset, files, tmp_path, caps
 @pytest.mark.slow
 def test_it_learns_from_a_teacher(recipe, preset, files, tmp_path):
     output = tmp_path / "out"
-    more = ("--negative_column", "worse", "--score_column", "margin", "--epochs", "1")
+    more = ("--negative_column", "worse", "--teacher_column", "margin", "--epochs", "1")
     files = {**files, "train": files["taught"]}
     recipe("finetune_reranker").main(arguments(preset, files, output, *more))
     best = keras_bert.BertTask.from_preset(output / "best")
@@ -83,7 +83,7 @@ def test_files_are_read_before_long_work(recipe, preset, files, tmp_path, capsys
     with pytest.raises(ValueError, match="relevance from 0 to 1.*example 48 is 3"):
         module.main(arguments(preset, {**files, "dev": files["train"]}, tmp_path / "out"))
     assert not (tmp_path / "out").exists()
-    for more in (("--negative_column", "worse"), ("--score_column", "margin")):
+    for more in (("--negative_column", "worse"), ("--teacher_column", "margin")):
         line = arguments(preset, files, tmp_path / "out", *more)
         with pytest.raises(SystemExit):
             at = line.index("--dev")

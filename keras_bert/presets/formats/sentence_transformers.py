@@ -6,6 +6,7 @@ from pathlib import Path
 
 from keras_bert.files.json_fields import JsonFields
 from keras_bert.files.json_files import read_json, write_json
+from keras_bert.preprocessing.prompts import KINDS, prompt_of
 from keras_bert.presets.formats.checkpoint import Checkpoint
 
 logger = logging.getLogger("keras_bert")
@@ -82,12 +83,12 @@ def read_sentence_transformer(folder: Path) -> SentenceSettings:
     found.embedder = {
         "pooling": mode,
         "normalize": "Normalize" in modules,
-        "prompts": {name: prompts.text(name) for name in prompts.values if prompts.text(name)},
+        "prompts": {name: prompts.text(name, "") for name in prompts.values},
         "default_prompt_name": config.text("default_prompt_name"),
         "truncate_dim": config.fields(_OWN).integer("truncate_dim", low=1),
     }
-    if found.embedder["default_prompt_name"] not in found.embedder["prompts"]:
-        found.embedder["default_prompt_name"] = None  # an empty prompt
+    if not any(found.embedder["prompts"].values()):  # sentence-transformers writes empty ones
+        found.embedder |= {"prompts": {}, "default_prompt_name": None}
     if found.embedder["prompts"] and pooling.boolean("include_prompt") is False:
         found.refused["BertEmbedder"] = (
             f"{folder} leaves the tokens of its prompts out of the mean (include_prompt false), "
@@ -99,7 +100,7 @@ def read_sentence_transformer(folder: Path) -> SentenceSettings:
 def write_sentence_transformer(checkpoint: Checkpoint, folder: Path) -> None:
     """Writes the files that sentence-transformers needs in addition to the encoder's."""
     arguments = checkpoint.task_arguments
-    width = checkpoint.backbone["hidden_dim"]
+    width, prompts = checkpoint.backbone["hidden_dim"], arguments.get("prompts", {})
     truncate_dim = arguments.get("truncate_dim")
     if truncate_dim is not None:
         logger.warning(
@@ -123,7 +124,10 @@ def write_sentence_transformer(checkpoint: Checkpoint, folder: Path) -> None:
     ]
     write_json(folder / "modules.json", modules)
     config = {
-        "prompts": {"query": "", "document": "", **arguments.get("prompts", {})},
+        "prompts": {  # of both, or sentence-transformers adds empty ones
+            **{kind: prompt_of(prompts, kind) for kind in KINDS},
+            **prompts,
+        },
         "default_prompt_name": arguments.get("default_prompt_name"),
         "similarity_fn_name": "cosine",
         **({} if truncate_dim is None else {_OWN: {"truncate_dim": truncate_dim}}),

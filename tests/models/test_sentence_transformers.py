@@ -1,0 +1,85 @@
+"""Folders, vectors and losses equal those of sentence-transformers."""
+
+import keras
+import numpy as np
+import pytest
+
+from keras_bert import AdamW, BertEmbedder, BertEmbedderPreprocessor, save_to_hugging_face
+
+pytestmark = pytest.mark.slow
+
+TEXTS = ["a b c", "d", "e f g h i", "b"]
+OTHERS = ["c b", "d e", "f", "a b"]
+SCORES = np.array([0.0, 1.0, 0.5, 0.2], "float32")
+
+
+@pytest.fixture(scope="module")
+def theirs():
+    pytest.importorskip("torch", reason="needs PyTorch (parity extra)")
+    return pytest.importorskip("sentence_transformers", reason="not installed (parity extra)")
+
+
+@pytest.fixture
+def backbone(make_backbone, varied):
+    return varied(make_backbone(num_layers=1, dropout=0.0, attention_dropout=0.0))
+
+
+@pytest.mark.parametrize(
+    ("settings", "prompts", "default"),
+    [
+        ({}, {}, None),
+        ({"pooling": "cls"}, {"query": "q : ", "document": "p "}, "document"),
+        ({"pooling": "max", "truncate_dim": 5}, {"query": "q ", "passage": "p "}, None),
+        ({"normalize": False, "truncate_dim": 5}, {"other": "c "}, "other"),
+    ],
+)
+def test_a_folder_has_the_same_vectors(
+    theirs, backbone, preprocessor, difference, tmp_path, settings, prompts, default
+):
+    reader = BertEmbedderPreprocessor(
+        preprocessor.tokenizer, 12, prompts=prompts, default_prompt_name=default
+    )
+    ours = BertEmbedder(backbone, preprocessor=reader, **settings)
+    save_to_hugging_face(ours, tmp_path / "ours")
+    width = {"truncate_dim": settings.get("truncate_dim")}
+    model = theirs.SentenceTransformer(str(tmp_path / "ours"), device="cpu", **width)
+    unit = {"normalize_embeddings": ours.normalize}  # their cut comes after Normalize
+    model.save(str(tmp_path / "theirs"))
+    again = BertEmbedder.from_preset(tmp_path / "theirs", **width)
+    for embedder in (ours, again):
+        for found, expected in (
+            (embedder.predict(TEXTS, verbose=0), model.encode(TEXTS, **unit)),
+            (embedder.encode_query(TEXTS), model.encode_query(TEXTS, **unit)),
+            (embedder.encode_document(TEXTS), model.encode_document(TEXTS, **unit)),
+        ):
+            assert difference(found, expected) < 1e-5
+
+
+@pytest.mark.parametrize("kind", ["pairs", "scores", "matryoshka"])
+def test_training_has_the_same_losses(theirs, backbone, preprocessor, tmp_path, kind):
+    import torch
+    from sentence_transformers.sentence_transformer import losses
+
+    dims = (16, 4) if kind == "matryoshka" else None
+    ours = BertEmbedder(backbone, preprocessor=preprocessor, matryoshka_dims=dims)
+    save_to_hugging_face(ours, tmp_path / "folder")
+    model = theirs.SentenceTransformer(str(tmp_path / "folder"), device="cpu")
+    loss_of = (
+        losses.CoSENTLoss(model) if kind == "scores" else losses.MultipleNegativesRankingLoss(model)
+    )
+    if dims:
+        loss_of = losses.MatryoshkaLoss(model, loss_of, list(dims))
+    parameters = [p for n, p in model.named_parameters() if "pooler" not in n]
+    optimizer = torch.optim.AdamW(parameters, lr=1e-3, eps=1e-6, weight_decay=0.0)
+    ours.compile(optimizer=AdamW(1e-3, weight_decay=0.0, global_clipnorm=None), run_eagerly=True)
+    scores = SCORES if kind == "scores" else None
+    [batch] = ours.batches((TEXTS, OTHERS), scores)
+    for _ in range(10):
+        features = [model.preprocess(column) for column in (TEXTS, OTHERS)]
+        expected = loss_of(features, None if scores is None else torch.from_numpy(scores))
+        optimizer.zero_grad()
+        expected.backward()
+        optimizer.step()
+        ours.reset_metrics()
+        found = keras.ops.convert_to_numpy(ours.train_on_batch(*batch))
+        assert float(found) == pytest.approx(expected.item(), rel=1e-4)

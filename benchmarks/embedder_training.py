@@ -100,15 +100,30 @@ def train_keras_bert(args, seed):
     optimizer = keras_bert.AdamW(schedule, global_clipnorm=1.0)
     model.compile(optimizer=optimizer)
     losses, seconds, examples = [], [], []
-    for texts, others, scores in batches(args, seed):
-        began = time.perf_counter()
-        [batch] = model.batches((texts, others), scores, batching=keras_bert.Batching(len(texts)))
+    began = time.perf_counter()
+    for batch in model.batches(streamed(batches(args, seed))):
         losses.append(float(model.train_on_batch(*batch)))
         model.reset_metrics()
         seconds.append(time.perf_counter() - began)
-        examples.append(len(texts))
+        examples.append(len(batch[1]))
+        began = time.perf_counter()
     speed = sum(examples[WARM:]) / sum(seconds[WARM:])
     return losses, speed, lambda texts: model.predict(texts, verbose=0)
+
+
+def streamed(found):
+    """Makes a `tf.data.Dataset` of batches of texts, and of scores if there are any."""
+    import tensorflow as tf
+
+    texts = (tf.TensorSpec([None], tf.string), tf.TensorSpec([None], tf.string))
+    if found[0][2] is None:
+        return tf.data.Dataset.from_generator(
+            lambda: ((a, b) for a, b, _ in found), output_signature=texts
+        )
+    return tf.data.Dataset.from_generator(
+        lambda: (((a, b), scores) for a, b, scores in found),
+        output_signature=(texts, tf.TensorSpec([None], tf.float32)),
+    )
 
 
 def train_sentence_transformers(args, seed):

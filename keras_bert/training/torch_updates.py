@@ -21,7 +21,8 @@ def clip_by_global_norm_(gradients: Sequence[torch.Tensor], clip_norm: float) ->
     rows = (torch.linalg.vector_norm(gradient, dim=-1) for gradient in gradients)
     norm = torch.linalg.vector_norm(torch.stack([torch.linalg.vector_norm(row) for row in rows]))
     scale = torch.clamp(clip_norm / norm, max=1.0) + (norm - norm)
-    torch._foreach_mul_(list(gradients), scale)
+    for gradient in gradients:
+        gradient.mul_(scale)
 
 
 def has_fused_adamw(weights: Sequence[torch.Tensor]) -> bool:

@@ -6,7 +6,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_bert import AdamW, BertBackbone, BertClassifier, BertEmbedder, WarmupLinearDecay, sizes
+from keras_bert import AdamW, BertBackbone, BertClassifier, BertTask, WarmupLinearDecay, sizes
 from keras_bert.models.fit_schedule import fit_steps
 
 IDS = np.random.default_rng(0).integers(5, 20, size=(40, 5)).astype("int32")
@@ -173,5 +173,6 @@ def test_a_bare_fit_learns_what_can_be_learned():
 
 
 def test_a_task_without_a_loss_asks_for_one(backbone):
-    with pytest.raises(ValueError, match="no loss of its own"):
-        BertEmbedder(backbone).fit(X, Y)
+    own = BertTask(backbone.input, backbone.output, backbone)
+    with pytest.raises(ValueError, match="BertTask has no default_compile_args: call compile"):
+        own.fit(X, Y)

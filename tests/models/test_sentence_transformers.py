@@ -74,7 +74,7 @@ def test_training_has_the_same_losses(theirs, backbone, preprocessor, tmp_path, 
     ours.compile(optimizer=AdamW(1e-3, weight_decay=0.0, global_clipnorm=None), run_eagerly=True)
     scores = SCORES if kind == "scores" else None
     [batch] = ours.batches((TEXTS, OTHERS), scores)
-    for _ in range(10):
+    for _ in range(5):
         features = [model.preprocess(column) for column in (TEXTS, OTHERS)]
         expected = loss_of(features, None if scores is None else torch.from_numpy(scores))
         optimizer.zero_grad()

@@ -94,8 +94,9 @@ def test_it_trains_on_what_people_have(model, eager, x, y, labels):
     assert targets.shape == labels and len(inputs) == max(2, *labels[1:], 2)
     if y is not CLASSES:  # each has its own length
         assert len({column["token_ids"].shape[1] for column in inputs}) > 1
-    losses = model.fit(x, y, epochs=4, shuffle=False, verbose=0).history["loss"]
-    assert min(losses) < losses[0] - 0.1
+    epochs = 12 if y is SCORES else 4  # few steps of ranks first go up
+    losses = model.fit(x, y, epochs=epochs, shuffle=False, verbose=0).history["loss"]
+    assert losses[-1] < losses[0] - 0.1
     if y is None:
         assert model.evaluate(x, verbose=0) < losses[0] - 0.1
 

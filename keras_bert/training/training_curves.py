@@ -5,6 +5,7 @@ import os
 import time
 import weakref
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import keras
@@ -139,6 +140,7 @@ class TrainingCurves(keras.callbacks.Callback):
         if self._writer is None:
             from tensorboard.summary.writer.event_file_writer import EventFileWriter
 
+            _await_next_second(self.folder)
             self._writer = EventFileWriter(self.folder)
             weakref.finalize(self, self._writer.close)  # after an error in `fit` too
         return self._writer
@@ -146,6 +148,17 @@ class TrainingCurves(keras.callbacks.Callback):
     def _flush(self):
         if self._writer is not None:
             self._writer.flush()
+
+
+def _await_next_second(folder):
+    """Waits while a folder has a file of events of this second.
+
+    TensorBoard reads files in the order of their names. Within a second, names end in a count that
+    is sorted as text: file 10 would come before file 9.
+    """
+    folder = Path(folder)
+    while folder.is_dir() and any(folder.glob(f"events.out.tfevents.{int(time.time()):010d}.*")):
+        time.sleep(0.05)
 
 
 def _steps(optimizer):

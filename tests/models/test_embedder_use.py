@@ -66,7 +66,7 @@ def test_prompts_and_widths_are_saved(backbone, preprocessor, difference, tmp_pa
         BertTask.from_preset(tmp_path / "hugging_face"),
     ):
         theirs = loaded.preprocessor
-        assert (theirs.prompts, theirs.default_prompt_name) == (PROMPTS, "query")
+        assert theirs.prompts.items() >= PROMPTS.items() and theirs.default_prompt_name == "query"
         assert loaded.truncate_dim == 5
         assert difference(loaded.predict(TEXTS, verbose=0), vectors) < 1e-6
         assert difference(loaded.encode_document(TEXTS), model.encode_document(TEXTS)) < 1e-6

@@ -93,8 +93,8 @@ class InBatchNegatives(BatchLoss):
     Example:
     >>> import numpy as np
     >>> vectors = np.eye(4, dtype="float32").reshape(2, 2, 4)  # all unlike
-    >>> float(InBatchNegatives()(np.arange(4).reshape(2, 2), vectors)) == np.float32(np.log(2))
-    True
+    >>> round(float(InBatchNegatives()(np.arange(4).reshape(2, 2), vectors)), 4)  # log(2)
+    0.6931
     """
 
     def __init__(

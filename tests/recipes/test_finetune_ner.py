@@ -61,15 +61,15 @@ def test_a_rerun_resumes(recipe, preset, files, tmp_path, monkeypatch, capsys):
     whole, parted = tmp_path / "whole", tmp_path / "parted"
     more = ["--epochs", "2", "--document_context"]
     module.main(arguments(preset, files, whole, *more))
-    real, calls = keras_bert.BertTokenClassifier.answer, []
+    real, calls = keras_bert.BertTokenClassifier.answers_to_score, []
 
-    def dies_in_the_second_epoch(*args, **options):
+    def dies_in_epoch_2(*args, **options):
         calls.append(args)
         if len(calls) == 2:
             raise KeyboardInterrupt
         return real(*args, **options)
 
-    monkeypatch.setattr(keras_bert.BertTokenClassifier, "answer", dies_in_the_second_epoch)
+    monkeypatch.setattr(keras_bert.BertTokenClassifier, "answers_to_score", dies_in_epoch_2)
     with pytest.raises(KeyboardInterrupt):
         module.main(arguments(preset, files, parted, *more))
     capsys.readouterr()

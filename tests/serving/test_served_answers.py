@@ -20,6 +20,7 @@ KEYS = {
     },
     "questions": {"answer", "start", "end", "start_byte", "end_byte", "score", "null_odds"},
     "choices": {"label", "choice", "probabilities"},
+    "documents": {"score"},
     "vectors": {"embedding"},
 }
 TOLERANCE = dict.fromkeys(QUESTIONS, 1e-4)  # of null_odds, sums of logits

@@ -24,6 +24,12 @@ def pytest_collection_finish():
     gc.freeze()
 
 
+@pytest.fixture(scope="module", autouse=True)
+def no_collection_of_what_is_left():
+    """Exempts what earlier modules left, such as traced graphs, from garbage collection."""
+    gc.freeze()
+
+
 @pytest.fixture(scope="session", autouse=True)
 def no_xla_for_the_host_of_a_tpu():
     """Sets Keras's own models to `jit_compile=False` where "auto" would choose what isn't there.

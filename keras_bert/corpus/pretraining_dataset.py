@@ -164,11 +164,12 @@ def _batches(source, masked, batch_size, start_step):
     first_block, batches_before = divmod(start_step, together)
     rows = source.rows(first_block * together * batch_size)
     blocks = rows.rebatch(together * batch_size).enumerate(start=first_block)
-    batches = blocks.map(
-        lambda block, row: masked(row, source.mask_seed(block)),
-        num_parallel_calls=tf.data.AUTOTUNE,
-        deterministic=True,
-    )
+
+    @tf.autograph.experimental.do_not_convert
+    def mask(block, row):
+        return masked(row, source.mask_seed(block))
+
+    batches = blocks.map(mask, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
     batches = batches.rebatch(batch_size, drop_remainder=True).skip(batches_before)
     # When several machines share a batch, each makes the entire batch and takes its own rows.
     options = tf.data.Options()

@@ -57,6 +57,7 @@ class RowSource:
         def is_left(epoch, number, _):
             return (epoch > first_epoch) | (number >= first_group)
 
+        @tf.autograph.experimental.do_not_convert
         def make_rows(epoch, number, serialized):
             group, texts, rows = self._plan(epoch, number, serialized)
             rows = tf.random.experimental.stateless_shuffle(rows, self._seed(_ORDER, epoch, number))
@@ -97,6 +98,7 @@ class RowSource:
         if first_row == 0:
             return 0, 0, 0
 
+        @tf.autograph.experimental.do_not_convert
         def count(epoch, number, serialized):
             return epoch, number, tf.shape(self._plan(epoch, number, serialized)[2])[0]
 

@@ -51,6 +51,7 @@ def checked_labels(dataset: _Data, num_classes: int) -> _Data:
         )
     names = [*map(str, range(num_classes))]
 
+    @tf.autograph.experimental.do_not_convert
     def check(x, labels, *rest):
         one_each = tf.reshape(labels, [-1]) if is_packed else labels
         return (x, tf.reshape(checked_classes(one_each, names), tf.shape(labels)), *rest)
@@ -115,6 +116,7 @@ def checked_choices(dataset: _Data) -> _Data:
         )
     message = "Labels must be indices of choices, from 0 in each question. Others:"
 
+    @tf.autograph.experimental.do_not_convert
     def check(inputs, labels, *weights):
         tokens = inputs["token_ids"]
         tokens = inputs.get("padding_mask", tf.ones_like(tokens))  # [B, C, S]

@@ -61,6 +61,7 @@ def checked_dataset(model: keras_bert.BertTask, dataset: tf.data.Dataset) -> tf.
         with tf.control_dependencies([fits]):
             return {name: _in_range(name, v, limits, length) for name, v in inputs.items()}
 
+    @tf.autograph.experimental.do_not_convert
     def check(x, *rest):
         x = tuple(map(in_range, x)) if is_columns else in_range(x)
         return (x, *tf.nest.map_structure(finite, rest)) if rest else x

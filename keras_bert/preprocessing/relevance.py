@@ -61,6 +61,7 @@ def checked_relevance(dataset: Any) -> Any:
     if not isinstance(dataset, tf.data.Dataset) or not isinstance(dataset.element_spec, tuple):
         return dataset
 
+    @tf.autograph.experimental.do_not_convert
     def check(x, labels, *rest):
         is_inside = (labels >= 0) & (labels <= 1)
         outside = tf.boolean_mask(labels, ~is_inside)

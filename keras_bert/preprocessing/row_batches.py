@@ -52,8 +52,12 @@ def _bucketed(rows, lengths, batching):
 
 
 def map_rows(batches: tf.data.Dataset, make: Callable) -> tf.data.Dataset:
-    """Maps batches on all cores; a statically known number of rows stays static."""
+    """Maps batches on all cores; a statically known number of rows stays static.
 
+    As everywhere here, `make` chooses by Python values alone: AutoGraph would only take time.
+    """
+
+    @tf.autograph.experimental.do_not_convert
     def with_known_rows(*parts):
         rows = tf.TensorShape(tf.nest.flatten(parts)[0].shape[:1])
         return tf.nest.map_structure(

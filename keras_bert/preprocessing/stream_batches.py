@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from typing import TYPE_CHECKING
 
 import tensorflow as tf
@@ -52,6 +53,7 @@ def stream_batches(
     if not preprocessor.cuts_windows:
         return map_rows(dataset, lambda *batch: alone(read(*batch)))
     whole = dataclasses.replace(batching, pad_to="full")
-    windows = dataset.map(lambda *batch: read(*batch, batching=whole), tf.data.AUTOTUNE)
+    cut = tf.autograph.experimental.do_not_convert(functools.partial(read, batching=whole))
+    windows = dataset.map(cut, tf.data.AUTOTUNE)
     windows = windows.unbatch().batch(size, drop_remainder=drop)
     return map_rows(windows, lambda inputs, *rest: alone((trimmed(inputs, batching), *rest)))

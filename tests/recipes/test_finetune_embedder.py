@@ -39,7 +39,6 @@ def run(recipe, preset, files, output, *more):
 @pytest.mark.parametrize(
     ("columns", "score"),
     [
-        (["--text_columns", "anchor", "positive", "negative"], "accuracy"),
         (["--text_columns", "anchor", "positive", "--score_column", "score"], "spearman"),
         (["--text_columns", "anchor", "--label_column", "kind"], "accuracy"),
     ],

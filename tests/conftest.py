@@ -22,6 +22,7 @@ def pytest_collection_finish():
     """Exempts all modules from garbage collection, which Keras starts for each quantized layer."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(10_000, 20, 20)  # tracing makes many objects, few of which are garbage
 
 
 @pytest.fixture(scope="module", autouse=True)

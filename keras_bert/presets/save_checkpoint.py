@@ -50,7 +50,7 @@ def save_to_google(model: keras.Model, folder: str | os.PathLike) -> None:
     (`activation="gelu"`), Google's activations therefore differ slightly, by at most 4.7e-4 each;
     here the encoder loads unchanged. So do a classifier's `label_names`, dropout and window
     settings, from a key that Google's code ignores. Only the encoder of a `BertEmbedder` is
-    written, with a warning.
+    written, and no prompts, with warnings.
 
     Args:
         model: a `BertBackbone`, or a `BertPretrainer`, `BertClassifier` or `BertEmbedder` with one.
@@ -71,6 +71,7 @@ def save_to_google(model: keras.Model, folder: str | os.PathLike) -> None:
     from keras_bert.presets.formats.google import write_google
 
     _write(model, folder, write_google)
+    _report_prompts_and_width(model)
 
 
 def save_to_keras_hub(model: keras.Model, folder: str | os.PathLike) -> None:
@@ -79,6 +80,7 @@ def save_to_keras_hub(model: keras.Model, folder: str | os.PathLike) -> None:
     KerasHub's BERT has only the tanh form of GELU, and its own masked-LM head. Settings that make
     its outputs differ from this model's are logged. A next-sentence head is not written. A
     classifier's `label_names` and window settings load here again, from keys that KerasHub ignores.
+    An embedder's prompts and `truncate_dim` are not written, with a warning.
 
     Args:
         model: a `BertBackbone`, `BertPretrainer`, `BertClassifier` or `BertEmbedder`.
@@ -101,6 +103,7 @@ def save_to_keras_hub(model: keras.Model, folder: str | os.PathLike) -> None:
     from keras_bert.presets.formats.write_keras_hub import write_keras_hub
 
     _write(model, folder, write_keras_hub)
+    _report_prompts_and_width(model)
 
 
 def checkpoint_of(model: keras.Model) -> Checkpoint:
@@ -159,6 +162,23 @@ def _check_reads_text_alone(model):
     if truncation != "head":
         logger.warning(
             "Other libraries don't store truncation=%r: pass it to from_preset again.", truncation
+        )
+
+
+def _report_prompts_and_width(model):
+    """Logs what an embedder's folder of Google or KerasHub lacks; Hugging Face's holds it."""
+    reader = getattr(model, "preprocessor", None)
+    settings = {
+        "prompts": getattr(reader, "prompts", None),
+        "default_prompt_name": getattr(reader, "default_prompt_name", None),
+        "truncate_dim": getattr(model, "truncate_dim", None),
+    }
+    lost = [f"{name}={value!r}" for name, value in settings.items() if value]
+    if lost:
+        logger.warning(
+            "Not stored in this format: %s. Pass them to from_preset again, or use "
+            "save_to_preset or save_to_hugging_face.",
+            ", ".join(lost),
         )
 
 

@@ -4,7 +4,13 @@ import keras
 import numpy as np
 import pytest
 
-from keras_bert import BertEmbedder, BertEmbedderPreprocessor, BertTask, save_to_hugging_face
+from keras_bert import (
+    BertEmbedder,
+    BertEmbedderPreprocessor,
+    BertTask,
+    save_to_google,
+    save_to_hugging_face,
+)
 
 TEXTS = ["a b c", "d", "", "e f g h i j k l m n o p q"]
 PROMPTS = {"query": "q r ", "passage": "p "}
@@ -72,6 +78,9 @@ def test_prompts_and_widths_are_saved(backbone, preprocessor, difference, tmp_pa
         assert difference(loaded.encode_document(TEXTS), model.encode_document(TEXTS)) < 1e-6
     whole = BertEmbedder.from_preset(tmp_path / "preset", truncate_dim=None)
     assert whole.predict(TEXTS, verbose=0).shape == (4, 16)
+    caplog.clear()
+    save_to_google(model, tmp_path / "google")
+    assert "Not stored in this format: prompts=" in caplog.text and "truncate_dim=5" in caplog.text
 
 
 def test_prompts_are_served(tensorflow, model, difference, tmp_path):

@@ -25,7 +25,7 @@ import keras_bert
 TASKS = ["cola", "sst2", "mrpc", "stsb", "qqp", "mnli", "qnli", "rte", "wnli"]
 GRID = {"batch_sizes": [16, 32], "learning_rates": [5e-5, 3e-5, 2e-5], "epoch_counts": [2, 3, 4]}
 SHARED = ["task", "init", "from_scratch", "sequence_length", "warmup_proportion"]
-SHARED += ["bucket_lengths", "layer_decay", "precision"]
+SHARED += ["bucket_lengths", "packed", "layer_decay", "precision"]
 
 
 def parse_args(argv=None):

@@ -33,7 +33,7 @@ def parse_args(argv=None):
     add("--max_predictions", type=int, help="masked tokens per row; 20 for 128, 80 for 512")
     add("--batch_size", type=int, default=256, help="examples per step, over all devices")
     add("--accumulation_steps", type=int, default=1, help="split each batch into this many parts")
-    add("--packed", action="store_true", help="fill rows with several sequences, without padding")
+    add("--packed", action="store_true", help="fill rows of --batch_size with several sequences")
     add("--remat", action="store_true", help="save memory by recomputing activations")
     add("--dropout", type=float, default=0.1, help="dropout rate")
     add("--steps", type=int, default=1_000_000, help="optimizer steps in total")

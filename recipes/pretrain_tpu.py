@@ -53,7 +53,7 @@ def parse_args(argv=None):
     add("--dropout", type=float, help="dropout rate; by default 0.1, or the preset's with --init")
     add("--no_next_sentence", action="store_true", help="masked LM only, on single sentences")
     add("--whole_word_masking", action="store_true", help="mask all pieces of a word together")
-    add("--packed", action="store_true", help="fill rows with several sequences, without padding")
+    add("--packed", action="store_true", help="fill rows of --batch_size with several sequences")
     add("--google_optimizer", action="store_true", help="no bias correction, as in Google's code")
     add("--lamb", action="store_true", help="LAMB, for batches of many thousand sequences")
     add("--accumulation_steps", type=int, default=1, help="split each batch into this many parts")

@@ -61,6 +61,7 @@ def add_finetuning_arguments(parser: argparse.ArgumentParser) -> None:
     add("--batch_size", type=int, default=32, help="examples per step, over all devices")
     add("--bucket_lengths", type=int, nargs="+", help="group examples by these padded lengths")
     add("--tokens_per_batch", type=int, help="with --bucket_lengths, replaces --batch_size")
+    add("--packed", action="store_true", help="fill rows of --batch_size with several sequences")
     add("--learning_rate", type=float, default=5e-5, help="peak learning rate")
     add("--epochs", type=int, default=3, help="passes over the training examples")
     add("--warmup_proportion", type=float, default=0.1, help="fraction of all steps for warm-up")
@@ -97,6 +98,7 @@ def finetuning_settings(args: argparse.Namespace) -> dict:
         args.batch_size,
         bucket_lengths=args.bucket_lengths,
         tokens_per_batch=args.tokens_per_batch,
+        packed=args.packed,
     )
     names = ("epochs", "learning_rate", "layer_decay", "accumulation_steps", "select", "patience")
     settings = {name: getattr(args, name) for name in (*names, "seed")}

@@ -52,8 +52,8 @@ def test_it_learns_and_writes_what_it_says(recipe, preset, files, tmp_path, caps
     assert str(output / "best") in capsys.readouterr().out.splitlines()[-1]
 
 
-def test_regression(recipe, preset, files, tmp_path):
-    more = ["--label_column", "rating", "--regression", "--epochs", "1"]
+def test_regression_of_packed_texts(recipe, preset, files, tmp_path):
+    more = ["--label_column", "rating", "--regression", "--epochs", "1", "--packed"]
     recipe("finetune_classifier").main(arguments(preset, files, tmp_path / "out", *more))
     history = json.loads((tmp_path / "out" / "scores.json").read_text())
     assert set(history[0]) == {"pearson", "spearman", "mean_squared_error"}

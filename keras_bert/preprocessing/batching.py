@@ -41,12 +41,13 @@ class Batching:
             have more rows.
         drop_remainder: bool, whether training drops a smaller last batch. None drops it on a TPU
             only. Evaluation and prediction never drop examples.
-        packed: bool, whether several sequences of examples in memory share a row, so that almost
-            nothing is padded. Rows have the preprocessor's `sequence_length`, and `batch_size`
-            counts rows. Losses and metrics are those of the same sequences in rows of their own.
-            Sequences are packed once; shuffling draws a new order of rows for each epoch. For
-            `BertClassifier`, `BertTokenClassifier` and `BertSpanLabeler`, in training and
-            evaluation; prediction sorts rows by length instead.
+        packed: bool, whether several sequences share a row, so that almost nothing is padded. Rows
+            have the preprocessor's `sequence_length`, and `batch_size` counts rows. Losses and
+            metrics are those of the same sequences in rows of their own. Sequences in memory are
+            packed once, and shuffling draws a new order of rows for each epoch; a
+            `tf.data.Dataset` of texts is packed as it comes. For `BertClassifier`,
+            `BertTokenClassifier` and `BertSpanLabeler`, in training and evaluation; prediction
+            sorts rows by length instead.
         sequences_per_row: int, the most sequences K that a packed row holds; None for as many as
             fit.
 

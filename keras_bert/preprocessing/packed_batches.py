@@ -1,4 +1,4 @@
-"""Packing of rows in memory: several sequences share a row. M sequences of a batch, K of a row."""
+"""Packing: several sequences share a row. M sequences of a batch, K of a row."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
+from keras_bert.corpus.best_fit import best_fit as best_fit_in_graph
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.row_batches import alone, map_rows
 from keras_bert.preprocessing.rows import Rows
 
 if TYPE_CHECKING:  # which imports this module
     from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
+
+SEQUENCES_PACKED_AT_ONCE = 1024  # of a stream: enough to fill the rows, few enough to wait for
 
 
 def packed_batches(
@@ -39,12 +42,7 @@ def packed_batches(
     Raises:
         ValueError: if examples have numbers alongside text.
     """
-    extra = getattr(rows, "extra_inputs", None)
-    if extra:
-        raise ValueError(
-            f"Texts with {', '.join(extra)} can't be packed, because a row has one value of "
-            "these. Leave packed out of the Batching."
-        )
+    check_packable(getattr(rows, "extra_inputs", None))
     numbers = best_fit(
         rows.num_tokens(),
         preprocessor.sequence_length,
@@ -63,6 +61,54 @@ def packed_batches(
         return alone(_packed(preprocessor, is_used, *unpacked))
 
     return map_rows(dataset, make)
+
+
+def packed_stream(
+    preprocessor: BertPreprocessor, batches: tf.data.Dataset, batching: Batching
+) -> tf.data.Dataset:
+    """Packs the rows of a `tf.data.Dataset`, those of each large batch together, in the graph.
+
+    Args:
+        preprocessor: a `BertPreprocessor` that packs.
+        batches: large batches of rows of one sequence each, as tuples.
+        batching: a `Batching` from `for_rows`.
+
+    Returns:
+        A `tf.data.Dataset` as `packed_batches` makes it, of unknown length, with the rows in the
+        order of their first sequences.
+    """
+    length = preprocessor.sequence_length
+    most = batching.sequences_per_row or length // 2  # of [CLS] and [SEP] alone
+
+    def pack(inputs, *targets):
+        lengths = tf.reduce_sum(inputs["padding_mask"], axis=1)
+        numbers = best_fit_in_graph(
+            lengths,
+            tf.zeros_like(lengths),
+            sequence_length=length,
+            max_predictions=0,
+            sequences_per_row=most,
+        )
+        last = tf.size(lengths)
+        numbers = tf.sort(tf.where(numbers < 0, last, numbers), axis=1)  # [rows, K]
+        numbers = tf.gather(numbers, tf.argsort(numbers[:, 0]))
+        is_used = tf.ensure_shape(numbers < last, [None, most])
+        order = tf.boolean_mask(numbers, is_used)
+        rows = tf.nest.map_structure(lambda part: tf.gather(part, order), (inputs, *targets))
+        return _packed(preprocessor, is_used, *rows)
+
+    packed = batches.map(tf.autograph.experimental.do_not_convert(pack), tf.data.AUTOTUNE)
+    packed = packed.rebatch(batching.batch_size, drop_remainder=bool(batching.drop_remainder))
+    return packed.map(lambda *parts: alone(parts)).prefetch(tf.data.AUTOTUNE)
+
+
+def check_packable(extra_inputs: dict | None) -> None:
+    """Raises a ValueError if examples have numbers alongside text."""
+    if extra_inputs:
+        raise ValueError(
+            f"Texts with {', '.join(extra_inputs)} can't be packed, because a row has one value of "
+            "these. Leave packed out of the Batching."
+        )
 
 
 def best_fit(

@@ -10,6 +10,11 @@ import tensorflow as tf
 
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.extra_inputs import finite, with_finite_check
+from keras_bert.preprocessing.packed_batches import (
+    SEQUENCES_PACKED_AT_ONCE,
+    check_packable,
+    packed_stream,
+)
 from keras_bert.preprocessing.padding import trimmed
 from keras_bert.preprocessing.row_batches import alone, map_rows
 from keras_bert.preprocessing.text_examples import text_batches
@@ -31,14 +36,13 @@ def stream_batches(
             "A dataset's texts can't be sorted by length: bucket_lengths and longest_first need "
             "them in memory, as a list."
         )
-    if batching.packed:
-        raise ValueError(
-            "A dataset's texts can't be packed: packed=True needs them in memory, as a list."
-        )
     batching = batching.for_rows(preprocessor.sequence_length)
     size, drop = batching.batch_size, batching.drop_remainder
     dataset = text_batches(dataset, size, with_labels, preprocessor.max_texts)
-    if drop:
+    if batching.packed:
+        check_packable(dataset.element_spec[1])
+        dataset = dataset.rebatch(SEQUENCES_PACKED_AT_ONCE)
+    elif drop:
         dataset = dataset.rebatch(size, drop_remainder=True)
 
     def read(columns, extra, rest, batching=batching):
@@ -50,6 +54,11 @@ def stream_batches(
         rows = preprocessor.rows(token_ids, with_finite_check(extra), targets)
         return rows.batch(tf.range(rows.columns[0].nrows()), batching)
 
+    if batching.packed:
+        unpacked = tf.autograph.experimental.do_not_convert(
+            functools.partial(read, batching=Batching(pad_to="longest"))
+        )
+        return packed_stream(preprocessor, dataset.map(unpacked, tf.data.AUTOTUNE), batching)
     if not preprocessor.cuts_windows:
         return map_rows(dataset, lambda *batch: alone(read(*batch)))
     whole = dataclasses.replace(batching, pad_to="full")

@@ -217,11 +217,16 @@ def test_tasks_of_one_sequence_per_row_refuse_to_pack(make, x, y, tokenizer, bac
         finetune(model, (x, y), (x, y), tmp_path / "run", batching=PACKED)
 
 
-def test_a_dataset_of_texts_refuses_to_pack(tokenizer, backbone, tensorflow):
+def test_a_dataset_of_texts_is_packed_too(tokenizer, backbone, tensorflow, eager, varied):
     model, texts, labels = classification(np.random.default_rng(4), tokenizer, backbone)
+    eager(varied(model), optimizer="sgd")
     data = tensorflow.data.Dataset.from_tensor_slices((texts, labels))
-    with pytest.raises(ValueError, match="packed=True needs them in memory"):
-        model.fit(data, batching=PACKED)
+    expected = model.evaluate(texts, labels, batch_size=len(texts), verbose=0, return_dict=True)
+    found = model.evaluate(data, batching=PACKED, verbose=0, return_dict=True)
+    assert found == pytest.approx(expected, rel=1e-6)
+    loss = model.fit(data, batching=Batching(50, packed=True), verbose=0).history["loss"]
+    assert loss == pytest.approx([expected["loss"]], rel=1e-6)
+    assert int(model.optimizer.iterations) == 1
 
 
 @pytest.mark.slow

@@ -1,7 +1,8 @@
-"""Packing of examples in memory into rows."""
+"""Packing of examples into rows."""
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from keras_bert import (
     Batching,
@@ -80,6 +81,34 @@ def test_packed_rows_hold_the_sequences_of_padded_rows(tokenizer):
         assert (starts == tokenizer.cls_token_id).all()
         seen.extend(own[used])
     assert sorted(seen) == list(range(50))
+
+
+def test_streams_are_packed_as_they_come(tokenizer):
+    rng = np.random.default_rng(0)
+    texts, labels, weights = texts_of(1500, rng), np.arange(1500), rng.random(1500, "float32")
+    preprocessor = BertClassifierPreprocessor(tokenizer, sequence_length=24)
+    [padded] = preprocessor.batches(texts, batching=Batching(1500)).as_numpy_iterator()
+    expected, seen, tokens, rows = list(rows_of(padded)), [], 0, 0
+    stream = tf.data.Dataset.from_tensor_slices((texts, labels, weights))
+    for data, most in ((stream, None), (stream.batch(7), 3)):
+        batching = Batching(16, packed=True, sequences_per_row=most)
+        batches = preprocessor.batches(data, batching=batching)
+        assert batches.element_spec[1].shape.as_list() == [None, most or 12]
+        seen = []
+        for inputs, own, weight in batches.as_numpy_iterator():
+            used = np.arange(own.shape[1]) < inputs["sequence_ids"].max(axis=1, keepdims=True)
+            assert [expected[number] for number in own[used]] == list(rows_of(inputs))
+            np.testing.assert_array_equal(weight, np.where(used, weights[own], 0))
+            seen.extend(own[used])
+            if most is None:
+                tokens += (inputs["sequence_ids"] > 0).sum()
+                rows += len(own)
+        assert sorted(seen) == list(range(1500)) and sorted(seen[:900])[-1] < 1024
+    assert tokens / (24 * rows) > 0.97
+    numbers = {"text": texts, "features": np.ones((1500, 2), "float32")}
+    with pytest.raises(ValueError, match="features can't be packed"):
+        data = tf.data.Dataset.from_tensor_slices((numbers, labels))
+        preprocessor.batches(data, batching=Batching(packed=True))
 
 
 def test_tags_stay_at_their_words(tokenizer):

@@ -1,8 +1,9 @@
-"""Plans pre-training on TPUs without a TPU: memory, shortest step time, days of training.
+"""Plans work on TPUs without a TPU: memory, shortest step time, days of training or rows a second.
 
     pip install ".[tpu-plan]"
     python recipes/plan_tpu.py --topology v5e:2x2 --size base --sequence_length 128
     python recipes/plan_tpu.py --topology v5e:4x4 --size large --sequence_length 512
+    python recipes/plan_tpu.py --predict --batch_size 1024
 
 The TPU's own compiler compiles the step that `fit` runs on Keras's JAX backend, in mixed_bfloat16.
 It reports the step's memory and operations; the chips' published peak rates turn these into the
@@ -11,6 +12,8 @@ that you expect. Runs on Linux; compiling takes minutes on a CPU.
 
 The paper trains 90 % of its million steps on 128 tokens and the rest on 512. In total, this takes
 0.9 times the days printed for 128 tokens plus 0.1 times the days printed for 512.
+
+With `--predict`, it compiles the forward pass of a BertEmbedder in place of pre-training.
 """
 
 import os
@@ -39,9 +42,14 @@ def parse_args(argv=None):
     add("--steps", type=int, default=1_000_000, help="optimizer steps in total")
     add("--utilization", type=float, default=0.4, help="expected fraction of the peak rate")
     add("--largest_batch", action="store_true", help="also search for the largest batch that fits")
+    add("--predict", action="store_true", help="plan prediction in place of pre-training")
     args = parser.parse_args(argv)
     if not 0 < args.utilization <= 1:
         parser.error(f"--utilization is a fraction of the peak, in (0, 1]; got {args.utilization}")
+    only_training = ("accumulation_steps", "packed", "remat", "max_predictions", "largest_batch")
+    given = [n for n in only_training if getattr(args, n) != parser.get_default(n)]
+    if args.predict and given:
+        parser.error(f"--predict plans no training: leave out --{', --'.join(given)}")
     return args
 
 
@@ -56,14 +64,19 @@ def main(argv=None):
     backbone = keras_bert.BertBackbone(
         args.vocabulary_size, dropout=args.dropout, remat=args.remat, **SIZES[args.size]
     )
-    model = keras_bert.BertPretrainer(backbone)
-    schedule = keras_bert.WarmupLinearDecay(1e-4, args.steps // 100, args.steps)
-    model.compile(**{**model.default_compile_args(), "optimizer": keras_bert.AdamW(schedule)})
-    step = plan.compile(model, args.batch_size)
+    if args.predict:
+        model = keras_bert.BertEmbedder(backbone)
+        step, work = plan.compile_prediction(model, args.batch_size), "embedded"
+    else:
+        model = keras_bert.BertPretrainer(backbone)
+        schedule = keras_bert.WarmupLinearDecay(1e-4, args.steps // 100, args.steps)
+        model.compile(**{**model.default_compile_args(), "optimizer": keras_bert.AdamW(schedule)})
+        step = plan.compile(model, args.batch_size)
+        work = f"{plan.max_predictions} predicted; dropout {args.dropout}"
     print(
         f"\nBERT {args.size}, {model.count_params():,} weights, on {args.topology} "
         f"({plan.num_chips} chips of {plan.chip.hbm})\nbatches of {args.batch_size} rows of "
-        f"{args.sequence_length} tokens, {plan.max_predictions} predicted; dropout {args.dropout}"
+        f"{args.sequence_length} tokens, {work}"
         f"{'; packed' if args.packed else ''}{'; remat' if args.remat else ''}"
         f"{f'; {args.accumulation_steps} parts' if args.accumulation_steps > 1 else ''}\n"
     )

@@ -1,6 +1,7 @@
-"""Memory and time of a training step compiled for TPUs."""
+"""Memory and time of a training step, or of a prediction, compiled for TPUs."""
 
 import dataclasses
+from typing import ClassVar
 
 from keras_bert.planning.tpu_chips import GIB, Chip
 from keras_bert.planning.tpu_compiler import CompiledCost
@@ -28,6 +29,10 @@ class PlannedStep:
     >>> step.fits, round(1000 * step.least_seconds, 1), step.bound
     (True, 48.8, 'memory')
     """
+
+    state: ClassVar[str] = "weights, optimizer and batch"
+    advice: ClassVar[str] = "try a smaller batch, more chips, accumulation_steps or remat"
+    unit: ClassVar[str] = "step"
 
     chip: Chip
     num_chips: int
@@ -92,7 +97,8 @@ class PlannedStep:
         Returns:
             A str of several lines.
         """
-        lines = ["memory per chip, GiB", *self._memory_lines(), "", "per step, on each chip"]
+        unit = f"per {self.unit}, on each chip"
+        lines = ["memory per chip, GiB", *self._memory_lines(), "", unit]
         flops = self.model_flops / self.num_chips
         lines.append(_work("matrix products of the model", flops, "FLOPs", self.model_seconds))
         if not self.fits:
@@ -103,7 +109,7 @@ class PlannedStep:
             _work("HBM reads and writes", cost.hbm_bytes, "bytes", self.memory_seconds),
             f"  bound by {self.bound}: at best {best:.0%} utilization",
             "",
-            f"{f'{steps:,} steps':34}ms a step    tokens/s      days",
+            self._time_title(steps),
             self._time_line("at best", steps, self.least_seconds),
             self._time_line(
                 f"at {min(utilization, best):.0%} utilization", steps, self.seconds(utilization)
@@ -118,21 +124,40 @@ class PlannedStep:
             missing = "" if excess is None else f": {excess / GIB:.2f} GiB too much"
             return [
                 f"  doesn't fit in the {available:.2f} available to a program{missing}",
-                "  try a smaller batch, more chips, accumulation_steps or remat",
+                f"  {self.advice}",
             ]
         cost = self.cost
         total, spare = f"total, of {available:.2f}", self.spare_bytes / GIB
         return [
-            f"  {'weights, optimizer and batch':32}{cost.arguments / GIB:9.2f}",
+            f"  {self.state:32}{cost.arguments / GIB:9.2f}",
             f"  {'temporaries':32}{cost.temporaries / GIB:9.2f}",
             f"  {'code':32}{cost.code / GIB:9.2f}",
             f"  {total:32}{cost.needed / GIB:9.2f}   fits, {spare:.2f} to spare",
         ]
 
+    def _time_title(self, steps):
+        return f"{f'{steps:,} steps':34}ms a step    tokens/s      days"
+
     def _time_line(self, name, steps, seconds):
         tokens = self.batch_size * self.sequence_length / seconds
         days = steps * seconds / SECONDS_PER_DAY
         return f"  {name:32}{1000 * seconds:9.1f}{tokens:12,.0f}{days:10.2f}"
+
+
+class PlannedPrediction(PlannedStep):
+    """A compiled forward pass: whether it fits in memory, and how many rows a second at most."""
+
+    state = "weights and batch"
+    advice = "try a smaller batch or more chips"
+    unit = "batch"
+
+    def _time_title(self, steps):
+        return f"{'prediction':33}ms a batch    tokens/s    rows/s"
+
+    def _time_line(self, name, steps, seconds):
+        rows = self.batch_size / seconds
+        tokens = rows * self.sequence_length
+        return f"  {name:32}{1000 * seconds:9.1f}{tokens:12,.0f}{rows:10,.0f}"
 
 
 def _work(name, amount, unit, seconds):

@@ -1,4 +1,4 @@
-"""Formula for the FLOPs of pre-training."""
+"""Formulas for the FLOPs of pre-training and of the encoder."""
 
 from typing import Any
 
@@ -30,12 +30,25 @@ def pretraining_flops(
     >>> round(pretraining_flops(backbone, 128, 20) / 128 / 1e9, 5)  # GFLOPs per token
     0.54632
     """
+    width = backbone.hidden_dim
+    head = max_predictions * (2 * width**2 + 2 * width * backbone.vocabulary_size)
+    if next_sentence:
+        head += 2 * width**2 + 2 * 2 * width  # the pooler and two classes
+    return 3 * (encoder_flops(backbone, sequence_length) + head)
+
+
+def encoder_flops(backbone: Any, sequence_length: int) -> int:
+    """Counts the FLOPs of the blocks' matrix products for a row, forward alone.
+
+    Args:
+        backbone: a `BertBackbone`, or any object with its sizes.
+        sequence_length: int, S.
+
+    Returns:
+        An int.
+    """
     length, width = sequence_length, backbone.hidden_dim
     projections = 2 * 4 * width**2  # query, key, value and output, per token
     feed_forward = 2 * 2 * width * backbone.intermediate_dim
     attention = 2 * 2 * length * width  # scores, and the weighted sums of values
-    encoder = backbone.num_layers * length * (projections + feed_forward + attention)
-    head = max_predictions * (2 * width**2 + 2 * width * backbone.vocabulary_size)
-    if next_sentence:
-        head += 2 * width**2 + 2 * 2 * width  # the pooler and two classes
-    return 3 * (encoder + head)
+    return backbone.num_layers * length * (projections + feed_forward + attention)

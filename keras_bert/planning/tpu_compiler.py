@@ -90,7 +90,6 @@ def lower_step(
         A `jax.stages.Lowered`.
     """
     import jax
-    from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
     from keras_bert.training.jax_loop import compiled, one_or_more
     from keras_bert.training.keras_internals import build_from_batch
@@ -104,22 +103,63 @@ def lower_step(
         model.optimizer.variables,
         model.metrics_variables,
     )
-    mesh = Mesh(np.array(devices), ("batch",))
-    replicated = NamedSharding(mesh, PartitionSpec())
-    sharded = NamedSharding(mesh, PartitionSpec("batch"))
+    mesh, replicated, shard = _shared_by(devices)
+    state = tuple([_shape(variable, replicated) for variable in part] for part in state)
+    batch = jax.tree.map(lambda values: _shape(values, replicated), batch)
+    steps = compiled(one_or_more(model.train_step, shard), replicated)
+    with planned_for(mesh):
+        return steps.lower(state, (batch,))
 
-    def shape(values, sharding):
-        dtype = keras.backend.standardize_dtype(values.dtype)
-        return jax.ShapeDtypeStruct(values.shape, dtype, sharding=sharding)
+
+def lower_prediction(
+    model: keras.Model, devices: Sequence["jax.Device"], inputs: dict
+) -> "jax.stages.Lowered":
+    """Lowers the forward pass of `model.predict` for devices that share the batch.
+
+    Args:
+        model: a task, or a `BertBackbone`, on JAX.
+        devices: a list of JAX devices, which may be absent from this machine.
+        inputs: the inputs over all devices.
+
+    Returns:
+        A `jax.stages.Lowered`.
+    """
+    import jax
+
+    mesh, replicated, shard = _shared_by(devices)
+    state = [
+        [_shape(variable, replicated) for variable in part]
+        for part in (model.trainable_variables, model.non_trainable_variables)
+    ]
+    inputs = jax.tree.map(lambda values: _shape(values, replicated), inputs)
+
+    def predict(state, inputs):
+        outputs, _ = model.stateless_call(*state, shard(inputs), training=False)
+        return shard(outputs)
+
+    with planned_for(mesh):
+        return jax.jit(predict).lower(state, inputs)
+
+
+def _shared_by(devices):
+    """Returns the mesh of devices, the sharding of what all have, and a sharder of batches."""
+    import jax
+    from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+    mesh = Mesh(np.array(devices), ("batch",))
+    sharded = NamedSharding(mesh, PartitionSpec("batch"))
 
     def shard(batch):
         return jax.tree.map(lambda v: jax.lax.with_sharding_constraint(v, sharded), batch)
 
-    state = tuple([shape(variable, replicated) for variable in part] for part in state)
-    batch = jax.tree.map(lambda values: shape(values, replicated), batch)
-    steps = compiled(one_or_more(model.train_step, shard), replicated)
-    with planned_for(mesh):
-        return steps.lower(state, (batch,))
+    return mesh, NamedSharding(mesh, PartitionSpec()), shard
+
+
+def _shape(values, sharding):
+    import jax
+
+    dtype = keras.backend.standardize_dtype(values.dtype)
+    return jax.ShapeDtypeStruct(values.shape, dtype, sharding=sharding)
 
 
 def compile_step(

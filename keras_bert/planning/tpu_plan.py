@@ -1,17 +1,19 @@
-"""Plan of pre-training on TPUs, made without a TPU."""
+"""Plan of pre-training and of prediction on TPUs, made without a TPU."""
 
 import math
 from collections.abc import Callable
 
 import keras
+import numpy as np
 
 from keras_bert.arguments import check_int
-from keras_bert.planning.planned_step import PlannedStep
-from keras_bert.planning.pretraining_flops import pretraining_flops
+from keras_bert.planning.planned_step import PlannedPrediction, PlannedStep
+from keras_bert.planning.pretraining_flops import encoder_flops, pretraining_flops
 from keras_bert.planning.tpu_chips import GIB, Chip, find_chips
 from keras_bert.planning.tpu_compiler import (
     check_compiler,
     compile_step,
+    lower_prediction,
     lower_step,
     pretraining_batch,
     tpu_devices,
@@ -23,7 +25,7 @@ _FILL = 0.98  # fraction of a chip's memory that the largest batch aims for
 
 
 class TpuPlan:
-    """A plan of pre-training on TPUs: the memory it needs and the shortest time it can take.
+    """A plan of work on TPUs: the memory it needs and the shortest time it can take.
 
     The step that `fit` runs on JAX (forward and backward pass, all-reduce of gradients, clipping,
     optimizer) is compiled by libtpu, the TPUs' own compiler. No TPU is needed, only Linux and
@@ -53,6 +55,7 @@ class TpuPlan:
     step = plan.compile(model, batch_size=256)  # a BertPretrainer; takes minutes
     print(step.table(steps=1_000_000, utilization=0.4))
     largest = plan.largest_batch(model, step)  # compiles up to three more times
+    print(plan.compile_prediction(embedder, batch_size=256).table())  # of a BertEmbedder
     ```
     """
 
@@ -129,6 +132,44 @@ class TpuPlan:
         )
         self.log(f"... {_verdict(step)} ({cost.seconds:.0f} s)")
         return step
+
+    def compile_prediction(self, model: keras.Model, batch_size: int) -> PlannedPrediction:
+        """Compiles the forward pass for a batch size. This takes a minute or more.
+
+        Args:
+            model: a task of rows of tokens, such as a `BertEmbedder`, or a `BertBackbone`.
+            batch_size: int, rows B of a batch over all chips.
+
+        Returns:
+            A `PlannedPrediction`.
+
+        Raises:
+            ValueError: as `compile`, or if the plan has parts or packed rows, which prediction
+                doesn't know.
+        """
+        if self.accumulation_steps > 1 or self.sequences_per_row is not None:
+            raise ValueError(
+                "Prediction has neither accumulation_steps nor packed rows: leave out "
+                "accumulation_steps and sequences_per_row."
+            )
+        self.check_batch(batch_size)
+        self.log(f"Compiling a prediction for {self.topology}; this takes a minute or more ...")
+        devices = tpu_devices(self.topology, self.chip.topology_options)
+        names = ("token_ids", "segment_ids", "padding_mask")
+        shape = (batch_size, self.sequence_length)
+        inputs = {name: np.broadcast_to(np.int32(0), shape) for name in names}
+        cost = compile_step(lower_prediction(model, devices, inputs))
+        backbone = getattr(model, "backbone", model)
+        prediction = PlannedPrediction(
+            chip=self.chip,
+            num_chips=self.num_chips,
+            batch_size=batch_size,
+            sequence_length=self.sequence_length,
+            model_flops=batch_size * encoder_flops(backbone, self.sequence_length),
+            cost=cost,
+        )
+        self.log(f"... {_verdict(prediction)} ({cost.seconds:.0f} s)")
+        return prediction
 
     def largest_batch(
         self, model: keras.Model, step: PlannedStep, max_compilations: int = 3

@@ -1,3 +1,4 @@
+import dataclasses
 import importlib.util
 import os
 import subprocess
@@ -10,7 +11,7 @@ import pytest
 
 from keras_bert import TpuPlan, sizes
 from keras_bert.planning.hbm_traffic import hbm_traffic
-from keras_bert.planning.planned_step import PlannedStep
+from keras_bert.planning.planned_step import PlannedPrediction, PlannedStep
 from keras_bert.planning.pretraining_flops import pretraining_flops
 from keras_bert.planning.tpu_chips import CHIPS, GIB, find_chips
 from keras_bert.planning.tpu_compiler import CompiledCost, read_excess
@@ -108,6 +109,31 @@ def test_the_table_shows_memory_work_and_time():
     days = planned(flops=3.94e12, hbm_bytes=32.76e9).table(utilization=0.25).split()[-1]
     assert float(days) == round(1e6 * 0.080 / 86400, 2)
     assert "at 50% utilization" in planned(flops=3.94e12, hbm_bytes=32.76e9).table(utilization=0.9)
+
+
+def test_a_prediction_has_rows_a_second():
+    step = planned(flops=3.94e12, hbm_bytes=32.76e9)
+    fields = {field.name: getattr(step, field.name) for field in dataclasses.fields(step)}
+    table = PlannedPrediction(**fields).table(utilization=0.25)
+    for words in (
+        "weights and batch                    1.00",
+        "per batch, on each chip",
+        "prediction                       ms a batch    tokens/s    rows/s",
+        "at best                              40.0     819,200     6,400",
+        "at 25% utilization                   80.0     409,600     3,200",
+    ):
+        assert words in table
+
+
+def test_prediction_has_no_parts_and_no_packed_rows(plan):
+    for name in ("accumulation_steps", "sequences_per_row"):
+        before = getattr(plan, name)
+        setattr(plan, name, 2)
+        with pytest.raises(ValueError, match="Prediction has neither.*leave out"):
+            plan.compile_prediction(None, 8)
+        setattr(plan, name, before)
+    with pytest.raises(ValueError, match="can't be divided among 4 chips"):
+        plan.compile_prediction(None, 6)
 
 
 def test_a_step_that_does_not_fit_reports_the_excess():

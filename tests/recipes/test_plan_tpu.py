@@ -22,6 +22,9 @@ def test_mistakes_are_refused_before_a_model_is_made(recipe, capsys):
     with pytest.raises(SystemExit):
         module.main(["--utilization", "40"])
     assert "--utilization is a fraction of the peak, in (0, 1]; got 40.0" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        module.main(["--predict", "--packed", "--remat"])
+    assert "plans no training: leave out --packed, --remat" in capsys.readouterr().err
 
 
 def test_a_batch_that_chips_do_not_divide_is_refused_before_a_model_is_made(recipe, monkeypatch):
@@ -50,3 +53,17 @@ def test_a_tiny_model_is_planned_for_four_chips():
     products, operations = amounts["matrix products of the model"], amounts["all operations"]
     assert 4 / 3 < operations / products < 2
     assert 0 < amounts["HBM reads and writes"]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not has_compiler(), reason="needs the tpu-plan extra (libtpu, JAX)")
+def test_a_tiny_prediction_is_planned_for_four_chips():
+    command = [sys.executable, str(SCRIPT), "--size", "tiny", "--batch_size", "64", "--predict"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert "rows of 128 tokens, embedded" in done.stdout and "to spare" in done.stdout
+    products = done.stdout.split("matrix products of the model")[1].split()[0]
+    # 2 layers of 128 x 128 and 128 x 512 for 64 x 128 tokens, with attention, on 4 chips
+    tokens, width = 64 * 128, 128
+    flops = 2 * tokens * (8 * width**2 + 16 * width**2 + 4 * 128 * width) / 4
+    assert float(products) == pytest.approx(flops, rel=0.01)

@@ -73,6 +73,7 @@ def test_it_learns_and_writes_what_the_official_scripts_take(
     assert str(output / "best") in capsys.readouterr().out.splitlines()[-1]
 
 
+@pytest.mark.slow
 def test_the_second_version_keeps_the_threshold_that_is_best(recipe, preset, files, tmp_path):
     output, paths = tmp_path / "out", files(is_second=True, train=96)
     recipe("finetune_squad").main(arguments(preset, paths, output, "--epochs", "2"))

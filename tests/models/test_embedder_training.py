@@ -92,7 +92,7 @@ def test_it_trains_on_what_people_have(model, eager, x, y, labels):
     eager(model, optimizer=keras.optimizers.Adam(0.02))
     [(inputs, targets)] = model.batches(x, y)
     assert targets.shape == labels and len(inputs) == max(2, *labels[1:], 2)
-    if y is not CLASSES:  # each has its own length
+    if y is not CLASSES and keras.backend.backend() != "jax":  # each has its own length
         assert len({column["token_ids"].shape[1] for column in inputs}) > 1
     epochs = 8 if y is SCORES else 3  # few steps of ranks first go up
     losses = model.fit(x, y, epochs=epochs, shuffle=False, verbose=0).history["loss"]

@@ -3,7 +3,6 @@
     pip install ".[tpu-plan]"
     python recipes/plan_tpu.py --topology v5e:2x2 --size base --sequence_length 128
     python recipes/plan_tpu.py --topology v5e:4x4 --size large --sequence_length 512
-    python recipes/plan_tpu.py --predict --batch_size 1024
 
 The TPU's own compiler compiles the step that `fit` runs on Keras's JAX backend, in mixed_bfloat16.
 It reports the step's memory and operations; the chips' published peak rates turn these into the
@@ -12,8 +11,7 @@ that you expect. Runs on Linux; compiling takes minutes on a CPU.
 
 The paper trains 90 % of its million steps on 128 tokens and the rest on 512. In total, this takes
 0.9 times the days printed for 128 tokens plus 0.1 times the days printed for 512.
-
-With `--predict`, it compiles the forward pass of a BertEmbedder in place of pre-training.
+With `--predict`, the forward pass of a BertEmbedder is compiled in place of pre-training.
 """
 
 import os
@@ -64,19 +62,14 @@ def main(argv=None):
     backbone = keras_bert.BertBackbone(
         args.vocabulary_size, dropout=args.dropout, remat=args.remat, **SIZES[args.size]
     )
-    if args.predict:
-        model = keras_bert.BertEmbedder(backbone)
-        step, work = plan.compile_prediction(model, args.batch_size), "embedded"
-    else:
-        model = keras_bert.BertPretrainer(backbone)
-        schedule = keras_bert.WarmupLinearDecay(1e-4, args.steps // 100, args.steps)
-        model.compile(**{**model.default_compile_args(), "optimizer": keras_bert.AdamW(schedule)})
-        step = plan.compile(model, args.batch_size)
-        work = f"{plan.max_predictions} predicted; dropout {args.dropout}"
+    task = keras_bert.BertEmbedder if args.predict else keras_bert.BertPretrainer
+    model = task(backbone)
+    step = (plan.compile_prediction if args.predict else plan.compile)(model, args.batch_size)
+    work = f"{plan.max_predictions} predicted; dropout {args.dropout}"
     print(
         f"\nBERT {args.size}, {model.count_params():,} weights, on {args.topology} "
         f"({plan.num_chips} chips of {plan.chip.hbm})\nbatches of {args.batch_size} rows of "
-        f"{args.sequence_length} tokens, {work}"
+        f"{args.sequence_length} tokens, {'embedded' if args.predict else work}"
         f"{'; packed' if args.packed else ''}{'; remat' if args.remat else ''}"
         f"{f'; {args.accumulation_steps} parts' if args.accumulation_steps > 1 else ''}\n"
     )

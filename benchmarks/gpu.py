@@ -196,7 +196,7 @@ def transformers_speed(args):
 def parse_args(argv=None):
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--steps", type=int, default=10, help="steps of a measurement")
-    parser.add_argument("--repeats", type=int, default=3, help="measurements, of which the median")
+    parser.add_argument("--repeats", type=int, default=3, help="measurements; the median counts")
     parser.add_argument("--minutes", type=float, default=8, help="start no case after this time")
     parser.add_argument("--cases", type=int, nargs="+", help="numbers of cases; all by default")
     parser.add_argument("--torch", action="store_true", help="measure transformers as well")

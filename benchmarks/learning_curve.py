@@ -67,12 +67,15 @@ def instances(path, limit=None):
 
 
 class Curve(keras.callbacks.Callback):
-    """Callback that evaluates every `every` steps and writes the scores."""
+    """Callback that evaluates every `every` steps and writes the scores.
 
-    def __init__(self, heldout, every, output):
+    `num_tokens` has the tokens of each step, without padding.
+    """
+
+    def __init__(self, heldout, num_tokens, every, output):
         super().__init__()
         self.heldout, self.every, self.output = heldout, every, output
-        self.num_tokens = tf.Variable(0, dtype=tf.int64)
+        self.num_tokens = np.cumsum(num_tokens)
         self.points, self.seconds, self.started = [], 0.0, time.time()
 
     def on_train_batch_end(self, batch, logs=None):
@@ -84,13 +87,22 @@ class Curve(keras.callbacks.Callback):
         if step % self.every == 0:
             self.seconds += time.time() - self.started
             x, y, sample_weight = self.heldout
-            trained = {"step": step, "tokens": int(self.num_tokens), "s": round(self.seconds)}
+            trained = {
+                "step": step,
+                "tokens": int(self.num_tokens[batch]),
+                "s": round(self.seconds),
+            }
             scores = {**trained, **heldout_scores(self.model, x, y, sample_weight)}
             self.points.append(scores)
             print(json.dumps(scores), flush=True)
             with open(self.output, "w") as file:
                 json.dump(self.points, file, indent=1)
             self.started = time.time()
+
+
+def count_tokens(x):
+    """Counts the tokens of a batch without padding."""
+    return np.count_nonzero(x["sequence_ids" if "sequence_ids" in x else "padding_mask"])
 
 
 def heldout_scores(model, x, y, sample_weight, batch_size=64):
@@ -148,7 +160,9 @@ def main(argv=None):
         args.learning_rate, args.warmup_steps, args.steps, continuous=True
     )
     model.compile(**{**model.default_compile_args(), "optimizer": keras_bert.AdamW(rate)})
-    curve = Curve(instances(args.heldout, args.heldout_instances), args.evaluate_every, args.output)
+    heldout = instances(args.heldout, args.heldout_instances)
+    num_tokens = [count_tokens(x) for x, *_ in data]  # the data is the same in each pass
+    curve = Curve(heldout, num_tokens, args.evaluate_every, args.output)
     model.fit(data, steps_per_epoch=args.steps, callbacks=[curve], verbose=0)
     if args.preset:
         corpus = keras_bert.Corpus(args.corpus)

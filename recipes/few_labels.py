@@ -5,13 +5,11 @@ r"""Classifies texts from a few labelled examples: an embedder and logistic regr
 
 The texts of each class are paired and trained to be close, apart from those of other classes
 (SetFit, Tunstall et al. 2022). scikit-learn then fits a logistic regression to their vectors. Start
-from an embedder that was trained on sentences: with 8 or 16 examples per class it is better than
-`finetune_classifier.py`; with hundreds it is not.
+from an embedder of sentences; with 8 or 16 examples per class this beats `finetune_classifier.py`.
 
 Files are TSV or CSV with a header, or JSONL. OUTPUT/embedder is the preset of the trained embedder,
-and OUTPUT/head.npz the regression: scikit-learn's `coef_` and `intercept_` as `coefficients` and
-`intercepts`, and `classes`. OUTPUT/dev_answers.tsv holds the classes of the dev file and their
-probabilities.
+OUTPUT/head.npz has `coefficients`, `intercepts` and `classes` of the regression, and
+OUTPUT/dev_answers.tsv the classes of the dev file and their probabilities.
 """
 
 import csv
@@ -45,9 +43,8 @@ def parse_args(argv=None):
 def read_examples(path, args):
     """Reads `(texts, classes)` from a file."""
     table = keras_bert.read_table(path)
-    return np.array(table.texts(args.text_column or "text")), np.array(
-        table.texts(args.label_column)
-    )
+    texts = table.texts(args.text_column or "text")
+    return np.array(texts), np.array(table.texts(args.label_column))
 
 
 def drawn(texts, labels, most, seed):

@@ -1,17 +1,13 @@
 """Plans work on TPUs without a TPU: memory, shortest step time, days of training or rows a second.
 
     pip install ".[tpu-plan]"
-    python recipes/plan_tpu.py --topology v5e:2x2 --size base --sequence_length 128
     python recipes/plan_tpu.py --topology v5e:4x4 --size large --sequence_length 512
 
-The TPU's own compiler compiles the step that `fit` runs on Keras's JAX backend, in mixed_bfloat16.
-It reports the step's memory and operations; the chips' published peak rates turn these into the
-shortest time of a step. Real steps take longer: `--utilization` is the fraction of the peak rate
-that you expect. Runs on Linux; compiling takes minutes on a CPU.
+The compiler of TPUs compiles the step that `fit` runs on JAX, in mixed_bfloat16; with `--predict`,
+the forward pass of a BertEmbedder. It reports memory and operations, and the chips' published peak
+rates give the shortest time. `--utilization` is the fraction of these that you expect. Linux only.
 
-The paper trains 90 % of its million steps on 128 tokens and the rest on 512. In total, this takes
-0.9 times the days printed for 128 tokens plus 0.1 times the days printed for 512.
-With `--predict`, the forward pass of a BertEmbedder is compiled in place of pre-training.
+The paper's training takes 0.9 times the days printed for 128 tokens plus 0.1 times those for 512.
 """
 
 import os
@@ -28,7 +24,12 @@ def parse_args(argv=None):
     parser = keras_bert.recipe_parser(__doc__)
     add = parser.add_argument
     add("--topology", default="v5e:2x2", help="chips, such as v5e:4x4, v4:2x2x1 or v5p:2x2x1")
-    add("--size", default="base", choices=sorted(SIZES), help="published size of the model")
+    add(
+        "--size",
+        default="base",
+        choices=sorted(SIZES),
+        help="published size of the model",
+    )
     add("--vocabulary_size", type=int, default=30522, help="tokens in the vocabulary")
     add("--sequence_length", type=int, default=128, help="tokens per sequence")
     add("--max_predictions", type=int, help="masked tokens per row; 20 for 128, 80 for 512")
@@ -44,8 +45,8 @@ def parse_args(argv=None):
     args = parser.parse_args(argv)
     if not 0 < args.utilization <= 1:
         parser.error(f"--utilization is a fraction of the peak, in (0, 1]; got {args.utilization}")
-    only_training = ("accumulation_steps", "packed", "remat", "max_predictions", "largest_batch")
-    given = [n for n in only_training if getattr(args, n) != parser.get_default(n)]
+    only_training = "accumulation_steps packed remat max_predictions largest_batch dropout steps"
+    given = [n for n in only_training.split() if getattr(args, n) != parser.get_default(n)]
     if args.predict and given:
         parser.error(f"--predict plans no training: leave out --{', --'.join(given)}")
     return args
@@ -62,26 +63,24 @@ def main(argv=None):
     backbone = keras_bert.BertBackbone(
         args.vocabulary_size, dropout=args.dropout, remat=args.remat, **SIZES[args.size]
     )
-    task = keras_bert.BertEmbedder if args.predict else keras_bert.BertPretrainer
-    model = task(backbone)
-    step = (plan.compile_prediction if args.predict else plan.compile)(model, args.batch_size)
+    task, compiled = keras_bert.BertPretrainer, plan.compile
     work = f"{plan.max_predictions} predicted; dropout {args.dropout}"
+    if args.predict:
+        task, compiled, work = keras_bert.BertEmbedder, plan.compile_prediction, "embedded"
+    model = task(backbone)
+    step = compiled(model, args.batch_size)
     print(
         f"\nBERT {args.size}, {model.count_params():,} weights, on {args.topology} "
         f"({plan.num_chips} chips of {plan.chip.hbm})\nbatches of {args.batch_size} rows of "
-        f"{args.sequence_length} tokens, {'embedded' if args.predict else work}"
+        f"{args.sequence_length} tokens, {work}"
         f"{'; packed' if args.packed else ''}{'; remat' if args.remat else ''}"
         f"{f'; {args.accumulation_steps} parts' if args.accumulation_steps > 1 else ''}\n"
     )
     print(step.table(args.steps, args.utilization))
     if args.largest_batch:
-        print()
         largest = plan.largest_batch(model, step)
-        print(
-            "\nNo compiled batch fits."
-            if largest is None
-            else f"\nThe largest compiled batch that fits has {largest.batch_size} rows."
-        )
+        rows = largest.batch_size if largest else "no"
+        print(f"\nThe largest compiled batch that fits has {rows} rows.")
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ class SequenceLogits(keras.layers.Layer):
         logits: `[B, S]`.
         sequence_ids: `[B, S]` int32, the number of each token's sequence in a packed row; None
             means one sequence per row.
-        cls_positions: `[B, K]` int32, of which the layer reads the number of slots; or None.
+        cls_positions: `[B, K]` int32, whose number of slots K the layer reads; or None.
 
     Returns:
         `[B, S]` unchanged, or `[B, K, S]` for packed rows, -10,000 at the tokens of other

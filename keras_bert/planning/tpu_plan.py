@@ -18,6 +18,7 @@ from keras_bert.planning.tpu_compiler import (
     pretraining_batch,
     tpu_devices,
 )
+from keras_bert.preprocessing.prepared_inputs import unpacked
 from keras_bert.training.global_loss import check_accumulation
 
 _UPDATE_FLOPS = 29  # of AdamW, per weight, as the compiler counts them
@@ -144,18 +145,23 @@ class TpuPlan:
             A `PlannedPrediction`.
 
         Raises:
-            ValueError: as `compile`, or if the plan has parts or packed rows, which prediction
-                doesn't know.
+            ValueError: as `compile`; if the plan has parts or packed rows, which prediction doesn't
+                have; or if the model takes other inputs than token ids, segments and padding.
         """
         if self.accumulation_steps > 1 or self.sequences_per_row is not None:
             raise ValueError(
                 "Prediction has neither accumulation_steps nor packed rows: leave out "
                 "accumulation_steps and sequences_per_row."
             )
+        names = ("token_ids", "segment_ids", "padding_mask")
+        if others := sorted(set(unpacked(model.input)) - set(names)):
+            raise ValueError(
+                f"This {type(model).__name__} takes {', '.join(others)}, which a plan of "
+                "prediction doesn't make. Give a BertEmbedder, or the model's backbone."
+            )
         self.check_batch(batch_size)
         self.log(f"Compiling a prediction for {self.topology}; this takes a minute or more ...")
         devices = tpu_devices(self.topology, self.chip.topology_options)
-        names = ("token_ids", "segment_ids", "padding_mask")
         shape = (batch_size, self.sequence_length)
         inputs = {name: np.broadcast_to(np.int32(0), shape) for name in names}
         cost = compile_step(lower_prediction(model, devices, inputs))

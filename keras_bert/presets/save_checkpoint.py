@@ -49,8 +49,8 @@ def save_to_google(model: keras.Model, folder: str | os.PathLike) -> None:
     preprocessor. Google's code calls the tanh form of GELU "gelu". With the exact form
     (`activation="gelu"`), Google's activations therefore differ slightly, by at most 4.7e-4 each;
     here the encoder loads unchanged. So do a classifier's `label_names`, dropout and window
-    settings, from a key that Google's code ignores. Only the encoder of a `BertEmbedder` is
-    written, and no prompts, with warnings.
+    settings, from a key that Google's code ignores. Of a `BertEmbedder`, only the encoder is
+    written; a warning names what is lost.
 
     Args:
         model: a `BertBackbone`, or a `BertPretrainer`, `BertClassifier` or `BertEmbedder` with one.

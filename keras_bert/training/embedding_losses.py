@@ -130,9 +130,9 @@ class InBatchNegatives(BatchLoss):
 class CoSENT(BatchLoss):
     """Ranking of the cosines of pairs by the pairs' scores.
 
-    For every two pairs of the batch of which the first has the higher score, the first should have
-    the higher cosine: log(1 + sum of exp(scale x (lower pair's cosine - higher pair's))). Only the
-    order of the scores counts, so they may have any range.
+    Of every two pairs in the batch, the one with the higher score should have the higher cosine:
+    log(1 + sum of exp(scale x (lower pair's cosine - higher pair's))). Only the order of the scores
+    counts, so they may have any range.
 
     Source: Su 2022, https://kexue.fm/archives/8847; `CoSENTLoss` of sentence-transformers.
 

@@ -100,10 +100,14 @@ def test_labels_of_a_dataset_may_be_names(model):
     tf = pytest.importorskip("tensorflow")
     names = np.array(NAMES)[LABELS]
     data = tf.data.Dataset.from_tensor_slices((TEXTS, names))
+    expected = model.evaluate(TEXTS, LABELS, verbose=0)
+    assert model.evaluate(data, verbose=0) == pytest.approx(expected, rel=1e-5)
+    assert model.predict(data, verbose=0).shape == (8, 3)
     model.fit(data.batch(3), validation_data=data, verbose=0)
     assert int(model.optimizer.iterations) == 3
     pairs = tf.data.Dataset.from_tensor_slices(((TEXTS, PAIRS), names))
     expected = model.evaluate((TEXTS, PAIRS), LABELS, verbose=0)
+    assert model.predict(pairs, verbose=0).shape == (8, 3)
     assert model.evaluate(pairs, verbose=0) == pytest.approx(expected, rel=1e-5)
 
 

@@ -217,8 +217,9 @@ def test_tasks_of_one_sequence_per_row_refuse_to_pack(make, x, y, tokenizer, bac
         finetune(model, (x, y), (x, y), tmp_path / "run", batching=PACKED)
 
 
-def test_a_dataset_of_texts_is_packed_too(tokenizer, backbone, tensorflow, eager, varied):
-    model, texts, labels = classification(np.random.default_rng(4), tokenizer, backbone)
+@pytest.mark.parametrize("settings", [{}, {"pairs": True}, {"window_stride": 6}])
+def test_a_dataset_of_texts_is_packed_too(settings, tokenizer, backbone, tensorflow, eager, varied):
+    model, texts, labels = classification(np.random.default_rng(4), tokenizer, backbone, **settings)
     eager(varied(model), optimizer="sgd")
     data = tensorflow.data.Dataset.from_tensor_slices((texts, labels))
     expected = model.evaluate(texts, labels, batch_size=len(texts), verbose=0, return_dict=True)

@@ -39,6 +39,9 @@ def run(recipe, preset, files, output, *more):
 @pytest.mark.parametrize(
     ("columns", "score"),
     [
+        pytest.param(
+            ["--text_columns", "anchor", "positive", "negative"], "accuracy", marks=pytest.mark.slow
+        ),
         (["--text_columns", "anchor", "positive", "--score_column", "score"], "spearman"),
         (["--text_columns", "anchor", "--label_column", "kind"], "accuracy"),
     ],

@@ -174,6 +174,7 @@ def _batches(source, masked, batch_size, start_step):
     # When several machines share a batch, each makes the entire batch and takes its own rows.
     options = tf.data.Options()
     options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.DATA
+    options.autotune.enabled = False  # it delays the end of an epoch; see `prefetched`
     return batches.prefetch(tf.data.AUTOTUNE).with_options(options)
 
 

@@ -102,6 +102,8 @@ def _distributed(model, rows, lengths, order, batch_size, verbose, callbacks):
     """Predicts batches from `tf.data` pipelines, which Keras distributes: one for each width."""
     import tensorflow as tf
 
+    from keras_bert.preprocessing.row_batches import prefetched
+
     longest = model.preprocessor.sequence_length
     cuts = np.array(quarters(longest))
     width = cuts[np.searchsorted(cuts, lengths[order[::batch_size]])]
@@ -112,8 +114,7 @@ def _distributed(model, rows, lengths, order, batch_size, verbose, callbacks):
         batching = Batching(batch_size, pad_to=(int(cut),)).for_rows(longest)
         batches = tf.data.Dataset.from_tensor_slices(numbers).batch(batch_size)
         batches = batches.map(lambda row, b=batching: rows.batch(row, b)[0], tf.data.AUTOTUNE)
-        batches = batches.prefetch(tf.data.AUTOTUNE)
-        outputs = model.predict_batches(batches, verbose=verbose, callbacks=callbacks)
+        outputs = model.predict_batches(prefetched(batches), verbose=verbose, callbacks=callbacks)
         parts.append((numbers, outputs))
     return parts
 

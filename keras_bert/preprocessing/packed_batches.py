@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from keras_bert.corpus.best_fit import best_fit as best_fit_in_graph
 from keras_bert.preprocessing.batching import Batching
-from keras_bert.preprocessing.row_batches import alone, map_rows
+from keras_bert.preprocessing.row_batches import alone, map_rows, prefetched
 from keras_bert.preprocessing.rows import Rows
 
 if TYPE_CHECKING:  # which imports this module
@@ -99,7 +99,7 @@ def packed_stream(
 
     packed = batches.map(tf.autograph.experimental.do_not_convert(pack), tf.data.AUTOTUNE)
     packed = packed.rebatch(batching.batch_size, drop_remainder=bool(batching.drop_remainder))
-    return packed.map(lambda *parts: alone(parts)).prefetch(tf.data.AUTOTUNE)
+    return prefetched(packed.map(lambda *parts: alone(parts)))
 
 
 def check_packable(extra_inputs: dict | None) -> None:

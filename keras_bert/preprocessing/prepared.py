@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.raw import Labels, is_dataset, is_raw
+from keras_bert.preprocessing.row_batches import prefetched
 from keras_bert.preprocessing.text_examples import in_memory
 
 
@@ -27,7 +28,8 @@ def prepared_batches(
     dataset = tf.data.Dataset.from_tensor_slices(parts if len(parts) > 1 else parts[0])
     if batching.shuffle:
         dataset = dataset.shuffle(len(dataset), seed=batching.seed)
-    return dataset.batch(batching.batch_size, drop_remainder=bool(batching.drop_remainder))
+    drop = bool(batching.drop_remainder)
+    return prefetched(dataset.batch(batching.batch_size, drop_remainder=drop))
 
 
 def labels_of(dataset: tf.data.Dataset) -> tuple[Any, Any]:

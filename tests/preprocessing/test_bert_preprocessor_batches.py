@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_bert import Batching, BertPreprocessor
+from keras_bert import Batching, BertClassifierPreprocessor, BertPreprocessor
 from keras_bert.preprocessing.batching import quarters
 
 TEXTS = ["a b", "c", "d e f g h i j k l m", "", "b b b", "k l"]
@@ -201,3 +201,10 @@ def test_texts_are_cut_into_parts_of_bounded_size(preprocessor):
 def test_labels_that_do_not_fit_are_refused(preprocessor, arguments, message):
     with pytest.raises(ValueError, match=message):
         preprocessor.batches(*arguments)
+
+
+@pytest.mark.parametrize("batching", [FULL, Batching(4, packed=True), Batching(4, seed=1)])
+def test_no_batches_are_autotuned_because_that_delays_their_end(tokenizer, batching):
+    preprocessor = BertClassifierPreprocessor(tokenizer, sequence_length=10)
+    for x in (TEXTS, slices(TEXTS)):
+        assert preprocessor.batches(x, batching=batching).options().autotune.enabled is False

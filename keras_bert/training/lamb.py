@@ -28,7 +28,8 @@ class Lamb(AdamW):
     norms, as are LoRA's additions to each.
 
     Source: You et al. 2020, algorithm 2. Clipping at a norm of 1 comes first, and some weights
-    aren't scaled, as in the authors' code.
+    aren't scaled, as in the authors' code. On PyTorch, `apply` clips the gradients that it receives
+    in place.
 
     Args:
         learning_rate: float, or a `keras.optimizers.schedules.LearningRateSchedule`.

@@ -19,14 +19,12 @@ machine slows all ways equally; the table has medians.
 
 import argparse
 import csv
-import json
 import os
 import statistics
-import subprocess
 import sys
 from pathlib import Path
 
-from training_speed import processor, serve
+from training_speed import in_turns, processor, serve, start
 
 WAYS = ("packed", "buckets", "transformers", "keras_hub")
 SOURCES = {  # file, columns, label, row length, bucket lengths
@@ -59,17 +57,8 @@ def main(argv=None):
         make = {"transformers": transformers_epoch, "keras_hub": keras_hub_epoch}
         return serve(make.get(args.worker, keras_bert_epoch)(args))
     argv = sys.argv[1:] if argv is None else argv
-    workers = {way: start(way, argv) for way in args.way}
-    for worker in workers.values():
-        json.loads(worker.stdout.readline())  # ready
-    measured = {way: [] for way in workers}
-    for _ in range(args.turns):
-        for way, worker in workers.items():
-            print(file=worker.stdin, flush=True)
-            measured[way].append(json.loads(worker.stdout.readline()))
-    for worker in workers.values():
-        worker.stdin.close()
-        worker.wait()
+    workers = {way: start(__file__, way, argv) for way in args.way}
+    measured = in_turns(workers, args.turns)
     print(
         f"{processor()}, {os.cpu_count()} cores; {args.texts}, {args.examples} examples in batches "
         f"of {args.batch_size}, {args.precision}, {args.turns} turns\n"
@@ -78,13 +67,6 @@ def main(argv=None):
     for way, turns in measured.items():
         seconds, cpu_seconds, peak = map(statistics.median, zip(*turns, strict=True))
         print(f"| {way} | {args.examples / seconds:.1f} | {cpu_seconds:.2f} | {peak:.2f} |")
-
-
-def start(way, argv):
-    environment = {"CUDA_VISIBLE_DEVICES": "-1", "TF_CPP_MIN_LOG_LEVEL": "3", **os.environ}
-    pipe = subprocess.PIPE
-    command = [sys.executable, __file__, *argv, "--worker", way]
-    return subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env=environment)
 
 
 def read_examples(args):

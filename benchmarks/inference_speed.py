@@ -11,8 +11,8 @@ length and pads each batch to its longest, as the `encode` of sentence-transform
 Data: `nli/test.tsv`, premises and hypotheses, in at most 64 tokens; and `sentiment/test.tsv`,
 reviews, in at most 512. `--model` is a folder of Hugging Face's or "base", BERT-Base with random
 weights. The libraries take turns; each figure is the median. Warm-up turns don't count. A single
-text is embedded 20 times in a turn, from string to vector: right after a turn of PyTorch its threads
-still keep the cores busy.
+text is embedded 20 times in a turn, from string to vector, because PyTorch's threads keep the cores
+busy for a while after its turn.
 """
 
 import argparse

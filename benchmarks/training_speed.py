@@ -9,6 +9,7 @@ The ways are:
 - `keras_bert`: `BertPretrainer` on TensorFlow, masked LM and next sentence prediction;
 - `other`: the same from another checkout of this library (`--other`);
 - `keras_bert_torch`: the first way on PyTorch (only if named);
+- `keras_bert_compiled`: the same with `torch.compile`, which takes minutes at first (if named);
 - `keras_hub`: `BertMaskedLM` on TensorFlow, not compiled by XLA, without next sentence prediction;
 - `transformers`: `BertForPreTraining` on PyTorch with `sdpa`, whose decoder reads every position;
 - `products`: only the matrix products of the first way, forward and backward, one by one.
@@ -34,9 +35,9 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-WAYS = ("products", "keras_bert", "keras_bert_torch", "other", "keras_hub", "transformers")
-ON_REQUEST = ("keras_bert_torch", "other")
-ON_TORCH = ("keras_bert_torch", "transformers")
+ON_REQUEST = ("keras_bert_torch", "keras_bert_compiled", "other")
+WAYS = ("products", "keras_bert", *ON_REQUEST, "keras_hub", "transformers")
+ON_TORCH = ("keras_bert_torch", "keras_bert_compiled", "transformers")
 VOCABULARY_SIZE = 30522
 
 
@@ -66,32 +67,45 @@ def main(argv=None):
     if args.worker:
         return serve(STEPS[args.worker](args))
     argv = sys.argv[1:] if argv is None else argv
-    workers = {way: start(way, args, argv) for way in args.way}
+    workers = {}
+    for way in args.way:
+        folder = args.other if way == "other" else ROOT
+        backend = "torch" if way in ON_TORCH else "tensorflow"
+        environment = {"KERAS_BACKEND": backend, "PYTHONPATH": str(Path(folder).resolve())}
+        workers[way] = start(__file__, way, argv, environment)
+    print(table(in_turns(workers, args.turns), args))
+
+
+def start(script, way, argv, environment=()):
+    """Starts a process that calls `serve`."""
+    environment = {
+        "CUDA_VISIBLE_DEVICES": "-1",
+        "TF_CPP_MIN_LOG_LEVEL": "3",
+        **os.environ,
+        **dict(environment),
+    }
+    command = [sys.executable, script, *argv, "--worker", way]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env=environment)
+
+
+def in_turns(workers, turns):
+    """Lets each worker take a step, `turns` times.
+
+    Returns:
+        A dict from each way to its turns: `[seconds, CPU seconds, peak GiB]`.
+    """
     for worker in workers.values():
         json.loads(worker.stdout.readline())  # ready
     measured = {way: [] for way in workers}
-    for _ in range(args.turns):
+    for _ in range(turns):
         for way, worker in workers.items():
             print(file=worker.stdin, flush=True)
             measured[way].append(json.loads(worker.stdout.readline()))
     for worker in workers.values():
         worker.stdin.close()
         worker.wait()
-    print(table(measured, args))
-
-
-def start(way, args, argv):
-    folder = args.other if way == "other" else ROOT
-    environment = {
-        "CUDA_VISIBLE_DEVICES": "-1",
-        "TF_CPP_MIN_LOG_LEVEL": "3",
-        **os.environ,
-        "KERAS_BACKEND": "torch" if way in ON_TORCH else "tensorflow",
-        "PYTHONPATH": str(Path(folder).resolve()),
-    }
-    command = [sys.executable, __file__, *argv, "--worker", way]
-    pipe = subprocess.PIPE
-    return subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env=environment)
+    return measured
 
 
 def serve(step):
@@ -205,7 +219,8 @@ def keras_bert_step(args):
     keras.config.set_dtype_policy(args.precision)
     backbone = keras_bert.BertBackbone(VOCABULARY_SIZE, **sizes_of(args))
     model = keras_bert.BertPretrainer(backbone)
-    model.compile(**model.default_compile_args())
+    jit_compile = args.worker == "keras_bert_compiled"
+    model.compile(**model.default_compile_args(), jit_compile=jit_compile)
     token_ids, padding_mask, positions, tokens, next_sentence = batch(args)
     x = {"token_ids": token_ids, "segment_ids": 0 * token_ids, "padding_mask": padding_mask}
     x["mask_positions"] = positions
@@ -268,6 +283,7 @@ STEPS = {
     "products": products,
     "keras_bert": keras_bert_step,
     "keras_bert_torch": keras_bert_step,
+    "keras_bert_compiled": keras_bert_step,
     "other": keras_bert_step,
     "keras_hub": keras_hub_step,
     "transformers": transformers_step,

@@ -6,7 +6,7 @@ from keras import ops
 from keras_bert.arguments import check_bool, check_int
 from keras_bert.layers.dropout import Dropout
 from keras_bert.layers.gelu import activation_function
-from keras_bert.layers.initializer import EPSILON, by_rows, dense, layer_norm
+from keras_bert.layers.initializer import EPSILON, dense, layer_norm
 from keras_bert.layers.rematerialize import rematerialize
 from keras_bert.layers.self_attention import SelfAttention
 
@@ -100,7 +100,7 @@ class EncoderBlock(keras.layers.Layer):
         attended = self.attention(x, padding_mask, sequence_ids, training=training)
         attended = self.attended_dropout(attended, training=training)
         x = self.attention_norm(ops.add(x, attended), training=training)  # [B, S, H]
-        transformed = by_rows(self.output_dense, by_rows(self.intermediate_dense, x))
+        transformed = self.output_dense(self.intermediate_dense(x))
         transformed = self.output_dropout(transformed, training=training)
         return self.output_norm(ops.add(x, transformed), training=training)  # [B, S, H]
 

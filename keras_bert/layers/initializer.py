@@ -93,17 +93,3 @@ def dense(units, name, activation=None, dtype=None):
         name=name,
         dtype=dtype,
     )
-
-
-def by_rows(layer, x):
-    """Computes `layer(x)` for a Dense layer and `[B, S, H]`.
-
-    On TensorFlow the layer gets `[B * S, H]`: Keras would reshape between the product and the bias,
-    and oneDNN adds the bias, and computes GELU, in the product's own pass only if nothing is
-    between them.
-    """
-    if keras.backend.backend() != "tensorflow":
-        return layer(x)
-    *leading, width = ops.shape(x)
-    rows = layer(ops.reshape(x, (-1, width)))
-    return ops.reshape(rows, (*leading, layer.units))

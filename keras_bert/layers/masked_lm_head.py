@@ -5,7 +5,7 @@ from keras import ops
 
 from keras_bert.layers.gather_positions import gather_positions
 from keras_bert.layers.gelu import activation_function
-from keras_bert.layers.initializer import EPSILON, bert_initializer, by_rows, dense, layer_norm
+from keras_bert.layers.initializer import EPSILON, bert_initializer, dense, layer_norm
 
 
 def decoder_table(backbone, dtype=None):
@@ -90,7 +90,7 @@ class MaskedLMHead(keras.layers.Layer):
 
     def call(self, sequence_output, mask_positions):
         x = gather_positions(sequence_output, mask_positions)  # [B, P, H]
-        x = self.norm(by_rows(self.dense, x))
+        x = self.norm(self.dense(x))
         logits = _decoded(self.token_embedding, x)  # [B, P, V]
         return ops.cast(logits, "float32") + self.bias
 

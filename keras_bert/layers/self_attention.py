@@ -5,7 +5,7 @@ import keras
 from keras_bert.arguments import check_int
 from keras_bert.layers.attention import attention
 from keras_bert.layers.dropout import Dropout
-from keras_bert.layers.initializer import by_rows, dense
+from keras_bert.layers.initializer import dense
 
 
 @keras.saving.register_keras_serializable(package="keras_bert")
@@ -61,14 +61,14 @@ class SelfAttention(keras.layers.Layer):
 
     def call(self, x, padding_mask=None, sequence_ids=None, training=None):
         context = attention(
-            by_rows(self.query_key_value, x),
+            self.query_key_value(x),
             self.num_heads,
             padding_mask,
             sequence_ids,
             self.probability_dropout,
             training,
         )
-        return by_rows(self.output_dense, context)  # [B, S, H]
+        return self.output_dense(context)  # [B, S, H]
 
     def compute_output_shape(self, x_shape, padding_mask_shape=None, sequence_ids_shape=None):
         return x_shape

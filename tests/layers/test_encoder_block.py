@@ -76,9 +76,3 @@ def test_config_round_trip(activation, x):
     copy.set_weights(block.get_weights())
     difference = ops.convert_to_numpy(block(x)) - ops.convert_to_numpy(copy(x))
     assert np.abs(difference).max() == 0.0
-
-
-def test_biases_follow_products_directly_so_that_they_can_be_fused(block, x, tensorflow):
-    graph = tensorflow.function(block).get_concrete_function(x, training=False).graph
-    biases = [op for op in graph.get_operations() if op.type == "BiasAdd"]
-    assert [op.inputs[0].op.type for op in biases] == ["MatMul"] * 4

@@ -91,43 +91,55 @@ def mask_tokens(
     chosen: tf.Tensor,
     seed: tf.Tensor,
     *,
-    max_predictions: int,
     mask_token_id: int,
     vocabulary_size: int,
     mask_token_rate: float = 0.8,
     random_token_rate: float = 0.1,
-) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor, tf.Tensor]:
+) -> tf.Tensor:
     """Masks the chosen tokens: most become `[MASK]`, some a random word, the rest stay.
 
     Random words come from the whole vocabulary, as in Google's code.
 
     Args:
         token_ids: int32 `[B, S]`.
-        chosen: bool `[B, S]`, at most `max_predictions` per row.
+        chosen: bool `[B, S]`.
         seed: int `[2]`, a stateless seed.
-        max_predictions: int, P.
         mask_token_id: int.
         vocabulary_size: int.
         mask_token_rate: float, the fraction of chosen tokens that become `[MASK]`.
         random_token_rate: float, the fraction that become a random word.
 
     Returns:
-        `(masked_ids [B, S], mask_positions [B, P], mask_ids [B, P], weights [B, P])`. Positions
-        ascend; unused slots follow, with position 0, id 0 and weight 0.
+        `masked_ids`, int32 `[B, S]`.
     """
     seeds = tf.random.split(seed, 2)
-    length = token_ids.shape[1]
     draw = tf.random.stateless_uniform(tf.shape(token_ids), seeds[0])
     words = tf.random.stateless_uniform(tf.shape(token_ids), seeds[1], 0, vocabulary_size, tf.int32)
     replacement = tf.where(draw < mask_token_rate + random_token_rate, words, token_ids)
     replacement = tf.where(draw < mask_token_rate, mask_token_id, replacement)
-    masked_ids = tf.where(chosen, replacement, token_ids)
+    return tf.where(chosen, replacement, token_ids)
 
+
+def predictions(
+    token_ids: tf.Tensor, chosen: tf.Tensor, max_predictions: int
+) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    """Lists the tokens to predict.
+
+    Args:
+        token_ids: int32 `[B, S]`, not masked.
+        chosen: bool `[B, S]`, at most `max_predictions` per row.
+        max_predictions: int, P.
+
+    Returns:
+        `(positions, ids, weights)`, `[B, P]` each. Positions ascend; unused slots follow, with
+        position 0, id 0 and weight 0.
+    """
+    length = token_ids.shape[1]
     places = tf.sort(tf.where(chosen, tf.range(length)[None, :], length))[:, :max_predictions]
     used = places < length  # [B, P]
-    mask_positions = tf.where(used, places, 0)
-    mask_ids = tf.where(used, tf.gather(token_ids, mask_positions, batch_dims=1), 0)
-    return masked_ids, mask_positions, mask_ids, tf.cast(used, tf.float32)
+    positions = tf.where(used, places, 0)
+    ids = tf.where(used, tf.gather(token_ids, positions, batch_dims=1), 0)
+    return positions, ids, tf.cast(used, tf.float32)
 
 
 def _random_order(eligible, seed):

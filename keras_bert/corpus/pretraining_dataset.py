@@ -1,6 +1,7 @@
 """Pre-training batches: the shards of a corpus, paired and masked on the fly."""
 
 import functools
+import inspect
 import math
 import os
 
@@ -27,6 +28,7 @@ def pretraining_dataset(
     mask_token_rate: float = 0.8,
     random_token_rate: float = 0.1,
     whole_word_masking: bool = False,
+    left_to_right: bool = False,
     next_sentence: bool = True,
     random_next_rate: float = 0.5,
     exact_random_next: bool = False,
@@ -68,6 +70,8 @@ def pretraining_dataset(
         random_token_rate: float, the fraction that become a random word; the others stay as they
             are.
         whole_word_masking: bool, whether the pieces of a word are predicted together.
+        left_to_right: bool, whether to predict every next word instead of masked ones, as a causal
+            encoder does. Nothing is masked, and P is S - 2. It needs `next_sentence=False`.
         next_sentence: bool; False gives rows of contiguous sentences instead of pairs.
         random_next_rate: float, the probability of a random second text.
         exact_random_next: bool, whether chunks of one sentence are split within it, so that the
@@ -91,7 +95,8 @@ def pretraining_dataset(
                 1 if the second text is random;
             sample_weight: `masked_lm` `[B, P]`, 0 at unused slots, and `next_sentence` `[B]`,
                 float32.
-        With `next_sentence=False`, y and sample_weight have no `next_sentence` key.
+        With `next_sentence=False`, y and sample_weight have no `next_sentence` key. With
+        `left_to_right`, `mask_positions` are those before the words, whose vectors predict them.
 
         Packed rows have `sequence_ids` `[B, S]` in place of `padding_mask`: 1, 2, ... at the tokens
         of the row's sequences and 0 at padding. Their `next_sentence` labels and weights are
@@ -109,6 +114,16 @@ def pretraining_dataset(
     ```
     """
     corpus = Corpus(corpus) if isinstance(corpus, str | os.PathLike) else corpus
+    if left_to_right:
+        _check_left_to_right(
+            next_sentence=next_sentence,
+            max_predictions=max_predictions,
+            masked_lm_rate=masked_lm_rate,
+            mask_token_rate=mask_token_rate,
+            random_token_rate=random_token_rate,
+            whole_word_masking=whole_word_masking,
+        )
+        max_predictions, masked_lm_rate = sequence_length - 2, 1.0
     if max_predictions is None:
         max_predictions = 4 * math.ceil(masked_lm_rate * sequence_length / 4)
     checks.check_rates(
@@ -147,6 +162,7 @@ def pretraining_dataset(
             else None
         ),
         next_sentence=next_sentence,
+        left_to_right=left_to_right,
         packed=packed,
         max_predictions=max_predictions,
         mask_token_rate=mask_token_rate,
@@ -181,17 +197,29 @@ def _batches(source, masked, batch_size, start_step):
 def _rows(texts, *, masked_lm_rate, max_predictions, **options):
     """Chooses the sequences of each row: int32 `[R, K]`."""
     lengths = sequence_lengths(texts.first_length, texts.second_length)
-    predictions = masking.num_predictions(lengths, masked_lm_rate, max_predictions)
-    return best_fit(lengths, predictions, max_predictions=max_predictions, **options)
+    counts = masking.num_predictions(lengths, masked_lm_rate, max_predictions)
+    counts = tf.minimum(counts, texts.first_length + texts.second_length)
+    return best_fit(lengths, counts, max_predictions=max_predictions, **options)
 
 
-def _masked(row, seed, *, masked_lm_rate, is_continuation, next_sentence, packed, **options):
+def _masked(
+    row,
+    seed,
+    *,
+    masked_lm_rate,
+    max_predictions,
+    is_continuation,
+    left_to_right,
+    next_sentence,
+    packed,
+    **options,
+):
     """Masks written rows: `(x, y, sample_weight)`."""
     token_ids, first, second = row["token_ids"], row["first_length"], row["second_length"]
     places = Places.of(first, second, token_ids.shape[1])
     column, is_token = places.column, places.is_token
     is_candidate = (column > 0) & (column < places.last) & (column != places.middle)
-    counts = masking.num_predictions(places.lengths, masked_lm_rate, options["max_predictions"])
+    counts = masking.num_predictions(places.lengths, masked_lm_rate, max_predictions)
     counts = tf.minimum(counts, first + second)
     seeds = tf.random.split(seed, 2)
 
@@ -201,10 +229,14 @@ def _masked(row, seed, *, masked_lm_rate, is_continuation, next_sentence, packed
         continues = tf.repeat(tf.gather(is_continuation, token_ids), first.shape[1], axis=0)
         return masking.choose_words(candidates, continues, counts, seeds[0])
 
-    chosen = masking.in_each_sequence(choose, is_candidate, places.slot, counts)
-    masked_ids, mask_positions, mask_ids, weights = masking.mask_tokens(
-        token_ids, chosen, seeds[1], **options
-    )
+    if left_to_right:
+        masked_ids = token_ids
+        positions, mask_ids, weights = masking.predictions(token_ids, is_candidate, max_predictions)
+        mask_positions = tf.maximum(positions - 1, 0)
+    else:
+        chosen = masking.in_each_sequence(choose, is_candidate, places.slot, counts)
+        masked_ids = masking.mask_tokens(token_ids, chosen, seeds[1], **options)
+        mask_positions, mask_ids, weights = masking.predictions(token_ids, chosen, max_predictions)
     x = {
         "token_ids": masked_ids,
         "segment_ids": tf.cast((column > places.middle) & is_token, tf.int32),
@@ -224,3 +256,23 @@ def _masked(row, seed, *, masked_lm_rate, is_continuation, next_sentence, packed
     for values in (y, sample_weight) if next_sentence else ():
         values["next_sentence"] = values["next_sentence"][:, 0]  # [B]
     return x, y, sample_weight
+
+
+def _check_left_to_right(next_sentence: bool, **of_masking: object) -> None:
+    """Raises a ValueError for options that contradict `left_to_right`.
+
+    Args:
+        next_sentence: bool.
+        **of_masking: options of masked LM, which must have their defaults.
+    """
+    if next_sentence:
+        raise ValueError(
+            "left_to_right=True predicts next words in rows of contiguous sentences, without next "
+            "sentence prediction: pass next_sentence=False."
+        )
+    defaults = inspect.signature(pretraining_dataset).parameters
+    given = [name for name, value in of_masking.items() if value != defaults[name].default]
+    if given:
+        raise ValueError(
+            f"left_to_right=True predicts every word and masks none: leave out {', '.join(given)}."
+        )

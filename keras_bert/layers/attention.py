@@ -11,11 +11,13 @@ def attention(
     sequence_ids=None,
     dropout=None,
     training=False,
+    causal=False,
 ):
     """Computes attention, with softmax in float32, by the fastest kernel that runs here.
 
-    A query sees the tokens of its row (`padding_mask`) or of its sequence (`sequence_ids`). Hidden
-    keys get a probability of exactly 0. See `fused_kernel` for the kernels.
+    A query sees the tokens of its row (`padding_mask`) or of its sequence (`sequence_ids`), all of
+    them or those up to its own (`causal`). Hidden keys get a probability of exactly 0. See
+    `fused_kernel` for the kernels.
 
     Args:
         query_key_value: `[B, S, 3H]`, queries, then keys, then values; each holds its heads one
@@ -26,6 +28,7 @@ def attention(
             padding; or None. If given, `padding_mask` isn't read.
         dropout: the `Dropout` layer of the probabilities; or None.
         training: bool, whether gradients will be taken.
+        causal: bool, whether a query sees no later token.
 
     Returns:
         `[B, S, H]`.
@@ -33,7 +36,7 @@ def attention(
     dropout = dropout if dropout is not None and dropout.rate and training else None
     kernel = fused_kernel(query_key_value, num_heads, dropout)
     if kernel is not None:
-        return kernel(query_key_value, num_heads, padding_mask, sequence_ids, dropout)
+        return kernel(query_key_value, num_heads, padding_mask, sequence_ids, dropout, causal)
     return plain_attention(
-        query_key_value, num_heads, padding_mask, sequence_ids, dropout, training
+        query_key_value, num_heads, padding_mask, sequence_ids, dropout, causal, training
     )

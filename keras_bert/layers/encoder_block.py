@@ -28,6 +28,7 @@ class EncoderBlock(keras.layers.Layer):
         layer_norm_epsilon: float.
         remat: bool, whether training recomputes the block for the gradients instead of keeping its
             intermediate results. This saves memory and costs a second forward pass.
+        causal: bool, whether a token sees no later one.
 
     Call arguments:
         x: `[B, S, H]`.
@@ -54,6 +55,7 @@ class EncoderBlock(keras.layers.Layer):
         attention_dropout=None,
         layer_norm_epsilon=EPSILON,
         remat=False,
+        causal=False,
         **kwargs,
     ):
         super().__init__(**kwargs)
@@ -67,9 +69,10 @@ class EncoderBlock(keras.layers.Layer):
         self.attention_dropout = dropout if attention_dropout is None else attention_dropout
         self.layer_norm_epsilon = layer_norm_epsilon
         self.remat = remat
+        self.causal = causal
         dtype = self.dtype_policy
         self.attention = SelfAttention(
-            num_heads, hidden_dim, self.attention_dropout, name="attention", dtype=dtype
+            num_heads, hidden_dim, self.attention_dropout, causal, name="attention", dtype=dtype
         )
         self.attended_dropout = Dropout(dropout, name="attended_dropout", dtype=dtype)
         self.attention_norm = layer_norm("attention_norm", layer_norm_epsilon, dtype)
@@ -118,4 +121,5 @@ class EncoderBlock(keras.layers.Layer):
             "attention_dropout": self.attention_dropout,
             "layer_norm_epsilon": self.layer_norm_epsilon,
             "remat": self.remat,
+            "causal": self.causal,
         }

@@ -32,8 +32,8 @@ def fused_kernel(query_key_value, num_heads, dropout=None):
         dropout: the `Dropout` layer of the probabilities if they are to be dropped, else None.
 
     Returns:
-        A function of `(query_key_value, num_heads, padding_mask, sequence_ids, dropout)`, or None
-        where only plain attention runs.
+        A function of `(query_key_value, num_heads, padding_mask, sequence_ids, dropout, causal)`,
+        or None where only plain attention runs.
     """
     if keras.config.is_flash_attention_enabled() is False:
         return None
@@ -82,7 +82,13 @@ def jax_devices():
 
 
 def cudnn_attention(
-    query_key_value, num_heads, padding_mask, sequence_ids, dropout=None, implementation="cudnn"
+    query_key_value,
+    num_heads,
+    padding_mask,
+    sequence_ids,
+    dropout=None,
+    causal=False,
+    implementation="cudnn",
 ):
     """Flash attention of cuDNN, by JAX; see `plain_attention`."""
     import jax
@@ -94,16 +100,19 @@ def cudnn_attention(
         visible = ops.cast(padding_mask, "bool")[:, None, None]  # [B, 1, 1, S]
     query, key, value = split_heads(query_key_value, num_heads)
     context = jax.nn.dot_product_attention(
-        query, key, value, mask=visible, implementation=implementation
+        query, key, value, mask=visible, is_causal=causal, implementation=implementation
     )  # [B, S, N, D]
     return context.reshape(*context.shape[:2], -1)
 
 
-def sdpa_attention(query_key_value, num_heads, padding_mask, sequence_ids, dropout=None):
+def sdpa_attention(
+    query_key_value, num_heads, padding_mask, sequence_ids, dropout=None, causal=False
+):
     """Attention by PyTorch, which takes the best kernel for the device; see `plain_attention`."""
     import torch
 
-    bias = visibility_bias(padding_mask, sequence_ids)  # finite: rows of padding stay finite
+    length = query_key_value.shape[1] if causal else None
+    bias = visibility_bias(padding_mask, sequence_ids, length)  # finite, also for rows of padding
     query, key, value = (x.transpose(1, 2) for x in split_heads(query_key_value, num_heads))
     context = torch.nn.functional.scaled_dot_product_attention(
         query, key, value, attn_mask=None if bias is None else bias.to(query.dtype)

@@ -7,7 +7,13 @@ HIDDEN = -10000.0
 
 
 def plain_attention(
-    query_key_value, num_heads, padding_mask=None, sequence_ids=None, dropout=None, training=False
+    query_key_value,
+    num_heads,
+    padding_mask=None,
+    sequence_ids=None,
+    dropout=None,
+    causal=False,
+    training=False,
 ):
     """Computes attention by products and a softmax; see `attention`."""
     query, key, value = (
@@ -15,7 +21,7 @@ def plain_attention(
     )  # [B, N, S, D]
     scores = ops.matmul(query * query.shape[-1] ** -0.5, ops.transpose(key, (0, 1, 3, 2)))
     scores = ops.cast(scores, "float32")  # [B, N, S, S]
-    bias = visibility_bias(padding_mask, sequence_ids)
+    bias = visibility_bias(padding_mask, sequence_ids, ops.shape(scores)[2] if causal else None)
     if bias is not None:
         scores = scores + bias
     if training:
@@ -36,11 +42,21 @@ def split_heads(query_key_value, num_heads):
     return [ops.reshape(x, (batch, length, num_heads, width // 3 // num_heads)) for x in parts]
 
 
-def visibility_bias(padding_mask=None, sequence_ids=None):
-    """Returns the bias that hides keys: float32 `[B, 1, 1, S]` or `[B, 1, S, S]`, or None.
+def visibility_bias(padding_mask=None, sequence_ids=None, causal_length=None):
+    """Returns the bias that hides keys: float32 `[B, 1, 1, S]` or `[B or 1, 1, S, S]`, or None.
 
-    See `attention` for the arguments.
+    See `attention` for the masks. With a `causal_length`, S, later keys are hidden too.
     """
+    bias = _mask_bias(padding_mask, sequence_ids)
+    if causal_length is None:
+        return bias
+    places = ops.arange(causal_length)
+    is_later = ops.greater(ops.expand_dims(places, 0), ops.expand_dims(places, 1))  # [S, S]
+    later = ops.expand_dims(ops.cast(is_later, "float32") * HIDDEN, (0, 1))
+    return later if bias is None else ops.minimum(bias, later)
+
+
+def _mask_bias(padding_mask, sequence_ids):
     if sequence_ids is not None:
         hidden = ops.not_equal(ops.expand_dims(sequence_ids, 2), ops.expand_dims(sequence_ids, 1))
         return ops.expand_dims(ops.cast(hidden, "float32") * HIDDEN, 1)  # [B, 1, S, S]

@@ -2,7 +2,7 @@
 
 import keras
 
-from keras_bert.arguments import check_int
+from keras_bert.arguments import check_bool, check_int
 from keras_bert.layers.attention import attention
 from keras_bert.layers.dropout import Dropout
 from keras_bert.layers.initializer import dense
@@ -18,6 +18,7 @@ class SelfAttention(keras.layers.Layer):
         num_heads: int, N, a divisor of `hidden_dim`.
         hidden_dim: int, H.
         dropout: float, for the attention probabilities.
+        causal: bool, whether a token sees no later one.
 
     Call arguments:
         x: `[B, S, H]`.
@@ -37,10 +38,11 @@ class SelfAttention(keras.layers.Layer):
     (1, 5, 8)
     """
 
-    def __init__(self, num_heads, hidden_dim, dropout=0.0, **kwargs):
+    def __init__(self, num_heads, hidden_dim, dropout=0.0, causal=False, **kwargs):
         super().__init__(**kwargs)
         check_int("num_heads", num_heads)
         check_int("hidden_dim", hidden_dim)
+        check_bool("causal", causal)
         if hidden_dim % num_heads:
             raise ValueError(
                 f"hidden_dim must be a multiple of num_heads; got hidden_dim={hidden_dim} and "
@@ -49,6 +51,7 @@ class SelfAttention(keras.layers.Layer):
         self.num_heads = num_heads
         self.hidden_dim = hidden_dim
         self.dropout = dropout
+        self.causal = causal
         self.query_key_value = dense(3 * hidden_dim, "query_key_value", dtype=self.dtype_policy)
         self.probability_dropout = Dropout(
             dropout, name="probability_dropout", dtype=self.dtype_policy
@@ -67,6 +70,7 @@ class SelfAttention(keras.layers.Layer):
             sequence_ids,
             self.probability_dropout,
             training,
+            self.causal,
         )
         return self.output_dense(context)  # [B, S, H]
 
@@ -79,4 +83,5 @@ class SelfAttention(keras.layers.Layer):
             "num_heads": self.num_heads,
             "hidden_dim": self.hidden_dim,
             "dropout": self.dropout,
+            "causal": self.causal,
         }

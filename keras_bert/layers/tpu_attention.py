@@ -38,7 +38,15 @@ def fits(query_key_value, num_heads, mesh=None):
     )
 
 
-def tpu_attention(query_key_value, num_heads, padding_mask, sequence_ids, dropout=None, mesh=None):
+def tpu_attention(
+    query_key_value,
+    num_heads,
+    padding_mask,
+    sequence_ids,
+    dropout=None,
+    causal=False,
+    mesh=None,
+):
     """Computes attention in VMEM; see `keras_bert.layers.attention.attention`.
 
     Rows are sharded over the first axis of the mesh, if there is one.
@@ -52,6 +60,7 @@ def tpu_attention(query_key_value, num_heads, padding_mask, sequence_ids, dropou
         num_heads=num_heads,
         rate=0.0 if dropout is None else dropout.rate,
         is_packed=sequence_ids is not None,
+        causal=causal,
     )
     if mesh is not None:  # XLA can't split a kernel's work among devices by itself
         by_row = PartitionSpec(mesh.axis_names[0])
@@ -67,7 +76,16 @@ def tpu_attention(query_key_value, num_heads, padding_mask, sequence_ids, dropou
 
 
 def whole_rows(
-    query_key_value, ids, numbers, seeds, *, num_heads, rate, is_packed, interpret=False
+    query_key_value,
+    ids,
+    numbers,
+    seeds,
+    *,
+    num_heads,
+    rate,
+    is_packed,
+    causal=False,
+    interpret=False,
 ):
     """Computes attention, a row at a time.
 
@@ -80,12 +98,13 @@ def whole_rows(
         num_heads: int.
         rate: float, of the dropout.
         is_packed: bool.
+        causal: bool, whether tokens see no later ones.
         interpret: bool, whether to run on a CPU, slowly.
 
     Returns:
         `[B, S, H]`.
     """
-    settings = num_heads, rate, is_packed, interpret
+    settings = num_heads, rate, is_packed, causal, interpret
     return _attend(query_key_value, ids, numbers, seeds, settings)
 
 
@@ -111,7 +130,7 @@ _attend.defvjp(_attend_and_save, _pull_back)
 
 def _run(kernel, tensors, ids, numbers, seeds, settings, width, products):
     """Runs a kernel on each row and block of heads; returns `[B, S, width]`."""
-    num_heads, rate, is_packed, interpret = settings
+    num_heads, rate, is_packed, causal, interpret = settings
     (rows, length, triple), dtype = tensors[0].shape, tensors[0].dtype
     hidden_dim = triple // 3
     head_dim, num_blocks = hidden_dim // num_heads, hidden_dim // LANES
@@ -129,7 +148,7 @@ def _run(kernel, tensors, ids, numbers, seeds, settings, width, products):
     ]
     inputs, specs = zip(*blocks, strict=True)
     return pl.pallas_call(
-        functools.partial(kernel, head_dim=head_dim, rate=rate, is_packed=is_packed),
+        functools.partial(kernel, head_dim=head_dim, rate=rate, is_packed=is_packed, causal=causal),
         out_shape=jax.ShapeDtypeStruct((rows, length, width), dtype),
         grid_spec=pltpu.PrefetchScalarGridSpec(
             num_scalar_prefetch=2,  # numbers and seeds
@@ -156,9 +175,9 @@ def _vmem_bytes(length, hidden_dim, dtype):
     return moved + 10 * 4 * length**2 + 2 * 2**20  # the compiler keeps scores of two heads
 
 
-def _forward(numbers, seeds, ids, query, key, value, context, *, head_dim, rate, is_packed):
+def _forward(numbers, seeds, ids, query, key, value, context, *, head_dim, rate, is_packed, causal):
     """Writes the context of a block of heads, `[1, S, LANES]`."""
-    bias = _bias(ids[0], is_packed)
+    bias = _bias(ids[0], is_packed, causal)
     contexts = []
     for head, lanes in _heads(numbers, head_dim):
         probabilities = _probabilities(query[0][:, lanes], key[0][:, lanes], bias)
@@ -170,10 +189,22 @@ def _forward(numbers, seeds, ids, query, key, value, context, *, head_dim, rate,
 
 
 def _backward(
-    numbers, seeds, ids, query, key, value, upstream, gradients, *, head_dim, rate, is_packed
+    numbers,
+    seeds,
+    ids,
+    query,
+    key,
+    value,
+    upstream,
+    gradients,
+    *,
+    head_dim,
+    rate,
+    is_packed,
+    causal,
 ):
     """Writes the gradients of a block of heads into those of its row, `[1, S, 3H]`."""
-    bias = _bias(ids[0], is_packed)
+    bias = _bias(ids[0], is_packed, causal)
     parts = [], [], []
     for head, lanes in _heads(numbers, head_dim):
         own_query, own_key, own_value, own_upstream = (
@@ -206,12 +237,19 @@ def _heads(numbers, head_dim):
         yield first + number, slice(number * head_dim, (number + 1) * head_dim)
 
 
-def _bias(ids, is_packed):
+def _bias(ids, is_packed, causal):
     """Returns the bias that hides keys, `[S, S]` or `[1, S]`, from ids `[1, S]`."""
-    if not is_packed:
-        return jnp.where(ids == 0, HIDDEN, 0.0)
-    of_queries = jnp.broadcast_to(ids, (LANES, ids.shape[1])).T[:, :1]  # [S, 1]
-    return jnp.where(ids == of_queries, 0.0, HIDDEN)
+    length = ids.shape[1]
+    if is_packed:
+        of_queries = jnp.broadcast_to(ids, (LANES, length)).T[:, :1]  # [S, 1]
+        bias = jnp.where(ids == of_queries, 0.0, HIDDEN)
+    else:
+        bias = jnp.where(ids == 0, HIDDEN, 0.0)
+    if not causal:
+        return bias
+    queries = jax.lax.broadcasted_iota(jnp.int32, (length, 1), 0)
+    keys = jax.lax.broadcasted_iota(jnp.int32, (1, length), 1)
+    return jnp.where(keys > queries, HIDDEN, bias)
 
 
 def _probabilities(query, key, bias):

@@ -2,7 +2,7 @@
 
 import keras
 
-from keras_bert.arguments import check_int, plain_int
+from keras_bert.arguments import check_bool, check_int, plain_int
 from keras_bert.layers.cls_vectors import ClsVectors
 from keras_bert.layers.embeddings import Embeddings
 from keras_bert.layers.encoder_block import EncoderBlock
@@ -17,7 +17,7 @@ from keras_bert.presets.quantization import quantization_config, quantized_from_
 
 @keras.saving.register_keras_serializable(package="keras_bert")
 class BertBackbone(PresetModel, keras.Model):
-    """The bidirectional Transformer encoder, with its pooler.
+    """The Transformer encoder, bidirectional or causal, with its pooler.
 
     All tasks build on it, and your own tasks can too.
     Source: Devlin et al. 2019, section 3; google-research/bert modeling.py.
@@ -37,6 +37,9 @@ class BertBackbone(PresetModel, keras.Model):
         remat: bool, whether training recomputes each block for the gradients instead of keeping its
             intermediate results. This saves memory and costs a second forward pass. It can also be
             set later, before training: `backbone.remat = True`.
+        causal: bool, whether a token sees only itself and the tokens before it, for language models
+            that predict the next word. The `pooled_output` then comes from the last token of each
+            sequence, which sees all of it, instead of from [CLS].
         dtype: the dtype policy of all layers: a name such as `"mixed_bfloat16"`, a
             `keras.DTypePolicy`, or a `DTypePolicyMap` of layers' paths. None means Keras's global
             policy, which isn't saved.
@@ -88,6 +91,7 @@ class BertBackbone(PresetModel, keras.Model):
         attention_dropout=None,
         layer_norm_epsilon=EPSILON,
         remat=False,
+        causal=False,
         dtype=None,
         **kwargs,
     ):
@@ -95,6 +99,7 @@ class BertBackbone(PresetModel, keras.Model):
         vocabulary_size, num_layers, num_heads, hidden_dim, intermediate_dim = map(plain_int, sizes)
         max_sequence_length, num_segments = plain_int(max_sequence_length), plain_int(num_segments)
         check_int("num_layers", num_layers)
+        check_bool("causal", causal)
         policy = own_policy(dtype)
         embeddings = Embeddings(
             vocabulary_size,
@@ -116,6 +121,7 @@ class BertBackbone(PresetModel, keras.Model):
                 attention_dropout,
                 layer_norm_epsilon,
                 remat,
+                causal,
                 name=f"block_{i}",
                 dtype=policy,
             )
@@ -131,7 +137,9 @@ class BertBackbone(PresetModel, keras.Model):
         x = embeddings(inputs["token_ids"], inputs["segment_ids"], sequence_ids)  # [B, S, H]
         for block in blocks:
             x = block(x, inputs["padding_mask"], sequence_ids)  # [B, S, H]
-        first = ClsVectors(name="cls_vectors", dtype=policy)(x, inputs["cls_positions"])
+        cls_vectors = ClsVectors(causal, name="cls_vectors", dtype=policy)
+        masks = [inputs[name] for name in ("cls_positions", "padding_mask", "sequence_ids")]
+        first = cls_vectors(x, *(masks if causal else masks[:1]))  # [B, H]
         super().__init__(
             inputs=inputs,
             outputs={"sequence_output": x, "pooled_output": pooler(first)},
@@ -152,6 +160,7 @@ class BertBackbone(PresetModel, keras.Model):
         self.activation = activation
         self.attention_dropout = dropout if attention_dropout is None else attention_dropout
         self.layer_norm_epsilon = layer_norm_epsilon
+        self.causal = causal
 
     def __call__(self, inputs, *args, **kwargs):
         return super().__call__(complete(self, inputs), *args, **kwargs)
@@ -222,6 +231,7 @@ class BertBackbone(PresetModel, keras.Model):
             "attention_dropout": self.attention_dropout,
             "layer_norm_epsilon": self.layer_norm_epsilon,
             "remat": self.remat,
+            "causal": self.causal,
             **policy_config(self.given_policy),
             **quantization_config(self),
         }

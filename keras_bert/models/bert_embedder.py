@@ -93,6 +93,11 @@ class BertEmbedder(BertTask):
         **kwargs,
     ):
         check_backbone("BertEmbedder", backbone)
+        if pooling == "cls" and backbone.causal:
+            raise ValueError(
+                'pooling="cls" takes the first token, which sees only itself in a causal encoder. '
+                'Pass pooling="mean" or "max".'
+            )
         policy = head_policy(dtype, backbone)
         inputs = backbone.unpacked_input
         pool = Pooling(pooling, normalize, truncate_dim, name="pooling", dtype=policy)

@@ -5,7 +5,7 @@ import keras
 from keras_bert.arguments import check_bool
 from keras_bert.layers.initializer import dense
 from keras_bert.layers.masked_lm_head import MaskedLMHead, decoder_table
-from keras_bert.models import filling
+from keras_bert.models import filling, scoring
 from keras_bert.models.bert_task import BertTask
 from keras_bert.models.precision import head_policy
 from keras_bert.models.task_parts import check_backbone
@@ -17,12 +17,13 @@ class BertPretrainer(BertTask):
     """An encoder with two heads, for masked LM and next sentence prediction.
 
     Train it on `pretraining_dataset`. The masked-LM loss is the mean over the predicted tokens of
-    the batch; the next-sentence loss is the mean over its pairs. The total is their sum.
+    the batch; the next-sentence loss is the mean over its pairs. The total is their sum. A causal
+    encoder learns to predict the next word instead, from data made with `left_to_right=True`.
     Source: Devlin et al. 2019, section 3.1; google-research/bert run_pretraining.py.
 
     Args:
         backbone: a `BertBackbone`.
-        next_sentence: bool; False trains masked LM alone.
+        next_sentence: bool; False trains masked LM alone, and is needed for a causal encoder.
         preprocessor: a `BertPreprocessor`, saved with the model and its presets; or None.
         masked_lm_activation: activation of the masked-LM head; None means the backbone's.
         masked_lm_epsilon: float, for the head's LayerNorm; None means the backbone's.
@@ -37,7 +38,11 @@ class BertPretrainer(BertTask):
     Returns:
         A dict of `masked_lm`, logits `[B, P, V]`, and `next_sentence`, logits `[B, 2]`, or
         `[B, K, 2]` for packed rows, all float32. Class 1 of `next_sentence` means that the second
-        text is a random one.
+        text is a random one. In a causal encoder the logits at a position are those of the word
+        after it.
+
+    Raises:
+        ValueError: if a causal encoder is to predict next sentences.
 
     Example:
     >>> import numpy as np
@@ -49,6 +54,8 @@ class BertPretrainer(BertTask):
     """
 
     fill_mask = filling.fill_mask
+    score_texts = scoring.score_texts
+    minimal_pair_accuracy = scoring.minimal_pair_accuracy
 
     def __init__(
         self,
@@ -64,6 +71,11 @@ class BertPretrainer(BertTask):
         check_backbone("BertPretrainer", backbone)
         check_bool("next_sentence", next_sentence)
         check_bool("tie_embeddings", tie_embeddings)
+        if next_sentence and backbone.causal:
+            raise ValueError(
+                "A causal encoder is trained to predict the next word, not the next sentence: pass "
+                "next_sentence=False."
+            )
         policy = head_policy(dtype, backbone)
         if masked_lm_activation is None:
             masked_lm_activation = backbone.activation

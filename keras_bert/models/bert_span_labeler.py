@@ -2,11 +2,12 @@
 
 import keras
 
+from keras_bert.arguments import check_int
 from keras_bert.layers.initializer import dense
 from keras_bert.layers.sequence_logits import SequenceLogits
 from keras_bert.models.bert_task import BertTask
 from keras_bert.models.precision import head_policy
-from keras_bert.models.task_parts import check_backbone
+from keras_bert.models.task_parts import check_backbone, say_if_causal, token_vectors
 from keras_bert.training.adamw import AdamW
 
 
@@ -23,6 +24,8 @@ class BertSpanLabeler(BertTask):
     Args:
         backbone: a `BertBackbone`.
         preprocessor: a `BertSpanLabelerPreprocessor`, for raw text; or None.
+        bilstm_units: int, the units in each direction of a bidirectional LSTM between the encoder
+            and the head, trained with them; 0 for none. With it rows can't be packed.
         dtype: the dtype policy of the head, as of `BertBackbone`; None means the backbone's.
         **kwargs: arguments of `keras.Model`.
 
@@ -48,13 +51,15 @@ class BertSpanLabeler(BertTask):
     preprocessor_name = "BertSpanLabelerPreprocessor"
     uses_pooler = False
 
-    def __init__(self, backbone, preprocessor=None, dtype=None, **kwargs):
+    def __init__(self, backbone, preprocessor=None, bilstm_units=0, dtype=None, **kwargs):
         check_backbone("BertSpanLabeler", backbone)
-        head = dense(2, "logits", dtype=head_policy(dtype, backbone))
-        inputs = backbone.input
-        encoded = backbone(inputs)["sequence_output"]  # [B, S, H]
+        check_int("bilstm_units", bilstm_units, at_least=0)
+        say_if_causal("BertSpanLabeler", backbone, bilstm_units)
+        policy = head_policy(dtype, backbone)
+        head = dense(2, "logits", dtype=policy)
+        inputs, encoded = token_vectors(backbone, bilstm_units, policy)
         logits = keras.ops.cast(head(encoded), "float32")  # [B, S, 2]
-        packed = (inputs["sequence_ids"], inputs["cls_positions"])
+        packed = (inputs.get("sequence_ids"), inputs.get("cls_positions"))
         outputs = {
             name: SequenceLogits(name=f"{name}_logits", dtype="float32")(
                 logits[:, :, place], *packed
@@ -63,6 +68,7 @@ class BertSpanLabeler(BertTask):
         }
         super().__init__(inputs, outputs, backbone, preprocessor, dtype, **kwargs)
         self.head = head
+        self.bilstm_units = bilstm_units
 
     def default_compile_args(self):
         """Returns AdamW at 3e-5, the mean cross-entropy of start and end, and accuracies."""
@@ -78,3 +84,6 @@ class BertSpanLabeler(BertTask):
                 for name in ("start", "end")
             },
         }
+
+    def get_config(self):
+        return {**super().get_config(), "bilstm_units": self.bilstm_units}

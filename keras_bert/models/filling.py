@@ -38,6 +38,11 @@ def fill_mask(model, texts, top_k=5, batch_size=32):
     """
     check_int("top_k", top_k)
     check_int("batch_size", batch_size)
+    if model.backbone.causal:
+        raise ValueError(
+            "fill_mask needs a model that sees the words on both sides of a [MASK]; this one is "
+            "causal. score_texts says how probable it finds texts."
+        )
     if isinstance(texts, str):
         return fill_mask(model, [texts], top_k)[0]
     if not isinstance(texts, (list, tuple)):

@@ -1,9 +1,13 @@
 """Checks of the parts that a task is made of."""
 
+import logging
 from typing import Any
 
 from keras_bert.arguments import check_int
+from keras_bert.layers.bilstm import BiLSTM
 from keras_bert.models.bert_backbone import BertBackbone
+
+logger = logging.getLogger("keras_bert")
 
 
 def check_backbone(task: str, backbone: Any) -> None:
@@ -12,6 +16,32 @@ def check_backbone(task: str, backbone: Any) -> None:
         raise ValueError(
             f"{task} takes a BertBackbone as its backbone; got {type(backbone).__name__}. To load "
             f"one by name or folder, use {task}.from_preset(source)."
+        )
+
+
+def token_vectors(backbone: BertBackbone, bilstm_units: int, policy: Any) -> tuple[dict, Any]:
+    """Returns a task's inputs and the vectors of its tokens, `[B, S, H]`, or `[B, S, 2U]`.
+
+    Args:
+        backbone: a `BertBackbone`.
+        bilstm_units: int, U, of an LSTM in each direction over the vectors; 0 for none.
+        policy: the dtype policy of the LSTM.
+    """
+    inputs = backbone.unpacked_input if bilstm_units else backbone.input
+    vectors = backbone(inputs)["sequence_output"]
+    if bilstm_units:
+        bilstm = BiLSTM(bilstm_units, name="bilstm", dtype=policy)
+        vectors = bilstm(vectors, inputs["padding_mask"])
+    return inputs, vectors
+
+
+def say_if_causal(task: str, backbone: BertBackbone, bilstm_units: int) -> None:
+    """Warns if a task that judges each token gets an encoder whose tokens see no later ones."""
+    if backbone.causal and not bilstm_units:
+        logger.warning(
+            "%s has a causal encoder: each token is judged by itself and those before it. With "
+            "bilstm_units, an LSTM also reads the text from its end.",
+            task,
         )
 
 

@@ -67,9 +67,8 @@ def test_whole_words_follow_the_greedy_rule(monkeypatch):
 def test_a_mask_hides_the_chosen_and_nothing_else():
     ids = tf.constant(np.random.default_rng(0).integers(5, 99, (50, 16)), tf.int32)
     chosen = masking.choose_tokens(tf.ones([50, 16], tf.bool), tf.fill([50], 5), [3, 4])
-    masked, positions, labels, weights = masking.mask_tokens(
-        ids, chosen, [5, 6], max_predictions=7, mask_token_id=4, vocabulary_size=99
-    )
+    masked = masking.mask_tokens(ids, chosen, [5, 6], mask_token_id=4, vocabulary_size=99)
+    positions, labels, weights = masking.predictions(ids, chosen, max_predictions=7)
     assert positions.shape == labels.shape == weights.shape == (50, 7)
     assert np.array_equal(masked[~chosen], ids[~chosen])
     assert np.all(weights.numpy() == [1, 1, 1, 1, 1, 0, 0])

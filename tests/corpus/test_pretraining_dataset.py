@@ -181,6 +181,28 @@ def test_single_sentences_are_contiguous_and_whole(corpus, documents, batches):
     assert seen > 0.9 * documents.num_tokens
 
 
+@pytest.mark.parametrize("packed", [False, True])
+def test_left_to_right_predicts_every_next_word_and_masks_none(corpus, documents, batches, packed):
+    options = dict(left_to_right=True, next_sentence=False, packed=packed)
+    found = batches(corpus, **options)
+    words = 0
+    for x, y, weights in found:
+        assert set(y) == set(weights) == {"masked_lm"}
+        assert x["mask_positions"].shape == y["masked_lm"].shape == (8, 62)
+        assert not x["segment_ids"].any() and not (x["token_ids"] == MASK).any()
+        for row, ids in enumerate(x["token_ids"]):
+            used = weights["masked_lm"][row] > 0
+            targets = x["mask_positions"][row][used] + 1
+            assert targets.tolist() == np.flatnonzero(ids > MASK).tolist()
+            assert np.array_equal(y["masked_lm"][row][used], ids[targets])
+            words += used.sum()
+    assert words > 0.9 * documents.num_tokens
+    start = len(found) // 2
+    resumed = batches(corpus, start_step=start, **options)
+    assert np.array_equal(resumed[0][0]["token_ids"], found[start][0]["token_ids"])
+    assert len(resumed) == len(found) - start
+
+
 def test_exact_random_next(corpus, batches, restored_rows):
     options = {"exact_random_next": True, "short_sequence_rate": 0.0, "epochs": 4}
     labels = [row[3] for row in restored_rows(batches(corpus, sequence_length=24, **options))]
@@ -201,6 +223,15 @@ def test_exact_random_next(corpus, batches, restored_rows):
         ({"start_step": -1}, "start_step must not be negative"),
         ({"start_step": 10_000}, "past the end of the data, which has"),
         ({"max_predictions": 0}, "max_predictions must be at least 1"),
+        ({"left_to_right": True}, "pass next_sentence=False"),
+        (
+            {"left_to_right": True, "next_sentence": False, "whole_word_masking": True},
+            "masks none: leave out whole_word_masking",
+        ),
+        (
+            {"left_to_right": True, "next_sentence": False, "masked_lm_rate": 0.4},
+            "masks none: leave out masked_lm_rate",
+        ),
     ],
 )
 def test_arguments_out_of_range_are_refused(corpus, options, message):

@@ -50,6 +50,24 @@ def test_other_sequences_never_reach_a_packed_one(vectors):
         assert difference.size and difference.max() == 0.0
 
 
+def test_later_tokens_never_reach_a_causal_query(vectors):
+    """Others in their place, however large, change no bit of what stands before."""
+    masks = [{}, {"padding_mask": MASK}, {"sequence_ids": SEQUENCE_IDS}]
+    for place in range(1, 7):
+        other = np.where(np.arange(7)[:, None] < place, vectors, 1e3 * vectors[:, ::-1])
+        for hidden in masks:
+            before, after = (
+                ops.convert_to_numpy(attention(x.astype("float32"), 2, **hidden, causal=True))
+                for x in (vectors, other)
+            )
+            is_token = MASK if "padding_mask" in hidden else np.ones_like(MASK)
+            difference = np.abs(before - after)[:, :place][is_token[:, :place]]
+            assert difference.size and difference.max() == 0.0
+    whole = ops.convert_to_numpy(attention(vectors, 2))
+    last = ops.convert_to_numpy(attention(vectors, 2, causal=True))[:, -1]
+    np.testing.assert_allclose(last, whole[:, -1], rtol=1e-5, atol=1e-6)
+
+
 def test_softmax_is_computed_in_float32():
     scores = ops.convert_to_tensor([[256.0, 256.5]])  # one number in bfloat16
     probabilities = softmax_with_small_gradient(scores, "bfloat16")
@@ -58,7 +76,9 @@ def test_softmax_is_computed_in_float32():
     np.testing.assert_allclose(found, [[0.3775, 0.6225]], rtol=2**-8)
 
 
-@pytest.mark.parametrize("hidden", [{"sequence_ids": SEQUENCE_IDS}, {"padding_mask": MASK}, {}])
+@pytest.mark.parametrize(
+    "hidden", [{"sequence_ids": SEQUENCE_IDS}, {"padding_mask": MASK}, {}, {"causal": True}]
+)
 def test_training_computes_what_inference_computes(vectors, hidden):
     trained = ops.convert_to_numpy(attention(vectors, 2, **hidden, training=True))
     np.testing.assert_array_equal(trained, ops.convert_to_numpy(attention(vectors, 2, **hidden)))

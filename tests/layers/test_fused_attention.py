@@ -23,10 +23,12 @@ VISIBLE = {
     "all": {},
     "tokens": {"padding_mask": PADDING_MASK},
     "sequences": {"sequence_ids": SEQUENCE_IDS},
+    "earlier tokens": {"padding_mask": PADDING_MASK, "causal": True},
+    "earlier of sequences": {"sequence_ids": SEQUENCE_IDS, "causal": True},
 }
 
 
-def reference(vectors, padding_mask=None, sequence_ids=None, factors=1.0):
+def reference(vectors, padding_mask=None, sequence_ids=None, causal=False, factors=1.0):
     """Attention in float64, by NumPy: its value and the gradient of its sum by `UPSTREAM`."""
     query, key, value, upstream = (
         x.reshape(B, S, N, -1).transpose(0, 2, 1, 3)
@@ -37,6 +39,8 @@ def reference(vectors, padding_mask=None, sequence_ids=None, factors=1.0):
         hidden = (sequence_ids[:, None] != sequence_ids[:, :, None])[:, None]
     elif padding_mask is not None:
         hidden = (padding_mask == 0)[:, None, None]
+    if causal:
+        hidden = hidden | ~np.tri(S, dtype=bool)
     scale = query.shape[-1] ** -0.5
     scores = scale * query @ key.swapaxes(2, 3) + HIDDEN * hidden
     powers = np.exp(scores - scores.max(-1, keepdims=True))
@@ -46,6 +50,11 @@ def reference(vectors, padding_mask=None, sequence_ids=None, factors=1.0):
     dropped = probabilities * factors
     gradients = slopes @ key, slopes.swapaxes(2, 3) @ query, dropped.swapaxes(2, 3) @ upstream
     return _joined(dropped @ value), np.concatenate([_joined(x) for x in gradients], axis=-1)
+
+
+def num_compared(visible):
+    """Without the last row of `PADDING_MASK`, which has no token."""
+    return 2 if "padding_mask" in VISIBLE[visible] else B
 
 
 def _joined(x):
@@ -59,7 +68,7 @@ def jax_value_and_gradient(function, dtype):
     return value, pull_back(jax.numpy.asarray(UPSTREAM, dtype))[0]
 
 
-def of_tpu(dtype, padding_mask=None, sequence_ids=None, seeds=(0, 0), rate=0.0):
+def of_tpu(dtype, padding_mask=None, sequence_ids=None, causal=False, seeds=(0, 0), rate=0.0):
     jax = pytest.importorskip("jax")
     from keras_bert.layers.tpu_attention import whole_rows
 
@@ -72,25 +81,26 @@ def of_tpu(dtype, padding_mask=None, sequence_ids=None, seeds=(0, 0), rate=0.0):
         num_heads=N,
         rate=rate,
         is_packed=sequence_ids is not None,
+        causal=causal,
         interpret=True,
     )
     return jax_value_and_gradient(attend, dtype)
 
 
-def of_cudnn(dtype, padding_mask=None, sequence_ids=None):
+def of_cudnn(dtype, padding_mask=None, sequence_ids=None, causal=False):
     """JAX's own kernel in place of cuDNN's, which takes the same arguments."""
     if keras.backend.backend() != "jax":
         pytest.skip("needs the JAX backend")
 
     def attend(vectors):
         return fused_attention.cudnn_attention(
-            vectors, N, padding_mask, sequence_ids, implementation="xla"
+            vectors, N, padding_mask, sequence_ids, causal=causal, implementation="xla"
         )
 
     return jax_value_and_gradient(attend, dtype)
 
 
-def of_torch(dtype, padding_mask=None, sequence_ids=None):
+def of_torch(dtype, padding_mask=None, sequence_ids=None, causal=False):
     if keras.backend.backend() != "torch":
         pytest.skip("needs the PyTorch backend")
     ids = (
@@ -98,7 +108,7 @@ def of_torch(dtype, padding_mask=None, sequence_ids=None):
         for array in (padding_mask, sequence_ids)
     )
     vectors = ops.cast(ops.convert_to_tensor(VECTORS), dtype).requires_grad_()
-    value = fused_attention.sdpa_attention(vectors, N, *ids)
+    value = fused_attention.sdpa_attention(vectors, N, *ids, causal=causal)
     value.backward(ops.cast(ops.convert_to_tensor(UPSTREAM), dtype))
     return value, vectors.grad
 
@@ -112,7 +122,7 @@ def test_kernels_agree_with_the_formula(kernel, visible, dtype):
         kernel(dtype, **VISIBLE[visible]), expected, TOLERANCES[dtype], strict=True
     ):
         found = ops.convert_to_numpy(ops.cast(found, "float32"))
-        difference = np.abs(found - wanted)[: 2 if visible == "tokens" else B]
+        difference = np.abs(found - wanted)[: num_compared(visible)]
         assert difference.max() <= tolerance * np.abs(wanted).max()
         assert np.isfinite(found).all(), "a row of padding alone stays finite"
 
@@ -128,7 +138,7 @@ def test_the_tpu_kernel_drops_what_its_hash_says(visible):
     expected = reference(VECTORS, **VISIBLE[visible], factors=np.asarray(keep) / (1 - rate))
     found = of_tpu("float32", **VISIBLE[visible], seeds=seeds, rate=rate)
     for own, wanted, tolerance in zip(found, expected, TOLERANCES["float32"], strict=True):
-        difference = np.abs(ops.convert_to_numpy(own) - wanted)[: 2 if visible == "tokens" else B]
+        difference = np.abs(ops.convert_to_numpy(own) - wanted)[: num_compared(visible)]
         assert difference.max() <= tolerance * np.abs(wanted).max()
 
 
@@ -192,6 +202,6 @@ def test_attention_takes_the_chosen_kernel(monkeypatch):
     monkeypatch.setattr("keras_bert.layers.attention.fused_kernel", choose)
     dropout = Dropout(0.1)
     arguments = (VECTORS, N, PADDING_MASK, None, dropout)
-    assert attention(*arguments, training=True) == arguments
-    assert attention(*arguments, training=False)[-1] is None
+    assert attention(*arguments, training=True) == (*arguments, False)
+    assert attention(*arguments, training=False, causal=True)[-2:] == (None, True)
     assert asked == [dropout, None]

@@ -141,6 +141,7 @@ def _check_supported(checkpoint):
     for feature, present in (
         (f"a LayerNorm epsilon of {max(epsilons)}", epsilons != {1e-12}),
         (f"the activation {backbone['activation']!r}", backbone["activation"] not in _HIDDEN_ACTS),
+        ("a causal encoder", backbone["causal"]),
         ("another activation in its masked-LM head", len(activations) > 1),
         ("a masked-LM table of its own", not arguments.get("tie_embeddings", True)),
     ):

@@ -66,13 +66,19 @@ _HIDDEN_ACTS = {ours: theirs for theirs, ours in reversed(_ACTIVATIONS.items())}
 _TASKS = {
     "BertForPreTraining": "BertPretrainer",
     "BertForMaskedLM": "BertPretrainer",
+    "BertLMHeadModel": "BertPretrainer",
     "BertForNextSentencePrediction": "BertPretrainer",
     "BertForSequenceClassification": "BertClassifier",
     "BertForTokenClassification": "BertTokenClassifier",
     "BertForQuestionAnswering": "BertSpanLabeler",
     "BertForMultipleChoice": "BertMultipleChoice",
 }
-_WITHOUT_POOLER = ("BertForMaskedLM", "BertForTokenClassification", "BertForQuestionAnswering")
+_WITHOUT_POOLER = (
+    "BertForMaskedLM",
+    "BertLMHeadModel",
+    "BertForTokenClassification",
+    "BertForQuestionAnswering",
+)
 _OWN_SPAN_LABELER = "keras_bert_span_labeler"  # holds arguments that transformers doesn't have
 _NO_WEIGHTS = ("position_ids", "token_type_ids")  # buffers in older files
 
@@ -109,6 +115,7 @@ def read_hugging_face(folder: str | PathLike) -> Checkpoint:
         for ours, key in _BACKBONE.items()
     }
     backbone["activation"] = _ACTIVATIONS[config.text("hidden_act", "gelu")]
+    backbone["causal"] = config.boolean("is_decoder", False)
     check_size(backbone, num_values(tensors), config.path)
     task = _task(config, tensors)
     tensors = _without_copies(tensors, config.boolean("tie_word_embeddings", True))
@@ -178,6 +185,8 @@ def _config(checkpoint):
         "position_embedding_type": "absolute",
         "tie_word_embeddings": arguments.get("tie_embeddings", True),
     }
+    if backbone["causal"]:
+        config["is_decoder"] = True
     if checkpoint.vocabulary:
         config["pad_token_id"] = checkpoint.vocabulary.index("[PAD]")
     if checkpoint.task == "BertSpanLabeler":
@@ -249,7 +258,6 @@ def _check_is_bert(config, source):
         raise ValueError(f"{source} holds a model of type {model_type!r}, not a BERT.")
     for key, only in (
         ("position_embedding_type", "absolute"),
-        ("is_decoder", False),
         ("add_cross_attention", False),
         ("pruned_heads", {}),
         ("quantization_config", {}),
@@ -362,6 +370,6 @@ def _labels(arguments):
 
 def _architecture(checkpoint):
     if checkpoint.task == "BertPretrainer" and not checkpoint.task_arguments["next_sentence"]:
-        return "BertForMaskedLM"
+        return "BertLMHeadModel" if checkpoint.backbone["causal"] else "BertForMaskedLM"
     task = "BertClassifier" if checkpoint.task == "BertReranker" else checkpoint.task
     return {task: name for name, task in reversed(_TASKS.items())}.get(task, "BertModel")

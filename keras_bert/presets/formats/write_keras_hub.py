@@ -107,6 +107,8 @@ def _check_supported(checkpoint):
             raise ValueError(
                 f"This model has {name}={settings[name]!r}; KerasHub's BERT supports only GELU."
             )
+    if settings["causal"]:
+        raise ValueError("This model has a causal encoder, which KerasHub's BERT doesn't support.")
     if not settings.get("tie_embeddings", True):
         raise ValueError(
             "This model's masked-LM head has its own table (tie_embeddings=False), which KerasHub "

@@ -120,7 +120,6 @@ def test_activations_are_those_of_the_config(encoder, heads, folder, theirs, our
     [
         ({"model_type": "roberta"}, "holds a model of type 'roberta', not a BERT"),
         ({"model_type": "distilbert"}, "holds a model of type 'distilbert', not a BERT"),
-        ({"is_decoder": True}, "is_decoder=True, which this library doesn't support"),
         ({"add_cross_attention": True}, "add_cross_attention=True"),
         ({"position_embedding_type": "relative_key"}, "position_embedding_type='relative_key'"),
         ({"pruned_heads": {"0": [1]}}, "pruned_heads="),
@@ -144,7 +143,17 @@ def test_values_that_change_nothing_are_accepted(encoder, folder):
         "pruned_heads": {},
         "quantization_config": None,
     }
-    assert BertBackbone.from_preset(folder(encoder, config)).num_layers == 2
+    assert not BertBackbone.from_preset(folder(encoder, config)).causal
+
+
+def test_a_decoder_is_a_causal_encoder(encoder, folder, tmp_path):
+    backbone = BertBackbone.from_preset(folder(encoder, {"is_decoder": True}))
+    assert backbone.causal
+    save_to_hugging_face(BertPretrainer(backbone, next_sentence=False), tmp_path / "causal")
+    config = json.loads((tmp_path / "causal/config.json").read_text())
+    assert config["is_decoder"] is True and config["architectures"] == ["BertLMHeadModel"]
+    model = BertTask.from_preset(tmp_path / "causal")
+    assert type(model) is BertPretrainer and model.backbone.causal and not model.next_sentence
 
 
 def test_both_pretraining_heads_are_read(encoder, heads, folder, as_ours, weights_of):

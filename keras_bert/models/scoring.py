@@ -1,0 +1,183 @@
+"""How probable texts are to a pre-trained model: methods of `BertPretrainer`."""
+
+import keras
+import numpy as np
+
+from keras_bert.arguments import check_int
+from keras_bert.models.task_data import reader_of
+from keras_bert.readers.shown import shown
+
+_LOGITS_AT_ONCE = 2**26  # 256 MiB of float32
+_WIDTHS = 8  # rows are padded to a multiple of it, so that few shapes are compiled
+
+
+def score_texts(model, texts, batch_size=32):
+    """Scores how probable texts are to the model, without any fine-tuning.
+
+    A masked language model gives a pseudo-log-likelihood: each token is masked in turn, and the
+    logarithms of the probabilities of all tokens, each given the others, are summed. A text of n
+    tokens takes n rows. A causal model gives the log-likelihood: the probability of each token
+    given those before it. The two are not comparable, nor are models with other vocabularies.
+    Source: Salazar et al. 2020, section 2.
+
+    Args:
+        model: a `BertPretrainer`.
+        texts: a str, or a list of them.
+        batch_size: int, the number of rows that the model takes at once.
+
+    Returns:
+        A dict for each text, or one for a single str:
+            `log_likelihood`: float, the sum over the text's tokens, in nats;
+            `perplexity`: float, e to the mean of their negatives;
+            `tokens`: list of str;
+            `token_log_likelihoods`: list of float.
+
+    Raises:
+        ValueError: if a text has no token or exceeds the preprocessor's `sequence_length`, or the
+            model has no preprocessor.
+
+    Example:
+    >>> from keras_bert import BertBackbone, BertPreprocessor, BertPretrainer, BertTokenizer, sizes
+    >>> words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "rain", "in", "spain"]
+    >>> model = BertPretrainer(
+    ...     BertBackbone(vocabulary_size=len(words), **sizes.tiny),
+    ...     preprocessor=BertPreprocessor(BertTokenizer(words)),
+    ... )
+    >>> score = model.score_texts("Rain in Spain")
+    >>> score["tokens"], score["perplexity"] > 1
+    (['rain', 'in', 'spain'], True)
+    """
+    check_int("batch_size", batch_size)
+    if isinstance(texts, str):
+        return score_texts(model, [texts], batch_size)[0]
+    if not isinstance(texts, (list, tuple)):
+        raise ValueError(f"score_texts takes a str or a list of them; got {shown(texts)}.")
+    reader = reader_of(model)
+    from keras_bert.preprocessing.whole_texts import whole_texts
+
+    rows = whole_texts(texts, reader)
+    if model.backbone.causal:
+        found = _next_words(model, rows, batch_size)
+    else:
+        found = _masked_in_turn(model, rows, batch_size, reader.tokenizer.mask_token_id)
+    tokens = reader.tokenizer.get_vocabulary()
+    return [
+        {
+            "log_likelihood": float(values.sum()),
+            "perplexity": float(np.exp(-values.mean())),
+            "tokens": [tokens[i] for i in row[1:-1]],
+            "token_log_likelihoods": values.tolist(),
+        }
+        for row, values in zip(rows, found, strict=True)
+    ]
+
+
+def minimal_pair_accuracy(model, good, bad, batch_size=32):
+    """Returns how often the model finds the good text of a pair more probable than the bad one.
+
+    The texts of a pair differ in one point of grammar, as in BLiMP (Warstadt et al. 2020).
+
+    Args:
+        model: a `BertPretrainer`.
+        good: list of str, the acceptable texts.
+        bad: list of str, the unacceptable one of each pair.
+        batch_size: int, as of `score_texts`.
+
+    Returns:
+        A float, 0 to 1. Of pairs with equal scores half count as right.
+
+    Raises:
+        ValueError: if the lists are empty or differ in length, or `score_texts` refuses a text.
+
+    Example:
+    >>> from keras_bert import BertBackbone, BertPreprocessor, BertPretrainer, BertTokenizer, sizes
+    >>> words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "it", "rains", "rain"]
+    >>> model = BertPretrainer(
+    ...     BertBackbone(vocabulary_size=len(words), **sizes.tiny),
+    ...     preprocessor=BertPreprocessor(BertTokenizer(words)),
+    ... )
+    >>> model.minimal_pair_accuracy(["it rains"], ["it rain"]) in (0.0, 1.0)
+    True
+    """
+    for name, texts in (("good", good), ("bad", bad)):
+        if not isinstance(texts, (list, tuple)):
+            raise ValueError(f"{name} must be a list of texts; got {shown(texts)}.")
+    if len(good) != len(bad) or not good:
+        raise ValueError(
+            f"Minimal pairs need as many good as bad texts, at least one; got {len(good)} and "
+            f"{len(bad)}."
+        )
+    scores = score_texts(model, [*good, *bad], batch_size)
+    likelihoods = np.array([score["log_likelihood"] for score in scores]).reshape(2, -1)
+    difference = likelihoods[0] - likelihoods[1]
+    return float(np.mean((difference > 0) + 0.5 * (difference == 0)))
+
+
+def _masked_in_turn(model, rows, batch_size, mask_token_id):
+    """Returns the log-likelihood of each token of each row given all others."""
+    found = [np.zeros(len(row) - 2) for row in rows]
+    places = [
+        (number, place) for number in _by_length(rows) for place in range(len(rows[number]) - 2)
+    ]
+    for start in range(0, len(places), batch_size):
+        part = places[start : start + batch_size]
+        ids = [rows[number].copy() for number, _ in part]
+        targets = np.array([row[place + 1] for row, (_, place) in zip(ids, part, strict=True)])
+        for row, (_, place) in zip(ids, part, strict=True):
+            row[place + 1] = mask_token_id
+        positions = np.array([[place + 1] for _, place in part], "int32")
+        values = _log_likelihoods(model, ids, positions, targets[:, None], batch_size)
+        for (number, place), value in zip(part, values[:, 0], strict=True):
+            found[number][place] = value
+    return found
+
+
+def _next_words(model, rows, batch_size):
+    """Returns the log-likelihood of each token of each row given those before it."""
+    found, order = [None] * len(rows), _by_length(rows)
+    start = 0
+    while start < len(order):
+        width = len(rows[order[start]]) - 2  # the widest of those to come
+        count = max(1, min(batch_size, _LOGITS_AT_ONCE // (width * model.backbone.vocabulary_size)))
+        part = order[start : start + count]
+        ids = [rows[number] for number in part]
+        positions = np.tile(np.arange(width, dtype="int32"), (len(part), 1))
+        targets = np.zeros_like(positions)
+        for target, row in zip(targets, ids, strict=True):
+            target[: len(row) - 2] = row[1:-1]
+        values = _log_likelihoods(model, ids, positions, targets, count)
+        for number, row, value in zip(part, ids, values, strict=True):
+            found[number] = value[: len(row) - 2]
+        start += count
+    return found
+
+
+def _by_length(rows):
+    """Returns the numbers of rows, the longest first, so that a batch has little padding."""
+    return np.argsort([-len(row) for row in rows], kind="stable")
+
+
+def _log_likelihoods(model, rows, positions, targets, batch_size):
+    """Returns the log-probabilities of target tokens at positions, float64 `[n, P]`.
+
+    Args:
+        model: a `BertPretrainer`.
+        rows: a list of n arrays of token ids.
+        positions: int32 `[n, P]`.
+        targets: int32 `[n, P]`.
+        batch_size: int, at least n; compiled models get as many rows.
+    """
+    count, width = len(rows), -(-max(map(len, rows)) // _WIDTHS) * _WIDTHS
+    width = min(width, model.backbone.max_sequence_length)
+    lengths = np.array([len(row) for row in rows])
+    inputs = {"token_ids": np.zeros((count, width), "int32")}
+    for target, row in zip(inputs["token_ids"], rows, strict=True):
+        target[: len(row)] = row
+    inputs["padding_mask"] = (np.arange(width) < lengths[:, None]).astype("int32")
+    inputs["mask_positions"] = positions
+    if keras.backend.backend() != "tensorflow":
+        inputs = {name: np.resize(x, (batch_size, x.shape[1])) for name, x in inputs.items()}
+    logits = np.asarray(model.predict_on_batch(inputs)["masked_lm"])[:count]  # [n, P, V]
+    logits = logits - logits.max(axis=-1, keepdims=True)
+    likelihoods = np.take_along_axis(logits, targets[..., None], axis=-1)[..., 0]
+    return likelihoods - np.log(np.exp(logits, out=logits).sum(axis=-1, dtype="float64"))

@@ -1,0 +1,44 @@
+"""Tokenization of texts that must fit in a row as a whole, for a pre-trained model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from keras_bert.preprocessing.text_examples import check_text
+
+if TYPE_CHECKING:
+    from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
+
+
+def whole_texts(texts: Sequence[str], preprocessor: BertPreprocessor) -> list[np.ndarray]:
+    """Tokenizes texts as `[CLS] text [SEP]`, without truncation.
+
+    Args:
+        texts: list of str.
+        preprocessor: a `BertPreprocessor`.
+
+    Returns:
+        A list of int32 arrays.
+
+    Raises:
+        ValueError: if a text is no str, has no token, or exceeds the sequence length.
+    """
+    for number, text in enumerate(texts):
+        check_text(f"Text {number}", text)
+    tokenizer, longest = preprocessor.tokenizer, preprocessor.sequence_length
+    first, last = [tokenizer.cls_token_id], [tokenizer.sep_token_id]
+    rows = []
+    for number, ids in enumerate(tokenizer(list(texts)).to_list()):
+        if not ids:
+            raise ValueError(f"Text {number} has no token to score: {texts[number]!r}.")
+        if len(ids) + 2 > longest:
+            raise ValueError(
+                f"Text {number} has {len(ids)} tokens, and the preprocessor reads at most "
+                f"{longest - 2} (sequence_length={longest}): {texts[number][:60]!r}... Split the "
+                "text, or load the model with a larger sequence_length."
+            )
+        rows.append(np.array(first + ids + last, "int32"))
+    return rows

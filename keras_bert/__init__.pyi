@@ -27,6 +27,8 @@ from keras_bert.models.bert_reranker import BertReranker as BertReranker
 from keras_bert.models.bert_span_labeler import BertSpanLabeler as BertSpanLabeler
 from keras_bert.models.bert_task import BertTask as BertTask
 from keras_bert.models.bert_token_classifier import BertTokenClassifier as BertTokenClassifier
+from keras_bert.pictures.score_pictures import plot_scores as plot_scores
+from keras_bert.pictures.score_tables import write_score_table as write_score_table
 from keras_bert.planning.tpu_plan import TpuPlan as TpuPlan
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor as BertPreprocessor
 from keras_bert.preprocessing.split_examples import split_examples as split_examples
@@ -37,6 +39,7 @@ from keras_bert.readers.choices import read_choices as read_choices
 from keras_bert.readers.conll import read_conll as read_conll
 from keras_bert.readers.glue import read_glue as read_glue
 from keras_bert.readers.glue_submission import write_glue_submission as write_glue_submission
+from keras_bert.readers.minimal_pairs import read_minimal_pairs as read_minimal_pairs
 from keras_bert.readers.squad import read_squad as read_squad
 from keras_bert.readers.table import read_table as read_table
 from keras_bert.readers.texts_from_columns import texts_from_columns as texts_from_columns

@@ -25,6 +25,7 @@ def parse_args(argv=None):
     add("--scheme", default="bio", choices=["bio", "bioes"], help="scheme to train on")
     add("--repair", action="store_true", help="read invalid tags as conlleval does")
     add("--document_context", action="store_true", help="add other sentences of the document")
+    add("--bilstm_units", type=int, default=0, help="units of an LSTM on the encoder; 0 for none")
     keras_bert.add_finetuning_arguments(parser)
     return parser.parse_args(argv)
 
@@ -60,6 +61,7 @@ def main(argv=None):
             sequence_length=args.sequence_length,
             num_classes=len(tag_names),
             label_names=tag_names,
+            bilstm_units=args.bilstm_units,
         )
     settings = keras_bert.finetuning_settings(args)
     keras_bert.finetune(model, train, dev, args.output, test=test, strategy=strategy, **settings)

@@ -27,6 +27,7 @@ def parse_args(argv=None):
     add("--max_question_length", type=int, default=64, help="tokens; longer questions are cut")
     add("--max_answer_length", type=int, default=30, help="tokens")
     add("--n_best", type=int, default=20, help="answers per question in nbest_predictions.json")
+    add("--bilstm_units", type=int, default=0, help="units of an LSTM on the encoder; 0 for none")
     keras_bert.add_finetuning_arguments(parser)
     parser.set_defaults(sequence_length=384)  # as in the paper
     return parser.parse_args(argv)
@@ -52,6 +53,7 @@ def main(argv=None):
             max_question_length=args.max_question_length,
             max_answer_length=args.max_answer_length,
             null_threshold=0.0 if has_impossible else None,
+            bilstm_units=args.bilstm_units,
         )
     keras_bert.finetune(
         model,

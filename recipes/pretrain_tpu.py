@@ -14,6 +14,9 @@ schedule over its own steps. A phase of any other length runs all steps. On a sm
 small model at 32 tokens, where it learns to attend to neighbors much sooner, and continue at 128
 with `--phase 128 --init`.
 
+The paper's ablations are switches: `--no_next_sentence`, `--left_to_right`, the masking rates, and
+the size; ablations.py runs them all.
+
 To go on from published weights on texts of your own domain, count in passes over them, and watch
 texts that are held out:
 
@@ -32,7 +35,10 @@ import resource
 import keras_bert
 from keras_bert.sizes import SIZES
 
-SETTINGS = "phase init size batch_size seed no_next_sentence whole_word_masking packed".split()
+MASKING = ["masked_lm_rate", "mask_token_rate", "random_token_rate", "whole_word_masking"]
+SHAPE = ["num_layers", "hidden_dim", "num_heads"]
+SETTINGS = "phase init size batch_size seed no_next_sentence left_to_right packed".split()
+SETTINGS += [*MASKING, *SHAPE]
 
 
 def parse_args(argv=None):
@@ -42,6 +48,11 @@ def parse_args(argv=None):
     add("--heldout", help="a second one, unseen in training, to evaluate at every checkpoint")
     add("--output", required=True, help="output folder")
     add("--size", default="base", choices=sorted(SIZES), help="published size of the model")
+    add("--num_layers", type=int, help="replaces that of --size")
+    add(
+        "--hidden_dim", type=int, help="replaces that of --size; feed-forward layers are 4 times it"
+    )
+    add("--num_heads", type=int, help="replaces that of --size")
     add("--init", help="preset or published weights to start from")
     add("--phase", type=int, default=128, help="tokens per sequence: 128, then 512")
     add("--batch_size", type=int, default=256, help="examples per step, over all devices")
@@ -49,9 +60,16 @@ def parse_args(argv=None):
     add("--epochs", type=int, help="passes over the corpus in this phase; replaces --steps")
     add("--learning_rate", type=float, default=1e-4, help="peak learning rate")
     add("--warmup_proportion", type=float, help="0.01 if not given, the paper's; 0.1 with --init")
+    add("--beta_2", type=float, default=0.999, help="decay of the second moment in AdamW and LAMB")
     add("--weight_decay", type=float, default=0.01, help="weight decay")
     add("--dropout", type=float, help="dropout rate; by default 0.1, or the preset's with --init")
     add("--no_next_sentence", action="store_true", help="masked LM only, on single sentences")
+    add(
+        "--left_to_right", action="store_true", help="a causal encoder that predicts each next word"
+    )
+    add("--masked_lm_rate", type=float, default=0.15, help="fraction of tokens to predict")
+    add("--mask_token_rate", type=float, default=0.8, help="fraction of them that become [MASK]")
+    add("--random_token_rate", type=float, default=0.1, help="fraction that become another word")
     add("--whole_word_masking", action="store_true", help="mask all pieces of a word together")
     add("--packed", action="store_true", help="fill rows of --batch_size with several sequences")
     add("--google_optimizer", action="store_true", help="no bias correction, as in Google's code")
@@ -60,17 +78,27 @@ def parse_args(argv=None):
     add("--remat", action="store_true", help="save memory by recomputing activations")
     add("--steps_per_execution", type=int, default=1, help="steps per graph; 20 or more on TPUs")
     add("--save_every", type=int, default=1000, help="steps between checkpoints")
+    add("--preset_every", type=int, help="steps between presets to keep, OUTPUT/preset_STEP")
     add("--strategy", default="auto", help="auto, cpu, mirrored, multiworker or tpu")
     add("--tpu", help="address of a TPU: local, its name, or grpc://host:port")
     add("--devices", type=int, help="number of GPUs or JAX devices; all by default")
     add("--precision", default="float32", choices=["float32", "mixed_bfloat16"], help="Keras dtype")
     add("--seed", type=int, default=0, help="random seed")
     args = parser.parse_args(argv)
-    for name in ("steps", "epochs", "save_every", "steps_per_execution", "batch_size"):
+    counts = ["steps", "epochs", "save_every", "preset_every", "steps_per_execution", "batch_size"]
+    for name in (*counts, *SHAPE):
         if getattr(args, name) is not None and getattr(args, name) < 1:
             parser.error(f"--{name} must be at least 1; got {getattr(args, name)}")
-    if args.init and args.dropout is not None:
-        parser.error("--dropout is for new models; with --init the preset has its own")
+    if args.preset_every and args.preset_every % args.save_every:
+        parser.error(f"--preset_every must be a multiple of --save_every={args.save_every}")
+    for name in ("dropout", *SHAPE):
+        if args.init and getattr(args, name) is not None:
+            parser.error(f"--{name} is for new models; with --init the preset has its own")
+    if args.left_to_right and not args.no_next_sentence:
+        parser.error("--left_to_right predicts words alone: give --no_next_sentence too")
+    for name in MASKING:
+        if args.left_to_right and getattr(args, name) != parser.get_default(name):
+            parser.error(f"--left_to_right masks nothing: leave out --{name}")
     if args.warmup_proportion is None:
         args.warmup_proportion = 0.1 if args.init else 0.01
     return args
@@ -84,10 +112,16 @@ def make_model(args, corpus):
         if model.preprocessor is None:
             raise ValueError(f"{args.init} has no vocabulary to compare with the corpus's.")
         corpus.check_tokenizer(model.preprocessor.tokenizer)
+        if model.backbone.causal != args.left_to_right:
+            kind = "causal, for" if model.backbone.causal else "bidirectional, not for"
+            raise ValueError(f"The encoder of {args.init} is {kind} --left_to_right.")
     else:
         tokenizer = keras_bert.BertTokenizer(corpus.vocabulary_path, corpus.lowercase)
         dropout = 0.1 if args.dropout is None else args.dropout
-        size = {**SIZES[args.size], "dropout": dropout}
+        size = {**SIZES[args.size], "dropout": dropout, "causal": args.left_to_right}
+        size |= {name: getattr(args, name) for name in SHAPE if getattr(args, name)}
+        if args.hidden_dim:
+            size["intermediate_dim"] = 4 * args.hidden_dim
         backbone = keras_bert.BertBackbone(tokenizer.vocabulary_size(), **size)
         preprocessor = keras_bert.BertPreprocessor(tokenizer, sequence_length=args.phase)
         model = keras_bert.BertPretrainer(backbone, next_sentence, preprocessor)
@@ -95,7 +129,10 @@ def make_model(args, corpus):
     warmup = round(args.warmup_proportion * steps)
     rate = keras_bert.WarmupLinearDecay(args.learning_rate, warmup, steps)
     optimizer = (keras_bert.Lamb if args.lamb else keras_bert.AdamW)(
-        rate, weight_decay=args.weight_decay, bias_correction=not args.google_optimizer
+        rate,
+        weight_decay=args.weight_decay,
+        beta_2=args.beta_2,
+        bias_correction=not args.google_optimizer,
     )
     model.backbone.remat = args.remat
     model.compile(
@@ -133,14 +170,16 @@ def check_intervals(args, steps):
 
 def data_settings(args):
     """Returns the arguments of `pretraining_dataset` that training and held-out text share."""
-    return {
+    settings = {
         "batch_size": args.batch_size,
         "sequence_length": args.phase,
         "next_sentence": not args.no_next_sentence,
-        "whole_word_masking": args.whole_word_masking,
         "packed": args.packed,
         "seed": args.seed,
     }
+    if args.left_to_right:
+        return {**settings, "left_to_right": True}
+    return {**settings, **{name: getattr(args, name) for name in MASKING}}
 
 
 def main(argv=None):
@@ -180,12 +219,19 @@ def main(argv=None):
     keras_bert.keep_settings(checkpoints, words, resume=done > 0, strategy=strategy)
     print(f"{model.count_params():,} weights; steps {done:,} to {stop:,} of {args.steps:,}.")
 
+    def keep_preset(epoch, logs):
+        step = (epoch + 1) * args.save_every
+        if step % args.preset_every == 0 and step <= stop:
+            model.save_to_preset(f"{preset}_{step}")
+
     callbacks = [
         keras_bert.Throughput(args.batch_size * args.phase),
         keras_bert.Perplexity(),
         keras_bert.TrainingCurves(logs),
         checkpoint,
     ]
+    if args.preset_every:
+        callbacks.append(keras.callbacks.LambdaCallback(on_epoch_end=keep_preset))
     while done < stop:  # an epoch is the interval between checkpoints; the last may be shorter
         interval = min(args.save_every, stop - done)
         epochs = (stop - done) // interval

@@ -26,6 +26,7 @@ FLOORS = {
     "layers": 1,
     "text": 1,
     "metrics": 1,
+    "pictures": 1,
     "files": 0,
     "arguments": 0,
     "sizes": 0,

@@ -154,6 +154,13 @@ def test_intervals_that_executions_do_not_divide_are_told_first(recipe, corpus, 
     [
         (["--save_every", "0"], "--save_every must be at least 1; got 0"),
         (["--init", "bert", "--dropout", "0.2"], "--dropout is for new models"),
+        (["--init", "bert", "--num_layers", "2"], "--num_layers is for new models"),
+        (["--left_to_right"], "give --no_next_sentence too"),
+        (
+            ["--left_to_right", "--no_next_sentence", "--masked_lm_rate", "0.4"],
+            "--left_to_right masks nothing: leave out --masked_lm_rate",
+        ),
+        (["--preset_every", "6"], "must be a multiple of --save_every=4"),
     ],
 )
 def test_arguments_that_contradict_are_refused(recipe, corpus, tmp_path, capsys, more, message):
@@ -176,6 +183,29 @@ def test_it_starts_from_a_preset(recipe, corpus, preset, tmp_path):
     assert all(map(np.array_equal, model.get_weights(), saved.get_weights()))
     assert module.phase_steps(args) == (0, 9) and module.schedule_steps(args) == 9
     assert isinstance(model.optimizer, keras_bert.AdamW)
+
+
+def test_switches_reach_the_model_and_the_data(recipe, corpus, tmp_path):
+    module = recipe("pretrain_tpu")
+    shape = ["--num_layers", "3", "--hidden_dim", "24", "--num_heads", "4", "--beta_2", "0.98"]
+    args = module.parse_args(arguments(corpus, tmp_path, *shape, "--mask_token_rate", "0.5"))
+    model = module.make_model(args, keras_bert.Corpus(args.corpus))
+    names = ("num_layers", "hidden_dim", "num_heads", "intermediate_dim", "causal")
+    assert [getattr(model.backbone, name) for name in names] == [3, 24, 4, 96, False]
+    assert model.optimizer.beta_2 == 0.98
+    data = module.data_settings(args)
+    assert data["mask_token_rate"] == 0.5 and data["random_token_rate"] == 0.1
+    causal = ["--left_to_right", "--no_next_sentence"]
+    args = module.parse_args(arguments(corpus, tmp_path, *causal))
+    data = module.data_settings(args)
+    assert data["left_to_right"] and "mask_token_rate" not in data
+    assert module.make_model(args, keras_bert.Corpus(args.corpus)).backbone.causal
+
+
+def test_a_bidirectional_preset_does_not_go_on_left_to_right(recipe, corpus, preset, tmp_path):
+    more = ["--left_to_right", "--no_next_sentence", "--init", str(preset)]
+    with pytest.raises(ValueError, match="is bidirectional, not for --left_to_right"):
+        recipe("pretrain_tpu").main(arguments(corpus, tmp_path / "out", *more))
 
 
 def test_a_vocabulary_that_did_not_make_the_corpus_is_refused(recipe, corpus, preset, tmp_path):

@@ -99,8 +99,10 @@ def test_no_function_stands_in_two_recipes():
                 seen[text] = f"{node.name} of {path.stem}"
 
 
-def test_recipes_stay_short():  # 1,500 lines for what the paper does, 320 to embed and rerank
-    assert sum(len(path.read_text(encoding="utf-8").splitlines()) for path in PATHS) < 1820
+def test_recipes_stay_short():  # 1,600 lines for what the paper does, 320 to embed and rerank
+    lengths = {path.stem: len(path.read_text(encoding="utf-8").splitlines()) for path in PATHS}
+    assert lengths.pop("ablations") + lengths.pop("score_texts") < 480
+    assert sum(lengths.values()) < 1920
 
 
 def test_settings_come_from_the_command_line():

@@ -1,0 +1,1 @@
+"""Pictures of results, drawn by matplotlib (the extra `plots`)."""

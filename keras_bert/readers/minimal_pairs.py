@@ -1,0 +1,68 @@
+"""Reader of minimal pairs, in the formats of BLiMP and Zorro."""
+
+import os
+from pathlib import Path
+
+from keras_bert.files.utf8 import read_utf8
+from keras_bert.readers.table import read_table
+
+
+def read_minimal_pairs(
+    path: str | os.PathLike, limit: int | None = None
+) -> dict[str, tuple[list[str], list[str]]]:
+    r"""Reads pairs of a good and a bad sentence that differ in one point of grammar.
+
+    Each file holds the pairs of one paradigm. BLiMP's (Warstadt et al. 2020) are `.jsonl`, with the
+    keys `sentence_good` and `sentence_bad`; a `.tsv` or `.csv` may have columns of these names.
+    Zorro's (Huebner et al. 2021) are `.txt`: a bad sentence and the good one take turns, a line
+    each.
+
+    Args:
+        path: a file, or a folder of them.
+        limit: int, the first pairs of each file to read; None for all.
+
+    Returns:
+        `{paradigm: (good, bad)}`, two lists of str for each file; its name is the paradigm's.
+
+    Raises:
+        ValueError: if there is no such file, a file lacks a column, or a `.txt` has an odd number
+            of lines. The message names the file.
+
+    Example:
+    >>> import os, tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), "agreement.txt")
+    >>> with open(path, "w") as file:
+    ...     print("it rain .\nit rains .", file=file)
+    >>> read_minimal_pairs(path)
+    {'agreement': (['it rains .'], ['it rain .'])}
+    """
+    path = Path(path)
+    endings = (".jsonl", ".tsv", ".csv", ".txt")
+    files = [path]
+    if path.is_dir():
+        files = sorted(file for file in path.iterdir() if file.suffix in endings)
+    if not files or not path.exists():
+        raise ValueError(
+            f"{path} has no minimal pairs: give a file of BLiMP (.jsonl) or Zorro (.txt), or a "
+            "folder of them."
+        )
+    found = {}
+    for file in files:
+        good, bad = (_read_lines if file.suffix == ".txt" else _read_columns)(file)
+        found[file.stem] = good[:limit], bad[:limit]
+    return found
+
+
+def _read_columns(path):
+    table = read_table(path)
+    return table.texts("sentence_good"), table.texts("sentence_bad")
+
+
+def _read_lines(path):
+    lines = [line.strip() for line in read_utf8(path).splitlines() if line.strip()]
+    if not lines or len(lines) % 2:
+        raise ValueError(
+            f"{path} has {len(lines)} sentences; bad and good ones must take turns, a line each, "
+            "so that their number is even."
+        )
+    return lines[1::2], lines[::2]

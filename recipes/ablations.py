@@ -1,0 +1,372 @@
+r"""Repeats the ablations of BERT's paper: trains the variants of a table, and compares them.
+
+    python recipes/ablations.py --table 5 8 figure5 --scale micro --corpus corpus \
+        --heldout others --minimal_pairs zorro --tags conll2000 --output ablations
+
+Tables 5 (pre-training tasks), 6 (sizes) and 8 (masking), and figure 5 (steps), pre-train variants
+with pretrain_tpu.py. Table 7 (fine-tuning against features) takes a model from `--init`. The scale
+"paper" is that of Devlin et al. 2019, for TPUs; "small" is for a GPU, and "micro" for two CPU
+cores. Each variant is judged by the probes whose data are given:
+
+    --heldout CORPUS         perplexity and next-sentence accuracy on unseen text
+    --minimal_pairs FOLDER   how often the better sentence of a pair is the more probable one
+    --tags FOLDER            F1 of the chunks or entities in dev.txt, fine-tuned on train.txt, and
+                             in tables 7 and 8 also by a BiLSTM on the frozen encoder
+    --glue FOLDER            scores of the GLUE tasks in it, fine-tuned
+    --squad FOLDER           F1 on dev-v1.1.json, fine-tuned on train-v1.1.json
+
+Every step is a command of another recipe and is printed; `--dry_run` only prints them. Rerun the
+same command to resume: finished steps are skipped, and tables share their variants. OUTPUT has, for
+each table, the scores of all seeds (table5.csv), means and standard deviations beside the paper's
+figures (table5.md), and a picture (table5.svg).
+"""
+
+import json
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import keras_bert
+
+RECIPES = Path(__file__).resolve().parent
+TPU = "--size base --batch_size 256 --precision mixed_bfloat16 --steps_per_execution 20"
+SCALES = {
+    "micro": {
+        "pretrain": [
+            "--phase 32 --size h128_l2 --batch_size 64 --save_every 500 "
+            "--learning_rate 1e-3 --warmup_proportion 0.1 --dropout 0"
+        ],
+        "steps": 3000,
+        "preset_every": 1000,
+        "text": "--sequence_length 32 --batch_size 256 --max_pairs 200",
+        "tags": "--epochs 2 --batch_size 64 --learning_rate 1e-3",
+        "features": "--epochs 2 --units 64 --batch_size 64 --learning_rate 3e-3 --layers -1 -2",
+        "glue": "--epochs 3 --learning_rate 5e-4 --no_test",
+        "squad": "--epochs 2 --learning_rate 5e-4",
+        "bilstm": "--bilstm_units 128",
+        "size": "2/128/2",
+        "sizes": ["2/64/1", "2/128/2", "4/192/3"],
+        "mixes": 4,
+    },
+    "small": {
+        "pretrain": [
+            "--phase 128 --size small --batch_size 256 --save_every 1000 "
+            "--learning_rate 5e-4 --warmup_proportion 0.1 --precision mixed_bfloat16"
+        ],
+        "steps": 50000,
+        "preset_every": 10000,
+        "text": "--batch_size 256",
+        "tags": "--epochs 4 --learning_rate 1e-4",
+        "features": "--epochs 10 --units 256",
+        "glue": "--epochs 3 --learning_rate 1e-4 --no_test",
+        "squad": "--epochs 3 --learning_rate 1e-4",
+        "bilstm": "--bilstm_units 512",
+        "size": "4/512/8",
+        "sizes": ["2/512/8", "4/512/8", "8/512/8"],
+        "mixes": 6,
+    },
+    "paper": {
+        "pretrain": [f"--phase 128 {TPU}", f"--phase 512 {TPU}"],
+        "steps": 1_000_000,
+        "preset_every": 200_000,
+        "text": "--batch_size 256",
+        "tags": "--epochs 3 --document_context",
+        "features": "--epochs 20 --document_context",
+        "glue": "--grid --no_test",
+        "squad": "--epochs 3",
+        "bilstm": "--bilstm_units 768",
+        "size": "12/768/12",
+        "sizes": ["3/768/12", "6/768/3", "6/768/12", "12/768/12", "12/1024/16", "24/1024/16"],
+        "mixes": 6,
+    },
+}
+NO_NSP, LEFT_TO_RIGHT = "--no_next_sentence", "--no_next_sentence --left_to_right"
+MIXES = ["80/10/10", "100/0/0", "80/0/20", "80/20/0", "0/20/80", "0/0/100"]  # mask/same/random
+LAYERS = {  # of table 7
+    "Embeddings": "--layers 0",
+    "Second-to-last hidden": "--layers -2",
+    "Last hidden": "--layers -1",
+    "Weighted sum of last four": "--layers -1 -2 -3 -4 --combine weighted",
+    "Concatenation of last four": "--layers -1 -2 -3 -4 --combine concat",
+    "Weighted sum of all": "--combine weighted --layers",
+}
+PROBES = {  # that train, by table
+    "5": ["tags", "glue", "squad"],
+    "6": ["tags", "glue"],
+    "8": ["tags", "features", "glue"],
+    "figure5": ["tags", "glue"],
+}
+FILES = {  # that an argument's folder must hold
+    "tags": ["train.txt", "dev.txt"],
+    "squad": ["train-v1.1.json", "dev-v1.1.json"],
+    "corpus": ["corpus.json"],
+    "heldout": ["corpus.json"],
+}
+PAPER = {  # Devlin et al. 2019: the columns of a table, and its rows
+    "5": {
+        "": "MNLI-m (paper), QNLI (paper), MRPC (paper), SST-2 (paper), SQuAD F1 (paper)",
+        "BERT": "84.4 88.4 86.7 92.7 88.5",
+        "No NSP": "83.9 84.9 86.5 92.6 87.9",
+        "Left to right, no NSP": "82.1 84.3 77.5 92.1 77.8",
+        "+ BiLSTM": "82.1 84.1 75.7 91.6 84.9",
+    },
+    "6": {
+        "": "perplexity (paper), MNLI-m (paper), MRPC (paper), SST-2 (paper)",
+        "3/768/12": "5.84 77.9 79.8 88.4",
+        "6/768/3": "5.24 80.6 82.2 90.7",
+        "6/768/12": "4.68 81.9 84.8 91.3",
+        "12/768/12": "3.99 84.4 86.7 92.9",
+        "12/1024/16": "3.54 85.7 86.9 93.3",
+        "24/1024/16": "3.23 86.6 87.8 93.7",
+    },
+    "7": {
+        "": "CoNLL-2003 (paper)",
+        "Fine-tuned": "96.4",
+        **dict(zip(LAYERS, "91.0 95.6 94.9 95.9 96.1 95.5".split(), strict=True)),
+    },
+    "8": {
+        "": "MNLI (paper), NER fine-tuned (paper), NER features (paper)",
+        "80/10/10": "84.2 95.4 94.9",
+        "100/0/0": "84.3 94.9 94.0",
+        "80/0/20": "84.1 95.2 94.6",
+        "80/20/0": "84.4 95.2 94.7",
+        "0/20/80": "83.7 94.8 94.6",
+        "0/0/100": "83.6 94.9 94.6",
+    },
+}
+
+
+def parse_args(argv=None):
+    parser = keras_bert.recipe_parser(__doc__)
+    add = parser.add_argument
+    add("--table", required=True, nargs="+", choices=["5", "6", "7", "8", "figure5"], help="tables")
+    add("--scale", default="micro", choices=SCALES, help="size of models and runs")
+    add("--corpus", help="folder from prepare_corpus.py")
+    add("--heldout", help="a second one, unseen in training, to evaluate at every checkpoint")
+    add("--minimal_pairs", help="file or folder of minimal pairs, of BLiMP or Zorro")
+    add("--tags", help="folder with train.txt and dev.txt, in CoNLL columns")
+    add("--glue", help="folder with the folders of GLUE's tasks")
+    add("--squad", help="folder with train-v1.1.json and dev-v1.1.json")
+    add("--init", help="preset or published weights to start from")
+    add("--output", required=True, help="output folder")
+    add("--pretraining_seeds", type=int, default=1, help="number of seeds to pre-train with")
+    add("--probe_seeds", type=int, default=3, help="number of seeds to fine-tune with")
+    add("--pretraining_options", default="", help='of pretrain_tpu.py, e.g. "--tpu local"')
+    add("--dry_run", action="store_true", help="print the commands alone")
+    args = parser.parse_args(argv)
+    if {*args.table} - {"7"} and not args.corpus:
+        parser.error("--corpus is needed to pre-train the variants of these tables")
+    if "7" in args.table and not (args.init and args.tags):
+        parser.error("table 7 needs --init and --tags")
+    for name, files in FILES.items():
+        folder = getattr(args, name)
+        for file in files if folder else ():
+            if not (Path(folder) / file).exists():
+                parser.error(f"--{name}: {folder} has no {file}")
+    if not any((args.heldout, args.minimal_pairs, args.tags, args.glue, args.squad)):
+        parser.error("give data to judge by: --heldout, --minimal_pairs, --tags, --glue or --squad")
+    return args
+
+
+class Steps:
+    """Runs commands of other recipes, each until it has succeeded once."""
+
+    def __init__(self, dry_run):
+        self.dry_run = dry_run
+        self.known = set()
+
+    def run(self, recipe, folder, *options, part=""):
+        """Runs a recipe with `--output folder`; `options` are strings of arguments."""
+        command = [f"{recipe}.py", *shlex.split(" ".join(options)), "--output", str(folder)]
+        finished, log = Path(f"{folder}{part}.json"), Path(f"{folder}{part}.log")
+        if finished.exists():
+            if json.loads(finished.read_text(encoding="utf-8")) != command:
+                raise ValueError(
+                    f"{folder} is the result of other settings, which {finished} lists. Give "
+                    "another --output, or remove both to run this step again."
+                )
+            return
+        if finished not in self.known:
+            self.known.add(finished)
+            print(shlex.join(["python", f"recipes/{command[0]}", *command[1:]]), flush=True)
+        if self.dry_run:
+            return
+        log.parent.mkdir(parents=True, exist_ok=True)
+        with log.open("a", encoding="utf-8") as file:
+            process = [sys.executable, RECIPES / command[0], *command[1:]]
+            status = subprocess.run(process, stdout=file, stderr=subprocess.STDOUT).returncode
+        if status:
+            raise ValueError(f"This command failed with status {status}. Its output is {log}.")
+        finished.write_text(json.dumps(command) + "\n", encoding="utf-8")
+
+
+def pretrained(args, steps, name, switches, seed):
+    """Pre-trains a variant; returns its folder."""
+    folder = Path(args.output) / "pretrained" / f"{name}-{seed}"
+    scale = SCALES[args.scale]
+    options = f"--steps {scale['steps']} --preset_every {scale['preset_every']} --seed {seed}"
+    options += f" --corpus {shlex.quote(args.corpus)}"
+    if args.heldout:
+        options += f" --heldout {shlex.quote(args.heldout)}"
+    for number, phase in enumerate(scale["pretrain"]):  # each continues in the same folder
+        settings = (phase, switches, options, args.pretraining_options)
+        steps.run("pretrain_tpu", folder, *settings, part=f".{number}")
+    return folder
+
+
+def judge_text(args, steps, preset, folder):
+    """Yields the scores of a preset that need no training."""
+    options = [SCALES[args.scale]["text"], f"--init {shlex.quote(str(preset))}"]
+    if args.heldout:
+        options.append(f"--heldout_corpus {shlex.quote(args.heldout)}")
+    if args.minimal_pairs:
+        options.append(f"--minimal_pairs {shlex.quote(args.minimal_pairs)}")
+    if len(options) == 2:
+        return
+    steps.run("score_texts", folder / "text", *options)
+    found = read(folder / "text/scores.json", {})
+    if "perplexity" in found:
+        causal = ", next words" if found["next_words"] else ""
+        yield f"perplexity{causal}", found["perplexity"]
+    for name, shown in (("next_sentence_accuracy", "next sentence"), ("minimal_pairs",) * 2):
+        if name in found:
+            yield shown.replace("_", " "), 100 * found[name]
+
+
+def judge_trained(args, steps, preset, folder, seed, probes, options=""):
+    """Yields the scores of a preset that is fine-tuned, or read as features."""
+    scale, init = SCALES[args.scale], f"--init {shlex.quote(str(preset))} --seed {seed}"
+    runs = {
+        "tags": ("finetune_ner", "{tags}/train.txt", "{tags}/dev.txt", "F1 of tags"),
+        "features": ("train_bilstm_tagger", "{tags}/train.txt", "{tags}/dev.txt", "F1, features"),
+        "squad": ("finetune_squad", "{squad}/train-v1.1.json", "{squad}/dev-v1.1.json", "SQuAD F1"),
+    }
+    for probe, (recipe, train, dev, metric) in runs.items():
+        if probe not in probes or not getattr(args, train[1 : train.index("}")]):
+            continue
+        output = folder / f"{probe}-{seed}"
+        files = [shlex.quote(name.format(**vars(args))) for name in (train, dev)]
+        data = f"--train {files[0]} --dev {files[1]}"
+        steps.run(recipe, output, init, data, scale[probe], options)
+        best = max((epoch["f1"] for epoch in read(output / "scores.json", [])), default=None)
+        if best is not None:
+            yield metric, best if probe == "squad" else 100 * best
+    if "glue" in probes and args.glue:
+        output = folder / f"glue-{seed}"
+        task = f"--task all --data {shlex.quote(args.glue)}"
+        steps.run("finetune_glue", output, init, task, scale["glue"], options)
+        for name, value in keras_bert.read_glue_scores(output).items():
+            yield f"GLUE {name}", 100 * value
+
+
+def read(path, default):
+    """Reads a JSON file; `default` if the step that writes it only was printed."""
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else default
+
+
+class Variant(NamedTuple):
+    """A row of a table: a model to pre-train, or a step of its training, and how to fine-tune it.
+
+    Rows of several tables that are the same model have the same `name`.
+    """
+
+    table: str
+    row: str
+    name: str
+    switches: str = ""
+    options: str = ""
+    step: int | None = None
+
+
+def variants(args):
+    """Lists the variants of the tables."""
+    scale, found = SCALES[args.scale], []
+    found.append(Variant("5", "BERT", "bert"))
+    found.append(Variant("5", "No NSP", "no_nsp", NO_NSP))
+    left_to_right = ("left_to_right", LEFT_TO_RIGHT)
+    found.append(Variant("5", "Left to right, no NSP", *left_to_right))
+    found.append(Variant("5", "+ BiLSTM", *left_to_right, scale["bilstm"]))
+    for mix in MIXES[: scale["mixes"]]:
+        masked, _, replaced = (int(share) / 100 for share in mix.split("/"))
+        rates = f"--mask_token_rate {masked} --random_token_rate {replaced}"
+        is_default = mix == MIXES[0]
+        name = "bert" if is_default else f"mix_{mix.replace('/', '_')}"
+        found.append(Variant("8", mix, name, "" if is_default else rates))
+    for size in scale["sizes"]:
+        layers, width, heads = size.split("/")
+        shape = f"--num_layers {layers} --hidden_dim {width} --num_heads {heads}"
+        is_default = size == scale["size"]
+        name = "bert" if is_default else f"size_{size.replace('/', '_')}"
+        found.append(Variant("6", size, name, "" if is_default else shape))
+    for step in range(scale["preset_every"], scale["steps"] + 1, scale["preset_every"]):
+        found.append(Variant("figure5", "Masked LM", "bert", step=step))
+        found.append(Variant("figure5", "Left to right", *left_to_right, step=step))
+    return [variant for variant in found if variant.table in args.table]
+
+
+def judge(args, steps, variant, seed, pretraining_seed):
+    """Yields the scores of a variant, `(metric, value)`."""
+    folder = pretrained(args, steps, variant.name, variant.switches, pretraining_seed)
+    output = Path(args.output) / "probes" / folder.name
+    preset = folder / "preset"
+    if variant.step not in (None, SCALES[args.scale]["steps"]):
+        preset = folder / f"preset_{variant.step}"
+        output = output / f"step_{variant.step}"
+    if not variant.options and not seed:  # nothing random in them
+        yield from judge_text(args, steps, preset, output)
+    output = output / "bilstm" if variant.options else output
+    probes = PROBES[variant.table]
+    yield from judge_trained(args, steps, preset, output, seed, probes, variant.options)
+
+
+def judge_features(args, steps, seed):
+    """Yields the scores of table 7, `(row, metric, value)`."""
+    output = Path(args.output) / "probes" / "table7"
+    for row, layers in {"Fine-tuned": "", **LAYERS}.items():
+        if layers.endswith("--layers"):
+            depth = keras_bert.BertBackbone.from_preset(args.init).num_layers
+            layers += "".join(f" {layer}" for layer in range(1, depth + 1))
+        folder = output / row.lower().replace(" ", "_")
+        probes = ["features"] if layers else ["tags"]
+        for _, value in judge_trained(args, steps, args.init, folder, seed, probes, layers):
+            yield row, "F1 of tags", value
+
+
+def all_scores(args, steps):
+    """Yields `(table, score)` as soon as a score is known, one seed of everything after another."""
+    for pretraining_seed in range(args.pretraining_seeds):
+        for seed in range(args.probe_seeds):
+            seeds = {"pretraining_seed": pretraining_seed, "seed": seed}
+            for variant in variants(args):
+                for metric, value in judge(args, steps, variant, seed, pretraining_seed):
+                    score = {"row": variant.row, "step": variant.step, "metric": metric}
+                    yield variant.table, {**score, **seeds, "value": value}
+            if "7" in args.table and not pretraining_seed:
+                for row, metric, value in judge_features(args, steps, seed):
+                    yield "7", {"row": row, "metric": metric, **seeds, "value": value}
+
+
+def of_paper(table):
+    """Returns the paper's figures, `{row: {column: str}}`."""
+    (_, columns), *rows = PAPER.get(table, {"": ""}).items()
+    columns = columns.split(", ")
+    return {row: dict(zip(columns, figures.split(), strict=True)) for row, figures in rows}
+
+
+def main(argv=None):
+    args = parse_args(argv)
+    found = {}
+    try:
+        for table, score in all_scores(args, Steps(args.dry_run)):
+            found.setdefault(table, []).append(score)
+    finally:  # also what is known when a step fails
+        for table, scores in found.items():
+            path = Path(args.output) / (table if table.startswith("figure") else f"table{table}")
+            keras_bert.write_score_table(scores, path, of_paper(table))
+            print(f"Wrote {path}.md, .csv and .svg.")
+
+
+if __name__ == "__main__":
+    keras_bert.run_recipe(main)

@@ -1,0 +1,98 @@
+r"""Scores how probable texts are to a pre-trained BERT, without fine-tuning.
+
+    python recipes/score_texts.py --init bert/preset --texts sentences.txt --output scores
+    python recipes/score_texts.py --init bert/preset --minimal_pairs blimp --heldout others \
+        --output scores
+
+`--texts` is a file with a text per line. OUTPUT/scores.tsv has each text's log-likelihood, its
+tokens and its perplexity. A masked language model gives a pseudo-log-likelihood: each token is
+masked in turn. A causal model gives that of its next words. `--minimal_pairs` is a folder of BLiMP
+or Zorro, pairs of a good and a bad sentence: the accuracy is how often the good one is the more
+probable. `--heldout` is a corpus of prepare_corpus.py that the model hasn't seen; it gives the
+losses of pre-training. OUTPUT/scores.json holds accuracies and losses.
+"""
+
+import json
+import math
+from pathlib import Path
+
+import keras_bert
+
+
+def parse_args(argv=None):
+    parser = keras_bert.recipe_parser(__doc__)
+    add = parser.add_argument
+    add("--init", required=True, help="preset or published weights to start from")
+    add("--texts", help="file of texts, one per line")
+    add("--minimal_pairs", help="file or folder of minimal pairs, of BLiMP or Zorro")
+    add("--max_pairs", type=int, help="pairs to read of each file; by default, all")
+    add("--heldout_corpus", help="folder from prepare_corpus.py")
+    add("--output", required=True, help="output folder")
+    add("--sequence_length", type=int, default=128, help="tokens per sequence")
+    add("--batch_size", type=int, default=32, help="examples per step, over all devices")
+    args = parser.parse_args(argv)
+    if not (args.texts or args.minimal_pairs or args.heldout_corpus):
+        parser.error("give --texts, --minimal_pairs or --heldout_corpus")
+    return args
+
+
+def write_scores(model, args):
+    """Writes scores.tsv, a line for each text."""
+    text = Path(args.texts).read_text(encoding="utf-8")
+    texts = [line for line in text.splitlines() if line.strip()]
+    lines = ["log_likelihood\ttokens\tperplexity\ttext"]
+    for text, score in zip(texts, model.score_texts(texts, args.batch_size), strict=True):
+        numbers = score["log_likelihood"], len(score["tokens"]), score["perplexity"]
+        lines.append("\t".join([*(f"{number:.6g}" for number in numbers), text]))
+    path = Path(args.output) / "scores.tsv"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    print(f"Wrote {path}, {len(texts):,} texts.")
+
+
+def accuracies(model, pairs, args):
+    """Returns the accuracy of each paradigm, and their mean."""
+    found = {}
+    for name, (good, bad) in pairs.items():
+        found[name] = model.minimal_pair_accuracy(good, bad, args.batch_size)
+        print(f"{name}: {found[name]:.3f}", flush=True)
+    return {"minimal_pairs": sum(found.values()) / len(found), "paradigms": found}
+
+
+def losses(model, args):
+    """Returns the losses on a corpus, with masks of the default rates."""
+    causal = model.backbone.causal
+    data = keras_bert.heldout_dataset(
+        args.heldout_corpus,
+        args.heldout_corpus,
+        batch_size=args.batch_size,
+        sequence_length=args.sequence_length,
+        next_sentence=model.next_sentence,
+        left_to_right=causal,
+    )
+    found = model.evaluate(data, return_dict=True, verbose=0)
+    loss = found.get("masked_lm_loss", found["loss"])
+    return {**found, "perplexity": math.exp(loss), "next_words": causal}
+
+
+def main(argv=None):
+    args = parse_args(argv)
+    pairs = {}
+    if args.minimal_pairs:
+        pairs = keras_bert.read_minimal_pairs(args.minimal_pairs, args.max_pairs)
+    model = keras_bert.BertPretrainer.from_preset(args.init, sequence_length=args.sequence_length)
+    Path(args.output).mkdir(parents=True, exist_ok=True)
+    if args.texts:
+        write_scores(model, args)
+    scores = losses(model, args) if args.heldout_corpus else {}
+    if pairs:
+        scores |= accuracies(model, pairs, args)
+    if scores:
+        path = Path(args.output) / "scores.json"
+        path.write_text(json.dumps(scores, indent=2) + "\n", encoding="utf-8")
+        shown = [f"{name} {value:.4g}" for name, value in scores.items() if name != "paradigms"]
+        print(", ".join(shown))
+        print(f"Wrote {path}")
+
+
+if __name__ == "__main__":
+    keras_bert.run_recipe(main)

@@ -1,0 +1,184 @@
+"""The recipe of the paper's ablations, with recipes that pretend to run, and with real ones."""
+
+import csv
+import json
+import shlex
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+import keras_bert
+
+
+@pytest.fixture
+def module(recipe):
+    return recipe("ablations")
+
+
+@pytest.fixture
+def data(tmp_path):
+    """Arguments with data of every kind, which nothing reads."""
+    for name, files in {
+        "corpus": ["corpus.json"],
+        "heldout": ["corpus.json"],
+        "tags": ["train.txt", "dev.txt"],
+        "squad": ["train-v1.1.json", "dev-v1.1.json"],
+        "pairs": ["a.txt"],
+    }.items():
+        (tmp_path / name).mkdir()
+        for file in files:
+            (tmp_path / name / file).touch()
+    names = {"minimal_pairs": "pairs", **{n: n for n in ("corpus", "heldout", "tags", "squad")}}
+    return [w for flag, name in names.items() for w in (f"--{flag}", str(tmp_path / name))]
+
+
+@pytest.fixture
+def pretended(module, monkeypatch):
+    """Commands that were run; each leaves the files that the recipe would."""
+    commands = []
+
+    def run(process, stdout, stderr):
+        command = [Path(process[1]).stem, *process[2:]]
+        commands.append(command)
+        folder = Path(command[command.index("--output") + 1])
+        folder.mkdir(parents=True, exist_ok=True)
+        if pretend.fails(command):
+            stdout.write("no memory\n")
+            return SimpleNamespace(returncode=1)
+        seed = int(command[command.index("--seed") + 1]) if "--seed" in command else 0
+        if command[0] == "score_texts":
+            causal = "left_to_right" in command[command.index("--init") + 1]
+            scores = {"perplexity": 50.0, "next_words": causal, "minimal_pairs": 0.625}
+            (folder / "scores.json").write_text(json.dumps(scores))
+        elif command[0] != "pretrain_tpu":
+            f1 = 80.0 + seed if command[0] == "finetune_squad" else 0.8 + seed / 100
+            (folder / "scores.json").write_text(json.dumps([{"f1": f1 - 0.1}, {"f1": f1}]))
+        return SimpleNamespace(returncode=0)
+
+    pretend = SimpleNamespace(commands=commands, fails=lambda command: False)
+    monkeypatch.setattr(module.subprocess, "run", run)
+    return pretend
+
+
+def rows(path):
+    with open(path) as file:
+        return list(csv.DictReader(file))
+
+
+def test_tables_share_their_variants_and_say_every_command(
+    module, data, pretended, tmp_path, capsys
+):
+    options = ["--table", "5", "6", "8", "figure5", *data, "--output", str(tmp_path / "out")]
+    module.main([*options, "--dry_run"])
+    printed = capsys.readouterr().out.splitlines()
+    assert not pretended.commands and not (tmp_path / "out").exists()
+    module.main(options)
+    ran = [shlex.join(["python", f"recipes/{c[0]}.py", *c[1:]]) for c in pretended.commands]
+    assert ran == printed and len({*ran}) == len(ran)
+    trained = [command for command in pretended.commands if command[0] == "pretrain_tpu"]
+    assert len(trained) == 8  # BERT, no NSP, left to right, three other mixes and two other sizes
+    causal = [command for command in trained if "--left_to_right" in command]
+    assert len(causal) == 1 and "--no_next_sentence" in causal[0]
+    scores = rows(tmp_path / "out/table5.csv")
+    f1 = [float(s["value"]) for s in scores if (s["row"], s["metric"]) == ("BERT", "F1 of tags")]
+    assert f1 == [80, 81, 82]
+    [line] = [
+        line
+        for line in (tmp_path / "out/table5.md").read_text().splitlines()
+        if line.startswith("| BERT |")
+    ]
+    assert "81.0 ± 1.0" in line and line.endswith("| 84.4 | 88.4 | 86.7 | 92.7 | 88.5 |")
+    steps = {int(score["step"]) for score in rows(tmp_path / "out/figure5.csv")}
+    assert steps == {1000, 2000, 3000}
+    assert (tmp_path / "out/table8.svg").exists() and (tmp_path / "out/table6.md").exists()
+
+
+def test_a_step_that_fails_is_run_again_and_the_others_are_not(module, data, pretended, tmp_path):
+    options = ["--table", "5", *data, "--output", str(tmp_path / "out")]
+    pretended.fails = lambda command: len(pretended.commands) == 3
+    with pytest.raises(ValueError, match="failed with status 1. Its output is .*tags-0.log"):
+        module.main(options)
+    assert (tmp_path / "out/probes/bert-0/tags-0.log").read_text() == "no memory\n"
+    assert (tmp_path / "out/table5.csv").exists()  # what is known so far
+    first = [*pretended.commands]
+    pretended.commands.clear()
+    pretended.fails = lambda command: False
+    module.main(options)
+    assert pretended.commands[0] == first[-1]
+    assert not any(command in pretended.commands for command in first[:-1])
+    pretended.commands.clear()
+    module.main(options)
+    assert not pretended.commands
+    with pytest.raises(ValueError, match="is the result of other settings"):
+        module.main([*options, "--pretraining_options=--precision mixed_bfloat16"])
+
+
+def test_table_7_reads_layers_of_a_model(module, data, pretended, preset, tmp_path):
+    options = ["--init", str(preset), "--output", str(tmp_path / "out"), "--probe_seeds", "1"]
+    module.main(["--table", "7", *data, *options])
+    layers = [" ".join(c[c.index("--layers", c.index("3e-3")) :]) for c in pretended.commands[1:]]
+    assert pretended.commands[0][0] == "finetune_ner" and len(layers) == 6
+    assert "--combine weighted --layers 1 2" in " ".join(pretended.commands[-1])
+    found = {row["row"]: float(row["value"]) for row in rows(tmp_path / "out/table7.csv")}
+    assert found == {"Fine-tuned": 80.0, **dict.fromkeys(module.LAYERS, 80.0)}
+
+
+def test_every_command_is_one_that_its_recipe_takes(module, recipe, data, pretended, tmp_path):
+    for scale in module.SCALES:
+        options = ["--scale", scale, *data, "--output", str(tmp_path / scale)]
+        module.main(["--table", "5", "6", "8", "figure5", "--probe_seeds", "1", *options])
+    kinds = set()
+    for name, *command in pretended.commands:
+        kinds.add(name)
+        recipe(name).parse_args(command)
+    assert kinds == {
+        "pretrain_tpu", "score_texts", "finetune_ner", "train_bilstm_tagger", "finetune_squad"
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--table", "5"], "--corpus is needed"),
+        (["--table", "7", "--tags", "tags"], "table 7 needs --init and --tags"),
+        (["--table", "5", "--corpus", "corpus"], "give data to judge by"),
+        (["--table", "5", "--corpus", "tags", "--heldout", "heldout"], "tags has no corpus.json"),
+        (["--table", "5", "--corpus", "corpus", "--squad", "tags"], "has no train-v1.1.json"),
+    ],
+)
+def test_what_is_missing_is_said_first(
+    module, data, tmp_path, monkeypatch, capsys, options, message
+):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit):
+        module.parse_args([*options, "--output", "out"])
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_a_figure_is_made_by_real_runs(module, corpus, monkeypatch, tmp_path):
+    (tmp_path / "pairs.txt").write_text("the book good was\nthe book was good\n")
+    tiny = {
+        "pretrain": ["--phase 16 --size tiny --batch_size 4 --save_every 4 --strategy cpu"],
+        "steps": 8,
+        "preset_every": 4,
+        "text": "--sequence_length 16",
+    }
+    monkeypatch.setitem(module.SCALES, "micro", module.SCALES["micro"] | tiny)
+    module.main([
+        "--table", "figure5", "--corpus", str(corpus), "--heldout", str(corpus),
+        "--minimal_pairs", str(tmp_path / "pairs.txt"), "--output", str(tmp_path / "out"),
+    ])  # fmt: skip
+    scores = rows(tmp_path / "out/figure5.csv")
+    assert {(score["row"], int(score["step"])) for score in scores} == {
+        (row, step) for row in ("Masked LM", "Left to right") for step in (4, 8)
+    }
+    perplexity = {"Masked LM": "perplexity", "Left to right": "perplexity, next words"}
+    for row, metric in perplexity.items():
+        found = [float(s["value"]) for s in scores if (s["row"], s["metric"]) == (row, metric)]
+        assert len(found) == 2 and 1 < found[1] < found[0] < 100
+    model = keras_bert.BertPretrainer.from_preset(
+        tmp_path / "out/pretrained/left_to_right-0/preset"
+    )
+    assert model.backbone.causal and not model.next_sentence

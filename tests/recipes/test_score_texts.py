@@ -1,0 +1,59 @@
+"""The recipe that scores texts."""
+
+import csv
+import json
+import math
+
+import numpy as np
+import pytest
+
+import keras_bert
+
+TEXTS = ["the book was good", "a dull film , not a book", "bad"]
+
+
+@pytest.fixture(scope="module")
+def module(recipe):
+    return recipe("score_texts")
+
+
+def test_texts_are_scored_as_by_the_model(module, preset, tmp_path, capsys):
+    (tmp_path / "texts.txt").write_text("\n".join([TEXTS[0], "", *TEXTS[1:]]))
+    module.main([
+        "--init", str(preset), "--texts", str(tmp_path / "texts.txt"),
+        "--output", str(tmp_path / "out"), "--sequence_length", "16", "--batch_size", "4",
+    ])  # fmt: skip
+    with open(tmp_path / "out/scores.tsv") as file:
+        rows = list(csv.DictReader(file, delimiter="\t"))
+    expected = keras_bert.BertPretrainer.from_preset(preset).score_texts(TEXTS)
+    assert [row["text"] for row in rows] == TEXTS
+    for row, score in zip(rows, expected, strict=True):
+        assert int(row["tokens"]) == len(score["tokens"])
+        for name in ("log_likelihood", "perplexity"):
+            assert np.isclose(float(row[name]), score[name], rtol=1e-4)
+    assert "3 texts" in capsys.readouterr().out
+    assert not (tmp_path / "out/scores.json").exists()
+
+
+def test_pairs_and_held_out_text_give_their_scores(module, preset, corpus, tmp_path, capsys):
+    (tmp_path / "pairs").mkdir()
+    for name, (bad, good) in {"x": TEXTS[:2], "y": TEXTS[1:]}.items():
+        (tmp_path / f"pairs/{name}.txt").write_text(f"{bad}\n{good}\n{good}\n{good}\n")
+    module.main([
+        "--init", str(preset), "--minimal_pairs", str(tmp_path / "pairs"),
+        "--heldout_corpus", str(corpus), "--output", str(tmp_path / "out"),
+        "--sequence_length", "16", "--batch_size", "4",
+    ])  # fmt: skip
+    scores = json.loads((tmp_path / "out/scores.json").read_text())
+    assert {*scores["paradigms"]} == {"x", "y"}
+    assert {*scores["paradigms"].values()} <= {0.25, 0.75}  # equal texts are half right
+    assert scores["minimal_pairs"] == np.mean([*scores["paradigms"].values()])
+    assert scores["perplexity"] == math.exp(scores["masked_lm_loss"]) and not scores["next_words"]
+    assert 0 <= scores["next_sentence_accuracy"] <= 1
+    assert "perplexity" in capsys.readouterr().out
+
+
+def test_something_to_score_is_needed(module, capsys):
+    with pytest.raises(SystemExit):
+        module.parse_args(["--init", "bert", "--output", "out"])
+    assert "give --texts, --minimal_pairs or --heldout_corpus" in capsys.readouterr().err

@@ -38,6 +38,9 @@ from keras_bert.presets.save_checkpoint import save_to_keras_hub as save_to_kera
 from keras_bert.readers.choices import read_choices as read_choices
 from keras_bert.readers.conll import read_conll as read_conll
 from keras_bert.readers.glue import read_glue as read_glue
+from keras_bert.readers.glue_results import glue_folders as glue_folders
+from keras_bert.readers.glue_results import paper_glue_scores as paper_glue_scores
+from keras_bert.readers.glue_results import read_glue_results as read_glue_results
 from keras_bert.readers.glue_submission import write_glue_submission as write_glue_submission
 from keras_bert.readers.minimal_pairs import read_minimal_pairs as read_minimal_pairs
 from keras_bert.readers.squad import read_squad as read_squad

@@ -257,8 +257,9 @@ def judge_trained(args, steps, preset, folder, seed, probes, options=""):
         output = folder / f"glue-{seed}"
         task = f"--task all --data {shlex.quote(args.glue)}"
         steps.run("finetune_glue", output, init, task, scale["glue"], options)
-        for name, value in keras_bert.read_glue_scores(output).items():
-            yield f"GLUE {name}", 100 * value
+        if not steps.dry_run:
+            for score in keras_bert.read_glue_results(output):
+                yield score["metric"], score["value"]
 
 
 def read(path, default):

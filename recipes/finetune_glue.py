@@ -16,16 +16,26 @@ server, and OUTPUT/dev its answers to the development set. Rerun the same comman
 finished runs are skipped, and new values add new runs. TensorFlow holds the memory of each run
 until the process ends, about 2 GB for BERT-base; if memory runs out, rerun. Watch the training with
 `tensorboard --logdir OUTPUT/runs`.
+
+With `--task all`, `--data` is the folder of all tasks. Each task found there runs in a process of
+its own, as above, in OUTPUT/TASK. OUTPUT/glue.md is then the model's row of the paper's table 1, on
+the development sets: of each task the setting that is best over all seeds, as mean and standard
+deviation, and the average. glue.csv has each seed, and submission.zip what GLUE's server takes.
 """
+
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
 
 import numpy as np
 
 import keras_bert
 
-TASKS = ["cola", "sst2", "mrpc", "stsb", "qqp", "mnli", "qnli", "rte", "wnli"]
+TASKS = ["all", "cola", "sst2", "mrpc", "stsb", "qqp", "mnli", "qnli", "rte", "wnli"]
 GRID = {"batch_sizes": [16, 32], "learning_rates": [5e-5, 3e-5, 2e-5], "epoch_counts": [2, 3, 4]}
 SHARED = ["task", "init", "from_scratch", "sequence_length", "warmup_proportion"]
-SHARED += ["bucket_lengths", "packed", "layer_decay", "precision"]
+SHARED += ["bilstm_units", "bucket_lengths", "packed", "layer_decay", "precision"]
 
 
 def parse_args(argv=None):
@@ -42,6 +52,7 @@ def parse_args(argv=None):
     add("--epoch_counts", type=int, nargs="+", help="replaces --epochs; each is a separate run")
     add("--seeds", type=int, nargs="+", help="replaces --seed")
     add("--restarts", type=int, help="number of seeds, from 0")
+    add("--bilstm_units", type=int, default=0, help="units of an LSTM on the encoder; 0 for none")
     keras_bert.add_finetuning_arguments(parser)
     parser.set_defaults(learning_rate=2e-5, select="score")
     args = parser.parse_args(argv)
@@ -49,6 +60,8 @@ def parse_args(argv=None):
         parser.error("--data is needed: the folder of the task's TSV files")
     if args.seeds is not None and args.restarts is not None:
         parser.error("give --seeds or --restarts, not both")
+    if args.task == "all" and args.source != "tsv":
+        parser.error("--task all reads folders of TSV files, not tensorflow-datasets")
     if args.diagnostic is not None and args.task != "mnli":
         parser.error(f"--diagnostic needs a model of mnli, not of {args.task}")
     if args.restarts is not None and args.restarts < 1:
@@ -86,6 +99,7 @@ def make_model(args, label_names):
         sequence_length=args.sequence_length,
         num_classes=1 if label_names is None else len(label_names),
         label_names=label_names,
+        bilstm_units=args.bilstm_units,
     )
 
 
@@ -117,8 +131,39 @@ def score(dev, predicted):
     return {"accuracy": matched, "mismatched_accuracy": mismatched, "score": mean}
 
 
+def run_all(args, argv):
+    """Runs each task, and writes the table and the submission of all."""
+    folders = keras_bert.glue_folders(args.data, with_test=not args.no_test)
+    diagnostic, failed = folders.pop("ax", None), []
+    for task, folder in folders.items():
+        own = ["--task", task, "--data", folder, "--output", f"{args.output}/{task}"]
+        if task == "mnli" and diagnostic and not args.no_test:
+            own += ["--diagnostic", diagnostic]
+        print(f"{task}: {folder}", flush=True)
+        process = [sys.executable, Path(__file__).resolve(), *argv, *own]
+        if subprocess.run([*map(str, process)]).returncode:
+            failed.append(task)
+    if {*failed} != {*folders}:
+        model = Path(args.init).name
+        scores = [{"row": model, **s} for s in keras_bert.read_glue_results(args.output)]
+        keras_bert.write_score_table(scores, f"{args.output}/glue", keras_bert.paper_glue_scores())
+        print(Path(f"{args.output}/glue.md").read_text(encoding="utf-8"))
+    if failed:
+        raise ValueError(f"These tasks failed, see above: {', '.join(failed)}. Rerun to resume.")
+    if not args.no_test:
+        with zipfile.ZipFile(f"{args.output}/submission.zip", "w") as file:
+            for task in folders:
+                for path in sorted(Path(f"{args.output}/{task}/submission").glob("*.tsv")):
+                    file.write(path, path.name)
+        print(f"Wrote {args.output}/submission.zip")
+
+
 def main(argv=None):
+    argv = sys.argv[1:] if argv is None else argv
     args = parse_args(argv)
+    if args.task == "all":
+        run_all(args, argv)
+        return
     import keras  # slow: after the command line is checked
 
     strategy = keras_bert.get_strategy(args.strategy, args.tpu, args.devices)

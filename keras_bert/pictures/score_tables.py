@@ -27,7 +27,8 @@ def write_score_table(
         scores: dicts of `row`, the model's name; `metric`, its name; `value`, a number; and
             `step`, an int or None. Other keys, the same in all, are columns of the CSV.
         path: the files' path without ending.
-        others: `{row: {column: str}}`, published figures to show beside; or None.
+        others: `{row: {column: str}}`, published figures, for columns and rows of their own or of
+            the scores; or None.
 
     Raises:
         ValueError: if there are no scores.
@@ -59,15 +60,16 @@ def write_score_table(
 
 
 def _markdown(scores, others):
-    metrics = list(dict.fromkeys(score["metric"] for score in scores))
-    columns = list(dict.fromkeys(column for row in others.values() for column in row))
+    columns = [score["metric"] for score in scores]
+    columns = list(dict.fromkeys(columns + [column for row in others.values() for column in row]))
     groups = {row: {} for row in map(_name, scores)} | {row: {} for row in others}
     for score in scores:
         groups[_name(score)].setdefault(score["metric"], []).append(score["value"])
-    lines = [["", *metrics, *columns], ["---", *["---:"] * (len(metrics) + len(columns))]]
+    lines = [["", *columns], ["---", *["---:"] * len(columns)]]
     for row, values in groups.items():
-        own = [_summary(values.get(metric)) for metric in metrics]
-        lines.append([row, *own, *(others.get(row, {}).get(column, "") for column in columns)])
+        theirs = others.get(row, {})
+        own = {column: _summary(values[column]) for column in values}
+        lines.append([row, *(own.get(column, theirs.get(column, "")) for column in columns)])
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
@@ -77,7 +79,5 @@ def _name(score):
 
 
 def _summary(values):
-    if not values:
-        return ""
     spread = f" ± {np.std(values, ddof=1):.1f}" if len(values) > 1 else ""
     return f"{np.mean(values):.1f}{spread}"

@@ -25,11 +25,15 @@ def data(tmp_path):
         "tags": ["train.txt", "dev.txt"],
         "squad": ["train-v1.1.json", "dev-v1.1.json"],
         "pairs": ["a.txt"],
+        "glue": [],
     }.items():
         (tmp_path / name).mkdir()
         for file in files:
             (tmp_path / name / file).touch()
-    names = {"minimal_pairs": "pairs", **{n: n for n in ("corpus", "heldout", "tags", "squad")}}
+    names = {
+        "minimal_pairs": "pairs",
+        **{n: n for n in ("corpus", "heldout", "tags", "squad", "glue")},
+    }
     return [w for flag, name in names.items() for w in (f"--{flag}", str(tmp_path / name))]
 
 
@@ -51,6 +55,12 @@ def pretended(module, monkeypatch):
             causal = "left_to_right" in command[command.index("--init") + 1]
             scores = {"perplexity": 50.0, "next_words": causal, "minimal_pairs": 0.625}
             (folder / "scores.json").write_text(json.dumps(scores))
+        elif command[0] == "finetune_glue":
+            (folder / "rte").mkdir(exist_ok=True)
+            names, values = "seed batch_size learning_rate epochs accuracy score", (seed, 32, 1, 3)
+            lines = [names.split(), (*values, 0.6, 0.6), (*values, 0.65, 0.65)]
+            text = "".join("\t".join(map(str, line)) + "\n" for line in lines)
+            (folder / "rte/results.tsv").write_text(text)
         elif command[0] != "pretrain_tpu":
             f1 = 80.0 + seed if command[0] == "finetune_squad" else 0.8 + seed / 100
             (folder / "scores.json").write_text(json.dumps([{"f1": f1 - 0.1}, {"f1": f1}]))
@@ -89,6 +99,7 @@ def test_tables_share_their_variants_and_say_every_command(
         if line.startswith("| BERT |")
     ]
     assert "81.0 ± 1.0" in line and line.endswith("| 84.4 | 88.4 | 86.7 | 92.7 | 88.5 |")
+    assert {float(s["value"]) for s in scores if s["metric"] == "RTE"} == {65.0}
     steps = {int(score["step"]) for score in rows(tmp_path / "out/figure5.csv")}
     assert steps == {1000, 2000, 3000}
     assert (tmp_path / "out/table8.svg").exists() and (tmp_path / "out/table6.md").exists()
@@ -133,7 +144,8 @@ def test_every_command_is_one_that_its_recipe_takes(module, recipe, data, preten
         kinds.add(name)
         recipe(name).parse_args(command)
     assert kinds == {
-        "pretrain_tpu", "score_texts", "finetune_ner", "train_bilstm_tagger", "finetune_squad"
+        "pretrain_tpu", "score_texts", "finetune_ner", "train_bilstm_tagger", "finetune_squad",
+        "finetune_glue",
     }  # fmt: skip
 
 

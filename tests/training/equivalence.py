@@ -68,6 +68,16 @@ def pretrainer(rng, rows, dropout):
     return model, x, y, weights
 
 
+def causal_pretrainer(rng, rows, dropout):
+    """Every next word is predicted, of which rows have unequal numbers."""
+    model = keras_bert.BertPretrainer(backbone(dropout, causal=True), next_sentence=False)
+    x = inputs(rng, rows)
+    x["mask_positions"] = np.tile(np.arange(LENGTH - 1, dtype="int32"), (rows, 1))
+    words = x["token_ids"][:, 1:]
+    used = (x["padding_mask"][:, 1:] > 0).astype("float32")
+    return model, x, {"masked_lm": words}, {"masked_lm": used}
+
+
 def padded_pretrainer(rng, rows, dropout):
     """Sequences of at most half a row, two of which `packed_pretrainer` puts into one row."""
     model, x, y, weights = pretrainer(rng, rows, dropout)
@@ -198,8 +208,9 @@ def reranker(rng, rows, dropout):
     return model, x, rng.normal(size=rows).astype("float32"), weights
 
 
-def backbone(dropout):
-    return keras_bert.BertBackbone(40, dropout=dropout, max_sequence_length=LENGTH, **SIZE)
+def backbone(dropout, **settings):
+    settings = {**SIZE, "dropout": dropout, "max_sequence_length": LENGTH, **settings}
+    return keras_bert.BertBackbone(40, **settings)
 
 
 def train(

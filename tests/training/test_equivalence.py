@@ -29,6 +29,7 @@ BACKENDS = [
 ]
 PLAIN = {
     "pretrainer": {"task": "pretrainer"},
+    "causal_pretrainer": {"task": "causal_pretrainer"},
     "classifier": {"task": "classifier", "total": 132},  # the last batch has 4 rows of 16
     "span_labeler": {"task": "span_labeler", "total": 134},  # 6 rows, which 4 parts don't divide
     "token_classifier": {"task": "token_classifier"},
@@ -39,6 +40,7 @@ IN_FOUR_PARTS = [
     {"task": "pretrainer", "accumulation_steps": 4},
     {"task": "span_labeler", "total": 134, "accumulation_steps": 4, "steps_per_execution": 4},
     {"task": "embedder", "total": 134, "accumulation_steps": 4},
+    {"task": "causal_pretrainer", "accumulation_steps": 4},
 ]
 SPLIT = [
     {"task": "pretrainer", "accumulation_steps": 2, "steps_per_execution": 5},
@@ -140,7 +142,8 @@ def assert_equal(actual, expected, atol, rtol=0.0):
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_two_devices_and_parts_give_the_numbers_of_one_device(backend):
-    plain = [json.dumps(PLAIN[task]) for task in ("pretrainer", "span_labeler", "embedder")]
+    tasks = ("pretrainer", "span_labeler", "embedder", "causal_pretrainer")
+    plain = [json.dumps(PLAIN[task]) for task in tasks]
     split = [json.dumps(settings) for settings in (SPLIT[0], *IN_FOUR_PARTS[1:])]
     expected, actual = all_finished([start(backend, 1, *plain), start(backend, 2, *split)], split)
     for name in split:

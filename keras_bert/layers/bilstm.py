@@ -36,7 +36,9 @@ class BiLSTM(keras.layers.Layer):
         check_bool("pooled", pooled)
         self.units = units
         self.pooled = pooled
-        lstm = keras.layers.LSTM(units, return_sequences=not pooled, dtype=self.dtype_policy)
+        lstm = keras.layers.LSTM(
+            units, return_sequences=not pooled, name="lstm", dtype=self.dtype_policy
+        )
         self.both = keras.layers.Bidirectional(lstm, name="both", dtype=self.dtype_policy)
 
     def build(self, x_shape, padding_mask_shape=None):

@@ -21,7 +21,11 @@ class ClsVectors(keras.layers.Layer):
         sequence_ids: `[B, S]`, the sequences of packed rows, or None; read with `last` alone.
 
     Returns:
-        `[B, H]`, or `[B, K, H]` with `cls_positions`.
+        `[B, H]`, or `[B, K, H]` with `cls_positions`. Without them, packed rows give the vector of
+        their first sequence.
+
+    Raises:
+        ValueError: if `last` is given `cls_positions` without `sequence_ids`.
 
     Example:
     >>> import numpy as np
@@ -57,15 +61,21 @@ class ClsVectors(keras.layers.Layer):
 
 def _last_vectors(sequence_output, cls_positions, padding_mask, sequence_ids, length):
     places = ops.arange(length, dtype="int32")
-    if cls_positions is None:
-        if padding_mask is None:
-            return sequence_output[:, -1, :]
-        is_own = ops.expand_dims(ops.cast(padding_mask, "bool"), 1)  # [B, 1, S]
-    else:
-        numbers = ops.arange(1, ops.shape(cls_positions)[1] + 1, dtype="int32")
+    if sequence_ids is not None:
+        count = 1 if cls_positions is None else ops.shape(cls_positions)[1]
+        numbers = ops.arange(1, count + 1, dtype="int32")
         is_own = ops.equal(
             ops.expand_dims(ops.cast(sequence_ids, "int32"), 1), ops.expand_dims(numbers, 1)
         )  # [B, K, S]
+    elif cls_positions is not None:
+        raise ValueError(
+            "In a causal encoder the last token of each sequence is read, which sequence_ids "
+            "tell: give them with cls_positions."
+        )
+    elif padding_mask is not None:
+        is_own = ops.expand_dims(ops.cast(padding_mask, "bool"), 1)  # [B, 1, S]
+    else:
+        return sequence_output[:, -1, :]
     last = ops.max(ops.where(is_own, places, 0), axis=2)
     vectors = gather_positions(sequence_output, last)
     return vectors[:, 0, :] if cls_positions is None else vectors

@@ -8,7 +8,7 @@ from keras_bert.models.task_data import reader_of
 from keras_bert.readers.shown import shown
 
 _LOGITS_AT_ONCE = 2**26  # 256 MiB of float32
-_WIDTHS = 8  # rows are padded to a multiple of it, so that few shapes are compiled
+_WIDTHS = 8  # rows and predictions are padded to a multiple of it: few shapes are compiled
 
 
 def score_texts(model, texts, batch_size=32):
@@ -56,10 +56,7 @@ def score_texts(model, texts, batch_size=32):
     from keras_bert.preprocessing.whole_texts import whole_texts
 
     rows = whole_texts(texts, reader)
-    if model.backbone.causal:
-        found = _next_words(model, rows, batch_size)
-    else:
-        found = _masked_in_turn(model, rows, batch_size, reader.tokenizer.mask_token_id)
+    found = _token_likelihoods(model, rows, batch_size)
     tokens = reader.tokenizer.get_vocabulary()
     return [
         {
@@ -87,7 +84,8 @@ def minimal_pair_accuracy(model, good, bad, batch_size=32):
         A float, 0 to 1. Of pairs with equal scores half count as right.
 
     Raises:
-        ValueError: if the lists are empty or differ in length, or `score_texts` refuses a text.
+        ValueError: if the lists are empty or differ in length, or `score_texts` would refuse a
+            text.
 
     Example:
     >>> from keras_bert import BertBackbone, BertPreprocessor, BertPretrainer, BertTokenizer, sizes
@@ -107,10 +105,31 @@ def minimal_pair_accuracy(model, good, bad, batch_size=32):
             f"Minimal pairs need as many good as bad texts, at least one; got {len(good)} and "
             f"{len(bad)}."
         )
-    scores = score_texts(model, [*good, *bad], batch_size)
-    likelihoods = np.array([score["log_likelihood"] for score in scores]).reshape(2, -1)
+    check_int("batch_size", batch_size)
+    reader = reader_of(model)
+    from keras_bert.preprocessing.whole_texts import whole_texts
+
+    rows = whole_texts(good, reader, "Good text") + whole_texts(bad, reader, "Bad text")
+    found = _token_likelihoods(model, rows, batch_size)
+    likelihoods = np.array([values.sum() for values in found]).reshape(2, -1)
     difference = likelihoods[0] - likelihoods[1]
     return float(np.mean((difference > 0) + 0.5 * (difference == 0)))
+
+
+def _token_likelihoods(model, rows, batch_size):
+    """Returns the log-likelihood of each token of each row.
+
+    Equal rows are computed once: their scores are then equal to the last bit, whatever batches they
+    would be in, so that pairs of equal texts are ties.
+    """
+    distinct = {row.tobytes(): row for row in rows}
+    if model.backbone.causal:
+        found = _next_words(model, [*distinct.values()], batch_size)
+    else:
+        mask_token_id = model.preprocessor.tokenizer.mask_token_id
+        found = _masked_in_turn(model, [*distinct.values()], batch_size, mask_token_id)
+    found = dict(zip(distinct, found, strict=True))
+    return [found[row.tobytes()] for row in rows]
 
 
 def _masked_in_turn(model, rows, batch_size, mask_token_id):
@@ -137,7 +156,7 @@ def _next_words(model, rows, batch_size):
     found, order = [None] * len(rows), _by_length(rows)
     start = 0
     while start < len(order):
-        width = len(rows[order[start]]) - 2  # the widest of those to come
+        width = _padded(model, len(rows[order[start]]) - 2)  # of the longest of those to come
         count = max(1, min(batch_size, _LOGITS_AT_ONCE // (width * model.backbone.vocabulary_size)))
         part = order[start : start + count]
         ids = [rows[number] for number in part]
@@ -167,8 +186,7 @@ def _log_likelihoods(model, rows, positions, targets, batch_size):
         targets: int32 `[n, P]`.
         batch_size: int, at least n; compiled models get as many rows.
     """
-    count, width = len(rows), -(-max(map(len, rows)) // _WIDTHS) * _WIDTHS
-    width = min(width, model.backbone.max_sequence_length)
+    count, width = len(rows), _padded(model, max(map(len, rows)))
     lengths = np.array([len(row) for row in rows])
     inputs = {"token_ids": np.zeros((count, width), "int32")}
     for target, row in zip(inputs["token_ids"], rows, strict=True):
@@ -181,3 +199,8 @@ def _log_likelihoods(model, rows, positions, targets, batch_size):
     logits = logits - logits.max(axis=-1, keepdims=True)
     likelihoods = np.take_along_axis(logits, targets[..., None], axis=-1)[..., 0]
     return likelihoods - np.log(np.exp(logits, out=logits).sum(axis=-1, dtype="float64"))
+
+
+def _padded(model, length):
+    """Returns a length as rows and predictions of that length are padded."""
+    return min(-(-length // _WIDTHS) * _WIDTHS, model.backbone.max_sequence_length)

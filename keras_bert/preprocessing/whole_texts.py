@@ -13,12 +13,15 @@ if TYPE_CHECKING:
     from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
 
 
-def whole_texts(texts: Sequence[str], preprocessor: BertPreprocessor) -> list[np.ndarray]:
+def whole_texts(
+    texts: Sequence[str], preprocessor: BertPreprocessor, kind: str = "Text"
+) -> list[np.ndarray]:
     """Tokenizes texts as `[CLS] text [SEP]`, without truncation.
 
     Args:
         texts: list of str.
         preprocessor: a `BertPreprocessor`.
+        kind: the texts' name in messages, before their number.
 
     Returns:
         A list of int32 arrays.
@@ -27,16 +30,16 @@ def whole_texts(texts: Sequence[str], preprocessor: BertPreprocessor) -> list[np
         ValueError: if a text is no str, has no token, or exceeds the sequence length.
     """
     for number, text in enumerate(texts):
-        check_text(f"Text {number}", text)
+        check_text(f"{kind} {number}", text)
     tokenizer, longest = preprocessor.tokenizer, preprocessor.sequence_length
     first, last = [tokenizer.cls_token_id], [tokenizer.sep_token_id]
     rows = []
     for number, ids in enumerate(tokenizer(list(texts)).to_list()):
         if not ids:
-            raise ValueError(f"Text {number} has no token to score: {texts[number]!r}.")
+            raise ValueError(f"{kind} {number} has no token to score: {texts[number]!r}.")
         if len(ids) + 2 > longest:
             raise ValueError(
-                f"Text {number} has {len(ids)} tokens, and the preprocessor reads at most "
+                f"{kind} {number} has {len(ids)} tokens, and the preprocessor reads at most "
                 f"{longest - 2} (sequence_length={longest}): {texts[number][:60]!r}... Split the "
                 "text, or load the model with a larger sequence_length."
             )

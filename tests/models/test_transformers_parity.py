@@ -6,7 +6,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_bert import AdamW, BertEmbedder, BertPretrainer
+from keras_bert import AdamW, BertEmbedder, BertPretrainer, save_to_hugging_face
 from keras_bert.layers.dropout import Dropout
 
 pytestmark = pytest.mark.slow
@@ -216,6 +216,39 @@ def test_outputs_loss_and_gradients_equal_those_of_transformers(
     assert max(differences.values()) < 1e-5, differences
     np.testing.assert_allclose(loss, expected_loss, rtol=1e-5)
     assert worst[0] < 1e-4, worst
+
+
+def test_a_causal_encoder_equals_a_decoder_of_transformers(
+    torch, transformers, make_backbone, randomized, inputs, tmp_path
+):
+    ours = randomized(BertPretrainer(make_backbone(causal=True, dropout=0.0), next_sentence=False))
+    save_to_hugging_face(ours, tmp_path)
+    theirs = transformers.BertLMHeadModel.from_pretrained(tmp_path).eval()
+    assert theirs.config.is_decoder
+    tokens = torch.tensor(inputs["token_ids"])
+    is_token = torch.tensor(inputs["padding_mask"])
+    given = theirs(
+        input_ids=tokens,
+        token_type_ids=torch.tensor(inputs["segment_ids"]),
+        attention_mask=is_token,
+        labels=torch.where(is_token == 1, tokens, -100).long(),
+    )
+    given.loss.backward()
+    x = {**inputs, "mask_positions": np.tile(np.arange(11, dtype="int32"), (8, 1))}
+    y = {"masked_lm": inputs["token_ids"][:, 1:]}
+    weights = {"masked_lm": inputs["padding_mask"][:, 1:].astype("float32")}
+    expected = given.logits.detach().numpy()[:, :-1]
+    difference = np.abs(ours.predict_on_batch(x)["masked_lm"] - expected)
+    assert difference[weights["masked_lm"] == 1].max() < 1e-5
+    ours.compile(**ours.default_compile_args())
+    loss = ours.evaluate(x, y, sample_weight=weights, verbose=0, return_dict=True)["loss"]
+    np.testing.assert_allclose(loss, float(given.loss.detach()), rtol=1e-5)
+    expected = {name: parameter.grad for name, parameter in theirs.named_parameters()}
+    found = gradients(ours, x, y, weights)
+    assert {"embeddings/token_embedding/embeddings", "masked_lm/bias"} <= found.keys()
+    worst = worst_gradient(found, expected)
+    print(f"causal on {keras.backend.backend()}: {difference.max():.1e}, gradients {worst}")
+    assert worst[0] < 1e-5, worst
 
 
 @pytest.mark.parametrize("size", ["tiny", "Base"])

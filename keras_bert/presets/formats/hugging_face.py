@@ -79,7 +79,12 @@ _WITHOUT_POOLER = (
     "BertForTokenClassification",
     "BertForQuestionAnswering",
 )
+_POOLED = ("BertClassifier", "BertReranker", "BertMultipleChoice")  # heads on the pooled output
 _OWN_SPAN_LABELER = "keras_bert_span_labeler"  # holds arguments that transformers doesn't have
+_POOLING = (
+    "transformers classifies by [CLS], which sees only itself there, and this library by the last "
+    "token."
+)
 _NO_WEIGHTS = ("position_ids", "token_type_ids")  # buffers in older files
 
 
@@ -134,6 +139,9 @@ def read_hugging_face(folder: str | PathLike) -> Checkpoint:
         refused["text"] = str(error)
     if sentences.lowercases and not tokenizer.get("lowercase", True):
         refused["text"] = f"{source} lowercases text, but has a cased vocabulary."
+    if backbone["causal"] and task in _POOLED:
+        reason = f"{source} is a decoder: {_POOLING} Load its BertBackbone, or another task."
+        refused |= dict.fromkeys((task, *others), reason)
     longest = sentences.sequence_length or longest
     checkpoint = Checkpoint(
         source=source,
@@ -164,6 +172,12 @@ def write_hugging_face(checkpoint: Checkpoint, folder: str | PathLike) -> None:
     """
     folder = Path(folder)
     _check_supported(checkpoint.backbone, checkpoint.task_arguments)
+    if checkpoint.backbone["causal"] and checkpoint.task in _POOLED:
+        raise ValueError(
+            f"This {checkpoint.task} has a causal encoder: {_POOLING} Save it with "
+            "save_to_preset(folder), or write only its encoder: pass model.backbone in place of "
+            "model."
+        )
     config = _config(checkpoint)
     _write_tensors(checkpoint, config, folder)
     write_json(folder / "config.json", config)

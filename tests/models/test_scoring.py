@@ -1,0 +1,180 @@
+"""How probable texts are: against one token of one row at a time, and what pairs are."""
+
+import keras
+import numpy as np
+import pytest
+
+from keras_bert import BertPretrainer
+from keras_bert.models import scoring
+
+TEXTS = ["a b c", "d", "e f g h i j k", "zz d", "o p q", "d"]
+
+
+@pytest.fixture(scope="module")
+def models(make_backbone, letters, eager):
+    """A masked and a causal model, whose table has two spare rows."""
+    from keras_bert import BertPreprocessor
+
+    keras.utils.set_random_seed(1)
+    generator, made = np.random.default_rng(4), {}
+    for causal in (False, True):
+        backbone = make_backbone(vocabulary_size=32, num_layers=1, causal=causal)
+        model = BertPretrainer(backbone, False, BertPreprocessor(letters, sequence_length=12))
+        for weight in model.trainable_weights:
+            weight.assign(generator.normal(0.1, 0.3, weight.shape))
+        made["causal" if causal else "masked"] = eager(model)
+    return made
+
+
+@pytest.fixture(params=["masked", "causal"])
+def model(request, models):
+    return models[request.param]
+
+
+@pytest.fixture
+def masked(models):
+    return models["masked"]
+
+
+def one_by_one(model, text):
+    """The tokens of a text and their log-likelihoods, a row and a position at a time."""
+    [ids] = model.preprocessor([text])["token_ids"].numpy()
+    ids = ids[ids != 0]
+    found = []
+    for place in range(1, len(ids) - 1):
+        row = ids.copy()
+        if not model.backbone.causal:
+            row[place] = 4  # [MASK]
+        position = place - 1 if model.backbone.causal else place
+        x = {"token_ids": row[None], "mask_positions": np.array([[position]])}
+        [[logits]] = np.asarray(model.predict_on_batch(x)["masked_lm"], "float64")
+        found.append(logits[ids[place]] - np.log(np.exp(logits).sum()))
+    tokens = model.preprocessor.tokenizer.get_vocabulary()
+    return [tokens[i] for i in ids[1:-1]], found
+
+
+@pytest.fixture(scope="module")
+def expected(models):
+    return {name: [one_by_one(model, text) for text in TEXTS] for name, model in models.items()}
+
+
+def expected_of(model, expected):
+    return expected["causal" if model.backbone.causal else "masked"]
+
+
+def test_scores_are_those_of_one_token_at_a_time(model, expected):
+    scores = model.score_texts(TEXTS)
+    for score, (tokens, likelihoods) in zip(scores, expected_of(model, expected), strict=True):
+        assert score["tokens"] == tokens
+        np.testing.assert_allclose(score["token_log_likelihoods"], likelihoods, rtol=0, atol=1e-5)
+        assert score["log_likelihood"] == pytest.approx(sum(likelihoods), abs=1e-5)
+        assert score["perplexity"] == pytest.approx(np.exp(-np.mean(likelihoods)), rel=1e-5)
+    assert len({round(score["log_likelihood"], 3) for score in scores}) == len(TEXTS) - 1
+    assert scores[1] == scores[5]  # equal texts have equal scores, to the last bit
+
+
+@pytest.mark.parametrize("batch_size", [1, 3])
+def test_the_batch_size_does_not_change_scores(model, expected, batch_size):
+    scores = model.score_texts(TEXTS, batch_size)
+    for score, (_, likelihoods) in zip(scores, expected_of(model, expected), strict=True):
+        np.testing.assert_allclose(score["token_log_likelihoods"], likelihoods, rtol=0, atol=1e-5)
+
+
+def test_rows_of_many_logits_are_computed_a_few_at_a_time(models, expected, monkeypatch):
+    shapes, compute = [], scoring._log_likelihoods
+
+    def counted(model, rows, positions, *others):
+        shapes.append(positions.shape)
+        return compute(model, rows, positions, *others)
+
+    monkeypatch.setattr(scoring, "_log_likelihoods", counted)
+    monkeypatch.setattr(scoring, "_LOGITS_AT_ONCE", 8 * 32 * 2)
+    scores = models["causal"].score_texts(TEXTS)
+    assert len(shapes) > 2 and max(rows * places for rows, places in shapes) <= 8 * 2
+    for score, (_, likelihoods) in zip(scores, expected["causal"], strict=True):
+        np.testing.assert_allclose(score["token_log_likelihoods"], likelihoods, rtol=0, atol=1e-5)
+    shapes.clear()
+    monkeypatch.setattr(scoring, "_LOGITS_AT_ONCE", 1)
+    models["causal"].score_texts(TEXTS[:3])
+    assert [rows for rows, _ in shapes] == [1, 1, 1]
+
+
+def test_one_text_gives_one_score(model):
+    alone, [among] = model.score_texts(TEXTS[0]), model.score_texts(TEXTS[:1])
+    assert alone == among and alone.keys() == {
+        "log_likelihood", "perplexity", "tokens", "token_log_likelihoods"
+    }  # fmt: skip
+    assert model.score_texts([]) == []
+
+
+def test_a_causal_text_scores_as_its_start_does(models):
+    scores = models["causal"].score_texts(["a b c d", "a b", "a b x y z"])
+    for score in scores[1:]:
+        np.testing.assert_allclose(
+            score["token_log_likelihoods"][:2], scores[0]["token_log_likelihoods"][:2], atol=1e-5
+        )
+
+
+def test_pairs_are_right_where_the_good_text_is_likelier(model):
+    scores = [score["log_likelihood"] for score in model.score_texts(TEXTS)]
+    best, worst = np.argmax(scores), np.argmin(scores)
+    good, bad = TEXTS[best], TEXTS[worst]
+    for pairs, share in (
+        ([(good, bad)], 1.0),
+        ([(bad, good)], 0.0),
+        ([(good, bad), (good, bad), (bad, good), (good, bad)], 0.75),
+        ([(good, bad), (bad, bad)], 0.75),
+    ):
+        assert model.minimal_pair_accuracy(*map(list, zip(*pairs, strict=True))) == share
+
+
+def test_equal_texts_are_ties_in_whatever_batches_they_are(model):
+    alike = [text.upper() for text in TEXTS]  # the same tokens
+    for batch_size in (3, 5):
+        assert model.minimal_pair_accuracy(TEXTS, alike, batch_size) == 0.5
+
+
+@pytest.mark.parametrize(
+    ("good", "bad", "message"),
+    [
+        (["a", "b"], ["a"], "as many good as bad texts, at least one; got 2 and 1"),
+        ([], [], "at least one; got 0 and 0"),
+        ("a", ["a"], "good must be a list of texts"),
+        (["a"], "a", "bad must be a list of texts"),
+        (["a", "b"], ["a", ""], "Bad text 1 has no token to score"),
+        (["a", "b " * 11], ["a", "a"], "Good text 1 has 11 tokens, .* at most 10"),
+        (["a", "b"], [5, "a"], "Bad text 0 is 5, not a string"),
+    ],
+)
+def test_pairs_that_are_none_are_refused(masked, good, bad, message):
+    with pytest.raises(ValueError, match=message):
+        masked.minimal_pair_accuracy(good, bad)
+
+
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        (["a", "b", " "], "Text 2 has no token to score: ' '"),
+        ("", "Text 0 has no token to score"),
+        (["a", "b " * 11], r"Text 1 has 11 tokens, .* at most 10 \(sequence_length=12\): 'b b"),
+        (["a", None], "Text 1 is None, not a string"),
+        (5, "takes a str or a list of them; got 5"),
+    ],
+)
+def test_texts_that_have_no_score_are_refused(masked, texts, message):
+    with pytest.raises(ValueError, match=message):
+        masked.score_texts(texts)
+
+
+def test_a_text_may_be_as_long_as_the_preprocessor_reads(model):
+    assert len(model.score_texts("b " * 10)["tokens"]) == 10
+
+
+def test_what_scores_need_is_named(make_backbone, masked):
+    model = BertPretrainer(make_backbone(num_layers=1))
+    for call in (lambda: model.score_texts("a"), lambda: model.minimal_pair_accuracy(["a"], ["b"])):
+        with pytest.raises(ValueError, match="has no preprocessor"):
+            call()
+    for call in (masked.score_texts, lambda *x: masked.minimal_pair_accuracy(["a"], *x)):
+        with pytest.raises(ValueError, match="batch_size"):
+            call(["a"], 0)

@@ -160,14 +160,22 @@ def parse_args(argv=None):
         parser.error("--corpus is needed to pre-train the variants of these tables")
     if "7" in args.table and not (args.init and args.tags):
         parser.error("table 7 needs --init and --tags")
+    if not any((args.heldout, args.minimal_pairs, args.tags, args.glue, args.squad)):
+        parser.error("give data to judge by: --heldout, --minimal_pairs, --tags, --glue or --squad")
+    return args
+
+
+def check_files(args):
+    """Raises a ValueError if a folder lacks a file that a later step reads."""
     for name, files in FILES.items():
         folder = getattr(args, name)
         for file in files if folder else ():
             if not (Path(folder) / file).exists():
-                parser.error(f"--{name}: {folder} has no {file}")
-    if not any((args.heldout, args.minimal_pairs, args.tags, args.glue, args.squad)):
-        parser.error("give data to judge by: --heldout, --minimal_pairs, --tags, --glue or --squad")
-    return args
+                raise ValueError(f"--{name}: {folder} has no {file}.")
+    if args.minimal_pairs:
+        keras_bert.read_minimal_pairs(args.minimal_pairs)
+    if args.glue:
+        keras_bert.glue_folders(args.glue, with_test=False)
 
 
 class Steps:
@@ -358,6 +366,7 @@ def of_paper(table):
 
 def main(argv=None):
     args = parse_args(argv)
+    check_files(args)
     found = {}
     try:
         for table, score in all_scores(args, Steps(args.dry_run)):

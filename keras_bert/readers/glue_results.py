@@ -73,7 +73,7 @@ def glue_folders(folder: str | os.PathLike, with_test: bool = True) -> dict[str,
 
 
 def read_glue_results(folder: str | os.PathLike) -> list[dict]:
-    """Reads a model's row of table 1 from the results of `finetune_glue.py`.
+    r"""Reads a model's row of table 1 from the results of `finetune_glue.py`.
 
     Of each task it takes the setting with the best mean score over all seeds, and of each of its
     runs the best epoch. The average is the paper's: the mean of all columns but WNLI, in which MNLI
@@ -88,6 +88,16 @@ def read_glue_results(folder: str | os.PathLike) -> list[dict]:
 
     Raises:
         ValueError: if no task has results.
+
+    Example:
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> (folder / "rte").mkdir()
+    >>> lines = ["seed batch_size learning_rate epochs accuracy score", "0 32 2e-5 3 0.75 0.75"]
+    >>> text = "\n".join(line.replace(" ", "\t") for line in lines)
+    >>> _ = (folder / "rte" / "results.tsv").write_text(text)
+    >>> read_glue_results(folder)[0]
+    {'metric': 'RTE', 'seed': 0, 'value': 75.0}
     """
     paths = {task: Path(folder) / task / "results.tsv" for task in METRICS}
     best = {task: _best_setting(path) for task, path in paths.items() if path.exists()}
@@ -108,7 +118,17 @@ def read_glue_results(folder: str | os.PathLike) -> list[dict]:
 
 
 def paper_glue_scores() -> dict[str, dict[str, str]]:
-    """Returns BERT's own rows of table 1, `{row: {column: score}}`."""
+    """Returns BERT's own rows of table 1, scores of GLUE's test sets.
+
+    Source: Devlin et al. 2019.
+
+    Returns:
+        `{row: {column: score}}`, all str.
+
+    Example:
+    >>> paper_glue_scores()["BERT Base (paper, test sets)"]["average"]
+    '79.6'
+    """
     columns = [*(column for column in COLUMNS if column != "WNLI"), "average"]
     return {row: dict(zip(columns, line.split(), strict=True)) for row, line in PAPER.items()}
 

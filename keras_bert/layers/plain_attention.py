@@ -16,14 +16,9 @@ def plain_attention(
     training=False,
 ):
     """Computes attention by products and a softmax; see `attention`."""
-    query, key, value = (
-        ops.transpose(heads, (0, 2, 1, 3)) for heads in split_heads(query_key_value, num_heads)
-    )  # [B, N, S, D]
-    scores = ops.matmul(query * query.shape[-1] ** -0.5, ops.transpose(key, (0, 1, 3, 2)))
-    scores = ops.cast(scores, "float32")  # [B, N, S, S]
-    bias = visibility_bias(padding_mask, sequence_ids, ops.shape(scores)[2] if causal else None)
-    if bias is not None:
-        scores = scores + bias
+    query, key, value = split_heads(query_key_value, num_heads)  # [B, S, N, D]
+    scores = attention_scores(query, key, padding_mask, sequence_ids, causal)
+    value = ops.transpose(value, (0, 2, 1, 3))  # [B, N, S, D]
     if training:
         probabilities = softmax_with_small_gradient(scores, value.dtype)
     else:
@@ -33,6 +28,15 @@ def plain_attention(
     context = ops.transpose(ops.matmul(probabilities, value), (0, 2, 1, 3))  # [B, S, N, D]
     batch, length, width = ops.shape(query_key_value)
     return ops.reshape(context, (batch, length, width // 3))
+
+
+def attention_scores(query, key, padding_mask=None, sequence_ids=None, causal=False):
+    """Computes what the softmax takes, float32 `[B, N, S, S]`, from heads `[B, S, N, D]`."""
+    query, key = (ops.transpose(heads, (0, 2, 1, 3)) for heads in (query, key))  # [B, N, S, D]
+    scores = ops.matmul(query * query.shape[-1] ** -0.5, ops.transpose(key, (0, 1, 3, 2)))
+    scores = ops.cast(scores, "float32")  # [B, N, S, S]
+    bias = visibility_bias(padding_mask, sequence_ids, ops.shape(scores)[2] if causal else None)
+    return scores if bias is None else scores + bias
 
 
 def split_heads(query_key_value, num_heads):

@@ -6,6 +6,7 @@ from keras_bert.arguments import check_bool, check_int
 from keras_bert.layers.attention import attention
 from keras_bert.layers.dropout import Dropout
 from keras_bert.layers.initializer import dense
+from keras_bert.layers.plain_attention import attention_scores, split_heads
 
 
 @keras.saving.register_keras_serializable(package="keras_bert")
@@ -73,6 +74,12 @@ class SelfAttention(keras.layers.Layer):
             self.causal,
         )
         return self.output_dense(context)  # [B, S, H]
+
+    def probabilities(self, x, padding_mask=None, sequence_ids=None):
+        """Computes how much each token attends to each, float32 `[B, N, S, S]`, for `call`'s x."""
+        query, key, _ = split_heads(self.query_key_value(x), self.num_heads)
+        scores = attention_scores(query, key, padding_mask, sequence_ids, self.causal)
+        return keras.ops.softmax(scores, axis=-1)
 
     def compute_output_shape(self, x_shape, padding_mask_shape=None, sequence_ids_shape=None):
         return x_shape

@@ -195,6 +195,24 @@ class BertBackbone(PresetModel, keras.Model):
             states.append(block(states[-1], padding_mask, sequence_ids))
         return states
 
+    def attention_probabilities(self, inputs):
+        """Computes how much each token attends to each, a list of float32 `[B, N, S, S]`.
+
+        There is one for each layer; the third axis is that of the token that attends. They are
+        those of inference, without dropout, as transformers' `output_attentions`. Padding attends
+        too; nothing attends to it.
+
+        Args:
+            inputs: a dict of the backbone's inputs.
+        """
+        inputs = complete(self, inputs)
+        masks = inputs["padding_mask"], inputs["sequence_ids"]
+        states = self.hidden_states(inputs)
+        return [
+            block.attention.probabilities(state, *masks)
+            for block, state in zip(self.blocks, states, strict=False)
+        ]
+
     @property
     def unpacked_input(self):
         """The inputs of rows that hold one sequence each: `input` without those of packed rows."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from keras_bert.files.whole import whole_path
+from keras_bert.pictures.drawing import new_figure, save_figure
 
 COLORS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000"]
 """Distinct to people with any color vision (Okabe and Ito 2008)."""
@@ -41,18 +41,13 @@ def plot_scores(scores: Iterable[dict[str, Any]], path: str | os.PathLike, title
     scores = list(scores)
     if not scores:
         raise ValueError("There are no scores to draw.")
-    try:
-        from matplotlib import rc_context
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise ImportError("Pictures need matplotlib: pip install 'keras3-bert[plots]'.") from error
     metrics = list(dict.fromkeys(score["metric"] for score in scores))
     rows = list(dict.fromkeys(score["row"] for score in scores))
     has_steps = any(score.get("step") is not None for score in scores)
     columns = min(3, len(metrics))
     lines = -(-len(metrics) // columns)
     height = 2.6 if has_steps else 0.9 + 0.32 * len(rows)
-    figure = Figure(figsize=(3.6 * columns + (0 if has_steps else 1.2), height * lines + 0.5))
+    figure = new_figure(3.6 * columns + (0 if has_steps else 1.2), height * lines + 0.5)
     figure.suptitle(title)
     panels = figure.subplots(lines, columns, squeeze=False, sharey=not has_steps).ravel()
     for panel, metric in zip(panels, metrics, strict=False):
@@ -65,10 +60,7 @@ def plot_scores(scores: Iterable[dict[str, Any]], path: str | os.PathLike, title
         panel.set_visible(False)
     if has_steps:
         panels[0].legend(frameon=False, fontsize=8)
-    figure.tight_layout()
-    ending = os.path.splitext(path)[1]
-    with whole_path(path) as unfinished, rc_context({"svg.hashsalt": "keras_bert"}):
-        figure.savefig(unfinished, format=ending.removeprefix("."), metadata=_metadata(ending))
+    save_figure(figure, path)
 
 
 def _draw_lines(panel, scores, rows):
@@ -97,8 +89,3 @@ def _summaries(scores, name, values):
     groups = [[score["value"] for score in scores if score[name] == value] for value in values]
     means = np.array([np.mean(group) if group else np.nan for group in groups])
     return means, np.array([np.std(group, ddof=1) if len(group) > 1 else 0.0 for group in groups])
-
-
-def _metadata(ending):
-    """Leaves the date out, so that the same scores give the same file."""
-    return {"Date": None} if ending == ".svg" else None

@@ -1,0 +1,106 @@
+"""Answers marked in the texts that they come from."""
+
+import html
+import os
+from collections.abc import Mapping, Sequence
+
+from keras_bert.files.whole import whole_file
+
+_TINTS = ["#cfe8fc", "#fde2b8", "#cdeccd", "#f6d0de", "#e3d7f5", "#fdf1a6", "#d5dde5"]
+_STYLE = """<style>
+  .answers { font: 15px/1.9 system-ui, sans-serif; color: #222; background: #fff; max-width: 46em; }
+  .answers p { margin: 0 0 0.8em; white-space: pre-wrap; }
+  .answers mark { padding: 2px 4px; border-radius: 4px; color: inherit; }
+  .answers small { margin-left: 5px; font-weight: 600; color: #555; }
+  .answers .question { font-weight: 600; margin-bottom: 0; }
+  .answers .none { color: #777; }
+</style>"""
+
+
+class AnswerView:
+    """Texts with their answers marked; see `show_answers`. A notebook shows it as it is."""
+
+    def __init__(self, body: str):
+        self._body = body
+
+    def html(self) -> str:
+        """Returns a page, which needs no other file and no network."""
+        head = (
+            '<!DOCTYPE html>\n<html lang="en">\n<head><meta charset="utf-8"><title>Answers</title>'
+        )
+        return f"{head}</head>\n<body>\n{self._repr_html_()}\n</body>\n</html>\n"
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Writes the page to a file, to open in a browser."""
+        with whole_file(path) as file:
+            file.write(self.html())
+
+    def _repr_html_(self):
+        return f'{_STYLE}\n<div class="answers">\n{self._body}\n</div>'
+
+
+def show_answers(
+    x: str | Mapping | Sequence[str | Mapping], answers: Mapping | Sequence[Mapping]
+) -> AnswerView:
+    """Marks entities in their texts, or the answers to questions in their contexts.
+
+    Args:
+        x: what `answer` was given: raw texts of a `BertTokenClassifier`, or questions of a
+            `BertSpanLabeler`; one or a list of them.
+        answers: what it gave.
+
+    Returns:
+        An `AnswerView`, with `html()` and `save(path)`. The score of a mark shows where the mouse
+        rests.
+
+    Raises:
+        ValueError: if the numbers of both differ, or the answers aren't spans of texts.
+
+    Example:
+    >>> found = {"entity_start": [3], "entity_end": [8], "entity_type": ["LOC"]}
+    >>> view = show_answers("In Paris", {**found, "entity_score": [0.9]})
+    >>> "<mark" in view.html()
+    True
+    """
+    if isinstance(answers, Mapping):
+        x, answers = [x], [answers]
+    if isinstance(x, (str, Mapping)) or len(x) != len(answers):
+        count = 1 if isinstance(x, (str, Mapping)) else len(x)
+        raise ValueError(
+            f"There are {count} texts and {len(answers)} answers. Give what answer(...) was given, "
+            "and what it returned."
+        )
+    types = [kind for answer in answers for kind in answer.get("entity_type", ())]
+    tints = {kind: _TINTS[i % len(_TINTS)] for i, kind in enumerate(sorted({*types}))}
+    parts = [_marked(*pair, tints) for pair in zip(x, answers, strict=True)]
+    return AnswerView("\n".join(parts))
+
+
+def _marked(example, answer, tints):
+    if isinstance(example, str) and "entity_start" in answer:
+        names = ("entity_start", "entity_end", "entity_type", "entity_score")
+        return f"<p>{_text(example, zip(*(answer[n] for n in names), strict=True), tints)}</p>"
+    if isinstance(example, Mapping) and {"answer", "start", "end"} <= {*answer}:
+        question = f'<p class="question">{html.escape(str(example["question"]))}</p>\n'
+        if not answer["answer"]:
+            return f'{question}<p class="none">(no answer in the text)</p>'
+        marks = [(answer["start"], answer["end"], "", answer.get("score"))]
+        return f"{question}<p>{_text(example['context'], marks, tints)}</p>"
+    raise ValueError(
+        "show_answers marks entities of raw texts and answers to questions; got "
+        f"{type(example).__name__} and an answer of {', '.join(answer)}."
+    )
+
+
+def _text(text, marks, tints):
+    """Escapes a text, with tags around its marks."""
+    found, place = [], 0
+    for start, end, kind, score in marks:
+        found.append(html.escape(text[place:start]))
+        title = "" if score is None else f' title="{score:.3f}"'
+        label = f"<small>{html.escape(kind)}</small>" if kind else ""
+        tint = tints.get(kind, _TINTS[0])
+        inside = html.escape(text[start:end])
+        found.append(f'<mark style="background: {tint}"{title}>{inside}{label}</mark>')
+        place = end
+    return "".join([*found, html.escape(text[place:])])

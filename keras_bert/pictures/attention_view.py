@@ -1,0 +1,184 @@
+"""A page that shows what the heads of an encoder attend to."""
+
+import base64
+import html
+import json
+import os
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from keras_bert.files.whole import whole_file
+
+if TYPE_CHECKING:
+    import keras
+
+
+class AttentionView:
+    """What each token of a text attends to, as a page and as heat maps; see `show_attention`.
+
+    A notebook shows the page as the value of a cell.
+
+    Attributes:
+        tokens: list of S str.
+        probabilities: float32 `[layers, heads, S, S]`; the third axis is the token that attends.
+    """
+
+    def __init__(
+        self,
+        tokens: list[str],
+        segments: list[int],
+        probabilities: np.ndarray,
+        layer: int,
+        heads: list[int],
+    ):
+        self.tokens, self.probabilities = tokens, probabilities
+        self._segments, self._layer, self._heads = segments, layer, heads
+
+    def html(self) -> str:
+        """Returns the page, which needs no other file and no network."""
+        num_layers, num_heads = self.probabilities.shape[:2]
+        rounded = np.round(255 * self.probabilities).astype("uint8")
+        data = {
+            "tokens": self.tokens,
+            "segments": self._segments,
+            "num_layers": num_layers,
+            "num_heads": num_heads,
+            "layer": self._layer,
+            "shown_heads": self._heads,
+            "probabilities": base64.b64encode(rounded.tobytes()).decode(),
+        }
+        page = files("keras_bert.pictures").joinpath("attention_view.html")
+        text = json.dumps(data).replace("<", "\\u003c")  # no tag in a text ends the script
+        return page.read_text(encoding="utf-8").replace("{{data}}", text)
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Writes the page to a file, to open in a browser."""
+        with whole_file(path) as file:
+            file.write(self.html())
+
+    def plot(
+        self, path: str | os.PathLike, layer: int | None = None, head: int | None = None
+    ) -> None:
+        """Draws a heat map of a head; needs matplotlib.
+
+        Args:
+            path: the file to write; its ending gives the format, such as `.svg` or `.png`.
+            layer: int, from 0; None means the one that is shown.
+            head: int, from 0; None means the mean of the heads that are shown.
+        """
+        from keras_bert.pictures.drawing import new_figure, save_figure
+
+        layer = self._layer if layer is None else layer
+        heads = self._heads if head is None else [head]
+        _check_number("layer", layer, self.probabilities.shape[0])
+        _check_number("head", max(heads), self.probabilities.shape[1])
+        size = 1.2 + 0.22 * len(self.tokens)
+        figure = new_figure(size, size)
+        panel = figure.subplots()
+        panel.imshow(self.probabilities[layer, heads].mean(axis=0), cmap="Blues", vmin=0)
+        places = range(len(self.tokens))
+        panel.set_xticks(places, self.tokens, rotation=90, fontsize=8)
+        panel.set_yticks(places, self.tokens, fontsize=8)
+        shown = f"head {heads[0]}" if len(heads) == 1 else "all heads"
+        panel.set_title(f"Layer {layer}, {shown}")
+        save_figure(figure, path)
+
+    def _repr_html_(self):
+        height = 140 + 20 * len(self.tokens)
+        return (
+            f'<iframe srcdoc="{html.escape(self.html())}" width="100%" height="{height}" '
+            'style="border: 0" title="Attention"></iframe>'
+        )
+
+
+def show_attention(
+    model: "keras.Model",
+    text: str,
+    pair: str | None = None,
+    layer: int = 0,
+    head: int | None = None,
+) -> AttentionView:
+    """Shows what each token of a text attends to, as lines between tokens.
+
+    The probabilities are those of inference. Layer and heads are chosen on the page.
+
+    Args:
+        model: a task with a preprocessor.
+        text: str.
+        pair: str, a second text; or None.
+        layer: int, from 0, the layer to show first.
+        head: int, from 0, the head to show first; None means all.
+
+    Returns:
+        An `AttentionView`, with `html()`, `save(path)` and `plot(path)`.
+
+    Raises:
+        ValueError: if the model has no preprocessor, a text isn't a str, the texts exceed the
+            model's sequences, or there is no such layer or head.
+
+    Example:
+    >>> from keras_bert import BertBackbone, BertPreprocessor, BertPretrainer, BertTokenizer, sizes
+    >>> words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "rain", "in", "spain"]
+    >>> model = BertPretrainer(
+    ...     BertBackbone(vocabulary_size=len(words), **sizes.tiny),
+    ...     preprocessor=BertPreprocessor(BertTokenizer(words)),
+    ... )
+    >>> view = show_attention(model, "Rain in Spain")
+    >>> view.tokens, view.probabilities.shape
+    (['[CLS]', 'rain', 'in', 'spain', '[SEP]'], (2, 2, 5, 5))
+    """
+    for name, value in (("text", text), ("pair", pair)):
+        if not isinstance(value, str) and not (name == "pair" and value is None):
+            raise ValueError(
+                f"show_attention takes the {name} as a str; got {type(value).__name__}. For "
+                "prepared inputs, call model.backbone.attention_probabilities(inputs)."
+            )
+    preprocessor = getattr(model, "preprocessor", None)
+    if preprocessor is None:
+        raise ValueError(
+            f"{type(model).__name__} has no preprocessor, whose tokenizer reads the text. Load it "
+            "with from_preset, or pass preprocessor=... to its constructor."
+        )
+    backbone = model.backbone
+    _check_number("layer", layer, backbone.num_layers)
+    if head is not None:
+        _check_number("head", head, backbone.num_heads)
+    inputs = _inputs(preprocessor.tokenizer, text, pair)
+    length = inputs["token_ids"].shape[1]
+    if length > backbone.max_sequence_length:
+        raise ValueError(
+            f"The text has {length} tokens, and the model reads at most "
+            f"{backbone.max_sequence_length}: {text[:60]!r}... Shorten it."
+        )
+    vocabulary = preprocessor.tokenizer.get_vocabulary()
+    tokens = [vocabulary[number] for number in inputs["token_ids"][0]]
+    found = [_as_numpy(layer)[0] for layer in backbone.attention_probabilities(inputs)]
+    heads = [*range(backbone.num_heads)] if head is None else [head]
+    segments = inputs["segment_ids"][0].tolist()
+    return AttentionView(tokens, segments, np.stack(found), layer, heads)
+
+
+def _inputs(tokenizer, text, pair):
+    first, *second = tokenizer([text] if pair is None else [text, pair]).to_list()
+    ids = [tokenizer.cls_token_id, *first, tokenizer.sep_token_id]
+    segments = [0] * len(ids)
+    for piece in second:
+        ids += [*piece, tokenizer.sep_token_id]
+        segments += [1] * (len(piece) + 1)
+    return {
+        "token_ids": np.array([ids], "int32"),
+        "segment_ids": np.array([segments], "int32"),
+    }
+
+
+def _check_number(name: str, number: Any, count: int) -> None:
+    if not isinstance(number, int) or not 0 <= number < count:
+        raise ValueError(f"{name} must be 0 to {count - 1}; got {number!r}.")
+
+
+def _as_numpy(tensor):
+    import keras
+
+    return keras.ops.convert_to_numpy(tensor)

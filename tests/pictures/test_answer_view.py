@@ -1,0 +1,52 @@
+"""Entities and answers marked in their texts."""
+
+import re
+
+import numpy as np
+import pytest
+
+from keras_bert import show_answers
+
+FOUND = {
+    "entity_start": np.array([0, 14]),
+    "entity_end": np.array([3, 19]),
+    "entity_type": ["PER", "LOC"],
+    "entity_score": np.array([0.5, 0.75]),
+}
+QUESTION = {"question": "Where <now>?", "context": "It is in Paris & cold."}
+
+
+def marks(page):
+    return re.findall(r'<mark style="background: (\S+)"(?: title="(.*?)")?>(.*?)</mark>', page)
+
+
+def test_entities_are_marked_by_type():
+    none = {name: value[:0] for name, value in FOUND.items()}
+    page = show_answers(["Ada Lovelace, Paris", "a < b"], [FOUND, none]).html()
+    (one, _, ada), (other, score, paris) = marks(page)
+    assert (ada, paris) == ("Ada<small>PER</small>", "Paris<small>LOC</small>")
+    assert one != other and score == "0.750"
+    assert " Lovelace, <mark" in page and "<p>a &lt; b</p>" in page
+
+
+def test_answers_are_marked_in_their_contexts(tmp_path):
+    answer = {"answer": "Paris", "start": 9, "end": 14, "score": 0.25}
+    view = show_answers(QUESTION, answer)
+    view.save(tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    assert [found[1:] for found in marks(page)] == [("0.250", "Paris")]
+    assert "Where &lt;now&gt;?" in page and "</mark> &amp; cold." in page
+    assert view._repr_html_() in page
+    empty = show_answers([QUESTION], [{"answer": "", "start": 0, "end": 0}]).html()
+    assert "no answer in the text" in empty and not marks(empty)
+
+
+def test_what_has_no_spans_is_refused():
+    with pytest.raises(ValueError, match="2 texts and 1 answers"):
+        show_answers(["a", "b"], [FOUND])
+    with pytest.raises(ValueError, match="1 texts and 2 answers"):
+        show_answers("a", [FOUND, FOUND])
+    with pytest.raises(ValueError, match="got list and an answer of label"):
+        show_answers([["a", "word"]], [{"label": ["O", "O"]}])
+    with pytest.raises(ValueError, match="got str and an answer of label, probabilities"):
+        show_answers("a", {"label": "good", "probabilities": [0.5, 0.5]})

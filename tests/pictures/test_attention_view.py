@@ -1,0 +1,110 @@
+"""Pages and heat maps of attention."""
+
+import base64
+import html
+import json
+import re
+
+import numpy as np
+import pytest
+
+from keras_bert import (
+    BertBackbone,
+    BertClassifier,
+    BertPreprocessor,
+    BertPretrainer,
+    BertTokenizer,
+    show_attention,
+)
+
+WORDS = [
+    "[PAD]",
+    "[UNK]",
+    "[CLS]",
+    "[SEP]",
+    "[MASK]",
+    "rain",
+    "in",
+    "spain",
+    "<",
+    "/",
+    "script",
+    ">",
+]
+SIZE = {"num_layers": 3, "num_heads": 2, "hidden_dim": 8, "intermediate_dim": 16}
+
+
+@pytest.fixture(scope="module")
+def model():
+    backbone = BertBackbone(len(WORDS), max_sequence_length=12, **SIZE)
+    return BertPretrainer(backbone, preprocessor=BertPreprocessor(BertTokenizer(WORDS), 8))
+
+
+def data_of(page):
+    """What the page's script reads."""
+    [text] = re.findall(r'<script type="application/json" id="data">(.*?)</script>', page)
+    return json.loads(text)
+
+
+def test_the_page_holds_the_probabilities(model, tmp_path):
+    view = show_attention(model, "Rain in Spain", "in rain", layer=1, head=1)
+    assert view.tokens == "[CLS] rain in spain [SEP] in rain [SEP]".split()
+    assert view.probabilities.shape == (3, 2, 8, 8)
+    inputs = {
+        "token_ids": np.array([[2, 5, 6, 7, 3, 6, 5, 3]]),
+        "segment_ids": np.array([[0] * 5 + [1] * 3]),
+    }
+    found = model.backbone.attention_probabilities(inputs)
+    for layer, own in zip(found, view.probabilities, strict=True):
+        np.testing.assert_array_equal(np.asarray(layer)[0], own)
+    view.save(tmp_path / "view.html")
+    data = data_of((tmp_path / "view.html").read_text())
+    assert data["tokens"] == view.tokens and data["segments"] == [0] * 5 + [1] * 3
+    assert (data["layer"], data["shown_heads"]) == (1, [1])
+    found = np.frombuffer(base64.b64decode(data["probabilities"]), "uint8").reshape(3, 2, 8, 8)
+    assert np.abs(found / 255 - view.probabilities).max() <= 0.5 / 255 + 1e-6
+
+
+def test_markup_in_a_text_stays_text(model):
+    view = show_attention(model, "</script>")
+    assert view.tokens == ["[CLS]", "<", "/", "script", ">", "[SEP]"]
+    page = view.html()
+    assert page.count("</script>") == 2  # those of the page
+    assert data_of(page)["tokens"] == view.tokens
+    frame = view._repr_html_()
+    assert frame.startswith("<iframe") and frame.count("<") == 2  # the page is escaped within
+    assert html.escape(page) in frame
+    assert "http://" not in page.replace("http://www.w3.org/2000/svg", "") and "https" not in page
+
+
+def test_a_heat_map_is_drawn(model, tmp_path):
+    view = show_attention(model, "rain in spain")
+    view.plot(tmp_path / "all.svg")
+    view.plot(tmp_path / "one.png", layer=2, head=0)
+    assert "Layer 0, all heads" in (tmp_path / "all.svg").read_text()
+    assert (tmp_path / "one.png").read_bytes().startswith(b"\x89PNG")
+    for wrong in ({"layer": 3}, {"head": 2}, {"head": -1}):
+        with pytest.raises(ValueError, match="must be 0 to"):
+            view.plot(tmp_path / "none.svg", **wrong)
+    assert not (tmp_path / "none.svg").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((["rain"],), "takes the text as a str; got list"),
+        (({"token_ids": np.ones((1, 3))},), "call model.backbone.attention_probabilities"),
+        (("rain", 3), "takes the pair as a str; got int"),
+        (("rain " * 11,), "has 13 tokens, and the model reads at most 12"),
+        (("rain", None, 3), "layer must be 0 to 2; got 3"),
+        (("rain", None, 0, 2), "head must be 0 to 1; got 2"),
+    ],
+)
+def test_what_cannot_be_shown_is_refused(model, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        show_attention(model, *arguments)
+
+
+def test_a_tokenizer_is_needed(model):
+    with pytest.raises(ValueError, match="BertClassifier has no preprocessor"):
+        show_attention(BertClassifier(model.backbone, 2), "rain")

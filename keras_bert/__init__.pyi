@@ -29,6 +29,8 @@ from keras_bert.models.bert_task import BertTask as BertTask
 from keras_bert.models.bert_token_classifier import BertTokenClassifier as BertTokenClassifier
 from keras_bert.pictures.answer_view import show_answers as show_answers
 from keras_bert.pictures.attention_view import show_attention as show_attention
+from keras_bert.pictures.run_curves import plot_curves as plot_curves
+from keras_bert.pictures.run_curves import read_curves as read_curves
 from keras_bert.pictures.score_pictures import plot_scores as plot_scores
 from keras_bert.pictures.score_tables import write_score_table as write_score_table
 from keras_bert.planning.tpu_plan import TpuPlan as TpuPlan

@@ -69,7 +69,8 @@ def _draw_lines(panel, scores, rows):
         steps = sorted({score["step"] for score in own})
         means, deviations = _summaries(own, "step", steps)
         color = COLORS[number % len(COLORS)]
-        panel.plot(steps, means, marker="o", markersize=3, color=color, label=row)
+        marker = "o" if len(steps) <= 30 else None
+        panel.plot(steps, means, marker=marker, markersize=3, color=color, label=row)
         panel.fill_between(steps, means - deviations, means + deviations, color=color, alpha=0.2)
     panel.set_xlabel("steps", fontsize=8)
     panel.tick_params(labelsize=8)

@@ -1,0 +1,91 @@
+"""Pictures of learning curves, from what training writes for TensorBoard."""
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from keras_bert.pictures.score_pictures import plot_scores
+
+
+def read_curves(folder: str | os.PathLike) -> dict[str, dict[int, float]]:
+    """Reads the curves of a run.
+
+    Args:
+        folder: the output folder of a recipe, or the folder of its events.
+
+    Returns:
+        `{name: {step: value}}`, such as those of `loss` and `validation/loss`.
+
+    Raises:
+        ValueError: if there are no curves.
+
+    Example:
+    >>> import tempfile
+    >>> from keras_bert import TrainingCurves
+    >>> folder = tempfile.mkdtemp()
+    >>> TrainingCurves(folder).write(10, {"loss": 0.5})
+    >>> read_curves(folder)
+    {'loss': {10: 0.5}}
+    """
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    folder = Path(folder)
+    events = next((path for path in (folder, folder / "logs") if _has_events(path)), None)
+    if events is None:
+        raise ValueError(
+            f"{folder} has no curves: neither it nor its logs has a file of events. Give the "
+            "--output of a recipe that trains, or the folder of a TrainingCurves."
+        )
+    found = EventAccumulator(str(events), size_guidance={"scalars": 0})
+    found.Reload()
+    return {
+        name: {point.step: point.value for point in found.Scalars(name)}
+        for name in found.Tags()["scalars"]
+    }
+
+
+def plot_curves(
+    runs: str | os.PathLike | Sequence[str | os.PathLike] | Mapping[str, str | os.PathLike],
+    path: str | os.PathLike,
+    names: Sequence[str] | None = None,
+) -> None:
+    """Draws the learning curves of runs: a panel for each name, a line for each run.
+
+    Args:
+        runs: the output folder of a recipe, several, or `{label: folder}`; without labels the
+            folders' names are shown.
+        path: the file to write; its ending gives the format, such as `.svg` or `.png`.
+        names: curves to draw, such as `["loss", "validation/loss"]`; None means all that a run
+            has, without the learning rate and the speed.
+
+    Raises:
+        ValueError: if a folder has no curves, or no run has a name.
+        ImportError: if matplotlib isn't installed.
+
+    Example:
+    ```python
+    plot_curves({"masked": "bert", "left to right": "causal"}, "curves.svg", ["validation/loss"])
+    ```
+    """
+    if isinstance(runs, (str, os.PathLike)):
+        runs = [runs]
+    if not isinstance(runs, Mapping):
+        runs = {Path(folder).name: folder for folder in runs}
+    curves = {label: read_curves(folder) for label, folder in runs.items()}
+    known = list(dict.fromkeys(name for run in curves.values() for name in run))
+    for name in names or ():
+        if name not in known:
+            raise ValueError(f"No run has a curve {name!r}; there are {', '.join(known)}.")
+    if names is None:
+        names = [name for name in known if name not in ("learning_rate", "tokens_per_second")]
+    scores = [
+        {"row": label, "metric": name, "step": step, "value": value}
+        for name in names
+        for label, run in curves.items()
+        for step, value in run.get(name, {}).items()
+    ]
+    plot_scores(scores, path)
+
+
+def _has_events(folder):
+    return folder.is_dir() and any(folder.glob("events.out.tfevents.*"))

@@ -29,6 +29,8 @@ from keras_bert.models.bert_task import BertTask as BertTask
 from keras_bert.models.bert_token_classifier import BertTokenClassifier as BertTokenClassifier
 from keras_bert.pictures.answer_view import show_answers as show_answers
 from keras_bert.pictures.attention_view import show_attention as show_attention
+from keras_bert.pictures.paper_tables import paper_table as paper_table
+from keras_bert.pictures.run_curves import draw_run as draw_run
 from keras_bert.pictures.run_curves import plot_curves as plot_curves
 from keras_bert.pictures.run_curves import read_curves as read_curves
 from keras_bert.pictures.score_pictures import plot_scores as plot_scores
@@ -43,7 +45,6 @@ from keras_bert.readers.choices import read_choices as read_choices
 from keras_bert.readers.conll import read_conll as read_conll
 from keras_bert.readers.glue import read_glue as read_glue
 from keras_bert.readers.glue_results import glue_folders as glue_folders
-from keras_bert.readers.glue_results import paper_glue_scores as paper_glue_scores
 from keras_bert.readers.glue_results import read_glue_results as read_glue_results
 from keras_bert.readers.glue_submission import write_glue_submission as write_glue_submission
 from keras_bert.readers.minimal_pairs import read_minimal_pairs as read_minimal_pairs
@@ -73,6 +74,7 @@ from keras_bert.training.perplexity import Perplexity as Perplexity
 from keras_bert.training.processes import is_chief as is_chief
 from keras_bert.training.recipe_parser import recipe_parser as recipe_parser
 from keras_bert.training.recipe_parser import run_recipe as run_recipe
+from keras_bert.training.run_once import run_once as run_once
 from keras_bert.training.run_settings import keep_settings as keep_settings
 from keras_bert.training.strategy import get_strategy as get_strategy
 from keras_bert.training.throughput import Throughput as Throughput

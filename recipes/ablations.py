@@ -21,10 +21,9 @@ each table, the scores of all seeds (table5.csv), means and standard deviations 
 figures (table5.md), and a picture (table5.svg).
 """
 
+import functools
 import json
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 from typing import NamedTuple
 
@@ -104,38 +103,6 @@ FILES = {  # that an argument's folder must hold
     "corpus": ["corpus.json"],
     "heldout": ["corpus.json"],
 }
-PAPER = {  # Devlin et al. 2019: the columns of a table, and its rows
-    "5": {
-        "": "MNLI-m (paper), QNLI (paper), MRPC (paper), SST-2 (paper), SQuAD F1 (paper)",
-        "BERT": "84.4 88.4 86.7 92.7 88.5",
-        "No NSP": "83.9 84.9 86.5 92.6 87.9",
-        "Left to right, no NSP": "82.1 84.3 77.5 92.1 77.8",
-        "+ BiLSTM": "82.1 84.1 75.7 91.6 84.9",
-    },
-    "6": {
-        "": "perplexity (paper), MNLI-m (paper), MRPC (paper), SST-2 (paper)",
-        "3/768/12": "5.84 77.9 79.8 88.4",
-        "6/768/3": "5.24 80.6 82.2 90.7",
-        "6/768/12": "4.68 81.9 84.8 91.3",
-        "12/768/12": "3.99 84.4 86.7 92.9",
-        "12/1024/16": "3.54 85.7 86.9 93.3",
-        "24/1024/16": "3.23 86.6 87.8 93.7",
-    },
-    "7": {
-        "": "CoNLL-2003 (paper)",
-        "Fine-tuned": "96.4",
-        **dict(zip(LAYERS, "91.0 95.6 94.9 95.9 96.1 95.5".split(), strict=True)),
-    },
-    "8": {
-        "": "MNLI (paper), NER fine-tuned (paper), NER features (paper)",
-        "80/10/10": "84.2 95.4 94.9",
-        "100/0/0": "84.3 94.9 94.0",
-        "80/0/20": "84.1 95.2 94.6",
-        "80/20/0": "84.4 95.2 94.7",
-        "0/20/80": "83.7 94.8 94.6",
-        "0/0/100": "83.6 94.9 94.6",
-    },
-}
 
 
 def parse_args(argv=None):
@@ -178,39 +145,7 @@ def check_files(args):
         keras_bert.glue_folders(args.glue, with_test=False)
 
 
-class Steps:
-    """Runs commands of other recipes, each until it has succeeded once."""
-
-    def __init__(self, dry_run):
-        self.dry_run = dry_run
-        self.known = set()
-
-    def run(self, recipe, folder, *options, part=""):
-        """Runs a recipe with `--output folder`; `options` are strings of arguments."""
-        command = [f"{recipe}.py", *shlex.split(" ".join(options)), "--output", str(folder)]
-        finished, log = Path(f"{folder}{part}.json"), Path(f"{folder}{part}.log")
-        if finished.exists():
-            if json.loads(finished.read_text(encoding="utf-8")) != command:
-                raise ValueError(
-                    f"{folder} is the result of other settings, which {finished} lists. Give "
-                    "another --output, or remove both to run this step again."
-                )
-            return
-        if finished not in self.known:
-            self.known.add(finished)
-            print(shlex.join(["python", f"recipes/{command[0]}", *command[1:]]), flush=True)
-        if self.dry_run:
-            return
-        log.parent.mkdir(parents=True, exist_ok=True)
-        with log.open("a", encoding="utf-8") as file:
-            process = [sys.executable, RECIPES / command[0], *command[1:]]
-            status = subprocess.run(process, stdout=file, stderr=subprocess.STDOUT).returncode
-        if status:
-            raise ValueError(f"This command failed with status {status}. Its output is {log}.")
-        finished.write_text(json.dumps(command) + "\n", encoding="utf-8")
-
-
-def pretrained(args, steps, name, switches, seed):
+def pretrained(args, run, name, switches, seed):
     """Pre-trains a variant; returns its folder."""
     folder = Path(args.output) / "pretrained" / f"{name}-{seed}"
     scale = SCALES[args.scale]
@@ -219,12 +154,12 @@ def pretrained(args, steps, name, switches, seed):
     if args.heldout:
         options += f" --heldout {shlex.quote(args.heldout)}"
     for number, phase in enumerate(scale["pretrain"]):  # each continues in the same folder
-        settings = (phase, switches, options, args.pretraining_options)
-        steps.run("pretrain_tpu", folder, *settings, part=f".{number}")
+        arguments = f"{phase} {switches} {options} {args.pretraining_options}"
+        run(RECIPES / "pretrain_tpu.py", arguments, folder, part=f".{number}")
     return folder
 
 
-def judge_text(args, steps, preset, folder):
+def judge_text(args, run, preset, folder):
     """Yields the scores of a preset that need no training."""
     options = [SCALES[args.scale]["text"], f"--init {shlex.quote(str(preset))}"]
     if args.heldout:
@@ -233,7 +168,7 @@ def judge_text(args, steps, preset, folder):
         options.append(f"--minimal_pairs {shlex.quote(args.minimal_pairs)}")
     if len(options) == 2:
         return
-    steps.run("score_texts", folder / "text", *options)
+    run(RECIPES / "score_texts.py", " ".join(options), folder / "text")
     found = read(folder / "text/scores.json", {})
     if "perplexity" in found:
         causal = ", next words" if found["next_words"] else ""
@@ -244,7 +179,7 @@ def judge_text(args, steps, preset, folder):
             yield metric, 100 * found[name]
 
 
-def judge_trained(args, steps, preset, folder, seed, probes, options=""):
+def judge_trained(args, run, preset, folder, seed, probes, options=""):
     """Yields the scores of a preset that is fine-tuned, or read as features."""
     scale, init = SCALES[args.scale], f"--init {shlex.quote(str(preset))} --seed {seed}"
     runs = {
@@ -258,15 +193,15 @@ def judge_trained(args, steps, preset, folder, seed, probes, options=""):
         output = folder / f"{probe}-{seed}"
         files = [shlex.quote(name.format(**vars(args))) for name in (train, dev)]
         data = f"--train {files[0]} --dev {files[1]}"
-        steps.run(recipe, output, init, data, scale[probe], options)
+        run(RECIPES / f"{recipe}.py", f"{init} {data} {scale[probe]} {options}", output)
         best = max((epoch["f1"] for epoch in read(output / "scores.json", [])), default=None)
         if best is not None:
             yield metric, best if probe == "squad" else 100 * best
     if "glue" in probes and args.glue:
         output = folder / f"glue-{seed}"
         task = f"--task all --data {shlex.quote(args.glue)}"
-        steps.run("finetune_glue", output, init, task, scale["glue"], options)
-        if not steps.dry_run:
+        run(RECIPES / "finetune_glue.py", f"{init} {task} {scale['glue']} {options}", output)
+        if not args.dry_run:
             for score in keras_bert.read_glue_results(output):
                 yield score["metric"], score["value"]
 
@@ -316,22 +251,22 @@ def variants(args):
     return [variant for variant in found if variant.table in args.table]
 
 
-def judge(args, steps, variant, seed, pretraining_seed):
+def judge(args, run, variant, seed, pretraining_seed):
     """Yields the scores of a variant, `(metric, value)`."""
-    folder = pretrained(args, steps, variant.name, variant.switches, pretraining_seed)
+    folder = pretrained(args, run, variant.name, variant.switches, pretraining_seed)
     output = Path(args.output) / "probes" / folder.name
     preset = folder / "preset"
     if variant.step not in (None, SCALES[args.scale]["steps"]):
         preset = folder / f"preset_{variant.step}"
         output = output / f"step_{variant.step}"
     if not variant.options and not seed:  # nothing random in them
-        yield from judge_text(args, steps, preset, output)
+        yield from judge_text(args, run, preset, output)
     output = output / "bilstm" if variant.options else output
     probes = PROBES[variant.table]
-    yield from judge_trained(args, steps, preset, output, seed, probes, variant.options)
+    yield from judge_trained(args, run, preset, output, seed, probes, variant.options)
 
 
-def judge_features(args, steps, seed):
+def judge_features(args, run, seed):
     """Yields the scores of table 7, `(row, metric, value)`."""
     output = Path(args.output) / "probes" / "table7"
     for row, layers in {"Fine-tuned": "", **LAYERS}.items():
@@ -340,42 +275,37 @@ def judge_features(args, steps, seed):
             layers += "".join(f" {layer}" for layer in range(1, depth + 1))
         folder = output / row.lower().replace(" ", "_")
         probes = ["features"] if layers else ["tags"]
-        for _, value in judge_trained(args, steps, args.init, folder, seed, probes, layers):
+        for _, value in judge_trained(args, run, args.init, folder, seed, probes, layers):
             yield row, "F1 of tags", value
 
 
-def all_scores(args, steps):
+def all_scores(args, run):
     """Yields `(table, score)` as soon as a score is known, one seed of everything after another."""
     for pretraining_seed in range(args.pretraining_seeds):
         for seed in range(args.probe_seeds):
             seeds = {"pretraining_seed": pretraining_seed, "seed": seed}
             for variant in variants(args):
-                for metric, value in judge(args, steps, variant, seed, pretraining_seed):
+                for metric, value in judge(args, run, variant, seed, pretraining_seed):
                     score = {"row": variant.row, "step": variant.step, "metric": metric}
                     yield variant.table, {**score, **seeds, "value": value}
             if "7" in args.table and not pretraining_seed:
-                for row, metric, value in judge_features(args, steps, seed):
+                for row, metric, value in judge_features(args, run, seed):
                     yield "7", {"row": row, "metric": metric, **seeds, "value": value}
-
-
-def of_paper(table):
-    """Returns the paper's figures, `{row: {column: str}}`."""
-    (_, columns), *rows = PAPER.get(table, {"": ""}).items()
-    columns = columns.split(", ")
-    return {row: dict(zip(columns, figures.split(), strict=True)) for row, figures in rows}
 
 
 def main(argv=None):
     args = parse_args(argv)
     check_files(args)
+    run = functools.cache(functools.partial(keras_bert.run_once, dry_run=args.dry_run))
     found = {}
     try:
-        for table, score in all_scores(args, Steps(args.dry_run)):
+        for table, score in all_scores(args, run):
             found.setdefault(table, []).append(score)
     finally:  # also what is known when a step fails
         for table, scores in found.items():
             path = Path(args.output) / (table if table.startswith("figure") else f"table{table}")
-            keras_bert.write_score_table(scores, path, of_paper(table))
+            paper = keras_bert.paper_table(table, " (paper)")
+            keras_bert.write_score_table(scores, path, paper)
             print(f"Wrote {path}.md, .csv and .svg.")
 
 

@@ -146,7 +146,7 @@ def run_all(args, argv):
     if {*failed} != {*folders}:
         model = Path(args.init).name
         scores = [{"row": model, **s} for s in keras_bert.read_glue_results(args.output)]
-        keras_bert.write_score_table(scores, f"{args.output}/glue", keras_bert.paper_glue_scores())
+        keras_bert.write_score_table(scores, f"{args.output}/glue", keras_bert.paper_table("1"))
         print(Path(f"{args.output}/glue.md").read_text(encoding="utf-8"))
     if failed:
         raise ValueError(f"These tasks failed, see above: {', '.join(failed)}. Rerun to resume.")

@@ -79,6 +79,7 @@ def parse_args(argv=None):
     add("--steps_per_execution", type=int, default=1, help="steps per graph; 20 or more on TPUs")
     add("--save_every", type=int, default=1000, help="steps between checkpoints")
     add("--preset_every", type=int, help="steps between presets to keep, OUTPUT/preset_STEP")
+    add("--no_plots", action="store_true", help="don't draw the curves as OUTPUT/curves.png")
     add("--strategy", default="auto", help="auto, cpu, mirrored, multiworker or tpu")
     add("--tpu", help="address of a TPU: local, its name, or grpc://host:port")
     add("--devices", type=int, help="number of GPUs or JAX devices; all by default")
@@ -249,6 +250,8 @@ def main(argv=None):
         for perplexity in history.history.get("val_masked_lm_perplexity", [])[-1:]:
             print(f"Held out: perplexity {perplexity:,.1f} at step {done:,}.")
     model.save_to_preset(preset)
+    if keras_bert.is_chief(model) and not args.no_plots:
+        keras_bert.draw_run(args.output)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     print(f"Peak memory of this process: {peak:.2f} GiB.")
     print(f"Pre-trained to step {stop:,}. Preset: {preset}. Logs: {logs}.")

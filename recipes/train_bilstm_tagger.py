@@ -47,6 +47,7 @@ def parse_args(argv=None):
     add("--epochs", type=int, default=20, help="passes over the training examples")
     add("--patience", type=int, help="stop after this many epochs without a better score")
     add("--select", default="f1", help="score that selects the best epoch")
+    add("--no_plots", action="store_true", help="don't draw the curves as OUTPUT/curves.png")
     add("--seed", type=int, default=0, help="random seed")
     return parser.parse_args(argv)
 
@@ -174,6 +175,7 @@ def main(argv=None):
         select=args.select,
         keep=lambda predicted: dev.write_predictions(output / "dev_predictions.txt", predicted),
         patience=args.patience,
+        plots=not args.no_plots,
     )
     if test:
         model = keras.models.load_model(output / "best.keras")

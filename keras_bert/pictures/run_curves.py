@@ -87,5 +87,32 @@ def plot_curves(
     plot_scores(scores, path)
 
 
+def draw_run(folder: str | os.PathLike) -> None:
+    """Draws the curves of a run as FOLDER/curves.png, and prints its path.
+
+    Without matplotlib or curves, or in a bucket, there is no picture; the run is done all the same.
+
+    Args:
+        folder: the output folder of a run.
+
+    Example:
+    >>> import tempfile
+    >>> from keras_bert import TrainingCurves
+    >>> folder = tempfile.mkdtemp()
+    >>> TrainingCurves(folder).write(10, {"loss": 0.5})
+    >>> draw_run(folder)  # doctest: +ELLIPSIS
+    Curves: ...curves.png
+    """
+    if "://" in str(folder):
+        return
+    path = Path(folder) / "curves.png"
+    try:
+        plot_curves(folder, path)
+    except (ImportError, ValueError) as error:
+        print(f"No curves.png: {error}")
+    else:
+        print(f"Curves: {path}")
+
+
 def _has_events(folder):
     return folder.is_dir() and any(folder.glob("events.out.tfevents.*"))

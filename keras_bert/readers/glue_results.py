@@ -22,10 +22,6 @@ COLUMNS = {  # of table 1, in its order: the task, and the score of results.tsv 
     "RTE": ("rte", "accuracy"),
     "WNLI": ("wnli", "accuracy"),
 }
-PAPER = {  # Devlin et al. 2019, on the test sets; without WNLI, as there
-    "BERT Base (paper, test sets)": "84.6 83.4 71.2 90.5 93.5 52.1 85.8 88.9 66.4 79.6",
-    "BERT Large (paper, test sets)": "86.7 85.9 72.1 92.7 94.9 60.5 86.5 89.3 70.1 82.1",
-}
 
 
 def glue_folders(folder: str | os.PathLike, with_test: bool = True) -> dict[str, Path]:
@@ -115,22 +111,6 @@ def read_glue_results(folder: str | os.PathLike) -> list[dict]:
             metric = "average" if whole else f"average of {len(own)}"
             scores.append({"metric": metric, "seed": seed, "value": float(np.mean(own))})
     return scores
-
-
-def paper_glue_scores() -> dict[str, dict[str, str]]:
-    """Returns BERT's own rows of table 1, scores of GLUE's test sets.
-
-    Source: Devlin et al. 2019.
-
-    Returns:
-        `{row: {column: score}}`, all str.
-
-    Example:
-    >>> paper_glue_scores()["BERT Base (paper, test sets)"]["average"]
-    '79.6'
-    """
-    columns = [*(column for column in COLUMNS if column != "WNLI"), "average"]
-    return {row: dict(zip(columns, line.split(), strict=True)) for row, line in PAPER.items()}
 
 
 def _best_setting(path):

@@ -49,6 +49,7 @@ def finetune(
     answer_options: dict | None = None,
     strategy: "Strategy | None" = None,
     callbacks: Sequence[keras.callbacks.Callback] = (),
+    plots: bool = False,
 ) -> list[dict]:
     """Trains a task on raw examples, scores each epoch on a dev set, keeps the best.
 
@@ -93,6 +94,7 @@ def finetune(
             preprocessor's output files need.
         strategy: the result of `get_strategy`; the model must have been created in its scope.
         callbacks: Keras callbacks.
+        plots: bool, whether to draw the curves at the end; see `train_epochs`.
 
     Returns:
         A list of dicts, the scores of each trained epoch.
@@ -158,6 +160,7 @@ def finetune(
         patience=patience,
         accumulation_steps=accumulation_steps,
         callbacks=callbacks,
+        plots=plots,
     )
     best = best_model_path(model, output)
     if test is not None:

@@ -69,6 +69,7 @@ def add_finetuning_arguments(parser: argparse.ArgumentParser) -> None:
     add("--select", help="score that selects the best epoch; by default, the main one")
     add("--patience", type=int, help="stop after this many epochs without a better score")
     add("--accumulation_steps", type=int, default=1, help="split each batch into this many parts")
+    add("--no_plots", action="store_true", help="don't draw the curves as OUTPUT/curves.png")
     add("--strategy", default="auto", help="auto, cpu, mirrored, multiworker or tpu")
     add("--tpu", help="address of a TPU: local, its name, or grpc://host:port")
     add("--devices", type=int, help="number of GPUs or JAX devices; all by default")
@@ -84,8 +85,8 @@ def finetuning_settings(args: argparse.Namespace) -> dict:
 
     Returns:
         A dict of `epochs`, `learning_rate`, `warmup`, `layer_decay`, `batching`,
-        `accumulation_steps`, `select`, `patience` and `seed`; with `add_file_arguments`, also
-        `validation_split`.
+        `accumulation_steps`, `select`, `patience`, `plots` and `seed`; with `add_file_arguments`,
+        also `validation_split`.
 
     Raises:
         ValueError: if the batch sizes are invalid.
@@ -102,6 +103,7 @@ def finetuning_settings(args: argparse.Namespace) -> dict:
     )
     names = ("epochs", "learning_rate", "layer_decay", "accumulation_steps", "select", "patience")
     settings = {name: getattr(args, name) for name in (*names, "seed")}
+    settings["plots"] = not args.no_plots
     if hasattr(args, "validation_split"):
         settings["validation_split"] = args.validation_split or 0.0
     return {**settings, "warmup": args.warmup_proportion, "batching": batching}

@@ -12,6 +12,7 @@ from keras_bert.files.checkpoint_folder import local_folder
 from keras_bert.files.json_files import read_json, write_json
 from keras_bert.files.one_writer import one_writer
 from keras_bert.files.whole import whole_path
+from keras_bert.pictures.run_curves import draw_run
 from keras_bert.training.checkpointing import TrainingCheckpoint, rank
 from keras_bert.training.divergence import StopAtDivergence, check_weights
 from keras_bert.training.processes import is_chief, wait_for_all
@@ -31,6 +32,7 @@ def train_epochs(
     patience: int | None = None,
     accumulation_steps: int = 1,
     callbacks: Sequence[keras.callbacks.Callback] = (),
+    plots: bool = False,
 ) -> list[dict]:
     """Trains any model for some epochs, scores it after each, and keeps the best epoch's model.
 
@@ -58,6 +60,7 @@ def train_epochs(
         patience: epochs without a better score after which training stops; or None.
         accumulation_steps: see `BertTask.fit`.
         callbacks: Keras callbacks.
+        plots: bool, whether to draw the curves at the end, as `curves.png`; see `draw_run`.
 
     Returns:
         A list of dicts, the scores of each trained epoch.
@@ -124,6 +127,8 @@ def train_epochs(
                 write_json(output / "scores.json", scores)
             checkpoint.save(model)
         checkpoint.wait()
+    if plots and is_chief(model):
+        draw_run(output)
     best = _best(scores, select)
     print(f"Best epoch by {select}: {best + 1} of {len(scores)}, {shown_scores(scores[best])}")
     return scores

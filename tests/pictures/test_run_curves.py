@@ -1,10 +1,11 @@
 """Learning curves of runs."""
 
 import re
+import sys
 
 import pytest
 
-from keras_bert import TrainingCurves, plot_curves, read_curves
+from keras_bert import TrainingCurves, draw_run, plot_curves, read_curves
 
 
 @pytest.fixture
@@ -39,6 +40,20 @@ def test_runs_are_lines_and_names_are_panels(runs, tmp_path):
     assert {"masked", "learning_rate"} <= {*found} and "loss" not in found
     plot_curves(runs / "bert", tmp_path / "one.png")
     assert (tmp_path / "one.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_picture_of_a_run_never_stops_it(runs, tmp_path, monkeypatch, capsys):
+    draw_run(runs / "bert")
+    assert (runs / "bert/curves.png").read_bytes().startswith(b"\x89PNG")
+    assert f"Curves: {runs / 'bert/curves.png'}" in capsys.readouterr().out
+    (tmp_path / "empty").mkdir()
+    draw_run(tmp_path / "empty")
+    draw_run("gs://bucket/run")
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    draw_run(runs / "causal")
+    printed = capsys.readouterr().out
+    assert "empty has no curves" in printed and "keras3-bert[plots]" in printed
+    assert not (runs / "causal/curves.png").exists()
 
 
 def test_folders_without_curves_and_unknown_names_are_refused(runs, tmp_path):

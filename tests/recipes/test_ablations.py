@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 import keras_bert
+from keras_bert.training import run_once
 
 
 @pytest.fixture
@@ -68,7 +69,7 @@ def pretended(module, monkeypatch):
         return SimpleNamespace(returncode=0)
 
     pretend = SimpleNamespace(commands=commands, fails=lambda command: False)
-    monkeypatch.setattr(module.subprocess, "run", run)
+    monkeypatch.setattr(run_once.subprocess, "run", run)
     return pretend
 
 

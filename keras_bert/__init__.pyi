@@ -47,6 +47,8 @@ from keras_bert.readers.glue import read_glue as read_glue
 from keras_bert.readers.glue_results import glue_folders as glue_folders
 from keras_bert.readers.glue_results import read_glue_results as read_glue_results
 from keras_bert.readers.glue_submission import write_glue_submission as write_glue_submission
+from keras_bert.readers.glue_table import write_glue_table as write_glue_table
+from keras_bert.readers.glue_zip import zip_glue_submissions as zip_glue_submissions
 from keras_bert.readers.minimal_pairs import read_minimal_pairs as read_minimal_pairs
 from keras_bert.readers.squad import read_squad as read_squad
 from keras_bert.readers.table import read_table as read_table

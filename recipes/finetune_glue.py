@@ -20,12 +20,12 @@ until the process ends, about 2 GB for BERT-base; if memory runs out, rerun. Wat
 With `--task all`, `--data` is the folder of all tasks. Each task found there runs in a process of
 its own, as above, in OUTPUT/TASK. OUTPUT/glue.md is then the model's row of the paper's table 1, on
 the development sets: of each task the setting that is best over all seeds, as mean and standard
-deviation, and the average. glue.csv has each seed, and submission.zip what GLUE's server takes.
+deviation, and the average. glue.tsv has a row for each task, with its best run and its numbers of
+examples, glue.csv each seed, and submission.zip what GLUE's server takes.
 """
 
 import subprocess
 import sys
-import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -134,28 +134,25 @@ def score(dev, predicted):
 def run_all(args, argv):
     """Runs each task, and writes the table and the submission of all."""
     folders = keras_bert.glue_folders(args.data, with_test=not args.no_test)
-    diagnostic, failed = folders.pop("ax", None), []
+    diagnostic, done = folders.pop("ax", None), {}
     for task, folder in folders.items():
         own = ["--task", task, "--data", folder, "--output", f"{args.output}/{task}"]
         if task == "mnli" and diagnostic and not args.no_test:
             own += ["--diagnostic", diagnostic]
         print(f"{task}: {folder}", flush=True)
         process = [sys.executable, Path(__file__).resolve(), *argv, *own]
-        if subprocess.run([*map(str, process)]).returncode:
-            failed.append(task)
-    if {*failed} != {*folders}:
+        if not subprocess.run([*map(str, process)]).returncode:
+            done[task] = folder
+    if done:
         model = Path(args.init).name
         scores = [{"row": model, **s} for s in keras_bert.read_glue_results(args.output)]
         keras_bert.write_score_table(scores, f"{args.output}/glue", keras_bert.paper_table("1"))
+        print(keras_bert.write_glue_table(args.output, done).read_text(encoding="utf-8"))
         print(Path(f"{args.output}/glue.md").read_text(encoding="utf-8"))
-    if failed:
+    if failed := [task for task in folders if task not in done]:
         raise ValueError(f"These tasks failed, see above: {', '.join(failed)}. Rerun to resume.")
     if not args.no_test:
-        with zipfile.ZipFile(f"{args.output}/submission.zip", "w") as file:
-            for task in folders:
-                for path in sorted(Path(f"{args.output}/{task}/submission").glob("*.tsv")):
-                    file.write(path, path.name)
-        print(f"Wrote {args.output}/submission.zip")
+        print(f"Wrote {keras_bert.zip_glue_submissions(args.output, done)}")
 
 
 def main(argv=None):

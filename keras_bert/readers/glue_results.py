@@ -7,8 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from keras_bert.metrics.glue import METRICS, task_key
+from keras_bert.metrics.glue import METRICS
 from keras_bert.readers.glue_tasks import glue_task
+from keras_bert.readers.shown import shortened
 
 COLUMNS = {  # of table 1, in its order: the task, and the score of results.tsv that it shows
     "MNLI-m": ("mnli", "accuracy"),
@@ -22,6 +23,7 @@ COLUMNS = {  # of table 1, in its order: the task, and the score of results.tsv 
     "RTE": ("rte", "accuracy"),
     "WNLI": ("wnli", "accuracy"),
 }
+SETTING = ("batch_size", "learning_rate", "epochs")
 
 
 def glue_folders(folder: str | os.PathLike, with_test: bool = True) -> dict[str, Path]:
@@ -35,7 +37,7 @@ def glue_folders(folder: str | os.PathLike, with_test: bool = True) -> dict[str,
         `{task: path}`, such as `"sst2"`; also `"ax"` for `AX` or `diagnostic`.
 
     Raises:
-        ValueError: if there is none, or one lacks a file.
+        ValueError: if there is none, a task has two, or one lacks a file.
 
     Example:
     >>> import tempfile
@@ -46,15 +48,21 @@ def glue_folders(folder: str | os.PathLike, with_test: bool = True) -> dict[str,
     >>> [*glue_folders(folder, with_test=False)]
     ['sst2']
     """
+    paths = sorted(Path(folder).iterdir()) if Path(folder).is_dir() else []
     found = {}
-    for path in sorted(Path(folder).iterdir()) if Path(folder).is_dir() else ():
+    for path in paths:
         name = "ax" if path.name == "diagnostic" else path.name
         key = "".join(filter(str.isalnum, name.lower()))
         if path.is_dir() and key in METRICS:
-            found[task_key(key)] = path
-    expected = ", ".join(glue_task(task).name for task in METRICS)
+            if key in found:
+                both = f"{found[key]} and {path}"
+                raise ValueError(f"{both} are both folders of {glue_task(key).name}. Keep one.")
+            found[key] = path
     if not {*found} - {"ax"}:
-        raise ValueError(f"{folder} has no folder of a GLUE task: {expected}.")
+        expected = ", ".join(glue_task(task).name for task in METRICS if task != "ax")
+        names = shortened(", ".join(path.name for path in paths)) or "nothing"
+        has = f"It has: {names}" if Path(folder).is_dir() else "It is not a folder"
+        raise ValueError(f"{folder} has no folder of a GLUE task: {expected}. {has}.")
     lacking = [
         f"{path}/{names[0]}"
         for task, path in found.items()
@@ -96,7 +104,7 @@ def read_glue_results(folder: str | os.PathLike) -> list[dict]:
     {'metric': 'RTE', 'seed': 0, 'value': 75.0}
     """
     paths = {task: Path(folder) / task / "results.tsv" for task in METRICS}
-    best = {task: _best_setting(path) for task, path in paths.items() if path.exists()}
+    best = {task: best_setting(read_epochs(p)) for task, p in paths.items() if p.exists()}
     scores = [
         {"metric": column, "seed": int(run["seed"]), "value": 100 * float(run[name])}
         for column, (task, name) in COLUMNS.items()
@@ -113,20 +121,25 @@ def read_glue_results(folder: str | os.PathLike) -> list[dict]:
     return scores
 
 
-def _best_setting(path):
-    """Returns the best epoch of each run with the best setting, one run for each seed."""
+def read_epochs(path: str | os.PathLike) -> list[dict[str, str]]:
+    """Reads the rows of a `results.tsv`, an epoch each, as dicts of str."""
     with open(path, encoding="utf-8", newline="") as file:
-        epochs = list(csv.DictReader(file, delimiter="\t"))
+        return list(csv.DictReader(file, delimiter="\t"))
+
+
+def best_setting(epochs: list[dict[str, str]]) -> list[dict[str, str]]:
+    """Returns the best epoch of each run with the best setting, one run for each seed."""
     runs = {}
     for epoch in epochs:
-        setting = tuple(epoch[name] for name in ("batch_size", "learning_rate", "epochs"))
+        setting = tuple(epoch[name] for name in SETTING)
         by_seed = runs.setdefault(setting, {})
-        if epoch["seed"] not in by_seed or _score(epoch) > _score(by_seed[epoch["seed"]]):
+        if epoch["seed"] not in by_seed or score_of(epoch) > score_of(by_seed[epoch["seed"]]):
             by_seed[epoch["seed"]] = epoch
-    best = max(runs.values(), key=lambda by_seed: np.mean([_score(e) for e in by_seed.values()]))
+    best = max(runs.values(), key=lambda by_seed: np.mean([score_of(e) for e in by_seed.values()]))
     return [*best.values()]
 
 
-def _score(epoch):
+def score_of(epoch: dict[str, str]) -> float:
+    """Returns the score that selects an epoch; minus infinity for a run that diverged."""
     score = float(epoch["score"])
-    return -math.inf if math.isnan(score) else score  # of a run that diverged
+    return -math.inf if math.isnan(score) else score

@@ -1,6 +1,7 @@
 """`finetune_glue.py --task all`, with tasks that pretend to run, and with a real one."""
 
 import csv
+import json
 import zipfile
 from pathlib import Path
 from types import SimpleNamespace
@@ -27,11 +28,19 @@ def module(recipe):
 
 @pytest.fixture
 def data(tmp_path):
-    """Folders of four tasks and of the diagnostic set, whose files nothing reads."""
-    for task in ("MNLI", "MRPC", "STS-B", "WNLI"):
+    """Folders of four tasks and of the diagnostic set, with 3 training and 2 other examples."""
+    rows = {
+        "MNLI": "sentence1\tsentence2\tgold_label\nso\tso\tneutral\n",
+        "MRPC": "Quality\t#1 String\t#2 String\n1\tso\tso\n",
+        "STS-B": "sentence1\tsentence2\tscore\nso\tso\t5.0\n",
+        "WNLI": "sentence1\tsentence2\tlabel\nso\tso\t1\n",
+    }
+    for task, text in rows.items():
         (tmp_path / "glue" / task).mkdir(parents=True)
+        header, row = text.splitlines(keepends=True)
         for split in SPLITS.get(task, ["train", "dev", "test"]):
-            (tmp_path / "glue" / task / f"{split}.tsv").touch()
+            count = 3 if split == "train" else 2
+            (tmp_path / "glue" / task / f"{split}.tsv").write_text(header + count * row)
     (tmp_path / "glue/diagnostic").mkdir()
     (tmp_path / "glue/diagnostic/diagnostic.tsv").touch()
     return tmp_path / "glue"
@@ -88,6 +97,22 @@ def test_every_task_is_run_and_has_its_column(module, data, pretended, tmp_path,
         if line.startswith("| bert |")
     ]
     assert "| 80.5 ± 0.7 |" in own and own in capsys.readouterr().out
+    rows = (tmp_path / "out/glue.tsv").read_text().splitlines()
+    assert rows[0].split("\t") == [
+        "task", "score", "mean", "deviation", "seeds", "best", "train", "dev",
+        "batch_size", "learning_rate", "epochs", "paper",
+    ]  # fmt: skip
+    deviation = f"{np.std([0, 1], ddof=1):.2f}"
+    setting = f"2\t{{}}\t3\t2\t32\t{2e-5}\t3"
+    averages = np.mean([70, 72, 80, 88]), np.mean([84.6, 83.4, 88.9, 85.8])
+    assert rows[1:] == [
+        f"MNLI-m\taccuracy\t70.50\t{deviation}\t{setting.format('71.00')}\t84.6",
+        f"MNLI-mm\tmismatched_accuracy\t72.50\t{deviation}\t{setting.format('73.00')}\t83.4",
+        f"STS-B\tspearman\t88.50\t{deviation}\t{setting.format('89.00')}\t85.8",
+        f"MRPC\tf1\t80.50\t{deviation}\t{setting.format('81.00')}\t88.9",
+        f"WNLI\taccuracy\t50.50\t{deviation}\t{setting.format('51.00')}\t",
+        f"average of 4\t\t{averages[0] + 0.5:.2f}\t{deviation}\t2\t\t\t\t\t\t\t{averages[1]:.1f}",
+    ]
     with zipfile.ZipFile(tmp_path / "out/submission.zip") as file:
         assert sorted(file.namelist()) == ["mnli.tsv", "mrpc.tsv", "stsb.tsv", "wnli.tsv"]
 
@@ -98,7 +123,22 @@ def test_a_task_that_fails_is_named_and_the_others_are_kept(module, data, preten
         module.main(arguments(data, tmp_path / "out"))
     assert [*pretended.ran] == ["mrpc", "stsb", "mnli", "wnli"]
     assert "MRPC" in (tmp_path / "out/glue.md").read_text()
+    tasks = [row.split("\t")[0] for row in (tmp_path / "out/glue.tsv").read_text().splitlines()]
+    assert tasks == ["task", "MNLI-m", "MNLI-mm", "MRPC", "WNLI", "average of 3"]
     assert not (tmp_path / "out/submission.zip").exists()
+
+
+def test_results_stay_when_a_task_can_no_longer_be_read(module, data, pretended, tmp_path):
+    module.main(arguments(data, tmp_path / "out"))
+    table = keras_bert.read_table(tmp_path / "out/glue.tsv")
+    pretended.fails = ["stsb"]
+    (data / "STS-B/train.tsv").write_text("unreadable")
+    with pytest.raises(ValueError, match="These tasks failed, see above: stsb"):
+        module.main(arguments(data, tmp_path / "out"))
+    again = keras_bert.read_table(tmp_path / "out/glue.tsv")
+    assert again["task"] == table["task"] and again["mean"] == table["mean"]
+    at = table["task"].index("STS-B")
+    assert (table["train"][at], again["train"][at]) == ("3", "")
 
 
 def test_the_average_is_that_of_the_paper():
@@ -116,9 +156,17 @@ def test_what_is_missing_is_said_before_anything_runs(module, data, pretended, t
     with pytest.raises(ValueError, match="missing: .*MRPC/dev.tsv"):
         module.main(arguments(data, tmp_path / "other", "--no_test"))
     (tmp_path / "empty").mkdir()
-    for folder in (tmp_path / "empty", tmp_path / "absent"):
-        with pytest.raises(ValueError, match="has no folder of a GLUE task: CoLA, SST-2, MRPC"):
-            module.main(arguments(folder, tmp_path / "other"))
+    for name, has in {
+        "empty": "It has: nothing",
+        "absent": "It is not a folder",
+        "glue/WNLI": "It has: dev.tsv, test.tsv, train.tsv",
+    }.items():
+        expected = "has no folder of a GLUE task: CoLA, SST-2, MRPC, .*, WNLI. " + has
+        with pytest.raises(ValueError, match=expected):
+            module.main(arguments(tmp_path / name, tmp_path / "other"))
+    (data / "wnli").mkdir()
+    with pytest.raises(ValueError, match="WNLI and .*wnli are both folders of WNLI. Keep one"):
+        module.main(arguments(data, tmp_path / "other"))
     with pytest.raises(ValueError, match="has no results of a GLUE task"):
         keras_bert.read_glue_results(tmp_path / "empty")
     assert not (tmp_path / "other").exists()
@@ -131,22 +179,67 @@ def test_tensorflow_datasets_are_one_task_at_a_time(module, capsys):
 
 
 @pytest.mark.slow
-def test_a_real_task_gets_its_table(module, preset, tmp_path):
-    folder = tmp_path / "glue/SST-2"
-    folder.mkdir(parents=True)
-    for split in ("train", "dev"):
-        rows = [f"the book was {['bad', 'good'][i % 2]} .\t{i % 2}" for i in range(40)]
-        (folder / f"{split}.tsv").write_text("\n".join(["sentence\tlabel", *rows, ""]))
-    module.main([
-        "--task", "all", "--init", str(preset), "--data", str(folder.parent), "--no_test",
-        "--output", str(tmp_path / "out"), "--sequence_length", "12", "--batch_size", "8",
-        "--learning_rate", "1e-2", "--epochs", "2", "--strategy", "cpu",
-    ])  # fmt: skip
-    score, average = keras_bert.read_glue_results(tmp_path / "out")
-    with open(tmp_path / "out/sst2/results.tsv") as file:
-        best = max(float(epoch["accuracy"]) for epoch in csv.DictReader(file, delimiter="\t"))
-    assert score == {"metric": "SST-2", "seed": 0, "value": 100 * best}
-    assert average["metric"] == "average of 1"
-    header, _, *lines = (tmp_path / "out/glue.md").read_text().splitlines()
-    assert header.startswith("|  | SST-2 | average of 1 | MNLI-m |") and header.count("SST-2") == 1
+def test_three_real_tasks_get_their_table_and_a_rerun_resumes(module, preset, tmp_path, capfd):
+    def write(task, split, header, rows):
+        (tmp_path / "glue" / task).mkdir(parents=True, exist_ok=True)
+        lines = [header, *rows, ""] if header else [*rows, ""]
+        (tmp_path / "glue" / task / f"{split}.tsv").write_text("\n".join(lines))
+
+    words = ["bad", "good"]
+    for split, count in (("train", 40), ("dev", 16)):
+        reviews = [f"the book was {words[i % 2]} .\t{i % 2}" for i in range(count)]
+        write("SST-2", split, "sentence\tlabel", reviews)
+        marked = [f"gj04\t{i % 2}\t\tthe book {words[i % 2]}" for i in range(count)]
+        write("cola", split, None, marked)
+        pairs = [f"the book\tthe {['day', 'book'][i % 2]}\t{4.5 * (i % 2)}" for i in range(count)]
+        write("STS-B", split, "sentence1\tsentence2\tscore", pairs)
+    write("SST-2", "test", "index\tsentence", ["0\tthe book was bad ."])
+    write("cola", "test", "index\tsentence", ["0\tthe book good"])
+    write("STS-B", "test", "index\tsentence1\tsentence2", ["0\tso\tso"])
+    whole = tmp_path / "glue/STS-B/dev.tsv"
+    right = whole.read_text()
+    whole.write_text(right.replace("4.5", "very"))
+    output = tmp_path / "out"
+
+    def run():
+        module.main([
+            "--task", "all", "--init", str(preset), "--data", str(tmp_path / "glue"),
+            "--output", str(output), "--sequence_length", "12", "--batch_size", "8",
+            "--learning_rate", "1e-2", "--epochs", "2", "--seeds", "0", "1", "--strategy", "cpu",
+        ])  # fmt: skip
+
+    with pytest.raises(ValueError, match="These tasks failed, see above: stsb. Rerun to resume"):
+        run()
+    said = capfd.readouterr()
+    assert "dev.tsv, line 3" in said.err and "Traceback" not in said.err
+    finished = {path: path.stat().st_mtime_ns for path in output.glob("*/runs/*/finished.json")}
+    assert {path.parts[-4] for path in finished} == {"cola", "sst2"} and len(finished) == 4
+    whole.write_text(right)
+    run()
+    assert capfd.readouterr().out.count(" is done") == 4
+    assert all(path.stat().st_mtime_ns == time for path, time in finished.items())
+
+    table = keras_bert.read_table(output / "glue.tsv")
+    assert table["task"] == ["SST-2", "CoLA", "STS-B", "average of 3"]
+    assert table["train"] == ["40"] * 3 + [""] and table["dev"] == ["16"] * 3 + [""]
+    assert table["paper"] == ["93.5", "52.1", "85.8", f"{np.mean([93.5, 52.1, 85.8]):.1f}"]
+    scores = keras_bert.read_glue_results(output)
+    for folder, metric, name in (
+        ("sst2", "SST-2", "accuracy"),
+        ("cola", "CoLA", "mcc"),
+        ("stsb", "STS-B", "spearman"),
+    ):
+        with open(output / folder / "results.tsv") as file:
+            epochs = [*csv.DictReader(file, delimiter="\t")]
+        for seed in (0, 1):  # the value of the epoch that has the best score
+            own = [epoch for epoch in epochs if epoch["seed"] == str(seed)]
+            best = float(max(own, key=lambda epoch: float(epoch["score"]))[name])
+            assert {"metric": metric, "seed": seed, "value": 100 * best} in scores
+        chosen = json.loads((output / folder / "best.json").read_text())[name]
+        assert table["best"][table["task"].index(metric)] == f"{100 * chosen:.2f}"
+    header, _, *lines = (output / "glue.md").read_text().splitlines()
+    assert header.startswith("|  | SST-2 | CoLA | STS-B | average of 3 | MNLI-m |")
     assert "| 93.5 |" in lines[1]
+    with zipfile.ZipFile(output / "submission.zip") as file:
+        assert file.namelist() == ["CoLA.tsv", "SST-2.tsv", "STS-B.tsv"]
+        assert file.read("STS-B.tsv") == (output / "stsb/submission/STS-B.tsv").read_bytes()

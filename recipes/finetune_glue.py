@@ -144,8 +144,7 @@ def run_all(args, argv):
         if not subprocess.run([*map(str, process)]).returncode:
             done[task] = folder
     if done:
-        model = Path(args.init).name
-        scores = [{"row": model, **s} for s in keras_bert.read_glue_results(args.output)]
+        scores = [{"row": args.init, **s} for s in keras_bert.read_glue_results(args.output)]
         keras_bert.write_score_table(scores, f"{args.output}/glue", keras_bert.paper_table("1"))
         print(keras_bert.write_glue_table(args.output, done).read_text(encoding="utf-8"))
         print(Path(f"{args.output}/glue.md").read_text(encoding="utf-8"))

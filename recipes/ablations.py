@@ -6,7 +6,7 @@ r"""Repeats the ablations of BERT's paper: trains the variants of a table, and c
 Tables 5 (pre-training tasks), 6 (sizes) and 8 (masking), and figure 5 (steps), pre-train variants
 with pretrain_tpu.py. Table 7 (fine-tuning against features) takes a model from `--init`. The scale
 "paper" is that of Devlin et al. 2019, for TPUs; "small" is for a GPU, and "micro" for two CPU
-cores. Each variant is judged by the probes whose data are given:
+cores. Only "micro" has been run so far. Each variant is judged by the probes whose data are given:
 
     --heldout CORPUS         perplexity and next-sentence accuracy on unseen text
     --minimal_pairs FOLDER   how often the better sentence of a pair is the more probable one
@@ -15,10 +15,10 @@ cores. Each variant is judged by the probes whose data are given:
     --glue FOLDER            scores of the GLUE tasks in it, fine-tuned
     --squad FOLDER           F1 on dev-v1.1.json, fine-tuned on train-v1.1.json
 
-Every step is a command of another recipe and is printed; `--dry_run` only prints them. Rerun the
-same command to resume: finished steps are skipped, and tables share their variants. OUTPUT has, for
-each table, the scores of all seeds (table5.csv), means and standard deviations beside the paper's
-figures (table5.md), and a picture (table5.svg).
+Every step is a command of another recipe and is printed. Rerun the same command to resume: finished
+steps are skipped, and tables share their variants. `--dry_run` prints the commands that are left.
+OUTPUT has, for each table, the scores of all seeds (table5.csv), means and standard deviations
+beside the paper's figures (table5.md), and a picture (table5.svg), also of what is finished.
 """
 
 import functools
@@ -121,7 +121,7 @@ def parse_args(argv=None):
     add("--pretraining_seeds", type=int, default=1, help="number of seeds to pre-train with")
     add("--probe_seeds", type=int, default=3, help="number of seeds to fine-tune with")
     add("--pretraining_options", default="", help='of pretrain_tpu.py, e.g. "--tpu local"')
-    add("--dry_run", action="store_true", help="print the commands alone")
+    add("--dry_run", action="store_true", help="print the commands, run none")
     args = parser.parse_args(argv)
     if {*args.table} - {"7"} and not args.corpus:
         parser.error("--corpus is needed to pre-train the variants of these tables")

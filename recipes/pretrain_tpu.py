@@ -221,8 +221,8 @@ def main(argv=None):
     print(f"{model.count_params():,} weights; steps {done:,} to {stop:,} of {args.steps:,}.")
 
     def keep_preset(epoch, logs):
-        step = (epoch + 1) * args.save_every
-        if step % args.preset_every == 0 and step <= stop:
+        step = int(keras.ops.convert_to_numpy(model.optimizer.iterations))
+        if step % args.preset_every == 0:
             model.save_to_preset(f"{preset}_{step}")
 
     callbacks = [

@@ -79,9 +79,10 @@ def glue_folders(folder: str | os.PathLike, with_test: bool = True) -> dict[str,
 def read_glue_results(folder: str | os.PathLike) -> list[dict]:
     r"""Reads a model's row of table 1 from the results of `finetune_glue.py`.
 
-    Of each task it takes the setting with the best mean score over all seeds, and of each of its
-    runs the best epoch. The average is the paper's: the mean of all columns but WNLI, in which MNLI
-    counts twice. If tasks are missing, its name says of how many columns it is.
+    Of each task it takes the setting with the best mean score over all seeds, among those with the
+    most seeds, and of each of its runs the best epoch. The average is the paper's: the mean of all
+    columns but WNLI, in which MNLI counts twice. If tasks are missing, its name says of how many
+    columns it is.
 
     Args:
         folder: a folder with a folder for each task, which holds the task's `results.tsv`.
@@ -128,15 +129,20 @@ def read_epochs(path: str | os.PathLike) -> list[dict[str, str]]:
 
 
 def best_setting(epochs: list[dict[str, str]]) -> list[dict[str, str]]:
-    """Returns the best epoch of each run with the best setting, one run for each seed."""
+    """Returns the best epoch of each run with the best setting, one run for each seed.
+
+    Settings with fewer seeds than another, in a grid that was stopped, are left out: a single lucky
+    seed would win.
+    """
     runs = {}
     for epoch in epochs:
         setting = tuple(epoch[name] for name in SETTING)
         by_seed = runs.setdefault(setting, {})
         if epoch["seed"] not in by_seed or score_of(epoch) > score_of(by_seed[epoch["seed"]]):
             by_seed[epoch["seed"]] = epoch
-    best = max(runs.values(), key=lambda by_seed: np.mean([score_of(e) for e in by_seed.values()]))
-    return [*best.values()]
+    most = max(map(len, runs.values()))
+    found = [[*by_seed.values()] for by_seed in runs.values() if len(by_seed) == most]
+    return max(found, key=lambda epochs: np.mean([score_of(epoch) for epoch in epochs]))
 
 
 def score_of(epoch: dict[str, str]) -> float:

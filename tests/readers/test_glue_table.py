@@ -37,6 +37,20 @@ def test_the_best_run_may_have_another_setting_than_the_best_mean(tmp_path):
     assert table["train"] == table["dev"] == ["", ""]
 
 
+def test_a_lucky_seed_of_an_unfinished_setting_does_not_win(tmp_path):
+    write(
+        tmp_path / "mrpc/results.tsv",
+        [
+            HEADER,
+            "0 16 2e-5 3 1 0.80 0.70 0.75",
+            "1 16 2e-5 3 1 0.82 0.72 0.77",
+            "0 32 2e-5 3 1 0.90 0.80 0.85",
+        ],
+    )
+    table = read_table(write_glue_table(tmp_path))
+    assert (table["mean"][0], table["seeds"][0], table["batch_size"][0]) == ("81.00", "2", "16")
+
+
 def test_wnli_alone_has_no_average_and_no_figure_of_the_paper(tmp_path):
     write(tmp_path / "wnli/results.tsv", [HEADER, "0 16 2e-5 3 1 0.5 0.5 0.5"])
     table = read_table(write_glue_table(tmp_path))

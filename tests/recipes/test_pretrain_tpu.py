@@ -47,8 +47,10 @@ def test_a_phase_of_another_length_takes_all_the_steps(recipe, corpus, tmp_path,
 def test_both_phases_and_a_resumed_run_lie_on_one_axis(recipe, corpus, curves, tmp_path):
     module = recipe("pretrain_tpu")
     options = arguments(corpus, tmp_path, "--steps", "20", "--save_every", "8")
-    module.main([*options, "--phase", "128"])
-    module.main([*options, "--phase", "512", "--steps_per_execution", "2"])
+    module.main([*options, "--phase", "128", "--preset_every", "8"])
+    module.main([*options, "--phase", "512", "--steps_per_execution", "2", "--preset_every", "8"])
+    kept = sorted(path.name for path in tmp_path.glob("preset*"))
+    assert kept == ["preset", "preset_16", "preset_8"]  # none of steps 18 and 20
     found = curves(tmp_path)
     assert list(found["loss"]) == [8, 10, 16, 18, 20]
     for task in ("masked_lm", "next_sentence"):

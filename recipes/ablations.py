@@ -45,6 +45,10 @@ SCALES = {
         "glue": "--epochs 3 --learning_rate 5e-4 --no_test",
         "squad": "--epochs 2 --learning_rate 5e-4",
         "bilstm": "--bilstm_units 128",
+        "table7": {
+            "tags": "--epochs 3 --batch_size 16 --learning_rate 2e-4",
+            "features": "--epochs 5 --units 128 --learning_rate 2e-3",
+        },
         "size": "2/128/2",
         "sizes": ["2/64/1", "2/128/2", "4/192/3"],
         "mixes": 4,
@@ -62,6 +66,7 @@ SCALES = {
         "glue": "--epochs 3 --learning_rate 1e-4 --no_test",
         "squad": "--epochs 3 --learning_rate 1e-4",
         "bilstm": "--bilstm_units 512",
+        "table7": {},
         "size": "4/512/8",
         "sizes": ["2/512/8", "4/512/8", "8/512/8"],
         "mixes": 6,
@@ -76,6 +81,7 @@ SCALES = {
         "glue": "--grid --no_test",
         "squad": "--epochs 3",
         "bilstm": "--bilstm_units 768",
+        "table7": {},
         "size": "12/768/12",
         "sizes": ["3/768/12", "6/768/3", "6/768/12", "12/768/12", "12/1024/16", "24/1024/16"],
         "mixes": 6,
@@ -179,9 +185,10 @@ def judge_text(args, run, preset, folder):
             yield metric, 100 * found[name]
 
 
-def judge_trained(args, run, preset, folder, seed, probes, options=""):
+def judge_trained(args, run, preset, folder, seed, probes, options="", scale=None):
     """Yields the scores of a preset that is fine-tuned, or read as features."""
-    scale, init = SCALES[args.scale], f"--init {shlex.quote(str(preset))} --seed {seed}"
+    scale = scale or SCALES[args.scale]
+    init = f"--init {shlex.quote(str(preset))} --seed {seed}"
     runs = {
         "tags": ("finetune_ner", "{tags}/train.txt", "{tags}/dev.txt", "F1 of tags"),
         "features": ("train_bilstm_tagger", "{tags}/train.txt", "{tags}/dev.txt", "F1, features"),
@@ -269,13 +276,14 @@ def judge(args, run, variant, seed, pretraining_seed):
 def judge_features(args, run, seed):
     """Yields the scores of table 7, `(row, metric, value)`."""
     output = Path(args.output) / "probes" / "table7"
+    scale = {**SCALES[args.scale], **SCALES[args.scale]["table7"]}
     for row, layers in {"Fine-tuned": "", **LAYERS}.items():
         if layers.endswith("--layers"):
             depth = keras_bert.BertBackbone.from_preset(args.init).num_layers
             layers += "".join(f" {layer}" for layer in range(1, depth + 1))
         folder = output / row.lower().replace(" ", "_")
         probes = ["features"] if layers else ["tags"]
-        for _, value in judge_trained(args, run, args.init, folder, seed, probes, layers):
+        for _, value in judge_trained(args, run, args.init, folder, seed, probes, layers, scale):
             yield row, "F1 of tags", value
 
 

@@ -15,6 +15,7 @@ _TABLES = {"sentiment": (["Text"], "Sentiment"), "nli": (["sentence1", "sentence
 METRICS = {
     "sentiment": ["accuracy"],
     "nli": ["accuracy"],
+    "mrpc": ["accuracy", "f1"],
     "ner": ["f1"],
     "choice": ["accuracy"],
     "squad1": ["f1"],
@@ -56,7 +57,10 @@ def score(task, examples, predicted):
         scores = keras_bert.squad_scores(examples, *predicted, null_threshold=0.0)
         always = keras_bert.squad_scores(examples, predicted[0])
         return {**scores, "answers_f1": always["HasAns_f1"]}  # questions with an answer
-    return keras_bert.classification_scores([example["label"] for example in examples], predicted)
+    labels = [example["label"] for example in examples]
+    if task == "mrpc":
+        return keras_bert.glue_scores(task, labels, predicted)
+    return keras_bert.classification_scores(labels, predicted)
 
 
 class Progress:
@@ -100,6 +104,8 @@ def _read(task, folder):
     if task in _TABLES:
         parts = [folder / task / f"{part}.tsv" for part in ("train", "dev", "test")]
         return _read_tables(*map(keras_bert.read_table, parts), *_TABLES[task])
+    if task == "mrpc":
+        return _read_glue(task, folder / "MRPC")
     if task == "ner":
         parts = ["wnut17train.conll", "emerging.dev.conll", "emerging.test.annotated"]
         return _read_names(*(keras_bert.read_conll(folder / "ner" / part) for part in parts))
@@ -127,6 +133,19 @@ def _read_tables(train, dev, test, columns, label):
             [{"texts": t, "label": number} for t, number in zip(texts, labels, strict=True)]
         )
     return parts[0], parts[1] + parts[2], names
+
+
+def _read_glue(task, folder):
+    """Reads the training and development sets."""
+    train, dev = (keras_bert.read_glue(folder, task, split) for split in ("train", "dev"))
+    parts = [
+        [
+            {"texts": pair, "label": int(label)}
+            for *pair, label in zip(*part.texts, part.labels, strict=True)
+        ]
+        for part in (train, dev)
+    ]
+    return *parts, train.label_names
 
 
 def _read_names(train, dev, test):

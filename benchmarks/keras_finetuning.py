@@ -124,6 +124,7 @@ _QUESTIONS = keras_bert.BertSpanLabeler, _questions, _answers
 _TASKS = {
     "sentiment": _CLASSES,
     "nli": _CLASSES,
+    "mrpc": _CLASSES,
     "ner": (keras_bert.BertTokenClassifier, _words_and_tags, _tags),
     "choice": (keras_bert.BertMultipleChoice, _questions, _choices),
     "squad1": _QUESTIONS,

@@ -257,6 +257,7 @@ _QUESTIONS = _question_rows, _pad, transformers.AutoModelForQuestionAnswering
 _TASKS = {
     "sentiment": _CLASSES,
     "nli": _CLASSES,
+    "mrpc": _CLASSES,
     "ner": (
         _tag_rows,
         transformers.DataCollatorForTokenClassification,
@@ -271,7 +272,7 @@ _TASKS = {
     "squad2": _QUESTIONS,
 }
 _PREDICTIONS = {
-    **dict.fromkeys(["sentiment", "nli", "choice"], _classes),
+    **dict.fromkeys(["sentiment", "nli", "mrpc", "choice"], _classes),
     "ner": _tags,
     **dict.fromkeys(["squad1", "squad2"], _answers),
 }

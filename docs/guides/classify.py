@@ -63,7 +63,7 @@ history = classifier.fit(texts, labels, epochs=10, batch_size=4, verbose=2)
 # `answer` gives names and probabilities, `predict` gives logits, and `scores` compares with labels.
 
 # %%
-new = ["What a lovely book!", "We waited an hour, and then the soup was cold."]
+new = ["What a lovely book!", "A boring film with a silly ending."]
 for text, answer in zip(new, classifier.answer(new)):
     print(f"{answer['label']:5} {max(answer['probabilities']):.2f}  {text}")
 

@@ -1,4 +1,4 @@
-"""README, pages and guides do what they say: Python runs, commands parse, links and targets exist."""
+"""Pages and guides do what they say: Python runs, commands parse, links and targets exist."""
 
 import functools
 import importlib.util

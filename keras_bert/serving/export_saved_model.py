@@ -11,6 +11,7 @@ from keras_bert.files.new_folder import new_folder
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor, no_answers
 from keras_bert.preprocessing.prepared_inputs import unpacked
 from keras_bert.serving.check_backend import check_backend
+from keras_bert.serving.save_quietly import save_quietly
 from keras_bert.serving.warmup_requests import MAX_REQUESTS, write_warmup_requests
 from keras_bert.training.keras_internals import autocast_variables
 
@@ -90,7 +91,7 @@ def export_saved_model(
     del cast
 
     with new_folder(target, check=lambda names: _free_version(path, version)) as folder:
-        tf.saved_model.save(module, str(folder), signatures=signatures)
+        save_quietly(module, str(folder), signatures)
         if requests:
             name = os.path.basename(os.path.normpath(path))
             write_warmup_requests(str(folder), name, requests)

@@ -13,6 +13,7 @@ import tensorflow as tf
 from keras_bert.files.new_folder import new_folder
 from keras_bert.preprocessing.prepared_inputs import unpacked
 from keras_bert.serving.check_backend import check_backend
+from keras_bert.serving.save_quietly import save_quietly
 from keras_bert.serving.tokenizer_files import TOKENIZER_FILES, write_tokenizer_files
 from keras_bert.training.keras_internals import all_layers
 
@@ -143,7 +144,7 @@ def _save(function, folder):
     concrete = function.get_concrete_function()
     module = tf.Module()
     module.weights = list(concrete.variables)
-    tf.saved_model.save(module, folder, signatures={"serving_default": concrete})
+    save_quietly(module, folder, {"serving_default": concrete})
 
 
 def _rename_outputs(graph, names):

@@ -104,3 +104,15 @@ def test_what_another_process_exports_meanwhile_is_kept(model, monkeypatch, tmp_
         model.export(tmp_path / "served", warmup_texts=[])
     assert [path.name for path in (tmp_path / "served").iterdir()] == [version]
     assert (tmp_path / "served" / version / "saved_model.pb").exists()
+
+
+def test_no_message_names_the_unfinished_folder(model, tmp_path, caplog, monkeypatch):
+    monkeypatch.setattr(tf.get_logger(), "propagate", True)
+    level = tf.get_logger().level
+    with caplog.at_level("INFO", logger="tensorflow"):
+        tf.saved_model.save(tf.Module(), str(tmp_path / "plain"))
+        assert "Assets written" in caplog.text  # what TensorFlow says by itself
+        caplog.clear()
+        model.export(tmp_path / "served")
+    assert not caplog.text
+    assert tf.get_logger().level == level

@@ -1,0 +1,14 @@
+"""SavedModels written without messages."""
+
+import tensorflow as tf
+
+
+def save_quietly(module, folder, signatures):
+    """Writes a SavedModel without TensorFlow's message, which names a folder that is renamed."""
+    logger = tf.get_logger()
+    level = logger.level
+    logger.setLevel("WARNING")
+    try:
+        tf.saved_model.save(module, folder, signatures=signatures)
+    finally:
+        logger.setLevel(level)

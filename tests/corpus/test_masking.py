@@ -76,3 +76,14 @@ def test_a_mask_hides_the_chosen_and_nothing_else():
         where = np.flatnonzero(chosen[row])
         assert positions[row, :5].numpy().tolist() == where.tolist()
         assert labels[row, :5].numpy().tolist() == ids.numpy()[row, where].tolist()
+
+
+def test_random_words_come_from_the_whole_vocabulary():
+    ids = tf.fill([200, 100], 7)
+    rates = {"mask_token_rate": 0.0, "random_token_rate": 1.0}
+    masked = masking.mask_tokens(
+        ids, tf.ones_like(ids, tf.bool), [1, 2], mask_token_id=4, vocabulary_size=10, **rates
+    )
+    shares = np.bincount(masked.numpy().ravel(), minlength=10) / 20_000
+    assert len(shares) == 10
+    assert np.all(np.abs(shares - 0.1) < 4 * (0.09 / 20_000) ** 0.5)

@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 TPU_BIN := .venv-tpu/bin
 WORKERS ?= 2  # processes that run tests; each takes up to 4 GB
-PYTEST := $(BIN)/python -m pytest -n $(WORKERS)
+PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --durations 12
 export CUDA_VISIBLE_DEVICES ?= -1
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 

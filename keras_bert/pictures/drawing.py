@@ -1,5 +1,7 @@
 """Figures of matplotlib, which is loaded at first use, and files of them."""
 
+import functools
+import io
 import os
 from typing import TYPE_CHECKING
 
@@ -19,15 +21,46 @@ def new_figure(width: float, height: float) -> "Figure":
         from matplotlib import figure
     except ImportError as error:
         raise ImportError("Pictures need matplotlib: pip install 'keras3-bert[plots]'.") from error
-    return figure.Figure(figsize=(width, height))
+    return _shown_by_notebooks(figure.Figure)(figsize=(width, height))
 
 
-def save_figure(figure: "Figure", path: str | os.PathLike) -> None:
-    """Writes a figure; its ending gives the format. Equal figures give equal files."""
+def save_figure(figure: "Figure", path: str | os.PathLike | None) -> "Figure":
+    """Lays a figure out, writes it unless the path is None, and returns it.
+
+    The path's ending gives the format. Equal figures give equal files.
+    """
     from matplotlib import rc_context
 
     figure.tight_layout()
-    ending = os.path.splitext(path)[1]
-    metadata = {"Date": None} if ending == ".svg" else None
-    with whole_path(path) as unfinished, rc_context({"svg.hashsalt": "keras_bert"}):
-        figure.savefig(unfinished, format=ending.removeprefix("."), metadata=metadata)
+    if path is not None:
+        ending = os.path.splitext(path)[1]
+        metadata = {"Date": None} if ending == ".svg" else None
+        with whole_path(path) as unfinished, rc_context({"svg.hashsalt": "keras_bert"}):
+            figure.savefig(unfinished, format=ending.removeprefix("."), metadata=metadata)
+    return figure
+
+
+def plain(text: object, limit: int = 30) -> str:
+    """Returns a text as a short label on one line, in which `$` starts no formula.
+
+    Example:
+    >>> plain("refund of an order, abroad", 16)
+    'refund of …broad'
+    """
+    line = " ".join(str(text).split())
+    if len(line) > limit:
+        line = f"{line[: 2 * limit // 3]}…{line[1 + 2 * limit // 3 - limit :]}"
+    return line.replace("$", r"\$")
+
+
+@functools.cache
+def _shown_by_notebooks(Figure):
+    """Returns a class of figures that a notebook shows as pictures, with or without pyplot."""
+
+    class NotebookFigure(Figure):
+        def _repr_png_(self):
+            image = io.BytesIO()
+            self.savefig(image, format="png")
+            return image.getvalue()
+
+    return NotebookFigure

@@ -3,8 +3,12 @@
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from keras_bert.pictures.score_pictures import plot_scores
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 def read_curves(folder: str | os.PathLike) -> dict[str, dict[int, float]]:
@@ -46,17 +50,21 @@ def read_curves(folder: str | os.PathLike) -> dict[str, dict[int, float]]:
 
 def plot_curves(
     runs: str | os.PathLike | Sequence[str | os.PathLike] | Mapping[str, str | os.PathLike],
-    path: str | os.PathLike,
+    path: str | os.PathLike | None = None,
     names: Sequence[str] | None = None,
-) -> None:
+) -> "Figure":
     """Draws the learning curves of runs: a panel for each name, a line for each run.
 
     Args:
         runs: the output folder of a recipe, several, or `{label: folder}`; without labels the
             folders' names are shown.
-        path: the file to write; its ending gives the format, such as `.svg` or `.png`.
+        path: the file to write; its ending gives the format, such as `.svg` or `.png`. None writes
+            nothing.
         names: curves to draw, such as `["loss", "validation/loss"]`; None means all that a run
             has, without the learning rate and the speed.
+
+    Returns:
+        A `matplotlib.figure.Figure`, which a notebook shows.
 
     Raises:
         ValueError: if a folder has no curves, or no run has a name.
@@ -84,7 +92,7 @@ def plot_curves(
         for label, run in curves.items()
         for step, value in run.get(name, {}).items()
     ]
-    plot_scores(scores, path)
+    return plot_scores(scores, path)
 
 
 def draw_run(folder: str | os.PathLike) -> None:

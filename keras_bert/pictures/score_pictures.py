@@ -2,17 +2,22 @@
 
 import os
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from keras_bert.pictures.drawing import new_figure, save_figure
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 COLORS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000"]
 """Distinct to people with any color vision (Okabe and Ito 2008)."""
 
 
-def plot_scores(scores: Iterable[dict[str, Any]], path: str | os.PathLike, title: str = "") -> None:
+def plot_scores(
+    scores: Iterable[dict[str, Any]], path: str | os.PathLike | None = None, title: str = ""
+) -> "Figure":
     """Draws scores of several models: a panel for each metric.
 
     If the scores have a `step`, a panel shows a line for each model over its steps; otherwise, a
@@ -22,8 +27,12 @@ def plot_scores(scores: Iterable[dict[str, Any]], path: str | os.PathLike, title
     Args:
         scores: dicts of `row`, the model's name; `metric`, its name; `value`, a number; and
             `step`, an int, or None.
-        path: the file to write; its ending gives the format, such as `.svg` or `.png`.
+        path: the file to write; its ending gives the format, such as `.svg` or `.png`. None writes
+            nothing.
         title: str, above the panels.
+
+    Returns:
+        A `matplotlib.figure.Figure`, which a notebook shows.
 
     Raises:
         ValueError: if there are no scores.
@@ -60,7 +69,7 @@ def plot_scores(scores: Iterable[dict[str, Any]], path: str | os.PathLike, title
         panel.set_visible(False)
     if has_steps:
         panels[0].legend(frameon=False, fontsize=8)
-    save_figure(figure, path)
+    return save_figure(figure, path)
 
 
 def _draw_lines(panel, scores, rows):

@@ -94,7 +94,8 @@ def finetune(
             preprocessor's output files need.
         strategy: the result of `get_strategy`; the model must have been created in its scope.
         callbacks: Keras callbacks.
-        plots: bool, whether to draw the curves at the end; see `train_epochs`.
+        plots: bool, whether to draw the curves at the end, as `curves.png`, and a classifier's
+            confusion matrix on the dev set, as `confusion.png`; needs matplotlib.
 
     Returns:
         A list of dicts, the scores of each trained epoch.
@@ -142,6 +143,9 @@ def finetune(
 
     def keep(answers):
         model.preprocessor.write_answers(output, "dev", answers, dev.x, dev.y)
+        if plots:
+            with contextlib.suppress(ImportError):  # of matplotlib; `draw_run` says so
+                model.preprocessor.draw_answers(output, answers, dev.x, dev.y)
 
     with _scope(strategy):
         _compile(model, epochs * len(batches(0)), learning_rate, warmup, layer_decay, loss)

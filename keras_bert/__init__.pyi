@@ -31,11 +31,13 @@ from keras_bert.pictures.answer_view import show_answers as show_answers
 from keras_bert.pictures.attention_view import show_attention as show_attention
 from keras_bert.pictures.confusion import plot_confusion as plot_confusion
 from keras_bert.pictures.paper_tables import paper_table as paper_table
+from keras_bert.pictures.projector import save_projector as save_projector
 from keras_bert.pictures.run_curves import draw_run as draw_run
 from keras_bert.pictures.run_curves import plot_curves as plot_curves
 from keras_bert.pictures.run_curves import read_curves as read_curves
 from keras_bert.pictures.score_pictures import plot_scores as plot_scores
 from keras_bert.pictures.score_tables import write_score_table as write_score_table
+from keras_bert.pictures.vector_picture import plot_vectors as plot_vectors
 from keras_bert.planning.tpu_plan import TpuPlan as TpuPlan
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor as BertPreprocessor
 from keras_bert.preprocessing.split_examples import split_examples as split_examples

@@ -29,6 +29,8 @@ from keras_bert.models.bert_task import BertTask as BertTask
 from keras_bert.models.bert_token_classifier import BertTokenClassifier as BertTokenClassifier
 from keras_bert.pictures.answer_view import show_answers as show_answers
 from keras_bert.pictures.attention_view import show_attention as show_attention
+from keras_bert.pictures.candidates import plot_candidates as plot_candidates
+from keras_bert.pictures.candidates import read_candidates as read_candidates
 from keras_bert.pictures.confusion import plot_confusion as plot_confusion
 from keras_bert.pictures.paper_tables import paper_table as paper_table
 from keras_bert.pictures.projector import save_projector as save_projector

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from keras_bert.files.json_files import read_json
 from keras_bert.pictures.score_pictures import plot_scores
 
 if TYPE_CHECKING:
@@ -52,22 +53,25 @@ def plot_curves(
     runs: str | os.PathLike | Sequence[str | os.PathLike] | Mapping[str, str | os.PathLike],
     path: str | os.PathLike | None = None,
     names: Sequence[str] | None = None,
+    best: str | None = None,
 ) -> "Figure":
     """Draws the learning curves of runs: a panel for each name, a line for each run.
 
     Args:
         runs: the output folder of a recipe, several, or `{label: folder}`; without labels the
-            folders' names are shown.
+            folders' names are shown. Of the folder of a `finetune_grid`, all finished runs are
+            drawn, and the best one stands out.
         path: the file to write; its ending gives the format, such as `.svg` or `.png`. None writes
             nothing.
         names: curves to draw, such as `["loss", "validation/loss"]`; None means all that a run
             has, without the learning rate and the speed.
+        best: label of a run to stand out, with the others in gray; or None.
 
     Returns:
         A `matplotlib.figure.Figure`, which a notebook shows.
 
     Raises:
-        ValueError: if a folder has no curves, or no run has a name.
+        ValueError: if a folder has no curves, no run has a name, or `best` is no run.
         ImportError: if matplotlib isn't installed.
 
     Example:
@@ -76,7 +80,7 @@ def plot_curves(
     ```
     """
     if isinstance(runs, (str, os.PathLike)):
-        runs = [runs]
+        runs, best = _runs_of_grid(Path(runs), best) or ([runs], best)
     if not isinstance(runs, Mapping):
         runs = {Path(folder).name: folder for folder in runs}
     curves = {label: read_curves(folder) for label, folder in runs.items()}
@@ -92,16 +96,16 @@ def plot_curves(
         for label, run in curves.items()
         for step, value in run.get(name, {}).items()
     ]
-    return plot_scores(scores, path)
+    return plot_scores(scores, path, best=best)
 
 
 def draw_run(folder: str | os.PathLike) -> None:
-    """Draws the curves of a run as FOLDER/curves.png, and prints its path.
+    """Draws the curves of a run, or of a grid's runs, as FOLDER/curves.png, and prints its path.
 
     Without matplotlib or curves, or in a bucket, there is no picture; the run is done all the same.
 
     Args:
-        folder: the output folder of a run.
+        folder: the output folder of a run or a grid.
 
     Example:
     >>> import tempfile
@@ -120,6 +124,28 @@ def draw_run(folder: str | os.PathLike) -> None:
         print(f"No curves.png: {error}")
     else:
         print(f"Curves: {path}")
+
+
+def _runs_of_grid(folder, best):
+    """Returns the finished runs of a grid by what tells them apart, and the best; or None."""
+    paths = sorted(folder.glob("runs/*/finished.json"))
+    settings = {path.parent: read_json(path)["settings"] for path in paths}
+    if not settings:
+        return None
+    first, *others = settings.values()
+    names = [name for name in first if any(other.get(name) != first[name] for other in others)]
+
+    def label(values):
+        return ", ".join(f"{name} {_shown(values.get(name))}" for name in names) or folder.name
+
+    found = read_json(folder / "best.json") or {}
+    known = [label(values) for values in settings.values() if values.items() <= found.items()]
+    runs = {label(values): path for path, values in settings.items()}
+    return runs, best or (known[0] if known and len(runs) > 1 else None)
+
+
+def _shown(value):
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _has_events(folder):

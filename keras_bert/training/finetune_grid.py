@@ -15,7 +15,8 @@ import keras
 
 from keras_bert.files.checkpoint_folder import local_folder
 from keras_bert.files.json_files import read_json, write_json
-from keras_bert.files.whole import whole_file, whole_folder
+from keras_bert.files.whole import whole_file, whole_folder, whole_path
+from keras_bert.pictures.run_curves import draw_run
 from keras_bert.training.checkpointing import rank
 from keras_bert.training.divergence import DivergedError
 from keras_bert.training.finetune import finetune, given_batching
@@ -47,8 +48,9 @@ def finetune_grid(
     `results.tsv`, a row for each epoch of each finished run; and a folder for each run in `runs`,
     whose models and checkpoints are removed when it is finished. Rerun the same call to skip
     finished runs and resume the interrupted one; new values add new runs. A run that diverges keeps
-    the scores of its earlier epochs, or NaN if it has none. If several processes train together,
-    each calls it, and the first writes.
+    the scores of its earlier epochs, or NaN if it has none. With `plots=True`, `curves.png` shows
+    all runs and `confusion.png` the best classifier's confusion matrix. If several processes train
+    together, each calls it, and the first writes.
 
     Source: Devlin et al. 2019, section 4.1 and appendix A.3: a grid of batch sizes, learning rates
     and epochs, and random restarts, selected on the development set.
@@ -123,6 +125,8 @@ def finetune_grid(
             for part in ("best", "checkpoints"):
                 shutil.rmtree(folder / part, ignore_errors=True)
         wait_for_all(f"run {number}", strategy)
+    if settings.get("plots") and is_chief(strategy):
+        draw_run(output)
     best = [{**run["settings"], **_best(run["scores"], select)} for run in _finished(output)]
     return sorted(best, key=lambda result: rank(result[select]), reverse=True)
 
@@ -158,6 +162,10 @@ def _keep_if_best(output, folder, result, select):
     with whole_folder(output / "best") as new:
         shutil.copytree(folder / "best", new, dirs_exist_ok=True)
     write_json(output / "best.json", result)
+    picture = folder / "confusion.png"
+    if picture.exists():
+        with whole_path(output / picture.name) as unfinished:
+            shutil.copyfile(picture, unfinished)
 
 
 def _finished(output):

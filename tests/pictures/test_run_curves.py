@@ -1,8 +1,10 @@
 """Learning curves of runs."""
 
+import json
 import re
 import sys
 
+import numpy as np
 import pytest
 
 from keras_bert import TrainingCurves, draw_run, plot_curves, read_curves
@@ -54,6 +56,57 @@ def test_the_picture_of_a_run_never_stops_it(runs, tmp_path, monkeypatch, capsys
     printed = capsys.readouterr().out
     assert "empty has no curves" in printed and "keras3-bert[plots]" in printed
     assert not (runs / "causal/curves.png").exists()
+
+
+def grid_of(folder):
+    """A grid of four runs, of which the third is the best, in folders as of `finetune_grid`."""
+    for rate in (5e-5, 2e-5):
+        for epochs in (2, 3):
+            settings = {"seed": 0, "learning_rate": rate, "epochs": epochs}
+            run = folder / "runs" / f"{rate}-{epochs}"
+            TrainingCurves(run / "logs").write(10, {"loss": epochs * rate})
+            finished = {"settings": settings, "scores": [{"score": 0.5}]}
+            (run / "finished.json").write_text(json.dumps(finished))
+    best = {"seed": 0, "learning_rate": 2e-5, "epochs": 2, "epoch": 1, "score": 0.5}
+    (folder / "best.json").write_text(json.dumps(best))
+    (folder / "runs" / "unfinished").mkdir()
+    return folder
+
+
+def test_the_best_run_of_a_grid_stands_out(tmp_path, capsys):
+    grid = grid_of(tmp_path)
+    figure = plot_curves(grid)
+    [panel] = figure.axes
+    best, *others = panel.lines
+    assert np.isclose(best.get_ydata()[0], 4e-5) and len(others) == 3
+    assert {line.get_color() for line in others} == {"#999999"} != {best.get_color()}
+    shown = [text.get_text() for text in panel.get_legend().get_texts()]
+    assert shown == ["learning_rate 2e-05, epochs 2", "3 others"]
+    draw_run(grid)
+    assert f"Curves: {grid / 'curves.png'}" in capsys.readouterr().out
+    (grid / "best.json").unlink()  # as after a kill
+    assert len(plot_curves(grid).axes[0].get_legend().get_texts()) == 4
+
+
+def test_a_run_may_be_chosen_to_stand_out(runs):
+    folders = {"masked": runs / "bert", "causal": runs / "causal"}
+    [panel] = plot_curves(folders, names=["loss"], best="causal").axes
+    assert [line.get_color() == "#999999" for line in panel.lines] == [False, True]
+    with pytest.raises(ValueError, match="best must be one of 'masked', 'causal'; got 'bert'"):
+        plot_curves(folders, best="bert")
+
+
+def test_the_names_of_many_runs_cover_no_line(tmp_path):
+    for number in range(30):
+        TrainingCurves(tmp_path / str(number)).write(1, {"loss": number, "accuracy": 0.5})
+    figure = plot_curves([tmp_path / str(number) for number in range(30)])
+    figure.draw_without_rendering()
+    legend = [panel.get_legend() for panel in figure.axes if panel.get_legend()]
+    assert len(legend) == 1 and len(legend[0].get_texts()) == 30
+    box = legend[0].get_window_extent()
+    assert not any(box.overlaps(panel.get_window_extent()) for panel in figure.axes)
+    assert figure.bbox.contains(*box.min) and figure.bbox.contains(*box.max)
+    assert len({str(line.get_color()) for line in figure.axes[0].lines}) == 30
 
 
 def test_folders_without_curves_and_unknown_names_are_refused(runs, tmp_path):

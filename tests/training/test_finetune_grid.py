@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from keras_bert import Batching
+from keras_bert import Batching, TrainingCurves
 from keras_bert.training import finetune_grid as module
 from keras_bert.training.divergence import DivergedError
 from keras_bert.training.finetune_grid import finetune_grid
@@ -194,3 +194,16 @@ def test_a_damaged_best_is_named(tmp_path, damaged):
     (tmp_path / "best.json").write_text(damaged)
     with pytest.raises(ValueError, match="best.json"):
         module._keep_if_best(tmp_path, tmp_path / "run", {"f1": 0.5}, "f1")
+
+
+def test_pictures_show_all_runs_and_the_best_ones_classes(run_grid, tmp_path, capsys):
+    class Plotter(Trainer):
+        def __call__(self, model, train, dev, folder, *, plots, **options):
+            TrainingCurves(folder / "logs").write(1, {"loss": 1.0})
+            (folder / "confusion.png").write_text(folder.name)
+            return super().__call__(model, train, dev, folder, **options)
+
+    run_grid(tmp_path, GRID, Plotter(), plots=True)
+    assert f"Curves: {tmp_path / 'curves.png'}" in capsys.readouterr().out
+    assert (tmp_path / "curves.png").read_bytes().startswith(b"\x89PNG")
+    assert (tmp_path / "confusion.png").read_text() == "batch_size=2-learning_rate=0.5"

@@ -37,12 +37,14 @@ from keras_bert.pictures.projector import save_projector as save_projector
 from keras_bert.pictures.run_curves import draw_run as draw_run
 from keras_bert.pictures.run_curves import plot_curves as plot_curves
 from keras_bert.pictures.run_curves import read_curves as read_curves
+from keras_bert.pictures.score_frame import score_frame as score_frame
 from keras_bert.pictures.score_pictures import plot_scores as plot_scores
 from keras_bert.pictures.score_tables import write_score_table as write_score_table
 from keras_bert.pictures.vector_picture import plot_vectors as plot_vectors
 from keras_bert.planning.tpu_plan import TpuPlan as TpuPlan
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor as BertPreprocessor
 from keras_bert.preprocessing.split_examples import split_examples as split_examples
+from keras_bert.presets.push_to_hub import push_to_hub as push_to_hub
 from keras_bert.presets.save_checkpoint import save_to_google as save_to_google
 from keras_bert.presets.save_checkpoint import save_to_hugging_face as save_to_hugging_face
 from keras_bert.presets.save_checkpoint import save_to_keras_hub as save_to_keras_hub
@@ -87,6 +89,7 @@ from keras_bert.training.strategy import get_strategy as get_strategy
 from keras_bert.training.throughput import Throughput as Throughput
 from keras_bert.training.train_epochs import train_epochs as train_epochs
 from keras_bert.training.training_curves import TrainingCurves as TrainingCurves
+from keras_bert.training.training_record import record_training as record_training
 from keras_bert.training.warmup_linear_decay import WarmupLinearDecay as WarmupLinearDecay
 
 __version__: str

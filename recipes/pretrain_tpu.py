@@ -39,6 +39,7 @@ MASKING = ["masked_lm_rate", "mask_token_rate", "random_token_rate", "whole_word
 SHAPE = ["num_layers", "hidden_dim", "num_heads"]
 SETTINGS = "phase init size batch_size seed no_next_sentence left_to_right packed".split()
 SETTINGS += [*MASKING, *SHAPE]
+CARD = "steps learning_rate warmup_proportion beta_2 weight_decay google_optimizer lamb".split()
 
 
 def parse_args(argv=None):
@@ -233,6 +234,7 @@ def main(argv=None):
     ]
     if args.preset_every:
         callbacks.append(keras.callbacks.LambdaCallback(on_epoch_end=keep_preset))
+    scores = {}
     while done < stop:  # an epoch is the interval between checkpoints; the last may be shorter
         interval = min(args.save_every, stop - done)
         epochs = (stop - done) // interval
@@ -249,6 +251,10 @@ def main(argv=None):
         done += epochs * interval
         for perplexity in history.history.get("val_masked_lm_perplexity", [])[-1:]:
             print(f"Held out: perplexity {perplexity:,.1f} at step {done:,}.")
+            scores = {"held-out text": {"perplexity": perplexity}}
+    card = {name: getattr(args, name) for name in (*SETTINGS, *CARD) if name != "init"}
+    card |= {"first_step": start, "corpus_tokens": corpus.num_tokens}
+    keras_bert.record_training(model, card, scores)  # for the preset's README.md
     model.save_to_preset(preset)
     if keras_bert.is_chief(model) and not args.no_plots:
         keras_bert.draw_run(args.output)

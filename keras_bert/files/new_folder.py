@@ -1,5 +1,6 @@
 """Folders of models and exports, written atomically, that replace nothing else."""
 
+import logging
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -7,8 +8,14 @@ from fnmatch import fnmatch
 from functools import partial
 from pathlib import Path
 
-from keras_bert.files.remote import disk_full, is_disk_full
+from keras_bert.files.remote import disk_full, is_disk_full, names_in, read_bytes
+from keras_bert.files.signed_text import unsigned
 from keras_bert.files.whole import MARKS, whole_folder
+
+logger = logging.getLogger("keras_bert")
+
+README = "README.md"
+"""The model card. One that a person wrote or edited is never replaced."""
 
 # The files that this library writes to a model folder, and may therefore replace.
 WRITTEN = (
@@ -27,6 +34,9 @@ def new_folder(
 ) -> Iterator[Path]:
     """Provides an empty folder for a model; it replaces `folder` if the block raises no error.
 
+    A `README.md` that a person wrote or edited is kept, with a log message; `signed` marks those of
+    this library.
+
     Args:
         folder: a path, local or remote (`"gs://..."`); an earlier model there is replaced.
         num_bytes: the least size of the weights, for which there must be room.
@@ -39,15 +49,29 @@ def new_folder(
         ValueError: if the folder holds anything else.
         OSError: if the disk is full, whatever library was writing.
     """
+    is_model = check is None
     try:
         check = check or partial(check_model_folder, folder)
         with whole_folder(folder, check) as new:
             _check_room(new, num_bytes)
             yield new
+            if is_model:
+                _keep_readme(folder, new)
     except Exception as error:
         if not is_disk_full(error):
             raise
         raise disk_full(folder, error) from error
+
+
+def _keep_readme(folder, new):
+    """Copies a README.md of the earlier folder to the new one, unless this library wrote it."""
+    if README not in names_in(folder):
+        return
+    path = f"{str(folder).rstrip('/')}/{README}"
+    earlier = read_bytes(path)
+    if unsigned(earlier.decode("utf-8", "replace")) is None:
+        (new / README).write_bytes(earlier)
+        logger.info("%s is kept: somebody wrote or edited it.", path)
 
 
 def _check_room(folder, num_bytes):
@@ -77,7 +101,9 @@ def check_model_folder(folder: str | os.PathLike, names: list[str]) -> None:
             "folder."
         )
     others = [
-        name for name in sorted(names) if not any(fnmatch(name, pattern) for pattern in WRITTEN)
+        name
+        for name in sorted(names)
+        if not any(fnmatch(name, pattern) for pattern in (*WRITTEN, README))
     ]
     if others:
         raise ValueError(

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from keras_bert.preprocessing.class_labels import checked_label_names
-from keras_bert.presets.formats.read_source import read_source
+from keras_bert.presets.formats.read_source import published_name, read_source
 from keras_bert.presets.known_presets import KNOWN_PRESETS
 from keras_bert.presets.load_checkpoint import LoadReport, check_vocabulary, with_weights
 from keras_bert.presets.preprocessor_settings import (
@@ -27,7 +27,9 @@ from keras_bert.presets.preset_folder import (
     public_class,
     save_preset,
     saved_class,
+    saved_training,
 )
+from keras_bert.training.training_record import start_record
 
 if TYPE_CHECKING:  # needs TensorFlow Text
     from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
@@ -88,7 +90,7 @@ class PresetModel:
         check_loads(arguments.get("dtype"))
         if cls.__name__ != "BertTask":  # before anything is downloaded
             _check_names(cls, arguments)
-        source = read_source(source)
+        given, source = source, read_source(source)
         model_class = _class_for(cls, source, arguments)
         if cls.__name__ == "BertTask":
             _check_names(model_class, arguments)
@@ -111,6 +113,8 @@ class PresetModel:
             model = _from_checkpoint(model_class, source, preprocessor, arguments)
         if not load_weights:
             return _with_random_weights(model)
+        saved = saved_training(source) if isinstance(source, Path) else None
+        start_record(model, published_name(given), saved, bool(model.load_report.new))
         model.load_report.log()
         return model
 

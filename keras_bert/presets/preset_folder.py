@@ -15,6 +15,7 @@ from keras_bert.presets.formats.checkpoint import check_size
 from keras_bert.presets.formats.weight_file import checked_num_bytes
 from keras_bert.presets.formats.weight_names import read_own_arguments
 from keras_bert.presets.load_checkpoint import LoadReport, naming
+from keras_bert.presets.model_card import write_card
 from keras_bert.presets.preset_arguments import (
     changed_arguments,
     check_arguments,
@@ -24,6 +25,7 @@ from keras_bert.presets.preset_arguments import (
 from keras_bert.presets.quantization import quantized_from_config
 from keras_bert.training.keras_internals import all_layers
 from keras_bert.training.processes import is_chief, wait_for_all
+from keras_bert.training.training_record import training_of
 
 if TYPE_CHECKING:  # needs TensorFlow Text
     from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
@@ -51,10 +53,14 @@ def saved_class(folder: Path) -> type:
 
 
 def save_preset(model: keras.Model, folder: str | os.PathLike) -> None:
-    """Writes `config.json`, `model.weights.h5`, `preprocessor.json` and `vocab.txt`.
+    """Writes `config.json`, `model.weights.h5`, `preprocessor.json`, `vocab.txt` and a model card.
 
     The folder is written atomically. A backbone has no preprocessor. If several processes train
     together, all call this function; the first writes, and the others wait.
+
+    The card, `README.md`, says what the model is, how it was trained (see `record_training`), its
+    scores, and how to load it. Its last line holds a checksum. A `README.md` without it, or with
+    another one, was written or edited by a person: it is kept, and no card is written.
 
     Args:
         model: a `BertBackbone`, or a task with one.
@@ -79,6 +85,7 @@ def _write_preset(model, folder):
         del config["preprocessor"]
     if preprocessor is not None:
         check_saves(type(preprocessor), preprocessor.get_config())
+    training = training_of(model)
     with new_folder(folder, num_weight_bytes(model)) as unfinished:
         write_json(
             unfinished / "config.json",
@@ -87,6 +94,7 @@ def _write_preset(model, folder):
                 "class": keras.saving.get_registered_name(type(model)),
                 "reads_text": preprocessor is not None,
                 "config": config,
+                **({"training": training} if training else {}),
             },
         )
         _save_weights_alone(model, unfinished / "model.weights.h5")
@@ -94,6 +102,7 @@ def _write_preset(model, folder):
             preprocessor.tokenizer.save_vocabulary(unfinished / "vocab.txt")
             name = keras.saving.get_registered_name(type(preprocessor))
             write_json(unfinished / "preprocessor.json", {"class": name, **preprocessor.settings()})
+        write_card(model, unfinished)
 
 
 def num_weight_bytes(model: keras.Model) -> int:
@@ -135,6 +144,11 @@ def load_own_preset(
         model = _changed_model(cls, {**saved, **parts}, arguments, source)
     model.load_report = _report(model, source, folder)
     return model
+
+
+def saved_training(folder: Path) -> JsonFields:
+    """Returns the record of a preset's training; see `training_of`."""
+    return JsonFields(f"{folder}/config.json", _read_config(folder)).fields("training")
 
 
 def saved_settings(folder: Path) -> "tuple[type[BertPreprocessor], dict[str, Any]]":

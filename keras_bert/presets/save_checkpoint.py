@@ -7,6 +7,7 @@ import keras
 
 from keras_bert.files.new_folder import new_folder
 from keras_bert.presets.formats.checkpoint import Checkpoint, Tensor
+from keras_bert.presets.model_card import write_card
 from keras_bert.presets.preset_arguments import OF_ONE_MODEL
 from keras_bert.presets.preset_folder import num_weight_bytes
 from keras_bert.training.keras_internals import all_layers, lora_table
@@ -19,7 +20,9 @@ def save_to_hugging_face(model: keras.Model, folder: str | os.PathLike) -> None:
 
     It holds `config.json` and `model.safetensors`, and `vocab.txt` and `tokenizer_config.json` if
     the model has a preprocessor. A `BertEmbedder` becomes a sentence-transformers folder, and a
-    `BertReranker` one of a `CrossEncoder`. LoRA is merged. The folder is written atomically.
+    `BertReranker` one of a `CrossEncoder`. LoRA is merged. The folder is written atomically. It has
+    a model card, `README.md`, unless there is one that a person wrote or edited; see
+    `save_to_preset`.
 
     Args:
         model: a `BertBackbone` or any task with one.
@@ -39,7 +42,11 @@ def save_to_hugging_face(model: keras.Model, folder: str | os.PathLike) -> None:
     """
     from keras_bert.presets.formats.hugging_face import write_hugging_face
 
-    _write(model, folder, write_hugging_face)
+    def write(checkpoint, unfinished):
+        write_hugging_face(checkpoint, unfinished)
+        write_card(model, unfinished, has_hugging_face=True)
+
+    _write(model, folder, write)
 
 
 def save_to_google(model: keras.Model, folder: str | os.PathLike) -> None:

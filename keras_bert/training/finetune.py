@@ -12,13 +12,14 @@ from keras_bert.files.checkpoint_folder import local_path
 from keras_bert.files.json_files import write_json
 from keras_bert.training.adamw import AdamW
 from keras_bert.training.describe_training import describe_training
-from keras_bert.training.processes import is_chief
+from keras_bert.training.processes import is_chief, wait_for_all
 from keras_bert.training.train_epochs import (
     best_model_path,
     check_epochs,
     shown_scores,
     train_epochs,
 )
+from keras_bert.training.training_record import record_scores, record_training
 from keras_bert.training.warmup_linear_decay import WarmupLinearDecay
 
 if TYPE_CHECKING:
@@ -59,7 +60,8 @@ def finetune(
 
     The output folder holds the preset `best`, its answers to the development set, each epoch's
     scores in `scores.json`, checkpoints, and `logs` for TensorBoard. With `test`, it also holds the
-    best model's answers to the test set and `test_scores.json`.
+    best model's answers to the test set and `test_scores.json`. The preset's model card has the
+    settings and the scores.
 
     Rerun the same call to resume after the last finished epoch; the numbers are the same as without
     an interruption. If several processes train together, each calls it, and the first writes.
@@ -137,8 +139,10 @@ def finetune(
 
     def score(answers):
         if scores is not None:
-            return scores(answers, dev.x, dev.y)
-        model.preprocessor, found = model.preprocessor.tuned(answers, dev.x, dev.y)
+            found = scores(answers, dev.x, dev.y)
+        else:
+            model.preprocessor, found = model.preprocessor.tuned(answers, dev.x, dev.y)
+        record_scores(model, {"dev": found})
         return found
 
     def keep(answers):
@@ -148,7 +152,21 @@ def finetune(
                 model.preprocessor.draw_answers(output, answers, dev.x, dev.y)
 
     with _scope(strategy):
-        _compile(model, epochs * len(batches(0)), learning_rate, warmup, layer_decay, loss)
+        steps = epochs * len(batches(0))
+        learning_rate = _compile(model, steps, learning_rate, warmup, layer_decay, loss)
+    settings = {
+        "training examples": train.num_examples(),
+        "development examples": dev.num_examples(),
+        "epochs": epochs,
+        "learning rate": learning_rate,
+        "warm-up": warmup,
+        "layer decay": layer_decay,
+        "loss": loss if loss is None or isinstance(loss, str) else type(loss).__name__,
+        "class weights": class_weight,
+        "best epoch by": select,
+        "seed": seed,
+    }
+    record_training(model, {**settings, **_batch_settings(batching, accumulation_steps)})
     if strategy is not None:
         size = batching.batch_size
         print(describe_training(strategy, size, model, accumulation_steps) + ".", flush=True)
@@ -171,7 +189,11 @@ def finetune(
         with _scope(strategy):
             best_model = type(model).from_preset(best)
         answers = best_model.answers_to_score(test.x, batching.batch_size, y=test.y, **options)
-        _write_test(best_model, output, answers, test, scores)
+        found = _write_test(best_model, output, answers, test, scores)
+        if found:
+            record_scores(best_model, {"test": found})
+            wait_for_all("the test scores", best_model)  # every process has loaded the preset
+            best_model.save_to_preset(best)
     print(f"The best model is the preset {best}; its answers and scores are in {output}.")
     return history
 
@@ -290,7 +312,7 @@ def _training_rows(model, train, class_weight):
 
 
 def _compile(model, steps, learning_rate, warmup, layer_decay, loss):
-    """Compiles the model with a learning rate schedule of `steps` steps."""
+    """Compiles the model with a schedule of `steps` steps, and returns the peak learning rate."""
     settings = model.default_compile_args()
     if learning_rate is None:
         learning_rate = settings["optimizer"].get_config()["learning_rate"]
@@ -298,6 +320,17 @@ def _compile(model, steps, learning_rate, warmup, layer_decay, loss):
     optimizer = AdamW(rate, layer_decay=layer_decay)
     settings = settings if loss is None else {"loss": loss}
     model.compile(**{**settings, "optimizer": optimizer})
+    return learning_rate
+
+
+def _batch_settings(batching, accumulation_steps):
+    """Returns the settings of batches for the model card; None leaves one out."""
+    return {
+        "batch size": None if batching.tokens_per_batch else batching.batch_size,
+        "tokens per batch": batching.tokens_per_batch,
+        "packed": batching.packed or None,
+        "parts per batch": accumulation_steps if accumulation_steps > 1 else None,
+    }
 
 
 def _scope(strategy):
@@ -305,13 +338,14 @@ def _scope(strategy):
 
 
 def _write_test(model, output, answers, test, scores):
-    """Writes the answers to the test set, and their scores if it has labels."""
+    """Writes the answers to the test set; returns and writes their scores if it has labels."""
     reader, (x, y, _) = model.preprocessor, test
     if is_chief(model):
         reader.write_answers(output, "test", answers, x, y)
     if not reader.has_labels(x, y):
-        return
+        return None
     found = (reader.scores if scores is None else scores)(answers, x, y)
     print("test:", shown_scores(found))
     if is_chief(model):
         write_json(output / "test_scores.json", found)
+    return found

@@ -14,12 +14,12 @@ _HANDLE = re.compile(r"hf://(?P<name>[\w.-]+(/[\w.-]+)?)(@(?P<revision>[^@\s]+))
 _SMALL_FILES = ("*.json", "vocab.txt", "*/config.json", "assets/tokenizer/*")
 # {file that identifies a format: patterns of its weights}. The first format present is downloaded:
 # ours or KerasHub's, Hugging Face's, Google's.
-_WEIGHTS = {
+WEIGHTS = {
     "model.weights.h5": ("model.weights.h5", "task.weights.h5"),
     **{name: (name, name.split(".")[0] + "-*." + name.split(".")[1]) for name in FILES},
     "bert_model.ckpt.index": ("bert_model.ckpt.*",),
 }
-_LOG_IN = "log in (hf auth login) or set HF_TOKEN"
+LOG_IN = "log in (hf auth login) or set HF_TOKEN"
 
 
 def download(handle: str, weights: bool = True) -> str:
@@ -51,7 +51,7 @@ def download(handle: str, weights: bool = True) -> str:
         names = [file.rfilename for file in info.siblings]
         patterns = _patterns(handle, names) if weights else _SMALL_FILES
         return snapshot_download(name, revision=revision, allow_patterns=patterns)
-    except _network_errors() as error:
+    except network_errors() as error:
         return _cached(name, revision, error)
 
 
@@ -93,18 +93,18 @@ def _has_checksum(path):
 
 def _patterns(handle, files):
     """Returns glob patterns of the files that a model needs."""
-    for name, weights in _WEIGHTS.items():
+    for name, weights in WEIGHTS.items():
         if name in files:
             return [*_SMALL_FILES, *weights]
     listed = ", ".join(sorted(files)[:12]) + (", ..." if len(files) > 12 else "")
     raise ValueError(
-        f"{handle} has no weights in a supported format, none of {', '.join(_WEIGHTS)}. It holds "
+        f"{handle} has no weights in a supported format, none of {', '.join(WEIGHTS)}. It holds "
         f"{listed}."
     )
 
 
-def _network_errors():
-    """Returns the error types of a download, which depend on huggingface_hub's HTTP client."""
+def network_errors() -> tuple[type[Exception], ...]:
+    """Returns the error types of a transfer, which depend on huggingface_hub's HTTP client."""
     from huggingface_hub.errors import HfHubHTTPError
 
     clients = [sys.modules[name] for name in ("httpx2", "httpx") if name in sys.modules]
@@ -117,9 +117,9 @@ def _cached(name, revision, error):
     from huggingface_hub.errors import LocalEntryNotFoundError, OfflineModeIsEnabled
 
     offline = isinstance(error, OfflineModeIsEnabled)
-    refusal = None if offline else _refusal(name, revision, error)
-    if refusal:
-        raise ValueError(refusal) from error
+    refused = None if offline else refusal(name, revision, error)
+    if refused:
+        raise ValueError(refused) from error
     reasons = [str(cause).strip() for cause in _causes(error)]
     reason = next(filter(None, reversed(reasons)), type(error).__name__).splitlines()[0]
     try:
@@ -142,7 +142,7 @@ def _cached(name, revision, error):
     return folder
 
 
-def _refusal(name, revision, error):
+def refusal(name: str, revision: str | None, error: BaseException) -> str | None:
     """Returns the hub's refusal as a sentence, or None if it didn't refuse."""
     from huggingface_hub.errors import GatedRepoError, HfHubHTTPError, RevisionNotFoundError
 
@@ -150,14 +150,14 @@ def _refusal(name, revision, error):
     if answer is None:
         return None
     if isinstance(answer, GatedRepoError):
-        return f"{name} is gated: request access on its page, then {_LOG_IN}."
+        return f"{name} is gated: request access on its page, then {LOG_IN}."
     if isinstance(answer, RevisionNotFoundError):
         return f"{name!r} has no revision {revision!r}."
     status = answer.response.status_code
     if status == 404 or answer.response.headers.get("X-Error-Code") == "RepoNotFound":
-        return f"The hub has no model {name!r}: check the name; if it is private, {_LOG_IN}."
+        return f"The hub has no model {name!r}: check the name; if it is private, {LOG_IN}."
     if status in (401, 403):
-        return f"Access to {name!r} is denied (HTTP {status}): {_LOG_IN} with a token that has it."
+        return f"Access to {name!r} is denied (HTTP {status}): {LOG_IN} with a token that has it."
     return None
 
 

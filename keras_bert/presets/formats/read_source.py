@@ -81,7 +81,7 @@ def _read(source):
     raise ValueError(
         f"{path} holds no BERT in a supported format: neither config.json (keras_bert, Hugging "
         "Face, KerasHub) nor bert_config.json and bert_model.ckpt.* (Google). Found: "
-        f"{shown(found, 400)}.{_folder_hint(path, found)}"
+        f"{shown(found, 400)}.{folder_hint(path, found)}"
     )
 
 
@@ -100,6 +100,14 @@ def local_source(source: str | PathLike, weights: bool = True) -> str | PathLike
     from keras_bert.presets.formats.hub import download
 
     return download(handle, weights)
+
+
+def published_name(source: str | PathLike) -> str | None:
+    """Returns the name of a source that was loaded from a hub; None for a local one."""
+    path = Path(source)
+    if path.exists() or _is_prefix(path):
+        return None
+    return hub_handle(str(source)) or str(source)
 
 
 def _read_complete(folder):
@@ -129,7 +137,7 @@ def _is_prefix(path):
     return path.with_name(f"{path.name}.index").is_file()
 
 
-def _folder_hint(path, found):
+def folder_hint(path: Path, found: list[str]) -> str:
     """Returns what to do about a folder that this library wrote, if it is no preset."""
     for name in ("best", "preset"):  # in the output of a recipe
         if (path / name / "config.json").is_file():

@@ -148,9 +148,9 @@ def test_an_earlier_model_is_replaced_and_nothing_else(backbone, tmp_path):
     save_to_hugging_face(model, tmp_path / "model")
     save_to_hugging_face(model.backbone, tmp_path / "model")
     names = sorted(path.name for path in (tmp_path / "model").iterdir())
-    assert names == ["config.json", "model.safetensors"]
-    (tmp_path / "model" / "README.md").write_text("by hand")
-    with pytest.raises(ValueError, match="also README.md, which would be lost"):
+    assert names == ["README.md", "config.json", "model.safetensors"]
+    (tmp_path / "model" / "notes.txt").write_text("by hand")
+    with pytest.raises(ValueError, match="also notes.txt, which would be lost"):
         save_to_hugging_face(model, tmp_path / "model")
     (tmp_path / "thesis").mkdir()
     (tmp_path / "thesis" / "chapter.txt").write_text("years of work")

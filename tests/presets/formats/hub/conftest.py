@@ -1,8 +1,10 @@
 """A Hugging Face hub on this machine: a server that speaks its endpoints.
 
-Sources: huggingface_hub `hf_api.py` (`model_info`, `list_repo_tree`) and `file_download.py`.
+Sources: huggingface_hub `hf_api.py` (`model_info`, `list_repo_tree`, `create_repo`, `whoami`),
+`file_download.py`, `_commit_api.py` and `lfs.py`.
 """
 
+import base64
 import hashlib
 import json
 import re
@@ -11,6 +13,7 @@ from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
+import yaml
 from huggingface_hub import constants
 
 from keras_bert import BertClassifier
@@ -30,6 +33,11 @@ class Hub(ThreadingHTTPServer):
         self.token = "hf_secret"
         self.breaks = 0  # responses still to be cut off midway
         self.silent = False
+        self.folder = None  # for uploads
+        self.role = "write"  # of the token
+        self.created = []  # bodies of requests to create a model
+        self.commits = []  # {"name", "message", "deleted"}
+        self.stored = {}  # {SHA-256: large file}
 
     def commit(self, name, revision):
         """Returns the commit of a revision."""
@@ -59,6 +67,14 @@ class Handler(BaseHTTPRequestHandler):
     def do_GET(self):
         self.answer()
 
+    def do_POST(self):
+        self.upload(self.rfile.read(int(self.headers["Content-Length"])))
+
+    def do_PUT(self):
+        content = self.rfile.read(int(self.headers["Content-Length"]))
+        self.server.stored[digest(content)] = content
+        self.send(200, b"{}")
+
     def answer(self):
         hub, path = self.server, self.path.partition("?")[0]
         hub.asked.append(f"{self.command} {path}")
@@ -66,6 +82,8 @@ class Handler(BaseHTTPRequestHandler):
             self.close_connection = True
             return hub.hang_up.wait(20)
         part = "[^/]+"
+        if path == "/api/whoami-v2":
+            return self.whoami()
         if match := re.fullmatch(f"/api/models/({part}/{part})(?:/revision/({part}))?", path):
             return self.within(match[1], match[2], self.model_info)
         if match := re.fullmatch(f"/api/models/({part}/{part})/tree/({part})", path):
@@ -144,6 +162,85 @@ class Handler(BaseHTTPRequestHandler):
             headers = {**headers, "Content-Range": f"bytes {start}-{size - 1}/{size}"}
         self.send(status, content, headers, may_break=True)
 
+    def is_logged_in(self):
+        return self.headers["Authorization"] == f"Bearer {self.server.token}"
+
+    def whoami(self):
+        if not self.is_logged_in():
+            return self.send(401, b'{"error": "Invalid credentials"}')
+        access = {"accessToken": {"displayName": "laptop", "role": self.server.role}}
+        self.send(200, json.dumps({"name": "user", "orgs": [], "auth": access}).encode())
+
+    def upload(self, body):
+        hub, path, part = self.server, self.path.partition("?")[0], "[^/]+"
+        hub.asked.append(f"POST {path}")
+        if path == "/api/validate-yaml":
+            content = json.loads(body)["content"]
+            fields = yaml.safe_load(content.split("---")[1])
+            return self.send(200 if isinstance(fields, dict) else 400, b'{"warnings": []}')
+        if not self.is_logged_in():
+            return self.error(401, "RepoNotFound")
+        if path == "/api/repos/create":
+            return self.create(json.loads(body))
+        if match := re.fullmatch(f"/api/models/({part}/{part})/preupload/main", path):
+            files = json.loads(body)["files"]
+            large = (".safetensors", ".h5", ".bin")
+            modes = [
+                {
+                    "path": file["path"],
+                    "uploadMode": "lfs" if file["path"].endswith(large) else "regular",
+                    "shouldIgnore": False,
+                }
+                for file in files
+            ]
+            return self.send(200, json.dumps({"files": modes}).encode())
+        if match := re.fullmatch(f"/({part}/{part}).git/info/lfs/objects/batch", path):
+            objects = [
+                {
+                    "oid": file["oid"],
+                    "size": file["size"],
+                    "actions": {"upload": {"href": f"{hub.url}/lfs/{file['oid']}"}},
+                }
+                for file in json.loads(body)["objects"]
+            ]
+            return self.send(200, json.dumps({"transfer": "basic", "objects": objects}).encode())
+        if match := re.fullmatch(f"/api/models/({part}/{part})/commit/main", path):
+            return self.commit(match[1], [json.loads(line) for line in body.splitlines()])
+        self.error(404, "EntryNotFound")
+
+    def create(self, asked):
+        hub, name = self.server, f"{asked['organization']}/{asked['name']}"
+        hub.created.append(asked)
+        if name in hub.refusals:
+            return self.send(hub.refusals[name][0], b'{"error": "no rights"}')
+        answer = json.dumps({"url": f"{hub.url}/{name}"}).encode()
+        if name in hub.models:
+            return self.send(409, answer)
+        (hub.folder / name).mkdir(parents=True)
+        (hub.folder / name / ".gitattributes").write_text("*.h5 filter=lfs")
+        hub.models[name] = {"main": hub.folder / name}
+        self.send(200, answer)
+
+    def commit(self, name, lines):
+        hub, deleted = self.server, []
+        folder = hub.models[name]["main"]
+        for line in lines[1:]:
+            kind, value = line["key"], line["value"]
+            path = folder / value["path"]
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if kind == "file":
+                path.write_bytes(base64.b64decode(value["content"]))
+            elif kind == "lfsFile":
+                path.write_bytes(hub.stored[value["oid"]])
+            elif kind == "deletedFile":
+                path.unlink()
+                deleted.append(value["path"])
+        message = lines[0]["value"]["summary"]
+        hub.commits.append({"name": name, "message": message, "deleted": deleted})
+        commit = hub.commit(name, "main")
+        url = f"{hub.url}/{name}/commit/{commit}"
+        self.send(200, json.dumps({"commitUrl": url, "commitOid": commit}).encode())
+
     def error(self, status, code):
         self.send(status, b"{}", {"X-Error-Code": code, "X-Error-Message": code})
 
@@ -180,6 +277,7 @@ def point_to(monkeypatch):
         monkeypatch.setattr(constants, "HF_HUB_CACHE", str(cache))
         monkeypatch.setattr(constants, "HF_TOKEN_PATH", str(cache / "token"))
         monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+        monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)  # its server isn't imitated
         monkeypatch.setattr(constants, "HF_HUB_ETAG_TIMEOUT", 2)
         for name in ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"):
             monkeypatch.delenv(name, raising=False)
@@ -192,6 +290,7 @@ def hub(tmp_path, point_to):
     """A hub that huggingface_hub is configured for, with an empty cache."""
     server = Hub()
     server.hang_up = threading.Event()
+    server.folder = tmp_path / "on_the_hub"
     thread = threading.Thread(target=partial(server.serve_forever, 0.02), daemon=True)
     thread.start()
     point_to(server.url, tmp_path / "cache")

@@ -1,0 +1,158 @@
+"""Uploads to the hub: one commit that loads again, and errors before any long work."""
+
+import pytest
+import yaml
+
+from keras_bert import BertBackbone, BertClassifier, BertTask, push_to_hub, save_to_hugging_face
+
+
+@pytest.fixture
+def classifier(backbone, randomized, preprocessor):
+    return randomized(BertClassifier(backbone(), num_classes=2, preprocessor=preprocessor))
+
+
+def on_hub(hub, name="user/tiny"):
+    folder = hub.models[name]["main"]
+    return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+
+
+def card_of(hub, name="user/tiny"):
+    return hub.models[name]["main"] / "README.md"
+
+
+def test_a_model_is_uploaded_in_one_commit_and_loads(hub, classifier, same):
+    handle = push_to_hub(
+        classifier, "user/tiny", private=True, token=hub.token, commit_message="The first"
+    )
+    assert handle == f"hf://user/tiny@{hub.commit('user/tiny', 'main')}"
+    assert hub.commits == [{"name": "user/tiny", "message": "The first", "deleted": []}]
+    assert hub.created[0]["visibility"] == "private"
+    files = {"config.json", "model.weights.h5", "preprocessor.json", "vocab.txt", "README.md"}
+    assert on_hub(hub) == {".gitattributes", *files}
+    back = BertTask.from_preset(handle)
+    assert type(back) is BertClassifier and same(back, classifier)
+
+
+def test_the_card_names_the_model_on_the_hub(hub, classifier, tmp_path):
+    save_to_hugging_face(classifier, tmp_path / "theirs")
+    push_to_hub(tmp_path / "theirs", "hf://user/tiny", token=hub.token)
+    text = card_of(hub).read_text()
+    assert 'BertForSequenceClassification.from_pretrained("user/tiny")' in text
+    assert 'keras_bert.BertClassifier.from_preset("hf://user/tiny")' in text
+    assert "path/to" not in text and "path/to" in (tmp_path / "theirs" / "README.md").read_text()
+
+
+def test_the_base_model_is_named(hub, classifier, tmp_path):
+    handle = push_to_hub(classifier, "user/tiny", token=hub.token)
+    BertBackbone.from_preset(handle).save_to_preset(tmp_path / "again")
+    text = (tmp_path / "again" / "README.md").read_text()
+    assert yaml.safe_load(text.split("---")[1])["base_model"] == "user/tiny"
+    assert f"`{handle}`" in text
+    assert str(tmp_path) not in text
+
+
+def test_another_upload_replaces_the_files_of_the_model(hub, classifier, tmp_path, same):
+    push_to_hub(classifier, "user/tiny", token=hub.token)
+    folder = hub.models["user/tiny"]["main"]
+    (folder / "results.csv").write_text("a,b")
+    save_to_hugging_face(classifier, tmp_path / "theirs")
+    (tmp_path / "theirs" / ".secret").write_text("mine")
+    (tmp_path / "theirs" / "curve.svg").write_text("<svg/>")
+    push_to_hub(tmp_path / "theirs", "user/tiny", token=hub.token)
+    assert hub.commits[1]["deleted"] == ["model.weights.h5", "preprocessor.json"]
+    kept = {".gitattributes", "results.csv", "README.md"}
+    theirs = {"config.json", "vocab.txt", "tokenizer_config.json", "model.safetensors", "curve.svg"}
+    assert on_hub(hub) == kept | theirs
+    assert same(BertClassifier.from_preset("hf://user/tiny"), classifier)
+
+
+def test_a_card_that_a_person_wrote_is_kept(hub, classifier, tmp_path):
+    push_to_hub(classifier, "user/tiny", token=hub.token)
+    edited = card_of(hub).read_text().replace("## Use", "## Limits\n\nNone.\n\n## Use")
+    card_of(hub).write_text(edited)
+    push_to_hub(classifier, "user/tiny", token=hub.token)
+    assert card_of(hub).read_text() == edited
+    classifier.save_to_preset(tmp_path / "ours")
+    (tmp_path / "ours" / "README.md").write_text("---\nlicense: mit\n---\nBy hand.")
+    push_to_hub(tmp_path / "ours", "user/tiny", token=hub.token)
+    assert card_of(hub).read_text().endswith("By hand.")
+
+
+@pytest.mark.parametrize("name", ["tiny", "a/b/c", "user/ti ny", "user/..", "user/a--b", "", None])
+def test_an_invalid_name_is_refused(hub, classifier, name):
+    with pytest.raises(ValueError, match='name must be "user/name".*got'):
+        push_to_hub(classifier, name, token=hub.token)
+    assert not hub.asked
+
+
+def test_invalid_arguments_are_refused(hub, classifier):
+    with pytest.raises(ValueError, match="private must be True, False or None; got 'yes'"):
+        push_to_hub(classifier, "user/tiny", token=hub.token, private="yes")
+    with pytest.raises(ValueError, match="commit_message must be a line of text; got ''"):
+        push_to_hub(classifier, "user/tiny", token=hub.token, commit_message="")
+    with pytest.raises(ValueError, match="at most 96 characters"):
+        push_to_hub(classifier, "user/" + "a" * 96, token=hub.token)
+    assert not hub.asked
+
+
+def test_a_folder_without_a_model_is_refused(hub, classifier, tmp_path):
+    (tmp_path / "thesis.txt").write_text("years of work")
+    with pytest.raises(ValueError, match="holds no model.*needs config.json.*thesis.txt"):
+        push_to_hub(tmp_path, "user/tiny", token=hub.token)
+    classifier.save_to_preset(tmp_path / "best")
+    with pytest.raises(ValueError, match="Did you mean '.*best'"):
+        push_to_hub(tmp_path, "user/tiny", token=hub.token)
+    with pytest.raises(ValueError, match="missing is not a folder"):
+        push_to_hub(tmp_path / "missing", "user/tiny", token=hub.token)
+    for source in ("gs://bucket/model", 3, None):
+        with pytest.raises(ValueError, match="takes a model, or the path of its folder"):
+            push_to_hub(source, "user/tiny", token=hub.token)
+    assert not hub.asked
+
+
+@pytest.fixture
+def unsaved(classifier, monkeypatch):
+    """A model that must not be saved, because an error comes first."""
+
+    def save(folder):
+        raise AssertionError("saved before the check")
+
+    monkeypatch.setattr(type(classifier), "save_to_preset", save)
+    return classifier
+
+
+def test_a_token_is_needed_before_the_model_is_saved(hub, unsaved):
+    with pytest.raises(ValueError, match="needs an access token.*there is none.*hf auth login"):
+        push_to_hub(unsaved, "user/tiny")
+    assert not hub.asked
+    with pytest.raises(ValueError, match="got a int"):
+        push_to_hub(unsaved, "user/tiny", token=3)
+    with pytest.raises(ValueError, match="knows no such token.*token="):
+        push_to_hub(unsaved, "user/tiny", token="hf_wrong")
+    hub.role = "read"
+    with pytest.raises(ValueError, match="token of 'user' may only read.*write access"):
+        push_to_hub(unsaved, "user/tiny", token=hub.token)
+    assert not hub.created
+
+
+def test_the_token_of_the_environment_is_used(hub, our_preset, monkeypatch):
+    monkeypatch.setenv("HF_TOKEN", hub.token)
+    assert push_to_hub(our_preset[1], "user/tiny").startswith("hf://user/tiny@")
+
+
+def test_the_refusals_of_the_hub_are_explained(hub, our_preset, monkeypatch, no_waiting):
+    hub.refusals["other/tiny"] = (403, {}, True)
+    with pytest.raises(ValueError, match="Access to 'other/tiny' is denied .HTTP 403"):
+        push_to_hub(our_preset[1], "other/tiny", token=hub.token)
+    hub.refusals["other/tiny"] = (500, {}, True)
+    with pytest.raises(ValueError, match="could not be uploaded.*Run the same call again"):
+        push_to_hub(our_preset[1], "other/tiny", token=hub.token)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    with pytest.raises(ValueError, match="HF_HUB_OFFLINE is set. Unset it"):
+        push_to_hub(our_preset[1], "user/tiny", token=hub.token)
+
+
+def test_a_hub_that_cannot_be_reached_is_reported(hub, our_preset, point_to, tmp_path, no_waiting):
+    point_to("http://127.0.0.1:9", tmp_path / "cache")
+    with pytest.raises(ValueError, match="could not be uploaded to http://127.0.0.1:9: .*again"):
+        push_to_hub(our_preset[1], "user/tiny", token=hub.token)

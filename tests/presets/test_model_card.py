@@ -1,0 +1,362 @@
+"""Model cards: what they say is true, they load the model, and no foreign text breaks them."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+import yaml
+
+import keras_bert
+from keras_bert import (
+    BertBackbone,
+    BertClassifier,
+    BertClassifierPreprocessor,
+    BertEmbedder,
+    BertMultipleChoice,
+    BertPretrainer,
+    BertReranker,
+    BertSpanLabeler,
+    BertTask,
+    BertTokenClassifier,
+    finetune,
+    record_training,
+    save_to_google,
+    save_to_hugging_face,
+)
+from keras_bert.files.signed_text import unsigned
+from keras_bert.presets.markdown_text import code, front_matter
+
+TASKS = {
+    BertBackbone: "feature-extraction",
+    BertPretrainer: "fill-mask",
+    BertClassifier: "text-classification",
+    BertTokenClassifier: "token-classification",
+    BertSpanLabeler: "question-answering",
+    BertMultipleChoice: "multiple-choice",
+    BertEmbedder: "sentence-similarity",
+    BertReranker: "text-ranking",
+}
+HOSTILE = [
+    "a|b",
+    "`code`",
+    "---",
+    "# head\n# line",
+    "<script>alert(1)</script>",
+    "<!-- Written by keras_bert 0123456789abcdef -->",
+    "[x](javascript:1)",
+    "$$x$$",
+    "\u202eright to left",
+    "\ud800",
+    "``",
+    "key: value",
+    "سلام\u200cها",
+]
+
+
+@pytest.fixture
+def small(make_backbone):
+    return make_backbone(num_layers=1, max_sequence_length=128)
+
+
+@pytest.fixture
+def reader(letters):
+    return keras_bert.BertPreprocessor(letters, sequence_length=96)
+
+
+@pytest.fixture
+def classifier(small, reader):
+    return BertClassifier(small, 2, BertClassifierPreprocessor.like(reader, label_names=["n", "y"]))
+
+
+def text_of(folder):
+    return (folder / "README.md").read_text(encoding="utf-8")
+
+
+def metadata(folder):
+    _, fields, _ = re.split(r"^---$", text_of(folder), maxsplit=2, flags=re.MULTILINE)
+    return yaml.safe_load(fields)
+
+
+def run_blocks(folder):
+    """Runs the card's Python in order; returns the names of each block."""
+    blocks = re.findall(r"```python\n(.*?)```", text_of(folder), flags=re.DOTALL)
+    found = []
+    for block in blocks:
+        names = {}
+        exec(block.replace('"path/to/this/folder"', repr(str(folder))), names)
+        found.append(names)
+    return found
+
+
+def make(cls, small, reader):
+    if cls is BertBackbone:
+        return small
+    arguments = {"num_classes": 2} if "Classifier" in cls.__name__ else {}
+    return cls(small, preprocessor=reader, **arguments)
+
+
+@pytest.mark.parametrize("cls", TASKS)
+def test_the_card_of_a_preset_loads_the_model(cls, small, reader, tmp_path, capsys):
+    model = make(cls, small, reader)
+    model.save_to_preset(tmp_path / "model")
+    fields = metadata(tmp_path / "model")
+    assert fields["library_name"] == "keras_bert" and fields["pipeline_tag"] == TASKS[cls]
+    assert not fields.keys() & {"base_model", "language", "license"}  # which nobody knows
+    [names] = run_blocks(tmp_path / "model")
+    assert type(names["model"]) is cls
+    assert cls is BertBackbone or capsys.readouterr().out
+
+
+@pytest.mark.parametrize("cls", TASKS)
+def test_the_card_of_a_hugging_face_folder_loads_it_both_ways(cls, small, reader, tmp_path):
+    pytest.importorskip("transformers")
+    pytest.importorskip("torch")
+    if cls in (BertEmbedder, BertReranker):
+        pytest.importorskip("sentence_transformers")
+    model = make(cls, small, reader)
+    save_to_hugging_face(model, tmp_path / "model")
+    fields = metadata(tmp_path / "model")
+    assert fields["library_name"] in ("transformers", "sentence-transformers")
+    theirs, ours = run_blocks(tmp_path / "model")
+    assert type(ours["model"]) is cls
+    if fields["library_name"] == "transformers":
+        of_head = 0 if cls is BertBackbone else model.count_params() - small.count_params()
+        assert theirs["model"].num_parameters() >= of_head
+        assert type(theirs["model"]).__module__.startswith("transformers.")
+    else:
+        assert type(theirs["model"]).__module__.startswith("sentence_transformers.")
+
+
+def test_a_card_has_sizes_vocabulary_and_labels(classifier, tmp_path):
+    classifier.save_to_preset(tmp_path / "model")
+    text = text_of(tmp_path / "model")
+    for fact in (
+        f"- Parameters: {classifier.count_params():,}\n",
+        "- Size: 1 layer, hidden 16, 2 heads, feed-forward 32\n",
+        "- Vocabulary: 30 tokens, lowercased\n",
+        "- Sequence length: 96 tokens (at most 128)\n",
+        "- Labels (2): `n`, `y`\n",
+    ):
+        assert fact in text
+    assert "## Training" not in text and "## Scores" not in text  # of which nothing is known
+
+
+def test_many_labels_are_counted(small, reader, tmp_path):
+    names = [f"label {i}" for i in range(1200)]
+    reader = BertClassifierPreprocessor.like(reader, label_names=names)
+    BertClassifier(small, 1200, reader).save_to_preset(tmp_path / "model")
+    text = text_of(tmp_path / "model")
+    assert "- Labels (1,200): `label 0`" in text and "`label 49` and 1,150 more\n" in text
+
+
+def test_a_regression_and_a_causal_model_say_so(make_backbone, reader, tmp_path):
+    causal = make_backbone(num_layers=1, max_sequence_length=128, causal=True)
+    BertPretrainer(causal, False, reader).save_to_preset(tmp_path / "causal")
+    assert metadata(tmp_path / "causal")["pipeline_tag"] == "text-generation"
+    assert "predicts each next word" in text_of(tmp_path / "causal")
+    assert "fill_mask" not in text_of(tmp_path / "causal")
+    BertClassifier(causal, 1, reader).save_to_preset(tmp_path / "number")
+    assert "a number (regression)" in text_of(tmp_path / "number")
+
+
+def test_finetune_tells_the_card_its_settings_and_scores(classifier, tmp_path):
+    examples = (["a b", "c d"] * 4, ["n", "y"] * 4)
+    finetune(classifier, examples, examples, tmp_path, test=examples, epochs=1, learning_rate=3e-5)
+    [scores] = json.loads((tmp_path / "scores.json").read_text())
+    text = text_of(tmp_path / "best")
+    for line in (
+        "Trained as a `BertClassifier`:",
+        "- `training examples`: `8`",
+        "- `learning rate`: `3e-05`",
+        "- `batch size`: `32`",
+        "- `epochs`: `1`",
+        "On `dev`:",
+        "On `test`:",
+        f"- `accuracy`: {scores['accuracy']:.4g}",
+    ):
+        assert f"\n{line}\n" in text
+    assert "learning rate`: `3e-05" in text and "layer decay" not in text
+
+
+def test_a_fit_tells_the_card_what_keras_knows(classifier, tmp_path):
+    classifier.fit(["a", "b"], ["n", "y"], validation_data=(["a"], ["n"]), epochs=2, verbose=0)
+    classifier.save_to_preset(tmp_path / "model")
+    text = text_of(tmp_path / "model")
+    assert "- `epochs of the last fit`: `2`\n" in text and "- `optimizer`: `AdamW`\n" in text
+    last = classifier.history.history["val_accuracy"][-1]
+    assert f"On `validation`:\n\n- `accuracy`: {last:.4g}\n" in text
+
+
+def test_the_record_stays_with_the_model_that_it_describes(classifier, tmp_path):
+    record_training(classifier, {"epochs": 3}, {"dev": {"accuracy": 0.75}})
+    classifier.save_to_preset(tmp_path / "first")
+    again = BertTask.from_preset(tmp_path / "first")
+    again.save_to_preset(tmp_path / "second")
+    assert text_of(tmp_path / "second") == text_of(tmp_path / "first")
+    assert "- `accuracy`: 0.75\n" in text_of(tmp_path / "second")
+
+    again.fit(["a"], ["n"], verbose=0)  # the scores were those of other weights
+    again.save_to_preset(tmp_path / "second")
+    text = text_of(tmp_path / "second")
+    assert "Trained as" in text and "Then trained as" in text and "0.75" not in text
+
+    for cls, changes in ((BertClassifier, {"num_classes": 3}), (BertEmbedder, {})):
+        cls.from_preset(tmp_path / "first", **changes).save_to_preset(tmp_path / "other")
+        text = text_of(tmp_path / "other")  # the encoder is the trained one, the head is new
+        assert "- `epochs`: `3`" in text and "0.75" not in text
+
+    BertTask.from_preset(tmp_path / "first", load_weights=False).save_to_preset(tmp_path / "fresh")
+    assert "## Training" not in text_of(tmp_path / "fresh")
+
+
+def test_a_task_on_a_trained_encoder_knows_its_history(classifier, tmp_path):
+    record_training(classifier, {"epochs": 3}, {"dev": {"accuracy": 0.75}})
+    BertEmbedder(classifier.backbone).save_to_preset(tmp_path / "model")
+    text = text_of(tmp_path / "model")
+    assert "Trained as a `BertClassifier`" in text and "0.75" not in text
+
+
+def test_paths_of_this_machine_stay_private(classifier, tmp_path):
+    places = {
+        "init": "/home/me/bert/best",
+        "corpus": "gs://secret/wiki",
+        "data": r"C:\me\train.tsv",
+    }
+    record_training(classifier, {**places, "file": tmp_path / "dev.tsv", "kept": "a/b"})
+    classifier.save_to_preset(tmp_path / "model")
+    text = text_of(tmp_path / "model")
+    for shown in ("best", "wiki", "train.tsv", "dev.tsv", "a/b"):
+        assert f": `{shown}`\n" in text
+    for hidden in ("/home", "secret", "C:", str(tmp_path)):
+        assert hidden not in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((["epochs"],), "settings must be a dict"),
+        (({1: 2},), "settings must be a dict"),
+        (({"loss": object()},), "setting 'loss' must be a number.*got a object"),
+        (({}, {"accuracy": 0.9}), "scores must be a dict of dicts.*'accuracy': 0.9"),
+    ],
+)
+def test_records_that_no_card_can_hold_are_refused(classifier, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        record_training(classifier, *arguments)
+
+
+def test_settings_may_be_anything_that_recipes_have(classifier, tmp_path):
+    settings = {"rate": np.float32(0.1), "n": np.int64(3), "weights": {"n": 0.5}, "none": None}
+    settings |= {"lengths": [32, 64], "nan": float("nan"), "on": True}
+    record_training(classifier, settings, {"dev": {"a": np.float64(0.5), "b": float("nan")}})
+    classifier.save_to_preset(tmp_path / "model")
+    text = text_of(tmp_path / "model")
+    lines = ["rate`: `0.1", "n`: `3", "weights`: `n: 0.5", "lengths`: `32, 64", "on`: `True"]
+    assert all(f"- `{line}`\n" in text for line in lines) and "none" not in text
+    assert "- `a`: 0.5\n" in text and "`b`" not in text
+    assert BertTask.from_preset(tmp_path / "model").num_classes == 2
+
+
+@pytest.mark.parametrize("damage", [3, {"runs": 3}, {"runs": [{"settings": {"a": []}}]}])
+def test_a_damaged_record_is_an_error_that_names_the_file(classifier, tmp_path, damage):
+    classifier.save_to_preset(tmp_path / "model")
+    path = tmp_path / "model" / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "training": damage}))
+    with pytest.raises(ValueError, match=r"config.json: training.* must be"):
+        BertTask.from_preset(tmp_path / "model")
+
+
+def test_foreign_text_breaks_neither_markdown_nor_yaml(small, reader, tmp_path):
+    markdown = pytest.importorskip("markdown_it", reason="parses the card")
+    reader = BertClassifierPreprocessor.like(reader, label_names=HOSTILE[:-4] + HOSTILE[-3:])
+    model = BertClassifier(small, len(HOSTILE) - 1, reader)
+    record_training(model, dict(zip(HOSTILE, HOSTILE, strict=True)), {"`|\n#": {"<b>|": 1.0}})
+    with pytest.MonkeyPatch.context() as patch:  # a surrogate is in no file of ours
+        patch.setattr(reader, "label_names", HOSTILE)
+        keras_bert.presets.model_card.write_card(model, tmp_path)
+    text = text_of(tmp_path)
+    assert unsigned(text) is not None and metadata(tmp_path)["library_name"] == "keras_bert"
+    body = text.split("---\n", 2)[2]
+    tokens = markdown.MarkdownIt("commonmark").enable("table").parse(body)
+    headings = [
+        b.content for a, b in zip(tokens, tokens[1:], strict=False) if a.type == "heading_open"
+    ]
+    assert headings == ["BertClassifier, 1 layer", "Model", "Training", "Scores", "Use"]
+    html = [token.content for token in tokens if token.type == "html_block"]
+    assert len(html) == 1 and html[0].startswith("<!-- Written by keras_bert")
+    inline = [child for token in tokens for child in token.children or ()]
+    assert {token.type for token in inline} <= {"text", "code_inline", "softbreak"}
+    shown = {token.content for token in inline if token.type == "code_inline"}
+    assert {"a|b", "`code`", "---", "# head # line", "``", "<script>alert(1)</script>"} <= shown
+
+
+def test_code_spans_are_inert_whatever_they_hold():
+    markdown = pytest.importorskip("markdown_it")
+    generator = np.random.default_rng(1)
+    alphabet = list("`|<>&\\*_[]()#-\n\r\t $~!ab\u2028\u202e\x00")
+    for _ in range(300):
+        text = "".join(generator.choice(alphabet, generator.integers(0, 12)))
+        [_, inline, _] = markdown.MarkdownIt("commonmark").parse(f"x {code(text)} y")
+        assert [child.type for child in inline.children] == ["text", "code_inline", "text"], text
+
+
+def test_front_matter_reads_back():
+    fields = {"a": 'quote " and \\ and: colon', "b": ["- x", "---", "yes", "1e5"], "c": "größer"}
+    assert yaml.safe_load(front_matter(fields).strip("-")) == fields
+
+
+@pytest.mark.parametrize("save", [BertClassifier.save_to_preset, save_to_hugging_face])
+def test_a_card_by_hand_is_kept_and_one_of_ours_is_renewed(save, classifier, tmp_path):
+    folder = tmp_path / "model"
+    save(classifier, folder)
+    first = text_of(folder)
+    record_training(classifier, {"epochs": 3})
+    save(classifier, folder)
+    assert text_of(folder) != first and "`epochs`" in text_of(folder)
+
+    edited = text_of(folder).replace("## Use", "## Limits\n\nNone.\n\n## Use")
+    for by_hand in (edited, "# My model\n", ""):
+        (folder / "README.md").write_text(by_hand)
+        save(classifier, folder)
+        assert text_of(folder) == by_hand
+        assert type(BertTask.from_preset(folder)) is BertClassifier
+
+    (folder / "README.md").write_bytes(first.replace("\n", "\r\n").encode())  # by Git, not by hand
+    save(classifier, folder)
+    assert "`epochs`" in text_of(folder)
+
+
+def test_other_formats_leave_no_card_of_another_model(classifier, tmp_path):
+    folder = tmp_path / "model"
+    classifier.save_to_preset(folder)
+    save_to_google(classifier, folder)
+    assert not (folder / "README.md").exists()
+    (folder / "README.md").write_text("by hand")
+    save_to_google(classifier, folder)
+    assert text_of(folder) == "by hand"
+
+
+def test_a_remote_card_by_hand_is_kept(classifier, tensorflow):
+    folder, gfile = "ram://cards/model", tensorflow.io.gfile
+    classifier.save_to_preset(folder)
+    gfile.remove(f"{folder}/README.md")
+    with gfile.GFile(f"{folder}/README.md", "w") as file:
+        file.write("by hand")
+    classifier.save_to_preset(folder)
+    with gfile.GFile(f"{folder}/README.md") as file:
+        assert file.read() == "by hand"
+
+
+def test_a_users_own_class_is_loaded_by_its_base(small, reader, tmp_path):
+    import keras
+
+    @keras.saving.register_keras_serializable(package="cards")
+    class Graded(BertClassifier):
+        pass
+
+    Graded(small, 2, reader).save_to_preset(tmp_path / "model")
+    text = text_of(tmp_path / "model")
+    assert metadata(tmp_path / "model")["pipeline_tag"] == "text-classification"
+    assert "import keras_bert  # and the module that defines Graded" in text
+    assert type(run_blocks(tmp_path / "model")[0]["model"]) is Graded

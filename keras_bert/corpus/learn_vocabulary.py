@@ -6,11 +6,10 @@ import os
 import warnings
 from collections.abc import Iterator, Sequence
 
-from tqdm import tqdm
-
 from keras_bert.corpus.corpus_plan import Settings, Slice, find_inputs, plan_slices
 from keras_bert.corpus.decoding import BLOCK_BYTES, BROKEN
 from keras_bert.corpus.local_workers import default_num_workers, run_locally
+from keras_bert.corpus.progress import progress_bar
 from keras_bert.corpus.text_documents import text_of_span
 from keras_bert.corpus.wikipedia_dump import wikipedia_passages
 from keras_bert.files.reports import Reports
@@ -105,8 +104,7 @@ def _count_words(slices, lowercase, min_frequency, num_workers, reports, progres
     work = functools.partial(_count_slice, lowercase=lowercase)
     counts, waiting, next_index = collections.Counter(), {}, 0
     total = sum(slice_.num_bytes for slice_ in slices)
-    bar = tqdm(total=total, unit="B", unit_scale=True, desc="words", disable=not progress)
-    with bar:
+    with progress_bar("words", total, progress) as bar:
         for slice_, result in run_locally(slices, work, num_workers):
             bar.update(slice_.num_bytes)
             # Results are added in the order of the inputs: what is dropped depends on the order.

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import tensorflow as tf
-from tqdm import tqdm
 
 from keras_bert.corpus.checks import check_same_plan, check_settings
 from keras_bert.corpus.corpus_plan import Settings, find_inputs, plan_description, plan_slices
 from keras_bert.corpus.corpus_slice import PROGRESS_FOLDER, done_path, write_slice
 from keras_bert.corpus.local_workers import default_num_workers, run_locally
+from keras_bert.corpus.progress import progress_bar
 from keras_bert.corpus.shards import CORPUS_FILE, COUNTS, Corpus, finish_corpus
 from keras_bert.files.json_fields import JsonFields
 from keras_bert.files.json_files import read_json, write_json
@@ -192,7 +192,7 @@ def _read_done(output, slice_, num_slices):
 
 def _progress_bar(slices, done, progress):
     num_bytes = sum(slice_.num_bytes for slice_ in slices)
-    bar = tqdm(total=num_bytes, unit="B", unit_scale=True, disable=not progress, desc="corpus")
+    bar = progress_bar("corpus", num_bytes, progress)
     bar.num_documents = bar.num_tokens = 0
     bar.started = time.monotonic()
     kept = [slice_ for slice_ in slices if done[slice_.index]]

@@ -254,6 +254,13 @@ class BertBackbone(PresetModel, keras.Model):
             **quantization_config(self),
         }
 
+    def __repr__(self):
+        if getattr(self, "num_layers", None) is None:  # while Keras makes it
+            return super().__repr__()
+        names = ("vocabulary_size", "num_layers", "num_heads", "hidden_dim")
+        sizes = ", ".join(f"{name}={getattr(self, name)}" for name in names)
+        return f"{type(self).__name__}({sizes}: {self.count_params():,} weights)"
+
     @classmethod
     def from_config(cls, config):
         return quantized_from_config(cls, config)

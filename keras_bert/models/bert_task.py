@@ -289,6 +289,13 @@ class BertTask(PresetModel, TrainLoop, keras.Model):
             **quantization_config(self),
         }
 
+    def __repr__(self):
+        if getattr(self, "backbone", None) is None:  # while Keras makes it
+            return super().__repr__()
+        classes = getattr(self, "num_classes", None)
+        head = "" if classes is None else f"num_classes={classes}, "
+        return f"{type(self).__name__}({head}{self.backbone!r})"
+
     @classmethod
     def from_config(cls, config):
         if config.get("preprocessor") is not None:

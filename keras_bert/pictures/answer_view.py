@@ -35,6 +35,9 @@ class AnswerView:
         with whole_file(path) as file:
             file.write(self.html())
 
+    def __repr__(self):
+        return f"AnswerView({self._body.count('<mark ')} answers; html() and save(path) show them)"
+
     def _repr_html_(self):
         return f'{_STYLE}\n<div class="answers">\n{self._body}\n</div>'
 

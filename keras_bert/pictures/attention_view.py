@@ -85,6 +85,10 @@ class AttentionView:
         panel.set_title(f"Layer {layer}, {shown}")
         save_figure(figure, path)
 
+    def __repr__(self):
+        layers, heads = self.probabilities.shape[:2]
+        return f"AttentionView({len(self.tokens)} tokens, {layers} layers, {heads} heads)"
+
     def _repr_html_(self):
         height = 140 + 20 * len(self.tokens)
         return (

@@ -88,6 +88,9 @@ class TpuPlan:
         self.sequences_per_row = sequences_per_row
         self.log = log
 
+    def __repr__(self):
+        return f"TpuPlan({self.topology!r}, sequence_length={self.sequence_length})"
+
     def check_batch(self, batch_size: int) -> None:
         """Raises a `ValueError` if a batch can't be split evenly over chips and parts."""
         parts = self.num_chips * self.accumulation_steps

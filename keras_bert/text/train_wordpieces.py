@@ -2,6 +2,7 @@
 
 import collections
 import functools
+import sys
 from collections.abc import Mapping
 
 import tensorflow as tf
@@ -52,7 +53,7 @@ def train_wordpieces(
         vocabulary_size: most tokens, including the special ones.
         max_characters: number of characters to keep, the most frequent ones.
         min_frequency: number of occurrences; rarer pieces are not learned.
-        progress: whether to show progress bars.
+        progress: whether to show progress bars, in a terminal.
 
     Returns:
         list of str: special tokens, then characters, then pieces.
@@ -101,7 +102,8 @@ def _train(counts, alphabet, vocabulary_size, min_frequency, progress):
     trainer = tokenizers.trainers.WordPieceTrainer(
         vocab_size=vocabulary_size,
         min_frequency=max(1, min_frequency // scale),
-        show_progress=progress,
+        # Without a terminal its bars are blank lines, such as in a notebook.
+        show_progress=progress and sys.stdout.isatty() and sys.stderr.isatty(),
         special_tokens=[*SPECIAL_TOKENS, *alphabet],
         continuing_subword_prefix="##",
     )

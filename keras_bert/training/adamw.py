@@ -239,6 +239,16 @@ class AdamW(SummedOptimizer):
             grad=gradient,
         )
 
+    def __repr__(self):
+        config = self.get_config()
+        rate = config["learning_rate"]
+        if isinstance(rate, dict):  # a schedule
+            settings = ", ".join(f"{name}={value}" for name, value in rate["config"].items())
+            rate = f"{rate['class_name']}({settings})"
+        else:
+            rate = f"{rate:g}"
+        return f"{type(self).__name__}({rate}, weight_decay={config['weight_decay']})"
+
     def get_config(self):
         return {
             **super().get_config(),

@@ -58,6 +58,10 @@ class TrainingCheckpoint(keras.callbacks.Callback):
         self._writer = None  # a thread
         self._failure = None  # of the writer
 
+    def __repr__(self):
+        best = f", keep_best={self.keep_best!r}" if self.keep_best else ""
+        return f"TrainingCheckpoint({str(self.folder.path)!r}, keep={self.keep}{best})"
+
     def latest_step(self) -> int | None:
         """Returns the optimizer step of the newest checkpoint, or None."""
         self.wait()

@@ -54,6 +54,10 @@ class BatchLoss(keras.losses.Loss):
         """Computes the loss of vectors of length 1, `[B, k, H]`."""
         raise NotImplementedError
 
+    def __repr__(self):
+        dims = f", matryoshka_dims={self.matryoshka_dims}" if self.matryoshka_dims else ""
+        return f"{type(self).__name__}(scale={self.scale:g}{dims})"
+
     def get_config(self):
         return {
             **super().get_config(),

@@ -42,6 +42,9 @@ class MarginMeanSquaredError(keras.losses.Loss):
     ):
         super().__init__(name=name, reduction=reduction, dtype=dtype)
 
+    def __repr__(self):
+        return f"{type(self).__name__}()"
+
     def call(self, y_true, y_pred):
         if len(y_pred.shape) != 2 or y_pred.shape[1] not in (2, None):
             raise ValueError(

@@ -19,6 +19,9 @@ class Perplexity(keras.callbacks.Callback):
     1.0
     """
 
+    def __repr__(self):
+        return "Perplexity()"
+
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         for prefix in ("", "val_"):
             # A model without next sentence prediction has one loss.

@@ -25,6 +25,9 @@ class Throughput(keras.callbacks.Callback):
         super().__init__()
         self.tokens_per_step = tokens_per_step
 
+    def __repr__(self):
+        return f"Throughput({self.tokens_per_step})"
+
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
         self._started = None
 

@@ -58,6 +58,9 @@ class TrainingCurves(keras.callbacks.Callback):
         self._writer = None  # opened by the first event
         self._is_chief = True
 
+    def __repr__(self):
+        return f"TrainingCurves({self.folder!r}, every={self.every})"
+
     def write(self, step: int, values: Mapping[str, Any]) -> None:
         """Adds a point to some curves, and writes all points so far to the disk.
 

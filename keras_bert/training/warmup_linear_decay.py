@@ -77,6 +77,12 @@ class WarmupLinearDecay(keras.optimizers.schedules.LearningRateSchedule):
             fraction = ops.where(step < warmup, step / max(warmup, 1.0), 1 - step / total)
         return self.peak_learning_rate * ops.maximum(fraction, 0.0)
 
+    def __repr__(self):
+        return (
+            f"WarmupLinearDecay({self.peak_learning_rate:g}, warmup_steps={self.warmup_steps}, "
+            f"total_steps={self.total_steps}, continuous={self.continuous})"
+        )
+
     def get_config(self):
         return {
             "peak_learning_rate": self.peak_learning_rate,

@@ -137,7 +137,7 @@ def _title(model, kind):
 def _task(model, kind):
     if kind == "BertPretrainer" and model.backbone.causal:
         return "predicts each next word"
-    if kind == "BertPretrainer" and not model.get_config()["next_sentence"]:
+    if kind == "BertPretrainer" and not getattr(model, "next_sentence", True):
         return "predicts masked words"
     return _KINDS[kind].task
 
@@ -166,9 +166,10 @@ def _facts(model, kind):
         yield f"- Precision: {code(model.dtype_policy.name)}"
     yield from _labels(model, reader)
     if kind == "BertEmbedder":
-        yield f"- Vectors: {model.output_shape[-1]} numbers, pooling {code(model.pooling)}" + (
-            ", of length 1" if model.normalize else ""
-        )
+        shape = model.output_shape  # of a user's own class, maybe a dict
+        width = f"{shape[-1]} numbers, " if isinstance(shape, tuple) else ""
+        length = ", of length 1" if model.normalize else ""
+        yield f"- Vectors: {width}pooling {code(model.pooling)}{length}"
         for name, prompt in (getattr(reader, "prompts", None) or {}).items():
             yield f"- Prompt {code(name)}: {code(prompt)}"
 

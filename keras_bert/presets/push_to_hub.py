@@ -47,7 +47,7 @@ def push_to_hub(
             `save_to_hugging_face`, `save_to_google` or `save_to_keras_hub` wrote.
         name: `"user/name"` or `"organization/name"`; also with `hf://` before it.
         private: bool, for a new model; None takes the default of the user or organization. A model
-            that is already on the hub stays as it is.
+            that is already on the hub stays as it is; if it is public, True is an error.
         token: an access token with write access; None takes `HF_TOKEN` or that of `hf auth login`.
         commit_message: the first line of the commit.
 
@@ -156,7 +156,13 @@ def _upload(folder, name, private, token, commit_message):
     files = _files(folder)
     with _explained(name):
         name = api.create_repo(name, private=private, exist_ok=True).repo_id
-        there = api.list_repo_files(name)
+        info = api.model_info(name)
+        if private and not info.private:
+            raise ValueError(
+                f"{name} is on the hub already, and public. Make it private in its settings there, "
+                "choose another name, or leave out private=True."
+            )
+        there = [file.rfilename for file in info.siblings]
         card = _card(api, folder, name, README in there)
         operations = [
             CommitOperationAdd(file, card if file == README else str(folder / file))

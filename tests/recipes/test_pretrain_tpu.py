@@ -41,6 +41,8 @@ def test_a_phase_of_another_length_takes_all_the_steps(recipe, corpus, tmp_path,
     assert "Pre-trained to step 10." in capsys.readouterr().out
     model = keras_bert.BertPretrainer.from_preset(tmp_path / "preset")
     assert model.preprocessor.sequence_length == 16 and model.backbone.dropout == 0.1
+    card = (tmp_path / "preset" / "README.md").read_text()
+    assert "- `size`: `tiny`\n" in card and "- `learning_rate`: `0.0001`\n" in card
 
 
 @pytest.mark.slow

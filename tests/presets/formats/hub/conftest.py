@@ -35,6 +35,7 @@ class Hub(ThreadingHTTPServer):
         self.silent = False
         self.folder = None  # for uploads
         self.role = "write"  # of the token
+        self.private = set()  # names of models
         self.created = []  # bodies of requests to create a model
         self.commits = []  # {"name", "message", "deleted"}
         self.stored = {}  # {SHA-256: large file}
@@ -122,7 +123,9 @@ class Handler(BaseHTTPRequestHandler):
             "sha": self.server.commit(name, revision),
             "siblings": files,
         }
-        self.send(200, json.dumps({**info, "private": False, "tags": []}).encode())
+        self.send(
+            200, json.dumps({**info, "private": name in self.server.private, "tags": []}).encode()
+        )
 
     def tree(self, name, revision):
         folder = self.server.models[name][revision]
@@ -219,6 +222,8 @@ class Handler(BaseHTTPRequestHandler):
         (hub.folder / name).mkdir(parents=True)
         (hub.folder / name / ".gitattributes").write_text("*.h5 filter=lfs")
         hub.models[name] = {"main": hub.folder / name}
+        if asked.get("visibility") == "private":
+            hub.private.add(name)
         self.send(200, answer)
 
     def commit(self, name, lines):

@@ -3,7 +3,14 @@
 import pytest
 import yaml
 
-from keras_bert import BertBackbone, BertClassifier, BertTask, push_to_hub, save_to_hugging_face
+from keras_bert import (
+    BertBackbone,
+    BertClassifier,
+    BertEmbedder,
+    BertTask,
+    push_to_hub,
+    save_to_hugging_face,
+)
 
 
 @pytest.fixture
@@ -26,7 +33,7 @@ def test_a_model_is_uploaded_in_one_commit_and_loads(hub, classifier, same):
     )
     assert handle == f"hf://user/tiny@{hub.commit('user/tiny', 'main')}"
     assert hub.commits == [{"name": "user/tiny", "message": "The first", "deleted": []}]
-    assert hub.created[0]["visibility"] == "private"
+    assert hub.private == {"user/tiny"}
     files = {"config.json", "model.weights.h5", "preprocessor.json", "vocab.txt", "README.md"}
     assert on_hub(hub) == {".gitattributes", *files}
     back = BertTask.from_preset(handle)
@@ -64,6 +71,25 @@ def test_another_upload_replaces_the_files_of_the_model(hub, classifier, tmp_pat
     theirs = {"config.json", "vocab.txt", "tokenizer_config.json", "model.safetensors", "curve.svg"}
     assert on_hub(hub) == kept | theirs
     assert same(BertClassifier.from_preset("hf://user/tiny"), classifier)
+
+
+def test_a_private_upload_never_goes_to_a_public_model(hub, classifier):
+    push_to_hub(classifier, "user/tiny", token=hub.token)
+    with pytest.raises(ValueError, match="already, and public.*leave out private=True"):
+        push_to_hub(classifier, "user/tiny", token=hub.token, private=True)
+    assert len(hub.commits) == 1
+    push_to_hub(classifier, "user/secret", token=hub.token, private=True)
+    push_to_hub(classifier, "user/secret", token=hub.token, private=True)
+    assert len(hub.commits) == 3
+
+
+def test_folders_within_the_folder_are_uploaded(hub, backbone, preprocessor, tmp_path, same):
+    model = BertEmbedder(backbone(), pooling="max", preprocessor=preprocessor)
+    save_to_hugging_face(model, tmp_path / "theirs")
+    push_to_hub(tmp_path / "theirs", "user/tiny", token=hub.token)
+    assert "1_Pooling/config.json" in on_hub(hub)
+    back = BertTask.from_preset("hf://user/tiny")
+    assert back.pooling == "max" and same(back, model)
 
 
 def test_a_card_that_a_person_wrote_is_kept(hub, classifier, tmp_path):

@@ -1,9 +1,11 @@
 """SavedModels written without messages."""
 
+from collections.abc import Callable
+
 import tensorflow as tf
 
 
-def save_quietly(module, folder, signatures):
+def save_quietly(module: tf.Module, folder: str, signatures: dict[str, Callable]) -> None:
     """Writes a SavedModel without TensorFlow's message, which names a folder that is renamed."""
     logger = tf.get_logger()
     level = logger.level

@@ -161,11 +161,11 @@ def _keep_if_best(output, folder, result, select):
         return
     with whole_folder(output / "best") as new:
         shutil.copytree(folder / "best", new, dirs_exist_ok=True)
-    write_json(output / "best.json", result)
     picture = folder / "confusion.png"
     if picture.exists():
         with whole_path(output / picture.name) as unfinished:
             shutil.copyfile(picture, unfinished)
+    write_json(output / "best.json", result)  # the last: a kill before it repeats the others
 
 
 def _finished(output):

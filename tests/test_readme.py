@@ -18,7 +18,6 @@ from keras_bert.sizes import tiny
 
 ROOT = Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"
-HANDBOOK = ROOT / "docs" / "handbook.md"
 GUIDES = sorted((ROOT / "docs" / "guides").glob("*.py"))
 PAGES = [README, *sorted((ROOT / "docs").glob("*.md")), *GUIDES]
 PUBLISHED = [  # replaced with a tiny model of the same format
@@ -113,12 +112,7 @@ def test_python_blocks_run_in_order(page, books, published, tmp_path, monkeypatc
     if page == README:
         assert len(text_of(page).splitlines()) <= 200
         assert (folder / "pretrained" / "config.json").is_file()
-    if page in (README, HANDBOOK):
         assert names["signature"](text=["a book"])["label"].numpy()[0] in (b"bad", b"good")
-    if page == HANDBOOK:
-        assert len(found) >= 15
-        assert names["found"]["answer"] in names["context"]
-        assert names["choice"]["label"] in (0, 1, 2)
 
 
 def test_the_first_block_starts_from_published_weights():
@@ -127,9 +121,7 @@ def test_the_first_block_starts_from_published_weights():
 
 @each_page
 def test_commands_name_scripts_and_options_that_exist(page, monkeypatch):
-    found = [command for command in commands(page) if command[0] != "-m"]
-    assert page != HANDBOOK or len(found) >= 12
-    for script, *arguments in found:
+    for script, *arguments in [command for command in commands(page) if command[0] != "-m"]:
         monkeypatch.syspath_prepend(str((ROOT / script).parent))
         spec = importlib.util.spec_from_file_location("script", ROOT / script)
         module = importlib.util.module_from_spec(spec)
@@ -149,9 +141,7 @@ def test_make_targets_exist(page):
 @pytest.mark.weekly
 @pytest.mark.slow
 def test_the_toy_run_of_the_recipes_works(books):
-    for script, *arguments in commands(HANDBOOK):
-        if "--runner" in arguments:
-            continue  # needs Apache Beam; tests/corpus has its tests
+    for script, *arguments in commands(ROOT / "docs" / "recipes.md"):
         expanded = [
             str(path.relative_to(books))
             for argument in arguments
@@ -159,7 +149,7 @@ def test_the_toy_run_of_the_recipes_works(books):
         ]
         command = [sys.executable, str(ROOT / script), *expanded]
         done = subprocess.run(command, cwd=books, capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr[-3000:]
+        assert done.returncode == 0, (script, done.stderr[-3000:])
     assert (books / "served" / "reviews" / "1" / "saved_model.pb").is_file()
 
 

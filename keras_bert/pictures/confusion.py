@@ -127,8 +127,9 @@ def _drawn(counts, label_names):
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
     panel.imshow(shares, cmap="Blues", vmin=0, vmax=1)
     places = range(0, size, every)
+    is_wide = 0.08 * max(map(len, names)) > max(cell, 2 / size)
     fontsize = min(9, max(5, 36 * cell))
-    panel.set_xticks(places, names[::every], rotation=90 if max(map(len, names)) > 3 else 0)
+    panel.set_xticks(places, names[::every], rotation=90 if is_wide else 0)
     panel.set_yticks(places, names[::every])
     panel.tick_params(labelsize=fontsize, length=0)
     panel.set_xlabel("predicted", fontsize=9)
@@ -136,7 +137,7 @@ def _drawn(counts, label_names):
     right, total = np.trace(counts), counts.sum()
     figure.suptitle(f"{right:,} of {total:,} right, {right / total:.1%}", fontsize=10)
     if size <= _MOST_NUMBERS:
-        for row, column in zip(*np.nonzero(counts), strict=True):
+        for row, column in np.argwhere(counts if size > 5 else counts >= 0):
             color = "white" if shares[row, column] > 0.6 else "black"
             text = f"{counts[row, column]:,}"
             small = fontsize * min(1, 72 * cell / (0.62 * fontsize * len(text) + 2))

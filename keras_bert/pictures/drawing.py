@@ -31,6 +31,8 @@ def save_figure(figure: "Figure", path: str | os.PathLike | None) -> "Figure":
     """
     from matplotlib import rc_context
 
+    if title := figure.get_suptitle():  # at the edge of a figure of any height
+        figure.suptitle(title, y=1 - 0.08 / figure.get_figheight(), va="top", fontsize=10)
     figure.tight_layout()
     if path is not None:
         ending = os.path.splitext(path)[1]

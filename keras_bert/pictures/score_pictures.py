@@ -94,7 +94,7 @@ def _styles(rows, best):
         styles = {row: gray for row in rows if row != best}
         if styles:
             first = next(iter(styles))
-            styles[first] = {**gray, "label": f"{len(styles)} others"}
+            styles[first] = {**gray, "label": f"{len(styles)} other{'s' * (len(styles) > 1)}"}
         return {best: {"label": plain(best, 60), "color": COLORS[1], "zorder": 3}, **styles}
     colors = COLORS
     if len(rows) > len(COLORS):
@@ -117,6 +117,7 @@ def _draw_lines(panel, groups, styles):
             if deviations.any():
                 ends = (means - deviations, means + deviations)
                 panel.fill_between(steps, *ends, color=style["color"], alpha=0.2)
+    panel.locator_params(axis="x", integer=True)
     panel.set_xlabel("steps", fontsize=8)
     panel.tick_params(labelsize=8)
 

@@ -26,7 +26,8 @@ def cells(figure):
 
 def test_every_example_is_in_the_cell_of_its_two_classes(tmp_path):
     figure = plot_confusion(LABELS, ANSWERS, tmp_path / "confusion.svg")
-    assert cells(figure) == {(0, 0): "2", (1, 2): "1", (2, 0): "1", (2, 2): "1"}
+    counts = [[2, 0, 0], [0, 0, 1], [1, 0, 1]]
+    assert cells(figure) == {place: str(n) for place, n in np.ndenumerate(counts)}
     found = words(tmp_path / "confusion.svg")
     assert {"bad", "so-so", "good", "true", "predicted", "3 of 5 right, 60.0%"} <= {*found}
     assert np.allclose(figure.axes[0].images[0].get_array(), [[1, 0, 0], [0, 0, 1], [0.5, 0, 0.5]])
@@ -38,6 +39,8 @@ def test_classes_may_be_names_or_numbers():
     assert cells(plot_confusion(numbers, ANSWERS)) == expected
     assert cells(plot_confusion(numbers, [0, 2, 0, 2, 0], None, ["a", "b", "c"])) == expected
     figure = plot_confusion([10, 9, 2], [10, 2, 2])  # sorted as numbers
+    assert cells(figure)[1, 0] == "1" and cells(figure)[0, 1] == "0"
+    assert cells(plot_confusion([*range(9)], [0] * 9)) == {(i, 0): "1" for i in range(9)}
     assert [tick.get_text() for tick in figure.axes[0].get_yticklabels()] == ["2", "9", "10"]
 
 

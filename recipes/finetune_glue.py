@@ -10,12 +10,12 @@ set is kept. Without `--grid` there is one run, or one per combination of the li
 BERT-base the paper reports these scores on the test sets: MNLI 84.6/83.4, QQP 71.2, QNLI 90.5,
 SST-2 93.5, CoLA 52.1, STS-B 85.8, MRPC 88.9 and RTE 66.4.
 
-OUTPUT/results.tsv has a row for each epoch of each run. OUTPUT/best is the preset of the best
-epoch of the best run. OUTPUT/submission has its answers to the test set in the format of GLUE's
-server, and OUTPUT/dev its answers to the development set. Rerun the same command to resume:
-finished runs are skipped, and new values add new runs. TensorFlow holds the memory of each run
-until the process ends, about 2 GB for BERT-base; if memory runs out, rerun. Watch the training with
-`tensorboard --logdir OUTPUT/runs`.
+OUTPUT/results.tsv has a row for each epoch of each run; curves.png draws all runs. OUTPUT/best is
+the preset of the best epoch of the best run. OUTPUT/submission has its answers to the test set in
+the format of GLUE's server, and OUTPUT/dev its answers to the development set. Rerun the same
+command to resume: finished runs are skipped, and new values add new runs. TensorFlow holds the
+memory of each run until the process ends, about 2 GB for BERT-base; if memory runs out, rerun.
+Watch the training with `tensorboard --logdir OUTPUT/runs`.
 
 With `--task all`, `--data` is the folder of all tasks. Each task found there runs in a process of
 its own, as above, in OUTPUT/TASK. OUTPUT/glue.md is then the model's row of the paper's table 1, on

@@ -47,7 +47,7 @@ def parse_args(argv=None):
     add("--epochs", type=int, default=20, help="passes over the training examples")
     add("--patience", type=int, help="stop after this many epochs without a better score")
     add("--select", default="f1", help="score that selects the best epoch")
-    add("--no_plots", action="store_true", help="don't draw the curves as OUTPUT/curves.png")
+    add("--no_plots", action="store_true", help="don't draw OUTPUT/curves.png and other pictures")
     add("--seed", type=int, default=0, help="random seed")
     return parser.parse_args(argv)
 

@@ -3,6 +3,7 @@
 import base64
 import html
 import json
+import numbers
 import os
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,7 @@ from keras_bert.files.whole import whole_file
 
 if TYPE_CHECKING:
     import keras
+    from matplotlib.figure import Figure
 
 
 class AttentionView:
@@ -59,14 +61,21 @@ class AttentionView:
             file.write(self.html())
 
     def plot(
-        self, path: str | os.PathLike, layer: int | None = None, head: int | None = None
-    ) -> None:
+        self,
+        path: str | os.PathLike | None = None,
+        layer: int | None = None,
+        head: int | None = None,
+    ) -> "Figure":
         """Draws a heat map of a head; needs matplotlib.
 
         Args:
-            path: the file to write; its ending gives the format, such as `.svg` or `.png`.
+            path: the file to write; its ending gives the format, such as `.svg` or `.png`. None
+                writes nothing.
             layer: int, from 0; None means the one that is shown.
             head: int, from 0; None means the mean of the heads that are shown.
+
+        Returns:
+            A `matplotlib.figure.Figure`, which a notebook shows.
         """
         from keras_bert.pictures.drawing import new_figure, save_figure
 
@@ -83,7 +92,7 @@ class AttentionView:
         panel.set_yticks(places, self.tokens, fontsize=8)
         shown = f"head {heads[0]}" if len(heads) == 1 else "all heads"
         panel.set_title(f"Layer {layer}, {shown}")
-        save_figure(figure, path)
+        return save_figure(figure, path)
 
     def __repr__(self):
         layers, heads = self.probabilities.shape[:2]
@@ -178,7 +187,7 @@ def _inputs(tokenizer, text, pair):
 
 
 def _check_number(name: str, number: Any, count: int) -> None:
-    if not isinstance(number, int) or not 0 <= number < count:
+    if not isinstance(number, numbers.Integral) or not 0 <= number < count:
         raise ValueError(f"{name} must be 0 to {count - 1}; got {number!r}.")
 
 

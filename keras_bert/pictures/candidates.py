@@ -54,9 +54,9 @@ def read_candidates(
             f"{folder} has no presets of earlier steps, such as preset_10000. Pre-train with "
             "--preset_every, and give the --output of that run."
         )
-    answers = {}
+    answers, model = {}, None
     for step, path in presets:
-        model = keras_bert.BertPretrainer.from_preset(path)
+        model = _with_weights(model, keras_bert.BertPretrainer.from_preset(path))
         size = 1 if model.preprocessor is None else model.preprocessor.tokenizer.vocabulary_size()
         for place, words in enumerate(model.fill_mask(text, top_k=size)):
             answers[step, place] = words
@@ -69,6 +69,14 @@ def read_candidates(
         for word in words
         if word["token"] in best[place]
     ]
+
+
+def _with_weights(model, other):
+    """Gives a model the weights of another, if they fit: Keras traces `predict` for each model."""
+    if model is None or model.get_config() != other.get_config():
+        return other
+    model.set_weights(other.get_weights())
+    return model
 
 
 def plot_candidates(

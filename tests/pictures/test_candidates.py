@@ -41,6 +41,19 @@ def test_the_best_tokens_of_any_step_are_followed_over_all_steps(run):
             assert np.allclose(*scores, rtol=1e-5)
 
 
+def test_presets_of_a_run_share_one_traced_model(make_backbone, letters, tmp_path, monkeypatch):
+    preprocessor = BertPreprocessor(letters, sequence_length=12)
+    model = BertPretrainer(make_backbone(num_layers=1), preprocessor=preprocessor)
+    for step in STEPS:
+        model.save_to_preset(tmp_path / f"preset_{step}")
+    filled, fill_mask = [], BertPretrainer.fill_mask
+    monkeypatch.setattr(
+        BertPretrainer, "fill_mask", lambda m, *a, **k: filled.append(m) or fill_mask(m, *a, **k)
+    )
+    read_candidates(tmp_path, TEXT)
+    assert len(filled) == 3 and len({*map(id, filled)}) == 1
+
+
 def test_each_mask_is_a_panel_with_tokens_by_their_last_probability(run, tmp_path):
     folder, answers = run
     figure = plot_candidates(folder, TEXT, tmp_path / "candidates.svg", top_k=1)

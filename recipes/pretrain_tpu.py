@@ -38,7 +38,7 @@ from keras_bert.sizes import SIZES
 MASKING = ["masked_lm_rate", "mask_token_rate", "random_token_rate", "whole_word_masking"]
 SHAPE = ["num_layers", "hidden_dim", "num_heads"]
 SETTINGS = "phase init size batch_size seed no_next_sentence left_to_right packed".split()
-SETTINGS += [*MASKING, *SHAPE]
+SETTINGS += MASKING + SHAPE
 CARD = "steps learning_rate warmup_proportion beta_2 weight_decay google_optimizer lamb".split()
 
 
@@ -252,15 +252,13 @@ def main(argv=None):
         for perplexity in history.history.get("val_masked_lm_perplexity", [])[-1:]:
             print(f"Held out: perplexity {perplexity:,.1f} at step {done:,}.")
             scores = {"held-out text": {"perplexity": perplexity}}
-    card = {name: getattr(args, name) for name in (*SETTINGS, *CARD) if name != "init"}
-    card |= {"first_step": start, "corpus_tokens": corpus.num_tokens}
-    keras_bert.record_training(model, card, scores)  # for the preset's README.md
+    settings |= {**{name: getattr(args, name) for name in CARD}, "first_step": start, "init": None}
+    keras_bert.record_training(model, settings, scores)  # for the preset's README.md
     model.save_to_preset(preset)
     if keras_bert.is_chief(model) and not args.no_plots:
         keras_bert.draw_run(args.output)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    print(f"Peak memory of this process: {peak:.2f} GiB.")
-    print(f"Pre-trained to step {stop:,}. Preset: {preset}. Logs: {logs}.")
+    print(f"Pre-trained to step {stop:,}. Preset: {preset}. Logs: {logs}. Peak GiB: {peak:.2f}.")
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from importlib import import_module
 from pathlib import Path
 from pkgutil import get_data
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 if Path(__file__).with_name("bert.py").exists():  # keras-bert has that file, this package doesn't
     raise ImportError(

@@ -122,7 +122,8 @@ model.compile(keras_bert.AdamW(rate, bias_correction=False))  # exactly Google's
 # ## On TPUs, GPUs or a CPU
 #
 # `pretrain_tpu.py` has the paper's settings as defaults. The first 90 % of the steps use 128
-# tokens, and the rest 512, on one schedule. Rerun a command to resume it.
+# tokens, and the rest 512, on one schedule. `--strategy` chooses the devices; by default they are
+# found. Rerun a command to resume it.
 #
 # ```bash
 # python recipes/pretrain_tpu.py --corpus corpus --output bert --phase 128 \

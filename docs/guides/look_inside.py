@@ -1,0 +1,132 @@
+# %% [markdown]
+# # Look inside: pictures of a model and its answers
+#
+# What do the heads of a BERT attend to? Where are its answers in a text? Which classes does it
+# confuse? This guide draws it, with functions that take any model of this library. They need
+# matplotlib: `pip install ".[plots]"`.
+
+# %%
+import keras_bert
+
+texts = [
+    "Where is my parcel?",
+    "The courier never rang the bell.",
+    "It was due last week and hasn't come.",
+    "Can you deliver to my office?",
+    "The box arrived with a broken corner.",
+    "I can't log in any more.",
+    "My password doesn't work.",
+    "How do I change my email address?",
+    "Please delete my account.",
+    "I never got the code for signing in.",
+    "You charged my card twice.",
+    "When do I get my money back?",
+    "May I pay by invoice?",
+    "The price on the bill is wrong.",
+    "Is there a discount for students?",
+]
+labels = ["delivery"] * 5 + ["account"] * 5 + ["payment"] * 5
+classifier = keras_bert.BertClassifier.from_preset(
+    "hf://sentence-transformers/all-MiniLM-L6-v2", label_names=["account", "delivery", "payment"]
+)
+
+# %% [markdown]
+# ## Attention
+#
+# `show_attention` shows what each token attends to, as lines between tokens. Point at a token;
+# choose the layer and the heads.
+
+# %%
+view = keras_bert.show_attention(classifier, "The cat sat on the mat because it was tired.")
+view
+
+# %% [markdown]
+# `save` writes this page as a file that needs no other. The numbers are there, too, for questions
+# of your own: which head looks most at the token before?
+
+# %%
+import numpy as np
+
+view.save("attention.html")
+probabilities = view.probabilities  # [layers, heads, S, S]
+before = np.diagonal(probabilities, offset=-1, axis1=2, axis2=3).mean(axis=-1)
+layer, head = np.unravel_index(before.argmax(), before.shape)
+print(f"layer {layer}, head {head}: {before.max():.0%} of its attention")
+
+# %% [markdown]
+# `plot` draws a head as a heat map. A row is the token that attends.
+
+# %%
+view.plot("attention.png", layer=layer, head=head)
+
+# %% [markdown]
+# For prepared inputs, `backbone.attention_probabilities(inputs)` gives them layer by layer. BertViz
+# takes the same numbers:
+#
+# ```text
+# from bertviz import head_view
+# head_view([torch.tensor(layer)[None] for layer in view.probabilities], view.tokens)
+# ```
+#
+# ## Curves
+#
+# `TrainingCurves` writes the losses and metrics of `fit` for TensorBoard, and `plot_curves` draws
+# them, of one run or several. Recipes that train draw their own as `OUTPUT/curves.png`.
+
+# %%
+rate = keras_bert.WarmupLinearDecay(2e-4, warmup_steps=3, total_steps=32)
+classifier.compile(keras_bert.AdamW(rate))
+curves = keras_bert.TrainingCurves("logs", every=2)
+classifier.fit(texts, labels, epochs=8, batch_size=4, verbose=0, callbacks=[curves])
+keras_bert.plot_curves({"help desk": "logs"}, names=["loss", "accuracy"])
+
+# %% [markdown]
+# ## Confused classes
+
+# %%
+new = {
+    "The package went to my old address.": "delivery",
+    "The driver left it in the rain.": "delivery",
+    "I paid for express and waited a week.": "delivery",
+    "My order shows the wrong street.": "delivery",
+    "I forgot what I signed up with.": "account",
+    "Someone else uses my profile.": "account",
+    "Please change my billing name.": "account",
+    "The page rejects my phone number.": "account",
+    "I was billed for something I returned.": "payment",
+    "Which cards do you take?": "payment",
+    "The refund is too low.": "payment",
+    "Why was my transfer refused?": "payment",
+}
+keras_bert.plot_confusion(list(new.values()), classifier.answer(list(new)))
+
+# %% [markdown]
+# A cell is a number of texts, and its shade their share of the true class. The classifier's recipe
+# draws it for the development set.
+#
+# ## Vectors
+#
+# `plot_vectors` draws texts as points, by the two directions in which their vectors differ most.
+
+# %%
+embedder = keras_bert.BertEmbedder.from_preset("hf://sentence-transformers/all-MiniLM-L6-v2")
+vectors = embedder.predict(texts, verbose=0)
+keras_bert.plot_vectors(vectors, labels, texts)
+
+# %% [markdown]
+# TensorBoard's projector shows them in three dimensions, with search and other maps:
+# `tensorboard --logdir projector`.
+
+# %%
+keras_bert.save_projector("projector", vectors, texts, labels)
+
+# %% [markdown]
+# ## Answers in their texts
+#
+# `show_answers` marks entities, or answers to questions, in the texts they come from; its page can
+# be saved, too. See it on the pages of [tags](tag.py) and [questions](answer_questions.py).
+#
+# ## Pre-training
+#
+# `plot_candidates` shows how the candidates for a `[MASK]` change over the presets that
+# `pretrain_tpu.py --preset_every` keeps. See it in [pre-train](pretrain.py).

@@ -1,0 +1,122 @@
+# %% [markdown]
+# # From texts to training batches
+#
+# Pre-training needs three things made from plain text: a vocabulary, a corpus of tokens, and
+# batches with masked words. This guide makes each from the language reference that comes with
+# Python, and looks at it.
+
+# %%
+from pathlib import Path
+from pydoc_data.topics import topics
+
+import keras_bert
+
+Path("texts").mkdir()
+for name, text in topics.items():
+    Path("texts", f"{name}.txt").write_text(text, encoding="utf-8")
+len(topics), sum(map(len, topics.values()))
+
+# %% [markdown]
+# ## A vocabulary
+#
+# BERT reads *word pieces*. Frequent words are one piece, others are cut; `##` marks a piece inside
+# a word. A published vocabulary has about 30,000 pieces. Learn your own for another language or a
+# field with words of its own.
+
+# %%
+vocabulary = keras_bert.learn_vocabulary("texts", vocabulary_size=2000, progress=False)
+print(*vocabulary[:5], "...", *vocabulary[700:712])
+
+# %% [markdown]
+# `BertTokenizer` gives the tokens of Google's `tokenization.py`. It is made of TensorFlow ops, so
+# the same code runs in Python, in `tf.data` and in an exported model. Texts differ in length, and
+# the result is a ragged tensor.
+
+# %%
+tokenizer = keras_bert.BertTokenizer(vocabulary, lowercase=True)
+token_ids = tokenizer(["Raw text in,", "token ids out."])
+token_ids
+
+# %% [markdown]
+# With offsets, each token knows the bytes that it comes from:
+
+# %%
+text = "A decorator is un-pythonic?"
+ids, starts, ends = tokenizer.tokenize_with_offsets(text)
+for id, start, end in zip(ids.numpy(), starts.numpy(), ends.numpy()):
+    print(f"{id:5} {tokenizer.id_to_token(id):8} {text.encode()[start:end].decode()}")
+
+# %% [markdown]
+# ## A corpus
+#
+# `prepare_corpus` finds sentences and documents, tokenizes them, and writes them as shards. Do it
+# once for a vocabulary.
+
+# %%
+corpus = keras_bert.prepare_corpus("texts", "corpus", tokenizer, num_workers=1, progress=False)
+corpus
+
+# %% [markdown]
+# It and `learn_vocabulary` read three kinds of text:
+#
+# - prose, with paragraphs as lines or wrapped; they find the sentences. A file is a document, or
+#   several if you give a `document_separator`, such as `"^CHAPTER "`;
+# - a sentence per line and a blank line between documents (`text_format="sentences"`), the format
+#   of Google's code;
+# - MediaWiki `pages-articles` dumps, `.xml` or `.xml.bz2`; they keep only the prose.
+#
+# The work is cut into slices for local processes, one per core, or for workers of Apache Beam.
+# Memory doesn't grow with the corpus. An interrupted call resumes when you repeat it.
+#
+# ## A batch
+#
+# `pretraining_dataset` pairs and masks the texts during training, differently in every epoch, and
+# identically for the same seed and step.
+
+# %%
+data = keras_bert.pretraining_dataset(corpus, batch_size=8, sequence_length=32, seed=28)
+x, y, weights = next(iter(data))
+for name, values in x.items():
+    print(f"{name:15} {values.shape}")
+
+# %% [markdown]
+# A row is `[CLS] A [SEP] B [SEP]`. Half of the time B follows A, otherwise it is a random text of
+# another document. 15 % of the tokens are to be predicted: of these, 80 % become `[MASK]`, 10 % a
+# random word, and 10 % stay. Here are two rows, with the tokens to predict:
+
+# %%
+for row in range(2):
+    print(tokenizer.detokenize(x["token_ids"][row]).numpy().decode())
+    wanted = y["masked_lm"][row][weights["masked_lm"][row] > 0]
+    print("  predict:", *(tokenizer.id_to_token(id) for id in wanted.numpy()))
+    print("  B is", ["the next text", "a random text"][y["next_sentence"][row]], end="\n\n")
+
+# %% [markdown]
+# `segment_ids` are 0 for A and 1 for B, `padding_mask` is 1 at tokens and 0 at padding, and
+# `mask_positions` are the places of the predicted tokens. Arguments set all of this: the rates, the
+# masking of whole words, and `next_sentence=False` for masked words alone.
+#
+# With `packed=True`, several short sequences share a row, and a token sees only its own sequence.
+# Losses and gradients are those of rows with one sequence each, and almost nothing is padded:
+
+# %%
+settings = {"batch_size": 16, "sequence_length": 256}
+plain, _, _ = next(iter(keras_bert.pretraining_dataset(corpus, **settings)))
+packed, _, _ = next(iter(keras_bert.pretraining_dataset(corpus, packed=True, **settings)))
+print(f"one sequence per row: {plain['padding_mask'].numpy().mean():.0%} are tokens")
+print(f"packed:               {(packed['sequence_ids'].numpy() > 0).mean():.0%}")
+
+# %% [markdown]
+# ## As commands
+#
+# Each resumes if you rerun it. The last runs on Apache Beam (`pip install ".[beam]"`).
+#
+# ```bash
+# python recipes/learn_vocabulary.py books/*.txt --output_file vocab.txt --vocabulary_size 500
+# python recipes/prepare_corpus.py books/*.txt --vocabulary vocab.txt --output corpus
+# python recipes/prepare_corpus.py books --vocabulary vocab.txt --output corpus \
+#     --runner DirectRunner
+# ```
+#
+# One core prepares [4 million tokens a second](../results.md#speed-of-text) and masks 6 million.
+# Next: [pre-train](pretrain.py).

@@ -25,7 +25,7 @@
 # %%
 import keras_bert
 
-model = keras_bert.BertTask.from_preset("hf://sentence-transformers/all-MiniLM-L6-v2")
+model = keras_bert.BertEmbedder.from_preset("hf://sentence-transformers/all-MiniLM-L6-v2")
 model
 
 # %%
@@ -61,7 +61,7 @@ model.save_to_preset("reviews_bert")  # with a model card, reviews_bert/README.m
 # Keras's `model.quantize("int8")` works as usual, and quantized models can be saved and loaded.
 # BERT's activations have outliers that eight bits round badly, so quantize only the weights if
 # answers must not change ([measured](../results.md#quantization)). On a CPU, `quantize("int8")` is
-# slower than float32. LiteRT's [int8 export](#other-runtimes) takes less than half of float32's
+# slower than float32. LiteRT's [int8 export](serve.py#other-runtimes) takes less than half of float32's
 # time.
 #
 # `model.enable_lora(rank=8)`, before `fit`, trains low-rank adapters and the head alone.

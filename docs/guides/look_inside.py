@@ -71,7 +71,8 @@ view.plot("attention.png", layer=layer, head=head)
 # ## Curves
 #
 # `TrainingCurves` writes the losses and metrics of `fit` for TensorBoard, and `plot_curves` draws
-# them, of one run or several. Recipes that train draw their own as `OUTPUT/curves.png`.
+# them, of one run or several. Recipes that train draw their own as `OUTPUT/curves.png`, and
+# `finetune_glue.py --grid` those of all runs, with the best one in color.
 
 # %%
 rate = keras_bert.WarmupLinearDecay(2e-4, warmup_steps=3, total_steps=32)
@@ -101,8 +102,11 @@ new = {
 keras_bert.plot_confusion(list(new.values()), classifier.answer(list(new)))
 
 # %% [markdown]
-# A cell is a number of texts, and its shade their share of the true class. The classifier's recipe
-# draws it for the development set.
+# A cell is a number of texts, and its shade their share of the true class. Recipes that fine-tune a
+# classifier draw it for the development set, as `OUTPUT/confusion.png`.
+#
+# Scores as a table: `score_frame` makes a pandas DataFrame of those of `scores`, with a row for each
+# type of entity ([tags](tag.py)), of `finetune`'s epochs, or of `write_score_table`'s models.
 #
 # ## Vectors
 #
@@ -129,4 +133,11 @@ keras_bert.save_projector("projector", vectors, texts, labels)
 # ## Pre-training
 #
 # `plot_candidates` shows how the candidates for a `[MASK]` change over the presets that
-# `pretrain_tpu.py --preset_every` keeps. See it in [pre-train](pretrain.py).
+# `pretrain_tpu.py --preset_every` keeps, and `read_candidates` gives the numbers. See it in
+# [pre-train](pretrain.py).
+#
+# ## In notebooks
+#
+# Every `plot_` function returns a figure, which a notebook shows. When `nbconvert` runs a notebook,
+# each update of a progress bar becomes a separate output: run it with `--coalesce-streams`, or pass
+# `verbose=2` to `fit`.

@@ -132,16 +132,7 @@ model.compile(keras_bert.AdamW(rate, bias_correction=False))  # exactly Google's
 #     --precision mixed_bfloat16 --steps_per_execution 20
 # ```
 #
-# A toy run of both phases takes a minute on a CPU:
-#
-# ```bash
-# python recipes/pretrain_tpu.py --corpus corpus --output toy --phase 128 \
-#     --size tiny --batch_size 4 --steps 10 --warmup_proportion 0.2 --save_every 3 \
-#     --strategy cpu --precision float32
-# python recipes/pretrain_tpu.py --corpus corpus --output toy --phase 512 \
-#     --size tiny --batch_size 4 --steps 10 --warmup_proportion 0.2 --save_every 3 \
-#     --strategy cpu --precision float32
-# ```
+# [All recipes](../recipes.md#a-toy-run-of-them-all) shows a toy run of both phases on a CPU.
 #
 # | to | option |
 # |---|---|

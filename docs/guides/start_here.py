@@ -110,27 +110,5 @@ again.answer("I need a new password.")["label"]
 # | time and hardware | [pre-train](pretrain.py), [many devices](many_devices.py) |
 # | a trained model | [look inside](look_inside.py), [serve](serve.py) |
 #
-# ## Reference: models, files and scores
-#
-# | model | files | score | `python recipes/...` |
-# |---|---|---|---|
-# | `BertClassifier` | TSV, CSV, JSONL | accuracy, F1, Matthews | `finetune_classifier.py` |
-# | on GLUE | GLUE's TSV, tensorflow-datasets | GLUE's | `finetune_glue.py` |
-# | `num_classes=1` | TSV, CSV, JSONL | Pearson, Spearman | `... --regression` |
-# | `multi_label=True` | TSV, CSV, JSONL | F1, micro and macro | `... --multi_label` |
-# | `num_features=k` | TSV, CSV, JSONL | as above | `... --number_columns Age` |
-# | `BertSpanLabeler` | SQuAD 1.1 and 2.0 | SQuAD's exact match, F1 | `finetune_squad.py` |
-# | `BertTokenClassifier` | CoNLL columns | conlleval's F1 | `finetune_ner.py` |
-# | `BertMultipleChoice` | SWAG's CSV, CODAH's TSV | accuracy | `finetune_choice.py` |
-# | `BertReranker` | TSV, CSV, JSONL | MRR, NDCG, MAP | `finetune_reranker.py` |
-# | `BertEmbedder` | TSV, CSV, JSONL | Spearman, MRR, accuracy | `finetune_embedder.py` |
-# | and logistic regression | TSV, CSV, JSONL | accuracy | `few_labels.py` |
-# | and a BiLSTM, BERT frozen | CoNLL columns | conlleval's F1 | `train_bilstm_tagger.py` |
-# | vectors of texts, of tokens | lines of text | | `extract_features.py` |
-# | `BertPretrainer` | text, BLiMP, Zorro | accuracy on minimal pairs | `score_texts.py` |
-#
-# [Measured scores](../results.md#fine-tuning-compared-with-transformers) are on a separate page.
-#
-# Each recipe is a script to read, run and copy. `--help` explains its options. It shows progress;
-# rerun the same command to resume. After `pip install` they run from any folder, too: `python -m
-# keras_bert.recipes.finetune_classifier`.
+# The [recipes](../recipes.md) are scripts to read, run and copy. Their page lists the files that each
+# takes, and its scores; [results](../results.md) has what was measured.

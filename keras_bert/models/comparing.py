@@ -10,6 +10,7 @@ from keras_bert.readers.shown import shown
 
 _TEXTS = 8192  # tokenized at a time
 _QUERIES, _DOCUMENTS = 256, 16384  # cosines at a time: 16 MiB
+_ROUNDING = 1e-5  # more than the error of a cosine in float32
 
 
 def encode_query(model, texts, batch_size=None, *, verbose=0):
@@ -113,23 +114,29 @@ def search(model, queries, documents, top_k=10, batch_size=None):
     for start in range(0, len(documents), _DOCUMENTS):
         block = np.asarray(documents[start : start + _DOCUMENTS], "float32")
         _check_finite(block, start)
-        block = _unit(block).T  # [H, block]
+        block = _unit(block)
         for first in range(0, len(queries), _QUERIES):
             rows = slice(first, first + _QUERIES)
-            _merge(indices[rows], cosines[rows], queries[rows] @ block, start)
+            _merge(indices[rows], cosines[rows], queries[rows], block, start)
     return indices, cosines
 
 
-def _merge(indices, cosines, found, start):
-    """Merges the cosines of a block of documents, `[n, block]`, into the best so far, in place.
+def _merge(indices, cosines, queries, block, start):
+    """Merges the cosines of a block of documents, `[block, H]`, into the best so far, in place.
 
+    The last bits of a matrix product depend on the place in the matrix, so it only selects the
+    candidates: their cosines are computed again, one by one, and equal documents have equal ones.
     Blocks come in the order of the documents, so an equal cosine in a later one loses.
     """
-    for best, of_best, row in zip(indices, cosines, found, strict=True):
-        hits = np.flatnonzero(row > of_best[-1])
+    rows = zip(indices, cosines, queries, queries @ block.T, strict=True)
+    for best, of_best, query, row in rows:
+        hits = np.flatnonzero(row > of_best[-1] - _ROUNDING)
+        if hits.size > 2 * len(best):
+            least = np.partition(row[hits], -len(best))[-len(best)]
+            hits = hits[row[hits] >= least - _ROUNDING]
         if hits.size:
             places = np.concatenate([best, start + hits])
-            values = np.concatenate([of_best, row[hits]])
+            values = np.concatenate([of_best, np.sum(block[hits] * query, axis=-1)])
             order = np.argsort(-values, kind="stable")[: len(best)]
             best[:], of_best[:] = places[order], values[order]
 

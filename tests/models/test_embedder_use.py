@@ -115,7 +115,10 @@ def test_search_finds_the_nearest(model, monkeypatch, blocks):
     documents = rng.normal(size=(50, 16)).astype("float32")
     documents[40:] = documents[:10]  # ties, of which the lower index comes first
     cosines = model.similarity(queries, documents)
-    order = np.argsort(-np.round(cosines, 6), axis=1, kind="stable")
+    one_by_one = np.sum(
+        queries[:, None] * (documents / np.linalg.norm(documents, axis=1)[:, None]), 2
+    )
+    order = np.argsort(-one_by_one, axis=1, kind="stable")
     for top_k in (1, 4, 50):
         indices, found = model.search(queries, documents, top_k)
         assert indices.shape == found.shape == (8, top_k)

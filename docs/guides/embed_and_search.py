@@ -1,70 +1,102 @@
 # %% [markdown]
 # # Embed and search
 #
-# A BERT turns a text into a vector, so that texts with similar meanings have similar vectors. Start
-# from a published embedder; all-MiniLM-L6-v2 is small and good.
+# An embedder turns a text into a vector, and texts of similar meaning into similar vectors. Search
+# then needs no shared words. This guide searches the notices of a village with all-MiniLM-L6-v2, a
+# small published embedder, and then teaches it names that it can't know.
 
 # %%
 import keras_bert
 
 model = keras_bert.BertEmbedder.from_preset("hf://sentence-transformers/all-MiniLM-L6-v2")
-documents = [
-    "The bakery on Mill Street opens at six.",
-    "Trains to the coast leave every half hour.",
-    "To reset the router, hold the button for ten seconds.",
-    "The museum is closed on Mondays.",
-    "Bread keeps longest in a linen bag.",
-    "Our office is on the third floor, next to the stairs.",
+notices = [
+    "The bakery on Mill Street opens at six in the morning.",
+    "Trains to the coast leave every half hour from platform two.",
+    "To reset the router, hold its button for ten seconds.",
+    "The museum of natural history is closed on Mondays.",
+    "Bread stays fresh longest in a linen bag.",
+    "A red light on the washing machine means that the filter is blocked.",
+    "The library lends books for four weeks, films for one.",
+    "Water tomatoes in the morning, never on their leaves.",
+    "The swimming pool has free entry for children under six.",
+    "Old batteries can be left at the town hall.",
+    "Doctor Weber sees patients without an appointment on Tuesdays.",
+    "The choir meets on Thursday evening in the school.",
 ]
-vectors = model.encode_document(documents)
+vectors = model.encode_document(notices)
 vectors.shape
 
+# %%
+questions = [
+    "Where can I buy rolls before work?",
+    "My internet doesn't work.",
+    "I would like to sing.",
+    "What do I do with used electronics?",
+    "I don't feel well.",
+]
+indices, cosines = model.search(questions, vectors, top_k=2)  # [5, 2] each
+for question, found, near in zip(questions, indices, cosines):
+    print(question)
+    for index, cosine in zip(found, near):
+        print(f"    {cosine:.2f}  {notices[index]}")
+
 # %% [markdown]
-# ## Search
-#
 # `search` is exact. It goes through the documents in blocks, and their vectors may be a
-# memory-mapped array.
+# memory-mapped array. `similarity` gives every cosine, and `similarity_pairwise` those of pairs:
 
 # %%
-query = "Where can I buy fresh rolls in the morning?"
-indices, cosines = model.search(query, vectors, top_k=2)
-for index, cosine in zip(indices[0], cosines[0]):
-    print(f"{cosine:.2f}  {documents[index]}")
-
-# %%
-model.similarity(["fresh rolls", "a day at the sea"], vectors).round(2)
+print(model.similarity(questions[:2], notices[:4]).round(2))  # [2, 4]
+print(model.similarity_pairwise(questions[:2], [notices[0], notices[2]]).round(2))  # [2]
 
 # %% [markdown]
-# `similarity` gives every cosine, and `similarity_pairwise` those of pairs.
+# ## Train on pairs
 #
-# ## Your data and the loss
-#
-# `BertEmbedder.fit` takes what you have, and each kind of data has one default loss:
-#
-# | your data | call | loss |
-# |---|---|---|
-# | pairs that belong together: question and answer, title and text | `fit((anchors, positives))` | `InBatchNegatives` |
-# | the same, with texts that don't belong | `fit((anchors, positives, negatives))` | `InBatchNegatives` |
-# | pairs with a score, 0 to 1 or 0 to 5 | `fit((texts, others), scores)` | `CoSENT` |
-# | texts with classes, also a few of each | `fit(texts, classes)` | `InBatchNegatives` on drawn triplets |
-# | texts with vectors of a teacher | `compile(loss="mse")`, `fit(texts, vectors)` | your own |
-#
-# `InBatchNegatives` is cross-entropy over cosines times 20: each anchor must find its positive
-# among the positives and negatives of all examples in the batch. `CoSENT` orders the cosines of
-# pairs by their scores. Both are `keras.losses.Loss`, so
-# `compile(loss=keras_bert.CoSENT(scale=10.0))` works too.
-#
-# ## Train
-#
-# Start from an encoder, or better from an embedder as above. Here are questions and their answers:
+# In one house the machines have names. The embedder has never heard of them, so it can't tell which
+# notice answers which question. `accuracy` is how often a question's own notice is the nearest.
 
 # %%
-questions = ["What is dull?", "What is fine?", "What is a book?"]
-answers = ["the film", "the day", "paper"]
-model.fit((questions, answers), epochs=2, batch_size=3, verbose=0)
-model.scores((questions, answers))  # {'mrr@10': ..., 'accuracy': ...}: does each find its own?
+machines = {
+    "Otter": "washing machine",
+    "Falcon": "coffee machine",
+    "Badger": "vacuum cleaner",
+    "Heron": "dishwasher",
+    "Lynx": "lawn mower",
+    "Walrus": "freezer",
+}
+asked = [f"My {name} has a problem." for name in machines]
+repairs = [f"Repairs of the {machine} are free for two years." for machine in machines.values()]
+model.scores((asked, repairs))
 
 # %% [markdown]
+# Pairs of texts that belong together teach it. Notices on repairs are not among them.
+
+# %%
+wordings = {
+    "How do I look after the {}?": "Clean the {} once a month.",
+    "Tell me about the {}.": "The {} was bought last year.",
+    "Where is the manual of the {}?": "This is the manual of the {}.",
+    "The {} makes a noise.": "Read page nine if your {} is loud.",
+}
+pairs = [
+    (question.format(name), answer.format(machine))
+    for question, answer in wordings.items()
+    for name, machine in machines.items()
+]
+anchors, positives = map(list, zip(*pairs))
+model.compile(keras_bert.AdamW(1e-4))  # few pairs, so larger steps than the default's
+history = model.fit((anchors, positives), epochs=12, batch_size=12, verbose=0)
+model.scores((asked, repairs))
+
+# %%
+indices, cosines = model.search(asked, repairs, top_k=1)
+for question, index, cosine in zip(asked, indices[:, 0], cosines[:, 0]):
+    print(f"{question:28} {cosine:.2f}  {repairs[index]}")
+
+# %% [markdown]
+# Start from an encoder, or better from a published embedder, as here. With the same weights,
+# batches and schedule, losses equal those of sentence-transformers
+# ([measured](../results.md#training-of-sentence-embeddings)). Four things to know:
+#
 # - **Larger batches are better**, because they hold more negatives. `accumulation_steps=8` gives
 #   the numbers of the whole batch in the memory of an eighth: all parts are embedded without
 #   gradients, and then again, one by one, with them. Several devices share their negatives as well.
@@ -74,12 +106,10 @@ model.scores((questions, answers))  # {'mrr@10': ..., 'accuracy': ...}: does eac
 #   to keep them apart.
 # - **Shorter vectors.** `matryoshka_dims=(384, 128, 64)` trains the first 128 and 64 values of each
 #   vector to be good vectors of their own.
-# - **Many devices.** Make the model in the scope of `get_strategy()`, as for every task.
+# - **Many devices.** Make the model in the scope of `get_strategy()`, as for [every
+#   task](many_devices.py).
 #
-# With the same weights, batches and schedule, losses equal those of sentence-transformers
-# ([measured](../results.md#training-of-sentence-embeddings)).
-#
-# As a command, with a development file that selects the best epoch:
+# The recipe selects the best epoch on a development file:
 #
 # ```bash
 # python recipes/finetune_embedder.py --init bert/preset --train pairs.tsv --dev dev.tsv \
@@ -91,21 +121,42 @@ model.scores((questions, answers))  # {'mrr@10': ..., 'accuracy': ...}: does eac
 # ## Prompts and shorter vectors
 #
 # Some published embedders need a prompt before each text: E5 has "query: " and "passage: ".
-# `from_preset` reads the prompts of sentence-transformers' folders. For a model of your own:
+# `from_preset` reads the prompts of sentence-transformers' folders. A model of your own takes them
+# from its preprocessor, and keeps the first values of its vectors with `truncate_dim`:
 
 # %%
 reader = keras_bert.BertEmbedderPreprocessor.like(
     model.preprocessor, prompts={"query": "query: ", "document": "passage: "}
 )
-prompted = keras_bert.BertEmbedder(model.backbone, preprocessor=reader, truncate_dim=64)
-prompted.encode_query("What is a book?")  # [1, 64], of length 1
-prompted.export("served/embedder")  # with the signatures query and document
+short = keras_bert.BertEmbedder(model.backbone, preprocessor=reader, truncate_dim=64)
+indices, cosines = short.search("I would like to sing.", notices, top_k=1)
+short.encode_query("I would like to sing.").shape, notices[indices[0, 0]]
 
 # %% [markdown]
 # `encode_query`, `search` and the anchors of pairs without scores get the prompt of queries, and
 # documents and positives that of documents. `predict` and `answer` get none, unless
-# `default_prompt_name` is set.
+# `default_prompt_name` is set. The [exported model](serve.py) has the signatures `query` and
+# `document`.
 #
 # `truncate_dim` keeps the first values of each vector, and then scales them to length 1.
 # sentence-transformers, which doesn't store it, cuts after its scaling; cosines are the same.
 # `save_to_hugging_face` writes a folder for `SentenceTransformer`.
+#
+# If the best hits come in the wrong order, [rerank](rerank.py) them.
+#
+# ## Reference: your data and the loss
+#
+# `BertEmbedder.fit` takes what you have, and each kind of data has one default loss:
+#
+# | your data | call | loss |
+# |---|---|---|
+# | pairs that belong together: question and answer, title and text | `fit((anchors, positives))` | `InBatchNegatives` |
+# | the same, with texts that don't belong | `fit((anchors, positives, negatives))` | `InBatchNegatives` |
+# | pairs with a score, 0 to 1 or 0 to 5 | `fit((texts, others), scores)` | `CoSENT` |
+# | texts with classes, also [a few of each](few_labels.py) | `fit(texts, classes)` | `InBatchNegatives` on drawn triplets |
+# | texts with vectors of a teacher | `compile(loss="mse")`, `fit(texts, vectors)` | your own |
+#
+# `InBatchNegatives` is cross-entropy over cosines times 20: each anchor must find its positive
+# among the positives and negatives of all examples in the batch. `CoSENT` orders the cosines of
+# pairs by their scores. Both are `keras.losses.Loss`, so
+# `compile(loss=keras_bert.CoSENT(scale=10.0))` works too.

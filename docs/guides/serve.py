@@ -1,42 +1,143 @@
 # %% [markdown]
 # # Serve a model
 #
-# A trained model becomes a folder that takes raw strings and answers them, without Keras or this
-# library.
+# A trained model becomes a folder that takes raw strings and gives answers. Where it is served,
+# neither Keras nor this library is needed. This guide trains a model that sorts messages to a shop,
+# exports it, and runs it twice: as a SavedModel, and as a LiteRT model of a quarter of the size.
+
+# %%
+import keras_bert
+
+messages = {
+    "Where is my parcel?": "delivery",
+    "The van came while I was out.": "delivery",
+    "It should have been here on Monday.": "delivery",
+    "Can I collect it from the depot?": "delivery",
+    "I was charged twice.": "payment",
+    "Please send me an invoice.": "payment",
+    "My card was declined.": "payment",
+    "When do I get my money back?": "payment",
+    "The zip is broken.": "repair",
+    "One of the wheels came off.": "repair",
+    "It stopped working after a week.": "repair",
+    "Do you have a spare handle?": "repair",
+}
+model = keras_bert.BertClassifier.from_preset(
+    "hf://sentence-transformers/all-MiniLM-L6-v2",
+    label_names=["delivery", "payment", "repair"],
+    sequence_length=64,
+)
+model.compile(keras_bert.AdamW(2e-4))
+history = model.fit([*messages], [*messages.values()], epochs=10, batch_size=4, verbose=0)
+
+# %% [markdown]
+# ## Export
+#
+# `export` writes a version of the model to a folder. Without Keras, TensorFlow and TensorFlow Text
+# load it. Its first signature gives what `answer` gives.
 
 # %%
 import tensorflow as tf
 import tensorflow_text  # the ops of the tokenizer
 
-import keras_bert
+folder = model.export("served/messages")
+served = tf.saved_model.load(folder)
+texts = ["The courier never came.", "The lamp doesn't turn on.", "You billed me too much."]
+answers = served.signatures["serving_default"](text=tf.constant(texts))
+for text, label, probabilities in zip(texts, answers["label"], answers["probabilities"]):
+    print(f"{label.numpy().decode():8} {max(probabilities.numpy()):.2f}  {text}")
 
-classifier = keras_bert.BertClassifier.from_preset(
-    "hf://sentence-transformers/all-MiniLM-L6-v2", label_names=["bad", "good"], sequence_length=64
-)
-texts, labels = ["A fine book.", "A dull book.", "Lovely!", "Boring."], ["good", "bad"] * 2
-classifier.fit(texts, labels, epochs=2, verbose=0)
-classifier.export("served/reviews")
-signature = tf.saved_model.load("served/reviews/1").signatures["serving_default"]
-signature(text=tf.constant(["A fine book.", "A dull book."]))
+# %% [markdown]
+# The second signature, `token_ids`, is for programs that tokenize.
+
+# %%
+for name, signature in served.signatures.items():
+    print(f"{name}: {', '.join(signature.structured_input_signature[1])}")
+    print(f"    -> {', '.join(signature.structured_outputs)}")
 
 # %% [markdown]
 # ## TensorFlow Serving
 #
-# The folder has TensorFlow Serving's layout. It holds the vocabulary and warm-up requests. The
-# server needs neither Keras nor this library.
+# The folder has the layout of TensorFlow Serving, which picks the highest version, and a new one
+# while it runs: `export("served/messages", version=2)`. The model brings its vocabulary, and
+# warm-up requests, which the server answers before it takes others.
 #
 # ```bash
-# docker run -p 8501:8501 -v $PWD/served/reviews:/models/reviews -e MODEL_NAME=reviews \
+# docker run -p 8501:8501 -v $PWD/served/messages:/models/messages -e MODEL_NAME=messages \
 #     tensorflow/serving
-# curl -d '{"instances": ["A fine book.", "A dull book."]}' \
-#     http://localhost:8501/v1/models/reviews:predict
+# curl -d '{"instances": ["Where is my parcel?", "My card was declined."]}' \
+#     http://localhost:8501/v1/models/messages:predict
 # ```
 #
 # ```json
 # {"predictions": [
-#   {"label": "good", "labels": ["bad", "good"], "probabilities": [0.02, 0.98]},
-#   {"label": "bad", "labels": ["bad", "good"], "probabilities": [0.97, 0.03]}]}
+#   {"label": "delivery", "labels": ["delivery", "payment", "repair"],
+#    "probabilities": [0.96, 0.02, 0.02]},
+#   {"label": "payment", "labels": ["delivery", "payment", "repair"],
+#    "probabilities": [0.02, 0.96, 0.02]}]}
 # ```
+#
+# The model needs TensorFlow Text's ops, which TensorFlow Serving's images include. Image 2.20 has
+# the ops of TensorFlow Text 2.20; images 2.12 to 2.19 have those of 2.12. Use 2.20 or later, which
+# also serves models exported by TensorFlow 2.21.
+#
+# ```bash
+# python recipes/export_savedmodel.py reviews/best --output served/reviews
+# python recipes/export_savedmodel.py reviews/best --output reviews_litert --format litert
+# ```
+#
+# ## Other runtimes
+#
+# Each task and the backbone also export to ONNX, LiteRT (formerly TensorFlow Lite) and OpenVINO.
+# These models take token ids and return what `predict` returns, within 1e-5. The fastest on a CPU
+# is LiteRT with int8 weights ([speeds and sizes](../results.md#exported-models)):
+
+# %%
+from pathlib import Path
+
+small = model.export("messages_litert", format="litert", optimizations=[tf.lite.Optimize.DEFAULT])
+sizes = {"SavedModel": sum(f.stat().st_size for f in Path(folder).rglob("*") if f.is_file())}
+sizes["LiteRT, int8"] = Path(small).stat().st_size
+for name, size in sizes.items():
+    print(f"{name:12} {size / 1e6:5.1f} MB")
+
+# %% [markdown]
+# Next to the model lie `tokenizer.json`, which Hugging Face `tokenizers` reads in Rust, Python and
+# JavaScript, `vocab.txt`, and `preprocessor.json` with the names of the labels. `tokenizer.json`
+# truncates to the sequence length and pads batches. Inputs are int32 `token_ids`, `segment_ids` and
+# `padding_mask`; outputs are named too, `logits` here. Batches and lengths may differ in each call.
+
+# %%
+import numpy as np
+import tokenizers
+
+encoder = tokenizers.Tokenizer.from_file("messages_litert/tokenizer.json")
+rows = encoder.encode_batch(texts)
+run = tf.lite.Interpreter(small).get_signature_runner()  # or ai_edge_litert, without TensorFlow
+logits = run(
+    token_ids=np.array([row.ids for row in rows], "int32"),
+    segment_ids=np.array([row.type_ids for row in rows], "int32"),
+    padding_mask=np.array([row.attention_mask for row in rows], "int32"),
+)["logits"]
+print(
+    "LiteRT, int8:",
+    logits.argmax(axis=-1),
+    " predict:",
+    model.predict(texts, verbose=0).argmax(axis=-1),
+)
+
+# %% [markdown]
+# | format | the model's file | export needs |
+# |---|---|---|
+# | `"onnx"` | `model.onnx` | `tf2onnx` |
+# | `"litert"` | `model.tflite` | |
+# | `"openvino"` | `model.xml` and `model.bin` | `openvino` |
+#
+# Windows of long texts, entities and spans are in the SavedModel alone. On processors with
+# bfloat16, OpenVINO computes in it by default, up to 1e-3 from float32 in embeddings. Compile the
+# model with `{"INFERENCE_PRECISION_HINT": "f32"}` for `predict`'s outputs.
+#
+# ## Reference: inputs and answers of the SavedModel
 #
 # | model | inputs | answers |
 # |---|---|---|
@@ -46,49 +147,3 @@ signature(text=tf.constant(["A fine book.", "A dull book."]))
 # | `BertMultipleChoice` | `context`, `choices` | `label`, `choice`, `probabilities` |
 # | `BertReranker` | `query`, `documents` | `score` |
 # | `BertEmbedder` | `text`; also signatures `query`, `document` with their prompts | `embedding` |
-#
-# A second signature, `token_ids`, takes `token_ids`, `segment_ids` and `padding_mask`. The model
-# needs TensorFlow Text's ops, which TensorFlow Serving's images include. Image 2.20 has the ops of
-# TensorFlow Text 2.20; images 2.12 to 2.19 have those of 2.12. Use 2.20 or later, which also serves
-# models exported by TensorFlow 2.21.
-#
-# ## Other runtimes
-#
-# Each task and the backbone also export to ONNX, LiteRT (formerly TensorFlow Lite) and OpenVINO:
-
-# %%
-path = classifier.export("reviews_litert", format="litert")  # or "onnx", "openvino"
-
-# %% [markdown]
-# | format | the model's file | export needs |
-# |---|---|---|
-# | `"onnx"` | `model.onnx` | `tf2onnx` |
-# | `"litert"` | `model.tflite` | |
-# | `"openvino"` | `model.xml` and `model.bin` | `openvino` |
-#
-# These models take token ids and return what `predict` returns, within 1e-5. Inputs are int32
-# `token_ids`, `segment_ids` and `padding_mask`; the outputs are named too, `logits` here. Batches
-# and lengths may differ in each call. Next to the model lie `tokenizer.json`, which Hugging Face
-# `tokenizers` reads in Rust, Python and JavaScript, `vocab.txt`, and `preprocessor.json` with the
-# names of the labels. `tokenizer.json` truncates to the sequence length and pads batches:
-
-# %%
-import numpy as np
-import tokenizers
-
-encoder = tokenizers.Tokenizer.from_file("reviews_litert/tokenizer.json")
-row = encoder.encode("What a book!")
-run = tf.lite.Interpreter(path).get_signature_runner()  # or ai_edge_litert, without TensorFlow
-logits = run(
-    token_ids=np.array([row.ids], "int32"),
-    segment_ids=np.array([row.type_ids], "int32"),
-    padding_mask=np.array([row.attention_mask], "int32"),
-)["logits"]
-logits
-
-# %% [markdown]
-# Windows of long texts, entities and spans are in the SavedModel alone. On processors with
-# bfloat16, OpenVINO computes in it by default, up to 1e-3 from float32 in embeddings. Compile the
-# model with `{"INFERENCE_PRECISION_HINT": "f32"}` for `predict`'s outputs. The fastest on a CPU is
-# LiteRT with int8 weights, `export(..., optimizations=[tf.lite.Optimize.DEFAULT])`: [speeds and
-# sizes](../results.md#exported-models).

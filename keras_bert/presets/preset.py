@@ -114,7 +114,10 @@ class PresetModel:
         if not load_weights:
             return _with_random_weights(model)
         saved = saved_training(source) if isinstance(source, Path) else None
-        start_record(model, published_name(given), saved, bool(model.load_report.new))
+        name = published_name(given)
+        if name is not None:  # not the folder of the cache
+            model.load_report.source = name
+        start_record(model, name, saved, bool(model.load_report.new))
         model.load_report.log()
         return model
 

@@ -31,6 +31,14 @@ def test_a_model_is_loaded_with_its_labels_and_tokenizer(hub, tiny, same):
     assert type(BertTask.from_preset("hf://user/tiny")) is BertClassifier
 
 
+def test_the_report_names_the_model_and_not_the_cache(hub, tiny, caplog):
+    hub.models["user/tiny"] = {"main": tiny()}
+    model = BertEmbedder.from_preset("hf://user/tiny")
+    assert str(model.load_report).splitlines()[-1].startswith("hf://user/tiny: ")
+    BertClassifier.from_preset("hf://user/tiny", num_classes=7)
+    assert "hf://user/tiny lacks logits/kernel" in caplog.text
+
+
 def test_only_needed_files_are_downloaded_and_only_once(hub, tiny):
     hub.models["user/tiny"] = {"main": tiny()}
     folder = download("hf://user/tiny")

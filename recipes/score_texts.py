@@ -1,15 +1,15 @@
 r"""Scores how probable texts are to a pre-trained BERT, without fine-tuning.
 
     python recipes/score_texts.py --init bert/preset --texts sentences.txt --output scores
-    python recipes/score_texts.py --init bert/preset --minimal_pairs blimp --heldout others \
+    python recipes/score_texts.py --init bert/preset --minimal_pairs blimp --heldout_corpus others \
         --output scores
 
 `--texts` is a file with a text per line. OUTPUT/scores.tsv has each text's log-likelihood, its
 tokens and its perplexity. A masked language model gives a pseudo-log-likelihood: each token is
 masked in turn. A causal model gives that of its next words. `--minimal_pairs` is a folder of BLiMP
 or Zorro, pairs of a good and a bad sentence: the accuracy is how often the good one is the more
-probable. `--heldout` is a corpus of prepare_corpus.py that the model hasn't seen; it gives the
-losses of pre-training. OUTPUT/scores.json holds accuracies and losses.
+probable. `--heldout_corpus` is a corpus of prepare_corpus.py that the model hasn't seen; it gives
+the losses of pre-training. OUTPUT/scores.json holds accuracies and losses.
 """
 
 import json

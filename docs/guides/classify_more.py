@@ -1,84 +1,202 @@
 # %% [markdown]
 # # More ways to classify
 #
-# A classifier also takes pairs of texts, several labels per text, numbers next to the text, and
-# texts longer than a sequence.
+# A classifier also reads pairs of texts, gives several labels or a number, reads numbers next to
+# the text, and copes with rare classes and long texts. It is the class of [the first
+# guide](classify.py) with other arguments.
 #
-# ## Pairs and unequal classes
+# ## Pairs of texts
 #
-# A pair is a tuple of two lists. `class_weight="balanced"` weighs rare classes up, and
-# `validation_split` keeps the last part of the examples for validation.
+# Does this sentence answer this question? Examples are tuples of two texts.
 
 # %%
+import itertools
+
+import keras
+
 import keras_bert
 
-questions = ["Is it open?", "Is it far?", "Is it open?", "Is it cheap?"]
-answers = ["Until eight.", "The soup is good.", "It was built in 1900.", "Two coins."]
-pairs = keras_bert.BertClassifier.from_preset(
-    "hf://sentence-transformers/all-MiniLM-L6-v2", label_names=["no answer", "answer"]
+keras.utils.set_random_seed(1)
+MINILM = "hf://sentence-transformers/all-MiniLM-L6-v2"
+
+
+def train(model, x, y, epochs, **arguments):
+    """Trains in larger steps than the paper's, because the examples are few."""
+    steps = epochs * -(-len(y) // 4)
+    model.compile(keras_bert.AdamW(keras_bert.WarmupLinearDecay(1e-4, steps // 10, steps)))
+    model.fit(x, y, epochs=epochs, batch_size=4, verbose=0, **arguments)
+
+
+questions = {
+    "time": ["When does it open?", "What time does the tour begin?", "When was it built?"],
+    "price": ["How much is a ticket?", "What does the tour cost?", "Is it expensive?"],
+    "place": ["Where can I park?", "How do I get to the museum?", "Where is the entrance?"],
+    "person": ["Who painted it?", "Who lived in the castle?", "Whom can I ask?"],
+}
+replies = {
+    "time": ["At ten in the morning.", "In the fifteenth century.", "It's on Mondays at three."],
+    "price": ["It costs eight euros.", "Five pounds for adults.", "It's free for students."],
+    "place": ["It's behind the station.", "Take the road to the river.", "Around the corner."],
+    "person": ["It was a monk.", "The guide in the hall.", "A duke and his family."],
+}
+pairs, labels = [], []
+for asked, replied in itertools.product(questions, replies):
+    pairs += itertools.product(questions[asked], replies[replied])
+    labels += ["answer" if asked == replied else "no answer"] * 9
+matcher = keras_bert.BertClassifier.from_preset(
+    MINILM, label_names=["no answer", "answer"], sequence_length=32
 )
-labels = ["answer", "no answer", "no answer", "answer"]
-pairs.fit((questions, answers), labels, class_weight="balanced", validation_split=0.5, verbose=2)
-pairs.scores((questions, answers), labels)
+train(matcher, pairs, labels, epochs=8, class_weight="balanced")
+new = [
+    ("How much is a coffee?", "It costs two euros."),
+    ("How much is a coffee?", "It begins at noon."),
+    ("Where is the café?", "Behind the church."),
+    ("Where is the café?", "An architect and his wife."),
+]
+for (question, reply), answer in zip(new, matcher.answer(new)):
+    print(f"{question} {reply} -> {answer['label']}")
 
 # %% [markdown]
-# `num_classes=1` predicts a number, a regression, and its scores are correlations.
+# One pair in four is an answer here. `class_weight="balanced"` gives each class the same weight
+# in the loss, however rare it is.
 #
 # ## Several labels per text
+#
+# With `multi_label=True` a text has any number of labels, also none. Each label has a probability
+# of its own. `is_label` tells which of them reach `threshold`, .5 by default.
 
 # %%
-texts = ["A long old tale.", "A short poem.", "A sad, old song."]
-tagging = keras_bert.BertClassifier.from_preset(
-    "hf://sentence-transformers/all-MiniLM-L6-v2",
-    label_names=["long", "old", "sad"],
-    multi_label=True,
+said = {
+    "delivery": ["It came the next day.", "The parcel took a month.", "Shipping was quick."],
+    "price": ["Far too expensive.", "It costs next to nothing.", "I paid a fortune."],
+    "quality": ["The seams tore at once.", "Solid wood, very sturdy.", "The plastic is thin."],
+}
+reviews = ["It's green.", "A present for my uncle.", "I use it on Sundays."]
+about = [[], [], []]
+for label, phrases in said.items():
+    reviews += phrases
+    about += [[label]] * len(phrases)
+for one, other in itertools.combinations(said, 2):
+    both = itertools.product(said[one], said[other])
+    reviews += [f"{first} {second}" for first, second in both]
+    about += [[one, other]] * len(said[one]) * len(said[other])
+
+aspects = keras_bert.BertClassifier.from_preset(
+    MINILM, label_names=list(said), multi_label=True, sequence_length=32
 )
-tagging.fit(texts, [["long", "old"], [], ["old", "sad"]], verbose=0)
-tagging.answer(texts[0])
+train(aspects, reviews, about, epochs=16)
+new = ["It arrived late. The paint flakes off.", "A real bargain.", "My sister has one, too."]
+for text, answer in zip(new, aspects.answer(new)):
+    print(text, [name for name, is_label in zip(said, answer["is_label"]) if is_label])
+
+# %% [markdown]
+# ## A number
+#
+# With `num_classes=1` the label is a number. The paper's example is how similar two sentences are,
+# from 0 to 5. Here it is how many stars a text deserves. `scores` gives the correlation with the
+# right numbers.
+
+# %%
+opinions = """1 Dreadful, I want my money back.
+1 A complete disaster.
+1 The worst phone ever made.
+1 It broke on the first day, terrible.
+2 Not good, not even for the price.
+2 Rather disappointing.
+2 It often fails, I would not buy it again.
+2 Slow, and the sound is poor.
+3 It does its job, nothing more.
+3 Average in every respect.
+3 Neither good nor bad.
+3 It's all right for the money.
+4 A nice phone with a small flaw.
+4 Really good, almost perfect.
+4 I like it, though it is a bit heavy.
+4 Good value and a fine screen.
+5 The best phone I have ever had.
+5 Simply wonderful.
+5 Perfect, I love everything about it.
+5 Outstanding, buy it!"""
+stars = [float(line[0]) for line in opinions.split("\n")]
+opinions = [line[2:] for line in opinions.split("\n")]
+rater = keras_bert.BertClassifier.from_preset(MINILM, num_classes=1, sequence_length=32)
+train(rater, opinions, stars, epochs=40)
+new = ["Horrible, it stopped at once.", "Nothing special.", "Fantastic, I am delighted!"]
+for text, number in zip(new, rater.predict(new, verbose=0)):
+    print(f"{number.item():.1f}  {text}")
+print(rater.scores(new, [1.0, 3.0, 5.0]))
 
 # %% [markdown]
 # ## Numbers next to the text
 #
-# The first `fit` scales the numbers to mean 0 and variance 1. They join the vector of the text
-# before the head.
-
-# %%
-priced = keras_bert.BertClassifier.from_preset(
-    "hf://sentence-transformers/all-MiniLM-L6-v2", num_classes=2, num_features=2
-)
-books = {"text": texts, "features": [[12.5, 300], [8.0, 90], [20.0, 200]]}  # price, pages
-priced.fit(books, [1, 0, 1], verbose=0)
-priced.answer(books)[0]
-
-# %% [markdown]
-# Texts and numbers can come from the columns of a CSV file:
+# `num_features` numbers join the vector of the text before the head. The first `fit` learns their
+# mean and variance, and scales them. `read_table` reads both from a file, and
+# `texts_from_columns` writes one text from several columns.
 
 # %%
 with open("pets.csv", "w") as file:
-    file.write("Name,Description,Age,Fee\nTim,Loves naps.,3,10\nLea,Climbs trees.,1,25\n")
+    file.write("""Name,Description,Age,Fee,Adopted
+Tim,Loves naps.,1,0,soon
+Lea,Climbs every tree.,9,90,late
+Max,Gets on with children.,2,10,soon
+Zoe,Needs a garden.,11,80,late
+Kim,Sleeps on the sofa.,1,20,soon
+Rex,Barks at cyclists.,10,70,late
+Ida,Purrs all day.,2,0,soon
+Bob,Afraid of thunder.,8,95,late
+""")
 table = keras_bert.read_table("pets.csv")
-print(keras_bert.texts_from_columns(table, "{Name}. {Description} I'm {Age} years old."))
-table.numbers(["Age", "Fee"])
+pets = {
+    "text": keras_bert.texts_from_columns(table, "{Name}. {Description}"),
+    "features": table.numbers(["Age", "Fee"]),
+}
+adoption = keras_bert.BertClassifier.from_preset(
+    MINILM, label_names=["soon", "late"], num_features=2, sequence_length=32
+)
+adoption.backbone.trainable = False  # eight examples suffice for the head alone
+adoption.compile(keras_bert.AdamW(1e-2))
+adoption.fit(pets, table["Adopted"], epochs=20, batch_size=2, verbose=0)
+for numbers in ([1, 5], [10, 85]):
+    answer = adoption.answer({"text": ["Pia. Likes to play."], "features": [numbers]})[0]
+    print(numbers, answer["label"], f"{max(answer['probabilities']):.2f}")
 
 # %% [markdown]
 # ## Long texts
 #
-# A text longer than a sequence loses its end, or another part with `truncation="tail"` or
-# `"head_tail"`. With `window_stride=64` the whole text is read in overlapping windows, and their
-# logits are pooled. `from_preset` takes all of these arguments.
-#
-# ## As commands
+# A text beyond `sequence_length` loses its end. `truncation="tail"` keeps the end instead, and
+# `"head_tail"` some of both. With `window_stride` the whole text is read, in windows that begin so
+# many tokens apart. Their logits are pooled: `window_pooling="max"` finds what is said in one
+# place, and `"mean"`, the default, what is said throughout. The model that finds several labels
+# reads a text here whose middle is about the price:
+
+# %%
+aspects.save_to_preset("aspects")
+long_text = "The parcel took a month. " + "My sister has one, too. " * 12
+long_text += (
+    "It was far too expensive. " + "I use it on Sundays. " * 12 + "The wood is very sturdy."
+)
+windows = {"window_stride": 16, "window_pooling": "max"}
+for arguments in ({}, {"truncation": "tail"}, windows):
+    reader = keras_bert.BertClassifier.from_preset("aspects", **arguments)
+    is_label = reader.answer(long_text)["is_label"]
+    print(f"{arguments!s:47}", [name for name, found in zip(said, is_label) if found])
+
+# %% [markdown]
+# ## The same as a command
 #
 # ```bash
 # python recipes/finetune_classifier.py --init bert/preset --output pets \
-#     --train pets.csv --dev pets.csv --label_column Speed --class_weight balanced \
-#     --text_template "{Name}. {Description}." --number_columns Age Fee
-# python recipes/finetune_glue.py --init bert/preset --output mrpc \
-#     --task mrpc --data glue_data/MRPC
+#     --train pets.csv --dev pets.csv --label_column Adopted --class_weight balanced \
+#     --text_template "{Name}. {Description}" --number_columns Age Fee
 # ```
 #
 # `finetune_glue.py` trains on one of GLUE's nine tasks and keeps the best model on the development
 # set. It writes the test set's answers as GLUE's server expects them. `--grid` tries the paper's
-# batch sizes, learning rates and epochs; `--restarts 5` runs five seeds of each. A table lists all
-# results. `--task all` trains on every task of a folder, and writes the model's row of the paper's
+# batch sizes, learning rates and epochs; `--restarts 5` runs five seeds of each. `--task all` trains
+# on every task of a folder, and writes the model's row of the paper's
 # [table 1](../paper.md#table-1-glue).
+#
+# ```bash
+# python recipes/finetune_glue.py --init bert/preset --output mrpc \
+#     --task mrpc --data glue_data/MRPC
+# ```

@@ -1,73 +1,134 @@
 # %% [markdown]
 # # Speed and memory
 #
-# Rows of different lengths are padded to the same one, and padding costs time. This guide shows how
-# to waste less of it, and what to do if memory is short.
+# Texts have different lengths, and the rows of a batch have one. The rest is padding, which costs
+# as much time as text. This guide wastes less of it in training, then goes on to precision, kernels
+# and memory. For several devices, see [train on many devices](many_devices.py).
+#
+# ## Batches with little padding
+#
+# These 400 texts are about the sea or about a kitchen. Most are short and some are long, as reviews
+# and questions are.
 
 # %%
+import keras
+import numpy as np
+
 import keras_bert
 
-tagger = keras_bert.BertTokenClassifier.from_preset(
+keras.utils.set_random_seed(1)
+words = {
+    "sea": "the old boat left its small harbor and sailed along a quiet coast".split(),
+    "kitchen": "she stirred the hot soup and cut fresh bread with a sharp knife".split(),
+}
+labels = [*words] * 200
+lengths = np.random.lognormal(3.2, 0.8, 400).astype(int) + 1
+texts = [" ".join(np.random.choice(words[label], length)) for label, length in zip(labels, lengths)]
+print(f"Half of the texts have at most {np.median(lengths):.0f} words, one has {lengths.max()}.")
+
+# %% [markdown]
+# A `Batching` sets how rows are batched. `batches` gives what `fit` trains on, so how full the
+# batches are can be seen before training:
+
+# %%
+classifier = keras_bert.BertClassifier.from_preset(
     "hf://sentence-transformers/all-MiniLM-L6-v2",
-    label_names=["O", "B-PER", "I-PER"],
+    label_names=["sea", "kitchen"],
     sequence_length=128,
 )
-words = [["Ada", "Lovelace", "wrote", *["it"] * n] for n in range(40)]
-tags = [["B-PER", "I-PER", "O", *["O"] * n] for n in range(40)]
+buckets = (16, 32, 64, 128)
+ways = {
+    'pad_to="full"': keras_bert.Batching(pad_to="full"),
+    "the default": keras_bert.Batching(),
+    "bucket_lengths": keras_bert.Batching(bucket_lengths=buckets),
+    "and tokens_per_batch": keras_bert.Batching(bucket_lengths=buckets, tokens_per_batch=2048),
+    "packed": keras_bert.Batching(batch_size=16, packed=True),
+}
+print(f"{'':20}  batches   tokens  real")
+for name, batching in ways.items():
+    batches = [inputs for inputs, *_ in classifier.batches(texts, labels, batching=batching)]
+    total = sum(np.size(inputs["token_ids"]) for inputs in batches)
+    real = sum(
+        np.count_nonzero(inputs["sequence_ids" if batching.packed else "padding_mask"])
+        for inputs in batches
+    )
+    print(f"{name:20}  {len(batches):7}  {total:7,}  {real / total:4.0%}")
 
 # %% [markdown]
-# `fit` tokenizes texts in memory once, before the first batch. A `Batching` sets how rows are
-# batched:
+# - By default, a batch is padded to its longest row. XLA, on GPUs and on JAX, compiles a model for
+#   each length, so there a batch is padded to one of four lengths, and on TPUs to the sequence
+#   length.
+# - `bucket_lengths` batches texts of similar lengths. `tokens_per_batch` then gives short texts
+#   larger batches, so that each step takes about as long.
+# - `packed=True` puts several texts into a row. Each attends only to itself, and losses and metrics
+#   are those of rows of their own. `batch_size` counts rows, which hold several texts each: choose a
+#   smaller one. Classifiers, taggers and span labelers can train on packed rows, and so can
+#   `pretraining_dataset`.
+#
+# `fit` takes any of them; recipes take `--packed`. A model's first epoch takes longer, because its
+# step is traced, so compare the second epochs:
 
 # %%
-batching = keras_bert.Batching(bucket_lengths=(32, 64, 128), tokens_per_batch=4096)
-tagger.fit(words, tags, batching=batching, verbose=2)
+for name in ("the default", "packed"):
+    print(name)
+    classifier.fit(texts, labels, batching=ways[name], epochs=2, verbose=2)
 
 # %% [markdown]
-# By default each batch is padded to its longest row, or to quarters of the sequence if XLA compiles
-# the model for each length. `bucket_lengths` groups rows of similar lengths, and `tokens_per_batch`
-# gives short rows larger batches.
+# `predict`, `answer` and `scores` sort texts in memory by length; there is nothing to set.
 #
-# `Batching(packed=True)` puts several sequences into a row, so that almost nothing is padded. It
-# works for classifiers of one or two texts, taggers and span labelers. The losses and metrics are
-# those of the same sequences in rows of their own. `batch_size` counts rows, so a step sees more
-# sequences than with padded rows; choose a smaller one to see as many. Recipes take `--packed`:
+# ## Half the bytes
+#
+# GPUs, TPUs and new CPUs multiply bfloat16 numbers faster than float32, and they take half the
+# space. With the policy `mixed_bfloat16`, a model computes in bfloat16 and keeps its weights in
+# float32. Recipes take `--precision mixed_bfloat16`.
 
 # %%
-tagger.fit(words, tags, batching=keras_bert.Batching(batch_size=8, packed=True), verbose=2)
+classifier = keras_bert.BertClassifier.from_preset(
+    "hf://sentence-transformers/all-MiniLM-L6-v2",
+    label_names=["sea", "kitchen"],
+    sequence_length=128,
+    dtype="mixed_bfloat16",
+)
+classifier.compute_dtype, classifier.variable_dtype
 
 # %% [markdown]
-# The `accumulation_steps` argument of `fit` trades time for memory. The optimizers' `layer_decay`
-# slows down the lower layers. Most recipes have options for these.
+# On a CPU without instructions for bfloat16, it is slower than float32. `lscpu` lists
+# `avx512_bf16` or `amx_bf16` if they are there.
 #
-# Every recipe that fine-tunes calls `keras_bert.finetune`. It trains epoch by epoch, keeps the best
-# epoch's model, stops early (`--patience`), and resumes when you rerun the command. Without a
-# development set, `--validation_split 0.1` selects the epoch on the last tenth of the training
-# file.
-#
-# How full the batches are, without and with packing:
-
-# %%
-for packed in (False, True):
-    data = tagger.batches(words, tags, batching=keras_bert.Batching(batch_size=8, packed=packed))
-    used = total = 0
-    for inputs, *_ in data:
-        real = inputs["sequence_ids"] > 0 if packed else inputs["padding_mask"] > 0
-        used, total = used + real.numpy().sum(), total + real.numpy().size
-    print(f"packed={packed}: {used / total:.0%} of {total:,} tokens are real")
-
-# %% [markdown]
 # ## Kernels of attention
 #
-# Attention takes the fastest kernel that runs: on JAX one of our own on TPUs, which keeps scores
-# out of the chip's memory and drops probabilities itself, and cuDNN's on GPUs; on PyTorch
-# `scaled_dot_product_attention`. The last two have no dropout, so on GPUs they train with
-# `BertBackbone(..., attention_dropout=0)`. `keras.config.disable_flash_attention()` selects plain
-# attention, which runs everywhere.
+# Attention takes the fastest kernel that runs:
 #
-# ## Memory
+# | backend | device | kernel |
+# |---|---|---|
+# | JAX | TPU | our own, for rows of 128, 256, 384 or 512 tokens |
+# | JAX | GPU | cuDNN's flash attention, in bfloat16 |
+# | PyTorch | all | `scaled_dot_product_attention` |
+# | TensorFlow | all | plain attention |
 #
-# If memory is short, split batches with `accumulation_steps`, or set `backbone.remat = True`. That
-# recomputes each block for its gradients instead of keeping its intermediate results
-# ([measured](../results.md#memory-of-training)). `keras_bert.Lamb` suits batches of many thousands
-# of rows.
+# The kernels of cuDNN and PyTorch have no dropout, so a model that trains with it takes plain
+# attention; `BertBackbone(..., attention_dropout=0)` selects the kernel in training too. `predict`
+# always takes it. `keras.config.disable_flash_attention()` selects plain attention everywhere.
+#
+# ## If memory is short
+#
+# Training keeps what each block computed until its gradients are done. Two settings keep less:
+
+# %%
+classifier.backbone.remat = True  # each block is computed again for its gradients
+history = classifier.fit(
+    texts,
+    labels,
+    batch_size=32,
+    accumulation_steps=4,  # a batch goes through the model in four parts
+    verbose=2,
+)
+
+# %% [markdown]
+# Neither changes the losses or the weights, beyond rounding. Base on 8 rows of 512 tokens peaks at
+# 9.3 GiB. Four parts need 5.8 GiB, and `remat` 4.2
+# ([measured](../results.md#memory-of-training)). Recipes take `--accumulation_steps`, and
+# `pretrain_tpu.py` also `--remat`.
+#
+# To make a trained model smaller, see [int8](published_weights.py#precision-and-quantization) and
+# [exported models](serve.py).

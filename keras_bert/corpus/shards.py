@@ -165,8 +165,8 @@ class Corpus:
 
     def __repr__(self):
         return (
-            f"Corpus({self.folder!r}: {self.num_documents:,} documents, {self.num_sentences:,} "
-            f"sentences, {self.num_tokens:,} tokens in {len(self.shards):,} shards)"
+            f"Corpus({self.folder!r}, documents: {self.num_documents:,}, sentences: "
+            f"{self.num_sentences:,}, tokens: {self.num_tokens:,}, shards: {len(self.shards):,})"
         )
 
     def check_tokenizer(self, tokenizer: "BertTokenizer") -> None:

@@ -22,7 +22,8 @@ def classification_scores(
         averaged over the classes that occur; `mcc`.
 
     Raises:
-        ValueError: if the arrays are empty, differ in length, or contain a class out of range.
+        ValueError: if the arrays are empty, differ in length, or contain a class that is no integer
+            or out of range.
 
     Example:
     >>> classification_scores([1, 1, 0, 0], [1, 0, 0, 0])["accuracy"]
@@ -30,11 +31,16 @@ def classification_scores(
     """
     labels, predictions = paired_arrays(labels, predictions, "[n]", "class numbers")
     both = np.concatenate([labels, predictions])
+    if not np.issubdtype(both.dtype, np.integer):
+        raise ValueError(
+            f"Classes must be integers; got {both.dtype}, such as {both[0].item()!r}. Give the "
+            "number of each class, such as its index in a list of their names."
+        )
     if num_classes is None:
         num_classes = max(2, int(both.max()) + 1)
-    if not np.issubdtype(both.dtype, np.integer) or both.min() < 0 or both.max() >= num_classes:
+    if both.min() < 0 or both.max() >= num_classes:
         raise ValueError(
-            f"Classes must be integers from 0 to {num_classes - 1}; got {both.dtype} from "
+            f"Classes must be integers from 0 to {num_classes - 1}; got numbers from "
             f"{both.min()} to {both.max()}."
         )
     average = "binary" if num_classes == 2 else "macro"

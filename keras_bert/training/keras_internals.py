@@ -207,6 +207,15 @@ def replica_specs(iterator: Any) -> Any:
     return tf.nest.map_structure(first, iterator._distributed_dataset.element_spec)
 
 
+def without_tracing_warning(function: Any) -> None:
+    """Stops TensorFlow's warning of frequent traces, for a `tf.function`.
+
+    TensorFlow counts by the line that defines a function. All models share Keras's, so each trace
+    of a new model counts as another trace of one function, and the fifth model is warned of.
+    """
+    function._omit_frequent_tracing_warning = True
+
+
 def update_metrics(model: keras.Model, y: Any, y_pred: Any, unweighted: Any, weighted: Any) -> None:
     """Updates the metrics of `compile`, also the unweighted ones with weights.
 

@@ -11,6 +11,7 @@ from keras_bert.training.keras_internals import (
     step_loss,
     track_loss,
     without_replica_scaling,
+    without_tracing_warning,
 )
 from keras_bert.training.packed_slots import sequences_per_row
 
@@ -223,6 +224,8 @@ class TrainLoop(GlobalLoss):
 
         if not self.run_eagerly:
             one, many = (tf.function(each, reduce_retracing=True) for each in (one, many))
+            without_tracing_warning(one)
+            without_tracing_warning(many)
 
         def function(iterator):
             if not isinstance(iterator, (tf.data.Iterator, tf.distribute.DistributedIterator)):
@@ -233,6 +236,10 @@ class TrainLoop(GlobalLoss):
             return logs
 
         return function
+
+    def make_predict_function(self, force: bool = False) -> None:
+        super().make_predict_function(force)
+        without_tracing_warning(self.predict_function)
 
     def batch_spec(self, iterator: Any) -> Any:
         return replica_specs(iterator)

@@ -98,7 +98,7 @@ def test_a_folder_without_description_was_cut_off(folder):
 
 
 def test_a_corpus_shows_its_folder_and_counts(folder):
-    shown = f"Corpus({str(folder)!r}: 4 documents, 8 sentences, 12 tokens in 2 shards)"
+    shown = f"Corpus({str(folder)!r}, documents: 4, sentences: 8, tokens: 12, shards: 2)"
     assert repr(Corpus(folder)) == shown
 
 

@@ -53,7 +53,8 @@ def test_f1_is_over_classes_when_there_are_more_than_occur():
         ([], [], None, "n at least 1"),
         ([0, 2], [0, 1], 2, "0 to 1"),
         ([0, -1], [0, 1], None, "from -1"),
-        ([0.5, 1.0], [0.0, 1.0], None, "integers"),
+        ([0.5, 1.0], [0.0, 1.0], None, "integers; got float64, such as 0.5"),
+        (["good", "bad"], ["good", "good"], None, "such as 'good'. Give the number"),
     ],
 )
 def test_what_are_no_classes_is_refused(labels, predictions, num_classes, message):

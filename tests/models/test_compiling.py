@@ -218,3 +218,13 @@ def test_losses_and_metrics_survive_saving(classifiers, tmp_path):
     model.save(tmp_path / "model.keras")
     loaded = keras.saving.load_model(tmp_path / "model.keras")
     assert loaded.evaluate(X, Y, verbose=0, return_dict=True) == pytest.approx(expected)
+
+
+@pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="a warning of TensorFlow")
+def test_many_models_in_a_process_bring_no_warning_of_retracing(backbone, caplog):
+    for _ in range(7):
+        model = BertClassifier(backbone, 2)
+        model.compile("sgd")
+        model.fit(X, Y, verbose=0)
+        model.predict(X, verbose=0)
+    assert "retracing" not in caplog.text

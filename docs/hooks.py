@@ -92,6 +92,7 @@ def page_of(guide, run):
     text, resources = exporter.from_notebook_node(
         notebook, {"unique_key": guide.stem, "output_files_dir": f"{guide.stem}_files"}
     )
+    text = re.sub(r"\n{3,}(?=    \S)", "\n\n", text)  # between two outputs of a cell
     name = f"{guide.stem}.ipynb"
     title, _, rest = text.partition("\n")
     text = f"{title}\n\n[This page as a notebook]({name})\n{rest}"

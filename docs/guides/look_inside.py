@@ -27,7 +27,8 @@ texts = [
 ]
 labels = ["delivery"] * 5 + ["account"] * 5 + ["payment"] * 5
 classifier = keras_bert.BertClassifier.from_preset(
-    "hf://sentence-transformers/all-MiniLM-L6-v2", label_names=["account", "delivery", "payment"]
+    "hf://sentence-transformers/all-MiniLM-L6-v2",
+    label_names=["account", "delivery", "payment"],
 )
 
 # %% [markdown]

@@ -184,9 +184,7 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
             - `entity_score`, float32, the mean probability of the tags of the entity's words.
         """
         if isinstance(rows, TextWords):
-            found = found_entities(rows.at_words(outputs), rows, rows.texts, self.label_names)
-            answers = {f"entity_{name}": values for name, values in found.items()}
-            return {**answers, "num_entities": found["score"].row_lengths()}
+            return found_entities(outputs, rows, self.label_names)
         logits = outputs if rows is None else rows.at_words(outputs)
         flat = logits if rows is None else logits.flat_values
         names = tf.constant(self.label_names)

@@ -14,6 +14,7 @@ from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.byte_spans import to_bytes
 from keras_bert.preprocessing.in_graph import in_graph
 from keras_bert.preprocessing.padding import trimmed
+from keras_bert.preprocessing.rows import row_lengths
 
 if TYPE_CHECKING:
     from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
@@ -51,8 +52,8 @@ class ChoiceRows:
         """Returns an array `[B]`, the number of tokens of each question's longest pair."""
         starts = self.starts.numpy()
         question = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-        lengths = 3 + self.contexts.row_lengths().numpy()[question]
-        lengths = lengths + self.choices.row_lengths().numpy()
+        lengths = 3 + row_lengths(self.contexts)[question]
+        lengths = lengths + row_lengths(self.choices)
         longest = np.maximum.reduceat(lengths, starts[:-1])
         return np.minimum(longest, self.preprocessor.sequence_length)
 

@@ -7,6 +7,7 @@ import dataclasses
 import numpy as np
 import tensorflow as tf
 
+from keras_bert.preprocessing.rows import row_lengths
 from keras_bert.preprocessing.text_rows import TextRows
 
 
@@ -24,7 +25,7 @@ class DocumentRows(TextRows):
 
     def num_tokens(self) -> np.ndarray:
         """Returns an array `[n]`, the number of tokens of each example's longest pair."""
-        queries, *documents = (column.row_lengths().numpy() for column in self.columns)
+        queries, *documents = map(row_lengths, self.columns)
         lengths = 3 + queries + np.max(documents, axis=0)
         return np.minimum(lengths, self.preprocessor.sequence_length)
 

@@ -13,6 +13,7 @@ from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.in_graph import in_graph
 from keras_bert.preprocessing.padding import trimmed
 from keras_bert.preprocessing.row_batches import map_rows
+from keras_bert.preprocessing.rows import row_lengths
 from keras_bert.preprocessing.text_examples import check_same_number, is_strings
 from keras_bert.readers.shown import shown
 
@@ -39,7 +40,7 @@ class TextColumns:
 
     def num_tokens(self) -> np.ndarray:
         """Returns an array `[n]`, the number of tokens of each example's longest text."""
-        longest = np.max([column.row_lengths().numpy() for column in self.columns], axis=0)
+        longest = np.max(list(map(row_lengths, self.columns)), axis=0)
         return np.minimum(2 + longest, self.preprocessor.sequence_length)
 
     @in_graph
@@ -85,7 +86,7 @@ class LabelledTexts:
 
     def num_tokens(self) -> np.ndarray:
         """Returns an array `[n]`, the number of tokens of each text."""
-        lengths = 2 + self.texts.row_lengths().numpy()
+        lengths = 2 + row_lengths(self.texts)
         return np.minimum(lengths, self.preprocessor.sequence_length)
 
     @in_graph

@@ -12,22 +12,25 @@ from keras_bert.preprocessing.text_words import TextWords
 
 @in_graph
 def found_entities(
-    logits: tf.Tensor, words: TextWords, texts: tf.Tensor, label_names: Sequence[str]
-) -> dict[str, tf.RaggedTensor]:
+    outputs: tf.Tensor, words: TextWords, label_names: Sequence[str]
+) -> dict[str, tf.RaggedTensor | tf.Tensor]:
     """Finds the entities of texts by `conlleval`'s rules, from the logits of their words.
 
     Args:
-        logits: `[W, C]`, float.
+        outputs: logits `[N, S, C]`, float, of the rows of `words`.
         words: `TextWords`.
-        texts: string `[B]`.
         label_names: C strings, tags with or without prefixes.
 
     Returns:
-        A dict of ragged tensors `[B, (E)]`: `text` and `type`, strings; `start` and `end`, int64,
-        in characters of the text; `start_byte` and `end_byte`, int64, in bytes of its UTF-8; and
-        `score`, float32, the mean probability of the tags of an entity's words.
+        A dict of `num_entities`, int64 `[B]`, and of ragged tensors `[B, (E)]`:
+
+        - `entity_text` and `entity_type`, strings;
+        - `entity_start` and `entity_end`, int64, in characters of the text;
+        - `entity_start_byte` and `entity_end_byte`, int64, in bytes of its UTF-8;
+        - `entity_score`, float32, the mean probability of the tags of an entity's words.
     """
-    kinds, types, type_names = _tables(label_names)
+    texts, (kinds, types, type_names) = words.texts, _tables(label_names)
+    logits = tf.gather_nd(outputs, tf.stack([words.window, words.position], axis=1))  # [W, C]
     probabilities = tf.nn.softmax(logits)
     label = tf.argmax(probabilities, axis=-1)  # [W]
     score = tf.reduce_max(probabilities, axis=-1)
@@ -55,10 +58,11 @@ def found_entities(
         "score": tf.math.segment_mean(tf.gather(score, member), number),
     }
     rows = tf.size(texts, tf.int64)
-    return {
-        name: tf.RaggedTensor.from_value_rowids(value, text, nrows=rows, validate=False)
+    found = {
+        f"entity_{name}": tf.RaggedTensor.from_value_rowids(value, text, nrows=rows, validate=False)
         for name, value in values.items()
     }
+    return {**found, "num_entities": found["entity_score"].row_lengths()}
 
 
 def _tables(label_names):

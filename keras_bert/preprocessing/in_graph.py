@@ -7,7 +7,7 @@ import contextvars
 import dataclasses
 import functools
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 
@@ -73,6 +73,13 @@ class _Constant:
     value: Any
 
 
+class _Tensor(NamedTuple):
+    """A tensor with any number of rows. A `tf.TensorSpec` takes ten times as long to compare."""
+
+    dtype: tf.DType
+    shape: tuple
+
+
 def _trace(function, structure, tensors):
     """Returns a function of flat tensors and the structure of what it returns."""
     returned = None
@@ -84,18 +91,18 @@ def _trace(function, structure, tensors):
         returned = _flatten(function(*args, **kwargs), outputs, [])
         return outputs
 
-    specs = [_spec(tensor) for tensor in tensors]
+    specs = [tf.TensorSpec(leaf.shape, leaf.dtype) for leaf in map(_leaf, tensors)]
     graph = tf.function(flat, input_signature=specs, autograph=False).get_concrete_function()
     return graph, returned
 
 
-def _flatten(value: Any, tensors: list, constants: list) -> _Node | _Constant | tf.TensorSpec:
+def _flatten(value: Any, tensors: list, constants: list) -> _Node | _Constant | _Tensor:
     """Collects the tensors and the constants of a value and returns its structure."""
     if isinstance(value, tf.RaggedTensor):
         names, parts = (), (value.values, value.row_splits)
     elif isinstance(value, tf.Tensor) or hasattr(value, "__array__"):
         tensors.append(tf.convert_to_tensor(value))
-        return _spec(tensors[-1])
+        return _leaf(tensors[-1])
     elif isinstance(value, dict):
         names, parts = tuple(value), tuple(value.values())
     elif isinstance(value, (tuple, list)):
@@ -110,11 +117,11 @@ def _flatten(value: Any, tensors: list, constants: list) -> _Node | _Constant | 
     return _Node(type(value), names, parts)
 
 
-def _unflatten(structure: _Node | _Constant | tf.TensorSpec, tensors: Iterator[tf.Tensor]) -> Any:
+def _unflatten(structure: _Node | _Constant | _Tensor, tensors: Iterator[tf.Tensor]) -> Any:
     """Rebuilds a value from its structure and its tensors."""
     if isinstance(structure, _Constant):
         return structure.value
-    if isinstance(structure, tf.TensorSpec):
+    if isinstance(structure, _Tensor):
         return next(tensors)
     kind, names = structure.kind, structure.names
     parts = [_unflatten(part, tensors) for part in structure.parts]
@@ -125,7 +132,6 @@ def _unflatten(structure: _Node | _Constant | tf.TensorSpec, tensors: Iterator[t
     return kind(**dict(zip(names, parts, strict=True)))
 
 
-def _spec(tensor):
-    """Returns the spec of a tensor with any number of rows."""
-    shape = tensor.shape if tensor.shape.rank == 0 else [None, *tensor.shape[1:]]
-    return tf.TensorSpec(shape, tensor.dtype)
+def _leaf(tensor):
+    shape = tuple(tensor.shape)
+    return _Tensor(tensor.dtype, (None, *shape[1:]) if shape else ())

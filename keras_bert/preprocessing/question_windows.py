@@ -13,6 +13,7 @@ from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
 from keras_bert.preprocessing.in_graph import in_graph
 from keras_bert.preprocessing.padding import trimmed
+from keras_bert.preprocessing.rows import row_lengths
 
 
 @dataclasses.dataclass
@@ -110,7 +111,8 @@ class QuestionWindows:
 
     def num_tokens(self) -> np.ndarray:
         """Returns an array `[N]`, the number of tokens of each window, special tokens included."""
-        return (self.context_positions() + self.length).numpy() + 1  # the last [SEP]
+        lengths = row_lengths(self.questions)[self.question.numpy()]
+        return 3 + lengths + self.length.numpy()  # [CLS] question [SEP] context [SEP]
 
     def _flat_begin(self, rows):
         context = tf.gather(self.context, tf.gather(self.question, rows))

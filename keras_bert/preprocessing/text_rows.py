@@ -13,6 +13,7 @@ from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.in_graph import in_graph
 from keras_bert.preprocessing.overlapping_windows import overlapping_windows
 from keras_bert.preprocessing.padding import trimmed
+from keras_bert.preprocessing.rows import row_lengths
 
 if TYPE_CHECKING:  # which imports this module
     from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
@@ -38,7 +39,7 @@ class TextRows:
 
     def num_tokens(self) -> np.ndarray:
         """Returns an array `[N]`, the number of tokens of each row without padding."""
-        lengths = 1 + len(self.columns) + sum(c.row_lengths().numpy() for c in self.columns)
+        lengths = 1 + len(self.columns) + sum(map(row_lengths, self.columns))
         return np.minimum(lengths, self.preprocessor.sequence_length)
 
     def inputs(self, rows: tf.Tensor) -> dict[str, tf.Tensor]:

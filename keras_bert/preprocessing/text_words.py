@@ -14,6 +14,7 @@ from keras_bert.preprocessing.byte_spans import byte_spans
 from keras_bert.preprocessing.in_graph import in_graph
 from keras_bert.preprocessing.overlapping_windows import overlapping_windows
 from keras_bert.preprocessing.padding import trimmed
+from keras_bert.preprocessing.rows import row_lengths
 
 if TYPE_CHECKING:
     from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
@@ -48,16 +49,12 @@ class TextWords:
 
     def num_tokens(self) -> np.ndarray:
         """Returns an array `[N]`, the number of tokens of each row without padding."""
-        return self.windows.row_lengths().numpy() + 2
+        return row_lengths(self.windows) + 2
 
     @in_graph
     def batch(self, rows: tf.Tensor, batching: Batching) -> tuple:
         """Makes `(inputs,)` for rows by number, `[B]`."""
         return (trimmed(self.preprocessor.pack(tf.gather(self.windows, rows)), batching),)
-
-    def at_words(self, outputs: tf.Tensor) -> tf.Tensor:
-        """Gathers the outputs of words, `[W, C]`, from `[N, S, C]`."""
-        return tf.gather_nd(outputs, tf.stack([self.window, self.position], axis=1))
 
 
 @in_graph

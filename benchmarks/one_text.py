@@ -1,9 +1,9 @@
-r"""Times `predict` and `answer` of one raw text, of every task, beyond the model's own time.
+"""Measures how long a call on one raw text takes beyond the time in the model, for every task.
 
-    python benchmarks/one_text.py --model all-MiniLM-L6-v2
+    python benchmarks/one_text.py
 
-"Model" is the time in the compiled model, "beyond" all the rest of a call: reading and checking the
-text, tokens, windows, and making the answer. Both are medians over calls.
+"Model" is the time in the compiled model; "beyond" is the rest of the call: reading and checking
+the text, cutting it into tokens and windows, and making the answer. Both are medians over calls.
 """
 
 import argparse
@@ -18,6 +18,7 @@ import numpy as np
 
 import keras_bert
 
+MODEL = "hf://sentence-transformers/all-MiniLM-L6-v2"
 SHORT = "The weather in Paris is lovely today."
 LONG = " ".join(["The house stands on a hill above the river, where nobody lives."] * 40)
 QUESTION = "What stands on the hill?"
@@ -75,7 +76,7 @@ def parse_args(argv=None):
         description=__doc__.split("\n\n")[0],
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
-    parser.add_argument("--model", default="all-MiniLM-L6-v2", help="a preset or a folder")
+    parser.add_argument("--model", default=MODEL, help="a preset or a folder")
     parser.add_argument("--times", type=int, default=50, help="calls, after 5 that don't count")
     return parser.parse_args(argv)
 

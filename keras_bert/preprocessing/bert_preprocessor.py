@@ -209,11 +209,9 @@ class BertPreprocessor:
                 yield TextExamples(columns, extra)
             return
         examples = text_examples(x, self.max_texts)
-        if len(examples) <= size:
-            yield examples
-            return
         for start in range(0, len(examples), size):
-            yield examples[start : start + size]
+            is_whole = len(examples) <= size  # a slice would take time for nothing
+            yield examples if is_whole else examples[start : start + size]
 
     def batches(
         self,

@@ -40,7 +40,7 @@ class TextColumns:
 
     def num_tokens(self) -> np.ndarray:
         """Returns an array `[n]`, the number of tokens of each example's longest text."""
-        longest = np.max(list(map(row_lengths, self.columns)), axis=0)
+        longest = np.max([row_lengths(column) for column in self.columns], axis=0)
         return np.minimum(2 + longest, self.preprocessor.sequence_length)
 
     @in_graph

@@ -29,7 +29,8 @@ def found_entities(
         - `entity_start_byte` and `entity_end_byte`, int64, in bytes of its UTF-8;
         - `entity_score`, float32, the mean probability of the tags of an entity's words.
     """
-    texts, (kinds, types, type_names) = words.texts, _tables(label_names)
+    texts = words.texts
+    kinds, types, type_names = _tables(label_names)
     logits = tf.gather_nd(outputs, tf.stack([words.window, words.position], axis=1))  # [W, C]
     probabilities = tf.nn.softmax(logits)
     label = tf.argmax(probabilities, axis=-1)  # [W]

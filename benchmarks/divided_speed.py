@@ -54,7 +54,7 @@ def fastest_epoch(args, devices, steps_per_execution, stock):
     from keras_bert.sizes import SIZES
 
     name = "mirrored" if keras.backend.backend() == "tensorflow" else "auto"
-    strategy = keras_bert.get_strategy(name if devices > 1 else "cpu")
+    strategy = keras_bert.get_strategy(name if devices > 1 else "single")
     with strategy.scope():
         model = keras_bert.BertClassifier(
             keras_bert.BertBackbone(8000, **SIZES[args.size]), num_classes=2

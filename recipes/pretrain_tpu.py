@@ -81,7 +81,7 @@ def parse_args(argv=None):
     add("--save_every", type=int, default=1000, help="steps between checkpoints")
     add("--preset_every", type=int, help="steps between presets to keep, OUTPUT/preset_STEP")
     add("--no_plots", action="store_true", help="don't draw OUTPUT/curves.png and other pictures")
-    add("--strategy", default="auto", help="auto, cpu, mirrored, multiworker or tpu")
+    add("--strategy", default="auto", help="auto, single, mirrored, multiworker or tpu")
     add("--tpu", help="address of a TPU: local, its name, or grpc://host:port")
     add("--devices", type=int, help="number of GPUs or JAX devices; all by default")
     add("--precision", default="float32", choices=["float32", "mixed_bfloat16"], help="Keras dtype")

@@ -142,7 +142,7 @@ def main(argv=None):
     args = parse_args(argv)
     import keras  # slow: after the command line is checked
 
-    strategy = keras_bert.get_strategy("cpu")  # one device: a GPU if available
+    strategy = keras_bert.get_strategy("single")  # one device: a GPU if available
     keras.utils.set_random_seed(args.seed)
     output = Path(args.output)
     parts, reading = {}, {"tag_column": args.tag_column, "repair": args.repair}

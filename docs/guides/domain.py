@@ -98,7 +98,7 @@ classifier = keras_bert.BertClassifier.from_preset("python_bert", num_classes=2)
 # python recipes/prepare_corpus.py mine --vocabulary bert/preset --output corpus
 # python recipes/prepare_corpus.py heldout --vocabulary bert/preset --output others
 # python recipes/pretrain_tpu.py --corpus corpus --heldout others --output domain \
-#     --init bert/preset --phase 32 --epochs 1 --batch_size 4 --learning_rate 5e-5 --strategy cpu
+#     --init bert/preset --phase 32 --epochs 1 --batch_size 4 --learning_rate 5e-5 --strategy single
 # ```
 #
 # With `--init`, the learning rate has a schedule over the steps of this run alone. The preset's own

@@ -9,7 +9,7 @@
 # %%
 import keras_bert
 
-strategy = keras_bert.get_strategy("auto")  # or "mirrored", "multiworker", "tpu", "cpu"
+strategy = keras_bert.get_strategy("auto")  # or "mirrored", "multiworker", "tpu", "single"
 with strategy.scope():
     model = keras_bert.BertClassifier.from_preset(
         "hf://sentence-transformers/all-MiniLM-L6-v2", num_classes=2

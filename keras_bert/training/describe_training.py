@@ -28,7 +28,7 @@ def describe_training(
     >>> from keras_bert import BertBackbone, BertClassifier, get_strategy, sizes
     >>> model = BertClassifier(BertBackbone(vocabulary_size=100, **sizes.tiny), num_classes=3)
     >>> model.compile(**model.default_compile_args())
-    >>> describe_training(get_strategy("cpu"), 32, model)  # doctest: +ELLIPSIS
+    >>> describe_training(get_strategy("single"), 32, model)  # doctest: +ELLIPSIS
     '1 replica on ...; batches of 32 rows, 32 a replica; float32; 1 step per execution; XLA ...'
     """
     check_batch(strategy, batch_size, accumulation_steps)
@@ -55,7 +55,7 @@ def check_batch(strategy: Strategy, batch_size: int, accumulation_steps: int = 1
 
     Example:
     >>> from keras_bert import get_strategy
-    >>> check_batch(get_strategy("cpu"), 32, accumulation_steps=2)
+    >>> check_batch(get_strategy("single"), 32, accumulation_steps=2)
     """
     check_accumulation(accumulation_steps)
     replicas = strategy.num_replicas_in_sync

@@ -70,7 +70,7 @@ def add_finetuning_arguments(parser: argparse.ArgumentParser) -> None:
     add("--patience", type=int, help="stop after this many epochs without a better score")
     add("--accumulation_steps", type=int, default=1, help="split each batch into this many parts")
     add("--no_plots", action="store_true", help="don't draw OUTPUT/curves.png and other pictures")
-    add("--strategy", default="auto", help="auto, cpu, mirrored, multiworker or tpu")
+    add("--strategy", default="auto", help="auto, single, mirrored, multiworker or tpu")
     add("--tpu", help="address of a TPU: local, its name, or grpc://host:port")
     add("--devices", type=int, help="number of GPUs or JAX devices; all by default")
     add("--precision", default="float32", choices=["float32", "mixed_bfloat16"], help="Keras dtype")

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 Strategy: TypeAlias = "tf.distribute.Strategy | JaxDevices"
 """The result of `get_strategy`."""
 
-_NAMES = ("auto", "cpu", "mirrored", "multiworker", "tpu")
+_NAMES = ("auto", "single", "mirrored", "multiworker", "tpu")
 _SECONDS_TO_ANSWER = 10  # for a TPU to answer
 
 
@@ -48,20 +48,20 @@ def get_strategy(
     Args:
         name: on TensorFlow
             `"auto"`: a TPU if available, else all GPUs, else the CPU;
-            `"cpu"`: one device: the GPU if available, else the CPU;
+            `"single"`: one device: the first GPU if there are any, else the CPU;
             `"mirrored"`: all GPUs of this machine, or its logical CPU devices if it has no GPU;
             `"multiworker"`: the machines in the environment variable TF_CONFIG, each of which runs
                 this program and calls the same functions; the first writes files. Call this
                 function before any other use of TensorFlow;
             `"tpu"`: a TPU.
-            On JAX `"auto"`, all devices of all processes, or `"cpu"`, one device of one process.
+            On JAX `"auto"`, all devices of all processes, or `"single"`, one device of one process.
                 Programs compiled for GPUs and TPUs are kept in `~/.cache/keras_bert/jax`, unless
                 `JAX_COMPILATION_CACHE_DIR` names another folder.
-            On PyTorch `"auto"` or `"cpu"`, one device.
+            On PyTorch `"auto"` or `"single"`, one device.
         address: address of the TPU: `"local"`, its name, or `"grpc://host:port"`; None is `"local"`
             for `"tpu"`. With an address `"auto"` is `"tpu"`; other names don't take one.
         devices: number of devices to use, for `"mirrored"`, and for `"auto"` on JAX; None is all.
-            `"cpu"` takes only 1, `"multiworker"` and `"tpu"` take none.
+            `"single"` takes only 1, `"multiworker"` and `"tpu"` take none.
 
     Returns:
         A strategy; build and compile the model in its `scope()`.
@@ -72,7 +72,7 @@ def get_strategy(
             devices are requested than several processes have.
 
     Example:
-    >>> get_strategy("cpu").num_replicas_in_sync
+    >>> get_strategy("single").num_replicas_in_sync
     1
     """
     if name not in _NAMES:
@@ -81,11 +81,11 @@ def get_strategy(
             f"{_NAMES[-1]!r}."
         )
     backend = keras.backend.backend()
-    if backend != "tensorflow" and name not in ("auto", "cpu"):
+    if backend != "tensorflow" and name not in ("auto", "single"):
         raise ValueError(
             f"The strategy {name!r} is TensorFlow's. On JAX choose 'auto', which takes all devices "
-            "of all connected processes, or 'cpu', which takes one; on PyTorch choose 'auto' or "
-            "'cpu', which take one."
+            "of all connected processes, or 'single', which takes one; on PyTorch choose 'auto' or "
+            "'single', which take one."
         )
     found = _found(address) if name == "auto" and backend != "jax" else name
     _check_uses(name, found, address, devices)
@@ -127,14 +127,14 @@ def device_kind() -> str:
 def _found(address):
     """Returns the strategy that `"auto"` selects on this machine."""
     if keras.backend.backend() == "torch":
-        return "cpu"
+        return "single"
     if address is not None:
         return "tpu"
     import tensorflow as tf
 
     if tf.config.list_logical_devices("TPU"):
         return "tpu"
-    return "mirrored" if len(tf.config.list_physical_devices("GPU")) > 1 else "cpu"
+    return "mirrored" if len(tf.config.list_physical_devices("GPU")) > 1 else "single"
 
 
 def _check_uses(name, found, address, devices):
@@ -144,10 +144,10 @@ def _check_uses(name, found, address, devices):
             f"The strategy {name!r} doesn't accept a TPU address; got {address!r}. Omit it, or "
             "choose 'tpu' on TensorFlow."
         )
-    if devices is None or found in ("auto", "mirrored") or (found == "cpu" and devices == 1):
+    if devices is None or found in ("auto", "mirrored") or (found == "single" and devices == 1):
         return
     here = "" if name == found else f", which is {found!r} here,"
-    taken = "one device" if found == "cpu" else "all devices that it finds"
+    taken = "one device" if found == "single" else "all devices that it finds"
     raise ValueError(
         f"The strategy {name!r}{here} takes {taken}; got devices={devices}. Omit devices, or "
         "choose 'mirrored' on TensorFlow, or 'auto' on JAX."
@@ -178,7 +178,7 @@ def _tpu(address):
     except Exception as error:  # many kinds, none documented
         raise ValueError(
             f"No TPU was found at {address!r}. Install tensorflow-tpu on a TPU host, give the "
-            "address of one, or choose the strategy 'mirrored' or 'cpu'. TensorFlow reported: "
+            "address of one, or choose the strategy 'mirrored' or 'single'. TensorFlow reported: "
             f"{error}"
         ) from error
     return tf.distribute.TPUStrategy(resolver)
@@ -227,7 +227,7 @@ def _jax_devices(name, devices):
     processes = connect_processes()
     keep_compiled_programs()
     found = keras.distribution.list_devices()
-    devices = 1 if name == "cpu" else devices
+    devices = 1 if name == "single" else devices
     if processes > 1 and devices not in (None, len(found)):
         raise ValueError(
             f"{processes} processes train together, on all of their {len(found)} devices; got "

@@ -187,7 +187,7 @@ def test_files_that_are_missing_are_said_first(
 def test_a_figure_is_made_by_real_runs(module, corpus, monkeypatch, tmp_path):
     (tmp_path / "pairs.txt").write_text("the book good was\nthe book was good\n")
     tiny = {
-        "pretrain": ["--phase 16 --size tiny --batch_size 4 --save_every 4 --strategy cpu"],
+        "pretrain": ["--phase 16 --size tiny --batch_size 4 --save_every 4 --strategy single"],
         "steps": 8,
         "preset_every": 4,
         "text": "--sequence_length 16",

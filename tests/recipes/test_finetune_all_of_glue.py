@@ -205,7 +205,7 @@ def test_three_real_tasks_get_their_table_and_a_rerun_resumes(module, preset, tm
         module.main([
             "--task", "all", "--init", str(preset), "--data", str(tmp_path / "glue"),
             "--output", str(output), "--sequence_length", "12", "--batch_size", "8",
-            "--learning_rate", "1e-2", "--epochs", "2", "--seeds", "0", "1", "--strategy", "cpu",
+            "--learning_rate", "1e-2", "--epochs", "2", "--seeds", "0", "1", "--strategy", "single",
         ])  # fmt: skip
 
     with pytest.raises(ValueError, match="These tasks failed, see above: stsb. Rerun to resume"):

@@ -205,7 +205,7 @@ def test_arguments_that_contradict_are_refused(recipe, capsys, more, message):
 
 
 def test_a_batch_that_parts_do_not_divide_is_refused_before_anything_is_read(recipe, tmp_path):
-    more = ["--batch_sizes", "8", "9", "--accumulation_steps", "2", "--strategy", "cpu"]
+    more = ["--batch_sizes", "8", "9", "--accumulation_steps", "2", "--strategy", "single"]
     with pytest.raises(ValueError, match="A batch of 9 rows can't be split evenly.*instance 10"):
         recipe("finetune_glue").main(
             arguments("nowhere", "sst2", tmp_path / "nothing", tmp_path / "out", *more)

@@ -112,7 +112,7 @@ def check_curves(curves, folder, last_step):
 def test_pretraining_killed_at_random_steps_ends_with_the_same_bits(
     backend, devices, kills, corpus, tmp_path, curves
 ):
-    strategy = "cpu" if devices == 1 else {"tensorflow": "mirrored", "jax": "auto"}[backend]
+    strategy = "single" if devices == 1 else {"tensorflow": "mirrored", "jax": "auto"}[backend]
     arguments = [
         "--corpus", corpus, "--size", "tiny", "--steps", 40, "--batch_size", 4,
         "--warmup_proportion", 0.1, "--save_every", 4, "--precision", "float32",

@@ -85,12 +85,13 @@ def commands(texts, preset, corpus, tmp_path_factory):
         "prepare_corpus": [texts, "--vocabulary", vocabulary, "--output", "OUT"],
         "pretrain_tpu": [
             "--corpus", corpus, "--size", "tiny", "--steps", 20, "--batch_size", 4,
-            "--warmup_proportion", 0.1, "--save_every", 3, "--strategy", "cpu", "--output", "OUT",
+            "--warmup_proportion", 0.1, "--save_every", 3, "--strategy", "single",
+            "--output", "OUT",
         ],
         "finetune_classifier": [
             "--init", preset, "--train", table, "--validation_split", 0.25, "--test", table,
             "--text_column", "review", "--label_column", "opinion", "--sequence_length", 12,
-            "--batch_size", 4, "--epochs", 3, "--strategy", "cpu", "--output", "OUT",
+            "--batch_size", 4, "--epochs", 3, "--strategy", "single", "--output", "OUT",
         ],
         "convert_checkpoint": [folder / "classifier", "OUT/hf", "--to", "hugging_face"],
         "export_savedmodel": [folder / "classifier", "--output", "OUT"],

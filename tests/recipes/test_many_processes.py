@@ -82,7 +82,7 @@ def test_two_workers_pretrain_as_one_does(
     ]  # fmt: skip
     command = [RECIPES / "pretrain_tpu.py", *arguments]
     one, two = tmp_path / "one", tmp_path / "two"
-    run_together(tmp_path, [*command, "--strategy", "cpu", "--output", one], {})
+    run_together(tmp_path, [*command, "--strategy", "single", "--output", one], {})
     said = run_together(
         tmp_path,
         [*command, "--strategy", "multiworker", "--output", two],

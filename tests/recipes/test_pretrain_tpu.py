@@ -25,8 +25,8 @@ def change_vocabulary(corpus):
 def arguments(corpus, output, *more):
     return [
         "--corpus", str(corpus), "--output", str(output), "--size", "tiny", "--steps", "10",
-        "--batch_size", "2", "--warmup_proportion", "0.1", "--save_every", "4", "--strategy", "cpu",
-        *more,
+        "--batch_size", "2", "--warmup_proportion", "0.1", "--save_every", "4",
+        "--strategy", "single", *more,
     ]  # fmt: skip
 
 
@@ -72,7 +72,7 @@ def test_held_out_text_is_evaluated_at_every_checkpoint(
     recipe("pretrain_tpu").main([
         "--corpus", str(corpus), "--heldout", str(corpus), "--output", str(tmp_path),
         "--init", str(preset), "--phase", "16", "--epochs", "1", "--batch_size", "4",
-        "--learning_rate", "1e-3", "--save_every", "3", "--strategy", "cpu",
+        "--learning_rate", "1e-3", "--save_every", "3", "--strategy", "single",
     ])  # fmt: skip
     steps = -(-num_tokens // 64)
     printed = capsys.readouterr().out

@@ -108,7 +108,7 @@ def test_recipes_stay_short():  # 1,600 lines for what the paper does, 320 to em
 def test_settings_come_from_the_command_line():
     parser = argparse.ArgumentParser()
     keras_bert.add_finetuning_arguments(parser)
-    line = ["--init", "bert", "--output", "out", "--strategy", "cpu", "--devices", "1"]
+    line = ["--init", "bert", "--output", "out", "--strategy", "single", "--devices", "1"]
     args = parser.parse_args([*line, "--bucket_lengths", "8", "16", "--warmup_proportion", "0.2"])
     assert keras_bert.get_strategy(args.strategy, args.tpu, args.devices).num_replicas_in_sync == 1
     settings = keras_bert.finetuning_settings(args)

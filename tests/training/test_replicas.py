@@ -106,7 +106,7 @@ tf.config.set_logical_device_configuration(cpu, 2 * [tf.config.LogicalDeviceConf
 import keras
 from keras_bert import BertBackbone, BertClassifier, TrainingCheckpoint, get_strategy
 
-one, two = get_strategy("cpu"), get_strategy("mirrored")
+one, two = get_strategy("single"), get_strategy("mirrored")
 assert (one.num_replicas_in_sync, two.num_replicas_in_sync) == (1, 2)
 x, y = {"token_ids": np.arange(32).reshape(8, 4)}, np.arange(8) % 2
 

@@ -31,10 +31,10 @@ def make_model(backbone=None):
     return model
 
 
-def test_the_cpu_has_one_replica():
+def test_a_single_device_has_one_replica():
     if keras.backend.backend() == "torch":
         pytest.skip("strategies are TensorFlow's and JAX's")
-    assert get_strategy("cpu").num_replicas_in_sync == 1
+    assert get_strategy("single").num_replicas_in_sync == 1
 
 
 @ON_TENSORFLOW
@@ -47,15 +47,15 @@ def test_mirrored_takes_what_there_is(tensorflow):
 
 
 @ON_TENSORFLOW
-def test_auto_finds_the_cpu_where_there_is_nothing_else(tensorflow):
+def test_auto_is_a_single_device_where_there_is_nothing_else(tensorflow):
     if tensorflow.config.list_physical_devices("GPU"):
         pytest.skip("this machine has a GPU")
-    assert get_strategy("auto") is get_strategy("cpu")
+    assert get_strategy("auto") is get_strategy("single")
 
 
 @ON_TENSORFLOW
 def test_a_tpu_that_is_not_there_is_told():
-    with pytest.raises(ValueError, match="No TPU was found at 'local'.*'mirrored' or 'cpu'"):
+    with pytest.raises(ValueError, match="No TPU was found at 'local'.*'mirrored' or 'single'"):
         get_strategy("tpu")
 
 
@@ -105,7 +105,7 @@ def test_a_server_of_grpc_answers():
 
 
 @ON_TENSORFLOW
-@pytest.mark.parametrize("name", ["cpu", "mirrored", "multiworker"])
+@pytest.mark.parametrize("name", ["single", "mirrored", "multiworker"])
 def test_an_address_that_has_no_use_is_refused(name):
     with pytest.raises(ValueError, match=f"{name!r} doesn't accept.* got 'local'.*choose 'tpu'"):
         get_strategy(name, address="local")
@@ -115,8 +115,8 @@ def test_an_address_that_has_no_use_is_refused(name):
 @pytest.mark.parametrize(
     ("name", "devices", "message"),
     [
-        ("cpu", 4, "'cpu' takes one device; got devices=4.*choose 'mirrored'"),
-        ("cpu", 0, "'cpu' takes one device; got devices=0"),
+        ("single", 4, "'single' takes one device; got devices=4.*choose 'mirrored'"),
+        ("single", 0, "'single' takes one device; got devices=0"),
         ("tpu", 1, "'tpu' takes all devices that it finds; got devices=1"),
         ("multiworker", 2, "'multiworker' takes all devices that it finds; got devices=2"),
     ],
@@ -130,19 +130,19 @@ def test_a_number_of_devices_that_has_no_use_is_told(name, devices, message):
 def test_what_auto_found_is_told_with_a_number_of_devices(tensorflow):
     if tensorflow.config.list_physical_devices("GPU"):
         pytest.skip("this machine has a GPU")
-    with pytest.raises(ValueError, match="'auto', which is 'cpu' here, takes one device; got"):
+    with pytest.raises(ValueError, match="'auto', which is 'single' here, takes one device; got"):
         get_strategy("auto", devices=2)
-    assert get_strategy("auto", devices=1) is get_strategy("cpu", devices=1)
+    assert get_strategy("auto", devices=1) is get_strategy("single", devices=1)
 
 
 @pytest.mark.skipif(keras.backend.backend() != "torch", reason="on PyTorch alone")
 def test_pytorch_trains_on_one_device():
-    for name in ("auto", "cpu"):
+    for name in ("auto", "single"):
         assert get_strategy(name).num_replicas_in_sync == 1
     for name in ("mirrored", "multiworker", "tpu"):
         with pytest.raises(ValueError, match=f"{name!r} is TensorFlow's.*PyTorch choose 'auto' or"):
             get_strategy(name)
-    with pytest.raises(ValueError, match="'cpu' here, takes one device; got devices=2"):
+    with pytest.raises(ValueError, match="'single' here, takes one device; got devices=2"):
         get_strategy("auto", devices=2)
     with pytest.raises(ValueError, match="'auto' doesn't accept a TPU address"):
         get_strategy("auto", address="grpc://nowhere")
@@ -173,7 +173,7 @@ class Two:
 def test_what_training_uses_is_said():
     if keras.backend.backend() == "torch":
         pytest.skip("strategies are TensorFlow's and JAX's")
-    said = describe_training(get_strategy("cpu"), 8, make_model(), accumulation_steps=2)
+    said = describe_training(get_strategy("single"), 8, make_model(), accumulation_steps=2)
     assert said.startswith("1 replica on ")
     assert "; batches of 8 rows, 8 a replica in 2 parts; float32; 1 step per" in said
 
@@ -182,7 +182,7 @@ def test_the_precision_is_that_of_the_model():
     if keras.backend.backend() == "torch":
         pytest.skip("strategies are TensorFlow's and JAX's")
     model = make_model(BertBackbone(30, 1, 2, 16, 32, dtype="mixed_bfloat16"))
-    assert "; mixed_bfloat16; 1 step per" in describe_training(get_strategy("cpu"), 8, model)
+    assert "; mixed_bfloat16; 1 step per" in describe_training(get_strategy("single"), 8, model)
 
 
 @ON_TENSORFLOW
@@ -231,7 +231,7 @@ def test_a_model_of_another_strategy_is_told():
     with get_strategy("mirrored").scope():
         model = make_model()
     with pytest.raises(ValueError, match="outside the strategy's scope"):
-        describe_training(get_strategy("cpu"), 8, model)
+        describe_training(get_strategy("single"), 8, model)
 
 
 @ON_TENSORFLOW
@@ -267,7 +267,7 @@ def num_devices(model):
     model.fit({"token_ids": np.ones((4, 6), "int32")}, np.array([0, 1, 0, 1]), verbose=0)
     return [len(weight.value.devices()) for weight in model.weights]
 
-two, one = get_strategy(), get_strategy("cpu")
+two, one = get_strategy(), get_strategy("single")
 backbone = make_backbone()
 outside = make_model(make_backbone())
 with two.scope():
@@ -283,7 +283,7 @@ results["trained"] = num_devices(alone)
 with two.scope():
     results["trained_again"] = num_devices(make_model(make_backbone()))
 results["address"] = said(get_strategy, address="grpc://nowhere:1")
-results["devices"] = said(get_strategy, "cpu", devices=2)
+results["devices"] = said(get_strategy, "single", devices=2)
 import jax
 results["on_cpu"] = jax.config.jax_compilation_cache_dir
 jax.default_backend = lambda: "gpu"
@@ -335,7 +335,7 @@ def test_one_jax_device_is_one_after_several(on_two_jax_devices):
 @pytest.mark.slow
 def test_jax_tells_what_has_no_use(on_two_jax_devices):
     assert "doesn't accept" in on_two_jax_devices["address"]
-    assert "'cpu' takes one device; got devices=2" in on_two_jax_devices["devices"]
+    assert "'single' takes one device; got devices=2" in on_two_jax_devices["devices"]
 
 
 @pytest.mark.slow

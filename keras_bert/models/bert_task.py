@@ -209,10 +209,12 @@ class BertTask(PresetModel, TrainLoop, keras.Model):
             sample_weight: `[n]` floats, or None.
             validation_data: `(x, y)`, `(x, y, sample_weight)`, or a dataset.
             validation_split: float, the share of the examples, the last ones, to validate on.
-            shuffle: bool, whether examples in memory are shuffled in each epoch.
+            shuffle: bool, whether examples in memory are shuffled in each epoch, unless `batching`
+                has `shuffle=False`.
             accumulation_steps: int, the parts that each replica splits its batch into, one after
                 the other: the same step in less memory.
-            batching: a `Batching` of raw examples, in place of `batch_size`.
+            batching: a `Batching`, in place of `batch_size`. Of prepared inputs in memory it sets
+                the batch size and the order alone.
             **kwargs: those of `keras.Model.fit`, whose `History` is returned.
 
         Raises:
@@ -233,10 +235,9 @@ class BertTask(PresetModel, TrainLoop, keras.Model):
         validation_data = task_data.validation_data(self, validation_data)
         batching = task_data.merged_batching(batching, batch_size, shuffle)
         x, y, sample_weight = task_data.keras_data(self, x, y, sample_weight, batching)
-        if is_dataset(x):
-            shuffle = False  # the dataset is shuffled already
-        else:
-            kwargs.update(batch_size=batch_size, validation_split=validation_split)
+        shuffle = batching.shuffle and not is_dataset(x)  # a dataset is shuffled already
+        if not is_dataset(x):
+            kwargs.update(batch_size=batching.batch_size, validation_split=validation_split)
         if self._schedules_fit:
             start_schedule(self, x, kwargs)
         return super().fit(

@@ -77,7 +77,8 @@ def merged_batching(batching, batch_size, shuffle=False):
     if batching is not None and batch_size is not None:
         raise ValueError("Give batch_size or batching, not both: Batching(batch_size=...).")
     batching = Batching(checked_batch_size(batch_size)) if batching is None else batching
-    return dataclasses.replace(batching, shuffle=bool(shuffle) and not batching.longest_first)
+    shuffle = shuffle and batching.shuffle is not False and not batching.longest_first
+    return dataclasses.replace(batching, shuffle=bool(shuffle))
 
 
 def checked_batch_size(batch_size):

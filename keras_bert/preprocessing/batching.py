@@ -23,8 +23,8 @@ class Batching:
 
     Args:
         batch_size: int, rows per batch.
-        shuffle: bool, whether examples in memory are shuffled, in a new order each epoch. The
-            `shuffle` argument of `fit` takes precedence.
+        shuffle: bool, whether examples in memory are shuffled, in a new order each epoch. None
+            shuffles in `fit`, not in `batches`.
         seed: int, the seed of the shuffling; None draws one.
         pad_to: `"longest"` pads each batch to its longest row. `"full"` pads to the preprocessor's
             `sequence_length`. Ints, such as `(32, 64, 128)`, pad to the smallest length that holds
@@ -61,7 +61,7 @@ class Batching:
     """
 
     batch_size: int = 32
-    shuffle: bool = False
+    shuffle: bool | None = None
     seed: int | None = None
     pad_to: str | Sequence[int] = "auto"
     longest_first: bool = False
@@ -73,11 +73,9 @@ class Batching:
 
     def __post_init__(self):
         check_int("batch_size", self.batch_size)
-        check_bool("shuffle", self.shuffle)
-        check_bool("longest_first", self.longest_first)
-        check_bool("packed", self.packed)
-        if self.drop_remainder is not None:
-            check_bool("drop_remainder", self.drop_remainder)
+        for name in ("shuffle", "longest_first", "packed", "drop_remainder"):
+            if getattr(self, name) is not None:
+                check_bool(name, getattr(self, name))
         if self.seed is not None:
             check_int("seed", self.seed, at_least=0, at_most=2**63 - 1)
         if isinstance(self.pad_to, str) and self.pad_to not in PAD_TO:

@@ -119,9 +119,10 @@ class LabelledTexts:
         """Makes batches with new draws in each epoch, a function of the seed."""
         self._check(batching)
         size, drop = batching.batch_size, bool(batching.drop_remainder)
+        is_shuffled = bool(batching.shuffle)
         rows = tf.data.Dataset.range(len(self.classes))
-        draws = tf.data.Dataset.random(batching.seed, rerandomize_each_iteration=batching.shuffle)
-        if batching.shuffle:
+        draws = tf.data.Dataset.random(batching.seed, rerandomize_each_iteration=is_shuffled)
+        if is_shuffled:
             rows = rows.shuffle(len(self.classes), seed=batching.seed)
         draws = draws.batch(2, drop_remainder=True)
         return map_rows(

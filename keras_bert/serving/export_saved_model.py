@@ -48,7 +48,8 @@ def export_saved_model(
     entities of a text, are padded to the longest. A classifier with `num_features` also takes
     `features`, float32 `[B, K]`, in both signatures. A classifier with a `window_stride` takes
     `text`, `[B]`, of any length. An embedder with `prompts` has the signatures `query` and
-    `document` too, which prepend them to `text`. `token_ids` names a single output `logits`.
+    `document` too, which prepend them to `text`. `token_ids` names a single output `logits`, and
+    that of a `BertEmbedder` `embedding`.
 
     Texts are padded to the longest in a request, not to `sequence_length`. Short requests are
     therefore answered sooner, with the same scores. The model computes in the precision that it
@@ -135,7 +136,7 @@ def _token_ids_signature(task):
     @tf.function(input_signature=signature, autograph=False)
     def answer_tokens(*inputs):
         outputs = task(dict(zip(taken, inputs, strict=True)), training=False)
-        named = outputs if isinstance(outputs, dict) else {"logits": outputs}
+        named = outputs if isinstance(outputs, dict) else {task.output_name: outputs}
         return {**named, **task.preprocessor.answers(outputs)}
 
     return answer_tokens.get_concrete_function()

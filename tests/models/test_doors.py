@@ -4,7 +4,13 @@ import keras
 import numpy as np
 import pytest
 
-from keras_bert import BertClassifier, BertMultipleChoice, BertPretrainer, BertSpanLabeler
+from keras_bert import (
+    Batching,
+    BertClassifier,
+    BertMultipleChoice,
+    BertPretrainer,
+    BertSpanLabeler,
+)
 
 IDS = np.array([[2, 5, 6, 3], [2, 7, 3, 0]])
 NAN, INF = float("nan"), float("inf")
@@ -329,3 +335,27 @@ def test_texts_with_one_label_are_no_questions(tensorflow, make_backbone, prepro
     labeler = BertSpanLabeler(make_backbone(num_layers=1), preprocessor=reader)
     with pytest.raises(ValueError, match="takes a dict of labels: start, end"):
         labeler.fit(stream)
+
+
+def test_fit_keeps_the_order_if_batching_says_so(model, monkeypatch):
+    seen = []
+    monkeypatch.setattr(
+        keras.Model, "fit", lambda self, x, *rest, **options: seen.append((x, options))
+    )
+    texts, labels = list("abcdefghijklmnop"), ["no", "yes"] * 8
+
+    def order(x=texts, y=labels, **arguments):
+        model.fit(x, y, **arguments)
+        data, options = seen.pop()
+        if isinstance(data, dict):
+            return options["shuffle"], options["batch_size"]
+        return [int(row) for x, _ in data for row in x["token_ids"][:, 1]]
+
+    kept = order(batching=Batching(8, shuffle=False))
+    assert kept == order(shuffle=False) == order(shuffle=False, batching=Batching(8, shuffle=True))
+    assert kept == sorted(kept) and len(kept) == 16
+    for arguments in ({}, {"batching": Batching(8)}, {"batching": Batching(8, shuffle=True)}):
+        assert sorted(order(**arguments)) == kept != order(**arguments)
+    prepared, y = {"token_ids": np.tile(IDS, (8, 1))}, [0, 1] * 8
+    assert order(prepared, y, batching=Batching(8, shuffle=False)) == (False, 8)
+    assert order(prepared, y, batch_size=4) == (True, 4)

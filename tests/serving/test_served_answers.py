@@ -95,9 +95,12 @@ def test_token_ids_have_a_signature_of_their_own(served, same_answers, name):
     x = {key: values.numpy() for key, values in x.items()}
     found = one.ask(x, "token_ids")
     outputs = task.predict(x, verbose=0)
-    for key, values in (outputs if isinstance(outputs, dict) else {"logits": outputs}).items():
-        assert np.abs(np.array(found.pop(key)) - values).max() < 1e-5
-    same_answers(found, task.answer(x))
+    outputs = outputs if isinstance(outputs, dict) else {task.output_name: outputs}
+    for key, values in outputs.items():
+        assert np.abs(np.array(found[key]) - values).max() < 1e-5
+    answers = task.answer(x)
+    assert set(found) == {*outputs, *answers[0]}
+    same_answers({key: found[key] for key in answers[0]}, answers)
 
 
 def test_pairs_are_answered(served, same_answers):

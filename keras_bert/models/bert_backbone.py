@@ -10,13 +10,14 @@ from keras_bert.layers.initializer import EPSILON, dense
 from keras_bert.models.exporting import export_encoder
 from keras_bert.models.optional_inputs import complete
 from keras_bert.models.precision import own_policy, policy_config, set_policy
+from keras_bert.models.retracing import Retracing
 from keras_bert.preprocessing.prepared_inputs import OPTIONAL, unpacked
 from keras_bert.presets.preset import PresetModel
 from keras_bert.presets.quantization import quantization_config, quantized_from_config
 
 
 @keras.saving.register_keras_serializable(package="keras_bert")
-class BertBackbone(PresetModel, keras.Model):
+class BertBackbone(PresetModel, Retracing, keras.Model):
     """The Transformer encoder, bidirectional or causal, with its pooler.
 
     All tasks build on it, and your own tasks can too.

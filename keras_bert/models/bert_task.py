@@ -14,6 +14,7 @@ from keras_bert.models import (
 from keras_bert.models.fit_schedule import start_schedule
 from keras_bert.models.optional_inputs import complete, complete_specs
 from keras_bert.models.precision import head_policy, policy_config, set_policy
+from keras_bert.models.retracing import Retracing
 from keras_bert.models.task_parts import check_backbone, fitting_preprocessor, used_variables
 from keras_bert.preprocessing.raw import is_dataset, is_raw
 from keras_bert.preprocessing.split_examples import split_examples
@@ -23,7 +24,7 @@ from keras_bert.presets.quantization import quantization_config, quantized_from_
 from keras_bert.training.train_loop import TrainLoop
 
 
-class BertTask(PresetModel, TrainLoop, keras.Model):
+class BertTask(PresetModel, Retracing, TrainLoop, keras.Model):
     """A model with a backbone, a head, and the preprocessor that turns examples into its inputs.
 
     `fit`, `evaluate` and `predict` take what those of `keras.Model` take, and raw examples;

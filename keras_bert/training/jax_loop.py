@@ -17,6 +17,7 @@ from keras_bert.training.keras_internals import (
     state_shardings,
     step_loss,
     track_loss,
+    updated_variables,
 )
 from keras_bert.training.packed_slots import sequences_per_row
 from keras_bert.training.processes import check_same
@@ -92,9 +93,8 @@ class TrainLoop(GlobalLoss):
                 carried, _ = pass_part(carried, part)
         sums, others, metrics = carried
         gradients = [s / scale for s in sums]
-        trainable, optimizer = self.optimizer.stateless_apply(optimizer, gradients, trainable)
-        logs = self._logs(metrics)
-        return logs, (trainable, others, optimizer, metrics)
+        trainable, optimizer = self._applied(optimizer, gradients, trainable)
+        return self._logs(metrics), (trainable, others, optimizer, metrics)
 
     def _step_over_batch(self, state, x, y, sample_weight):
         """Takes a step with a loss that compares examples, in parts; see `BatchLoss`."""
@@ -129,9 +129,20 @@ class TrainLoop(GlobalLoss):
         (_, loss), upstream = jax.value_and_grad(loss_of, has_aux=True)(outputs)
         zeros = [jnp.zeros_like(value) for value in trainable]  # the second pass drops alike
         (gradients, others), _ = _over_parts(add_gradients, (zeros, others), (x, upstream), parts)
-        trainable, optimizer = self.optimizer.stateless_apply(optimizer, gradients, trainable)
+        trainable, optimizer = self._applied(optimizer, gradients, trainable)
         metrics = self._updated(metrics, loss, rows, (None, y, outputs, sample_weight))
         return self._logs(metrics), (trainable, others, optimizer, metrics)
+
+    def _applied(self, optimizer, gradients, trainable):
+        """Returns new values; the optimizer may know weights that are frozen now."""
+        known = updated_variables(self.optimizer)
+        ids = [id(variable) for variable in self.trainable_variables]
+        pairs = dict(zip(ids, zip(gradients, trainable, strict=True), strict=True))
+        pairs = [pairs.get(id(v)) or (None, jnp.zeros(v.shape, v.dtype)) for v in known]
+        gradients, values = map(list, zip(*pairs, strict=True))
+        values, optimizer = self.optimizer.stateless_apply(optimizer, gradients, values)
+        values = dict(zip(map(id, known), values, strict=True))
+        return [values[key] for key in ids], optimizer
 
     def test_step(self, state: tuple, data: Any) -> tuple[dict[str, Any], tuple]:
         trainable, others, metrics = state

@@ -1,0 +1,147 @@
+"""What changes a model takes effect in functions that were compiled before the change."""
+
+import numpy as np
+import pytest
+from keras import ops
+
+from keras_bert import AdamW, BertClassifier
+from keras_bert.layers import encoder_block
+
+TEXTS = ["a b c", "d", "e f g h i j k l", "m n"]
+LABELS = np.array([0, 1, 1, 0])
+
+
+@pytest.fixture
+def make_model(make_backbone, preprocessor, randomized):
+    def make(num_layers=1):
+        backbone = make_backbone(num_layers=num_layers, dropout=0.0)
+        return randomized(BertClassifier(backbone, 2, preprocessor=preprocessor, dropout=0.0))
+
+    return make
+
+
+@pytest.fixture
+def model(make_model):
+    return make_model()
+
+
+def check_calls(model):
+    """Checks `predict`, `answer` and `evaluate` against the layers called one by one.
+
+    Returns:
+        The logits.
+    """
+    inputs = model.preprocessor(TEXTS)
+    logits = ops.convert_to_numpy(model(inputs))
+    close = {"rtol": 0, "atol": 1e-4 * np.abs(logits).max()}  # sums of float32 in another order
+    np.testing.assert_allclose(model.predict(inputs, verbose=0), logits, **close)
+    probabilities = ops.convert_to_numpy(ops.softmax(logits))
+    answers = [answer["probabilities"] for answer in model.answer(TEXTS)]
+    np.testing.assert_allclose(answers, probabilities, **close)
+    loss = -np.log(probabilities[np.arange(4), LABELS]).mean()
+    evaluated = model.evaluate(inputs, LABELS, verbose=0, return_dict=True)["loss"]
+    np.testing.assert_allclose(evaluated, loss, **close)
+    return logits
+
+
+def adapt(model):
+    """Gives adapters values as if they were trained."""
+    for variable in model.backbone.weights:
+        if "lora" in variable.path:
+            size = np.prod(variable.shape)
+            variable.assign(np.linspace(-1, 1, size).reshape(variable.shape))
+
+
+def weights(model):
+    return {v.path: ops.convert_to_numpy(v) for v in model.weights if "lora" not in v.path}
+
+
+def test_adapters_are_used_once_they_are_there_and_not_after_they_are_merged(
+    model, tmp_path, difference
+):
+    plain, before = check_calls(model), weights(model)
+    model.enable_lora(2, alpha=4)
+    adapt(model)
+    adapted = check_calls(model)
+    assert difference(plain, adapted) > 0.1
+    model.save_lora(tmp_path / "adapters")
+    model.merge_lora()
+    check_calls(model)
+    for variable in model.weights:
+        variable.assign(before[variable.path])
+    assert difference(check_calls(model), plain) == 0
+    model.load_lora(tmp_path / "adapters")
+    assert difference(check_calls(model), adapted) == 0
+
+
+def test_a_change_through_one_task_is_a_change_of_all_on_its_encoder(model, difference):
+    other = BertClassifier(model.backbone, 2, preprocessor=model.preprocessor)
+    encoder = model.backbone
+    inputs = model.preprocessor(TEXTS)
+    check_calls(model)
+    plain = encoder.predict(inputs, verbose=0)
+    other.enable_lora(2, alpha=4)
+    adapt(other)
+    check_calls(model)
+    adapted = encoder.predict(inputs, verbose=0)
+    assert difference(adapted, encoder(inputs)) < 1e-4 < 0.1 < difference(adapted, plain)
+
+
+def test_quantized_weights_are_used_also_if_the_encoder_alone_was_told_to_quantize(model):
+    check_calls(model)
+    model.backbone.quantize("int8")
+    kernel = model.backbone.blocks[0].intermediate_dense.kernel
+    kernel.assign(np.zeros(kernel.shape, "int8"))
+    check_calls(model)
+
+
+def test_freezing_other_weights_of_the_same_shapes_changes_no_outputs(make_model):
+    model = make_model(num_layers=2)
+    first, second = model.backbone.blocks
+    first.trainable = False
+    check_calls(model)
+    first.trainable, second.trainable = True, False
+    check_calls(model)  # on JAX the values of both have the same shapes
+
+
+def moved(model, *data):
+    """Trains, and returns the paths of the weights that were changed."""
+    before = weights(model)
+    model.fit(*data, verbose=0)
+    return {path for path, value in weights(model).items() if np.any(value != before[path])}
+
+
+@pytest.mark.parametrize("is_own", [False, True])
+def test_the_next_fit_trains_what_is_trainable_and_recomputes_as_told(
+    make_model, inputs, is_own, monkeypatch
+):
+    model = make_model(num_layers=2)
+    model.compile(AdamW(0.1) if is_own else None)
+    data = inputs, np.arange(8) % 2
+    everything = moved(model, *data)
+    first, second = model.backbone.blocks
+    first.trainable = False
+    assert everything - moved(model, *data) == {variable.path for variable in first.weights}
+    first.trainable, second.trainable = True, False
+    if is_own:
+        return
+    model.backbone.remat, recomputed = True, []
+    recompute = encoder_block.rematerialize
+    monkeypatch.setattr(
+        encoder_block, "rematerialize", lambda *a: recomputed.append(a) or recompute(*a)
+    )
+    assert everything - moved(model, *data) == {variable.path for variable in second.weights}
+    assert recomputed
+
+
+def test_an_optimizer_that_does_not_know_what_is_trainable_is_refused(make_model, inputs):
+    model = make_model()
+    model.compile(AdamW(0.1), run_eagerly=True)
+    model.backbone.blocks[0].trainable = False
+    data = inputs, np.arange(8) % 2
+    model.fit(*data, verbose=0)
+    model.backbone.blocks[0].trainable = True
+    with pytest.raises(ValueError, match="block_0/.*Compile again"):
+        model.fit(*data, verbose=0)
+    model.compile(AdamW(0.1), run_eagerly=True)
+    assert moved(model, *data) >= {variable.path for variable in model.backbone.blocks[0].weights}

@@ -1,10 +1,13 @@
 """Low-rank adapters of a task's encoder: methods of `BertTask`."""
 
-import numbers
+import json
+import zlib
 
 import keras
 
+from keras_bert.arguments import check_finite, check_int, check_number
 from keras_bert.files.whole import whole_file
+from keras_bert.training.keras_internals import all_layers, lora_table
 from keras_bert.training.keras_internals import merge_lora as merge_layer
 
 
@@ -12,16 +15,17 @@ def enable_lora(task, rank, alpha=None):
     """Freezes the encoder and adds low-rank adapters to its projections.
 
     `fit` then trains the adapters and the head: less memory for the optimizer, and a file of a few
-    megabytes for each task (`save_lora`). Call it before `compile` and `fit`. Presets and exported
-    models hold the merged weights. Source: Hu et al. 2022 (LoRA).
+    megabytes for each task (`save_lora`). Presets and exported models hold the merged weights.
+    After a `fit` with an optimizer of your own, compile again: that one doesn't know the adapters.
+    Source: Hu et al. 2022 (LoRA).
 
     Args:
         task: a `BertTask`.
         rank: int, the rank of each adapter, such as 8.
-        alpha: float; adapters are scaled by `alpha / rank`. None means `rank`.
+        alpha: float above 0; adapters are scaled by `alpha / rank`. None means `rank`.
 
     Raises:
-        ValueError: if the rank is below 1, the task has adapters already, or it was compiled.
+        ValueError: if the rank or alpha is out of range, or the task has adapters already.
 
     Example:
     >>> from keras_bert import BertBackbone, BertClassifier, sizes
@@ -30,14 +34,9 @@ def enable_lora(task, rank, alpha=None):
     >>> [variable.path for variable in model.trainable_variables[-3:]]
     ['block_1/output_dense/lora_kernel_b', 'logits/kernel', 'logits/bias']
     """
-    if not isinstance(rank, numbers.Integral) or rank < 1:
-        raise ValueError(f"rank must be an int of at least 1; got {rank!r}.")
+    _check_settings(rank, rank if alpha is None else alpha)
     if has_lora(task):
         raise ValueError("This model has LoRA adapters already. Merge them with merge_lora first.")
-    if task.compiled:
-        raise ValueError(
-            "enable_lora changes what an optimizer trains: call it before compile and fit."
-        )
     for layer in _projections(task):
         layer.enable_lora(int(rank), lora_alpha=alpha)
     for variable in task.backbone.weights:
@@ -67,7 +66,7 @@ def save_lora(task, path):
         name: keras.ops.convert_to_numpy(variable) for name, variable in _saved(task).items()
     }
     layer = next(_projections(task))
-    metadata = {"rank": str(layer.lora_rank), "alpha": str(layer.lora_alpha)}
+    metadata = {"rank": str(layer.lora_rank), "alpha": str(layer.lora_alpha), **_identity(task)}
     with whole_file(path, "wb") as file:
         file.write(save(tensors, metadata))
 
@@ -80,7 +79,8 @@ def load_lora(task, path):
         path: str or `Path` of a file that `save_lora` wrote.
 
     Raises:
-        ValueError: if the file holds no adapters, or those of another encoder or task.
+        ValueError: if the file holds no adapters, adapters of another task or encoder, or values
+            that are not finite floats.
     """
     from safetensors import SafetensorError, safe_open
 
@@ -89,20 +89,24 @@ def load_lora(task, path):
             metadata = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         rank, alpha = int(metadata["rank"]), float(metadata["alpha"])
+        _check_settings(rank, alpha)
     except (SafetensorError, KeyError, ValueError) as error:
         raise ValueError(f"{path} is not a file that save_lora wrote: {error}.") from error
-    shapes = {name: tuple(v.shape) for name, v in _saved(task).items()}
+    expected = _identity(task)
+    given = {name: metadata.get(name) for name in expected}
+    given |= {name: _described(t.dtype.name, t.shape) for name, t in tensors.items()}
+    expected |= {name: _described(v.dtype, v.shape) for name, v in _saved(task).items()}
     for layer in _projections(task):
         kernel = layer.kernel.shape
-        shapes[f"{layer.path}/lora_kernel_a"] = (kernel[0], rank)
-        shapes[f"{layer.path}/lora_kernel_b"] = (rank, kernel[1])
-    given = {name: tensor.shape for name, tensor in tensors.items()}
-    if given != shapes:
-        name = min(name for name in given.keys() | shapes if given.get(name) != shapes.get(name))
-        raise ValueError(
-            f"{path} is of another encoder or task: it has {given.get(name, 'no tensor')} as "
-            f"{name}, this model {shapes.get(name, 'none')}."
-        )
+        expected[f"{layer.path}/lora_kernel_a"] = _described("float32", (kernel[0], rank))
+        expected[f"{layer.path}/lora_kernel_b"] = _described("float32", (rank, kernel[1]))
+    for name in [*expected, *given]:
+        if given.get(name) != expected.get(name):
+            raise ValueError(
+                f"{path} is of another task or encoder: its {name} is {given.get(name)}, this "
+                f"model's {expected.get(name)}."
+            )
+    check_finite(tensors, path)
     enable_lora(task, rank, alpha)
     for name, variable in _saved(task).items():
         variable.assign(tensors[name])
@@ -111,13 +115,38 @@ def load_lora(task, path):
 def merge_lora(task):
     """Adds the adapters to the weights of the encoder and removes them.
 
-    Predictions stay the same. All weights are trainable again; compile before training.
+    Predictions stay the same, apart from rounding. All weights are trainable again: compile with a
+    new optimizer before training.
     """
     for layer in _projections(task):
         if layer.lora_enabled:
             merge_layer(layer)
-    for variable in task.backbone.weights:
-        variable.trainable = True
+    for value in (False, True):  # TensorFlow ignores the value that a layer has already
+        for layer in all_layers(task.backbone):
+            layer.trainable = value
+
+
+def _check_settings(rank, alpha):
+    check_int("rank", rank)
+    check_number("alpha", alpha, at_least=0, exclusive=True)
+
+
+def _identity(task):
+    """Returns what must be the same where adapters are trained and where they are loaded."""
+    sizes = {name: n for name, n in task.backbone.get_config().items() if type(n) is int}
+    last = lora_table(task.backbone.blocks[-1].output_dense)[1]
+    last = keras.ops.cast(last, "bfloat16")  # the same where weights were loaded in bfloat16
+    last = keras.ops.convert_to_numpy(keras.ops.cast(last, "float32"))
+    return {
+        "task": type(task).__name__,
+        "encoder": json.dumps(sizes),
+        "checksum of the encoder": f"{zlib.crc32(last.tobytes()):08x}",
+    }
+
+
+def _described(dtype, shape):
+    kind = "floats" if keras.backend.is_float_dtype(dtype) else dtype
+    return f"{kind} {list(shape)}"
 
 
 def _projections(task):

@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 from keras import ops
+from safetensors import safe_open
+from safetensors.numpy import save
 
-from keras_bert import AdamW, BertClassifier
+from keras_bert import AdamW, BertClassifier, BertReranker
 
 LABELS = np.arange(8) % 2
 
@@ -12,9 +14,14 @@ LABELS = np.arange(8) % 2
 def make(make_backbone, values=None, **arguments):
     """Makes a classifier, with the weights of another one's encoder if they are given."""
     model = BertClassifier(make_backbone(**arguments), num_classes=2, dropout=0.0)
-    for weight in model.backbone.weights if values else []:
-        weight.assign(values[weight.path])
+    if values:
+        restore(model, values)
     return model
+
+
+def restore(model, values):
+    for weight in model.backbone.weights:
+        weight.assign(values[weight.path])
 
 
 def encoder(model):
@@ -82,16 +89,86 @@ def test_presets_hold_merged_weights(adapted, inputs, difference, tmp_path):
 
 def test_what_cannot_be_adapted_is_refused(adapted, make_backbone, tmp_path):
     model, _, path = adapted
-    with pytest.raises(ValueError, match="rank must be an int of at least 1; got 0"):
+    with pytest.raises(ValueError, match="rank .* got 0"):
         make(make_backbone).enable_lora(0)
+    with pytest.raises(ValueError, match="alpha .* got nan"):
+        make(make_backbone).enable_lora(1, float("nan"))
     with pytest.raises(ValueError, match="has LoRA adapters already"):
         model.enable_lora(2)
-    compiled = make(make_backbone)
-    compiled.compile("sgd", "mean_squared_error")
-    with pytest.raises(ValueError, match="before compile"):
-        compiled.enable_lora(2)
-    with pytest.raises(ValueError, match=r"of another encoder .* block_0/.*lora_kernel_"):
-        make(make_backbone, hidden_dim=32).load_lora(path)
     (tmp_path / "other").write_bytes(b"something else")
     with pytest.raises(ValueError, match="is not a file that save_lora wrote"):
         make(make_backbone).load_lora(tmp_path / "other")
+
+
+def test_a_file_of_another_task_or_encoder_is_refused(adapted, make_backbone):
+    model, before, path = adapted
+    others = {
+        "task is BertClassifier.*model's BertReranker": BertReranker(model.backbone),
+        '"hidden_dim": 16.*"hidden_dim": 32': make(make_backbone, hidden_dim=32),
+        "checksum": make(make_backbone),
+        r"logits/kernel is floats \[16, 2\].*\[16, 3\]": BertClassifier(model.backbone, 3),
+    }
+    model.merge_lora()
+    restore(model, before)
+    for match, other in others.items():
+        with pytest.raises(ValueError, match=match):
+            other.load_lora(path)
+        assert not [v.path for v in other.weights if "lora" in v.path]
+    model.load_lora(path)
+
+
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        (lambda tensor: tensor.astype("int64"), r"lora_kernel_a is int64 \[16, 2\]"),
+        (lambda tensor: tensor > 0, "lora_kernel_a is bool"),
+        (lambda tensor: np.where(tensor > 0, tensor, np.nan), "lora_kernel_a .*NaN or infinite"),
+        (lambda tensor: tensor / np.float32(0), "lora_kernel_a .*NaN or infinite"),
+        ({"alpha": "inf"}, "alpha .*got inf"),
+        ({"rank": "-2"}, "rank .*got -2"),
+        ({"task": "BertEmbedder"}, "task is BertEmbedder"),
+    ],
+)
+def test_a_changed_file_is_refused(adapted, make_backbone, change, match):
+    _, before, path = adapted
+    with safe_open(path, "numpy") as file:
+        metadata, tensors = file.metadata(), {name: file.get_tensor(name) for name in file.keys()}
+    if isinstance(change, dict):
+        metadata |= change
+    else:
+        name = "block_1/attention/query_key_value/lora_kernel_a"
+        tensors[name] = change(tensors[name])
+    path.write_bytes(save(tensors, metadata))
+    with pytest.raises(ValueError, match=match):
+        make(make_backbone, before).load_lora(path)
+
+
+def test_adapters_of_a_quantized_encoder_are_merged_and_loaded_on_the_same(
+    adapted, make_backbone, inputs, difference, tmp_path
+):
+    _, before, _ = adapted
+    models = [make(make_backbone, before) for _ in range(2)]
+    for model in models:
+        model.quantize("int8")
+    first, second = models
+    first.enable_lora(2)
+    for variable in first.trainable_variables:
+        variable.assign(np.cos(np.arange(np.prod(variable.shape))).reshape(variable.shape))
+    first.save_lora(tmp_path / "adapters")
+    second.load_lora(tmp_path / "adapters")
+    expected = first(inputs)
+    assert difference(second(inputs), expected) == 0
+    first.merge_lora()
+    largest = np.abs(ops.convert_to_numpy(expected)).max()
+    assert difference(first(inputs), expected) < 0.05 * largest  # kernels are rounded to int8 again
+    assert all("int8" not in variable.dtype for variable in first.trainable_variables)
+
+
+def test_a_model_that_was_trained_trains_adapters_next(make_backbone, inputs):
+    model = make(make_backbone, num_layers=1)
+    model.fit(inputs, LABELS, verbose=0)
+    before = encoder(model)
+    model.enable_lora(rank=2)
+    model.fit(inputs, LABELS, verbose=0)
+    assert all(np.array_equal(value, before[path]) for path, value in encoder(model).items())
+    assert all(np.any(v) for v in model.trainable_variables)

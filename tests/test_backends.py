@@ -51,8 +51,9 @@ def test_layers_models_and_training_work_on_other_backends(backend):
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_attention_kernels_agree_on_other_backends(backend):
-    done = run(["-m", "pytest", "tests/layers/test_fused_attention.py", "-q"], backend, timeout=600)
+@pytest.mark.parametrize("path", ["layers/test_fused_attention.py", "models/test_retracing.py"])
+def test_what_backends_do_in_their_own_ways_is_right_on_all(path, backend):
+    done = run(["-m", "pytest", f"tests/{path}", "-q"], backend, timeout=600)
     assert done.returncode == 0, done.stdout[-6000:]
     assert "passed" in done.stdout and f"this is {backend}" not in done.stdout
 

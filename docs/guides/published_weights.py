@@ -93,9 +93,9 @@ with open("reviews_bert/README.md") as file:
 #
 # ## Low-rank adapters
 #
-# `enable_lora`, before `fit`, trains low-rank adapters and the head alone. `save_lora` and
-# `load_lora` keep them in a small file, one for each task on the same encoder, and `merge_lora`
-# adds them to the encoder.
+# After `enable_lora`, `fit` trains low-rank adapters and the head alone. `save_lora` and `load_lora`
+# keep them in a small file, one for each task on the same encoder, and `merge_lora` adds them to
+# the encoder. A file for another task or encoder is refused.
 
 # %%
 import math

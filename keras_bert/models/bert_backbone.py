@@ -37,7 +37,7 @@ class BertBackbone(PresetModel, Retracing, keras.Model):
         layer_norm_epsilon: float.
         remat: bool, whether training recomputes each block for the gradients instead of keeping its
             intermediate results. This saves memory and costs a second forward pass. It can also be
-            set later, before training: `backbone.remat = True`.
+            set later: `backbone.remat = True`.
         causal: bool, whether a token sees only itself and the tokens before it, for language models
             that predict the next word. The `pooled_output` then comes from the last token of each
             sequence, which sees all of it, instead of from [CLS].

@@ -202,6 +202,9 @@ class BertTask(PresetModel, Retracing, TrainLoop, keras.Model):
         A run that is to resume from a `TrainingCheckpoint` needs an optimizer of its own, with a
         schedule over all of its steps.
 
+        `trainable = False` of a layer takes effect in the next call. To train a layer that was
+        frozen when an optimizer of `compile` was first used, compile with a new optimizer.
+
         Args:
             x: raw examples (see the task) as lists, arrays, pandas columns or a `tf.data.Dataset`
                 of `(text, label)`; or prepared inputs.
@@ -219,9 +222,10 @@ class BertTask(PresetModel, Retracing, TrainLoop, keras.Model):
             **kwargs: those of `keras.Model.fit`, whose `History` is returned.
 
         Raises:
-            ValueError: if labels are outside the classes, raw examples meet no preprocessor, or
-                `steps_per_execution` doesn't divide the steps asked for. A wrong label in a
-                `tf.data.Dataset` raises a `tf.errors.InvalidArgumentError`.
+            ValueError: if labels are outside the classes, raw examples meet no preprocessor, the
+                optimizer doesn't know a trainable weight, or `steps_per_execution` doesn't divide
+                the steps asked for. A wrong label in a `tf.data.Dataset` raises a
+                `tf.errors.InvalidArgumentError`.
         """
         if not self.compiled:
             self.compile()

@@ -90,7 +90,7 @@ def load_lora(task, path):
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         rank, alpha = int(metadata["rank"]), float(metadata["alpha"])
         _check_settings(rank, alpha)
-    except (SafetensorError, KeyError, ValueError) as error:
+    except (SafetensorError, AttributeError, KeyError, ValueError) as error:  # of dtypes, too
         raise ValueError(f"{path} is not a file that save_lora wrote: {error}.") from error
     expected = _identity(task)
     given = {name: metadata.get(name) for name in expected}

@@ -1,6 +1,7 @@
 """`fit` and `evaluate` on JAX: global losses, accumulation, several steps in one loop."""
 
 import itertools
+import warnings
 import zlib
 from collections.abc import Callable
 from typing import Any
@@ -140,7 +141,9 @@ class TrainLoop(GlobalLoss):
         pairs = dict(zip(ids, zip(gradients, trainable, strict=True), strict=True))
         pairs = [pairs.get(id(v)) or (None, jnp.zeros(v.shape, v.dtype)) for v in known]
         gradients, values = map(list, zip(*pairs, strict=True))
-        values, optimizer = self.optimizer.stateless_apply(optimizer, gradients, values)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Gradients do not exist")  # of weights frozen now
+            values, optimizer = self.optimizer.stateless_apply(optimizer, gradients, values)
         values = dict(zip(map(id, known), values, strict=True))
         return [values[key] for key in ids], optimizer
 

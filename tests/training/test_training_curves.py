@@ -159,7 +159,8 @@ def test_curves_go_on_in_the_next_fit_with_room(tmp_path):
     (tmp_path / "logs").unlink()
     model.fit(X, Y, batch_size=4, verbose=0, callbacks=[curves])
     curves.write(12, {"dev/f1": 0.75})
-    assert steps(read(tmp_path / "logs")["loss"]) == steps(read(tmp_path / "logs")["dev/f1"]) == [12]
+    curves = read(tmp_path / "logs")
+    assert steps(curves["loss"]) == steps(curves["dev/f1"]) == [12]
 
 
 def test_one_callback_writes_one_file_for_many_fits(tmp_path):

@@ -2,6 +2,7 @@
 
 import math
 import numbers
+import os
 import reprlib
 from typing import Any
 
@@ -44,6 +45,12 @@ def check_number(
     if not is_high or not math.isfinite(value) or (exclusive and value == at_least):
         limit = "" if at_least is None else f" {'above' if exclusive else 'of at least'} {at_least}"
         raise ValueError(f"{name} must be a finite number{limit}; got {reprlib.repr(value)}.")
+
+
+def check_path(name: str, value: Any) -> None:
+    """Raises a ValueError unless an argument is a path."""
+    if not isinstance(value, (str, os.PathLike)):
+        raise ValueError(f"{name} must be a path, a str or a Path; got {reprlib.repr(value)}.")
 
 
 def check_bool(name: str, value: Any) -> None:

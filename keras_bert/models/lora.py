@@ -4,6 +4,7 @@ import numbers
 
 import keras
 
+from keras_bert.arguments import check_number
 from keras_bert.files.whole import whole_file
 from keras_bert.training.keras_internals import merge_lora as merge_layer
 
@@ -21,7 +22,7 @@ def enable_lora(task, rank, alpha=None):
         alpha: float; adapters are scaled by `alpha / rank`. None means `rank`.
 
     Raises:
-        ValueError: if the rank is below 1, the task has adapters already, or it was compiled.
+        ValueError: if the rank is below 1, alpha is not a finite number, the task has adapters already, or it was compiled.
 
     Example:
     >>> from keras_bert import BertBackbone, BertClassifier, sizes
@@ -32,6 +33,8 @@ def enable_lora(task, rank, alpha=None):
     """
     if not isinstance(rank, numbers.Integral) or rank < 1:
         raise ValueError(f"rank must be an int of at least 1; got {rank!r}.")
+    if alpha is not None:
+        check_number("alpha", alpha)
     if has_lora(task):
         raise ValueError("This model has LoRA adapters already. Merge them with merge_lora first.")
     if task.compiled:

@@ -100,7 +100,7 @@ SENTENCES = {
     "full stops and ellipses": repeated("。…"),
     "full stops and ellipses between other spaces": repeated("。…" * 50 + "\x1c"),
     "quotation marks around full stops": repeated("“他。他。他。他。他。他。他。他。他。"),
-    "two kinds of quotation marks": repeated("“\"他。他。他。他。他。他。他。他。他。"),
+    "two kinds of quotation marks": repeated('“"他。他。他。他。他。他。他。他。他。'),
     "opening backticks": repeated("``他他他他他他他他他他他他他他他他他他"),
     "tags": repeated("<A>! "),
     "exclamation marks": repeated("! "),
@@ -262,8 +262,8 @@ def test_sentencex_reads_windows_and_few_characters_twice(name, monkeypatch):
 
 
 PROSE = {
-    "en": ["Mr. A. Smith said, “Go on. I can't wait!” and left.", "It rained (3.5 mm).", "“No!” So?"],
-    "zh": ["他说：“走。我不等了！”她走了。", "天黑了（很冷）。", "「不！」他们说了很多话，然后回家去了。"],
+    "en": ["Mr. A. Smith said, “Go on. I can't wait!” and left.", "It rained (3.5 mm).", "“No!”"],
+    "zh": ["他说：“走。我不等了！”她走了。", "天黑了（很冷）。", "「不！」他们回家去了。"],
     "hi": ["वह बाहर चला गया।", "उसने कहा, “रुको। मैं आता हूँ।” और गया।"],
 }
 

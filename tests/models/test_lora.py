@@ -84,6 +84,8 @@ def test_what_cannot_be_adapted_is_refused(adapted, make_backbone, tmp_path):
     model, _, path = adapted
     with pytest.raises(ValueError, match="rank must be an int of at least 1; got 0"):
         make(make_backbone).enable_lora(0)
+    with pytest.raises(ValueError, match="alpha must be a finite number; got 'x'"):
+        make(make_backbone).enable_lora(2, "x")
     with pytest.raises(ValueError, match="has LoRA adapters already"):
         model.enable_lora(2)
     compiled = make(make_backbone)

@@ -22,7 +22,8 @@ def enable_lora(task, rank, alpha=None):
         alpha: float; adapters are scaled by `alpha / rank`. None means `rank`.
 
     Raises:
-        ValueError: if the rank is below 1, alpha is not a finite number, the task has adapters already, or it was compiled.
+        ValueError: if the rank is below 1, alpha is not a finite number, the task has adapters
+            already, or it was compiled.
 
     Example:
     >>> from keras_bert import BertBackbone, BertClassifier, sizes

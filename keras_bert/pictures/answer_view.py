@@ -79,8 +79,8 @@ def show_answers(
         raise ValueError(f"show_answers takes texts and their answers; got {given}.") from error
     if len(x) != len(answers):
         raise ValueError(
-            f"There are {len(x)} texts and {len(answers)} answers. Give what answer(...) was given, "
-            "and what it returned."
+            f"There are {len(x)} texts and {len(answers)} answers. Give what answer(...) was "
+            "given, and what it returned."
         )
     read = [_read(*pair) for pair in zip(x, answers, strict=True)]
     types = {kind for _, _, marks in read for _, _, kind, _ in marks}

@@ -193,7 +193,9 @@ def test_arguments_of_another_kind_are_named(model, tmp_path):
         with pytest.raises(ValueError, match=r"batching must be a Batching.*got \{\}"):
             call(["a", "b"], [0, 1], batching={})
     for x in (["a"], {"token_ids": IDS}):
-        with pytest.raises(TypeError, match=r"'threshold'.*BertClassifierPreprocessor.answers: none"):
+        with pytest.raises(
+            TypeError, match=r"'threshold'.*BertClassifierPreprocessor.answers: none"
+        ):
             model.answer(x, threshold=0.3)
     for format in ("tf_saved_model", "onnx"):
         with pytest.raises(ValueError, match="filepath must be a path.*got None"):

@@ -156,7 +156,10 @@ def test_what_cannot_be_compared_is_refused(model, backbone, preprocessor):
         (lambda: model.similarity(TEXTS, []), "no texts"),
         (lambda: model.similarity(np.ones(3), vectors), r"vectors as floats \[n, H\]"),
         (lambda: model.similarity({"text": [1]}, vectors), r"vectors as floats .*got \{'text'"),
-        (lambda: model.similarity(vectors, [[1.0], [1.0, 2.0]]), r"vectors as floats .*got \[\[1.0\]"),
+        (
+            lambda: model.similarity(vectors, [[1.0], [1.0, 2.0]]),
+            r"vectors as floats .*got \[\[1.0\]",
+        ),
         (lambda: model.search("a", None, 1), "documents must be texts or vectors; got None"),
         (lambda: model.search("a", {"text": ["b"]}, 1), "Give a text or a list of texts"),
         (lambda: BertEmbedder(backbone, matryoshka_dims=8), "matryoshka_dims must be .*got 8"),

@@ -2,6 +2,7 @@
 
 import math
 import numbers
+import os
 import reprlib
 from collections.abc import Mapping
 from typing import Any
@@ -54,6 +55,12 @@ def check_finite(tensors: Mapping[str, Any], source: Any) -> None:
     for name, values in tensors.items():
         if not np.isfinite(values).all():
             raise ValueError(f"{source} is damaged: {name} has NaN or infinite values.")
+
+
+def check_path(name: str, value: Any) -> None:
+    """Raises a ValueError unless an argument is a path."""
+    if not isinstance(value, (str, os.PathLike)):
+        raise ValueError(f"{name} must be a path, a str or a Path; got {reprlib.repr(value)}.")
 
 
 def check_bool(name: str, value: Any) -> None:

@@ -1,7 +1,9 @@
 """Fixtures that several rooms' tests share."""
 
 import gc
+import logging
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -50,6 +52,21 @@ def shared_data():
     if not SHARED_DATA.is_dir():
         pytest.skip(f"real data not found at ../shared/data (looked in {SHARED_DATA})")
     return SHARED_DATA
+
+
+@pytest.fixture
+def full_disk():
+    """Limits files to 3,000 bytes: a write then fails as it does at a quota."""
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    logging.disable()  # pytest's own files are limited, too
+    resource.setrlimit(resource.RLIMIT_FSIZE, (3000, hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    logging.disable(logging.NOTSET)
+    signal.signal(signal.SIGXFSZ, handler)
 
 
 @pytest.fixture(scope="session")

@@ -1,5 +1,6 @@
 """Splitting paragraphs into sentences."""
 
+import itertools
 import re
 
 import sentencex
@@ -11,10 +12,13 @@ LONG_SENTENCE = 500
 _QUOTES = "\"'`()[]{}“”„‟‘’‚‛«»‹›「」『』（）"
 _WITHOUT_QUOTES = str.maketrans(dict.fromkeys(_QUOTES, " "))
 
-# `sentencex` takes quadratic time, most of all with quotation marks: at the worst a tenth of a
-# second for so many characters and marks. Novels have up to 700 marks in a window.
-_WINDOW = 20_000
-_MAX_QUOTES = 1000
+# `sentencex` takes time in proportion to the length of its text times what is costly in it:
+# quotation marks, brackets, and letters far from a space, as in Chinese. So it is given windows of
+# at most 20,000 characters, with at most 50 costly places after the first 1,000. The worst text,
+# such as "。…" repeated, takes two or three seconds a megabyte.
+_SMALL_WINDOW, _WINDOW, _MAX_COSTLY = 1_000, 20_000, 50
+_MARKS = re.escape(_QUOTES + "《》<>")
+_COSTLY = re.compile(rf"[{_MARKS}]|[^{_MARKS} \n.]{{20}}")
 
 _CUTS = (
     re.compile(r".*(?:[.!?…؟।።][\"'”’»)\]]*\s|[。！？][”’」』）]*)", re.S),
@@ -26,8 +30,8 @@ def split_sentences(paragraph: str, language: str = "en") -> list[str]:
     """Splits a paragraph into sentences with `sentencex` (Wikimedia's rules for 300 languages).
 
     `sentencex` keeps text between quotation marks or brackets in one piece. A piece longer than
-    500 characters is split again as if it had no such marks, and one longer than 10,000 characters
-    may be cut anywhere, preferably after a sentence or a word. The time is linear in the length.
+    500 characters is split again as if it had no such marks, and one of thousands of characters may
+    be cut anywhere, preferably after a sentence or a word. The time is linear in the length.
 
     Args:
         paragraph: str.
@@ -45,32 +49,38 @@ def split_sentences(paragraph: str, language: str = "en") -> list[str]:
     for piece in _pieces(paragraph, language):
         if len(piece) > LONG_SENTENCE:
             sentences += _split_inside_quotes(piece, language)
-        elif piece := piece.strip():
+        elif piece:
             sentences.append(piece)
     return sentences
 
 
 def _pieces(text, language):
-    """Returns the pieces of `sentencex.segment`, which is given one window after another."""
-    pieces, begin = [], 0
-    while len(text) - begin > _WINDOW:
-        window = text[begin : begin + _WINDOW]
-        *whole, last = _window_pieces(window, language)
-        pieces += whole
-        # The window may end inside its last sentence, so the next window begins with that. Lengths
-        # don't tell its place, because `sentencex` drops some blank lines.
-        begin += window.rindex(last)
-        if len(last) > _WINDOW // 2:
-            cut = _cut(last)
-            pieces.append(last[:cut])
-            begin += cut
-    return pieces + _window_pieces(text[begin:], language)
+    """Yields the pieces of `sentencex.segment`, which is given one window after another."""
+    begin = 0
+    while begin < len(text):
+        window = text[begin : _window_end(text, begin)]
+        is_last = begin + len(window) == len(text)
+        # The end of the next sentence is unknown, and so are quotation marks that are open there.
+        known, place = len(window) - (0 if is_last else LONG_SENTENCE), 0
+        for piece in map(str.strip, sentencex.segment(language, window)):
+            end = window.index(piece, place) + len(piece)
+            if end > known:
+                break
+            yield piece
+            place = end
+        if is_last:
+            return
+        if place < len(window) // 2:
+            cut = place + _cut(window[place:])
+            yield window[place:cut].strip()
+            place = cut
+        begin += place
 
 
-def _window_pieces(window, language):
-    if len(window) > _MAX_QUOTES and sum(map(window.count, _QUOTES)) > _MAX_QUOTES:
-        return [window]  # is split as a long sentence, without these marks
-    return sentencex.segment(language, window)
+def _window_end(text, begin):
+    costly = _COSTLY.finditer(text, begin + _SMALL_WINDOW, begin + _WINDOW)
+    end = next(itertools.islice((match.end() for match in costly), _MAX_COSTLY, None), None)
+    return end or begin + _WINDOW
 
 
 def _cut(text):

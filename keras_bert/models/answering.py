@@ -1,5 +1,7 @@
 """Outputs, answers and scores of raw examples: methods of `BertTask`."""
 
+import inspect
+
 import keras
 import numpy as np
 
@@ -27,11 +29,13 @@ def answer(task, x, batch_size=None, *, verbose=0, **options):
 
     Raises:
         ValueError: if there is no preprocessor, or `x` is not what it reads.
+        TypeError: if an option is none of the preprocessor's.
     """
     from keras_bert.preprocessing.answer_dicts import answer_dicts
 
     reader = reader_of(task)
     batch_size = checked_batch_size(batch_size)
+    _check_options(reader, options)
     if not is_raw(x):
         _check_unpacked(x)
         outputs = task.predict(x, batch_size=batch_size, verbose=verbose)
@@ -44,6 +48,18 @@ def answer(task, x, batch_size=None, *, verbose=0, **options):
     if not found:
         raise ValueError("There are no examples to answer.")
     return found[0] if is_single(x) else found
+
+
+def _check_options(reader, options):
+    """Raises a TypeError at an option that `answers` of the preprocessor doesn't take."""
+    known = inspect.signature(reader.answers)
+    try:
+        known.bind(None, None, **options)
+    except TypeError as error:
+        raise TypeError(
+            f"answer {error}. Its options are those of {type(reader).__name__}.answers: "
+            f"{', '.join([*known.parameters][2:]) or 'none'}."
+        ) from error
 
 
 def _check_unpacked(x):

@@ -115,8 +115,8 @@ class BertEmbedder(BertTask):
         self.chosen_layers = None if layers is None else [*map(int, layers)]  # Keras has `layers`
         self.combine = combine
         self.truncate_dim = truncate_dim
+        check_dims(matryoshka_dims, vectors.shape[-1])
         self.matryoshka_dims = None if matryoshka_dims is None else tuple(matryoshka_dims)
-        check_dims(self.matryoshka_dims, vectors.shape[-1])
 
     def __call__(self, inputs, *args, **kwargs):
         if isinstance(inputs, (tuple, list)):  # the texts of an example, one dict of inputs each

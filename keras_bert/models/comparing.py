@@ -104,7 +104,10 @@ def search(model, queries, documents, top_k=10, batch_size=None):
         ValueError: if `top_k` is above the number of documents, and as `similarity`.
     """
     check_int("top_k", top_k)
-    count = 1 if isinstance(documents, str) else len(documents)
+    try:
+        count = 1 if isinstance(documents, str) else len(documents)
+    except TypeError as error:
+        raise ValueError(f"documents must be texts or vectors; got {shown(documents)}.") from error
     if top_k > count:
         raise ValueError(f"top_k={top_k} is above the number of documents, {count}.")
     queries, documents = _both(model, queries, documents, batch_size, ("query", "document"))
@@ -166,9 +169,12 @@ def _both(model, texts, others, batch_size, kinds):
         if isinstance(x, (str, bytes)) or is_raw(x):
             found.append(_encoded(model, x, kind, batch_size))
             continue
-        vectors = x if isinstance(x, np.ndarray) else np.asarray(x, "float32")
+        try:
+            vectors = x if isinstance(x, np.ndarray) else np.asarray(x, "float32")
+        except (TypeError, ValueError):  # a dict, or lists of different lengths
+            vectors = np.array(0)
         if vectors.ndim != 2 or vectors.dtype.kind != "f" or not vectors.size:
-            raise ValueError(f"Vectors must be floats [n, H]; got {shown(x)}.")
+            raise ValueError(f"Give texts, or vectors as floats [n, H]; got {shown(x)}.")
         if not isinstance(vectors, np.memmap):
             _check_finite(vectors, 0)
         found.append(vectors)

@@ -4,6 +4,8 @@ from difflib import get_close_matches
 
 import keras
 
+from keras_bert.arguments import check_path
+
 TOKEN_ID_FORMATS = ("onnx", "litert", "openvino")
 _FORMATS = ("tf_saved_model", *TOKEN_ID_FORMATS)
 _ALSO_CALLED = {
@@ -41,6 +43,7 @@ def export(task, filepath, format="tf_saved_model", **kwargs):
     """
     if format != "tf_saved_model":
         return export_encoder(task, filepath, format, **kwargs)
+    check_path("filepath", filepath)
     from keras_bert.serving.export_saved_model import export_saved_model
 
     return export_saved_model(task, filepath, **kwargs)
@@ -51,6 +54,7 @@ def export_encoder(model, filepath, format="tf_saved_model", **kwargs):
 
     Other formats are left to `keras.Model.export`; see `export`.
     """
+    check_path("filepath", filepath)
     _check_format(format)
     if format not in TOKEN_ID_FORMATS:
         return keras.Model.export(model, filepath, format=format, **kwargs)

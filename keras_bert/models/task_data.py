@@ -33,7 +33,7 @@ def batches(task, x, y=None, sample_weight=None, *, batching=None):
     Raises:
         ValueError: if examples, labels or weights are not what the task takes.
     """
-    batching = Batching() if batching is None else batching
+    batching = _checked_batching(batching)
     if is_raw(x):
         return _raw_batches(task, x, y, sample_weight, batching)
     from keras_bert.preprocessing.prepared import prepared_batches
@@ -76,9 +76,20 @@ def merged_batching(batching, batch_size, shuffle=False):
     """Merges the arguments of `fit` or `evaluate` into one `Batching`."""
     if batching is not None and batch_size is not None:
         raise ValueError("Give batch_size or batching, not both: Batching(batch_size=...).")
-    batching = Batching(checked_batch_size(batch_size)) if batching is None else batching
+    batching = _checked_batching(batching, batch_size)
     shuffle = shuffle and batching.shuffle is not False and not batching.longest_first
     return dataclasses.replace(batching, shuffle=bool(shuffle))
+
+
+def _checked_batching(batching, batch_size=None):
+    """Returns a `Batching`, by default one of `batch_size` rows."""
+    if batching is None:
+        return Batching(checked_batch_size(batch_size))
+    if not isinstance(batching, Batching):
+        raise ValueError(
+            f"batching must be a Batching, such as Batching(batch_size=16); got {shown(batching)}."
+        )
+    return batching
 
 
 def checked_batch_size(batch_size):

@@ -2,7 +2,9 @@
 
 import html
 import os
+import reprlib
 from collections.abc import Mapping, Sequence
+from operator import index
 
 from keras_bert.files.whole import whole_file
 
@@ -57,7 +59,8 @@ def show_answers(
         rests.
 
     Raises:
-        ValueError: if the numbers of both differ, or the answers aren't spans of texts.
+        ValueError: if the numbers of both differ, or the answers aren't spans of the texts, one
+            after the other.
 
     Example:
     >>> found = {"entity_start": [3], "entity_end": [8], "entity_type": ["LOC"]}
@@ -67,32 +70,63 @@ def show_answers(
     """
     if isinstance(answers, Mapping):
         x, answers = [x], [answers]
-    if isinstance(x, (str, Mapping)) or len(x) != len(answers):
-        count = 1 if isinstance(x, (str, Mapping)) else len(x)
+    elif isinstance(x, (str, Mapping)):
+        x = [x]
+    try:
+        x, answers = list(x), list(answers)
+    except TypeError as error:
+        given = f"{reprlib.repr(x)} and {reprlib.repr(answers)}"
+        raise ValueError(f"show_answers takes texts and their answers; got {given}.") from error
+    if len(x) != len(answers):
         raise ValueError(
-            f"There are {count} texts and {len(answers)} answers. Give what answer(...) was given, "
-            "and what it returned."
+            f"There are {len(x)} texts and {len(answers)} answers. Give what answer(...) was "
+            "given, and what it returned."
         )
-    types = [kind for answer in answers for kind in answer.get("entity_type", ())]
-    tints = {kind: _TINTS[i % len(_TINTS)] for i, kind in enumerate(sorted({*types}))}
-    parts = [_marked(*pair, tints) for pair in zip(x, answers, strict=True)]
-    return AnswerView("\n".join(parts))
+    read = [_read(*pair) for pair in zip(x, answers, strict=True)]
+    types = {kind for _, _, marks in read for _, _, kind, _ in marks}
+    tints = {kind: _TINTS[i % len(_TINTS)] for i, kind in enumerate(sorted(types))}
+    return AnswerView("\n".join(_marked(*each, tints) for each in read))
 
 
-def _marked(example, answer, tints):
-    if isinstance(example, str) and "entity_start" in answer:
-        names = ("entity_start", "entity_end", "entity_type", "entity_score")
-        return f"<p>{_text(example, zip(*(answer[n] for n in names), strict=True), tints)}</p>"
-    if isinstance(example, Mapping) and {"answer", "start", "end"} <= {*answer}:
-        question = f'<p class="question">{html.escape(str(example["question"]))}</p>\n'
-        if not answer["answer"]:
-            return f'{question}<p class="none">(no answer in the text)</p>'
-        marks = [(answer["start"], answer["end"], "", answer.get("score"))]
-        return f"{question}<p>{_text(example['context'], marks, tints)}</p>"
-    raise ValueError(
-        "show_answers marks entities of raw texts and answers to questions; got "
-        f"{type(example).__name__} and an answer of {', '.join(answer)}."
-    )
+def _read(example, answer):
+    """Returns the question, or None, the text, and its marks, `(start, end, type, score)`."""
+    try:
+        if isinstance(example, str):
+            question, text = None, example
+            names = ("entity_start", "entity_end", "entity_type", "entity_score")
+            marks = [*zip(*(answer[name] for name in names), strict=True)]
+        else:
+            question, text = str(example["question"]), example["context"]
+            marks = [(answer["start"], answer["end"], "", answer.get("score"))]
+            marks = marks if answer["answer"] else []
+        if not isinstance(text, str):
+            raise TypeError(f"{reprlib.repr(text)} is no text")
+        marks = [
+            (index(start), index(end), str(kind), "" if score is None else f"{score:.3f}")
+            for start, end, kind, score in marks
+        ]
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        names = ", ".join(map(str, answer)) if isinstance(answer, Mapping) else reprlib.repr(answer)
+        raise ValueError(
+            "show_answers marks entities of raw texts and answers to questions; got "
+            f"{type(example).__name__} and an answer of {names} ({error!r})."
+        ) from error
+    places = [place for start, end, *_ in sorted(marks) for place in (start, end)]
+    if places != sorted(places) or (places and not 0 <= places[0] <= places[-1] <= len(text)):
+        raise ValueError(
+            f"Spans must lie in their text, one after the other; got {marks} for a text of "
+            f"{len(text)} characters, {reprlib.repr(text)}."
+        )
+    return question, text, sorted(marks)
+
+
+def _marked(question, text, marks, tints):
+    if question is None:
+        return f"<p>{_text(text, marks, tints)}</p>"
+    asked = f'<p class="question">{html.escape(question)}</p>\n'
+    if not marks:
+        return f'{asked}<p class="none">(no answer in the text)</p>'
+    return f"{asked}<p>{_text(text, marks, tints)}</p>"
 
 
 def _text(text, marks, tints):
@@ -100,10 +134,9 @@ def _text(text, marks, tints):
     found, place = [], 0
     for start, end, kind, score in marks:
         found.append(html.escape(text[place:start]))
-        title = "" if score is None else f' title="{score:.3f}"'
+        title = f' title="{score}"' if score else ""
         label = f"<small>{html.escape(kind)}</small>" if kind else ""
-        tint = tints.get(kind, _TINTS[0])
         inside = html.escape(text[start:end])
-        found.append(f'<mark style="background: {tint}"{title}>{inside}{label}</mark>')
+        found.append(f'<mark style="background: {tints[kind]}"{title}>{inside}{label}</mark>')
         place = end
     return "".join([*found, html.escape(text[place:])])

@@ -32,21 +32,15 @@ def read_curves(folder: str | os.PathLike) -> dict[str, dict[int, float]]:
     >>> read_curves(folder)
     {'loss': {10: 0.5}}
     """
-    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-
     folder = Path(folder)
-    events = next((path for path in (folder, folder / "logs") if _has_events(path)), None)
-    if events is None:
+    folders = [each for each in (folder, folder / "logs") if _has_events(each)]
+    curves = _scalars(folders[0]) if folders else {}
+    if not curves:
         raise ValueError(
-            f"{folder} has no curves: neither it nor its logs has a file of events. Give the "
-            "--output of a recipe that trains, or the folder of a TrainingCurves."
+            f"{folder} has no curves: neither it nor its logs has a file of events with points. "
+            "Give the --output of a recipe that trains, or the folder of a TrainingCurves."
         )
-    found = EventAccumulator(str(events), size_guidance={"scalars": 0})
-    found.Reload()
-    return {
-        name: {point.step: point.value for point in found.Scalars(name)}
-        for name in found.Tags()["scalars"]
-    }
+    return curves
 
 
 def plot_curves(
@@ -71,7 +65,8 @@ def plot_curves(
         A `matplotlib.figure.Figure`, which a notebook shows.
 
     Raises:
-        ValueError: if a folder has no curves, no run has a name, or `best` is no run.
+        ValueError: if a folder has no curves, no run has a name, `best` is no run, or a grid's
+            `finished.json` is not one of `finetune_grid`.
         ImportError: if matplotlib isn't installed.
 
     Example:
@@ -102,7 +97,8 @@ def plot_curves(
 def draw_run(folder: str | os.PathLike) -> None:
     """Draws the curves of a run, or of a grid's runs, as FOLDER/curves.png, and prints its path.
 
-    Without matplotlib or curves, or in a bucket, there is no picture; the run is done all the same.
+    Without matplotlib, curves or room on the disk, or in a bucket, there is no picture; the run is
+    done all the same.
 
     Args:
         folder: the output folder of a run or a grid.
@@ -120,16 +116,33 @@ def draw_run(folder: str | os.PathLike) -> None:
     path = Path(folder) / "curves.png"
     try:
         plot_curves(folder, path)
-    except (ImportError, ValueError) as error:
+    except (ImportError, OSError, ValueError) as error:
         print(f"No curves.png: {error}")
     else:
         print(f"Curves: {path}")
 
 
+def finished_runs(folder: Path) -> dict[Path, dict]:
+    """Reads the `settings` and `scores` of each finished run of a grid, by its file.
+
+    Raises:
+        ValueError: if a file holds anything else.
+    """
+    runs = {path: read_json(path) for path in sorted(folder.glob("runs/*/finished.json"))}
+    for path, run in runs.items():
+        scores = run.get("scores")
+        is_right = isinstance(run.get("settings"), dict) and isinstance(scores, list) and scores
+        if not is_right or not all(isinstance(score, dict) for score in scores):
+            raise ValueError(
+                f"{path} must hold the settings and scores of a run of finetune_grid. Restore it, "
+                "or remove its folder."
+            )
+    return runs
+
+
 def _runs_of_grid(folder, best):
     """Returns the finished runs of a grid by what tells them apart, and the best; or None."""
-    paths = sorted(folder.glob("runs/*/finished.json"))
-    settings = {path.parent: read_json(path)["settings"] for path in paths}
+    settings = {path.parent: run["settings"] for path, run in finished_runs(folder).items()}
     if not settings:
         return None
     first, *others = settings.values()
@@ -146,6 +159,15 @@ def _runs_of_grid(folder, best):
 
 def _shown(value):
     return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _scalars(folder):
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    found = EventAccumulator(str(folder), size_guidance={"scalars": 0})
+    found.Reload()
+    names = found.Tags()["scalars"]
+    return {name: {point.step: point.value for point in found.Scalars(name)} for name in names}
 
 
 def _has_events(folder):

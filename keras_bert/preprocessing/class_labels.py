@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from keras_bert.preprocessing.raw import as_arrays
+from keras_bert.preprocessing.raw import as_arrays, as_floats
 
 if TYPE_CHECKING:
     import keras
@@ -106,7 +106,7 @@ def label_matrix(labels: Labels, names: Sequence[str]) -> np.ndarray:
         f"{len(names)}]"
     )
     try:
-        matrix = np.asarray(labels).astype("float32")
+        matrix = as_floats(labels)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{form}; got rows such as {_shown(labels[0])}.") from error
     if matrix.ndim != 2 or matrix.shape[1] != len(names):

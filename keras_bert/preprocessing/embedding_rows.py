@@ -10,8 +10,10 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert.preprocessing.batching import Batching
+from keras_bert.preprocessing.extra_inputs import finite
 from keras_bert.preprocessing.in_graph import in_graph
 from keras_bert.preprocessing.padding import trimmed
+from keras_bert.preprocessing.raw import as_floats
 from keras_bert.preprocessing.row_batches import map_rows
 from keras_bert.preprocessing.rows import row_lengths
 from keras_bert.preprocessing.text_examples import check_same_number, is_strings
@@ -234,7 +236,11 @@ def stream_columns(
     columns = columns if isinstance(columns, tuple) else (columns,)
     ranks = {part.shape.rank for part in columns if is_strings(part)}
     is_right = all(map(is_strings, columns)) and len(columns) > 1 and ranks in ({0}, {1})
-    if not is_right or len(rest) > 1 or any(map(is_strings, rest)):
+    if (
+        not is_right
+        or len(rest) > 1
+        or any(is_strings(part) or part.dtype.is_complex for part in rest)
+    ):
         raise ValueError(
             "A dataset that trains an embedder must yield (anchor, positive), (anchor, positive, "
             "negative, ...) or ((text, other), score), batched or not; this one yields "
@@ -250,7 +256,10 @@ def stream_columns(
         readers = preprocessor.of_columns(len(columns), rest[0] if rest else None)
         pairs = zip(readers, columns, strict=True)
         token_ids = tuple(reader.tokenizer(reader.texts(column)) for reader, column in pairs)
-        numbers, targets = None, tuple(tf.cast(scores, "float32") for scores in rest)
+        numbers, targets = (
+            None,
+            tuple(finite(tf.cast(scores, "float32"), "Scores") for scores in rest),
+        )
         if not rest:
             every = tf.unique(tf.concat(columns, axis=0)).idx
             numbers = tf.transpose(tf.reshape(every, [len(columns), -1]))
@@ -277,7 +286,7 @@ def checked_scores(scores: Any, number: int, texts: int) -> np.ndarray:
         )
     check_same_number(number, scores, "scores")
     try:
-        array = np.asarray(scores).astype("float32")
+        array = as_floats(scores)
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"The scores of pairs must be numbers; got {shown(scores)}. For pairs of which only "

@@ -1,6 +1,7 @@
 """Checks of the numbers that accompany texts."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -38,13 +39,35 @@ def with_finite_check(extra_inputs: Mapping[str, tf.Tensor]) -> dict[str, tf.Ten
     return checked
 
 
-def finite(values: tf.Tensor, name: str = "Labels and weights") -> tf.Tensor:
+def checked_targets(targets: Sequence[Any]) -> tuple:
+    """Makes reading a batch fail if labels are not finite, or weights are negative either.
+
+    Args:
+        targets: labels, alone or with weights; tensors, or structures of them.
+    """
+    labels, *weights = targets
+    return (tf.nest.map_structure(finite, labels), *tf.nest.map_structure(_not_negative, weights))
+
+
+def finite(values: tf.Tensor, name: str = "Labels") -> tf.Tensor:
     """Makes reading a batch fail if a number of floats is not finite."""
     if not isinstance(values, tf.Tensor) or not values.dtype.is_floating:
         return values
     message = f"{name} must be finite numbers; leave out or fill missing values. They are:"
-    is_finite = tf.reduce_all(tf.math.is_finite(values))
-    with tf.control_dependencies([tf.debugging.Assert(is_finite, [message, values])]):
+    return _asserted(values, tf.math.is_finite(values), message)
+
+
+def _not_negative(weights):
+    if not isinstance(weights, tf.Tensor):
+        return weights
+    numbers = tf.cast(weights, tf.float32)
+    is_right = tf.math.is_finite(numbers) & (numbers >= 0)
+    return _asserted(weights, is_right, "Weights must be finite numbers of at least 0. They are:")
+
+
+def _asserted(values, is_right, message):
+    assertion = tf.debugging.Assert(tf.reduce_all(is_right), [message, values])
+    with tf.control_dependencies([assertion]):
         return tf.identity(values)
 
 

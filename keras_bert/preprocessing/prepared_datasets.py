@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import tensorflow as tf
 
-from keras_bert.preprocessing.extra_inputs import finite
+from keras_bert.preprocessing.extra_inputs import checked_targets
 from keras_bert.preprocessing.prepared_inputs import (
     NUMBERING,
     check_names,
@@ -64,7 +64,7 @@ def checked_dataset(model: keras_bert.BertTask, dataset: tf.data.Dataset) -> tf.
     @tf.autograph.experimental.do_not_convert
     def check(x, *rest):
         x = tuple(map(in_range, x)) if is_columns else in_range(x)
-        return (x, *tf.nest.map_structure(finite, rest)) if rest else x
+        return (x, *checked_targets(rest)) if rest else x
 
     return dataset.map(check, tf.data.AUTOTUNE, deterministic=True)
 

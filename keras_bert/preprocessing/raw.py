@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+import numpy as np
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
@@ -79,6 +81,19 @@ def as_arrays(x: Any) -> Any:
     if isinstance(x, tuple):
         return tuple(map(as_arrays, x))
     return x.to_numpy() if hasattr(x, "to_numpy") else x
+
+
+def as_floats(values: Any, dtype: str = "float32") -> np.ndarray:
+    """Converts real numbers in any form to floats.
+
+    Raises:
+        TypeError or ValueError: if they are something else. NumPy would read numbers out of
+            strings, and drop the imaginary part of complex ones.
+    """
+    array = np.asarray(as_arrays(values))
+    if array.dtype.kind in "cSU":
+        raise TypeError(f"expected real numbers; got {array.dtype}")
+    return array.astype(dtype)
 
 
 def _holds_strings(dtype):

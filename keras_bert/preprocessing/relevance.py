@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from keras_bert.preprocessing.raw import as_arrays
+from keras_bert.preprocessing.raw import as_floats
 from keras_bert.readers.shown import shown
 
 if TYPE_CHECKING:
@@ -29,8 +29,7 @@ def relevance_targets(labels: Labels) -> np.ndarray:
         ValueError: if they are something else.
     """
     try:
-        targets = np.asarray(as_arrays(labels))
-        targets = targets.astype("float32") if targets.dtype.kind not in "SU" else None
+        targets = as_floats(labels)
     except (TypeError, ValueError):  # lists of different lengths, or objects that are no numbers
         targets = None
     if targets is None or targets.ndim not in (1, 2):

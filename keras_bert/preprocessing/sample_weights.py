@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from keras_bert.preprocessing.raw import as_arrays
+from keras_bert.preprocessing.raw import as_arrays, as_floats
 
 
 def checked_weights(sample_weight: Any) -> Any:
@@ -14,7 +14,7 @@ def checked_weights(sample_weight: Any) -> Any:
         sample_weight: `[n, ...]` numbers, a dict of such arrays, or None.
 
     Raises:
-        ValueError: if a weight is not a finite number.
+        ValueError: if a weight is not a finite number of at least 0.
     """
     if sample_weight is None:
         return None
@@ -22,7 +22,7 @@ def checked_weights(sample_weight: Any) -> Any:
         return {name: checked_weights(weights) for name, weights in sample_weight.items()}
     sample_weight = as_arrays(sample_weight)
     try:
-        array = np.asarray(sample_weight).astype("float64")
+        array = as_floats(sample_weight, "float64")
     except (TypeError, ValueError) as error:
         raise ValueError(
             "sample_weight must be a list or an array of numbers, one for each example."
@@ -31,10 +31,11 @@ def checked_weights(sample_weight: Any) -> Any:
         raise ValueError(
             f"sample_weight must have a number for each example; got the single value {array}."
         )
-    if not np.isfinite(array).all():
-        place = tuple(map(int, np.argwhere(~np.isfinite(array))[0]))
+    is_right = np.isfinite(array) & (array >= 0)
+    if not is_right.all():
+        place = tuple(map(int, np.argwhere(~is_right)[0]))
         raise ValueError(
-            f"sample_weight must be finite numbers; example {place[0]} has {array[place]}. Give an "
-            "example a weight of 0 to leave it out."
+            f"sample_weight must be finite numbers of at least 0; example {place[0]} has "
+            f"{array[place]}. Give an example a weight of 0 to leave it out."
         )
     return array.astype("float32") if isinstance(sample_weight, (list, tuple)) else sample_weight

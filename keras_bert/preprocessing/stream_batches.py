@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import tensorflow as tf
 
 from keras_bert.preprocessing.batching import Batching
-from keras_bert.preprocessing.extra_inputs import finite, with_finite_check
+from keras_bert.preprocessing.extra_inputs import checked_targets, with_finite_check
 from keras_bert.preprocessing.packed_batches import (
     SEQUENCES_PACKED_AT_ONCE,
     check_packable,
@@ -48,7 +48,7 @@ def stream_batches(
     def read(columns, extra, rest, batching=batching):
         targets = ()
         if rest and with_labels:
-            rest = tf.nest.map_structure(finite, rest)
+            rest = checked_targets(rest)
             targets = (preprocessor.stream_targets(rest[0]), *rest[1:])
         token_ids = tuple(preprocessor.tokenizer(preprocessor.texts(each)) for each in columns)
         rows = preprocessor.rows(token_ids, with_finite_check(extra), targets)

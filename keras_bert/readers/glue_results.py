@@ -1,15 +1,16 @@
 """All of GLUE at once: the folders of its tasks, and table 1 of BERT's paper for a model."""
 
-import csv
 import math
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from keras_bert.metrics.glue import METRICS
 from keras_bert.readers.glue_tasks import glue_task
-from keras_bert.readers.shown import shortened
+from keras_bert.readers.shown import shortened, shown
+from keras_bert.readers.table import read_table
 
 COLUMNS = {  # of table 1, in its order: the task, and the score of results.tsv that it shows
     "MNLI-m": ("mnli", "accuracy"),
@@ -92,7 +93,7 @@ def read_glue_results(folder: str | os.PathLike) -> list[dict]:
         Averages are over the tasks that have the seed.
 
     Raises:
-        ValueError: if no task has results.
+        ValueError: if no task has results, or a `results.tsv` is damaged.
 
     Example:
     >>> import tempfile
@@ -104,10 +105,10 @@ def read_glue_results(folder: str | os.PathLike) -> list[dict]:
     >>> read_glue_results(folder)[0]
     {'metric': 'RTE', 'seed': 0, 'value': 75.0}
     """
-    paths = {task: Path(folder) / task / "results.tsv" for task in METRICS}
-    best = {task: best_setting(read_epochs(p)) for task, p in paths.items() if p.exists()}
+    tasks = [task for task in METRICS if (Path(folder) / task / "results.tsv").exists()]
+    best = {task: best_setting(read_epochs(folder, task)) for task in tasks}
     scores = [
-        {"metric": column, "seed": int(run["seed"]), "value": 100 * float(run[name])}
+        {"metric": column, "seed": run["seed"], "value": 100 * run[name]}
         for column, (task, name) in COLUMNS.items()
         for run in best.get(task, ())
     ]
@@ -122,13 +123,29 @@ def read_glue_results(folder: str | os.PathLike) -> list[dict]:
     return scores
 
 
-def read_epochs(path: str | os.PathLike) -> list[dict[str, str]]:
-    """Reads the rows of a `results.tsv`, an epoch each, as dicts of str."""
-    with open(path, encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file, delimiter="\t"))
+def read_epochs(folder: str | os.PathLike, task: str) -> list[dict[str, Any]]:
+    """Reads a task's `results.tsv`: for each epoch its seed, setting and the scores to show.
+
+    Raises:
+        ValueError: if a column is missing, or a value is not a number.
+    """
+    table = read_table(Path(folder) / task / "results.tsv", quoting=False)
+    scores = [name for of_task, name in COLUMNS.values() if of_task == task]
+    kinds = dict.fromkeys(SETTING, str) | dict.fromkeys(["score", *scores], float)
+    epochs = [{} for _ in table.lines]
+    for name, kind in {"seed": int, **kinds}.items():
+        for line, epoch, text in zip(table.lines, epochs, table[name], strict=True):
+            try:
+                epoch[name] = kind(text)
+            except ValueError as error:
+                raise ValueError(
+                    f"{table.path}, line {line}: {shown(text)} in column {name!r} is not "
+                    "a number. Restore the file: finetune_glue.py writes it again when it is rerun."
+                ) from error
+    return epochs
 
 
-def best_setting(epochs: list[dict[str, str]]) -> list[dict[str, str]]:
+def best_setting(epochs: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Returns the best epoch of each run with the best setting, one run for each seed.
 
     Settings with fewer seeds than another, in a grid that was stopped, are left out: a single lucky
@@ -145,7 +162,6 @@ def best_setting(epochs: list[dict[str, str]]) -> list[dict[str, str]]:
     return max(found, key=lambda epochs: np.mean([score_of(epoch) for epoch in epochs]))
 
 
-def score_of(epoch: dict[str, str]) -> float:
+def score_of(epoch: dict[str, Any]) -> float:
     """Returns the score that selects an epoch; minus infinity for a run that diverged."""
-    score = float(epoch["score"])
-    return -math.inf if math.isnan(score) else score
+    return -math.inf if math.isnan(epoch["score"]) else epoch["score"]

@@ -41,7 +41,7 @@ def write_glue_table(
         of BERT Base on the test set, or the mean of these. What is unknown is empty.
 
     Raises:
-        ValueError: if no task has results, or `data` can't be read.
+        ValueError: if no task has results, or a `results.tsv` or `data` can't be read.
 
     Example:
     >>> import tempfile
@@ -80,8 +80,8 @@ def write_glue_table(
 
 def _run(folder, task, score):
     """Returns the name of a task's score, the best run's, and the best setting."""
-    epochs = read_epochs(folder / task / "results.tsv")
-    best = float(max(epochs, key=score_of)[score])
+    epochs = read_epochs(folder, task)
+    best = max(epochs, key=score_of)[score]
     setting = best_setting(epochs)[0]
     return {"score": score, "best": f"{100 * best:.2f}", **{s: setting[s] for s in SETTING}}
 

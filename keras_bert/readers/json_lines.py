@@ -22,8 +22,8 @@ def json_rows(
         lines of skipped rows.
 
     Raises:
-        ValueError: if a line is not an object with these keys, or a value is a list, an object or
-            null. The message names the line.
+        ValueError: if a line is not an object with these keys, or a value is a list, an object,
+            null or NaN. The message names the line.
 
     Example:
     >>> json_rows("a.jsonl", '{"text": "Good.", "label": 1}\n{"label": 0, "text": "Bad."}\n')
@@ -42,11 +42,13 @@ def json_rows(
                     f"{', '.join(columns)}"
                 )
             row = [_as_text(name, values[name]) for name in columns]
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             if malformed == "skip":
                 skipped.append(number)
                 continue
-            raise ValueError(f"{path}, line {number}: {error}. Fix or remove the line.") from error
+            is_deep = isinstance(error, RecursionError)
+            reason = f"{shown(line)} is nested too deeply" if is_deep else error
+            raise ValueError(f"{path}, line {number}: {reason}. Fix or remove the line.") from error
         rows.append(row)
         lines.append(number)
     if not rows:
@@ -56,12 +58,16 @@ def json_rows(
 
 def _object(line):
     try:
-        values = json.loads(line)
-    except json.JSONDecodeError as error:
+        values = json.loads(line, parse_constant=_refused)
+    except ValueError as error:
         raise ValueError(f"{shown(line)} is not JSON ({error})") from error
     if not isinstance(values, dict) or not values:
         raise ValueError(f"{shown(line)} is not a JSON object with keys")
     return values
+
+
+def _refused(constant):
+    raise ValueError(f"{constant} is no number in JSON")
 
 
 def _as_text(name, value):

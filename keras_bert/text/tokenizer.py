@@ -274,8 +274,8 @@ class BertTokenizer:
     def _checked_ids(self, token_ids):
         if not isinstance(token_ids, (tf.RaggedTensor, tf.Tensor)):
             try:
-                token_ids = tf.ragged.constant(token_ids, tf.int32)  # a tensor if rectangular
-            except (TypeError, ValueError) as error:
+                token_ids = tf.ragged.constant(token_ids, tf.int64)  # a tensor if rectangular
+            except (OverflowError, TypeError, ValueError) as error:
                 raise ValueError(f"detokenize takes integer ids: {error}") from error
         if not token_ids.dtype.is_integer or token_ids.shape.rank == 0:
             raise ValueError(

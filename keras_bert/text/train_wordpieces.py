@@ -59,9 +59,17 @@ def train_wordpieces(
         list of str: special tokens, then characters, then pieces.
 
     Raises:
-        ValueError: if `vocabulary_size` leaves no room for the special tokens and characters.
+        ValueError: if no word can be learned from, or `vocabulary_size` leaves no room for the
+            special tokens and characters.
     """
     counts, alphabet = _keep_frequent_characters(counts, max_characters)
+    if not counts:
+        raise ValueError(
+            f"every word of the texts is longer than {_MAX_WORD_CHARACTERS} characters or has a "
+            f"character beyond the max_characters={max_characters} most frequent ones: the "
+            "tokenizer turns such words into [UNK]. Give texts with other words, or raise "
+            "max_characters"
+        )
     if vocabulary_size < len(SPECIAL_TOKENS) + len(alphabet):
         raise ValueError(
             f"vocabulary_size={vocabulary_size} is too small: the texts need "

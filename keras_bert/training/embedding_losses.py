@@ -229,8 +229,9 @@ def check_dims(dims: Sequence[int] | None, width: int) -> None:
     """Raises a ValueError unless `matryoshka_dims` are numbers of a vector's values, or None."""
     if dims is None:
         return
-    are_sizes = all(isinstance(dim, int) and not isinstance(dim, bool) for dim in dims)
-    if not dims or not are_sizes or not all(1 <= dim <= width for dim in dims):
+    known = dims if isinstance(dims, (list, tuple)) else ()
+    are_sizes = all(isinstance(dim, int) and not isinstance(dim, bool) for dim in known)
+    if not known or not are_sizes or not all(1 <= dim <= width for dim in known):
         raise ValueError(
             f"matryoshka_dims must be ints from 1 to {width}, the width of the vectors, such as "
             f"({width}, {max(width // 2, 1)}); got {dims}."

@@ -16,7 +16,7 @@ import keras
 from keras_bert.files.checkpoint_folder import local_folder
 from keras_bert.files.json_files import read_json, write_json
 from keras_bert.files.whole import whole_file, whole_folder, whole_path
-from keras_bert.pictures.run_curves import draw_run
+from keras_bert.pictures.run_curves import draw_run, finished_runs
 from keras_bert.training.checkpointing import rank
 from keras_bert.training.divergence import DivergedError
 from keras_bert.training.finetune import finetune, given_batching
@@ -170,8 +170,8 @@ def _keep_if_best(output, folder, result, select):
 
 def _finished(output):
     """Reads the settings and scores of the finished runs, in the order in which they ended."""
-    paths = (output / "runs").glob("*/finished.json")
-    return [read_json(path) for path in sorted(paths, key=_age_and_name)]
+    runs = finished_runs(output)
+    return [runs[path] for path in sorted(runs, key=_age_and_name)]
 
 
 def _age_and_name(path):

@@ -1,11 +1,12 @@
 """Runs of scripts, each until it has succeeded once."""
 
-import json
 import os
 import shlex
 import subprocess
 import sys
 from pathlib import Path
+
+from keras_bert.files.json_files import read_json, write_json
 
 
 def run_once(
@@ -28,7 +29,9 @@ def run_once(
         dry_run: bool, whether only to print the command.
 
     Raises:
-        ValueError: if the script fails, or has succeeded with other arguments.
+        ValueError: if the script fails, or has succeeded with other arguments; or if OUTPUT.json is
+            damaged.
+        OSError: if OUTPUT.json can't be written.
 
     Example:
     >>> run_once("recipes/pretrain_tpu.py", "--corpus novels", "bert", dry_run=True)
@@ -38,7 +41,11 @@ def run_once(
     command = [script.name, *shlex.split(arguments), "--output", str(output)]
     finished, log = Path(f"{output}{part}.json"), Path(f"{output}{part}.log")
     if finished.exists():
-        if json.loads(finished.read_text(encoding="utf-8")) != command:
+        try:
+            succeeded = read_json(finished, list)
+        except ValueError as error:
+            raise ValueError(f"{error} To run this step again, remove {finished}.") from error
+        if succeeded != command:
             raise ValueError(
                 f"{output} is the result of other settings, which {finished} lists. Give another "
                 "--output, or remove both to run this step again."
@@ -54,4 +61,4 @@ def run_once(
         status = subprocess.run(process, stdout=file, stderr=subprocess.STDOUT).returncode
     if status:
         raise ValueError(f"This command failed with status {status}. Its output is {log}.")
-    finished.write_text(json.dumps(command) + "\n", encoding="utf-8")
+    write_json(finished, command, indent=None)

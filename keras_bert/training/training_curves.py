@@ -1,17 +1,21 @@
 """Curves of a training run, for TensorBoard."""
 
+import contextlib
 import numbers
 import os
+import socket
 import time
+import warnings
 import weakref
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import keras
 
 from keras_bert.training.keras_internals import learning_rate_at
 from keras_bert.training.processes import is_chief
+
+_FLUSH_SECONDS = 120  # between writes to the disk, which a bucket takes long for
 
 
 class TrainingCurves(keras.callbacks.Callback):
@@ -30,6 +34,9 @@ class TrainingCurves(keras.callbacks.Callback):
     Put this callback after those that add logs, such as `Throughput`, and before
     `TrainingCheckpoint`, so that no checkpoint is ahead of its curves. If several processes train
     together, the first writes.
+
+    Curves that can't be written, on a full disk for instance, end with a warning. Training goes on;
+    the next `fit` tries again.
 
     Args:
         folder: a path, for the curves of one run alone; local, or any that TensorBoard knows, such
@@ -55,8 +62,8 @@ class TrainingCurves(keras.callbacks.Callback):
             raise ValueError(f"every is the steps between points, at least 1; got {every}.")
         self.folder = str(folder)
         self.every = every
-        self._writer = None  # opened by the first event
-        self._is_chief = True
+        self._file = None  # opened by the first event
+        self._is_writing = True
 
     def __repr__(self):
         return f"TrainingCurves({self.folder!r}, every={self.every})"
@@ -74,7 +81,7 @@ class TrainingCurves(keras.callbacks.Callback):
 
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
         model = self.model
-        self._is_chief = is_chief(model)
+        self._is_writing = is_chief(model)
         self._is_mean = None  # metrics are built by the first step
         # TensorBoard drops all points from this step on: those of a run that was killed.
         self._add_event(_steps(model.optimizer) + 1, is_start=True)
@@ -127,7 +134,7 @@ class TrainingCurves(keras.callbacks.Callback):
             self._add_event(step, values)
 
     def _add_event(self, step, values=None, is_start=False):
-        if not self._is_chief:
+        if not self._is_writing:
             return
         # TensorBoard is imported by those who write curves alone.
         from tensorboard.compat.proto import event_pb2, summary_pb2
@@ -137,31 +144,55 @@ class TrainingCurves(keras.callbacks.Callback):
             event.session_log.status = event_pb2.SessionLog.START
         for name, value in (values or {}).items():
             event.summary.value.append(summary_pb2.Summary.Value(tag=name, simple_value=value))
-        self._opened().add_event(event)
-
-    def _opened(self):
-        if self._writer is None:
-            from tensorboard.summary.writer.event_file_writer import EventFileWriter
-
-            _await_next_second(self.folder)
-            self._writer = EventFileWriter(self.folder)
-            weakref.finalize(self, self._writer.close)  # after an error in `fit` too
-        return self._writer
+        self._write(event)
 
     def _flush(self):
-        if self._writer is not None:
-            self._writer.flush()
+        if self._is_writing:
+            self._write()
+
+    def _write(self, event=None):
+        """Writes an event, or to the disk what earlier ones left in memory."""
+        try:
+            self._file = self._file or _EventFile(self.folder)
+            self._file.flush() if event is None else self._file.write(event)
+        except Exception as error:  # of any file system; a log ends no training
+            self._is_writing, self._file = False, None
+            warnings.warn(
+                f"{self.folder}: the curves of this run end here, because they can't be written: "
+                f"{error}. Training goes on.",
+                stacklevel=2,
+            )
 
 
-def _await_next_second(folder):
-    """Waits while a folder has a file of events of this second.
+class _EventFile:
+    """A file of TensorBoard's events; those of a folder are read in the order of their names."""
 
-    TensorBoard reads files in the order of their names. Within a second, names end in a count that
-    is sorted as text: file 10 would come before file 9.
-    """
-    folder = Path(folder)
-    while folder.is_dir() and any(folder.glob(f"events.out.tfevents.{int(time.time()):010d}.*")):
-        time.sleep(0.05)
+    def __init__(self, folder):
+        from tensorboard.compat import tf
+        from tensorboard.compat.proto import event_pb2
+        from tensorboard.summary.writer.record_writer import RecordWriter
+
+        seconds, nanoseconds = divmod(time.time_ns(), 10**9)
+        where = f"{seconds:010d}.{nanoseconds:09d}.{socket.gethostname()}.{os.getpid()}"
+        tf.io.gfile.makedirs(folder)
+        file = tf.io.gfile.GFile(os.path.join(folder, f"events.out.tfevents.{where}"), "wb")
+        weakref.finalize(self, _close, file)  # after an error in `fit` too
+        self._records, self._flushed = RecordWriter(file), 0.0
+        self.write(event_pb2.Event(wall_time=time.time(), file_version="brain.Event:2"))
+
+    def write(self, event):
+        self._records.write(event.SerializeToString())
+        if time.monotonic() - self._flushed > _FLUSH_SECONDS:
+            self.flush()
+
+    def flush(self):
+        self._records.flush()
+        self._flushed = time.monotonic()
+
+
+def _close(file):
+    with contextlib.suppress(Exception):  # a full disk has been told
+        file.close()
 
 
 def _steps(optimizer):

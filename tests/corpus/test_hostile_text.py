@@ -7,6 +7,8 @@ a guard against hangs and no measure of speed.
 """
 
 import pathlib
+import random
+import re
 import subprocess
 import sys
 import tempfile
@@ -95,6 +97,12 @@ SENTENCES = {
     "abbreviations": repeated("Mr. "),
     "full stops": repeated("."),
     "ideographic full stops": repeated("。"),
+    "full stops and ellipses": repeated("。…"),
+    "full stops and ellipses between other spaces": repeated("。…" * 50 + "\x1c"),
+    "quotation marks around full stops": repeated("“他。他。他。他。他。他。他。他。他。"),
+    "two kinds of quotation marks": repeated('“"他。他。他。他。他。他。他。他。他。'),
+    "opening backticks": repeated("``他他他他他他他他他他他他他他他他他他"),
+    "tags": repeated("<A>! "),
     "exclamation marks": repeated("! "),
     "quotation marks": repeated('"'),
     "apostrophes": repeated("'a "),
@@ -234,15 +242,40 @@ def test_sentencex_reads_windows_and_few_characters_twice(name, monkeypatch):
     segment = sentences.sentencex.segment
 
     def counted(language, text):
-        read.append(len(text))
+        read.append(text)
         return segment(language, text)
 
     monkeypatch.setattr(sentences.sentencex, "segment", counted)
     text = SENTENCES[name](70_000)
     found = split_sentences(text)
-    assert max(read, default=0) <= 20_000
-    assert sum(read) <= 3 * len(text)
+    lengths = [len(window) for window in read]
+    assert max(lengths, default=0) <= (20_000 if " " in text or "." in text else 2_100)
+    assert sum(lengths) <= 3 * len(text)
+    # `sentencex` goes back from each full stop to the last space or full stop of ASCII.
+    steps = sum(
+        len(part) * len(re.findall("[。.!]+", part))
+        for window in read
+        for part in re.split(r"[ \n.]", window)
+    )
+    assert steps <= 1_500 * len(text)
     assert "".join("".join(found).split()) == "".join(text.split())
+
+
+PROSE = {
+    "en": ["Mr. A. Smith said, “Go on. I can't wait!” and left.", "It rained (3.5 mm).", "“No!”"],
+    "zh": ["他说：“走。我不等了！”她走了。", "天黑了（很冷）。", "「不！」他们回家去了。"],
+    "hi": ["वह बाहर चला गया।", "उसने कहा, “रुको। मैं आता हूँ।” और गया।"],
+}
+
+
+@pytest.mark.parametrize("language", PROSE)
+def test_prose_of_any_length_is_split_as_by_sentencex(language):
+    generator = random.Random(1)
+    for count in (20, 100, 400, 1500):
+        text = " ".join(generator.choices(PROSE[language], k=count))
+        text = text.replace("。 ", "。") if language == "zh" else text
+        expected = [piece.strip() for piece in sentences.sentencex.segment(language, text)]
+        assert split_sentences(text, language) == expected
 
 
 @pytest.mark.parametrize(

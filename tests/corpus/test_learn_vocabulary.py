@@ -140,6 +140,13 @@ def test_counts_that_would_overflow_the_trainer_are_scaled(prose, monkeypatch):
     assert len(set(exact) & set(scaled)) > 500
 
 
+@pytest.mark.parametrize("text, max_characters", [("a" * 201, 1000), ("ab cd", 1)])
+def test_words_that_are_all_skipped_are_told(tmp_path, text, max_characters):
+    (tmp_path / "a.txt").write_text(text)
+    with pytest.raises(ValueError, match=f"longer than 200.*max_characters={max_characters}"):
+        learn(tmp_path, 100, max_characters=max_characters)
+
+
 @pytest.mark.parametrize("data", [b"", b" \n\t\r\n", "\u200b\ufffd".encode(), b"\xff"])
 def test_a_corpus_without_words_is_refused(tmp_path, data):
     path = tmp_path / "empty.txt"

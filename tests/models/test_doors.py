@@ -145,7 +145,7 @@ def test_a_batch_has_a_row_or_more(model, make_backbone, preprocessor, size):
 
 @pytest.mark.parametrize("x", [["a", "b"], {"token_ids": IDS}], ids=["texts", "prepared"])
 def test_weights_and_labels_are_numbers_that_can_be_meant(model, regression, x):
-    for weights in ([NAN, 1], [1, INF], ["a", "b"], [None, 1]):
+    for weights in ([NAN, 1], [1, INF], ["a", "b"], [None, 1], [1, -1], [1j, 1], ["1", "1"]):
         for call in (model.fit, model.evaluate):
             with pytest.raises(ValueError, match="sample_weight must be"):
                 call(x, [0, 1], sample_weight=weights)
@@ -173,11 +173,13 @@ def test_datasets_of_such_weights_and_labels_end_in_an_error(model, regression):
     for task, parts in (
         (model, (["a", "b"], [0, 1], [1.0, NAN])),
         (model, ({"token_ids": IDS}, [0, 1], [1.0, NAN])),
+        (model, (["a", "b"], [0, 1], [1.0, -1.0])),
+        (model, ({"token_ids": IDS}, [0, 1], [1, -1])),
         (regression, (["a", "b"], [1.0, NAN])),
         (regression, ({"token_ids": IDS}, [1.0, INF])),
     ):
         data = tf.data.Dataset.from_tensor_slices(parts).batch(2)
-        with pytest.raises(tf.errors.InvalidArgumentError, match="must be finite numbers"):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="must be .*numbers"):
             list(task.batches(data))
     data = tf.data.Dataset.from_tensor_slices((["a", "b"], [0.5, 1.0]))
     with pytest.raises(tf.errors.InvalidArgumentError, match="Labels must be in 0 to 1"):
@@ -190,6 +192,20 @@ def test_datasets_of_such_weights_and_labels_end_in_an_error(model, regression):
                 model.fit(form)
     data = tf.data.Dataset.from_tensor_slices((["a", "b"], [0, 1])).batch(2, drop_remainder=True)
     model.fit(data, verbose=0)  # two labels for two classes, but not one-hot
+
+
+def test_arguments_of_another_kind_are_named(model, tmp_path):
+    for call in (model.fit, model.evaluate, model.batches):
+        with pytest.raises(ValueError, match=r"batching must be a Batching.*got \{\}"):
+            call(["a", "b"], [0, 1], batching={})
+    for x in (["a"], {"token_ids": IDS}):
+        with pytest.raises(
+            TypeError, match=r"'threshold'.*BertClassifierPreprocessor.answers: none"
+        ):
+            model.answer(x, threshold=0.3)
+    for format in ("tf_saved_model", "onnx"):
+        with pytest.raises(ValueError, match="filepath must be a path.*got None"):
+            model.export(None, format=format)
 
 
 @pytest.mark.parametrize("missing", [None, NAN])

@@ -194,6 +194,8 @@ def test_finetune_keeps_the_best_epoch(model, tmp_path, capsys):
         ((["a", "b"], ["c", "c"]), None, "All 2 positives are the same text"),
         ((["a", "b"], ["c", "d"]), [1, 1], "All pairs have the score 1, so there is no order"),
         ((["a", "b"], ["c", "d"]), [1, float("nan")], "must be finite numbers"),
+        ((["a", "b"], ["c", "d"]), [1, 1j], "The scores of pairs must be numbers"),
+        ((["a", "b"], ["c", "d"]), ["1", "2"], "The scores of pairs must be numbers"),
         ((["a", "b"], ["c", "d"]), [1], "There are 2 texts but 1 scores"),
         ((["a", "b"], ["c", "d"]), ["yes", "no"], "The scores of pairs must be numbers"),
         ((["a", "b"], ["c", "d"], ["e", "f"]), [1, 2], "examples of 3 texts with y. Leave y out"),
@@ -206,6 +208,17 @@ def test_finetune_keeps_the_best_epoch(model, tmp_path, capsys):
 def test_examples_that_teach_nothing_are_refused(model, x, y, message):
     with pytest.raises(ValueError, match=message):
         model.fit(x, y, verbose=0)
+
+
+def test_scores_of_a_stream_are_checked_too(tensorflow, model):
+    def data(scores):
+        parts = ((["a", "b"], ["c", "d"]), scores)
+        return tensorflow.data.Dataset.from_tensor_slices(parts).batch(2)
+
+    with pytest.raises(tensorflow.errors.InvalidArgumentError, match="Scores must be finite"):
+        list(model.batches(data([1.0, float("nan")])))
+    with pytest.raises(ValueError, match="score.*complex"):
+        model.batches(data([1j, 1.0]))
 
 
 def test_settings_that_teach_nothing_are_refused(model, backbone_of_tokens):

@@ -88,6 +88,32 @@ def test_the_best_run_of_a_grid_stands_out(tmp_path, capsys):
     assert len(plot_curves(grid).axes[0].get_legend().get_texts()) == 4
 
 
+@pytest.mark.parametrize(
+    "content",
+    ["", "[]", "{}", '{"settings": 1, "scores": []}', '{"settings": {}, "scores": ["a"]}'],
+)
+def test_a_foreign_result_of_a_grid_is_named(tmp_path, capsys, content):
+    path = next(grid_of(tmp_path).glob("runs/*/finished.json"))
+    path.write_text(content)
+    with pytest.raises(ValueError, match=re.escape(str(path))):
+        plot_curves(tmp_path)
+    draw_run(tmp_path)
+    assert f"No curves.png: {path}" in capsys.readouterr().out
+
+
+def test_a_picture_without_room_never_stops_a_run(runs, capsys, full_disk):
+    draw_run(runs / "bert")
+    assert "No curves.png: " in capsys.readouterr().out
+    assert [path.name for path in (runs / "bert").iterdir()] == ["logs"]
+
+
+def test_damaged_events_are_no_curves(runs):
+    [events] = (runs / "causal").iterdir()
+    events.write_bytes(events.read_bytes()[:9])
+    with pytest.raises(ValueError, match="causal has no curves"):
+        plot_curves(runs / "causal")
+
+
 def test_a_run_may_be_chosen_to_stand_out(runs):
     folders = {"masked": runs / "bert", "causal": runs / "causal"}
     [panel] = plot_curves(folders, names=["loss"], best="causal").axes

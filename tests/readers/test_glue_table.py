@@ -57,6 +57,21 @@ def test_wnli_alone_has_no_average_and_no_figure_of_the_paper(tmp_path):
     assert (table["task"], table["mean"], table["paper"]) == (["WNLI"], ["50.00"], [""])
 
 
+@pytest.mark.parametrize(
+    ("header", "row", "message"),
+    [
+        (HEADER, "0 16 2e-5 3 1 0.5 high 0.5", "line 2: 'high' in column 'accuracy'"),
+        (HEADER, "one 16 2e-5 3 1 0.5 0.5 0.5", "line 2: 'one' in column 'seed'"),
+        (HEADER, "0 16 2e-5 3 1 0.5", "line 2: 6 columns"),
+        (HEADER.replace("accuracy", "mcc"), "0 16 2e-5 3 1 0.5 0.5 0.5", "no column 'accuracy'"),
+    ],
+)
+def test_damaged_results_are_named(tmp_path, header, row, message):
+    write(tmp_path / "wnli/results.tsv", [header, row])
+    with pytest.raises(ValueError, match=rf"wnli/results\.tsv.*{message}"):
+        write_glue_table(tmp_path)
+
+
 def test_the_whole_of_table_1_has_the_average_of_the_paper(tmp_path):
     for task in ("mnli", "qqp", "qnli", "sst2", "cola", "stsb", "mrpc", "rte"):
         header = HEADER.replace("score", "mismatched_accuracy mcc spearman score")

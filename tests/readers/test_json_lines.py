@@ -28,6 +28,10 @@ def test_lines_of_json_are_rows(tmp_path):
         ('{"b": 1}', "line 2: the keys are b, but those of the first line are a"),
         ('{"a": null}', "line 2: the value of 'a' is None"),
         ('{"a": ["x"]}', "line 2: the value of 'a' is .*, not a string or a number"),
+        ("[" * 5000, r"line 2: '\[\[.*nested"),
+        ('{"a": NaN}', "line 2: .* is not JSON .*NaN"),
+        ('{"a": -Infinity}', "line 2: .* is not JSON .*-Infinity"),
+        (f'{{"a": {"9" * 5000}}}', "line 2: .* is not JSON .*digits"),
     ],
 )
 def test_bad_lines_are_refused_or_skipped(tmp_path, line, message):

@@ -47,3 +47,6 @@ def test_what_has_no_pairs_is_refused_by_name(tmp_path):
     (tmp_path / "other.jsonl").write_text('{"sentence_good": "a"}\n')
     with pytest.raises(ValueError, match="sentence_bad"):
         read_minimal_pairs(tmp_path)
+    (tmp_path / "other.jsonl").write_text("[" * 5000)
+    with pytest.raises(ValueError, match="other.jsonl, line 1"):
+        read_minimal_pairs(tmp_path)

@@ -44,7 +44,9 @@ def test_detokenize_joins_pieces_and_leaves_padding_out(small):
     assert small.detokenize(tf.ragged.constant([[[5], [7]], []])).to_list() == [[b"a", b"c"], []]
 
 
-@pytest.mark.parametrize("ids", [[99], [-1], ["a"], [0.5], 5])
+@pytest.mark.parametrize(
+    "ids", [[99], [-1], ["a"], [0.5], 5, [2**40], np.array([2**32 + 5]), [2**70]]
+)
 def test_what_are_no_ids_is_refused(small, ids):
     with pytest.raises(ValueError, match="ids"):
         small.detokenize(ids)

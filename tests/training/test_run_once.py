@@ -48,3 +48,18 @@ def test_a_dry_run_leaves_nothing(script, tmp_path, capsys):
     run_once(script, "", tmp_path / "new/out", dry_run=True)
     assert not (tmp_path / "new").exists()
     assert capsys.readouterr().out.startswith("python recipes/work.py --output ")
+
+
+def test_a_result_is_written_whole_or_not_at_all(script, tmp_path, full_disk, capsys):
+    script.write_text("")  # prints nothing, so that its log needs no room
+    with pytest.raises(OSError, match="too large"):
+        run_once(script, f"--name {'n' * 4000}", tmp_path / "out")
+    assert not (tmp_path / "out.json").exists()
+
+
+@pytest.mark.parametrize("content", ["", "[", "{}", "[" * 5000])
+def test_a_damaged_result_is_named(script, tmp_path, content):
+    (tmp_path / "out.json").write_text(content)
+    with pytest.raises(ValueError, match=r"out\.json.*remove"):
+        run_once(script, "", tmp_path / "out")
+    assert not (tmp_path / "out").exists()

@@ -132,8 +132,35 @@ def test_a_new_run_in_the_same_folder_replaces_the_curves(tmp_path):
     fit(make_model(), tmp_path, epochs=2)
     fit(make_model(), tmp_path, epochs=1)
     assert steps(read(tmp_path)["loss"]) == [1, 2, 3, 4, 5, 6]
-    seconds = [path.name.split(".")[3] for path in tmp_path.iterdir()]
-    assert len(set(seconds)) == 2  # TensorBoard may read files of one second in the wrong order
+
+
+def test_files_of_one_second_are_read_in_order(tmp_path):
+    for step in range(12):
+        TrainingCurves(tmp_path).write(step, {"loss": step})
+    assert read(tmp_path)["loss"] == [(step, step) for step in range(12)]
+
+
+def test_a_full_disk_ends_the_curves_but_not_the_training(tmp_path, full_disk):
+    model = make_model()
+    with pytest.warns(UserWarning, match=f"{tmp_path}.*(full|too large)") as warned:
+        history = fit(model, tmp_path / "logs", epochs=10)
+    assert [each.category for each in warned].count(UserWarning) == 1
+    assert len(history.history["loss"]) == 10
+    found = steps(read(tmp_path / "logs")["loss"])
+    assert found == list(range(1, len(found) + 1)) and 5 < len(found) < 60
+
+
+def test_curves_go_on_in_the_next_fit_with_room(tmp_path):
+    (tmp_path / "logs").write_text("a file where the folder should be")
+    model, curves = make_model(), TrainingCurves(tmp_path / "logs", every=6)
+    with pytest.warns(UserWarning, match="logs"):
+        model.fit(X, Y, batch_size=4, verbose=0, callbacks=[curves])
+        curves.write(6, {"dev/f1": 0.5})
+    (tmp_path / "logs").unlink()
+    model.fit(X, Y, batch_size=4, verbose=0, callbacks=[curves])
+    curves.write(12, {"dev/f1": 0.75})
+    curves = read(tmp_path / "logs")
+    assert steps(curves["loss"]) == steps(curves["dev/f1"]) == [12]
 
 
 def test_one_callback_writes_one_file_for_many_fits(tmp_path):

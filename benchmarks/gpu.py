@@ -140,7 +140,7 @@ def agreement():
     for packed in (False, True):
         (x, _, _), lengths = make_batch(model, 4, 512, packed)
         is_token = np.arange(512) < lengths.sum(1, keepdims=True)
-        inputs = {name: x[name] for name in model.backbone.input if name in x}
+        inputs = {name: values for name, values in x.items() if name != "mask_positions"}
         fused = np.float32(model.backbone(inputs)["sequence_output"])[is_token]
         keras.config.disable_flash_attention()
         plain = np.float32(model.backbone(inputs)["sequence_output"])[is_token]

@@ -61,9 +61,9 @@ for name, batching in ways.items():
 # - `bucket_lengths` batches texts of similar lengths. `tokens_per_batch` then gives short texts
 #   larger batches, so that each step takes about as long.
 # - `packed=True` puts several texts into a row. Each attends only to itself, and losses and metrics
-#   are those of rows of their own. `batch_size` counts rows, which hold several texts each: choose a
-#   smaller one. Classifiers, taggers and span labelers can train on packed rows, and so can
-#   `pretraining_dataset`.
+#   are those of rows of their own; the losses of spans are those of rows without padding.
+#   `batch_size` counts rows, which hold several texts each: choose a smaller one. Classifiers,
+#   taggers and span labelers can train on packed rows, and so can `pretraining_dataset`.
 #
 # `fit` takes any of them; recipes take `--packed`. A model's first epoch takes longer, because its
 # step is traced, so compare the second epochs:

@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from keras_bert.layers.gather_positions import gather_positions
+from keras_bert.layers.packed_rows import packed_input
 
 
 @keras.saving.register_keras_serializable(package="keras_bert")
@@ -43,7 +44,9 @@ class ClsVectors(keras.layers.Layer):
         self.last = last
 
     def call(self, sequence_output, cls_positions=None, padding_mask=None, sequence_ids=None):
+        cls_positions = packed_input("cls_positions", cls_positions)
         if self.last:
+            sequence_ids = packed_input("sequence_ids", sequence_ids)
             length = ops.shape(sequence_output)[1]
             return _last_vectors(sequence_output, cls_positions, padding_mask, sequence_ids, length)
         if cls_positions is None:

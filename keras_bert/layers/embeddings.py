@@ -6,6 +6,7 @@ from keras import ops
 from keras_bert.arguments import check_int
 from keras_bert.layers.dropout import Dropout
 from keras_bert.layers.initializer import EPSILON, bert_initializer, layer_norm
+from keras_bert.layers.packed_rows import packed_input
 
 
 @keras.saving.register_keras_serializable(package="keras_bert")
@@ -101,6 +102,7 @@ class Embeddings(keras.layers.Layer):
                 f"{self.max_sequence_length} rows. Shorten them (sequence_length), or build the "
                 f"model with max_sequence_length={length} or more."
             )
+        sequence_ids = packed_input("sequence_ids", sequence_ids)
         if segment_ids is None:
             segment_ids = ops.zeros_like(token_ids)
         if sequence_ids is None:

@@ -7,6 +7,7 @@ from keras_bert.arguments import check_bool, check_int
 from keras_bert.layers.dropout import Dropout
 from keras_bert.layers.gelu import activation_function
 from keras_bert.layers.initializer import EPSILON, dense, layer_norm
+from keras_bert.layers.packed_rows import packed_input
 from keras_bert.layers.rematerialize import rematerialize
 from keras_bert.layers.self_attention import SelfAttention
 
@@ -91,6 +92,8 @@ class EncoderBlock(keras.layers.Layer):
         self.output_norm.build(x_shape)
 
     def call(self, x, padding_mask=None, sequence_ids=None, training=None):
+        sequence_ids = packed_input("sequence_ids", sequence_ids)
+
         def transform(x):
             return self._transform(x, padding_mask, sequence_ids, training)
 

@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from keras_bert.layers.packed_rows import packed_input
 from keras_bert.layers.plain_attention import HIDDEN
 
 
@@ -28,6 +29,8 @@ class SequenceLogits(keras.layers.Layer):
     """
 
     def call(self, logits, sequence_ids=None, cls_positions=None):
+        sequence_ids = packed_input("sequence_ids", sequence_ids)
+        cls_positions = packed_input("cls_positions", cls_positions)
         if sequence_ids is None or cls_positions is None:
             return logits
         slots = 1 + ops.arange(ops.shape(cls_positions)[1], dtype=sequence_ids.dtype)

@@ -7,17 +7,17 @@ from keras_bert.layers.cls_vectors import ClsVectors
 from keras_bert.layers.embeddings import Embeddings
 from keras_bert.layers.encoder_block import EncoderBlock
 from keras_bert.layers.initializer import EPSILON, dense
+from keras_bert.layers.packed_rows import packed_rows
 from keras_bert.models.exporting import export_encoder
-from keras_bert.models.optional_inputs import complete
 from keras_bert.models.precision import own_policy, policy_config, set_policy
 from keras_bert.models.retracing import Retracing
-from keras_bert.preprocessing.prepared_inputs import OPTIONAL, unpacked
+from keras_bert.models.row_inputs import RowInputs, split_inputs
 from keras_bert.presets.preset import PresetModel
 from keras_bert.presets.quantization import quantization_config, quantized_from_config
 
 
 @keras.saving.register_keras_serializable(package="keras_bert")
-class BertBackbone(PresetModel, Retracing, keras.Model):
+class BertBackbone(PresetModel, Retracing, RowInputs, keras.Model):
     """The Transformer encoder, bidirectional or causal, with its pooler.
 
     All tasks build on it, and your own tasks can too.
@@ -51,7 +51,8 @@ class BertBackbone(PresetModel, Retracing, keras.Model):
             `token_ids`: `[B, S]` int32;
             `segment_ids`: `[B, S]` int32, 0 for the first text and 1 for the second; optional;
             `padding_mask`: `[B, S]` int32, 1 at tokens and 0 at padding; optional.
-        Packed rows hold several sequences. In place of `padding_mask` they have
+        Packed rows hold several sequences. In place of `padding_mask` they have, in calls only and
+        not in `backbone.input`,
             `sequence_ids`: `[B, S]` int32, 1 at the tokens of a row's first sequence, 2 at those of
                 the second, and so on; 0 at padding. A token sees only its own sequence, and
                 positions restart with each sequence;
@@ -131,16 +132,15 @@ class BertBackbone(PresetModel, Retracing, keras.Model):
         pooler = dense(hidden_dim, "pooler", activation="tanh", dtype=policy)
 
         inputs = {
-            name: keras.Input((None,), dtype="int32", name=name, optional=name in OPTIONAL)
-            for name in ("token_ids", *OPTIONAL)
+            name: keras.Input((None,), dtype="int32", name=name, optional=name != "token_ids")
+            for name in ("token_ids", "segment_ids", "padding_mask")
         }
-        sequence_ids = inputs["sequence_ids"]
-        x = embeddings(inputs["token_ids"], inputs["segment_ids"], sequence_ids)  # [B, S, H]
+        padding_mask = inputs["padding_mask"]
+        x = embeddings(inputs["token_ids"], inputs["segment_ids"])  # [B, S, H]
         for block in blocks:
-            x = block(x, inputs["padding_mask"], sequence_ids)  # [B, S, H]
+            x = block(x, padding_mask)  # [B, S, H]
         cls_vectors = ClsVectors(causal, name="cls_vectors", dtype=policy)
-        masks = [inputs[name] for name in ("cls_positions", "padding_mask", "sequence_ids")]
-        first = cls_vectors(x, *(masks if causal else masks[:1]))  # [B, H]
+        first = cls_vectors(x, padding_mask=padding_mask if causal else None)  # [B, H]
         super().__init__(
             inputs=inputs,
             outputs={"sequence_output": x, "pooled_output": pooler(first)},
@@ -163,20 +163,6 @@ class BertBackbone(PresetModel, Retracing, keras.Model):
         self.layer_norm_epsilon = layer_norm_epsilon
         self.causal = causal
 
-    def __call__(self, inputs, *args, **kwargs):
-        return super().__call__(complete(self, inputs), *args, **kwargs)
-
-    def call(self, inputs, training=None, mask=None):  # JAX's trainer calls this alone
-        return super().call(complete(self, inputs), training=training, mask=mask)
-
-    def compute_output_spec(self, inputs, **kwargs):  # Keras's fails at inputs that are None
-        return {
-            name: keras.KerasTensor(
-                (*inputs["token_ids"].shape[: len(output.shape) - 1], self.hidden_dim), output.dtype
-            )
-            for name, output in self.output.items()
-        }
-
     def hidden_states(self, inputs):
         """Computes the outputs of all layers, a list of `num_layers + 1` tensors `[B, S, H]`.
 
@@ -187,13 +173,11 @@ class BertBackbone(PresetModel, Retracing, keras.Model):
             inputs: a dict of the backbone's inputs. Keras tensors such as `backbone.input` also
                 work, to build a new model.
         """
-        token_ids, segment_ids, padding_mask, sequence_ids = (
-            inputs.get(name)
-            for name in ("token_ids", "segment_ids", "padding_mask", "sequence_ids")
-        )
-        states = [self.embeddings(token_ids, segment_ids, sequence_ids)]
-        for block in self.blocks:
-            states.append(block(states[-1], padding_mask, sequence_ids))
+        inputs, packed = split_inputs(self, inputs)
+        with packed_rows(packed):
+            states = [self.embeddings(inputs["token_ids"], inputs["segment_ids"])]
+            for block in self.blocks:
+                states.append(block(states[-1], inputs["padding_mask"]))
         return states
 
     def attention_probabilities(self, inputs):
@@ -206,18 +190,12 @@ class BertBackbone(PresetModel, Retracing, keras.Model):
         Args:
             inputs: a dict of the backbone's inputs.
         """
-        inputs = complete(self, inputs)
-        masks = inputs["padding_mask"], inputs["sequence_ids"]
+        masks = inputs.get("padding_mask"), inputs.get("sequence_ids")
         states = self.hidden_states(inputs)
         return [
             block.attention.probabilities(state, *masks)
             for block, state in zip(self.blocks, states, strict=False)
         ]
-
-    @property
-    def unpacked_input(self):
-        """The inputs of rows that hold one sequence each: `input` without those of packed rows."""
-        return unpacked(self.input)
 
     @property
     def token_embedding(self):

@@ -84,7 +84,7 @@ class BertClassifier(BertTask):
         policy = head_policy(dtype, backbone)
         output_dropout = Dropout(dropout, name="output_dropout", dtype=policy)
         head = dense(num_classes, "logits", dtype=policy)
-        inputs = backbone.unpacked_input if num_features or bilstm_units else backbone.input
+        inputs = dict(backbone.input)
         encoded = backbone(inputs)
         pooled = encoded["pooled_output"]  # [B, H]
         if bilstm_units:
@@ -105,6 +105,11 @@ class BertClassifier(BertTask):
         self.dropout = dropout
         self.num_features = num_features
         self.bilstm_units = bilstm_units
+
+    @property
+    def takes_packed_rows(self):
+        """Whether the head reads the encoder alone, which tells the sequences of a row apart."""
+        return not (self.num_features or self.bilstm_units)
 
     @property
     def uses_pooler(self):

@@ -71,6 +71,7 @@ class BertEmbedder(BertTask):
 
     preprocessor_name = "BertEmbedderPreprocessor"
     takes_columns = True
+    takes_packed_rows = False
     uses_pooler = False
     output_name = "embedding"
     encode_query = comparing.encode_query
@@ -99,7 +100,7 @@ class BertEmbedder(BertTask):
                 'Pass pooling="mean" or "max".'
             )
         policy = head_policy(dtype, backbone)
-        inputs = backbone.unpacked_input
+        inputs = dict(backbone.input)
         pool = Pooling(pooling, normalize, truncate_dim, name="pooling", dtype=policy)
         combination = LayerCombination(combine, name="layer_combination", dtype=policy)
         if layers is None and combine != "weighted":

@@ -48,12 +48,13 @@ class BertMultipleChoice(BertTask):
     """
 
     preprocessor_name = "BertMultipleChoicePreprocessor"
+    takes_packed_rows = False
 
     def __init__(self, backbone, preprocessor=None, dropout=0.1, dtype=None, **kwargs):
         check_backbone("BertMultipleChoice", backbone)
         inputs = {
             name: keras.Input((None, None), dtype="int32", name=name, optional=name != "token_ids")
-            for name in backbone.unpacked_input
+            for name in backbone.input
         }
         policy = head_policy(dtype, backbone)
         output_dropout = Dropout(dropout, name="output_dropout", dtype=policy)

@@ -66,13 +66,14 @@ class BertReranker(BertTask):
     """
 
     preprocessor_name = "BertRerankerPreprocessor"
+    takes_packed_rows = False
     rank = ranking.rank
 
     def __init__(self, backbone, preprocessor=None, dropout=0.1, dtype=None, **kwargs):
         check_backbone("BertReranker", backbone)
         inputs = {
             name: keras.Input((None, None), dtype="int32", name=name, optional=name != "token_ids")
-            for name in backbone.unpacked_input
+            for name in backbone.input
         }
         policy = head_policy(dtype, backbone)
         output_dropout = Dropout(dropout, name="output_dropout", dtype=policy)

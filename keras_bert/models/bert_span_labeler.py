@@ -33,9 +33,10 @@ class BertSpanLabeler(BertTask):
         inputs: a dict of the backbone's inputs.
 
     Returns:
-        A dict of logits, `start` and `end`, `[B, S]` float32. For packed rows they are `[B, K, S]`,
-        -10,000 at the tokens of other sequences and at padding. The loss of a packed sequence is
-        therefore that of a row without padding; padding of padded rows has logits too.
+        A dict of logits, `start` and `end`, `[B, S]` float32. Padding has logits too, and takes
+        part in the softmax of the loss, as in Google's BERT. For packed rows they are `[B, K, S]`,
+        -10,000 at the tokens of other sequences and at padding, so the loss of a packed sequence is
+        that of a row without padding: lower than a padded row's.
 
     Example:
     >>> from keras_bert import BertBackbone, BertSpanLabeler, BertSpanLabelerPreprocessor
@@ -59,16 +60,18 @@ class BertSpanLabeler(BertTask):
         head = dense(2, "logits", dtype=policy)
         inputs, encoded = token_vectors(backbone, bilstm_units, policy)
         logits = keras.ops.cast(head(encoded), "float32")  # [B, S, 2]
-        packed = (inputs.get("sequence_ids"), inputs.get("cls_positions"))
         outputs = {
-            name: SequenceLogits(name=f"{name}_logits", dtype="float32")(
-                logits[:, :, place], *packed
-            )
+            name: SequenceLogits(name=f"{name}_logits", dtype="float32")(logits[:, :, place])
             for place, name in enumerate(("start", "end"))
         }
         super().__init__(inputs, outputs, backbone, preprocessor, dtype, **kwargs)
         self.head = head
         self.bilstm_units = bilstm_units
+
+    @property
+    def takes_packed_rows(self):
+        """Whether no LSTM reads a row from end to end."""
+        return not self.bilstm_units
 
     def default_compile_args(self):
         """Returns AdamW at 3e-5, the mean cross-entropy of start and end, and accuracies."""

@@ -12,9 +12,9 @@ from keras_bert.models import (
     vocabulary_asset,
 )
 from keras_bert.models.fit_schedule import start_schedule
-from keras_bert.models.optional_inputs import complete, complete_specs
 from keras_bert.models.precision import head_policy, policy_config, set_policy
 from keras_bert.models.retracing import Retracing
+from keras_bert.models.row_inputs import RowInputs
 from keras_bert.models.task_parts import check_backbone, fitting_preprocessor, used_variables
 from keras_bert.preprocessing.raw import is_dataset, is_raw
 from keras_bert.preprocessing.split_examples import split_examples
@@ -24,16 +24,17 @@ from keras_bert.presets.quantization import quantization_config, quantized_from_
 from keras_bert.training.train_loop import TrainLoop
 
 
-class BertTask(PresetModel, Retracing, TrainLoop, keras.Model):
+class BertTask(PresetModel, Retracing, TrainLoop, RowInputs, keras.Model):
     """A model with a backbone, a head, and the preprocessor that turns examples into its inputs.
 
     `fit`, `evaluate` and `predict` take what those of `keras.Model` take, and raw examples;
     `answer` gives what an exported model gives, `scores` the task's official metrics. Subclass it
     for a task of your own: make the layers, call `super().__init__`, and override
-    `preprocessor_class`, `default_compile_args` and `get_config`.
+    `preprocessor_class`, `default_compile_args` and `get_config`. It takes packed rows, too; set
+    `takes_packed_rows = False` if its head combines vectors of several tokens.
 
     Args:
-        inputs: a dict of Keras inputs, those of the backbone among them.
+        inputs: a dict of Keras inputs, those of `backbone.input` among them.
         outputs: a Keras tensor, or a dict of them.
         backbone: a `BertBackbone`.
         preprocessor: one of `preprocessor_class()`, for raw examples; or None. Any other
@@ -82,15 +83,6 @@ class BertTask(PresetModel, Retracing, TrainLoop, keras.Model):
         set_policy(self, dtype, head_policy(dtype, backbone))
         self.backbone = backbone
         self.preprocessor = preprocessor
-
-    def __call__(self, inputs, *args, **kwargs):
-        return super().__call__(complete(self, inputs), *args, **kwargs)
-
-    def call(self, inputs, training=None, mask=None):  # JAX's trainer calls this alone
-        return super().call(complete(self, inputs), training=training, mask=mask)
-
-    def compute_output_spec(self, inputs, **kwargs):  # Keras's fails at inputs that are None
-        return super().compute_output_spec(complete_specs(self, inputs))
 
     @classmethod
     def preprocessor_class(cls):
@@ -200,7 +192,8 @@ class BertTask(PresetModel, Retracing, TrainLoop, keras.Model):
         that the call takes, and falls linearly to 0. If their number is unknown, as that of a
         generator without `steps_per_epoch` is, the learning rate is constant, and a note is logged.
         A run that is to resume from a `TrainingCheckpoint` needs an optimizer of its own, with a
-        schedule over all of its steps.
+        schedule over all of its steps. A loss that becomes NaN or infinite is logged at the end of
+        the epoch, with its step.
 
         `trainable = False` of a layer takes effect in the next call. To train a layer that was
         frozen when an optimizer of `compile` was first used, compile with a new optimizer.

@@ -96,6 +96,11 @@ class BertTokenClassifier(BertTask):
         self.dropout = dropout
         self.bilstm_units = bilstm_units
 
+    @property
+    def takes_packed_rows(self):
+        """Whether no LSTM reads a row from end to end."""
+        return not self.bilstm_units
+
     def default_compile_args(self):
         """Returns AdamW at 5e-5, and cross-entropy and accuracy of each word's first piece."""
         return {

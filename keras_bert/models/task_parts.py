@@ -27,7 +27,7 @@ def token_vectors(backbone: BertBackbone, bilstm_units: int, policy: Any) -> tup
         bilstm_units: int, U, of an LSTM in each direction over the vectors; 0 for none.
         policy: the dtype policy of the LSTM.
     """
-    inputs = backbone.unpacked_input if bilstm_units else backbone.input
+    inputs = dict(backbone.input)
     vectors = backbone(inputs)["sequence_output"]
     if bilstm_units:
         bilstm = BiLSTM(bilstm_units, name="bilstm", dtype=policy)

@@ -18,7 +18,6 @@ from keras_bert.planning.tpu_compiler import (
     pretraining_batch,
     tpu_devices,
 )
-from keras_bert.preprocessing.prepared_inputs import unpacked
 from keras_bert.training.global_loss import check_accumulation
 
 _UPDATE_FLOPS = 29  # of AdamW, per weight, as the compiler counts them
@@ -157,7 +156,7 @@ class TpuPlan:
                 "accumulation_steps and sequences_per_row."
             )
         names = ("token_ids", "segment_ids", "padding_mask")
-        if others := sorted(set(unpacked(model.input)) - set(names)):
+        if others := sorted(set(model.input) - set(names)):
             raise ValueError(
                 f"This {type(model).__name__} takes {', '.join(others)}, which a plan of "
                 "prediction doesn't make. Give a BertEmbedder, or the model's backbone."

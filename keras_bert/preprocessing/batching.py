@@ -43,11 +43,12 @@ class Batching:
             only. Evaluation and prediction never drop examples.
         packed: bool, whether several sequences share a row, so that almost nothing is padded. Rows
             have the preprocessor's `sequence_length`, and `batch_size` counts rows. Losses and
-            metrics are those of the same sequences in rows of their own. Sequences in memory are
-            packed once, and shuffling draws a new order of rows for each epoch; a
-            `tf.data.Dataset` of texts is packed as it comes. For `BertClassifier`,
-            `BertTokenClassifier` and `BertSpanLabeler`, in training and evaluation; prediction
-            sorts rows by length instead.
+            metrics are those of the same sequences in rows of their own, except those of spans: the
+            padding of a padded row takes part in the softmax over its tokens, as in Google's BERT,
+            and a packed sequence has none. Sequences in memory are packed once, and shuffling draws
+            a new order of rows for each epoch; a `tf.data.Dataset` of texts is packed as it comes.
+            For `BertClassifier`, `BertTokenClassifier` and `BertSpanLabeler`, in training and
+            evaluation; prediction sorts rows by length instead.
         sequences_per_row: int, the most sequences K that a packed row holds; None for as many as
             fit.
 
@@ -130,7 +131,7 @@ class Batching:
 
     def check_model(self, model: keras.Model) -> None:
         """Raises a ValueError if rows are packed and a model reads one sequence per row."""
-        if self.packed and "sequence_ids" not in model.input:
+        if self.packed and not model.takes_packed_rows:
             parts = [n for n in ("num_features", "bilstm_units") if getattr(model, n, 0)]
             which = f" with {' and '.join(parts)}" if parts else ""
             raise ValueError(

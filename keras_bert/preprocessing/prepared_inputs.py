@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     import keras_bert
 
 PACKED = ("sequence_ids", "cls_positions")
-"""Inputs of rows that hold several sequences each."""
+"""Inputs of rows that hold several sequences each, in calls only."""
 
-OPTIONAL = ("segment_ids", "padding_mask", *PACKED)
+OPTIONAL = ("segment_ids", "padding_mask")
 OTHER_NAMES = {  # in other libraries
     "input_ids": "token_ids",
     "input_word_ids": "token_ids",
@@ -61,9 +61,10 @@ def checked_arrays(model: keras_bert.BertTask, x: dict[str, Any]) -> dict[str, A
 
 def check_names(model: keras.Model, names: Iterable[str]) -> None:
     """Raises a ValueError unless inputs have the names that a model takes."""
-    wanted = ", ".join(model.input)
+    taken = input_names(model)
+    wanted = ", ".join(taken)
     for name in names:
-        if name not in model.input:
+        if name not in taken:
             other = OTHER_NAMES.get(name)
             raise ValueError(
                 f"{type(model).__name__} has no input {name!r}; it takes {wanted}."
@@ -78,9 +79,9 @@ def check_names(model: keras.Model, names: Iterable[str]) -> None:
         )
 
 
-def unpacked(inputs: dict[str, Any]) -> dict[str, Any]:
-    """Returns a model's inputs by name without those of packed rows."""
-    return {name: x for name, x in inputs.items() if name not in PACKED}
+def input_names(model: keras.Model) -> list[str]:
+    """Returns the names of inputs that a model may be called with."""
+    return [*model.input, *(PACKED if model.takes_packed_rows else ())]
 
 
 def upper_limits(model: keras_bert.BertTask) -> dict[str, int | None]:
@@ -94,7 +95,7 @@ def upper_limits(model: keras_bert.BertTask) -> dict[str, int | None]:
         "sequence_ids": None,
         "cls_positions": None,
     }
-    return {name: limit for name, limit in limits.items() if name in model.input}
+    return {name: limits[name] for name in input_names(model) if name in limits}
 
 
 def check_shape(

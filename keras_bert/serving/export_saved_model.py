@@ -9,7 +9,6 @@ import tensorflow as tf
 
 from keras_bert.files.new_folder import new_folder
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor, no_answers
-from keras_bert.preprocessing.prepared_inputs import unpacked
 from keras_bert.serving.check_backend import check_backend
 from keras_bert.serving.save_quietly import save_quietly
 from keras_bert.serving.warmup_requests import MAX_REQUESTS, write_warmup_requests
@@ -130,12 +129,11 @@ def _text_signature(task, reader):
 
 
 def _token_ids_signature(task):
-    taken = unpacked(task.input)
-    signature = [tf.TensorSpec(x.shape, x.dtype, name) for name, x in taken.items()]
+    signature = [tf.TensorSpec(x.shape, x.dtype, name) for name, x in task.input.items()]
 
     @tf.function(input_signature=signature, autograph=False)
     def answer_tokens(*inputs):
-        outputs = task(dict(zip(taken, inputs, strict=True)), training=False)
+        outputs = task(dict(zip(task.input, inputs, strict=True)), training=False)
         named = outputs if isinstance(outputs, dict) else {task.output_name: outputs}
         return {**named, **task.preprocessor.answers(outputs)}
 

@@ -11,7 +11,6 @@ import keras
 import tensorflow as tf
 
 from keras_bert.files.new_folder import new_folder
-from keras_bert.preprocessing.prepared_inputs import unpacked
 from keras_bert.serving.check_backend import check_backend
 from keras_bert.serving.save_quietly import save_quietly
 from keras_bert.serving.tokenizer_files import TOKENIZER_FILES, write_tokenizer_files
@@ -86,13 +85,12 @@ def export_token_ids(
 
 def token_id_function(model: keras.Model) -> Callable:
     """Makes a `tf.function` of a model's inputs by name, which returns a dict of its outputs."""
-    taken = unpacked(model.input)
-    signature = [tf.TensorSpec(x.shape, x.dtype, name) for name, x in taken.items()]
+    signature = [tf.TensorSpec(x.shape, x.dtype, name) for name, x in model.input.items()]
     output_name = getattr(model, "output_name", "logits")
 
     @tf.function(input_signature=signature, autograph=False)
     def predict(*inputs):
-        outputs = model(dict(zip(taken, inputs, strict=True)), training=False)
+        outputs = model(dict(zip(model.input, inputs, strict=True)), training=False)
         return outputs if isinstance(outputs, dict) else {output_name: outputs}
 
     return predict

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     import tensorflow as tf
 
 
-def _dense(gradient):
+def _dense(gradient, dtype):
     """Makes a gradient dense; TensorFlow gives an embedding's gradient as slices, one per token."""
     if hasattr(gradient, "dense_shape"):  # tf.IndexedSlices
         import tensorflow as tf
 
-        return tf.convert_to_tensor(gradient)
-    return gradient
+        gradient = tf.convert_to_tensor(gradient)
+    return None if gradient is None else ops.cast(gradient, dtype)
 
 
 def _bias(beta, step):
@@ -54,7 +54,10 @@ class AdamW(SummedOptimizer):
     separately. Every row of a table is therefore updated and decayed at every step, as in Google's
     BERT.
 
-    On PyTorch, `apply` clips the gradients that it receives in place.
+    Updates are computed in float32, or in float64 for float64 weights. Weights in bfloat16 or
+    float16 have moments in float32, and are rounded once in each step: a change below half of the
+    distance between two such numbers is lost. Policies such as `"mixed_bfloat16"` keep weights in
+    float32. On PyTorch, `apply` clips the gradients that it receives in place.
 
     Args:
         learning_rate: float, or a `keras.optimizers.schedules.LearningRateSchedule`.
@@ -81,6 +84,8 @@ class AdamW(SummedOptimizer):
     >>> AdamW.from_config(optimizer.get_config()).no_decay
     ['bias', 'gamma', 'beta']
     """
+
+    has_kernels = True  # of TensorFlow and PyTorch, for this class's update
 
     def __init__(
         self,
@@ -118,6 +123,10 @@ class AdamW(SummedOptimizer):
         self.no_decay = list(no_decay)
         self.layer_decay = layer_decay
 
+    def add_variable(self, *args: Any, dtype: str | None = None, **kwargs: Any) -> keras.Variable:
+        dtype = "float32" if dtype in ("bfloat16", "float16") else dtype  # of a weight
+        return super().add_variable(*args, dtype=dtype, **kwargs)
+
     def build(self, variables):
         if self.built:
             return
@@ -134,26 +143,31 @@ class AdamW(SummedOptimizer):
     def apply(
         self, grads: Iterable[Any], trainable_variables: Sequence[keras.Variable] | None = None
     ) -> keras.Variable:
-        return super().apply([_dense(gradient) for gradient in grads], trainable_variables)
+        grads = list(grads)
+        dtype = keras.backend.result_type(
+            "float32", *(keras.backend.standardize_dtype(g.dtype) for g in grads if g is not None)
+        )
+        return super().apply([_dense(gradient, dtype) for gradient in grads], trainable_variables)
 
     def update_step(
         self, gradient: Any, variable: "keras.Variable | tf.Variable", learning_rate: Any
     ) -> None:
-        dtype = variable.dtype
         index = self.index_of(variable)
+        dtype = self._first_moments[index].dtype
         learning_rate = ops.cast(learning_rate, dtype) * self._rate_scales[index]
         gradient = ops.cast(gradient, dtype)
-        if keras.backend.backend() == "tensorflow":
+        if self.has_kernels and keras.backend.backend() == "tensorflow" and variable.dtype == dtype:
             self._update_at_once(gradient, variable, index, learning_rate)
         else:
-            update = self._direction(gradient, variable, index)
-            self.assign_sub(variable, learning_rate * update)
+            weight = ops.cast(variable, dtype)
+            update = self.direction(gradient, weight, index)
+            self.assign(variable, weight - learning_rate * update)
 
     def update_together(
         self, gradients: list, variables: list[keras.Variable], learning_rate: Any
     ) -> bool:
         """Makes the update with PyTorch's kernel, on PyTorch; see `fused_adamw_`."""
-        if keras.backend.backend() != "torch" or type(self).update_step is not AdamW.update_step:
+        if not self.has_kernels or keras.backend.backend() != "torch":
             return False
         from keras_bert.training.torch_updates import fused_adamw_, has_fused_adamw
 
@@ -168,7 +182,7 @@ class AdamW(SummedOptimizer):
         for (rate_scale, decay), members in groups.items():
             fused_adamw_(
                 *map(list, zip(*members, strict=True)),
-                step=self.iterations.value if self.bias_correction else None,
+                step=ops.convert_to_tensor(self.iterations) if self.bias_correction else None,
                 learning_rate=learning_rate * rate_scale,
                 weight_decay=decay,
                 beta_1=self.beta_1,
@@ -177,18 +191,18 @@ class AdamW(SummedOptimizer):
             )
         return True
 
-    def _direction(self, gradient, variable, index):
+    def direction(self, gradient: Any, weight: Any, index: int) -> Any:
         """Updates the moments and returns the update for a learning rate of 1."""
         m, v = self._first_moments[index], self._second_moments[index]
         self.assign_add(m, (gradient - m) * (1 - self.beta_1))
         self.assign_add(v, (ops.square(gradient) - v) * (1 - self.beta_2))
         if self.bias_correction:
-            step = ops.cast(self.iterations + 1, variable.dtype)
+            step = ops.cast(self.iterations + 1, weight.dtype)
             first, second = _bias(self.beta_1, step), _bias(self.beta_2, step)
             update = (m / first) / (ops.sqrt(v / second) + self.epsilon)
         else:
             update = m / (ops.sqrt(v) + self.epsilon)
-        return update + self._decay(index) * variable
+        return update + self._decay(index) * weight
 
     def _decay(self, index):
         return self.weight_decay if self.weight_decay and self._decays[index] else 0.0

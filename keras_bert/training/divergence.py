@@ -1,5 +1,6 @@
-"""The end of a run whose numbers are no longer finite."""
+"""Runs whose numbers are no longer finite: a message in `fit`, an error with a checkpoint."""
 
+import logging
 import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,8 @@ import numpy as np
 if TYPE_CHECKING:
     from keras_bert.training.checkpointing import TrainingCheckpoint
 
+logger = logging.getLogger("keras_bert")
+
 _ADVICE = (
     "a lower learning rate, a longer warm-up, global_clipnorm=1.0 in the optimizer, or float32 or "
     "mixed_bfloat16 instead of mixed_float16. If it happens at the same step again, look for NaN "
@@ -19,6 +22,25 @@ _ADVICE = (
 
 class DivergedError(ValueError):
     """The error of a run whose loss or weights are NaN or infinite."""
+
+
+class DivergenceMessage(keras.callbacks.Callback):
+    """Logs, at the end of an epoch, at which step its loss became NaN or infinite."""
+
+    async_safe = True  # so Keras reads losses in the background, where the backend allows it
+
+    def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+        self.found = []  # of steps, in any order; the mean of an epoch stays NaN
+
+    def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
+        if (loss := _lost(logs)) is not None:
+            self.found.append((batch + 1, loss))
+
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+        if self.found:
+            step, loss = min(self.found)
+            became = _became(loss, f"{step:,} of epoch {epoch + 1}", self.model)
+            logger.warning("%s Train again with %s", became, _ADVICE)
 
 
 class StopAtDivergence(keras.callbacks.Callback):
@@ -48,15 +70,9 @@ def check_loss(
         logs: the logs of the batch.
         checkpoint: the `TrainingCheckpoint` to resume from.
     """
-    loss = (logs or {}).get("loss")
-    if loss is None or math.isfinite(loss):
-        return
-    model = callback.model  # it has the current state on JAX too
-    steps = getattr(model, "steps_per_execution", 1)
-    within = f" or in the {steps - 1} steps before it" if steps > 1 else ""
-    raise DivergedError(
-        f"The loss became {loss} at step {_step(model):,}{within}. {_remedy(checkpoint)}"
-    )
+    if (loss := _lost(logs)) is not None:
+        model = callback.model  # it has the current state on JAX too
+        raise DivergedError(f"{_became(loss, f'{_step(model):,}', model)} {_remedy(checkpoint)}")
 
 
 def check_weights(model: keras.Model, checkpoint: "TrainingCheckpoint") -> None:
@@ -85,6 +101,18 @@ def check_arrays(
                 f"{variable.path} has values that are NaN or infinite after step "
                 f"{_step(model):,}, so the model is not saved. {_remedy(checkpoint)}"
             )
+
+
+def _lost(logs):
+    """Returns the loss of a batch's logs if it is NaN or infinite, or None."""
+    loss = (logs or {}).get("loss", 0.0)
+    return None if math.isfinite(loss) else loss
+
+
+def _became(loss, step, model):
+    steps = getattr(model, "steps_per_execution", 1)
+    within = f" or in the {steps - 1} steps before it" if steps > 1 else ""
+    return f"The loss became {loss} at step {step}{within}."
 
 
 def _remedy(checkpoint):

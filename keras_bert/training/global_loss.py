@@ -8,6 +8,7 @@ from typing import Any
 
 import keras
 
+from keras_bert.training.divergence import DivergenceMessage
 from keras_bert.training.keras_internals import (
     TrainerHooks,
     all_layers,
@@ -45,7 +46,8 @@ class GlobalLoss(TrainerHooks):
     over the batch is 3/4; divided by it, the weights are [4/3, 0, 4/3, 4/3]. The means over rows
     are then (4/3 * 1 + 0) / 2 = 0.667 and (4/3 * 3 + 4/3 * 4) / 2 = 4.667, and their mean is 2.667.
 
-    If several processes train together, the first shows progress and writes TensorBoard logs.
+    If several processes train together, the first shows progress, writes TensorBoard logs, and logs
+    a message if the loss becomes NaN or infinite.
 
     The train loop of each backend builds on this mixin for `keras.Model`.
     """
@@ -55,10 +57,13 @@ class GlobalLoss(TrainerHooks):
     def fit(
         self, *args: Any, callbacks: list[keras.callbacks.Callback] | None = None, **kwargs: Any
     ) -> keras.callbacks.History:
-        if not is_chief(self):
+        callbacks = keras.tree.flatten(callbacks or [])
+        if is_chief(self):
+            callbacks.append(DivergenceMessage())
+        else:
             kwargs["verbose"] = 0
             board = keras.callbacks.TensorBoard
-            callbacks = [c for c in keras.tree.flatten(callbacks or []) if not isinstance(c, board)]
+            callbacks = [c for c in callbacks if not isinstance(c, board)]
         return super().fit(*args, callbacks=callbacks, **kwargs)
 
     def set_accumulation(self, accumulation_steps: int) -> None:

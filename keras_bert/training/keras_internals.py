@@ -298,6 +298,19 @@ class SummedOptimizer(keras.optimizers.Optimizer):
     def _apply_weight_decay(self, variables):
         """Leaves the decay to `update_step`; Keras would decay a second time."""
 
+    def _overwrite_model_variables_with_average_value(self, trainable_variables):
+        """Also writes averages of another dtype than the weights', which Keras on TensorFlow can't.
+
+        `use_ema` calls it; `AdamW` averages bfloat16 weights in float32.
+        """
+        if keras.backend.backend() != "tensorflow":
+            return super()._overwrite_model_variables_with_average_value(trainable_variables)
+        update = self._distribution_strategy.extended.update
+        for variable, average in zip(
+            trainable_variables, self._model_variables_moving_average, strict=True
+        ):
+            update(getattr(variable, "value", variable), self.assign, args=(average,))
+
     def may_decay(self, variable: keras.Variable) -> bool:
         """Returns whether a variable is not excluded by `exclude_from_weight_decay`."""
         return self._use_weight_decay(variable)

@@ -1,15 +1,11 @@
 """An optimizer for very large batches."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import keras
 from keras import ops
 
 from keras_bert.training.adamw import AdamW
-
-if TYPE_CHECKING:
-    import tensorflow as tf
-
 
 # Their last axis holds queries, keys and values; `lora_kernel_a`'s last axis is LoRA's rank.
 _OF_THREE = ("query_key_value/kernel", "query_key_value/lora_kernel_b")
@@ -41,6 +37,8 @@ class Lamb(AdamW):
     1e-06
     """
 
+    has_kernels = False
+
     def __init__(
         self,
         learning_rate: float | keras.optimizers.schedules.LearningRateSchedule = 1e-3,
@@ -55,28 +53,24 @@ class Lamb(AdamW):
         super().build(variables)
         self._num_parts = [3 if variable.path.endswith(_OF_THREE) else 1 for variable in variables]
 
-    def update_step(
-        self, gradient: Any, variable: "keras.Variable | tf.Variable", learning_rate: Any
-    ) -> None:
-        dtype = variable.dtype
-        index = self.index_of(variable)
-        learning_rate = ops.cast(learning_rate, dtype) * self._rate_scales[index]
-        update = self._direction(ops.cast(gradient, dtype), variable, index)
+    def direction(self, gradient: Any, weight: Any, index: int) -> Any:
+        update = super().direction(gradient, weight, index)
         if self._decays[index]:
-            update = update * self._trust(variable, update, self._num_parts[index])
-        self.assign_sub(variable, learning_rate * update)
+            update = update * _trust(weight, update, self._num_parts[index])
+        return update
 
-    def _trust(self, variable, update, parts):
-        """Computes |w| / |u| for each part of the last axis."""
-        shape = (*variable.shape[:-1], parts, variable.shape[-1] // parts)
-        axes = [axis for axis in range(len(shape)) if axis != len(shape) - 2]
-        weight_norm, update_norm = (
-            ops.sqrt(ops.sum(ops.square(ops.reshape(values, shape)), axis=axes))  # [parts]
-            for values in (variable, update)
-        )
-        trust = ops.where(
-            (weight_norm > 0) & (update_norm > 0),
-            weight_norm / ops.maximum(update_norm, 1e-30),
-            ops.ones_like(weight_norm),
-        )
-        return ops.repeat(trust, variable.shape[-1] // parts)
+
+def _trust(weight, update, parts):
+    """Computes |w| / |u| for each part of the last axis."""
+    shape = (*weight.shape[:-1], parts, weight.shape[-1] // parts)
+    axes = [axis for axis in range(len(shape)) if axis != len(shape) - 2]
+    weight_norm, update_norm = (
+        ops.sqrt(ops.sum(ops.square(ops.reshape(values, shape)), axis=axes))  # [parts]
+        for values in (weight, update)
+    )
+    trust = ops.where(
+        (weight_norm > 0) & (update_norm > 0),
+        weight_norm / ops.maximum(update_norm, 1e-30),
+        ops.ones_like(weight_norm),
+    )
+    return ops.repeat(trust, weight.shape[-1] // parts)

@@ -8,6 +8,7 @@ import torch
 from torch.optim.adamw import adamw
 
 _DEVICES = ("cpu", "cuda", "mps", "xpu")  # with a fused kernel
+_DTYPES = (torch.float32, torch.float64)
 
 
 def clip_by_global_norm_(gradients: Sequence[torch.Tensor], clip_norm: float) -> None:
@@ -26,9 +27,12 @@ def clip_by_global_norm_(gradients: Sequence[torch.Tensor], clip_norm: float) ->
 
 
 def has_fused_adamw(weights: Sequence[torch.Tensor]) -> bool:
-    """Returns whether `fused_adamw_` can update these weights: it reads memory in order."""
+    """Returns whether `fused_adamw_` can update these weights: it reads memory in order.
+
+    Its moments have the dtype of the weights, which rules out bfloat16 and float16.
+    """
     return all(
-        weight.is_contiguous() and weight.is_floating_point() and weight.device.type in _DEVICES
+        weight.is_contiguous() and weight.dtype in _DTYPES and weight.device.type in _DEVICES
         for weight in weights
     )
 

@@ -8,7 +8,6 @@ import pytest
 
 import keras_bert
 from keras_bert import Batching
-from keras_bert.preprocessing.prepared_inputs import unpacked
 from keras_bert.preprocessing.raw import take
 
 TEXTS = ["a b c", "d", "", "e f g h i j k l m n o p q"]
@@ -185,7 +184,7 @@ def test_batches_are_what_fit_trains_on(made):
     task, x, y, _, _ = made
     data = task.batches(x, y, batching=Batching(batch_size=64, pad_to="longest"))
     inputs, labels, *weights = next(iter(data))
-    assert set(inputs) == set(unpacked(task.input))
+    assert set(inputs) == set(task.input)
     rows = len(inputs["token_ids"])
     assert {len(part) for part in keras.tree.flatten((inputs, labels, weights))} == {rows}
     start = task.get_weights()

@@ -171,6 +171,28 @@ def test_questions_of_any_length_have_the_losses_of_rows_of_their_own(tokenizer,
     assert packed == pytest.approx(mean, rel=1e-6)
 
 
+def test_padding_takes_part_in_the_softmax_of_spans_unless_rows_are_packed(tokenizer, backbone):
+    model, *_ = spans(np.random.default_rng(4), tokenizer, backbone)
+    questions = [question(np.random.default_rng(5), words) for words in (2, 12)]
+    [(inputs, labels)] = model.batches(questions, batching=PADDED)
+    logits = {name: np.float64(part) for name, part in model.predict_on_batch(inputs).items()}
+
+    def loss(is_read):  # of these tokens
+        read = {name: np.where(is_read, part, -np.inf) for name, part in logits.items()}
+        return np.mean(
+            [
+                np.log(np.exp(read[name]).sum(axis=1)) - part[[0, 1], np.array(labels[name])]
+                for name, part in logits.items()
+            ]
+        )
+
+    is_token = np.array(inputs["padding_mask"]) == 1
+    for batching, expected in ((PADDED, loss(True)), (PACKED, loss(is_token))):
+        found = model.evaluate(questions, batching=batching, return_dict=True, verbose=0)["loss"]
+        assert found == pytest.approx(expected, rel=1e-5)
+    assert loss(True) > 1.05 * loss(is_token)
+
+
 def test_rows_packed_before_are_checked_as_others_are(tokenizer, backbone, tensorflow):
     model, texts, _ = classification(np.random.default_rng(3), tokenizer, backbone)
     data = model.batches(texts, [0] * 21, batching=Batching(2, packed=True, sequences_per_row=3))

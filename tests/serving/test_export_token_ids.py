@@ -12,7 +12,6 @@ import tensorflow as tf
 
 import keras_bert
 from keras_bert.models import exporting
-from keras_bert.preprocessing.prepared_inputs import unpacked
 
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"the a film book is was good bad .".split()]
 WORDS += ["##s", "##es", "é", "中"]
@@ -70,7 +69,7 @@ def batch(model, rows, length, others):
     """Random inputs of a model: `others` choices of each question, or predictions of each row."""
     generator = np.random.default_rng(rows)
     made = {}
-    for name, spec in unpacked(model.input).items():
+    for name, spec in model.input.items():
         shape = (rows, others, length) if len(spec.shape) == 3 else (rows, length)
         lengths = generator.integers(1, length + 1, (*shape[:-1], 1))
         values = {

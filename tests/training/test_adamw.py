@@ -1,8 +1,10 @@
 import keras
+import ml_dtypes
 import numpy as np
 import pytest
 from keras import ops
 
+from keras_bert import WarmupLinearDecay
 from keras_bert.training.adamw import AdamW
 
 KERNEL = [[0.5, -1.0], [2.0, 0.1]]
@@ -14,9 +16,15 @@ GRADIENTS = [
 ]
 
 
-def reference(weights, gradients, decays, bias_correction, clip=None, rate=0.1, decay=0.01):
-    """BERT's update (and Adam's, Kingma & Ba 2015, algorithm 1) in float64."""
-    weights = [np.float64(weight) for weight in weights]
+def reference(
+    weights, gradients, decays, bias_correction, clip=None, rates=None, decay=0.01, dtype="float64"
+):
+    """BERT's update (and Adam's, Kingma & Ba 2015, algorithm 1) in float64.
+
+    Weights are rounded to `dtype` after each step.
+    """
+    weights = [np.asarray(weight, dtype).astype("float64") for weight in weights]
+    rates = rates or [0.1] * len(gradients)
     m = [np.zeros_like(weight) for weight in weights]
     v = [np.zeros_like(weight) for weight in weights]
     for step, gradient in enumerate(gradients, start=1):
@@ -29,7 +37,8 @@ def reference(weights, gradients, decays, bias_correction, clip=None, rate=0.1, 
             v[i] = 0.999 * v[i] + 0.001 * part**2
             first, second = (1 - 0.9**step, 1 - 0.999**step) if bias_correction else (1, 1)
             update = (m[i] / first) / (np.sqrt(v[i] / second) + 1e-6)
-            weights[i] -= rate * (update + decay * decays[i] * weights[i])
+            weight = weights[i] - rates[step - 1] * (update + decay * decays[i] * weights[i])
+            weights[i] = weight.astype(dtype).astype("float64")
     return weights
 
 
@@ -51,19 +60,56 @@ def test_steps_equal_the_formula(variable, bias_correction, steps):
         np.testing.assert_allclose(a, e, rtol=2e-6, atol=2e-7)
 
 
-@pytest.mark.parametrize("bias_correction", [True, False])
-def test_weights_of_double_precision_move_in_it(bias_correction):
-    variables = [
-        keras.Variable(np.float64(value), dtype="float64", name=name)
-        for value, name in ((KERNEL, "kernel"), (BIAS, "bias"))
+@pytest.mark.parametrize(
+    ("size", "clip", "bias_correction"), [(1e-3, None, True), (300.0, 1.0, False)]
+)  # float16's squares of these are 0 and infinite
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+def test_weights_of_every_precision_take_the_steps_of_the_formula(
+    dtype, size, clip, bias_correction
+):
+    """Moments, norm, schedule and accumulation are at least float32; a weight is rounded once."""
+    gradients = [[(size * np.float32(p)).astype(dtype) for p in g] for g in 4 * GRADIENTS]
+    start = [np.float32(KERNEL), np.float32(BIAS)]  # Keras reads NumPy's float64 in float32
+    weights = [
+        keras.Variable(values, dtype=dtype, name=name)
+        for values, name in zip(start, ("kernel", "bias"), strict=True)
     ]
-    rate = 0.125  # exact in float32, as which Keras keeps it
-    optimizer = AdamW(rate, bias_correction=bias_correction, global_clipnorm=None)
-    gradients = [tuple(np.float32(part) for part in gradient) for gradient in GRADIENTS]
-    actual = train(optimizer, variables, gradients)
-    expected = reference([KERNEL, BIAS], gradients, [1, 0], bias_correction, rate=rate)
-    for a, e in zip(actual, expected, strict=True):
-        np.testing.assert_allclose(a, e, rtol=1e-12)
+    rate = WarmupLinearDecay(0.125, warmup_steps=4, total_steps=16)  # all are exact in float32
+    settings = {"bias_correction": bias_correction, "global_clipnorm": clip}
+    optimizer = AdamW(rate, gradient_accumulation_steps=2, **settings)
+    for gradient in gradients:
+        optimizer.apply([ops.convert_to_tensor(part, dtype) for part in gradient], weights)
+    means = [
+        [(a.astype("float64") + b.astype("float64")) / 2 for a, b in zip(*pair, strict=True)]
+        for pair in zip(gradients[::2], gradients[1::2], strict=True)
+    ]
+    rates = [float(rate(step)) for step in range(1, 12, 2)]
+    expected = reference(start, means, [1, 0], bias_correction, clip, rates, dtype=dtype)
+    computed = "float32" if keras.backend.backend() == "jax" or dtype != "float64" else "float64"
+    bound = max(float(ml_dtypes.finfo(dtype).eps), 20 * np.finfo(computed).eps)  # of six steps
+    for weight, e in zip(weights, expected, strict=True):
+        actual = ops.convert_to_numpy(weight).astype("float64")
+        np.testing.assert_allclose(actual, e, rtol=bound, atol=bound * 0.125)
+
+
+def test_a_model_of_several_precisions_is_clipped_as_one():
+    dtypes = ("float16", "float32", "float64")
+    weights = [keras.Variable([2.0], dtype=dtype, name="a") for dtype in dtypes]
+    gradients = [ops.convert_to_tensor([300.0], dtype) for dtype in dtypes]
+    AdamW(0.125, beta_1=0.0, beta_2=0.0, epsilon=1.0, weight_decay=0).apply(gradients, weights)
+    step = 0.125 / (1 + np.sqrt(3))  # the clipped gradient is 1 / sqrt(3)
+    for weight, bound in zip(weights, (2**-10, 1e-6, 1e-6), strict=True):
+        np.testing.assert_allclose(ops.convert_to_numpy(weight), [2 - step], rtol=bound)
+
+
+def test_averages_of_bfloat16_weights_move():
+    weight = keras.Variable([1.0, 2.0], dtype="bfloat16", name="kernel")
+    optimizer = AdamW(0.125, weight_decay=0, use_ema=True, ema_momentum=0.75)
+    for _ in range(2):
+        optimizer.apply([ops.convert_to_tensor([1.0, 1.0], "bfloat16")], [weight])
+    optimizer.finalize_variable_values([weight])
+    expected = [1 - 0.125 - 0.25 * 0.125, 2 - 0.125 - 0.25 * 0.125]  # Keras starts with a weight
+    np.testing.assert_allclose(ops.convert_to_numpy(weight).astype("float32"), expected, rtol=2**-8)
 
 
 def test_the_first_step_without_bias_correction_is_about_three_times_the_rate(variable):

@@ -1,0 +1,69 @@
+"""Models that Keras users build on `backbone.input`, as on KerasHub's backbones."""
+
+import keras
+import numpy as np
+import pytest
+
+from keras_bert import BertTask
+
+LABELS = np.array([0, 1] * 4)
+
+
+def classifier(backbone, kind):
+    """A classifier as users write it: on the backbone's output, on a call, on its layers."""
+    if kind == "output":
+        pooled = backbone.output["pooled_output"]
+    elif kind == "call":
+        pooled = backbone(backbone.input)["pooled_output"]
+    else:
+        pooled = backbone.pooler(backbone.hidden_states(backbone.input)[-1][:, 0])
+    return keras.Model(backbone.input, keras.layers.Dense(2, name="head")(pooled))
+
+
+@pytest.mark.parametrize("kind", ["output", "call", "layers"])
+def test_it_trains_on_the_three_inputs(make_backbone, eager, inputs, difference, tmp_path, kind):
+    backbone = make_backbone(num_layers=1, dropout=0.0)
+    assert set(backbone.input) == {"token_ids", "segment_ids", "padding_mask"}
+    model = classifier(backbone, kind)
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    eager(model, optimizer=keras.optimizers.Adam(0.01), loss=loss)
+    losses = model.fit(inputs, LABELS, epochs=6, verbose=0).history["loss"]
+    assert losses[-1] < 0.9 * losses[0]
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    expected = model.predict(inputs, verbose=0)
+    assert difference(loaded.predict(inputs, verbose=0), expected) == 0.0
+    loaded.fit(inputs, LABELS, verbose=0)
+
+
+def test_absent_optional_inputs_are_none(backbone, inputs, difference):
+    model = classifier(backbone, "output")
+    full = {"segment_ids": np.zeros((8, 12), "int32"), "padding_mask": np.ones((8, 12), "int32")}
+    ids = {"token_ids": inputs["token_ids"]}
+    assert difference(model({**ids, **dict.fromkeys(full)}), model({**ids, **full})) < 1e-6
+
+
+def test_only_the_inputs_of_a_model_are_in_its_graph(backbone, inputs):
+    with pytest.raises(ValueError, match="sequence_ids.*backbone.input"):
+        packed = keras.Input((None,), dtype="int32", name="sequence_ids")
+        backbone({"token_ids": backbone.input["token_ids"], "sequence_ids": packed})
+
+
+@pytest.mark.parametrize("kind", ["output", "call", "layers"])
+def test_a_task_of_ones_own_takes_packed_rows(make_backbone, randomized, difference, kind):
+    backbone = make_backbone(num_layers=2, dropout=0.0)
+    built = classifier(backbone, kind)
+    model = randomized(BertTask(dict(backbone.input), built.output, backbone))
+    alone = {"token_ids": np.array([[2, 7, 3, 0], [2, 9, 8, 3]])}
+    alone["padding_mask"] = (alone["token_ids"] != 0).astype("int32")
+    packed = {
+        "token_ids": np.array([[2, 7, 3, 2, 9, 8, 3, 0]]),
+        "sequence_ids": np.array([[1, 1, 1, 2, 2, 2, 2, 0]]),
+        "cls_positions": np.array([[0, 3]]),
+    }
+    assert set(model.input) == {"token_ids", "segment_ids", "padding_mask"}
+    expected = model.predict(alone, verbose=0)
+    if kind != "layers":  # which read the first token alone
+        assert difference(model.predict(packed, verbose=0)[0], expected) < 1e-5
+    packed["token_ids"] = packed["token_ids"][:, [0, 1, 2, 6, 5, 4, 3, 7]]  # other words after it
+    assert difference(model.predict(packed, verbose=0)[:, :1].ravel()[:1], expected[0, :1]) < 1e-5

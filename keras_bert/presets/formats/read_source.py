@@ -36,7 +36,7 @@ def read_source(source: str | PathLike) -> Checkpoint | Path:
     except ValueError:
         from keras_bert.presets.formats.hub import remove_damaged
 
-        if not remove_damaged(found):
+        if not remove_damaged(found, again=True):
             raise
     return _read_complete(local_source(source))
 

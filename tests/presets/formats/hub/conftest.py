@@ -35,7 +35,9 @@ class Hub(ThreadingHTTPServer):
         self.silent = False
         self.flips = 0  # large files still to be sent with a flipped bit
         self.lost = set()  # names of files that are listed, but missing on the server of contents
-        self.strange = None  # (pattern of "METHOD path", the body that it is answered with)
+        self.strange = (
+            None  # (pattern of "METHOD path", the body of the answer, or None to hang up)
+        )
         self.folder = None  # for uploads
         self.role = "write"  # of the token
         self.private = set()  # names of models
@@ -261,6 +263,9 @@ class Handler(BaseHTTPRequestHandler):
     def send(self, status, body, headers=(), may_break=False):
         pattern, strange = self.server.strange or ("$^", None)
         if re.search(pattern, f"{self.command} {self.path}"):  # after the request was carried out
+            if strange is None:
+                self.close_connection = True
+                return
             status, body, headers = 200, strange, {}
         self.send_response(status)
         for name, value in {**dict(headers), "Content-Length": str(len(body))}.items():

@@ -1,4 +1,4 @@
-"""A hub, or a proxy before it, that answers "200 OK" with something else."""
+"""A hub, or a proxy before it, that answers "200 OK" with something else, or hangs up."""
 
 from pathlib import Path
 
@@ -8,6 +8,7 @@ from keras_bert import push_to_hub
 from keras_bert.presets.formats.hub import download
 
 ANSWERS = [
+    None,  # after the request was carried out
     *(b"null", b"[]", b"{}", b"3", b'"yes"', b"[null]", b"", b'{"id": "user/ti'),
     b"<html><body>Log in to the network</body></html>",
     b'{"id": null, "sha": null, "siblings": null, "files": null, "objects": null, "url": null}',

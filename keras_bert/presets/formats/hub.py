@@ -49,23 +49,16 @@ def download(handle: str, weights: bool = True) -> str:
         raise ValueError(f"{handle!r} must be hf://user/name or hf://user/name@revision.")
     for _ in range(2):
         folder = _snapshot(match["name"], match["revision"], weights)
-        if not remove_damaged(folder):
+        if not _remove_damaged(folder):
             return folder
     raise ValueError(f"{handle} arrived damaged twice: check the connection, then try again.")
 
 
-def remove_damaged(folder: str, again: bool = False) -> bool:
-    """Removes the files of a cached model whose contents differ from their checksums.
+def _remove_damaged(folder):
+    """Removes the files of a cached model that differ from their checksums; returns whether any do.
 
     The hub's cache names each file by its checksum: SHA-256, or Git's SHA-1 for small files. A
     large file is checked once, and after each change: a mark in the cache has its time.
-
-    Args:
-        folder: a folder in the hub's cache.
-        again: whether to check large files that were checked before.
-
-    Returns:
-        Whether a file was removed; the next download fetches it again.
     """
     found = False
     for file in Path(folder).rglob("*"):
@@ -73,8 +66,7 @@ def remove_damaged(folder: str, again: bool = False) -> bool:
             continue
         blob = file.parent / os.readlink(file)  # which may link to a file that models share
         status, mark = file.stat(), blob.parents[1] / ".checked" / blob.name
-        is_marked = mark.is_file() and mark.stat().st_mtime_ns == status.st_mtime_ns
-        if is_marked and not again:
+        if mark.is_file() and mark.stat().st_mtime_ns == status.st_mtime_ns:
             continue
         if not _has_checksum(file, blob.name):
             logger.warning("%s is damaged in the cache; it is downloaded again", file)
@@ -120,16 +112,19 @@ def _snapshot(name, revision, weights):
         patterns = _patterns(f"hf://{name}", files)
     try:
         folder = snapshot_download(name, revision=revision, allow_patterns=patterns)
-        if weights and not _has_weights(folder):
-            remedy = f"if that persists, delete {Path(folder).parents[1]} and restart Python"
-            raise FileNotFoundError(f"the list of its files has no weights ({remedy})")
+        _check_has_weights(folder, weights)
         return folder
     except Exception as error:
         return _cached(name, revision, weights, error)
 
 
-def _has_weights(folder):
-    return any(Path(folder, name).is_file() for name in WEIGHTS)
+def _check_has_weights(folder, weights):
+    if weights and not any(Path(folder, name).is_file() for name in WEIGHTS):
+        cache = Path(folder).parents[1]
+        raise FileNotFoundError(
+            f"the list of its files has no weights (if that persists, delete {cache} and restart "
+            "Python)"
+        )
 
 
 def _patterns(handle, files):
@@ -158,8 +153,7 @@ def _cached(name, revision, weights, error):
         folder = snapshot_download(
             name, revision=revision, allow_patterns=_SMALL_FILES, local_files_only=True
         )
-        if weights and not _has_weights(folder):
-            raise FileNotFoundError(f"{folder} has no weights")
+        _check_has_weights(folder, weights)
     except FileNotFoundError:
         wanted = f"{name} at revision {revision}" if revision else name
         raise ValueError(

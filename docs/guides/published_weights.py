@@ -89,7 +89,8 @@ with open("reviews_bert/README.md") as file:
 
 # %% [markdown]
 # `keras_bert.push_to_hub(model, "user/name", private=True)` uploads a model, or its folder, to the
-# Hugging Face Hub in one commit, and returns the handle to load it with.
+# Hugging Face Hub in one commit, and returns the handle to load it with. Of a folder, only the
+# model's files are uploaded, and a link that leads out of the folder is refused.
 #
 # ## Low-rank adapters
 #
@@ -168,8 +169,9 @@ except ValueError as error:
 #
 # Three limits remain. Weights themselves can be manipulated: a model may answer as its author
 # intends, so check its scores on your own data. For a fixed version of a hub model, name a commit
-# (`hf://user/name@<commit>`). The hub's cache is checked against its checksums only when a file
-# can't be read.
+# (`hf://user/name@<commit>`). Downloads are compared with the hub's checksums, small files at each
+# load and large ones once, and presets hold a checksum of their weights. These find damage, not
+# manipulation.
 #
 # Treat these as programs, and load them only from sources that you trust: SavedModels and other
 # exported graphs, `.keras` files with `safe_mode=False`, and pickles.

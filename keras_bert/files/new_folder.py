@@ -17,12 +17,16 @@ logger = logging.getLogger("keras_bert")
 README = "README.md"
 """The model card. One that a person wrote or edited is never replaced."""
 
-# The files that this library writes to a model folder, and may therefore replace.
+# The files that this library writes to a model folder, and may therefore replace: those of its
+# presets, of transformers, sentence-transformers, Google and KerasHub.
 WRITTEN = (
-    *("*config.json", "*.weights.h5", "preprocessor.json", "vocab.txt"),  # and Hugging Face's
-    *("*.safetensors", "modules.json", "1_Pooling", "2_Normalize"),
-    "config_sentence_transformers.json",
-    *("bert_model.ckpt.*", "metadata.json", "task.json", "tokenizer.json", "assets"),
+    *("config.json", "model.weights.h5", "preprocessor.json", "vocab.txt"),
+    *("model.safetensors", "pooler.safetensors", "tokenizer_config.json"),
+    *("modules.json", "1_Pooling/config.json", "2_Normalize/config.json"),
+    *("sentence_bert_config.json", "config_sentence_transformers.json"),
+    *("bert_config.json", "bert_model.ckpt.*"),
+    *("metadata.json", "task.json", "task.weights.h5", "tokenizer.json"),
+    "assets/tokenizer/vocabulary.txt",
 )
 
 
@@ -100,11 +104,8 @@ def check_model_folder(folder: str | os.PathLike, names: list[str]) -> None:
             f"{folder} exists and is not a model folder (it has no config.json). Choose another "
             "folder."
         )
-    others = [
-        name
-        for name in sorted(names)
-        if not any(fnmatch(name, pattern) for pattern in (*WRITTEN, README))
-    ]
+    own = [pattern.partition("/")[0] for pattern in (*WRITTEN, README)]
+    others = [name for name in sorted(names) if not any(fnmatch(name, each) for each in own)]
     if others:
         raise ValueError(
             f"{folder} holds a model, but also {', '.join(others)}, which would be lost. Choose "

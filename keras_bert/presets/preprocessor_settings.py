@@ -3,18 +3,12 @@
 import inspect
 import logging
 from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from keras_bert.presets.formats.checkpoint import Checkpoint
 from keras_bert.presets.load_checkpoint import naming, preprocessor_of
 from keras_bert.presets.preset_arguments import did_you_mean
-from keras_bert.presets.preset_folder import (
-    public_class,
-    saved_class,
-    saved_preprocessor,
-    saved_settings,
-)
+from keras_bert.presets.preset_folder import PresetFolder, public_class
 
 if TYPE_CHECKING:  # needs TensorFlow Text
     from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
@@ -44,7 +38,7 @@ def setting_names(cls: type) -> list[str]:
 
 
 def preprocessor_from(
-    source: Path | Checkpoint,
+    source: PresetFolder | Checkpoint,
     cls: type | None,
     given: "BertPreprocessor | None",
     settings: dict[str, Any],
@@ -54,7 +48,7 @@ def preprocessor_from(
     """Makes the preprocessor for a loaded model, or returns None if there is no vocabulary.
 
     Args:
-        source: a `Path` of a preset, or a `Checkpoint`.
+        source: a preset or a `Checkpoint`.
         cls: the class of the model, or None.
         given: the caller's preprocessor, or None.
         settings: the caller's arguments for the preprocessor's class, and `lowercase`.
@@ -101,8 +95,8 @@ def preprocessor_from(
 
 def _task_settings(source):
     """Returns `(class, settings)` of a source's preprocessor, without its text settings."""
-    if isinstance(source, Path):
-        kind, settings = saved_settings(source)
+    if isinstance(source, PresetFolder):
+        kind, settings = source.settings
     else:
         kind, settings = _kind(public_class(source.task or "BertTask")), source.task_arguments
     names = [name for name in kind.arguments() if name not in TEXT_SETTINGS]
@@ -111,14 +105,16 @@ def _task_settings(source):
 
 def _text_settings(source, lowercase):
     """Makes a `BertPreprocessor` with a source's text settings, or None without a vocabulary."""
-    if isinstance(source, Path):
-        return saved_preprocessor(source, lowercase)
+    if isinstance(source, PresetFolder):
+        return source.text_preprocessor(lowercase)
     return preprocessor_of(source, lowercase)
 
 
 def _holds(source, cls):
     """Returns whether a source holds a model of this class."""
-    return cls is saved_class(source) if isinstance(source, Path) else cls.__name__ == source.task
+    if isinstance(source, PresetFolder):
+        return cls is source.model_class
+    return cls.__name__ == source.task
 
 
 def _kind(cls):

@@ -9,6 +9,7 @@ from keras_bert.preprocessing.class_labels import checked_label_names
 from keras_bert.presets.formats.read_source import published_name, read_source
 from keras_bert.presets.known_presets import KNOWN_PRESETS
 from keras_bert.presets.load_checkpoint import LoadReport, check_vocabulary, with_weights
+from keras_bert.presets.load_preset import load_preset
 from keras_bert.presets.preprocessor_settings import (
     preprocessor_from,
     setting_names,
@@ -22,13 +23,8 @@ from keras_bert.presets.preset_arguments import (
     check_spelling,
     split_dtype,
 )
-from keras_bert.presets.preset_folder import (
-    load_own_preset,
-    public_class,
-    save_preset,
-    saved_class,
-    saved_training,
-)
+from keras_bert.presets.preset_folder import PresetFolder, public_class
+from keras_bert.presets.save_preset import save_preset
 from keras_bert.training.training_record import start_record
 
 if TYPE_CHECKING:  # needs TensorFlow Text
@@ -90,11 +86,12 @@ class PresetModel:
         check_loads(arguments.get("dtype"))
         if cls.__name__ != "BertTask":  # before anything is downloaded
             _check_names(cls, arguments)
-        given, source = source, read_source(source)
+        given, source = source, _read(source)
         model_class = _class_for(cls, source, arguments)
         if cls.__name__ == "BertTask":
             _check_names(model_class, arguments)
-        if not isinstance(source, Path):
+        is_preset = isinstance(source, PresetFolder)
+        if not is_preset:
             source = source.as_task(model_class.__name__)
         arguments, settings = split_arguments(model_class, arguments)
         if settings.get("label_names") is not None and "num_classes" in _parameters(model_class):
@@ -107,13 +104,11 @@ class PresetModel:
             preprocessor = preprocessor_from(
                 source, model_class, preprocessor, settings, new_classes
             )
-        if isinstance(source, Path):
-            model = load_own_preset(model_class, source, preprocessor, arguments)
-        else:
-            model = _from_checkpoint(model_class, source, preprocessor, arguments)
+        load = load_preset if is_preset else _from_checkpoint
+        model = load(model_class, source, preprocessor, arguments)
         if not load_weights:
             return _with_random_weights(model)
-        saved = saved_training(source) if isinstance(source, Path) else None
+        saved = source.training if is_preset else None
         name = published_name(given)
         if name is not None:  # not the folder of the cache
             model.load_report.source = name
@@ -151,10 +146,16 @@ def load_preprocessor(
     >>> load_preprocessor(folder, sequence_length=8).sequence_length
     8
     """
-    found = preprocessor_from(read_source(source), None, None, settings, kind=cls)
+    found = preprocessor_from(_read(source), None, None, settings, kind=cls)
     if found is None:
         raise ValueError(f"{source} has no vocabulary, so it has no preprocessor for text.")
     return found
+
+
+def _read(source):
+    """Reads a source as a `PresetFolder` or a `Checkpoint`."""
+    source = read_source(source)
+    return PresetFolder(source) if isinstance(source, Path) else source
 
 
 def _parameters(cls):
@@ -169,10 +170,10 @@ def _check_names(cls, arguments):
 
 def _class_for(cls, source, arguments):
     """Returns the source's class if it is a subclass or `cls` is `BertTask`, else `cls`."""
-    if isinstance(source, Path):
-        saved = saved_class(source)
-        if issubclass(saved, cls):
-            return saved
+    if isinstance(source, PresetFolder):
+        for saved in (source.model_class, source.backbone_class):
+            if issubclass(saved, cls):
+                return saved
         return public_class("BertEmbedder") if cls.__name__ == "BertTask" else cls
     if cls.__name__ == "BertTask":
         cls = public_class(source.task or "BertEmbedder")

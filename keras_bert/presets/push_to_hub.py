@@ -1,6 +1,7 @@
 """Uploads of saved models to the Hugging Face Hub."""
 
 import contextlib
+import itertools
 import logging
 import os
 import re
@@ -15,7 +16,7 @@ from keras_bert.files.new_folder import README, WRITTEN
 from keras_bert.files.remote import names_in
 from keras_bert.files.signed_text import unsigned
 from keras_bert.files.utf8 import read_utf8
-from keras_bert.presets.formats.hub import LOG_IN, WEIGHTS, network_errors, refusal
+from keras_bert.presets.formats.hub import LOG_IN, WEIGHTS, reason_of, refusal
 from keras_bert.presets.formats.read_source import folder_hint
 from keras_bert.presets.model_card import hub_card
 from keras_bert.readers.shown import shown
@@ -23,6 +24,9 @@ from keras_bert.training.processes import is_chief, wait_for_all
 
 logger = logging.getLogger("keras_bert")
 
+# Files of the formats that this library writes or reads.
+_FILES = (*WRITTEN, README, *itertools.chain(*WEIGHTS.values()))
+_FILES += ("special_tokens_map.json", "added_tokens.json")
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", re.ASCII)
 
 
@@ -36,11 +40,12 @@ def push_to_hub(
 ) -> str:
     """Uploads a model to the Hugging Face Hub, in one commit.
 
-    The model is created on the hub if it isn't there. The folder's files replace those on the hub,
-    and files of an earlier model that the folder lacks are removed; hidden files stay where they
-    are. The model card names the hub's model. A card on the hub that a person wrote or edited is
-    kept, unless the folder's is such a card too. If several processes train together, all call
-    this function; the first uploads.
+    The model is created on the hub if it isn't there. Only files that belong to a model are
+    uploaded, and a warning names the folder's other files; hidden files stay where they are. The
+    files replace those on the hub, and files of an earlier model that the folder lacks are removed.
+    The model card names the hub's model. A card on the hub that a person wrote or edited is kept,
+    unless the folder's is such a card too. If several processes train together, all call this
+    function; the first uploads.
 
     Args:
         source: a model, which is saved as a preset; or a folder that `save_to_preset`,
@@ -56,8 +61,8 @@ def push_to_hub(
 
     Raises:
         ValueError: if the name is invalid, there is no token, the folder holds no model, or the hub
-            refuses or can't be reached. All but the upload itself is checked before the model is
-            saved.
+            refuses or can't be reached; or if a file of the folder is a link out of it. All but
+            the upload itself is checked before the model is saved.
 
     Example:
     ```python
@@ -139,8 +144,9 @@ def _checked_token(token, name):
         )
     with _explained(name):
         user = HfApi(token=token).whoami()
-    access = user.get("auth", {}).get("accessToken", {})
-    if access.get("role") == "read":
+        access = user.get("auth", {}).get("accessToken", {})
+        may_only_read = access.get("role") == "read"
+    if may_only_read:
         raise ValueError(
             f"The token of {user.get('name')!r} may only read; {name} needs one with write access. "
             f"Make one, and pass token=, or {LOG_IN}."
@@ -157,36 +163,58 @@ def _upload(folder, name, private, token, commit_message):
     with _explained(name):
         name = api.create_repo(name, private=private, exist_ok=True).repo_id
         info = api.model_info(name)
-        if private and not info.private:
-            raise ValueError(
-                f"{name} is on the hub already, and public. Make it private in its settings there, "
-                "choose another name, or leave out private=True."
-            )
-        there = [file.rfilename for file in info.siblings]
-        card = _card(api, folder, name, README in there)
-        operations = [
-            CommitOperationAdd(file, card if file == README else str(folder / file))
-            for file in files
-            if file != README or card is not None
-        ]
-        operations += [
-            CommitOperationDelete(file, is_folder=False)
-            for file in there
-            if file not in files and _is_of_a_model(file)
-        ]
+        there = [str(file.rfilename) for file in info.siblings]
+    if private and not info.private:
+        raise ValueError(
+            f"{name} is on the hub already, and public. Make it private in its settings there, "
+            "choose another name, or leave out private=True."
+        )
+    card = _card(api, folder, name, README in there)
+    operations = [
+        CommitOperationAdd(file, card if file == README else str(folder / file))
+        for file in files
+        if file != README or card is not None
+    ]
+    operations += [
+        CommitOperationDelete(file, is_folder=False)
+        for file in there
+        if file not in files and _matches(file, WRITTEN)
+    ]
+    with _explained(name, "It may be there all the same: look at its page, or run"):
         commit = api.create_commit(name, operations, commit_message=commit_message)
+        handle = f"hf://{name}@" + commit.oid
     logger.info("Uploaded %s: %s", name, commit.commit_url)
-    return f"hf://{name}@{commit.oid}"
+    return handle
 
 
 def _files(folder):
-    """Lists the paths of a folder's files, without hidden ones."""
-    paths = [path.relative_to(folder) for path in sorted(folder.rglob("*")) if path.is_file()]
-    return [path.as_posix() for path in paths if not any(p.startswith(".") for p in path.parts)]
+    """Lists the paths of a model's files; warns of others, except hidden ones.
+
+    Raises:
+        ValueError: if one is a link out of the folder, which may lead to anything on this machine.
+    """
+    names = [path.relative_to(folder) for path in sorted(folder.rglob("*")) if not path.is_dir()]
+    names = [name.as_posix() for name in names if not any(p[0] == "." for p in name.parts)]
+    files = [name for name in names if _matches(name, _FILES)]
+    if others := [name for name in names if name not in files]:
+        logger.warning("Not uploaded, because no format of a model has them: %s.", shown(others))
+    top = folder.resolve()
+    inside = [top]
+    if top.parent.name == "snapshots":  # of the hub's cache, which links to two such folders
+        inside += [top.parents[1] / "blobs", top.parents[2] / "blobs"]
+    for name in files:
+        file = (folder / name).resolve()
+        if not any(file.is_relative_to(place) for place in inside):
+            raise ValueError(
+                f"{folder / name} is a link to {file}, outside of the folder, and isn't uploaded. "
+                "If it belongs to the model, put a copy in its place."
+            )
+    return files
 
 
-def _is_of_a_model(file):
-    return any(fnmatch(file.partition("/")[0], pattern) for pattern in WRITTEN)
+def _matches(file, patterns):
+    """Returns whether a path is one of a model's files; `*` doesn't match a slash."""
+    return any(fnmatch(file, p) and file.count("/") == p.count("/") for p in patterns)
 
 
 def _card(api, folder, name, is_there):
@@ -197,7 +225,9 @@ def _card(api, folder, name, is_there):
     card = hub_card(text, name)
     if card is not None and is_there:
         with tempfile.TemporaryDirectory() as here:
-            theirs = read_utf8(api.hf_hub_download(name, README, local_dir=here))
+            with _explained(name):
+                path = api.hf_hub_download(name, README, local_dir=here)
+            theirs = read_utf8(path)
         if unsigned(theirs) is None:
             logger.info("The model card of %s is kept: somebody wrote or edited it.", name)
             return None
@@ -205,8 +235,8 @@ def _card(api, folder, name, is_there):
 
 
 @contextlib.contextmanager
-def _explained(name: str) -> Iterator[None]:
-    """Turns errors of the hub and the network into ValueErrors."""
+def _explained(name: str, outcome: str = "No file of it is on the hub yet: run") -> Iterator[None]:
+    """Turns errors of the hub and the network into ValueErrors; the block does nothing else."""
     from huggingface_hub import constants
     from huggingface_hub.errors import HfHubHTTPError, OfflineModeIsEnabled
 
@@ -214,19 +244,13 @@ def _explained(name: str) -> Iterator[None]:
         yield
     except OfflineModeIsEnabled as error:
         raise ValueError(f"{name} can't be uploaded: HF_HUB_OFFLINE is set. Unset it.") from error
-    except network_errors() as error:
+    except Exception as error:  # of any kind at answers that aren't a hub's
         status = error.response.status_code if isinstance(error, HfHubHTTPError) else None
         if status == 401:
             reason = f"The hub knows no such token. Pass another one as token=, or {LOG_IN}."
         else:
             reason = refusal(name, None, error) or (
-                f"{name} could not be uploaded to {constants.ENDPOINT}: {_first_line(error)} Run "
-                "the same call again; nothing of it is on the hub yet."
+                f"{name} could not be uploaded to {constants.ENDPOINT}: {reason_of(error)}. "
+                f"{outcome} the same call again."
             )
         raise ValueError(reason) from error
-
-
-def _first_line(error):
-    lines = str(error).strip().splitlines()
-    line = lines[0] if lines else type(error).__name__
-    return line if line.endswith(".") else f"{line}."

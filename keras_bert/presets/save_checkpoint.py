@@ -9,7 +9,7 @@ from keras_bert.files.new_folder import new_folder
 from keras_bert.presets.formats.checkpoint import Checkpoint, Tensor
 from keras_bert.presets.model_card import write_card
 from keras_bert.presets.preset_arguments import OF_ONE_MODEL
-from keras_bert.presets.preset_folder import num_weight_bytes
+from keras_bert.presets.save_preset import num_weight_bytes
 from keras_bert.training.keras_internals import all_layers, lora_table
 
 logger = logging.getLogger("keras_bert")

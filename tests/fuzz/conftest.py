@@ -23,7 +23,7 @@ except ModuleNotFoundError:  # the tests that need it skip themselves
 import keras_bert
 from keras_bert.presets.formats.read_source import read_source
 from keras_bert.presets.formats.weight_file import checked_num_bytes
-from keras_bert.presets.preset_folder import saved_class, saved_settings
+from keras_bert.presets.preset_folder import PresetFolder
 
 MINUTES = float(os.environ.get("FUZZ_MINUTES", "0"))
 EXAMPLES = 500 if MINUTES else 20
@@ -134,8 +134,8 @@ def use(folder: Path, whole: bool = True) -> keras_bert.BertTask | None:
     if not whole:
         source = read_source(folder)
         if isinstance(source, Path):
-            saved_class(source)
-            saved_settings(source)
+            preset = PresetFolder(source)
+            assert preset.backbone_class and preset.settings
             checked_num_bytes(source / "model.weights.h5")
         return None
     model = keras_bert.BertTask.from_preset(folder)

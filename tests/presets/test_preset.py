@@ -191,8 +191,8 @@ def test_a_folder_that_is_not_there_is_reported(folder):
         ('{"format": 1, ', "config.json is not JSON"),
         ("[1, 2]", "must hold a JSON object; it holds a list"),
         ('{"model_type": "bert"}', "holds no weights, none of model.safetensors"),
-        ('{"format": 3, "class": "BertClassifier"}', "preset of format 1 or 2.*format=3"),
-        ('{"format": 2, "class": 3}', "preset of format 1 or 2.*format=2, class=3"),
+        ('{"format": 4, "class": "BertClassifier"}', "preset of format 1, 2 or 3.*format=4"),
+        ('{"format": 2, "class": 3}', "preset of format 1, 2 or 3.*format=2, class=3"),
         ('{"format": 2, "class": "my>Mine"}', "doesn't describe a Mine: it lacks 'config'"),
         ('{"format": 1, "class": "Mine", "config": {}}', "'keras_bert>Mine', which isn't defined"),
         ('{"format": 1, "class": "BertClassifier"}', "doesn't describe a BertClassifier.*config"),
@@ -221,6 +221,13 @@ def test_weights_of_another_size_are_refused(classifier, make_backbone, folder, 
     other = BertClassifier(make_backbone(num_layers=1, hidden_dim=8), 2)
     other.save_to_preset(tmp_path / "other")
     (tmp_path / "other" / "model.weights.h5").replace(folder / "model.weights.h5")
+    with pytest.raises(
+        ValueError, match="model.weights.h5 is damaged, or not the file that belong"
+    ):
+        BertClassifier.from_preset(folder)
+    config = json.loads((folder / "config.json").read_text())
+    del config["weights_crc32"]
+    (folder / "config.json").write_text(json.dumps(config))
     with pytest.raises(ValueError, match="model.weights.h5 doesn't hold the weights that .*config"):
         BertClassifier.from_preset(folder)
 

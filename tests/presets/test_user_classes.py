@@ -5,7 +5,13 @@ from pathlib import Path
 import keras
 import pytest
 
-from keras_bert import BertClassifier, BertClassifierPreprocessor, BertTask
+from keras_bert import (
+    BertBackbone,
+    BertClassifier,
+    BertClassifierPreprocessor,
+    BertEmbedder,
+    BertTask,
+)
 
 register = keras.saving.register_keras_serializable(package="my")
 
@@ -38,6 +44,19 @@ class Graded(BertClassifier):
         return {**super().get_config(), "grade": self.grade}
 
 
+@register
+class Rope(BertBackbone):
+    """A backbone of a user's own, with or without an argument of its own."""
+
+    def __init__(self, *args, base=None, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.base = base
+
+    def get_config(self):
+        own = {} if self.base is None else {"base": self.base}
+        return {**super().get_config(), **own}
+
+
 @pytest.fixture
 def folder(make_backbone, preprocessor, tmp_path):
     reader = Marked.like(preprocessor, label_names=["no", "yes"], mark="?")
@@ -60,6 +79,40 @@ def test_a_registered_subclass_loads_by_itself_and_by_its_bases(folder, cls):
     assert type(shorter.preprocessor) is Marked and shorter.preprocessor.mark == "?"
 
 
+def test_a_registered_backbone_comes_back_as_its_class(make_backbone, tmp_path, difference):
+    config = make_backbone(num_layers=1).get_config()
+    BertClassifier(Rope.from_config(config), 2).save_to_preset(tmp_path / "same_config")
+    assert type(BertTask.from_preset(tmp_path / "same_config").backbone) is Rope
+    saved = BertClassifier(Rope.from_config({**config, "base": 500}), 2)
+    saved.save_to_preset(tmp_path / "task")
+    saved.backbone.save_to_preset(tmp_path / "backbone")
+    for cls, name, arguments in (
+        (BertClassifier, "task", {"num_classes": 3}),
+        (BertClassifier, "task", {"load_weights": False}),
+        (BertEmbedder, "task", {}),
+        (BertEmbedder, "backbone", {}),
+        (BertBackbone, "task", {}),
+        (BertBackbone, "task", {"dropout": 0.5}),
+        (Rope, "backbone", {"dtype": "float32"}),
+    ):
+        model = cls.from_preset(tmp_path / name, **arguments)
+        backbone = getattr(model, "backbone", model)
+        assert type(backbone) is Rope and backbone.base == 500, (cls, name, arguments)
+        if "load_weights" not in arguments:
+            tables = [part.token_embedding.embeddings for part in (backbone, saved.backbone)]
+            assert difference(*tables) == 0
+
+
+def test_a_preset_of_a_plain_backbone_loads_as_a_subclass(
+    make_backbone, preprocessor, tmp_path, inputs, difference
+):
+    task = BertClassifier(make_backbone(num_layers=1), 2, preprocessor)
+    task.save_to_preset(tmp_path / "task")
+    rope = Rope.from_preset(tmp_path / "task", base=7)
+    assert type(rope) is Rope and rope.base == 7 and not rope.load_report.new
+    assert difference(rope(inputs), task.backbone(inputs)) == 0
+
+
 @pytest.mark.parametrize("name", ["config.json", "preprocessor.json"])
 def test_a_class_that_is_not_defined_where_it_is_loaded_is_named(folder, name):
     path = folder / name
@@ -79,9 +132,15 @@ def test_unregistered_classes_are_refused_when_they_are_saved(
     class UnknownReader(BertClassifierPreprocessor):
         pass
 
+    class UnknownBackbone(BertBackbone):
+        pass
+
     backbone = make_backbone(num_layers=1)
+    own = UnknownBackbone.from_config(backbone.get_config())
     for name, model in (
         ("Unknown", Unknown(backbone, 2)),
+        ("UnknownBackbone", own),
+        ("UnknownBackbone", BertClassifier(own, 2)),
         ("UnknownReader", BertClassifier(backbone, 2, UnknownReader.like(preprocessor))),
     ):
         with pytest.raises(ValueError, match=f"^{name} can't be saved.*register_keras_serial"):

@@ -96,6 +96,43 @@ def check_size(backbone: dict, num_values: float, source: object) -> None:
         )
 
 
+def check_finite(array: np.ndarray, path: object, name: str) -> None:
+    """Raises a ValueError if a tensor of a file holds NaN or infinity."""
+    if not np.isfinite(array).all():
+        raise ValueError(
+            f"{path}: {name} holds NaN or infinity: the training that wrote it diverged, or the "
+            "file is damaged."
+        )
+
+
+def checked_read(
+    read: Callable[[], np.ndarray], path: object, name: str, dtype: str
+) -> Callable[[], np.ndarray]:
+    """Makes `read` raise ValueErrors that name the file and the tensor.
+
+    Args:
+        read: a callable that reads the tensor.
+        path: the file.
+        name: the tensor's name.
+        dtype: its dtype, which must be a float.
+    """
+
+    def checked():
+        if not dtype.lower().startswith(("f", "bf")):
+            raise ValueError(f"{path}: {name} holds {dtype}; weights must be floating point.")
+        try:
+            array = read()
+        except Exception as error:  # of several kinds, from C++, Rust and Python
+            reason = next(iter(str(error).splitlines()), type(error).__name__)
+            raise ValueError(
+                f"{path}: {name} can't be read ({reason}): download it again."
+            ) from error
+        check_finite(array, path, name)
+        return array
+
+    return checked
+
+
 def num_values(tensors: dict[str, Tensor]) -> int:
     """Counts the values of tensors."""
     return sum(math.prod(tensor.shape) for tensor in tensors.values())

@@ -2,6 +2,7 @@
 
 import logging
 import re
+from functools import partial
 from importlib.util import find_spec
 from os import PathLike
 from pathlib import Path
@@ -12,6 +13,7 @@ from keras_bert.presets.formats.checkpoint import (
     Checkpoint,
     Tensor,
     check_size,
+    checked_read,
     num_values,
     spell,
     translate,
@@ -222,38 +224,24 @@ def _activation(config, source):
 def _tensors(prefix, source):
     import tensorflow as tf
 
-    broken = Exception  # of several kinds, from C++ and Python
     try:
         reader = tf.train.load_checkpoint(str(prefix))
         shapes = reader.get_variable_to_shape_map()
         dtypes = reader.get_variable_to_dtype_map()
-    except broken as error:
+    except Exception as error:  # of several kinds, from C++ and Python
+        reason = next(iter(str(error).splitlines()), type(error).__name__)
         raise ValueError(
-            f"{source} is truncated or not a checkpoint: {_first_line(error)}. It consists "
+            f"{source} is truncated or not a checkpoint: {reason}. It consists "
             "of an .index file and .data-* files; download them again."
         ) from error
-
-    def read(name):
-        if not dtypes[name].is_floating:
-            raise ValueError(
-                f"{source}: {name} holds {dtypes[name].name}; weights must be floating point."
-            )
-        try:
-            return reader.get_tensor(name)
-        except broken as error:
-            raise ValueError(
-                f"{source} is broken at {name}: {_first_line(error)}. Download it again."
-            ) from error
-
     return {
-        name: Tensor(tuple(shape), lambda name=name: read(name))
+        name: Tensor(
+            tuple(shape),
+            checked_read(partial(reader.get_tensor, name), source, name, dtypes[name].name),
+        )
         for name, shape in sorted(shapes.items())
         if not _SLOTS.search(name)
     }
-
-
-def _first_line(error):
-    return next(iter(str(error).splitlines()), type(error).__name__)
 
 
 def _task(tensors):

@@ -1,7 +1,9 @@
 """Downloads from the Hugging Face Hub."""
 
+import contextlib
 import hashlib
 import logging
+import os
 import re
 import sys
 from pathlib import Path
@@ -19,6 +21,7 @@ WEIGHTS = {
     **{name: (name, name.split(".")[0] + "-*." + name.split(".")[1]) for name in FILES},
     "bert_model.ckpt.index": ("bert_model.ckpt.*",),
 }
+_LARGE = 2**20  # bytes
 LOG_IN = "log in (hf auth login) or set HF_TOKEN"
 
 
@@ -27,7 +30,8 @@ def download(handle: str, weights: bool = True) -> str:
 
     huggingface_hub's environment variables apply: `HF_TOKEN`, `HF_HOME`, `HF_ENDPOINT`,
     `HF_HUB_OFFLINE`. An interrupted download resumes. If the hub can't be reached, the cached model
-    is used, with a warning.
+    is used, with a warning. Files are compared with the hub's checksums; a damaged one is
+    downloaded again.
 
     Args:
         handle: `hf://user/name`, or `hf://user/name@revision`.
@@ -37,58 +41,90 @@ def download(handle: str, weights: bool = True) -> str:
         The folder's path.
 
     Raises:
-        ValueError: if the model doesn't exist, access to it is denied, or the hub can't be reached.
+        ValueError: if the model doesn't exist, access to it is denied, the hub can't be reached, or
+            a file arrives damaged twice.
     """
-    from huggingface_hub import HfApi, constants, snapshot_download
-
     match = _HANDLE.fullmatch(handle)
     if not match or ".." in handle:
         raise ValueError(f"{handle!r} must be hf://user/name or hf://user/name@revision.")
-    name, revision = match["name"], match["revision"]
-    try:
-        timeout = constants.HF_HUB_ETAG_TIMEOUT
-        info = HfApi().model_info(name, revision=revision, timeout=timeout)
-        names = [file.rfilename for file in info.siblings]
-        patterns = _patterns(handle, names) if weights else _SMALL_FILES
-        return snapshot_download(name, revision=revision, allow_patterns=patterns)
-    except network_errors() as error:
-        return _cached(name, revision, error)
+    for _ in range(2):
+        folder = _snapshot(match["name"], match["revision"], weights)
+        if not _remove_damaged(folder):
+            return folder
+    raise ValueError(f"{handle} arrived damaged twice: check the connection, then try again.")
 
 
-def remove_damaged(folder: str) -> bool:
-    """Removes the files of a cached model whose contents differ from their checksums.
+def _remove_damaged(folder):
+    """Removes the files of a cached model that differ from their checksums; returns whether any do.
 
-    The hub's cache names each file by its checksum: SHA-256, or Git's SHA-1 for small files.
-
-    Args:
-        folder: a result of `download`.
-
-    Returns:
-        Whether a file was removed; the next download fetches it again.
+    The hub's cache names each file by its checksum: SHA-256, or Git's SHA-1 for small files. A
+    large file is checked once, and after each change: a mark in the cache has its time.
     """
     found = False
     for file in Path(folder).rglob("*"):
-        content = file.resolve()
-        if file.is_symlink() and content.is_file() and not _has_checksum(content):
+        if not (file.is_symlink() and file.is_file()):
+            continue
+        blob = file.parent / os.readlink(file)  # which may link to a file that models share
+        status, mark = file.stat(), blob.parents[1] / ".checked" / blob.name
+        if mark.is_file() and mark.stat().st_mtime_ns == status.st_mtime_ns:
+            continue
+        if not _has_checksum(file, blob.name):
             logger.warning("%s is damaged in the cache; it is downloaded again", file)
-            content.unlink()
-            file.unlink()
+            for path in (file.resolve(), blob, file):
+                path.unlink(missing_ok=True)
             found = True
+        elif status.st_size > _LARGE:
+            with contextlib.suppress(OSError):  # in a cache that is read-only
+                mark.parent.mkdir(exist_ok=True)
+                mark.touch()
+                os.utime(mark, ns=(status.st_mtime_ns, status.st_mtime_ns))
     return found
 
 
-def _has_checksum(path):
-    """Returns whether a file's name is its checksum; True for other names."""
-    if re.fullmatch("[0-9a-f]{64}", path.name):
-        checksum = hashlib.sha256()
-    elif re.fullmatch("[0-9a-f]{40}", path.name):
-        checksum = hashlib.sha1(f"blob {path.stat().st_size}\0".encode(), usedforsecurity=False)
+def _has_checksum(path, expected):
+    """Returns whether a file has a checksum; True if `expected` isn't one."""
+    if re.fullmatch("[0-9a-f]{64}", expected):
+        checksums = [hashlib.sha256()]
+    elif re.fullmatch("[0-9a-f]{40}", expected):  # Git's, or a mirror's
+        headers = (f"blob {path.stat().st_size}\0".encode(), b"")
+        checksums = [hashlib.sha1(header, usedforsecurity=False) for header in headers]
     else:
         return True
     with open(path, "rb") as file:
         while part := file.read(2**20):
-            checksum.update(part)
-    return checksum.hexdigest() == path.name
+            for checksum in checksums:
+                checksum.update(part)
+    return expected in [checksum.hexdigest() for checksum in checksums]
+
+
+def _snapshot(name, revision, weights):
+    """Returns the folder of the files that a model needs, in the hub's cache."""
+    from huggingface_hub import HfApi, constants, snapshot_download
+
+    patterns = _SMALL_FILES
+    try:
+        timeout = constants.HF_HUB_ETAG_TIMEOUT
+        info = HfApi().model_info(name, revision=revision, timeout=timeout)
+        files = [str(file.rfilename) for file in info.siblings]
+    except Exception as error:  # of any kind at answers that aren't a hub's
+        return _cached(name, revision, weights, error)
+    if weights:
+        patterns = _patterns(f"hf://{name}", files)
+    try:
+        folder = snapshot_download(name, revision=revision, allow_patterns=patterns)
+        _check_has_weights(folder, weights)
+        return folder
+    except Exception as error:
+        return _cached(name, revision, weights, error)
+
+
+def _check_has_weights(folder, weights):
+    if weights and not any(Path(folder, name).is_file() for name in WEIGHTS):
+        cache = Path(folder).parents[1]
+        raise FileNotFoundError(
+            f"the list of its files has no weights (if that persists, delete {cache} and restart "
+            "Python)"
+        )
 
 
 def _patterns(handle, files):
@@ -103,30 +139,22 @@ def _patterns(handle, files):
     )
 
 
-def network_errors() -> tuple[type[Exception], ...]:
-    """Returns the error types of a transfer, which depend on huggingface_hub's HTTP client."""
-    from huggingface_hub.errors import HfHubHTTPError
-
-    clients = [sys.modules[name] for name in ("httpx2", "httpx") if name in sys.modules]
-    return (OSError, HfHubHTTPError, *(client.HTTPError for client in clients))
-
-
-def _cached(name, revision, error):
+def _cached(name, revision, weights, error):
     """Returns the cached folder if the hub can't be reached; raises the hub's refusal otherwise."""
     from huggingface_hub import constants, snapshot_download
-    from huggingface_hub.errors import LocalEntryNotFoundError, OfflineModeIsEnabled
+    from huggingface_hub.errors import OfflineModeIsEnabled
 
     offline = isinstance(error, OfflineModeIsEnabled)
     refused = None if offline else refusal(name, revision, error)
     if refused:
         raise ValueError(refused) from error
-    reasons = [str(cause).strip() for cause in _causes(error)]
-    reason = next(filter(None, reversed(reasons)), type(error).__name__).splitlines()[0]
+    reason = reason_of(error)
     try:
         folder = snapshot_download(
             name, revision=revision, allow_patterns=_SMALL_FILES, local_files_only=True
         )
-    except (LocalEntryNotFoundError, FileNotFoundError):
+        _check_has_weights(folder, weights)
+    except FileNotFoundError:
         wanted = f"{name} at revision {revision}" if revision else name
         raise ValueError(
             f"{wanted} is not in the cache ({constants.HF_HUB_CACHE}), and HF_HUB_OFFLINE is set: "
@@ -153,12 +181,25 @@ def refusal(name: str, revision: str | None, error: BaseException) -> str | None
         return f"{name} is gated: request access on its page, then {LOG_IN}."
     if isinstance(answer, RevisionNotFoundError):
         return f"{name!r} has no revision {revision!r}."
-    status = answer.response.status_code
-    if status == 404 or answer.response.headers.get("X-Error-Code") == "RepoNotFound":
+    status, url = answer.response.status_code, str(answer.response.url).partition("?")[0]
+    is_unknown = answer.response.headers.get("X-Error-Code") == "RepoNotFound"
+    if status == 404 and not is_unknown and "/api/" not in url:
+        return f"{name} is on the hub, but a part of it isn't: {url} answers HTTP 404."
+    if status == 404 or is_unknown:
         return f"The hub has no model {name!r}: check the name; if it is private, {LOG_IN}."
     if status in (401, 403):
         return f"Access to {name!r} is denied (HTTP {status}): {LOG_IN} with a token that has it."
     return None
+
+
+def reason_of(error: BaseException) -> str:
+    """Returns why a transfer failed, as a line."""
+    clients = [sys.modules[name] for name in ("httpx2", "httpx") if name in sys.modules]
+    reasons = [str(cause).strip() for cause in _causes(error)]
+    reason = next(filter(None, reversed(reasons)), type(error).__name__).splitlines()[0]
+    if isinstance(error, (OSError, *(client.HTTPError for client in clients))):
+        return reason.rstrip(".")
+    return f"it doesn't answer as a hub does ({type(error).__name__}: {reason})"
 
 
 def _causes(error):

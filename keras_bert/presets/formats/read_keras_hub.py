@@ -8,7 +8,13 @@ from pathlib import Path
 import keras
 
 from keras_bert.files.json_fields import JsonFields
-from keras_bert.presets.formats.checkpoint import Checkpoint, Tensor, check_size, translate
+from keras_bert.presets.formats.checkpoint import (
+    Checkpoint,
+    Tensor,
+    check_size,
+    checked_read,
+    translate,
+)
 from keras_bert.presets.formats.keras_hub_names import (
     ACTIVATION,
     BACKBONE,
@@ -65,8 +71,9 @@ def read_keras_hub(source: str | PathLike) -> Checkpoint:
     _check_no_layer_is_lost(backbone, folder)
     spellings = keras_hub_spellings(backbone.num_layers)
     # Without this file, KerasHub silently initializes a new head.
-    has_head = (folder / "task.weights.h5").is_file()
-    tensors = _tensors(theirs if has_head else backbone)
+    head = folder / "task.weights.h5"
+    tensors = _tensors(theirs, head) if head.is_file() else {}
+    tensors |= _tensors(backbone, folder / "model.weights.h5")
     weights, left_over = translate(tensors, spellings, f"KerasHub preset {source}")
     vocabulary, tokenizer = _tokenizer(folder)
     preprocessor = JsonFields(folder / "preprocessor.json").fields("config")
@@ -142,8 +149,8 @@ def _check_no_layer_is_lost(backbone, folder):
         )
 
 
-def _tensors(model):
-    """Returns the model's weights as matrices; KerasHub uses a separate dimension for heads."""
+def _tensors(model, path):
+    """Returns the weights as matrices; KerasHub uses a separate dimension for heads."""
 
     def tensor(variable):
         shape = tuple(variable.shape)
@@ -151,7 +158,11 @@ def _tensors(model):
             shape = (math.prod(shape[:-1]), shape[-1])
         elif "self_attention_layer/" in variable.path:  # [H, N, D], [N, D]
             shape = (*shape[:-2], math.prod(shape[-2:])) if len(shape) > 1 else shape
-        return Tensor(shape, lambda: keras.ops.convert_to_numpy(variable).reshape(shape))
+
+        def read():
+            return keras.ops.convert_to_numpy(variable).reshape(shape)
+
+        return Tensor(shape, checked_read(read, path, variable.path, variable.dtype))
 
     return {variable.path: tensor(variable) for variable in model.weights}
 

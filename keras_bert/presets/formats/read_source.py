@@ -8,7 +8,6 @@ from keras_bert.files.json_files import read_json
 from keras_bert.files.leftovers import recover
 from keras_bert.presets.formats.checkpoint import Checkpoint
 from keras_bert.presets.formats.tensor_files import FILES
-from keras_bert.presets.formats.weight_file import checked_num_bytes
 from keras_bert.presets.known_presets import hub_handle, similar_preset
 from keras_bert.readers.shown import shown
 
@@ -28,20 +27,7 @@ def read_source(source: str | PathLike) -> Checkpoint | Path:
     Raises:
         ValueError: if the source is none of these, can't be reached, or is broken.
     """
-    found = local_source(source)
-    if found is source:
-        return _read(source)
-    try:
-        return _read_complete(found)
-    except ValueError:
-        from keras_bert.presets.formats.hub import remove_damaged
-
-        if not remove_damaged(found):
-            raise
-    return _read_complete(local_source(source))
-
-
-def _read(source):
+    source = local_source(source)
     handle = str(source)
     path = Path(source)
     if "://" not in handle:
@@ -108,14 +94,6 @@ def published_name(source: str | PathLike) -> str | None:
     if path.exists() or _is_prefix(path):
         return None
     return hub_handle(str(source)) or str(source)
-
-
-def _read_complete(folder):
-    """Reads a downloaded folder; raises a ValueError also at damaged weights of our presets."""
-    source = _read(folder)
-    if isinstance(source, Path):
-        checked_num_bytes(source / "model.weights.h5")
-    return source
 
 
 def _is_preset_name(handle):

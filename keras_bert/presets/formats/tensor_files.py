@@ -8,7 +8,7 @@ from pathlib import Path
 from safetensors import safe_open
 
 from keras_bert.files.json_fields import JsonFields
-from keras_bert.presets.formats.checkpoint import Tensor
+from keras_bert.presets.formats.checkpoint import Tensor, checked_read
 
 FILES = (
     "model.safetensors",
@@ -78,7 +78,7 @@ def _safetensors(path):
             f"{path} is truncated or not a safetensors file ({error}): download it again."
         ) from error
     return {
-        name: Tensor(shape, _checked(partial(read, name), path, name, dtypes[name]))
+        name: Tensor(shape, checked_read(partial(read, name), path, name, dtypes[name]))
         for name, shape in shapes.items()
     }
 
@@ -109,7 +109,7 @@ def _pytorch(path):
     return {
         str(name): Tensor(
             tuple(tensor.shape),
-            _checked(partial(read, tensor), path, name, str(tensor.dtype).split(".")[-1]),
+            checked_read(partial(read, tensor), path, name, str(tensor.dtype).split(".")[-1]),
         )
         for name, tensor in tensors.items()
     }
@@ -123,22 +123,6 @@ def _check_holds_its_values(path, name, tensor):
     size = tensor.untyped_storage().nbytes()
     if tensor.numel() * tensor.element_size() > size:
         raise ValueError(f"{name} is of shape {list(tensor.shape)} but has only {size} bytes")
-
-
-def _checked(read, path, name, dtype):
-    """Makes `read` raise ValueErrors that name the file and the tensor."""
-
-    def checked():
-        if not dtype.lower().startswith(("f", "bf")):
-            raise ValueError(f"{path}: {name} holds {dtype}; weights must be floating point.")
-        try:
-            return read()
-        except Exception as error:
-            raise ValueError(
-                f"{path}: {name} can't be read ({error}): download it again."
-            ) from error
-
-    return checked
 
 
 def _is_zip(path):

@@ -1,5 +1,6 @@
 """Checks of Keras's weight files that others wrote."""
 
+import zlib
 from pathlib import Path
 
 
@@ -34,3 +35,21 @@ def checked_num_bytes(path: Path) -> int | None:
     except Exception as error:  # HDF5 raises errors of any kind
         raise ValueError(f"{path} is damaged, a truncated file or unsafe: {error}") from error
     return size
+
+
+def crc32_of(path: Path) -> int:
+    """Returns the CRC-32 of a file."""
+    checksum = 0
+    with open(path, "rb") as file:
+        while part := file.read(2**20):
+            checksum = zlib.crc32(part, checksum)
+    return checksum
+
+
+def check_crc32(path: Path, expected: int | None) -> None:
+    """Raises a ValueError if a file doesn't have this CRC-32; None is that of no file."""
+    if expected is not None and crc32_of(path) != expected:
+        raise ValueError(
+            f"{path} is damaged, or not the file that belongs to config.json: its checksum is "
+            "another one. Write the preset again with save_to_preset, or download it again."
+        )

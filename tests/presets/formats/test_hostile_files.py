@@ -3,11 +3,20 @@
 import json
 
 import h5py
+import keras
 import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from keras_bert import BertBackbone, BertClassifier, BertTask, BertTokenizer
+from keras_bert import (
+    BertBackbone,
+    BertClassifier,
+    BertTask,
+    BertTokenizer,
+    save_to_google,
+    save_to_hugging_face,
+    save_to_keras_hub,
+)
 
 FAST = {
     "normalizer": {"type": "BertNormalizer"},
@@ -80,6 +89,55 @@ def test_tensors_that_are_not_floats_are_refused(encoder, folder, kind):
     assert_refused(folder(encoder), "safetensors: bert.pooler.dense.bias holds .*floating point")
 
 
+def changed(model, path, value):
+    """Sets the last number of a weight."""
+    [weight] = [weight for weight in model.weights if weight.path == path]
+    array = np.array(keras.ops.convert_to_numpy(weight))
+    array.reshape(-1)[-1] = value
+    weight.assign(array)
+    return model
+
+
+@pytest.mark.parametrize(
+    ("save", "file", "name", "value"),
+    [
+        (BertClassifier.save_to_preset, "model.weights.h5", "pooler/bias", np.nan),
+        (save_to_hugging_face, "model.safetensors", "bert.pooler.dense.bias", np.inf),
+        (save_to_google, "bert_model.ckpt", "bert/pooler/dense/bias", -np.inf),
+        (save_to_keras_hub, "model.weights.h5", "pooled_dense/bias", np.nan),
+        (save_to_keras_hub, "task.weights.h5", "logits/bias", np.inf),
+    ],
+)
+def test_a_weight_that_is_not_finite_is_refused(backbone, tmp_path, save, file, name, value):
+    if save is save_to_keras_hub:
+        pytest.importorskip("keras_nlp")
+    ours = "logits/bias" if "logits" in name else "pooler/bias"
+    model = BertClassifier(backbone(activation="gelu_approximate"), num_classes=2)
+    save(changed(model, ours, value), tmp_path / "bert")
+    assert_refused(tmp_path / "bert", rf"{file}: {name} holds NaN or infinity", BertTask)
+
+
+@pytest.mark.parametrize("kind", ["float16", "bfloat16"])
+def test_so_is_one_of_half_precision(backbone, tmp_path, kind):
+    model = changed(backbone(dtype=kind), "pooler/bias", np.inf)
+    for save in (BertBackbone.save_to_preset, save_to_hugging_face):
+        save(model, tmp_path / save.__name__)
+        assert_refused(tmp_path / save.__name__, "pooler.*bias holds NaN or infinity")
+    changed(model, "pooler/bias", 6e4).save_to_preset(tmp_path / "whole")
+    assert BertBackbone.from_preset(tmp_path / "whole").dtype_policy.name == kind
+
+
+def test_a_changed_bit_in_the_weights_of_a_preset_is_seen(backbone, tmp_path):
+    backbone().save_to_preset(tmp_path / "bert")
+    path = tmp_path / "bert" / "model.weights.h5"
+    whole = path.read_bytes()
+    for place in np.random.default_rng(1).integers(0, len(whole), 45):
+        damaged = bytearray(whole)
+        damaged[place] ^= 1 << int(place) % 8
+        path.write_bytes(damaged)
+        assert_refused(tmp_path / "bert", f"{path} is damaged")
+
+
 def test_a_scalar_weight_is_refused(encoder, folder):
     encoder["bert.pooler.dense.bias"] = np.array(1.0, "float32")
     assert_refused(folder(encoder), "bert.pooler.dense.bias as a single number")
@@ -141,6 +199,8 @@ def test_parameters_that_require_gradients_are_read(torch_file, encoder):
         (lambda torch, tensor: tensor.to_sparse(), "pooler.dense.weight is a torch.sparse_coo"),
         (lambda torch, tensor: tensor.to("meta"), "pooler.dense.weight is a meta tensor"),
         (lambda torch, tensor: tensor.to(torch.complex64), "pooler.dense.weight holds complex64"),
+        (lambda torch, tensor: tensor * float("nan"), "pooler.dense.weight holds NaN or infinity"),
+        (lambda torch, tensor: tensor.half() / 0, "pooler.dense.weight holds NaN or infinity"),
         (
             lambda torch, tensor: torch.zeros(1).expand(10**5, 10**5),
             r"weight is of shape \[100000, 100000\] but has only 4 bytes",

@@ -33,6 +33,11 @@ class Hub(ThreadingHTTPServer):
         self.token = "hf_secret"
         self.breaks = 0  # responses still to be cut off midway
         self.silent = False
+        self.flips = 0  # large files still to be sent with a flipped bit
+        self.lost = set()  # names of files that are listed, but missing on the server of contents
+        self.strange = (
+            None  # (pattern of "METHOD path", the body of the answer, or None to hang up)
+        )
         self.folder = None  # for uploads
         self.role = "write"  # of the token
         self.private = set()  # names of models
@@ -93,7 +98,13 @@ class Handler(BaseHTTPRequestHandler):
             return self.within(match[1], match[2], partial(self.file, name=match[3]))
         if match := re.fullmatch(f"/cdn/({part}/{part})/({part})/(.+)", path):
             folder = self.server.models[match[1]][self.revision(match[1], match[2])]
-            return self.content((folder / match[3]).read_bytes(), {})
+            if match[3] in self.server.lost:
+                return self.send(404, b"")
+            content = (folder / match[3]).read_bytes()
+            if self.server.flips:
+                self.server.flips -= 1
+                content = content[:-1] + bytes([content[-1] ^ 1])
+            return self.content(content, {})
         self.error(404, "EntryNotFound")
 
     def within(self, name, revision, answer):
@@ -250,6 +261,12 @@ class Handler(BaseHTTPRequestHandler):
         self.send(status, b"{}", {"X-Error-Code": code, "X-Error-Message": code})
 
     def send(self, status, body, headers=(), may_break=False):
+        pattern, strange = self.server.strange or ("$^", None)
+        if re.search(pattern, f"{self.command} {self.path}"):  # after the request was carried out
+            if strange is None:
+                self.close_connection = True
+                return
+            status, body, headers = 200, strange, {}
         self.send_response(status)
         for name, value in {**dict(headers), "Content-Length": str(len(body))}.items():
             self.send_header(name, value)

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from huggingface_hub import constants
+from huggingface_hub import constants, snapshot_download
 
 from keras_bert import (
     BertBackbone,
@@ -19,6 +19,7 @@ from keras_bert import (
     BertTokenizer,
     save_to_google,
 )
+from keras_bert.presets.formats import hub as hub_module
 from keras_bert.presets.formats.hub import download
 
 
@@ -328,16 +329,87 @@ def test_handles_that_climb_are_refused(hub, handle):
     assert not hub.asked
 
 
-@pytest.mark.parametrize("name", ["model.safetensors", "config.json"])
+@pytest.mark.parametrize("name", ["model.safetensors", "config.json", "vocab.txt"])
 def test_a_file_that_is_damaged_in_the_cache_is_downloaded_again(hub, tiny, same, caplog, name):
     hub.models["user/tiny"] = {"main": tiny()}
+    damage_in_the_cache(hub, same, caplog, name)
+
+
+@pytest.mark.parametrize("name", ["model.weights.h5", "vocab.txt", "preprocessor.json"])
+def test_so_is_a_file_of_a_preset(hub, our_preset, same, caplog, name):
+    hub.models["user/tiny"] = {"main": our_preset[1]}
+    damage_in_the_cache(hub, same, caplog, name)
+
+
+def damage_in_the_cache(hub, same, caplog, name):
     whole = BertClassifier.from_preset("hf://user/tiny")
     blob = (Path(download("hf://user/tiny")) / name).resolve()
-    blob.write_bytes(blob.read_bytes()[:100])
+    blob.write_bytes(flipped(blob.read_bytes()))
     hub.asked.clear()
-    assert same(BertClassifier.from_preset("hf://user/tiny"), whole)
+    model = BertClassifier.from_preset("hf://user/tiny")
+    assert same(model, whole)
+    assert model.preprocessor.get_config() == whole.preprocessor.get_config()
     assert hub.fetched() == {name} or name in hub.fetched()
     assert f"{name} is damaged in the cache; it is downloaded again" in caplog.text
+
+
+def flipped(content, place=-1):
+    """Returns a content with a changed bit."""
+    changed = bytearray(content)
+    changed[place] ^= 1
+    return bytes(changed)
+
+
+def test_a_bit_that_is_flipped_on_the_way_is_seen(hub, tiny, same, caplog):
+    hub.models["user/tiny"] = {"main": tiny()}
+    hub.flips = 1
+    assert same(BertClassifier.from_preset("hf://user/tiny"), BertClassifier.from_preset(tiny("b")))
+    assert hub.flips == 0 and "model.safetensors is damaged in the cache" in caplog.text
+    hub.models["user/other"] = {"main": tiny("other")}
+    hub.flips = 10**6
+    with pytest.raises(ValueError, match="hf://user/other arrived damaged twice"):
+        BertClassifier.from_preset("hf://user/other")
+
+
+def test_a_large_file_is_checked_once_and_after_each_change(hub, tiny, monkeypatch):
+    monkeypatch.setattr(hub_module, "_LARGE", 1000)
+    checked, check = [], hub_module._has_checksum
+    monkeypatch.setattr(
+        hub_module,
+        "_has_checksum",
+        lambda file, name: checked.append(file.name) or check(file, name),
+    )
+    hub.models["user/tiny"] = {"main": tiny()}
+    snapshot_download("user/tiny", allow_patterns=["model.safetensors"])  # by another program
+    for _ in range(3):
+        file = Path(download("hf://user/tiny")) / "model.safetensors"
+    assert checked.count("model.safetensors") == 1 and checked.count("config.json") >= 3
+    file.resolve().write_bytes(flipped(file.read_bytes()))
+    assert weights(download("hf://user/tiny")) == weights(hub.models["user/tiny"]["main"])
+
+
+def test_a_blob_that_models_share_may_have_another_name(hub, tiny):
+    hub.models["user/tiny"] = {"main": tiny()}
+    file = Path(download("hf://user/tiny")) / "model.safetensors"
+    blob = file.resolve()
+    shared = file.parents[3] / "blobs" / "ab" / ("ab" * 32)  # as huggingface_hub 2 stores them
+    shared.parent.mkdir(parents=True)
+    blob.rename(shared)
+    blob.symlink_to(os.path.relpath(shared, blob.parent))
+    hub.asked.clear()
+    assert weights(download("hf://user/tiny")) == weights(hub.models["user/tiny"]["main"])
+    assert shared.exists() and not hub.fetched()
+    shared.write_bytes(flipped(shared.read_bytes()))
+    assert weights(download("hf://user/tiny")) == weights(hub.models["user/tiny"]["main"])
+
+
+def test_weights_that_the_hub_lost_are_no_missing_model(hub, tiny, no_waiting):
+    hub.models["user/tiny"] = {"main": tiny()}
+    hub.lost = {"model.safetensors"}
+    message = r"user/tiny is on the hub, but a part of it isn't: \S+/model.safetensors .*404"
+    with pytest.raises(ValueError, match=message) as caught:
+        BertClassifier.from_preset("hf://user/tiny")
+    assert_short(caught)
 
 
 def test_a_file_that_is_broken_on_the_hub_is_not_downloaded_for_ever(hub, tiny):

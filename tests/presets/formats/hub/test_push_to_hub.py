@@ -11,6 +11,7 @@ from keras_bert import (
     push_to_hub,
     save_to_hugging_face,
 )
+from keras_bert.presets.formats.hub import download
 
 
 @pytest.fixture
@@ -58,18 +59,23 @@ def test_the_base_model_is_named(hub, classifier, tmp_path):
     assert str(tmp_path) not in text
 
 
-def test_another_upload_replaces_the_files_of_the_model(hub, classifier, tmp_path, same):
+def test_another_upload_replaces_the_files_of_the_model(hub, classifier, tmp_path, same, caplog):
     push_to_hub(classifier, "user/tiny", token=hub.token)
     folder = hub.models["user/tiny"]["main"]
     (folder / "results.csv").write_text("a,b")
     save_to_hugging_face(classifier, tmp_path / "theirs")
     (tmp_path / "theirs" / ".secret").write_text("mine")
-    (tmp_path / "theirs" / "curve.svg").write_text("<svg/>")
+    for name in ("curve.svg", "my_config.json", "1_Pooling/notes.txt", "assets/keys.json"):
+        (tmp_path / "theirs" / name).parent.mkdir(exist_ok=True)
+        (tmp_path / "theirs" / name).write_text("mine")
     push_to_hub(tmp_path / "theirs", "user/tiny", token=hub.token)
     assert hub.commits[1]["deleted"] == ["model.weights.h5", "preprocessor.json"]
     kept = {".gitattributes", "results.csv", "README.md"}
-    theirs = {"config.json", "vocab.txt", "tokenizer_config.json", "model.safetensors", "curve.svg"}
+    theirs = {"config.json", "vocab.txt", "tokenizer_config.json", "model.safetensors"}
     assert on_hub(hub) == kept | theirs
+    [warning] = [line for line in caplog.messages if line.startswith("Not uploaded")]
+    for name in ("curve.svg", "my_config.json", "1_Pooling/notes.txt", "assets/keys.json"):
+        assert repr(name) in warning
     assert same(BertClassifier.from_preset("hf://user/tiny"), classifier)
 
 
@@ -102,6 +108,54 @@ def test_a_card_that_a_person_wrote_is_kept(hub, classifier, tmp_path):
     (tmp_path / "ours" / "README.md").write_text("---\nlicense: mit\n---\nBy hand.")
     push_to_hub(tmp_path / "ours", "user/tiny", token=hub.token)
     assert card_of(hub).read_text().endswith("By hand.")
+
+
+def test_a_link_out_of_the_folder_is_refused(hub, classifier, tmp_path):
+    secret = tmp_path / "id_rsa"
+    secret.write_text("private")
+    for save, name in (
+        (save_to_hugging_face, "vocab.txt"),
+        (save_to_hugging_face, "model.safetensors"),
+        (type(classifier).save_to_preset, "config.json"),
+    ):
+        folder = tmp_path / f"{save.__name__}_{name}"
+        save(classifier, folder)
+        (folder / "within.txt").symlink_to(secret)  # of no format
+        (folder / name).unlink()
+        (folder / name).symlink_to(secret)
+        with pytest.raises(ValueError, match=f"{name} is a link to {secret}, outside"):
+            push_to_hub(folder, "user/tiny", token=hub.token)
+    assert not hub.created and not hub.commits
+
+
+def test_a_link_within_the_folder_and_those_of_the_cache_are_followed(
+    hub, tiny, classifier, tmp_path, same
+):
+    hub.models["user/theirs"] = {"main": tiny()}
+    cached = download("hf://user/theirs")
+    push_to_hub(cached, "user/again", token=hub.token)
+    assert same(BertTask.from_preset("hf://user/again"), BertTask.from_preset(cached))
+    classifier.save_to_preset(tmp_path / "ours")
+    (tmp_path / "ours" / "vocab.txt").rename(tmp_path / "ours" / "words")
+    (tmp_path / "ours" / "vocab.txt").symlink_to("words")
+    push_to_hub(tmp_path / "ours", "user/tiny", token=hub.token)
+    assert same(BertTask.from_preset("hf://user/tiny"), classifier)
+
+
+def test_a_folder_that_looks_like_the_cache_hides_no_links(hub, classifier, tmp_path):
+    secret = tmp_path / "id_rsa"
+    secret.write_text("private")
+    folder = tmp_path / "models--x--y" / "snapshots" / "1"
+    classifier.save_to_preset(folder)
+    (folder / "vocab.txt").unlink()
+    for target in ("../../../id_rsa", "../../blobs/id_rsa"):
+        blobs = tmp_path / "models--x--y" / "blobs"
+        if not blobs.exists():
+            blobs.symlink_to(tmp_path)
+        (folder / "vocab.txt").unlink(missing_ok=True)
+        (folder / "vocab.txt").symlink_to(target)
+        with pytest.raises(ValueError, match=f"vocab.txt is a link to {secret}, outside"):
+            push_to_hub(folder, "user/tiny", token=hub.token)
 
 
 @pytest.mark.parametrize("name", ["tiny", "a/b/c", "user/ti ny", "user/..", "user/a--b", "", None])
@@ -171,7 +225,7 @@ def test_the_refusals_of_the_hub_are_explained(hub, our_preset, monkeypatch, no_
     with pytest.raises(ValueError, match="Access to 'other/tiny' is denied .HTTP 403"):
         push_to_hub(our_preset[1], "other/tiny", token=hub.token)
     hub.refusals["other/tiny"] = (500, {}, True)
-    with pytest.raises(ValueError, match="could not be uploaded.*Run the same call again"):
+    with pytest.raises(ValueError, match="could not be uploaded.*same call again"):
         push_to_hub(our_preset[1], "other/tiny", token=hub.token)
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     with pytest.raises(ValueError, match="HF_HUB_OFFLINE is set. Unset it"):

@@ -1,4 +1,8 @@
-"""Presets of format 1, in which a model held the settings that its preprocessor holds now."""
+"""Presets of earlier formats.
+
+In format 1 a model held the settings that its preprocessor holds now. In formats 1 and 2 the
+backbone's class was not named, and the weights had no checksum.
+"""
 
 import json
 
@@ -33,9 +37,9 @@ TASKS = {
 
 @pytest.fixture
 def saved(make_backbone, preprocessor, tmp_path):
-    """Saves a model, then writes its settings as format 1 had them; `(model, folder)`."""
+    """Saves a model, then writes its settings as a format had them; `(model, folder)`."""
 
-    def save(name, reads_text=True):
+    def save(name, reads_text=True, number=1):
         cls, (arguments, settings) = getattr(keras_bert, name), TASKS[name]
         backbone = make_backbone(num_layers=1)
         if name == "BertBackbone":
@@ -49,13 +53,13 @@ def saved(make_backbone, preprocessor, tmp_path):
             config.pop("preprocessor")
             config["backbone"] = backbone.get_config()
         old = {
-            "format": 1,
-            "class": name,
+            "format": number,
+            "class": name if number == 1 else f"keras_bert>{name}",
             "reads_text": reads_text and reader is not None,
-            "config": {**config, **settings},
+            "config": {**config, **settings} if number == 1 else config,
         }
         (tmp_path / "old" / "config.json").write_text(json.dumps(old))
-        if reads_text and reader is not None:
+        if reads_text and reader is not None and number == 1:
             tokenizer = {"lowercase": True, "max_word_characters": 200}
             text = {"sequence_length": 12, "truncation": "tail", "tokenizer": tokenizer}
             (tmp_path / "old" / "preprocessor.json").write_text(json.dumps(text))
@@ -72,9 +76,11 @@ def same_weights(a, b, difference):
     )
 
 
-@pytest.mark.parametrize("name", TASKS)
-def test_every_task_loads_with_its_settings(saved, difference, name):
-    model, folder = saved(name)
+@pytest.mark.parametrize(
+    ("name", "number"), [*((name, 1) for name in TASKS), ("BertBackbone", 2), ("BertClassifier", 2)]
+)
+def test_every_task_loads_with_its_settings(saved, difference, name, number):
+    model, folder = saved(name, number=number)
     cls = keras_bert.BertBackbone if name == "BertBackbone" else BertTask
     back = cls.from_preset(folder)
     assert type(back) is type(model)

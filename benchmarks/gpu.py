@@ -24,7 +24,6 @@ import keras
 import numpy as np
 
 import keras_bert
-from keras_bert.layers.fused_attention import jax_devices
 from keras_bert.planning.pretraining_flops import pretraining_flops
 from keras_bert.planning.tpu_compiler import pretraining_batch
 from keras_bert.training.keras_internals import build_from_batch
@@ -211,8 +210,7 @@ def main():
     keras.config.set_dtype_policy("mixed_bfloat16")
     device = jax.devices()[0]
     args.peak = next((p for name, p in PEAKS.items() if name in device.device_kind), float("nan"))
-    platform, _ = jax_devices()
-    print(f"{device.device_kind} ({platform}), JAX {jax.__version__}, Keras {keras.__version__}")
+    print(f"{device.device_kind}, JAX {jax.__version__}, Keras {keras.__version__}")
     agreement()
     print(
         "| size | rows | | attention | real | ms a step | real tokens/s | MFU | GiB | compile s |"

@@ -58,6 +58,14 @@ def test_what_backends_do_in_their_own_ways_is_right_on_all(path, backend):
     assert "passed" in done.stdout and f"this is {backend}" not in done.stdout
 
 
+@pytest.mark.parametrize("backend", BACKENDS[:1])
+def test_every_step_is_lowered_for_a_gpu(backend):
+    options = ["-m", "slow", "-q", "-p", "no:cacheprovider"]
+    done = run(["-m", "pytest", "tests/training/test_gpu_ready.py", *options], backend, timeout=900)
+    assert done.returncode == 0, done.stdout[-6000:]
+    assert "passed" in done.stdout and "skipped" not in done.stdout
+
+
 WITHOUT_TENSORFLOW = """
 import sys
 

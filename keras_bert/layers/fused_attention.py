@@ -6,7 +6,6 @@ import functools
 import logging
 
 import keras
-from keras import ops
 
 from keras_bert.layers.plain_attention import split_heads, visibility_bias
 
@@ -15,13 +14,13 @@ logger = logging.getLogger("keras_bert")
 _planned_mesh = contextvars.ContextVar("_planned_mesh", default=None)
 
 
-def fused_kernel(query_key_value, num_heads, dropout=None):
+def fused_kernel(query_key_value, num_heads, sequence_ids=None, dropout=None):
     """Chooses the fused kernel for the device that computes.
 
     | backend | device | kernel | dropout |
     |---|---|---|---|
     | JAX | TPU | `tpu_attention`, for rows of a multiple of 128 tokens, up to 512 | yes |
-    | JAX | GPU | cuDNN, in bfloat16 and float16 | no |
+    | JAX | GPU, from Ampere | `cudnn_attention`, in bfloat16 and float16 | no |
     | PyTorch | all | `scaled_dot_product_attention` | no |
 
     `keras.config.disable_flash_attention()` turns all of them off.
@@ -29,25 +28,28 @@ def fused_kernel(query_key_value, num_heads, dropout=None):
     Args:
         query_key_value: `[B, S, 3H]`.
         num_heads: int, N.
+        sequence_ids: `[B, S]`, or None if rows aren't packed.
         dropout: the `Dropout` layer of the probabilities if they are to be dropped, else None.
 
     Returns:
-        A function of `(query_key_value, num_heads, padding_mask, sequence_ids, dropout, causal)`,
-        or None where only plain attention runs.
+        A function with the arguments of `attention`, or None where only plain attention runs.
     """
     if keras.config.is_flash_attention_enabled() is False:
         return None
     backend = keras.backend.backend()
     kernel, name = None, None
     if backend == "jax":
-        platform, mesh = jax_devices()
-        if platform == "tpu":
+        device, mesh = jax_device()
+        if device.platform == "tpu":
             from keras_bert.layers.tpu_attention import fits, tpu_attention
 
             if fits(query_key_value, num_heads, mesh):
                 return functools.partial(tpu_attention, mesh=mesh)
-        elif platform == "gpu" and query_key_value.dtype in ("bfloat16", "float16"):
-            kernel, name = cudnn_attention, "cuDNN's flash attention"
+        elif device.platform == "gpu":
+            from keras_bert.layers.cudnn_attention import cudnn_attention, fits
+
+            if fits(query_key_value, num_heads, sequence_ids, device):
+                kernel, name = cudnn_attention, "cuDNN's flash attention"
     if backend == "torch":
         kernel, name = sdpa_attention, "PyTorch's scaled_dot_product_attention"
     if kernel is None or dropout is None:
@@ -60,55 +62,43 @@ def fused_kernel(query_key_value, num_heads, dropout=None):
 @contextlib.contextmanager
 def planned_for(mesh):
     """Chooses the kernel of the devices of a JAX mesh, which may be absent from this machine."""
-    token = _planned_mesh.set(mesh)
+    token, device = _planned_mesh.set(mesh), mesh.devices.flat[0]
+    answers = contextlib.nullcontext()
+    if device.platform == "gpu":
+        from keras_bert.layers.cudnn_attention import answering_for
+
+        answers = answering_for(device)
     try:
-        yield
+        with answers:
+            yield
     finally:
         _planned_mesh.reset(token)
 
 
-def jax_devices():
-    """Returns the platform that JAX computes on, and the mesh that rows are sharded over, or None.
+def jax_device():
+    """Returns a device that JAX computes on, and the mesh that rows are sharded over, or None.
 
-    The platform is that of `planned_for`, of Keras's distribution, or of JAX's default devices.
+    The device is one of `planned_for`, of Keras's distribution, or of JAX's defaults.
     """
     import jax
 
     mesh, distribution = _planned_mesh.get(), keras.distribution.distribution()
     if mesh is None and isinstance(distribution, keras.distribution.DataParallel):
         mesh = distribution.device_mesh.backend_mesh
-    platform = jax.default_backend() if mesh is None else mesh.devices.flat[0].platform
-    return platform, mesh
-
-
-def cudnn_attention(
-    query_key_value,
-    num_heads,
-    padding_mask,
-    sequence_ids,
-    dropout=None,
-    causal=False,
-    implementation="cudnn",
-):
-    """Flash attention of cuDNN, by JAX; see `plain_attention`."""
-    import jax
-
-    visible = None
-    if sequence_ids is not None:
-        visible = (sequence_ids[:, :, None] == sequence_ids[:, None, :])[:, None]  # [B, 1, S, S]
-    elif padding_mask is not None:
-        visible = ops.cast(padding_mask, "bool")[:, None, None]  # [B, 1, 1, S]
-    query, key, value = split_heads(query_key_value, num_heads)
-    context = jax.nn.dot_product_attention(
-        query, key, value, mask=visible, is_causal=causal, implementation=implementation
-    )  # [B, S, N, D]
-    return context.reshape(*context.shape[:2], -1)
+    return jax.local_devices()[0] if mesh is None else mesh.devices.flat[0], mesh
 
 
 def sdpa_attention(
-    query_key_value, num_heads, padding_mask, sequence_ids, dropout=None, causal=False
+    query_key_value,
+    num_heads,
+    *,
+    padding_mask=None,
+    sequence_ids=None,
+    dropout=None,
+    causal=False,
+    training=False,
 ):
-    """Attention by PyTorch, which takes the best kernel for the device; see `plain_attention`."""
+    """Computes attention by PyTorch, by its best kernel for the device; see `attention`."""
     import torch
 
     length = query_key_value.shape[1] if causal else None

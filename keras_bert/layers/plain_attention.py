@@ -9,6 +9,7 @@ HIDDEN = -10000.0
 def plain_attention(
     query_key_value,
     num_heads,
+    *,
     padding_mask=None,
     sequence_ids=None,
     dropout=None,

@@ -67,11 +67,11 @@ class SelfAttention(keras.layers.Layer):
         context = attention(
             self.query_key_value(x),
             self.num_heads,
-            padding_mask,
-            sequence_ids,
-            self.probability_dropout,
-            training,
-            self.causal,
+            padding_mask=padding_mask,
+            sequence_ids=sequence_ids,
+            dropout=self.probability_dropout,
+            causal=self.causal,
+            training=training,
         )
         return self.output_dense(context)  # [B, S, H]
 

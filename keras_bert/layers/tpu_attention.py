@@ -41,10 +41,12 @@ def fits(query_key_value, num_heads, mesh=None):
 def tpu_attention(
     query_key_value,
     num_heads,
-    padding_mask,
-    sequence_ids,
+    *,
+    padding_mask=None,
+    sequence_ids=None,
     dropout=None,
     causal=False,
+    training=False,
     mesh=None,
 ):
     """Computes attention in VMEM; see `keras_bert.layers.attention.attention`.

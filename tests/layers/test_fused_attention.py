@@ -1,6 +1,9 @@
 """Fused kernels compute what plain attention computes, and are taken where they run."""
 
 import functools
+import importlib
+import inspect
+from types import SimpleNamespace
 
 import keras
 import numpy as np
@@ -10,7 +13,7 @@ from keras import ops
 from keras_bert.layers import fused_attention
 from keras_bert.layers.attention import attention
 from keras_bert.layers.dropout import Dropout
-from keras_bert.layers.plain_attention import HIDDEN
+from keras_bert.layers.plain_attention import HIDDEN, plain_attention
 
 B, S, N, H = 3, 128, 4, 256
 TOLERANCES = {"float32": (1e-5, 1e-4), "bfloat16": (2e-2, 2e-2)}  # of values, of gradients
@@ -18,12 +21,15 @@ rng = np.random.default_rng(7)
 VECTORS = rng.normal(size=(B, S, 3 * H)).astype("float32")
 UPSTREAM = rng.normal(size=(B, S, H)).astype("float32")
 PADDING_MASK = (np.arange(S) < np.array([[S], [100], [0]])).astype("int32")  # one row has no token
+HOLES = (np.random.default_rng(8).random((B, S)) < [[0.5], [0.9], [0]]).astype("int32")
 SEQUENCE_IDS = np.repeat([[1, 1, 2, 3], [1, 2, 0, 0], [1, 1, 1, 1]], S // 4, axis=1).astype("int32")
 VISIBLE = {
     "all": {},
     "tokens": {"padding_mask": PADDING_MASK},
+    "tokens anywhere": {"padding_mask": HOLES},
     "sequences": {"sequence_ids": SEQUENCE_IDS},
     "earlier tokens": {"padding_mask": PADDING_MASK, "causal": True},
+    "earlier tokens anywhere": {"padding_mask": HOLES, "causal": True},
     "earlier of sequences": {"sequence_ids": SEQUENCE_IDS, "causal": True},
 }
 
@@ -32,7 +38,7 @@ def reference(vectors, padding_mask=None, sequence_ids=None, causal=False, facto
     """Attention in float64, by NumPy: its value and the gradient of its sum by `UPSTREAM`."""
     query, key, value, upstream = (
         x.reshape(B, S, N, -1).transpose(0, 2, 1, 3)
-        for x in (*np.split(np.float64(vectors), 3, axis=-1), np.float64(UPSTREAM))
+        for x in (*np.split(np.float64(vectors), 3, axis=-1), np.float64(upstream_of(padding_mask)))
     )
     hidden = np.zeros((B, 1, 1, S), bool)
     if sequence_ids is not None:
@@ -52,20 +58,28 @@ def reference(vectors, padding_mask=None, sequence_ids=None, causal=False, facto
     return _joined(dropped @ value), np.concatenate([_joined(x) for x in gradients], axis=-1)
 
 
-def num_compared(visible):
-    """Without the last row of `PADDING_MASK`, which has no token."""
-    return 2 if "padding_mask" in VISIBLE[visible] else B
+def upstream_of(padding_mask):
+    """The gradient of the context: no loss reads padding."""
+    return UPSTREAM if padding_mask is None else UPSTREAM * padding_mask[:, :, None]
+
+
+def compared(visible, value):
+    """Leaves out the last row of masks, which has no token, and padding that is causal."""
+    masks = VISIBLE[visible]
+    if "padding_mask" not in masks:
+        return value
+    return (value * (masks["padding_mask"][:, :, None] if "causal" in masks else 1))[:2]
 
 
 def _joined(x):
     return x.transpose(0, 2, 1, 3).reshape(B, S, H)
 
 
-def jax_value_and_gradient(function, dtype):
+def jax_value_and_gradient(function, dtype, padding_mask):
     import jax
 
     value, pull_back = jax.vjp(function, jax.numpy.asarray(VECTORS, dtype))
-    return value, pull_back(jax.numpy.asarray(UPSTREAM, dtype))[0]
+    return value, pull_back(jax.numpy.asarray(upstream_of(padding_mask), dtype))[0]
 
 
 def of_tpu(dtype, padding_mask=None, sequence_ids=None, causal=False, seeds=(0, 0), rate=0.0):
@@ -84,32 +98,40 @@ def of_tpu(dtype, padding_mask=None, sequence_ids=None, causal=False, seeds=(0, 
         causal=causal,
         interpret=True,
     )
-    return jax_value_and_gradient(attend, dtype)
+    return jax_value_and_gradient(attend, dtype, padding_mask)
 
 
 def of_cudnn(dtype, padding_mask=None, sequence_ids=None, causal=False):
     """JAX's own kernel in place of cuDNN's, which takes the same arguments."""
-    if keras.backend.backend() != "jax":
-        pytest.skip("needs the JAX backend")
+    pytest.importorskip("jax")
+    from keras_bert.layers.cudnn_attention import cudnn_attention
 
     def attend(vectors):
-        return fused_attention.cudnn_attention(
-            vectors, N, padding_mask, sequence_ids, causal=causal, implementation="xla"
+        return cudnn_attention(
+            vectors,
+            N,
+            padding_mask=padding_mask,
+            sequence_ids=sequence_ids,
+            causal=causal,
+            implementation="xla",
         )
 
-    return jax_value_and_gradient(attend, dtype)
+    return jax_value_and_gradient(attend, dtype, padding_mask)
 
 
 def of_torch(dtype, padding_mask=None, sequence_ids=None, causal=False):
     if keras.backend.backend() != "torch":
         pytest.skip("needs the PyTorch backend")
-    ids = (
+    gradient = ops.convert_to_tensor(upstream_of(padding_mask).astype("float32"))
+    padding_mask, sequence_ids = (
         None if array is None else ops.convert_to_tensor(array)
         for array in (padding_mask, sequence_ids)
     )
     vectors = ops.cast(ops.convert_to_tensor(VECTORS), dtype).requires_grad_()
-    value = fused_attention.sdpa_attention(vectors, N, *ids, causal=causal)
-    value.backward(ops.cast(ops.convert_to_tensor(UPSTREAM), dtype))
+    value = fused_attention.sdpa_attention(
+        vectors, N, padding_mask=padding_mask, sequence_ids=sequence_ids, causal=causal
+    )
+    value.backward(ops.cast(gradient, dtype))
     return value, vectors.grad
 
 
@@ -122,7 +144,7 @@ def test_kernels_agree_with_the_formula(kernel, visible, dtype):
         kernel(dtype, **VISIBLE[visible]), expected, TOLERANCES[dtype], strict=True
     ):
         found = ops.convert_to_numpy(ops.cast(found, "float32"))
-        difference = np.abs(found - wanted)[: num_compared(visible)]
+        difference = np.abs(compared(visible, found - wanted))
         assert difference.max() <= tolerance * np.abs(wanted).max()
         assert np.isfinite(found).all(), "a row of padding alone stays finite"
 
@@ -138,7 +160,7 @@ def test_the_tpu_kernel_drops_what_its_hash_says(visible):
     expected = reference(VECTORS, **VISIBLE[visible], factors=np.asarray(keep) / (1 - rate))
     found = of_tpu("float32", **VISIBLE[visible], seeds=seeds, rate=rate)
     for own, wanted, tolerance in zip(found, expected, TOLERANCES["float32"], strict=True):
-        difference = np.abs(ops.convert_to_numpy(own) - wanted)[: num_compared(visible)]
+        difference = np.abs(compared(visible, ops.convert_to_numpy(own) - wanted))
         assert difference.max() <= tolerance * np.abs(wanted).max()
 
 
@@ -157,6 +179,12 @@ def test_the_hash_drops_at_its_rate_and_independently():
     assert abs(np.corrcoef(other.ravel(), keep[0].ravel())[0, 1]) < 4 / 256
 
 
+def device(platform, compute_capability=None):
+    """A device that this machine hasn't, for `jax_device`."""
+    gpu = SimpleNamespace(platform=platform, compute_capability=compute_capability)
+    return lambda: (gpu, None)
+
+
 def test_the_kernel_is_chosen_by_device_dtype_and_dropout(monkeypatch, caplog):
     backend = keras.backend.backend()
     vectors = ops.convert_to_tensor(VECTORS)
@@ -165,23 +193,24 @@ def test_the_kernel_is_chosen_by_device_dtype_and_dropout(monkeypatch, caplog):
     choose = fused_attention.fused_kernel
     fused_attention._warn_of_dropout.cache_clear()
     if backend == "jax":
+        from keras_bert.layers.cudnn_attention import cudnn_attention
         from keras_bert.layers.tpu_attention import tpu_attention
 
         assert choose(half, N) is None, "nothing on a CPU"
-        monkeypatch.setattr(fused_attention, "jax_devices", lambda: ("tpu", None))
-        assert choose(vectors, N, dropout).func is choose(half, N).func is tpu_attention
+        monkeypatch.setattr(fused_attention, "jax_device", device("tpu"))
+        assert choose(vectors, N, None, dropout).func is choose(half, N).func is tpu_attention
         assert choose(short, N) is None, "its length is no multiple of 128"
-        monkeypatch.setattr(fused_attention, "jax_devices", lambda: ("gpu", None))
+        monkeypatch.setattr(fused_attention, "jax_device", device("gpu", "8.0"))
         assert choose(vectors, N) is None, "cuDNN has no float32"
         chosen = choose(half, N)
-        assert chosen is fused_attention.cudnn_attention
+        assert chosen is cudnn_attention
     elif backend == "torch":
         chosen = choose(short, N)
         assert chosen is fused_attention.sdpa_attention
     else:
-        assert choose(half, N) is choose(half, N, dropout) is None
+        assert choose(half, N) is choose(half, N, None, dropout) is None
         return
-    assert choose(half, N, dropout) is choose(half, N, dropout) is None
+    assert choose(half, N, None, dropout) is choose(half, N, None, dropout) is None
     if backend == "jax":
         [warning] = caplog.messages
         assert "attention_dropout=0" in warning
@@ -192,16 +221,50 @@ def test_the_kernel_is_chosen_by_device_dtype_and_dropout(monkeypatch, caplog):
         keras.config.enable_flash_attention()
 
 
-def test_attention_takes_the_chosen_kernel(monkeypatch):
+@pytest.mark.parametrize(
+    "heads, length, capability, packed, taken",
+    [
+        (N, 128, "7.5", False, False),  # before Ampere
+        (N, 128, "gfx942", False, False),  # of AMD
+        (N, 127, "8.0", False, True),
+        (N, 127, "8.0", True, False),  # gradients under a mask
+        (64, 128, "9.0", False, False),  # heads of 4
+        (1, 128, "8.6", False, False),  # a head of 256
+        (1, 128, "10.0", False, True),
+    ],
+)
+def test_cudnn_takes_what_its_gpu_has(heads, length, capability, packed, taken):
+    jnp = pytest.importorskip("jax.numpy")
+    from keras_bert.layers.cudnn_attention import fits
+
+    vectors = jnp.zeros((1, length, 3 * H), "bfloat16")
+    gpu, _ = device("gpu", capability)()
+    assert fits(vectors, heads, jnp.zeros((1, length)) if packed else None, gpu) is taken
+
+
+def test_attention_gives_the_chosen_kernel_its_arguments(monkeypatch):
     asked = []
 
-    def choose(vectors, num_heads, dropout):
+    def choose(vectors, num_heads, sequence_ids, dropout):
         asked.append(dropout)
-        return lambda *arguments: arguments
+        return lambda *arguments, **options: (arguments, options)
 
     monkeypatch.setattr("keras_bert.layers.attention.fused_kernel", choose)
-    dropout = Dropout(0.1)
-    arguments = (VECTORS, N, PADDING_MASK, None, dropout)
-    assert attention(*arguments, training=True) == (*arguments, False)
-    assert attention(*arguments, training=False, causal=True)[-2:] == (None, True)
-    assert asked == [dropout, None]
+    options = {"padding_mask": PADDING_MASK, "sequence_ids": None, "dropout": Dropout(0.1)}
+    options |= {"causal": False, "training": True}
+    assert attention(VECTORS, N, **options) == ((VECTORS, N), options)
+    options["training"] = False
+    assert attention(VECTORS, N, **options)[1] == {**options, "dropout": None}
+    assert asked == [options["dropout"], None]
+
+
+@pytest.mark.parametrize("kernel", ["cudnn_attention", "tpu_attention", "sdpa_attention"])
+def test_kernels_take_the_same_arguments_by_name(kernel):
+    room = "fused_attention" if kernel == "sdpa_attention" else kernel
+    if room != "fused_attention":
+        pytest.importorskip("jax")
+    function = getattr(importlib.import_module(f"keras_bert.layers.{room}"), kernel)
+    own = list(inspect.signature(function).parameters.values())
+    common = list(inspect.signature(attention).parameters.values())
+    assert own[: len(common)] == common
+    assert list(inspect.signature(plain_attention).parameters.values()) == common

@@ -4,6 +4,11 @@ import keras
 import numpy as np
 import pytest
 
+import keras_bert
+
+WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefghijklmnopqrstuvwxyz"]
+TEXTS = ["a b c d", "e f g", "h i", "j"] * 2
+
 
 @pytest.fixture(autouse=True)
 def seeded():
@@ -19,3 +24,68 @@ def variable():
         return keras.Variable(values, name=name, dtype="float32")
 
     return make
+
+
+@pytest.fixture(scope="module")
+def make_task(tmp_path_factory):
+    """Makes `(model, batches)`: a tiny task by name, with batches of its own pipeline.
+
+    A function of the name, whether rows are packed, and arguments of the backbone. The batches have
+    shapes that are known beforehand.
+    """
+    preprocessor = keras_bert.BertPreprocessor(keras_bert.BertTokenizer(WORDS), sequence_length=16)
+    folder = tmp_path_factory.mktemp("tasks")
+    (folder / "text.txt").write_text("\n\n".join(["\n".join(TEXTS)] * 4))
+    corpus = keras_bert.prepare_corpus(
+        [str(folder / "text.txt")],
+        str(folder / "corpus"),
+        preprocessor.tokenizer,
+        text_format="sentences",
+        num_workers=1,
+        progress=False,
+    )
+
+    def make(name, packed=False, **arguments):
+        backbone = keras_bert.BertBackbone(len(WORDS), 1, 2, 16, 16, **arguments)
+        if name == "pretrainer":
+            data = keras_bert.pretraining_dataset(
+                corpus, batch_size=4, sequence_length=16, packed=packed
+            )
+            return keras_bert.BertPretrainer(backbone), data
+        task = {
+            "classifier": keras_bert.BertClassifier,
+            "token_classifier": keras_bert.BertTokenClassifier,
+            "span_labeler": keras_bert.BertSpanLabeler,
+            "multiple_choice": keras_bert.BertMultipleChoice,
+            "reranker": keras_bert.BertReranker,
+            "embedder": keras_bert.BertEmbedder,
+        }[name]
+        reader = preprocessor
+        if name == "span_labeler":
+            reader = keras_bert.BertSpanLabelerPreprocessor(
+                preprocessor.tokenizer, 16, document_stride=4, max_question_length=4
+            )
+        classes = {"num_classes": 3} if "classifier" in name else {}
+        model = task(backbone, preprocessor=reader, **classes)
+        full = keras_bert.Batching(4, pad_to="full", drop_remainder=True)  # "auto" on a TPU
+        batching = keras_bert.Batching(2, packed=True) if packed else full
+        return model, model.batches(*examples(name), batching=batching)
+
+    return make
+
+
+def examples(task):
+    """Returns `(x, y)` of a task."""
+    words = [text.split() for text in TEXTS]
+    answers = [{"text": "b", "answer_start": 2}]
+    return {
+        "classifier": (TEXTS, np.arange(8) % 3),
+        "token_classifier": (words, [[0] * len(sentence) for sentence in words]),
+        "span_labeler": ([{"question": "what", "context": "a b c", "answers": answers}] * 8, None),
+        "multiple_choice": (
+            [{"context": text, "choices": ["a", "b"], "label": 0} for text in TEXTS],
+            None,
+        ),
+        "reranker": ((TEXTS, TEXTS[::-1]), np.arange(8) % 2),
+        "embedder": ((TEXTS, TEXTS[::-1]), None),
+    }[task]

@@ -17,6 +17,7 @@ os.environ["XLA_FLAGS"] = f"--xla_force_host_platform_device_count={DEVICES}"
 
 import contextlib  # noqa: E402
 import functools  # noqa: E402
+from types import SimpleNamespace  # noqa: E402
 
 import keras  # noqa: E402
 import numpy as np  # noqa: E402
@@ -138,8 +139,8 @@ def take_tpu_attention():
     """Makes JAX take the TPU's attention, interpreted."""
     from keras_bert.layers import fused_attention, tpu_attention
 
-    devices, whole_rows = fused_attention.jax_devices, tpu_attention.whole_rows
-    fused_attention.jax_devices = lambda: ("tpu", devices()[1])
+    device, whole_rows = fused_attention.jax_device, tpu_attention.whole_rows
+    fused_attention.jax_device = lambda: (SimpleNamespace(platform="tpu"), device()[1])
     tpu_attention.whole_rows = functools.partial(whole_rows, interpret=True)
 
 

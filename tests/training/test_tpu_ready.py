@@ -15,7 +15,6 @@ import sys
 from pathlib import Path
 
 import keras
-import numpy as np
 import pytest
 import tensorflow as tf
 from tensorflow.core.framework import types_pb2
@@ -30,11 +29,14 @@ pytestmark = [
         keras.backend.backend() != "tensorflow", reason="TPUStrategy is TensorFlow's"
     ),
 ]
-WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefghijklmnopqrstuvwxyz"]
-SIZE = {"num_layers": 1, "num_heads": 2, "hidden_dim": 8, "intermediate_dim": 16}
-ROWS, LENGTH = 4, 16
-BATCHING = keras_bert.Batching(ROWS, pad_to="full", drop_remainder=True)  # "auto" on a TPU
-TEXTS = ["a b c d", "e f g", "h i", "j"] * 2
+TASKS = (
+    "pretrainer",
+    "classifier",
+    "token_classifier",
+    "span_labeler",
+    "multiple_choice",
+    "reranker",
+)
 
 # kTpuAllTypes of tensorflow/core/tpu/tpu_defs.h, less those that it emulates slowly (DT_DOUBLE)
 # or that no train step has reason to use; and handles of variables.
@@ -52,72 +54,6 @@ def mixed_bfloat16():
     keras.config.set_dtype_policy("float32")
 
 
-@pytest.fixture(scope="module")
-def preprocessor():
-    tokenizer = keras_bert.BertTokenizer(WORDS)
-    return keras_bert.BertPreprocessor(tokenizer, sequence_length=LENGTH)
-
-
-@pytest.fixture(scope="module")
-def corpus(preprocessor, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("tpu")
-    (folder / "text.txt").write_text("\n\n".join(["\n".join(TEXTS)] * 4))
-    return keras_bert.prepare_corpus(
-        [str(folder / "text.txt")],
-        str(folder / "corpus"),
-        preprocessor.tokenizer,
-        text_format="sentences",
-        num_workers=1,
-        progress=False,
-    )
-
-
-def backbone():
-    return keras_bert.BertBackbone(len(WORDS), max_sequence_length=LENGTH, **SIZE)
-
-
-def pretrainer(corpus, preprocessor):
-    data = keras_bert.pretraining_dataset(corpus, batch_size=ROWS, sequence_length=LENGTH)
-    return keras_bert.BertPretrainer(backbone()), data
-
-
-def classifier(corpus, preprocessor):
-    model = keras_bert.BertClassifier(backbone(), num_classes=3, preprocessor=preprocessor)
-    return model, model.batches(TEXTS, np.arange(8) % 3, batching=BATCHING)
-
-
-def token_classifier(corpus, preprocessor):
-    words = [text.split() for text in TEXTS]
-    labels = [[0] * len(sentence) for sentence in words]
-    model = keras_bert.BertTokenClassifier(backbone(), num_classes=3, preprocessor=preprocessor)
-    return model, model.batches(words, labels, batching=BATCHING)
-
-
-def span_labeler(corpus, preprocessor):
-    answers = [{"text": "b", "answer_start": 2}]
-    questions = [{"question": "what", "context": "a b c", "answers": answers}] * 8
-    preprocessor = keras_bert.BertSpanLabelerPreprocessor(
-        preprocessor.tokenizer, LENGTH, document_stride=4, max_question_length=4
-    )
-    model = keras_bert.BertSpanLabeler(backbone(), preprocessor)
-    return model, model.batches(questions, batching=BATCHING)
-
-
-def multiple_choice(corpus, preprocessor):
-    questions = [{"context": text, "choices": ["a", "b"], "label": 0} for text in TEXTS]
-    model = keras_bert.BertMultipleChoice(backbone(), preprocessor)
-    return model, model.batches(questions, batching=BATCHING)
-
-
-def reranker(corpus, preprocessor):
-    model = keras_bert.BertReranker(backbone(), preprocessor)
-    labels = np.arange(len(TEXTS)) % 2
-    return model, model.batches((TEXTS, TEXTS[::-1]), labels, batching=BATCHING)
-
-
-TASKS = [pretrainer, classifier, token_classifier, span_labeler, multiple_choice, reranker]
-
-
 def train_step(model, data, accumulation_steps, **arguments):
     """A model's train step as a function of the tensors of a batch, and the specs of these."""
     spec = model.with_checked_labels(data).element_spec
@@ -132,12 +68,12 @@ def train_step(model, data, accumulation_steps, **arguments):
 
 
 @pytest.fixture(scope="module")
-def step_of(corpus, preprocessor):
+def step_of(make_task):
     """A function of a task and its accumulation steps that gives its train step, traced once."""
 
     @functools.cache
     def step(task, accumulation_steps):
-        return train_step(*task(corpus, preprocessor), accumulation_steps)
+        return train_step(*make_task(task), accumulation_steps)
 
     return step
 
@@ -209,13 +145,12 @@ def test_a_train_step_is_what_a_tpu_runs(task, step_of):
 
 @pytest.mark.weekly
 def test_so_is_one_without_accumulation(step_of):
-    check(*step_of(pretrainer, 1))
+    check(*step_of("pretrainer", 1))
 
 
 @pytest.mark.weekly
-def test_so_is_one_with_lamb_and_remat(corpus, preprocessor):
-    model, data = pretrainer(corpus, preprocessor)
-    model.backbone.remat = True
+def test_so_is_one_with_lamb_and_remat(make_task):
+    model, data = make_task("pretrainer", remat=True)
     check(*train_step(model, data, 2, optimizer=keras_bert.Lamb(1e-3)))
 
 
@@ -233,7 +168,7 @@ def check(step, spec):
     not all(map(importlib.util.find_spec, ("jax", "libtpu"))), reason="needs jax and libtpu"
 )
 def test_the_compiler_of_tpus_takes_all(step_of, tmp_path):
-    paths = [tmp_path / f"{task.__name__}.hlo" for task in TASKS]
+    paths = [tmp_path / f"{task}.hlo" for task in TASKS]
     for task, path in zip(TASKS, paths, strict=True):
         step, spec = step_of(task, 2)
         path.write_bytes(step.experimental_get_compiler_ir(*spec)(stage="hlo_serialized"))

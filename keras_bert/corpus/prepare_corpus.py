@@ -17,7 +17,7 @@ from keras_bert.corpus.progress import progress_bar
 from keras_bert.corpus.shards import CORPUS_FILE, COUNTS, Corpus, finish_corpus
 from keras_bert.files.json_fields import JsonFields
 from keras_bert.files.json_files import read_json, write_json
-from keras_bert.files.leftovers import remove_unfinished
+from keras_bert.files.leftovers import remove, remove_unfinished
 from keras_bert.files.one_writer import one_writer
 from keras_bert.files.reports import Reports
 
@@ -147,9 +147,8 @@ def _prepare(
 def _finished_corpus(output, description):
     corpus = Corpus(output)
     check_same_plan(output, corpus.description.get("prepared_with", {}), description)
-    progress_folder = os.path.join(output, PROGRESS_FOLDER)
-    if tf.io.gfile.isdir(progress_folder):  # an earlier run stopped just before removing it
-        tf.io.gfile.rmtree(progress_folder)
+    remove(os.path.join(output, PROGRESS_FOLDER))  # of a run that was killed at its end
+    remove_unfinished(output)
     return corpus
 
 

@@ -119,7 +119,7 @@ def without_optimizer(model):
     return {n: v for n, v in model.default_compile_args().items() if n != "optimizer"}
 
 
-def test_tags_of_words_are_those_of_their_first_pieces(model, varied):
+def test_tags_of_words_are_those_of_their_first_pieces(assert_close, model, varied):
     varied(model)
     answers = model.answer(SENTENCES, batch_size=2)
     tags = tags_of(answers)
@@ -132,7 +132,7 @@ def test_tags_of_words_are_those_of_their_first_pieces(model, varied):
         assert set(answer) == {"label", "probabilities", "labels"} and answer["labels"] == NAMES
         assert np.shape(answer["probabilities"]) == (len(words), 5)
     likely = np.exp(logits[0, 1:4]) / np.exp(logits[0, 1:4]).sum(axis=-1, keepdims=True)
-    np.testing.assert_allclose(answers[0]["probabilities"], likely, atol=1e-5)
+    assert_close(answers[0]["probabilities"], likely)
 
 
 def test_context_changes_what_is_answered_of_a_sentence(model, varied):

@@ -119,7 +119,7 @@ def prepared(task, x):
 
 
 @each(TASKS)
-def test_predict_gives_arrays_of_raw_and_of_prepared_inputs(made, difference, request):
+def test_predict_gives_arrays_of_raw_and_of_prepared_inputs(made, assert_close, request):
     task, x, _, shape, _ = made
     raw = task.predict(x, batch_size=3, verbose=0)
     parts = keras.tree.flatten(raw)
@@ -138,7 +138,7 @@ def test_predict_gives_arrays_of_raw_and_of_prepared_inputs(made, difference, re
             keras.tree.map_structure(lambda part: part[tokens == 1], outputs)
             for outputs in (raw, ready)
         )
-    assert difference(raw, ready) < 1e-5
+    assert_close(raw, ready)
 
 
 @each(TASKS)
@@ -159,7 +159,7 @@ def test_examples_in_memory_need_no_pipeline_and_are_traced_once(made, monkeypat
 
 
 @each(TASKS)
-def test_answers_are_dicts_of_each_example(made, request):
+def test_answers_are_dicts_of_each_example(assert_close, made, request):
     task, x, _, _, key = made
     answers = task.answer(x, batch_size=3)
     assert isinstance(answers, list) and len(answers) == 4
@@ -175,7 +175,7 @@ def test_answers_are_dicts_of_each_example(made, request):
     for name, value in alone.items():
         expected = answers[0][name]
         if isinstance(value, float) or getattr(value, "dtype", None) == np.float32:
-            np.testing.assert_allclose(value, expected, atol=1e-5)
+            assert_close(value, expected)
         else:
             assert np.array_equal(value, expected), name
 
@@ -209,15 +209,15 @@ def test_scores_take_labels(made):
 
 
 @each(["classes", "features", "documents"])
-def test_scores_and_answers_of_datasets(made):
+def test_scores_and_answers_of_datasets(assert_close, made):
     tf = pytest.importorskip("tensorflow")
     task, x, y, _, key = made
     data = tf.data.Dataset.from_tensor_slices((x, y))
     expected = task.scores(x, y)
     for form in (data, data.batch(3)):
-        assert task.scores(form) == pytest.approx(expected)
+        assert_close(task.scores(form), expected)
     for answer, other in zip(task.answer(data), task.answer(x), strict=True):
-        np.testing.assert_allclose(answer[key], other[key], atol=1e-5)
+        assert_close(answer[key], other[key])
 
 
 class Column:
@@ -269,14 +269,14 @@ def pandas_tables():
 
 @pytest.mark.parametrize("library", [stand_in, pandas_tables])
 @each(["classes"])
-def test_columns_of_tables_are_texts_and_labels(made, library, difference):
+def test_columns_of_tables_are_texts_and_labels(made, library, assert_close):
     column, table = library()
     task, _, y, _, _ = made
     other = TEXTS[::-1]
     expected = task.predict((TEXTS, other), verbose=0)
     pair, both = (column(TEXTS), column(other)), table(first=TEXTS, second=other)
     for form in (pair, both, {"text": pair}):
-        assert difference(task.predict(form, verbose=0), expected) < 1e-6
+        assert_close(task.predict(form, verbose=0), expected)
     names = column([str(label) for label in y])
     evaluated = task.evaluate(TEXTS, y, verbose=0)
     assert task.evaluate(column(TEXTS), names, verbose=0) == pytest.approx(evaluated, rel=1e-5)

@@ -154,7 +154,7 @@ def test_quantized_embeddings_point_the_same_way(minilm, sentences, theirs, tmp_
     assert everything.mean() > 0.99 and everything.min() > 0.97
 
 
-def test_a_classifier_on_it_trains_with_lora(minilm, sentences, tmp_path):
+def test_a_classifier_on_it_trains_with_lora(assert_close, minilm, sentences, tmp_path):
     model = BertClassifier.from_preset(minilm, num_classes=2, sequence_length=32)
     assert set(model.load_report.new) == {"logits/kernel", "logits/bias"}
     for block in model.backbone.blocks:
@@ -173,7 +173,7 @@ def test_a_classifier_on_it_trains_with_lora(minilm, sentences, tmp_path):
     save_to_hugging_face(model, tmp_path / "theirs")
     for name in ("ours", "theirs"):
         loaded = BertClassifier.from_preset(tmp_path / name)
-        np.testing.assert_allclose(loaded.predict(texts, verbose=0), before, atol=1e-4)
+        assert_close(loaded.predict(texts, verbose=0), before)
 
 
 def timed(model, texts):

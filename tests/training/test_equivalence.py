@@ -216,10 +216,10 @@ def test_two_workers_give_the_numbers_of_one(tensorflow, free_addresses):
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_with_dropout_a_run_repeats_with_its_seed(backend):
+def test_with_dropout_a_run_repeats_with_its_seed(assert_close, backend):
     settings = [json.dumps(DROPOUT), json.dumps(PLAIN["pretrainer"])]
     runs = finished(start(backend, 2, settings[0], *settings), ["first", "again", "plain"])
     assert_equal(runs["again"], runs["first"], atol=0.0)
     with pytest.raises(AssertionError, match="Not equal"):  # it acts
         for path, values in runs["plain"]["weights"].items():
-            np.testing.assert_allclose(runs["again"]["weights"][path], values, atol=1e-5)
+            assert_close(runs["again"]["weights"][path], values)

@@ -132,7 +132,7 @@ def backbone(make_backbone):
 @pytest.fixture(scope="session")
 def letters():
     """A tokenizer whose words are single letters; its tables take long to build."""
-    pytest.importorskip("tensorflow_text", reason="raw text needs TensorFlow Text")
+    pytest.importorskip("tensorflow_text", reason="pip install tensorflow-text")
     from keras_bert import BertTokenizer
 
     return BertTokenizer(VOCABULARY)

@@ -40,8 +40,8 @@ def test_a_causal_token_attends_to_none_after_it(varied):
 
 @pytest.mark.parametrize("causal", [False, True])
 def test_they_are_those_of_transformers(assert_close, causal, tmp_path, varied):
-    torch = pytest.importorskip("torch")
-    transformers = pytest.importorskip("transformers")
+    torch = pytest.importorskip("torch", reason='pip install ".[parity]"')
+    transformers = pytest.importorskip("transformers", reason='pip install ".[parity]"')
     from keras_bert import save_to_hugging_face
 
     backbone = varied(BertBackbone(10, causal=causal, **SIZE))

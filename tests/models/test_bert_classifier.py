@@ -114,7 +114,7 @@ def test_calls_trace_nothing_again_and_keep_memory(model, tensorflow, calls):
 
 
 def test_every_form_of_texts_gives_the_same(model, randomized, eager, assert_close):
-    tf = pytest.importorskip("tensorflow")
+    tf = pytest.importorskip("tensorflow", reason="pip install tensorflow")
     eager(randomized(model))
     expected = model.predict(TEXTS, batch_size=3, verbose=0)
     assert expected.shape == (8, 3)
@@ -134,7 +134,7 @@ def test_every_form_of_texts_gives_the_same(model, randomized, eager, assert_clo
 
 
 def test_every_form_of_pairs_gives_the_same(assert_close, model, randomized, eager, difference):
-    tf = pytest.importorskip("tensorflow")
+    tf = pytest.importorskip("tensorflow", reason="pip install tensorflow")
     eager(randomized(model))
     expected = model.predict((TEXTS, PAIRS), verbose=0)
     assert difference(expected, model.predict(TEXTS, verbose=0)) > 1e-3
@@ -175,7 +175,7 @@ def test_fit_takes_pairs_and_weights(model, eager):
 
 
 def test_fit_takes_datasets_of_text(model, eager):
-    tf = pytest.importorskip("tensorflow")
+    tf = pytest.importorskip("tensorflow", reason="pip install tensorflow")
     arguments = {**model.default_compile_args(), "optimizer": keras.optimizers.SGD(0.0)}
     eager(model, **arguments)
     expected = model.evaluate(TEXTS, LABELS, verbose=0, return_dict=True)
@@ -188,7 +188,7 @@ def test_fit_takes_datasets_of_text(model, eager):
 
 
 def test_fit_takes_prepared_inputs(bare, eager, inputs, assert_close):
-    tf = pytest.importorskip("tensorflow")
+    tf = pytest.importorskip("tensorflow", reason="pip install tensorflow")
     eager(bare)
     bare.fit(inputs, LABELS, batch_size=4, validation_split=0.25, verbose=0)
     assert int(bare.optimizer.iterations) == 2

@@ -9,7 +9,7 @@ import pytest
 from keras_bert import BertPretrainer, BertSpanLabeler, BertTask, squad_scores
 from keras_bert.models import answering
 
-pytest.importorskip("tensorflow_text", reason="raw text needs TensorFlow Text")
+pytest.importorskip("tensorflow_text", reason="pip install tensorflow-text")
 
 SIZES = {"document_stride": 3, "max_question_length": 4, "max_answer_length": 2}
 

@@ -171,7 +171,7 @@ def test_entities_of_a_text_are_the_tags_of_its_words(model, varied):
 
 
 def test_every_form_of_texts_gives_the_same(model, varied):
-    tf = pytest.importorskip("tensorflow")
+    tf = pytest.importorskip("tensorflow", reason="pip install tensorflow")
     expected = varied(model).answer(TEXTS, batch_size=3)
     assert [answer["num_entities"] > 0 for answer in expected][2:4] == [False, True]
     for text, answer in zip(TEXTS, expected, strict=True):
@@ -221,7 +221,7 @@ def test_labels_outside_the_classes_are_refused(bare, inputs, tagged):
 
 
 def test_words_and_text_need_a_preprocessor(bare, model):
-    tf = pytest.importorskip("tensorflow")
+    tf = pytest.importorskip("tensorflow", reason="pip install tensorflow")
     for call in (
         lambda: bare.predict(SENTENCES),
         lambda: bare.fit(SENTENCES, TAGS),

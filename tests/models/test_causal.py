@@ -134,7 +134,7 @@ def test_a_pretrained_encoder_trains_with_a_new_lstm(causal, inputs, head, eager
 
 
 def test_adapters_and_the_lstm_go_to_another_model(causal, inputs, tmp_path, varied):
-    pytest.importorskip("safetensors")
+    pytest.importorskip("safetensors", reason="pip install safetensors")
     first, second = (BertClassifier(causal, 2, bilstm_units=4) for _ in range(2))
     varied(first)
     expected = arrays(first(inputs))

@@ -25,7 +25,7 @@ def model(make_backbone, eager):
 @pytest.fixture(scope="module")
 def reader(eager):
     """A model that reads text."""
-    pytest.importorskip("tensorflow_text", reason="raw text needs TensorFlow Text")
+    pytest.importorskip("tensorflow_text", reason="pip install tensorflow-text")
     from keras_bert import BertPreprocessor, BertTokenizer
 
     keras.utils.set_random_seed(1)
@@ -60,7 +60,7 @@ def test_it_learns_from_features(model, eager, inputs):
 
 
 def test_text_and_features_give_what_their_prepared_inputs_give(assert_close, reader, difference):
-    tf = pytest.importorskip("tensorflow")
+    tf = pytest.importorskip("tensorflow", reason="pip install tensorflow")
     x = {"text": TEXTS, "features": FEATURES}
     prepared = {name: values.numpy() for name, values in reader.preprocessor(TEXTS).items()}
     expected = reader.predict({**prepared, "features": FEATURES}, verbose=0)
@@ -132,7 +132,7 @@ def test_features_that_are_not_numbers_are_refused(model, inputs, features, mess
 
 
 def test_features_of_text_and_of_datasets_are_checked_too(reader):
-    tf = pytest.importorskip("tensorflow")
+    tf = pytest.importorskip("tensorflow", reason="pip install tensorflow")
     with pytest.raises(ValueError, match="takes features alongside text: give"):
         reader.predict(TEXTS)
     with pytest.raises(ValueError, match="8 texts but 7 rows of features"):
@@ -146,7 +146,7 @@ def test_features_of_text_and_of_datasets_are_checked_too(reader):
 
 
 def test_a_dataset_trains_after_adapt_features_only(model, inputs):
-    tf = pytest.importorskip("tensorflow")
+    tf = pytest.importorskip("tensorflow", reason="pip install tensorflow")
     x = {**inputs, "features": FEATURES.astype("float32")}
     data = tf.data.Dataset.from_tensor_slices((x, LABELS)).batch(4)
     with pytest.raises(ValueError, match="call model.adapt_features"):

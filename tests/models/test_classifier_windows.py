@@ -22,7 +22,7 @@ ROOM = 10  # tokens of a window; sequences have 12
 @pytest.fixture(scope="module")
 def model(eager):
     """A classifier with weights far from the start; each test sets how it reads windows."""
-    pytest.importorskip("tensorflow_text", reason="raw text needs TensorFlow Text")
+    pytest.importorskip("tensorflow_text", reason="pip install tensorflow-text")
     from keras_bert import BertClassifierPreprocessor, BertTokenizer
 
     keras.utils.set_random_seed(1)
@@ -75,7 +75,7 @@ def test_logits_are_those_of_the_windows_pooled(assert_close, model, difference,
 
 
 def test_every_form_of_texts_gives_the_same(model, assert_close):
-    tf = pytest.importorskip("tensorflow")
+    tf = pytest.importorskip("tensorflow", reason="pip install tensorflow")
     read_windows(model, 4)
     expected = model.predict(with_number(TEXTS), batch_size=4, verbose=0)
     data = tf.data.Dataset.from_tensor_slices((with_number(TEXTS), LABELS))
@@ -93,7 +93,7 @@ def test_every_form_of_texts_gives_the_same(model, assert_close):
 
 
 def test_evaluate_scores_whole_texts(model):
-    tf = pytest.importorskip("tensorflow")
+    tf = pytest.importorskip("tensorflow", reason="pip install tensorflow")
     read_windows(model, 4)
     x = with_number(TEXTS)
     logits = model.predict(x, verbose=0).astype("float64")
@@ -109,7 +109,7 @@ def test_evaluate_scores_whole_texts(model):
 
 
 def test_each_window_trains_with_the_label_and_features_of_its_text(model):
-    tf = pytest.importorskip("tensorflow")
+    tf = pytest.importorskip("tensorflow", reason="pip install tensorflow")
     read_windows(model, 4)
     x = {"text": TEXTS, "features": FEATURES}
     windows = [windows_of(text, 4) for text in TEXTS]

@@ -210,7 +210,7 @@ def test_scores_take_labels(made):
 
 @each(["classes", "features", "documents"])
 def test_scores_and_answers_of_datasets(assert_close, made):
-    tf = pytest.importorskip("tensorflow")
+    tf = pytest.importorskip("tensorflow", reason="pip install tensorflow")
     task, x, y, _, key = made
     data = tf.data.Dataset.from_tensor_slices((x, y))
     expected = task.scores(x, y)
@@ -262,7 +262,7 @@ def stand_in():
 
 
 def pandas_tables():
-    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    pandas = pytest.importorskip("pandas", reason='pip install ".[dev]"')
     series = lambda values: pandas.Series(values, index=range(7, 7 + len(values)))  # noqa: E731
     return series, lambda **columns: pandas.DataFrame(columns)
 
@@ -293,7 +293,7 @@ def test_columns_of_tables_are_texts_and_labels(made, library, assert_close):
 @pytest.mark.parametrize("options", [{}, {"validation_split": 0.5}])
 @each(["classes"])
 def test_a_table_that_contains_the_labels_is_refused(made, options):
-    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    pandas = pytest.importorskip("pandas", reason='pip install ".[dev]"')
     table = pandas.DataFrame({"text": TEXTS, "label": ["1", "0", "1", "0"]})
     message = r"labels too, in column 'label'.*Pass the texts alone, such as table\['text'\]"
     with pytest.raises(ValueError, match=message):

@@ -6,7 +6,7 @@ import pytest
 
 from keras_bert import BertBackbone, BertClassifier, BertTask
 
-pytest.importorskip("tensorflow_text", reason="raw text needs TensorFlow Text")
+pytest.importorskip("tensorflow_text", reason="pip install tensorflow-text")
 
 from keras_bert import BertClassifierPreprocessor, BertPreprocessor  # noqa: E402
 

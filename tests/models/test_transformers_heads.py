@@ -33,12 +33,12 @@ SMALL = {
 
 @pytest.fixture(scope="module")
 def torch():
-    return pytest.importorskip("torch", reason="needs the parity extra (torch)")
+    return pytest.importorskip("torch", reason='pip install ".[parity]"')
 
 
 @pytest.fixture(scope="module")
 def transformers(torch):
-    return pytest.importorskip("transformers", reason="needs the parity extra (transformers)")
+    return pytest.importorskip("transformers", reason='pip install ".[parity]"')
 
 
 @pytest.fixture
@@ -281,7 +281,7 @@ def test_decoders_that_the_config_calls_tied_and_the_file_does_not(
 
 @pytest.mark.parametrize("lowercase", [True, False])
 def test_their_tokenizer_reads_text_as_ours(transformers, make_backbone, tmp_path, lowercase):
-    pytest.importorskip("tensorflow_text", reason="raw text needs TensorFlow Text")
+    pytest.importorskip("tensorflow_text", reason="pip install tensorflow-text")
     from keras_bert import BertPreprocessor, BertTokenizer
 
     letters = "abcdefghijABCDEFGHIJé中!?.'"

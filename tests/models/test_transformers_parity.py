@@ -41,12 +41,12 @@ SIZES = {
 
 @pytest.fixture(scope="module")
 def torch():
-    return pytest.importorskip("torch", reason="needs the parity extra (torch)")
+    return pytest.importorskip("torch", reason='pip install ".[parity]"')
 
 
 @pytest.fixture(scope="module")
 def transformers():
-    return pytest.importorskip("transformers", reason="needs the parity extra (transformers)")
+    return pytest.importorskip("transformers", reason='pip install ".[parity]"')
 
 
 @pytest.fixture

@@ -254,7 +254,7 @@ def answers_elsewhere():
 @pytest.fixture(scope="session")
 def served(tmp_path_factory):
     """A function of the name of a task that gives its `Served`."""
-    pytest.importorskip("tensorflow_text", reason="raw text needs TensorFlow Text")
+    pytest.importorskip("tensorflow_text", reason="pip install tensorflow-text")
     folder, made = tmp_path_factory.mktemp("served"), {}
 
     def give(name):

@@ -38,8 +38,7 @@ EACH_TASK = [n if n in EACH_CHANGE else pytest.param(n, marks=pytest.mark.weekly
 
 def needed(package):
     """A package, or the test is skipped."""
-    reason = f"needs the export extra ({package})"
-    return pytest.importorskip(package, reason=reason)
+    return pytest.importorskip(package, reason='pip install ".[export]"')
 
 
 def make(name="classifier", num_layers=1, **arguments):

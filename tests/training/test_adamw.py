@@ -223,7 +223,7 @@ def test_words_that_do_not_occur_decay_and_move_on(tensorflow):
 
 
 def test_several_steps_equal_those_of_torch(assert_close, variable):
-    torch = pytest.importorskip("torch", reason="needs the parity extra (torch)")
+    torch = pytest.importorskip("torch", reason='pip install ".[parity]"')
     weights = [torch.tensor(KERNEL, requires_grad=True), torch.tensor(BIAS, requires_grad=True)]
     settings = {"lr": 0.1, "eps": 1e-6}
     groups = [

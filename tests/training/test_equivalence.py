@@ -22,7 +22,7 @@ BACKENDS = [
     pytest.param(
         name,
         marks=pytest.mark.skipif(
-            importlib.util.find_spec(name) is None, reason=f"{name} is not installed"
+            importlib.util.find_spec(name) is None, reason='pip install ".[parity]"'
         ),
     )
     for name in ("tensorflow", "jax")

@@ -32,7 +32,7 @@ def full_disk():
 @pytest.mark.parametrize("kind", list(SAVE))
 def test_a_full_disk_is_reported_alike(backbone, tmp_path, full_disk, kind, tensorflow):
     if kind == "keras_hub":
-        pytest.importorskip("keras_hub")
+        pytest.importorskip("keras_hub", reason="pip install keras-hub")
     logging.disable()  # pytest's own files are limited, too
     model = BertClassifier(backbone(activation="gelu_approximate"), num_classes=2)
     try:

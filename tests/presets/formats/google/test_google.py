@@ -10,7 +10,7 @@ import pytest
 from keras_bert import BertBackbone, BertClassifier, BertPretrainer, BertTask
 from keras_bert.presets.formats.google import read_google
 
-pytest.importorskip("tensorflow", reason="TF1 checkpoints are TensorFlow's")
+pytest.importorskip("tensorflow", reason="pip install tensorflow")
 
 SQUAD = {"cls/squad/output_weights": (2, 32), "cls/squad/output_bias": (2,)}
 CLASSES = {"output_weights": (3, 32), "output_bias": (3,)}
@@ -144,7 +144,7 @@ def test_casing_comes_from_the_name_or_the_vocabulary(
 
 @pytest.mark.parametrize("lowercase", [True, False])
 def test_a_model_reads_text_with_the_folders_vocabulary(google, vocabularies, lowercase):
-    pytest.importorskip("tensorflow_text", reason="raw text needs TensorFlow Text")
+    pytest.importorskip("tensorflow_text", reason="pip install tensorflow-text")
     model = BertPretrainer.from_preset(google(), lowercase=lowercase)
     assert model.preprocessor.tokenizer.get_vocabulary() == vocabularies["uncased"]
     assert model.preprocessor.tokenizer.lowercase is lowercase

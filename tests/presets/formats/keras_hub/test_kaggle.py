@@ -4,7 +4,7 @@ import pytest
 
 from keras_bert import BertBackbone
 
-keras_hub = pytest.importorskip("keras_hub")
+keras_hub = pytest.importorskip("keras_hub", reason="pip install keras-hub")
 
 
 def test_a_presets_name_is_its_handle_on_kaggle(

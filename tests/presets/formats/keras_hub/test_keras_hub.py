@@ -15,7 +15,7 @@ from keras_bert import (
     BertTask,
 )
 
-keras_hub = pytest.importorskip("keras_hub")
+keras_hub = pytest.importorskip("keras_hub", reason="pip install keras-hub")
 # Keras warns about KerasHub's lists of layers if a preset doesn't match its config.
 pytestmark = pytest.mark.filterwarnings("ignore:Skipping nested container")
 

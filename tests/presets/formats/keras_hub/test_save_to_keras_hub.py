@@ -18,7 +18,7 @@ from keras_bert import (
     save_to_keras_hub,
 )
 
-keras_hub = pytest.importorskip("keras_hub")
+keras_hub = pytest.importorskip("keras_hub", reason="pip install keras-hub")
 
 OURS = {
     "BertBackbone": lambda backbone: backbone,

@@ -31,7 +31,8 @@ def test_prompts_are_prepended(assert_close, model, difference):
     plain = model.predict(TEXTS, verbose=0)
     for encode, prompt in ((model.encode_query, "q r "), (model.encode_document, "p ")):
         written = model.predict([prompt + text for text in TEXTS], verbose=0)
-        assert difference(encode(TEXTS), written) < 1e-6 < difference(written, plain)
+        assert_close(encode(TEXTS), written)
+        assert difference(written, plain) > 1e-3
         assert encode("a b c").shape == (1, 16)
     reader = type(model.preprocessor).like(model.preprocessor, default_prompt_name="passage")
     default = BertEmbedder(model.backbone, preprocessor=reader)

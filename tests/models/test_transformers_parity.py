@@ -276,7 +276,7 @@ def test_every_layer_equals_that_of_transformers(
         assert_close(vectors, expected)
 
 
-def test_training_steps_equal_those_of_transformers_and_torch(assert_close, torch, make_theirs):
+def test_training_steps_equal_those_of_transformers_and_torch(torch, make_theirs):
     theirs, folder = make_theirs("tiny")
     ours = BertPretrainer.from_preset(folder)
     for layer in ours._flatten_layers():
@@ -306,4 +306,5 @@ def test_training_steps_equal_those_of_transformers_and_torch(assert_close, torc
         if weight.path.endswith("query_key_value/bias"):
             # The key's bias has no effect: its gradient is rounding, which Adam makes a step of.
             actual, expected = (np.delete(part, slice(16, 32)) for part in (actual, expected))
-        assert_close(actual, expected, name=weight.path)
+        bound = 0.01 * 3 * 1e-3  # of three steps
+        np.testing.assert_allclose(actual, expected, rtol=0, atol=bound, err_msg=weight.path)

@@ -4,7 +4,6 @@ import math
 import numbers
 import os
 import reprlib
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -50,11 +49,13 @@ def check_number(
         raise ValueError(f"{name} must be a finite number{limit}; got {reprlib.repr(value)}.")
 
 
-def check_finite(tensors: Mapping[str, Any], source: Any) -> None:
-    """Raises a ValueError if an array that was read from `source` has NaN or infinite values."""
-    for name, values in tensors.items():
-        if not np.isfinite(values).all():
-            raise ValueError(f"{source} is damaged: {name} has NaN or infinite values.")
+def check_finite(array: np.ndarray, path: Any, name: str) -> None:
+    """Raises a ValueError if a tensor of a file holds NaN or infinity."""
+    if not np.isfinite(array).all():
+        raise ValueError(
+            f"{path}: {name} holds NaN or infinity: the training that wrote it diverged, or the "
+            "file is damaged."
+        )
 
 
 def check_path(name: str, value: Any) -> None:

@@ -149,7 +149,7 @@ def backbone(make_backbone):
 @pytest.fixture(scope="session")
 def letters():
     """A tokenizer whose words are single letters; its tables take long to build."""
-    pytest.importorskip("tensorflow_text", reason="raw text needs TensorFlow Text")
+    pytest.importorskip("tensorflow_text", reason="pip install tensorflow-text")
     from keras_bert import BertTokenizer
 
     return BertTokenizer(VOCABULARY)
@@ -200,6 +200,40 @@ def randomized():
         return model
 
     return randomize
+
+
+@pytest.fixture(scope="session")
+def assert_close():
+    """A function that asserts that values differ by float32's roundings alone, on any processor.
+
+    What is fastest decides in which order a sum is added, so a library, an instruction set or a
+    graph may each round another way. The bound is relative to the largest value, as a value near 0
+    is the difference of larger ones: a sum of n terms errs by about sqrt(n) roundings, of 2^-24 in
+    either program, and a value is the last of several sums in a row. A tiny model has 16 of up to
+    32 terms (two layers; query or key, scores, context, output and two of feed-forward, two norms),
+    so the bound is 1e-5 of the largest value. Whole numbers must be equal; a list or dict of
+    numbers counts as one array.
+
+    Args, besides two arrays or trees of arrays:
+        sums: the number of sums, or other steps that round, in a row.
+        terms: the number of terms of the longest of them.
+        size: of the values that it was computed from, if larger: probabilities err as logits do.
+        name: what an error names.
+    """
+
+    def arrays(values):
+        leaves = [keras.ops.convert_to_numpy(leaf) for leaf in keras.tree.flatten(values)]
+        return leaves if any(leaf.ndim for leaf in leaves) else [np.array(leaves)]
+
+    def check(actual, expected, sums=16, terms=32, size=0.0, name=""):
+        assert not isinstance(expected, dict) or actual.keys() == expected.keys()
+        share = 2**-23 * sums * terms**0.5
+        for found, wanted in zip(arrays(actual), arrays(expected), strict=True):
+            largest = np.abs(wanted[np.isfinite(wanted)]).max(initial=size)
+            bound = 0 if found.dtype.kind in "biu" else share * largest
+            np.testing.assert_allclose(found, wanted, rtol=0, atol=bound, err_msg=name)
+
+    return check
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ BACKENDS = [
         marks=[
             pytest.mark.slow,
             pytest.mark.skipif(
-                importlib.util.find_spec(name) is None, reason=f"{name} is not installed"
+                importlib.util.find_spec(name) is None, reason='pip install ".[parity]"'
             ),
         ],
     )

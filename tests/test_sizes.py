@@ -31,8 +31,8 @@ def test_the_small_pretrainers_have_as_many_weights_as_published(name):
 @pytest.mark.weekly
 @pytest.mark.slow
 def test_every_size_has_as_many_weights_as_in_transformers():
-    torch = pytest.importorskip("torch", reason="needs the parity extra (torch)")
-    transformers = pytest.importorskip("transformers", reason="needs the parity extra")
+    torch = pytest.importorskip("torch", reason='pip install ".[parity]"')
+    transformers = pytest.importorskip("transformers", reason='pip install ".[parity]"')
     assert len(sizes.SMALL_MODELS) == 24
     for name, size in sizes.SIZES.items():
         config = transformers.BertConfig(

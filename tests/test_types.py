@@ -72,13 +72,13 @@ def test_the_stub_and_the_typing_marker_are_shipped():
 
 
 def test_a_type_checker_resolves_classes_and_methods_and_rejects_misspelled_names():
-    pytest.importorskip("mypy")
+    pytest.importorskip("mypy", reason='pip install ".[dev]"')
     done = subprocess.run([sys.executable, "-m", "mypy"], capture_output=True, text=True, cwd=ROOT)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_an_editor_completes_public_names_and_goes_to_their_definitions():
-    jedi = pytest.importorskip("jedi")
+    jedi = pytest.importorskip("jedi", reason='pip install ".[dev]"')
     # InterpreterEnvironment starts no process.
     options = {"project": jedi.Project(ROOT), "environment": jedi.InterpreterEnvironment()}
     completions = jedi.Script("import keras_bert\nkeras_bert.", **options).complete()

@@ -3,6 +3,8 @@
 #
 # A published BERT answers something useful in ten lines. This one compares the meanings of
 # sentences: it finds the entry of a help page that fits a question, though they share no words.
+# (TensorFlow logs some lines at its start; the environment variable `TF_CPP_MIN_LOG_LEVEL=3` turns
+# them off, apart from a note that there is no GPU.)
 
 # %%
 import keras_bert

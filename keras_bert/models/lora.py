@@ -106,7 +106,8 @@ def load_lora(task, path):
                 f"{path} is of another task or encoder: its {name} is {given.get(name)}, this "
                 f"model's {expected.get(name)}."
             )
-    check_finite(tensors, path)
+    for name, tensor in tensors.items():
+        check_finite(tensor, path, name)
     enable_lora(task, rank, alpha)
     for name, variable in _saved(task).items():
         variable.assign(tensors[name])

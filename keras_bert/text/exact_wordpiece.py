@@ -5,10 +5,9 @@ from collections.abc import Callable
 
 import numpy as np
 import tensorflow as tf
-import tensorflow_text as tf_text
-from tensorflow_text.core.pybinds import pywrap_fast_wordpiece_tokenizer_model_builder
 
 from keras_bert.text import normalization
+from keras_bert.text.tensorflow_text import tf_text, wordpiece_builder
 from keras_bert.text.vocabulary import UNK
 
 _MAX_TOKEN_BYTES = 256  # limit of tensorflow_text's trie
@@ -236,9 +235,7 @@ def _reachable_tokens(tokens, lowercase, max_word_characters):
 
 def _wordpiece_model(tokens, max_bytes):
     # FastWordpieceTokenizer's constructor calls this too, but copies the bytes through a list.
-    model = pywrap_fast_wordpiece_tokenizer_model_builder.build_fast_wordpiece_model(
-        tokens, max_bytes, "##", UNK, False, False
-    )
+    model = wordpiece_builder.build_fast_wordpiece_model(tokens, max_bytes, "##", UNK, False, False)
     return np.frombuffer(model, np.uint8)
 
 

@@ -11,9 +11,9 @@ import unicodedata
 import flatbuffers
 import numpy as np
 import tensorflow as tf
-import tensorflow_text as tf_text
 
 from keras_bert.text.double_array import double_array
+from keras_bert.text.tensorflow_text import tf_text
 
 SIGMA = "\u03a3"
 # Normalized text holds U+FFFD only where this module puts it: U+FFFD in the input is deleted.

@@ -1,6 +1,7 @@
 """A recipe's command line: its parser, and the errors that its user reads."""
 
 import argparse
+import os
 import sys
 import traceback
 from collections.abc import Callable
@@ -28,11 +29,11 @@ def recipe_parser(docstring: str) -> argparse.ArgumentParser:
 
 
 def run_recipe(main: Callable[[], object]) -> None:
-    """Runs the `main` function of a recipe, with short errors.
+    """Runs the `main` function of a recipe, with short errors and without TensorFlow's own log.
 
     A ValueError of the recipe or of this package, and an OSError, exit with status 1 and print
     their message alone: they are about the user's files and arguments. Other errors keep their
-    traceback.
+    traceback. The environment variable `TF_CPP_MIN_LOG_LEVEL=0` brings TensorFlow's log back.
 
     Args:
         main: a function without arguments.
@@ -42,6 +43,7 @@ def run_recipe(main: Callable[[], object]) -> None:
     >>> run_recipe(lambda: print("done"))
     done
     """
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     try:
         main()
     except (ValueError, OSError) as error:

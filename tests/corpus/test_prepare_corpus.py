@@ -107,7 +107,7 @@ def test_worker_processes_write_the_same_bytes(inputs, tmp_path, tokenizer, smal
 
 @pytest.mark.slow
 def test_beam_writes_the_same_bytes(inputs, tmp_path, tokenizer, small_slices):
-    pytest.importorskip("apache_beam", reason="Apache Beam is not installed (extra 'beam')")
+    pytest.importorskip("apache_beam", reason='pip install ".[beam]"')
     (inputs / "wiki.xml.bz2").write_bytes(
         bz2.compress(
             b"<mediawiki><page><title>A</title><ns>0</ns><revision><text>Word1 word2. Word3.</text>"
@@ -363,7 +363,7 @@ keras_bert.prepare_corpus(sys.argv[1], sys.argv[2], tokenizer, num_workers=1, pr
 print(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1])
 """
     if not os.path.exists("/proc/self/status"):
-        pytest.skip("peak memory is read from /proc")
+        pytest.skip("reads the memory of a process from Linux's /proc")
     peaks = []
     text = some_text(10_000)
     vocabulary = json.dumps([*SPECIAL, ".", *WORDS])

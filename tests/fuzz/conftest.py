@@ -149,7 +149,7 @@ def use(folder: Path, whole: bool = True) -> keras_bert.BertTask | None:
 @pytest.fixture(scope="session")
 def folders(tmp_path_factory, tensorflow):
     """A valid folder of each format."""
-    pytest.importorskip("tensorflow_text", reason="the folders have tokenizers")
+    pytest.importorskip("tensorflow_text", reason="pip install tensorflow-text")
     return write_folders(tmp_path_factory.mktemp("folders"))
 
 

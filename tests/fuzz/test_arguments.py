@@ -16,8 +16,8 @@ import keras
 import numpy as np
 import pytest
 
-tf = pytest.importorskip("tensorflow", reason="raw examples need TensorFlow")
-pytest.importorskip("tensorflow_text", reason="raw examples need TensorFlow Text")
+tf = pytest.importorskip("tensorflow", reason="pip install tensorflow")
+pytest.importorskip("tensorflow_text", reason="pip install tensorflow-text")
 if keras.backend.backend() != "tensorflow":
     pytest.skip("one backend is enough for the doors", allow_module_level=True)
 

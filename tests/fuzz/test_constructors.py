@@ -7,9 +7,9 @@ import keras
 import numpy as np
 import pytest
 
-pytest.importorskip("hypothesis", reason="needs Hypothesis (dev extra)")
-tf = pytest.importorskip("tensorflow", reason="preprocessors need TensorFlow")
-pytest.importorskip("tensorflow_text", reason="preprocessors need TensorFlow Text")
+pytest.importorskip("hypothesis", reason='pip install ".[dev]"')
+tf = pytest.importorskip("tensorflow", reason="pip install tensorflow")
+pytest.importorskip("tensorflow_text", reason="pip install tensorflow-text")
 if keras.backend.backend() != "tensorflow":
     pytest.skip("one backend is enough for the doors", allow_module_level=True)
 

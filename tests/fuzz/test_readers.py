@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-pytest.importorskip("hypothesis", reason="needs Hypothesis (dev extra)")
+pytest.importorskip("hypothesis", reason='pip install ".[dev]"')
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("hypothesis", reason="needs Hypothesis (dev extra)")
-pytest.importorskip("tensorflow_text", reason="texts need TensorFlow Text")
+pytest.importorskip("hypothesis", reason='pip install ".[dev]"')
+pytest.importorskip("tensorflow_text", reason="pip install tensorflow-text")
 
 import tensorflow as tf
 from hypothesis import given

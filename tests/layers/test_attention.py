@@ -31,13 +31,13 @@ def test_bias_hides_other_sequences():
     assert set(bias.ravel()) == {0.0, -10000.0}
 
 
-def test_a_packed_sequence_attends_as_if_alone(vectors):
+def test_a_packed_sequence_attends_as_if_alone(assert_close, vectors):
     packed = ops.convert_to_numpy(attention(vectors, 2, sequence_ids=SEQUENCE_IDS))
     assert np.isfinite(packed).all()
     for row, ids in enumerate(SEQUENCE_IDS):
         for number in set(ids) - {0}:
             alone = ops.convert_to_numpy(attention(vectors[row : row + 1, ids == number], 2))[0]
-            np.testing.assert_allclose(packed[row, ids == number], alone, rtol=1e-5, atol=1e-6)
+            assert_close(packed[row, ids == number], alone)
 
 
 def test_other_sequences_never_reach_a_packed_one(vectors):
@@ -50,7 +50,7 @@ def test_other_sequences_never_reach_a_packed_one(vectors):
         assert difference.size and difference.max() == 0.0
 
 
-def test_later_tokens_never_reach_a_causal_query(vectors):
+def test_later_tokens_never_reach_a_causal_query(assert_close, vectors):
     """Others in their place, however large, change no bit of what stands before."""
     masks = [{}, {"padding_mask": MASK}, {"sequence_ids": SEQUENCE_IDS}]
     for place in range(1, 7):
@@ -65,7 +65,7 @@ def test_later_tokens_never_reach_a_causal_query(vectors):
             assert difference.size and difference.max() == 0.0
     whole = ops.convert_to_numpy(attention(vectors, 2))
     last = ops.convert_to_numpy(attention(vectors, 2, causal=True))[:, -1]
-    np.testing.assert_allclose(last, whole[:, -1], rtol=1e-5, atol=1e-6)
+    assert_close(last, whole[:, -1])
 
 
 def test_softmax_is_computed_in_float32():

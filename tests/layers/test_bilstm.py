@@ -23,7 +23,7 @@ def outputs(layer, *args, **kwargs):
     return ops.convert_to_numpy(layer(*args, **kwargs))
 
 
-def test_a_row_has_the_outputs_that_it_has_alone(layer):
+def test_a_row_has_the_outputs_that_it_has_alone(assert_close, layer):
     """Its padding may have any values and any number of columns."""
     longer = np.concatenate([VECTORS, VECTORS[:, :2]], axis=1)
     other = np.where(np.arange(8)[:, None] < np.array(LENGTHS)[:, None, None], longer, 1e3)
@@ -35,10 +35,10 @@ def test_a_row_has_the_outputs_that_it_has_alone(layer):
         for row, length in enumerate(LENGTHS):
             [alone] = outputs(layer, VECTORS[row : row + 1, :length])
             own = found[row] if layer.pooled else found[row, :length]
-            np.testing.assert_allclose(own, alone, rtol=1e-5, atol=1e-6)
+            assert_close(own, alone)
 
 
-def test_pooled_are_the_last_states_of_both_directions(random_weights):
+def test_pooled_are_the_last_states_of_both_directions(assert_close, random_weights):
     tokens, pooled = BiLSTM(3), BiLSTM(3, pooled=True)
     for layer in (tokens, pooled):
         layer(VECTORS)
@@ -46,10 +46,10 @@ def test_pooled_are_the_last_states_of_both_directions(random_weights):
     found = outputs(pooled, VECTORS, PADDING_MASK)
     states = outputs(tokens, VECTORS, PADDING_MASK)
     last = states[np.arange(3), np.array(LENGTHS) - 1, :3]  # of the text read from the left
-    np.testing.assert_allclose(found, np.concatenate([last, states[:, 0, 3:]], axis=1), rtol=1e-6)
+    assert_close(found, np.concatenate([last, states[:, 0, 3:]], axis=1))
 
 
-def test_each_direction_is_an_lstm(random_weights):
+def test_each_direction_is_an_lstm(assert_close, random_weights):
     layer = BiLSTM(3)
     layer(VECTORS)
     random_weights(layer)
@@ -57,7 +57,7 @@ def test_each_direction_is_an_lstm(random_weights):
     weights = [ops.convert_to_numpy(weight) for weight in layer.weights]
     forward, backward = by_numpy(VECTORS, *weights[:3]), by_numpy(VECTORS[:, ::-1], *weights[3:])
     expected = np.concatenate([forward, backward[:, ::-1]], axis=-1)
-    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+    assert_close(found, expected)
 
 
 def by_numpy(x, kernel, recurrent_kernel, bias):

@@ -15,14 +15,14 @@ def layer(random_weights):
     return random_weights(layer)
 
 
-def test_tokens_segments_and_positions_are_summed_then_normalized(layer):
+def test_tokens_segments_and_positions_are_summed_then_normalized(assert_close, layer):
     tables = (layer.token_embedding, layer.segment_embedding, layer.position_embedding)
     token, segment, position = (ops.convert_to_numpy(table.embeddings) for table in tables)
     total = np.float64(token[TOKEN_IDS] + segment[SEGMENT_IDS] + position[:4])
     normal = (total - total.mean(-1, keepdims=True)) / total.std(-1, keepdims=True)
     gamma, beta = (ops.convert_to_numpy(weight) for weight in (layer.norm.gamma, layer.norm.beta))
     actual = ops.convert_to_numpy(layer(TOKEN_IDS, segment_ids=SEGMENT_IDS))
-    np.testing.assert_allclose(actual, normal * gamma + beta, atol=1e-5)
+    assert_close(actual, normal * gamma + beta)
 
 
 def test_absent_segment_ids_are_segment_0(layer):

@@ -23,12 +23,12 @@ def normalize(x, norm):
     return centered / np.sqrt(x.var(-1, keepdims=True) + 1e-12) * gamma + beta
 
 
-def test_each_residual_is_added_before_its_norm(block, x):
+def test_each_residual_is_added_before_its_norm(assert_close, block, x):
     attended = ops.convert_to_numpy(block.attention(x))
     middle = normalize(np.float64(x + attended), block.attention_norm)
     transformed = block.output_dense(block.intermediate_dense(middle.astype("float32")))
     expected = normalize(middle + ops.convert_to_numpy(transformed), block.output_norm)
-    np.testing.assert_allclose(ops.convert_to_numpy(block(x)), expected, atol=2e-5)
+    assert_close(ops.convert_to_numpy(block(x)), expected)
 
 
 def test_both_norms_have_the_epsilon_of_bert(block):

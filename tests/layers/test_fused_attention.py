@@ -83,7 +83,7 @@ def jax_value_and_gradient(function, dtype, padding_mask):
 
 
 def of_tpu(dtype, padding_mask=None, sequence_ids=None, causal=False, seeds=(0, 0), rate=0.0):
-    jax = pytest.importorskip("jax")
+    jax = pytest.importorskip("jax", reason='pip install ".[parity]"')
     from keras_bert.layers.tpu_attention import whole_rows
 
     ids = np.ones((B, S), "int32") if padding_mask is None else padding_mask
@@ -151,7 +151,7 @@ def test_kernels_agree_with_the_formula(kernel, visible, dtype):
 
 @pytest.mark.parametrize("visible", VISIBLE)
 def test_the_tpu_kernel_drops_what_its_hash_says(visible):
-    jax = pytest.importorskip("jax")
+    jax = pytest.importorskip("jax", reason='pip install ".[parity]"')
     from keras_bert.layers.tpu_attention import kept
 
     seeds, rate = np.array([3, 2**31 + 5], "uint32"), 0.25
@@ -165,7 +165,7 @@ def test_the_tpu_kernel_drops_what_its_hash_says(visible):
 
 
 def test_the_hash_drops_at_its_rate_and_independently():
-    jax = pytest.importorskip("jax")
+    jax = pytest.importorskip("jax", reason='pip install ".[parity]"')
     from keras_bert.layers.tpu_attention import kept
 
     seeds, heads = np.array([11, 12], "uint32"), jax.numpy.arange(16, dtype="int32")

@@ -10,18 +10,16 @@ from keras_bert.layers.gelu import activation_function, gelu_approximate
 X = np.linspace(-6, 6, 241).astype("float32")
 
 
-def test_gelu_is_the_exact_one():
+def test_gelu_is_the_exact_one(assert_close):
     expected = [x / 2 * (1 + math.erf(x / math.sqrt(2))) for x in map(float, X)]
-    np.testing.assert_allclose(
-        ops.convert_to_numpy(activation_function("gelu")(X)), expected, atol=1e-6
-    )
+    assert_close(ops.convert_to_numpy(activation_function("gelu")(X)), expected)
 
 
-def test_gelu_approximate_is_the_tanh_form():
+def test_gelu_approximate_is_the_tanh_form(assert_close):
     x = np.float64(X)
     expected = x / 2 * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
     actual = ops.convert_to_numpy(activation_function("gelu_approximate")(X))
-    np.testing.assert_allclose(actual, expected, atol=1e-6)
+    assert_close(actual, expected)
 
 
 def test_the_forms_differ_by_less_than_google_and_hugging_face_do():

@@ -15,20 +15,20 @@ BY_NUMPY = {
 
 
 @pytest.mark.parametrize("combine", COMBINATIONS)
-def test_vectors_are_those_that_numpy_gives(combine):
+def test_vectors_are_those_that_numpy_gives(assert_close, combine):
     layer = LayerCombination(combine)
     combined = ops.convert_to_numpy(layer(STATES))
-    np.testing.assert_allclose(combined, BY_NUMPY[combine], rtol=1e-5, atol=1e-6)
+    assert_close(combined, BY_NUMPY[combine])
     assert len(layer.weights) == (2 if combine == "weighted" else 0)
 
 
-def test_weights_are_a_softmax_and_a_scale():
+def test_weights_are_a_softmax_and_a_scale(assert_close):
     layer = LayerCombination("weighted")
     layer(STATES)
     layer.weights_before_softmax.assign(np.log([1.0, 2.0, 5.0]))
     layer.scale.assign(4.0)
     expected = 0.5 * STATES[0] + STATES[1] + 2.5 * STATES[2]
-    np.testing.assert_allclose(ops.convert_to_numpy(layer(STATES)), expected, rtol=1e-5, atol=1e-5)
+    assert_close(ops.convert_to_numpy(layer(STATES)), expected)
 
 
 def test_weights_learn_which_layer_counts():

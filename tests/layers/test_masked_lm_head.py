@@ -27,7 +27,7 @@ def test_positions_are_gathered_as_numpy_does(dtype):
     assert np.abs(ops.convert_to_numpy(actual) - expected).max() == 0.0
 
 
-def test_logits_are_products_with_the_shared_table(head):
+def test_logits_are_products_with_the_shared_table(assert_close, head):
     chosen = np.take_along_axis(SEQUENCES, POSITIONS[:, :, None], axis=1)
     kernel, bias = (ops.convert_to_numpy(weight) for weight in head.dense.weights)
     x = np.float64(ops.convert_to_numpy(activation_function("gelu")(chosen @ kernel + bias)))
@@ -36,17 +36,17 @@ def test_logits_are_products_with_the_shared_table(head):
     table = ops.convert_to_numpy(head.token_embedding.embeddings)
     expected = (normal * gamma + beta) @ table.T + ops.convert_to_numpy(head.bias)
     actual = ops.convert_to_numpy(head(SEQUENCES, POSITIONS))
-    np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-4)
+    assert_close(actual, expected)
 
 
-def test_the_decoder_has_no_table_of_its_own(head):
+def test_the_decoder_has_no_table_of_its_own(assert_close, head):
     shapes = [tuple(weight.shape) for weight in head.trainable_weights]
     assert shapes.count((11, 8)) == 1 and (8, 11) not in shapes
     before = ops.convert_to_numpy(head(SEQUENCES, POSITIONS))
     head.token_embedding.embeddings.assign(2 * head.token_embedding.embeddings)
     after = ops.convert_to_numpy(head(SEQUENCES, POSITIONS))
     bias = ops.convert_to_numpy(head.bias)
-    np.testing.assert_allclose(after - bias, 2 * (before - bias), rtol=1e-4, atol=1e-4)
+    assert_close(after - bias, 2 * (before - bias))
 
 
 def test_logits_are_float32_under_mixed_bfloat16():

@@ -98,7 +98,7 @@ def test_bfloat16_gradients_are_within_rounding_of_the_exact_ones():
 
 
 @pytest.mark.parametrize("jit_compile", [False, True])
-def test_the_layers_use_their_gradients(tensorflow, jit_compile):
+def test_the_layers_use_their_gradients(assert_close, tensorflow, jit_compile):
     layer = LayerNorm(epsilon=EPSILON)
     layer.build(X.shape)
     x = tensorflow.cast(X, "float32")
@@ -111,7 +111,7 @@ def test_the_layers_use_their_gradients(tensorflow, jit_compile):
         return y, tape.gradient(y, x, tensorflow.cast(UPSTREAM, "float32"))
 
     own, plain = gradient(True), gradient(False)
-    np.testing.assert_allclose(own[0], plain[0], atol=1e-5)
+    assert_close(own[0], plain[0])
     np.testing.assert_allclose(own[1], plain[1], atol=1e-4 * np.abs(plain[1]).max())
 
 
@@ -125,7 +125,7 @@ def test_accelerators_keep_keras_layer_norm(tensorflow, monkeypatch, kind):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16"])
-def test_the_decoder_is_the_reversed_embedding(dtype, tensorflow):
+def test_the_decoder_is_the_reversed_embedding(assert_close, dtype, tensorflow):
     table = keras.layers.ReversibleEmbedding(11, 8, dtype=dtype)
     head = MaskedLMHead(table, dtype=dtype)
     positions = np.array([[1, 4], [0, 0], [3, 2]])
@@ -136,6 +136,6 @@ def test_the_decoder_is_the_reversed_embedding(dtype, tensorflow):
     gradient = tape.gradient(logits, table.trainable_weights[0].value)
     chosen = head.norm(head.dense(ops.take_along_axis(x, positions[:, :, None], 1)))
     expected = ops.cast(table(chosen, reverse=True), "float32")
-    np.testing.assert_allclose(logits, expected + head.bias, atol=1e-5)
+    assert_close(logits, expected + head.bias)
     sums = ops.sum(ops.cast(chosen, "float32"), (0, 1))  # of logits' gradient of ones
     np.testing.assert_allclose(ops.cast(gradient, "float32"), [sums] * 11, rtol=1e-2, atol=2e-2)

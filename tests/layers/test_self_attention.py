@@ -44,11 +44,11 @@ def layer(x, random_weights):
     return random_weights(layer)
 
 
-def test_attention_equals_a_plain_reference(layer, x):
+def test_attention_equals_a_plain_reference(assert_close, layer, x):
     padding_mask = np.arange(7) < np.array([[7], [4], [1]])
     expected = reference(x, padding_mask, layer.weights[:4], num_heads=4)
     actual = ops.convert_to_numpy(layer(x, padding_mask=padding_mask))
-    np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-5)
+    assert_close(actual, expected)
 
 
 @pytest.mark.parametrize("dtype", ["bool", "int32", "int64", "float32"])

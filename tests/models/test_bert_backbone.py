@@ -31,14 +31,14 @@ def test_the_dtype_of_padding_mask_does_not_matter(backbone, inputs, difference,
     assert difference(backbone(inputs), backbone(other)) == 0.0
 
 
-def test_shorter_padding_gives_the_same_outputs(backbone, inputs, difference):
+def test_shorter_padding_gives_the_same_outputs(backbone, inputs, assert_close):
     shorter = {name: values[4:6, :9] for name, values in inputs.items()}  # 3 and 7 tokens
     longer = {name: values[4:6] for name, values in inputs.items()}
     a, b = backbone(shorter)["pooled_output"], backbone(longer)["pooled_output"]
-    assert difference(a, b) < 1e-6
+    assert_close(a, b)
 
 
-def test_absent_inputs_are_no_padding_and_one_segment(backbone, inputs, difference):
+def test_absent_inputs_are_no_padding_and_one_segment(assert_close, backbone, inputs, difference):
     token_ids = inputs["token_ids"]
     full = {
         "token_ids": token_ids,
@@ -47,7 +47,7 @@ def test_absent_inputs_are_no_padding_and_one_segment(backbone, inputs, differen
     }
     assert difference(backbone({"token_ids": token_ids}), backbone(full)) == 0.0
     predicted = backbone.predict({"token_ids": token_ids}, verbose=0)
-    assert difference(predicted, backbone.predict(full, verbose=0)) < 1e-6
+    assert_close(predicted, backbone.predict(full, verbose=0))
 
 
 def test_a_row_of_padding_alone_stays_finite(backbone, randomized, inputs):
@@ -128,7 +128,7 @@ def test_summary_counts_the_weights(backbone):
 
 
 def test_lora_trains_small_factors_and_leaves_the_kernels(
-    backbone, eager, inputs, difference, tmp_path
+    assert_close, backbone, eager, inputs, difference, tmp_path
 ):
     for block in backbone.blocks:
         block.attention.query_key_value.enable_lora(2)
@@ -143,7 +143,7 @@ def test_lora_trains_small_factors_and_leaves_the_kernels(
     backbone.save_weights(tmp_path / "merged.weights.h5")
     merged = BertBackbone.from_config(backbone.get_config())
     merged.load_weights(tmp_path / "merged.weights.h5")
-    assert difference(after, merged(inputs)) < 1e-6
+    assert_close(after, merged(inputs))
 
 
 @pytest.mark.filterwarnings("ignore:Layer .* does not have a `quantize`")

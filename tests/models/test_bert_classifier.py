@@ -39,9 +39,9 @@ def bare(backbone):
     return BertClassifier(backbone, num_classes=3)
 
 
-def test_text_gives_what_its_prepared_inputs_give(model, preprocessor, difference):
+def test_text_gives_what_its_prepared_inputs_give(model, preprocessor, assert_close):
     prepared = {name: values.numpy() for name, values in preprocessor(TEXTS).items()}
-    assert difference(model.predict(TEXTS, verbose=0), model.predict(prepared, verbose=0)) < 1e-6
+    assert_close(model.predict(TEXTS, verbose=0), model.predict(prepared, verbose=0))
 
 
 def test_short_texts_are_padded_no_more_than_a_device_needs(model, monkeypatch):
@@ -67,7 +67,7 @@ def test_short_texts_are_padded_no_more_than_a_device_needs(model, monkeypatch):
     assert shapes == [12, None, None]
 
 
-def test_predict_keeps_the_contract_of_keras_for_texts_in_memory(model, difference, capsys):
+def test_predict_keeps_the_contract_of_keras_for_texts_in_memory(assert_close, model, capsys):
     class Steps(keras.callbacks.Callback):
         calls = []
 
@@ -85,9 +85,9 @@ def test_predict_keeps_the_contract_of_keras_for_texts_in_memory(model, differen
     found = model.predict(TEXTS[:5], batch_size=2, callbacks=[Steps()], verbose=1)
     assert Steps.calls == ["begin", (0, 2), (1, 2), (2, 1), "end"]
     assert "3/3" in capsys.readouterr().out
-    assert difference(found, everything) < 1e-6
+    assert_close(found, everything)
     found = model.predict(TEXTS[:5], batch_size=2, steps=2, verbose=0)
-    assert len(found) == 4 and difference(found, everything[:4]) < 1e-6
+    assert_close(found, everything[:4])
 
 
 def resident():
@@ -113,8 +113,8 @@ def test_calls_trace_nothing_again_and_keep_memory(model, tensorflow, calls):
     assert resident() - memory < 20  # a pipeline for each call would take 0.1 to 1 MB of it
 
 
-def test_every_form_of_texts_gives_the_same(model, randomized, eager, difference):
-    tf = pytest.importorskip("tensorflow")
+def test_every_form_of_texts_gives_the_same(model, randomized, eager, assert_close):
+    tf = pytest.importorskip("tensorflow", reason="pip install tensorflow")
     eager(randomized(model))
     expected = model.predict(TEXTS, batch_size=3, verbose=0)
     assert expected.shape == (8, 3)
@@ -128,13 +128,13 @@ def test_every_form_of_texts_gives_the_same(model, randomized, eager, difference
         "labelled dataset": tf.data.Dataset.from_tensor_slices((TEXTS, LABELS)),
     }
     for name, form in forms.items():
-        assert difference(expected, model.predict(form, verbose=0)) < 1e-6, name
-    assert difference(expected[:1], model.predict(TEXTS[0], verbose=0)) < 1e-6
-    assert difference(expected[4:5], model.predict("", verbose=0)) < 1e-6
+        assert_close(expected, model.predict(form, verbose=0), name=name)
+    assert_close(expected[:1], model.predict(TEXTS[0], verbose=0))
+    assert_close(expected[4:5], model.predict("", verbose=0))
 
 
-def test_every_form_of_pairs_gives_the_same(model, randomized, eager, difference):
-    tf = pytest.importorskip("tensorflow")
+def test_every_form_of_pairs_gives_the_same(assert_close, model, randomized, eager, difference):
+    tf = pytest.importorskip("tensorflow", reason="pip install tensorflow")
     eager(randomized(model))
     expected = model.predict((TEXTS, PAIRS), verbose=0)
     assert difference(expected, model.predict(TEXTS, verbose=0)) > 1e-3
@@ -149,7 +149,7 @@ def test_every_form_of_pairs_gives_the_same(model, randomized, eager, difference
         "dataset": tf.data.Dataset.from_tensor_slices((TEXTS, PAIRS)),
     }
     for name, form in forms.items():
-        assert difference(expected, model.predict(form, verbose=0)) < 1e-6, name
+        assert_close(expected, model.predict(form, verbose=0), name=name)
 
 
 def test_fit_learns_from_text_without_a_compile(model):
@@ -175,7 +175,7 @@ def test_fit_takes_pairs_and_weights(model, eager):
 
 
 def test_fit_takes_datasets_of_text(model, eager):
-    tf = pytest.importorskip("tensorflow")
+    tf = pytest.importorskip("tensorflow", reason="pip install tensorflow")
     arguments = {**model.default_compile_args(), "optimizer": keras.optimizers.SGD(0.0)}
     eager(model, **arguments)
     expected = model.evaluate(TEXTS, LABELS, verbose=0, return_dict=True)
@@ -187,8 +187,8 @@ def test_fit_takes_datasets_of_text(model, eager):
         assert results == pytest.approx(expected, rel=1e-5)
 
 
-def test_fit_takes_prepared_inputs(bare, eager, inputs, difference):
-    tf = pytest.importorskip("tensorflow")
+def test_fit_takes_prepared_inputs(bare, eager, inputs, assert_close):
+    tf = pytest.importorskip("tensorflow", reason="pip install tensorflow")
     eager(bare)
     bare.fit(inputs, LABELS, batch_size=4, validation_split=0.25, verbose=0)
     assert int(bare.optimizer.iterations) == 2
@@ -196,7 +196,7 @@ def test_fit_takes_prepared_inputs(bare, eager, inputs, difference):
     bare.fit(prepared, validation_data=prepared, verbose=0)
     assert int(bare.optimizer.iterations) == 4
     a, b = bare.predict(inputs, verbose=0), bare.predict(prepared, verbose=0)
-    assert difference(a, b) < 1e-6
+    assert_close(a, b)
 
 
 def test_evaluate_needs_no_compile(bare, inputs):
@@ -204,7 +204,7 @@ def test_evaluate_needs_no_compile(bare, inputs):
     assert abs(results["loss"] - np.log(3)) < 0.2
 
 
-def test_batching_takes_the_place_of_batch_size(model, eager, monkeypatch):
+def test_batching_takes_the_place_of_batch_size(assert_close, model, eager, monkeypatch):
     eager(model)
     shapes = []
     step = model.train_step
@@ -224,7 +224,7 @@ def test_batching_takes_the_place_of_batch_size(model, eager, monkeypatch):
     assert labels[0].tolist() == [0, 2, 0] and weights[2].tolist() == [1, 1]
     assert shapes in ([], [(3, 12), (3, 8), (2, 8)])
     expected = model.evaluate(TEXTS, LABELS, verbose=0)
-    assert model.evaluate(TEXTS, LABELS, batching=batching, verbose=0) == pytest.approx(expected)
+    assert_close(model.evaluate(TEXTS, LABELS, batching=batching, verbose=0), expected)
     for call in (model.fit, model.evaluate):
         with pytest.raises(ValueError, match="batch_size or batching, not both"):
             call(TEXTS, LABELS, batch_size=3, batching=batching)

@@ -43,36 +43,38 @@ def shares(answers):
     return [answer["probabilities"] for answer in answers]
 
 
-def test_logits_are_products_of_the_pooled_output_with_a_vector(bare, inputs, choices, difference):
+def test_logits_are_products_of_the_pooled_output_with_a_vector(
+    bare, inputs, choices, assert_close
+):
     pooled = bare.backbone.predict(inputs, verbose=0)["pooled_output"]
     kernel, bias = (keras.ops.convert_to_numpy(w) for w in bare.head.weights)
     assert kernel.shape == (16, 1)
     logits = bare.predict(choices, verbose=0)
     assert logits.shape == (2, 4) and logits.dtype == "float32"
-    assert difference(logits, (pooled @ kernel + bias).reshape(2, 4)) < 1e-5
+    assert_close(logits, (pooled @ kernel + bias).reshape(2, 4))
     assert np.ptp(logits) > 1e-3
-    assert difference(bare(choices), logits) < 1e-5
+    assert_close(bare(choices), logits)
 
 
-def test_segments_and_padding_may_be_left_out(bare, choices, difference):
+def test_segments_and_padding_may_be_left_out(bare, choices, assert_close):
     token_ids = {"token_ids": choices["token_ids"]}
     whole = {**token_ids, "padding_mask": np.ones_like(token_ids["token_ids"])}
     whole["segment_ids"] = 0 * whole["padding_mask"]
-    assert difference(bare.predict(token_ids, verbose=0), bare.predict(whole, verbose=0)) < 1e-6
-    assert difference(bare(token_ids), bare(whole)) < 1e-6
+    assert_close(bare.predict(token_ids, verbose=0), bare.predict(whole, verbose=0))
+    assert_close(bare(token_ids), bare(whole))
 
 
-def test_permuting_the_choices_permutes_the_logits(bare, choices, difference):
+def test_permuting_the_choices_permutes_the_logits(bare, choices, assert_close):
     order = [2, 0, 3, 1]
     permuted = {name: values[:, order] for name, values in choices.items()}
     logits = bare.predict(choices, verbose=0)
-    assert difference(bare.predict(permuted, verbose=0), logits[:, order]) < 1e-5
+    assert_close(bare.predict(permuted, verbose=0), logits[:, order])
 
 
-def test_a_choice_of_padding_alone_changes_nothing(bare, choices, difference):
+def test_a_choice_of_padding_alone_changes_nothing(bare, choices, assert_close):
     more = {name: np.pad(values, ((0, 0), (1, 2), (0, 3))) for name, values in choices.items()}
     logits = bare.predict(more, verbose=0)
-    assert difference(logits[:, 1:5], bare.predict(choices, verbose=0)) < 1e-5
+    assert_close(logits[:, 1:5], bare.predict(choices, verbose=0))
     assert (logits[:, [0, 5, 6]] == -1e9).all()
     labels = np.array([3, 0])
     loss, accuracy = bare.evaluate(choices, labels, verbose=0)
@@ -140,29 +142,29 @@ def test_validation_split_takes_the_last_questions(model):
     assert history["val_loss"] == pytest.approx([expected], rel=1e-5)
 
 
-def test_probabilities_are_of_each_questions_own_choices(model):
+def test_probabilities_are_of_each_questions_own_choices(assert_close, model):
     answers = model.answer(QUESTIONS)
     for answer, question in zip(answers, QUESTIONS, strict=True):
         assert len(answer["probabilities"]) == len(question["choices"])
-        assert sum(answer["probabilities"]) == pytest.approx(1.0, abs=1e-5)
+        assert_close(sum(answer["probabilities"]), 1.0)
         assert answer["label"] == int(np.argmax(answer["probabilities"]))
         assert answer["choice"] == question["choices"][answer["label"]]
     assert answers[2]["probabilities"][1] == 0.0 < min(answers[0]["probabilities"])
     assert np.ptp(answers[0]["probabilities"]) > 0.01
     for size in (1, 3):
         again = model.answer(QUESTIONS, batch_size=size)
-        assert np.allclose(*map(np.concatenate, (shares(again), shares(answers))), atol=1e-5)
+        assert_close(*map(np.concatenate, (shares(again), shares(answers))))
     alone = model.answer(QUESTIONS[1])
-    assert np.allclose(alone["probabilities"], answers[1]["probabilities"], atol=1e-5)
+    assert_close(alone["probabilities"], answers[1]["probabilities"])
 
 
-def test_permuting_raw_choices_permutes_their_probabilities(model):
+def test_permuting_raw_choices_permutes_their_probabilities(assert_close, model):
     question, order = QUESTIONS[0], [2, 0, 1]
     permuted = {**question, "choices": [question["choices"][place] for place in order]}
     longer = {**question, "choices": [*question["choices"], "", ""]}
     own, other, more = shares(model.answer([question, permuted, longer]))
-    assert np.allclose(own[order], other, atol=1e-6)
-    assert np.allclose([*own, 0.0, 0.0], more, atol=1e-6)
+    assert_close(own[order], other)
+    assert_close([*own, 0.0, 0.0], more)
 
 
 def test_batches_of_questions_are_what_questions_are(model):

@@ -119,7 +119,7 @@ def without_optimizer(model):
     return {n: v for n, v in model.default_compile_args().items() if n != "optimizer"}
 
 
-def test_tags_of_words_are_those_of_their_first_pieces(model, varied):
+def test_tags_of_words_are_those_of_their_first_pieces(assert_close, model, varied):
     varied(model)
     answers = model.answer(SENTENCES, batch_size=2)
     tags = tags_of(answers)
@@ -132,7 +132,7 @@ def test_tags_of_words_are_those_of_their_first_pieces(model, varied):
         assert set(answer) == {"label", "probabilities", "labels"} and answer["labels"] == NAMES
         assert np.shape(answer["probabilities"]) == (len(words), 5)
     likely = np.exp(logits[0, 1:4]) / np.exp(logits[0, 1:4]).sum(axis=-1, keepdims=True)
-    np.testing.assert_allclose(answers[0]["probabilities"], likely, atol=1e-5)
+    assert_close(answers[0]["probabilities"], likely)
 
 
 def test_context_changes_what_is_answered_of_a_sentence(model, varied):
@@ -171,7 +171,7 @@ def test_entities_of_a_text_are_the_tags_of_its_words(model, varied):
 
 
 def test_every_form_of_texts_gives_the_same(model, varied):
-    tf = pytest.importorskip("tensorflow")
+    tf = pytest.importorskip("tensorflow", reason="pip install tensorflow")
     expected = varied(model).answer(TEXTS, batch_size=3)
     assert [answer["num_entities"] > 0 for answer in expected][2:4] == [False, True]
     for text, answer in zip(TEXTS, expected, strict=True):
@@ -221,7 +221,7 @@ def test_labels_outside_the_classes_are_refused(bare, inputs, tagged):
 
 
 def test_words_and_text_need_a_preprocessor(bare, model):
-    tf = pytest.importorskip("tensorflow")
+    tf = pytest.importorskip("tensorflow", reason="pip install tensorflow")
     for call in (
         lambda: bare.predict(SENTENCES),
         lambda: bare.fit(SENTENCES, TAGS),

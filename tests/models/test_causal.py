@@ -67,21 +67,19 @@ def test_later_tokens_change_no_bit_of_the_logits(deep, inputs, randomized):
         assert (np.abs(before - after)[:, place].max(axis=-1) > 1e-3).all()  # sees itself
 
 
-def test_the_pooled_vector_is_that_of_the_last_token(deep, inputs):
+def test_the_pooled_vector_is_that_of_the_last_token(assert_close, deep, inputs):
     found = arrays(deep(inputs))
     lengths = inputs["padding_mask"].sum(axis=1)
     last = found["sequence_output"][np.arange(8), lengths - 1]
-    np.testing.assert_allclose(found["pooled_output"], arrays(deep.pooler(last)), atol=1e-6)
+    assert_close(found["pooled_output"], arrays(deep.pooler(last)))
     for row, length in enumerate(lengths):
         alone = arrays(
             deep({n: inputs[n][row, None, :length] for n in ("token_ids", "segment_ids")})
         )
-        np.testing.assert_allclose(
-            found["pooled_output"][row], alone["pooled_output"][0], atol=1e-6
-        )
+        assert_close(found["pooled_output"][row], alone["pooled_output"][0])
 
 
-def test_packed_sequences_give_what_padded_ones_give(deep, inputs):
+def test_packed_sequences_give_what_padded_ones_give(assert_close, deep, inputs):
     rows, lengths = [1, 4, 5], [5, 3, 7]
     padded = arrays(deep({name: x[rows] for name, x in inputs.items()}))
     packed = {
@@ -92,12 +90,12 @@ def test_packed_sequences_give_what_padded_ones_give(deep, inputs):
     packed["sequence_ids"] = np.array([[1] * 5 + [2] * 3 + [3] * 7 + [0]])
     packed["cls_positions"] = np.array([[0, 5, 8, 0]])
     found = arrays(deep(packed))
-    np.testing.assert_allclose(found["pooled_output"][0, :3], padded["pooled_output"], atol=1e-6)
+    assert_close(found["pooled_output"][0, :3], padded["pooled_output"])
     tokens = [padded["sequence_output"][row, :n] for row, n in enumerate(lengths)]
-    np.testing.assert_allclose(found["sequence_output"][0, :15], np.concatenate(tokens), atol=1e-6)
+    assert_close(found["sequence_output"][0, :15], np.concatenate(tokens))
     del packed["cls_positions"]
     [first] = arrays(deep(packed))["pooled_output"]
-    np.testing.assert_allclose(first, padded["pooled_output"][0], atol=1e-6)
+    assert_close(first, padded["pooled_output"][0])
     with pytest.raises(ValueError, match="give them with cls_positions"):
         deep({"token_ids": packed["token_ids"], "cls_positions": np.array([[0, 5]])})
 
@@ -136,7 +134,7 @@ def test_a_pretrained_encoder_trains_with_a_new_lstm(causal, inputs, head, eager
 
 
 def test_adapters_and_the_lstm_go_to_another_model(causal, inputs, tmp_path, varied):
-    pytest.importorskip("safetensors")
+    pytest.importorskip("safetensors", reason="pip install safetensors")
     first, second = (BertClassifier(causal, 2, bilstm_units=4) for _ in range(2))
     varied(first)
     expected = arrays(first(inputs))

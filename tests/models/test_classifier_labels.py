@@ -62,7 +62,7 @@ def test_labels_outside_the_classes_are_refused(model, inputs, labels):
 
 @pytest.mark.parametrize("call", ["fit", "evaluate", "validation"])
 def test_labels_outside_the_classes_are_refused_in_datasets_too(model, bare, inputs, call):
-    tf = pytest.importorskip("tensorflow")
+    tf = pytest.importorskip("tensorflow", reason="pip install tensorflow")
     slices = tf.data.Dataset.from_tensor_slices
     task, x = (model, (TEXTS, PAIRS)) if call == "fit" else (bare, inputs)
     right = slices((x, LABELS)).batch(4)
@@ -80,7 +80,7 @@ def test_labels_outside_the_classes_are_refused_in_datasets_too(model, bare, inp
 
 
 def test_texts_without_labels_are_refused(model):
-    tf = pytest.importorskip("tensorflow")
+    tf = pytest.importorskip("tensorflow", reason="pip install tensorflow")
     with pytest.raises(ValueError, match="yields no labels"):
         model.fit(tf.data.Dataset.from_tensor_slices((TEXTS,)))
     with pytest.raises(ValueError, match="yields no labels"):
@@ -91,13 +91,13 @@ def test_texts_without_labels_are_refused(model):
 
 
 def test_a_second_text_is_not_taken_for_a_label(model):
-    tf = pytest.importorskip("tensorflow")
+    tf = pytest.importorskip("tensorflow", reason="pip install tensorflow")
     with pytest.raises(tf.errors.InvalidArgumentError, match="one of low, mid, high"):
         model.fit(tf.data.Dataset.from_tensor_slices((TEXTS, PAIRS)), verbose=0)
 
 
 def test_labels_of_a_dataset_may_be_names(model):
-    tf = pytest.importorskip("tensorflow")
+    tf = pytest.importorskip("tensorflow", reason="pip install tensorflow")
     names = np.array(NAMES)[LABELS]
     data = tf.data.Dataset.from_tensor_slices((TEXTS, names))
     expected = model.evaluate(TEXTS, LABELS, verbose=0)
@@ -112,7 +112,7 @@ def test_labels_of_a_dataset_may_be_names(model):
 
 
 def test_one_hot_labels_are_refused_unless_the_loss_takes_them(model, inputs):
-    tf = pytest.importorskip("tensorflow")
+    tf = pytest.importorskip("tensorflow", reason="pip install tensorflow")
     one_hot = np.eye(3)[LABELS]
     for call in (
         lambda: model.fit(TEXTS, one_hot),
@@ -138,7 +138,7 @@ def test_one_hot_labels_are_refused_unless_the_loss_takes_them(model, inputs):
 
 
 def test_numbers_of_a_dataset_are_left_to_a_regression(backbone, inputs, eager):
-    tf = pytest.importorskip("tensorflow")
+    tf = pytest.importorskip("tensorflow", reason="pip install tensorflow")
     regression = eager(BertClassifier(backbone, num_classes=1))
     data = tf.data.Dataset.from_tensor_slices((inputs, np.linspace(-9, 9, 8))).batch(4)
     assert np.isfinite(regression.fit(data, verbose=0).history["loss"]).all()
@@ -176,7 +176,7 @@ def test_class_weights_weigh_the_loss_of_each_class(bare, inputs, randomized):
 
 
 def test_class_weights_of_text_and_of_datasets(model, eager):
-    tf = pytest.importorskip("tensorflow")
+    tf = pytest.importorskip("tensorflow", reason="pip install tensorflow")
     weights = {"low": 3, "high": 0.25}  # keras's own class_weight fails on classes left out
     names = np.array(NAMES)[LABELS]
     data = tf.data.Dataset.from_tensor_slices((TEXTS, LABELS))
@@ -220,7 +220,7 @@ def test_each_class_has_one_name(backbone, preprocessor):
 
 
 def test_validation_split_takes_the_last_texts(model, randomized):
-    tf = pytest.importorskip("tensorflow")
+    tf = pytest.importorskip("tensorflow", reason="pip install tensorflow")
     randomized(model)
     loss = model.default_compile_args()["loss"]
     model.compile(keras.optimizers.SGD(0.0), loss, run_eagerly=True)

@@ -22,7 +22,7 @@ ROOM = 10  # tokens of a window; sequences have 12
 @pytest.fixture(scope="module")
 def model(eager):
     """A classifier with weights far from the start; each test sets how it reads windows."""
-    pytest.importorskip("tensorflow_text", reason="raw text needs TensorFlow Text")
+    pytest.importorskip("tensorflow_text", reason="pip install tensorflow-text")
     from keras_bert import BertClassifierPreprocessor, BertTokenizer
 
     keras.utils.set_random_seed(1)
@@ -65,35 +65,35 @@ def pooled(model, windows, pooling):
 
 
 @pytest.mark.parametrize(("pooling", "stride"), [("mean", 1), ("max", 4), ("mean", 10)])
-def test_logits_are_those_of_the_windows_pooled(model, difference, pooling, stride):
+def test_logits_are_those_of_the_windows_pooled(assert_close, model, difference, pooling, stride):
     expected = pooled(model, [windows_of(text, stride) for text in TEXTS], pooling)
     cut = model.predict(with_number(TEXTS), batch_size=64, verbose=0)
     read_windows(model, stride, pooling)
     found = model.predict(with_number(TEXTS), batch_size=64, verbose=0)
-    assert difference(found, expected) < 1e-5
+    assert_close(found, expected)
     assert difference(found, cut) > 1e-2
 
 
-def test_every_form_of_texts_gives_the_same(model, difference):
-    tf = pytest.importorskip("tensorflow")
+def test_every_form_of_texts_gives_the_same(model, assert_close):
+    tf = pytest.importorskip("tensorflow", reason="pip install tensorflow")
     read_windows(model, 4)
     expected = model.predict(with_number(TEXTS), batch_size=4, verbose=0)
     data = tf.data.Dataset.from_tensor_slices((with_number(TEXTS), LABELS))
     for form in (data, data.batch(4)):
-        assert difference(model.predict(form, verbose=0), expected) < 1e-5
+        assert_close(model.predict(form, verbose=0), expected)
     alone = {"text": TEXTS[3], "features": [[2.0]]}
-    assert difference(model.predict(alone, verbose=0), expected[3:4]) < 1e-5
+    assert_close(model.predict(alone, verbose=0), expected[3:4])
     if keras.backend.backend() == "tensorflow":
         served = model.preprocessor.serve(
             lambda inputs: model(inputs, training=False),
             tf.constant(TEXTS),
             features=tf.fill([6, 1], 2.0),
         )
-        assert difference(served["probabilities"], tf.nn.softmax(expected)) < 1e-5
+        assert_close(served["probabilities"], tf.nn.softmax(expected))
 
 
 def test_evaluate_scores_whole_texts(model):
-    tf = pytest.importorskip("tensorflow")
+    tf = pytest.importorskip("tensorflow", reason="pip install tensorflow")
     read_windows(model, 4)
     x = with_number(TEXTS)
     logits = model.predict(x, verbose=0).astype("float64")
@@ -109,7 +109,7 @@ def test_evaluate_scores_whole_texts(model):
 
 
 def test_each_window_trains_with_the_label_and_features_of_its_text(model):
-    tf = pytest.importorskip("tensorflow")
+    tf = pytest.importorskip("tensorflow", reason="pip install tensorflow")
     read_windows(model, 4)
     x = {"text": TEXTS, "features": FEATURES}
     windows = [windows_of(text, 4) for text in TEXTS]

@@ -55,7 +55,7 @@ def evaluated(model, y, **arguments):
     return model.evaluate(X, y, verbose=0, return_dict=True)
 
 
-def test_accuracies_with_and_without_weights_are_apart(classifiers):
+def test_accuracies_with_and_without_weights_are_apart(assert_close, classifiers):
     model, logits = classifiers[2]
     is_right = logits.argmax(axis=-1) == Y
     weights = np.linspace(0.1, 2, len(Y))
@@ -63,7 +63,7 @@ def test_accuracies_with_and_without_weights_are_apart(classifiers):
     model.evaluate(X, Y, sample_weight=weights, verbose=0)
     results = [float(metric.result()) for metric in model.metrics[1].metrics]
     expected = [is_right.mean(), np.average(is_right, weights=weights)]
-    np.testing.assert_allclose(results, expected, atol=1e-6)
+    assert_close(results, expected)
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ def test_standard_metrics_are_those_of_probabilities(classifiers):
     assert found == pytest.approx(expected, abs=1e-3)
 
 
-def test_metrics_of_several_classes(classifiers):
+def test_metrics_of_several_classes(assert_close, classifiers):
     model, logits = classifiers[3]
     metrics = [
         keras.metrics.AUC(multi_label=True, num_labels=3, num_thresholds=20_000, name="auc"),
@@ -176,7 +176,7 @@ def test_metrics_of_several_classes(classifiers):
     for labels, loss in ((Y3, None), (one_hot, "categorical_crossentropy")):
         found = evaluated(model, labels, loss=loss, metrics=metrics)
         assert found["auc"] == pytest.approx(auc, abs=1e-3)
-        assert found["f1_score"] == pytest.approx(f1, abs=1e-5)
+        assert_close(found["f1_score"], f1)
 
 
 def test_metrics_of_labels_that_may_be_several(classifiers):
@@ -210,14 +210,14 @@ def test_a_metric_of_probabilities_that_has_no_form_for_logits_is_refused(tasks)
         tasks["classifier"].compile("sgd", metrics=[keras.metrics.SparseCategoricalCrossentropy()])
 
 
-def test_losses_and_metrics_survive_saving(classifiers, tmp_path):
+def test_losses_and_metrics_survive_saving(assert_close, classifiers, tmp_path):
     model, _ = classifiers[2]
     expected = evaluated(
         model, Y, loss="crossentropy", metrics=["acc", keras.metrics.AUC(name="auc")]
     )
     model.save(tmp_path / "model.keras")
     loaded = keras.saving.load_model(tmp_path / "model.keras")
-    assert loaded.evaluate(X, Y, verbose=0, return_dict=True) == pytest.approx(expected)
+    assert_close(loaded.evaluate(X, Y, verbose=0, return_dict=True), expected)
 
 
 @pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="a warning of TensorFlow")

@@ -84,7 +84,7 @@ def test_prepared_inputs_of_wrong_values_are_refused(model, x, message):
 )
 @pytest.mark.parametrize("is_static", [True, False])
 def test_datasets_of_wrong_values_are_refused_in_the_graph_too(model, x, message, is_static):
-    tf = pytest.importorskip("tensorflow")
+    tf = pytest.importorskip("tensorflow", reason="pip install tensorflow")
     labels = np.array([0, 1])
     if is_static:
         data = tf.data.Dataset.from_tensors((x, labels))
@@ -98,15 +98,15 @@ def test_datasets_of_wrong_values_are_refused_in_the_graph_too(model, x, message
         list(model.batches(data))
 
 
-def test_right_inputs_pass_in_every_form(model, difference):
-    tf = pytest.importorskip("tensorflow")
+def test_right_inputs_pass_in_every_form(model, assert_close):
+    tf = pytest.importorskip("tensorflow", reason="pip install tensorflow")
     x = {"token_ids": IDS, "padding_mask": IDS != 0}
     expected = model.predict(x, verbose=0)
     as_lists = {name: values.tolist() for name, values in x.items()}
     data = tf.data.Dataset.from_tensor_slices(x).batch(2)
     for form in (as_lists, {**x, "segment_ids": None}, data, (part for part in [(x,)])):
-        assert difference(model.predict(form, verbose=0), expected) < 1e-6
-    assert difference(model({**x, "segment_ids": IDS * 0}), expected) < 1e-6
+        assert_close(model.predict(form, verbose=0), expected)
+    assert_close(model({**x, "segment_ids": IDS * 0}), expected)
     labeled = tf.data.Dataset.from_tensors((x, [0, 1]))
     assert model.batches(labeled).element_spec == labeled.element_spec
     with pytest.raises(ValueError, match="has no input 'attention_mask'"):
@@ -169,7 +169,7 @@ def test_weights_and_labels_are_numbers_that_can_be_meant(model, regression, x):
 
 
 def test_datasets_of_such_weights_and_labels_end_in_an_error(model, regression):
-    tf = pytest.importorskip("tensorflow")
+    tf = pytest.importorskip("tensorflow", reason="pip install tensorflow")
     for task, parts in (
         (model, (["a", "b"], [0, 1], [1.0, NAN])),
         (model, ({"token_ids": IDS}, [0, 1], [1.0, NAN])),
@@ -228,7 +228,7 @@ def test_a_missing_text_is_named(model, missing):
 
 
 def test_a_missing_first_cell_of_pandas_is_named(model):
-    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    pandas = pytest.importorskip("pandas", reason='pip install ".[dev]"')
     for column in (
         pandas.Series([None, "a"]),
         pandas.Series([None, "a"], dtype="string"),
@@ -254,7 +254,7 @@ def test_a_lone_surrogate_is_named(model, make_backbone, preprocessor):
 
 
 def test_no_examples_are_an_error_that_says_so(model):
-    tf = pytest.importorskip("tensorflow")
+    tf = pytest.importorskip("tensorflow", reason="pip install tensorflow")
     texts = tf.data.Dataset.from_tensor_slices((["a"], [0]))
     for data in (
         texts.take(0),
@@ -302,7 +302,7 @@ def test_other_sources_of_texts_say_what_to_give_instead(model):
 
 
 def test_grain_datasets_of_texts_say_what_to_give_instead(model):
-    grain = pytest.importorskip("grain", reason="grain is not installed")
+    grain = pytest.importorskip("grain", reason='pip install ".[parity]"')
     source = grain.MapDataset.source([("a", 0), ("b", 1)])
     for x in (source, source.to_iter_dataset()):
         with pytest.raises(ValueError, match="can't read raw examples.*Dataset.from_generator"):

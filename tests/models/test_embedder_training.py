@@ -163,14 +163,14 @@ def test_parts_of_a_batch_are_dropped_out_alike_twice(tensorflow, make_backbone,
     assert losses[0] - losses[1] == pytest.approx(1e-5 * squared_norm, rel=0.1)
 
 
-def test_it_is_saved_and_resumed_with_its_loss(model, eager, tmp_path, preprocessor):
+def test_it_is_saved_and_resumed_with_its_loss(assert_close, model, eager, tmp_path, preprocessor):
     trained = BertEmbedder(model.backbone, preprocessor=preprocessor, matryoshka_dims=(16, 4))
     eager(trained, optimizer="sgd")
     trained.save(tmp_path / "model.keras")
     loaded = keras.models.load_model(tmp_path / "model.keras")
     assert loaded.loss.matryoshka_dims == loaded.matryoshka_dims == (16, 4)
     x = (ANCHORS, POSITIVES)
-    assert loaded.evaluate(x, verbose=0) == pytest.approx(trained.evaluate(x, verbose=0), rel=1e-6)
+    assert_close(loaded.evaluate(x, verbose=0), trained.evaluate(x, verbose=0))
     trained.save_to_preset(tmp_path / "preset")
     assert BertEmbedder.from_preset(tmp_path / "preset").matryoshka_dims == (16, 4)
 

@@ -118,7 +118,7 @@ def prepared(task, x):
 
 
 @each(TASKS)
-def test_predict_gives_arrays_of_raw_and_of_prepared_inputs(made, difference, request):
+def test_predict_gives_arrays_of_raw_and_of_prepared_inputs(made, assert_close, request):
     task, x, _, shape, _ = made
     raw = task.predict(x, batch_size=3, verbose=0)
     parts = keras.tree.flatten(raw)
@@ -137,7 +137,7 @@ def test_predict_gives_arrays_of_raw_and_of_prepared_inputs(made, difference, re
             keras.tree.map_structure(lambda part: part[tokens == 1], outputs)
             for outputs in (raw, ready)
         )
-    assert difference(raw, ready) < 1e-5
+    assert_close(raw, ready)
 
 
 @each(TASKS)
@@ -158,7 +158,7 @@ def test_examples_in_memory_need_no_pipeline_and_are_traced_once(made, monkeypat
 
 
 @each(TASKS)
-def test_answers_are_dicts_of_each_example(made, request):
+def test_answers_are_dicts_of_each_example(assert_close, made, request):
     task, x, _, _, key = made
     answers = task.answer(x, batch_size=3)
     assert isinstance(answers, list) and len(answers) == 4
@@ -174,7 +174,7 @@ def test_answers_are_dicts_of_each_example(made, request):
     for name, value in alone.items():
         expected = answers[0][name]
         if isinstance(value, float) or getattr(value, "dtype", None) == np.float32:
-            np.testing.assert_allclose(value, expected, atol=1e-5)
+            assert_close(value, expected)
         else:
             assert np.array_equal(value, expected), name
 
@@ -208,15 +208,15 @@ def test_scores_take_labels(made):
 
 
 @each(["classes", "features", "documents"])
-def test_scores_and_answers_of_datasets(made):
-    tf = pytest.importorskip("tensorflow")
+def test_scores_and_answers_of_datasets(assert_close, made):
+    tf = pytest.importorskip("tensorflow", reason="pip install tensorflow")
     task, x, y, _, key = made
     data = tf.data.Dataset.from_tensor_slices((x, y))
     expected = task.scores(x, y)
     for form in (data, data.batch(3)):
-        assert task.scores(form) == pytest.approx(expected)
+        assert_close(task.scores(form), expected)
     for answer, other in zip(task.answer(data), task.answer(x), strict=True):
-        np.testing.assert_allclose(answer[key], other[key], atol=1e-5)
+        assert_close(answer[key], other[key])
 
 
 class Column:
@@ -261,21 +261,21 @@ def stand_in():
 
 
 def pandas_tables():
-    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    pandas = pytest.importorskip("pandas", reason='pip install ".[dev]"')
     series = lambda values: pandas.Series(values, index=range(7, 7 + len(values)))  # noqa: E731
     return series, lambda **columns: pandas.DataFrame(columns)
 
 
 @pytest.mark.parametrize("library", [stand_in, pandas_tables])
 @each(["classes"])
-def test_columns_of_tables_are_texts_and_labels(made, library, difference):
+def test_columns_of_tables_are_texts_and_labels(made, library, assert_close):
     column, table = library()
     task, _, y, _, _ = made
     other = TEXTS[::-1]
     expected = task.predict((TEXTS, other), verbose=0)
     pair, both = (column(TEXTS), column(other)), table(first=TEXTS, second=other)
     for form in (pair, both, {"text": pair}):
-        assert difference(task.predict(form, verbose=0), expected) < 1e-6
+        assert_close(task.predict(form, verbose=0), expected)
     names = column([str(label) for label in y])
     evaluated = task.evaluate(TEXTS, y, verbose=0)
     assert task.evaluate(column(TEXTS), names, verbose=0) == pytest.approx(evaluated, rel=1e-5)
@@ -292,7 +292,7 @@ def test_columns_of_tables_are_texts_and_labels(made, library, difference):
 @pytest.mark.parametrize("options", [{}, {"validation_split": 0.5}])
 @each(["classes"])
 def test_a_table_that_contains_the_labels_is_refused(made, options):
-    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    pandas = pytest.importorskip("pandas", reason='pip install ".[dev]"')
     table = pandas.DataFrame({"text": TEXTS, "label": ["1", "0", "1", "0"]})
     message = r"labels too, in column 'label'.*Pass the texts alone, such as table\['text'\]"
     with pytest.raises(ValueError, match=message):

@@ -155,7 +155,7 @@ def test_the_steps_of_a_fit(x, arguments, steps):
 
 
 def test_the_steps_of_a_dataset():
-    data = pytest.importorskip("tensorflow").data.Dataset.range(12)
+    data = pytest.importorskip("tensorflow", reason="pip install tensorflow").data.Dataset.range(12)
     assert fit_steps(data.batch(5), epochs=2) == 6
     assert fit_steps(data.repeat(), epochs=2) is None
     assert fit_steps(data.filter(lambda x: x > 5)) is None

@@ -20,8 +20,8 @@ from keras_bert.layers.masked_lm_head import MaskedLMHead
 from keras_bert.layers.pooling import Pooling
 from keras_bert.layers.self_attention import SelfAttention
 
-pytest.importorskip("grain", reason="KerasHub's test helpers need grain, of the parity extra")
-pytest.importorskip("tensorflow", reason="KerasHub's test helpers need TensorFlow")
+pytest.importorskip("grain", reason='pip install ".[parity]"')
+pytest.importorskip("tensorflow", reason="pip install tensorflow")
 test_case = pytest.importorskip(
     "keras_hub.src.tests.test_case", reason="this KerasHub comes without its test helpers"
 )

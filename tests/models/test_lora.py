@@ -65,12 +65,12 @@ def test_a_file_of_adapters_gives_the_same_model_on_the_same_encoder(
     assert path.stat().st_size < 4 * model.backbone.count_params()
 
 
-def test_merged_adapters_give_the_same_and_are_gone(adapted, make_backbone, inputs, difference):
+def test_merged_adapters_give_the_same_and_are_gone(adapted, make_backbone, inputs, assert_close):
     model, before, path = adapted
     merged = make(make_backbone, before)
     merged.load_lora(path)
     merged.merge_lora()
-    assert difference(model(inputs), merged(inputs)) < 1e-6
+    assert_close(model(inputs), merged(inputs))
     fresh = make(make_backbone)
     for kind in ("trainable_variables", "weights"):
         assert [v.path for v in getattr(merged, kind)] == [v.path for v in getattr(fresh, kind)]
@@ -79,11 +79,11 @@ def test_merged_adapters_give_the_same_and_are_gone(adapted, make_backbone, inpu
     merged.enable_lora(rank=1)
 
 
-def test_presets_hold_merged_weights(adapted, inputs, difference, tmp_path):
+def test_presets_hold_merged_weights(adapted, inputs, assert_close, tmp_path):
     model, *_ = adapted
     model.save_to_preset(tmp_path / "preset")
     loaded = BertClassifier.from_preset(tmp_path / "preset")
-    assert difference(model(inputs), loaded(inputs)) < 1e-6
+    assert_close(model(inputs), loaded(inputs))
     assert not [w.path for w in loaded.weights if "lora" in w.path]
 
 

@@ -71,11 +71,11 @@ def test_lists_of_names_are_learnt_from_text(model):
 
 
 @pytest.mark.parametrize("save", [BertClassifier.save_to_preset, save_to_google])
-def test_presets_keep_it(model, reader, inputs, difference, tmp_path, save):
+def test_presets_keep_it(model, reader, inputs, assert_close, tmp_path, save):
     save(model, tmp_path)
     loaded = BertClassifier.from_preset(tmp_path, sequence_length=12)  # Google's has none
     assert loaded.preprocessor.get_config() == reader.get_config()
-    assert difference(model.predict(inputs, verbose=0), loaded.predict(inputs, verbose=0)) < 1e-6
+    assert_close(model.predict(inputs, verbose=0), loaded.predict(inputs, verbose=0))
 
 
 def test_a_single_label_is_a_sigmoid_too(make_backbone, reader, eager, inputs):

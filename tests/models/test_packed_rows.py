@@ -32,7 +32,7 @@ def arrays(outputs):
     return keras.tree.map_structure(keras.ops.convert_to_numpy, outputs)
 
 
-def test_packed_outputs_are_those_of_sequences_alone(model):
+def test_packed_outputs_are_those_of_sequences_alone(assert_close, model):
     packed = arrays(model.backbone({**ROW, "cls_positions": SLOTS["cls_positions"]}))
     assert packed["pooled_output"].shape == (1, 4, 128)
     for number in range(3):
@@ -42,20 +42,16 @@ def test_packed_outputs_are_those_of_sequences_alone(model):
             (packed["sequence_output"][:, part], own["sequence_output"]),
             (packed["pooled_output"][:, number], own["pooled_output"]),
         ):
-            np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+            assert_close(found, expected)
 
 
-def test_packed_predictions_are_those_of_sequences_alone(model):
+def test_packed_predictions_are_those_of_sequences_alone(assert_close, model):
     packed = model.predict({**ROW, **SLOTS}, verbose=0)
     assert packed["masked_lm"].shape == (1, 4, 50)
     assert packed["next_sentence"].shape == (1, 4, 2)
     own = arrays(model({**alone(1), "mask_positions": np.array([[1]])}))
-    np.testing.assert_allclose(
-        packed["masked_lm"][0, 2], own["masked_lm"][0, 0], rtol=1e-5, atol=1e-6
-    )
-    np.testing.assert_allclose(
-        packed["next_sentence"][:, 1], own["next_sentence"], rtol=1e-5, atol=1e-6
-    )
+    assert_close(packed["masked_lm"][0, 2], own["masked_lm"][0, 0])
+    assert_close(packed["next_sentence"][:, 1], own["next_sentence"])
 
 
 @pytest.mark.parametrize(

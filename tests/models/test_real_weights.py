@@ -52,8 +52,8 @@ def model(minilm):
 @pytest.fixture(scope="module")
 def theirs(minilm, sentences):
     """`(token ids, hidden states of the tokens, embedding)` of each text by transformers."""
-    torch = pytest.importorskip("torch", reason="needs the parity extra (torch)")
-    transformers = pytest.importorskip("transformers", reason="needs the parity extra")
+    torch = pytest.importorskip("torch", reason='pip install ".[parity]"')
+    transformers = pytest.importorskip("transformers", reason='pip install ".[parity]"')
     tokenizer = transformers.AutoTokenizer.from_pretrained(minilm)
     encoder = transformers.AutoModel.from_pretrained(minilm).eval()
     rows = []
@@ -84,25 +84,24 @@ def test_settings_are_those_of_the_folder(model, minilm):
     assert not model.load_report.new and not model.load_report.left_over
 
 
-def test_hidden_states_and_embeddings_equal_those_of_transformers(model, sentences, theirs):
+def test_hidden_states_and_embeddings_equal_those_of_transformers(
+    assert_close, difference, model, sentences, theirs
+):
     inputs = {name: values.numpy() for name, values in model.preprocessor(sentences).items()}
     lengths = inputs["padding_mask"].sum(axis=1)
     ids = [row[:length].tolist() for row, length in zip(inputs["token_ids"], lengths, strict=True)]
     assert ids == [row[0] for row in theirs]
     assert sorted(set(lengths))[0] < 8 and max(lengths) == 256 and len(set(lengths)) > 50
     encoded = model.backbone.predict(inputs, batch_size=20, verbose=0)["sequence_output"]
-    hidden = max(
-        float(np.abs(row[:length] - expected[1]).max())
-        for row, length, expected in zip(encoded, lengths, theirs, strict=True)
-    )
+    hidden = [row[:length] for row, length in zip(encoded, lengths, strict=True)]
     vectors = model.predict(sentences, batch_size=20, verbose=0)
-    embedding = float(np.abs(vectors - np.stack([row[2] for row in theirs])).max())
-    print(f"hidden states {hidden:.1e}, embeddings {embedding:.1e}")
-    assert hidden < 1e-5 and embedding < 1e-5
+    found, expected = [*hidden, *vectors], [row[1] for row in theirs] + [row[2] for row in theirs]
+    print(f"hidden states and embeddings {difference(found, expected):.1e}")
+    assert_close(found, expected)
 
 
 def test_the_exported_model_gives_the_same_embeddings(
-    tensorflow, model, sentences, theirs, tmp_path
+    assert_close, tensorflow, model, sentences, theirs, tmp_path
 ):
     model.export(tmp_path / "served")
     served = tensorflow.saved_model.load(str(tmp_path / "served" / "1"))
@@ -111,9 +110,7 @@ def test_the_exported_model_gives_the_same_embeddings(
     vectors = np.concatenate(
         [answer(tensorflow.constant(batch))["embedding"].numpy() for batch in batches]
     )
-    largest = float(np.abs(vectors - np.stack([row[2] for row in theirs])).max())
-    print(f"embeddings of the exported model {largest:.1e}")
-    assert largest < 1e-5
+    assert_close(vectors, np.stack([row[2] for row in theirs]))
 
 
 def test_what_we_write_gives_transformers_the_same_file(model, minilm, tmp_path):
@@ -154,7 +151,7 @@ def test_quantized_embeddings_point_the_same_way(minilm, sentences, theirs, tmp_
     assert everything.mean() > 0.99 and everything.min() > 0.97
 
 
-def test_a_classifier_on_it_trains_with_lora(minilm, sentences, tmp_path):
+def test_a_classifier_on_it_trains_with_lora(assert_close, minilm, sentences, tmp_path):
     model = BertClassifier.from_preset(minilm, num_classes=2, sequence_length=32)
     assert set(model.load_report.new) == {"logits/kernel", "logits/bias"}
     for block in model.backbone.blocks:
@@ -173,7 +170,7 @@ def test_a_classifier_on_it_trains_with_lora(minilm, sentences, tmp_path):
     save_to_hugging_face(model, tmp_path / "theirs")
     for name in ("ours", "theirs"):
         loaded = BertClassifier.from_preset(tmp_path / name)
-        np.testing.assert_allclose(loaded.predict(texts, verbose=0), before, atol=1e-4)
+        assert_close(loaded.predict(texts, verbose=0), before)
 
 
 def timed(model, texts):

@@ -62,25 +62,27 @@ def expected_of(model, expected):
     return expected["causal" if model.backbone.causal else "masked"]
 
 
-def test_scores_are_those_of_one_token_at_a_time(model, expected):
+def test_scores_are_those_of_one_token_at_a_time(assert_close, model, expected):
     scores = model.score_texts(TEXTS)
     for score, (tokens, likelihoods) in zip(scores, expected_of(model, expected), strict=True):
         assert score["tokens"] == tokens
-        np.testing.assert_allclose(score["token_log_likelihoods"], likelihoods, rtol=0, atol=1e-5)
-        assert score["log_likelihood"] == pytest.approx(sum(likelihoods), abs=1e-5)
+        assert_close(score["token_log_likelihoods"], likelihoods)
+        assert_close(score["log_likelihood"], sum(likelihoods))
         assert score["perplexity"] == pytest.approx(np.exp(-np.mean(likelihoods)), rel=1e-5)
     assert len({round(score["log_likelihood"], 3) for score in scores}) == len(TEXTS) - 1
     assert scores[1] == scores[5]  # equal texts have equal scores, to the last bit
 
 
 @pytest.mark.parametrize("batch_size", [1, 3])
-def test_the_batch_size_does_not_change_scores(model, expected, batch_size):
+def test_the_batch_size_does_not_change_scores(assert_close, model, expected, batch_size):
     scores = model.score_texts(TEXTS, batch_size)
     for score, (_, likelihoods) in zip(scores, expected_of(model, expected), strict=True):
-        np.testing.assert_allclose(score["token_log_likelihoods"], likelihoods, rtol=0, atol=1e-5)
+        assert_close(score["token_log_likelihoods"], likelihoods)
 
 
-def test_rows_of_many_logits_are_computed_a_few_at_a_time(models, expected, monkeypatch):
+def test_rows_of_many_logits_are_computed_a_few_at_a_time(
+    assert_close, models, expected, monkeypatch
+):
     shapes, compute = [], scoring._log_likelihoods
 
     def counted(model, rows, positions, *others):
@@ -92,7 +94,7 @@ def test_rows_of_many_logits_are_computed_a_few_at_a_time(models, expected, monk
     scores = models["causal"].score_texts(TEXTS)
     assert len(shapes) > 2 and max(rows * places for rows, places in shapes) <= 8 * 2
     for score, (_, likelihoods) in zip(scores, expected["causal"], strict=True):
-        np.testing.assert_allclose(score["token_log_likelihoods"], likelihoods, rtol=0, atol=1e-5)
+        assert_close(score["token_log_likelihoods"], likelihoods)
     shapes.clear()
     monkeypatch.setattr(scoring, "_LOGITS_AT_ONCE", 1)
     models["causal"].score_texts(TEXTS[:3])
@@ -107,12 +109,10 @@ def test_one_text_gives_one_score(model):
     assert model.score_texts([]) == []
 
 
-def test_a_causal_text_scores_as_its_start_does(models):
+def test_a_causal_text_scores_as_its_start_does(assert_close, models):
     scores = models["causal"].score_texts(["a b c d", "a b", "a b x y z"])
     for score in scores[1:]:
-        np.testing.assert_allclose(
-            score["token_log_likelihoods"][:2], scores[0]["token_log_likelihoods"][:2], atol=1e-5
-        )
+        assert_close(score["token_log_likelihoods"][:2], scores[0]["token_log_likelihoods"][:2])
 
 
 def test_pairs_are_right_where_the_good_text_is_likelier(model):

@@ -15,8 +15,8 @@ SCORES = np.array([0.0, 1.0, 0.5, 0.2], "float32")
 
 @pytest.fixture(scope="module")
 def theirs():
-    pytest.importorskip("torch", reason="needs PyTorch (parity extra)")
-    return pytest.importorskip("sentence_transformers", reason="not installed (parity extra)")
+    pytest.importorskip("torch", reason='pip install ".[parity]"')
+    return pytest.importorskip("sentence_transformers", reason='pip install ".[parity]"')
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def backbone(make_backbone, varied):
     ],
 )
 def test_a_folder_has_the_same_vectors(
-    theirs, backbone, preprocessor, difference, tmp_path, settings, prompts, default
+    theirs, backbone, preprocessor, assert_close, tmp_path, settings, prompts, default
 ):
     reader = BertEmbedderPreprocessor(
         preprocessor.tokenizer, 12, prompts=prompts, default_prompt_name=default
@@ -52,7 +52,7 @@ def test_a_folder_has_the_same_vectors(
             (embedder.encode_query(TEXTS), model.encode_query(TEXTS, **unit)),
             (embedder.encode_document(TEXTS), model.encode_document(TEXTS, **unit)),
         ):
-            assert difference(found, expected) < 1e-5
+            assert_close(found, expected)
 
 
 @pytest.mark.parametrize("kind", ["pairs", "scores", "matryoshka"])

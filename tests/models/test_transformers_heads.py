@@ -33,12 +33,12 @@ SMALL = {
 
 @pytest.fixture(scope="module")
 def torch():
-    return pytest.importorskip("torch", reason="needs the parity extra (torch)")
+    return pytest.importorskip("torch", reason='pip install ".[parity]"')
 
 
 @pytest.fixture(scope="module")
 def transformers(torch):
-    return pytest.importorskip("transformers", reason="needs the parity extra (transformers)")
+    return pytest.importorskip("transformers", reason='pip install ".[parity]"')
 
 
 @pytest.fixture
@@ -119,7 +119,15 @@ WITHOUT_POOLER = ("BertForMaskedLM", "BertForTokenClassification", "BertForQuest
 
 @pytest.mark.parametrize(("architecture", "config", "ours"), HEADS)
 def test_every_head_comes_and_goes(
-    make_theirs, load_theirs, outputs, difference, tmp_path, architecture, config, ours
+    assert_close,
+    make_theirs,
+    load_theirs,
+    outputs,
+    difference,
+    tmp_path,
+    architecture,
+    config,
+    ours,
 ):
     theirs = make_theirs(architecture, **config)
     theirs.save_pretrained(tmp_path / "theirs")
@@ -128,7 +136,7 @@ def test_every_head_comes_and_goes(
         assert type(BertTask.from_preset(tmp_path / "theirs")) is ours
     new = {"pooler/kernel", "pooler/bias"} if architecture in WITHOUT_POOLER else set()
     assert set(model.load_report.new) == new and not model.load_report.left_over
-    assert difference(outputs(model), outputs(theirs)) < 1e-5
+    assert_close(outputs(model), outputs(theirs))
     save_to_hugging_face(model, tmp_path / "ours")
     back = load_theirs(architecture, tmp_path / "ours")
     state, expected = back.state_dict(), theirs.state_dict()
@@ -140,7 +148,7 @@ def test_every_head_comes_and_goes(
 
 
 def test_multiple_choice_comes_and_goes(
-    torch, make_theirs, load_theirs, inputs, difference, tmp_path
+    assert_close, torch, make_theirs, load_theirs, inputs, difference, tmp_path
 ):
     theirs = make_theirs("BertForMultipleChoice", classifier_dropout=0.3)
     theirs.save_pretrained(tmp_path / "theirs")
@@ -153,7 +161,7 @@ def test_multiple_choice_comes_and_goes(
     asked = {theirs: torch.tensor(choices[ours]) for ours, theirs in names.items()}
     expected = theirs(**asked).logits.detach().numpy()  # [2, 4]
     assert np.ptp(expected, axis=1).min() > 1e-3
-    assert difference(model.predict(choices, verbose=0), expected) < 1e-5
+    assert_close(model.predict(choices, verbose=0), expected)
     save_to_hugging_face(model, tmp_path / "ours")
     back = load_theirs("BertForMultipleChoice", tmp_path / "ours")
     assert back.config.classifier_dropout == 0.3
@@ -165,7 +173,15 @@ def test_multiple_choice_comes_and_goes(
 
 @pytest.mark.parametrize("activation", ["activation.Sigmoid", "linear.Identity"])
 def test_a_cross_encoder_comes_and_goes(
-    torch, make_theirs, load_theirs, inputs, preprocessor, difference, tmp_path, activation
+    assert_close,
+    torch,
+    make_theirs,
+    load_theirs,
+    inputs,
+    preprocessor,
+    difference,
+    tmp_path,
+    activation,
 ):
     name = f"torch.nn.modules.{activation}"
     theirs = make_theirs(
@@ -186,7 +202,7 @@ def test_a_cross_encoder_comes_and_goes(
     expected = theirs(**asked).logits.detach().numpy()  # [8, 1]
     assert np.ptp(expected) > 1e-3
     documents = {name: values[:, None] for name, values in inputs.items()}  # [8, 1, 12]
-    assert difference(model.predict(documents, verbose=0), expected) < 1e-5
+    assert_close(model.predict(documents, verbose=0), expected)
     save_to_hugging_face(model, tmp_path / "ours")
     back = load_theirs("BertForSequenceClassification", tmp_path / "ours")
     assert back.config.sentence_transformers == {"activation_fn": name}
@@ -197,13 +213,13 @@ def test_a_cross_encoder_comes_and_goes(
 
 
 def test_next_sentence_alone_comes_and_goes(
-    torch, make_theirs, load_theirs, inputs, outputs, difference, tmp_path
+    assert_close, torch, make_theirs, load_theirs, inputs, outputs, difference, tmp_path
 ):
     theirs = make_theirs("BertForNextSentencePrediction")
     theirs.save_pretrained(tmp_path / "theirs")
     model = BertPretrainer.from_preset(tmp_path / "theirs")
     assert {name.split("/")[0] for name in model.load_report.new} == {"masked_lm"}
-    assert difference(outputs(model)[1:], outputs(theirs)) < 1e-5
+    assert_close(outputs(model)[1:], outputs(theirs))
     save_to_hugging_face(model, tmp_path / "ours")
     back = load_theirs("BertForPreTraining", tmp_path / "ours")
     assert difference(outputs(back)[1:], outputs(theirs)) == 0.0
@@ -229,16 +245,16 @@ def test_labels_and_dropouts_come_and_go(make_theirs, load_theirs, preprocessor,
 
 @pytest.mark.parametrize("model", ["backbone", "embedder"])
 def test_models_without_a_head_go_as_a_bert_model(
-    backbone, randomized, load_theirs, outputs, difference, tmp_path, model
+    backbone, randomized, load_theirs, outputs, assert_close, tmp_path, model
 ):
     randomized(backbone)
     model = backbone if model == "backbone" else BertEmbedder(backbone)
     save_to_hugging_face(model, tmp_path)
-    assert difference(outputs(load_theirs("BertModel", tmp_path)), outputs(backbone)) < 1e-5
+    assert_close(outputs(load_theirs("BertModel", tmp_path)), outputs(backbone))
 
 
 def test_files_of_pytorch_and_in_shards_give_the_same(
-    torch, make_theirs, outputs, difference, tmp_path
+    torch, make_theirs, outputs, assert_close, tmp_path
 ):
     theirs = make_theirs("BertForPreTraining")
     theirs.save_pretrained(tmp_path / "shards", max_shard_size="4KB")
@@ -248,11 +264,11 @@ def test_files_of_pytorch_and_in_shards_give_the_same(
     for name in ("shards", "bin"):
         model = BertPretrainer.from_preset(tmp_path / name)
         assert not model.load_report.new and not model.load_report.left_over
-        assert difference(outputs(model), outputs(theirs)) < 1e-5
+        assert_close(outputs(model), outputs(theirs))
 
 
 def test_decoders_that_the_config_calls_tied_and_the_file_does_not(
-    make_theirs, outputs, difference, transformers, tmp_path
+    make_theirs, outputs, assert_close, transformers, tmp_path
 ):
     theirs = make_theirs("BertForMaskedLM", tie_word_embeddings=False)
     theirs.config.tie_word_embeddings = True
@@ -260,12 +276,12 @@ def test_decoders_that_the_config_calls_tied_and_the_file_does_not(
     again = transformers.BertForMaskedLM.from_pretrained(tmp_path).eval()
     model = BertPretrainer.from_preset(tmp_path)
     assert model.tie_embeddings is False
-    assert difference(outputs(model), outputs(again)) < 1e-5
+    assert_close(outputs(model), outputs(again))
 
 
 @pytest.mark.parametrize("lowercase", [True, False])
 def test_their_tokenizer_reads_text_as_ours(transformers, make_backbone, tmp_path, lowercase):
-    pytest.importorskip("tensorflow_text", reason="raw text needs TensorFlow Text")
+    pytest.importorskip("tensorflow_text", reason="pip install tensorflow-text")
     from keras_bert import BertPreprocessor, BertTokenizer
 
     letters = "abcdefghijABCDEFGHIJé中!?.'"

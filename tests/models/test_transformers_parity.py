@@ -41,12 +41,12 @@ SIZES = {
 
 @pytest.fixture(scope="module")
 def torch():
-    return pytest.importorskip("torch", reason="needs the parity extra (torch)")
+    return pytest.importorskip("torch", reason='pip install ".[parity]"')
 
 
 @pytest.fixture(scope="module")
 def transformers():
-    return pytest.importorskip("transformers", reason="needs the parity extra (transformers)")
+    return pytest.importorskip("transformers", reason='pip install ".[parity]"')
 
 
 @pytest.fixture
@@ -194,7 +194,7 @@ def worst_gradient(ours, theirs):
     [("tiny", "gelu"), ("tiny", "gelu_new"), ("tiny", "relu"), ("Base", "gelu"), ("Large", "gelu")],
 )
 def test_outputs_loss_and_gradients_equal_those_of_transformers(
-    torch, make_theirs, difference, size, activation
+    assert_close, torch, make_theirs, difference, size, activation
 ):
     theirs, folder = make_theirs(size, activation)
     batch = x, y, weights = random_batch(size)
@@ -213,13 +213,13 @@ def test_outputs_loss_and_gradients_equal_those_of_transformers(
     worst = worst_gradient(gradients(ours, *batch), expected_gradients)
     figures = ", ".join(f"{name} {value:.1e}" for name, value in differences.items())
     print(f"{size} {activation} on {keras.backend.backend()}: {figures}, gradients {worst}")
-    assert max(differences.values()) < 1e-5, differences
+    assert_close({name: outputs[name] for name in expected}, expected)
     np.testing.assert_allclose(loss, expected_loss, rtol=1e-5)
     assert worst[0] < 1e-4, worst
 
 
 def test_a_causal_encoder_equals_a_decoder_of_transformers(
-    torch, transformers, make_backbone, randomized, inputs, tmp_path
+    assert_close, difference, torch, transformers, make_backbone, randomized, inputs, tmp_path
 ):
     ours = randomized(BertPretrainer(make_backbone(causal=True, dropout=0.0), next_sentence=False))
     save_to_hugging_face(ours, tmp_path)
@@ -238,8 +238,11 @@ def test_a_causal_encoder_equals_a_decoder_of_transformers(
     y = {"masked_lm": inputs["token_ids"][:, 1:]}
     weights = {"masked_lm": inputs["padding_mask"][:, 1:].astype("float32")}
     expected = given.logits.detach().numpy()[:, :-1]
-    difference = np.abs(ours.predict_on_batch(x)["masked_lm"] - expected)
-    assert difference[weights["masked_lm"] == 1].max() < 1e-5
+    logits = [
+        part[weights["masked_lm"] == 1]
+        for part in (ours.predict_on_batch(x)["masked_lm"], expected)
+    ]
+    assert_close(*logits)
     ours.compile(**ours.default_compile_args())
     loss = ours.evaluate(x, y, sample_weight=weights, verbose=0, return_dict=True)["loss"]
     np.testing.assert_allclose(loss, float(given.loss.detach()), rtol=1e-5)
@@ -247,12 +250,14 @@ def test_a_causal_encoder_equals_a_decoder_of_transformers(
     found = gradients(ours, x, y, weights)
     assert {"embeddings/token_embedding/embeddings", "masked_lm/bias"} <= found.keys()
     worst = worst_gradient(found, expected)
-    print(f"causal on {keras.backend.backend()}: {difference.max():.1e}, gradients {worst}")
+    print(f"causal on {keras.backend.backend()}: {difference(*logits):.1e}, gradients {worst}")
     assert worst[0] < 1e-5, worst
 
 
 @pytest.mark.parametrize("size", ["tiny", "Base"])
-def test_every_layer_equals_that_of_transformers(torch, make_theirs, size):
+def test_every_layer_equals_that_of_transformers(
+    assert_close, difference, torch, make_theirs, size
+):
     theirs, folder = make_theirs(size)
     batch = x, _, _ = random_batch(size)
     texts = dict(list(their_batch(torch, *batch).items())[:3])
@@ -267,10 +272,8 @@ def test_every_layer_equals_that_of_transformers(torch, make_theirs, size):
     for order in (list(layers), [layer - len(layers) for layer in layers]):
         ours = BertEmbedder.from_preset(folder, pooling=None, normalize=False, layers=order)
         vectors = np.split(ours.predict_on_batch(inputs)[tokens], len(layers), axis=-1)
-        pairs = zip(vectors, expected, strict=True)
-        differences = [float(np.abs(actual - state).max()) for actual, state in pairs]
-        print(f"{size}, layers 0 to {len(layers) - 1}: {max(differences):.1e}")
-        assert max(differences) < 1e-5, differences
+        print(f"{size}, layers 0 to {len(layers) - 1}: {difference(vectors, expected):.1e}")
+        assert_close(vectors, expected)
 
 
 def test_training_steps_equal_those_of_transformers_and_torch(torch, make_theirs):
@@ -303,4 +306,5 @@ def test_training_steps_equal_those_of_transformers_and_torch(torch, make_theirs
         if weight.path.endswith("query_key_value/bias"):
             # The key's bias has no effect: its gradient is rounding, which Adam makes a step of.
             actual, expected = (np.delete(part, slice(16, 32)) for part in (actual, expected))
-        np.testing.assert_allclose(actual, expected, atol=3e-5, err_msg=weight.path)
+        bound = 0.01 * 3 * 1e-3  # of three steps
+        np.testing.assert_allclose(actual, expected, rtol=0, atol=bound, err_msg=weight.path)

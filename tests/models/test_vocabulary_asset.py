@@ -11,7 +11,7 @@ import keras
 import numpy as np
 import pytest
 
-pytest.importorskip("tensorflow_text", reason="raw text needs TensorFlow Text")
+pytest.importorskip("tensorflow_text", reason="pip install tensorflow-text")
 
 import keras_bert
 from keras_bert import BertClassifier, BertClassifierPreprocessor, BertTokenizer

@@ -51,7 +51,7 @@ window.addEventListener("load", () => setTimeout(() => {
 """
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="needs the browser Chromium")
+@pytest.mark.skipif(CHROMIUM is None, reason="apt-get install chromium")
 def test_the_page_answers_to_the_mouse(tmp_path):
     probabilities = np.zeros((2, 2, 4, 4), "float32")
     probabilities[0, 0] = np.eye(4)  # tokens attend to themselves

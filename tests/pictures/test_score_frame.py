@@ -7,7 +7,7 @@ import pytest
 
 from keras_bert import entity_scores, score_frame
 
-pytest.importorskip("pandas")
+pytest.importorskip("pandas", reason='pip install ".[dev]"')
 
 
 def test_scores_of_a_model_and_its_classes_are_rows():

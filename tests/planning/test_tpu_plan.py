@@ -264,7 +264,7 @@ def test_the_jax_backend_and_libtpu_are_required(monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="needs JAX (parity extra)")
+@pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason='pip install ".[parity]"')
 def test_the_planned_step_is_the_one_that_fit_compiles_and_shares_no_rows():
     # The programs are compared as text, for 2 virtual CPU devices; `fit` is stopped before it
     # compiles. Devices exchange sums of gradients and losses, but no rows.

@@ -61,20 +61,20 @@ def test_several_labels_and_scores_are_numbers(make):
             preprocessor.stream_targets(tf.constant(["good"]))
 
 
-def test_answers_are_labels_and_probabilities(make):
+def test_answers_are_labels_and_probabilities(assert_close, make):
     found = {name: values.numpy() for name, values in make().answers(LOGITS).items()}
     assert found["label"].tolist() == [b"fine", b"bad"]
     assert found["labels"].tolist() == [[b"bad", b"fine", b"good"]] * 2
     expected = np.exp(LOGITS) / np.exp(LOGITS).sum(axis=1, keepdims=True)
-    np.testing.assert_allclose(found["probabilities"], expected, rtol=1e-6)
+    assert_close(found["probabilities"], expected)
     found = make(multi_label=True, threshold=0.3).answers(LOGITS)
-    np.testing.assert_allclose(found["probabilities"], 1 / (1 + np.exp(-LOGITS)), rtol=1e-6)
+    assert_close(found["probabilities"], 1 / (1 + np.exp(-LOGITS)))
     assert found["is_label"].numpy().tolist() == [[True, True, True], [True, False, False]]
     assert make(["x"]).answers(tf.constant([[1.5], [2]])).keys() == {"score"}
 
 
 @pytest.mark.parametrize(("pooling", "pool"), [("mean", np.mean), ("max", np.max)])
-def test_logits_of_windows_are_pooled(make, pooling, pool):
+def test_logits_of_windows_are_pooled(assert_close, make, pooling, pool):
     preprocessor = make(window_stride=2, window_pooling=pooling)
     assert preprocessor.cuts_windows and preprocessor.signature == {"text": 1}
     rows = preprocessor.read(TEXTS)
@@ -83,7 +83,7 @@ def test_logits_of_windows_are_pooled(make, pooling, pool):
     logits = np.random.default_rng(0).normal(size=(counts.sum(), 3)).astype("float32")
     found = preprocessor.pooled(logits, rows)
     parts = np.split(logits, np.cumsum(counts)[:-1])
-    np.testing.assert_allclose(found, [pool(part, axis=0) for part in parts], rtol=1e-6)
+    assert_close(found, np.stack([pool(part, axis=0) for part in parts]))
     assert preprocessor.pooled(logits, None) is logits
     answers, exported = served(preprocessor, TEXTS)
     for name, values in answers.items():

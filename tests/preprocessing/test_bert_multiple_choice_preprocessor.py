@@ -64,7 +64,7 @@ def test_one_question_is_one_and_many_are_cut_into_parts(preprocessor):
     assert preprocessor.read(QUESTIONS[0]).num_choices == len(QUESTIONS[0]["choices"])
 
 
-def test_the_answer_is_the_most_probable_choice(preprocessor):
+def test_the_answer_is_the_most_probable_choice(assert_close, preprocessor):
     logits = np.array([[1, 3, -1e9], [2, 0, 1]], "float32")
     found = preprocessor.answers(logits, preprocessor.read(QUESTIONS))
     assert found["label"].numpy().tolist() == [1, 0]
@@ -72,7 +72,7 @@ def test_the_answer_is_the_most_probable_choice(preprocessor):
     probabilities = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
     assert found["probabilities"].row_lengths().numpy().tolist() == [2, 3]
     expected = [*probabilities[0, :2], *probabilities[1]]
-    np.testing.assert_allclose(found["probabilities"].flat_values, expected, rtol=1e-6)
+    assert_close(found["probabilities"].flat_values, expected)
     prepared = preprocessor.answers(logits)
     assert "choice" not in prepared and prepared["probabilities"].shape == (2, 3)
 

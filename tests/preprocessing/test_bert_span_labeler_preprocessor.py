@@ -1,4 +1,3 @@
-import numpy as np
 import pytest
 import tensorflow as tf
 
@@ -51,7 +50,7 @@ def test_prepared_inputs_are_answered_with_logits(preprocessor):
     assert found["start_logits"] is outputs["start"] and found["end_logits"] is outputs["end"]
 
 
-def test_the_served_answers_are_those_of_many_windows_at_once(preprocessor):
+def test_the_served_answers_are_those_of_many_windows_at_once(assert_close, preprocessor):
     """More windows than are computed at once, of which the last come twice."""
     questions = ["a", "b c"]
     contexts = [" ".join("defghijklmnop"[i % 13] for i in range(n)) for n in (300, 9)]
@@ -70,7 +69,7 @@ def test_the_served_answers_are_those_of_many_windows_at_once(preprocessor):
     assert served.keys() == expected.keys()
     for name, values in expected.items():
         if values.dtype.is_floating:
-            np.testing.assert_allclose(served[name], values, rtol=1e-6)
+            assert_close(served[name], values)
         else:
             assert served[name].numpy().tolist() == values.numpy().tolist()
     nothing = small.serve(predict, tf.constant([], tf.string), tf.constant([], tf.string))

@@ -149,15 +149,16 @@ def test_scores_are_the_probabilities_of_all_spans(ask):
     assert alone == {name: v for name, v in answer.items() if not name.startswith("n_best")}
 
 
-def test_none_wins_above_the_threshold_only(ask):
+def test_none_wins_above_the_threshold_only(assert_close, ask):
     high = [{"c": 1.0}, {"c": 1.0}]
     [answer] = ask(["c d"], high, null_threshold=0.5, null=1.2)
-    assert answer["answer"] == "c" and abs(answer["null_odds"] - 0.4) < 1e-6
+    assert answer["answer"] == "c"
+    assert_close(answer["null_odds"], 0.4)
     [answer] = ask(["c d"], high, null_threshold=0.3, null=1.2, n_best=3)
     assert (answer["answer"], answer["start"], answer["end"]) == ("", 0, 0)
     assert answer["n_best_answer"] == ["", "c", "c d"]
     weights = np.exp([2.4, 2.0, 1.0, 0.0])
-    assert abs(answer["score"] - weights[0] / weights.sum()) < 1e-6
+    assert_close(answer["score"], weights[0] / weights.sum())
     [answer] = ask(["c d"], high, null=9.0, n_best=3)
     assert answer["answer"] == "c" and "" not in answer["n_best_answer"]
 

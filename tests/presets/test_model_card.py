@@ -110,10 +110,10 @@ def test_the_card_of_a_preset_loads_the_model(cls, small, reader, tmp_path, caps
 
 @pytest.mark.parametrize("cls", TASKS)
 def test_the_card_of_a_hugging_face_folder_loads_it_both_ways(cls, small, reader, tmp_path):
-    pytest.importorskip("transformers")
-    pytest.importorskip("torch")
+    pytest.importorskip("transformers", reason='pip install ".[parity]"')
+    pytest.importorskip("torch", reason='pip install ".[parity]"')
     if cls in (BertEmbedder, BertReranker):
-        pytest.importorskip("sentence_transformers")
+        pytest.importorskip("sentence_transformers", reason='pip install ".[parity]"')
     model = make(cls, small, reader)
     save_to_hugging_face(model, tmp_path / "model")
     fields = metadata(tmp_path / "model")
@@ -268,7 +268,7 @@ def test_a_damaged_record_is_an_error_that_names_the_file(classifier, tmp_path, 
 
 
 def test_foreign_text_breaks_neither_markdown_nor_yaml(small, reader, tmp_path):
-    markdown = pytest.importorskip("markdown_it", reason="parses the card")
+    markdown = pytest.importorskip("markdown_it", reason="pip install markdown-it-py")
     reader = BertClassifierPreprocessor.like(reader, label_names=HOSTILE[:-4] + HOSTILE[-3:])
     model = BertClassifier(small, len(HOSTILE) - 1, reader)
     record_training(model, dict(zip(HOSTILE, HOSTILE, strict=True)), {"`|\n#": {"<b>|": 1.0}})
@@ -292,7 +292,7 @@ def test_foreign_text_breaks_neither_markdown_nor_yaml(small, reader, tmp_path):
 
 
 def test_code_spans_are_inert_whatever_they_hold():
-    markdown = pytest.importorskip("markdown_it")
+    markdown = pytest.importorskip("markdown_it", reason="pip install markdown-it-py")
     generator = np.random.default_rng(1)
     alphabet = list("`|<>&\\*_[]()#-\n\r\t $~!ab\u2028\u202e\x00")
     for _ in range(300):

@@ -84,7 +84,7 @@ def test_known_presets_are_listed_by_name():
     for name in ("hf://google-bert/bert-base-uncased", "bert_tiny_en_uncased"):
         assert "English" in BertClassifier.presets[name]
     assert BertBackbone.presets == BertClassifier.presets
-    from keras_nlp.models import BertBackbone as Theirs
+    from keras_hub.models import BertBackbone as Theirs
 
     ours = {name for name in BertBackbone.presets if not name.startswith("hf://")}
     assert ours <= set(Theirs.presets)

@@ -45,7 +45,9 @@ print(json.dumps([answers["probabilities"].numpy().tolist(),
 """
 
 
-def test_the_folder_answers_raw_strings_without_this_library(recipe, classifier, tmp_path, capsys):
+def test_the_folder_answers_raw_strings_without_this_library(
+    assert_close, recipe, classifier, tmp_path, capsys
+):
     model, preset = classifier
     recipe("export_savedmodel").main([str(preset), "--output", str(tmp_path / "served/reviews")])
     (tmp_path / "served").rename(tmp_path / "moved")
@@ -58,12 +60,12 @@ def test_the_folder_answers_raw_strings_without_this_library(recipe, classifier,
     assert done.returncode == 0, done.stderr[-2000:]
     probabilities, labels = json.loads(done.stdout)
     expected, names = expected_of(model)
-    assert np.abs(np.array(probabilities) - expected).max() < 1e-5
+    assert_close(np.array(probabilities), expected)
     assert labels == names
 
 
 @pytest.mark.slow
-def test_it_shows_the_answers_to_texts(recipe, classifier, tmp_path, capfd):
+def test_it_shows_the_answers_to_texts(assert_close, recipe, classifier, tmp_path, capfd):
     model, preset = classifier
     output = ["--output", str(tmp_path / "served")]
     recipe("export_savedmodel").main([str(preset), *output, "--text", *TEXTS])
@@ -71,7 +73,7 @@ def test_it_shows_the_answers_to_texts(recipe, classifier, tmp_path, capfd):
     assert json.loads(command(commands, "curl")[2]) == {"instances": TEXTS[:2]}
     answers = {name: ast.literal_eval(value) for name, value in re.findall(r"(\w+): (.*)", printed)}
     expected, names = expected_of(model)
-    assert np.abs(np.array(answers["probabilities"]) - expected).max() < 1e-5
+    assert_close(np.array(answers["probabilities"]), expected)
     assert [label.decode() for label in answers["label"]] == names
 
 

@@ -56,7 +56,9 @@ def module(recipe, monkeypatch):
     return module
 
 
-def test_lines_of_json_are_those_of_googles_code(module, preset, texts, expected, tmp_path, capsys):
+def test_lines_of_json_are_those_of_googles_code(
+    assert_close, module, preset, texts, expected, tmp_path, capsys
+):
     output = tmp_path / "deep" / "features.jsonl"
     module.main(arguments(texts, preset, output))
     lines = output.read_text("utf-8").splitlines()
@@ -70,7 +72,7 @@ def test_lines_of_json_are_those_of_googles_code(module, preset, texts, expected
             assert [layer["index"] for layer in feature["layers"]] == [-1, 0]
             for layer, state in zip(feature["layers"], (states[-1], states[0]), strict=True):
                 assert list(layer) == ["index", "values"]
-                np.testing.assert_allclose(layer["values"], state[place], atol=2e-6)
+                assert_close(layer["values"], state[place])
                 assert layer["values"] == [round(value, 6) for value in layer["values"]]
     assert [path.name for path in output.parent.iterdir()] == ["features.jsonl"]
     printed = capsys.readouterr().out
@@ -79,7 +81,7 @@ def test_lines_of_json_are_those_of_googles_code(module, preset, texts, expected
     )
 
 
-def test_arrays_hold_the_same(module, preset, texts, expected, tmp_path):
+def test_arrays_hold_the_same(assert_close, module, preset, texts, expected, tmp_path):
     output = tmp_path / "features.npz"
     module.main(arguments(texts, preset, output, "--batch_size", "2", "--layers", "2", "1"))
     data = np.load(output)
@@ -89,8 +91,8 @@ def test_arrays_hold_the_same(module, preset, texts, expected, tmp_path):
     for number, (tokens, states) in enumerate(expected):
         rows = slice(starts[number], starts[number + 1])
         assert data["tokens"][rows].tolist() == tokens
-        np.testing.assert_allclose(data["values"][rows, 0], states[2], atol=1e-5)
-        np.testing.assert_allclose(data["values"][rows, 1], states[1], atol=1e-5)
+        assert_close(data["values"][rows, 0], states[2])
+        assert_close(data["values"][rows, 1], states[1])
     assert sorted(path.name for path in tmp_path.iterdir()) == ["features.npz", "texts.txt"]
 
 

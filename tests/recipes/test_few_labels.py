@@ -27,7 +27,7 @@ def arguments(preset, files, output, *more):
     ]  # fmt: skip
 
 
-def test_the_head_answers_as_the_files_say(recipe, preset, files, tmp_path, capsys):
+def test_the_head_answers_as_the_files_say(assert_close, recipe, preset, files, tmp_path, capsys):
     output = tmp_path / "out"
     recipe("few_labels").main(arguments(preset, files, output, "--examples_per_class", "2"))
     assert "4 training examples; 6 are scored." in capsys.readouterr().out
@@ -38,7 +38,7 @@ def test_the_head_answers_as_the_files_say(recipe, preset, files, tmp_path, caps
     with open(output / "dev_answers.tsv", newline="") as file:
         rows = list(csv.DictReader(file, delimiter="\t"))
     found = [float(row[head["classes"][1]]) for row in rows]
-    np.testing.assert_allclose(found, 1 / (1 + np.exp(-logits)), atol=1e-5)
+    assert_close(found, 1 / (1 + np.exp(-logits)))
     answers = [row["label"] for row in rows]
     accuracy = np.mean(np.array(answers) == ["good"] * 4 + ["bad"] * 2)
     assert json.loads((output / "scores.json").read_text())["accuracy"] == accuracy

@@ -1,6 +1,5 @@
 import json
 
-import numpy as np
 import pytest
 
 import keras_bert
@@ -51,7 +50,7 @@ def test_columns_decide_on_the_training(recipe, preset, files, tmp_path, columns
     assert [score in scores for scores in history] == [True]
 
 
-def test_it_writes_what_it_says(recipe, preset, files, tmp_path):
+def test_it_writes_what_it_says(assert_close, recipe, preset, files, tmp_path):
     output = tmp_path / "out"
     history = run(
         recipe, preset, files, output, "--test", files["dev"],
@@ -63,7 +62,7 @@ def test_it_writes_what_it_says(recipe, preset, files, tmp_path):
     )
     assert best.matryoshka_dims == (16, 4) and best.pooling == theirs.pooling == "mean"
     vectors = [model.predict(["the good book"], verbose=0) for model in (best, theirs)]
-    np.testing.assert_allclose(*vectors, atol=1e-6)
+    assert_close(*vectors)
 
 
 @pytest.mark.parametrize(

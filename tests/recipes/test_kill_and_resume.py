@@ -76,7 +76,7 @@ def digest(output, step):
 def check(recipe, arguments, folder, backend, devices, last_step, num_kills):
     """Runs the recipe whole, and killed so many times, the second time while it saves."""
     if importlib.util.find_spec(backend) is None:
-        pytest.skip(f"{backend} is not installed")
+        pytest.skip('pip install ".[parity]"')
     whole = run(recipe, [*arguments, "--output", folder / "whole"], backend, devices)
     assert whole.returncode == 0, whole.stderr[-3000:]
     assert f"{devices} replica" in whole.stdout

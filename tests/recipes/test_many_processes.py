@@ -123,7 +123,7 @@ def test_two_processes_finetune_and_the_first_writes(
     strategy, places, run_together, free_addresses, preset, sst2, tmp_path
 ):
     if places is two_jax_processes and importlib.util.find_spec("jax") is None:
-        pytest.skip("jax is not installed")
+        pytest.skip('pip install ".[parity]"')
     arguments = [
         "--task", "sst2", "--data", sst2, "--init", preset, "--sequence_length", 8,
         "--batch_sizes", 8, "--learning_rates", 1e-2, "--epochs", 2,

@@ -36,7 +36,7 @@ def test_a_batch_that_chips_do_not_divide_is_refused_before_a_model_is_made(reci
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not has_compiler(), reason="needs the tpu-plan extra (libtpu, JAX)")
+@pytest.mark.skipif(not has_compiler(), reason='pip install ".[tpu-plan]"')
 def test_a_tiny_model_is_planned_for_four_chips():
     arguments = "--size tiny --vocabulary_size 1000 --batch_size 64 --accumulation_steps 2 --remat"
     command = [sys.executable, str(SCRIPT), *arguments.split()]
@@ -56,7 +56,7 @@ def test_a_tiny_model_is_planned_for_four_chips():
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not has_compiler(), reason="needs the tpu-plan extra (libtpu, JAX)")
+@pytest.mark.skipif(not has_compiler(), reason='pip install ".[tpu-plan]"')
 def test_a_tiny_prediction_is_planned_for_four_chips():
     command = [sys.executable, str(SCRIPT), "--size", "tiny", "--batch_size", "64", "--predict"]
     done = subprocess.run(command, capture_output=True, text=True)

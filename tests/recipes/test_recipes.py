@@ -3,6 +3,7 @@
 import argparse
 import ast
 import json
+import os
 import re
 import subprocess
 import sys
@@ -194,6 +195,27 @@ def test_a_wrong_argument_ends_with_its_message_alone(tmp_path):
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 1
     assert "error: " in done.stderr and "Traceback" not in done.stderr
+
+
+RUN = """
+import keras_bert
+def main():
+    import tensorflow as tf
+    tf.ones(2), tf.config.list_physical_devices("GPU"), print("answer")
+keras_bert.run_recipe(main)
+"""
+
+
+@pytest.mark.slow
+def test_tensorflow_logs_nothing_before_an_answer():
+    environment = {k: v for k, v in os.environ.items() if k != "TF_CPP_MIN_LOG_LEVEL"}
+    command = [sys.executable, "-c", RUN]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert done.stdout == "answer\n", done.stderr
+    # TensorFlow 2.21 says this twice where there is no GPU, before it reads any setting.
+    unavoidable = ("WARNING: All log messages before absl::", "Could not find cuda drivers")
+    lines = done.stderr.splitlines()
+    assert not [line for line in lines if not any(text in line for text in unavoidable)]
 
 
 def raised_by(function, *arguments):

@@ -81,14 +81,14 @@ def test_vectors_are_those_of_the_first_pieces(module, preset, files):
     assert all(np.array_equal(old, new) for old, new in zip(before, after, strict=True))
 
 
-def test_padding_does_not_change_predictions(module, preset, files):
+def test_padding_does_not_change_predictions(assert_close, module, preset, files):
     args = module.parse_args(arguments(preset, files, "x", "--combine", "mean"))
     model = module.make_model(args, 2, 16, 3)
     vectors = np.random.default_rng(1).normal(size=(1, 5, 32)).astype("float32")
     padded = np.concatenate([vectors, np.zeros((1, 4, 32), "float32")], axis=1)
     alone, padded = (model.predict_on_batch(x)[:, :5] for x in (vectors, padded))
     assert alone.shape == (1, 5, 3)
-    np.testing.assert_allclose(padded, alone, atol=1e-5)
+    assert_close(padded, alone)
 
 
 @pytest.mark.slow

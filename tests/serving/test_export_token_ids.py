@@ -37,8 +37,7 @@ EACH_TASK = [n if n in EACH_CHANGE else pytest.param(n, marks=pytest.mark.weekly
 
 def needed(package):
     """A package, or the test is skipped."""
-    reason = f"needs the export extra ({package})"
-    return pytest.importorskip(package, reason=reason)
+    return pytest.importorskip(package, reason='pip install ".[export]"')
 
 
 def make(name="classifier", num_layers=1, **arguments):
@@ -113,59 +112,62 @@ def openvino_runner(path):
     return run
 
 
-def largest_difference(model, run):
-    """Of two batches of different shapes; the names must be the same."""
-    differences = []
+def of_both(model, run):
+    """Outputs of an exported model and of its model, for two batches of different shapes."""
+    found, expected = [], []
     for shape in ((3, 9, 4), (1, 17, 2)):
         inputs = batch(model, *shape)
-        expected, found = outputs(model, inputs), run(**inputs)
-        assert found.keys() == expected.keys()
-        assert all(found[name].shape == expected[name].shape for name in expected)
-        differences += [np.abs(found[name] - expected[name]).max() for name in expected]
-    return max(differences)
+        expected.append(outputs(model, inputs))
+        found.append(run(**inputs))
+    keras.tree.assert_same_structure(found, expected)
+    return found, expected
 
 
-def assert_runs_as_predict(name, format, path, run):
-    model = make(name, num_layers=2)
-    found = largest_difference(model, run(model.export(path / "out", format=format)))
-    print(f"{name}, {format}: largest difference {found:.1e}")
-    assert found < 1e-5
+@pytest.fixture
+def assert_runs_as_predict(assert_close, difference, tmp_path):
+    def check(name, format, run):
+        model = make(name, num_layers=2)
+        found, expected = of_both(model, run(model.export(tmp_path / "out", format=format)))
+        print(f"{name}, {format}: largest difference {difference(found, expected):.1e}")
+        assert_close(found, expected)
+
+    return check
 
 
-def test_litert_answers_as_predict_in_the_stock_interpreter(tmp_path):
+def test_litert_answers_as_predict_in_the_stock_interpreter(assert_close, tmp_path):
     model = make("embedder")
     path = model.export(tmp_path / "out", format="litert")
     assert path == str(tmp_path / "out" / "model.tflite")
     runner = litert_runner(path)
     assert set(runner.get_input_details()) == set(model.input)
-    assert largest_difference(model, runner) < 1e-5
+    assert_close(*of_both(model, runner))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", EACH_TASK)
-def test_every_task_in_litert(name, tmp_path):
-    assert_runs_as_predict(name, "litert", tmp_path, litert_runner)
+def test_every_task_in_litert(assert_runs_as_predict, name):
+    assert_runs_as_predict(name, "litert", litert_runner)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", EACH_TASK)
-def test_every_task_in_the_litert_package(name, tmp_path):
+def test_every_task_in_the_litert_package(assert_runs_as_predict, name):
     module = needed("ai_edge_litert.interpreter")
-    assert_runs_as_predict(name, "litert", tmp_path, lambda path: litert_runner(path, module))
+    assert_runs_as_predict(name, "litert", lambda path: litert_runner(path, module))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", EACH_TASK)
-def test_every_task_in_onnx_runtime(name, tmp_path):
+def test_every_task_in_onnx_runtime(assert_runs_as_predict, name):
     needed("tf2onnx")
-    assert_runs_as_predict(name, "onnx", tmp_path, onnx_runner)
+    assert_runs_as_predict(name, "onnx", onnx_runner)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", EACH_TASK)
-def test_every_task_in_openvino(name, tmp_path):
+def test_every_task_in_openvino(assert_runs_as_predict, name):
     needed("openvino")
-    assert_runs_as_predict(name, "openvino", tmp_path, openvino_runner)
+    assert_runs_as_predict(name, "openvino", openvino_runner)
 
 
 @pytest.mark.slow
@@ -182,27 +184,27 @@ def test_onnx_names_inputs_outputs_and_axes(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_quantized_model_runs_in_onnx_runtime_alone(tmp_path):
+def test_a_quantized_model_runs_in_onnx_runtime_alone(assert_close, tmp_path):
     needed("tf2onnx")
     model = make(num_layers=2)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Keras warns of each layer that it doesn't quantize
         model.quantize("int8")
     path = model.export(tmp_path / "out", format="onnx")
-    assert largest_difference(model, onnx_runner(path)) < 1e-5
+    assert_close(*of_both(model, onnx_runner(path)))
     with pytest.raises(ValueError, match="int8, which format='litert' can't hold"):
         model.export(tmp_path / "other", format="litert")
 
 
 @pytest.mark.slow
-def test_litert_stores_int8_weights_and_openvino_float16_weights(tmp_path):
+def test_litert_stores_int8_weights_and_openvino_float16_weights(difference, tmp_path):
     model = make(num_layers=2)
     options = {"optimizations": [tf.lite.Optimize.DEFAULT]}
     smaller = model.export(tmp_path / "int8", format="litert", **options)
-    assert 1e-4 < largest_difference(model, litert_runner(smaller)) < 1
+    assert 1e-4 < difference(*of_both(model, litert_runner(smaller))) < 1
     needed("openvino")
     smaller = model.export(tmp_path / "half", format="openvino", compress_to_fp16=True)
-    assert 1e-5 < largest_difference(model, openvino_runner(smaller)) < 1e-2
+    assert 1e-5 < difference(*of_both(model, openvino_runner(smaller))) < 1e-2
 
 
 def test_the_tokenizers_files_give_its_tokens(tmp_path):
@@ -279,7 +281,7 @@ print(json.dumps(session.run(["logits"], inputs)[0].tolist()))
 
 
 @pytest.mark.slow
-def test_a_program_without_this_library_answers_texts_from_the_folder(tmp_path):
+def test_a_program_without_this_library_answers_texts_from_the_folder(assert_close, tmp_path):
     needed("tf2onnx")
     needed("onnxruntime")
     model = with_preprocessor(num_layers=2)
@@ -288,7 +290,7 @@ def test_a_program_without_this_library_answers_texts_from_the_folder(tmp_path):
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     expected = model.predict(TEXTS, verbose=0)
-    np.testing.assert_allclose(json.loads(done.stdout), expected, atol=1e-5)
+    assert_close(json.loads(done.stdout), expected)
 
 
 def fake_converter(monkeypatch, content=b"model"):

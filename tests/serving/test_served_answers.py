@@ -23,7 +23,6 @@ KEYS = {
     "documents": {"score"},
     "vectors": {"embedding"},
 }
-TOLERANCE = dict.fromkeys(QUESTIONS, 1e-4)  # of null_odds, sums of logits
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +43,7 @@ def elsewhere(served, answers_elsewhere, tmp_path_factory):
 def test_answers_elsewhere_are_those_of_the_task(served, elsewhere, same_answers, name):
     answers = served(name).answers
     assert set(elsewhere[name]) == KEYS[name.split(" ")[0]]
-    same_answers(elsewhere[name], answers, TOLERANCE.get(name, 1e-5))
+    same_answers(elsewhere[name], answers)
 
 
 def test_answers_are_varied_and_well_formed(served):
@@ -81,14 +80,14 @@ def test_each_example_is_answered_as_if_it_were_alone(served, same_answers, name
     one = served(name)
     for row in range(10):
         alone = take(one.columns, slice(row, row + 1))
-        same_answers(one.ask(alone), one.answers[row : row + 1], TOLERANCE.get(name, 1e-5))
+        same_answers(one.ask(alone), one.answers[row : row + 1])
     tensors = {key: tf.constant(values)[:0] for key, values in one.columns.items()}
     none = one.signatures["serving_default"](**tensors)
     assert {values.shape[0] for values in none.values()} == {0}
 
 
 @pytest.mark.parametrize("name", TASKS)
-def test_token_ids_have_a_signature_of_their_own(served, same_answers, name):
+def test_token_ids_have_a_signature_of_their_own(assert_close, served, same_answers, name):
     one = served(name)
     task, examples = one.task, take(one.examples, slice(0, 4))
     x = next(iter(task.preprocessor.batches(examples, with_labels=False)))
@@ -97,7 +96,7 @@ def test_token_ids_have_a_signature_of_their_own(served, same_answers, name):
     outputs = task.predict(x, verbose=0)
     outputs = outputs if isinstance(outputs, dict) else {task.output_name: outputs}
     for key, values in outputs.items():
-        assert np.abs(np.array(found[key]) - values).max() < 1e-5
+        assert_close(np.array(found[key]), values)
     answers = task.answer(x)
     assert set(found) == {*outputs, *answers[0]}
     same_answers({key: found[key] for key in answers[0]}, answers)
@@ -115,13 +114,13 @@ def test_pairs_are_answered(served, same_answers):
     same_answers(one.ask({"text": pairs, "features": features}), one.task.answer(x))
 
 
-def test_a_choice_of_nothing_keeps_its_place_and_has_no_probability(served):
+def test_a_choice_of_nothing_keeps_its_place_and_has_no_probability(assert_close, served):
     ask = served("choices").ask
     full = ask({"context": ["a b"], "choices": [["c", "d e", "f"]]})
     gaps = ask({"context": ["a b"], "choices": [["", "c", "", "d e", "f", ""]]})
     assert np.array(gaps["probabilities"])[0, [0, 2, 5]].tolist() == [0, 0, 0]
     shares = np.array(gaps["probabilities"])[0, [1, 3, 4]]
-    assert np.abs(shares - full["probabilities"][0]).max() < 1e-5
+    assert_close(shares, np.array(full["probabilities"][0]), size=10.0)
     assert gaps["choice"] == full["choice"]
     nothing = ask({"context": ["a"], "choices": [["", ""]]})
     assert nothing["probabilities"] == [[0.0, 0.0]] and nothing["choice"] == [""]

@@ -51,13 +51,12 @@ def train(optimizer, variables, gradients=GRADIENTS):
 
 @pytest.mark.parametrize("steps", [1, 3])
 @pytest.mark.parametrize("bias_correction", [True, False])
-def test_steps_equal_the_formula(variable, bias_correction, steps):
+def test_steps_equal_the_formula(assert_close, variable, bias_correction, steps):
     optimizer = AdamW(0.1, bias_correction=bias_correction, global_clipnorm=None)
     variables = [variable(KERNEL), variable(BIAS, "bias")]
     actual = train(optimizer, variables, GRADIENTS[:steps])
     expected = reference([KERNEL, BIAS], GRADIENTS[:steps], [1, 0], bias_correction)
-    for a, e in zip(actual, expected, strict=True):
-        np.testing.assert_allclose(a, e, rtol=2e-6, atol=2e-7)
+    assert_close(actual, expected)
 
 
 @pytest.mark.parametrize(
@@ -120,23 +119,22 @@ def test_the_first_step_without_bias_correction_is_about_three_times_the_rate(va
 
 
 @pytest.mark.parametrize("clip", [0.5, 1e6])
-def test_all_gradients_together_are_clipped(variable, clip):
+def test_all_gradients_together_are_clipped(assert_close, variable, clip):
     # Alone, each of these would be clipped otherwise; 0.5 bites and 1e6 doesn't.
     optimizer = AdamW(0.1, global_clipnorm=clip)
     actual = train(optimizer, [variable(KERNEL), variable(BIAS, "bias")])
     expected = reference([KERNEL, BIAS], GRADIENTS, [1, 0], True, clip=clip)
-    for a, e in zip(actual, expected, strict=True):
-        np.testing.assert_allclose(a, e, rtol=2e-6, atol=2e-7)
+    assert_close(actual, expected)
 
 
-def test_a_transposed_gradient_moves_its_own_weights(variable):
+def test_a_transposed_gradient_moves_its_own_weights(assert_close, variable):
     """The gradient of a tied table may be a transposed view, which a kernel must not misread."""
     kernel = np.float32([KERNEL[0], KERNEL[1], [0.2, 0.4]])
     gradient = np.float32([[0.3, -0.2], [1e-2, 4.0], [-0.5, 0.1]])
     weight = variable(kernel)
     AdamW(0.1).apply([ops.transpose(ops.convert_to_tensor(gradient.T.copy()))], [weight])
     [expected] = reference([kernel], [[gradient]], [1], True, clip=1.0)
-    np.testing.assert_allclose(ops.convert_to_numpy(weight), expected, rtol=2e-6, atol=2e-7)
+    assert_close(ops.convert_to_numpy(weight), expected)
 
 
 def test_the_norm_of_a_large_table_is_exact(variable):
@@ -199,7 +197,7 @@ def small_model(optimizer):
     return model
 
 
-def test_a_saved_model_trains_on_as_if_it_had_not_been_saved(tmp_path):
+def test_a_saved_model_trains_on_as_if_it_had_not_been_saved(assert_close, tmp_path):
     x, y = np.random.default_rng(1).normal(size=(8, 2)), np.ones(8)
     model = small_model(AdamW(0.1, weight_decay=0.5, no_decay=["bias", "kernel"]))
     model.fit(x, y, epochs=2, verbose=0)
@@ -210,8 +208,7 @@ def test_a_saved_model_trains_on_as_if_it_had_not_been_saved(tmp_path):
     for each in (model, loaded):
         each.fit(x, y, epochs=2, verbose=0)
     assert loaded.optimizer._decays == [False] * 4
-    for a, b in zip(model.get_weights(), loaded.get_weights(), strict=True):
-        assert np.abs(a - b).max() < 1e-6  # torch sums in any order
+    assert_close(model.get_weights(), loaded.get_weights(), size=1.0)  # torch sums in any order
 
 
 def test_weights_files_hold_the_moments(tmp_path):
@@ -246,11 +243,13 @@ def embedding_step(optimizer, tensorflow):
 
 @pytest.mark.parametrize("clip", [None, 1.0])
 @pytest.mark.parametrize("bias_correction", [True, False])
-def test_a_word_that_occurs_twice_learns_as_the_formula_says(tensorflow, bias_correction, clip):
+def test_a_word_that_occurs_twice_learns_as_the_formula_says(
+    assert_close, tensorflow, bias_correction, clip
+):
     optimizer = AdamW(0.1, bias_correction=bias_correction, global_clipnorm=clip)
     start, dense, actual = embedding_step(optimizer, tensorflow)
     (expected,) = reference([start], [(dense,)], [1], bias_correction, clip)
-    np.testing.assert_allclose(actual, expected, rtol=1e-6, atol=1e-7)
+    assert_close(actual, expected)
 
 
 def test_stock_adamw_is_wrong_there(tensorflow):
@@ -269,8 +268,8 @@ def test_words_that_do_not_occur_decay_and_move_on(tensorflow):
     np.testing.assert_allclose(actual[3], start[3] * 0.99, rtol=1e-6)
 
 
-def test_several_steps_equal_those_of_torch(variable):
-    torch = pytest.importorskip("torch", reason="needs the parity extra (torch)")
+def test_several_steps_equal_those_of_torch(assert_close, variable):
+    torch = pytest.importorskip("torch", reason='pip install ".[parity]"')
     weights = [torch.tensor(KERNEL, requires_grad=True), torch.tensor(BIAS, requires_grad=True)]
     settings = {"lr": 0.1, "eps": 1e-6}
     groups = [
@@ -286,7 +285,7 @@ def test_several_steps_equal_those_of_torch(variable):
     ours = train(AdamW(0.1), [variable(KERNEL), variable(BIAS, "bias")], 5 * GRADIENTS)
     for a, b in zip(ours, weights, strict=True):
         # torch decays the weight before the step, ours in it: the same to rate x decay squared.
-        np.testing.assert_allclose(a, b.detach().numpy(), rtol=1e-4, atol=1e-5)
+        assert_close(a, b.detach().numpy())
 
 
 @pytest.mark.parametrize("norm", [0, -1.0, float("nan"), b"1", object()])

@@ -6,7 +6,6 @@ import re
 from pathlib import Path
 
 import keras
-import numpy as np
 import pytest
 
 SCRIPT = Path(__file__).with_name("jax_processes.py")
@@ -14,7 +13,7 @@ FAST = {"JAX_DISABLE_MOST_OPTIMIZATIONS": "1"}  # JAX compiles more than it comp
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="jax is not installed"),
+    pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason='pip install ".[parity]"'),
 ]
 
 
@@ -37,14 +36,14 @@ def runs(run_together, free_addresses, tmp_path_factory):
     return alone, results(2, folder, *places), folder / "run"
 
 
-def test_two_processes_give_the_numbers_of_one(runs):
+def test_two_processes_give_the_numbers_of_one(assert_close, runs):
     alone, together, *_ = runs
     for one_of_two in together:
         assert one_of_two["said"].startswith("4 replicas on CPU in 2 processes; batches of 8 rows")
         for part in ("equivalence", "scores"):
             keras.tree.assert_same_structure(one_of_two[part], alone[part])
             values = (keras.tree.flatten(run[part]) for run in (one_of_two, alone))
-            np.testing.assert_allclose(*values, rtol=0, atol=1e-5)
+            assert_close(*values)
 
 
 def test_a_resumed_run_ends_with_the_same_bits_in_both(runs):

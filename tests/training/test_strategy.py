@@ -300,7 +300,7 @@ print(json.dumps(results))
 def on_two_jax_devices():
     """What is said, and done, on two devices of JAX."""
     if importlib.util.find_spec("jax") is None:
-        pytest.skip("jax is not installed")
+        pytest.skip('pip install ".[parity]"')
     environment = {
         "KERAS_BACKEND": "jax",
         "JAX_PLATFORMS": "cpu",

@@ -49,14 +49,14 @@ class Losses(keras.callbacks.Callback):
         self.losses.append(float(np.mean((predicted - Y[rows]) ** 2)))
 
 
-def test_a_point_is_the_loss_of_its_step(tmp_path):
+def test_a_point_is_the_loss_of_its_step(assert_close, tmp_path):
     expected = Losses()
     history = fit(make_model(), tmp_path, epochs=1, more=[expected])
     curves = read(tmp_path)
     assert set(curves) == {"loss", "accuracy", "learning_rate"}
     assert steps(curves["loss"]) == [1, 2, 3, 4, 5, 6]
     losses = [value for _, value in curves["loss"]]
-    assert np.allclose(losses, expected.losses, atol=1e-6)
+    assert_close(losses, expected.losses)
     assert np.isclose(np.mean(losses), history.history["loss"][0])
     rate = WarmupLinearDecay(0.1, 2, 24)
     rates = [float(rate(step)) for step in range(6)]  # the rate with which the step was taken
@@ -108,7 +108,7 @@ class Dies(keras.callbacks.Callback):
             raise Killed
 
 
-def test_a_killed_run_resumes_its_curves(tmp_path):
+def test_a_killed_run_resumes_its_curves(assert_close, tmp_path):
     whole = tmp_path / "whole"
     fit(make_model(), whole, epochs=3)
     killed, checkpoint = tmp_path / "killed", TrainingCheckpoint(tmp_path / "checkpoints")
@@ -125,7 +125,7 @@ def test_a_killed_run_resumes_its_curves(tmp_path):
     assert set(found) == set(expected)
     for name, curve in expected.items():
         assert steps(found[name]) == steps(curve) == list(range(1, 19))
-        assert np.allclose([v for _, v in found[name]], [v for _, v in curve], atol=1e-6)
+        assert_close([v for _, v in found[name]], [v for _, v in curve])
 
 
 def test_a_new_run_in_the_same_folder_replaces_the_curves(tmp_path):

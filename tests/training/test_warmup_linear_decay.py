@@ -9,22 +9,22 @@ def rates(schedule, steps):
     return [float(schedule(step)) for step in steps]
 
 
-def test_googles_form_drops_at_the_end_of_the_warm_up():
+def test_googles_form_drops_at_the_end_of_the_warm_up(assert_close):
     schedule = WarmupLinearDecay(1.0, warmup_steps=10, total_steps=100)
     actual = rates(schedule, [0, 1, 9, 10, 11, 50, 99, 100])
-    np.testing.assert_allclose(actual, [0, 0.1, 0.9, 0.9, 0.89, 0.5, 0.01, 0], atol=1e-6)
+    assert_close(actual, [0, 0.1, 0.9, 0.9, 0.89, 0.5, 0.01, 0])
 
 
-def test_the_continuous_form_starts_above_0_and_reaches_the_peak():
+def test_the_continuous_form_starts_above_0_and_reaches_the_peak(assert_close):
     schedule = WarmupLinearDecay(1.0, warmup_steps=10, total_steps=100, continuous=True)
     actual = rates(schedule, [0, 1, 9, 10, 55, 99, 100])
-    np.testing.assert_allclose(actual, [0.1, 0.2, 1, 1, 0.5, 1 / 90, 0], atol=1e-6)
+    assert_close(actual, [0.1, 0.2, 1, 1, 0.5, 1 / 90, 0])
 
 
 @pytest.mark.parametrize("continuous", [False, True])
-def test_without_warm_up_the_rate_falls_from_the_peak(continuous):
+def test_without_warm_up_the_rate_falls_from_the_peak(assert_close, continuous):
     schedule = WarmupLinearDecay(2.0, 0, 4, continuous=continuous)
-    np.testing.assert_allclose(rates(schedule, range(5)), [2, 1.5, 1, 0.5, 0], atol=1e-6)
+    assert_close(rates(schedule, range(5)), [2, 1.5, 1, 0.5, 0])
 
 
 @pytest.mark.parametrize("continuous", [False, True])

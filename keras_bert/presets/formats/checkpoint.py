@@ -96,15 +96,6 @@ def check_size(backbone: dict, num_values: float, source: object) -> None:
         )
 
 
-def check_finite(array: np.ndarray, path: object, name: str) -> None:
-    """Raises a ValueError if a tensor of a file holds NaN or infinity."""
-    if not np.isfinite(array).all():
-        raise ValueError(
-            f"{path}: {name} holds NaN or infinity: the training that wrote it diverged, or the "
-            "file is damaged."
-        )
-
-
 def checked_read(
     read: Callable[[], np.ndarray], path: object, name: str, dtype: str
 ) -> Callable[[], np.ndarray]:

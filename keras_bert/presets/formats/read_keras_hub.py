@@ -34,9 +34,9 @@ logger = logging.getLogger("keras_bert")
 
 def has_preset(name: str) -> bool:
     """Returns whether KerasHub publishes a BERT under this name."""
-    import keras_nlp
+    import keras_hub
 
-    return name in keras_nlp.models.BertBackbone.presets
+    return name in keras_hub.models.BertBackbone.presets
 
 
 def read_keras_hub(source: str | PathLike) -> Checkpoint:
@@ -51,16 +51,16 @@ def read_keras_hub(source: str | PathLike) -> Checkpoint:
     Raises:
         ValueError: if the preset isn't a BERT, is broken, or can't be downloaded.
     """
-    import keras_nlp
+    import keras_hub
 
     folder = Path(source) if Path(source).is_dir() else _download(str(source))
     _check_config(folder)
     task = JsonFields(folder / "task.json").text("class_name")
     try:
         theirs = (
-            getattr(keras_nlp.models, task).from_preset(str(folder), preprocessor=None)
+            getattr(keras_hub.models, task).from_preset(str(folder), preprocessor=None)
             if task in TASKS
-            else keras_nlp.models.BertBackbone.from_preset(str(folder))
+            else keras_hub.models.BertBackbone.from_preset(str(folder))
         )
     except Exception as error:  # damaged files raise errors of any kind there
         raise ValueError(
@@ -179,11 +179,11 @@ def _tokenizer(folder):
 def _download(handle):
     """Downloads a preset, by name or `kaggle://` handle, and returns its folder."""
     import kagglehub
-    import keras_nlp
+    import keras_hub
 
     name = handle
     if not handle.startswith("kaggle://"):
-        handle = keras_nlp.models.BertBackbone.presets[handle]["kaggle_handle"]
+        handle = keras_hub.models.BertBackbone.presets[handle]["kaggle_handle"]
         name = f"{name} ({handle})"
     try:
         return Path(kagglehub.model_download(handle.removeprefix("kaggle://")))

@@ -33,13 +33,13 @@ def write_keras_hub(checkpoint: Checkpoint, folder: str | PathLike) -> None:
     Raises:
         ValueError: if KerasHub's BERT would compute something else from these weights.
     """
-    import keras_nlp
+    import keras_hub
 
     _check_supported(checkpoint)
     _log_differences(checkpoint)
     tokenizer = None
     if checkpoint.vocabulary:
-        tokenizer = keras_nlp.models.BertTokenizer(
+        tokenizer = keras_hub.models.BertTokenizer(
             vocabulary=checkpoint.vocabulary,
             lowercase=checkpoint.tokenizer["lowercase"],
             strip_accents=checkpoint.tokenizer["lowercase"],
@@ -47,7 +47,7 @@ def write_keras_hub(checkpoint: Checkpoint, folder: str | PathLike) -> None:
     model = _their_model(checkpoint, tokenizer)
     _fill(model, checkpoint)
     model.save_to_preset(str(folder))
-    if tokenizer is not None and isinstance(model, keras_nlp.models.BertBackbone):
+    if tokenizer is not None and isinstance(model, keras_hub.models.BertBackbone):
         tokenizer.save_to_preset(str(folder))
     if checkpoint.task == "BertClassifier":
         path, arguments = Path(folder) / "metadata.json", checkpoint.task_arguments
@@ -60,9 +60,9 @@ def write_keras_hub(checkpoint: Checkpoint, folder: str | PathLike) -> None:
 
 def _their_model(checkpoint, tokenizer):
     """Returns KerasHub's model of the same sizes, with random weights."""
-    import keras_nlp
+    import keras_hub
 
-    backbone = keras_nlp.models.BertBackbone(
+    backbone = keras_hub.models.BertBackbone(
         **{name: checkpoint.backbone[name] for name in BACKBONE}
     )
     name = {ours: theirs for theirs, ours in TASKS.items()}.get(checkpoint.task)
@@ -77,7 +77,7 @@ def _their_model(checkpoint, tokenizer):
             "normalize": arguments.get("normalize"),
         },
     }[name]
-    task_class = getattr(keras_nlp.models, name)
+    task_class = getattr(keras_hub.models, name)
     preprocessor = tokenizer and task_class.preprocessor_cls(
         tokenizer, sequence_length=checkpoint.sequence_length
     )

@@ -54,13 +54,13 @@ def test_version_6_has_a_file_of_its_own(folder):
     assert type(model) is BertReranker and model.preprocessor.activation == "sigmoid"
 
 
-def test_one_label_of_transformers_is_a_classifier_that_loads_as_a_reranker(folder, difference):
+def test_one_label_of_transformers_is_a_classifier_that_loads_as_a_reranker(folder, assert_close):
     model = BertTask.from_preset(folder)
     assert type(model) is BertClassifier and model.num_classes == 1
     reranker = BertReranker.from_preset(folder)
     assert not reranker.load_report.new and reranker.preprocessor.activation == "sigmoid"
     logits = [each.predict(PAIRS, verbose=0)[:, 0] for each in (model, reranker)]
-    assert difference(*logits) < 1e-6
+    assert_close(*logits)
 
 
 def test_an_unknown_activation_becomes_the_sigmoid_with_a_warning(folder, caplog):

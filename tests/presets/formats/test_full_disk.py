@@ -18,7 +18,7 @@ SAVE = {
 @pytest.mark.parametrize("kind", list(SAVE))
 def test_a_full_disk_is_reported_alike(backbone, tmp_path, full_disk, kind, tensorflow):
     if kind == "keras_hub":
-        pytest.importorskip("keras_nlp")
+        pytest.importorskip("keras_hub", reason="pip install keras-hub")
     model = BertClassifier(backbone(activation="gelu_approximate"), num_classes=2)
     with pytest.raises(OSError, match="The disk was full while .*model was written") as error:
         SAVE[kind](model, tmp_path / "model")

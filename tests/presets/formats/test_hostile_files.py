@@ -164,7 +164,7 @@ def test_a_preset_names_only_models(backbone, tmp_path, name):
 
 
 def test_a_tokenizer_s_config_holds_no_path(words, tmp_path):
-    pytest.importorskip("tensorflow_text")
+    pytest.importorskip("tensorflow_text", reason="pip install tensorflow-text")
     (tmp_path / "vocab.txt").write_text("\n".join(words))
     config = {"vocabulary": str(tmp_path / "vocab.txt"), "lowercase": True}
     with pytest.raises(ValueError, match="must hold its vocabulary as a list"):
@@ -175,7 +175,7 @@ def test_a_tokenizer_s_config_holds_no_path(words, tmp_path):
 @pytest.fixture
 def torch_file(encoder, folder):
     """Writes `pytorch_model.bin` with one tensor replaced; returns the folder."""
-    torch = pytest.importorskip("torch")
+    torch = pytest.importorskip("torch", reason='pip install ".[parity]"')
 
     def write(change):
         source = folder(None)

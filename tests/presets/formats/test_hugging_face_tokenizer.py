@@ -42,7 +42,7 @@ def lines(tokens, end="\n"):
 
 
 def test_a_model_reads_text_with_the_tokenizer_of_its_folder(encoder, folder, words):
-    pytest.importorskip("tensorflow_text", reason="raw text needs TensorFlow Text")
+    pytest.importorskip("tensorflow_text", reason="pip install tensorflow-text")
     settings = {"do_lower_case": False, "max_input_chars_per_word": 50}
     files = {"vocab.txt": lines(words), "tokenizer_config.json": settings}
     source = folder(encoder, files=files)

@@ -101,7 +101,7 @@ def test_names_and_config_are_those_of_transformers(encoder, heads, backbone, tm
     assert config["model_type"] == "bert" and config["hidden_size"] == 8
 
 
-def test_lora_is_merged(backbone, randomized, weights_of, tmp_path):
+def test_lora_is_merged(assert_close, backbone, randomized, weights_of, tmp_path):
     model = BertClassifier(backbone(), 2)
     for block in model.backbone.blocks:
         block.attention.query_key_value.enable_lora(2)
@@ -112,7 +112,7 @@ def test_lora_is_merged(backbone, randomized, weights_of, tmp_path):
     save_to_hugging_face(model, tmp_path)
     back = BertClassifier.from_preset(tmp_path)
     assert not [path for path in weights_of(back) if "lora" in path]
-    np.testing.assert_allclose(back(inputs), model(inputs), atol=1e-6)
+    assert_close(back(inputs), model(inputs))
     merged, own = (m.backbone.blocks[0].attention.query_key_value for m in (back, model))
     assert not np.array_equal(merged.kernel, own._kernel)
 

@@ -13,7 +13,7 @@ from keras_bert.presets.formats import tensor_files
 
 @pytest.fixture
 def torch():
-    return pytest.importorskip("torch", reason="PyTorch's own files need torch (parity extra)")
+    return pytest.importorskip("torch", reason='pip install ".[parity]"')
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from keras_bert import (
     save_to_google,
 )
 
-tf = pytest.importorskip("tensorflow", reason="TF1 checkpoints are TensorFlow's")
+tf = pytest.importorskip("tensorflow", reason="pip install tensorflow")
 
 CLASSES = {"output_weights": (3, 32), "output_bias": (3,)}
 
@@ -108,7 +108,7 @@ def test_an_embedder_is_written_as_its_encoder_with_a_warning(backbone, same, tm
 
 @pytest.mark.parametrize("lowercase", [True, False])
 def test_the_preprocessor_comes_back(backbone, words, tmp_path, lowercase):
-    pytest.importorskip("tensorflow_text", reason="raw text needs TensorFlow Text")
+    pytest.importorskip("tensorflow_text", reason="pip install tensorflow-text")
     preprocessor = BertPreprocessor(BertTokenizer(words, lowercase), sequence_length=16)
     model = BertClassifier(backbone(num_layers=1), 2, preprocessor)
     save_to_google(model, tmp_path / "google")

@@ -24,10 +24,10 @@ POSITIONS = {"mask_positions": np.array([[3, 6], [1, 0]], "int32")}
 @pytest.fixture(scope="session")
 def their_backbone():
     """Makes KerasHub's BERT of the encoder's sizes, with random weights."""
-    import keras_nlp
+    import keras_hub
 
     def make(**settings):
-        return keras_nlp.models.BertBackbone(vocabulary_size=30, **{**SIZES, **settings})
+        return keras_hub.models.BertBackbone(vocabulary_size=30, **{**SIZES, **settings})
 
     return make
 
@@ -35,11 +35,11 @@ def their_backbone():
 @pytest.fixture(scope="session")
 def their_task(their_backbone):
     """Makes one of KerasHub's tasks on such a BERT."""
-    import keras_nlp
+    import keras_hub
 
     def make(task, preprocessor=None, **settings):
         more = {"BertTextClassifier": {"num_classes": 3}}.get(task, {})
-        cls = getattr(keras_nlp.models, task)
+        cls = getattr(keras_hub.models, task)
         return cls(backbone=their_backbone(), preprocessor=preprocessor, **{**more, **settings})
 
     return make
@@ -82,13 +82,13 @@ def outputs_of():
 
 
 @pytest.fixture
-def assert_same_outputs(outputs_of):
-    def check(ours, theirs, limit=1e-5):
+def assert_same_outputs(outputs_of, assert_close):
+    def check(ours, theirs, **bound):
         ours, theirs = outputs_of(ours), outputs_of(theirs)
         assert theirs.keys() <= ours.keys()
         for name, expected in theirs.items():
             assert np.ptp(expected) > 0.1, "outputs differ between inputs"
-            assert np.abs(ours[name] - expected).max() < limit, name
+            assert_close(ours[name], expected, name=name, **bound)
 
     return check
 

@@ -4,7 +4,7 @@ import pytest
 
 from keras_bert import BertBackbone
 
-keras_nlp = pytest.importorskip("keras_nlp")
+keras_hub = pytest.importorskip("keras_hub", reason="pip install keras-hub")
 
 
 def test_a_presets_name_is_its_handle_on_kaggle(
@@ -15,7 +15,7 @@ def test_a_presets_name_is_its_handle_on_kaggle(
     theirs, folder = their_preset()
     asked = []
     monkeypatch.setattr(kagglehub, "model_download", lambda h: asked.append(h) or str(folder))
-    handle = keras_nlp.models.BertBackbone.presets["bert_tiny_en_uncased"]["kaggle_handle"]
+    handle = keras_hub.models.BertBackbone.presets["bert_tiny_en_uncased"]["kaggle_handle"]
     assert handle.startswith("kaggle://keras/bert/keras/bert_tiny_en_uncased")
     for source in ("bert_tiny_en_uncased", handle):
         assert same(BertBackbone.from_preset(source), in_our_names(weights_of(theirs)))

@@ -15,7 +15,7 @@ from keras_bert import (
     BertTask,
 )
 
-keras_nlp = pytest.importorskip("keras_nlp")
+keras_hub = pytest.importorskip("keras_hub", reason="pip install keras-hub")
 # Keras warns about KerasHub's lists of layers if a preset doesn't match its config.
 pytestmark = pytest.mark.filterwarnings("ignore:Skipping nested container")
 
@@ -27,8 +27,8 @@ TASKS = {
 
 
 def their_preprocessor(task, words, **tokenizer):
-    cls = getattr(keras_nlp.models, task).preprocessor_cls
-    return cls(keras_nlp.models.BertTokenizer(vocabulary=words, **tokenizer), sequence_length=12)
+    cls = getattr(keras_hub.models, task).preprocessor_cls
+    return cls(keras_hub.models.BertTokenizer(vocabulary=words, **tokenizer), sequence_length=12)
 
 
 @pytest.fixture
@@ -118,7 +118,7 @@ def test_their_tokenizer_is_loaded(their_task, words, tmp_path, lowercase):
 
 def test_a_tokenizer_saved_with_a_backbone_is_read(their_preset, copy, words):
     folder = copy(their_preset()[1])
-    tokenizer = keras_nlp.models.BertTokenizer(vocabulary=words, lowercase=True)
+    tokenizer = keras_hub.models.BertTokenizer(vocabulary=words, lowercase=True)
     tokenizer.save_to_preset(str(folder))
     ours = BertPretrainer.from_preset(folder)
     assert ours.preprocessor.tokenizer.get_vocabulary() == words
@@ -129,9 +129,9 @@ def test_a_tokenizer_saved_with_a_backbone_is_read(their_preset, copy, words):
 
 
 def test_a_preset_of_another_architecture_is_refused(tmp_path):
-    theirs = keras_nlp.models.RobertaBackbone(30, 1, 2, 8, 12, max_sequence_length=16)
+    theirs = keras_hub.models.RobertaBackbone(30, 1, 2, 8, 12, max_sequence_length=16)
     theirs.save_to_preset(str(tmp_path / "backbone"))
-    task = keras_nlp.models.RobertaTextClassifier(theirs, num_classes=2)
+    task = keras_hub.models.RobertaTextClassifier(theirs, num_classes=2)
     task.save_to_preset(str(tmp_path / "task"))
     for name in ("backbone", "task"):
         with pytest.raises(ValueError, match="can't load a BERT from .*type `RobertaBackbone`"):
@@ -179,7 +179,7 @@ def test_weights_of_another_size_are_refused(their_preset, copy, setting, value,
 
 def test_a_vocabulary_longer_than_the_table_is_refused(their_preset, copy, words):
     folder = copy(their_preset()[1])
-    tokenizer = keras_nlp.models.BertTokenizer(vocabulary=[*words, "more"])
+    tokenizer = keras_hub.models.BertTokenizer(vocabulary=[*words, "more"])
     tokenizer.save_to_preset(str(folder))
     with pytest.raises(ValueError, match="a vocabulary of 31 tokens but a table of 30"):
         BertBackbone.from_preset(folder)
@@ -194,12 +194,12 @@ def test_a_head_without_weights_is_new_with_a_warning(their_preset, copy, caplog
     assert "lacks logits/kernel, logits/bias:" in caplog.text
 
 
-def test_probabilities_become_logits_with_a_warning(their_preset, outputs_of, caplog):
+def test_probabilities_become_logits_with_a_warning(assert_close, their_preset, outputs_of, caplog):
     theirs, folder = their_preset("BertTextClassifier", activation="softmax")
     ours = BertTask.from_preset(folder)
     assert "ends with softmax, which isn't loaded" in caplog.text
     probabilities = keras.ops.softmax(outputs_of(ours)["outputs"])
-    np.testing.assert_allclose(probabilities, outputs_of(theirs)["outputs"], atol=1e-6)
+    assert_close(probabilities, outputs_of(theirs)["outputs"])
 
 
 @pytest.mark.parametrize("setting", ["num_layers", "vocabulary_size", "num_classes"])

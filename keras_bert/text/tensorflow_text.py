@@ -1,0 +1,24 @@
+"""TensorFlow Text, or an error that says how to install it."""
+
+from importlib import metadata
+
+import tensorflow as tf
+
+try:
+    import tensorflow_text as tf_text
+    from tensorflow_text.core.pybinds import (
+        pywrap_fast_wordpiece_tokenizer_model_builder as wordpiece_builder,
+    )
+except (ImportError, tf.errors.NotFoundError) as error:  # NotFoundError: an undefined symbol
+    try:
+        state = f"version {metadata.version('tensorflow-text')} is installed, and its import fails"
+    except metadata.PackageNotFoundError:
+        state = "it isn't installed"
+    version = ".".join(tf.__version__.split(".")[:2])
+    raise ImportError(
+        f"Texts need TensorFlow Text {version}, that of TensorFlow {tf.__version__}; {state}: pip "
+        f'install --upgrade "tensorflow-text=={version}.*". It has no wheels for Windows: use WSL '
+        "there. Models of token ids work without it."
+    ) from error
+
+__all__ = ["tf_text", "wordpiece_builder"]

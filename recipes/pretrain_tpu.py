@@ -233,13 +233,13 @@ def main(argv=None):
         checkpoint,
     ]
     if args.preset_every:
-        callbacks.append(keras.callbacks.LambdaCallback(on_epoch_end=keep_preset))
-    scores = {}
+        # Before the checkpoint, after which a resumed run would not write it.
+        callbacks.insert(-1, keras.callbacks.LambdaCallback(on_epoch_end=keep_preset))
     while done < stop:  # an epoch is the interval between checkpoints; the last may be shorter
         interval = min(args.save_every, stop - done)
         epochs = (stop - done) // interval
         first = done // args.save_every
-        history = model.fit(
+        model.fit(
             keras_bert.pretraining_dataset(corpus, start_step=done - start, **data_settings(args)),
             validation_data=heldout,
             initial_epoch=first,
@@ -249,9 +249,13 @@ def main(argv=None):
             callbacks=callbacks,
         )
         done += epochs * interval
-        for perplexity in history.history.get("val_masked_lm_perplexity", [])[-1:]:
-            print(f"Held out: perplexity {perplexity:,.1f} at step {done:,}.")
-            scores = {"held-out text": {"perplexity": perplexity}}
+    scores = {}
+    if heldout is not None:  # again: a resumed run may have had no step left
+        found = model.evaluate(heldout, verbose=0, return_dict=True)
+        keras_bert.Perplexity().on_epoch_end(done, found)
+        perplexity = found["masked_lm_perplexity"]
+        print(f"Held out: perplexity {perplexity:,.1f} at step {done:,}.")
+        scores = {"held-out text": {"perplexity": perplexity}}
     settings |= {**{name: getattr(args, name) for name in CARD}, "first_step": start, "init": None}
     keras_bert.record_training(model, settings, scores)  # for the preset's README.md
     model.save_to_preset(preset)

@@ -1,15 +1,18 @@
-"""Recipes are killed at random moments; the same command then ends as a run that never was.
+"""Recipes are killed; the same command then ends as a run that never was.
 
-60 kills, `make kill-test`. A kill comes before a random change of a file, at a random time from the
-start or from the first change, or takes a single worker process.
+At each change, some are killed before chosen changes of files. 100 kills, `make kill-test`: a kill
+comes before a random change of a file, at a random time from the start or from the first change, or
+takes a single worker process.
 """
 
 import hashlib
 import json
 import os
 import random
+import shutil
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import h5py
@@ -20,29 +23,50 @@ import tensorflow as tf
 
 import keras_bert
 
-pytestmark = [pytest.mark.slow, pytest.mark.weekly]
+pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parents[2]
 SEED = int(os.environ.get("KILL_SEED", "1"))
+
+# Of each recipe: the writes before which it is killed at each change, one kill after the other (-1
+# is the last); each week, kills before a write, a time after the first, after the start, and of a
+# worker. The vocabulary is written last.
+KILLS = {
+    "learn_vocabulary": ([], 3, 0, 3, 3),
+    "prepare_corpus": ([-1], 7, 5, 2, 4),
+    "pretrain_tpu": ([9, 7], 4, 4, 1, 0),
+    "pretrain_tpu jax": ([], 1, 1, 0, 0),
+    "finetune_classifier": ([12], 4, 3, 1, 0),
+    "finetune_glue": ([], 4, 4, 2, 0),
+    "finetune_reranker": ([], 4, 4, 2, 0),
+    "few_labels": ([], 4, 2, 4, 0),
+    "ablations": ([], 4, 4, 2, 0),
+    "convert_checkpoint": ([-1], 4, 2, 2, 0),
+    "export_savedmodel": ([], 3, 2, 1, 0),
+}
 
 
 @pytest.fixture(scope="module")
 def ended(tmp_path_factory):
     """A function that runs a recipe in a fork of a process that has loaded TensorFlow."""
-    said = tmp_path_factory.mktemp("said") / "said.txt"
-    process = subprocess.Popen(
-        [sys.executable, Path(__file__).with_name("killable.py")],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-        cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT), "KERAS_BACKEND": "tensorflow"},
-    )  # fmt: skip
+    said, processes = tmp_path_factory.mktemp("said") / "said.txt", {}
+    flags = "--xla_force_host_platform_device_count=2"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "XLA_FLAGS": flags}
 
-    def run(recipe, arguments, folder, kill=None):
+    def run(recipe, arguments, folder, backend="tensorflow", kill=None):
+        process = processes.get(backend) or subprocess.Popen(
+            [sys.executable, Path(__file__).with_name("killable.py")],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+            cwd=ROOT, env={**environment, "KERAS_BACKEND": backend},
+        )  # fmt: skip
+        processes[backend] = process
         line = {"recipe": recipe, "arguments": [*map(str, arguments)], "folder": str(folder)}
         print(json.dumps({**line, "said": str(said), "kill": kill}), file=process.stdin, flush=True)
         return json.loads(process.stdout.readline()), said.read_text()
 
     yield run
-    process.stdin.close()
-    process.wait(timeout=60)
+    for process in processes.values():
+        process.stdin.close()
+        process.wait(timeout=60)
 
 
 @pytest.fixture(scope="module")
@@ -56,42 +80,52 @@ def texts(tmp_path_factory):
     return folder
 
 
-# Of each recipe: kills before a write, a time after the first, after the start, and of a worker.
-# The vocabulary is written last.
-COMMANDS = {
-    "learn_vocabulary": (3, 0, 4, 4),
-    "prepare_corpus": (7, 5, 2, 4),
-    "pretrain_tpu": (4, 4, 1, 0),
-    "finetune_classifier": (4, 3, 1, 0),
-    "convert_checkpoint": (4, 2, 2, 0),
-    "export_savedmodel": (3, 2, 1, 0),
-}
-
-
 @pytest.fixture(scope="module")
 def commands(texts, preset, corpus, tmp_path_factory):
     """`{recipe: arguments}`, with OUT for the folder that a run writes."""
     folder = tmp_path_factory.mktemp("examples")
-    rows = [f"the {w} is {w} {w}\t{w == 'good'}" for _ in range(8) for w in ("good", "bad")]
+    reviews = [f"the {w} is {w} {w}\t{w == 'good'}" for _ in range(8) for w in ("good", "bad")]
+    pairs = [f"the {w}\tis {v}\t{int(w == v)}" for w in ("book", "day") for v in ("book", "day")]
+    (folder / "pairs.tsv").write_text("\n".join(["query\tdocument\trelevance", *pairs * 4]) + "\n")
     table = folder / "reviews.tsv"
-    table.write_text("\n".join(["review\topinion", *rows]) + "\n")
+    table.write_text("\n".join(["review\topinion", *reviews]) + "\n")
+    (folder / "SST-2").mkdir()
+    for split in ("train", "dev"):
+        rows = [f"the film was {w}\t{i}" for _ in range(8) for i, w in enumerate(["bad", "good"])]
+        (folder / f"SST-2/{split}.tsv").write_text("\n".join(["sentence\tlabel", *rows]) + "\n")
     classifier = keras_bert.BertClassifier.from_preset(preset, label_names=["bad", "good"])
     classifier.save_to_preset(folder / "classifier")
     [vocabulary] = Path(preset).rglob("vocab.txt")
+    start = ["--init", preset, "--output", "OUT", "--sequence_length", 12]
     return {
         "learn_vocabulary": [
             texts, "--output_file", "OUT/vocab.txt", "--vocabulary_size", 50,
         ],
         "prepare_corpus": [texts, "--vocabulary", vocabulary, "--output", "OUT"],
         "pretrain_tpu": [
-            "--corpus", corpus, "--size", "tiny", "--steps", 20, "--batch_size", 4,
-            "--warmup_proportion", 0.1, "--save_every", 3, "--strategy", "single",
-            "--output", "OUT",
+            "--corpus", corpus, "--size", "tiny", "--num_layers", 1, "--steps", 20,
+            "--batch_size", 4, "--accumulation_steps", 2, "--steps_per_execution", 2,
+            "--warmup_proportion", 0.1, "--save_every", 4, "--output", "OUT",
         ],
         "finetune_classifier": [
-            "--init", preset, "--train", table, "--validation_split", 0.25, "--test", table,
-            "--text_column", "review", "--label_column", "opinion", "--sequence_length", 12,
-            "--batch_size", 4, "--epochs", 3, "--strategy", "single", "--output", "OUT",
+            *start, "--train", table, "--validation_split", 0.25, "--test", table,
+            "--text_column", "review", "--label_column", "opinion", "--batch_size", 4,
+        ],
+        "finetune_glue": [
+            *start, "--task", "sst-2", "--data", folder / "SST-2", "--no_test", "--epochs", 2,
+            "--learning_rates", 1e-3, 1e-2, "--batch_sizes", 8,
+        ],
+        "finetune_reranker": [
+            *start, "--train", folder / "pairs.tsv", "--dev", folder / "pairs.tsv",
+            "--batch_size", 8, "--hugging_face",
+        ],
+        "few_labels": [
+            *start, "--train", table, "--dev", table, "--text_column", "review",
+            "--label_column", "opinion", "--epochs", 1,
+        ],
+        "ablations": [
+            "--table", 8, "--corpus", corpus, "--heldout", corpus, "--probe_seeds", 1,
+            "--output", "OUT",
         ],
         "convert_checkpoint": [folder / "classifier", "OUT/hf", "--to", "hugging_face"],
         "export_savedmodel": [folder / "classifier", "--output", "OUT"],
@@ -124,68 +158,119 @@ def arrays_of(path):
     return [path.read_bytes()]
 
 
-# TensorBoard's files hold times; test_kill_and_resume.py compares what they show. The graph and
-# requests of a SavedModel have another order in each export: variables and answers are compared.
+# The graph and requests of a SavedModel have another order in each export: variables and answers
+# are compared. What steps said holds times, as TensorBoard's files do, whose curves are compared.
 TRACED = ("saved_model.pb", "fingerprint.pb", "variables.index", "tf_serving_warmup_requests")
 
 
-def digests(folder):
-    """Of all files of a folder, hidden ones too: nothing may be left over."""
-    return {
-        str(path.relative_to(folder)): None
-        if path.name in TRACED
-        else hashlib.sha256(b"".join(arrays_of(path))).hexdigest()
-        for path in sorted(folder.rglob("*"))
-        if path.is_file() and "events.out.tfevents" not in path.name
-    }
+@pytest.fixture
+def digests(curves):
+    """A function that sums up a folder, with hidden files: nothing may be left over."""
+
+    def digest(folder):
+        found = {}
+        for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+            name = str(path.relative_to(folder))
+            if path.name.startswith("events.out.tfevents"):
+                shown = curves(path.parents[1])
+                found[f"curves of {Path(name).parents[1]}"] = {
+                    name: points for name, points in shown.items() if name != "tokens_per_second"
+                }
+            elif path.suffix != ".log":
+                data = b"".join(arrays_of(path)) if path.name not in TRACED else b""
+                found[name] = hashlib.sha256(data).hexdigest()
+        return found
+
+    return digest
 
 
-@pytest.mark.parametrize("recipe", COMMANDS)
-def test_a_killed_recipe_ends_as_if_it_had_not_been(recipe, commands, ended, tmp_path):
-    by_writes, later, by_time, of_workers = COMMANDS[recipe]
-    generator = random.Random(f"{recipe} {SEED}")
-
-    def run(name, kill=None, *more):
-        folder = tmp_path / name
-        arguments = [str(part).replace("OUT", str(folder)) for part in commands[recipe]]
-        return ended(recipe, [*arguments, *more], folder, kill), folder
-
-    (first, said), whole = run("whole")
-    assert first["status"] == 0, said[-3000:]
-    expected, answers = digests(whole), served(whole) if recipe == "export_savedmodel" else None
-    assert expected and first["writes"] > 0
+def weekly(generator, first, by_writes, later, by_time, of_workers):
+    """Draws the kills of a recipe, of which each has a run of its own."""
     kills = [("write", generator.randint(1, first["writes"])) for _ in range(by_writes)]
     kills += [("later", generator.random() * first["seconds_of_writes"]) for _ in range(later)]
     kills += [("seconds", generator.random() * first["seconds"]) for _ in range(by_time)]
     kills += [("worker", generator.randrange(6), number) for number in range(of_workers)]
-    for number, kill in enumerate(kills):
-        name, more = f"killed_{number}", ["--num_workers", 2] if kill[0] == "worker" else []
-        (one, said), folder = run(name, kill, *more)
-        while kill[0] in ("later", "seconds") and one["status"] == 0:  # faster than the first run
-            kill = (kill[0], kill[1] / 2)
-            name += "_sooner"
-            (one, said), folder = run(name, kill, *more)
+    return [[kill] for kill in kills]
+
+
+def check(name, runs_of, commands, ended, digests, tmp_path):
+    """Runs a recipe to its end, and with each list of kills one after another; then it's rerun."""
+    recipe, *backend = name.split()
+    if backend and find_spec(backend[0]) is None:
+        pytest.skip(f"{backend[0]} is not installed")
+    folder = tmp_path / "out"  # of all runs: its name is in their pictures and settings
+    arguments = [str(part).replace("OUT", str(folder / "run")) for part in commands[recipe]]
+    if recipe == "pretrain_tpu":
+        arguments += ["--strategy", "auto" if backend else "mirrored"]
+
+    def run(kill=None):
+        more = ["--num_workers", 2] if kill and kill[0] == "worker" else []
+        return ended(recipe, [*arguments, *more], folder, *backend, kill=kill)
+
+    first, said = run()
+    assert first["status"] == 0, said[-3000:]
+    assert "2 replicas" in said or recipe != "pretrain_tpu"
+    expected, is_model = digests(folder), recipe == "export_savedmodel"
+    answers = served(folder) if is_model else None
+    assert expected and first["writes"] > 0
+    for kills in runs_of(first):
+        shutil.rmtree(folder, ignore_errors=True)
+        for kill in kills:
+            one, said = run(kill)
+            while kill[0] in ("later", "seconds") and one["status"] == 0:  # faster than the first
+                kill = (kill[0], kill[1] / 2)
+                shutil.rmtree(folder, ignore_errors=True)
+                one, said = run(kill)
+            if kill[0] == "worker":
+                assert one["status"] == 1 and "A worker process died" in said, said[-3000:]
+            else:
+                assert one["status"] == -9, (kill, one, said[-3000:])
         left = sum(1 for path in folder.rglob("*") if path.is_file()) if folder.exists() else 0
-        if kill[0] == "worker":
-            assert one["status"] == 1 and "A worker process died" in said, said[-3000:]
-        else:
-            assert one["status"] == -9, (kill, one, said[-3000:])
-        (again, said), folder = run(name)
-        is_done = recipe == "export_savedmodel" and again["status"] and "already exists" in said
-        assert again["status"] == 0 or is_done, (kill, said[-3000:])
+        again, said = run()
+        is_done = is_model and again["status"] and "already exists" in said
+        assert again["status"] == 0 or is_done, (kills, said[-3000:])
         found = digests(folder)
         # As documented in TrainingCheckpoint: a kill just after the last save leaves one more.
         older = [name for name in found.keys() - expected.keys() if "checkpoints/step-" in name]
-        for name in older[:1]:
-            del found[name]
-        assert found == expected, (kill, sorted(found.items() ^ expected.items()))
+        for checkpoint in older[:1]:
+            del found[checkpoint]
+        differ = [n for n in {**found, **expected} if found.get(n) != expected.get(n)]
+        assert not differ, (kills, {n: (expected.get(n), found.get(n)) for n in differ})
         if answers is not None:
-            assert served(folder) == answers, kill
-        print(f"{recipe}, {kill}: {left} files, then {again['seconds']:.1f} s: equal", flush=True)
+            assert served(folder) == answers, kills
+        print(f"{name}, {kills}: {left} files, then {again['seconds']:.1f} s: equal", flush=True)
+
+
+@pytest.mark.parametrize("name", [name for name, (writes, *_) in KILLS.items() if writes])
+def test_a_recipe_killed_before_a_write_ends_as_if_it_had_not_been(
+    name, commands, ended, digests, tmp_path
+):
+    def chosen(first):
+        return [[("write", write % (first["writes"] + 1)) for write in KILLS[name][0]]]
+
+    check(name, chosen, commands, ended, digests, tmp_path)
+
+
+@pytest.mark.weekly
+@pytest.mark.parametrize("name", KILLS)
+def test_a_recipe_killed_at_random_ends_as_if_it_had_not_been(
+    name, commands, ended, digests, tmp_path
+):
+    generator = random.Random(f"{name} {SEED}")
+    check(
+        name,
+        lambda first: weekly(generator, first, *KILLS[name][1:]),
+        commands,
+        ended,
+        digests,
+        tmp_path,
+    )
 
 
 def served(folder):
     """The answers of an exported model to some texts."""
-    answer = tf.saved_model.load(str(folder / "1")).signatures["serving_default"]
-    answers = answer(text=tf.constant(["the book was good", "a dull film", ""]))
+    model = tf.saved_model.load(str(folder / "run/1"))
+    answers = model.signatures["serving_default"](
+        text=tf.constant(["the book was good", "a dull film", ""])
+    )
     return {name: value.numpy().tolist() for name, value in sorted(answers.items())}

@@ -46,9 +46,19 @@ def test_a_phase_of_another_length_takes_all_the_steps(recipe, corpus, tmp_path,
 
 
 @pytest.mark.slow
-def test_both_phases_and_a_resumed_run_lie_on_one_axis(recipe, corpus, curves, tmp_path):
+def test_both_phases_and_a_resumed_run_lie_on_one_axis(
+    recipe, corpus, curves, tmp_path, monkeypatch
+):
     module = recipe("pretrain_tpu")
     options = arguments(corpus, tmp_path, "--steps", "20", "--save_every", "8")
+
+    def interrupted(model, folder):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(keras_bert.BertPretrainer, "save_to_preset", interrupted)
+        with pytest.raises(KeyboardInterrupt):  # the rerun writes this preset
+            module.main([*options, "--phase", "128", "--preset_every", "8"])
     module.main([*options, "--phase", "128", "--preset_every", "8"])
     module.main([*options, "--phase", "512", "--steps_per_execution", "2", "--preset_every", "8"])
     kept = sorted(path.name for path in tmp_path.glob("preset*"))
@@ -69,11 +79,12 @@ def test_held_out_text_is_evaluated_at_every_checkpoint(
     recipe, corpus, preset, curves, tmp_path, capsys
 ):
     num_tokens = keras_bert.Corpus(corpus).num_tokens
-    recipe("pretrain_tpu").main([
+    options = [
         "--corpus", str(corpus), "--heldout", str(corpus), "--output", str(tmp_path),
         "--init", str(preset), "--phase", "16", "--epochs", "1", "--batch_size", "4",
         "--learning_rate", "1e-3", "--save_every", "3", "--strategy", "single",
-    ])  # fmt: skip
+    ]  # fmt: skip
+    recipe("pretrain_tpu").main(options)
     steps = -(-num_tokens // 64)
     printed = capsys.readouterr().out
     assert f"Pre-trained to step {steps}." in printed
@@ -88,6 +99,10 @@ def test_held_out_text_is_evaluated_at_every_checkpoint(
     assert np.allclose(np.exp(loss), perplexity, rtol=1e-5) and loss[-1] < loss[0]
     assert f"Held out: perplexity {perplexity[-1]:,.1f} at step {steps}." in printed
     assert max(found["learning_rate"], key=found["learning_rate"].get) == checkpoints[0]
+    card = (tmp_path / "preset/README.md").read_text()
+    assert "- `perplexity`: " in card
+    recipe("pretrain_tpu").main(options)  # a finished run keeps its score
+    assert (tmp_path / "preset/README.md").read_text() == card
 
 
 def test_held_out_text_of_another_vocabulary_is_refused(recipe, corpus, tmp_path):

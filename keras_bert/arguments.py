@@ -3,10 +3,7 @@
 import math
 import numbers
 import reprlib
-from collections.abc import Mapping
 from typing import Any
-
-import numpy as np
 
 
 def check_int(name: str, value: Any, at_least: int = 1, at_most: int = 2**31 - 1) -> None:
@@ -47,13 +44,6 @@ def check_number(
     if not is_high or not math.isfinite(value) or (exclusive and value == at_least):
         limit = "" if at_least is None else f" {'above' if exclusive else 'of at least'} {at_least}"
         raise ValueError(f"{name} must be a finite number{limit}; got {reprlib.repr(value)}.")
-
-
-def check_finite(tensors: Mapping[str, Any], source: Any) -> None:
-    """Raises a ValueError if an array that was read from `source` has NaN or infinite values."""
-    for name, values in tensors.items():
-        if not np.isfinite(values).all():
-            raise ValueError(f"{source} is damaged: {name} has NaN or infinite values.")
 
 
 def check_bool(name: str, value: Any) -> None:

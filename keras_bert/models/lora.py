@@ -5,8 +5,9 @@ import zlib
 
 import keras
 
-from keras_bert.arguments import check_finite, check_int, check_number
+from keras_bert.arguments import check_int, check_number
 from keras_bert.files.whole import whole_file
+from keras_bert.presets.formats.checkpoint import check_finite
 from keras_bert.training.keras_internals import all_layers, lora_table
 from keras_bert.training.keras_internals import merge_lora as merge_layer
 
@@ -106,7 +107,8 @@ def load_lora(task, path):
                 f"{path} is of another task or encoder: its {name} is {given.get(name)}, this "
                 f"model's {expected.get(name)}."
             )
-    check_finite(tensors, path)
+    for name, tensor in tensors.items():
+        check_finite(tensor, path, name)
     enable_lora(task, rank, alpha)
     for name, variable in _saved(task).items():
         variable.assign(tensors[name])

@@ -96,6 +96,15 @@ def check_size(backbone: dict, num_values: float, source: object) -> None:
         )
 
 
+def check_finite(array: np.ndarray, path: object, name: str) -> None:
+    """Raises a ValueError if a tensor of a file holds NaN or infinity."""
+    if not np.isfinite(array).all():
+        raise ValueError(
+            f"{path}: {name} holds NaN or infinity: the training that wrote it diverged, or the "
+            "file is damaged."
+        )
+
+
 def num_values(tensors: dict[str, Tensor]) -> int:
     """Counts the values of tensors."""
     return sum(math.prod(tensor.shape) for tensor in tensors.values())

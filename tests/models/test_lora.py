@@ -123,8 +123,8 @@ def test_a_file_of_another_task_or_encoder_is_refused(adapted, make_backbone):
     [
         (lambda tensor: tensor.astype("int64"), r"lora_kernel_a is int64 \[16, 2\]"),
         (lambda tensor: tensor > 0, "lora_kernel_a is bool"),
-        (lambda tensor: np.where(tensor > 0, tensor, np.nan), "lora_kernel_a .*NaN or infinite"),
-        (lambda tensor: tensor / np.float32(0), "lora_kernel_a .*NaN or infinite"),
+        (lambda tensor: np.where(tensor > 0, tensor, np.nan), "lora_kernel_a .*NaN"),
+        (lambda tensor: tensor * np.inf, "lora_kernel_a .*NaN"),
         ({"alpha": "inf"}, "alpha .*got inf"),
         ({"rank": "-2"}, "rank .*got -2"),
         ({"task": "BertEmbedder"}, "task is BertEmbedder"),

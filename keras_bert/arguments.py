@@ -6,6 +6,8 @@ import os
 import reprlib
 from typing import Any
 
+import numpy as np
+
 
 def check_int(name: str, value: Any, at_least: int = 1, at_most: int = 2**31 - 1) -> None:
     """Raises a ValueError unless an argument is an integer from `at_least` to `at_most`.

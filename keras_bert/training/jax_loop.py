@@ -80,7 +80,7 @@ class TrainLoop(GlobalLoss):
             sums = [s + share * g for s, g in zip(sums, gradients, strict=True)]
             return (sums, others, metrics), None
 
-        carried = ([jnp.zeros_like(value) for value in trainable], others, metrics)
+        carried = (_zeros(trainable), others, metrics)
         batch = (x, y, sample_weight, weights)
         if parts == 1:
             carried, _ = pass_part(carried, batch)
@@ -128,8 +128,8 @@ class TrainLoop(GlobalLoss):
                 return self.optimizer.scale_loss(loss), loss
 
         (_, loss), upstream = jax.value_and_grad(loss_of, has_aux=True)(outputs)
-        zeros = [jnp.zeros_like(value) for value in trainable]  # the second pass drops alike
-        (gradients, others), _ = _over_parts(add_gradients, (zeros, others), (x, upstream), parts)
+        carried = (_zeros(trainable), others)  # the second pass drops alike
+        (gradients, others), _ = _over_parts(add_gradients, carried, (x, upstream), parts)
         trainable, optimizer = self._applied(optimizer, gradients, trainable)
         metrics = self._updated(metrics, loss, rows, (None, y, outputs, sample_weight))
         return self._logs(metrics), (trainable, others, optimizer, metrics)
@@ -325,6 +325,11 @@ def _over_parts(function, carried, batch, parts):
         found.append(result)
     places = np.argsort(order)
     return carried, jax.tree.map(lambda *values: jnp.concatenate(values)[places], *found)
+
+
+def _zeros(values):
+    """Returns zeros to add gradients to, in float32 at least."""
+    return [jnp.zeros_like(v, dtype=jnp.promote_types(v.dtype, "float32")) for v in values]
 
 
 def _interleaved(values, parts):

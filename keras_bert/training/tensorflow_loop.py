@@ -112,15 +112,16 @@ class TrainLoop(GlobalLoss):
             part = tf.nest.map_structure(lambda values: _part(values, number, parts), batch)
             if _static_rows(part[0]) == 0:  # a mean over no rows; in a graph Keras makes it 0
                 return number + 1, sums
-            gradients = pass_part(part, rows, density)
-            pairs = zip(sums, gradients, strict=True)
-            return number + 1, [s if g is None else s + g for s, g in pairs]
+            return number + 1, _added(sums, pass_part(part, rows, density))
 
         return self._summed(add, parts)
 
     def _summed(self, add, parts):
-        """Adds gradients of parts by `add(number, sums)`, one after the other."""
-        zeros = [tf.zeros(variable.shape, variable.dtype) for variable in self.trainable_variables]
+        """Adds gradients of parts by `add(number, sums)`, one after the other, in float32."""
+        zeros = [
+            tf.zeros(variable.shape, keras.backend.result_type(variable.dtype, "float32"))
+            for variable in self.trainable_variables
+        ]
         _, sums = tf.while_loop(
             lambda number, _: number < parts,
             add,
@@ -153,9 +154,9 @@ class TrainLoop(GlobalLoss):
             part = tf.nest.map_structure(lambda v: _part(v, number, parts), (x, upstream))
             with tf.GradientTape() as tape:
                 outputs = embed(part[0])
-            gradients = tape.gradient(outputs, self.trainable_variables, part[1])
-            pairs = zip(sums, gradients, strict=True)
-            return number + 1, [s if g is None else s + g for s, g in pairs]
+            return number + 1, _added(
+                sums, tape.gradient(outputs, self.trainable_variables, part[1])
+            )
 
         return self._summed(add, parts)
 
@@ -257,6 +258,11 @@ def _part(values, number, parts):
         return tf.reshape(values, (parts, rows // parts, *values.shape[1:]))[number]
     rows = tf.shape(values)[0]
     return values[rows * number // parts : rows * (number + 1) // parts]
+
+
+def _added(sums, gradients):
+    pairs = zip(sums, gradients, strict=True)
+    return [s if g is None else s + tf.cast(g, s.dtype) for s, g in pairs]
 
 
 def _total(value):

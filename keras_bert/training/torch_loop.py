@@ -21,7 +21,7 @@ class TrainLoop(GlobalLoss):
             return self._applied()
         weights = self.scaled_weights(x, y, sample_weight, lambda value: value, parts > 1)
         rows, density = num_rows(x), sequences_per_row(x, lambda value: value)
-        self.zero_grad()
+        self._clear_gradients()
         for number in range(min(parts, rows)):
             part = keras.tree.map_structure(
                 lambda values, number=number: None if values is None else values[number::parts],
@@ -31,6 +31,13 @@ class TrainLoop(GlobalLoss):
             loss = loss * (num_rows(part[0]) / rows)
             self.optimizer.scale_loss(loss).backward()  # adds to the gradients
         return self._applied()
+
+    def _clear_gradients(self):
+        """Clears the gradients, and lets those of parts be summed in float32 at least."""
+        self.zero_grad()
+        for variable in self.trainable_variables:
+            weight = variable.value
+            weight.grad_dtype = torch.promote_types(weight.dtype, torch.float32)
 
     def _applied(self):
         """Takes the optimizer's step with the gradients of the variables; returns the logs."""
@@ -48,7 +55,7 @@ class TrainLoop(GlobalLoss):
         ]
         states = self.seed_states()
         seeds = [state.value.clone() for state in states]
-        self.zero_grad()
+        self._clear_gradients()
         with torch.no_grad():
             outputs = torch.cat([self(part, training=True) for part in parts])
         outputs.requires_grad_()

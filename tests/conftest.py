@@ -215,7 +215,7 @@ def assert_close():
     numbers counts as one array.
 
     Args, besides two arrays or trees of arrays:
-        sums: the number of sums, or other steps that round, in a row.
+        sums: the number of sums, or other steps that round, in a row; 0 for the same bits.
         terms: the number of terms of the longest of them.
         size: of the values that it was computed from, if larger: probabilities err as logits do.
         name: what an error names.

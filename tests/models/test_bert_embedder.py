@@ -116,11 +116,11 @@ def tokens_of(model, inputs):
     return model.predict(inputs, verbose=0)[inputs["padding_mask"] == 1]
 
 
-def test_hidden_states_end_in_the_sequence_output(assert_close, deep, inputs, difference):
+def test_hidden_states_end_in_the_sequence_output(assert_close, deep, inputs):
     states = deep.hidden_states(inputs)
     assert len(states) == 4
     assert_close(states[-1], deep(inputs)["sequence_output"])
-    assert difference(states[0], deep.embeddings(inputs["token_ids"], inputs["segment_ids"])) == 0
+    assert_close(states[0], deep.embeddings(inputs["token_ids"], inputs["segment_ids"]), sums=0)
     absent = deep.hidden_states({"token_ids": inputs["token_ids"]})
     whole = {**inputs, "segment_ids": 0 * inputs["segment_ids"]}
     whole["padding_mask"] = np.ones_like(inputs["padding_mask"])
@@ -181,14 +181,14 @@ def test_weights_of_layers_train_while_the_encoder_is_frozen(deep, preprocessor,
 @pytest.mark.parametrize(
     "arguments", [{"layers": [-1, -2]}, {"pooling": None}, {"layers": [0], "combine": "sum"}]
 )
-def test_layers_are_saved_and_changed(assert_close, deep, inputs, difference, tmp_path, arguments):
+def test_layers_are_saved_and_changed(assert_close, deep, inputs, tmp_path, arguments):
     model = BertEmbedder(deep, **arguments)
     model.save(tmp_path / "model.keras")
     loaded = keras.models.load_model(tmp_path / "model.keras")
     assert loaded.get_config() == model.get_config()
-    assert difference(loaded(inputs), model(inputs)) == 0.0
+    assert_close(loaded(inputs), model(inputs), sums=0)
     model.save_to_preset(tmp_path / "preset")
-    assert difference(BertTask.from_preset(tmp_path / "preset")(inputs), model(inputs)) == 0.0
+    assert_close(BertTask.from_preset(tmp_path / "preset")(inputs), model(inputs), sums=0)
     other = {"layers": [1, 2, 3], "combine": "mean", "pooling": "max"}
     changed = BertEmbedder.from_preset(tmp_path / "preset", **other)
     assert_close(changed(inputs), BertEmbedder(deep, **other)(inputs))

@@ -243,7 +243,9 @@ def test_tasks_of_one_sequence_per_row_refuse_to_pack(make, x, y, tokenizer, bac
         finetune(model, (x, y), (x, y), tmp_path / "run", batching=PACKED)
 
 
-@pytest.mark.parametrize("settings", [{}, {"pairs": True}, {"window_stride": 6}])
+@pytest.mark.parametrize(
+    "settings", [pytest.param({}, marks=pytest.mark.slow), {"pairs": True}, {"window_stride": 6}]
+)
 def test_a_dataset_of_texts_is_packed_too(
     assert_close, settings, tokenizer, backbone, tensorflow, eager, varied
 ):

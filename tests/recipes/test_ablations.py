@@ -137,7 +137,10 @@ def test_table_7_reads_layers_of_a_model(module, data, pretended, preset, tmp_pa
     assert found == {"Fine-tuned": 80.0, **dict.fromkeys(module.LAYERS, 80.0)}
 
 
-def test_every_command_is_one_that_its_recipe_takes(module, recipe, data, pretended, tmp_path):
+def test_every_command_is_one_that_its_recipe_takes(
+    module, recipe, data, pretended, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("keras_bert.pictures.score_tables.plot_scores", lambda *_: None)  # seconds
     for scale in module.SCALES:
         options = ["--scale", scale, *data, "--output", str(tmp_path / scale)]
         module.main(["--table", "5", "6", "8", "figure5", "--probe_seeds", "1", *options])

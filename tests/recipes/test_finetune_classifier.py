@@ -54,6 +54,7 @@ def test_it_learns_and_writes_what_it_says(recipe, preset, files, tmp_path, caps
     assert str(output / "best") in capsys.readouterr().out.splitlines()[-1]
 
 
+@pytest.mark.slow
 def test_regression_of_packed_texts(recipe, preset, files, tmp_path):
     more = ["--label_column", "rating", "--regression", "--epochs", "1", "--packed"]
     recipe("finetune_classifier").main(arguments(preset, files, tmp_path / "out", *more))

@@ -42,7 +42,11 @@ def run(recipe, preset, files, output, *more):
             ["--text_columns", "anchor", "positive", "negative"], "accuracy", marks=pytest.mark.slow
         ),
         (["--text_columns", "anchor", "positive", "--score_column", "score"], "spearman"),
-        (["--text_columns", "anchor", "--label_column", "kind"], "accuracy"),
+        pytest.param(
+            ["--text_columns", "anchor", "--label_column", "kind"],
+            "accuracy",
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_columns_decide_on_the_training(recipe, preset, files, tmp_path, columns, score):

@@ -78,7 +78,7 @@ def test_spans_are_places_in_characters_and_in_bytes(served):
 @pytest.mark.parametrize("name", TASKS)
 def test_each_example_is_answered_as_if_it_were_alone(served, same_answers, name):
     one = served(name)
-    for row in range(10):
+    for row in range(8):  # the odd ones, and two others
         alone = take(one.columns, slice(row, row + 1))
         same_answers(one.ask(alone), one.answers[row : row + 1])
     tensors = {key: tf.constant(values)[:0] for key, values in one.columns.items()}

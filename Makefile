@@ -2,13 +2,14 @@
 PYTHON ?= python3
 BIN := .venv/bin
 TPU_BIN := .venv-tpu/bin
+GPU_BIN := .venv-gpu/bin
 WORKERS ?= 2  # processes that run tests; each takes up to 4 GB
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --durations 12
 export CUDA_VISIBLE_DEVICES ?= -1
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart docs dist test test-slow test-all test-tpu fuzz kill-test lint format bench clean
+.PHONY: help quickstart docs dist test test-slow test-all test-tpu test-gpu-plan fuzz kill-test lint format bench clean
 
 help: ## Show this text
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -78,6 +79,23 @@ test-tpu: export TPU_SKIP_MDS_QUERY ?= 1
 test-tpu: .venv-tpu/ready ## The default tests with tensorflow-tpu, on a machine without a TPU
 	$(TPU_BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m "not slow and not shared"
 
+# The compiler of GPUs, in JAX's version, without CUDA's libraries; ptxas is in nvidia-cuda-nvcc.
+.venv-gpu/ready: pyproject.toml
+	$(PYTHON) -m venv .venv-gpu
+	$(GPU_BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]' \
+	  jax==0.10.2 keras-hub
+	$(GPU_BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps \
+	  jax-cuda13-plugin==0.10.2 jax-cuda13-pjrt==0.10.2 nvidia-cuda-nvcc
+	cp $(GPU_BIN)/../lib/python*/site-packages/nvidia/cu13/bin/ptxas $(GPU_BIN)
+	@touch $@
+
+test-gpu-plan: export KERAS_BACKEND = jax
+test-gpu-plan: export JAX_PLATFORMS = cpu
+test-gpu-plan: export JAX_SKIP_CUDA_CONSTRAINTS_CHECK = 1
+test-gpu-plan: export PATH := $(CURDIR)/$(GPU_BIN):$(PATH)
+test-gpu-plan: .venv-gpu/ready ## Compile steps for an H100 and an A100, on a machine without a GPU
+	$(GPU_BIN)/python -m pytest -q -s tests/planning/test_gpu_plan.py
+
 lint: .venv/ready ## What ruff says of the code
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -92,4 +110,4 @@ bench: .venv/ready ## Tokens per second of the text and data pipelines, on one c
 	$(BIN)/python benchmarks/pretraining_data.py
 
 clean: ## Remove the environment and what the targets wrote
-	rm -rf .venv .venv-tpu quickstart_out build dist *.egg-info .pytest_cache .ruff_cache .mypy_cache
+	rm -rf .venv .venv-tpu .venv-gpu quickstart_out build dist *.egg-info .pytest_cache .ruff_cache .mypy_cache

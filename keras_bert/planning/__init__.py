@@ -1,1 +1,1 @@
-"""Planning of TPU runs without a TPU."""
+"""Planning of TPU runs, and compilation for GPUs, without either."""

@@ -1,4 +1,4 @@
-"""Compilation of the train step for TPUs, without a TPU."""
+"""Compilation of the train step for TPUs and GPUs that are absent."""
 
 import importlib.util
 import os
@@ -205,15 +205,17 @@ def compile_step(
     )
 
 
-def compile_program(lowered: "jax.stages.Lowered") -> tuple["jax.stages.Compiled", str]:
+def compile_program(
+    lowered: "jax.stages.Lowered", options: dict[str, Any] | None = None
+) -> tuple["jax.stages.Compiled", str]:
     """Compiles a lowered step; returns the program and the text of its optimized HLO.
 
     The text is dumped by the compiler, because JAX can't read every program for newer chips (v5p).
     """
     with tempfile.TemporaryDirectory() as folder:
-        options = {"xla_dump_to": folder, "xla_dump_hlo_as_text": True}
-        program = lowered.compile(compiler_options=options)
-        [path] = Path(folder).glob("*.after_optimizations.txt")
+        dump = {"xla_dump_to": folder, "xla_dump_hlo_as_text": True}
+        program = lowered.compile(compiler_options={**(options or {}), **dump})
+        [path] = Path(folder).glob("*after_optimizations.txt")
         return program, path.read_text()
 
 

@@ -14,7 +14,7 @@ class TrainLoop(GlobalLoss):
     """A train loop for `keras.Model` on PyTorch, with `accumulation_steps` and global losses."""
 
     def train_step(self, data: Any) -> dict[str, Any]:
-        x, y, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
+        x, y, sample_weight = _on_device(data)
         parts = self.accumulation_steps
         if parts > 1 and self.compares_examples(y):
             self._add_gradients_over_batch(x, y, sample_weight)
@@ -69,7 +69,7 @@ class TrainLoop(GlobalLoss):
             self(part, training=True).backward(gradients)
 
     def test_step(self, data: Any) -> dict[str, Any]:
-        x, y, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
+        x, y, sample_weight = _on_device(data)
         weights = self.scaled_weights(x, y, sample_weight, lambda value: value, False)
         density = sequences_per_row(x, lambda value: value)
         self._loss_and_metrics((x, y, sample_weight, weights), density, training=False)
@@ -85,6 +85,14 @@ class TrainLoop(GlobalLoss):
         track_loss(self, loss, examples)
         self.compute_metrics(x, y, y_pred, sample_weight)
         return loss
+
+
+def _on_device(data):
+    """Returns `(x, y, sample_weight)` on the model's device; a `DataLoader` gives CPU tensors."""
+    data = keras.tree.map_structure(
+        lambda values: None if values is None else keras.ops.convert_to_tensor(values), data
+    )
+    return keras.utils.unpack_x_y_sample_weight(data)
 
 
 def _ranges(rows, parts):

@@ -1,11 +1,16 @@
-"""HBM traffic and memory of a pre-training step on TPUs: ours and KerasHub's, by one count.
+"""Memory traffic of a pre-training step on TPUs and GPUs: ours and KerasHub's, by one count.
 
     pip install ".[tpu-plan]"
-    python benchmarks/tpu_traffic.py --sequence_length 512
+    python benchmarks/traffic.py --sequence_length 512
 
-Compiles the steps ahead of time, which takes minutes each and no TPU. `packed` has the same tokens
-in rows as `kernel`, more of them real: `--fill` gives the share without and with packing.
-KerasHub's BertMaskedLM has no next-sentence head.
+    make .venv-gpu/ready
+    export PATH=$PWD/.venv-gpu/bin:$PATH  # which has ptxas
+    python benchmarks/traffic.py --topology h100 --layers 2 --batch_size 32 --attention_dropout 0
+
+Compiles the steps ahead of time, which takes minutes each and no TPU or GPU. `packed` has the same
+tokens in rows as `kernel`, more of them real: `--fill` gives the share without and with packing.
+KerasHub's BertMaskedLM has no next-sentence head. On a GPU, attention takes a kernel only without
+dropout.
 """
 
 import argparse
@@ -16,12 +21,14 @@ import time
 
 if __name__ == "__main__":  # before Keras is imported
     os.environ["KERAS_BACKEND"] = "jax"
-    os.environ["JAX_PLATFORMS"] = "cpu"  # nothing runs on a TPU
+    os.environ["JAX_PLATFORMS"] = "cpu"  # nothing runs on a TPU or a GPU
+    os.environ["JAX_SKIP_CUDA_CONSTRAINTS_CHECK"] = "1"
 
 import keras
 import numpy as np
 
 import keras_bert
+from keras_bert.planning.gpus import COMPILER_OPTIONS, TARGETS, gpu_devices
 from keras_bert.planning.hbm_traffic import hbm_moves
 from keras_bert.planning.tpu_chips import GIB, find_chips
 from keras_bert.planning.tpu_compiler import (
@@ -61,7 +68,9 @@ def keras_hub_step(args):
 
 
 def own_step(args, sequences_per_row=None):
-    model = keras_bert.BertPretrainer(keras_bert.BertBackbone(30522, **sizes(args)))
+    dropout = 0.1 if args.attention == "plain" else args.attention_dropout
+    backbone = keras_bert.BertBackbone(30522, **sizes(args), attention_dropout=dropout)
+    model = keras_bert.BertPretrainer(backbone)
     shape = args.batch_size, args.sequence_length, predictions(args)
     return model, pretraining_batch(model, *shape, sequences_per_row)
 
@@ -82,15 +91,23 @@ PROGRAMS = {
 }
 
 
+def devices_of(topology):
+    """Returns devices, and options of their compiler."""
+    if topology in TARGETS:
+        return gpu_devices(topology), COMPILER_OPTIONS
+    chip, _ = find_chips(topology)
+    return tpu_devices(topology, chip.topology_options), None
+
+
 def measure(name, args):
     """Prints memory and traffic of one program, the traffic by cause."""
-    chip, _ = find_chips(args.topology)
+    args.attention = name
     if name == "plain":
         keras.config.disable_flash_attention()
     model, batch = PROGRAMS[name](args)
     started = time.perf_counter()
-    lowered = lower_step(model, tpu_devices(args.topology, chip.topology_options), batch)
-    program, text = compile_program(lowered)
+    devices, options = devices_of(args.topology)
+    program, text = compile_program(lower_step(model, devices, batch), options)
     keras.config.enable_flash_attention()
     memory = program.memory_analysis()
     arguments = memory.argument_size_in_bytes + memory.output_size_in_bytes
@@ -117,7 +134,8 @@ def measure(name, args):
 
 def parse_args(argv=None):
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--topology", default="v5e:2x2")
+    parser.add_argument("--topology", default="v5e:2x2", help='of TPUs; or "h100", "a100"')
+    parser.add_argument("--attention_dropout", type=float, default=0.1, help="with a kernel")
     parser.add_argument("--size", default="base")
     parser.add_argument("--layers", type=int, default=12)
     parser.add_argument("--sequence_length", type=int, default=512)

@@ -1,0 +1,81 @@
+"""Steps are compiled for GPUs that aren't there: `make test-gpu-plan`. Nothing runs on a GPU."""
+
+import importlib.util
+import time
+
+import keras
+import numpy as np
+import pytest
+
+import keras_bert
+from keras_bert.planning.gpus import COMPILER_OPTIONS, TARGETS, gpu_devices
+from keras_bert.planning.hbm_traffic import hbm_traffic
+from keras_bert.planning.tpu_compiler import (
+    compile_program,
+    lower_prediction,
+    lower_step,
+    pretraining_batch,
+)
+
+pytestmark = [
+    pytest.mark.weekly,
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        keras.backend.backend() != "jax" or not importlib.util.find_spec("jax_plugins.xla_cuda13"),
+        reason="make test-gpu-plan installs what it needs",
+    ),
+]
+ROWS, LENGTH = 8, 128
+SCORES = f"[{ROWS},2,{LENGTH},{LENGTH}]"
+
+
+@pytest.fixture(autouse=True)
+def mixed_bfloat16():
+    keras.config.set_dtype_policy("mixed_bfloat16")
+    yield
+    keras.config.enable_flash_attention()
+    keras.config.set_dtype_policy("float32")
+
+
+def compiled(card, what, packed=False, plain=False):
+    """Compiles a step for a GPU; returns its text and the bytes that it moves."""
+    if plain:
+        keras.config.disable_flash_attention()
+    backbone = keras_bert.BertBackbone(1000, 1, 2, 128, 256, attention_dropout=0.0)
+    model = keras_bert.BertPretrainer(backbone)
+    batch = pretraining_batch(model, ROWS, LENGTH, 20, 8 if packed else None)
+    devices = gpu_devices(card)
+    started = time.perf_counter()
+    if what == "train":
+        lowered = lower_step(model, devices, batch)
+    else:
+        lowered = lower_prediction(model, devices, batch[0])
+    program, text = compile_program(lowered, COMPILER_OPTIONS)
+    memory, moved = program.memory_analysis(), hbm_traffic(text)
+    print(
+        f"{card}, {what}, {'packed' if packed else 'padded'}, {'plain' if plain else 'cuDNN'}: "
+        f"{moved:.3g} bytes moved, {memory.temp_size_in_bytes / 2**20:.1f} MiB of temporaries, "
+        f"{time.perf_counter() - started:.0f} s"
+    )
+    return text, moved
+
+
+@pytest.mark.parametrize("card", TARGETS)
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("what", ["predict", "train"])
+def test_cudnn_attention_compiles_and_writes_no_scores(card, packed, what):
+    text, moved = compiled(card, what, packed)
+    assert text.count('custom_call_target="__cudnn$fmha') == (2 if what == "train" else 1)
+    assert SCORES not in text
+    plain, more = compiled(card, what, packed, plain=True)
+    assert SCORES in plain and moved < more
+
+
+def test_padded_rows_of_several_gpus_are_not_exchanged():
+    backbone = keras_bert.BertBackbone(1000, 1, 2, 128, 256)
+    ids = np.zeros((ROWS, LENGTH), "int32")
+    lowered = lower_prediction(
+        backbone, gpu_devices("h100", 4), {"token_ids": ids, "padding_mask": ids}
+    )
+    _, text = compile_program(lowered, COMPILER_OPTIONS)
+    assert "__cudnn$fmha" in text and "all-" not in text and "collective-" not in text

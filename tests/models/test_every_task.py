@@ -197,6 +197,22 @@ def test_batches_are_what_fit_trains_on(made):
         assert given == pytest.approx(own, rel=1e-4)
 
 
+@pytest.mark.slow
+@each([name for name in TASKS if name not in ("pairs", "questions")])
+def test_what_a_gpu_compiles_by_default_compiles(made, tensorflow, monkeypatch, difference):
+    task, x, y, _, key = made
+    expected, loss = task.predict(x, verbose=0), {"loss": "mse"} if key == "embedding" else {}
+    with monkeypatch.context() as patches:
+        patches.setattr(tensorflow.config, "list_logical_devices", lambda kind: [f"{kind}:0"])
+        task.compile(**{**task.default_compile_args(), **loss})
+    assert task.jit_compile, "jit_compile='auto' means True where there is a GPU"
+    largest = max(np.abs(part).max() for part in keras.tree.flatten(expected))
+    assert difference(task.predict(x, verbose=0), expected) < 1e-5 * largest
+    evaluated = task.evaluate(x, y, verbose=0, return_dict=True)["loss"]
+    trained = task.fit(x, y, verbose=0).history["loss"][0]
+    assert np.isfinite([evaluated, trained]).all()
+
+
 @each([name for name in TASKS if name not in ("vectors", "questions")])
 def test_scores_take_labels(made):
     task, x, y, _, _ = made

@@ -43,7 +43,9 @@ def text_documents(
     if settings.text_format == "sentences":
         yield from _sentence_lines(lines, separator)
         return
-    for document, paragraph in _paragraphs(lines, separator):
+    is_cut = (begin, end) != (0, span.size)
+    width = _wrap_width_of_file(span) if is_cut else None
+    for document, paragraph in _paragraphs(lines, separator, width):
         yield document, split_sentences(paragraph, settings.language)
 
 
@@ -84,8 +86,14 @@ def _sentence_lines(batches, separator):
             yield document, sentences
 
 
-def _paragraphs(batches, separator):
-    document, paragraph, num_characters, width = 0, [], 0, None
+def _wrap_width_of_file(span):
+    """Guesses from the beginning of a file, so that all of its spans are read alike."""
+    begin = text_blocks(span.path, 0, span.size, Reports())
+    return wrap_width(next(_line_batches(begin), []))
+
+
+def _paragraphs(batches, separator, width=None):
+    document, paragraph, num_characters = 0, [], 0
     for lines in batches:
         if width is None:
             width = wrap_width(lines)

@@ -93,6 +93,17 @@ def test_a_separator_line_stands_between_documents(tmp_path):
     assert len(documents) == 2
 
 
+def test_every_span_of_a_file_is_read_as_wrapped_as_its_beginning(tmp_path):
+    wrapped = "It was a day on\nwhich nothing had\nhappened to her\n***\n"
+    path = write(tmp_path, 4 * wrapped + "A title\nShe went. He stayed.\n***\nAnother\nIt ended.\n")
+    settings = {"document_separator": r"^\*\*\*"}
+    documents, _ = read(path, **settings)
+    assert documents[-1] == ["Another It ended."]
+    cut = path.read_text().index("A title")  # the lines after it are paragraphs, by themselves
+    parts = [read(path, *span, **settings)[0] for span in ((0, cut), (cut, None))]
+    assert parts[0] + parts[1] == documents
+
+
 @pytest.mark.parametrize(
     "encoding, mark",
     [

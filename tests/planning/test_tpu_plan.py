@@ -132,7 +132,7 @@ def test_prediction_has_no_parts_and_no_packed_rows(plan):
         with pytest.raises(ValueError, match="Prediction has neither.*leave out"):
             plan.compile_prediction(None, 8)
         setattr(plan, name, before)
-    reads_tokens = SimpleNamespace(input={"token_ids": 0, "sequence_ids": 0})
+    reads_tokens = SimpleNamespace(input={"token_ids": 0, "padding_mask": 0})
     with pytest.raises(ValueError, match="can't be divided among 4 chips"):
         plan.compile_prediction(reads_tokens, 6)
     pretrainer = SimpleNamespace(input={"token_ids": 0, "mask_positions": 0})

@@ -112,7 +112,7 @@ def commands(texts, preset, corpus, tmp_path_factory):
             "--text_column", "review", "--label_column", "opinion", "--batch_size", 4,
         ],
         "finetune_glue": [
-            *start, "--task", "sst-2", "--data", folder / "SST-2", "--no_test", "--epochs", 2,
+            *start, "--task", "sst2", "--data", folder / "SST-2", "--no_test", "--epochs", 2,
             "--learning_rates", 1e-3, 1e-2, "--batch_sizes", 8,
         ],
         "finetune_reranker": [

@@ -103,6 +103,8 @@ def write_conll(path: str | os.PathLike, words: list[list[str]], *tags: list[lis
         *tags: columns of tags, each like `words`.
     """
     with whole_file(path) as file:
+        if words and words[0] and words[0][0].startswith("\ufeff"):
+            file.write("\ufeff")  # a byte order mark, which the word's own would be read as
         for sentence in zip(words, *tags, strict=True):
             for row in zip(*sentence, strict=True):
                 print(*(field.replace(" ", "_") for field in row), file=file)

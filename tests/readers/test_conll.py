@@ -1,7 +1,7 @@
 import pytest
 
 from keras_bert.metrics.entities import tagged_entities
-from keras_bert.readers.conll import encode_entities, read_conll
+from keras_bert.readers.conll import encode_entities, read_conll, write_conll
 
 
 @pytest.fixture
@@ -128,6 +128,12 @@ def test_files_that_cannot_be_read_are_refused(tmp_path):
         read_conll(tmp_path / "latin.txt")
     with pytest.raises(ValueError, match="scheme must be one of"):
         read_conll(tmp_path / "latin.txt", scheme="iob")
+
+
+def test_a_word_that_begins_like_a_byte_order_mark_is_written_and_read(tmp_path):
+    words, tags = [["\ufeffThe", "book"], ["\ufeff"]], [["O", "O"], ["O"]]
+    write_conll(tmp_path / "a.conll", words, tags)
+    assert read_conll(tmp_path / "a.conll").words == words
 
 
 def test_a_tag_that_training_lacks_is_named(write):

@@ -226,15 +226,10 @@ def main(argv=None):
         if step % args.preset_every == 0:
             model.save_to_preset(f"{preset}_{step}")
 
-    callbacks = [
-        keras_bert.Throughput(args.batch_size * args.phase),
-        keras_bert.Perplexity(),
-        keras_bert.TrainingCurves(logs),
-        checkpoint,
-    ]
-    if args.preset_every:
-        # Before the checkpoint, after which a resumed run would not write it.
-        callbacks.insert(-1, keras.callbacks.LambdaCallback(on_epoch_end=keep_preset))
+    callbacks = [keras_bert.Throughput(args.batch_size * args.phase), keras_bert.Perplexity()]
+    if args.preset_every:  # before the checkpoint, after which a resumed run would not write it
+        callbacks.append(keras.callbacks.LambdaCallback(on_epoch_end=keep_preset))
+    callbacks += [keras_bert.TrainingCurves(logs), checkpoint]
     while done < stop:  # an epoch is the interval between checkpoints; the last may be shorter
         interval = min(args.save_every, stop - done)
         epochs = (stop - done) // interval

@@ -290,7 +290,7 @@ def test_a_program_without_this_library_answers_texts_from_the_folder(assert_clo
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     expected = model.predict(TEXTS, verbose=0)
-    assert_close(json.loads(done.stdout), expected)
+    assert_close(np.array(json.loads(done.stdout)), expected)
 
 
 def fake_converter(monkeypatch, content=b"model"):

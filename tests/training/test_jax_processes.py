@@ -55,7 +55,7 @@ def test_the_first_process_writes(runs):
     alone, (first, second), folder = runs
     assert (first["files"], second["files"]) == (alone["files"], 0)
     logs = list((folder / "logs").rglob("events*"))
-    assert logs and all(f".{first['pid']}." in log.name for log in logs)
+    assert logs and all(log.name.endswith(f".{first['pid']}") for log in logs)
     assert (folder / "best" / "model.weights.h5").is_file()
 
 

@@ -30,7 +30,7 @@ def _add_borrowed_methods(each, package):
         if not attribute.is_alias and path.startswith(f"{package.path}."):
             try:
                 method = package[path.removeprefix(f"{package.path}.")]
-            except KeyError:
+            except (KeyError, griffe.AliasResolutionError):  # or of another package
                 continue
             if method.is_function:
                 each.set_member(name, griffe.Alias(name, method, parent=each))

@@ -88,8 +88,8 @@ def _sentence_lines(batches, separator):
 
 def _wrap_width_of_file(span):
     """Guesses from the beginning of a file, so that all of its spans are read alike."""
-    begin = text_blocks(span.path, 0, span.size, Reports())
-    return wrap_width(next(_line_batches(begin), []))
+    blocks = text_blocks(span.path, 0, span.size, Reports())
+    return wrap_width(next(_line_batches(blocks), []))
 
 
 def _paragraphs(batches, separator, width=None):

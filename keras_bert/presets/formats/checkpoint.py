@@ -116,14 +116,18 @@ def checked_read(
         try:
             array = read()
         except Exception as error:  # of several kinds, from C++, Rust and Python
-            reason = next(iter(str(error).splitlines()), type(error).__name__)
             raise ValueError(
-                f"{path}: {name} can't be read ({reason}): download it again."
+                f"{path}: {name} can't be read ({first_line(error)}): download it again."
             ) from error
         check_finite(array, path, name)
         return array
 
     return checked
+
+
+def first_line(error: Exception) -> str:
+    """Returns the first line of an error's message, or its class if it has none."""
+    return next(iter(str(error).splitlines()), type(error).__name__)
 
 
 def num_values(tensors: dict[str, Tensor]) -> int:

@@ -14,6 +14,7 @@ from keras_bert.presets.formats.checkpoint import (
     Tensor,
     check_size,
     checked_read,
+    first_line,
     num_values,
     spell,
     translate,
@@ -229,9 +230,8 @@ def _tensors(prefix, source):
         shapes = reader.get_variable_to_shape_map()
         dtypes = reader.get_variable_to_dtype_map()
     except Exception as error:  # of several kinds, from C++ and Python
-        reason = next(iter(str(error).splitlines()), type(error).__name__)
         raise ValueError(
-            f"{source} is truncated or not a checkpoint: {reason}. It consists "
+            f"{source} is truncated or not a checkpoint: {first_line(error)}. It consists "
             "of an .index file and .data-* files; download them again."
         ) from error
     return {

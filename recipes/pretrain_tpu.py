@@ -216,6 +216,7 @@ def main(argv=None):
     check_intervals(args, stop - done)
     settings = {name: getattr(args, name) for name in SETTINGS}
     keras_bert.keep_settings(args.output, settings, resume=done > start, strategy=strategy)
+    settings |= {**{name: getattr(args, name) for name in CARD}, "first_step": start, "init": None}
     # Phases may differ in settings, but not in the words that the ids stand for.
     words = {name: getattr(corpus, name) for name in ("vocabulary_sha256", "lowercase")}
     keras_bert.keep_settings(checkpoints, words, resume=done > 0, strategy=strategy)
@@ -224,6 +225,7 @@ def main(argv=None):
     def keep_preset(epoch, logs):
         step = int(keras.ops.convert_to_numpy(model.optimizer.iterations))
         if step % args.preset_every == 0:
+            keras_bert.record_training(model, settings)
             model.save_to_preset(f"{preset}_{step}")
 
     callbacks = [keras_bert.Throughput(args.batch_size * args.phase), keras_bert.Perplexity()]
@@ -251,7 +253,6 @@ def main(argv=None):
         perplexity = found["masked_lm_perplexity"]
         print(f"Held out: perplexity {perplexity:,.1f} at step {done:,}.")
         scores = {"held-out text": {"perplexity": perplexity}}
-    settings |= {**{name: getattr(args, name) for name in CARD}, "first_step": start, "init": None}
     keras_bert.record_training(model, settings, scores)  # for the preset's README.md
     model.save_to_preset(preset)
     if keras_bert.is_chief(model) and not args.no_plots:

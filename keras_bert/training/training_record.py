@@ -45,8 +45,8 @@ def record_training(
 
     `finetune` and the recipes do this by themselves. After a `fit` of your own, the card has what
     Keras knows: optimizer, epochs, and validation metrics. Call this function instead, after
-    training and before saving; each call adds a run. Absolute paths are shortened to their last
-    part, because cards are public.
+    training and before saving; each call with other settings adds a run, so that a run may save
+    several times. Absolute paths are shortened to their last part, because cards are public.
 
     Args:
         model: a `BertBackbone`, or any task with one.
@@ -65,7 +65,9 @@ def record_training(
     if scores is not None:
         _check_scores(scores)
     record = _record(model)
-    record.runs = [*record.runs, {"task": type(model).__name__, "settings": checked}]
+    run = {"task": type(model).__name__, "settings": checked}
+    if record.runs[-1:] != [run]:
+        record.runs = [*record.runs, run]
     model.recorded_scores = None
     record_scores(model, scores or {})
 

@@ -217,6 +217,13 @@ def test_a_task_on_a_trained_encoder_knows_its_history(classifier, tmp_path):
     assert "Trained as a `BertClassifier`" in text and "0.75" not in text
 
 
+def test_a_run_that_records_itself_several_times_is_one_run(classifier):
+    for epochs in (3, 3, 4):
+        record_training(classifier, {"epochs": epochs})
+    runs = classifier.backbone.training_record.runs
+    assert [run["settings"]["epochs"] for run in runs] == [3, 4]
+
+
 def test_paths_of_this_machine_stay_private(classifier, tmp_path):
     places = {
         "init": "/home/me/bert/best",

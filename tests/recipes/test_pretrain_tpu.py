@@ -63,6 +63,8 @@ def test_both_phases_and_a_resumed_run_lie_on_one_axis(
     module.main([*options, "--phase", "512", "--steps_per_execution", "2", "--preset_every", "8"])
     kept = sorted(path.name for path in tmp_path.glob("preset*"))
     assert kept == ["preset", "preset_16", "preset_8"]  # none of steps 18 and 20
+    cards = [(tmp_path / name / "README.md").read_text() for name in ("preset_8", "preset_16")]
+    assert cards[0] == cards[1] and "- `size`: `tiny`\n" in cards[0]
     found = curves(tmp_path)
     assert list(found["loss"]) == [8, 10, 16, 18, 20]
     for task in ("masked_lm", "next_sentence"):

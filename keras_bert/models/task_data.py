@@ -28,7 +28,8 @@ def batches(task, x, y=None, sample_weight=None, *, batching=None):
         batching: a `Batching`, or None for its defaults.
 
     Returns:
-        A `tf.data.Dataset` of inputs, or of `(inputs, labels)` or `(inputs, labels, weights)`.
+        Inputs, `(inputs, labels)` or `(inputs, labels, weights)`: `Batches` of NumPy arrays, or a
+        `tf.data.Dataset` if `x` is one.
 
     Raises:
         ValueError: if examples, labels or weights are not what the task takes.
@@ -45,17 +46,21 @@ def batches(task, x, y=None, sample_weight=None, *, batching=None):
 
 
 def keras_data(task, x, y=None, sample_weight=None, batching=None):
-    """Returns `(x, y, sample_weight)` for Keras, with raw examples as a dataset."""
+    """Returns `(x, y, sample_weight)` for Keras, with raw examples in batches."""
     if not is_raw(x):
         return _checked(task, x, y, sample_weight)
     batching = Batching().for_evaluation() if batching is None else batching
     found = _raw_batches(task, x, y, sample_weight, batching)
-    if task.loss is not None and not isinstance(found.element_spec, tuple):
+    if task.loss is not None and not _has_labels(found):
         raise ValueError(
             "The dataset yields no labels; make it yield (text, label)."
             if is_dataset(x)
             else "There are no labels: give y, or a dataset of (text, label)."
         )
+    if keras.backend.backend() == "tensorflow" and not is_dataset(found):
+        from keras_bert.graph.datasets import as_dataset
+
+        found = as_dataset(found)  # which strategies distribute, and Keras knows the length of
     return found, None, None
 
 
@@ -69,7 +74,7 @@ def validation_data(task, data):
             f"{len(data)}."
         )
     found = keras_data(task, *(data if isinstance(data, tuple) else (data,)))
-    return found[0] if is_dataset(found[0]) else found
+    return found[0] if found[1] is None else found
 
 
 def merged_batching(batching, batch_size, shuffle=False):
@@ -167,8 +172,12 @@ def _raw_batches(task, x, y, sample_weight, batching):
     check_columns(task, y, sample_weight)
     task.check_labels(labels_spec(x) if is_dataset(x) else y)
     found = reader.batches(x, y, sample_weight, batching=batching)
-    has_labels = isinstance(found.element_spec, tuple)
-    return task.with_checked_labels(found) if is_dataset(x) and has_labels else found
+    return task.with_checked_labels(found) if is_dataset(x) and _has_labels(found) else found
+
+
+def _has_labels(batches):
+    """Returns whether batches have labels beside the inputs."""
+    return isinstance(batches.element_spec if is_dataset(batches) else batches[0], tuple)
 
 
 def check_labels_apart(x, y):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from keras_bert.preprocessing.text_examples import check_text
+from keras_bert.preprocessing.text_examples import checked_text
 
 if TYPE_CHECKING:
     from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
@@ -29,12 +29,11 @@ def whole_texts(
     Raises:
         ValueError: if a text is no str, has no token, or exceeds the sequence length.
     """
-    for number, text in enumerate(texts):
-        check_text(f"{kind} {number}", text)
+    texts = [checked_text(f"{kind} {number}", text) for number, text in enumerate(texts)]
     tokenizer, longest = preprocessor.tokenizer, preprocessor.sequence_length
     first, last = [tokenizer.cls_token_id], [tokenizer.sep_token_id]
     rows = []
-    for number, ids in enumerate(tokenizer(list(texts)).to_list()):
+    for number, ids in enumerate(tokenizer(texts)):
         if not ids:
             raise ValueError(f"{kind} {number} has no token to score: {texts[number]!r}.")
         if len(ids) + 2 > longest:

@@ -1,0 +1,1 @@
+"""Text as TensorFlow ops, for `tf.data` and for SavedModels that take raw strings."""

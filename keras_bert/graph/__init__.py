@@ -1,1 +1,1 @@
-"""Text as TensorFlow ops, for `tf.data` and for SavedModels that take raw strings."""
+"""TensorFlow ops of texts, for `tf.data` and SavedModels."""

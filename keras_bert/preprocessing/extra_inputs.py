@@ -1,5 +1,7 @@
 """Checks of the numbers that accompany texts."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import tensorflow as tf
+
+from keras_bert.text.characters import CJK, is_punctuation
 
 concat = tf.concat
 exp = tf.exp
@@ -88,10 +92,18 @@ def in_blocks(function, count, size, kinds):
 
 
 def kinds_of_strings(values, kind):
-    is_mark = tf.strings.regex_full_match(values, r"[\p{P}$+<=>^`|~]")
-    is_character = tf.strings.regex_full_match(values, r"\p{Han}")
+    """As in `numpy_ops`, if marks are of one kind, Chinese characters of another, others of 0."""
+    is_mark, is_character = (tf.strings.regex_full_match(values, each) for each in _patterns())
     mark, character = (tf.constant(kind(example), tf.int64) for example in (".", "\u4e2d"))
     return tf.where(is_mark, mark, tf.where(is_character, character, 0))
+
+
+@functools.cache
+def _patterns():
+    """Returns patterns of a mark and of a Chinese character, which RE2 has by another Unicode."""
+    marks = [code for code in range(0x20000) if is_punctuation(chr(code))]  # none is above
+    spans = ([(code, code) for code in marks], CJK)
+    return ["[" + "".join(rf"\x{{{a:x}}}-\x{{{b:x}}}" for a, b in each) + "]" for each in spans]
 
 
 def located(texts, rows, starts, ends):
@@ -124,8 +136,9 @@ def nonzero(values):
 
 
 def put(shape, places, values):
-    shape = [*shape, *values.shape[1:]]
-    return tf.scatter_nd(tf.stack(places, axis=-1), values, tf.stack([tf.cast(n, tf.int64) for n in shape]))
+    rows = tf.stack([tf.cast(number, tf.int64) for number in shape])
+    shape = tf.concat([rows, tf.shape(values, tf.int64)[1:]], axis=0)
+    return tf.scatter_nd(tf.stack(places, axis=-1), values, shape)
 
 
 def ragged(values, lengths):

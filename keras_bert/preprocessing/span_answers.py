@@ -109,7 +109,7 @@ def best_spans(
     span_ends = ops.arange(length)[:, None] + ops.arange(max_answer_length)  # [S, A]
     scores = start[:, :, None] + ops.take_columns(after, span_ends)  # [N, S, A]
     scores = ops.reshape(ops.maximum(scores, NO_SPAN), [windows, length * max_answer_length])
-    best, place = ops.top_k(scores, ops.minimum(n_best, length * max_answer_length))
+    best, place = ops.top_k(scores, ops.minimum(length * max_answer_length, n_best))
     first = place // max_answer_length
     last = first + place % max_answer_length
     return {"score": best, "start": first, "end": last, "total": ops.logsumexp(scores)}

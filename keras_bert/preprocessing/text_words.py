@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import unicodedata
 from typing import Any
 
 import numpy as np
 
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.text_rows import packed
-from keras_bert.text.characters import is_cjk
+from keras_bert.text.characters import is_cjk, is_punctuation
 from keras_bert.text.tokenizer import BertTokenizer
 from keras_bert.text.tokens import SegmentPacker, TextTokens, Tokens, numbered
 
@@ -126,8 +125,6 @@ def _kind(token):
         return _GOES_ON
     if len(token) != 1:
         return 0
-    if token.isascii():
-        return 0 if token.isalnum() else _MARK
-    if unicodedata.category(token).startswith("P"):
+    if is_punctuation(token):
         return _MARK
     return _CHARACTER if is_cjk(token) else 0

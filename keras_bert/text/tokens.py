@@ -157,9 +157,9 @@ class SegmentPacker:
             return (ops.minimum(first.lengths, self.sequence_length - 2),)
         room = self.sequence_length - 3
         kept = ops.minimum(
-            first.lengths, ops.maximum((room + 1) // 2, room - second.lengths)
+            first.lengths, ops.maximum(room - second.lengths, (room + 1) // 2)
         )
-        return kept, ops.minimum(second.lengths, ops.maximum(room // 2, room - kept))
+        return kept, ops.minimum(second.lengths, ops.maximum(room - kept, room // 2))
 
     def _ids(self, tokens, kept, place):
         """Returns the ids at places among the kept tokens of each text, int32 `[B, S]`."""

@@ -20,6 +20,7 @@ FLOORS = {
     "serving": 4,
     "planning": 4,
     "preprocessing": 3,
+    "graph": 2,
     "corpus": 2,
     "readers": 2,
     "training": 2,

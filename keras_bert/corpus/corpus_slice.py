@@ -4,7 +4,6 @@ import os
 from typing import TYPE_CHECKING
 
 import numpy as np
-import tensorflow as tf
 
 from keras_bert.corpus.corpus_plan import Settings, Slice, first_document_id
 from keras_bert.corpus.shards import ShardWriter, shard_name, token_dtype
@@ -84,10 +83,9 @@ def _tokenized(documents, tokenizer, dtype):
     batch, parts, num_characters = [], [], 0
 
     def tokenize():
-        ragged = tokenizer.tokenize(tf.constant(batch, tf.string))
-        token_ids = ragged.flat_values.numpy().astype(dtype)
-        splits = ragged.row_splits.numpy()
-        lengths = np.diff(splits)
+        token_ids, lengths = tokenizer.flat_ids(batch)
+        token_ids = token_ids.astype(dtype)
+        splits = np.concatenate([[0], np.cumsum(lengths)])
         begin = 0
         for document_id, num_sentences in parts:
             end = begin + num_sentences

@@ -33,8 +33,8 @@ def learn_vocabulary(
 
     Use it when no published vocabulary fits the language or domain. Inputs are read as
     `prepare_corpus` reads them: a dump gives the prose of its articles, and irregularities are
-    reported. The graph of `BertTokenizer` normalizes the texts and splits them into words, so the
-    pieces fit the words that it will cut. Words are counted in a stream: memory grows with the
+    reported. The texts are split into words as `BertTokenizer` splits them, so the pieces fit the
+    words that it will cut. Words are counted in a stream: memory grows with the
     number of distinct words, not with the inputs. The trainer of Hugging Face `tokenizers` then
     finds the pieces on all cores, by byte pair encoding with WordPiece's "##". The same inputs give
     the same vocabulary.
@@ -98,7 +98,7 @@ def learn_vocabulary(
 
 
 def _count_words(slices, lowercase, min_frequency, num_workers, reports, progress):
-    """Returns a Counter of the words of all slices, as bytes."""
+    """Returns a Counter of the words of all slices."""
     if num_workers is None:
         num_workers = default_num_workers(sum(slice_.num_text_bytes for slice_ in slices))
     work = functools.partial(_count_slice, lowercase=lowercase)

@@ -211,7 +211,7 @@ class BertClassifierPreprocessor(BertPreprocessor):
         """Answers raw strings `[B]`, in windows if `window_stride` is set."""
         if not self.cuts_windows:
             return super().serve(predict, text, **extra_inputs)
-        rows = self.rows((self.tokenizer(text),), extra_inputs, ())
+        rows = self.rows((self.graph_tokenizer(text),), extra_inputs, ())
         inputs = trim_padding(rows.inputs(tf.range(rows.columns[0].nrows())))
         return self.answers(self.pooled(predict(inputs), rows))
 

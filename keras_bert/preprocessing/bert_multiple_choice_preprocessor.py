@@ -141,8 +141,8 @@ class BertMultipleChoicePreprocessor(BertPreprocessor):
             places = tf.where(choices != "")  # [K, 2]
         inputs = choice_inputs(
             self,
-            self.tokenizer(context),
-            self.tokenizer(tf.gather_nd(choices, places)),
+            self.graph_tokenizer(context),
+            self.graph_tokenizer(tf.gather_nd(choices, places)),
             places,
             tf.shape(choices, tf.int64),
         )

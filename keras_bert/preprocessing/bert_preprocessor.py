@@ -15,6 +15,7 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from keras_bert.files.whole import whole_file
+from keras_bert.graph.tokenizer import GraphTokenizer, graph_tokenizer
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.extra_inputs import checked_extra_inputs
 from keras_bert.preprocessing.in_graph import graphs_reused
@@ -140,6 +141,11 @@ class BertPreprocessor:
     ) -> dict[str, tf.Tensor]:
         """Packs ragged token ids `[B, (T)]` in the same way as a call packs texts."""
         return pack(self.tokenizer, self.sequence_length, self.truncation, first, second)
+
+    @property
+    def graph_tokenizer(self) -> GraphTokenizer:
+        """The tokenizer as TensorFlow ops."""
+        return graph_tokenizer(self.tokenizer)
 
     def texts(self, texts: tf.Tensor) -> tf.Tensor:
         """Returns the texts to tokenize, strings of any shape, with a prompt if there is one."""
@@ -473,12 +479,12 @@ class BertPreprocessor:
         """Tokenizes strings `[n]` to ragged ids `[n, (T)]`, on all cores if there are many."""
         texts = self.texts(texts)
         if len(texts) <= _TEXTS_AT_ONCE:
-            return self.tokenizer(texts)  # building a pipeline would take longer
+            return self.graph_tokenizer(texts)  # building a pipeline would take longer
         batches = tf.data.Dataset.from_tensor_slices(texts).batch(_TEXTS_AT_ONCE)
-        return tf.concat(list(batches.map(self.tokenizer, tf.data.AUTOTUNE)), axis=0)
+        return tf.concat(list(batches.map(self.graph_tokenizer, tf.data.AUTOTUNE)), axis=0)
 
     def _token_ids(self, texts):
-        token_ids = self.tokenizer(self.texts(texts))
+        token_ids = self.graph_tokenizer(self.texts(texts))
         if token_ids.shape.rank != 2:
             raise ValueError(
                 "A preprocessor takes [B] texts, or [B] texts and [B] second texts: "

@@ -255,7 +255,7 @@ def stream_columns(
     def read(columns, rest):
         readers = preprocessor.of_columns(len(columns), rest[0] if rest else None)
         pairs = zip(readers, columns, strict=True)
-        token_ids = tuple(reader.tokenizer(reader.texts(column)) for reader, column in pairs)
+        token_ids = tuple(reader.graph_tokenizer(reader.texts(column)) for reader, column in pairs)
         numbers, targets = (
             None,
             tuple(finite(tf.cast(scores, "float32"), "Scores") for scores in rest),

@@ -41,7 +41,7 @@ def masked_inputs(
                 f"There is no [MASK] to fill in {text!r}. Write [MASK] in place of a word."
             )
         row = [tokenizer.cls_token_id]
-        for ids in tokenizer(parts).to_list():
+        for ids in tokenizer(parts):
             row += [*ids, tokenizer.mask_token_id]
         row[-1] = tokenizer.sep_token_id
         if len(row) > longest:

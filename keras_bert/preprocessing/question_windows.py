@@ -140,8 +140,8 @@ def question_windows(
         max_question_length: int; longer questions lose their last tokens.
     """
     contexts = tf.convert_to_tensor(contexts)
-    questions = preprocessor.tokenizer(questions)[:, :max_question_length]
-    pieces, starts, ends = preprocessor.tokenizer.tokenize_with_offsets(contexts)
+    questions = preprocessor.graph_tokenizer(questions)[:, :max_question_length]
+    pieces, starts, ends = preprocessor.graph_tokenizer.tokenize_with_offsets(contexts)
     if context is None:
         context = tf.range(questions.nrows())
     context = tf.cast(context, tf.int64)

@@ -50,7 +50,9 @@ def stream_batches(
         if rest and with_labels:
             rest = checked_targets(rest)
             targets = (preprocessor.stream_targets(rest[0]), *rest[1:])
-        token_ids = tuple(preprocessor.tokenizer(preprocessor.texts(each)) for each in columns)
+        token_ids = tuple(
+            preprocessor.graph_tokenizer(preprocessor.texts(each)) for each in columns
+        )
         rows = preprocessor.rows(token_ids, with_finite_check(extra), targets)
         return rows.batch(tf.range(rows.columns[0].nrows()), batching)
 

@@ -145,9 +145,8 @@ def _pieces(words, preprocessor):
 @in_graph
 def _pieces_of(preprocessor, distinct, order):
     """Tokenizes distinct words and returns the token ids of all words, ragged `[W, (T)]`."""
-    tokenizer = preprocessor.tokenizer
-    ids = tokenizer(distinct)[:, : preprocessor.sequence_length - 2]
-    unknown = tf.fill([ids.nrows(), 1], tokenizer.unk_token_id)
+    ids = preprocessor.graph_tokenizer(distinct)[:, : preprocessor.sequence_length - 2]
+    unknown = tf.fill([ids.nrows(), 1], preprocessor.tokenizer.unk_token_id)
     is_empty = tf.cast(ids.row_lengths() == 0, tf.int64)
     ids = tf.concat([ids, tf.RaggedTensor.from_tensor(unknown, lengths=is_empty)], axis=1)
     return tf.gather(ids, order)

@@ -73,7 +73,7 @@ def text_words(texts: tf.Tensor, preprocessor: BertPreprocessor) -> TextWords:
         `TextWords`.
     """
     tokenizer = preprocessor.tokenizer
-    ids, starts, ends = tokenizer.tokenize_with_offsets(texts)
+    ids, starts, ends = preprocessor.graph_tokenizer.tokenize_with_offsets(texts)
     kinds = _kinds(texts, ids, starts, ends, tokenizer)
     is_first = _begin_words(kinds, ids, starts.flat_values, ends.flat_values)
     token = tf.where(is_first)[:, 0]  # [W]

@@ -34,7 +34,7 @@ def whole_texts(
     tokenizer, longest = preprocessor.tokenizer, preprocessor.sequence_length
     first, last = [tokenizer.cls_token_id], [tokenizer.sep_token_id]
     rows = []
-    for number, ids in enumerate(tokenizer(list(texts)).to_list()):
+    for number, ids in enumerate(tokenizer(list(texts))):
         if not ids:
             raise ValueError(f"{kind} {number} has no token to score: {texts[number]!r}.")
         if len(ids) + 2 > longest:

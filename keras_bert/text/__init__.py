@@ -1,1 +1,1 @@
-"""The tokenizer, built of TensorFlow ops, and a learner of vocabularies."""
+"""The tokenizer and a learner of vocabularies."""

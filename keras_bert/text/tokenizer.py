@@ -1,15 +1,13 @@
-"""`BertTokenizer`: Google's `tokenization.py` as TensorFlow ops."""
+"""`BertTokenizer`: Google's `tokenization.py`, in Python and NumPy."""
 
-import functools
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-import tensorflow as tf
+import numpy as np
 
 from keras_bert.arguments import check_bool, check_int
-from keras_bert.text.exact_wordpiece import ExactWordpiece
 from keras_bert.text.vocabulary import (
     CLS,
     MASK,
@@ -20,15 +18,13 @@ from keras_bert.text.vocabulary import (
     read_vocabulary,
     write_vocabulary,
 )
+from keras_bert.text.wordpieces import Wordpieces, code_points
 
 ASSET = "vocab.txt"
 
 
 class BertTokenizer:
     """WordPiece tokenizer that produces the original BERT's tokens.
-
-    Use it in Python, in `tf.data` and in an exported SavedModel. It consists only of TensorFlow
-    ops. A SavedModel that contains it loads with only tensorflow and tensorflow_text installed.
 
     It produces the same tokens as `FullTokenizer` in google-research/bert `tokenization.py`. It
     removes control characters and puts spaces around CJK characters. With `lowercase`, it
@@ -38,9 +34,8 @@ class BertTokenizer:
     three words. Bytes that are not UTF-8 are skipped. The Unicode version is the running Python's;
     an exported SavedModel keeps it.
 
-    One difference remains, with `lowercase`. Unicode has 25 marks that take part in canonical
-    ordering and are not accents (Indic viramas, musical stems). If the vocabulary contains two of
-    them, and a text has both next to each other in the wrong order, they keep that order.
+    The tokens of the chunks between spaces are cached, so a text of common words takes little
+    time. The first texts take longer.
 
     Args:
         vocabulary: path of a vocab.txt (UTF-8, one token per line), local or remote; or a list of
@@ -49,11 +44,10 @@ class BertTokenizer:
         max_word_characters: int; longer words become [UNK].
 
     Call arguments:
-        text: str or bytes, or strings of any shape as a list, an array, a tensor or a
-            `tf.RaggedTensor`.
+        text: str or bytes; or texts of any shape, as a list, an array or a column of a table.
 
     Returns:
-        int32 ids: a tensor `[T]` for one text, a `tf.RaggedTensor` `[B, (T)]` for `[B]` texts.
+        A list of int ids for one text, nested lists for several.
 
     Raises:
         ValueError: if the vocabulary is invalid or lacks a special token, or if the texts are not
@@ -65,9 +59,9 @@ class BertTokenizer:
     >>> tokenizer = BertTokenizer(special + ["un", "##aff", "##able", "!"])
     >>> tokenizer
     BertTokenizer(9 tokens, lowercase=True)
-    >>> tokenizer(["Unaffable!", "what?"]).to_list()
+    >>> tokenizer(["Unaffable!", "what?"])
     [[5, 6, 7, 8], [1, 1]]
-    >>> tokenizer.detokenize([[5, 6, 7, 8]]).numpy()[0].decode()
+    >>> tokenizer.detokenize([5, 6, 7, 8])
     'unaffable !'
     """
 
@@ -94,9 +88,7 @@ class BertTokenizer:
         self.cls_token_id = self._ids[CLS]
         self.sep_token_id = self._ids[SEP]
         self.mask_token_id = self._ids[MASK]
-        self._graph = _shared_graph(tuple(self._tokens), self.lowercase, self.max_word_characters)
-        with tf.init_scope(), tf.device("CPU:0"):
-            self._token_strings = tf.constant(["" if t == PAD else t for t in self._tokens])
+        self._wordpieces = Wordpieces(tokens, self.lowercase, self.max_word_characters)
 
     @classmethod
     def from_preset(
@@ -140,63 +132,110 @@ class BertTokenizer:
             )
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
-    def __call__(self, text: Any) -> tf.Tensor | tf.RaggedTensor:
+    def __call__(self, text: Any) -> list:
         """Calls `tokenize`."""
         return self.tokenize(text)
 
-    def tokenize(self, text: Any) -> tf.Tensor | tf.RaggedTensor:
+    def tokenize(self, text: Any) -> list:
         """Turns texts into ids.
 
         Args:
             text: one text, or texts of any shape.
 
         Returns:
-            int32 ids: `[T]` for one text, else a `tf.RaggedTensor` with an additional dimension.
+            A list of int for one text; nested lists for several.
         """
-        return _map_flat(self._graph.ids, text)
+        return _map_flat(self._listed_ids, text)[0]
 
-    def tokenize_with_offsets(self, text: Any) -> tuple:
-        """Turns texts into ids, with the byte span of each token in its text.
+    def tokenize_with_offsets(self, text: Any, unit: str = "characters") -> tuple:
+        """Turns texts into ids, with the span of each token in its text.
 
-        A token comes from `text[start:end]`, in bytes of UTF-8. An accent belongs to the token of
-        its letter. No token starts or ends with an invisible character that normalization deletes,
-        such as a soft hyphen. A character that is cut into several tokens belongs to all of them.
-        Hugging Face's offsets leave out an accent that is a character of its own (U+0301).
+        A token comes from `text[start:end]`. An accent belongs to the token of its letter. No token
+        starts or ends with an invisible character that normalization deletes, such as a soft
+        hyphen. A character that is cut into several tokens belongs to all of them. Hugging Face's
+        offsets leave out an accent that is a character of its own (U+0301).
 
         Args:
             text: one text, or texts of any shape.
+            unit: "characters", or "bytes" of UTF-8.
 
         Returns:
-            `(ids, starts, ends)`, int32, int64 and int64, all with the shape of `tokenize(text)`.
+            `(ids, starts, ends)`, each like the result of `tokenize(text)`.
 
         Example:
         >>> special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
         >>> tokenizer = BertTokenizer(special + ["cafe", "##s"])
-        >>> ids, starts, ends = tokenizer.tokenize_with_offsets("Two Caf\u00e9s")
-        >>> starts.numpy().tolist(), ends.numpy().tolist()
-        ([0, 4, 9], [3, 9, 10])
+        >>> tokenizer.tokenize_with_offsets("Two Caf\u00e9s")
+        ([1, 5, 6], [0, 4, 8], [3, 8, 9])
+        >>> tokenizer.tokenize_with_offsets("Two Caf\u00e9s", unit="bytes")
+        ([1, 5, 6], [0, 4, 9], [3, 9, 10])
         """
-        return _map_flat(self._graph.ids_and_offsets, text)
+        if unit not in ("characters", "bytes"):
+            raise ValueError(f'unit must be "characters" or "bytes"; got {unit!r}.')
 
-    def detokenize(self, token_ids: Any) -> tf.Tensor | tf.RaggedTensor:
+        def ids_and_offsets(texts):
+            ids, starts, ends, lengths = self.flat_ids_with_offsets(texts)
+            if unit == "bytes":
+                starts, ends = _in_bytes(texts, lengths, starts, ends)
+            return [_rows(values, lengths) for values in (ids, starts, ends)]
+
+        return tuple(_map_flat(ids_and_offsets, text))
+
+    def flat_ids(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+        """Turns texts into one array of ids, the fastest form.
+
+        Args:
+            texts: list of N str.
+
+        Returns:
+            `(ids, lengths)`: int32 `[T]`, the ids of all T tokens in the order of the texts; and
+            int64 `[N]`, the number of tokens of each text.
+        """
+        return self._wordpieces.ids(texts)
+
+    def flat_ids_with_offsets(self, texts: Sequence[str]) -> tuple[np.ndarray, ...]:
+        """Turns texts into arrays of ids and their offsets in characters.
+
+        Args:
+            texts: list of N str.
+
+        Returns:
+            `(ids, starts, ends, lengths)`: int32 and twice int64 `[T]`, as `flat_ids` and
+            `tokenize_with_offsets` describe them; and int64 `[N]`, the tokens of each text.
+        """
+        return self._wordpieces.ids_and_offsets(texts)
+
+    def detokenize(self, token_ids: Any) -> str | list:
         """Joins tokens into text: words separated by spaces, pieces joined, [PAD] dropped.
 
         Case, accents and the original spaces are lost, because ids don't record them.
 
         Args:
-            token_ids: int ids `[T]`, `[B, T]` or ragged `[B, (T)]`, as a list, array or tensor.
+            token_ids: int ids `[T]`, or rows of them, as a list or array.
 
         Returns:
-            string tensor, without the last dimension of the ids.
+            A str for ids `[T]`, nested lists of str for rows.
         """
-        token_ids = self._checked_ids(token_ids)
-        with tf.device("CPU:0"):
-            tokens = tf.ragged.map_flat_values(
-                lambda ids: tf.gather(self._token_strings, ids),  # [PAD] is ""
-                token_ids,
-            )
-            joined = tf.strings.reduce_join(tokens, axis=-1, separator=" ")
-            return tf.ragged.map_flat_values(_join_pieces, joined)
+        rows = _as_lists(token_ids)
+        if not isinstance(rows, list):
+            raise ValueError(f"detokenize takes ids [T] or rows of them; got {rows!r}.")
+        return self._joined(rows)
+
+    def _joined(self, ids):
+        if any(isinstance(row, list) for row in ids):
+            return [self._joined(row) for row in ids]
+        size = len(self._tokens)
+        for each in ids:
+            if type(each) is not int or not 0 <= each < size:
+                raise ValueError(
+                    f"detokenize takes integer ids from 0 to {size - 1}, those of the vocabulary; "
+                    f"got {each!r}."
+                )
+        text = " ".join(self._tokens[each] for each in ids if each != self.pad_token_id)
+        return " ".join(text.replace(" ##", "").split(" "))
+
+    def _listed_ids(self, texts):
+        return [_rows(*self.flat_ids(texts))]
 
     def get_vocabulary(self) -> list[str]:
         """Returns the tokens as a list of str, ordered by id."""
@@ -271,26 +310,6 @@ class BertTokenizer:
     def __reduce__(self):
         return self.from_config, (self.get_config(),)
 
-    def _checked_ids(self, token_ids):
-        if not isinstance(token_ids, (tf.RaggedTensor, tf.Tensor)):
-            try:
-                token_ids = tf.ragged.constant(token_ids, tf.int64)  # a tensor if rectangular
-            except (OverflowError, TypeError, ValueError) as error:
-                raise ValueError(f"detokenize takes integer ids: {error}") from error
-        if not token_ids.dtype.is_integer or token_ids.shape.rank == 0:
-            raise ValueError(
-                "detokenize takes integer ids [T], [B, T] or ragged [B, (T)], got "
-                f"{token_ids.dtype.name} of shape {token_ids.shape}"
-            )
-        flat = getattr(token_ids, "flat_values", token_ids)
-        if tf.executing_eagerly() and tf.size(flat):
-            low, high = int(tf.reduce_min(flat)), int(tf.reduce_max(flat))
-            if low < 0 or high >= len(self._tokens):
-                raise ValueError(
-                    f"ids from {low} to {high} do not fit the vocabulary of {len(self._tokens)}"
-                )
-        return token_ids
-
     def _warn_of_other_casing(self):
         words = [token for token in self._tokens if token.isascii() and not token.startswith("[")]
         lower = sum(token.islower() for token in words)
@@ -311,8 +330,7 @@ class BertTokenizer:
 _OF_THE_TOKENS = (
     "_tokens",
     "_ids",
-    "_graph",
-    "_token_strings",
+    "_wordpieces",
     "pad_token_id",
     "unk_token_id",
     "cls_token_id",
@@ -321,50 +339,60 @@ _OF_THE_TOKENS = (
 )
 
 
-@functools.lru_cache(maxsize=4)
-def _shared_graph(tokens, lowercase, max_word_characters):
-    """Returns the graph of a vocabulary, whose tables take long to build."""
-    with tf.init_scope(), tf.device("CPU:0"):
-        return ExactWordpiece(list(tokens), lowercase, max_word_characters)
+def _map_flat(function: Callable, text: Any) -> list:
+    """Applies a function of a list of str to texts of any shape, and restores the shape."""
+    texts = []
+
+    def collect(text):
+        if isinstance(text, list):
+            return [collect(part) for part in text]
+        texts.append(_checked_text(text))
+        return len(texts) - 1
+
+    numbers = collect(_as_lists(text))
+
+    def restore(numbers, rows):
+        if isinstance(numbers, list):
+            return [restore(part, rows) for part in numbers]
+        return rows[numbers]
+
+    return [restore(numbers, rows) for rows in function(texts)]
 
 
-def _map_flat(function, text):
-    """Applies a function of strings `[N]` to strings of any shape."""
-    if not isinstance(text, (tf.RaggedTensor, tf.Tensor)):
-        text = _to_strings(text)
-    if text.dtype != tf.string:
-        raise ValueError(f"expected strings, got {text.dtype.name} of shape {text.shape}")
-    if text.shape.rank is None:
-        raise ValueError("expected texts of known rank; set their shape with set_shape")
-    with tf.device("CPU:0"):
-        if text.shape.rank == 0:
-            result = function(text[None])
-            if isinstance(result, tf.RaggedTensor):
-                return result.values
-            return tuple(ragged.values for ragged in result)
-        if text.shape.rank == 1:
-            return function(text)
-        if isinstance(text, tf.Tensor):
-            text = tf.RaggedTensor.from_tensor(text, ragged_rank=text.shape.rank - 1)
-        text = text.with_row_splits_dtype(tf.int64)
-        result = function(text.flat_values)
-        if isinstance(result, tf.RaggedTensor):
-            return text.with_flat_values(result)
-        return tuple(text.with_flat_values(ragged) for ragged in result)
+def _as_lists(values):
+    """Converts arrays, columns and other iterables to lists, at all depths."""
+    if isinstance(values, (str, bytes, Mapping)):
+        return values
+    if hasattr(values, "tolist"):
+        values = values.tolist()
+    elif hasattr(values, "__array__"):
+        values = np.asarray(values).tolist()
+    return [*map(_as_lists, values)] if isinstance(values, Iterable) else values
 
 
-def _to_strings(text):
+def _checked_text(text):
+    if isinstance(text, bytes):
+        return text.decode("utf-8", "surrogateescape")
+    if not isinstance(text, str):
+        raise ValueError(f"expected a text or texts, got {text!r} of type {type(text).__name__}")
     try:
-        return tf.convert_to_tensor(text, tf.string)
-    except (TypeError, ValueError) as error:
-        try:
-            return tf.ragged.constant(text, tf.string)  # lists of different lengths
-        except (TypeError, ValueError, AttributeError):
-            raise ValueError(
-                f"expected a text or texts, got {type(text).__name__}: {error}"
-            ) from error
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(f"expected a text, got one that isn't Unicode: {error}") from error
+    return text
 
 
-def _join_pieces(joined):
-    joined = tf.strings.regex_replace(joined, " ##", "")
-    return tf.strings.strip(tf.strings.regex_replace(joined, " +", " "))
+def _rows(values, lengths):
+    """Splits a flat array into a list for each text."""
+    values, ends = values.tolist(), np.cumsum(lengths).tolist()
+    return [values[start:end] for start, end in zip([0, *ends], ends, strict=False)]
+
+
+def _in_bytes(texts, lengths, *places):
+    """Converts places in characters of their texts to places in bytes of UTF-8."""
+    points = code_points("".join(texts))
+    is_byte = (points >> 8) == 0xDC  # of bytes that aren't UTF-8
+    sizes = 1 + sum((points >= first).astype(int) for first in (0x80, 0x800, 0x10000))
+    before = np.concatenate([[0], np.cumsum(np.where(is_byte, 1, sizes))])
+    begins = np.cumsum([0, *map(len, texts)])[:-1].repeat(lengths)
+    return [before[begins + place] - before[begins] for place in places]

@@ -5,11 +5,9 @@ import functools
 import sys
 from collections.abc import Mapping
 
-import tensorflow as tf
 import tokenizers
 
-from keras_bert.text.exact_wordpiece import word_splitter
-from keras_bert.text.normalization import PLACEHOLDER
+from keras_bert.text.basic_words import BasicWords, chunks
 from keras_bert.text.vocabulary import SPECIAL_TOKENS, UNK
 
 _MAX_WORD_CHARACTERS = 200  # longer words are [UNK] to BERT
@@ -20,23 +18,25 @@ def count_words(text: str, lowercase: bool) -> collections.Counter:
     """Counts the words that `BertTokenizer` cuts into pieces.
 
     Args:
-        text: str, about a megabyte at most.
+        text: str.
         lowercase: whether letters are lower-cased and stripped of their accents.
 
     Returns:
-        Counter of the normalized words, as bytes.
+        Counter of the normalized words.
     """
-    texts, starts, ends = _word_splitter(lowercase)(tf.constant([text]))
-    text = texts.numpy()[0]
-    spans = zip(starts.values.numpy().tolist(), ends.values.numpy().tolist(), strict=True)
-    return collections.Counter([text[start:end] for start, end in spans])
+    counts = collections.Counter()
+    words = _basic_words(lowercase)
+    for chunk, count in collections.Counter(chunks(text)).items():
+        for word in words(chunk):
+            counts[word] += count
+    return counts
 
 
-_word_splitter = functools.cache(word_splitter)
+_basic_words = functools.cache(BasicWords)  # which fills its tables
 
 
 def train_wordpieces(
-    counts: Mapping[bytes, int],
+    counts: Mapping[str, int],
     vocabulary_size: int,
     *,
     max_characters: int,
@@ -49,7 +49,7 @@ def train_wordpieces(
     with WordPiece's "##".
 
     Args:
-        counts: words as bytes, from `count_words`, with their numbers.
+        counts: words from `count_words`, with their numbers.
         vocabulary_size: most tokens, including the special ones.
         max_characters: number of characters to keep, the most frequent ones.
         min_frequency: number of occurrences; rarer pieces are not learned.
@@ -82,11 +82,7 @@ def train_wordpieces(
 
 def _keep_frequent_characters(counts, max_characters):
     """Returns the words made of frequent characters only, and these characters as sorted tokens."""
-    words = {}
-    for word, count in counts.items():
-        word = word.decode()
-        if len(word) <= _MAX_WORD_CHARACTERS and PLACEHOLDER not in word:
-            words[word] = count
+    words = {word: count for word, count in counts.items() if len(word) <= _MAX_WORD_CHARACTERS}
     frequency = collections.Counter()
     for word, count in words.items():
         for character in word:

@@ -151,13 +151,14 @@ def read_file(text):
 
 
 def tokenize(text):
-    """Tokenizes a text and splits it into words."""
-    from keras_bert.text.exact_wordpiece import word_splitter
+    """Tokenizes a text in Python and with ops."""
+    from keras_bert.graph.tokenizer import graph_tokenizer
     from keras_bert.text.tokenizer import BertTokenizer
 
     tokenizer = BertTokenizer([*SPECIAL, "a", "##a", "'", "σ", "##σ", "##ς"])
+    tokenizer.flat_ids([text])
     tokenizer.tokenize_with_offsets(text)
-    word_splitter(True)([text])
+    graph_tokenizer(tokenizer).tokenize_with_offsets(text)
 
 
 def learn(text):

@@ -6,8 +6,8 @@ from collections.abc import Callable
 import numpy as np
 import tensorflow as tf
 
-from keras_bert.text import normalization
-from keras_bert.text.tensorflow_text import tf_text, wordpiece_builder
+from keras_bert.graph import normalization
+from keras_bert.graph.tensorflow_text import tf_text, wordpiece_builder
 from keras_bert.text.vocabulary import UNK
 
 _MAX_TOKEN_BYTES = 256  # limit of tensorflow_text's trie
@@ -165,31 +165,6 @@ class ExactWordpiece:
         ids, starts, ends = (tf.gather(tf.concat(pair, 0), order) for pair in pool)
         splits = tf.gather(tf.concat([[0], tf.cumsum(count)], 0), splits)
         return ids, starts, ends, splits
-
-
-def word_splitter(lowercase: bool) -> Callable[[tf.Tensor], tuple]:
-    """Makes a function that splits texts into the words that the tokenizer cuts.
-
-    Args:
-        lowercase: whether letters are lower-cased and stripped of their accents.
-
-    Returns:
-        Function of strings `[N]`. It returns the normalized strings, and the byte starts and ends
-        of their words, int64 `[N, (W)]` each.
-    """
-    graph = ExactWordpiece([UNK], lowercase, max_word_characters=200)  # each word is an [UNK]
-
-    def split(texts):
-        texts = graph._normalizer.normalize(texts)
-        if lowercase:
-            has_sigma = _has_sigma(texts)
-            texts = tf.cond(
-                tf.reduce_any(has_sigma), lambda: _lower_sigmas(texts, has_sigma), lambda: texts
-            )
-        _, starts, ends = graph._wordpiece.tokenize_with_offsets(texts)
-        return texts, starts, ends
-
-    return _trace(split)
 
 
 def _has_sigma(texts):

@@ -12,45 +12,22 @@ import flatbuffers
 import numpy as np
 import tensorflow as tf
 
-from keras_bert.text.double_array import double_array
-from keras_bert.text.tensorflow_text import tf_text
+from keras_bert.graph.double_array import double_array
+from keras_bert.graph.tensorflow_text import tf_text
+from keras_bert.text.characters import cleaned, is_cjk, is_punctuation, without_accents
 
 SIGMA = "\u03a3"
 # Normalized text holds U+FFFD only where this module puts it: U+FFFD in the input is deleted.
 PLACEHOLDER = "\ufffd"
 
-# The blocks that tokenization.py calls CJK; each of their characters is a word.
-_CJK = (
-    (0x3400, 0x4DBF),
-    (0x4E00, 0x9FFF),
-    (0xF900, 0xFAFF),
-    (0x20000, 0x2A6DF),
-    (0x2A700, 0x2B73F),
-    (0x2B740, 0x2B81F),
-    (0x2B820, 0x2CEAF),
-    (0x2F800, 0x2FA1F),
-)
 _UNNAMED = {"Cn", "Co", "Cs"}  # unassigned, private, surrogate: never changed
 _PROBED = 0x20000  # all punctuation is below; above are ideographs, tags and private planes
 
 
-def is_punctuation(character: str) -> bool:
-    """Returns whether a character is an ASCII symbol or in Unicode category P."""
-    code_point = ord(character)
-    if code_point < 128:
-        return 33 <= code_point < 127 and not character.isalnum()
-    return unicodedata.category(character).startswith("P")
-
-
-def is_cjk(character: str) -> bool:
-    """Returns whether BERT puts spaces around a character (`_is_chinese_char`)."""
-    return any(first <= ord(character) <= last for first, last in _CJK)
-
-
 @functools.cache
 def _assigned_characters():
-    categories = ((chr(point), unicodedata.category(chr(point))) for point in range(0x110000))
-    return [pair for pair in categories if pair[1] not in _UNNAMED]
+    characters = map(chr, range(0x110000))
+    return [c for c in characters if unicodedata.category(c) not in _UNNAMED]
 
 
 @functools.cache
@@ -64,17 +41,10 @@ def character_map(lowercase: bool) -> dict[str, str]:
         dict from a character to its replacement: "" if it is deleted, " " if it separates words.
     """
     table = {}
-    for character, category in _assigned_characters():
-        if character in "\t\n\r" or category in ("Zs", "Zl", "Zp"):
-            normal = " "
-        elif category in ("Cc", "Cf") or character == PLACEHOLDER:
-            normal = ""
-        elif lowercase and character != SIGMA:
-            normal = unicodedata.normalize("NFD", character.lower())
-            if normal != character or category == "Mn":
-                normal = "".join(c for c in normal if unicodedata.category(c) != "Mn")
-        else:
-            continue
+    for character in _assigned_characters():
+        normal = cleaned(character)
+        if normal == character and lowercase and character != SIGMA:
+            normal = without_accents(character.lower())
         if normal != character:
             table[character] = normal
     return table
@@ -102,28 +72,6 @@ def punctuation_map() -> dict[str, str]:
             continue
         table[character] = PLACEHOLDER + chr(0xE000 + len(table)) if icu else f" {character} "
     return table
-
-
-def normalize(text: str, lowercase: bool) -> str:
-    """Normalizes a str as the tokenizer does, except for capital sigma and the order of marks.
-
-    Args:
-        text: str.
-        lowercase: whether letters are lower-cased and stripped of their accents.
-
-    Returns:
-        str.
-
-    Example:
-    >>> normalize("Caf\u00e9\u00a0No\u200b 1", lowercase=True)
-    'cafe no 1'
-    """
-    return text.translate(_translation(lowercase))
-
-
-@functools.cache
-def _translation(lowercase):
-    return str.maketrans(character_map(lowercase))
 
 
 @functools.cache
@@ -196,7 +144,7 @@ def sigma_rewrites() -> list[tuple[str, str]]:
     """
     cased, ignorable = [], []
     changed = character_map(True)
-    for character, _ in _assigned_characters():
+    for character in _assigned_characters():
         if character in changed:
             continue
         if f"A{SIGMA}{character}".lower()[1] == "\u03c3":

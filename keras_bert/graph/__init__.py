@@ -1,0 +1,1 @@
+"""TensorFlow ops of texts, for `tf.data` and SavedModels."""

@@ -1,0 +1,99 @@
+"""Words of texts as BERT's BasicTokenizer splits them.
+
+Source: `tokenization.py` of google-research/bert. It looks at one character at a time, apart from
+spaces, the capital sigma, whose lower case depends on its word, and the order of marks.
+"""
+
+import unicodedata
+from collections.abc import Iterable, Iterator
+from itertools import chain, groupby
+
+from keras_bert.text.characters import Table, cleaned, is_cjk, is_punctuation, without_accents
+
+# BERT deletes these control characters, but `str.split` separates words at them.
+_CONTROL_SPACES = "\x0b\x0c\x1c\x1d\x1e\x1f\x85"
+
+
+class BasicWords:
+    """Splits chunks of text, which contain no spaces, into words.
+
+    Args:
+        lowercase: whether letters are lower-cased and stripped of their accents.
+    """
+
+    def __init__(self, lowercase: bool):
+        self._lowercase = lowercase
+        self._cleaned = Table(lambda c: f" {c} " if is_cjk(c) else cleaned(c))
+        self._folded = Table(lambda c: "".join(map(_apart, without_accents(c))))
+        self._apart = Table(_apart)
+        self._letters = Table(lambda c: "".join(self.words(c)) if cleaned(c) else None)
+
+    def __call__(self, chunk: str) -> list[str]:
+        """Cleans a chunk, and splits it at CJK characters and punctuation."""
+        return [word for part in self.parts(chunk) for word in self.words(part)]
+
+    def parts(self, chunk: str) -> list[str]:
+        """Deletes invisible characters, and splits a chunk at CJK characters."""
+        return chunk.translate(self._cleaned).split()
+
+    def words(self, part: str) -> list[str]:
+        """Folds a part and splits it at punctuation."""
+        if not self._lowercase:
+            return part.translate(self._apart).split()
+        part = part.lower()
+        words = part.translate(self._folded)
+        if _has_marks(words):
+            words = "".join(letter for letter, _ in _in_canonical_order(part))
+            words = words.translate(self._folded)
+        return words.split()
+
+    def sources(self, chunk: str) -> tuple[list[int], list[int]]:
+        """Returns where the letters of the words of a chunk come from.
+
+        Returns:
+            `(sources, ends)`: the place in the chunk of each letter; and for each place the one
+            after its character and the accents that belong to it.
+        """
+        letters = [self._letters[ord(character)] for character in chunk]
+        sources, ends, last = [], list(range(1, len(chunk) + 1)), None
+        for place, found in enumerate(letters):
+            if found:
+                sources += [place] * len(found)
+                last = place
+            elif found is not None and last is not None:
+                ends[last] = place + 1
+        if self._lowercase and _has_marks("".join(filter(None, letters))):
+            lowered = ("" if letters[i] is None else c.lower() for i, c in enumerate(chunk))
+            sources = [i for c, i in _in_canonical_order(lowered) if without_accents(c)]
+        return sources, ends
+
+
+def chunks(text: str) -> list[str]:
+    """Splits a text at its spaces."""
+    return plain(text).split()
+
+
+def plain(text: str) -> str:
+    """Replaces the spaces that BERT deletes by another character that it deletes."""
+    if not text.isprintable():
+        for space in _CONTROL_SPACES:
+            text = text.replace(space, "\0")
+    return text
+
+
+def _apart(character):
+    return f" {character} " if is_punctuation(character) else character
+
+
+def _has_marks(text):
+    """Returns whether a text without accents has marks that NFD sorts, such as Indic viramas."""
+    return not text.isascii() and any(map(unicodedata.combining, text))
+
+
+def _in_canonical_order(texts: Iterable[str]) -> Iterator[tuple[str, int]]:
+    """Yields the characters of NFD, and the number of the text of each, in time n log n."""
+    letters = ((c, i) for i, text in enumerate(texts) for c in unicodedata.normalize("NFD", text))
+    runs = groupby(letters, lambda pair: unicodedata.combining(pair[0]) > 0)
+    return chain.from_iterable(
+        sorted(run, key=lambda pair: unicodedata.combining(pair[0])) for _, run in runs
+    )

@@ -28,7 +28,7 @@ FLOORS = {
     "metrics": 1,
     "pictures": 1,
     "files": 0,
-    "arguments": 0,
+    "messages": 0,
     "sizes": 0,
 }
 SOURCES = sorted((ROOT / "keras_bert").rglob("*.py")) + sorted((ROOT / "recipes").glob("*.py"))
@@ -82,7 +82,7 @@ def test_the_guide_to_the_house_lists_the_rooms_and_their_floors():
     assert {room: int(floor) for floor, room in listed} == FLOORS
     assert [floor for floor, _ in listed] == sorted((floor for floor, _ in listed), reverse=True)
     folders = {path.parent.name for path in (ROOT / "keras_bert").glob("*/__init__.py")}
-    assert folders == FLOORS.keys() - {"recipes", "arguments", "sizes"}
+    assert folders == FLOORS.keys() - {"recipes", "messages", "sizes"}
 
 
 def test_no_file_is_a_drawer_for_everything():

@@ -7,12 +7,12 @@ import os
 
 import tensorflow as tf
 
-from keras_bert.arguments import check_int
 from keras_bert.corpus import checks, masking, pairs
 from keras_bert.corpus.best_fit import best_fit
 from keras_bert.corpus.packed_rows import Places, sequence_lengths
 from keras_bert.corpus.row_source import RowSource
 from keras_bert.corpus.shards import Corpus
+from keras_bert.messages import check_int
 from keras_bert.text.vocabulary import CLS, MASK, SEP, read_vocabulary
 
 ROWS_MASKED_AT_ONCE = 256

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import keras
 import numpy as np
 
-from keras_bert.arguments import check_int
+from keras_bert.messages import check_int
 from keras_bert.planning.planned_step import PlannedPrediction, PlannedStep
 from keras_bert.planning.pretraining_flops import encoder_flops, pretraining_flops
 from keras_bert.planning.tpu_chips import GIB, Chip, find_chips

@@ -4,8 +4,8 @@ import os
 
 from keras_bert.files.utf8 import read_utf8
 from keras_bert.files.whole import whole_file
+from keras_bert.messages import check_one_of, shortened
 from keras_bert.metrics.entities import begins_entity, split_tag, tagged_entities
-from keras_bert.readers.shown import shortened
 
 _DOCUMENT = "-DOCSTART-"
 _SCHEMES = ("bio", "bioes", None)
@@ -152,8 +152,7 @@ def read_conll(
     >>> sentences.words, sentences.tags
     ([['Ada', 'sleeps'], ['Paris']], [['B-PER', 'O'], ['B-LOC']])
     """
-    if scheme not in _SCHEMES:
-        raise ValueError(f"scheme must be one of {_SCHEMES}; got {scheme!r}.")
+    check_one_of("scheme", scheme, _SCHEMES)
     path = os.fspath(path)
     sentences = _parse(path, tag_column)
     if scheme is None or not _has_prefixes(sentences):

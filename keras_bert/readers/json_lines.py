@@ -2,7 +2,7 @@
 
 import json
 
-from keras_bert.readers.shown import shown
+from keras_bert.messages import shown
 
 
 def json_rows(

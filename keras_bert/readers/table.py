@@ -12,8 +12,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from keras_bert.files.utf8 import read_utf8
+from keras_bert.messages import shortened, shown
 from keras_bert.readers.json_lines import json_rows
-from keras_bert.readers.shown import shortened, shown
 
 
 class Table:

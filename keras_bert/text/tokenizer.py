@@ -8,7 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from keras_bert.arguments import check_bool, check_int
+from keras_bert.messages import check_bool, check_int
 from keras_bert.text.exact_wordpiece import ExactWordpiece
 from keras_bert.text.vocabulary import (
     CLS,

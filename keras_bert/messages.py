@@ -50,6 +50,12 @@ def check_number(
         raise ValueError(f"{name} must be a finite number{limit}; got {reprlib.repr(value)}.")
 
 
+def check_rate(name: str, value: Any) -> None:
+    """Raises a ValueError unless an argument is a probability."""
+    if not 0 <= value <= 1:
+        raise ValueError(f"{name} is a probability, 0 to 1; got {value}.")
+
+
 def check_finite(array: np.ndarray, path: Any, name: str) -> None:
     """Raises a ValueError if a tensor of a file holds NaN or infinity."""
     if not np.isfinite(array).all():

@@ -123,8 +123,6 @@ def test_public_names_are_documented_with_an_example(name):
 
 def modules_with_doctests():
     for info in pkgutil.walk_packages(keras_bert.__path__, "keras_bert."):
-        if info.name.endswith("beam_workers"):
-            continue  # needs Apache Beam
         path = ROOT / (info.name.replace(".", "/") + ".py")
         if path.is_file() and ">>> " in path.read_text(encoding="utf-8"):
             yield info.name

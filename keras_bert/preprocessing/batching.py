@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import keras
 
-from keras_bert.arguments import check_bool, check_int
+from keras_bert.messages import check_bool, check_int
 from keras_bert.training.strategy import device_kind
 
 PAD_TO = ("auto", "longest", "full")

@@ -11,8 +11,8 @@ import keras
 import numpy.typing as npt
 import tensorflow as tf
 
-from keras_bert.arguments import check_int, check_number
 from keras_bert.files.whole import whole_file
+from keras_bert.messages import check_int, check_number, shown
 from keras_bert.metrics.squad import squad_scores
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
 from keras_bert.preprocessing.question_examples import (
@@ -28,7 +28,6 @@ from keras_bert.preprocessing.question_windows import (
 )
 from keras_bert.preprocessing.raw import Examples, Labels
 from keras_bert.preprocessing.span_answers import span_answers
-from keras_bert.readers.shown import shown
 from keras_bert.text.tokenizer import BertTokenizer
 
 _WINDOWS = 32  # windows that an exported model reads at once, so that memory stays bounded

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
 
+from keras_bert.messages import shown
 from keras_bert.metrics.entities import entity_scores
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
 from keras_bert.preprocessing.class_labels import checked_label_names, named_classes
@@ -23,7 +24,6 @@ from keras_bert.preprocessing.tagged_rows import TaggedRows
 from keras_bert.preprocessing.text_examples import text_examples
 from keras_bert.preprocessing.text_words import TextWords, text_words
 from keras_bert.readers.conll import write_conll
-from keras_bert.readers.shown import shown
 from keras_bert.text.tokenizer import BertTokenizer
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import tensorflow as tf
 
+from keras_bert.messages import shown
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.extra_inputs import finite
 from keras_bert.preprocessing.in_graph import in_graph
@@ -17,7 +18,6 @@ from keras_bert.preprocessing.raw import as_floats
 from keras_bert.preprocessing.row_batches import map_rows
 from keras_bert.preprocessing.rows import row_lengths
 from keras_bert.preprocessing.text_examples import check_same_number, is_strings
-from keras_bert.readers.shown import shown
 
 if TYPE_CHECKING:  # which imports this module
     from keras_bert.preprocessing.bert_embedder_preprocessor import BertEmbedderPreprocessor

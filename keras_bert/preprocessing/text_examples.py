@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from keras_bert.messages import shown
 from keras_bert.preprocessing.model_inputs import input_array
 from keras_bert.preprocessing.raw import Examples, as_arrays, is_dataset, is_single
-from keras_bert.readers.shown import shown
 
 
 @dataclasses.dataclass

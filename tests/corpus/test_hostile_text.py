@@ -137,8 +137,8 @@ FILES = {
 
 def read_file(text):
     """Reads a text file in both formats, as one span and as two."""
-    from keras_bert.corpus.corpus_plan import Settings, Span
-    from keras_bert.corpus.text_documents import text_documents
+    from keras_bert.corpus.slices import Settings, Span
+    from keras_bert.corpus.text_documents import TextReader
     from keras_bert.files.reports import Reports
 
     with tempfile.TemporaryDirectory() as folder:
@@ -147,7 +147,8 @@ def read_file(text):
         size = path.stat().st_size
         for settings in (Settings(), Settings(text_format="sentences")):
             for span in ((0, size), (0, size // 2), (size // 2, size)):
-                list(text_documents(Span(str(path), "text", *span, size), settings, Reports()))
+                reader = TextReader()
+                list(reader.documents(Span(str(path), reader, *span, size), settings, Reports()))
 
 
 def tokenize(text):

@@ -17,9 +17,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keras_bert import BertTokenizer
-from keras_bert.corpus.corpus_plan import Settings, Span
 from keras_bert.corpus.sentences import split_sentences
-from keras_bert.corpus.text_documents import text_documents
+from keras_bert.corpus.slices import Settings, Span
+from keras_bert.corpus.text_documents import TextReader
 from keras_bert.corpus.wikitext import wikitext_passages
 from keras_bert.files.reports import Reports
 from keras_bert.graph.tokenizer import graph_tokenizer
@@ -144,8 +144,8 @@ def test_a_file_has_the_same_documents_however_it_is_cut(
     def documents(ends):
         found = {}
         for start, stop in zip(ends[:-1], ends[1:], strict=True):
-            span = Span(str(path), "text", start, stop, size)
-            for number, sentences in text_documents(span, settings, Reports()):
+            span = Span(str(path), TextReader(), start, stop, size)
+            for number, sentences in span.reader.documents(span, settings, Reports()):
                 found.setdefault((start, number), []).extend(filter(None, sentences))
         return [document for document in found.values() if document]
 

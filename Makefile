@@ -106,7 +106,7 @@ format: .venv/ready ## Format the code and fix what ruff can
 
 bench: .venv/ready ## Tokens per second of the text and data pipelines, on one core
 	$(BIN)/python benchmarks/tokenizing.py
-	$(BIN)/python benchmarks/preparing.py
+	$(BIN)/python benchmarks/tokenizing.py --prepare
 	$(BIN)/python benchmarks/pretraining_data.py
 
 clean: ## Remove the environment and what the targets wrote

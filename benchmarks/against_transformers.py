@@ -14,7 +14,7 @@ LayerNorm). The rate rises over a tenth of the steps and falls linearly to 0. Gr
 at a norm of 1, and dropout is 0.1. Rows are shuffled in each epoch, and batches are padded to their
 longest row. New heads start from the same random numbers in both. SQuAD's windows begin at the same
 tokens. transformers trains in a plain PyTorch loop, as in its examples
-(`transformers_finetuning.py`); this library trains with `fit` (`keras_finetuning.py`).
+(`transformers_finetuning.py`); this library trains with `fit`.
 
 The data: `sentiment/` and `nli/` of acmi-lab/counterfactually-augmented-data (train, dev and test
 `.tsv`), GLUE's `MRPC/`, WNUT-17 in `ner/`, `choice/codah.tsv`, and in `squad/`
@@ -27,19 +27,24 @@ epochs. The shortest time of all seeds counts, because other work on the machine
 """
 
 import argparse
-import importlib
 import itertools
 import json
+import multiprocessing
+import random
 import resource
 import subprocess
 import sys
 import time
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import numpy as np
-from finetuning_tasks import METRICS, Progress, read_task, score
 
-LIBRARIES = {"keras_bert": "keras_finetuning", "transformers": "transformers_finetuning"}
+import keras_bert
+
+LIBRARIES = ("keras_bert", "transformers")
+_SPLIT = 20250101  # seed of the splits, the same for every run
+_TABLES = {"sentiment": (["Text"], "Sentiment"), "nli": (["sentence1", "sentence2"], "gold_label")}
 SETTINGS = {
     "sentiment": {"epochs": 2, "learning_rate": 1e-4, "sequence_length": 128, "limit": 800},
     "nli": {"epochs": 3, "learning_rate": 1e-4, "sequence_length": 64},
@@ -52,6 +57,16 @@ SETTINGS = {
     | {"document_stride": 128, "limit": 2000, "limit_eval": 300},
 }
 """Defaults of `--epochs` and the other options, for each task."""
+METRICS = {
+    "sentiment": ["accuracy"],
+    "nli": ["accuracy"],
+    "mrpc": ["accuracy", "f1"],
+    "ner": ["f1"],
+    "choice": ["accuracy"],
+    "squad1": ["f1"],
+    "squad2": ["best_f1", "answers_f1"],
+}
+"""Scores that the table shows for each task."""
 _SHARED = {"batch_size": 16, "limit": None, "limit_eval": None}
 
 
@@ -108,10 +123,11 @@ def run(settings, args):
         setattr(args, name, value)
     train, test, names = read_task(task, args.data, args.limit, args.limit_eval)
     print(f"{len(train):,} training examples, {len(test):,} to score", flush=True)
-    library = importlib.import_module(LIBRARIES[args.library])
-    predicted, numbers = library.finetune(
-        task, train, test, names, args, lambda steps: Progress(args.epochs, steps)
-    )
+    if args.library == "transformers":
+        from transformers_finetuning import finetune as train_and_predict
+    else:
+        train_and_predict = finetune
+    predicted, numbers = train_and_predict(task, train, test, names, args)
     scores = score(task, test, predicted)
     result = {
         **settings,
@@ -179,6 +195,229 @@ def _epoch_seconds(runs):
     first = min(run["epoch_seconds"][0] for run in runs)
     later = [seconds for run in runs for seconds in run["epoch_seconds"][1:]]
     return [first, min(later)] if later else [first]
+
+
+def read_task(task, folder, limit=None, limit_eval=None):
+    """Returns `(training examples, examples to score, label names or None)`, lists of dicts.
+
+    An example has `texts` and `label`, `words` and `tags`, or the fields that `read_choices` or
+    `read_squad` returns. A separate process reads the files, so that TensorFlow doesn't count
+    towards the memory of transformers.
+    """
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(1, mp_context=context) as pool:
+        train, test, names = pool.submit(_read, task, Path(folder)).result()
+    return _some(train, limit), _some(test, limit_eval), names
+
+
+def head_kernel(seed, num_inputs, num_outputs):
+    """Draws the initial kernel of the new head, `[inputs, outputs]`, with deviation 0.02.
+
+    This library draws its heads from a truncated normal with deviation 0.0176, as Google does.
+    With so few steps, the initial kernel alone makes a difference.
+    """
+    return np.random.default_rng(seed).normal(0.0, 0.02, (num_inputs, num_outputs))
+
+
+def score(task, examples, predicted):
+    """Scores predictions: class numbers, lists of tags, or `(texts, odds)` of answers."""
+    if task == "ner":
+        scores = keras_bert.entity_scores([example["tags"] for example in examples], predicted)
+        return {name: value for name, value in scores.items() if name != "types"}
+    if task == "squad1":
+        return keras_bert.squad_scores(examples, predicted[0])
+    if task == "squad2":
+        scores = keras_bert.squad_scores(examples, *predicted, null_threshold=0.0)
+        always = keras_bert.squad_scores(examples, predicted[0])
+        return {**scores, "answers_f1": always["HasAns_f1"]}  # questions with an answer
+    labels = [example["label"] for example in examples]
+    if task == "mrpc":
+        return keras_bert.glue_scores(task, labels, predicted)
+    return keras_bert.classification_scores(labels, predicted)
+
+
+class Progress:
+    """The seconds and the last loss of training epochs, printed as they end."""
+
+    def __init__(self):
+        self.seconds, self.loss, self.started = [], None, time.perf_counter()
+
+    def epoch(self, loss):
+        """Records the end of an epoch."""
+        now = time.perf_counter()
+        self.seconds.append(now - self.started)
+        self.started, self.loss = now, float(loss)
+        print(f"  epoch {len(self.seconds)}: {self.seconds[-1]:.1f} s, loss {loss:.4f}", flush=True)
+
+
+def finetune(task, train, test, names, args):
+    """Trains and predicts with this library, as in the recipes.
+
+    Args:
+        task: name of the task.
+        train: training examples from `read_task`.
+        test: examples to predict, from the same function.
+        names: the names of the labels or tags, or None.
+        args: the arguments of this script.
+
+    Returns:
+        `(predictions, numbers)`: predictions for `score`, and a dict of the number of rows, the
+        seconds of preparation, training epochs and evaluation, and the last loss.
+    """
+    import keras
+
+    keras.utils.set_random_seed(args.seed)
+    keras.config.set_dtype_policy("mixed_bfloat16" if args.precision == "bf16" else "float32")
+    architecture, columns, predict = _OURS[task]
+    arguments = {"sequence_length": args.sequence_length}
+    if names:
+        arguments |= {"num_classes": len(names), "label_names": names}
+    if architecture == "BertSpanLabeler":
+        arguments["document_stride"] = args.document_stride
+        arguments["max_answer_length"] = args.max_answer_length
+    model = getattr(keras_bert, architecture).from_preset(args.model, **arguments)
+    model.head.kernel.assign(head_kernel(args.seed, *model.head.kernel.shape))
+    started = time.perf_counter()
+    batching = keras_bert.Batching(args.batch_size, shuffle=True, seed=args.seed, pad_to="longest")
+    data = model.batches(*columns(train), batching=batching)
+    steps = len(data) * args.epochs
+    rate = keras_bert.WarmupLinearDecay(
+        args.learning_rate, int(args.warmup_proportion * steps), steps, continuous=True
+    )
+    model.compile(**{**model.default_compile_args(), "optimizer": keras_bert.AdamW(rate)})
+    prepared = time.perf_counter()
+    done = Progress()
+    report = keras.callbacks.LambdaCallback(
+        on_epoch_end=lambda epoch, logs: done.epoch(logs["loss"])
+    )
+    model.fit(data, epochs=args.epochs, verbose=0, callbacks=[report])
+    began = time.perf_counter()
+    predicted = predict(model, test, args)
+    ended = time.perf_counter()
+    return predicted, {
+        "rows": sum(len(inputs["token_ids"]) for inputs, *_ in data),
+        "prepare_seconds": prepared - started,
+        "epoch_seconds": done.seconds,
+        "evaluate_seconds": ended - began,
+        "loss": done.loss,
+    }
+
+
+def _texts(examples):
+    return tuple(list(column) for column in zip(*(e["texts"] for e in examples), strict=True))
+
+
+def _column(examples, name):
+    return [example[name] for example in examples]
+
+
+def _classes(model, examples, args):
+    # In file order and padded to each batch's longest row, as the other library predicts.
+    batching = keras_bert.Batching(args.batch_size, pad_to="longest")
+    data = model.batches(_texts(examples), batching=batching)
+    return np.argmax(model.predict(data, verbose=0), axis=-1)
+
+
+def _labels(model, examples, args):
+    x = _column(examples, "words") if "words" in examples[0] else examples
+    return _column(model.answer(x, args.batch_size), "label")
+
+
+def _answers(model, examples, args):
+    """Returns `(texts, null odds)` by id; the texts are the best answers other than "no answer"."""
+    answers = model.answer(examples, args.batch_size, n_best=args.n_best)
+    texts, odds = {}, {}
+    for example, answer in zip(examples, answers, strict=True):
+        texts[example["id"]] = next(filter(None, answer["n_best_answer"]), "")
+        odds[example["id"]] = answer["null_odds"]
+    return texts, odds
+
+
+_CLASSES = (
+    "BertClassifier",
+    lambda examples: (_texts(examples), _column(examples, "label")),
+    _classes,
+)
+_QUESTIONS = "BertSpanLabeler", lambda e: (e,), _answers
+_OURS = {  # the model, its arguments of `batches`, and how it predicts
+    "sentiment": _CLASSES,
+    "nli": _CLASSES,
+    "mrpc": _CLASSES,
+    "ner": ("BertTokenClassifier", lambda e: (_column(e, "words"), _column(e, "tags")), _labels),
+    "choice": ("BertMultipleChoice", lambda e: (e,), _labels),
+    "squad1": _QUESTIONS,
+    "squad2": _QUESTIONS,
+}
+
+
+def _read(task, folder):
+    if task in _TABLES:
+        parts = [folder / task / f"{part}.tsv" for part in ("train", "dev", "test")]
+        return _read_tables(*map(keras_bert.read_table, parts), *_TABLES[task])
+    if task == "mrpc":
+        return _read_glue(task, folder / "MRPC")
+    if task == "ner":
+        parts = ["wnut17train.conll", "emerging.dev.conll", "emerging.test.annotated"]
+        return _read_names(*(keras_bert.read_conll(folder / "ner" / part) for part in parts))
+    if task == "choice":
+        return _read_choices(keras_bert.read_choices(folder / "choice" / "codah.tsv"))
+    squad = folder / "squad"
+    if task == "squad1":
+        files = ("train-subset-v1.1.json", "dev-v1.1.json")
+        return *(list(keras_bert.read_squad(squad / file)) for file in files), None
+    examples = list(keras_bert.read_squad(squad / "dev-v2.0-part.json"))
+    titles = sorted({example["title"] for example in examples})
+    held_out = set(random.Random(_SPLIT).sample(titles, len(titles) // 3))
+    train = [example for example in examples if example["title"] not in held_out]
+    return train, [example for example in examples if example["title"] in held_out], None
+
+
+def _read_tables(train, dev, test, columns, label):
+    """Joins the development and test sets: nothing is selected on the development set here."""
+    names = train.class_names(label)
+    parts = []
+    for table in (train, dev, test):
+        texts = zip(*(table[column] for column in columns), strict=True)
+        labels = table.class_numbers(label, names).tolist()
+        parts.append(
+            [{"texts": t, "label": number} for t, number in zip(texts, labels, strict=True)]
+        )
+    return parts[0], parts[1] + parts[2], names
+
+
+def _read_glue(task, folder):
+    """Reads the training and development sets."""
+    train, dev = (keras_bert.read_glue(folder, task, split) for split in ("train", "dev"))
+    parts = [
+        [
+            {"texts": pair, "label": int(label)}
+            for *pair, label in zip(*part.texts, part.labels, strict=True)
+        ]
+        for part in (train, dev)
+    ]
+    return *parts, train.label_names
+
+
+def _read_names(train, dev, test):
+    parts = [
+        [{"words": w, "tags": t} for w, t in zip(part.words, part.tags, strict=True)]
+        for part in (train, dev, test)
+    ]
+    return parts[0], parts[1] + parts[2], train.tag_names()
+
+
+def _read_choices(examples):
+    random.Random(_SPLIT).shuffle(examples)
+    end = len(examples) * 4 // 5
+    return examples[:end], examples[end:], None
+
+
+def _some(examples, limit):
+    """Selects `limit` examples, always the same ones, in file order; None selects all."""
+    if limit is None or limit >= len(examples):
+        return examples
+    chosen = random.Random(_SPLIT).sample(range(len(examples)), limit)
+    return [examples[index] for index in sorted(chosen)]
 
 
 def main(argv=None):

@@ -3,6 +3,8 @@ r"""Compares training of a sentence embedder with sentence-transformers.
     python benchmarks/embedder_training.py --data data --model all-MiniLM-L6-v2
     python benchmarks/embedder_training.py --data data --model all-MiniLM-L6-v2 --dropout 0 \
         --seeds 1 --steps 50
+    python benchmarks/embedder_training.py --data data --model all-MiniLM-L6-v2 --parts 1 16 \
+        --batch_size 512 --steps 2
 
 Both libraries train the same weights on the same batches of sentence pairs, with the same loss,
 AdamW, warm-up and decay. `--loss pairs` takes pairs in which the first sentence entails the second
@@ -14,12 +16,22 @@ these scores is computed. With `--dropout 0` the losses of all steps should be e
 Data: `nli/train.tsv` and `nli/test.tsv`. sentence-transformers is trained in a plain PyTorch loop
 with its own modules and losses. The libraries take turns, once for each seed; a training's speed
 is the examples per second of its steps after the first five, tokenization included.
+
+`--parts` measures memory and equality instead. In-batch negatives compare every text with every
+other of the batch, so a batch cannot be divided like others: the texts are embedded part by part
+without gradients, then the loss is computed over all, then the texts are embedded again for the
+gradients. Each number of parts takes the same steps with SGD, without dropout, in its own process.
 """
 
 import argparse
 import csv
+import json
 import os
+import resource
 import statistics
+import subprocess
+import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -42,14 +54,16 @@ def parse_args(argv=None):
     parser.add_argument("--learning_rate", type=float, default=2e-5)
     parser.add_argument("--dropout", type=float, default=0.1)
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--parts", type=int, nargs="+", help="parts of a batch, such as 1 16")
+    parser.add_argument("--weights", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--libraries", nargs="+", default=["keras_bert", "sentence_transformers"])
     return parser.parse_args(argv)
 
 
-def read_pairs(path):
+def read_pairs(path, quoting=csv.QUOTE_MINIMAL):
     """Returns `(texts, others, scores)`."""
     with open(path, encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file, delimiter="\t"))
+        rows = list(csv.DictReader(file, delimiter="\t", quoting=quoting))
     return (
         [row["sentence1"] for row in rows],
         [row["sentence2"] for row in rows],
@@ -197,8 +211,62 @@ def spearman(embed, args):
     return regression_scores(scores, np.sum(first * second, axis=-1))["spearman"], speed
 
 
+def train_in_parts(args, parts):
+    """Trains; returns the losses and the peak GiB, and saves all weights as one vector."""
+    import keras
+
+    import keras_bert
+
+    keras.utils.set_random_seed(1)
+    path = args.data / "nli" / "train.tsv"
+    columns = read_pairs(path, csv.QUOTE_NONE)[:2]
+    model = keras_bert.BertEmbedder(
+        keras_bert.BertBackbone.from_preset(args.model, dropout=0.0, attention_dropout=0.0),
+        preprocessor=keras_bert.BertEmbedderPreprocessor.from_preset(args.model),
+    )
+    model.compile(optimizer=keras.optimizers.SGD(0.1))
+    sums = []  # over steps: Keras reports means since the epoch began
+    losses = keras.callbacks.LambdaCallback(
+        on_train_batch_end=lambda step, logs: sums.append(logs["loss"] * (step + 1))
+    )
+    model.fit(
+        tuple(column[: args.batch_size * args.steps] for column in columns),
+        batch_size=args.batch_size,
+        shuffle=False,
+        accumulation_steps=parts,
+        callbacks=[losses],
+        verbose=0,
+    )
+    np.save(args.weights, np.concatenate([np.ravel(weights) for weights in model.get_weights()]))
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    return np.diff(sums, prepend=0.0).tolist(), peak
+
+
+def compare_parts(args, argv):
+    first = None
+    with tempfile.TemporaryDirectory() as folder:
+        for parts in args.parts:
+            path = Path(folder, f"{parts}.npy")
+            command = [sys.executable, __file__, *argv, "--parts", str(parts), "--weights", path]
+            done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+            losses, peak = json.loads(done.stdout.splitlines()[-1])
+            weights = np.load(path)
+            first = weights if first is None else first
+            print(
+                f"{parts} parts of {args.batch_size // parts}: {peak:.2f} GiB at most, losses "
+                f"{', '.join(f'{loss:.6f}' for loss in losses)}; weights, of at most "
+                f"{np.abs(weights).max():.1f}, differ by {np.abs(weights - first).max():.1e}",
+                flush=True,
+            )
+
+
 def main(argv=None):
     args = parse_args(argv)
+    if args.weights:
+        print(json.dumps(train_in_parts(args, *args.parts)))
+        return
+    if args.parts:
+        return compare_parts(args, sys.argv[1:] if argv is None else argv)
     trainers = {
         "keras_bert": train_keras_bert,
         "sentence_transformers": train_sentence_transformers,

@@ -8,6 +8,8 @@ The ways are:
 
 - `keras_bert`: `BertPretrainer` on TensorFlow, masked LM and next sentence prediction;
 - `other`: the same from another checkout of this library (`--other`);
+- `parts`, `remat` and `parts_remat`: the first way with `accumulation_steps=4`, with `remat`, and
+  with both, to compare peaks of memory (only if named);
 - `keras_bert_torch`: the first way on PyTorch (only if named);
 - `keras_bert_compiled`: the same with `torch.compile`, which takes minutes at first (if named);
 - `keras_hub`: `BertMaskedLM` on TensorFlow, not compiled by XLA, without next sentence prediction;
@@ -35,7 +37,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-ON_REQUEST = ("keras_bert_torch", "keras_bert_compiled", "other")
+ON_REQUEST = ("parts", "remat", "parts_remat", "keras_bert_torch", "keras_bert_compiled", "other")
 WAYS = ("products", "keras_bert", *ON_REQUEST, "keras_hub", "transformers")
 ON_TORCH = ("keras_bert_torch", "keras_bert_compiled", "transformers")
 VOCABULARY_SIZE = 30522
@@ -217,10 +219,12 @@ def keras_bert_step(args):
     import keras_bert
 
     keras.config.set_dtype_policy(args.precision)
-    backbone = keras_bert.BertBackbone(VOCABULARY_SIZE, **sizes_of(args))
+    remat = "remat" in args.worker
+    backbone = keras_bert.BertBackbone(VOCABULARY_SIZE, remat=remat, **sizes_of(args))
     model = keras_bert.BertPretrainer(backbone)
     jit_compile = args.worker == "keras_bert_compiled"
     model.compile(**model.default_compile_args(), jit_compile=jit_compile)
+    model.set_accumulation(4 if "parts" in args.worker else 1)
     token_ids, padding_mask, positions, tokens, next_sentence = batch(args)
     x = {"token_ids": token_ids, "segment_ids": 0 * token_ids, "padding_mask": padding_mask}
     x["mask_positions"] = positions
@@ -281,10 +285,7 @@ def transformers_step(args):
 
 STEPS = {
     "products": products,
-    "keras_bert": keras_bert_step,
-    "keras_bert_torch": keras_bert_step,
-    "keras_bert_compiled": keras_bert_step,
-    "other": keras_bert_step,
+    **dict.fromkeys(("keras_bert", *ON_REQUEST), keras_bert_step),
     "keras_hub": keras_hub_step,
     "transformers": transformers_step,
 }

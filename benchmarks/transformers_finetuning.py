@@ -11,24 +11,24 @@ import time
 import numpy as np
 import torch
 import transformers
-from finetuning_tasks import head_kernel
+from against_transformers import Progress, head_kernel
 from torch.utils.data import DataLoader
 
 
-def finetune(task, train, test, names, args, progress):
+def finetune(task, train, test, names, args):
     """Trains and predicts.
 
     Args:
         task: name of the task.
-        train: training examples from `finetuning_tasks.read_task`.
+        train: training examples from `against_transformers.read_task`.
         test: examples to predict, from the same function.
         names: the names of the labels or tags, or None.
         args: the arguments of `against_transformers.py`.
-        progress: a function that takes the number of steps per epoch and returns a `Progress`.
 
     Returns:
-        `(predictions, numbers)`: predictions for `finetuning_tasks.score`, and a dict of the number
-        of rows, the seconds of preparation, training epochs and evaluation, and the last loss.
+        `(predictions, numbers)`: predictions for `against_transformers.score`, and a dict of the
+        number of rows, the seconds of preparation, training epochs and evaluation, and the last
+        loss.
     """
     transformers.set_seed(args.seed)
     transformers.logging.set_verbosity_error()
@@ -44,7 +44,7 @@ def finetune(task, train, test, names, args, progress):
     kernel = head_kernel(args.seed, head.in_features, head.out_features)
     head.weight.data.copy_(torch.from_numpy(kernel.T))
     collate = make_collate(tokenizer)
-    done = _train(model, _inputs(rows), collate, args, progress)
+    done = _train(model, _inputs(rows), collate, args)
     began = time.perf_counter()
     test_rows = make_rows(tokenizer, test, names, args)
     logits = _logits(model.eval(), _inputs(test_rows), collate, args)
@@ -58,7 +58,7 @@ def finetune(task, train, test, names, args, progress):
     }
 
 
-def _train(model, rows, collate, args, progress):
+def _train(model, rows, collate, args):
     generator = torch.Generator().manual_seed(args.seed)
     data = DataLoader(rows, args.batch_size, shuffle=True, generator=generator, collate_fn=collate)
     steps = len(data) * args.epochs
@@ -71,10 +71,10 @@ def _train(model, rows, collate, args, progress):
         lambda step: max(0.0, min((step + 1) / max(warmup, 1), (steps - step) / (steps - warmup))),
     )
     model.train()
-    done = progress(len(data))
+    done = Progress()
     for _ in range(args.epochs):
         losses = []
-        for step, batch in enumerate(data):
+        for batch in data:
             with _precision(args):
                 loss = model(**batch).loss
             loss.backward()
@@ -83,7 +83,6 @@ def _train(model, rows, collate, args, progress):
             scheduler.step()
             optimizer.zero_grad()
             losses.append(loss.detach())
-            done.step(step, loss.item)
         done.epoch(torch.stack(losses).mean())
     return done
 

@@ -71,7 +71,7 @@ def features_of(lines, model, batch_size):
         if not rows:
             continue
         texts = [[lines[row][part] for row in rows] for part in range(1 + is_pair)]
-        sizes = sum(reader.tokenizer(part).row_lengths().numpy() for part in texts)
+        sizes = sum(np.array([*map(len, reader.tokenizer(part))]) for part in texts)
         truncated += int((sizes > reader.sequence_length - 2 - is_pair).sum())
         inputs = reader(*texts)
         lengths = inputs["padding_mask"].numpy().sum(axis=1)

@@ -102,7 +102,7 @@ def main(argv=None):
     heading("2. A vocabulary of word pieces")
     vocabulary = keras_bert.learn_vocabulary(files, vocabulary_size=4000)
     tokenizer = keras_bert.BertTokenizer(vocabulary)
-    print([tokenizer.id_to_token(i) for i in tokenizer(QUESTIONS[0]).numpy()])
+    print([tokenizer.id_to_token(i) for i in tokenizer(QUESTIONS[0])])
 
     heading("3. A corpus of tokenized documents")
     keras_bert.prepare_corpus(files, str(output / "corpus"), tokenizer)

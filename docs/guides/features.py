@@ -48,7 +48,7 @@ for layer in (0, -1):
     )
     vectors = tokens.predict(sentences, verbose=0)  # [4, S, H]
     token_ids = tokens.preprocessor(sentences)["token_ids"].numpy()
-    spring = tokens.preprocessor.tokenizer("spring").numpy()[0]
+    spring = tokens.preprocessor.tokenizer("spring")[0]
     springs = np.array([row[list(ids).index(spring)] for row, ids in zip(vectors, token_ids)])
     print(f"layer {layer}\n{(springs @ springs.T).round(2)}")
 

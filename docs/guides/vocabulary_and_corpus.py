@@ -28,9 +28,7 @@ vocabulary = keras_bert.learn_vocabulary("texts", vocabulary_size=2000, progress
 print(*vocabulary[:5], "...", *vocabulary[700:712])
 
 # %% [markdown]
-# `BertTokenizer` gives the tokens of Google's `tokenization.py`. It is made of TensorFlow ops, so
-# the same code runs in Python, in `tf.data` and in an exported model. Texts differ in length, and
-# the result is a ragged tensor.
+# `BertTokenizer` gives the tokens of Google's `tokenization.py`, as lists of ids.
 
 # %%
 tokenizer = keras_bert.BertTokenizer(vocabulary, lowercase=True)
@@ -38,13 +36,13 @@ token_ids = tokenizer(["Raw text in,", "token ids out."])
 token_ids
 
 # %% [markdown]
-# With offsets, each token knows the bytes that it comes from:
+# With offsets, each token knows the characters that it comes from:
 
 # %%
 text = "A decorator is un-pythonic?"
 ids, starts, ends = tokenizer.tokenize_with_offsets(text)
-for id, start, end in zip(ids.numpy(), starts.numpy(), ends.numpy()):
-    print(f"{id:5} {tokenizer.id_to_token(id):8} {text.encode()[start:end].decode()}")
+for id, start, end in zip(ids, starts, ends):
+    print(f"{id:5} {tokenizer.id_to_token(id):8} {text[start:end]}")
 
 # %% [markdown]
 # ## A corpus
@@ -86,7 +84,7 @@ for name, values in x.items():
 
 # %%
 for row in range(2):
-    print(tokenizer.detokenize(x["token_ids"][row]).numpy().decode())
+    print(tokenizer.detokenize(x["token_ids"][row]))
     wanted = y["masked_lm"][row][weights["masked_lm"][row] > 0]
     print("  predict:", *(tokenizer.id_to_token(id) for id in wanted.numpy()))
     print("  B is", ["the next text", "a random text"][y["next_sentence"][row]], end="\n\n")

@@ -13,15 +13,10 @@ def best_fit(
 ) -> tf.Tensor:
     """Packs sequences into rows, the longest first, each into the fullest row that has room.
 
-    Args:
-        lengths: int32 `[n]`, tokens of each sequence, special tokens included.
-        predictions: int32 `[n]`, the tokens to predict in each sequence.
-        sequence_length: int, tokens that a row holds.
-        max_predictions: int, predictions that a row holds.
-        sequences_per_row: int, sequences K that a row holds.
-
-    Returns:
-        int32 `[rows, K]`, the numbers of the sequences in each row, then -1 in unused slots.
+    `lengths` `[n]` count the tokens of each sequence, special ones included, and `predictions`
+    `[n]` those to predict. A row has room for `sequence_length` tokens, `max_predictions`
+    predictions and `sequences_per_row` sequences, K. Returns int32 `[rows, K]`: the numbers of the
+    sequences in each row, then -1 in unused slots.
     """
     if sequences_per_row == 1:
         return tf.range(tf.size(lengths))[:, None]

@@ -18,13 +18,10 @@ _MAX_BLOCK_BYTES = 2**21
 
 
 def bz2_chunks(path: str, start: int, stop: int) -> Iterator[tuple[bytes, bool]]:
-    """Yields `(bytes, own)` for each unpacked block from byte `start` to the end of the file.
+    """Yields `(bytes, own)` for each unpacked block after byte `start` of the compressed file.
 
-    Args:
-        path: a .bz2 file.
-        start: byte offset in the compressed file; blocks that begin before it are skipped.
-        stop: byte offset in the compressed file; `own` is true for blocks that begin before it.
-            The caller may continue into later blocks to finish a page.
+    `own` is true for blocks that begin before byte `stop`. The caller may continue into later
+    blocks to finish a page.
 
     Raises:
         ValueError: if a block is damaged or the file ends inside one.

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 import tensorflow as tf
 
-from keras_bert.corpus.decoding import detect_encoding
-from keras_bert.corpus.text_documents import can_be_cut
-from keras_bert.corpus.wikipedia_dump import check_dump
+from keras_bert.corpus.slices import Reader, Settings, Slice, Span, first_document_id
+from keras_bert.corpus.text_documents import TextReader
+from keras_bert.corpus.wikipedia_dump import DumpReader
 from keras_bert.files.reports import Reports
 from keras_bert.text.vocabulary import vocabulary_sha256
 
@@ -27,59 +27,15 @@ MIN_SLICE_BYTES = 2**21
 MAX_SLICE_BYTES = 2**25
 NUM_SLICES = 64  # a large corpus has at least this many, to occupy as many cores
 
-# Approximate bytes of text per byte of the file.
-_EXPANSION = {"text": 1, "xml": 1, "xml.bz2": 4}
+READERS: tuple[Reader, ...] = (TextReader(), DumpReader(), DumpReader(packed=True))
 
 OTHER_FILES = "files in input folders that are neither .txt nor dumps, skipped"
 
 
-@dataclasses.dataclass(frozen=True)
-class Settings:
-    """Options of `prepare_corpus` that determine the records, for given inputs and tokenizer."""
-
-    text_format: str = "prose"
-    document_separator: str | None = None
-    language: str = "en"
-    seed: int = 0
-
-
-@dataclasses.dataclass(frozen=True)
-class Span:
-    """Bytes `start` to `stop` of a file; readers move both ends to the next document boundary.
-
-    `document_id` is set if the file is a single document and this span is only one part.
-    """
-
-    path: str
-    kind: str
-    start: int
-    stop: int
-    size: int
-    document_id: int | None = None
-
-
-@dataclasses.dataclass(frozen=True)
-class Slice:
-    """Unit of work: the spans that become shard number `index`."""
-
-    index: int
-    spans: tuple[Span, ...]
-
-    @property
-    def num_bytes(self) -> int:
-        """Number of bytes in the input files."""
-        return sum(span.stop - span.start for span in self.spans)
-
-    @property
-    def num_text_bytes(self) -> int:
-        """Approximate number of bytes of text, after decompression."""
-        return sum((span.stop - span.start) * _EXPANSION[span.kind] for span in self.spans)
-
-
 def find_inputs(
     inputs: str | os.PathLike | Iterable[str | os.PathLike], reports: Reports
-) -> list[tuple[str, str, int]]:
-    """Lists the input files as `(path, kind, size)`; the files of a folder are sorted.
+) -> list[tuple[str, Reader, int]]:
+    """Lists the input files as `(path, reader, size)`; the files of a folder are sorted.
 
     Raises:
         ValueError: if a file is missing, has an unknown kind or is given twice, or if there are
@@ -96,7 +52,7 @@ def find_inputs(
             if name in seen:
                 raise ValueError(f"{name} is given twice. Give each input once.")
             seen.add(name)
-            files.append((name, _kind(name), tf.io.gfile.stat(name).length))
+            files.append((name, _reader(name), tf.io.gfile.stat(name).length))
     if not files:
         raise ValueError(
             f"No input files in {', '.join(map(str, inputs)) or 'an empty list'}. Give .txt files, "
@@ -105,13 +61,13 @@ def find_inputs(
     return files
 
 
-def plan_slices(files: list[tuple[str, str, int]], settings: Settings) -> list[Slice]:
+def plan_slices(files: list[tuple[str, Reader, int]], settings: Settings) -> list[Slice]:
     """Groups small files and cuts large ones into slices of about the same size.
 
     Raises:
         ValueError: if a file's content does not match the kind that its name implies.
     """
-    total = sum(size * _EXPANSION[kind] for _, kind, size in files)
+    total = sum(size * reader.expansion for _, reader, size in files)
     slice_bytes = min(max(total // NUM_SLICES, MIN_SLICE_BYTES), MAX_SLICE_BYTES)
     slices, group, group_bytes = [], [], 0
 
@@ -121,36 +77,31 @@ def plan_slices(files: list[tuple[str, str, int]], settings: Settings) -> list[S
             slices.append(Slice(len(slices), tuple(group)))
         group, group_bytes = [], 0
 
-    for path, kind, size in files:
-        detect_encoding(path) if kind == "text" else check_dump(path, kind)
-        num_parts = -(-size * _EXPANSION[kind] // slice_bytes)
-        if num_parts > 1 and (kind != "text" or can_be_cut(path)):
+    for path, reader, size in files:
+        reader.check(path)
+        num_bytes = size * reader.expansion
+        num_parts = -(-num_bytes // slice_bytes)
+        if num_parts > 1 and reader.can_be_cut(path):
             close_group()
-            whole = kind == "text" and settings.text_format == "prose"
-            whole = whole and settings.document_separator is None
-            document_id = first_document_id(len(slices)) if whole else None
+            is_whole = reader.is_one_document(settings)
+            document_id = first_document_id(len(slices)) if is_whole else None
             cuts = [size * part // num_parts for part in range(num_parts + 1)]
             for start, stop in zip(cuts, cuts[1:], strict=False):
-                span = Span(path, kind, start, stop, size, document_id)
+                span = Span(path, reader, start, stop, size, document_id)
                 slices.append(Slice(len(slices), (span,)))
         else:
-            if group_bytes + size * _EXPANSION[kind] > slice_bytes:
+            if group_bytes + num_bytes > slice_bytes:
                 close_group()
-            group.append(Span(path, kind, 0, size, size))
-            group_bytes += size * _EXPANSION[kind]
+            group.append(Span(path, reader, 0, size, size))
+            group_bytes += num_bytes
     close_group()
     return slices
-
-
-def first_document_id(slice_index: int) -> int:
-    """Returns the id of the first document of a slice; later ids count up from it."""
-    return slice_index << 32
 
 
 def plan_description(slices: list[Slice], settings: Settings, tokenizer: "BertTokenizer") -> dict:
     """Describes everything that the shards depend on: equal descriptions give equal shards."""
     spans = [
-        [dataclasses.astuple(span), tf.io.gfile.stat(span.path).mtime_nsec]
+        [span.path, span.start, span.stop, tf.io.gfile.stat(span.path).mtime_nsec]
         for slice_ in slices
         for span in slice_.spans
     ]
@@ -164,14 +115,11 @@ def plan_description(slices: list[Slice], settings: Settings, tokenizer: "BertTo
     }
 
 
-def _kind(path):
+def _reader(path):
     name = os.path.basename(path).lower()
-    if name.endswith(".txt"):
-        return "text"
-    if name.endswith(".xml"):
-        return "xml"
-    if name.endswith(".bz2") and ".xml" in name:
-        return "xml.bz2"
+    for reader in READERS:
+        if reader.matches(name):
+            return reader
     raise ValueError(
         f"{path} has an unknown kind: text files end in .txt, MediaWiki dumps in .xml or "
         ".xml*.bz2. Rename it, or decompress it first."
@@ -184,7 +132,7 @@ def _files_below(folder, reports):
         for name in names:
             path = os.path.join(parent, name)
             try:
-                _kind(path)
+                _reader(path)
             except ValueError:
                 reports.add(OTHER_FILES, 1, path)
             else:

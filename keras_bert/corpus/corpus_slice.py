@@ -5,10 +5,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from keras_bert.corpus.corpus_plan import Settings, Slice, first_document_id
 from keras_bert.corpus.shards import ShardWriter, shard_name, token_dtype
-from keras_bert.corpus.text_documents import text_documents
-from keras_bert.corpus.wikipedia_dump import wikipedia_documents
+from keras_bert.corpus.slices import Settings, Slice
 from keras_bert.files.json_files import write_json
 from keras_bert.files.reports import Reports
 
@@ -36,17 +34,8 @@ def write_slice(
     """Reads a slice, tokenizes it and writes its shard atomically.
 
     The shard is a pure function of the arguments and the input files: it is the same whichever
-    process or machine writes it, and writing it twice is harmless.
-
-    Args:
-        slice_: `Slice`.
-        num_slices: number of slices of the plan.
-        folder: folder of the corpus.
-        settings: `Settings`.
-        tokenizer: `BertTokenizer`.
-
-    Returns:
-        dict with "shard" (the shard's entry in `corpus.json`) and "reports".
+    process or machine writes it, and writing it twice is harmless. Returns a dict of "shard" (the
+    shard's entry in `corpus.json`) and "reports".
     """
     reports = Reports()
     dtype = token_dtype(tokenizer.vocabulary_size())
@@ -57,8 +46,8 @@ def write_slice(
         for record in _records(_tokenized(documents, tokenizer, dtype), reports):
             waiting.add(*record)
         waiting.write()
-    first_id = first_document_id(slice_.index)
-    if shard.counts["num_records"] and slice_.spans[0].document_id not in (None, first_id):
+    document_id = slice_.spans[0].document_id
+    if shard.counts["num_records"] and document_id not in (None, slice_.first_document_id):
         shard.counts["num_documents"] -= 1  # its only document began in an earlier slice
     done = {"shard": shard.counts, "reports": reports.as_dict()}
     write_json(done_path(folder, slice_, num_slices), done, indent=None)
@@ -67,11 +56,10 @@ def write_slice(
 
 def _documents(slice_, settings, reports):
     """Yields `(document_id, sentences)`; the parts of a long document are consecutive."""
-    next_id = first_document_id(slice_.index)
+    next_id = slice_.first_document_id
     for span in slice_.spans:
-        read = text_documents if span.kind == "text" else wikipedia_documents
         last_number = document_id = None
-        for number, sentences in read(span, settings, reports):
+        for number, sentences in span.reader.documents(span, settings, reports):
             if number != last_number:
                 document_id = next_id if span.document_id is None else span.document_id
                 next_id, last_number = next_id + 1, number

@@ -27,10 +27,7 @@ MARK = "files that start with a byte order mark"
 
 
 def detect_encoding(path: str) -> tuple[str, int]:
-    """Detects the encoding of a text file from its byte order mark; without a mark it is UTF-8.
-
-    Returns:
-        `(encoding, length of the mark in bytes)`.
+    """Detects `(encoding, length of the mark)` from a byte order mark; without one it is UTF-8.
 
     Raises:
         ValueError: if the first 4 KB are not text in that encoding.
@@ -56,16 +53,11 @@ def detect_encoding(path: str) -> tuple[str, int]:
 
 
 def text_blocks(path: str, begin: int, end: int, reports: Reports) -> Iterator[str]:
-    r"""Yields a span of a text file as strings of about 1 MB with "\n" line endings.
+    r"""Yields a span of bytes of a text file as strings of about 1 MB with "\n" line ends.
 
     Invalid sequences become U+FFFD, which the tokenizer drops, as Google's `convert_to_unicode`
-    does. Blocks end at line endings, except inside lines longer than a block.
-
-    Args:
-        path: file in UTF-8, or in UTF-16 or UTF-32 with a byte order mark (whole files only).
-        begin: byte offset of a line's first byte.
-        end: byte offset after the last byte.
-        reports: `Reports`.
+    does. Blocks end at line endings, except inside lines longer than a block. Files in UTF-16 or
+    UTF-32 have a byte order mark and are read whole.
     """
     encoding, mark = detect_encoding(path)
     if mark and begin == 0:
@@ -91,10 +83,7 @@ def text_blocks(path: str, begin: int, end: int, reports: Reports) -> Iterator[s
 def decode_utf8(data: bytes, reports: Reports, place: Callable[[int], str]) -> str:
     """Decodes UTF-8; invalid sequences become U+FFFD and are reported.
 
-    Args:
-        data: bytes.
-        reports: `Reports`.
-        place: function from an offset in `data` to a description of that place.
+    `place` describes an offset in `data`, for the reports.
     """
     try:
         text = data.decode("utf-8")

@@ -4,14 +4,12 @@ import collections
 import functools
 import os
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from keras_bert.corpus.corpus_plan import Settings, Slice, find_inputs, plan_slices
-from keras_bert.corpus.decoding import BLOCK_BYTES, BROKEN
-from keras_bert.corpus.local_workers import default_num_workers, run_locally
-from keras_bert.corpus.progress import progress_bar
-from keras_bert.corpus.text_documents import text_of_span
-from keras_bert.corpus.wikipedia_dump import wikipedia_passages
+from keras_bert.corpus.corpus_plan import find_inputs, plan_slices
+from keras_bert.corpus.decoding import BROKEN
+from keras_bert.corpus.slices import Settings
+from keras_bert.corpus.workers import progress_bar, run_locally
 from keras_bert.files.reports import Reports
 from keras_bert.text.train_wordpieces import count_words, train_wordpieces
 from keras_bert.text.vocabulary import SPECIAL_TOKENS
@@ -99,8 +97,6 @@ def learn_vocabulary(
 
 def _count_words(slices, lowercase, min_frequency, num_workers, reports, progress):
     """Returns a Counter of the words of all slices."""
-    if num_workers is None:
-        num_workers = default_num_workers(sum(slice_.num_text_bytes for slice_ in slices))
     work = functools.partial(_count_slice, lowercase=lowercase)
     counts, waiting, next_index = collections.Counter(), {}, 0
     total = sum(slice_.num_bytes for slice_ in slices)
@@ -124,26 +120,10 @@ def _count_slice(slice_, lowercase):
     """Counts the words of a slice in a worker; returns them with the reports."""
     reports = Reports()
     counts = collections.Counter()
-    for text in _texts(slice_, reports):
-        counts.update(count_words(text, lowercase))
-    return counts, reports.as_dict()
-
-
-def _texts(slice_: Slice, reports: Reports) -> Iterator[str]:
-    """Yields the text of a slice in pieces of about a megabyte, none ending in a word."""
-    passages, num_characters = [], 0
     for span in slice_.spans:
-        if span.kind == "text":
-            yield from text_of_span(span, reports)
-            continue
-        for _, article in wikipedia_passages(span, reports):
-            passages += article
-            num_characters += sum(map(len, article))
-            if num_characters > BLOCK_BYTES:
-                yield "\n".join(passages)
-                passages, num_characters = [], 0
-    if passages:
-        yield "\n".join(passages)
+        for text in span.reader.texts(span, reports):
+            counts.update(count_words(text, lowercase))
+    return counts, reports.as_dict()
 
 
 def _no_words(files, reports):

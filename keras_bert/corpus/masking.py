@@ -1,8 +1,103 @@
 """Random token masking, drawn again each time a row is read."""
 
+import dataclasses
+import math
 from collections.abc import Callable
 
 import tensorflow as tf
+
+from keras_bert.corpus.packed_rows import Places, sequence_lengths
+from keras_bert.messages import check_int, check_rate
+from keras_bert.text.vocabulary import MASK
+
+
+@dataclasses.dataclass(frozen=True)
+class Masking:
+    """Choice of the tokens to predict, and what stands in their place.
+
+    Args:
+        sequence_length: int, S.
+        max_predictions: int, prediction slots per row, P; None for enough for `masked_lm_rate`.
+        masked_lm_rate: float, the fraction of a row's tokens to predict.
+        mask_token_rate: float, the fraction of predicted tokens that become [MASK].
+        random_token_rate: float, the fraction that become a random word.
+        whole_word_masking: bool, whether the pieces of a word are predicted together.
+        left_to_right: bool, whether every next word is predicted and none masked.
+    """
+
+    sequence_length: int
+    max_predictions: int | None = None
+    masked_lm_rate: float = 0.15
+    mask_token_rate: float = 0.8
+    random_token_rate: float = 0.1
+    whole_word_masking: bool = False
+    left_to_right: bool = False
+
+    def __post_init__(self):
+        for name in ("masked_lm_rate", "mask_token_rate", "random_token_rate"):
+            check_rate(name, getattr(self, name))
+        if self.mask_token_rate + self.random_token_rate > 1 + 1e-9:
+            raise ValueError(
+                "mask_token_rate and random_token_rate are fractions of the predicted tokens and "
+                f"must add up to at most 1; got {self.mask_token_rate} and "
+                f"{self.random_token_rate}."
+            )
+        if self.left_to_right:
+            fields = dataclasses.fields(self)[1:-1]
+            given = [field.name for field in fields if getattr(self, field.name) != field.default]
+            if given:
+                raise ValueError(
+                    "left_to_right=True predicts every word and masks none: leave out "
+                    f"{', '.join(given)}."
+                )
+        check_int("max_predictions", self.num_slots)
+
+    @property
+    def num_slots(self) -> int:
+        """Prediction slots per row, P."""
+        if self.left_to_right:
+            return self.sequence_length - 2
+        if self.max_predictions is None:
+            return 4 * math.ceil(self.masked_lm_rate * self.sequence_length / 4)
+        return self.max_predictions
+
+    def num_predictions(self, first_length: tf.Tensor, second_length: tf.Tensor) -> tf.Tensor:
+        """Counts the tokens to predict in sequences of these texts, at most all of their words."""
+        words = first_length + second_length
+        if self.left_to_right:
+            return words
+        lengths = sequence_lengths(first_length, second_length)
+        return tf.minimum(num_predictions(lengths, self.masked_lm_rate, self.num_slots), words)
+
+    def masked(
+        self,
+        token_ids: tf.Tensor,
+        places: Places,
+        counts: tf.Tensor,
+        seed: tf.Tensor,
+        vocabulary: list[str],
+    ) -> tuple[tf.Tensor, tuple[tf.Tensor, tf.Tensor, tf.Tensor]]:
+        """Masks written rows `[B, S]` with `counts` `[B, K]` predictions in their sequences.
+
+        Returns `(masked ids, predictions)`: int32 `[B, S]`, and what `predictions` returns.
+        """
+        column = places.column
+        is_candidate = (column > 0) & (column < places.last) & (column != places.middle)
+        if self.left_to_right:
+            positions, ids, weights = predictions(token_ids, is_candidate, self.num_slots)
+            return token_ids, (tf.maximum(positions - 1, 0), ids, weights)
+        seeds = tf.random.split(seed, 2)
+
+        def choose(candidates, counts):
+            if not self.whole_word_masking:
+                return choose_tokens(candidates, counts, seeds[0])
+            continues = tf.constant([token.startswith("##") for token in vocabulary])
+            continues = tf.repeat(tf.gather(continues, token_ids), places.starts.shape[1], axis=0)
+            return choose_words(candidates, continues, counts, seeds[0])
+
+        chosen = in_each_sequence(choose, is_candidate, places.slot, counts)
+        masked_ids = mask_tokens(token_ids, chosen, seeds[1], vocabulary, self)
+        return masked_ids, predictions(token_ids, chosen, self.num_slots)
 
 
 def num_predictions(lengths: tf.Tensor, rate: float, max_predictions: int) -> tf.Tensor:
@@ -19,11 +114,8 @@ def in_each_sequence(
 ) -> tf.Tensor:
     """Chooses tokens in each sequence of packed rows: bool `[B, S]`.
 
-    Args:
-        choose: a function from bool `[N, S]` candidates and int32 `[N]` counts to bool `[N, S]`.
-        is_candidate: bool `[B, S]`.
-        slot: int32 `[B, S]`, the sequence of each token, from 0.
-        counts: int32 `[B, K]`.
+    `choose` does so for rows of one sequence, from bool `[N, S]` candidates and int32 `[N]` counts.
+    `slot` `[B, S]` is the sequence of each token, from 0; `counts` are `[B, K]`.
     """
     if counts.shape[1] == 1:
         return choose(is_candidate, counts[:, 0])
@@ -45,15 +137,10 @@ def choose_tokens(is_candidate: tf.Tensor, counts: tf.Tensor, seed: tf.Tensor) -
 def choose_words(
     is_candidate: tf.Tensor, is_continuation: tf.Tensor, counts: tf.Tensor, seed: tf.Tensor
 ) -> tf.Tensor:
-    """Chooses whole words at random, at most `counts` tokens per row: bool `[B, S]`.
+    """Chooses whole words at random, at most `counts` `[B]` tokens per row: bool `[B, S]`.
 
-    Words are taken in random order; a word that would exceed the count is skipped.
-
-    Args:
-        is_candidate: bool `[B, S]`.
-        is_continuation: bool `[B, S]`, whether a token continues the previous candidate's word.
-        counts: int32 `[B]`.
-        seed: int `[2]`, a stateless seed.
+    Words are taken in random order; a word that would exceed the count is skipped. A token of
+    `is_continuation` continues the previous candidate's word.
     """
     length = is_candidate.shape[1]
     is_first = tf.cumsum(tf.cast(is_candidate, tf.int32), axis=1) == 1
@@ -90,49 +177,31 @@ def mask_tokens(
     token_ids: tf.Tensor,
     chosen: tf.Tensor,
     seed: tf.Tensor,
-    *,
-    mask_token_id: int,
-    vocabulary_size: int,
-    mask_token_rate: float = 0.8,
-    random_token_rate: float = 0.1,
+    vocabulary: list[str],
+    masking: Masking,
 ) -> tf.Tensor:
-    """Masks the chosen tokens: most become `[MASK]`, some a random word, the rest stay.
+    """Masks the chosen tokens `[B, S]`: most become `[MASK]`, some a random word, the rest stay.
 
     Random words come from the whole vocabulary, as in Google's code.
-
-    Args:
-        token_ids: int32 `[B, S]`.
-        chosen: bool `[B, S]`.
-        seed: int `[2]`, a stateless seed.
-        mask_token_id: int.
-        vocabulary_size: int.
-        mask_token_rate: float, the fraction of chosen tokens that become `[MASK]`.
-        random_token_rate: float, the fraction that become a random word.
-
-    Returns:
-        `masked_ids`, int32 `[B, S]`.
     """
     seeds = tf.random.split(seed, 2)
     draw = tf.random.stateless_uniform(tf.shape(token_ids), seeds[0])
-    words = tf.random.stateless_uniform(tf.shape(token_ids), seeds[1], 0, vocabulary_size, tf.int32)
-    replacement = tf.where(draw < mask_token_rate + random_token_rate, words, token_ids)
-    replacement = tf.where(draw < mask_token_rate, mask_token_id, replacement)
+    shape = tf.shape(token_ids)
+    words = tf.random.stateless_uniform(shape, seeds[1], 0, len(vocabulary), tf.int32)
+    is_replaced = draw < masking.mask_token_rate + masking.random_token_rate
+    replacement = tf.where(is_replaced, words, token_ids)
+    is_masked = draw < masking.mask_token_rate
+    replacement = tf.where(is_masked, vocabulary.index(MASK), replacement)
     return tf.where(chosen, replacement, token_ids)
 
 
 def predictions(
     token_ids: tf.Tensor, chosen: tf.Tensor, max_predictions: int
 ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-    """Lists the tokens to predict.
+    """Lists the tokens to predict, at most P of the `chosen` ones in each row.
 
-    Args:
-        token_ids: int32 `[B, S]`, not masked.
-        chosen: bool `[B, S]`, at most `max_predictions` per row.
-        max_predictions: int, P.
-
-    Returns:
-        `(positions, ids, weights)`, `[B, P]` each. Positions ascend; unused slots follow, with
-        position 0, id 0 and weight 0.
+    Returns `(positions, ids, weights)`, `[B, P]` each. Positions ascend; unused slots follow, with
+    position 0, id 0 and weight 0.
     """
     length = token_ids.shape[1]
     places = tf.sort(tf.where(chosen, tf.range(length)[None, :], length))[:, :max_predictions]

@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from keras_bert.corpus.pairs import TextPairs
 from keras_bert.corpus.record_groups import RecordGroup
+from keras_bert.text.vocabulary import CLS, SEP
 
 
 def sequence_lengths(first_length: tf.Tensor, second_length: tf.Tensor) -> tf.Tensor:
@@ -67,24 +68,11 @@ def at_slots(values: tf.Tensor, slot: tf.Tensor) -> tf.Tensor:
 
 
 def write_rows(
-    group: RecordGroup,
-    texts: TextPairs,
-    places: Places,
-    *,
-    cls_token_id: int,
-    sep_token_id: int,
+    group: RecordGroup, texts: TextPairs, places: Places, vocabulary: list[str]
 ) -> tf.Tensor:
     """Writes sequences as token ids: `[CLS] first [SEP] second [SEP]`, and 0 at padding.
 
-    Args:
-        group: a `RecordGroup`.
-        texts: `TextPairs` whose fields are `[R, K]`.
-        places: the `Places` of their tokens.
-        cls_token_id: int.
-        sep_token_id: int.
-
-    Returns:
-        `token_ids`, int32 `[R, S]`, not yet masked.
+    The fields of `texts` are `[R, K]`. Returns int32 `[R, S]`, not yet masked.
     """
     column, slot = places.column, places.slot
     position = tf.where(
@@ -95,6 +83,6 @@ def write_rows(
     last = tf.size(group.token_ids) - 1
     token_ids = tf.gather(group.token_ids, tf.clip_by_value(position, 0, last))
     is_sep = (column == places.middle) | (column == places.last)
-    token_ids = tf.where(is_sep, sep_token_id, token_ids)
-    token_ids = tf.where(column == 0, cls_token_id, token_ids)
+    token_ids = tf.where(is_sep, vocabulary.index(SEP), token_ids)
+    token_ids = tf.where(column == 0, vocabulary.index(CLS), token_ids)
     return tf.where(places.is_token, token_ids, 0)

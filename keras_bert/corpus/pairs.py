@@ -13,6 +13,43 @@ import dataclasses
 import tensorflow as tf
 
 from keras_bert.corpus.record_groups import RecordGroup
+from keras_bert.messages import check_rate
+
+
+@dataclasses.dataclass(frozen=True)
+class Pairing:
+    """Choice of the texts of each sequence.
+
+    Args:
+        sequence_length: int, tokens of a sequence, including its special tokens.
+        next_sentence: bool, whether sequences are pairs of texts.
+        random_next_rate: float, the probability of a random second text.
+        exact_random_next: bool. Google's chunks of one sentence always get a random second text,
+            which raises the true rate above `random_next_rate`. If true, such a chunk is split
+            within its sentence instead.
+        short_sequence_rate: float, the fraction of documents with sequences of a random, shorter
+            length.
+    """
+
+    sequence_length: int
+    next_sentence: bool = True
+    random_next_rate: float = 0.5
+    exact_random_next: bool = False
+    short_sequence_rate: float = 0.1
+
+    def __post_init__(self):
+        least = 5 if self.next_sentence else 3
+        if not least <= self.sequence_length <= 2048:
+            raise ValueError(
+                f"sequence_length must be {least} to 2048 (including special tokens); got "
+                f"{self.sequence_length}. BERT is trained with 128, then 512."
+            )
+        check_rate("random_next_rate", self.random_next_rate)
+        check_rate("short_sequence_rate", self.short_sequence_rate)
+
+    def plan(self, group: RecordGroup, seed: tf.Tensor) -> TextPairs:
+        """Plans the texts of a group, truncated to fit, in its order."""
+        return (plan_pairs if self.next_sentence else plan_sentences)(group, seed, self)
 
 
 @dataclasses.dataclass
@@ -39,36 +76,13 @@ class TextPairs:
         return TextPairs(*(tf.gather(tf.pad(field, [[1, 0]]), numbers + 1) for field in fields))
 
 
-def plan_pairs(
-    group: RecordGroup,
-    seed: tf.Tensor,
-    *,
-    sequence_length: int,
-    random_next_rate: float = 0.5,
-    exact_random_next: bool = False,
-    short_sequence_rate: float = 0.1,
-) -> TextPairs:
-    """Plans pairs of texts: some second texts follow the first one, some are random.
-
-    Args:
-        group: a `RecordGroup`; its `token_ids` are not read.
-        seed: int `[2]`, a stateless seed.
-        sequence_length: int, tokens of a pair, including its three special tokens.
-        random_next_rate: float, the probability of a random second text.
-        exact_random_next: bool. Google's chunks of one sentence always get a random second text,
-            which raises the true rate above `random_next_rate`. If true, such a chunk is split
-            within its sentence instead.
-        short_sequence_rate: float, the fraction of documents with pairs of a random, shorter
-            length.
-
-    Returns:
-        `TextPairs`, truncated to fit, in the order of the group.
-    """
+def plan_pairs(group: RecordGroup, seed: tf.Tensor, pairing: Pairing) -> TextPairs:
+    """Plans pairs of texts: some second texts follow the first one, some are random."""
     seeds = tf.unstack(tf.random.split(tf.convert_to_tensor(seed), 8))
-    room = sequence_length - 3
+    room = pairing.sequence_length - 3
     sentences, starts, record, record_end = _sentences(group)
     num_sentences = tf.size(sentences)
-    target = tf.gather(_targets(group, room, short_sequence_rate, seeds[0:2]), record)
+    target = tf.gather(_targets(group, room, pairing.short_sequence_rate, seeds[0:2]), record)
 
     # The chunk that would begin at each sentence, and the end of its first text.
     start = starts[:-1]
@@ -77,9 +91,10 @@ def plan_pairs(
     split = sentences + 1 + _randint(seeds[2], tf.maximum(size - 1, 1))
     first_length = tf.gather(starts, split) - start
     chunk_length = tf.gather(starts, end) - start
-    is_random = tf.random.stateless_uniform([num_sentences], seeds[3]) < random_next_rate
+    draw = tf.random.stateless_uniform([num_sentences], seeds[3])
+    is_random = draw < pairing.random_next_rate
     single = size == 1
-    if exact_random_next:
+    if pairing.exact_random_next:
         within = 1 + _randint(seeds[4], tf.maximum(chunk_length - 1, 1))
         first_length = tf.where(single & ~is_random, within, first_length)
     else:
@@ -105,17 +120,15 @@ def plan_pairs(
     return _truncated(rows.take(chosen), room, seeds[6])
 
 
-def plan_sentences(
-    group: RecordGroup, seed: tf.Tensor, *, sequence_length: int, short_sequence_rate: float = 0.1
-) -> TextPairs:
-    """Plans rows of as many whole sentences as fit; cuts a sentence longer than a row at its end.
+def plan_sentences(group: RecordGroup, seed: tf.Tensor, pairing: Pairing) -> TextPairs:
+    """Plans texts of as many whole sentences as fit; cuts a sentence longer than a row at its end.
 
-    See `plan_pairs` for the arguments. The returned rows have no second texts.
+    There are no second texts.
     """
     seeds = tf.random.split(tf.convert_to_tensor(seed), 8)
-    room = sequence_length - 2
+    room = pairing.sequence_length - 2
     sentences, starts, record, record_end = _sentences(group)
-    target = tf.gather(_targets(group, room, short_sequence_rate, seeds[0:2]), record)
+    target = tf.gather(_targets(group, room, pairing.short_sequence_rate, seeds[0:2]), record)
     start = starts[:-1]
     end = _chunk_end(starts, sentences, start + target + 1, record_end + 1) - 1
     end = tf.maximum(end, sentences + 1)
@@ -168,15 +181,8 @@ def _random_texts(group, starts, record, target, seed):
 def _reachable(group, following):
     """Marks the sentences that a walk along `following` visits from the start of every record.
 
-    The reach doubles in each iteration: `jump` leads 1, 2, 4, ... steps ahead along the walk,
-    until it exceeds the longest record.
-
-    Args:
-        group: a `RecordGroup`.
-        following: int32 `[M]`, the next sentence of the walk, or M at its end.
-
-    Returns:
-        bool `[M]`.
+    `following` `[M]` is the next sentence of the walk, or M at its end. The reach doubles in each
+    iteration: `jump` leads 1, 2, 4, ... steps ahead, until it exceeds the longest record.
     """
     num_sentences = tf.size(following)
     jump = tf.concat([following, [num_sentences]], axis=0)  # [M + 1]

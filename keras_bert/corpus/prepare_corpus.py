@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING
 
 import tensorflow as tf
 
-from keras_bert.corpus.checks import check_same_plan, check_settings
-from keras_bert.corpus.corpus_plan import Settings, find_inputs, plan_description, plan_slices
+from keras_bert.corpus.corpus_plan import find_inputs, plan_description, plan_slices
 from keras_bert.corpus.corpus_slice import PROGRESS_FOLDER, done_path, write_slice
-from keras_bert.corpus.local_workers import default_num_workers, run_locally
-from keras_bert.corpus.progress import progress_bar
 from keras_bert.corpus.shards import CORPUS_FILE, COUNTS, Corpus, finish_corpus
+from keras_bert.corpus.slices import Settings
+from keras_bert.corpus.workers import progress_bar, run_locally, run_on_beam
 from keras_bert.files.json_fields import JsonFields
 from keras_bert.files.json_files import read_json, write_json
 from keras_bert.files.leftovers import remove, remove_unfinished
@@ -70,8 +69,7 @@ def prepare_corpus(
         progress: whether to show a progress bar and print a summary.
 
     Returns:
-        `Corpus`, whose `description` also has "reports" of irregularities in the input, such as
-        pages skipped because they took more than a minute of processor time.
+        `Corpus`, whose `description` also has "reports" of irregularities in the input.
 
     Raises:
         ValueError: if inputs are missing, damaged, of an unknown kind or without any text, or if
@@ -88,56 +86,31 @@ def prepare_corpus(
     """
     output = os.fspath(output)
     settings = Settings(text_format, document_separator, language, seed)
-    check_settings(settings)
     reports = Reports()
-    files = find_inputs(inputs, reports)
-    slices = plan_slices(files, settings)
+    slices = plan_slices(find_inputs(inputs, reports), settings)
     description = plan_description(slices, settings, tokenizer)
     if tf.io.gfile.exists(os.path.join(output, CORPUS_FILE)):
         return _finished_corpus(output, description)
     _open_folder(output, description)
+    count = len(slices)
+    work = functools.partial(
+        write_slice, num_slices=count, folder=output, settings=settings, tokenizer=tokenizer
+    )
     with one_writer(output):
-        return _prepare(
-            output,
-            tokenizer,
-            slices,
-            settings,
-            description,
-            reports,
-            num_workers,
-            beam_options,
-            progress,
-        )
-
-
-def _prepare(
-    output, tokenizer, slices, settings, description, reports, num_workers, beam_options, progress
-):
-    """Writes the shards that are missing and turns the folder into a corpus."""
-    done = {slice_.index: _read_done(output, slice_, len(slices)) for slice_ in slices}
-    left = [slice_ for slice_ in slices if done[slice_.index] is None]
-    started = time.monotonic()
-    if beam_options is not None:
-        from keras_bert.corpus.beam_workers import run_on_beam
-
-        results = run_on_beam(left, len(slices), output, settings, tokenizer, beam_options)
-    else:
-        if num_workers is None:
-            num_workers = default_num_workers(sum(slice_.num_text_bytes for slice_ in left))
-        work = functools.partial(
-            write_slice,
-            num_slices=len(slices),
-            folder=output,
-            settings=settings,
-            tokenizer=tokenizer,
-        )
-        results = run_locally(left, work, num_workers)
-    with _progress_bar(slices, done, progress) as bar:
-        for slice_, result in results:
-            done[slice_.index] = result
-            _show_progress(bar, slice_, result)
-    seconds = time.monotonic() - started
-    corpus = _finish(output, tokenizer, slices, done, description, reports)
+        started = time.monotonic()
+        done = {slice_.index: _read_done(output, slice_, count) for slice_ in slices}
+        left = [slice_ for slice_ in slices if done[slice_.index] is None]
+        if beam_options is None:
+            results = run_locally(left, work, num_workers)
+        else:
+            written = run_on_beam(left, work, beam_options)
+            results = ((slice_, _read_done(output, slice_, count)) for slice_ in written)
+        with _progress_bar(slices, done, progress) as bar:
+            for slice_, result in results:
+                done[slice_.index] = result
+                _show_progress(bar, slice_, result)
+        seconds = time.monotonic() - started
+        corpus = _finish(output, tokenizer, slices, done, description, reports)
     if progress:
         num_new = sum(done[slice_.index]["shard"]["num_tokens"] for slice_ in left)
         print(_summary(corpus, num_new, seconds))
@@ -146,17 +119,28 @@ def _prepare(
 
 def _finished_corpus(output, description):
     corpus = Corpus(output)
-    check_same_plan(output, corpus.description.get("prepared_with", {}), description)
+    _check_same_plan(output, corpus.description.get("prepared_with", {}), description)
     remove(os.path.join(output, PROGRESS_FOLDER))  # of a run that was killed at its end
     remove_unfinished(output)
     return corpus
+
+
+def _check_same_plan(output, old, new):
+    if old == new:
+        return
+    names = sorted(name for name in {*old, *new} if old.get(name) != new.get(name))
+    raise ValueError(
+        f"{output} holds a finished or unfinished corpus that was made with different "
+        f"{', '.join(names)}. Give another output folder, or remove this one to prepare the "
+        "corpus again."
+    )
 
 
 def _open_folder(output, description):
     """Creates the folder, or checks that the run to resume was started with the same plan."""
     plan_path = os.path.join(output, PROGRESS_FOLDER, PLAN_FILE)
     if plan := read_json(plan_path):
-        check_same_plan(output, plan, description)
+        _check_same_plan(output, plan, description)
     elif tf.io.gfile.isdir(output) and tf.io.gfile.glob(os.path.join(output, "shard-*")):
         raise ValueError(
             f"{output} holds shards of an unknown corpus. Give another output folder, or empty "

@@ -1,19 +1,16 @@
 """Pre-training batches: the shards of a corpus, paired and masked on the fly."""
 
 import functools
-import inspect
-import math
 import os
 
 import tensorflow as tf
 
-from keras_bert.arguments import check_int
-from keras_bert.corpus import checks, masking, pairs
-from keras_bert.corpus.best_fit import best_fit
-from keras_bert.corpus.packed_rows import Places, sequence_lengths
+from keras_bert.corpus.masking import Masking
+from keras_bert.corpus.packed_rows import Places
+from keras_bert.corpus.pairs import Pairing
 from keras_bert.corpus.row_source import RowSource
 from keras_bert.corpus.shards import Corpus
-from keras_bert.text.vocabulary import CLS, MASK, SEP, read_vocabulary
+from keras_bert.messages import check_int
 
 ROWS_MASKED_AT_ONCE = 256
 
@@ -114,64 +111,37 @@ def pretraining_dataset(
     ```
     """
     corpus = Corpus(corpus) if isinstance(corpus, str | os.PathLike) else corpus
-    if left_to_right:
-        _check_left_to_right(
-            next_sentence=next_sentence,
-            max_predictions=max_predictions,
-            masked_lm_rate=masked_lm_rate,
-            mask_token_rate=mask_token_rate,
-            random_token_rate=random_token_rate,
-            whole_word_masking=whole_word_masking,
+    if left_to_right and next_sentence:
+        raise ValueError(
+            "left_to_right=True predicts next words in rows of contiguous sentences, without next "
+            "sentence prediction: pass next_sentence=False."
         )
-        max_predictions, masked_lm_rate = sequence_length - 2, 1.0
-    if max_predictions is None:
-        max_predictions = 4 * math.ceil(masked_lm_rate * sequence_length / 4)
-    checks.check_rates(
-        masked_lm_rate=masked_lm_rate,
-        mask_token_rate=mask_token_rate,
-        random_token_rate=random_token_rate,
-        random_next_rate=random_next_rate,
-        short_sequence_rate=short_sequence_rate,
+    pairing = Pairing(
+        sequence_length, next_sentence, random_next_rate, exact_random_next, short_sequence_rate
+    )
+    masking = Masking(
+        sequence_length,
+        max_predictions,
+        masked_lm_rate,
+        mask_token_rate,
+        random_token_rate,
+        whole_word_masking,
+        left_to_right,
     )
     check_int("batch_size", batch_size)
-    check_int("max_predictions", max_predictions)
     check_int("epochs", 1 if epochs is None else epochs)
-    checks.check_sequence_length(sequence_length, next_sentence)
     check_int("sequences_per_row", sequences_per_row, at_least=2)
-    checks.check_position(start_step, shard)
-    checks.check_corpus(corpus, next_sentence, shard)
-    vocabulary = read_vocabulary(corpus.vocabulary_path)
-    options = dict(sequence_length=sequence_length, short_sequence_rate=short_sequence_rate)
-    if next_sentence:
-        options.update(random_next_rate=random_next_rate, exact_random_next=exact_random_next)
-    plan = functools.partial(pairs.plan_pairs if next_sentence else pairs.plan_sentences, **options)
-    pack = functools.partial(
-        _rows,
-        masked_lm_rate=masked_lm_rate,
-        sequence_length=sequence_length,
-        max_predictions=max_predictions,
+    check_int("start_step", start_step, at_least=0)
+    source = RowSource(
+        corpus,
+        pairing,
+        masking,
         sequences_per_row=sequences_per_row if packed else 1,
+        seed=seed,
+        shard=shard,
+        epochs=epochs,
     )
-    special = {"cls_token_id": vocabulary.index(CLS), "sep_token_id": vocabulary.index(SEP)}
-    masked = functools.partial(
-        _masked,
-        masked_lm_rate=masked_lm_rate,
-        is_continuation=(
-            tf.constant([token.startswith("##") for token in vocabulary])
-            if whole_word_masking
-            else None
-        ),
-        next_sentence=next_sentence,
-        left_to_right=left_to_right,
-        packed=packed,
-        max_predictions=max_predictions,
-        mask_token_rate=mask_token_rate,
-        random_token_rate=random_token_rate,
-        mask_token_id=vocabulary.index(MASK),
-        vocabulary_size=len(vocabulary),
-    )
-    source = RowSource(corpus, plan, pack, sequence_length, special, seed, shard, epochs)
-    return _batches(source, masked, batch_size, start_step)
+    return _batches(source, functools.partial(_masked, source, packed), batch_size, start_step)
 
 
 def _batches(source, masked, batch_size, start_step):
@@ -194,85 +164,30 @@ def _batches(source, masked, batch_size, start_step):
     return batches.prefetch(tf.data.AUTOTUNE).with_options(options)
 
 
-def _rows(texts, *, masked_lm_rate, max_predictions, **options):
-    """Chooses the sequences of each row: int32 `[R, K]`."""
-    lengths = sequence_lengths(texts.first_length, texts.second_length)
-    counts = masking.num_predictions(lengths, masked_lm_rate, max_predictions)
-    counts = tf.minimum(counts, texts.first_length + texts.second_length)
-    return best_fit(lengths, counts, max_predictions=max_predictions, **options)
-
-
-def _masked(
-    row,
-    seed,
-    *,
-    masked_lm_rate,
-    max_predictions,
-    is_continuation,
-    left_to_right,
-    next_sentence,
-    packed,
-    **options,
-):
+def _masked(source, packed, row, seed):
     """Masks written rows: `(x, y, sample_weight)`."""
-    token_ids, first, second = row["token_ids"], row["first_length"], row["second_length"]
-    places = Places.of(first, second, token_ids.shape[1])
-    column, is_token = places.column, places.is_token
-    is_candidate = (column > 0) & (column < places.last) & (column != places.middle)
-    counts = masking.num_predictions(places.lengths, masked_lm_rate, max_predictions)
-    counts = tf.minimum(counts, first + second)
-    seeds = tf.random.split(seed, 2)
-
-    def choose(candidates, counts):
-        if is_continuation is None:
-            return masking.choose_tokens(candidates, counts, seeds[0])
-        continues = tf.repeat(tf.gather(is_continuation, token_ids), first.shape[1], axis=0)
-        return masking.choose_words(candidates, continues, counts, seeds[0])
-
-    if left_to_right:
-        masked_ids = token_ids
-        positions, mask_ids, weights = masking.predictions(token_ids, is_candidate, max_predictions)
-        mask_positions = tf.maximum(positions - 1, 0)
-    else:
-        chosen = masking.in_each_sequence(choose, is_candidate, places.slot, counts)
-        masked_ids = masking.mask_tokens(token_ids, chosen, seeds[1], **options)
-        mask_positions, mask_ids, weights = masking.predictions(token_ids, chosen, max_predictions)
+    first, second = row["first_length"], row["second_length"]
+    places = Places.of(first, second, row["token_ids"].shape[1])
+    counts = source.masking.num_predictions(first, second)
+    token_ids, (positions, labels, weights) = source.masking.masked(
+        row["token_ids"], places, counts, seed, source.vocabulary
+    )
     x = {
-        "token_ids": masked_ids,
-        "segment_ids": tf.cast((column > places.middle) & is_token, tf.int32),
-        "mask_positions": mask_positions,
+        "token_ids": token_ids,
+        "segment_ids": tf.cast((places.column > places.middle) & places.is_token, tf.int32),
+        "mask_positions": positions,
     }
-    y, sample_weight = {"masked_lm": mask_ids}, {"masked_lm": weights}
-    if next_sentence:
-        is_used = places.lengths > 0  # [B, K]
+    y, sample_weight = {"masked_lm": labels}, {"masked_lm": weights}
+    is_used = places.lengths > 0  # [B, K]
+    if source.pairing.next_sentence:
         y["next_sentence"] = row["is_random"]
         sample_weight["next_sentence"] = tf.cast(is_used, tf.float32)
     if packed:
-        x["sequence_ids"] = tf.where(is_token, places.slot + 1, 0)
-        if next_sentence:
+        x["sequence_ids"] = tf.where(places.is_token, places.slot + 1, 0)
+        if source.pairing.next_sentence:
             x["cls_positions"] = tf.where(is_used, places.starts, 0)
         return x, y, sample_weight
-    x["padding_mask"] = tf.cast(is_token, tf.int32)
-    for values in (y, sample_weight) if next_sentence else ():
+    x["padding_mask"] = tf.cast(places.is_token, tf.int32)
+    for values in (y, sample_weight) if source.pairing.next_sentence else ():
         values["next_sentence"] = values["next_sentence"][:, 0]  # [B]
     return x, y, sample_weight
-
-
-def _check_left_to_right(next_sentence: bool, **of_masking: object) -> None:
-    """Raises a ValueError for options that contradict `left_to_right`.
-
-    Args:
-        next_sentence: bool.
-        **of_masking: options of masked LM, which must have their defaults.
-    """
-    if next_sentence:
-        raise ValueError(
-            "left_to_right=True predicts next words in rows of contiguous sentences, without next "
-            "sentence prediction: pass next_sentence=False."
-        )
-    defaults = inspect.signature(pretraining_dataset).parameters
-    given = [name for name, value in of_masking.items() if value != defaults[name].default]
-    if given:
-        raise ValueError(
-            f"left_to_right=True predicts every word and masks none: leave out {', '.join(given)}."
-        )

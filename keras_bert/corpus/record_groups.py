@@ -36,14 +36,8 @@ def serialized_groups(
 ) -> tf.data.Dataset:
     """Reads the groups of one epoch, each `(index, [R] strings)`, in an order set by the seed.
 
-    Shards come in random order, and the records of up to 16 shards are interleaved.
-
-    Args:
-        shard_paths: list of str.
-        num_records: list of int, the records of each shard.
-        seed: int `[2]`, a stateless seed.
-
-    Reading a damaged shard ends in a `tf.errors.InvalidArgumentError` that names it.
+    Shards come in random order, and the records of up to 16 shards are interleaved. Reading a
+    damaged shard ends in a `tf.errors.InvalidArgumentError` that names it.
     """
     order = tf.random.experimental.stateless_shuffle(tf.range(len(shard_paths)), seed)
     paths = tf.gather(tf.constant(shard_paths), order)

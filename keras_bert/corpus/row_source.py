@@ -1,12 +1,14 @@
 """Rows of a corpus, over any number of epochs, starting at any row."""
 
-from collections.abc import Callable
-
 import tensorflow as tf
 
-from keras_bert.corpus.packed_rows import Places, write_rows
-from keras_bert.corpus.record_groups import parse_group, serialized_groups
+from keras_bert.corpus.best_fit import best_fit
+from keras_bert.corpus.masking import Masking
+from keras_bert.corpus.packed_rows import Places, sequence_lengths, write_rows
+from keras_bert.corpus.pairs import Pairing
+from keras_bert.corpus.record_groups import num_groups, parse_group, serialized_groups
 from keras_bert.corpus.shards import Corpus
+from keras_bert.text.vocabulary import read_vocabulary
 
 _SHARDS, _PLAN, _ORDER, _MASKS = range(4)  # folded into the seed, so that draws differ by purpose
 
@@ -14,33 +16,30 @@ _SHARDS, _PLAN, _ORDER, _MASKS = range(4)  # folded into the seed, so that draws
 class RowSource:
     """Rows of a corpus, planned, packed and written group by group.
 
-    Each row is a pure function of the seed, the epoch and the group.
+    Each row is a pure function of the seed, the epoch and the group. Packed rows have slots for the
+    predictions of their sequences. With `shard=(index, count)`, every count-th group is read;
+    `epochs=None` gives endless data.
 
-    Args:
-        corpus: a `Corpus`.
-        plan: a function from a `RecordGroup` and a seed to `TextPairs` `[n]`.
-        pack: a function from them to int32 `[R, K]`, the sequences of each row, -1 for none.
-        sequence_length: int, S.
-        special: a dict of `cls_token_id` and `sep_token_id`.
-        seed: int.
-        shard: `(index, count)`: this source reads every count-th group.
-        epochs: int, or None for endless data.
+    Raises:
+        ValueError: if the corpus has too little text.
     """
 
     def __init__(
         self,
         corpus: Corpus,
-        plan: Callable,
-        pack: Callable,
-        sequence_length: int,
-        special: dict[str, int],
+        pairing: Pairing,
+        masking: Masking,
+        *,
+        sequences_per_row: int,
         seed: int,
         shard: tuple[int, int],
         epochs: int | None,
     ):
-        self.corpus, self.plan, self.pack = corpus, plan, pack
-        self.sequence_length, self.special = sequence_length, special
-        self.seed, self.shard, self.epochs = tf.constant([seed, 0]), shard, epochs
+        self.corpus, self.pairing, self.masking = corpus, pairing, masking
+        self.sequences_per_row, self.shard, self.epochs = sequences_per_row, shard, epochs
+        self.seed = tf.constant([seed, 0])
+        self.vocabulary = read_vocabulary(corpus.vocabulary_path)
+        self._check()
 
     def rows(self, first_row: int) -> tf.data.Dataset:
         """Reads rows starting at `first_row`, group by group, shuffled within each group.
@@ -63,9 +62,10 @@ class RowSource:
             rows = tf.random.experimental.stateless_shuffle(rows, self._seed(_ORDER, epoch, number))
             is_first = (epoch == first_epoch) & (number == first_group)
             texts = texts.take(rows[tf.where(is_first, rows_before, 0) :])
-            places = Places.of(texts.first_length, texts.second_length, self.sequence_length)
+            length = self.pairing.sequence_length
+            places = Places.of(texts.first_length, texts.second_length, length)
             return {
-                "token_ids": write_rows(group, texts, places, **self.special),
+                "token_ids": write_rows(group, texts, places, self.vocabulary),
                 "first_length": texts.first_length,
                 "second_length": texts.second_length,
                 "is_random": texts.is_random,
@@ -77,6 +77,33 @@ class RowSource:
     def mask_seed(self, block: tf.Tensor) -> tf.Tensor:
         """Returns the seed of the masks of a block of rows."""
         return self._seed(_MASKS, self.shard[0], block)
+
+    def _check(self):
+        corpus, (index, count) = self.corpus, self.shard
+        if not 0 <= index < count:
+            raise ValueError(
+                f"shard must be (index, count) with 0 <= index < count; got {self.shard}."
+            )
+        if not corpus.num_sentences:
+            raise ValueError(
+                f"The corpus in {corpus.folder} has no sentences, so there is nothing to train on. "
+                "Prepare it again, from files that contain text."
+            )
+        groups = num_groups(corpus.num_records)
+        if index >= groups:
+            raise ValueError(
+                f"The corpus in {corpus.folder} has {corpus.num_records:,} records, which make "
+                f"{groups:,} groups; a shard needs at least one, and shard={self.shard} has none. "
+                f"Give at most {groups:,} shards, or a larger corpus."
+            )
+        if self.pairing.next_sentence and corpus.num_documents < 2:
+            raise ValueError(
+                f"The corpus in {corpus.folder} has {corpus.num_documents} document: next sentence "
+                "prediction needs another one to draw random sentences from. Prepare more files, "
+                "mark where documents end with document_separator (--document_separator '^CHAPTER "
+                "' of prepare_corpus.py splits a novel), or pass next_sentence=False "
+                "(--no_next_sentence)."
+            )
 
     def _groups(self, first_epoch):
         """Reads this source's groups as `(epoch, group number, serialized records)`."""
@@ -117,8 +144,15 @@ class RowSource:
 
     def _plan(self, epoch, number, serialized):
         group = parse_group(serialized, self.corpus.token_dtype)
-        texts = self.plan(group, self._seed(_PLAN, epoch, number))
-        return group, texts, self.pack(texts)
+        texts = self.pairing.plan(group, self._seed(_PLAN, epoch, number))
+        rows = best_fit(
+            sequence_lengths(texts.first_length, texts.second_length),
+            self.masking.num_predictions(texts.first_length, texts.second_length),
+            sequence_length=self.pairing.sequence_length,
+            max_predictions=self.masking.num_slots,
+            sequences_per_row=self.sequences_per_row,
+        )
+        return group, texts, rows
 
     def _seed(self, *parts):
         seed = self.seed

@@ -31,14 +31,8 @@ def split_sentences(paragraph: str, language: str = "en") -> list[str]:
 
     `sentencex` keeps text between quotation marks or brackets in one piece. A piece longer than
     500 characters is split again as if it had no such marks, and one of thousands of characters may
-    be cut anywhere, preferably after a sentence or a word. The time is linear in the length.
-
-    Args:
-        paragraph: str.
-        language: language code, as in Wikipedia's addresses; unknown codes use default rules.
-
-    Returns:
-        list of non-empty str without surrounding whitespace.
+    be cut anywhere, preferably after a sentence or a word. The time is linear in the length. An
+    unknown language code, of those in Wikipedia's addresses, gives default rules.
 
     Example:
     ```python

@@ -61,10 +61,6 @@ class ShardWriter:
 
     After the block, `counts` is the shard's entry in `corpus.json`.
 
-    Args:
-        path: path of the finished shard.
-        dtype: "uint16" or "uint32", the corpus's `token_dtype`.
-
     Raises:
         OSError: if the disk is full or the folder is not writable; no partial file remains.
 
@@ -238,14 +234,8 @@ def finish_corpus(
 ) -> Corpus:
     """Turns a folder of shards into a corpus: writes `vocab.txt`, then `corpus.json`.
 
-    Args:
-        folder: folder of the shards.
-        tokenizer: the `BertTokenizer` that produced the token ids.
-        shards: list of `ShardWriter.counts`, in order.
-        more: further entries of `corpus.json` (JSON-serializable).
-
-    Returns:
-        `Corpus`.
+    `shards` are the `counts` of each `ShardWriter`, in order; `more` are further entries of
+    `corpus.json`.
     """
     folder = os.fspath(folder)
     vocabulary = tokenizer.get_vocabulary()

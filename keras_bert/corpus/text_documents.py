@@ -2,20 +2,15 @@
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 import tensorflow as tf
 
 from keras_bert.corpus.decoding import BLOCK_BYTES, detect_encoding, text_blocks
 from keras_bert.corpus.sentences import split_sentences
+from keras_bert.corpus.slices import Reader, Settings, Span
 from keras_bert.files.reports import Reports
 
-if TYPE_CHECKING:  # corpus_plan imports this module
-    from keras_bert.corpus.corpus_plan import Settings, Span
-
-TEXT_FORMATS = ("prose", "sentences")
-BLANK_LINE = r"^\s*$"
 MAX_PARAGRAPH_CHARACTERS = 2**20
 
 _TERMINAL = frozenset(".!?…:;\"'”’)]}*_—-。！？」』।؟")
@@ -23,36 +18,43 @@ _TERMINAL = frozenset(".!?…:;\"'”’)]}*_—-。！？」』।؟")
 _ABBREVIATION = re.compile(r"(?:^|\s)[A-Z][a-z]{0,3}\.$")  # "Mr.", for example
 
 
-def document_separator_of(settings: "Settings") -> re.Pattern | None:
-    """Compiles the pattern of lines between documents; None if each file is one document."""
-    if settings.text_format == "sentences":
-        return re.compile(BLANK_LINE)
-    return re.compile(settings.document_separator) if settings.document_separator else None
+class TextReader(Reader):
+    """`Reader` of `.txt` files."""
 
+    def matches(self, name: str) -> bool:
+        """Returns whether a lowercase file name is of this kind."""
+        return name.endswith(".txt")
 
-def text_documents(
-    span: "Span", settings: "Settings", reports: Reports
-) -> Iterator[tuple[int, list[str]]]:
-    """Yields `(document, sentences)`: the document's number in the span, and a list of str.
+    def check(self, path: str) -> None:
+        """Raises a ValueError if a file is binary or in an unknown encoding."""
+        detect_encoding(path)
 
-    A long document is yielded in consecutive parts with the same number.
-    """
-    separator = document_separator_of(settings)
-    begin, end = _own_bytes(span, separator)
-    lines = _line_batches(text_blocks(span.path, begin, end, reports))
-    if settings.text_format == "sentences":
-        yield from _sentence_lines(lines, separator)
-        return
-    is_cut = (begin, end) != (0, span.size)
-    width = _wrap_width_of_file(span) if is_cut else None
-    for document, paragraph in _paragraphs(lines, separator, width):
-        yield document, split_sentences(paragraph, settings.language)
+    def can_be_cut(self, path: str) -> bool:
+        """Returns whether the file is UTF-8: only there line endings are single bytes."""
+        return detect_encoding(path)[0] == "utf-8"
 
+    def is_one_document(self, settings: Settings) -> bool:
+        """Returns whether no line separates documents."""
+        return settings.separator is None
 
-def text_of_span(span: "Span", reports: Reports) -> Iterator[str]:
-    """Yields the text of a span in pieces of about a megabyte, without looking for documents."""
-    begin, end = _own_bytes(span, separator=None)
-    yield from text_blocks(span.path, begin, end, reports)
+    def documents(
+        self, span: Span, settings: Settings, reports: Reports
+    ) -> Iterator[tuple[int, list[str]]]:
+        """Yields `(document, sentences)`, as `Reader.documents`."""
+        begin, end = _own_bytes(span, settings.separator)
+        lines = _line_batches(text_blocks(span.path, begin, end, reports))
+        if settings.text_format == "sentences":
+            yield from _sentence_lines(lines, settings.separator)
+            return
+        is_cut = (begin, end) != (0, span.size)
+        width = _wrap_width_of_file(span) if is_cut else None
+        for document, paragraph in _paragraphs(lines, settings.separator, width):
+            yield document, split_sentences(paragraph, settings.language)
+
+    def texts(self, span: Span, reports: Reports) -> Iterator[str]:
+        """Yields the text of a span in pieces of about a megabyte."""
+        begin, end = _own_bytes(span, separator=None)
+        yield from text_blocks(span.path, begin, end, reports)
 
 
 def _line_batches(blocks):
@@ -196,8 +198,3 @@ def _paragraph_boundary(path, offset):
     while position < min(4, len(data)) and data[position] & 0xC0 == 0x80:
         position += 1
     return offset + position
-
-
-def can_be_cut(path: str) -> bool:
-    """Returns whether a text file can be read in parts: only UTF-8 has one-byte line endings."""
-    return detect_encoding(path)[0] == "utf-8"

@@ -1,91 +1,103 @@
 """Documents of MediaWiki dumps (`pages-articles` XML, plain or bzip2), one per article."""
 
+import dataclasses
 import functools
 import re
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import tensorflow as tf
 
 from keras_bert.corpus.bz2_blocks import bz2_chunks
-from keras_bert.corpus.cpu_limit import CpuTimeExceeded, cpu_time_limit
 from keras_bert.corpus.decoding import BLOCK_BYTES, decode_utf8
 from keras_bert.corpus.sentences import split_sentences
+from keras_bert.corpus.slices import Reader, Settings, Span
 from keras_bert.corpus.wikitext import wikitext_passages
 from keras_bert.files.reports import Reports
-
-if TYPE_CHECKING:  # corpus_plan imports this module
-    from keras_bert.corpus.corpus_plan import Settings, Span
 
 REDIRECTS = "redirect pages, skipped"
 OTHER_NAMESPACES = "pages of other namespaces, skipped"
 OTHER_MODELS = "pages that are not wikitext, skipped"
-SLOW_PAGES = "pages that took more than a minute of processor time, skipped"
 BROKEN_PASSAGES = "passages with broken markup, dropped"
-
-PAGE_SECONDS = 60  # of processor time; the longest articles take less than one
 
 _PAGE, _PAGE_END = b"<page>", b"</page>"
 _MAX_PAGE_BYTES = 2**27
 _HEAD_BYTES = 2**16
 
 
-def wikipedia_documents(
-    span: "Span", settings: "Settings", reports: Reports
-) -> Iterator[tuple[int, list[str]]]:
-    """Yields `(document, sentences)` for each article with text: a number, and a list of str."""
-    for document, passages in wikipedia_passages(span, reports):
-        sentences = [s for passage in passages for s in split_sentences(passage, settings.language)]
-        if sentences:
-            yield document, sentences
+@dataclasses.dataclass(frozen=True)
+class DumpReader(Reader):
+    """`Reader` of dumps, compressed with bzip2 if `packed`; each article is a document."""
 
+    packed: bool = False
 
-def wikipedia_passages(span: "Span", reports: Reports) -> Iterator[tuple[int, list[str]]]:
-    """Yields `(document, passages)` for each article: a number, and its paragraphs of prose.
+    @property
+    def expansion(self) -> int:
+        """Approximate bytes of text per byte of a file."""
+        return 4 if self.packed else 1
 
-    Redirects, pages outside the main namespace, pages in formats other than wikitext and pages that
-    take more than a minute of processor time are skipped and counted.
-    """
-    namespaces = dump_namespaces(span.path, span.kind)
-    for document, page in enumerate(dump_pages(span)):
-        text = _article_text(page, span.path, reports)
-        try:
-            with cpu_time_limit(PAGE_SECONDS):
-                passages, num_broken = wikitext_passages(text, namespaces)
-        except CpuTimeExceeded:
-            reports.add(SLOW_PAGES, 1, f"{span.path}, {_title(page)}")
-            continue
-        if num_broken:
-            reports.add(BROKEN_PASSAGES, num_broken, f"{span.path}, {_title(page)}")
+    def matches(self, name: str) -> bool:
+        """Returns whether a lowercase file name is of this kind."""
+        return name.endswith(".bz2") and ".xml" in name if self.packed else name.endswith(".xml")
+
+    def check(self, path: str) -> None:
+        """Raises a ValueError unless the file starts like a MediaWiki export."""
+        if b"<mediawiki" not in _head(path, self.packed):
+            raise ValueError(
+                f"{path} is not a MediaWiki dump: it does not start with <mediawiki>. Give other "
+                "text as .txt."
+            )
+
+    def documents(
+        self, span: Span, settings: Settings, reports: Reports
+    ) -> Iterator[tuple[int, list[str]]]:
+        """Yields `(document, sentences)` for each article that has text."""
+        for document, passages in self._articles(span, reports):
+            sentences = [s for text in passages for s in split_sentences(text, settings.language)]
+            if sentences:
+                yield document, sentences
+
+    def texts(self, span: Span, reports: Reports) -> Iterator[str]:
+        """Yields the prose of a span's articles in pieces of about a megabyte."""
+        passages, num_characters = [], 0
+        for _, article in self._articles(span, reports):
+            passages += article
+            num_characters += sum(map(len, article))
+            if num_characters > BLOCK_BYTES:
+                yield "\n".join(passages)
+                passages, num_characters = [], 0
         if passages:
-            yield document, passages
+            yield "\n".join(passages)
 
-
-def check_dump(path: str, kind: str) -> None:
-    """Raises a ValueError unless the file starts like a MediaWiki export."""
-    if b"<mediawiki" not in _head(path, kind):
-        raise ValueError(
-            f"{path} is not a MediaWiki dump: it does not start with <mediawiki>. Give other text "
-            "as .txt."
-        )
+    def _articles(self, span, reports):
+        """Yields `(document, passages)`; counts other pages, such as redirects, in the reports."""
+        namespaces = dump_namespaces(span.path, self.packed)
+        for document, page in enumerate(dump_pages(span.path, _chunks(span, self.packed))):
+            passages, num_broken = wikitext_passages(
+                _article_text(page, span.path, reports), namespaces
+            )
+            if num_broken:
+                reports.add(BROKEN_PASSAGES, num_broken, f"{span.path}, {_title(page)}")
+            if passages:
+                yield document, passages
 
 
 @functools.lru_cache(maxsize=8)
-def dump_namespaces(path: str, kind: str) -> frozenset[str]:
+def dump_namespaces(path: str, packed: bool) -> frozenset[str]:
     """Reads the lowercase names of all namespaces except the main one, in the dump's language."""
-    head = _head(path, kind).decode("utf-8", "replace")
+    head = _head(path, packed).decode("utf-8", "replace")
     names = re.findall(r'<namespace key="[^"]*"[^>]*>([^<]+)</namespace>', head)
     return frozenset(name.lower() for name in names)
 
 
-def dump_pages(span: "Span") -> Iterator[bytes]:
-    """Yields the bytes of each `<page>` that begins in the span.
+def dump_pages(path: str, chunks: Iterator[tuple[bytes, bool]]) -> Iterator[bytes]:
+    """Yields the bytes of each `<page>` that begins in a span.
+
+    `chunks` are `(bytes, whether they begin in the span)`, to the end of the file.
 
     Raises:
         ValueError: if the file is truncated or damaged.
     """
-    chunks = _chunks(span)
     data, own_bytes, own = b"", 0, True
     position, num_chunks = 0, 0
     while True:
@@ -102,7 +114,7 @@ def dump_pages(span: "Span") -> Iterator[bytes]:
             return
         keep = begin if begin >= 0 else max(position, len(data) - len(_PAGE) - len("</mediawiki>"))
         if begin >= 0 and len(data) - begin > _MAX_PAGE_BYTES:
-            raise ValueError(f"{span.path} is damaged: a page never ends. Download the file again.")
+            raise ValueError(f"{path} is damaged: a page never ends. Download the file again.")
         rest = data[keep:]
         own_bytes, position = own_bytes - keep, 0
         chunk, still_own = next(chunks, (b"", False))
@@ -111,7 +123,7 @@ def dump_pages(span: "Span") -> Iterator[bytes]:
                 return
             if begin >= 0 or b"</mediawiki>" not in rest:
                 raise ValueError(
-                    f"{span.path} is truncated: it does not end with </mediawiki>. Download the "
+                    f"{path} is truncated: it does not end with </mediawiki>. Download the "
                     "file again."
                 )
             return
@@ -122,8 +134,8 @@ def dump_pages(span: "Span") -> Iterator[bytes]:
         own = still_own
 
 
-def _chunks(span):
-    if span.kind == "xml.bz2":
+def _chunks(span, packed):
+    if packed:
         yield from bz2_chunks(span.path, span.start, span.stop)
         return
     with tf.io.gfile.GFile(span.path, "rb") as file:
@@ -138,8 +150,8 @@ def _chunks(span):
             yield data, own
 
 
-def _head(path, kind):
-    if kind == "xml.bz2":
+def _head(path, packed):
+    if packed:
         with tf.io.gfile.GFile(path, "rb") as file:
             if file.read(3) != b"BZh":
                 raise ValueError(f"{path} is not a bzip2 file. Download it again, or rename it.")

@@ -48,12 +48,9 @@ def wikitext_passages(text: str, namespaces: frozenset[str] = frozenset()) -> tu
     r"""Extracts the paragraphs of prose from an article.
 
     Headings, lists and their leads, tables, templates, references, formulas, code, captioned
-    pictures and categories are dropped. Links and emphasis keep their text. A template inside a
-    sentence leaves a gap, because templates cannot be expanded without the wiki.
-
-    Args:
-        text: str, wikitext.
-        namespaces: lowercase names of the wiki's namespaces; links into these are dropped.
+    pictures and categories are dropped, and so are links into `namespaces`, the wiki's in
+    lowercase. Links and emphasis keep their text. A template inside a sentence leaves a gap,
+    because templates cannot be expanded without the wiki.
 
     Returns:
         `(passages, num_broken)`: a list of str, one per paragraph, and the number of paragraphs

@@ -2,7 +2,7 @@
 
 import keras
 
-from keras_bert.arguments import check_bool, check_int
+from keras_bert.messages import check_bool, check_int
 
 
 @keras.saving.register_keras_serializable(package="keras_bert")

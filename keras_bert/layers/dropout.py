@@ -7,7 +7,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_bert.arguments import check_number
+from keras_bert.messages import check_number
 
 _given = threading.local()  # each replica is traced in its own thread
 

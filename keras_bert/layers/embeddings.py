@@ -3,10 +3,10 @@
 import keras
 from keras import ops
 
-from keras_bert.arguments import check_int
 from keras_bert.layers.dropout import Dropout
 from keras_bert.layers.initializer import EPSILON, bert_initializer, layer_norm
 from keras_bert.layers.packed_rows import packed_input
+from keras_bert.messages import check_int
 
 
 @keras.saving.register_keras_serializable(package="keras_bert")

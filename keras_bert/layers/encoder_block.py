@@ -3,13 +3,13 @@
 import keras
 from keras import ops
 
-from keras_bert.arguments import check_bool, check_int
 from keras_bert.layers.dropout import Dropout
 from keras_bert.layers.gelu import activation_function
 from keras_bert.layers.initializer import EPSILON, dense, layer_norm
 from keras_bert.layers.packed_rows import packed_input
 from keras_bert.layers.rematerialize import rematerialize
 from keras_bert.layers.self_attention import SelfAttention
+from keras_bert.messages import check_bool, check_int
 
 
 @keras.saving.register_keras_serializable(package="keras_bert")

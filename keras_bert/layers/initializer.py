@@ -5,7 +5,7 @@ import functools
 import keras
 from keras import ops
 
-from keras_bert.arguments import check_number
+from keras_bert.messages import check_number
 
 EPSILON = 1e-12
 """BERT's LayerNorm epsilon, in the encoder and in the heads (google-research/bert modeling.py)."""

@@ -4,6 +4,8 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_bert.messages import check_one_of
+
 COMBINATIONS = ("concat", "sum", "mean", "weighted")
 
 
@@ -37,8 +39,7 @@ class LayerCombination(keras.layers.Layer):
 
     def __init__(self, combine="concat", **kwargs):
         super().__init__(**kwargs)
-        if not isinstance(combine, str) or combine not in COMBINATIONS:
-            raise ValueError(f"combine must be one of {', '.join(COMBINATIONS)}; got {combine!r}.")
+        check_one_of("combine", combine, COMBINATIONS)
         self.combine = combine
 
     def build(self, hidden_states_shape):

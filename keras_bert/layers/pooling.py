@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from keras_bert.arguments import check_bool, check_int
+from keras_bert.messages import check_bool, check_int, check_one_of
 
 POOLINGS = ("mean", "max", "cls")
 
@@ -39,11 +39,7 @@ class Pooling(keras.layers.Layer):
 
     def __init__(self, pooling="mean", normalize=False, truncate_dim=None, **kwargs):
         super().__init__(**kwargs)
-        if pooling is not None and (not isinstance(pooling, str) or pooling not in POOLINGS):
-            raise ValueError(
-                f"pooling must be one of {', '.join(POOLINGS)}; got {pooling!r}. Give None for "
-                "the vectors of all tokens."
-            )
+        check_one_of("pooling", pooling, (*POOLINGS, None))  # None: the vectors of all tokens
         check_bool("normalize", normalize)
         self.pooling = pooling
         if truncate_dim is not None:

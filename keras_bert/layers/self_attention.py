@@ -2,11 +2,11 @@
 
 import keras
 
-from keras_bert.arguments import check_bool, check_int
 from keras_bert.layers.attention import attention
 from keras_bert.layers.dropout import Dropout
 from keras_bert.layers.initializer import dense
 from keras_bert.layers.plain_attention import attention_scores, split_heads
+from keras_bert.messages import check_bool, check_int
 
 
 @keras.saving.register_keras_serializable(package="keras_bert")

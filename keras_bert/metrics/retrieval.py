@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
-from keras_bert.arguments import check_int
+from keras_bert.messages import check_int
 from keras_bert.metrics.paired_arrays import paired_arrays
 
 

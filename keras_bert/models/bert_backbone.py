@@ -2,12 +2,12 @@
 
 import keras
 
-from keras_bert.arguments import check_bool, check_int, plain_int
 from keras_bert.layers.cls_vectors import ClsVectors
 from keras_bert.layers.embeddings import Embeddings
 from keras_bert.layers.encoder_block import EncoderBlock
 from keras_bert.layers.initializer import EPSILON, dense
 from keras_bert.layers.packed_rows import packed_rows
+from keras_bert.messages import check_bool, check_int, plain_int
 from keras_bert.models.exporting import export_encoder
 from keras_bert.models.precision import own_policy, policy_config, set_policy
 from keras_bert.models.retracing import Retracing

@@ -4,11 +4,11 @@ import math
 
 import keras
 
-from keras_bert.arguments import check_int
 from keras_bert.layers.bilstm import BiLSTM
 from keras_bert.layers.dropout import Dropout
 from keras_bert.layers.feature_normalization import FeatureNormalization
 from keras_bert.layers.initializer import dense
+from keras_bert.messages import check_int
 from keras_bert.models import class_weighting
 from keras_bert.models.bert_task import BertTask
 from keras_bert.models.precision import head_policy

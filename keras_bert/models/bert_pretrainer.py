@@ -2,9 +2,9 @@
 
 import keras
 
-from keras_bert.arguments import check_bool
 from keras_bert.layers.initializer import dense
 from keras_bert.layers.masked_lm_head import MaskedLMHead, decoder_table
+from keras_bert.messages import check_bool
 from keras_bert.models import filling, scoring
 from keras_bert.models.bert_task import BertTask
 from keras_bert.models.precision import head_policy

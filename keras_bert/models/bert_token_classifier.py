@@ -2,9 +2,9 @@
 
 import keras
 
-from keras_bert.arguments import check_int
 from keras_bert.layers.dropout import Dropout
 from keras_bert.layers.initializer import dense
+from keras_bert.messages import check_int
 from keras_bert.models.bert_task import BertTask
 from keras_bert.models.precision import head_policy
 from keras_bert.models.task_parts import (

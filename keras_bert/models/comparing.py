@@ -2,11 +2,10 @@
 
 import numpy as np
 
-from keras_bert.arguments import check_int
+from keras_bert.messages import check_int, shown
 from keras_bert.models.answering import outputs_of
 from keras_bert.models.task_data import reader_of
 from keras_bert.preprocessing.raw import is_dataset, is_raw
-from keras_bert.readers.shown import shown
 
 _TEXTS = 8192  # tokenized at a time
 _QUERIES, _DOCUMENTS = 256, 16384  # cosines at a time: 16 MiB

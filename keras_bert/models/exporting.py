@@ -4,7 +4,7 @@ from difflib import get_close_matches
 
 import keras
 
-from keras_bert.arguments import check_path
+from keras_bert.messages import check_path
 
 TOKEN_ID_FORMATS = ("onnx", "litert", "openvino")
 _FORMATS = ("tf_saved_model", *TOKEN_ID_FORMATS)

@@ -3,9 +3,8 @@
 import keras
 import numpy as np
 
-from keras_bert.arguments import check_int
+from keras_bert.messages import check_int, shown
 from keras_bert.models.task_data import reader_of
-from keras_bert.readers.shown import shown
 
 
 def fill_mask(model, texts, top_k=5, batch_size=32):

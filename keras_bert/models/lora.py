@@ -5,8 +5,8 @@ import zlib
 
 import keras
 
-from keras_bert.arguments import check_finite, check_int, check_number
 from keras_bert.files.whole import whole_file
+from keras_bert.messages import check_finite, check_int, check_number
 from keras_bert.training.keras_internals import all_layers, lora_table
 from keras_bert.training.keras_internals import merge_lora as merge_layer
 

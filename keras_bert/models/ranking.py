@@ -2,8 +2,7 @@
 
 import math
 
-from keras_bert.arguments import check_int
-from keras_bert.readers.shown import shown
+from keras_bert.messages import check_int, shown
 
 
 def rank(reranker, query, documents, top_k=None, batch_size=None):

@@ -3,9 +3,8 @@
 import keras
 import numpy as np
 
-from keras_bert.arguments import check_int
+from keras_bert.messages import check_int, shown
 from keras_bert.models.task_data import reader_of
-from keras_bert.readers.shown import shown
 
 _LOGITS_AT_ONCE = 2**26  # 256 MiB of float32
 _WIDTHS = 8  # rows and predictions are padded to a multiple of it: few shapes are compiled

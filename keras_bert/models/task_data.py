@@ -6,7 +6,7 @@ import types
 import keras
 import numpy as np
 
-from keras_bert.arguments import check_int, check_number
+from keras_bert.messages import check_int, check_number, shown
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.class_labels import check_one_hot
 from keras_bert.preprocessing.model_inputs import checked_inputs
@@ -14,7 +14,6 @@ from keras_bert.preprocessing.prepared_inputs import checked_arrays
 from keras_bert.preprocessing.raw import is_dataset, is_raw
 from keras_bert.preprocessing.sample_weights import checked_weights
 from keras_bert.preprocessing.streams import check_not_empty, first_element, labels_spec
-from keras_bert.readers.shown import shown
 
 
 def batches(task, x, y=None, sample_weight=None, *, batching=None):

@@ -3,8 +3,8 @@
 import logging
 from typing import Any
 
-from keras_bert.arguments import check_int
 from keras_bert.layers.bilstm import BiLSTM
+from keras_bert.messages import check_int
 from keras_bert.models.bert_backbone import BertBackbone
 
 logger = logging.getLogger("keras_bert")

@@ -174,7 +174,7 @@ def show_attention(
 
 
 def _inputs(tokenizer, text, pair):
-    first, *second = tokenizer([text] if pair is None else [text, pair]).to_list()
+    first, *second = tokenizer([text] if pair is None else [text, pair])
     ids = [tokenizer.cls_token_id, *first, tokenizer.sep_token_id]
     segments = [0] * len(ids)
     for piece in second:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from keras_bert.arguments import check_int
 from keras_bert.files.remote import names_in
+from keras_bert.messages import check_int
 from keras_bert.pictures.drawing import new_figure, plain, save_figure
 
 if TYPE_CHECKING:

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from keras_bert.messages import check_all_finite, check_one_each
+
 if TYPE_CHECKING:
     import numpy.typing as npt
 
@@ -31,14 +33,7 @@ def checked_vectors(
             f"BertEmbedder.predict returns them; got {array.dtype} of shape {array.shape}."
         )
     array = array.astype("float32")
-    if not np.isfinite(array).all():
-        row = int(np.argmin(np.isfinite(array).all(axis=1)))
-        raise ValueError(f"Vector {row} has a number that is not finite. Leave it out.")
+    check_all_finite("Vectors", array, "Leave the row out.")
     given = {name: values for name, values in columns.items() if values is not None}
-    for name, values in given.items():
-        if isinstance(values, str) or len(values) != len(array):
-            count = "a str" if isinstance(values, str) else f"{len(values)} {name}"
-            raise ValueError(
-                f"There are {len(array)} vectors but {count}. Give a list with one for each vector."
-            )
+    check_one_each(len(array), "vectors", **given)
     return array, {name: [*values] for name, values in given.items()}

@@ -36,15 +36,11 @@ COMPILER_OPTIONS = {"xla_gpu_autotune_level": "0", "xla_llvm_disable_expensive_p
 
 
 def gpu_devices(name: str, count: int = 1) -> Sequence["jax.Device"]:
-    """Returns GPUs that programs compile for, but don't run on.
+    """Returns GPUs, "h100" or "a100", that programs compile for, but don't run on.
 
     This needs jax-cuda13-plugin and jax-cuda13-pjrt, in JAX's version and installed without what
     they depend on, `ptxas` on the PATH, and `JAX_SKIP_CUDA_CONSTRAINTS_CHECK=1`, which spares JAX
     the search for CUDA's libraries.
-
-    Args:
-        name: str, "h100" or "a100".
-        count: int.
     """
     from jax.experimental import topologies
 

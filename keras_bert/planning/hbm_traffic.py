@@ -19,13 +19,7 @@ def hbm_traffic(program: str, num_iterations: int = 1) -> int:
     The compiler keeps many intermediate results in on-chip memory (VMEM), but includes them in its
     own "bytes accessed". This function counts only operands and results in HBM, each in full. An
     operand that an instruction names several times, to read different parts, is counted once.
-
-    Args:
-        program: str, the text of an optimized HLO module.
-        num_iterations: int, the iterations of each loop.
-
-    Returns:
-        An int, the number of bytes.
+    `program` is the text of an optimized HLO module, whose loops have `num_iterations`.
 
     Example:
     >>> text = '''

@@ -13,14 +13,8 @@ SECONDS_PER_DAY = 86400
 class PlannedStep:
     """A compiled step: whether it fits in memory, and the shortest time it can take.
 
-    Args:
-        chip: the `Chip` that the step was compiled for.
-        num_chips: int.
-        batch_size: int, rows B of a batch over all chips.
-        sequence_length: int, S.
-        model_flops: FLOPs of the model's matrix products in a step on all chips, without
-            recomputation.
-        cost: the `CompiledCost` on one chip.
+    `batch_size` rows are split over all chips. `model_flops` are those of the model's matrix
+    products in a step on all chips, without recomputation; `cost` is that of one chip.
 
     Example:
     >>> from keras_bert.planning.tpu_chips import find_chips
@@ -79,23 +73,16 @@ class PlannedStep:
         return "memory" if self.memory_seconds > self.compute_seconds else "compute"
 
     def seconds(self, utilization: float) -> float:
-        """Estimates a step's seconds at a utilization, never below the lower bound.
-
-        Args:
-            utilization: float in (0, 1], model FLOPs as a fraction of the chips' peak rate.
-        """
+        """Estimates seconds at a `utilization` of the peak rate, at least the lower bound."""
         return max(self.least_seconds, self.model_seconds / utilization)
 
     def table(self, steps: int = 1_000_000, utilization: float = 0.4) -> str:
-        """Formats memory, work and time as a table.
+        """Formats memory, work and time as a table of several lines.
 
         Args:
             steps: int, the number of training steps.
             utilization: float in (0, 1], the expected model FLOPs utilization: `model_flops` as a
                 fraction of the chips' peak rate.
-
-        Returns:
-            A str of several lines.
         """
         unit = f"per {self.unit}, on each chip"
         lines = ["memory per chip, GiB", *self._memory_lines(), "", unit]

@@ -12,16 +12,8 @@ def pretraining_flops(
     """Counts the FLOPs of the matrix products for one training row.
 
     A multiplication and an addition are two operations. The backward pass takes twice the forward
-    pass. Recomputation by `remat` isn't counted, since it doesn't advance training.
-
-    Args:
-        backbone: a `BertBackbone`, or any object with its sizes.
-        sequence_length: int, S.
-        max_predictions: int, P.
-        next_sentence: bool.
-
-    Returns:
-        An int.
+    pass. Recomputation by `remat` isn't counted, since it doesn't advance training. `backbone` may
+    be any object with the sizes of a `BertBackbone`.
 
     Example:
     >>> from types import SimpleNamespace
@@ -38,15 +30,7 @@ def pretraining_flops(
 
 
 def encoder_flops(backbone: Any, sequence_length: int) -> int:
-    """Counts the FLOPs of the blocks' matrix products for a row, forward alone.
-
-    Args:
-        backbone: a `BertBackbone`, or any object with its sizes.
-        sequence_length: int, S.
-
-    Returns:
-        An int.
-    """
+    """Counts the FLOPs of the blocks' matrix products for a row, forward alone."""
     length, width = sequence_length, backbone.hidden_dim
     projections = 2 * 4 * width**2  # query, key, value and output, per token
     feed_forward = 2 * 2 * width * backbone.intermediate_dim

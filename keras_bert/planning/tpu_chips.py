@@ -34,13 +34,7 @@ CHIPS = {
 
 
 def find_chips(topology: str) -> tuple[Chip, int]:
-    """Finds the kind and the number of chips in a topology.
-
-    Args:
-        topology: str, the kind of chip and the shape of the slice, such as "v5e:4x4".
-
-    Returns:
-        `(chip, count)`: a `Chip` and an int.
+    """Finds the kind and the number of chips in a topology, such as "v5e:4x4".
 
     Raises:
         ValueError: if the kind of chip is unknown or has no slice of that shape.

@@ -77,17 +77,10 @@ def tpu_devices(topology: str, options: dict[str, Any]) -> Sequence["jax.Device"
 def lower_step(
     model: keras.Model, devices: Sequence["jax.Device"], batch: tuple
 ) -> "jax.stages.Lowered":
-    """Lowers the step of `model.fit` for devices that share the batch.
+    """Lowers the step of `model.fit` on JAX for devices, perhaps absent, that share the batch.
 
-    This is the function that `fit` compiles, with shapes in place of arrays.
-
-    Args:
-        model: a compiled `keras.Model` on JAX, or a task.
-        devices: a list of JAX devices, which may be absent from this machine.
-        batch: a batch over all devices, `(inputs, labels, weights)`; see `pretraining_batch`.
-
-    Returns:
-        A `jax.stages.Lowered`.
+    This is the function that `fit` compiles, with shapes in place of arrays. See
+    `pretraining_batch` for the batch.
     """
     import jax
 
@@ -113,16 +106,7 @@ def lower_step(
 def lower_prediction(
     model: keras.Model, devices: Sequence["jax.Device"], inputs: dict
 ) -> "jax.stages.Lowered":
-    """Lowers the forward pass of `model.predict` for devices that share the batch.
-
-    Args:
-        model: a task, or a `BertBackbone`, on JAX.
-        devices: a list of JAX devices, which may be absent from this machine.
-        inputs: the inputs over all devices.
-
-    Returns:
-        A `jax.stages.Lowered`.
-    """
+    """Lowers the forward pass of `model.predict` for devices that share the inputs."""
     import jax
 
     mesh, replicated, shard = _shared_by(devices)
@@ -170,14 +154,8 @@ def compile_step(
 ) -> CompiledCost:
     """Compiles a lowered step.
 
-    Args:
-        lowered: the result of `lower_step`.
-        num_iterations: int, the iterations of the step's loop, if it has one. The compiler counts
-            a single iteration.
-        flops_outside_loop: int, the operations outside that loop.
-
-    Returns:
-        A `CompiledCost`.
+    The compiler counts a single iteration of the step's loop, if it has one: `num_iterations` gives
+    their number, and `flops_outside_loop` the operations outside the loop.
     """
     import jax
 
@@ -220,10 +198,7 @@ def compile_program(
 
 
 def read_excess(message: str) -> float | None:
-    """Parses the bytes by which a program is too large from the compiler's error message.
-
-    Returns:
-        A float, or None if the message doesn't give the number.
+    """Parses by how many bytes a program is too large from the compiler's error, or None.
 
     Example:
     >>> read_excess("HLO temporaries (20.00G) exceeds available HBM (15.75G)") / 2**30
@@ -250,12 +225,7 @@ def pretraining_batch(
 ) -> tuple:
     """Returns a batch of zeros with the shapes and dtypes of `pretraining_dataset`.
 
-    Args:
-        model: a `BertPretrainer`.
-        batch_size: int, rows B.
-        sequence_length: int, S.
-        max_predictions: int, P.
-        sequences_per_row: int, K, the sequences of a packed row; None if rows aren't packed.
+    `sequences_per_row` is None if rows aren't packed.
     """
 
     def zeros(*shape):

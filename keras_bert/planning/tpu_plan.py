@@ -6,7 +6,7 @@ from collections.abc import Callable
 import keras
 import numpy as np
 
-from keras_bert.arguments import check_int
+from keras_bert.messages import check_int
 from keras_bert.planning.planned_step import PlannedPrediction, PlannedStep
 from keras_bert.planning.pretraining_flops import encoder_flops, pretraining_flops
 from keras_bert.planning.tpu_chips import GIB, Chip, find_chips
@@ -233,15 +233,9 @@ def next_rows(
 ) -> int | None:
     """Chooses the rows per chip to try next in the search for the largest batch that fits.
 
-    Args:
-        tried: list of `(rows, bytes, fits)`: the memory needed, or None if unknown, and whether
-            the chip has it.
-        state_bytes: the memory needed for no rows at all.
-        chip: a `Chip`.
-        parts: int that must divide the rows.
-
-    Returns:
-        An int, or None if the search is over.
+    `tried` lists `(rows, bytes, fits)`: the memory needed, or None if unknown, and whether the chip
+    has it. `state_bytes` is the memory needed for no rows at all, and `parts` must divide the rows.
+    Returns None if the search is over.
 
     Example:
     >>> from keras_bert.planning.tpu_chips import CHIPS

@@ -11,7 +11,7 @@ from typing import Any
 
 import keras
 
-from keras_bert.arguments import check_bool, check_int
+from keras_bert.messages import check_bool, check_int
 from keras_bert.training.strategy import device_kind
 
 PAD_TO = ("auto", "longest", "full")

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Self
 import keras
 import numpy as np
 
-from keras_bert.arguments import check_bool, check_number
 from keras_bert.files.whole import whole_file
+from keras_bert.messages import check_bool, check_number
 from keras_bert.metrics.classification import classification_scores
 from keras_bert.metrics.multi_label import multi_label_scores
 from keras_bert.metrics.regression import regression_scores

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import keras
 import numpy.typing as npt
 
-from keras_bert.arguments import check_int, check_number
 from keras_bert.files.whole import whole_file
+from keras_bert.messages import check_int, check_number, shown
 from keras_bert.metrics.squad import squad_scores
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
 from keras_bert.preprocessing.question_examples import (
@@ -29,7 +29,6 @@ from keras_bert.preprocessing.question_windows import (
 )
 from keras_bert.preprocessing.raw import Examples, Labels
 from keras_bert.preprocessing.span_answers import span_answers
-from keras_bert.readers.shown import shown
 from keras_bert.preprocessing.text_rows import LONGEST
 from keras_bert.text.tokenizer import BertTokenizer
 
@@ -323,7 +322,7 @@ def _n_best(answer):
 
 
 def _outputs_by_block(predict, rows):
-    """Computes the outputs `[N, S]` of windows, `_WINDOWS` at a time, all as wide as the longest."""
+    """Computes the outputs `[N, S]` of windows, `_WINDOWS` at a time, S that of the longest."""
     ops = rows.questions.ops
     full = dataclasses.replace(LONGEST, pad_to="full")
     longest = ops.maximum_of(rows.num_tokens())

@@ -12,6 +12,7 @@ import keras
 import numpy as np
 import numpy.typing as npt
 
+from keras_bert.messages import shown
 from keras_bert.metrics.entities import entity_scores
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
 from keras_bert.preprocessing.class_labels import checked_label_names, named_classes
@@ -22,7 +23,6 @@ from keras_bert.preprocessing.text_examples import text_examples
 from keras_bert.preprocessing.text_rows import LONGEST
 from keras_bert.preprocessing.text_words import TextWords, text_words
 from keras_bert.readers.conll import write_conll
-from keras_bert.readers.shown import shown
 from keras_bert.text import numpy_ops
 from keras_bert.text.numpy_ops import ops_of
 from keras_bert.text.tokenizer import BertTokenizer

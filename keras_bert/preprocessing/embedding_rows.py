@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from keras_bert.messages import shown
 from keras_bert.preprocessing.batches import Batches, in_parts
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.raw import as_floats
 from keras_bert.preprocessing.text_examples import check_same_number
 from keras_bert.preprocessing.text_rows import packed
-from keras_bert.readers.shown import shown
 from keras_bert.text.tokens import SegmentPacker, Tokens
 
 if TYPE_CHECKING:  # which imports this module

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from keras_bert.arguments import check_int
+from keras_bert.messages import check_int
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.text_rows import packed
 from keras_bert.text.tokens import SegmentPacker, TextTokens, Tokens, numbered
@@ -137,9 +137,7 @@ def question_windows(
     return QuestionWindows(packer, questions, contexts, context, question, first, length)
 
 
-def check_lengths(
-    sequence_length: int, document_stride: int, max_question_length: int
-) -> None:
+def check_lengths(sequence_length: int, document_stride: int, max_question_length: int) -> None:
     """Raises a ValueError if windows of these sizes can't be cut."""
     for name, value in (
         ("document_stride", document_stride),

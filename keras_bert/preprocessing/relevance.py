@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from keras_bert.messages import shown
 from keras_bert.preprocessing.raw import as_floats
-from keras_bert.readers.shown import shown
 
 if TYPE_CHECKING:
     from keras_bert.preprocessing.raw import Labels

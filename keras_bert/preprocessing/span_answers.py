@@ -105,7 +105,9 @@ def best_spans(
     windows, length = ops.size(start_logits), ops.width(start_logits)
     start = ops.where(begins, start_logits, NO_SPAN)
     end = ops.where(in_context, end_logits, NO_SPAN)
-    after = ops.concat([end, ops.full([windows, max_answer_length - 1], NO_SPAN, "float32")], axis=1)
+    after = ops.concat(
+        [end, ops.full([windows, max_answer_length - 1], NO_SPAN, "float32")], axis=1
+    )
     span_ends = ops.arange(length)[:, None] + ops.arange(max_answer_length)  # [S, A]
     scores = start[:, :, None] + ops.take_columns(after, span_ends)  # [N, S, A]
     scores = ops.reshape(ops.maximum(scores, NO_SPAN), [windows, length * max_answer_length])

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from keras_bert.messages import shown
 from keras_bert.preprocessing.model_inputs import input_array
 from keras_bert.preprocessing.raw import Examples, as_arrays, is_dataset, is_single
-from keras_bert.readers.shown import shown
 
 
 @dataclasses.dataclass
@@ -78,7 +78,9 @@ def checked_text(name: str, text: Any) -> str:
     if isinstance(text, bytes):
         return text.decode("utf-8", "surrogateescape")
     if not isinstance(text, str):
-        raise ValueError(f"{name} is {shown(text)}, not a string. Leave it out, or give '' for none.")
+        raise ValueError(
+            f"{name} is {shown(text)}, not a string. Leave it out, or give '' for none."
+        )
     try:
         text.isascii() or text.encode()
     except UnicodeEncodeError as found:

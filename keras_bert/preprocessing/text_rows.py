@@ -12,7 +12,6 @@ import numpy as np
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.text.tokens import SegmentPacker, Tokens, numbered
 
-
 LONGEST = Batching(pad_to="longest")
 
 
@@ -60,7 +59,9 @@ class TextRows:
 
     def inputs(self, rows: Any, batching: Batching) -> dict[str, Any]:
         """Makes the model's inputs, a dict of `[B, ...]`, for rows by number."""
-        return packed([tuple(column.take(rows) for column in self.columns)], self.packer, batching)[0]
+        return packed([tuple(column.take(rows) for column in self.columns)], self.packer, batching)[
+            0
+        ]
 
     def batch(self, rows: Any, batching: Batching) -> tuple:
         ops = self.columns[0].ops

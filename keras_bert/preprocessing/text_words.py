@@ -10,7 +10,6 @@ import numpy as np
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.text_rows import packed
 from keras_bert.text.characters import is_cjk, is_punctuation
-from keras_bert.text.tokenizer import BertTokenizer
 from keras_bert.text.tokens import SegmentPacker, TextTokens, Tokens, numbered
 
 _MARK, _CHARACTER, _GOES_ON = 1, 2, 3

@@ -3,7 +3,7 @@
 import json
 import re
 
-from keras_bert.readers.shown import shortened
+from keras_bert.messages import shortened
 
 _JOINERS = "\u200c\u200d"  # invisible, but part of words in Persian and Indic scripts
 

@@ -37,39 +37,24 @@ def read_choices(path: str | os.PathLike) -> list[dict]:
     [{'context': 'It rains. I', 'choices': ['get wet.', 'am a lemon.'], 'label': 0}]
     """
     path = os.fspath(path)
-    is_comma = path.lower().endswith(".csv")
-    table = read_table(path, header=False, quoting=None if is_comma else False)
+    # CODAH's quotes are plain characters.
+    table = read_table(path, header=False, quoting=path.lower().endswith(".csv"))
     first = [table[column][0].strip() for column in table.columns]
-    if "sent1" in first or any(re.fullmatch(r"ending\d+", name) for name in first):
-        return _swag(read_table(path))
-    return _codah(table)
-
-
-def _swag(table):
-    endings = [name for name in table.columns if re.fullmatch(r"ending\d+", name)]
-    wanted = [f"ending{number}" for number in range(max(2, len(endings)))]
-    columns = [table[name] for name in wanted]  # raises a ValueError if one is missing
-    begins = table["sent2"]
-    examples = []
-    for row, context in enumerate(table["sent1"]):
-        texts = [column[row] for column in columns]
-        _check_endings(table, row, texts)
-        choices = [f"{begins[row]} {text}".strip() for text in texts]
-        examples.append({"context": context, "choices": choices})
-    return _with_labels(table, examples, "label") if "label" in table else examples
-
-
-def _codah(table):
-    if len(table.columns) < 5:
+    if any(re.fullmatch(r"sent1|ending\d+", name) for name in first):
+        table = read_table(path)
+        contexts, begins = table["sent1"], table["sent2"]
+        count = sum(re.fullmatch(r"ending\d+", name) is not None for name in table.columns)
+        endings = [f"ending{number}" for number in range(max(2, count))]
+        label = "label" if "label" in table else None
+    elif len(table.columns) < 5:
         raise ValueError(f"{table.path} has {len(table.columns)} columns. {_FORMS}")
-    _, contexts, *endings, label = table.columns
-    columns = [table[name] for name in endings]
-    examples = []
-    for row, context in enumerate(table[contexts]):
-        texts = [column[row] for column in columns]
-        _check_endings(table, row, texts)
-        examples.append({"context": context, "choices": texts})
-    return _with_labels(table, examples, label)
+    else:
+        _, column, *endings, label = table.columns
+        contexts, begins = table[column], [None] * len(table)
+    labels = [None] * len(table) if label is None else table[label]
+    columns = zip(*(table[ending] for ending in endings), strict=True)
+    rows = zip(contexts, begins, columns, labels, strict=True)
+    return [_example(table, row, *values) for row, values in enumerate(rows)]
 
 
 _FORMS = (
@@ -79,22 +64,17 @@ _FORMS = (
 )
 
 
-def _check_endings(table, row, texts):
-    for number, text in enumerate(texts):
+def _example(table, row, context, begin, endings, label):
+    for number, text in enumerate(endings):
         if not text.strip():
-            raise ValueError(
-                f"{table.path}, line {table.lines[row]}: ending {number} of {len(texts)} is empty. "
-                "Give every row the same number of endings, or remove this one."
-            )
-
-
-def _with_labels(table, examples, column):
-    for row, (label, example) in enumerate(zip(table[column], examples, strict=True)):
-        places = range(len(example["choices"]))
-        if label.strip() not in map(str, places):
-            raise ValueError(
-                f"{table.path}, line {table.lines[row]}: the label {label!r} is not the number of "
-                f"an ending, {places[0]} to {places[-1]}. {_FORMS}"
-            )
-        example["label"] = int(label)
-    return examples
+            message = f"ending {number} of {len(endings)} is empty. Fill it, or remove the row."
+            raise table.error(row, message)
+    choices = list(endings) if begin is None else [f"{begin} {text}".strip() for text in endings]
+    example = {"context": context, "choices": choices}
+    if label is None:
+        return example
+    if label.strip() not in map(str, range(len(endings))):
+        numbers = f"0 to {len(endings) - 1}"
+        message = f"the label {label!r} is not the number of an ending, {numbers}. {_FORMS}"
+        raise table.error(row, message)
+    return {**example, "label": int(label)}

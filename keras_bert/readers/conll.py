@@ -1,11 +1,14 @@
 """Reader of CoNLL files: a word and its tags per line, a blank line between sentences."""
 
+import itertools
+import operator
 import os
+from collections.abc import Iterator
 
 from keras_bert.files.utf8 import read_utf8
 from keras_bert.files.whole import whole_file
+from keras_bert.messages import check_one_of, shortened
 from keras_bert.metrics.entities import begins_entity, split_tag, tagged_entities
-from keras_bert.readers.shown import shortened
 
 _DOCUMENT = "-DOCSTART-"
 _SCHEMES = ("bio", "bioes", None)
@@ -14,14 +17,10 @@ _SCHEMES = ("bio", "bioes", None)
 class TaggedSentences:
     """Sentences of tagged words from `read_conll`.
 
-    Args:
-        path: the file, for messages.
-        words: lists of str, the words of each sentence.
-        tags: lists of str, one tag per word.
-        documents: list of int, the document of each sentence, for document context. Without
-            -DOCSTART- lines each sentence is a document.
-        lines: lists of int, each word's line in the file.
-        num_repaired: int, the number of tags that violated their scheme and were repaired.
+    `words` and `tags` are lists of str, and `lines` the lines of the words in the file, for each
+    sentence. `documents` has a number for each sentence; without -DOCSTART- lines, each is a
+    document of its own. `num_repaired` counts the tags that violated their scheme and were
+    repaired.
     """
 
     def __init__(
@@ -55,40 +54,33 @@ class TaggedSentences:
             f"tags {shortened(', '.join(self.tag_names()))}{repaired})"
         )
 
+    def tag_lines(self) -> Iterator[tuple[str, int]]:
+        """Yields each tag with its line."""
+        for tags, lines in zip(self.tags, self.lines, strict=True):
+            yield from zip(tags, lines, strict=True)
+
     def tag_names(self) -> list[str]:
         """Lists the distinct tags, sorted, "O" first: `label_names` of a `BertTokenClassifier`."""
         names = {tag for tags in self.tags for tag in tags}
         return sorted(names, key=lambda name: (name != "O", name))
 
     def class_numbers(self, names: list[str]) -> list[list[int]]:
-        """Converts the tags to their indices in `names`.
-
-        Args:
-            names: list of str, the classes.
-
-        Returns:
-            Lists of int.
+        """Converts the tags to their indices in `names`, lists of int.
 
         Raises:
             ValueError: at the first tag missing from `names`, with its line and the classes.
         """
         numbers = {name: number for number, name in enumerate(names)}
-        for tags, lines in zip(self.tags, self.lines, strict=True):
-            for tag, line in zip(tags, lines, strict=True):
-                if tag not in numbers:
-                    raise ValueError(
-                        f"{self.path}, line {line}: the tag {tag!r} is none of the {len(names)} "
-                        f"classes: {', '.join(names)}. Fix it, or add the class to training."
-                    )
+        for tag, line in self.tag_lines():
+            if tag not in numbers:
+                raise ValueError(
+                    f"{self.path}, line {line}: the tag {tag!r} is none of the {len(names)} "
+                    f"classes: {', '.join(names)}. Fix it, or add the class to training."
+                )
         return [[numbers[tag] for tag in tags] for tags in self.tags]
 
     def write_predictions(self, path: str | os.PathLike, predicted: list[list[str]]) -> None:
-        """Writes each word with its true and predicted tags, in the format of `conlleval`.
-
-        Args:
-            path: the file, written atomically.
-            predicted: lists of str, the predicted tags of each sentence.
-        """
+        """Writes each word with its true and predicted tags, in the format of `conlleval`."""
         write_conll(path, self.words, self.tags, predicted)
 
 
@@ -96,11 +88,6 @@ def write_conll(path: str | os.PathLike, words: list[list[str]], *tags: list[lis
     """Writes sentences in CoNLL's column format: a word and its tags per line.
 
     Spaces inside words and tags become underscores, because columns are separated by spaces.
-
-    Args:
-        path: the file, written atomically.
-        words: lists of str, the words of each sentence.
-        *tags: columns of tags, each like `words`.
     """
     with whole_file(path) as file:
         if words and words[0] and words[0][0].startswith("\ufeff"):
@@ -152,13 +139,13 @@ def read_conll(
     >>> sentences.words, sentences.tags
     ([['Ada', 'sleeps'], ['Paris']], [['B-PER', 'O'], ['B-LOC']])
     """
-    if scheme not in _SCHEMES:
-        raise ValueError(f"scheme must be one of {_SCHEMES}; got {scheme!r}.")
+    check_one_of("scheme", scheme, _SCHEMES)
     path = os.fspath(path)
     sentences = _parse(path, tag_column)
     if scheme is None or not _has_prefixes(sentences):
         return sentences
-    found = "bioes" if _kinds(sentences) & {"E", "S"} else "bio"
+    kinds = {split_tag(tag)[0] for tag in sentences.tag_names()}
+    found = "bioes" if kinds & {"E", "S"} else "bio"
     fault = _fault(sentences, found)
     if fault and not repair:
         raise ValueError(
@@ -166,20 +153,16 @@ def read_conll(
             "entities where conlleval would."
         )
     entities = [tagged_entities(tags) for tags in sentences.tags]
+    given = sentences.tags
+
+    def tags_in(scheme):
+        pairs = zip(entities, given, strict=True)
+        return [encode_entities(spans, len(tags), scheme) for spans, tags in pairs]
+
     if fault:
-        as_they_should_be = [
-            encode_entities(spans, len(tags), found)
-            for spans, tags in zip(entities, sentences.tags, strict=True)
-        ]
-        sentences.num_repaired = sum(
-            a != b
-            for pair in zip(as_they_should_be, sentences.tags, strict=True)
-            for a, b in zip(*pair, strict=True)
-        )
-    sentences.tags = [
-        encode_entities(spans, len(tags), scheme)
-        for spans, tags in zip(entities, sentences.tags, strict=True)
-    ]
+        repaired = itertools.chain(*tags_in(found))
+        sentences.num_repaired = sum(map(operator.ne, repaired, itertools.chain(*given)))
+    sentences.tags = tags_in(scheme)
     return sentences
 
 
@@ -239,17 +222,12 @@ def _parse(path, tag_column):
     return TaggedSentences(path, words, tags, documents, lines)
 
 
-def _kinds(sentences):
-    return {split_tag(tag)[0] for tags in sentences.tags for tag in tags}
-
-
 def _has_prefixes(sentences):
     """Returns whether the tags have prefixes; raises a ValueError if only some do."""
     plain = {}
-    for tags, lines in zip(sentences.tags, sentences.lines, strict=True):
-        for tag, line in zip(tags, lines, strict=True):
-            if tag != "O" and split_tag(tag)[1] in ("", tag):
-                plain.setdefault(tag, line)
+    for tag, line in sentences.tag_lines():
+        if tag != "O" and split_tag(tag)[1] in ("", tag):
+            plain.setdefault(tag, line)
     names = set(sentences.tag_names()) - {"O"}
     if plain and len(plain) < len(names):
         tag, line = next(iter(plain.items()))

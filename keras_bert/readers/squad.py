@@ -3,11 +3,11 @@
 import json
 import logging
 import os
-from collections.abc import Iterator
 
+from keras_bert.files.json_fields import JsonFields
 from keras_bert.files.reports import Reports
 from keras_bert.files.utf8 import read_utf8
-from keras_bert.readers.shown import shown
+from keras_bert.messages import shown
 
 logger = logging.getLogger("keras_bert")
 MISPLACED = "answers that are not at their answer_start, not used for training"
@@ -18,10 +18,7 @@ CONTRADICTORY = "impossible questions that have answers, read as impossible"
 class SquadExamples(list):
     """Questions of a SQuAD file: a list of dicts, one per question, from `read_squad`.
 
-    Args:
-        path: the file, for `repr`.
-        examples: the dicts.
-        reports: a `Reports` of irregularities in the file.
+    `reports` are the irregularities in the file.
     """
 
     def __init__(self, path: str, examples: list[dict], reports: Reports):
@@ -84,14 +81,10 @@ def read_squad(path: str | os.PathLike) -> SquadExamples:
 
 
 def training_answer(example: dict) -> tuple[int, int] | None:
-    """Returns the answer that an example is trained on.
+    """Returns the answer that an example is trained on, `(start, end)` in characters.
 
-    Args:
-        example: a dict as in the list from `read_squad`.
-
-    Returns:
-        `(start, end)`, in characters of the context; `(0, 0)` for an impossible question; None if
-        the example has no answer, or none at its `answer_start`.
+    It is `(0, 0)` for an impossible question, and None if the example has no answer, or none at its
+    `answer_start`.
     """
     if example.get("is_impossible"):
         return 0, 0
@@ -110,16 +103,59 @@ def is_placed(context: str, answer: dict) -> bool:
     return bool(text.strip()) and start >= 0 and context[start : start + len(text)] == text
 
 
-def _examples(path) -> Iterator[tuple[dict, str]]:
-    """Yields each question as `(example, its place in the file)`."""
-    for article, where in _dicts(_data(path), f"{path}, data"):
-        title = _part(article, "title", str, where) if "title" in article else ""
-        paragraphs = _part(article, "paragraphs", list, where)
-        for paragraph, where_paragraph in _dicts(paragraphs, f"{where}.paragraphs"):
-            context = _part(paragraph, "context", str, where_paragraph)
-            questions = _part(paragraph, "qas", list, where_paragraph)
-            for question, place in _dicts(questions, f"{where_paragraph}.qas"):
-                yield _example(question, title, context, place), place
+def _examples(path):
+    """Yields `(example, its place in the file)`."""
+    text = read_utf8(path)
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path} is not JSON: {error}. SQuAD is a single JSON file.") from error
+    if not isinstance(content, dict) or not isinstance(content.get("data"), list):
+        raise ValueError(
+            f'{path} is JSON, but not SQuAD\'s, which is {{"data": [{{"title", "paragraphs": '
+            f'[{{"context", "qas": [{{"id", "question", "answers"}}]}}]}}]}}; got {shown(content)}.'
+        )
+    for article in _listed(JsonFields(path, content), "data"):
+        title = _text(article, "title") if "title" in article else ""
+        for paragraph in _listed(article, "paragraphs"):
+            context = _text(paragraph, "context")
+            for question in _listed(paragraph, "qas"):
+                yield _example(question, title, context), f"{path}: {question.place}"
+
+
+def _example(question, title, context):
+    example = {
+        "id": _text(question, "id"),
+        "title": title,
+        "question": _text(question, "question"),
+        "context": context,
+        "answers": [
+            {"text": _text(answer, "text"), "answer_start": _number(answer, "answer_start")}
+            for answer in question.listed_fields("answers")
+        ],
+    }
+    if "is_impossible" in question:
+        example["is_impossible"] = question.boolean("is_impossible")
+    return example
+
+
+def _listed(fields, key):
+    if key not in fields:
+        raise fields.error(key, "a list of objects", None)
+    return fields.listed_fields(key)
+
+
+def _text(fields, key):
+    text = fields.text(key)
+    if text is None or any("\ud800" <= character <= "\udfff" for character in text):
+        raise fields.error(key, "a text, without halves of characters (lone surrogates)", text)
+    return text
+
+
+def _number(fields, key):
+    if key not in fields:
+        raise fields.error(key, "an integer", None)
+    return fields.integer(key, low=-(2**31))
 
 
 def _report(example, reports):
@@ -132,76 +168,3 @@ def _report(example, reports):
         reports.add(CONTRADICTORY, 1, place)
     if not example.get("is_impossible") and not answers:
         reports.add(UNANSWERED, 1, place)
-
-
-def _example(question, title, context, place):
-    example = {
-        "id": _part(question, "id", str, place),
-        "title": title,
-        "question": _part(question, "question", str, place),
-        "context": context,
-        "answers": [],
-    }
-    answers = question.get("answers", [])
-    if not isinstance(answers, list):
-        raise ValueError(f"{place}.answers must be a list; got {shown(answers)}.")
-    for answer, where in _dicts(answers, f"{place}.answers"):
-        example["answers"].append(
-            {
-                "text": _part(answer, "text", str, where),
-                "answer_start": _part(answer, "answer_start", int, where),
-            }
-        )
-    if "is_impossible" in question:
-        example["is_impossible"] = _part(question, "is_impossible", bool, place)
-    return example
-
-
-def _data(path):
-    try:
-        content = json.loads(read_utf8(path))
-    except json.JSONDecodeError as error:
-        raise ValueError(
-            f"{path}, line {error.lineno}: not JSON ({error.msg}). SQuAD is a single JSON file."
-        ) from error
-    except RecursionError as error:
-        raise ValueError(f"{path} holds lists or objects that are nested too deeply.") from error
-    except ValueError as error:
-        if path in str(error):
-            raise
-        raise ValueError(f"{path} holds a number with too many digits: {error}") from error
-    if not isinstance(content, dict) or not isinstance(content.get("data"), list):
-        got = shown(content)
-        if isinstance(content, dict):
-            got = f"an object of {', '.join(list(content)[:8]) or 'nothing'}"
-        raise ValueError(
-            f'{path} is JSON, but not SQuAD\'s, which is {{"data": [{{"title", "paragraphs": '
-            f'[{{"context", "qas": [{{"id", "question", "answers"}}]}}]}}]}}; got {got}.'
-        )
-    return content["data"]
-
-
-def _dicts(values, place):
-    """Yields each value as `(value, its place)`; raises a ValueError if it is not a dict."""
-    for index, value in enumerate(values):
-        if not isinstance(value, dict):
-            raise ValueError(f"{place}[{index}] must be an object; got {shown(value)}.")
-        yield value, f"{place}[{index}]"
-
-
-def _part(value, key, kind, place):
-    if not isinstance(value.get(key), kind) or (kind is int and isinstance(value[key], bool)):
-        kinds = {list: "a list", str: "a string", int: "an integer", bool: "true or false"}
-        raise ValueError(
-            f"{place}.{key} must be {kinds[kind]}, as in SQuAD's files; "
-            + (f"got {shown(value[key])}." if key in value else "it is missing.")
-        )
-    if kind is str:
-        try:
-            value[key].encode("utf-8")
-        except UnicodeEncodeError as error:
-            raise ValueError(
-                f"{place}.{key} holds half of a character, a lone surrogate at {error.start}: "
-                f"{shown(value[key])}. Write the file again as UTF-8."
-            ) from error
-    return value[key]

@@ -3,7 +3,6 @@
 import csv
 import difflib
 import io
-import itertools
 import os
 import sys
 import warnings
@@ -12,21 +11,16 @@ from collections.abc import Sequence
 import numpy as np
 
 from keras_bert.files.utf8 import read_utf8
+from keras_bert.messages import check_one_of, shortened, shown
 from keras_bert.readers.json_lines import json_rows
-from keras_bert.readers.shown import shortened, shown
 
 
 class Table:
     """Columns of strings from `read_table`, with the line of each row.
 
-    `table["text"]` is a column, a list of strings; `len(table)` is the number of rows.
-
-    Args:
-        path: the file, for messages.
-        columns: list of str, the names.
-        rows: list of lists of str, each as long as `columns`.
-        lines: list of int, the line in the file where each row starts.
-        malformed: list of int, the lines of skipped rows.
+    `table["text"]` is a column, a list of strings; `len(table)` is the number of rows. `columns`
+    are the names, `lines` the line in the file where each row starts, and `malformed` the lines of
+    skipped rows.
 
     Raises:
         ValueError: if a column does not exist; lists the columns that do.
@@ -67,19 +61,14 @@ class Table:
         position = self.columns.index(column)
         return [row[position] for row in self._rows]
 
+    def error(self, row: int, message: str) -> ValueError:
+        """Returns a ValueError that names the file and the line of a row."""
+        return ValueError(f"{self.path}, line {self.lines[row]}: {message}")
+
     def texts(self, column: str) -> list[str]:
         """Returns a column, with a warning if some of its texts are empty.
 
         BERT reads an empty text as `[CLS] [SEP]`, so it is no error.
-
-        Args:
-            column: str, its name.
-
-        Returns:
-            A list of str.
-
-        Raises:
-            ValueError: if the column does not exist.
         """
         texts = self[column]
         empty = [line for line, text in zip(self.lines, texts, strict=True) if not text.strip()]
@@ -94,70 +83,43 @@ class Table:
     def class_names(self, column: str) -> list[str]:
         """Lists the distinct values of a column of labels, sorted, with numbers sorted by value.
 
-        Args:
-            column: str, its name.
-
-        Returns:
-            A list of str.
-
         Raises:
             ValueError: if the column does not exist, or a label is empty.
         """
         labels = self[column]
         if "" in labels:
-            raise ValueError(
-                f"{self.path}, line {self.lines[labels.index('')]}: the label in column "
-                f"{column!r} is empty. Give the row a label, or remove it."
+            message = (
+                f"the label in column {column!r} is empty. Give the row a label, or remove it."
             )
+            raise self.error(labels.index(""), message)
         names = set(labels)
         numbers = all(name.isdecimal() for name in names)
         return sorted(names, key=(lambda name: (int(name), name)) if numbers else None)
 
     def class_numbers(self, column: str, names: list[str]) -> np.ndarray:
-        """Converts a column of labels to their indices in `names`.
-
-        Args:
-            column: str, its name.
-            names: list of str, the classes.
-
-        Returns:
-            `[n]` int32.
+        """Converts a column of labels to their indices in `names`, `[n]` int32.
 
         Raises:
             ValueError: at the first label missing from `names`, with its line and the classes.
         """
         numbers = {name: number for number, name in enumerate(names)}
-        for line, label in zip(self.lines, self[column], strict=True):
+        labels = self[column]
+        for row, label in enumerate(labels):
             if label not in numbers:
-                raise ValueError(
-                    f"{self.path}, line {line}: the label {label!r} in column {column!r} is none "
-                    f"of the {len(names)} classes: {', '.join(names)}."
-                    f"{_suggestion(label, names)} Fix the row, or add the class to training."
+                raise self.error(
+                    row,
+                    f"the label {label!r} in column {column!r} is none of the {len(names)} "
+                    f"classes: {', '.join(names)}.{_suggestion(label, names)} Fix the row, or add "
+                    "the class to training.",
                 )
-        return np.array([numbers[label] for label in self[column]], "int32")
+        return np.array([numbers[label] for label in labels], "int32")
 
     def scores(self, column: str) -> np.ndarray:
-        """Converts a column to numbers, for regression.
-
-        Args:
-            column: str, its name.
-
-        Returns:
-            `[n]` float32.
-
-        Raises:
-            ValueError: at the first value that is not a finite number, with its line.
-        """
+        """Converts a column to finite numbers, `[n]` float32, for regression."""
         return self.numbers([column])[:, 0]
 
     def numbers(self, columns: list[str]) -> np.ndarray:
-        """Converts columns to numbers, side by side.
-
-        Args:
-            columns: list of str, K names.
-
-        Returns:
-            `[n, K]` float32.
+        """Converts K columns to numbers, `[n, K]` float32.
 
         Raises:
             ValueError: at the first value that is not a finite number, with its line.
@@ -170,22 +132,15 @@ class Table:
                 except ValueError:
                     values[row, number] = np.nan
                 if not np.isfinite(values[row, number]):
-                    raise ValueError(
-                        f"{self.path}, line {self.lines[row]}: {text!r} in column {column!r} is "
-                        "not a finite number. Fix the row, or remove it."
+                    raise self.error(
+                        row,
+                        f"{text!r} in column {column!r} is not a finite number. Fix the row, or "
+                        "remove it.",
                     )
         return values
 
     def label_lists(self, column: str, separator: str = "|") -> list[list[str]]:
-        """Splits a column of several labels per row.
-
-        Args:
-            column: str, its name.
-            separator: str, the text between labels.
-
-        Returns:
-            A list of lists of str; an empty cell gives an empty list.
-        """
+        """Splits a column of several labels per row; an empty cell gives an empty list."""
         parts = (cell.split(separator) for cell in self[column])
         return [[part.strip() for part in row if part.strip()] for row in parts]
 
@@ -195,7 +150,7 @@ def read_table(
     *,
     header: bool = True,
     delimiter: str | None = None,
-    quoting: bool | None = None,
+    quoting: bool = True,
     malformed: str = "error",
 ) -> Table:
     r"""Reads a TSV, CSV or JSONL file of examples.
@@ -209,9 +164,9 @@ def read_table(
         header: bool, whether the first row names the columns. If not, they are named "0", "1",
             and so on.
         delimiter: str; by default "," if the name ends in `.csv`, otherwise a tab.
-        quoting: bool, whether double quotes may enclose fields; true by default for CSV files.
-            TSV files exist in both forms: by default, the reading that gives all rows the same
-            number of columns is used.
+        quoting: bool, whether double quotes may enclose fields, as in files that pandas and
+            spreadsheets write. Pass False for files whose quotes are plain characters, such as
+            GLUE's.
         malformed: `"error"`, or `"skip"` to skip rows with other columns than the first;
             the `Table`'s `malformed` then lists their lines.
 
@@ -220,8 +175,7 @@ def read_table(
 
     Raises:
         ValueError: if the file is not UTF-8, is empty or has only a header, repeats a column's
-            name, can be read in two ways, or has a malformed row. The message names the file and
-            line.
+            name, or has a malformed row. The message names the file and line.
 
     Example:
     >>> import os, tempfile
@@ -232,24 +186,14 @@ def read_table(
     ['Good, but long.', 'Bad.']
     """
     path = os.fspath(path)
-    if malformed not in ("error", "skip"):
-        raise ValueError(f"malformed must be 'error' or 'skip'; got {malformed!r}.")
-    text = _read_text(path)
+    check_one_of("malformed", malformed, ("error", "skip"))
+    text = read_utf8(path)
+    if not text.strip():
+        raise ValueError(f"{path} is empty. It needs a row of column names and rows of examples.")
     if path.lower().endswith(".jsonl"):
         return Table(path, *json_rows(path, text, malformed))
-    if delimiter is None:
-        delimiter = "," if path.lower().endswith(".csv") else "\t"
-    if quoting is None and (delimiter == "," or '"' not in text):
-        quoting = delimiter == ","
-    if quoting is None and malformed == "skip":
-        raise ValueError(
-            f"{path} has double quotes, and which rows are malformed depends on whether they "
-            "enclose fields. With malformed='skip', pass quoting=True or quoting=False."
-        )
-    if quoting is None:
-        rows, lines, skipped = _read_either(path, text, delimiter)
-    else:
-        rows, lines, skipped = _parse(path, text, delimiter, quoting, malformed)
+    delimiter = delimiter or ("," if path.lower().endswith(".csv") else "\t")
+    rows, lines, skipped = _parse(path, text, delimiter, quoting, malformed)
     if not header:
         columns = [str(number) for number in range(len(rows[0]))]
         return Table(path, columns, rows, lines, skipped)
@@ -268,38 +212,7 @@ def read_table(
     return Table(path, columns, rows[1:], lines[1:], skipped)
 
 
-def _read_text(path):
-    text = read_utf8(path)
-    if not text.strip():
-        raise ValueError(f"{path} is empty. It needs a row of column names and rows of examples.")
-    return text
-
-
-def _read_either(path, text, delimiter):
-    """Reads a file with and without quotes, and returns the only consistent reading."""
-    readings, errors = [], []
-    for quoting in (True, False):
-        try:
-            readings.append(_parse(path, text, delimiter, quoting))
-        except ValueError as error:
-            errors.append(str(error))
-    if not readings:
-        raise ValueError(
-            f"{path} is malformed, both with and without quotes.\n  With quotes: {errors[0]}\n"
-            f"  Without: {errors[1]}"
-        )
-    if len(readings) == 2 and readings[0][1] != readings[1][1]:
-        pairs = itertools.zip_longest(readings[0][1], readings[1][1])
-        line = next(unquoted for quoted, unquoted in pairs if quoted != unquoted)
-        raise ValueError(
-            f"{path} can be read in two ways: with {len(readings[0][0])} rows if double quotes "
-            f"enclose fields, and with {len(readings[1][0])} if not (they differ at line {line}). "
-            "Choose one with quoting=True or quoting=False."
-        )
-    return readings[0]
-
-
-def _parse(path, text, delimiter, quoting, malformed="error"):
+def _parse(path, text, delimiter, quoting, malformed):
     """Returns `(rows, lines, skipped)`: lists of fields, their lines, the lines of skipped rows."""
     reader = csv.reader(
         io.StringIO(text, newline=""),
@@ -339,12 +252,12 @@ def _parse(path, text, delimiter, quoting, malformed="error"):
 
 def _delimiter_hint(header):
     """Returns advice for a header of one column that other characters seem to separate."""
-    found = next((mark for mark in "\t;," if len(header) == 1 and mark in header[0]), None)
-    if found is None:
+    mark = next((mark for mark in "\t;," if len(header) == 1 and mark in header[0]), None)
+    if mark is None:
         return ""
     return (
-        f" The first line holds {found!r}: if that separates the columns, read the file with "
-        f"delimiter={found!r}, or save it with commas as .csv or with tabs as .tsv."
+        f" The first line holds {mark!r}: if that separates the columns, read the file with "
+        f"delimiter={mark!r}, or save it with commas as .csv or with tabs as .tsv."
     )
 
 

@@ -10,7 +10,6 @@ from itertools import chain, groupby
 
 from keras_bert.text.characters import Table, cleaned, is_cjk, is_punctuation, without_accents
 
-
 # BERT deletes these control characters, but `str.split` separates words at them.
 _CONTROL_SPACES = "\x0b\x0c\x1c\x1d\x1e\x1f\x85"
 

@@ -232,5 +232,7 @@ def top_k(values: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
 
 def in_blocks(function: Callable, count: int, size: int, kinds: dict) -> dict[str, np.ndarray]:
     """Computes `function(numbers)`, a dict of arrays, for 0, 1, ... `count` in blocks of `size`."""
-    blocks = [function(np.arange(start, min(start + size, count))) for start in range(0, count, size)]
+    blocks = [
+        function(np.arange(start, min(start + size, count))) for start in range(0, count, size)
+    ]
     return {name: np.concatenate([block[name] for block in blocks]) for name in kinds}

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from keras_bert.arguments import check_bool, check_int
+from keras_bert.messages import check_bool, check_int
 from keras_bert.text.vocabulary import (
     CLS,
     MASK,

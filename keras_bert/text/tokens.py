@@ -156,9 +156,7 @@ class SegmentPacker:
         if second is None:
             return (ops.minimum(first.lengths, self.sequence_length - 2),)
         room = self.sequence_length - 3
-        kept = ops.minimum(
-            first.lengths, ops.maximum(room - second.lengths, (room + 1) // 2)
-        )
+        kept = ops.minimum(first.lengths, ops.maximum(room - second.lengths, (room + 1) // 2))
         return kept, ops.minimum(second.lengths, ops.maximum(room - kept, room // 2))
 
     def _ids(self, tokens, kept, place):

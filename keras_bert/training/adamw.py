@@ -10,7 +10,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_bert.arguments import check_bool, check_number
+from keras_bert.messages import check_bool, check_number
 from keras_bert.training.keras_internals import SummedOptimizer
 
 if TYPE_CHECKING:

@@ -3,13 +3,10 @@
 import logging
 import math
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import keras
 import numpy as np
-
-if TYPE_CHECKING:
-    from keras_bert.training.checkpointing import TrainingCheckpoint
 
 logger = logging.getLogger("keras_bert")
 
@@ -18,6 +15,16 @@ _ADVICE = (
     "mixed_bfloat16 instead of mixed_float16. If it happens at the same step again, look for NaN "
     "or infinite values in the labels, the features and the sample weights."
 )
+
+
+class Checkpoints(Protocol):
+    """Saved states to resume from, such as a `TrainingCheckpoint`."""
+
+    def latest_step(self) -> int | None:
+        """Returns the step of the newest one, or None."""
+
+    def path(self, step: int) -> str:
+        """Returns the path of the one of a step."""
 
 
 class DivergedError(ValueError):
@@ -44,13 +51,9 @@ class DivergenceMessage(keras.callbacks.Callback):
 
 
 class StopAtDivergence(keras.callbacks.Callback):
-    """Ends `fit` with a `DivergedError` at the first loss that is NaN or infinite.
+    """Ends `fit` with a `DivergedError` at the first loss that is NaN or infinite."""
 
-    Args:
-        checkpoint: the `TrainingCheckpoint` to resume from.
-    """
-
-    def __init__(self, checkpoint: "TrainingCheckpoint"):
+    def __init__(self, checkpoint: Checkpoints):
         super().__init__()
         self.checkpoint = checkpoint
 
@@ -61,21 +64,15 @@ class StopAtDivergence(keras.callbacks.Callback):
 def check_loss(
     callback: keras.callbacks.Callback,
     logs: dict[str, Any] | None,
-    checkpoint: "TrainingCheckpoint",
+    checkpoint: Checkpoints,
 ) -> None:
-    """Raises a `DivergedError` if the loss of a batch is NaN or infinite.
-
-    Args:
-        callback: a callback of the model in training.
-        logs: the logs of the batch.
-        checkpoint: the `TrainingCheckpoint` to resume from.
-    """
+    """Raises a `DivergedError` if the loss of a batch is NaN or infinite."""
     if (loss := _lost(logs)) is not None:
         model = callback.model  # it has the current state on JAX too
         raise DivergedError(f"{_became(loss, f'{_step(model):,}', model)} {_remedy(checkpoint)}")
 
 
-def check_weights(model: keras.Model, checkpoint: "TrainingCheckpoint") -> None:
+def check_weights(model: keras.Model, checkpoint: Checkpoints) -> None:
     """Raises a `DivergedError` if a trainable weight of a model is NaN or infinite."""
     variables = model.trainable_variables
     check_arrays(model, variables, map(keras.ops.convert_to_numpy, variables), checkpoint)
@@ -85,16 +82,9 @@ def check_arrays(
     model: keras.Model,
     variables: Iterable[keras.Variable],
     arrays: Iterable[np.ndarray],
-    checkpoint: "TrainingCheckpoint",
+    checkpoint: Checkpoints,
 ) -> None:
-    """Raises a `DivergedError` if the values of a variable are NaN or infinite.
-
-    Args:
-        model: the compiled model.
-        variables: its variables, or some of them, and its optimizer's.
-        arrays: their values as NumPy arrays, in the same order.
-        checkpoint: the `TrainingCheckpoint` to resume from.
-    """
+    """Raises a `DivergedError` if the values of a variable, one of `arrays`, aren't finite."""
     for variable, array in zip(variables, arrays, strict=True):
         if not np.isfinite(array).all():
             raise DivergedError(

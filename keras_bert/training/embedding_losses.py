@@ -6,7 +6,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_bert.arguments import check_number
+from keras_bert.messages import check_number
 
 
 class BatchLoss(keras.losses.Loss):

@@ -10,6 +10,7 @@ import keras
 
 from keras_bert.files.checkpoint_folder import local_path
 from keras_bert.files.json_files import write_json
+from keras_bert.messages import check_one_of
 from keras_bert.training.adamw import AdamW
 from keras_bert.training.describe_training import describe_training
 from keras_bert.training.processes import is_chief, wait_for_all
@@ -294,8 +295,8 @@ def _selected(reader, select, scores, dev):
         return names[0]
     if select is None:
         raise ValueError("Pass select, the name of the score that selects the best epoch.")
-    if names and select not in names:
-        raise ValueError(f"select must be one of {', '.join(names)}; got {select!r}.")
+    if names:
+        check_one_of("select", select, names)
     return select
 
 

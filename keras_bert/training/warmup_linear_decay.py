@@ -5,7 +5,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_bert.arguments import check_bool, check_number
+from keras_bert.messages import check_bool, check_number
 
 
 @keras.saving.register_keras_serializable(package="keras_bert")

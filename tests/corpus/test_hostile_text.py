@@ -137,8 +137,8 @@ FILES = {
 
 def read_file(text):
     """Reads a text file in both formats, as one span and as two."""
-    from keras_bert.corpus.corpus_plan import Settings, Span
-    from keras_bert.corpus.text_documents import text_documents
+    from keras_bert.corpus.slices import Settings, Span
+    from keras_bert.corpus.text_documents import TextReader
     from keras_bert.files.reports import Reports
 
     with tempfile.TemporaryDirectory() as folder:
@@ -147,17 +147,19 @@ def read_file(text):
         size = path.stat().st_size
         for settings in (Settings(), Settings(text_format="sentences")):
             for span in ((0, size), (0, size // 2), (size // 2, size)):
-                list(text_documents(Span(str(path), "text", *span, size), settings, Reports()))
+                reader = TextReader()
+                list(reader.documents(Span(str(path), reader, *span, size), settings, Reports()))
 
 
 def tokenize(text):
-    """Tokenizes a text and splits it into words."""
-    from keras_bert.text.exact_wordpiece import word_splitter
+    """Tokenizes a text in Python and with ops."""
+    from keras_bert.graph.tokenizer import graph_tokenizer
     from keras_bert.text.tokenizer import BertTokenizer
 
     tokenizer = BertTokenizer([*SPECIAL, "a", "##a", "'", "σ", "##σ", "##ς"])
+    tokenizer.flat_ids([text])
     tokenizer.tokenize_with_offsets(text)
-    word_splitter(True)([text])
+    graph_tokenizer(tokenizer).tokenize_with_offsets(text)
 
 
 def learn(text):

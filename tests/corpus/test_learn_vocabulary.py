@@ -12,8 +12,9 @@ import sys
 import pytest
 
 from keras_bert.corpus import corpus_plan
-from keras_bert.corpus.corpus_plan import Settings, find_inputs, plan_slices
+from keras_bert.corpus.corpus_plan import find_inputs, plan_slices
 from keras_bert.corpus.learn_vocabulary import learn_vocabulary
+from keras_bert.corpus.slices import Settings
 from keras_bert.files.reports import Reports
 from keras_bert.text import train_wordpieces
 from keras_bert.text.tokenizer import BertTokenizer
@@ -80,8 +81,8 @@ def test_the_same_text_gives_the_same_vocabulary_in_every_process(prose):
 
 def test_the_learned_text_has_no_unknown_words(prose):
     tokenizer = BertTokenizer(learn(prose, 1000))
-    ids = tokenizer(list(pydoc_data.topics.topics.values()))
-    assert tokenizer.unk_token_id not in ids.flat_values.numpy()
+    ids, _ = tokenizer.flat_ids(list(pydoc_data.topics.topics.values()))
+    assert tokenizer.unk_token_id not in ids
 
 
 @pytest.mark.filterwarnings("ignore:the texts have", "ignore:1 invalid byte")
@@ -120,7 +121,7 @@ def test_texts_end_between_words_and_lose_nothing(prose, monkeypatch):
     monkeypatch.setattr("keras_bert.corpus.decoding.BLOCK_BYTES", 1000)
     monkeypatch.setattr(corpus_plan, "MIN_SLICE_BYTES", 50_000)
     slices = plan_slices(find_inputs(prose, Reports()), Settings())
-    texts = [text for slice_ in slices for text in module._texts(slice_, Reports())]
+    texts = [t for s in slices for span in s.spans for t in span.reader.texts(span, Reports())]
     assert len(slices) > 5 and len(texts) > 100 and "".join(texts) == whole
     assert all(text[-1].isspace() for text in texts[:-1])
     assert count_words(prose) == expected

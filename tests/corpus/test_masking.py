@@ -2,6 +2,11 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert.corpus import masking
+from keras_bert.corpus.masking import Masking
+
+
+def vocabulary_of(size):
+    return [*"abcd", "[MASK]", *map(str, range(size - 5))]
 
 
 def test_counts_round_halves_to_even_as_python_does():
@@ -67,7 +72,7 @@ def test_whole_words_follow_the_greedy_rule(monkeypatch):
 def test_a_mask_hides_the_chosen_and_nothing_else():
     ids = tf.constant(np.random.default_rng(0).integers(5, 99, (50, 16)), tf.int32)
     chosen = masking.choose_tokens(tf.ones([50, 16], tf.bool), tf.fill([50], 5), [3, 4])
-    masked = masking.mask_tokens(ids, chosen, [5, 6], mask_token_id=4, vocabulary_size=99)
+    masked = masking.mask_tokens(ids, chosen, [5, 6], vocabulary_of(99), Masking(16))
     positions, labels, weights = masking.predictions(ids, chosen, max_predictions=7)
     assert positions.shape == labels.shape == weights.shape == (50, 7)
     assert np.array_equal(masked[~chosen], ids[~chosen])
@@ -80,10 +85,8 @@ def test_a_mask_hides_the_chosen_and_nothing_else():
 
 def test_random_words_come_from_the_whole_vocabulary():
     ids = tf.fill([200, 100], 7)
-    rates = {"mask_token_rate": 0.0, "random_token_rate": 1.0}
-    masked = masking.mask_tokens(
-        ids, tf.ones_like(ids, tf.bool), [1, 2], mask_token_id=4, vocabulary_size=10, **rates
-    )
+    rates = Masking(100, mask_token_rate=0.0, random_token_rate=1.0)
+    masked = masking.mask_tokens(ids, tf.ones_like(ids, tf.bool), [1, 2], vocabulary_of(10), rates)
     shares = np.bincount(masked.numpy().ravel(), minlength=10) / 20_000
     assert len(shares) == 10
     assert np.all(np.abs(shares - 0.1) < 4 * (0.09 / 20_000) ** 0.5)

@@ -67,7 +67,7 @@ def test_random_texts_never_come_from_a_piece_of_the_same_document():
     group.document_ids = tf.constant([0, 1, 0, 0, 2, 0, 0, 1], tf.int64)
     document = np.repeat(group.document_ids.numpy(), 30)
     for seed in range(5):
-        rows = pairs.plan_pairs(group, [seed, 7], sequence_length=11)
+        rows = pairs.plan_pairs(group, [seed, 7], pairs.Pairing(11))
         chosen = rows.is_random.numpy() == 1
         first = document[rows.first_start.numpy()]
         second = document[rows.second_start.numpy()]
@@ -77,13 +77,13 @@ def test_random_texts_never_come_from_a_piece_of_the_same_document():
 
 def test_one_document_in_a_group_makes_no_wrong_labels():
     group = group_of([50])
-    rows = pairs.plan_pairs(group, [1, 2], sequence_length=13)
+    rows = pairs.plan_pairs(group, [1, 2], pairs.Pairing(13))
     assert len(rows.is_random) > 0 and not rows.is_random.numpy().any()
 
 
 def test_same_seed_same_plan():
     one, two, other = (
-        pairs.plan_pairs(group_of([40] * 5), [1, s], sequence_length=13) for s in (2, 2, 3)
+        pairs.plan_pairs(group_of([40] * 5), [1, s], pairs.Pairing(13)) for s in (2, 2, 3)
     )
     same = [np.array_equal(vars(one)[name], vars(two)[name]) for name in vars(one)]
     assert all(same)
@@ -133,7 +133,7 @@ def test_pairs_are_distributed_as_those_of_the_published_loop(documents, length)
 
     @tf.function
     def plan(seed):
-        rows = pairs.plan_pairs(group, seed, sequence_length=length)
+        rows = pairs.plan_pairs(group, seed, pairs.Pairing(length))
         return tf.stack([rows.first_length, rows.second_length, rows.is_random], axis=1)
 
     rng = random.Random(1)

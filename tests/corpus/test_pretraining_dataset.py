@@ -220,7 +220,7 @@ def test_exact_random_next(corpus, batches, restored_rows):
         ({"mask_token_rate": 0.95}, "add up to at most 1"),
         ({"shard": (2, 2)}, "shard must be"),
         ({"epochs": 0}, "epochs must be at least 1"),
-        ({"start_step": -1}, "start_step must not be negative"),
+        ({"start_step": -1}, "start_step must be at least 0"),
         ({"start_step": 10_000}, "past the end of the data, which has"),
         ({"max_predictions": 0}, "max_predictions must be at least 1"),
         ({"left_to_right": True}, "pass next_sentence=False"),

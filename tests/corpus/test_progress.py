@@ -4,7 +4,7 @@ import subprocess
 import sys
 
 from keras_bert import learn_vocabulary
-from keras_bert.corpus.progress import progress_bar
+from keras_bert.corpus.workers import progress_bar
 
 
 def test_a_log_has_an_update_a_second_and_no_blank_lines(tmp_path, capfd):
@@ -28,7 +28,7 @@ sys.modules["ipykernel.zmqshell"] = None  # how tqdm knows a notebook
 sys.modules["IPython"] = SimpleNamespace(get_ipython=object)
 sys.modules["ipywidgets"] = None
 warnings.simplefilter("always")
-from keras_bert.corpus.progress import progress_bar
+from keras_bert.corpus.workers import progress_bar
 progress_bar("words", 10, True).close()
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)

@@ -4,18 +4,18 @@ import pytest
 
 from keras_bert.corpus import decoding
 from keras_bert.corpus import text_documents as text_documents_module
-from keras_bert.corpus.corpus_plan import Settings, Span
 from keras_bert.corpus.sentences import split_sentences
-from keras_bert.corpus.text_documents import text_documents, wrap_width
+from keras_bert.corpus.slices import Settings, Span
+from keras_bert.corpus.text_documents import TextReader, wrap_width
 from keras_bert.files.reports import Reports
 
 
 def read(path, start=0, stop=None, **settings):
     """Documents of a span as lists of sentences, and the reports."""
     size = path.stat().st_size
-    span = Span(str(path), "text", start, size if stop is None else stop, size)
+    span = Span(str(path), TextReader(), start, size if stop is None else stop, size)
     reports, documents = Reports(), {}
-    for number, sentences in text_documents(span, Settings(**settings), reports):
+    for number, sentences in span.reader.documents(span, Settings(**settings), reports):
         documents.setdefault(number, []).extend(s for s in sentences if s)
     return [sentences for sentences in documents.values() if sentences], reports.as_dict()
 

@@ -5,9 +5,8 @@ from html import escape
 import pytest
 
 from keras_bert.corpus import decoding, wikipedia_dump
-from keras_bert.corpus.corpus_plan import Settings, Span
-from keras_bert.corpus.wikipedia_dump import check_dump, dump_namespaces, wikipedia_documents
-from keras_bert.corpus.wikitext import wikitext_passages
+from keras_bert.corpus.slices import Settings, Span
+from keras_bert.corpus.wikipedia_dump import DumpReader, dump_namespaces
 from keras_bert.files.reports import Reports
 
 HEAD = """<mediawiki xml:lang="de"><siteinfo><namespaces>
@@ -27,11 +26,11 @@ def articles(num_pages):
 
 
 def read(path, start=0, stop=None):
-    kind = "xml.bz2" if path.suffix == ".bz2" else "xml"
+    reader = DumpReader(packed=path.suffix == ".bz2")
     size = path.stat().st_size
-    span = Span(str(path), kind, start, size if stop is None else stop, size)
+    span = Span(str(path), reader, start, size if stop is None else stop, size)
     reports = Reports()
-    found = [sentences for _, sentences in wikipedia_documents(span, Settings(), reports)]
+    found = [sentences for _, sentences in reader.documents(span, Settings(), reports)]
     return found, reports.as_dict()
 
 
@@ -53,7 +52,7 @@ def test_articles_are_kept_and_other_pages_counted(tmp_path):
         wikipedia_dump.OTHER_NAMESPACES: 1,
         wikipedia_dump.OTHER_MODELS: 1,
     }
-    assert dump_namespaces(str(path), "xml") == {"datei"}
+    assert dump_namespaces(str(path), False) == {"datei"}
 
 
 @pytest.mark.parametrize("packing", ["xml", "one stream", "many streams"])
@@ -111,30 +110,12 @@ def test_broken_utf8_and_broken_markup_are_reported_with_the_page(tmp_path):
     assert "page 'B', line 1 of the page" in reports[decoding.BROKEN]["examples"][0]
 
 
-@pytest.mark.parametrize("name, kind", [("a.xml", "xml"), ("a.xml.bz2", "xml.bz2")])
-def test_other_files_are_refused(tmp_path, name, kind):
-    path = tmp_path / name
+@pytest.mark.parametrize("packed", [False, True])
+def test_other_files_are_refused(tmp_path, packed):
+    path = tmp_path / "a.xml"
     path.write_text("<html>no wiki</html>")
     with pytest.raises(ValueError, match="not a (MediaWiki dump|bzip2 file)"):
-        check_dump(str(path), kind)
-
-
-def slow_passages(text, namespaces):
-    """Is `wikitext_passages`, but a page with "[//" takes minutes in a regular expression."""
-    if "[//" in text:
-        re.search(r"\[//[^\s\]]*[ \t]*([^\]\n]*)\]", "[//" * 4000)
-    return wikitext_passages(text, namespaces)
-
-
-def test_a_page_that_takes_too_long_is_skipped_and_reported(tmp_path, monkeypatch):
-    monkeypatch.setattr(wikipedia_dump, "wikitext_passages", slow_passages)
-    monkeypatch.setattr(wikipedia_dump, "PAGE_SECONDS", 0.1)
-    path = tmp_path / "wiki.xml"
-    pages = [page("A", "One is."), page("Bad", "[// Two are."), page("B", "Three are.")]
-    path.write_text(HEAD + "".join(pages) + "</mediawiki>", encoding="utf-8")
-    documents, reports = read(path)
-    assert documents == [["One is."], ["Three are."]]
-    assert reports[wikipedia_dump.SLOW_PAGES] == {"count": 1, "examples": [f"{path}, page 'Bad'"]}
+        DumpReader(packed).check(str(path))
 
 
 @pytest.mark.shared

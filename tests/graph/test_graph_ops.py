@@ -53,7 +53,9 @@ def cases(generator, n):
         "first_of_each": [(np.sort(counts), words)] if n else [],
         "flatnonzero": [(bools,), (ints > 9,)],
         "full": [([n], -1e30, "float32"), ([1], True, "bool"), ([n, 2], 3, "int64")],
-        "in_blocks": [(lambda rows: {"a": 2 * rows}, np.int64(n), 4, {"a": ("int64", [])})] if n else [],
+        "in_blocks": [(lambda rows: {"a": 2 * rows}, np.int64(n), 4, {"a": ("int64", [])})]
+        if n
+        else [],
         "kinds_of_strings": [(words, _kind)],
         "log": [(np.abs(floats) + 1,)],
         "logsumexp": [(grid,), (np.minimum(grid, -1e30),)],
@@ -91,8 +93,12 @@ def cases(generator, n):
 
 def as_tensors(value):
     if isinstance(value, np.ndarray):
-        return tf.constant(value.tolist(), tf.string) if value.dtype == object else tf.constant(value)
-    is_of_arrays = isinstance(value, (list, tuple)) and any(isinstance(v, np.ndarray) for v in value)
+        return (
+            tf.constant(value.tolist(), tf.string) if value.dtype == object else tf.constant(value)
+        )
+    is_of_arrays = isinstance(value, (list, tuple)) and any(
+        isinstance(v, np.ndarray) for v in value
+    )
     return [*map(as_tensors, value)] if is_of_arrays else value
 
 
@@ -105,7 +111,9 @@ def as_arrays(result):
     if isinstance(result, tf.RaggedTensor):
         return [row.numpy() for row in result]
     array = np.asarray(result)
-    return [np.array([s.encode() for s in array], object) if isinstance(array.flat[:1], str) else array]
+    return [
+        np.array([s.encode() for s in array], object) if isinstance(array.flat[:1], str) else array
+    ]
 
 
 def check(assert_close, name, found, expected):

@@ -29,8 +29,23 @@ from keras_bert.text import numpy_ops
 FEW, MANY, LENGTH, SLOTS = 300, 20_000, 14, 3
 TAGS = ["O", "B-LOC", "I-LOC", "B-PER", "I-PER", "E-PER", "S-PER"]
 PIECES = [*"abcdeé中字Σσς.,()'#", "ab", "bc", "ss", "ᄒ", "ᅡ", "ᆫ"]
-ODD = [*"ABÉßΣΣσςİıǅﬁ龍한ß한«»$\0\t\n", *"\u0301\u0327\u0345\u200b\u200d\u00ad\ufeff\ufffd\u2028\u3000"]
-ODD += ["😀", "👩\u200d🚒", "e\u0301", "O\u0308\u0327", "ΑΣ", "Σ.", "𝒜", "क\u094d", "مُ", "[MASK]", "##a"]
+ODD = [
+    *"ABÉßΣΣσςİıǅﬁ龍한ß한«»$\0\t\n",
+    *"\u0301\u0327\u0345\u200b\u200d\u00ad\ufeff\ufffd\u2028\u3000",
+]
+ODD += [
+    "😀",
+    "👩\u200d🚒",
+    "e\u0301",
+    "O\u0308\u0327",
+    "ΑΣ",
+    "Σ.",
+    "𝒜",
+    "क\u094d",
+    "مُ",
+    "[MASK]",
+    "##a",
+]
 LOGITS = np.random.default_rng(0).normal(0, 3, 10_007).astype("float32")
 
 
@@ -212,9 +227,7 @@ def test_documents(compare, count):
 
 
 def test_entities(compare, count):
-    compare(
-        found_entities, BertTokenClassifierPreprocessor, odd_texts(count, 7), label_names=TAGS
-    )
+    compare(found_entities, BertTokenClassifierPreprocessor, odd_texts(count, 7), label_names=TAGS)
 
 
 @pytest.mark.parametrize("null_threshold", [None, -2.0])

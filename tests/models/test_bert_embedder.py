@@ -102,7 +102,7 @@ def test_it_trains_by_a_loss_of_the_users(model, eager):
 
 
 def test_another_pooling_is_refused(backbone):
-    with pytest.raises(ValueError, match="pooling must be one of mean, max, cls; got 'sum'"):
+    with pytest.raises(ValueError, match="pooling must be one of .*; got 'sum'"):
         BertEmbedder(backbone, pooling="sum")
 
 

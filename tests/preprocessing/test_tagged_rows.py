@@ -29,7 +29,7 @@ def sentences():
 def pieces(tokenizer, sentences):
     """The pieces of each word, as many as fit a sequence, one word at a time."""
     flat = [word for sentence in sentences[0] for word in sentence]
-    return [ids[:8] for ids in tokenizer(flat).to_list()]
+    return [ids[:8] for ids in tokenizer(flat)]
 
 
 def batch_of(rows, numbers=None, batching=FULL):

@@ -23,15 +23,15 @@ def test_lines_of_json_are_rows(tmp_path):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("{", "line 2: '{' is not JSON"),
-        ("[1]", "line 2: '.1.' is not a JSON object"),
-        ('{"b": 1}', "line 2: the keys are b, but those of the first line are a"),
-        ('{"a": null}', "line 2: the value of 'a' is None"),
-        ('{"a": ["x"]}', "line 2: the value of 'a' is .*, not a string or a number"),
-        ("[" * 5000, r"line 2: '\[\[.*nested"),
-        ('{"a": NaN}', "line 2: .* is not JSON .*NaN"),
-        ('{"a": -Infinity}', "line 2: .* is not JSON .*-Infinity"),
-        (f'{{"a": {"9" * 5000}}}', "line 2: .* is not JSON .*digits"),
+        ("{", "line 2: '{'"),
+        ("[1]", "line 2: '.1.'.*object"),
+        ('{"b": 1}', """line 2: '{"b": 1}'.*keys a"""),
+        ('{"a": null}', "line 2: .*value of 'a' is None"),
+        ('{"a": ["x"]}', "line 2: .*value of 'a' is .'x'"),
+        ("[" * 5000, r"line 2: '\[\["),
+        ('{"a": NaN}', "line 2: .*NaN"),
+        ('{"a": -Infinity}', "line 2: .*-Infinity"),
+        (f'{{"a": {"9" * 5000}}}', "line 2: .*digits"),
     ],
 )
 def test_bad_lines_are_refused_or_skipped(tmp_path, line, message):

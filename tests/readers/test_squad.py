@@ -82,17 +82,17 @@ def test_spaces_around_an_answer_are_not_trained_on(write):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("id\ttext\n1\tYes", r"squad.json, line 1: not JSON"),
-        ('{"data": [\n}', r"squad.json, line 2: not JSON"),
-        ('{"data": ' * 99_999, r"squad.json holds lists or objects that are nested too deeply"),
+        ("id\ttext\n1\tYes", r"squad.json is not JSON.*line 1"),
+        ('{"data": [\n}', r"squad.json is not JSON.*line 2"),
+        ('{"data": ' * 99_999, r"squad.json is not JSON.*recursion"),
         ("[1, 2]", r"is JSON, but not SQuAD's.*got \[1, 2\]"),
-        ('{"texts": []}', r"not SQuAD's.*an object of texts"),
+        ('{"texts": []}', r"not SQuAD's.*got .'texts'"),
         ('{"data": []}', "has no questions"),
-        ('{"data": [3]}', r"data\[0\] must be an object; got 3"),
-        ('{"data": [{"title": "T"}]}', r"data\[0\].paragraphs must be a list.*it is missing"),
+        ('{"data": [3]}', r"data must be a list of objects; got \[3\]"),
+        ('{"data": [{"title": "T"}]}', r"data\[0\].paragraphs must be a list"),
         (
             '{"data": [{"paragraphs": [{"context": 5, "qas": []}]}]}',
-            r"data\[0\].paragraphs\[0\].context must be a string.*got 5",
+            r"data\[0\].paragraphs\[0\].context must be a string; got 5",
         ),
         (
             '{"data": [{"paragraphs": [{"context": "", "qas": [{"id": "1", "question": "?", '
@@ -128,8 +128,8 @@ def test_the_official_files(shared_data, name, questions, impossible):
 @pytest.mark.parametrize(
     "change, message",
     [
-        ({"question": "\ud800"}, r"question holds half of a character"),
-        ({"answers": [{"text": "a", "answer_start": 12345}]}, "too many digits"),
+        ({"question": "\ud800"}, r"question must be a text, without"),
+        ({"answers": [{"text": "a", "answer_start": 12345}]}, "digits"),
     ],
 )
 def test_texts_and_numbers_that_cannot_be_held_are_refused(tmp_path, change, message):

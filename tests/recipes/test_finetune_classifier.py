@@ -110,7 +110,7 @@ def test_one_class_is_refused(recipe, preset, files, tmp_path):
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (["--select", "f2"], "select must be one of accuracy, f1, mcc; got 'f2'"),
+        (["--select", "f2"], "select must be one of 'accuracy', 'f1', 'mcc'; got 'f2'"),
         (["--epochs", "0"], "epochs and patience must be at least 1; got epochs=0"),
     ],
 )

@@ -1,160 +1,18 @@
-"""A second tokenizer for the tests: the rules of BERT's tokenization.py, one after another."""
+"""Vocabularies and characters, for the tests of the tokenizer in Python and as ops."""
 
+import runpy
 import unicodedata
+from pathlib import Path
 
 import pytest
 
-SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-CJK = [
-    range(0x4E00, 0xA000),
-    range(0x3400, 0x4DC0),
-    range(0x20000, 0x2A6E0),
-    range(0x2A700, 0x2B740),
-    range(0x2B740, 0x2B820),
-    range(0x2B820, 0x2CEB0),
-    range(0xF900, 0xFB00),
-    range(0x2F800, 0x2FA20),
-]
-
-SIZES = [(1,)] * 8 + [()] * 4 + [(2,)] * 2 + [(3,), (4,)]  # of a character, by the first 4 bits
-
-
-class RuleByRuleTokenizer:
-    """Slow, plain, and with nothing in common with the library's.
-
-    A text is a list of [letters, span], and a span is [start, end, reach] in bytes of the original,
-    shared by all that one character became. Deleted characters lie between `end` and `reach`.
-    """
-
-    def __init__(self, vocabulary, lowercase, max_word_characters=200):
-        self.ids = {token.strip(): index for index, token in enumerate(vocabulary)}
-        self.lowercase = lowercase
-        self.max_word_characters = max_word_characters
-
-    def __call__(self, text):
-        """Returns [(id, start, end), ...] of bytes or str."""
-        data = text.encode() if isinstance(text, str) else text
-        words = self.split_at_spaces(self.clean(data))
-        if self.lowercase:
-            before = None
-            for at, word in enumerate(words):
-                adjacent = before and before[1][2] == word[0][1][0]
-                words[at] = word = self.lower(word, before if adjacent else None)
-                before = word[-1] if word else before
-        return [
-            piece
-            for word in words
-            for part in self.split_at_punctuation(word)
-            for piece in self.cut(part)
-        ]
-
-    def clean(self, data):
-        at, text = 0, []
-        while at < len(data):
-            for size in SIZES[data[at] >> 4]:
-                try:
-                    letter = data[at : at + size].decode()
-                except UnicodeDecodeError:
-                    continue
-                if letter:
-                    break
-            else:
-                size, letter = 1, ""
-            text.append([letter, [at, at + size, at + size]])
-            at += size
-        assert "".join(letter for letter, _ in text) == data.decode("utf-8", errors="ignore")
-        kept = []
-        for letter, span in text:
-            category = unicodedata.category(letter) if letter else "Cc"
-            if letter and letter in " \t\n\r" or category == "Zs":
-                kept.append([" ", span])
-            elif letter in ("", "\0", "\ufffd") or category in ("Cc", "Cf"):
-                if kept:
-                    kept[-1][1][2] = span[2]
-            else:
-                kept.append([letter, span])
-        return kept
-
-    def split_at_spaces(self, text):
-        words = [[]]
-        for item in text:
-            if item[0].isspace():
-                words.append([])
-            elif any(ord(item[0]) in block for block in CJK):
-                words += [[item], []]
-            else:
-                words[-1].append(item)
-        return [word for word in words if word]
-
-    def lower(self, word, before):
-        lowered = "".join(letter for letter, _ in word).lower()
-        items = []
-        for letter, span in word:
-            size = len(letter.lower())
-            for new in unicodedata.normalize("NFD", lowered[:size]):
-                items.append([new, span])
-            lowered = lowered[size:]
-        assert not lowered
-        # Canonical order: marks that follow each other, by class.
-        start = 0
-        for at in range(len(items) + 1):
-            if at == len(items) or unicodedata.combining(items[at][0]) == 0:
-                items[start:at] = sorted(
-                    items[start:at], key=lambda item: unicodedata.combining(item[0])
-                )
-                start = at + 1
-        kept = []
-        remaining = {id(s) for letter, s in items if unicodedata.category(letter) != "Mn"}
-        for letter, span in items:
-            if unicodedata.category(letter) != "Mn":
-                kept.append([letter, span])
-            elif id(span) not in remaining:
-                owner = kept[-1] if kept else before  # accents on a CJK character come apart
-                if owner:
-                    owner[1][1:] = max(span[1:], owner[1][1:])
-        return kept
-
-    def split_at_punctuation(self, word):
-        parts, fresh = [], True
-        for item in word:
-            code_point = ord(item[0])
-            if (
-                33 <= code_point <= 47
-                or 58 <= code_point <= 64
-                or 91 <= code_point <= 96
-                or 123 <= code_point <= 126
-                or unicodedata.category(item[0])[0] == "P"
-            ):
-                parts.append([item])
-                fresh = True
-            else:
-                if fresh:
-                    parts.append([])
-                fresh = False
-                parts[-1].append(item)
-        return parts
-
-    def cut(self, word):
-        whole = "".join(letter for letter, _ in word)
-        unknown = [(self.ids["[UNK]"], word[0][1][0], word[-1][1][1])]
-        if len(whole) > self.max_word_characters:
-            return unknown
-        answer, start = [], 0
-        while start < len(whole):
-            for end in range(len(whole), start, -1):
-                piece = ("##" if start else "") + whole[start:end]
-                if piece in self.ids:
-                    break
-            else:
-                return unknown
-            answer.append((self.ids[piece], word[start][1][0], word[end - 1][1][1]))
-            start = end
-        return answer
+RULES = runpy.run_path(str(Path(__file__).parent / "rule_by_rule.py"))
+SPECIAL = RULES["SPECIAL"]
 
 
 @pytest.fixture(scope="session")
 def rule_by_rule():
-    return RuleByRuleTokenizer
+    return RULES["RuleByRuleTokenizer"]
 
 
 @pytest.fixture(scope="session")

@@ -198,7 +198,7 @@ def test_answers_of_any_preprocessor_can_be_written(tmp_path):
         ({"test": (TEXTS[:2], ["pro", "prp"])}, "'prp'"),
         ({"train": (TEXTS[:2], np.eye(2))}, "one-hot.*pass y.argmax"),
         ({"train": ({"token_ids": np.ones((2, 4))}, [0, 1])}, "train is prepared inputs"),
-        ({"select": "f2"}, "select must be one of accuracy, f1, mcc; got 'f2'"),
+        ({"select": "f2"}, "select must be one of 'accuracy', 'f1', 'mcc'; got 'f2'"),
         ({"epochs": 0}, "must be at least 1; got epochs=0"),
         ({"patience": 0}, "patience=0"),
         ({"class_weight": "even"}, "balanced"),

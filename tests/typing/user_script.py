@@ -6,11 +6,11 @@ An unused `type: ignore` fails the check, so each one below proves that its line
 from typing import assert_type
 
 import numpy as np
+from keras_bert.preprocessing.rows import Rows
 
 import keras_bert
 from keras_bert import BertTokenizer
 from keras_bert.preprocessing.question_windows import QuestionWindows
-from keras_bert.preprocessing.rows import Rows
 
 backbone = keras_bert.BertBackbone(
     vocabulary_size=30522, num_layers=2, num_heads=2, hidden_dim=128, intermediate_dim=512

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from keras_bert.arguments import check_finite
+from keras_bert.messages import check_finite
 
 ENCODER_PARTS = ("embeddings/", "block_")
 """Prefixes of the weights that every source must have; the pooler may be missing."""

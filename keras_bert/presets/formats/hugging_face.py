@@ -11,6 +11,7 @@ from safetensors.numpy import save_file
 
 from keras_bert.files.json_fields import JsonFields
 from keras_bert.files.json_files import write_json
+from keras_bert.messages import shortened
 from keras_bert.presets.formats.checkpoint import (
     Checkpoint,
     check_size,
@@ -36,7 +37,6 @@ from keras_bert.presets.formats.weight_names import (
     own_classifier_arguments,
     read_own_arguments,
 )
-from keras_bert.readers.shown import shortened
 
 logger = logging.getLogger("keras_bert")
 

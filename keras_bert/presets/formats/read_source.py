@@ -6,10 +6,10 @@ from pathlib import Path
 
 from keras_bert.files.json_files import read_json
 from keras_bert.files.leftovers import recover
+from keras_bert.messages import shown
 from keras_bert.presets.formats.checkpoint import Checkpoint
 from keras_bert.presets.formats.tensor_files import FILES
 from keras_bert.presets.known_presets import hub_handle, similar_preset
-from keras_bert.readers.shown import shown
 
 
 def read_source(source: str | PathLike) -> Checkpoint | Path:

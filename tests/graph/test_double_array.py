@@ -2,7 +2,7 @@
 
 import random
 
-from keras_bert.text.double_array import double_array
+from keras_bert.graph.double_array import double_array
 
 
 def look_up(units, key):

@@ -1,18 +1,24 @@
-"""Slice processing on a pool of local processes."""
+"""Slices processed by local processes or by Apache Beam, and their progress bar."""
 
 import concurrent.futures
 import multiprocessing
 import multiprocessing.connection
 import os
 import pickle
+import sys
 import threading
-from collections.abc import Callable, Iterator
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 
-from keras_bert.corpus.corpus_plan import Slice
+from keras_bert.corpus.slices import Slice
+from keras_bert.messages import check_int
+
+if TYPE_CHECKING:
+    import tqdm
 
 _work = None  # a worker process's own, created once
 
@@ -20,29 +26,24 @@ _work = None  # a worker process's own, created once
 BYTES_WORTH_A_WORKER = 2**25
 
 
-def default_num_workers(num_bytes: int) -> int:
-    """Returns one worker per core available to this process, or fewer for small inputs."""
-    has_affinity = hasattr(os, "sched_getaffinity")
-    num_cores = len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
-    return max(1, min(num_cores, num_bytes // BYTES_WORTH_A_WORKER))
-
-
 def run_locally(
-    slices: list[Slice], work: Callable[[Slice], Any], num_workers: int
+    slices: list[Slice], work: Callable[[Slice], Any], num_workers: int | None
 ) -> Iterator[tuple[Slice, Any]]:
     """Yields `(slice, work(slice))` as slices finish; one worker means this process itself.
 
-    Args:
-        slices: list of `Slice`.
-        work: function of a slice that can be pickled, for example a `functools.partial`.
-        num_workers: number of processes.
+    `work` can be pickled. By default there is one worker per core available to this process, or
+    fewer for small inputs.
 
     Raises:
         RuntimeError: if a worker process dies. An exception raised by a slice propagates.
             Finished shards are kept in both cases.
     """
-    if num_workers < 1:
-        raise ValueError(f"num_workers must be at least 1; got {num_workers}.")
+    if num_workers is None:
+        has_affinity = hasattr(os, "sched_getaffinity")
+        num_cores = len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
+        num_bytes = sum(slice_.num_text_bytes for slice_ in slices)
+        num_workers = max(1, min(num_cores, num_bytes // BYTES_WORTH_A_WORKER))
+    check_int("num_workers", num_workers)
     num_workers = min(num_workers, len(slices))
     if num_workers <= 1:
         for slice_ in slices:
@@ -87,3 +88,43 @@ def _end_with_parent():
 
 def _run(slice_):
     return _work(slice_)
+
+
+def run_on_beam(
+    slices: list[Slice], work: Callable[[Slice], Any], options: Sequence[str]
+) -> Iterator[Slice]:
+    """Runs `work` on all slices with Beam, with the same function as locally; then yields them."""
+    try:
+        import apache_beam as beam
+        from apache_beam.options.pipeline_options import PipelineOptions
+    except ImportError as error:
+        raise ImportError(
+            "Apache Beam is not installed. Run pip install 'keras3-bert[beam]', or omit "
+            "beam_options to use this machine's cores."
+        ) from error
+    with beam.Pipeline(options=PipelineOptions(list(options))) as pipeline:
+        (
+            pipeline
+            | "Slices" >> beam.Create(slices)
+            | "Spread" >> beam.Reshuffle()  # otherwise one worker may get all slices
+            | "Write" >> beam.Map(work)
+        )
+    yield from slices
+
+
+def progress_bar(name: str, num_bytes: int, progress: bool) -> "tqdm.tqdm":
+    """Makes a bar of bytes: a widget in a notebook with ipywidgets, otherwise text."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # "IProgress not found": the bar is text then
+        from tqdm.auto import tqdm
+
+    # Each update is a line of a log, and of a notebook that a program runs.
+    interval = 0.1 if sys.stderr.isatty() else 1.0
+    return tqdm(
+        total=num_bytes,
+        unit="B",
+        unit_scale=True,
+        desc=name,
+        disable=not progress,
+        mininterval=interval,
+    )

@@ -1,9 +1,10 @@
-"""Checks of constructor arguments: each names the argument, its value and what it must be."""
+"""Checks and messages that every room shares: what came, and what it must be."""
 
 import math
 import numbers
 import os
 import reprlib
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -49,6 +50,12 @@ def check_number(
         raise ValueError(f"{name} must be a finite number{limit}; got {reprlib.repr(value)}.")
 
 
+def check_rate(name: str, value: Any) -> None:
+    """Raises a ValueError unless an argument is a probability."""
+    if not 0 <= value <= 1:
+        raise ValueError(f"{name} is a probability, 0 to 1; got {value}.")
+
+
 def check_finite(array: np.ndarray, path: Any, name: str) -> None:
     """Raises a ValueError if a tensor of a file holds NaN or infinity."""
     if not np.isfinite(array).all():
@@ -69,3 +76,64 @@ def check_bool(name: str, value: Any) -> None:
     is_bool = type(value).__name__ in ("bool", "bool_") or (type(value) is int and value in (0, 1))
     if not is_bool:
         raise ValueError(f"{name} must be True or False; got {reprlib.repr(value)}.")
+
+
+def check_one_of(name: str, value: Any, choices: Iterable[Any], hint: str = "") -> None:
+    """Raises a ValueError unless an argument is one of its choices.
+
+    Example:
+    >>> check_one_of("pooling", "max", ("cls", "mean"))
+    Traceback (most recent call last):
+    ValueError: pooling must be one of 'cls', 'mean'; got 'max'.
+    """
+    if value not in tuple(choices):
+        raise ValueError(
+            f"{name} must be one of {', '.join(map(repr, choices))}; got {shown(value)}.{hint}"
+        )
+
+
+def check_one_each(number: int, noun: str, **columns: Any) -> None:
+    """Raises a ValueError unless each column has an item for each of `number` examples.
+
+    Example:
+    >>> check_one_each(3, "texts", labels=[0, 1])
+    Traceback (most recent call last):
+    ValueError: There are 3 texts but 2 labels: give one for each.
+    """
+    for name, values in columns.items():
+        is_single = isinstance(values, str) or getattr(values, "shape", None) == ()
+        if is_single or len(values) != number:
+            count = f"a single value as {name}" if is_single else f"{len(values)} {name}"
+            raise ValueError(f"There are {number} {noun} but {count}: give one for each.")
+
+
+def check_all_finite(name: str, array: np.ndarray, fix: str) -> None:
+    """Raises a ValueError, which says where, if an array of examples holds NaN or infinity.
+
+    Example:
+    >>> check_all_finite("labels", np.array([1.0, np.nan]), "Leave the example out.")
+    Traceback (most recent call last):
+    ValueError: labels must be finite numbers; that of row 1 is nan. Leave the example out.
+    """
+    wrong = np.argwhere(~np.isfinite(array))
+    if wrong.size:
+        row, *column = wrong[0]
+        where = f" in column {column[0]}" if column else ""
+        value = array[tuple(wrong[0])]
+        raise ValueError(
+            f"{name} must be finite numbers; that of row {row}{where} is {value}. {fix}"
+        )
+
+
+def shown(value: object, limit: int = 80) -> str:
+    """Returns a value's `repr`, shortened to `limit` characters.
+
+    >>> shown(["a"] * 99, 16)
+    "['a', 'a', 'a..."
+    """
+    return shortened(repr(value), limit)
+
+
+def shortened(text: str, limit: int = 80) -> str:
+    """Shortens a text to `limit` characters."""
+    return text if len(text) <= limit else text[: limit - 3] + "..."

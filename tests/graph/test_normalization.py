@@ -4,8 +4,8 @@ import unicodedata
 
 import pytest
 
-from keras_bert.text import normalization
-from keras_bert.text.tokenizer import BertTokenizer
+from keras_bert.graph import normalization
+from keras_bert.graph.exact_wordpiece import ExactWordpiece
 
 
 @pytest.mark.parametrize("lowercase", [True, False])
@@ -21,18 +21,6 @@ def test_the_model_fits_the_format(lowercase):
     assert normalization.normalizer_model(lowercase).dtype == "uint8"
 
 
-def test_punctuation_is_that_of_unicode_and_ascii_symbols():
-    for code_point in range(128):
-        expected = 33 <= code_point < 127 and not chr(code_point).isalnum()
-        assert normalization.is_punctuation(chr(code_point)) == expected
-    assert normalization.is_punctuation("。") and not normalization.is_punctuation("©")
-
-
-def test_normalize_is_what_the_rules_give():
-    assert normalization.normalize("Ünï\u00adcode\u3000\ufffdŐ\x07 ½™", True) == "unicode o ½™"
-    assert normalization.normalize("Ünï\u00adcode\u3000\ufffdŐ\x07", False) == "Ünïcode Ő"
-
-
 def test_unnamed_characters_stay():
     changed = normalization.character_map(True)
     assert not [c for c in changed if unicodedata.category(c) in ("Cn", "Co", "Cs")]
@@ -43,13 +31,9 @@ def test_punctuation_is_that_of_python_where_icu_has_another(special_tokens, mon
     monkeypatch.setattr(normalization, "punctuation_map", lambda: other)
     normalization.normalizer_model.cache_clear()
     try:
-        tokenizer = BertTokenizer([*special_tokens, "a", "\u2603", "##\u00a7", "##a"])
+        graph = ExactWordpiece([*special_tokens, "a", "\u2603", "##\u00a7", "##a"], True, 200)
     finally:
         normalization.normalizer_model.cache_clear()
-    ids, starts, ends = tokenizer.tokenize_with_offsets("a\u2603a a\u00a7a")
-    assert [tokenizer.id_to_token(i) for i in ids.numpy()] == [
-        *("a", "\u2603", "a"),
-        *("a", "##\u00a7", "##a"),
-    ]
-    assert starts.numpy().tolist() == [0, 1, 4, 6, 7, 9]
-    assert ends.numpy().tolist() == [1, 4, 5, 7, 9, 10]
+    ids, starts, ends = (part.to_list() for part in graph.ids_and_offsets(["a\u2603a a\u00a7a"]))
+    assert ids == [[5, 6, 5, 5, 7, 8]]
+    assert (starts, ends) == ([[0, 1, 4, 6, 7, 9]], [[1, 4, 5, 7, 9, 10]])

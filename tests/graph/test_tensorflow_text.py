@@ -3,7 +3,7 @@ import sys
 
 import pytest
 
-MODULE = "keras_bert.text.tensorflow_text"
+MODULE = "keras_bert.graph.tensorflow_text"
 UNDEFINED = """
 import tensorflow as tf
 raise tf.errors.NotFoundError(None, None, "_tflite_registrar.so: undefined symbol: icudt77_dat")

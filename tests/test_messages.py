@@ -11,10 +11,10 @@ from keras_bert import (
     BertPretrainer,
     WarmupLinearDecay,
 )
-from keras_bert.arguments import check_bool, check_int, check_number
 from keras_bert.layers.embeddings import Embeddings
 from keras_bert.layers.encoder_block import EncoderBlock
 from keras_bert.layers.self_attention import SelfAttention
+from keras_bert.messages import check_bool, check_int, check_number
 
 NAN = float("nan")
 

@@ -1,0 +1,120 @@
+"""What a worker is given: spans of input files, grouped into slices, and the reader of each."""
+
+import dataclasses
+import re
+from collections.abc import Iterator
+from typing import Protocol
+
+from keras_bert.files.reports import Reports
+from keras_bert.messages import check_one_of
+
+TEXT_FORMATS = ("prose", "sentences")
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """Options of `prepare_corpus` that determine the records, for given inputs and tokenizer."""
+
+    text_format: str = "prose"
+    document_separator: str | None = None
+    language: str = "en"
+    seed: int = 0
+
+    def __post_init__(self):
+        # "sentences": a sentence per line, a blank line between documents; "prose": other text
+        check_one_of("text_format", self.text_format, TEXT_FORMATS)
+        if self.document_separator is not None and self.text_format == "sentences":
+            raise ValueError(
+                "document_separator is only for text_format='prose'; with 'sentences' a blank line "
+                "ends a document. Omit it."
+            )
+        try:
+            re.compile(self.document_separator or "")
+        except re.error as error:
+            raise ValueError(
+                f"document_separator {self.document_separator!r} is not a regular expression: "
+                f"{error}"
+            ) from error
+
+    @property
+    def separator(self) -> re.Pattern | None:
+        """The pattern of lines between documents; None if each text file is one document."""
+        pattern = r"^\s*$" if self.text_format == "sentences" else self.document_separator
+        return re.compile(pattern) if pattern else None
+
+
+class Reader(Protocol):
+    """Reader of one kind of input file; each kind is an entry of `corpus_plan.READERS`."""
+
+    @property
+    def expansion(self) -> int:
+        """Approximate bytes of text per byte of the file."""
+        return 1
+
+    def matches(self, name: str) -> bool:
+        """Returns whether a lowercase file name is of this kind."""
+
+    def check(self, path: str) -> None:
+        """Raises a ValueError if the content of a file does not match its name."""
+
+    def can_be_cut(self, path: str) -> bool:
+        """Returns whether a file can be read in parts."""
+        return True
+
+    def is_one_document(self, settings: Settings) -> bool:
+        """Returns whether each file is a single document."""
+        return False
+
+    def documents(
+        self, span: "Span", settings: Settings, reports: Reports
+    ) -> Iterator[tuple[int, list[str]]]:
+        """Yields `(document, sentences)`: the document's number in the span, and a list of str.
+
+        A long document is yielded in consecutive parts with the same number.
+        """
+
+    def texts(self, span: "Span", reports: Reports) -> Iterator[str]:
+        """Yields the text of a span in pieces of about a megabyte, none ending in a word."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Span:
+    """Bytes `start` to `stop` of a file; readers move both ends to the next document boundary.
+
+    `document_id` is set if the file is a single document and this span is only one part.
+    """
+
+    path: str
+    reader: Reader
+    start: int
+    stop: int
+    size: int
+    document_id: int | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Slice:
+    """Unit of work: the spans that become shard number `index`."""
+
+    index: int
+    spans: tuple[Span, ...]
+
+    @property
+    def num_bytes(self) -> int:
+        """Number of bytes in the input files."""
+        return sum(span.stop - span.start for span in self.spans)
+
+    @property
+    def num_text_bytes(self) -> int:
+        """Approximate number of bytes of text, after decompression."""
+        return sum((span.stop - span.start) * span.reader.expansion for span in self.spans)
+
+    @property
+    def first_document_id(self) -> int:
+        """The id of the slice's first document; later ids count up from it."""
+        return first_document_id(self.index)
+
+
+def first_document_id(slice_index: int) -> int:
+    """Returns the id of the first document of a slice."""
+    return slice_index << 32

@@ -1,0 +1,139 @@
+"""The tokenizer as ops gives the tokens and offsets of the one in Python."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+import tensorflow as tf
+
+from keras_bert.graph.tokenizer import graph_tokenizer
+from keras_bert.text.tokenizer import BertTokenizer
+from keras_bert.text.vocabulary import SPECIAL_TOKENS
+
+# A character alone, in a word, at its ends, doubled, and next to an accent, a soft hyphen, an
+# ideograph, a mark of punctuation and a sigma.
+CONTEXTS = (
+    "{0}",
+    "a{0}b",
+    "{0}a",
+    "a{0}",
+    "a{0}{0}b",
+    "a{0}\u0301",
+    "\u0301{0}",
+    "a{0}\u00ad",
+    "\u4e2d{0}\u4e2d",
+    ".{0}.",
+    "\u0391{0}\u03a3",
+    "\u0391\u03a3{0}\u0391",
+    "\u03a3{0}",
+)
+
+
+def assert_same(tokenizer, texts):
+    """Asserts that the ops and Python give the same ids and offsets in bytes."""
+    ops = graph_tokenizer(tokenizer)
+    expected = ops.tokenize_with_offsets(tf.constant(texts))
+    found = tokenizer.tokenize_with_offsets(texts, unit="bytes")
+    for theirs, ours in zip(expected, found, strict=True):
+        if theirs.to_list() != ours:
+            pairs = zip(texts, theirs.to_list(), ours, strict=True)
+            pytest.fail(ascii([case for case in pairs if case[1] != case[2]][:3]))
+    assert ops(tf.constant(texts)).to_list() == found[0]
+
+
+@pytest.mark.parametrize("lowercase", [True, False])
+def test_every_kind_of_character_gives_the_tokens_of_python(alphabet, varied_characters, lowercase):
+    tokenizer = BertTokenizer(alphabet(varied_characters, lowercase), lowercase)
+    pattern = " ".join(CONTEXTS)
+    assert_same(tokenizer, [pattern.replace("{0}", c) for c in varied_characters])
+
+
+@pytest.mark.parametrize("lowercase", [True, False])
+@pytest.mark.parametrize("letter", ["a", "é", "ß", "字", "ก", "😀", "한", "Σ"])
+def test_words_are_measured_in_characters(alphabet, letter, lowercase):
+    tokenizer = BertTokenizer(alphabet(letter + "y", lowercase), lowercase)
+    counts = (49, 50, 51, 66, 67, 68, 199, 200, 201, 400)
+    texts = [f"x {letter * n}, y{'b' * 300} {letter * n}.{letter * n}" for n in counts]
+    assert_same(tokenizer, texts + [letter * n for n in counts])
+
+
+def test_eager_graph_and_dataset_agree(small):
+    ops = graph_tokenizer(small)
+    texts = ["ab c!", "[Mask]", "é" * 150, ""]
+    expected = small(texts)
+    dataset = tf.data.Dataset.from_tensor_slices(texts)
+    assert [ids.numpy().tolist() for ids in dataset.map(ops)] == expected
+    assert next(iter(dataset.batch(4).map(ops))).to_list() == expected
+    assert tf.function(lambda text: ops(text))(tf.constant(texts)).to_list() == expected
+    rows = next(iter(dataset.batch(4).map(ops.tokenize_with_offsets)))
+    assert tuple(part.to_list() for part in rows) == small.tokenize_with_offsets(texts, "bytes")
+
+
+def test_ops_keep_the_shapes_of_tensors(small):
+    ops = graph_tokenizer(small)
+    assert ops("ab c!").numpy().tolist() == [5, 6, 7, 8] and ops(b"ab").dtype == tf.int32
+    assert ops([["ab", "c"], ["a"]]).to_list() == [[[5, 6], [7]], [[5]]]
+    deep = tf.ragged.constant([[["ab"], []], []], ragged_rank=2, row_splits_dtype=tf.int32)
+    assert ops(deep).to_list() == [[[[5, 6]], []], []]
+    starts = ops.tokenize_with_offsets(tf.ragged.constant([["ab"], []]))[1]
+    assert starts.to_list() == [[[0, 1]], []]
+    assert ops.detokenize(tf.constant([[5, 6, 0], [1, 5, 8]])).numpy().tolist() == [
+        b"ab",
+        b"[UNK] a !",
+    ]
+    assert ops.detokenize(tf.ragged.constant([[[5], [7]], []])).to_list() == [[b"a", b"c"], []]
+    with pytest.raises(ValueError, match="expected"):
+        ops([1.5])
+
+
+def test_a_graph_made_inside_a_function_works(special_tokens):
+    @tf.function
+    def tokenize(text):
+        return graph_tokenizer(BertTokenizer([*special_tokens, "inside"]))(text)
+
+    assert tokenize(tf.constant(["inside b"])).to_list() == [[5, 1]]
+
+
+def test_a_saved_model_runs_where_only_tensorflow_and_its_text_are(alphabet, tmp_path):
+    tokenizer = BertTokenizer(alphabet("Hello, Wörld!ΟΔΟΣé[MASK]", lowercase=True))
+    texts = ["Hello, Wörld! \u00adx", "ΟΔΟΣ", "é" * 150, "[MASK]\x00"]
+    module = tf.Module()
+    module.tokenize = tf.function(
+        graph_tokenizer(tokenizer).tokenize_with_offsets,
+        input_signature=[tf.TensorSpec([None], tf.string)],
+    )
+    tf.saved_model.save(module, str(tmp_path / "model"))
+    (tmp_path / "model").rename(tmp_path / "moved")
+    program = """
+import json, sys
+import tensorflow as tf, tensorflow_text
+model = tf.saved_model.load(sys.argv[1])
+parts = model.tokenize(tf.constant(json.loads(sys.argv[2])))
+assert not [name for name in sys.modules if name.startswith("keras_bert")]
+print(json.dumps([part.to_list() for part in parts]))
+"""
+    run = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path / "moved"), json.dumps(texts)],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+    )
+    assert run.returncode == 0, run.stderr
+    answer = json.loads(run.stdout.splitlines()[-1])
+    assert tuple(answer) == tokenizer.tokenize_with_offsets(texts, unit="bytes")
+
+
+def test_a_token_too_long_for_the_trie_is_refused(special_tokens):
+    with pytest.raises(ValueError, match="token 5 of the vocabulary has 300 bytes"):
+        graph_tokenizer(BertTokenizer([*special_tokens, "字" * 100]))
+
+
+def test_a_graph_is_built_once_for_a_vocabulary():
+    words = [*SPECIAL_TOKENS, "tables", "built", "##once"]
+    first, second = (graph_tokenizer(BertTokenizer(words)) for _ in range(2))
+    assert first is second
+    assert graph_tokenizer(BertTokenizer(words, max_word_characters=3)) is not first
+    other = graph_tokenizer(BertTokenizer([*words[:-1], "##twice"]))
+    assert other("builttwice").numpy().tolist() == [6, 7]
+    assert first("builttwice").numpy().tolist() == [1]

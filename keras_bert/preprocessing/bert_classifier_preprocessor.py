@@ -28,9 +28,9 @@ from keras_bert.preprocessing.text_rows import (
     Rows,
     TextRows,
     check_window_stride,
+    ops_of,
     windowed,
 )
-from keras_bert.text.numpy_ops import ops_of
 from keras_bert.text.tokenizer import BertTokenizer
 from keras_bert.text.tokens import Tokens
 

@@ -21,8 +21,7 @@ from keras_bert.preprocessing.choice_rows import ChoiceRows, choice_rows
 from keras_bert.preprocessing.choice_rows import with_labels as labeled
 from keras_bert.preprocessing.class_labels import choice_targets
 from keras_bert.preprocessing.raw import Examples, Labels, is_dataset
-from keras_bert.preprocessing.text_rows import LONGEST
-from keras_bert.text.numpy_ops import ops_of
+from keras_bert.preprocessing.text_rows import LONGEST, ops_of
 
 if TYPE_CHECKING:
     import tensorflow as tf

@@ -20,8 +20,7 @@ from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
 from keras_bert.preprocessing.raw import Examples, Labels
 from keras_bert.preprocessing.relevance import relevance_targets
 from keras_bert.preprocessing.text_examples import check_same_number, text_examples
-from keras_bert.preprocessing.text_rows import DocumentRows
-from keras_bert.text.numpy_ops import ops_of
+from keras_bert.preprocessing.text_rows import DocumentRows, ops_of
 from keras_bert.text.tokenizer import BertTokenizer
 from keras_bert.text.tokens import Tokens
 

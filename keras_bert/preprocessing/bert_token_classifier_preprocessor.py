@@ -20,11 +20,10 @@ from keras_bert.preprocessing.found_entities import found_entities
 from keras_bert.preprocessing.raw import Examples, Labels, as_arrays
 from keras_bert.preprocessing.tagged_rows import TaggedRows
 from keras_bert.preprocessing.text_examples import text_examples
-from keras_bert.preprocessing.text_rows import LONGEST
+from keras_bert.preprocessing.text_rows import LONGEST, ops_of
 from keras_bert.preprocessing.text_words import TextWords, text_words
 from keras_bert.readers.conll import write_conll
 from keras_bert.text import numpy_ops
-from keras_bert.text.numpy_ops import ops_of
 from keras_bert.text.tokenizer import BertTokenizer
 
 if TYPE_CHECKING:

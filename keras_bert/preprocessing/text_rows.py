@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import numbers
+from types import ModuleType
 from typing import Any, Protocol
 
 import keras
 import numpy as np
 
 from keras_bert.preprocessing.batching import Batching
+from keras_bert.text import numpy_ops
 from keras_bert.text.tokens import SegmentPacker, Tokens, numbered
 
 LONGEST = Batching(pad_to="longest")
@@ -117,6 +119,15 @@ def windowed(rows: TextRows, window_stride: int) -> TextRows:
     windows, counts = texts.windows(rows.packer.sequence_length - 2, window_stride)
     text, _ = numbered(counts, texts.ops)
     return dataclasses.replace(rows, columns=(windows,), text=text, counts=counts)
+
+
+def ops_of(outputs: Any) -> ModuleType:
+    """Returns the functions for a model's outputs, arrays or tensors: one, or a dict of them."""
+    if isinstance(keras.tree.flatten(outputs)[0], np.ndarray):
+        return numpy_ops
+    from keras_bert.graph import graph_ops
+
+    return graph_ops
 
 
 def check_window_stride(window_stride: int, sequence_length: int) -> None:

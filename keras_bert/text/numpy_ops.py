@@ -6,9 +6,7 @@ that each rule exists once. Integers are int64 there, until a model gets them as
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -26,16 +24,6 @@ repeat = np.repeat
 reshape = np.reshape
 stack = np.stack
 where = np.where
-
-
-def ops_of(values: Any) -> ModuleType:
-    """Returns the functions for values, an array or a tensor, or a dict of them."""
-    values = next(iter(values.values())) if isinstance(values, dict) else values
-    if isinstance(values, np.ndarray):
-        return sys.modules[__name__]
-    from keras_bert.graph import graph_ops
-
-    return graph_ops
 
 
 def arange(stop: int) -> np.ndarray:

@@ -7,6 +7,7 @@ import keras
 import numpy as np
 
 from keras_bert.messages import check_int, check_number, shown
+from keras_bert.preprocessing.batches import Batches
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.class_labels import check_one_hot
 from keras_bert.preprocessing.model_inputs import checked_inputs
@@ -47,7 +48,7 @@ def batches(task, x, y=None, sample_weight=None, *, batching=None):
 def keras_data(task, x, y=None, sample_weight=None, batching=None):
     """Returns `(x, y, sample_weight)` for Keras, with raw examples in batches."""
     if not is_raw(x):
-        return _checked(task, x, y, sample_weight)
+        return _checked(task, _on_backend(x), y, sample_weight)
     batching = Batching().for_evaluation() if batching is None else batching
     found = _raw_batches(task, x, y, sample_weight, batching)
     if task.loss is not None and not _has_labels(found):
@@ -56,11 +57,16 @@ def keras_data(task, x, y=None, sample_weight=None, batching=None):
             if is_dataset(x)
             else "There are no labels: give y, or a dataset of (text, label)."
         )
-    if keras.backend.backend() == "tensorflow" and not is_dataset(found):
-        from keras_bert.graph.datasets import as_dataset
+    return _on_backend(found), None, None
 
-        found = as_dataset(found)  # which strategies distribute, and Keras knows the length of
-    return found, None, None
+
+def _on_backend(x):
+    """Returns `Batches` as a dataset, which TensorFlow's strategies distribute, on TensorFlow."""
+    if not isinstance(x, Batches) or keras.backend.backend() != "tensorflow":
+        return x
+    from keras_bert.graph.datasets import as_dataset
+
+    return as_dataset(x)
 
 
 def validation_data(task, data):

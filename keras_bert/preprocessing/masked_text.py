@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from keras_bert.preprocessing.text_examples import checked_text
+from keras_bert.text.numpy_ops import ragged
 from keras_bert.text.vocabulary import MASK
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def masked_inputs(
                 f"There is no [MASK] to fill in {text!r}. Write [MASK] in place of a word."
             )
         row = [tokenizer.cls_token_id]
-        for ids in tokenizer(parts):
+        for ids in ragged(*tokenizer.flat_ids(parts)):
             row += [*ids, tokenizer.mask_token_id]
         row[-1] = tokenizer.sep_token_id
         if len(row) > longest:

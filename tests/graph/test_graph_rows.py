@@ -252,7 +252,8 @@ def test_choices(tokenizer, assert_close, count):
     contexts, texts = odd_texts(count, 14), odd_texts(most * count, 15)
     is_there = np.arange(most) < generator.integers(2, most + 1, (count, 1))
     is_there = generator.permuted(is_there, axis=1)
-    choices = np.where(is_there, np.reshape([text or " " for text in texts], is_there.shape), "")
+    texts = np.array([text or " " for text in texts], object).reshape(is_there.shape)
+    choices = np.where(is_there, texts, "")
     preprocessor = BertMultipleChoicePreprocessor(tokenizer, LENGTH)
 
     def predict(inputs):

@@ -22,7 +22,7 @@ from keras_bert.graph import graph_ops
 from keras_bert.graph.graph_tokens import graph_text_tokens, graph_tokens
 from keras_bert.preprocessing.packed_batches import packed
 from keras_bert.preprocessing.question_windows import question_windows
-from keras_bert.preprocessing.text_rows import LONGEST
+from keras_bert.preprocessing.text_rows import LONGEST, ops_of
 from keras_bert.preprocessing.text_words import text_words
 from keras_bert.text import numpy_ops
 
@@ -65,14 +65,14 @@ def odd_texts(count, seed, most=12):
 
 def keys(inputs):
     """A number for each token of inputs, `[..., S]`, from which logits are drawn."""
-    ops = numpy_ops.ops_of(inputs)
+    ops = ops_of(inputs)
     ids, segments = (ops.cast(inputs[name], "int64") for name in ("token_ids", "segment_ids"))
     return (ids + 90 * segments) * (7 + ops.arange(ids.shape[-1] or tf.shape(ids)[-1]) ** 2)
 
 
 def logits(keys, classes):
     """Random logits in the place of a model's, `[..., C]`, for keys `[...]`."""
-    ops = numpy_ops.ops_of(keys)
+    ops = ops_of(keys)
     return ops.take(LOGITS, (31 * keys[..., None] + 101 * np.arange(classes)) % len(LOGITS))
 
 
@@ -257,7 +257,7 @@ def test_choices(tokenizer, assert_close, count):
     preprocessor = BertMultipleChoicePreprocessor(tokenizer, LENGTH)
 
     def predict(inputs):
-        is_empty = numpy_ops.ops_of(inputs).cast(inputs["padding_mask"][..., 0] == 0, "float32")
+        is_empty = ops_of(inputs).cast(inputs["padding_mask"][..., 0] == 0, "float32")
         return logits(keys(inputs)[:, :, 1], 1)[..., 0] - 1e9 * is_empty
 
     questions = zip(contexts, choices.tolist(), strict=True)

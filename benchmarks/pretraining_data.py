@@ -20,7 +20,8 @@ import numpy as np
 import tensorflow as tf
 
 import keras_bert
-from keras_bert.corpus.shards import ShardWriter, finish_corpus, shard_name
+from keras_bert.corpus.shard_writer import ShardWriter, shard_name
+from keras_bert.corpus.shards import finish_corpus
 
 
 def parse_args(argv=None):

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from keras_bert.corpus.shards import ShardWriter, shard_name, token_dtype
+from keras_bert.corpus.shard_writer import ShardWriter, shard_name, token_dtype
 from keras_bert.corpus.slices import Settings, Slice
 from keras_bert.files.json_files import write_json
 from keras_bert.files.reports import Reports

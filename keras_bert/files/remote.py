@@ -5,6 +5,7 @@ import errno
 import os
 import re
 from collections.abc import Iterator
+from typing import IO
 
 _LOST_SLASH = re.compile(r"[a-z][a-z0-9+.-]+:/(?!/)", re.IGNORECASE)  # of Path("gs://b"): "gs:/b"
 
@@ -79,10 +80,17 @@ def read_bytes(path: str | os.PathLike, size: int = -1) -> bytes:
     if not is_remote(path):
         with open(path, "rb") as file:
             return file.read(size)
+    with as_os_errors(path), open_bytes(path) as file:
+        return file.read(size)
+
+
+def open_bytes(path: str | os.PathLike) -> IO[bytes]:
+    """Opens a file, local or remote, to read bytes."""
+    if not is_remote(path):
+        return open(path, "rb")
     import tensorflow as tf
 
-    with as_os_errors(path), tf.io.gfile.GFile(str(path), "rb") as file:
-        return file.read(size)
+    return tf.io.gfile.GFile(str(path), "rb")
 
 
 def names_in(folder: str | os.PathLike) -> list[str]:
@@ -95,3 +103,38 @@ def names_in(folder: str | os.PathLike) -> list[str]:
     with as_os_errors(folder):
         names = tf.io.gfile.listdir(folder) if tf.io.gfile.isdir(folder) else []
     return sorted(name.rstrip("/") for name in names)
+
+
+def is_folder(path: str | os.PathLike) -> bool:
+    """Returns whether a path, local or remote, is a folder."""
+    if not is_remote(path):
+        return os.path.isdir(path)
+    import tensorflow as tf
+
+    return tf.io.gfile.isdir(str(path))
+
+
+def size_and_time(path: str | os.PathLike) -> tuple[int, int] | None:
+    """Returns a file's bytes and when it was changed, in nanoseconds; None if it is missing."""
+    if not is_remote(path):
+        if not os.path.exists(path):
+            return None
+        found = os.stat(path)
+        return found.st_size, found.st_mtime_ns
+    import tensorflow as tf
+
+    path = str(path)
+    if not tf.io.gfile.exists(path):
+        return None
+    found = tf.io.gfile.stat(path)
+    return found.length, found.mtime_nsec
+
+
+def files_below(folder: str | os.PathLike) -> list[str]:
+    """Lists the paths of all files in a folder and its subfolders, sorted."""
+    walk = os.walk
+    if is_remote(folder):
+        import tensorflow as tf
+
+        walk = tf.io.gfile.walk
+    return sorted(os.path.join(parent, name) for parent, _, names in walk(folder) for name in names)

@@ -17,9 +17,8 @@ from keras_bert.corpus.progress import progress_bar
 from keras_bert.corpus.shards import CORPUS_FILE, COUNTS, Corpus, finish_corpus
 from keras_bert.files.json_fields import JsonFields
 from keras_bert.files.json_files import read_json, write_json
-from keras_bert.files.leftovers import remove, remove_unfinished
-from keras_bert.files.one_writer import one_writer
 from keras_bert.files.reports import Reports
+from keras_bert.files.whole import remove, remove_unfinished
 
 if TYPE_CHECKING:
     from keras_bert.text.tokenizer import BertTokenizer
@@ -96,18 +95,17 @@ def prepare_corpus(
     if tf.io.gfile.exists(os.path.join(output, CORPUS_FILE)):
         return _finished_corpus(output, description)
     _open_folder(output, description)
-    with one_writer(output):
-        return _prepare(
-            output,
-            tokenizer,
-            slices,
-            settings,
-            description,
-            reports,
-            num_workers,
-            beam_options,
-            progress,
-        )
+    return _prepare(
+        output,
+        tokenizer,
+        slices,
+        settings,
+        description,
+        reports,
+        num_workers,
+        beam_options,
+        progress,
+    )
 
 
 def _prepare(

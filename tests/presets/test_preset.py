@@ -1,6 +1,5 @@
 import errno
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -15,7 +14,7 @@ from keras_bert import (
     BertClassifierPreprocessor,
     BertPretrainer,
 )
-from keras_bert.files.leftovers import temporary_name
+from keras_bert.files.whole import temporary_name
 
 FILES = ["README.md", "config.json", "model.weights.h5", "preprocessor.json", "vocab.txt"]
 
@@ -38,11 +37,6 @@ def folder(tmp_path):
 
 def names(folder):
     return sorted(path.name for path in folder.iterdir())
-
-
-def name_of_a_killed_process(folder, kind):
-    path = Path(temporary_name(folder, kind))
-    return path.with_name(path.name.replace(f"-{os.getpid()}-", f"-{10**12}-"))
 
 
 def test_a_preset_gives_the_saved_model(classifier, inputs, folder, difference):
@@ -297,7 +291,7 @@ def test_a_full_disk_leaves_nothing_half_written(classifier, folder, monkeypatch
 def test_leftovers_of_a_killed_process_do_not_matter(classifier, folder):
     classifier.save_to_preset(folder)
     for kind in ("unfinished", "old"):
-        left = name_of_a_killed_process(folder, kind)
+        left = Path(temporary_name(folder, kind))
         left.mkdir()
         (left / "config.json").write_text("{}")
     classifier.save_to_preset(folder)
@@ -306,7 +300,7 @@ def test_leftovers_of_a_killed_process_do_not_matter(classifier, folder):
 
 def test_a_preset_whose_writer_was_killed_while_replacing_it_loads(backbone, folder):
     backbone.save_to_preset(folder)
-    folder.rename(name_of_a_killed_process(folder, "old"))
+    folder.rename(temporary_name(folder, "old"))
     assert BertBackbone.from_preset(folder).num_layers == 1
     assert names(folder.parent) == ["bert"]
 

@@ -5,7 +5,7 @@ from os import PathLike
 from pathlib import Path
 
 from keras_bert.files.json_files import read_json
-from keras_bert.files.leftovers import recover
+from keras_bert.files.whole import recover
 from keras_bert.presets.formats.checkpoint import Checkpoint
 from keras_bert.presets.formats.tensor_files import FILES
 from keras_bert.presets.known_presets import hub_handle, similar_preset

@@ -4,16 +4,11 @@ import contextlib
 import logging
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from importlib.util import find_spec
-from typing import TYPE_CHECKING
 
 import keras
 
 from keras_bert.presets.formats.checkpoint import ENCODER_PARTS, Checkpoint, Spelling
 from keras_bert.training.keras_internals import set_initial_value
-
-if TYPE_CHECKING:  # needs TensorFlow Text
-    from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
 
 logger = logging.getLogger("keras_bert")
 
@@ -70,31 +65,6 @@ def naming(source: object) -> Iterator[None]:
             raise
         reason = str(error) or type(error).__name__
         raise ValueError(f"{source} can't be loaded: {reason}") from error
-
-
-def preprocessor_of(
-    checkpoint: Checkpoint, lowercase: bool | None = None
-) -> "BertPreprocessor | None":
-    """Makes the `BertPreprocessor` of a `Checkpoint`, or None if it has no vocabulary.
-
-    Raises:
-        ValueError: if `BertTokenizer` doesn't support its tokenizer, or its vocabulary belongs to
-            another model.
-    """
-    if "text" in checkpoint.refused:
-        raise ValueError(checkpoint.refused["text"])
-    check_vocabulary(checkpoint)
-    if checkpoint.vocabulary is None or find_spec("tensorflow_text") is None:
-        return None
-    from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
-    from keras_bert.text.tokenizer import BertTokenizer
-
-    settings = {**checkpoint.tokenizer}
-    if lowercase is not None:
-        settings["lowercase"] = lowercase
-    with naming(checkpoint.source):
-        tokenizer = BertTokenizer(checkpoint.vocabulary, **settings)
-        return BertPreprocessor(tokenizer, checkpoint.sequence_length)
 
 
 def check_vocabulary(checkpoint: Checkpoint) -> None:

@@ -17,8 +17,8 @@ from keras_bert.files.remote import names_in
 from keras_bert.files.signed_text import unsigned
 from keras_bert.files.utf8 import read_utf8
 from keras_bert.presets.formats.hub import LOG_IN, WEIGHTS, reason_of, refusal
-from keras_bert.presets.formats.read_source import folder_hint
 from keras_bert.presets.model_card import hub_card
+from keras_bert.presets.read_source import folder_hint
 from keras_bert.readers.shown import shown
 from keras_bert.training.processes import is_chief, wait_for_all
 

@@ -67,6 +67,9 @@ class Checkpoint:
     left_over: dict[str, tuple[int, ...]] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
 
+    def __str__(self) -> str:
+        return self.source
+
     def as_task(self, name: str) -> "Checkpoint":
         """Returns this checkpoint as one of the named class, if its head serves that class."""
         if name not in self.other_tasks:

@@ -1,4 +1,4 @@
-"""Reader of published weights in any supported format."""
+"""Reader of presets, and of published weights in any supported format."""
 
 import re
 from os import PathLike
@@ -9,10 +9,11 @@ from keras_bert.files.whole import recover
 from keras_bert.presets.formats.checkpoint import Checkpoint
 from keras_bert.presets.formats.tensor_files import FILES
 from keras_bert.presets.known_presets import hub_handle, similar_preset
+from keras_bert.presets.preset_folder import PresetFolder
 from keras_bert.readers.shown import shown
 
 
-def read_source(source: str | PathLike) -> Checkpoint | Path:
+def read_source(source: str | PathLike) -> Checkpoint | PresetFolder:
     """Reads a published BERT in any supported format.
 
     Args:
@@ -22,7 +23,7 @@ def read_source(source: str | PathLike) -> Checkpoint | Path:
             well-known name of transformers such as `"bert-base-uncased"`.
 
     Returns:
-        A `Checkpoint`, or the `Path` of a preset of this library.
+        A `Checkpoint`, or the `PresetFolder` of a preset of this library.
 
     Raises:
         ValueError: if the source is none of these, can't be reached, or is broken.
@@ -54,7 +55,7 @@ def read_source(source: str | PathLike) -> Checkpoint | Path:
         return read_google(path)
     config = read_json(path / "config.json")
     if "class" in config:
-        return path
+        return PresetFolder(path, config)
     if "registered_name" in config:
         from keras_bert.presets.formats.read_keras_hub import read_keras_hub
 

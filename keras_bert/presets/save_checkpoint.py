@@ -21,8 +21,7 @@ def save_to_hugging_face(model: keras.Model, folder: str | os.PathLike) -> None:
     It holds `config.json` and `model.safetensors`, and `vocab.txt` and `tokenizer_config.json` if
     the model has a preprocessor. A `BertEmbedder` becomes a sentence-transformers folder, and a
     `BertReranker` one of a `CrossEncoder`. LoRA is merged. The folder is written atomically. It has
-    a model card, `README.md`, unless there is one that a person wrote or edited; see
-    `save_to_preset`.
+    a model card, `README.md`, unless a person's is there; see `save_to_preset`.
 
     Args:
         model: a `BertBackbone` or any task with one.

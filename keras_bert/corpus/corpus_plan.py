@@ -16,7 +16,7 @@ import tensorflow as tf
 from keras_bert.corpus.decoding import detect_encoding
 from keras_bert.corpus.text_documents import can_be_cut
 from keras_bert.corpus.wikipedia_dump import check_dump
-from keras_bert.files.reports import Reports
+from keras_bert.reports import Reports
 from keras_bert.text.vocabulary import vocabulary_sha256
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from keras_bert.corpus.shards import ShardWriter, shard_name, token_dtype
 from keras_bert.corpus.text_documents import text_documents
 from keras_bert.corpus.wikipedia_dump import wikipedia_documents
 from keras_bert.files.json_files import write_json
-from keras_bert.files.reports import Reports
+from keras_bert.reports import Reports
 
 if TYPE_CHECKING:
     from keras_bert.text.tokenizer import BertTokenizer

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 
 import tensorflow as tf
 
-from keras_bert.files.reports import Reports
+from keras_bert.reports import Reports
 
 BLOCK_BYTES = 2**20
 

@@ -12,7 +12,7 @@ from keras_bert.corpus.local_workers import default_num_workers, run_locally
 from keras_bert.corpus.progress import progress_bar
 from keras_bert.corpus.text_documents import text_of_span
 from keras_bert.corpus.wikipedia_dump import wikipedia_passages
-from keras_bert.files.reports import Reports
+from keras_bert.reports import Reports
 from keras_bert.text.train_wordpieces import count_words, train_wordpieces
 from keras_bert.text.vocabulary import SPECIAL_TOKENS
 

@@ -15,10 +15,9 @@ from keras_bert.corpus.corpus_slice import PROGRESS_FOLDER, done_path, write_sli
 from keras_bert.corpus.local_workers import default_num_workers, run_locally
 from keras_bert.corpus.progress import progress_bar
 from keras_bert.corpus.shards import CORPUS_FILE, COUNTS, Corpus, finish_corpus
-from keras_bert.files.json_fields import JsonFields
-from keras_bert.files.json_files import read_json, write_json
-from keras_bert.files.reports import Reports
+from keras_bert.files.json_files import JsonFields, read_json, write_json
 from keras_bert.files.whole import remove, remove_unfinished
+from keras_bert.reports import Reports
 
 if TYPE_CHECKING:
     from keras_bert.text.tokenizer import BertTokenizer

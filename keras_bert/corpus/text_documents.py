@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from keras_bert.corpus.decoding import BLOCK_BYTES, detect_encoding, text_blocks
 from keras_bert.corpus.sentences import split_sentences
-from keras_bert.files.reports import Reports
+from keras_bert.reports import Reports
 
 if TYPE_CHECKING:  # corpus_plan imports this module
     from keras_bert.corpus.corpus_plan import Settings, Span

@@ -13,7 +13,7 @@ from keras_bert.corpus.cpu_limit import CpuTimeExceeded, cpu_time_limit
 from keras_bert.corpus.decoding import BLOCK_BYTES, decode_utf8
 from keras_bert.corpus.sentences import split_sentences
 from keras_bert.corpus.wikitext import wikitext_passages
-from keras_bert.files.reports import Reports
+from keras_bert.reports import Reports
 
 if TYPE_CHECKING:  # corpus_plan imports this module
     from keras_bert.corpus.corpus_plan import Settings, Span

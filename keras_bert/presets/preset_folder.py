@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import keras
 
 from keras_bert.arguments import check_finite
-from keras_bert.files.json_fields import JsonFields
+from keras_bert.files.json_files import JsonFields
 from keras_bert.presets.formats.checkpoint import check_size
-from keras_bert.presets.formats.weight_file import check_crc32, checked_num_bytes
+from keras_bert.presets.formats.tensor_files import check_crc32, checked_num_bytes
 from keras_bert.presets.formats.weight_names import read_own_arguments
 
 if TYPE_CHECKING:  # needs TensorFlow Text

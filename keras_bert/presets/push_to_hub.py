@@ -181,7 +181,7 @@ def _matches(file, patterns):
 
 @contextlib.contextmanager
 def _explained(name: str) -> Iterator[None]:
-    """Turns errors of the hub and the network into ValueErrors; the block does nothing else."""
+    """Turns errors of the hub and the network into ValueErrors."""
     from huggingface_hub import constants
 
     try:

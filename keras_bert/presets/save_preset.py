@@ -7,7 +7,7 @@ import keras
 
 from keras_bert.files.json_files import write_json
 from keras_bert.files.new_folder import new_folder
-from keras_bert.presets.formats.weight_file import crc32_of
+from keras_bert.presets.formats.tensor_files import crc32_of
 from keras_bert.presets.model_card import write_card
 from keras_bert.presets.preset_arguments import check_saves
 from keras_bert.presets.preset_folder import FORMAT

@@ -5,9 +5,9 @@ import logging
 import os
 from collections.abc import Iterator
 
-from keras_bert.files.reports import Reports
 from keras_bert.files.utf8 import read_utf8
 from keras_bert.readers.shown import shown
+from keras_bert.reports import Reports
 
 logger = logging.getLogger("keras_bert")
 MISPLACED = "answers that are not at their answer_start, not used for training"

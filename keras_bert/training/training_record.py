@@ -8,7 +8,7 @@ from typing import Any
 
 import keras
 
-from keras_bert.files.json_fields import JsonFields
+from keras_bert.files.json_files import JsonFields
 
 
 def record_training(

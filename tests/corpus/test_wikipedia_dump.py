@@ -8,7 +8,7 @@ from keras_bert.corpus import decoding, wikipedia_dump
 from keras_bert.corpus.corpus_plan import Settings, Span
 from keras_bert.corpus.wikipedia_dump import check_dump, dump_namespaces, wikipedia_documents
 from keras_bert.corpus.wikitext import wikitext_passages
-from keras_bert.files.reports import Reports
+from keras_bert.reports import Reports
 
 HEAD = """<mediawiki xml:lang="de"><siteinfo><namespaces>
 <namespace key="0" case="first-letter" />

@@ -21,7 +21,7 @@ except ModuleNotFoundError:  # the tests that need it skip themselves
     hypothesis = None
 
 import keras_bert
-from keras_bert.presets.formats.weight_file import checked_num_bytes
+from keras_bert.presets.formats.tensor_files import checked_num_bytes
 from keras_bert.presets.preset_folder import PresetFolder
 from keras_bert.presets.read_source import read_source
 

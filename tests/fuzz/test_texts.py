@@ -20,7 +20,7 @@ from keras_bert.corpus.corpus_plan import Settings, Span
 from keras_bert.corpus.sentences import split_sentences
 from keras_bert.corpus.text_documents import text_documents
 from keras_bert.corpus.wikitext import wikitext_passages
-from keras_bert.files.reports import Reports
+from keras_bert.reports import Reports
 
 REFERENCE = runpy.run_path(str(Path(__file__).parents[1] / "text" / "conftest.py"))
 PIECES = [*"abcé.字Σσς'#", "ab", "bc", "abc", "ᄒ", "ᅡ", "ᆫ", "ß", "ss", "."]

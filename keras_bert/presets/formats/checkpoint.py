@@ -3,10 +3,12 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import numpy as np
 
 from keras_bert.arguments import check_finite
+from keras_bert.files.json_files import JsonFields
 
 ENCODER_PARTS = ("embeddings/", "block_")
 """Prefixes of the weights that every source must have; the pooler may be missing."""
@@ -77,6 +79,16 @@ class Checkpoint:
         others = {**self.other_tasks, self.task: self.task_arguments}
         arguments = others.pop(name)
         return replace(self, task=name, task_arguments=arguments, other_tasks=others)
+
+
+def backbone_arguments(config: JsonFields, keys: dict[str, tuple]) -> dict:
+    """Returns `{argument of BertBackbone: value}` from `{argument: (key, default)}`."""
+    return {
+        ours: config.number(*key, low=0, high=1)
+        if isinstance(key[1], float)
+        else config.integer(*key, low=1)
+        for ours, key in keys.items()
+    }
 
 
 def check_size(backbone: dict, num_values: float, source: object) -> None:
@@ -193,6 +205,31 @@ def spell(weights: dict[str, Tensor], spellings: dict[str, Spelling]) -> dict[st
         for part_name, part in zip(spelling.names, parts, strict=True):
             tensors[part_name] = np.ascontiguousarray(part.T if spelling.transposed else part)
     return tensors
+
+
+def read_vocabulary(path: Path) -> list[str]:
+    r"""Reads the tokens of a vocabulary file, by id.
+
+    As in Google's `load_vocab`, lines end only at "\n" and are stripped. The special tokens aren't
+    checked here, because other libraries may use other names for them.
+
+    Args:
+        path: a `Path` of a file with one token per line.
+
+    Raises:
+        ValueError: if the file isn't UTF-8.
+    """
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is not UTF-8: {error}") from error
+    return [line.strip() for line in text.removesuffix("\n").split("\n")]
+
+
+def is_uncased(tokens: list[str]) -> bool:
+    """Returns whether at most 2 % of a vocabulary's ASCII words contain a capital letter."""
+    words = [token for token in tokens if token.isascii() and not token.startswith("[")]
+    return sum(word != word.lower() for word in words) <= 0.02 * len(words)
 
 
 def _concatenate(parts, spelling, source):

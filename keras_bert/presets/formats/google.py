@@ -7,19 +7,20 @@ from importlib.util import find_spec
 from os import PathLike
 from pathlib import Path
 
-from keras_bert.files.json_fields import JsonFields
-from keras_bert.files.json_files import write_json
+from keras_bert.files.json_files import JsonFields, write_json
 from keras_bert.presets.formats.checkpoint import (
     Checkpoint,
     Tensor,
+    backbone_arguments,
     check_size,
     checked_read,
     first_line,
+    is_uncased,
     num_values,
+    read_vocabulary,
     spell,
     translate,
 )
-from keras_bert.presets.formats.vocabulary import is_uncased, read_vocabulary
 from keras_bert.presets.formats.weight_names import (
     OWN_CLASSIFIER,
     google_spellings,
@@ -78,12 +79,7 @@ def read_google(path: str | PathLike) -> Checkpoint:
             f"{folder}/bert_config.json is missing or has no vocab_size; it describes the model "
             "and belongs in the folder of bert_model.ckpt.*."
         )
-    backbone = {
-        ours: config.number(*key, low=0, high=1)
-        if isinstance(key[1], float)
-        else config.integer(*key, low=1)
-        for ours, key in _BACKBONE.items()
-    }
+    backbone = backbone_arguments(config, _BACKBONE)
     backbone["activation"] = _activation(config, source)
     tensors = _tensors(prefix, source)
     check_size(backbone, num_values(tensors), config.path)

@@ -9,23 +9,21 @@ from pathlib import Path
 
 from safetensors.numpy import save_file
 
-from keras_bert.files.json_fields import JsonFields
-from keras_bert.files.json_files import write_json
+from keras_bert.files.json_files import JsonFields, write_json
 from keras_bert.presets.formats.checkpoint import (
     Checkpoint,
+    backbone_arguments,
     check_size,
     num_values,
     spell,
     translate,
 )
-from keras_bert.presets.formats.cross_encoders import (
-    cross_encoder_config,
-    is_cross_encoder,
-    reranker_arguments,
-)
 from keras_bert.presets.formats.hugging_face_tokenizer import read_tokenizer, write_tokenizer
 from keras_bert.presets.formats.sentence_transformers import (
+    cross_encoder_config,
+    is_cross_encoder,
     read_sentence_transformer,
+    reranker_arguments,
     write_sentence_transformer,
 )
 from keras_bert.presets.formats.tensor_files import POOLER_FILE, read_tensors
@@ -113,12 +111,7 @@ def read_hugging_face(folder: str | PathLike) -> Checkpoint:
         for name, tensor in read_tensors(folder).items()
         if name.rsplit(".", 1)[-1] not in _NO_WEIGHTS
     }
-    backbone = {
-        ours: config.number(*key, low=0, high=1)
-        if isinstance(key[1], float)
-        else config.integer(*key, low=1)
-        for ours, key in _BACKBONE.items()
-    }
+    backbone = backbone_arguments(config, _BACKBONE)
     backbone["activation"] = _ACTIVATIONS[config.text("hidden_act", "gelu")]
     backbone["causal"] = config.boolean("is_decoder", False)
     check_size(backbone, num_values(tensors), config.path)

@@ -3,10 +3,8 @@
 import logging
 from pathlib import Path
 
-from keras_bert.files.json_fields import JsonFields
-from keras_bert.files.json_files import write_json
-from keras_bert.presets.formats.checkpoint import Checkpoint
-from keras_bert.presets.formats.vocabulary import is_uncased, read_vocabulary
+from keras_bert.files.json_files import JsonFields, write_json
+from keras_bert.presets.formats.checkpoint import Checkpoint, is_uncased, read_vocabulary
 from keras_bert.text.vocabulary import write_vocabulary
 
 logger = logging.getLogger("keras_bert")

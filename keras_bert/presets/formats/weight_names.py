@@ -6,7 +6,7 @@ transformers modeling_bert.py.
 
 import re
 
-from keras_bert.files.json_fields import JsonFields
+from keras_bert.files.json_files import JsonFields
 from keras_bert.presets.formats.checkpoint import Spelling
 
 # {our name: Google's scopes}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from keras_bert.files.json_files import read_json, write_json
 from keras_bert.presets.formats.checkpoint import Checkpoint, spell
-from keras_bert.presets.formats.keras_hub_names import (
+from keras_bert.presets.formats.read_keras_hub import (
     ACTIVATION,
     BACKBONE,
     HEAD_ACTIVATION,

@@ -90,23 +90,11 @@ def check_vocabulary(checkpoint: Checkpoint) -> None:
 def with_weights(
     checkpoint: Checkpoint, make: Callable[[], keras.Model], head_may_differ: bool = False
 ) -> keras.Model:
-    """Makes a model with the weights of a `Checkpoint`.
+    """Makes a model with the weights of a `Checkpoint`; its `load_report` lists them.
 
     Tensors are read directly into the model, one after the other: no random weights are drawn for
-    them, and memory holds no second copy.
-
-    Args:
-        checkpoint: a `Checkpoint`.
-        make: a callable that returns a model with the checkpoint's backbone.
-        head_may_differ: whether a head with another shape is newly initialized instead of raising
-            an error.
-
-    Returns:
-        The model; its `load_report` lists the weights.
-
-    Raises:
-        ValueError: if the encoder isn't matched exactly, a tensor has another shape, or a file is
-            broken.
+    them, and memory holds no second copy. A head with another shape is newly initialized if
+    `head_may_differ`; the encoder must match exactly.
     """
     failures = []
 

@@ -67,13 +67,7 @@ _THEIR_WRAPPERS = {"BertEmbedder": "SentenceTransformer", "BertReranker": "Cross
 
 
 def write_card(model: keras.Model, folder: Path, has_hugging_face: bool = False) -> None:
-    """Writes the model card of a model to the folder that it was saved to.
-
-    Args:
-        model: a `BertBackbone`, or any task with one.
-        folder: the `Path` of a new folder with the other files.
-        has_hugging_face: whether the folder is one for transformers.
-    """
+    """Writes the model card of a model to the new folder that it was saved to."""
     name = next(cls.__name__ for cls in type(model).__mro__ if _is_ours(cls))
     is_causal = name == "BertPretrainer" and model.backbone.causal
     kind = _CAUSAL if is_causal else _KINDS.get(name, _KINDS["BertTask"])

@@ -62,10 +62,6 @@ def check_spelling(cls: type, given: dict[str, Any]) -> None:
     """Raises a ValueError at arguments of a constructor that look like misspelt ones.
 
     Python would only report the right argument as missing, and Keras accepts any other.
-
-    Args:
-        cls: the class of a model.
-        given: the caller's keyword arguments.
     """
     names = _accepted(cls) | {"backbone", "preprocessor", "inputs", "outputs", "dtype"}
     unknown = [name for name in given if name not in names]
@@ -114,12 +110,7 @@ def _accepted(cls):
 
 
 def check_keras_arguments(cls: type, given: dict[str, Any]) -> None:
-    """Raises a ValueError for arguments that Keras would silently ignore.
-
-    Args:
-        cls: the class of a task.
-        given: the arguments that its constructor passes to `keras.Model`.
-    """
+    """Raises a ValueError for arguments of a task that Keras would silently ignore."""
     unknown = [name for name in given if name not in ("name", "trainable")]
     if unknown:
         kind = f"{cls.__name__}Preprocessor"
@@ -130,12 +121,7 @@ def check_keras_arguments(cls: type, given: dict[str, Any]) -> None:
 
 
 def check_saves(cls: type, config: dict[str, Any]) -> None:
-    """Raises a ValueError if a preset of a `cls` couldn't be loaded again.
-
-    Args:
-        cls: the class of a model or a preprocessor.
-        config: the result of its `get_config`.
-    """
+    """Raises a ValueError if a model or preprocessor couldn't be loaded again from its config."""
     name = cls.__name__
     if keras.saving.get_registered_object(keras.saving.get_registered_name(cls)) is not cls:
         raise ValueError(

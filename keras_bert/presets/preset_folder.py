@@ -27,14 +27,9 @@ def public_class(name: str) -> type:
 
 
 class PresetFolder:
-    """A folder that `save_to_preset` wrote. Each of its files is read once.
+    """A folder that `save_to_preset` wrote, with the contents of its `config.json`.
 
-    Args:
-        path: the folder's path.
-        config: the contents of its `config.json`.
-
-    Raises:
-        ValueError: if its `config.json` is damaged, or not from a preset.
+    Each of its files is read once; a damaged one is a ValueError that names it.
     """
 
     def __init__(self, path: Path, config: dict[str, Any]):
@@ -127,18 +122,7 @@ class PresetFolder:
     def model(
         self, preprocessor: "BertPreprocessor | None", precision: dict[str, Any]
     ) -> tuple[dict[str, Any], keras.Model]:
-        """Loads the model.
-
-        Args:
-            preprocessor: the model's preprocessor, or None.
-            precision: `{"dtype": ...}` to use instead of the saved one, or `{}`.
-
-        Returns:
-            `(config, model)`.
-
-        Raises:
-            ValueError: if a file is damaged, or the files belong to different models.
-        """
+        """Loads `(config, model)`; `precision` may hold a `dtype` to replace the saved one."""
         weights = self.file("model.weights.h5")
         self._check_sizes(checked_num_bytes(weights))
         check_crc32(weights, self._saved.integer("weights_crc32", high=2**32 - 1))

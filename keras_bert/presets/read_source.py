@@ -14,20 +14,7 @@ from keras_bert.readers.shown import shown
 
 
 def read_source(source: str | PathLike) -> Checkpoint | PresetFolder:
-    """Reads a published BERT in any supported format.
-
-    Args:
-        source: a folder (of this library, Hugging Face, sentence-transformers, KerasHub, or
-            Google's TF1 code), the prefix of a TF1 checkpoint, `hf://user/name`,
-            `hf://user/name@revision`, `kaggle://...`, the name of a KerasHub preset, or a
-            well-known name of transformers such as `"bert-base-uncased"`.
-
-    Returns:
-        A `Checkpoint`, or the `PresetFolder` of a preset of this library.
-
-    Raises:
-        ValueError: if the source is none of these, can't be reached, or is broken.
-    """
+    """Reads a model in any supported format; `PresetModel.from_preset` lists the sources."""
     source = local_source(source)
     handle = str(source)
     path = Path(source)
@@ -75,9 +62,7 @@ def read_source(source: str | PathLike) -> Checkpoint | PresetFolder:
 def local_source(source: str | PathLike, weights: bool = True) -> str | PathLike:
     """Downloads a source of the Hugging Face hub and returns its folder; returns others as is.
 
-    Args:
-        source: what `read_source` takes.
-        weights: whether the weights are needed, or the small files alone.
+    Without `weights`, only the small files are downloaded.
     """
     handle = str(source)
     if not Path(source).exists():

@@ -202,13 +202,7 @@ def _write(model, folder, write):
 
 
 def _float_weights(model):
-    """Returns a model's weights, `{name: array}`, in a form that other libraries can store.
-
-    LoRA's matrices are merged into their kernels.
-
-    Raises:
-        ValueError: if the model is quantized.
-    """
+    """Returns `{name: array}` of a model's weights, with LoRA's matrices merged into kernels."""
     merged, adapters = {}, set()
     for layer in all_layers(model, include_self=False):
         if getattr(layer, "quantization_mode", None):

@@ -92,15 +92,9 @@ def backbone_arguments(config: JsonFields, keys: dict[str, tuple]) -> dict:
 
 
 def check_size(backbone: dict, num_values: float, source: object) -> None:
-    """Checks that the files can hold the weights of a model, before a model of that size is made.
+    """Raises a ValueError if a `BertBackbone` of these arguments is much larger than its files.
 
-    Args:
-        backbone: arguments of `BertBackbone`.
-        num_values: the number of values in the files, or a bound of it.
-        source: for the message.
-
-    Raises:
-        ValueError: if the model is much larger.
+    Call it before such a model is made. `num_values` is how many values the files hold at most.
     """
     hidden = backbone["hidden_dim"]
     block = 4 * hidden * hidden + 2 * hidden * backbone["intermediate_dim"]
@@ -116,14 +110,7 @@ def check_size(backbone: dict, num_values: float, source: object) -> None:
 def checked_read(
     read: Callable[[], np.ndarray], path: object, name: str, dtype: str
 ) -> Callable[[], np.ndarray]:
-    """Makes `read` raise ValueErrors that name the file and the tensor.
-
-    Args:
-        read: a callable that reads the tensor.
-        path: the file.
-        name: the tensor's name.
-        dtype: its dtype, which must be a float.
-    """
+    """Makes `read` raise ValueErrors that name the file and the tensor, also for other dtypes."""
 
     def checked():
         if not dtype.lower().startswith(("f", "bf")):
@@ -155,17 +142,8 @@ def translate(
 ) -> tuple[dict[str, Tensor], dict[str, tuple[int, ...]]]:
     """Renames another library's tensors to our names.
 
-    Args:
-        tensors: `{source name: Tensor}`.
-        spellings: `{our name: Spelling}`.
-        source: str, for messages.
-
-    Returns:
-        `(weights, left_over)`: `{our name: Tensor}` of the weights found, and
-        `{source name: shape}` of the other tensors.
-
-    Raises:
-        ValueError: if a part of a weight is missing, or its parts have incompatible shapes.
+    Returns the weights found, and `{source name: shape}` of the other tensors. Raises a ValueError
+    if a part of a weight is missing, or its parts have incompatible shapes.
     """
     weights = {}
     used = set()
@@ -189,15 +167,7 @@ def translate(
 
 
 def spell(weights: dict[str, Tensor], spellings: dict[str, Spelling]) -> dict[str, np.ndarray]:
-    """Renames our weights to another library's names, the inverse of `translate`.
-
-    Args:
-        weights: `{our name: Tensor}`.
-        spellings: `{our name: Spelling}`.
-
-    Returns:
-        `{target name: array}`, each array contiguous.
-    """
+    """Renames our weights to another library's names, the inverse of `translate`."""
     tensors = {}
     for name, weight in weights.items():
         spelling = spellings[name]
@@ -212,12 +182,6 @@ def read_vocabulary(path: Path) -> list[str]:
 
     As in Google's `load_vocab`, lines end only at "\n" and are stripped. The special tokens aren't
     checked here, because other libraries may use other names for them.
-
-    Args:
-        path: a `Path` of a file with one token per line.
-
-    Raises:
-        ValueError: if the file isn't UTF-8.
     """
     try:
         text = path.read_bytes().decode("utf-8-sig")

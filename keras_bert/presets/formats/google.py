@@ -56,16 +56,8 @@ _SLOTS = re.compile(r"(/adam_[mv]|/Adam(_1)?|/Adafactor.*|/LAMB.*|/[mv])$|^globa
 def read_google(path: str | PathLike) -> Checkpoint:
     """Reads a checkpoint of google-research/bert: pre-trained, classifier or SQuAD.
 
-    "gelu" becomes `"gelu_approximate"`, because Google's code computes the tanh approximation.
-
-    Args:
-        path: the folder, or the prefix of a checkpoint in it.
-
-    Returns:
-        A `Checkpoint`.
-
-    Raises:
-        ValueError: if a file is missing or broken, or TensorFlow isn't installed.
+    `path` is the folder, or the prefix of a checkpoint in it. "gelu" becomes `"gelu_approximate"`,
+    because Google's code computes the tanh approximation.
     """
     path = Path(path)
     folder = path if path.is_dir() else path.parent
@@ -105,15 +97,7 @@ def read_google(path: str | PathLike) -> Checkpoint:
 
 
 def write_google(checkpoint: Checkpoint, folder: str | PathLike) -> None:
-    """Writes a `Checkpoint` in the format of google-research/bert.
-
-    Args:
-        checkpoint: a complete `Checkpoint`.
-        folder: path of an existing folder.
-
-    Raises:
-        ValueError: if Google's code doesn't support the model, or TensorFlow isn't installed.
-    """
+    """Writes a complete `Checkpoint` in the format of google-research/bert."""
     if find_spec("tensorflow") is None:
         raise ValueError(
             "A TF1 checkpoint can't be written without TensorFlow: pip install tensorflow."

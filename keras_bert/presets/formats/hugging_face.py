@@ -87,18 +87,7 @@ _NO_WEIGHTS = ("position_ids", "token_type_ids")  # buffers in older files
 
 
 def read_hugging_face(folder: str | PathLike) -> Checkpoint:
-    """Reads a folder written by transformers or sentence-transformers.
-
-    Args:
-        folder: a path.
-
-    Returns:
-        A `Checkpoint`.
-
-    Raises:
-        ValueError: if the model isn't a BERT, has a setting that this library doesn't support, or
-            a file is missing or broken.
-    """
+    """Reads a folder written by transformers or sentence-transformers."""
     sentences = read_sentence_transformer(Path(folder))
     folder = sentences.transformer
     source = f"Hugging Face folder {folder}"
@@ -154,15 +143,7 @@ def read_hugging_face(folder: str | PathLike) -> Checkpoint:
 
 
 def write_hugging_face(checkpoint: Checkpoint, folder: str | PathLike) -> None:
-    """Writes a `Checkpoint` as a folder for transformers.
-
-    Args:
-        checkpoint: a complete `Checkpoint`.
-        folder: path of an existing folder.
-
-    Raises:
-        ValueError: if transformers' BERT doesn't support the model.
-    """
+    """Writes a complete `Checkpoint` as a folder for transformers."""
     folder = Path(folder)
     _check_supported(checkpoint.backbone, checkpoint.task_arguments)
     if checkpoint.backbone["causal"] and checkpoint.task in _POOLED:

@@ -78,17 +78,7 @@ def has_preset(name: str) -> bool:
 
 
 def read_keras_hub(source: str | PathLike) -> Checkpoint:
-    """Reads a preset of KerasHub's BERT.
-
-    Args:
-        source: a folder, a preset's name, or a `kaggle://` handle.
-
-    Returns:
-        A `Checkpoint`.
-
-    Raises:
-        ValueError: if the preset isn't a BERT, is broken, or can't be downloaded.
-    """
+    """Reads a preset of KerasHub's BERT: a folder, a name, or a `kaggle://` handle."""
     import keras_hub
 
     folder = Path(source) if Path(source).is_dir() else _download(str(source))

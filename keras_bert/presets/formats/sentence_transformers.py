@@ -53,14 +53,7 @@ class SentenceSettings:
 def read_sentence_transformer(folder: Path) -> SentenceSettings:
     """Reads `modules.json` of sentence-transformers and the files that it names.
 
-    Args:
-        folder: a `Path`.
-
-    Returns:
-        `SentenceSettings`; without a `modules.json`, the settings of a plain encoder.
-
-    Raises:
-        ValueError: if a file is broken.
+    Without a `modules.json`, the settings are those of a plain encoder.
     """
     path = folder / "modules.json"
     listed = JsonFields(path, {"modules": read_json(path, list)}).listed_fields("modules")

@@ -23,18 +23,7 @@ POOLER_FILE = "pooler.safetensors"
 
 
 def read_tensors(folder: str | PathLike) -> dict[str, Tensor]:
-    """Reads the tensors of a folder, each one on demand.
-
-    Args:
-        folder: path of a folder with one of `FILES`.
-
-    Returns:
-        `{name: Tensor}`.
-
-    Raises:
-        ValueError: if there is no such file, it is truncated or in another format, a shard is
-            missing, or it is a PyTorch file and PyTorch is not installed.
-    """
+    """Reads the tensors of a folder with one of `FILES`, each one on demand."""
     folder = Path(folder)
     for name in FILES:
         if (folder / name).is_file():
@@ -55,9 +44,6 @@ def checked_num_bytes(path: Path) -> int | None:
 
     Keras reads an array completely before it compares its shape, and follows links. The arrays must
     therefore be stored in the file itself, without compression.
-
-    Raises:
-        ValueError: if the file is damaged, or doesn't hold all its arrays.
     """
     import h5py
 

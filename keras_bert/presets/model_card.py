@@ -15,7 +15,7 @@ from keras_bert.files.new_folder import CARD_MARK, README
 from keras_bert.files.whole import whole_file
 from keras_bert.presets.preset_arguments import OF_ONE_MODEL
 from keras_bert.readers.shown import shortened
-from keras_bert.training.training_record import plain, training_of
+from keras_bert.training.training_record import training_of
 
 FOLDER = "path/to/this/folder"  # in the card of a folder; `hub_card` replaces it
 _JOINERS = "\u200c\u200d"  # invisible, but part of words in Persian and Indic scripts
@@ -135,7 +135,7 @@ def _facts(model):
         found |= part.get_config() if part is not None else {}
     left_out = (*OF_ONE_MODEL, "backbone", "preprocessor", "tokenizer", "vocabulary")
     return [
-        f"- {code(name)}: {code(plain(value))}"
+        f"- {code(name)}: {_value(value)}"
         for name, value in found.items()
         if name not in left_out and value not in (None, False, [], {})
     ]
@@ -183,4 +183,6 @@ def _python(*lines):
 
 
 def _value(value):
+    if isinstance(value, (list, tuple)):
+        value = ", ".join(map(str, value))
     return code(f"{value:.6g}" if isinstance(value, float) else value)

@@ -41,7 +41,7 @@ def record_training(
         raise ValueError(
             f"settings must be a dict of names to values, such as {{'epochs': 3}}; got {settings!r}"
         )
-    settings = {name: plain(v) for name, v in settings.items() if v is not None}
+    settings = {name: _plain(v) for name, v in settings.items() if v is not None}
     record, run = _record(model), {"task": type(model).__name__, "settings": settings}
     if record["runs"][-1:] != [run]:
         record["runs"].append(run)
@@ -151,7 +151,7 @@ def _is_number(value):
     return isinstance(value, numbers.Real) and not isinstance(value, bool)
 
 
-def plain(value: Any) -> bool | int | float | str:
+def _plain(value):
     """Returns a setting as a bool, a finite number, or a string; a path without its folders."""
     if isinstance(value, bool):
         return value
@@ -159,9 +159,9 @@ def plain(value: Any) -> bool | int | float | str:
         number = int(value) if isinstance(value, numbers.Integral) else float(value)
         return number if math.isfinite(number) else str(number)
     if isinstance(value, (list, tuple)):
-        return ", ".join(str(plain(each)) for each in value)
+        return ", ".join(str(_plain(each)) for each in value)
     if isinstance(value, dict):
-        return ", ".join(f"{key}: {plain(each)}" for key, each in value.items())
+        return ", ".join(f"{key}: {_plain(each)}" for key, each in value.items())
     if not isinstance(value, (str, os.PathLike, type(None))):
         return type(value).__name__
     text = str(value)

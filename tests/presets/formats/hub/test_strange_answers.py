@@ -9,7 +9,7 @@ from keras_bert.presets.formats.hub import download
 
 ANSWERS = [
     None,  # after the request was carried out
-    *(b"null", b"[]", b"{}", b'"yes"', b""),
+    *(b"null", b"[]", b""),
     b"<html><body>Log in to the network</body></html>",
     b'{"id": null, "sha": null, "siblings": null, "files": null, "objects": null, "url": null}',
     b'{"commitUrl": null, "commitOid": null, "name": null, "auth": null}',

@@ -112,5 +112,3 @@ from keras_bert.preprocessing.bert_span_labeler_preprocessor import (
 from keras_bert.preprocessing.bert_token_classifier_preprocessor import (
     BertTokenClassifierPreprocessor as BertTokenClassifierPreprocessor,
 )
-from keras_bert.presets.load_tokenizer import load_tokenizer as load_tokenizer
-from keras_bert.presets.preset import load_preprocessor as load_preprocessor

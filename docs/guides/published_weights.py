@@ -76,8 +76,8 @@ for folder in ("minilm", "minilm_hf", "minilm_tf1"):
 #
 # Presets and folders for transformers have a model card, `README.md`: task, sizes, labels, how the
 # model was trained, its scores, and how to load it. `finetune` and `pretrain_tpu.py` record
-# settings and scores for it; after a `fit` of your own, `record_training` does. A card that you
-# write or edit is kept.
+# settings and scores for it; after a `fit` of your own, `record_training` does. A card
+# without its last line, a comment that names keras_bert, is yours and is kept.
 
 # %%
 keras_bert.record_training(

@@ -441,9 +441,9 @@ class BertPreprocessor:
         Raises:
             ValueError: if the source is unknown or has no vocabulary.
         """
-        import keras_bert  # by its public name, because this room is below presets/
+        from keras_bert.presets.preprocessors import load_preprocessor  # a higher room
 
-        return keras_bert.load_preprocessor(source, cls=cls, **settings)
+        return load_preprocessor(cls, source, settings)
 
     def settings(self) -> dict:
         """Returns the config without the vocabulary, as stored in `preprocessor.json`."""

@@ -1,20 +1,14 @@
-"""Loading of models and preprocessors from saved or published weights."""
+"""Loading of models from saved or published weights."""
 
 import inspect
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from keras_bert.preprocessing.class_labels import checked_label_names
-from keras_bert.presets.formats.read_source import published_name, read_source
 from keras_bert.presets.known_presets import KNOWN_PRESETS
 from keras_bert.presets.load_checkpoint import LoadReport, check_vocabulary, with_weights
 from keras_bert.presets.load_preset import load_preset
-from keras_bert.presets.preprocessor_settings import (
-    preprocessor_from,
-    setting_names,
-    split_arguments,
-)
+from keras_bert.presets.preprocessors import preprocessor_for, setting_names, split_arguments
 from keras_bert.presets.preset_arguments import (
     OF_ONE_MODEL,
     changed_arguments,
@@ -24,6 +18,7 @@ from keras_bert.presets.preset_arguments import (
     split_dtype,
 )
 from keras_bert.presets.preset_folder import PresetFolder, public_class
+from keras_bert.presets.read_source import published_name, read_source
 from keras_bert.presets.save_preset import save_preset
 from keras_bert.training.training_record import start_record
 
@@ -86,7 +81,7 @@ class PresetModel:
         check_loads(arguments.get("dtype"))
         if cls.__name__ != "BertTask":  # before anything is downloaded
             _check_names(cls, arguments)
-        given, source = source, _read(source)
+        given, source = source, read_source(source)
         model_class = _class_for(cls, source, arguments)
         if cls.__name__ == "BertTask":
             _check_names(model_class, arguments)
@@ -101,8 +96,8 @@ class PresetModel:
             settings = {**settings, "lowercase": lowercase}
             settings = {name: value for name, value in settings.items() if value is not None}
             new_classes = arguments.get("num_classes")
-            preprocessor = preprocessor_from(
-                source, model_class, preprocessor, settings, new_classes
+            preprocessor = preprocessor_for(
+                model_class, source, preprocessor, settings, new_classes
             )
         load = load_preset if is_preset else _from_checkpoint
         model = load(model_class, source, preprocessor, arguments)
@@ -115,47 +110,6 @@ class PresetModel:
         start_record(model, name, saved, bool(model.load_report.new))
         model.load_report.log()
         return model
-
-
-def load_preprocessor(
-    source: str | os.PathLike, *, cls: "type[BertPreprocessor] | None" = None, **settings: Any
-) -> "BertPreprocessor":
-    """Loads the preprocessor of a preset or of published weights.
-
-    Args:
-        source: any source that `BertTask.from_preset` accepts.
-        cls: the preprocessor class; None takes the source's.
-        **settings: arguments of the class that replace the source's, such as `sequence_length`;
-            and `lowercase`.
-
-    Returns:
-        The preprocessor.
-
-    Raises:
-        ValueError: if the source is unknown or has no vocabulary.
-
-    Example:
-    >>> import tempfile
-    >>> from keras_bert import BertBackbone, BertEmbedder, BertEmbedderPreprocessor, BertTokenizer
-    >>> from keras_bert import load_preprocessor, sizes
-    >>> words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "so"]
-    >>> backbone = BertBackbone(vocabulary_size=6, **sizes.tiny)
-    >>> folder = tempfile.mkdtemp()
-    >>> preprocessor = BertEmbedderPreprocessor(BertTokenizer(words), 16)
-    >>> BertEmbedder(backbone, preprocessor=preprocessor).save_to_preset(folder)
-    >>> load_preprocessor(folder, sequence_length=8).sequence_length
-    8
-    """
-    found = preprocessor_from(_read(source), None, None, settings, kind=cls)
-    if found is None:
-        raise ValueError(f"{source} has no vocabulary, so it has no preprocessor for text.")
-    return found
-
-
-def _read(source):
-    """Reads a source as a `PresetFolder` or a `Checkpoint`."""
-    source = read_source(source)
-    return PresetFolder(source) if isinstance(source, Path) else source
 
 
 def _parameters(cls):

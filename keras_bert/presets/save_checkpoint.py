@@ -21,8 +21,7 @@ def save_to_hugging_face(model: keras.Model, folder: str | os.PathLike) -> None:
     It holds `config.json` and `model.safetensors`, and `vocab.txt` and `tokenizer_config.json` if
     the model has a preprocessor. A `BertEmbedder` becomes a sentence-transformers folder, and a
     `BertReranker` one of a `CrossEncoder`. LoRA is merged. The folder is written atomically. It has
-    a model card, `README.md`, unless there is one that a person wrote or edited; see
-    `save_to_preset`.
+    a model card, `README.md`, unless a person's is there; see `save_to_preset`.
 
     Args:
         model: a `BertBackbone` or any task with one.
@@ -203,13 +202,7 @@ def _write(model, folder, write):
 
 
 def _float_weights(model):
-    """Returns a model's weights, `{name: array}`, in a form that other libraries can store.
-
-    LoRA's matrices are merged into their kernels.
-
-    Raises:
-        ValueError: if the model is quantized.
-    """
+    """Returns `{name: array}` of a model's weights, with LoRA's matrices merged into kernels."""
     merged, adapters = {}, set()
     for layer in all_layers(model, include_self=False):
         if getattr(layer, "quantization_mode", None):

@@ -6,9 +6,9 @@ import os
 import numpy as np
 import tensorflow as tf
 
-from keras_bert.files.reports import Reports
 from keras_bert.readers.glue_tasks import glue_task
 from keras_bert.readers.table import read_table
+from keras_bert.reports import Reports
 
 logger = logging.getLogger("keras_bert")
 MALFORMED = "rows with a wrong number of columns, skipped"

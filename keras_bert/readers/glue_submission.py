@@ -36,7 +36,7 @@ def write_glue_submission(
     Example:
     >>> import tempfile
     >>> from keras_bert.readers.glue import GlueExamples
-    >>> from keras_bert.files.reports import Reports
+    >>> from keras_bert.reports import Reports
     >>> texts = (["Yes, he said."], ["He spoke."])
     >>> names = ["entailment", "not_entailment"]
     >>> examples = GlueExamples("RTE", "test", texts, None, names, Reports())

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import keras
 
-from keras_bert.files.checkpoint_folder import local_path
 from keras_bert.files.json_files import write_json
+from keras_bert.files.remote import local_path
 from keras_bert.messages import check_one_of
 from keras_bert.training.adamw import AdamW
 from keras_bert.training.describe_training import describe_training

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import keras
 
-from keras_bert.files.checkpoint_folder import local_folder
 from keras_bert.files.json_files import read_json, write_json
+from keras_bert.files.remote import local_path
 from keras_bert.files.whole import whole_file, whole_folder, whole_path
 from keras_bert.pictures.run_curves import draw_run, finished_runs
 from keras_bert.training.checkpointing import rank
@@ -91,7 +91,7 @@ def finetune_grid(
     ```
     """
     runs, shared_batching = _runs(grid), given_batching(batching)
-    output = local_folder(output)
+    output = local_path(output)
     keep_settings(output, shared or {}, strategy=strategy)
 
     def trained(run, folder):

@@ -3,8 +3,8 @@
 import os
 from typing import TYPE_CHECKING
 
-from keras_bert.files.checkpoint_folder import checkpoint_folder
 from keras_bert.files.json_files import read_json, write_json
+from keras_bert.files.remote import names_in
 from keras_bert.training.processes import is_chief, wait_for_all
 
 if TYPE_CHECKING:
@@ -43,12 +43,12 @@ def keep_settings(
     >>> keep_settings(folder, {"seed": 1})
     >>> keep_settings(folder, {"seed": 2}, resume=False)
     """
-    files = checkpoint_folder(folder)
-    if resume and _FILE in files.names():
-        _check_equal(settings, _saved(files.file(_FILE)), folder)
+    path = f"{str(folder).rstrip('/')}/{_FILE}"
+    if resume and _FILE in names_in(folder):
+        _check_equal(settings, _saved(path), folder)
     wait_for_all("the settings", strategy)
     if is_chief(strategy):
-        write_json(files.file(_FILE), settings)
+        write_json(path, settings)
 
 
 def _saved(path):

@@ -1,6 +1,5 @@
 """Epoch-by-epoch training that keeps the best model and resumes after an interruption."""
 
-import contextlib
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -8,9 +7,8 @@ from typing import Any
 
 import keras
 
-from keras_bert.files.checkpoint_folder import local_folder
 from keras_bert.files.json_files import read_json, write_json
-from keras_bert.files.one_writer import one_writer
+from keras_bert.files.remote import local_path
 from keras_bert.files.whole import whole_path
 from keras_bert.pictures.run_curves import draw_run
 from keras_bert.training.checkpointing import TrainingCheckpoint, rank
@@ -68,8 +66,8 @@ def train_epochs(
     Raises:
         ValueError: if `epochs` is below 1; if the length of the batches is unknown; if `score`
             returns no score named `select`; if the folder is not on this machine, holds a run with
-            other settings, or is written by another process; or if the loss or the weights become
-            NaN or infinite. The folder then holds the earlier epochs.
+            other settings; or if the loss or the weights become NaN or infinite. The folder then
+            holds the earlier epochs.
 
     Example:
     ```python
@@ -86,7 +84,7 @@ def train_epochs(
     """
     check_epochs(epochs, patience)
     arguments = _fit_arguments(model, accumulation_steps)
-    output = local_folder(output)
+    output = local_path(output)
     kept = best_model_path(model, output)
     checkpoint = TrainingCheckpoint(output / "checkpoints")
     first = batches(0)
@@ -94,39 +92,38 @@ def train_epochs(
     scores = _read_scores(output, checkpoint.restore(model), steps, select)
     if scores:
         print(f"Resumed: {len(scores)} of {epochs} epochs are done.")
-    with one_writer(output) if is_chief(model) else contextlib.nullcontext():
-        curves = TrainingCurves(output / "logs", every=1)
-        watch = [curves, StopAtDivergence(checkpoint)]  # in this order, so that the curves show it
-        for epoch in range(len(scores), epochs):
-            if _is_exhausted(scores, select, patience):
-                print(f"No better {select} in {patience} epochs: stopped early.")
-                break
-            model.fit(
-                batches(epoch) if epoch else first,
-                initial_epoch=epoch,
-                epochs=epoch + 1,
-                shuffle=False,  # the dataset is already shuffled
-                callbacks=[*callbacks, *watch],
-                **arguments,
+    curves = TrainingCurves(output / "logs", every=1)
+    watch = [curves, StopAtDivergence(checkpoint)]  # in this order, so that the curves show it
+    for epoch in range(len(scores), epochs):
+        if _is_exhausted(scores, select, patience):
+            print(f"No better {select} in {patience} epochs: stopped early.")
+            break
+        model.fit(
+            batches(epoch) if epoch else first,
+            initial_epoch=epoch,
+            epochs=epoch + 1,
+            shuffle=False,  # the dataset is already shuffled
+            callbacks=[*callbacks, *watch],
+            **arguments,
+        )
+        check_weights(model, checkpoint)
+        predictions = predict()
+        scores.append(score(predictions))
+        if select not in scores[-1]:
+            raise ValueError(
+                f"There is no score {select!r} to select an epoch by; the scores are "
+                f"{', '.join(scores[-1])}."
             )
-            check_weights(model, checkpoint)
-            predictions = predict()
-            scores.append(score(predictions))
-            if select not in scores[-1]:
-                raise ValueError(
-                    f"There is no score {select!r} to select an epoch by; the scores are "
-                    f"{', '.join(scores[-1])}."
-                )
-            curves.write(len(scores) * steps, {f"dev/{n}": v for n, v in scores[-1].items()})
-            print(f"epoch {epoch + 1}:", shown_scores(scores[-1]), flush=True)
-            if _best(scores, select) == epoch:
-                _save(model, kept)
-                if keep is not None and is_chief(model):
-                    keep(predictions)
-            if is_chief(model):
-                write_json(output / "scores.json", scores)
-            checkpoint.save(model)
-        checkpoint.wait()
+        curves.write(len(scores) * steps, {f"dev/{n}": v for n, v in scores[-1].items()})
+        print(f"epoch {epoch + 1}:", shown_scores(scores[-1]), flush=True)
+        if _best(scores, select) == epoch:
+            _save(model, kept)
+            if keep is not None and is_chief(model):
+                keep(predictions)
+        if is_chief(model):
+            write_json(output / "scores.json", scores)
+        checkpoint.save(model)
+    checkpoint.wait()
     if plots and is_chief(model):
         draw_run(output)
     best = _best(scores, select)

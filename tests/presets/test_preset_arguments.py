@@ -14,7 +14,6 @@ from keras_bert import (
     BertTokenClassifier,
     BertTokenClassifierPreprocessor,
     BertTokenizer,
-    load_preprocessor,
     save_to_hugging_face,
 )
 
@@ -167,15 +166,17 @@ def test_another_task_takes_over_the_text_settings_alone(reviews):
 
 def test_preprocessors_load_alone(reviews):
     saved = BertClassifier.from_preset(reviews).preprocessor
-    for found in (load_preprocessor(reviews), BertClassifierPreprocessor.from_preset(reviews)):
+    for kind in (BertPreprocessor, BertClassifierPreprocessor):
+        found = kind.from_preset(reviews)
         assert type(found) is BertClassifierPreprocessor
         assert found.get_config() == saved.get_config()
-    changed = load_preprocessor(reviews, sequence_length=500, lowercase=False, threshold=0.6)
+    changed = BertPreprocessor.from_preset(
+        reviews, sequence_length=500, lowercase=False, threshold=0.6
+    )
     assert changed.sequence_length == 500 and not changed.tokenizer.lowercase
     assert (changed.threshold, changed.label_names) == (0.6, ["no", "yes"])
     with pytest.raises(ValueError, match="Preprocessor has no argument null_threshold; it has seq"):
-        load_preprocessor(reviews, null_threshold=1)
-    assert type(BertPreprocessor.from_preset(reviews)) is BertClassifierPreprocessor
+        BertPreprocessor.from_preset(reviews, null_threshold=1)
 
 
 def test_a_tokenizer_loads_alone(reviews, preprocessor, make_backbone, tmp_path):

@@ -4,10 +4,10 @@ import types
 import numpy as np
 import pytest
 
-from keras_bert.files.reports import Reports
 from keras_bert.readers.glue import MALFORMED, GlueExamples, read_glue
 from keras_bert.readers.glue_submission import write_glue_submission
 from keras_bert.readers.glue_tasks import TASKS
+from keras_bert.reports import Reports
 
 MNLI_HEADER = (
     "index promptID pairID genre sentence1_binary_parse sentence2_binary_parse "

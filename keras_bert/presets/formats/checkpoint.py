@@ -3,9 +3,11 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import numpy as np
 
+from keras_bert.files.json_files import JsonFields
 from keras_bert.messages import check_finite
 
 ENCODER_PARTS = ("embeddings/", "block_")
@@ -67,6 +69,9 @@ class Checkpoint:
     left_over: dict[str, tuple[int, ...]] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
 
+    def __str__(self) -> str:
+        return self.source
+
     def as_task(self, name: str) -> "Checkpoint":
         """Returns this checkpoint as one of the named class, if its head serves that class."""
         if name not in self.other_tasks:
@@ -76,16 +81,20 @@ class Checkpoint:
         return replace(self, task=name, task_arguments=arguments, other_tasks=others)
 
 
+def backbone_arguments(config: JsonFields, keys: dict[str, tuple]) -> dict:
+    """Returns `{argument of BertBackbone: value}` from `{argument: (key, default)}`."""
+    return {
+        ours: config.number(*key, low=0, high=1)
+        if isinstance(key[1], float)
+        else config.integer(*key, low=1)
+        for ours, key in keys.items()
+    }
+
+
 def check_size(backbone: dict, num_values: float, source: object) -> None:
-    """Checks that the files can hold the weights of a model, before a model of that size is made.
+    """Raises a ValueError if a `BertBackbone` of these arguments is much larger than its files.
 
-    Args:
-        backbone: arguments of `BertBackbone`.
-        num_values: the number of values in the files, or a bound of it.
-        source: for the message.
-
-    Raises:
-        ValueError: if the model is much larger.
+    Call it before such a model is made. `num_values` is how many values the files hold at most.
     """
     hidden = backbone["hidden_dim"]
     block = 4 * hidden * hidden + 2 * hidden * backbone["intermediate_dim"]
@@ -101,14 +110,7 @@ def check_size(backbone: dict, num_values: float, source: object) -> None:
 def checked_read(
     read: Callable[[], np.ndarray], path: object, name: str, dtype: str
 ) -> Callable[[], np.ndarray]:
-    """Makes `read` raise ValueErrors that name the file and the tensor.
-
-    Args:
-        read: a callable that reads the tensor.
-        path: the file.
-        name: the tensor's name.
-        dtype: its dtype, which must be a float.
-    """
+    """Makes `read` raise ValueErrors that name the file and the tensor, also for other dtypes."""
 
     def checked():
         if not dtype.lower().startswith(("f", "bf")):
@@ -140,17 +142,8 @@ def translate(
 ) -> tuple[dict[str, Tensor], dict[str, tuple[int, ...]]]:
     """Renames another library's tensors to our names.
 
-    Args:
-        tensors: `{source name: Tensor}`.
-        spellings: `{our name: Spelling}`.
-        source: str, for messages.
-
-    Returns:
-        `(weights, left_over)`: `{our name: Tensor}` of the weights found, and
-        `{source name: shape}` of the other tensors.
-
-    Raises:
-        ValueError: if a part of a weight is missing, or its parts have incompatible shapes.
+    Returns the weights found, and `{source name: shape}` of the other tensors. Raises a ValueError
+    if a part of a weight is missing, or its parts have incompatible shapes.
     """
     weights = {}
     used = set()
@@ -174,15 +167,7 @@ def translate(
 
 
 def spell(weights: dict[str, Tensor], spellings: dict[str, Spelling]) -> dict[str, np.ndarray]:
-    """Renames our weights to another library's names, the inverse of `translate`.
-
-    Args:
-        weights: `{our name: Tensor}`.
-        spellings: `{our name: Spelling}`.
-
-    Returns:
-        `{target name: array}`, each array contiguous.
-    """
+    """Renames our weights to another library's names, the inverse of `translate`."""
     tensors = {}
     for name, weight in weights.items():
         spelling = spellings[name]
@@ -190,6 +175,25 @@ def spell(weights: dict[str, Tensor], spellings: dict[str, Spelling]) -> dict[st
         for part_name, part in zip(spelling.names, parts, strict=True):
             tensors[part_name] = np.ascontiguousarray(part.T if spelling.transposed else part)
     return tensors
+
+
+def read_vocabulary(path: Path) -> list[str]:
+    r"""Reads the tokens of a vocabulary file, by id.
+
+    As in Google's `load_vocab`, lines end only at "\n" and are stripped. The special tokens aren't
+    checked here, because other libraries may use other names for them.
+    """
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is not UTF-8: {error}") from error
+    return [line.strip() for line in text.removesuffix("\n").split("\n")]
+
+
+def is_uncased(tokens: list[str]) -> bool:
+    """Returns whether at most 2 % of a vocabulary's ASCII words contain a capital letter."""
+    words = [token for token in tokens if token.isascii() and not token.startswith("[")]
+    return sum(word != word.lower() for word in words) <= 0.02 * len(words)
 
 
 def _concatenate(parts, spelling, source):

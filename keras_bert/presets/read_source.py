@@ -1,32 +1,20 @@
-"""Reader of published weights in any supported format."""
+"""Reader of presets, and of published weights in any supported format."""
 
 import re
 from os import PathLike
 from pathlib import Path
 
 from keras_bert.files.json_files import read_json
-from keras_bert.files.leftovers import recover
+from keras_bert.files.whole import recover
 from keras_bert.messages import shown
 from keras_bert.presets.formats.checkpoint import Checkpoint
 from keras_bert.presets.formats.tensor_files import FILES
 from keras_bert.presets.known_presets import hub_handle, similar_preset
+from keras_bert.presets.preset_folder import PresetFolder
 
 
-def read_source(source: str | PathLike) -> Checkpoint | Path:
-    """Reads a published BERT in any supported format.
-
-    Args:
-        source: a folder (of this library, Hugging Face, sentence-transformers, KerasHub, or
-            Google's TF1 code), the prefix of a TF1 checkpoint, `hf://user/name`,
-            `hf://user/name@revision`, `kaggle://...`, the name of a KerasHub preset, or a
-            well-known name of transformers such as `"bert-base-uncased"`.
-
-    Returns:
-        A `Checkpoint`, or the `Path` of a preset of this library.
-
-    Raises:
-        ValueError: if the source is none of these, can't be reached, or is broken.
-    """
+def read_source(source: str | PathLike) -> Checkpoint | PresetFolder:
+    """Reads a model in any supported format; `PresetModel.from_preset` lists the sources."""
     source = local_source(source)
     handle = str(source)
     path = Path(source)
@@ -54,7 +42,7 @@ def read_source(source: str | PathLike) -> Checkpoint | Path:
         return read_google(path)
     config = read_json(path / "config.json")
     if "class" in config:
-        return path
+        return PresetFolder(path, config)
     if "registered_name" in config:
         from keras_bert.presets.formats.read_keras_hub import read_keras_hub
 
@@ -74,9 +62,7 @@ def read_source(source: str | PathLike) -> Checkpoint | Path:
 def local_source(source: str | PathLike, weights: bool = True) -> str | PathLike:
     """Downloads a source of the Hugging Face hub and returns its folder; returns others as is.
 
-    Args:
-        source: what `read_source` takes.
-        weights: whether the weights are needed, or the small files alone.
+    Without `weights`, only the small files are downloaded.
     """
     handle = str(source)
     if not Path(source).exists():

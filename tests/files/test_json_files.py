@@ -2,8 +2,7 @@ import json
 
 import pytest
 
-from keras_bert.files.json_fields import JsonFields
-from keras_bert.files.json_files import read_json
+from keras_bert.files.json_files import JsonFields, read_json
 
 
 def fields(**values):

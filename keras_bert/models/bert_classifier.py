@@ -77,7 +77,7 @@ class BertClassifier(BertTask):
         dtype=None,
         **kwargs,
     ):
-        check_backbone("BertClassifier", backbone)
+        check_backbone("BertClassifier", backbone, "pooled_output")
         num_classes = number_of_classes("BertClassifier", num_classes, preprocessor, at_least=1)
         check_int("num_features", num_features, at_least=0)
         check_int("bilstm_units", bilstm_units, at_least=0)

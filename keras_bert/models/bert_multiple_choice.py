@@ -51,7 +51,7 @@ class BertMultipleChoice(BertTask):
     takes_packed_rows = False
 
     def __init__(self, backbone, preprocessor=None, dropout=0.1, dtype=None, **kwargs):
-        check_backbone("BertMultipleChoice", backbone)
+        check_backbone("BertMultipleChoice", backbone, "pooled_output")
         inputs = {
             name: keras.Input((None, None), dtype="int32", name=name, optional=name != "token_ids")
             for name in backbone.input

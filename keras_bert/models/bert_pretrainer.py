@@ -68,8 +68,9 @@ class BertPretrainer(BertTask):
         dtype=None,
         **kwargs,
     ):
-        check_backbone("BertPretrainer", backbone)
         check_bool("next_sentence", next_sentence)
+        output = "pooled_output" if next_sentence else "sequence_output"
+        check_backbone("BertPretrainer", backbone, output)
         check_bool("tie_embeddings", tie_embeddings)
         if next_sentence and backbone.causal:
             raise ValueError(

@@ -70,7 +70,7 @@ class BertReranker(BertTask):
     rank = ranking.rank
 
     def __init__(self, backbone, preprocessor=None, dropout=0.1, dtype=None, **kwargs):
-        check_backbone("BertReranker", backbone)
+        check_backbone("BertReranker", backbone, "pooled_output")
         inputs = {
             name: keras.Input((None, None), dtype="int32", name=name, optional=name != "token_ids")
             for name in backbone.input

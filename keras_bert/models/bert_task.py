@@ -15,7 +15,7 @@ from keras_bert.models.fit_schedule import start_schedule
 from keras_bert.models.precision import head_policy, policy_config, set_policy
 from keras_bert.models.retracing import Retracing
 from keras_bert.models.row_inputs import RowInputs
-from keras_bert.models.task_parts import check_backbone, fitting_preprocessor, used_variables
+from keras_bert.models.task_parts import check_backbone, fitting_preprocessor
 from keras_bert.preprocessing.raw import is_dataset, is_raw
 from keras_bert.preprocessing.split_examples import split_examples
 from keras_bert.presets.preset import PresetModel
@@ -36,7 +36,7 @@ class BertTask(PresetModel, Retracing, TrainLoop, RowInputs, keras.Model):
     Args:
         inputs: a dict of Keras inputs, those of `backbone.input` among them.
         outputs: a Keras tensor, or a dict of them.
-        backbone: a `BertBackbone`.
+        backbone: a `Backbone`, such as `BertBackbone`.
         preprocessor: one of `preprocessor_class()`, for raw examples; or None. Any other
             `BertPreprocessor` is converted, with that class's defaults.
         dtype: the dtype policy of the head, as of `BertBackbone`; None means the backbone's. A
@@ -102,8 +102,12 @@ class BertTask(PresetModel, Retracing, TrainLoop, RowInputs, keras.Model):
 
     @property
     def trainable_variables(self):
-        """Trainable variables, without the pooler's if the head doesn't use it."""
-        return used_variables(self, super().trainable_variables)
+        """Trainable variables, without those that the head leaves unused, such as the pooler's."""
+        variables = super().trainable_variables
+        if self.uses_pooler or not hasattr(self, "backbone"):  # while Keras makes it
+            return variables
+        unused = {id(variable) for variable in self.backbone.unused_by("sequence_output")}
+        return [variable for variable in variables if id(variable) not in unused]
 
     trainable_weights = trainable_variables  # Keras asks for both
 

@@ -37,15 +37,17 @@ def enable_lora(task, rank, alpha=None):
     _check_settings(rank, rank if alpha is None else alpha)
     if has_lora(task):
         raise ValueError("This model has LoRA adapters already. Merge them with merge_lora first.")
-    for layer in _projections(task):
+    for layer in task.backbone.lora_layers():
         layer.enable_lora(int(rank), lora_alpha=alpha)
+    task.backbone.mark_depths()
+    adapters = _adapters(task)
     for variable in task.backbone.weights:
-        variable.trainable = variable.path in _adapters(task)
+        variable.trainable = variable.path in adapters
 
 
 def has_lora(task):
     """Returns whether the encoder's projections have adapters."""
-    return any(layer.lora_enabled for layer in _projections(task))
+    return any(layer.lora_enabled for layer in task.backbone.lora_layers())
 
 
 def save_lora(task, path):
@@ -65,7 +67,7 @@ def save_lora(task, path):
     tensors = {
         name: keras.ops.convert_to_numpy(variable) for name, variable in _saved(task).items()
     }
-    layer = next(_projections(task))
+    layer = task.backbone.lora_layers()[0]
     metadata = {"rank": str(layer.lora_rank), "alpha": str(layer.lora_alpha), **_identity(task)}
     with whole_file(path, "wb") as file:
         file.write(save(tensors, metadata))
@@ -96,7 +98,7 @@ def load_lora(task, path):
     given = {name: metadata.get(name) for name in expected}
     given |= {name: _described(t.dtype.name, t.shape) for name, t in tensors.items()}
     expected |= {name: _described(v.dtype, v.shape) for name, v in _saved(task).items()}
-    for layer in _projections(task):
+    for layer in task.backbone.lora_layers():
         kernel = layer.kernel.shape
         expected[f"{layer.path}/lora_kernel_a"] = _described("float32", (kernel[0], rank))
         expected[f"{layer.path}/lora_kernel_b"] = _described("float32", (rank, kernel[1]))
@@ -119,7 +121,7 @@ def merge_lora(task):
     Predictions stay the same, apart from rounding. All weights are trainable again: compile with a
     new optimizer before training.
     """
-    for layer in _projections(task):
+    for layer in task.backbone.lora_layers():
         if layer.lora_enabled:
             merge_layer(layer)
     for value in (False, True):  # TensorFlow ignores the value that a layer has already
@@ -135,7 +137,7 @@ def _check_settings(rank, alpha):
 def _identity(task):
     """Returns what must be the same where adapters are trained and where they are loaded."""
     sizes = {name: n for name, n in task.backbone.get_config().items() if type(n) is int}
-    last = lora_table(task.backbone.blocks[-1].output_dense)[1]
+    last = lora_table(task.backbone.lora_layers()[-1])[1]
     last = keras.ops.cast(last, "bfloat16")  # the same where weights were loaded in bfloat16
     last = keras.ops.convert_to_numpy(keras.ops.cast(last, "float32"))
     return {
@@ -150,16 +152,9 @@ def _described(dtype, shape):
     return f"{kind} {list(shape)}"
 
 
-def _projections(task):
-    """Yields the dense layers of the encoder's blocks."""
-    for block in task.backbone.blocks:
-        yield from (block.attention.query_key_value, block.attention.output_dense)
-        yield from (block.intermediate_dense, block.output_dense)
-
-
 def _adapters(task):
     """Returns the paths of the adapters' variables."""
-    layers = [layer for layer in _projections(task) if layer.lora_enabled]
+    layers = [layer for layer in task.backbone.lora_layers() if layer.lora_enabled]
     return {v.path for layer in layers for v in (layer.lora_kernel_a, layer.lora_kernel_b)}
 
 

@@ -48,5 +48,5 @@ def split_inputs(model, inputs):
             "Give sequence_ids or padding_mask: sequence_ids are 0 at padding, so packed rows need "
             "no padding_mask."
         )
-    own = {name: x for name, x in inputs.items() if name not in PACKED}
+    own = {name: x for name, x in inputs.items() if name in model.input}
     return {**{name: None for name in OPTIONAL if name in model.input}, **own}, packed

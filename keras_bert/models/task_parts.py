@@ -5,21 +5,26 @@ from typing import Any
 
 from keras_bert.arguments import check_int
 from keras_bert.layers.bilstm import BiLSTM
-from keras_bert.models.bert_backbone import BertBackbone
+from keras_bert.models.backbone import Backbone
 
 logger = logging.getLogger("keras_bert")
 
 
-def check_backbone(task: str, backbone: Any) -> None:
-    """Raises a ValueError unless a task's backbone is a `BertBackbone`."""
-    if not isinstance(backbone, BertBackbone):
+def check_backbone(task: str, backbone: Any, output: str = "sequence_output") -> None:
+    """Raises a ValueError unless a backbone is a `Backbone` with the output that a task reads."""
+    if not isinstance(backbone, Backbone):
         raise ValueError(
-            f"{task} takes a BertBackbone as its backbone; got {type(backbone).__name__}. To load "
-            f"one by name or folder, use {task}.from_preset(source)."
+            f"{task} takes a Backbone, such as BertBackbone; got {type(backbone).__name__}. To "
+            f"load one by name or folder, use {task}.from_preset(source)."
+        )
+    if output not in backbone.output:
+        raise ValueError(
+            f"{task} reads the {output} of its backbone, which {type(backbone).__name__} lacks; "
+            f"its outputs are {', '.join(backbone.output)}."
         )
 
 
-def token_vectors(backbone: BertBackbone, bilstm_units: int, policy: Any) -> tuple[dict, Any]:
+def token_vectors(backbone: Backbone, bilstm_units: int, policy: Any) -> tuple[dict, Any]:
     """Returns a task's inputs and the vectors of its tokens, `[B, S, H]`, or `[B, S, 2U]`.
 
     Args:
@@ -35,7 +40,7 @@ def token_vectors(backbone: BertBackbone, bilstm_units: int, policy: Any) -> tup
     return inputs, vectors
 
 
-def say_if_causal(task: str, backbone: BertBackbone, bilstm_units: int) -> None:
+def say_if_causal(task: str, backbone: Backbone, bilstm_units: int) -> None:
     """Warns if a task that judges each token gets an encoder whose tokens see no later ones."""
     if backbone.causal and not bilstm_units:
         logger.warning(
@@ -82,11 +87,3 @@ def number_of_classes(task: str, num_classes: Any, preprocessor: Any, at_least: 
         num_classes = len(names)
     check_int("num_classes", num_classes, at_least)
     return int(num_classes)
-
-
-def used_variables(task, variables):
-    """Returns variables without those of the pooler if the task's head doesn't read it."""
-    if task.uses_pooler or not hasattr(task, "backbone"):
-        return variables
-    unused = {id(variable) for variable in task.backbone.pooler.variables}
-    return [variable for variable in variables if id(variable) not in unused]

@@ -148,10 +148,11 @@ def _facts(model, kind):
     if kind in _KINDS:
         yield f"- Task: {_KINDS[kind].pipeline}"
     yield f"- Parameters: {model.count_params():,}"
-    yield (
-        f"- Size: {_counted(encoder.num_layers, 'layer')}, hidden {encoder.hidden_dim}, "
-        f"{_counted(encoder.num_heads, 'head')}, feed-forward {encoder.intermediate_dim}"
-    )
+    size = f"- Size: {_counted(encoder.num_layers, 'layer')}, hidden {encoder.hidden_dim}"
+    if encoder.architecture == "bert":
+        heads = _counted(encoder.num_heads, "head")
+        size += f", {heads}, feed-forward {encoder.intermediate_dim}"
+    yield size
     if reader is None:
         yield f"- Vocabulary: {encoder.vocabulary_size:,} tokens"
         yield f"- Sequence length: at most {encoder.max_sequence_length} tokens"

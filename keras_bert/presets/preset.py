@@ -199,6 +199,8 @@ def _from_checkpoint(cls, checkpoint, preprocessor, arguments):
     """Makes a `cls` with the weights of a `Checkpoint`."""
     backbone_class = public_class("BertBackbone")
     head_may_differ = bool(arguments)
+    if getattr(cls, "architecture", "bert") != "bert":
+        raise ValueError(f"{checkpoint.source} holds a BERT, which {cls.__name__} can't load.")
     if issubclass(cls, backbone_class):
         check_vocabulary(checkpoint)
         arguments = {**checkpoint.backbone, **arguments}

@@ -116,6 +116,11 @@ def save_to_keras_hub(model: keras.Model, folder: str | os.PathLike) -> None:
 def checkpoint_of(model: keras.Model) -> Checkpoint:
     """Makes a `Checkpoint` from a model of this library."""
     backbone = getattr(model, "backbone", model)
+    if backbone.architecture != "bert":
+        raise ValueError(
+            f"Other libraries have no names for the weights of {type(backbone).__name__}. Save the "
+            "model with save_to_preset(folder)."
+        )
     preprocessor = getattr(model, "preprocessor", None)
     tokenizer = {} if preprocessor is None else preprocessor.tokenizer.get_config()
     return Checkpoint(

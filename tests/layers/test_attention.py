@@ -62,8 +62,7 @@ def test_later_tokens_never_reach_a_causal_query(assert_close, vectors):
         other = np.where(np.arange(7)[:, None, None, None] < place, vectors, 1e3 * vectors[:, ::-1])
         for hidden in masks:
             before, after = (
-                attend(x.astype("float32"), **hidden, causal=True)
-                for x in (vectors, other)
+                attend(x.astype("float32"), **hidden, causal=True) for x in (vectors, other)
             )
             is_token = MASK if "padding_mask" in hidden else np.ones_like(MASK)
             difference = np.abs(before - after)[:, :place][is_token[:, :place]]

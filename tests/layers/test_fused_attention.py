@@ -71,7 +71,8 @@ def compared(visible, value):
     masks = VISIBLE[visible]
     if "padding_mask" not in masks:
         return value
-    return (value * (masks["padding_mask"][:, :, None, None] if len(masks) > 1 else 1))[..., :2, :, :, :]
+    seen = masks["padding_mask"][:, :, None, None] if len(masks) > 1 else 1
+    return (value * seen)[..., :2, :, :, :]
 
 
 def jax_value_and_gradient(function, dtype, padding_mask):

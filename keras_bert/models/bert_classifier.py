@@ -3,18 +3,20 @@
 import math
 
 import keras
+import numpy as np
 
 from keras_bert.arguments import check_int
 from keras_bert.layers.bilstm import BiLSTM
 from keras_bert.layers.dropout import Dropout
 from keras_bert.layers.feature_normalization import FeatureNormalization
 from keras_bert.layers.initializer import dense
-from keras_bert.models import class_weighting
 from keras_bert.models.bert_task import BertTask
 from keras_bert.models.precision import head_policy
 from keras_bert.models.task_parts import check_backbone, number_of_classes
 from keras_bert.preprocessing.class_labels import class_targets
+from keras_bert.preprocessing.class_weights import class_sample_weight, class_weights
 from keras_bert.preprocessing.model_inputs import checked_inputs, features_in_memory
+from keras_bert.preprocessing.raw import is_dataset
 from keras_bert.training.adamw import AdamW
 
 
@@ -63,8 +65,6 @@ class BertClassifier(BertTask):
     """
 
     preprocessor_name = "BertClassifierPreprocessor"
-    class_counts = class_weighting.class_counts
-    class_sample_weight = class_weighting.class_sample_weight
 
     def __init__(
         self,
@@ -155,7 +155,12 @@ class BertClassifier(BertTask):
         if self.num_features and not self.feature_normalization.is_adapted:
             self.adapt_features(features_in_memory(self, x))
         if class_weight is not None:
-            kwargs |= class_weighting.fit_arguments(self, x, y, class_weight, kwargs)
+            if is_dataset(x):
+                weights = map(float, class_weights(class_weight, self._class_names()))
+                kwargs["class_weight"] = dict(enumerate(weights))
+            else:
+                weight = kwargs.get("sample_weight")
+                kwargs["sample_weight"] = self.class_sample_weight(y, class_weight, weight)
         return super().fit(x, y, batch_size, **kwargs)
 
     def adapt_features(self, features):
@@ -170,6 +175,28 @@ class BertClassifier(BertTask):
             ValueError: if they are not finite numbers of that shape; the message names the row.
         """
         self.feature_normalization.adapt(checked_inputs(self, {"features": features})["features"])
+
+    def class_sample_weight(self, labels, class_weight, sample_weight=None):
+        """Computes the weight of each example by its class, `[n]` float32; see `fit`."""
+        names = self._class_names()
+        targets = self.targets(labels)
+        return class_sample_weight(targets, class_weight, names, sample_weight)
+
+    def class_counts(self, labels):
+        """Counts the texts of each class, as a dict by name; empty for a regression.
+
+        Args:
+            labels: as for `fit`. With several labels per text, each counts.
+        """
+        if self.num_classes == 1:
+            return {}
+        targets = np.asarray(self.targets(labels))
+        if targets.shape[1:] in ((), (1,)):
+            counts = np.bincount(targets.reshape(-1), minlength=self.num_classes)
+        else:
+            counts = targets.sum(axis=0)
+        names = getattr(self.preprocessor, "label_names", None) or range(self.num_classes)
+        return {str(name): int(count) for name, count in zip(names, counts, strict=True)}
 
     def targets(self, y, x=None):
         """Labels as the loss takes them, from names or numbers."""
@@ -193,3 +220,16 @@ class BertClassifier(BertTask):
             "num_features": self.num_features,
             "bilstm_units": self.bilstm_units,
         }
+
+    def _class_names(self):
+        """Names the classes; raises a ValueError if texts don't have one class each."""
+        multi_label = self.preprocessor is not None and self.preprocessor.multi_label
+        if multi_label or self.num_classes == 1:
+            kind = "multi_label" if multi_label else "regression"
+            raise ValueError(
+                f"class_weight weighs a text by its one class, which a {kind} model's texts don't "
+                "have. Give sample_weight, [n] floats."
+            )
+        if self.preprocessor is not None:
+            return self.preprocessor.label_names
+        return [*map(str, range(self.num_classes))]

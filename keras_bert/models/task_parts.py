@@ -3,9 +3,13 @@
 import logging
 from typing import Any
 
+import keras
+
 from keras_bert.arguments import check_int
 from keras_bert.layers.bilstm import BiLSTM
 from keras_bert.models.backbone import Backbone
+from keras_bert.text.vocabulary import SavedVocabulary
+from keras_bert.training.keras_internals import writes_assets
 
 logger = logging.getLogger("keras_bert")
 
@@ -87,3 +91,15 @@ def number_of_classes(task: str, num_classes: Any, preprocessor: Any, at_least: 
         num_classes = len(names)
     check_int("num_classes", num_classes, at_least)
     return int(num_classes)
+
+
+def preprocessor_config(preprocessor: Any) -> dict:
+    """Serializes a preprocessor, without its tokens where Keras saves them as an asset.
+
+    Keras prints the whole config if it can't find a class, and reads it before anything else.
+    """
+    config = keras.saving.serialize_keras_object(preprocessor)
+    if preprocessor is not None and writes_assets():
+        tokens = preprocessor.tokenizer.get_vocabulary()
+        config["config"]["tokenizer"]["vocabulary"] = SavedVocabulary.of(tokens).to_dict()
+    return config

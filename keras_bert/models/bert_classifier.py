@@ -6,7 +6,6 @@ import keras
 import numpy as np
 
 from keras_bert.arguments import check_int
-from keras_bert.layers.bilstm import BiLSTM
 from keras_bert.layers.dropout import Dropout
 from keras_bert.layers.feature_normalization import FeatureNormalization
 from keras_bert.layers.initializer import dense
@@ -39,8 +38,6 @@ class BertClassifier(BertTask):
         dropout: float, for the pooled output.
         num_features: int, K, numbers alongside each text. They are scaled to mean 0 and variance 1
             and concatenated with the pooled output before the logits; see `adapt_features`.
-        bilstm_units: int, the units in each direction of a bidirectional LSTM that pools the token
-            vectors in place of the encoder's pooler, and is trained with it; 0 for none.
         dtype: the dtype policy of the head, as of `BertBackbone`; None means the backbone's.
         **kwargs: arguments of `keras.Model`.
 
@@ -49,12 +46,12 @@ class BertClassifier(BertTask):
             float32.
 
     Returns:
-        Logits `[B, C]`, or `[B, K, C]` for packed rows, float32. With `num_features` or
-        `bilstm_units` rows can't be packed.
+        Logits `[B, C]`, or `[B, K, C]` for packed rows, float32. With `num_features`
+        rows can't be packed.
 
     Raises:
         ValueError: if `num_classes` is below 1 or not the number of the preprocessor's
-            `label_names`, or `num_features` or `bilstm_units` is below 0.
+            `label_names`, or `num_features` is below 0.
 
     Example:
     >>> import numpy as np
@@ -73,24 +70,17 @@ class BertClassifier(BertTask):
         preprocessor=None,
         dropout=0.1,
         num_features=0,
-        bilstm_units=0,
         dtype=None,
         **kwargs,
     ):
         check_backbone("BertClassifier", backbone, "pooled_output")
         num_classes = number_of_classes("BertClassifier", num_classes, preprocessor, at_least=1)
         check_int("num_features", num_features, at_least=0)
-        check_int("bilstm_units", bilstm_units, at_least=0)
         policy = head_policy(dtype, backbone)
         output_dropout = Dropout(dropout, name="output_dropout", dtype=policy)
         head = dense(num_classes, "logits", dtype=policy)
         inputs = dict(backbone.input)
-        encoded = backbone(inputs)
-        pooled = encoded["pooled_output"]  # [B, H]
-        if bilstm_units:
-            bilstm = BiLSTM(bilstm_units, pooled=True, name="bilstm", dtype=policy)
-            pooled = bilstm(encoded["sequence_output"], inputs["padding_mask"])  # [B, 2U]
-        joined = output_dropout(pooled)
+        joined = output_dropout(backbone(inputs)["pooled_output"])  # [B, H]
         if num_features:
             normalization = FeatureNormalization(name="feature_normalization", dtype="float32")
             inputs["features"] = keras.Input((num_features,), dtype="float32", name="features")
@@ -104,17 +94,11 @@ class BertClassifier(BertTask):
         self.num_classes = num_classes
         self.dropout = dropout
         self.num_features = num_features
-        self.bilstm_units = bilstm_units
 
     @property
     def takes_packed_rows(self):
         """Whether the head reads the encoder alone, which tells the sequences of a row apart."""
-        return not (self.num_features or self.bilstm_units)
-
-    @property
-    def uses_pooler(self):
-        """Whether the head reads the encoder's pooler, and not an LSTM."""
-        return not self.bilstm_units
+        return not self.num_features and self.backbone.takes_packed_rows
 
     def default_compile_args(self):
         """AdamW at 5e-5; cross-entropy and accuracy, or squared error for a regression."""
@@ -218,7 +202,6 @@ class BertClassifier(BertTask):
             "num_classes": self.num_classes,
             "dropout": self.dropout,
             "num_features": self.num_features,
-            "bilstm_units": self.bilstm_units,
         }
 
     def _class_names(self):

@@ -90,12 +90,18 @@ class BertTask(PresetModel, Lora, Retracing, TrainLoop, RowInputs, keras.Model):
         self._preprocessor = preprocessor
 
     @property
+    def takes_packed_rows(self):
+        """Whether rows may hold several sequences; a head of several tokens says False."""
+        return self.backbone.takes_packed_rows
+
+    @property
     def trainable_variables(self):
         """Trainable variables, without those that the head leaves unused, such as the pooler's."""
         variables = super().trainable_variables
-        if self.uses_pooler or not hasattr(self, "backbone"):  # while Keras makes it
+        if not hasattr(self, "backbone"):  # while Keras makes it
             return variables
-        unused = {id(variable) for variable in self.backbone.unused_by("sequence_output")}
+        output = "pooled_output" if self.uses_pooler else "sequence_output"
+        unused = {id(variable) for variable in self.backbone.unused_by(output)}
         return [variable for variable in variables if id(variable) not in unused]
 
     trainable_weights = trainable_variables  # Keras asks for both
@@ -121,13 +127,11 @@ class BertTask(PresetModel, Lora, Retracing, TrainLoop, RowInputs, keras.Model):
         Args:
             optimizer: as in Keras. If left out, each `fit` makes that of `default_compile_args`
                 for its own steps; see `fit`.
-            loss: as in Keras; if left out, that of `default_compile_args`. The name of a loss, such
-                as `"sparse_categorical_crossentropy"`, means the one that takes logits, which the
-                outputs of this library's classifying tasks are.
+            loss: as in Keras; if left out, that of `default_compile_args`. The outputs of
+                classifying tasks are logits, so that a cross-entropy needs `from_logits=True`.
             loss_weights: as in Keras.
             metrics: as in Keras; if left out with the loss, those of `default_compile_args`.
-                `"accuracy"` is that of the task.
-            weighted_metrics: as in Keras; as `metrics`.
+            weighted_metrics: as in Keras; those of tasks on tokens, some of which don't count.
             **kwargs: the others of `keras.Model.compile`.
 
         Raises:

@@ -6,7 +6,6 @@ from typing import Any
 import keras
 
 from keras_bert.arguments import check_int
-from keras_bert.layers.bilstm import BiLSTM
 from keras_bert.models.backbone import Backbone
 from keras_bert.text.vocabulary import SavedVocabulary
 from keras_bert.training.keras_internals import writes_assets
@@ -28,29 +27,11 @@ def check_backbone(task: str, backbone: Any, output: str = "sequence_output") ->
         )
 
 
-def token_vectors(backbone: Backbone, bilstm_units: int, policy: Any) -> tuple[dict, Any]:
-    """Returns a task's inputs and the vectors of its tokens, `[B, S, H]`, or `[B, S, 2U]`.
-
-    Args:
-        backbone: a `BertBackbone`.
-        bilstm_units: int, U, of an LSTM in each direction over the vectors; 0 for none.
-        policy: the dtype policy of the LSTM.
-    """
-    inputs = dict(backbone.input)
-    vectors = backbone(inputs)["sequence_output"]
-    if bilstm_units:
-        bilstm = BiLSTM(bilstm_units, name="bilstm", dtype=policy)
-        vectors = bilstm(vectors, inputs["padding_mask"])
-    return inputs, vectors
-
-
-def say_if_causal(task: str, backbone: Backbone, bilstm_units: int) -> None:
+def warn_if_causal(task: str, backbone: Backbone) -> None:
     """Warns if a task that judges each token gets an encoder whose tokens see no later ones."""
-    if backbone.causal and not bilstm_units:
+    if backbone.causal:
         logger.warning(
-            "%s has a causal encoder: each token is judged by itself and those before it. With "
-            "bilstm_units, an LSTM also reads the text from its end.",
-            task,
+            "%s has a causal encoder: each token is judged by itself and those before it.", task
         )
 
 

@@ -162,11 +162,6 @@ def _check_pools_last_layer(model):
 
 
 def _check_reads_text_alone(model):
-    if getattr(model, "bilstm_units", 0):
-        raise ValueError(
-            f"This {type(model).__name__} has an LSTM (bilstm_units={model.bilstm_units}), which "
-            "other libraries' BERTs don't have. Save it with save_to_preset(folder)."
-        )
     num_features = getattr(model, "num_features", 0)
     if num_features:
         raise ValueError(

@@ -92,24 +92,11 @@ def whole_rows(
     window=None,
     interpret=False,
 ):
-    """Computes attention, a row at a time.
+    """Computes attention of heads `[B, S, N, D]`, a row at a time.
 
-    Args:
-        query: `[B, S, N, D]`, as `key` and `value`.
-        key: see `query`.
-        value: see `query`.
-        ids: int32 `[B, S]`. If `is_packed`, tokens see the tokens with the same number; otherwise
-            all tokens but those with a 0.
-        numbers: int32 `[B]`, the number of each row in the batch, which dropout depends on.
-        seeds: uint32 `[2]`.
-        rate: float, of the dropout.
-        is_packed: bool.
-        causal: bool, whether tokens see no later ones.
-        window: int, the distance that tokens see, or None.
-        interpret: bool, whether to run on a CPU, slowly.
-
-    Returns:
-        `[B, S, N, D]`.
+    If `is_packed`, tokens see the tokens with the same number of `ids`, int32 `[B, S]`; otherwise
+    all tokens but those with a 0. Dropout depends on `numbers`, int32 `[B]`, the numbers of the
+    rows in the batch, and on `seeds`, uint32 `[2]`. `interpret` runs on a CPU, slowly.
     """
     batch, length, _, head_dim = query.shape
     rows = [heads.reshape(batch, length, -1) for heads in (query, key, value)]  # [B, S, H]

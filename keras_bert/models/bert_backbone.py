@@ -3,11 +3,10 @@
 import keras
 
 from keras_bert.arguments import check_bool, check_int, plain_int
-from keras_bert.layers.cls_vectors import ClsVectors
 from keras_bert.layers.embeddings import Embeddings
 from keras_bert.layers.encoder_block import EncoderBlock
 from keras_bert.layers.initializer import EPSILON, dense
-from keras_bert.layers.packed_rows import packed_rows
+from keras_bert.layers.packed_rows import ClsVectors, packed_rows
 from keras_bert.models.backbone import Backbone
 from keras_bert.models.precision import own_policy, set_policy
 from keras_bert.models.row_inputs import split_inputs

@@ -281,7 +281,7 @@ class BertEmbedder(BertTask):
         if self.pooling is None:
             raise ValueError(
                 "With pooling=None a text has a vector for each token, and this needs one for the "
-                'whole. Take this self with pooling="mean", "max" or "cls", for instance by '
+                'whole. Take this model with pooling="mean", "max" or "cls", for instance by '
                 'BertEmbedder.from_preset(folder, pooling="mean").'
             )
         if isinstance(texts, tuple):  # several texts, no example of them

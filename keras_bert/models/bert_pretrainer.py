@@ -151,13 +151,15 @@ class BertPretrainer(BertTask):
         >>> [best] = model.fill_mask("Rain in [MASK]", top_k=1)[0]
         >>> best["token"] in words, 0 < best["score"] <= 1
         (True, True)
+        >>> model.score_texts("Rain in Spain")["tokens"]
+        ['rain', 'in', 'spain']
         """
         check_int("top_k", top_k)
         check_int("batch_size", batch_size)
         if self.backbone.causal:
             raise ValueError(
-                "fill_mask needs a self that sees the words on both sides of a [MASK]; this one is "
-                "causal. score_texts says how probable it finds texts."
+                "fill_mask needs a model that sees the words on both sides of a [MASK], and this one "
+                "is causal. score_texts says how probable it finds texts."
             )
         if isinstance(texts, str):
             return self.fill_mask([texts], top_k, batch_size)[0]
@@ -175,7 +177,12 @@ class BertPretrainer(BertTask):
             best = np.argsort(-scores, axis=-1, kind="stable")[..., :top_k]  # [B, P, top_k]
             for row, count in enumerate(counts):
                 slots = zip(best[row, :count], scores[row, :count], strict=True)
-                answers.append([[_word(tokens, i, of) for i in ids] for ids, of in slots])
+                answers.append(
+                    [
+                        [{"token": tokens[i], "score": float(of[i])} for i in ids]
+                        for ids, of in slots
+                    ]
+                )
         return answers
 
     def score_texts(self, texts, batch_size=32):
@@ -201,18 +208,6 @@ class BertPretrainer(BertTask):
         Raises:
             ValueError: if a text has no token or exceeds the preprocessor's `sequence_length`, or
                 the model has no preprocessor.
-
-        Example:
-        >>> from keras_bert import BertBackbone, BertPreprocessor, BertPretrainer
-        >>> from keras_bert import BertTokenizer, sizes
-        >>> words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "rain", "in", "spain"]
-        >>> model = BertPretrainer(
-        ...     BertBackbone(vocabulary_size=len(words), **sizes.tiny),
-        ...     preprocessor=BertPreprocessor(BertTokenizer(words)),
-        ... )
-        >>> score = model.score_texts("Rain in Spain")
-        >>> score["tokens"], score["perplexity"] > 1
-        (['rain', 'in', 'spain'], True)
         """
         check_int("batch_size", batch_size)
         if isinstance(texts, str):
@@ -236,7 +231,7 @@ class BertPretrainer(BertTask):
         ]
 
     def minimal_pair_accuracy(self, good, bad, batch_size=32):
-        """Returns how often the model finds the good text of a pair more probable than the bad one.
+        """Computes the fraction of pairs in which the acceptable text is more probable.
 
         The texts of a pair differ in one point of grammar, as in BLiMP (Warstadt et al. 2020).
 
@@ -246,22 +241,11 @@ class BertPretrainer(BertTask):
             batch_size: int, as of `score_texts`.
 
         Returns:
-            A float, 0 to 1. Of pairs with equal scores half count as right.
+            A float, 0 to 1. Ties count as half.
 
         Raises:
             ValueError: if the lists are empty or differ in length, or `score_texts` would refuse a
                 text.
-
-        Example:
-        >>> from keras_bert import BertBackbone, BertPreprocessor, BertPretrainer
-        >>> from keras_bert import BertTokenizer, sizes
-        >>> words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "it", "rains", "rain"]
-        >>> model = BertPretrainer(
-        ...     BertBackbone(vocabulary_size=len(words), **sizes.tiny),
-        ...     preprocessor=BertPreprocessor(BertTokenizer(words)),
-        ... )
-        >>> model.minimal_pair_accuracy(["it rains"], ["it rain"]) in (0.0, 1.0)
-        True
         """
         for name, texts in (("good", good), ("bad", bad)):
             if not isinstance(texts, (list, tuple)):
@@ -292,8 +276,3 @@ class BertPretrainer(BertTask):
 
     def takes_preprocessor(self, preprocessor):
         return type(preprocessor).answers is self.preprocessor_class().answers
-
-
-def _word(tokens, number, scores):
-    """Returns a token with its score."""
-    return {"token": tokens[number], "score": float(scores[number])}

@@ -6,12 +6,9 @@ import types
 import keras
 
 from keras_bert.arguments import check_int
-from keras_bert.layers.choices import ChoicesAsRows, RowsAsChoices
-from keras_bert.layers.dropout import Dropout
-from keras_bert.layers.initializer import dense
 from keras_bert.models.bert_task import BertTask
 from keras_bert.models.precision import head_policy
-from keras_bert.models.task_parts import check_backbone
+from keras_bert.models.task_parts import check_backbone, scores_of_several
 from keras_bert.preprocessing.relevance import (
     check_relevance,
     checked_relevance,
@@ -72,18 +69,8 @@ class BertReranker(BertTask):
 
     def __init__(self, backbone, preprocessor=None, dropout=0.1, dtype=None, **kwargs):
         check_backbone("BertReranker", backbone, "pooled_output")
-        inputs = {
-            name: keras.Input((None, None), dtype="int32", name=name, optional=name != "token_ids")
-            for name in backbone.input
-        }
         policy = head_policy(dtype, backbone)
-        output_dropout = Dropout(dropout, name="output_dropout", dtype=policy)
-        head = dense(1, "logits", dtype=policy)
-        rows = ChoicesAsRows(name="rows", dtype=policy)(inputs)  # [B x D, S]
-        scores = head(output_dropout(backbone(rows)["pooled_output"]))  # [B x D, 1]
-        logits = RowsAsChoices(name="documents", dtype=policy)(
-            scores, token_ids=inputs["token_ids"], padding_mask=inputs["padding_mask"]
-        )  # [B, D]
+        inputs, logits, head = scores_of_several(backbone, dropout, policy, "documents")  # [B, D]
         super().__init__(inputs, logits, backbone, preprocessor, dtype, **kwargs)
         self.head = head
         self.dropout = dropout

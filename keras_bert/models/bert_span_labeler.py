@@ -3,7 +3,7 @@
 import keras
 
 from keras_bert.layers.initializer import dense
-from keras_bert.layers.sequence_logits import SequenceLogits
+from keras_bert.layers.packed_rows import SequenceLogits
 from keras_bert.models.bert_task import BertTask
 from keras_bert.models.precision import head_policy
 from keras_bert.models.task_parts import check_backbone, warn_if_causal

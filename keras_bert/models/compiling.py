@@ -15,12 +15,7 @@ _BY_SHAPE = {  # names for which Keras chooses by the shape of the labels
 
 
 def arguments(defaults, *, optimizer, loss, loss_weights, metrics, weighted_metrics):
-    """Completes the arguments of `BertTask.compile` by the `defaults` of the task.
-
-    Raises:
-        ValueError: if a loss or a metric takes probabilities where the task's own takes logits, or
-            a metric would count tokens that the loss leaves out.
-    """
+    """Completes the arguments of `BertTask.compile` by the `defaults` of the task."""
     if optimizer is None:
         optimizer = defaults.get("optimizer", "rmsprop")  # Keras's own default
     own = defaults.get("loss")

@@ -70,12 +70,7 @@ def _by_length(rows):
 def _log_likelihoods(model, rows, positions, targets, batch_size):
     """Returns the log-probabilities of target tokens at positions, float64 `[n, P]`.
 
-    Args:
-        model: a `BertPretrainer`.
-        rows: a list of n arrays of token ids.
-        positions: int32 `[n, P]`.
-        targets: int32 `[n, P]`.
-        batch_size: int, at least n; compiled models get as many rows.
+    `batch_size` is at least n; compiled models get as many rows.
     """
     count, width = len(rows), _padded(model, max(map(len, rows)))
     lengths = np.array([len(row) for row in rows])

@@ -1,4 +1,4 @@
-"""Checks of the parts that a task is made of."""
+"""The parts that a task is made of, and their checks."""
 
 import logging
 from typing import Any
@@ -6,6 +6,9 @@ from typing import Any
 import keras
 
 from keras_bert.arguments import check_int
+from keras_bert.layers.choices import ChoicesAsRows, RowsAsChoices
+from keras_bert.layers.dropout import Dropout
+from keras_bert.layers.initializer import dense
 from keras_bert.models.backbone import Backbone
 from keras_bert.text.vocabulary import SavedVocabulary
 from keras_bert.training.keras_internals import writes_assets
@@ -35,12 +38,25 @@ def warn_if_causal(task: str, backbone: Backbone) -> None:
         )
 
 
-def fitting_preprocessor(task, preprocessor: Any):
-    """Returns a preprocessor as the task uses it; another task's is converted.
+def scores_of_several(
+    backbone: Backbone, dropout: float, policy: keras.DTypePolicy, name: str
+) -> tuple[dict, keras.KerasTensor, keras.layers.Layer]:
+    """Makes inputs `[B, C, S]`, a score for each of their sequences, `[B, C]`, and the head."""
+    inputs = {
+        key: keras.Input((None, None), dtype="int32", name=key, optional=key != "token_ids")
+        for key in backbone.input
+    }
+    output_dropout = Dropout(dropout, name="output_dropout", dtype=policy)
+    head = dense(1, "logits", dtype=policy)
+    rows = ChoicesAsRows(name="rows", dtype=policy)(inputs)  # [B x C, S]
+    scores = head(output_dropout(backbone(rows)["pooled_output"]))  # [B x C, 1]
+    as_choices = RowsAsChoices(name=name, dtype=policy)
+    ids, padding_mask = inputs["token_ids"], inputs["padding_mask"]
+    return inputs, as_choices(scores, token_ids=ids, padding_mask=padding_mask), head
 
-    Raises:
-        ValueError: if it isn't a `BertPreprocessor`, or doesn't fit the backbone.
-    """
+
+def fitting_preprocessor(task, preprocessor: Any):
+    """Returns a preprocessor as the task uses it; another task's is converted."""
     from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
 
     kind = task.preprocessor_class()
@@ -56,11 +72,7 @@ def fitting_preprocessor(task, preprocessor: Any):
 
 
 def number_of_classes(task: str, num_classes: Any, preprocessor: Any, at_least: int) -> int:
-    """Returns a classifier's number of classes, by default one for each of the `label_names`.
-
-    Raises:
-        ValueError: if neither is given, or the number is too small.
-    """
+    """Returns a classifier's number of classes, by default one for each of the `label_names`."""
     if num_classes is None:
         names = getattr(preprocessor, "label_names", None)
         if names is None:

@@ -12,9 +12,8 @@ from keras import ops
 import keras_bert
 from keras_bert import Backbone
 from keras_bert.layers.attention import attention
-from keras_bert.layers.cls_vectors import ClsVectors
 from keras_bert.layers.initializer import dense
-from keras_bert.layers.packed_rows import packed_input
+from keras_bert.layers.packed_rows import ClsVectors, packed_input
 
 
 # The encoder begins.

@@ -158,8 +158,8 @@ class BertPretrainer(BertTask):
         check_int("batch_size", batch_size)
         if self.backbone.causal:
             raise ValueError(
-                "fill_mask needs a model that sees the words on both sides of a [MASK], and this one "
-                "is causal. score_texts says how probable it finds texts."
+                "fill_mask needs a model that sees the words on both sides of a [MASK]; this "
+                "one is causal. score_texts says how probable it finds texts."
             )
         if isinstance(texts, str):
             return self.fill_mask([texts], top_k, batch_size)[0]

@@ -25,7 +25,7 @@ def start_schedule(task, x, arguments):
 
 
 def scheduled_optimizer(task, x, arguments):
-    """Makes the task\'s default optimizer, with a learning rate for the steps of one `fit`.
+    """Makes the task's default optimizer, with a learning rate for the steps of one `fit`.
 
     It warms up to the default learning rate over a tenth of the steps and falls linearly to 0.
     Where the steps are unknown it is constant, and a note is logged.
@@ -54,7 +54,7 @@ def scheduled_optimizer(task, x, arguments):
 
 
 def restart(task, optimizer):
-    """Restarts the task\'s optimizer if it is the same as a new one; returns whether it is.
+    """Restarts the task's optimizer if it is the same as a new one; returns whether it is.
 
     The compiled train step then serves the next `fit`, too. Tracing another takes seconds.
     """

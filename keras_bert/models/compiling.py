@@ -20,19 +20,19 @@ def arguments(defaults, *, optimizer, loss, loss_weights, metrics, weighted_metr
         optimizer = defaults.get("optimizer", "rmsprop")  # Keras's own default
     own = defaults.get("loss")
     has_metrics = metrics is not None or weighted_metrics is not None
-    if loss is None and not has_metrics:
-        metrics, weighted_metrics = defaults.get("metrics"), defaults.get("weighted_metrics")
-    elif metrics is not None and "weighted_metrics" in defaults:
+    if metrics is not None and "weighted_metrics" in defaults:
         raise ValueError(
             "Metrics of this task leave out tokens by their weight, which Keras's metrics don't: "
             "pass weighted_metrics, or leave metrics out for the task's own."
         )
+    check_takes_logits("loss", loss, own, own)
+    for given in (metrics, weighted_metrics):
+        check_takes_logits("metric", given, own, own if loss is None else loss)
+    if loss is None and not has_metrics:
+        metrics, weighted_metrics = defaults.get("metrics"), defaults.get("weighted_metrics")
     loss = own if loss is None else loss
     if loss_weights is None and loss == own:
         loss_weights = defaults.get("loss_weights")
-    check_takes_logits("loss", loss, own, own)
-    for given in (metrics, weighted_metrics):
-        check_takes_logits("metric", given, own, loss)
     return {
         "optimizer": optimizer,
         "loss": loss,

@@ -98,7 +98,7 @@ class Backbone(PresetModel, Retracing, RowInputs, keras.Model):
 
     @remat.setter
     def remat(self, value):
-        if not all(hasattr(block, "remat") for block in self.blocks):
+        if value and not all(hasattr(block, "remat") for block in self.blocks):
             raise ValueError(f"The blocks of {type(self).__name__} have no remat.")
         for block in self.blocks:
             block.remat = value

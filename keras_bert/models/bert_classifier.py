@@ -31,7 +31,7 @@ class BertClassifier(BertTask):
     run_classifier.py.
 
     Args:
-        backbone: a `BertBackbone`.
+        backbone: a `Backbone`, such as `BertBackbone`.
         num_classes: int, C; 1 is regression: one number, trained by its squared error. None means
             the number of the preprocessor's `label_names`.
         preprocessor: a `BertClassifierPreprocessor`, for raw text; or None.

@@ -31,7 +31,7 @@ class BertEmbedder(BertTask):
     table 7.
 
     Args:
-        backbone: a `BertBackbone`.
+        backbone: a `Backbone`, such as `BertBackbone`.
         pooling: `"mean"` or `"max"` of the tokens, or `"cls"`, the first token. None returns the
             vectors of the tokens, 0 at padding; such a model can't be exported.
         normalize: bool, whether each vector is scaled to length 1, so that the dot product of two

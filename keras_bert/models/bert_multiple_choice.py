@@ -19,7 +19,7 @@ class BertMultipleChoice(BertTask):
     `BertMultipleChoicePreprocessor`. Source: Devlin et al. 2019, section 4.4.
 
     Args:
-        backbone: a `BertBackbone`.
+        backbone: a `Backbone`, such as `BertBackbone`.
         preprocessor: a `BertMultipleChoicePreprocessor`, for raw text; or None.
         dropout: float, for the pooled output.
         dtype: the dtype policy of the head, as of `BertBackbone`; None means the backbone's.

@@ -25,7 +25,7 @@ class BertPretrainer(BertTask):
     Source: Devlin et al. 2019, section 3.1; google-research/bert run_pretraining.py.
 
     Args:
-        backbone: a `BertBackbone`.
+        backbone: a `Backbone`, such as `BertBackbone`.
         next_sentence: bool; False trains masked LM alone, and is needed for a causal encoder.
         preprocessor: a `BertPreprocessor`, saved with the model and its presets; or None.
         masked_lm_activation: activation of the masked-LM head; None means the backbone's.

@@ -40,7 +40,7 @@ class BertReranker(BertTask):
     example stay together in a batch, however the batch is split over replicas or steps.
 
     Args:
-        backbone: a `BertBackbone`.
+        backbone: a `Backbone`, such as `BertBackbone`.
         preprocessor: a `BertRerankerPreprocessor`, for raw text; or None.
         dropout: float, for the pooled output.
         dtype: the dtype policy of the head, as of `BertBackbone`; None means the backbone's.

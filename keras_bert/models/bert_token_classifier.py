@@ -24,7 +24,7 @@ class BertTokenClassifier(BertTask):
     `BertTokenClassifierPreprocessor`. Source: Devlin et al. 2019, section 5.3.
 
     Args:
-        backbone: a `BertBackbone`.
+        backbone: a `Backbone`, such as `BertBackbone`.
         num_classes: int, C, at least 2; None means the number of the preprocessor's `label_names`.
         preprocessor: a `BertTokenClassifierPreprocessor`, for words and raw text; or None.
         dropout: float, for the sequence output.

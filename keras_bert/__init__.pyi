@@ -18,6 +18,7 @@ from keras_bert.metrics.regression import regression_scores as regression_scores
 from keras_bert.metrics.retrieval import retrieval_scores as retrieval_scores
 from keras_bert.metrics.retrieval import triplet_accuracy as triplet_accuracy
 from keras_bert.metrics.squad import squad_scores as squad_scores
+from keras_bert.models.backbone import Backbone as Backbone
 from keras_bert.models.bert_backbone import BertBackbone as BertBackbone
 from keras_bert.models.bert_classifier import BertClassifier as BertClassifier
 from keras_bert.models.bert_embedder import BertEmbedder as BertEmbedder

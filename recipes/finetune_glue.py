@@ -93,14 +93,18 @@ def read_splits(args):
 
 def make_model(args, label_names):
     """Makes the classifier; without label names, it predicts a number."""
-    return keras_bert.BertClassifier.from_preset(
+    model = keras_bert.BertClassifier.from_preset(
         args.init,
         load_weights=not args.from_scratch,
         sequence_length=args.sequence_length,
         num_classes=1 if label_names is None else len(label_names),
         label_names=label_names,
-        bilstm_units=args.bilstm_units,
     )
+    if args.bilstm_units:
+        from keras_bert.recipes._bilstm import with_bilstm
+
+        model = with_bilstm(model, args.bilstm_units)
+    return model
 
 
 def predictions(answers, label_names):

@@ -61,8 +61,11 @@ def main(argv=None):
             sequence_length=args.sequence_length,
             num_classes=len(tag_names),
             label_names=tag_names,
-            bilstm_units=args.bilstm_units,
         )
+        if args.bilstm_units:
+            from keras_bert.recipes._bilstm import with_bilstm
+
+            model = with_bilstm(model, args.bilstm_units)
     settings = keras_bert.finetuning_settings(args)
     keras_bert.finetune(model, train, dev, args.output, test=test, strategy=strategy, **settings)
 

@@ -53,8 +53,11 @@ def main(argv=None):
             max_question_length=args.max_question_length,
             max_answer_length=args.max_answer_length,
             null_threshold=0.0 if has_impossible else None,
-            bilstm_units=args.bilstm_units,
         )
+        if args.bilstm_units:
+            from keras_bert.recipes._bilstm import with_bilstm
+
+            model = with_bilstm(model, args.bilstm_units)
     keras_bert.finetune(
         model,
         train,

@@ -22,7 +22,7 @@ def load_preset(
 ) -> keras.Model:
     """Loads a `cls` from a preset, with arguments that replace the saved ones."""
     its_class = folder.model_class
-    is_backbone = issubclass(cls, public_class("BertBackbone"))
+    is_backbone = issubclass(cls, public_class("Backbone"))
     of_source = None if cls in (its_class, folder.backbone_class) else ("backbone", "preprocessor")
     if of_source and is_backbone:
         of_source = folder.backbone_config.values

@@ -30,12 +30,28 @@ class PresetModel:
     """Loading and saving, for the backbone and the tasks."""
 
     presets = KNOWN_PRESETS  # {name of published weights: description}
-    save_to_preset = save_preset
 
     def __new__(cls, *args, **kwargs):
         if kwargs:  # Keras calls this without any while it changes the bases of the class
             check_spelling(cls, kwargs)
         return super().__new__(cls, *args, **kwargs)
+
+    def save_to_preset(self, folder: str | os.PathLike) -> None:
+        """Writes a folder from which `from_preset` loads this model.
+
+        It holds `config.json`, `model.weights.h5`, a model card, and for a task with a preprocessor
+        `preprocessor.json` and `vocab.txt`. The folder is written atomically. If several processes
+        train together, all call this method; the first writes, and the others wait.
+
+        Args:
+            folder: a path; an earlier preset there is replaced.
+
+        Raises:
+            ValueError: if the folder holds something that is not a preset; or if the model couldn't
+                be loaded again, because its class or its backbone's isn't registered, or a config
+                lacks an argument.
+        """
+        save_preset(self, folder)
 
     @classmethod
     def from_preset(
@@ -153,6 +169,8 @@ def _from_checkpoint(cls, checkpoint, preprocessor, arguments):
     """Makes a `cls` with the weights of a `Checkpoint`."""
     backbone_class = public_class("BertBackbone")
     head_may_differ = bool(arguments)
+    if getattr(cls, "architecture", "bert") != "bert":
+        raise ValueError(f"{checkpoint.source} holds a BERT, which {cls.__name__} can't load.")
     if issubclass(cls, backbone_class):
         check_vocabulary(checkpoint)
         arguments = {**checkpoint.backbone, **arguments}

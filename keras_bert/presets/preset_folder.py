@@ -17,8 +17,6 @@ if TYPE_CHECKING:  # needs TensorFlow Text
     from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
 
 FORMAT = 3
-_SIZES = ("vocabulary_size", "num_layers", "hidden_dim", "intermediate_dim")
-_SIZES += ("max_sequence_length", "num_segments")
 
 
 def public_class(name: str) -> type:
@@ -59,7 +57,7 @@ class PresetFolder:
     @cached_property
     def backbone_class(self) -> type[keras.Model]:
         """The class of the model's backbone, or of the model if it is a backbone."""
-        base = public_class("BertBackbone")
+        base = public_class("Backbone")
         if issubclass(self.model_class, base):
             return self.model_class
         name = self._saved.fields("config").fields("backbone").text("class", "")
@@ -157,7 +155,9 @@ class PresetFolder:
         for name in ("num_classes", "num_features"):
             config.integer(name, high=num_bytes)
         backbone = self.backbone_config
-        check_size({name: backbone.integer(name, 1, low=1) for name in _SIZES}, num_bytes, self)
+        kind = self.backbone_class
+        sizes = {name: backbone.integer(name, 1, low=1) for name in kind.size_names}
+        check_size(sizes, num_bytes, self, kind.least_values)
         for name in ("dropout", "attention_dropout", "layer_norm_epsilon"):
             backbone.number(name, low=0, high=1)
 

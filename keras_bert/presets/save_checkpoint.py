@@ -115,6 +115,11 @@ def save_to_keras_hub(model: keras.Model, folder: str | os.PathLike) -> None:
 def checkpoint_of(model: keras.Model) -> Checkpoint:
     """Makes a `Checkpoint` from a model of this library."""
     backbone = getattr(model, "backbone", model)
+    if backbone.architecture != "bert":
+        raise ValueError(
+            f"Other libraries have no names for the weights of {type(backbone).__name__}. Save the "
+            "model with save_to_preset(folder)."
+        )
     preprocessor = getattr(model, "preprocessor", None)
     tokenizer = {} if preprocessor is None else preprocessor.tokenizer.get_config()
     return Checkpoint(
@@ -156,11 +161,6 @@ def _check_pools_last_layer(model):
 
 
 def _check_reads_text_alone(model):
-    if getattr(model, "bilstm_units", 0):
-        raise ValueError(
-            f"This {type(model).__name__} has an LSTM (bilstm_units={model.bilstm_units}), which "
-            "other libraries' BERTs don't have. Save it with save_to_preset(folder)."
-        )
     num_features = getattr(model, "num_features", 0)
     if num_features:
         raise ValueError(

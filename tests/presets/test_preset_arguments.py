@@ -53,7 +53,7 @@ def test_what_the_source_gives_need_not_be_given(make_backbone, save):
             BertClassifier,
             {"num_classes": 2, "num_labels": 2},
             "BertClassifier has no argument num_labels; it has num_classes, dropout, num_features, "
-            "bilstm_units, dtype, sequence_length, truncation, label_names, multi_label, threshold",
+            "dtype, sequence_length, truncation, label_names, multi_label, threshold",
         ),
         (BertBackbone, {"layers": 2}, "BertBackbone has no argument layers; it has vocabulary_siz"),
         (BertEmbedder, {"dtypes": "bfloat16"}, "no argument dtypes; it has .*combine, trunc"),

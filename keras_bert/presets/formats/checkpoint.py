@@ -91,15 +91,32 @@ def backbone_arguments(config: JsonFields, keys: dict[str, tuple]) -> dict:
     }
 
 
-def check_size(backbone: dict, num_values: float, source: object) -> None:
-    """Raises a ValueError if a `BertBackbone` of these arguments is much larger than its files.
+def least_bert_values(sizes: dict[str, int]) -> int:
+    """Returns a lower bound of the number of weights of a `BertBackbone`."""
+    hidden = sizes["hidden_dim"]
+    block = 4 * hidden * hidden + 2 * hidden * sizes["intermediate_dim"]
+    tables = sum(sizes[n] for n in ("vocabulary_size", "max_sequence_length", "num_segments"))
+    return sizes["num_layers"] * block + tables * hidden
 
-    Call it before such a model is made. `num_values` is how many values the files hold at most.
+
+def check_size(
+    backbone: dict,
+    num_values: float,
+    source: object,
+    least_values: Callable[[dict], int] = least_bert_values,
+) -> None:
+    """Checks that the files can hold the weights of a model, before a model of that size is made.
+
+    Args:
+        backbone: arguments of the backbone.
+        num_values: the number of values in the files, or a bound of it.
+        source: for the message.
+        least_values: a function of the arguments; see `Backbone.least_values`.
+
+    Raises:
+        ValueError: if the model is much larger.
     """
-    hidden = backbone["hidden_dim"]
-    block = 4 * hidden * hidden + 2 * hidden * backbone["intermediate_dim"]
-    tables = sum(backbone[n] for n in ("vocabulary_size", "max_sequence_length", "num_segments"))
-    described = backbone["num_layers"] * block + tables * hidden
+    described = least_values(backbone)
     if described > 2 * num_values + 10_000:  # a smaller difference is reported weight by weight
         raise ValueError(
             f"{source} describes a model of at least {described:,} weights, but the weight files "

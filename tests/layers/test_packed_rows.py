@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_bert.layers.cls_vectors import ClsVectors
+from keras_bert.layers.packed_rows import ClsVectors
 
 VECTORS = np.random.default_rng(5).normal(size=(3, 7, 4)).astype("float32")
 LENGTHS = [7, 1, 4]

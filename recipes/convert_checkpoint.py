@@ -12,12 +12,13 @@ Prints a table of all weights. It takes seconds, and little more memory than the
 """
 
 import keras_bert
+from keras_bert.recipes import _shared
 
 FORMATS = ["google", "hugging_face", "keras_bert", "keras_hub"]
 
 
 def parse_args(argv=None):
-    parser = keras_bert.recipe_parser(__doc__)
+    parser = _shared.recipe_parser(__doc__)
     add = parser.add_argument
     add("source", help="folder, hf://user/name, kaggle://... or name of a KerasHub preset")
     add("destination", help="folder to write; a model in it is replaced")
@@ -47,4 +48,4 @@ def main(argv=None):
 
 
 if __name__ == "__main__":
-    keras_bert.run_recipe(main)
+    _shared.run_recipe(main)

@@ -25,11 +25,12 @@ it. Rerun the same command to resume after the last finished epoch. Watch the tr
 import os
 
 import keras_bert
+from keras_bert.recipes import _shared
 
 
 def parse_args(argv=None):
-    parser = keras_bert.recipe_parser(__doc__)
-    keras_bert.add_file_arguments(parser)
+    parser = _shared.recipe_parser(__doc__)
+    _shared.add_file_arguments(parser)
     add = parser.add_argument
     add("--query_column", default="query", help="column of queries")
     add("--document_column", default="document", help="column of documents")
@@ -37,7 +38,7 @@ def parse_args(argv=None):
     add("--negative_column", help="column of worse documents, to learn a teacher's margins")
     add("--teacher_column", help="column of a teacher's scores or margins, in place of relevance")
     add("--hugging_face", action="store_true", help="write OUTPUT/hugging_face, the best model")
-    keras_bert.add_finetuning_arguments(parser)
+    _shared.add_finetuning_arguments(parser)
     parser.set_defaults(learning_rate=2e-5)  # as for GLUE's pairs
     args = parser.parse_args(argv)
     if args.negative_column and not args.teacher_column:
@@ -69,6 +70,8 @@ def main(argv=None):
     args = parse_args(argv)
     import keras  # slow: after the command line is checked
 
+    from keras_bert.recipes._runs import is_chief
+
     strategy = keras_bert.get_strategy(args.strategy, args.tpu, args.devices)
     keras.utils.set_random_seed(args.seed)
     keras.config.set_dtype_policy(args.precision)
@@ -93,12 +96,12 @@ def main(argv=None):
         test=test,
         loss=loss,
         strategy=strategy,
-        **keras_bert.finetuning_settings(args),
+        **_shared.finetuning_settings(args),
     )
-    if args.hugging_face and keras_bert.is_chief(model):
+    if args.hugging_face and is_chief(model):
         best = keras_bert.BertReranker.from_preset(os.path.join(args.output, "best"))
         keras_bert.save_to_hugging_face(best, os.path.join(args.output, "hugging_face"))
 
 
 if __name__ == "__main__":
-    keras_bert.run_recipe(main)
+    _shared.run_recipe(main)

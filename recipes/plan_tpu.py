@@ -17,11 +17,12 @@ if __name__ == "__main__":  # before Keras is imported
     os.environ["JAX_PLATFORMS"] = "cpu"  # nothing runs on a TPU
 
 import keras_bert
+from keras_bert.recipes import _shared
 from keras_bert.sizes import SIZES
 
 
 def parse_args(argv=None):
-    parser = keras_bert.recipe_parser(__doc__)
+    parser = _shared.recipe_parser(__doc__)
     add = parser.add_argument
     add("--topology", default="v5e:2x2", help="chips, such as v5e:4x4, v4:2x2x1 or v5p:2x2x1")
     add(
@@ -84,4 +85,4 @@ def main(argv=None):
 
 
 if __name__ == "__main__":
-    keras_bert.run_recipe(main)
+    _shared.run_recipe(main)

@@ -17,10 +17,11 @@ import math
 from pathlib import Path
 
 import keras_bert
+from keras_bert.recipes import _shared
 
 
 def parse_args(argv=None):
-    parser = keras_bert.recipe_parser(__doc__)
+    parser = _shared.recipe_parser(__doc__)
     add = parser.add_argument
     add("--init", required=True, help="preset or published weights to start from")
     add("--texts", help="file of texts, one per line")
@@ -95,4 +96,4 @@ def main(argv=None):
 
 
 if __name__ == "__main__":
-    keras_bert.run_recipe(main)
+    _shared.run_recipe(main)

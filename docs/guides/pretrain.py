@@ -78,7 +78,9 @@ for text, [candidates] in zip(texts, model.fill_mask(texts, top_k=3)):
 # The presets that the run kept show when it learned that:
 
 # %%
-keras_bert.plot_candidates("bert", texts[0], top_k=4)
+for step in (200, 400, 600, 800, 1000):
+    [candidates] = keras_bert.BertPretrainer.from_preset(f"bert/preset_{step}").fill_mask(texts[0])
+    print(f"{step:5}", *(f"{word['token']} {word['score']:.2f}" for word in candidates), sep="   ")
 
 # %% [markdown]
 # Half a minute teaches which words are frequent, and some fixed phrases. Grammar takes longer: see
@@ -155,7 +157,7 @@ model.compile(keras_bert.AdamW(rate, bias_correction=False))  # exactly Google's
 # paper's.
 #
 # ```bash
-# python recipes/ablations.py --table 5 --scale micro --corpus corpus --heldout others \
+# python recipes/paper/ablations.py --table 5 --scale micro --corpus corpus --heldout others \
 #     --output ablations
 # python recipes/score_texts.py --init bert/preset --texts sentences.txt --output scores
 # ```

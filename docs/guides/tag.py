@@ -107,7 +107,7 @@ tagger.answer([["Nobody", "in", "Helsinki", "knew", "Oskar"]])[0]["label"]
 # %%
 right = [["B-PER", "I-PER", "O", "O", "B-LOC", "O"]]
 guess = [["B-PER", "O", "O", "O", "B-LOC", "O"]]
-keras_bert.score_frame(keras_bert.entity_scores(right, guess))
+keras_bert.entity_scores(right, guess)
 
 # %% [markdown]
 # On WNUT-17, names in tweets, all-MiniLM-L6-v2 has an F1 of

@@ -12,7 +12,6 @@ from keras_bert.files.checkpoint_folder import local_folder
 from keras_bert.files.json_files import read_json, write_json
 from keras_bert.files.one_writer import one_writer
 from keras_bert.files.whole import whole_path
-from keras_bert.pictures.run_curves import draw_run
 from keras_bert.training.checkpointing import TrainingCheckpoint, rank
 from keras_bert.training.divergence import StopAtDivergence, check_weights
 from keras_bert.training.processes import is_chief, wait_for_all
@@ -32,16 +31,11 @@ def train_epochs(
     patience: int | None = None,
     accumulation_steps: int = 1,
     callbacks: Sequence[keras.callbacks.Callback] = (),
-    plots: bool = False,
 ) -> list[dict]:
-    """Trains any model for some epochs, scores it after each, and keeps the best epoch's model.
-
-    `finetune` does this for tasks and raw examples. Use this function for your own model or data.
+    """Trains a model for some epochs, scores it after each, and keeps the best epoch's model.
 
     The output folder holds the preset `best` (`best.keras` for a model that is not a `BertTask`),
-    each epoch's scores in `scores.json`, checkpoints, and `logs` for TensorBoard. Rerun the same
-    call to resume after the last finished epoch. If several processes train together, each calls
-    it, and the first writes.
+    each epoch's scores in `scores.json`, checkpoints, and `logs` for TensorBoard.
 
     Args:
         model: a compiled `keras.Model`.
@@ -54,35 +48,14 @@ def train_epochs(
             the scores of each class, are only kept in `scores.json`.
         select: name of the score that selects the best epoch; higher is better. Among equal
             epochs, the first is kept.
-        keep: function of the predictions, called each time a new best model is saved, for example
-            to write the predictions; or None. If several processes train together, only the first
-            calls it, so it can't use the model.
+        keep: function of the predictions, called each time a new best model is saved; or None. If
+            several processes train together, only the first calls it, so it can't use the model.
         patience: epochs without a better score after which training stops; or None.
         accumulation_steps: see `BertTask.fit`.
         callbacks: Keras callbacks.
-        plots: bool, whether to draw the curves at the end, as `curves.png`; see `draw_run`.
 
     Returns:
         A list of dicts, the scores of each trained epoch.
-
-    Raises:
-        ValueError: if `epochs` is below 1; if the length of the batches is unknown; if `score`
-            returns no score named `select`; if the folder is not on this machine, holds a run with
-            other settings, or is written by another process; or if the loss or the weights become
-            NaN or infinite. The folder then holds the earlier epochs.
-
-    Example:
-    ```python
-    history = train_epochs(
-        model,
-        "output",
-        epochs=3,
-        batches=lambda epoch: train_rows.shuffle(1000, seed=epoch).batch(32),
-        predict=lambda: model.predict(dev_x).argmax(axis=1),
-        score=lambda predicted: classification_scores(dev_y, predicted),
-        select="accuracy",
-    )
-    ```
     """
     check_epochs(epochs, patience)
     arguments = _fit_arguments(model, accumulation_steps)
@@ -127,8 +100,6 @@ def train_epochs(
                 write_json(output / "scores.json", scores)
             checkpoint.save(model)
         checkpoint.wait()
-    if plots and is_chief(model):
-        draw_run(output)
     best = _best(scores, select)
     print(f"Best epoch by {select}: {best + 1} of {len(scores)}, {shown_scores(scores[best])}")
     return scores

@@ -1,4 +1,4 @@
-"""The tables of BERT's paper that this library's recipes repeat."""
+"""The tables of BERT's paper that recipes repeat."""
 
 _TABLES = {  # table: (columns, {row: scores}), from Devlin et al. 2019
     "1": (
@@ -55,22 +55,10 @@ _TABLES = {  # table: (columns, {row: scores}), from Devlin et al. 2019
 
 
 def paper_table(table: str, suffix: str = "") -> dict[str, dict[str, str]]:
-    """Returns a table of BERT's paper, or {} if the paper gives no figures.
+    """Returns a table of BERT's paper, `{row: {column: score}}`, or {} if it gives no figures.
 
     Table 1 is GLUE, 5 the pre-training tasks, 6 the sizes (layers/hidden/heads), 7 fine-tuning
     against features, and 8 the shares of masked, same and random tokens.
-    Source: Devlin et al. 2019.
-
-    Args:
-        table: str, the table's number.
-        suffix: str, to add to the names of columns, such as `" (paper)"`.
-
-    Returns:
-        `{row: {column: score}}`, all str.
-
-    Example:
-    >>> paper_table("5", " (paper)")["No NSP"]["QNLI (paper)"]
-    '84.9'
     """
     columns, rows = _TABLES.get(table, ("", {}))
     columns = [column.replace(",", ", ") + suffix for column in columns.split()]

@@ -19,23 +19,8 @@ def run_once(
     """Runs a script in a process of its own, unless it has already succeeded.
 
     The command is printed before it runs. Its output is appended to OUTPUT.log, and OUTPUT.json
-    says that it has succeeded, and with which arguments.
-
-    Args:
-        script: the script, a path.
-        arguments: its arguments, as in a shell, without `--output`.
-        output: its `--output`, a path.
-        part: str, in the names of both files, if several runs have the same output.
-        dry_run: bool, whether only to print the command.
-
-    Raises:
-        ValueError: if the script fails, or has succeeded with other arguments; or if OUTPUT.json is
-            damaged.
-        OSError: if OUTPUT.json can't be written.
-
-    Example:
-    >>> run_once("recipes/pretrain_tpu.py", "--corpus novels", "bert", dry_run=True)
-    python recipes/pretrain_tpu.py --corpus novels --output bert
+    says that it has succeeded, and with which arguments. `arguments` are those of a shell, without
+    `--output`; `part` tells the files of several runs with one output apart.
     """
     script = Path(script)
     command = [script.name, *shlex.split(arguments), "--output", str(output)]

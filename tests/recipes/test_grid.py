@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from keras_bert import Batching, TrainingCurves
-from keras_bert.training import finetune_grid as module
+import keras_bert
+from keras_bert import Batching
+from keras_bert.recipes.glue import grid as module
 from keras_bert.training.divergence import DivergedError
-from keras_bert.training.finetune_grid import finetune_grid
 
 GRID = {"batch_size": [1, 2], "learning_rate": [0.5, 0.25]}
 RUNS = [{"batch_size": size, "learning_rate": rate} for size in (1, 2) for rate in (0.5, 0.25)]
@@ -43,9 +43,12 @@ def run_grid(monkeypatch):
     monkeypatch.setattr(module.gc, "collect", lambda: None)
 
     def run(output, grid, trainer, select="score", **options):
-        monkeypatch.setattr(module, "finetune", trainer)
-        return finetune_grid(
-            lambda: None, "train", "dev", output, grid=grid, select=select, **options
+        monkeypatch.setattr(keras_bert, "finetune", trainer, raising=False)
+        options = {"shared": {}, "batching": Batching(), **options}
+        strategy = keras_bert.get_strategy("single")
+        return module.finetune_grid(
+            *(lambda: None, "train", "dev", output),
+            **{"grid": grid, "select": select, "strategy": strategy, **options},
         )
 
     return run
@@ -181,29 +184,3 @@ def test_runs_of_something_else_are_not_mixed_in(run_grid, tmp_path):
     with pytest.raises(ValueError, match=r"other settings: task='cola' \(there 'rte'\)\. Use"):
         run_grid(tmp_path, GRID, untrained, shared={"task": "cola", "n": 1})
     assert not untrained.calls
-
-
-@pytest.mark.parametrize("grid", [{}, {"learning_rate": []}, {"rate": [1e-5]}])
-def test_a_grid_must_have_values_of_settings(run_grid, tmp_path, grid):
-    with pytest.raises(ValueError, match="names of finetune's settings, or batch_size"):
-        run_grid(tmp_path, grid, Trainer())
-
-
-@pytest.mark.parametrize("damaged", ["", "{", '{"epoch": 1}', '{"f1": "x"}'])
-def test_a_damaged_best_is_named(tmp_path, damaged):
-    (tmp_path / "best.json").write_text(damaged)
-    with pytest.raises(ValueError, match="best.json"):
-        module._keep_if_best(tmp_path, tmp_path / "run", {"f1": 0.5}, "f1")
-
-
-def test_pictures_show_all_runs_and_the_best_ones_classes(run_grid, tmp_path, capsys):
-    class Plotter(Trainer):
-        def __call__(self, model, train, dev, folder, *, plots, **options):
-            TrainingCurves(folder / "logs").write(1, {"loss": 1.0})
-            (folder / "confusion.png").write_text(folder.name)
-            return super().__call__(model, train, dev, folder, **options)
-
-    run_grid(tmp_path, GRID, Plotter(), plots=True)
-    assert f"Curves: {tmp_path / 'curves.png'}" in capsys.readouterr().out
-    assert (tmp_path / "curves.png").read_bytes().startswith(b"\x89PNG")
-    assert (tmp_path / "confusion.png").read_text() == "batch_size=2-learning_rate=0.5"

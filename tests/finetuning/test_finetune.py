@@ -15,7 +15,7 @@ from keras_bert import (
     finetune,
     sizes,
 )
-from keras_bert.training.finetune import shown_classes
+from keras_bert.finetuning.finetune import shown_classes
 
 pytestmark = pytest.mark.skipif(
     keras.backend.backend() != "tensorflow", reason="tf.data reads its texts"
@@ -232,5 +232,5 @@ def test_a_dataset_or_a_model_without_a_preprocessor_is_refused(tmp_path, tensor
         run(tmp_path, train=dataset)
     model = make_model()
     model.preprocessor = None
-    with pytest.raises(ValueError, match="a BertClassifier without one.*train_epochs"):
+    with pytest.raises(ValueError, match="a BertClassifier without one"):
         run(tmp_path, model)

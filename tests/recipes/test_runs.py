@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from keras_bert.training.run_settings import keep_settings
+from keras_bert.recipes._runs import keep_settings
 
 
 @pytest.mark.parametrize("folder", ["folder", "ram://settings/folder"])

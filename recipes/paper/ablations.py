@@ -1,6 +1,6 @@
 r"""Repeats the ablations of BERT's paper: trains the variants of a table, and compares them.
 
-    python recipes/ablations.py --table 5 8 figure5 --scale micro --corpus corpus \
+    python recipes/paper/ablations.py --table 5 8 figure5 --scale micro --corpus corpus \
         --heldout others --minimal_pairs zorro --tags conll2000 --output ablations
 
 Tables 5 (pre-training tasks), 6 (sizes) and 8 (masking), and figure 5 (steps), pre-train variants
@@ -18,7 +18,7 @@ cores. Only "micro" has been run so far. Each variant is judged by the probes wh
 Every step is a command of another recipe and is printed. Rerun the same command to resume: finished
 steps are skipped, and tables share their variants. `--dry_run` prints the commands that are left.
 OUTPUT has, for each table, the scores of all seeds (table5.csv), means and standard deviations
-beside the paper's figures (table5.md), and a picture (table5.svg), also of what is finished.
+next to the paper's figures (table5.md), and a picture (table5.svg), also of what is finished.
 """
 
 import functools
@@ -28,8 +28,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 import keras_bert
+from keras_bert.recipes import _shared
+from keras_bert.recipes.glue.results import glue_folders, read_glue_results
+from keras_bert.recipes.paper.run_once import run_once
+from keras_bert.recipes.paper.scores import write_score_table
+from keras_bert.recipes.paper.tables import paper_table
 
-RECIPES = Path(__file__).resolve().parent
+RECIPES = Path(__file__).resolve().parents[1]
 TPU = "--size base --batch_size 256 --precision mixed_bfloat16 --steps_per_execution 20"
 SCALES = {
     "micro": {
@@ -112,7 +117,7 @@ FILES = {  # that an argument's folder must hold
 
 
 def parse_args(argv=None):
-    parser = keras_bert.recipe_parser(__doc__)
+    parser = _shared.recipe_parser(__doc__)
     add = parser.add_argument
     add("--table", required=True, nargs="+", choices=["5", "6", "7", "8", "figure5"], help="tables")
     add("--scale", default="micro", choices=SCALES, help="size of models and runs")
@@ -148,7 +153,7 @@ def check_files(args):
     if args.minimal_pairs:
         keras_bert.read_minimal_pairs(args.minimal_pairs)
     if args.glue:
-        keras_bert.glue_folders(args.glue, with_test=False)
+        glue_folders(args.glue, with_test=False)
 
 
 def pretrained(args, run, name, switches, seed):
@@ -209,7 +214,7 @@ def judge_trained(args, run, preset, folder, seed, probes, options="", scale=Non
         task = f"--task all --data {shlex.quote(args.glue)}"
         run(RECIPES / "finetune_glue.py", f"{init} {task} {scale['glue']} {options}", output)
         if not args.dry_run:
-            for score in keras_bert.read_glue_results(output):
+            for score in read_glue_results(output):
                 yield score["metric"], score["value"]
 
 
@@ -304,7 +309,7 @@ def all_scores(args, run):
 def main(argv=None):
     args = parse_args(argv)
     check_files(args)
-    run = functools.cache(functools.partial(keras_bert.run_once, dry_run=args.dry_run))
+    run = functools.cache(functools.partial(run_once, dry_run=args.dry_run))
     found = {}
     try:
         for table, score in all_scores(args, run):
@@ -312,10 +317,10 @@ def main(argv=None):
     finally:  # also what is known when a step fails
         for table, scores in found.items():
             path = Path(args.output) / (table if table.startswith("figure") else f"table{table}")
-            paper = keras_bert.paper_table(table, " (paper)")
-            keras_bert.write_score_table(scores, path, paper)
+            paper = paper_table(table, " (paper)")
+            write_score_table(scores, path, paper)
             print(f"Wrote {path}.md, .csv and .svg.")
 
 
 if __name__ == "__main__":
-    keras_bert.run_recipe(main)
+    _shared.run_recipe(main)

@@ -10,7 +10,8 @@ import pytest
 import tensorflow as tf
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from keras_bert import BertBackbone, BertClassifier, sizes, train_epochs
+from keras_bert import BertBackbone, BertClassifier, sizes
+from keras_bert.finetuning.train_epochs import train_epochs
 
 pytestmark = pytest.mark.skipif(
     keras.backend.backend() != "tensorflow", reason="its batches are a tf.data.Dataset"

@@ -1,26 +1,21 @@
-"""The settings of a run, saved in its folder and checked when it resumes."""
+"""What recipes that train share. Keras is imported here: import this file in `main`."""
 
 import os
-from typing import TYPE_CHECKING
 
 from keras_bert.files.checkpoint_folder import checkpoint_folder
 from keras_bert.files.json_files import read_json, write_json
+from keras_bert.finetuning.train_epochs import train_epochs
+from keras_bert.preprocessing.split_examples import split_examples
+from keras_bert.training.describe_training import check_batch, describe_training
 from keras_bert.training.processes import is_chief, wait_for_all
 
-if TYPE_CHECKING:
-    import keras
-
-    from keras_bert.training.strategy import Strategy
-
-
+__all__ = ["check_batch", "describe_training", "is_chief", "keep_settings"]
+__all__ += ["split_examples", "train_epochs"]
 _FILE = "settings.json"
 
 
 def keep_settings(
-    folder: str | os.PathLike,
-    settings: dict,
-    resume: bool = True,
-    strategy: "Strategy | keras.Model | None" = None,
+    folder: str | os.PathLike, settings: dict, resume: bool = True, strategy: object = None
 ) -> None:
     """Writes a run's settings to its folder; a resumed run must have the settings saved there.
 
@@ -32,16 +27,10 @@ def keep_settings(
             of either.
         resume: whether the folder may hold an earlier part of this run; False for a new run, which
             replaces the settings in the folder.
-        strategy: the result of `get_strategy`, or a model that was built in its scope.
+        strategy: the result of `get_strategy`.
 
     Raises:
         ValueError: if the folder holds a run with other settings.
-
-    Example:
-    >>> import tempfile
-    >>> folder = tempfile.mkdtemp()
-    >>> keep_settings(folder, {"seed": 1})
-    >>> keep_settings(folder, {"seed": 2}, resume=False)
     """
     files = checkpoint_folder(folder)
     if resume and _FILE in files.names():

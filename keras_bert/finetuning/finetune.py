@@ -10,25 +10,27 @@ import keras
 
 from keras_bert.files.checkpoint_folder import local_path
 from keras_bert.files.json_files import write_json
-from keras_bert.training.adamw import AdamW
-from keras_bert.training.describe_training import describe_training
-from keras_bert.training.processes import is_chief, wait_for_all
-from keras_bert.training.train_epochs import (
+from keras_bert.finetuning.train_epochs import (
     best_model_path,
     check_epochs,
     shown_scores,
     train_epochs,
 )
+from keras_bert.models.bert_task import BertTask
+from keras_bert.preprocessing.batching import Batching
+from keras_bert.preprocessing.split_examples import split_examples
+from keras_bert.training.adamw import AdamW
+from keras_bert.training.describe_training import describe_training
+from keras_bert.training.processes import is_chief, wait_for_all
 from keras_bert.training.training_record import record_scores, record_training
 from keras_bert.training.warmup_linear_decay import WarmupLinearDecay
 
 if TYPE_CHECKING:
-    import keras_bert
     from keras_bert.training.strategy import Strategy
 
 
 def finetune(
-    model: "keras_bert.BertTask",
+    model: BertTask,
     train: Any,
     dev: Any,
     output: str | os.PathLike,
@@ -41,7 +43,7 @@ def finetune(
     warmup: float = 0.1,
     layer_decay: float | None = None,
     class_weight: dict | str | None = None,
-    batching: "keras_bert.Batching | None" = None,
+    batching: Batching | None = None,
     accumulation_steps: int = 1,
     select: str | None = None,
     patience: int | None = None,
@@ -50,7 +52,6 @@ def finetune(
     answer_options: dict | None = None,
     strategy: "Strategy | None" = None,
     callbacks: Sequence[keras.callbacks.Callback] = (),
-    plots: bool = False,
 ) -> list[dict]:
     """Trains a task on raw examples, scores each epoch on a dev set, keeps the best.
 
@@ -96,8 +97,6 @@ def finetune(
             preprocessor's output files need.
         strategy: the result of `get_strategy`; the model must have been created in its scope.
         callbacks: Keras callbacks.
-        plots: bool, whether to draw the curves at the end, as `curves.png`, and a classifier's
-            confusion matrix on the dev set, as `confusion.png`; needs matplotlib.
 
     Returns:
         A list of dicts, the scores of each trained epoch.
@@ -118,7 +117,8 @@ def finetune(
     train, dev = _train_and_dev(train, dev, validation_split)
     test = None if test is None else _examples(test, "test")
     reader = _reader(model)
-    given_batching(batching).check_model(model)
+    batching = dataclasses.replace(batching or Batching(), shuffle=True)
+    batching.check_model(model)
     if loss is not None:  # labels are checked for it
         with _scope(strategy or getattr(model, "distribute_strategy", None)):
             model.compile(loss=loss)
@@ -129,7 +129,6 @@ def finetune(
     if hasattr(model, "class_counts"):
         print(shown_classes(model.class_counts(train.y)), end="")
     select, output = _selected(reader, select, scores, dev), local_path(output)
-    batching = dataclasses.replace(given_batching(batching), shuffle=True)
     strategy = strategy or getattr(model, "distribute_strategy", None)
     rows = _training_rows(model, train, class_weight)
     options = reader.answer_options if answer_options is None else answer_options
@@ -147,9 +146,6 @@ def finetune(
 
     def keep(answers):
         model.preprocessor.write_answers(output, "dev", answers, dev.x, dev.y)
-        if plots:
-            with contextlib.suppress(ImportError):  # of matplotlib; `draw_run` says so
-                model.preprocessor.draw_answers(output, answers, dev.x, dev.y)
 
     with _scope(strategy):
         steps = epochs * len(batches(0))
@@ -182,7 +178,6 @@ def finetune(
         patience=patience,
         accumulation_steps=accumulation_steps,
         callbacks=callbacks,
-        plots=plots,
     )
     best = best_model_path(model, output)
     if test is not None:
@@ -196,15 +191,6 @@ def finetune(
             best_model.save_to_preset(best)
     print(f"The best model is the preset {best}; its answers and scores are in {output}.")
     return history
-
-
-def given_batching(batching: "keras_bert.Batching | None") -> "keras_bert.Batching":
-    """Returns the given `Batching`, or the default one for None."""
-    if batching is None:
-        import keras_bert  # imported late: `Batching` is in a higher-level package
-
-        return keras_bert.Batching()
-    return batching
 
 
 class _Examples(NamedTuple):
@@ -228,8 +214,8 @@ def _examples(part, name):
     if is_prepared or hasattr(part.x, "element_spec"):
         kind = "prepared inputs" if is_prepared else "a tf.data.Dataset"
         raise ValueError(
-            f"finetune takes raw examples in memory, (x, y); {name} is {kind}. Pass texts, or use "
-            "train_epochs, which takes any batches."
+            f"finetune takes raw examples in memory, (x, y); {name} is {kind}. Pass texts, or "
+            "call fit, which takes any batches."
         )
     return part
 
@@ -249,9 +235,7 @@ def _train_and_dev(train, dev, validation_split):
     train = _examples(train, "train")
     if dev is not None:
         return train, _examples(dev, "dev")
-    import keras_bert  # imported late: `split_examples` is in a higher-level package
-
-    return [_Examples(*part) for part in keras_bert.split_examples(train, validation_split)]
+    return [_Examples(*part) for part in split_examples(train, validation_split)]
 
 
 def _reader(model):
@@ -260,7 +244,7 @@ def _reader(model):
     if reader is None:
         raise ValueError(
             f"finetune takes a task with a preprocessor, which reads raw examples; got a "
-            f"{type(model).__name__} without one. Set model.preprocessor, or use train_epochs."
+            f"{type(model).__name__} without one. Set model.preprocessor, or call fit."
         )
     return reader
 

@@ -1,27 +1,44 @@
-"""Command-line arguments that all fine-tuning recipes share."""
+"""The command lines of recipes: flags, help texts and errors.
+
+A flag has the same meaning, default and help text in every recipe. Keras is not imported here, so
+that `--help` is quick.
+"""
 
 import argparse
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
 
-# Recipes can't share a module of their own, so their common flags are defined here. Each flag has
-# the same meaning, default and help text in all of them.
+import keras_bert
+
+_OWN_FOLDERS = [Path(file).resolve().parent for file in (keras_bert.__file__, __file__)]
+
+
+def recipe_parser(docstring: str) -> argparse.ArgumentParser:
+    """Makes a parser whose `--help` has the docstring's first paragraph and all defaults."""
+    return argparse.ArgumentParser(description=docstring.split("\n\n")[0], formatter_class=_Help)
+
+
+def run_recipe(main: Callable[[], object]) -> None:
+    """Runs the `main` function of a recipe, with short errors and without TensorFlow's own log.
+
+    A ValueError of the recipe or of keras_bert, and an OSError, exit with status 1 and print only
+    their message: they are about the user's files and arguments. Other errors keep their traceback.
+    The environment variable `TF_CPP_MIN_LOG_LEVEL=0` brings TensorFlow's log back.
+    """
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    try:
+        main()
+    except (ValueError, OSError) as error:
+        if isinstance(error, OSError) or _is_own(error, main):
+            sys.exit(f"error: {error}")
+        raise
 
 
 def add_file_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the files of examples to a command line.
-
-    These are `--train`, `--dev` or else `--validation_split`, and `--test`.
-
-    Args:
-        parser: the parser of the command line.
-
-    Example:
-    >>> import argparse
-    >>> parser = argparse.ArgumentParser()
-    >>> add_file_arguments(parser)
-    >>> args = parser.parse_args(["--train", "train.tsv", "--validation_split", "0.1"])
-    >>> args.train, args.dev, args.validation_split, args.test
-    ('train.tsv', None, 0.1, None)
-    """
+    """Adds `--train`, `--dev` or else `--validation_split`, and `--test`."""
     add = parser.add_argument
     add("--train", required=True, help="file of training examples")
     dev = parser.add_mutually_exclusive_group(required=True)
@@ -35,23 +52,9 @@ def add_file_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_finetuning_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the arguments of a fine-tuning run to a command line.
+    """Adds the model to start from, the output folder, the devices, and `finetune`'s settings.
 
-    The arguments set the model to start from, the output folder, the devices, and the settings of
-    `finetune`; `finetuning_settings` converts these settings. A recipe adds its files with
-    `add_file_arguments` and its own columns and labels, and changes defaults with
-    `parser.set_defaults`.
-
-    Args:
-        parser: the parser of the command line.
-
-    Example:
-    >>> import argparse
-    >>> parser = argparse.ArgumentParser()
-    >>> add_finetuning_arguments(parser)
-    >>> args = parser.parse_args(["--init", "bert", "--output", "run", "--epochs", "4"])
-    >>> finetuning_settings(args)["epochs"]
-    4
+    A recipe changes defaults with `parser.set_defaults`.
     """
     add = parser.add_argument
     add("--init", required=True, help="preset or published weights to start from")
@@ -69,7 +72,6 @@ def add_finetuning_arguments(parser: argparse.ArgumentParser) -> None:
     add("--select", help="score that selects the best epoch; by default, the main one")
     add("--patience", type=int, help="stop after this many epochs without a better score")
     add("--accumulation_steps", type=int, default=1, help="split each batch into this many parts")
-    add("--no_plots", action="store_true", help="don't draw OUTPUT/curves.png and other pictures")
     add("--strategy", default="auto", help="auto, single, mirrored, multiworker or tpu")
     add("--tpu", help="address of a TPU: local, its name, or grpc://host:port")
     add("--devices", type=int, help="number of GPUs or JAX devices; all by default")
@@ -78,23 +80,7 @@ def add_finetuning_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def finetuning_settings(args: argparse.Namespace) -> dict:
-    """Converts a command line with `add_finetuning_arguments` to arguments of `finetune`.
-
-    Args:
-        args: the parsed command line.
-
-    Returns:
-        A dict of `epochs`, `learning_rate`, `warmup`, `layer_decay`, `batching`,
-        `accumulation_steps`, `select`, `patience`, `plots` and `seed`; with `add_file_arguments`,
-        also `validation_split`.
-
-    Raises:
-        ValueError: if the batch sizes are invalid.
-
-    Example: see `add_finetuning_arguments`.
-    """
-    import keras_bert  # imported late: `Batching` is in a higher-level package
-
+    """Converts a command line with `add_finetuning_arguments` to arguments of `finetune`."""
     batching = keras_bert.Batching(
         args.batch_size,
         bucket_lengths=args.bucket_lengths,
@@ -103,7 +89,6 @@ def finetuning_settings(args: argparse.Namespace) -> dict:
     )
     names = ("epochs", "learning_rate", "layer_decay", "accumulation_steps", "select", "patience")
     settings = {name: getattr(args, name) for name in (*names, "seed")}
-    settings["plots"] = not args.no_plots
     if hasattr(args, "validation_split"):
         settings["validation_split"] = args.validation_split or 0.0
     return {**settings, "warmup": args.warmup_proportion, "batching": batching}
@@ -117,3 +102,25 @@ def _fraction(text):
     if not 0 < fraction < 1:
         raise argparse.ArgumentTypeError(f"must be above 0 and below 1; got {text}")
     return fraction
+
+
+def _is_own(error, main):
+    """Returns whether an error was raised by keras_bert or a recipe, not by a library."""
+    *_, (frame, _) = traceback.walk_tb(error.__traceback__)
+    path = Path(frame.f_code.co_filename).resolve()
+    is_main = frame.f_globals is getattr(main, "__globals__", None)
+    return is_main or any(path.is_relative_to(folder) for folder in _OWN_FOLDERS)
+
+
+class _Help(argparse.ArgumentDefaultsHelpFormatter):
+    """Help texts with their defaults, except for switches and arguments without a default.
+
+    A text that explains a default of None ends in "; by default, ...". The end is left out where
+    a recipe sets another default.
+    """
+
+    def _get_help_string(self, action):
+        default = action.default
+        if default is None or default is False or default in ([], argparse.SUPPRESS):
+            return action.help
+        return f"{action.help.partition('; by default')[0]} (default: %(default)s)"

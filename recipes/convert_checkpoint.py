@@ -43,7 +43,7 @@ def main(argv=None):
     if args.to == "keras_bert":
         model.save_to_preset(args.destination)
     else:
-        getattr(keras_bert, f"save_to_{args.to}")(model, args.destination)
+        getattr(model, f"save_to_{args.to}")(args.destination)
     print(f"Wrote a {type(model).__name__} to {args.destination}, in the format of {args.to}.")
 
 

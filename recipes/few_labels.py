@@ -43,7 +43,7 @@ def parse_args(argv=None):
 
 def read_examples(path, args):
     """Reads `(texts, classes)` from a file."""
-    table = keras_bert.read_table(path)
+    table = keras_bert.readers.read_table(path)
     texts = table.texts(args.text_column or "text")
     return np.array(texts), np.array(table.texts(args.label_column))
 

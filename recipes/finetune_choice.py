@@ -27,7 +27,7 @@ def parse_args(argv=None):
 
 def read_labeled(path):
     """Reads the questions of a file that must have labels."""
-    questions = keras_bert.read_choices(path)
+    questions = keras_bert.readers.read_choices(path)
     if "label" not in questions[0]:
         raise ValueError(f"{path} has no labels, which training and scoring need.")
     return questions
@@ -42,7 +42,7 @@ def main(argv=None):
     keras.config.set_dtype_policy(args.precision)
     train = read_labeled(args.train)
     dev = read_labeled(args.dev) if args.dev else None
-    test = keras_bert.read_choices(args.test) if args.test else None
+    test = keras_bert.readers.read_choices(args.test) if args.test else None
     with strategy.scope():
         model = keras_bert.BertMultipleChoice.from_preset(
             args.init, load_weights=not args.from_scratch, sequence_length=args.sequence_length

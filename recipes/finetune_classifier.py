@@ -48,9 +48,9 @@ def parse_args(argv=None):
 
 def read_examples(path, args, label_names=None):
     """Reads `(x, labels)` from a file, as the model takes them, and the names of the labels."""
-    table = keras_bert.read_table(path)
+    table = keras_bert.readers.read_table(path)
     if args.text_template:
-        texts = keras_bert.texts_from_columns(table, args.text_template)
+        texts = keras_bert.readers.texts_from_columns(table, args.text_template)
     else:
         texts = table.texts(args.text_column or "text")
     x = {"text": (texts, table.texts(args.pair_column)) if args.pair_column else texts}

@@ -56,7 +56,7 @@ def parse_args(argv=None):
 
 def read_examples(path, args):
     """Reads `(texts, scores or classes)` from a file; without either, `(texts, None)`."""
-    table = keras_bert.read_table(path)
+    table = keras_bert.readers.read_table(path)
     columns = tuple(map(table.texts, args.text_columns))
     if args.label_column:
         return columns[0], table.texts(args.label_column)
@@ -94,7 +94,7 @@ def main(argv=None):
     )
     if args.hugging_face and is_chief(model):
         best = keras_bert.BertEmbedder.from_preset(os.path.join(args.output, "best"))
-        keras_bert.save_to_hugging_face(best, os.path.join(args.output, "hugging_face"))
+        best.save_to_hugging_face(os.path.join(args.output, "hugging_face"))
 
 
 if __name__ == "__main__":

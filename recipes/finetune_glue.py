@@ -86,10 +86,10 @@ def read_splits(args):
     splits = ["train", *("dev" + half for half in halves)]
     if not args.no_test:
         splits += ["test" + half for half in halves]
-    read_split = read_tfds if args.source == "tfds" else keras_bert.read_glue
+    read_split = read_tfds if args.source == "tfds" else keras_bert.readers.read_glue
     read = {split: read_split(args.data, args.task, split) for split in splits}
     if args.diagnostic is not None:
-        read["test_ax"] = keras_bert.read_glue(args.diagnostic, "ax", "test")
+        read["test_ax"] = keras_bert.readers.read_glue(args.diagnostic, "ax", "test")
     for split, examples in read.items():
         reports = "".join(f"; {line}" for line in examples.reports.lines())
         print(f"{examples.task} {split}: {len(examples):,} examples{reports}")
@@ -127,7 +127,7 @@ def score(dev, predicted):
     """Returns GLUE's scores; MNLI's `score` is the mean over its two development sets."""
     cuts = np.cumsum([len(part) for part in dev])[:-1]
     scores = [
-        keras_bert.glue_scores(part.task, part.labels, some)
+        keras_bert.metrics.glue_scores(part.task, part.labels, some)
         for part, some in zip(dev, np.split(predicted, cuts), strict=True)
     ]
     if len(scores) == 1:

@@ -33,7 +33,7 @@ def parse_args(argv=None):
 
 def read_examples(path, args, tag_names=None):
     """Reads `(x, tags)` from a file, as the model takes them, and the names of the tags."""
-    sentences = keras_bert.read_conll(
+    sentences = keras_bert.readers.read_conll(
         path, scheme=args.scheme, tag_column=args.tag_column, repair=args.repair
     )
     print(sentences)

@@ -50,19 +50,19 @@ def parse_args(argv=None):
 
 def read_pairs(path, args):
     """Reads `(pairs, relevance)` from a file."""
-    table = keras_bert.read_table(path)
+    table = keras_bert.readers.read_table(path)
     pairs = table.texts(args.query_column), table.texts(args.document_column)
     return pairs, table.scores(args.relevance_column)
 
 
 def read_taught(path, args):
     """Reads `(pairs or triplets, scores or margins)` of a teacher, and the loss for them."""
-    table = keras_bert.read_table(path)
+    table = keras_bert.readers.read_table(path)
     columns = [args.query_column, args.document_column]
     loss = "mean_squared_error"
     if args.negative_column:
         columns.append(args.negative_column)
-        loss = keras_bert.MarginMeanSquaredError()
+        loss = keras_bert.losses.MarginMeanSquaredError()
     return (tuple(map(table.texts, columns)), table.scores(args.teacher_column)), loss
 
 
@@ -100,7 +100,7 @@ def main(argv=None):
     )
     if args.hugging_face and is_chief(model):
         best = keras_bert.BertReranker.from_preset(os.path.join(args.output, "best"))
-        keras_bert.save_to_hugging_face(best, os.path.join(args.output, "hugging_face"))
+        best.save_to_hugging_face(os.path.join(args.output, "hugging_face"))
 
 
 if __name__ == "__main__":

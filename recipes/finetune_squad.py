@@ -41,9 +41,9 @@ def main(argv=None):
     strategy = keras_bert.get_strategy(args.strategy, args.tpu, args.devices)
     keras.utils.set_random_seed(args.seed)
     keras.config.set_dtype_policy(args.precision)
-    train = keras_bert.read_squad(args.train)
-    dev = keras_bert.read_squad(args.dev) if args.dev else None
-    test = keras_bert.read_squad(args.test) if args.test else None
+    train = keras_bert.readers.read_squad(args.train)
+    dev = keras_bert.readers.read_squad(args.dev) if args.dev else None
+    test = keras_bert.readers.read_squad(args.test) if args.test else None
     has_impossible = any("is_impossible" in question for question in train)
     with strategy.scope():
         model = keras_bert.BertSpanLabeler.from_preset(

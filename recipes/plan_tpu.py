@@ -57,8 +57,10 @@ def main(argv=None):
     args = parse_args(argv)
     import keras  # slow: after the command line is checked
 
+    from keras_bert.planning import TpuPlan
+
     settings = (args.sequence_length, args.max_predictions, args.accumulation_steps)
-    plan = keras_bert.TpuPlan(args.topology, *settings, 8 if args.packed else None)
+    plan = TpuPlan(args.topology, *settings, 8 if args.packed else None)
     plan.check_batch(args.batch_size)
     keras.config.set_dtype_policy("mixed_bfloat16")
     backbone = keras_bert.BertBackbone(

@@ -227,13 +227,16 @@ def main(argv=None):
     def keep_preset(epoch, logs):
         step = int(keras.ops.convert_to_numpy(model.optimizer.iterations))
         if step % args.preset_every == 0:
-            keras_bert.record_training(model, settings)
+            model.record_training(settings)
             model.save_to_preset(f"{preset}_{step}")
 
-    callbacks = [keras_bert.Throughput(args.batch_size * args.phase), keras_bert.Perplexity()]
+    callbacks = [
+        keras_bert.callbacks.Throughput(args.batch_size * args.phase),
+        keras_bert.callbacks.Perplexity(),
+    ]
     if args.preset_every:  # before the checkpoint, after which a resumed run would not write it
         callbacks.append(keras.callbacks.LambdaCallback(on_epoch_end=keep_preset))
-    callbacks += [keras_bert.TrainingCurves(logs), checkpoint]
+    callbacks += [keras_bert.callbacks.TrainingCurves(logs), checkpoint]
     while done < stop:  # an epoch is the interval between checkpoints; the last may be shorter
         interval = min(args.save_every, stop - done)
         epochs = (stop - done) // interval
@@ -251,11 +254,11 @@ def main(argv=None):
     scores = {}
     if heldout is not None:  # again: a resumed run may have had no step left
         found = model.evaluate(heldout, verbose=0, return_dict=True)
-        keras_bert.Perplexity().on_epoch_end(done, found)
+        keras_bert.callbacks.Perplexity().on_epoch_end(done, found)
         perplexity = found["masked_lm_perplexity"]
         print(f"Held out: perplexity {perplexity:,.1f} at step {done:,}.")
         scores = {"held-out text": {"perplexity": perplexity}}
-    keras_bert.record_training(model, settings, scores)  # for the preset's README.md
+    model.record_training(settings, scores)  # for the preset's README.md
     model.save_to_preset(preset)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     print(f"Pre-trained to step {stop:,}. Preset: {preset}. Logs: {logs}. Peak GiB: {peak:.2f}.")

@@ -79,7 +79,7 @@ def main(argv=None):
     args = parse_args(argv)
     pairs = {}
     if args.minimal_pairs:
-        pairs = keras_bert.read_minimal_pairs(args.minimal_pairs, args.max_pairs)
+        pairs = keras_bert.readers.read_minimal_pairs(args.minimal_pairs, args.max_pairs)
     model = keras_bert.BertPretrainer.from_preset(args.init, sequence_length=args.sequence_length)
     Path(args.output).mkdir(parents=True, exist_ok=True)
     if args.texts:

@@ -66,7 +66,7 @@ def make_model(args, num_layers, width, num_classes):
 
     features = keras.Input((None, num_layers * width), name="features")
     layers = keras.ops.split(features, num_layers, axis=-1)  # each [B, W, H]
-    x = keras_bert.LayerCombination(args.combine, name="layer_combination")(layers)
+    x = keras_bert.layers.LayerCombination(args.combine, name="layer_combination")(layers)
     x = keras.layers.Masking()(x)  # vectors past the end of a sentence are 0
     for _ in range(2):
         x = keras.layers.Dropout(args.dropout)(x)
@@ -150,7 +150,7 @@ def main(argv=None):
     parts, reading = {}, {"tag_column": args.tag_column, "repair": args.repair}
     for name in ("train", "dev", "test"):
         if path := getattr(args, name):
-            parts[name] = keras_bert.read_conll(path, scheme=args.scheme, **reading)
+            parts[name] = keras_bert.readers.read_conll(path, scheme=args.scheme, **reading)
             print(parts[name])
     tag_names = parts["train"].tag_names()
     if args.validation_split:
@@ -174,7 +174,7 @@ def main(argv=None):
         epochs=args.epochs,
         batches=lambda e: batches(features["train"], classes["train"], args, args.seed + e),
         predict=lambda: predict(model, dev_batches, tag_names),
-        score=lambda predicted: keras_bert.entity_scores(dev.tags, predicted),
+        score=lambda predicted: keras_bert.metrics.entity_scores(dev.tags, predicted),
         select=args.select,
         keep=lambda predicted: dev.write_predictions(output / "dev_predictions.txt", predicted),
         patience=args.patience,
@@ -183,7 +183,7 @@ def main(argv=None):
         model = keras.models.load_model(output / "best.keras")
         predicted = predict(model, batches(features["test"], classes["test"], args), tag_names)
         test.write_predictions(output / "test_predictions.txt", predicted)
-        scores = keras_bert.entity_scores(test.tags, predicted)
+        scores = keras_bert.metrics.entity_scores(test.tags, predicted)
         (output / "test_scores.json").write_text(json.dumps(scores, indent=2) + "\n")
         del scores["types"]  # scores per entity type
         print("test:", ", ".join(f"{name} {value:.4g}" for name, value in scores.items()))

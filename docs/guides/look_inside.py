@@ -2,8 +2,9 @@
 # # Look inside: pictures of a model and its answers
 #
 # What do the heads of a BERT attend to? Where are its answers in a text? Which classes does it
-# confuse? This guide draws it, with functions that take any model of this library, and with
-# scikit-learn and TensorBoard. Pictures need matplotlib: `pip install ".[plots]"`.
+# confuse? This guide draws it, with `keras_bert.pictures`, whose functions take any model of this
+# library, and with scikit-learn and TensorBoard. Pictures need matplotlib:
+# `pip install ".[plots]"`.
 
 # %%
 import keras_bert
@@ -38,7 +39,9 @@ classifier = keras_bert.BertClassifier.from_preset(
 # choose the layer and the heads.
 
 # %%
-view = keras_bert.show_attention(classifier, "The cat sat on the mat because it was tired.")
+view = keras_bert.pictures.show_attention(
+    classifier, "The cat sat on the mat because it was tired."
+)
 view
 
 # %% [markdown]
@@ -71,16 +74,16 @@ view.plot("attention.png", layer=layer, head=head)
 #
 # ## Curves
 #
-# `TrainingCurves` writes the losses and metrics of `fit` for TensorBoard: `tensorboard --logdir
-# logs` shows them while the model trains, of one run or of all in a folder. `plot_curves` makes a
-# picture of them. `finetune` and all recipes that train write them to `OUTPUT/logs`.
+# `callbacks.TrainingCurves` writes the losses and metrics of `fit` for TensorBoard: `tensorboard
+# --logdir logs` shows them while the model trains, of one run or of all in a folder. `plot_curves`
+# makes a picture of them. `finetune` and all recipes that train write them to `OUTPUT/logs`.
 
 # %%
 rate = keras_bert.WarmupLinearDecay(2e-4, warmup_steps=3, total_steps=32)
 classifier.compile(keras_bert.AdamW(rate))
-curves = keras_bert.TrainingCurves("logs", every=2)
+curves = keras_bert.callbacks.TrainingCurves("logs", every=2)
 classifier.fit(texts, labels, epochs=8, batch_size=4, verbose=0, callbacks=[curves])
-keras_bert.plot_curves({"help desk": "logs"}, names=["loss", "accuracy"])
+keras_bert.pictures.plot_curves({"help desk": "logs"}, names=["loss", "accuracy"])
 
 # %% [markdown]
 # ## Confused classes
@@ -115,7 +118,7 @@ display = ConfusionMatrixDisplay.from_predictions(list(new.values()), predicted,
 # %%
 embedder = keras_bert.BertEmbedder.from_preset("hf://sentence-transformers/all-MiniLM-L6-v2")
 vectors = embedder.predict(texts, verbose=0)
-keras_bert.plot_vectors(vectors, labels, texts)
+keras_bert.pictures.plot_vectors(vectors, labels, texts)
 
 # %% [markdown]
 # TensorBoard's projector shows them in three dimensions, with search and other maps. It reads two

@@ -42,14 +42,14 @@ model.compile(keras_bert.AdamW(rate, beta_2=0.98))
 
 # %% [markdown]
 # The batches are made during training and never end, so `fit` needs to know the steps.
-# `TrainingCurves` writes losses and metrics for TensorBoard, as one curve over the steps of a run,
-# however often it is resumed.
+# `callbacks.TrainingCurves` writes losses and metrics for TensorBoard, as one curve over the steps
+# of a run, however often it is resumed.
 
 # %%
 data = keras_bert.pretraining_dataset(
     corpus, batch_size=32, sequence_length=32, next_sentence=False
 )
-curves = keras_bert.TrainingCurves("bert/logs", every=50)
+curves = keras_bert.callbacks.TrainingCurves("bert/logs", every=50)
 
 
 def keep(epoch, logs):
@@ -60,7 +60,7 @@ kept = keras.callbacks.LambdaCallback(on_epoch_end=keep)
 history = model.fit(data, epochs=5, steps_per_epoch=200, verbose=2, callbacks=[curves, kept])
 
 # %%
-keras_bert.plot_curves({"tiny": "bert"}, names=["loss", "masked_lm_accuracy"])
+keras_bert.pictures.plot_curves({"tiny": "bert"}, names=["loss", "masked_lm_accuracy"])
 
 # %% [markdown]
 # The loss of guessing among 1,000 tokens would be 6.9.
@@ -92,7 +92,7 @@ for step in (200, 400, 600, 800, 1000):
 #
 # `score_texts` masks each token in turn, with no fine-tuning, and sums the logarithms of their
 # probabilities. `minimal_pair_accuracy` tells how often the better text of a pair is the more
-# probable one. `read_minimal_pairs` reads the pairs of BLiMP and Zorro.
+# probable one. `readers.read_minimal_pairs` reads the pairs of BLiMP and Zorro.
 
 # %%
 good = ["The function is called.", "A list of objects.", "It is an error."]

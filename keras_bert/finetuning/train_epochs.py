@@ -8,6 +8,7 @@ from typing import Any
 
 import keras
 
+from keras_bert.callbacks import TrainingCurves
 from keras_bert.files.checkpoint_folder import local_folder
 from keras_bert.files.json_files import read_json, write_json
 from keras_bert.files.one_writer import one_writer
@@ -15,7 +16,6 @@ from keras_bert.files.whole import whole_path
 from keras_bert.training.checkpointing import TrainingCheckpoint, rank
 from keras_bert.training.divergence import StopAtDivergence, check_weights
 from keras_bert.training.processes import is_chief, wait_for_all
-from keras_bert.training.training_curves import TrainingCurves
 
 
 def train_epochs(

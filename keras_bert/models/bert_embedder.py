@@ -5,6 +5,7 @@ import numpy as np
 
 from keras_bert.layers.layer_combination import LayerCombination, layer_places
 from keras_bert.layers.pooling import Pooling
+from keras_bert.losses import EmbeddingLoss, check_dims
 from keras_bert.models import comparing
 from keras_bert.models.answering import outputs_of
 from keras_bert.models.bert_task import BertTask
@@ -12,7 +13,6 @@ from keras_bert.models.precision import head_policy
 from keras_bert.models.task_data import reader_of
 from keras_bert.models.task_parts import check_backbone
 from keras_bert.training.adamw import AdamW
-from keras_bert.training.embedding_losses import EmbeddingLoss, check_dims
 
 
 @keras.saving.register_keras_serializable(package="keras_bert")

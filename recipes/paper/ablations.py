@@ -151,7 +151,7 @@ def check_files(args):
             if not (Path(folder) / file).exists():
                 raise ValueError(f"--{name}: {folder} has no {file}.")
     if args.minimal_pairs:
-        keras_bert.read_minimal_pairs(args.minimal_pairs)
+        keras_bert.readers.read_minimal_pairs(args.minimal_pairs)
     if args.glue:
         glue_folders(args.glue, with_test=False)
 

@@ -11,14 +11,8 @@ pytest.importorskip("hypothesis", reason='pip install ".[dev]"')
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keras_bert import (
-    read_choices,
-    read_conll,
-    read_minimal_pairs,
-    read_squad,
-    read_table,
-)
 from keras_bert.metrics.entities import split_tag, tagged_entities
+from keras_bert.readers import read_choices, read_conll, read_minimal_pairs, read_squad, read_table
 from keras_bert.readers.conll import encode_entities, write_conll
 from keras_bert.readers.squad import training_answer
 

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from keras_bert import show_answers
+from keras_bert.pictures import show_answers
 
 FOUND = {
     "entity_start": np.array([0, 14]),

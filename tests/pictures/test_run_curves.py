@@ -4,7 +4,8 @@ import re
 
 import pytest
 
-from keras_bert import TrainingCurves, plot_curves
+from keras_bert.callbacks import TrainingCurves
+from keras_bert.pictures import plot_curves
 
 
 @pytest.fixture

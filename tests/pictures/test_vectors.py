@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from keras_bert import plot_vectors
+from keras_bert.pictures import plot_vectors
 
 
 def test_points_have_the_variances_of_the_principal_components(tmp_path):

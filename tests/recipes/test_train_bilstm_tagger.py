@@ -63,7 +63,7 @@ def test_it_learns_and_writes_what_it_says(module, preset, files, tmp_path, caps
 
 def test_vectors_are_those_of_the_first_pieces(module, preset, files):
     args = module.parse_args(arguments(preset, files, "x"))
-    sentences = keras_bert.read_conll(files["test"])
+    sentences = keras_bert.readers.read_conll(files["test"])
     encoder = module.make_encoder(args)
     before = [keras.ops.convert_to_numpy(weight) for weight in encoder.weights]
     features = module.features_of(encoder, sentences, args)

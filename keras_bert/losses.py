@@ -1,4 +1,7 @@
-"""Losses that train vectors of texts. B examples of k texts each, H the vector."""
+"""Losses that Keras doesn't have: of an embedder's vectors and of a reranker's margins.
+
+B examples of k texts each, H the width of a vector.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,6 +10,8 @@ import keras
 from keras import ops
 
 from keras_bert.arguments import check_number
+
+__all__ = ["CoSENT", "EmbeddingLoss", "InBatchNegatives", "MarginMeanSquaredError"]
 
 
 class BatchLoss(keras.losses.Loss):
@@ -19,8 +24,8 @@ class BatchLoss(keras.losses.Loss):
 
     Args:
         scale: float, the factor of cosines: the inverse of the temperature.
-        matryoshka_dims: ints, such as `(384, 256, 128)`. The loss is the sum of those of the
-            first values of each vector, as many as each of these says. None means whole vectors.
+        matryoshka_dims: ints, such as `(384, 256, 128)`. The loss is summed over the vectors
+            truncated to each of these lengths. None means whole vectors.
         name: str.
         **kwargs: arguments of `keras.losses.Loss`.
     """
@@ -216,6 +221,61 @@ class EmbeddingLoss(BatchLoss):
     def loss_of(self, y_true: Any, vectors: Any) -> Any:
         kind = CoSENT if len(y_true.shape) == 1 else InBatchNegatives
         return kind(self.scale).loss_of(y_true, vectors)
+
+
+@keras.saving.register_keras_serializable(package="keras_bert")
+class MarginMeanSquaredError(keras.losses.Loss):
+    """Squared error between the margins of a reranker and those of its teacher.
+
+    The margin is the score of the positive minus that of the negative. The student learns how much
+    better one document is than the other, on a scale of its own. Use it with examples (query,
+    positive, negative). Source: Hofstätter et al. 2020, "Improving Efficient Neural Ranking Models
+    with Cross-Architecture Knowledge Distillation", section 3.2.
+
+    Args:
+        reduction: as of `keras.losses.Loss`.
+        name: str.
+        dtype: as of `keras.losses.Loss`.
+
+    Call arguments:
+        y_true: `[B]` floats, the teacher's margins.
+        y_pred: `[B, 2]`, the logits of the positive and of the negative.
+
+    Raises:
+        ValueError: if there aren't two logits and one margin for each example.
+
+    Example:
+    >>> import numpy as np
+    >>> from keras_bert.losses import MarginMeanSquaredError
+    >>> float(MarginMeanSquaredError()(np.array([3.0]), np.array([[2.5, 0.5]])))
+    1.0
+    """
+
+    def __init__(
+        self,
+        reduction: str = "sum_over_batch_size",
+        name: str = "margin_mean_squared_error",
+        dtype: Any = None,
+    ):
+        super().__init__(name=name, reduction=reduction, dtype=dtype)
+
+    def __repr__(self):
+        return f"{type(self).__name__}()"
+
+    def call(self, y_true, y_pred):
+        if len(y_pred.shape) != 2 or y_pred.shape[1] not in (2, None):
+            raise ValueError(
+                "MarginMeanSquaredError takes logits [B, 2] of examples (query, positive, "
+                f"negative); got {tuple(y_pred.shape)}. Pairs (query, document) train with "
+                "loss='binary_crossentropy' or 'mean_squared_error'."
+            )
+        if len(y_true.shape) > 1 and y_true.shape[1] not in (1, None):
+            raise ValueError(
+                "MarginMeanSquaredError takes one margin for each example, [B], the teacher's "
+                f"score of the positive minus that of the negative; got {tuple(y_true.shape)}."
+            )
+        margins = ops.reshape(y_true, (-1,))  # [B]
+        return ops.square(y_pred[:, 0] - y_pred[:, 1] - margins)
 
 
 def normalized(vectors: Any) -> Any:

@@ -31,6 +31,7 @@ class BatchLoss(keras.losses.Loss):
     """
 
     over_batch = True
+    default_name = "batch_loss"
 
     def __init__(
         self,
@@ -39,7 +40,7 @@ class BatchLoss(keras.losses.Loss):
         name: str | None = None,
         **kwargs: Any,
     ):
-        super().__init__(name=name, **kwargs)
+        super().__init__(name=name or self.default_name, **kwargs)
         check_number("scale", scale)
         if scale <= 0:
             raise ValueError(f"scale must be above 0; got {scale}.")
@@ -106,14 +107,7 @@ class InBatchNegatives(BatchLoss):
     0.6931
     """
 
-    def __init__(
-        self,
-        scale: float = 20.0,
-        matryoshka_dims: Sequence[int] | None = None,
-        name: str = "in_batch_negatives",
-        **kwargs: Any,
-    ):
-        super().__init__(scale, matryoshka_dims, name, **kwargs)
+    default_name = "in_batch_negatives"
 
     def loss_of(self, y_true: Any, vectors: Any) -> Any:
         _check_several(self, vectors)
@@ -169,14 +163,7 @@ class CoSENT(BatchLoss):
     (True, 20.0)
     """
 
-    def __init__(
-        self,
-        scale: float = 20.0,
-        matryoshka_dims: Sequence[int] | None = None,
-        name: str = "cosent",
-        **kwargs: Any,
-    ):
-        super().__init__(scale, matryoshka_dims, name, **kwargs)
+    default_name = "cosent"
 
     def loss_of(self, y_true: Any, vectors: Any) -> Any:
         _check_several(self, vectors, exactly=2)
@@ -209,14 +196,7 @@ class EmbeddingLoss(BatchLoss):
     True
     """
 
-    def __init__(
-        self,
-        scale: float = 20.0,
-        matryoshka_dims: Sequence[int] | None = None,
-        name: str = "embedding_loss",
-        **kwargs: Any,
-    ):
-        super().__init__(scale, matryoshka_dims, name, **kwargs)
+    default_name = "embedding_loss"
 
     def loss_of(self, y_true: Any, vectors: Any) -> Any:
         kind = CoSENT if len(y_true.shape) == 1 else InBatchNegatives

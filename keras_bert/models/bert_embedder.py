@@ -5,6 +5,7 @@ import numpy as np
 
 from keras_bert.layers.layer_combination import LayerCombination, layer_places
 from keras_bert.layers.pooling import Pooling
+from keras_bert.losses import EmbeddingLoss, check_dims
 from keras_bert.messages import check_int, shown
 from keras_bert.models.answering import outputs_of
 from keras_bert.models.bert_task import BertTask
@@ -14,7 +15,6 @@ from keras_bert.models.task_data import reader_of
 from keras_bert.models.task_parts import check_backbone
 from keras_bert.preprocessing.raw import is_dataset, is_raw
 from keras_bert.training.adamw import AdamW
-from keras_bert.training.embedding_losses import EmbeddingLoss, check_dims
 
 _TEXTS = 8192  # tokenized at a time
 

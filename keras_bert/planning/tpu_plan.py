@@ -51,7 +51,7 @@ class TpuPlan:
 
     Example:
     ```python
-    plan = keras_bert.TpuPlan("v5e:2x2", sequence_length=128)
+    plan = TpuPlan("v5e:2x2", sequence_length=128)
     step = plan.compile(model, batch_size=256)  # a BertPretrainer; takes minutes
     print(step.table(steps=1_000_000, utilization=0.4))
     largest = plan.largest_batch(model, step)  # compiles up to three more times

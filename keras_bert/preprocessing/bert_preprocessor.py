@@ -353,18 +353,6 @@ class BertPreprocessor:
             for answer in answers:
                 print(json.dumps(answer, default=lambda array: array.tolist()), file=file)
 
-    def draw_answers(
-        self, folder: str | os.PathLike, answers: list, x: Examples, y: Labels | None = None
-    ) -> None:
-        """Draws answers, if the task has a picture of them, as a file in a folder.
-
-        Args:
-            folder: str or `Path`.
-            answers: the result of `answer`.
-            x: the examples.
-            y: their labels, or None.
-        """
-
     def serve(
         self,
         predict: Callable[[dict[str, tf.Tensor]], Outputs],

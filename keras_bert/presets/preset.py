@@ -5,6 +5,7 @@ import os
 from typing import TYPE_CHECKING, Any, Self
 
 from keras_bert.preprocessing.class_labels import checked_label_names
+from keras_bert.presets import save_checkpoint
 from keras_bert.presets.known_presets import KNOWN_PRESETS
 from keras_bert.presets.load_checkpoint import LoadReport, check_vocabulary, with_weights
 from keras_bert.presets.load_preset import load_preset
@@ -18,9 +19,10 @@ from keras_bert.presets.preset_arguments import (
     split_dtype,
 )
 from keras_bert.presets.preset_folder import PresetFolder, public_class
+from keras_bert.presets.push_to_hub import push_to_hub
 from keras_bert.presets.read_source import published_name, read_source
 from keras_bert.presets.save_preset import save_preset
-from keras_bert.training.training_record import start_record
+from keras_bert.training.training_record import record_training, start_record
 
 if TYPE_CHECKING:  # needs TensorFlow Text
     from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
@@ -52,6 +54,105 @@ class PresetModel:
                 lacks an argument.
         """
         save_preset(self, folder)
+
+    def save_to_hugging_face(self, folder: str | os.PathLike) -> None:
+        """Writes this model as a folder that Hugging Face's transformers loads.
+
+        It holds `config.json` and `model.safetensors`, and `vocab.txt` and `tokenizer_config.json`
+        if the model has a preprocessor. A `BertEmbedder` becomes a sentence-transformers folder,
+        and a `BertReranker` one of a `CrossEncoder`. LoRA is merged. The folder is written
+        atomically, with a model card; see `save_to_preset`.
+
+        Args:
+            folder: a path; an earlier model there is replaced.
+
+        Raises:
+            ValueError: if transformers' BERT can't hold the model, or the folder holds something
+                else.
+
+        Example:
+        >>> import tempfile
+        >>> from keras_bert import BertBackbone, BertClassifier, sizes
+        >>> model = BertClassifier(BertBackbone(vocabulary_size=100, **sizes.tiny), num_classes=2)
+        >>> folder = tempfile.mkdtemp()
+        >>> model.save_to_hugging_face(folder)
+        >>> BertClassifier.from_preset(folder).num_classes
+        2
+        """
+        save_checkpoint.save_to_hugging_face(self, folder)
+
+    def save_to_google(self, folder: str | os.PathLike) -> None:
+        """Writes this model as a TF1 checkpoint for google-research/bert. Needs TensorFlow.
+
+        The folder holds `bert_config.json`, `bert_model.ckpt.*`, and `vocab.txt` if the model has a
+        preprocessor. Google's code calls the tanh form of GELU "gelu". With the exact form
+        (`activation="gelu"`), Google's activations therefore differ slightly, by at most 4.7e-4
+        each; here the encoder loads unchanged. So do a classifier's `label_names`, dropout and
+        window settings, from a key that Google's code ignores. Of a `BertEmbedder`, only the
+        encoder is written; a warning names what is lost.
+
+        Args:
+            folder: a path; an earlier model there is replaced.
+
+        Raises:
+            ValueError: if Google's code can't hold the model, or the folder holds something else.
+        """
+        save_checkpoint.save_to_google(self, folder)
+
+    def save_to_keras_hub(self, folder: str | os.PathLike) -> None:
+        """Writes this model as a KerasHub preset.
+
+        KerasHub's BERT has only the tanh form of GELU, and its own masked-LM head. Settings that
+        make its outputs differ from this model's are logged. A next-sentence head is not written. A
+        classifier's `label_names` and window settings load here again, from keys that KerasHub
+        ignores. An embedder's prompts and `truncate_dim` are not written, with a warning.
+
+        Args:
+            folder: a path; an earlier model there is replaced.
+
+        Raises:
+            ValueError: if KerasHub's BERT would compute a different function of these weights (the
+                activation isn't GELU, or the masked-LM table isn't tied), or the folder holds
+                something else.
+        """
+        save_checkpoint.save_to_keras_hub(self, folder)
+
+    def push_to_hub(self, name: str, **options: Any) -> str:
+        """Uploads this model to the Hugging Face Hub, as a preset with a model card.
+
+        If several processes train together, all call this method; the first uploads.
+
+        Args:
+            name: `"user/name"` or `"organization/name"`.
+            **options: `private`, a bool for a new model; `token`, by default `HF_TOKEN` or that of
+                `hf auth login`; and `commit_message`.
+
+        Returns:
+            The handle of the uploaded version for `from_preset`, `"hf://user/name@commit"`.
+
+        Raises:
+            ValueError: if the name is invalid, or the hub refuses or can't be reached.
+        """
+        return push_to_hub(self, name, **options)
+
+    def record_training(
+        self, settings: dict[str, Any], scores: dict[str, dict[str, float]] | None = None
+    ) -> None:
+        """Records how this model was trained, for the model card that saving it writes.
+
+        `finetune` and the recipes do this by themselves. After a `fit` of your own, the card has
+        what Keras knows: optimizer, epochs, and validation metrics. Call this method instead, after
+        training and before saving; each call with other settings adds a run. Absolute paths are
+        shortened to their last part, because cards are public.
+
+        Args:
+            settings: dict from names to numbers, strings, bools, None, and lists or dicts of them.
+            scores: scores of the model, `{name of the examples: {name: number}}`; or None.
+
+        Raises:
+            ValueError: if the settings or the scores are anything else.
+        """
+        record_training(self, settings, scores)
 
     @classmethod
     def from_preset(

@@ -16,27 +16,7 @@ def record_training(
     settings: dict[str, Any],
     scores: dict[str, dict[str, float]] | None = None,
 ) -> None:
-    """Records how a model was trained, for the model card that saving it writes.
-
-    `finetune` and the recipes do this by themselves. After a `fit` of your own, the card has what
-    Keras knows: optimizer, epochs, and validation metrics. Call this function instead, after
-    training and before saving; each call with other settings adds a run, so that a run may save
-    several times. Absolute paths are shortened to their last part, because cards are public.
-
-    Args:
-        model: a `BertBackbone`, or any task with one.
-        settings: dict from names to numbers, strings, bools, None, and lists or dicts of them; of
-            any other object, its class is recorded.
-        scores: scores of the model, `{name of the examples: {name: number}}`; or None.
-
-    Raises:
-        ValueError: if the settings aren't a dict, or the scores a dict of dicts.
-
-    Example:
-    >>> from keras_bert import BertBackbone, BertClassifier, sizes
-    >>> model = BertClassifier(BertBackbone(vocabulary_size=100, **sizes.tiny), num_classes=2)
-    >>> record_training(model, {"epochs": 3, "corpus": "reviews"}, {"dev": {"accuracy": 0.91}})
-    """
+    """Records how a model was trained; see `PresetModel.record_training`."""
     if not isinstance(settings, dict) or not all(isinstance(name, str) for name in settings):
         raise ValueError(
             f"settings must be a dict of names to values, such as {{'epochs': 3}}; got {settings!r}"

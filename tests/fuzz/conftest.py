@@ -93,14 +93,14 @@ def write_folders(root: Path) -> list[Path]:
     )
     classifier.save_to_preset(root / "own")
     keras_bert.BertPretrainer(backbone, preprocessor=text).save_to_preset(root / "own_pretrainer")
-    keras_bert.save_to_hugging_face(classifier, root / "hf")
-    keras_bert.save_to_hugging_face(tagger, root / "hf_fast")
+    classifier.save_to_hugging_face(root / "hf")
+    tagger.save_to_hugging_face(root / "hf_fast")
     _write_fast_tokenizer(root / "hf_fast")
-    keras_bert.save_to_hugging_face(
-        keras_bert.BertEmbedder(backbone, preprocessor=text, pooling="mean"), root / "sentences"
+    keras_bert.BertEmbedder(backbone, preprocessor=text, pooling="mean").save_to_hugging_face(
+        root / "sentences"
     )
-    keras_bert.save_to_google(classifier, root / "google")
-    keras_bert.save_to_keras_hub(keras_bert.BertClassifier(tanh, 2, reader), root / "keras_hub")
+    classifier.save_to_google(root / "google")
+    keras_bert.BertClassifier(tanh, 2, reader).save_to_keras_hub(root / "keras_hub")
     return sorted(root.iterdir())
 
 

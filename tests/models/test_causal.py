@@ -16,6 +16,8 @@ from keras_bert import (
     BertSpanLabeler,
     BertTask,
     BertTokenClassifier,
+)
+from keras_bert.presets.save_checkpoint import (
     save_to_google,
     save_to_hugging_face,
     save_to_keras_hub,

@@ -9,7 +9,8 @@ from types import SimpleNamespace
 import keras
 import pytest
 
-from keras_bert import BertBackbone, TpuPlan, sizes
+from keras_bert import BertBackbone, sizes
+from keras_bert.planning import TpuPlan
 from keras_bert.planning.hbm_traffic import hbm_traffic
 from keras_bert.planning.planned_step import PlannedPrediction, PlannedStep
 from keras_bert.planning.pretraining_flops import pretraining_flops

@@ -20,12 +20,11 @@ from keras_bert import (
     BertTask,
     BertTokenClassifier,
     finetune,
-    record_training,
-    save_to_google,
-    save_to_hugging_face,
 )
 from keras_bert.files.new_folder import CARD_MARK, is_own_card
 from keras_bert.presets.model_card import code
+from keras_bert.presets.save_checkpoint import save_to_google, save_to_hugging_face
+from keras_bert.training.training_record import record_training
 
 TASKS = {
     BertBackbone: "feature-extraction",

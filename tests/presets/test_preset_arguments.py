@@ -14,8 +14,8 @@ from keras_bert import (
     BertTokenClassifier,
     BertTokenClassifierPreprocessor,
     BertTokenizer,
-    save_to_hugging_face,
 )
+from keras_bert.presets.save_checkpoint import save_to_hugging_face
 
 
 @pytest.fixture(params=["keras_bert", "hugging_face"])

@@ -14,8 +14,8 @@ from keras_bert import (
     BertPretrainer,
     BertTask,
     BertTokenClassifier,
-    save_to_hugging_face,
 )
+from keras_bert.presets.save_checkpoint import save_to_hugging_face
 
 MODELS = {
     "a backbone": lambda backbone: backbone,

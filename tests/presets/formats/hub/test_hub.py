@@ -17,10 +17,10 @@ from keras_bert import (
     BertEmbedder,
     BertTask,
     BertTokenizer,
-    save_to_google,
 )
 from keras_bert.presets.formats import hub as hub_module
 from keras_bert.presets.formats.hub import download
+from keras_bert.presets.save_checkpoint import save_to_google
 
 
 def test_a_model_is_loaded_with_its_labels_and_tokenizer(hub, tiny, same):

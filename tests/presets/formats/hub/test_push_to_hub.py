@@ -5,16 +5,11 @@ import re
 import pytest
 import yaml
 
-from keras_bert import (
-    BertBackbone,
-    BertClassifier,
-    BertEmbedder,
-    BertTask,
-    push_to_hub,
-    save_to_hugging_face,
-)
+from keras_bert import BertBackbone, BertClassifier, BertEmbedder, BertTask
 from keras_bert.files.new_folder import CARD_MARK
 from keras_bert.presets.formats.hub import download
+from keras_bert.presets.push_to_hub import push_to_hub
+from keras_bert.presets.save_checkpoint import save_to_hugging_face
 
 
 @pytest.fixture

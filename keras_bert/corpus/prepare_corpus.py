@@ -14,7 +14,6 @@ from keras_bert.corpus.corpus_slice import PROGRESS_FOLDER, done_path, write_sli
 from keras_bert.corpus.shards import CORPUS_FILE, COUNTS, Corpus, finish_corpus
 from keras_bert.corpus.slices import Settings
 from keras_bert.corpus.workers import progress_bar, run_locally, run_on_beam
-from keras_bert.files.json_fields import JsonFields
 from keras_bert.files.json_files import read_json, write_json
 from keras_bert.files.leftovers import remove, remove_unfinished
 from keras_bert.files.one_writer import one_writer
@@ -158,19 +157,17 @@ def _open_folder(output, description):
 def _read_done(output, slice_, num_slices):
     """Reads an earlier run's result for this slice; None unless its shard is complete."""
     path = done_path(output, slice_, num_slices)
+    name = os.path.basename(path).removesuffix(".json")
+    shard = os.path.join(output, name)
     try:
         done = read_json(path)
-        counts = JsonFields(path, done).fields("shard")
-        Reports.of(JsonFields(path, done).fields("reports").values)
-    except (ValueError, TypeError, KeyError, AttributeError):  # damaged: the shard is written again
-        return None
-    sizes = [counts.values.get(name) for name in ("num_bytes", *COUNTS)]
-    name = os.path.basename(path).removesuffix(".json")
-    if not all(isinstance(size, int) for size in sizes) or counts.values.get("name") != name:
-        return None
-    shard = os.path.join(output, name)
-    whole = tf.io.gfile.exists(shard) and tf.io.gfile.stat(shard).length == sizes[0]
-    return done if whole else None
+        counts = done["shard"]
+        Reports.of(done["reports"])
+        is_whole = tf.io.gfile.stat(shard).length == counts["num_bytes"]
+        is_valid = counts["name"] == name and all(isinstance(counts[n], int) for n in COUNTS)
+    except (ValueError, TypeError, KeyError, AttributeError, tf.errors.NotFoundError):
+        return None  # missing or damaged: the shard is written again
+    return done if is_whole and is_valid else None
 
 
 def _progress_bar(slices, done, progress):

@@ -119,22 +119,12 @@ class TpuPlan:
         self.log(
             f"Compiling a step for {self.topology}, {rows} rows per chip; this takes minutes ..."
         )
-        cost = compile_step(
-            self._lower(model, batch_size), self.accumulation_steps, _update_flops(model)
-        )
+        lowered = self._lower(model, batch_size)
+        cost = compile_step(lowered, self.accumulation_steps, _update_flops(model))
         row_flops = pretraining_flops(
             model.backbone, self.sequence_length, self.max_predictions, model.next_sentence
         )
-        step = PlannedStep(
-            chip=self.chip,
-            num_chips=self.num_chips,
-            batch_size=batch_size,
-            sequence_length=self.sequence_length,
-            model_flops=batch_size * row_flops,
-            cost=cost,
-        )
-        self.log(f"... {_verdict(step)} ({cost.seconds:.0f} s)")
-        return step
+        return self._planned(PlannedStep, batch_size, row_flops, cost)
 
     def compile_prediction(self, model: keras.Model, batch_size: int) -> PlannedPrediction:
         """Compiles the forward pass for a batch size. This takes a minute or more.
@@ -168,16 +158,14 @@ class TpuPlan:
         inputs = {name: np.broadcast_to(np.int32(0), shape) for name in names}
         cost = compile_step(lower_prediction(model, devices, inputs))
         backbone = getattr(model, "backbone", model)
-        prediction = PlannedPrediction(
-            chip=self.chip,
-            num_chips=self.num_chips,
-            batch_size=batch_size,
-            sequence_length=self.sequence_length,
-            model_flops=batch_size * encoder_flops(backbone, self.sequence_length),
-            cost=cost,
-        )
-        self.log(f"... {_verdict(prediction)} ({cost.seconds:.0f} s)")
-        return prediction
+        row_flops = encoder_flops(backbone, self.sequence_length)
+        return self._planned(PlannedPrediction, batch_size, row_flops, cost)
+
+    def _planned(self, kind, batch_size, row_flops, cost):
+        flops, chips = batch_size * row_flops, (self.chip, self.num_chips)
+        planned = kind(*chips, batch_size, self.sequence_length, flops, cost)
+        self.log(f"... {_verdict(planned)} ({cost.seconds:.0f} s)")
+        return planned
 
     def largest_batch(
         self, model: keras.Model, step: PlannedStep, max_compilations: int = 3

@@ -7,9 +7,13 @@ import keras
 import numpy as np
 
 from keras_bert.messages import check_int
-from keras_bert.planning.planned_step import PlannedPrediction, PlannedStep
-from keras_bert.planning.pretraining_flops import encoder_flops, pretraining_flops
-from keras_bert.planning.tpu_chips import GIB, Chip, find_chips
+from keras_bert.planning.chips import GIB, Chip, find_chips
+from keras_bert.planning.planned_step import (
+    PlannedPrediction,
+    PlannedStep,
+    encoder_flops,
+    pretraining_flops,
+)
 from keras_bert.planning.tpu_compiler import (
     check_compiler,
     compile_step,
@@ -226,7 +230,7 @@ def next_rows(
     Returns None if the search is over.
 
     Example:
-    >>> from keras_bert.planning.tpu_chips import CHIPS
+    >>> from keras_bert.planning.chips import CHIPS
     >>> gib = 2**30  # 1 for the state, 0.05 per row: (15.75 - 1) / 0.05 = 295 rows at most
     >>> next_rows([(64, 4.2 * gib, True)], gib, CHIPS["v5e"])
     288

@@ -10,10 +10,9 @@ import keras
 import pytest
 
 from keras_bert import TpuPlan, sizes
+from keras_bert.planning.chips import CHIPS, GIB, find_chips
 from keras_bert.planning.hbm_traffic import hbm_traffic
-from keras_bert.planning.planned_step import PlannedPrediction, PlannedStep
-from keras_bert.planning.pretraining_flops import pretraining_flops
-from keras_bert.planning.tpu_chips import CHIPS, GIB, find_chips
+from keras_bert.planning.planned_step import PlannedPrediction, PlannedStep, pretraining_flops
 from keras_bert.planning.tpu_compiler import CompiledCost, read_excess
 from keras_bert.planning.tpu_plan import next_rows
 

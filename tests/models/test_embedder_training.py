@@ -232,7 +232,7 @@ def test_settings_that_teach_nothing_are_refused(model, backbone_of_tokens):
         model.fit(x, SCORES, sample_weight=np.ones(8), verbose=0)
     with pytest.raises(ValueError, match="With pooling=None a text has a vector for each token"):
         backbone_of_tokens.fit(x, verbose=0)
-    with pytest.raises(ValueError, match="scale must be above 0; got 0"):
+    with pytest.raises(ValueError, match="scale must be.*above 0; got 0"):
         InBatchNegatives(0)
     with pytest.raises(ValueError, match="from 1 to 16, the width of the vectors.*32"):
         BertEmbedder(model.backbone, matryoshka_dims=(32,))

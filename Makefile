@@ -83,7 +83,7 @@ test-tpu: .venv-tpu/ready ## The default tests with tensorflow-tpu, on a machine
 .venv-gpu/ready: pyproject.toml
 	$(PYTHON) -m venv .venv-gpu
 	$(GPU_BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]' \
-	  jax==0.10.2 keras-hub
+	  jax==0.10.2
 	$(GPU_BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps \
 	  jax-cuda13-plugin==0.10.2 jax-cuda13-pjrt==0.10.2 nvidia-cuda-nvcc
 	cp $(GPU_BIN)/../lib/python*/site-packages/nvidia/cu13/bin/ptxas $(GPU_BIN)

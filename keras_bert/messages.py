@@ -137,3 +137,14 @@ def shown(value: object, limit: int = 80) -> str:
 def shortened(text: str, limit: int = 80) -> str:
     """Shortens a text to `limit` characters."""
     return text if len(text) <= limit else text[: limit - 3] + "..."
+
+
+def missing(package: str, extra: str) -> ImportError:
+    """Makes the error for an optional package that isn't installed.
+
+    Example:
+    >>> raise missing("tokenizers", "corpus")
+    Traceback (most recent call last):
+    ImportError: This needs the package tokenizers: pip install "keras3-bert[corpus]".
+    """
+    return ImportError(f'This needs the package {package}: pip install "keras3-bert[{extra}]".')

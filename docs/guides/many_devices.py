@@ -28,8 +28,9 @@ model.fit(["a fine book", "a dull book"], [1, 0], batch_size=2, accumulation_ste
 # in pre-training and fine-tuning (`make kill-test` kills ten recipes at 100 random moments).
 # `TrainingCheckpoint` writes in a background thread, keeps the last few checkpoints and optionally
 # the best, and skips damaged files with a warning. It refuses a checkpoint of another model or
-# optimizer; the number of devices may change. `TrainingCurves` writes losses, metrics, learning
-# rate and speed for TensorBoard, as one curve over the steps of a run, however often it is resumed.
+# optimizer; the number of devices may change. `callbacks.TrainingCurves` writes losses, metrics,
+# learning rate and speed for TensorBoard, as one curve over the steps of a run, however often it is
+# resumed.
 #
 # ## Several machines
 #
@@ -61,10 +62,11 @@ model.fit(["a fine book", "a dull book"], [1, 0], batch_size=2, accumulation_ste
 # corpus and the output may be `gs://...`, and so may the folder of `TrainingCheckpoint`.
 # Fine-tuning writes to the machine's own disk.
 #
-# On a TPU's host, tensorflow-tpu replaces tensorflow: `pip install . tensorflow-text==2.20.1`, `pip
-# uninstall tensorflow`, then `pip install tensorflow-tpu==2.20.0 libtpu==0.0.17`. `make test-tpu`
-# does this in its own environment and runs the default tests there, on the CPU. tensorflow-tpu has
-# no XLA for CPUs, so outside of the strategy Keras's own models and a bare `BertBackbone` need
+# On a TPU's host, tensorflow-tpu replaces tensorflow:
+# `pip install ".[tensorflow]" tensorflow-text==2.20.1`, `pip uninstall tensorflow`, then
+# `pip install tensorflow-tpu==2.20.0 libtpu==0.0.17`. `make test-tpu` does this in its own
+# environment and runs the default tests there, on the CPU. tensorflow-tpu has no XLA for CPUs, so
+# outside of the strategy Keras's own models and a bare `BertBackbone` need
 # `compile(jit_compile=False)`.
 #
 # To find out what training on a TPU would take, see [Plan a TPU run](plan_a_tpu.py).

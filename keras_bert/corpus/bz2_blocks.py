@@ -9,7 +9,7 @@ many. Python's `bz2` reads each block as a separate stream and verifies its chec
 import bz2
 from collections.abc import Iterator
 
-import tensorflow as tf
+from keras_bert.files.remote import open_bytes
 
 _BLOCK = 0x314159265359
 _END = 0x177245385090
@@ -27,7 +27,7 @@ def bz2_chunks(path: str, start: int, stop: int) -> Iterator[tuple[bytes, bool]]
         ValueError: if a block is damaged or the file ends inside one.
     """
     block = None  # first bit of the block to unpack next
-    with tf.io.gfile.GFile(path, "rb") as file:
+    with open_bytes(path) as file:
         for bit, magic in _magics(path, start):
             if block is not None:
                 text = _unpack(file, block, bit)
@@ -53,7 +53,7 @@ def _damaged(path, block):
 
 def _magics(path, start):
     """Yields `(bit offset, magic)` of the block starts and stream ends after byte `start`."""
-    with tf.io.gfile.GFile(path, "rb") as file:
+    with open_bytes(path) as file:
         file.seek(start)
         data = file.read(_READ_BYTES)
         while data:

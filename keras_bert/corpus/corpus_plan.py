@@ -11,12 +11,11 @@ import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-import tensorflow as tf
-
 from keras_bert.corpus.slices import Reader, Settings, Slice, Span, first_document_id
 from keras_bert.corpus.text_documents import TextReader
 from keras_bert.corpus.wikipedia_dump import DumpReader
-from keras_bert.files.reports import Reports
+from keras_bert.files.remote import files_below, is_folder, size_and_time
+from keras_bert.reports import Reports
 from keras_bert.text.vocabulary import vocabulary_sha256
 
 if TYPE_CHECKING:
@@ -44,15 +43,15 @@ def find_inputs(
     inputs = [inputs] if isinstance(inputs, str | os.PathLike) else list(inputs)
     files, seen = [], set()
     for path in map(os.fspath, inputs):
-        if not tf.io.gfile.exists(path):
+        if size_and_time(path) is None:
             raise ValueError(f"The input file {path} does not exist. Check the path.")
-        found = _files_below(path, reports) if tf.io.gfile.isdir(path) else [path]
+        found = _files_below(path, reports) if is_folder(path) else [path]
         for name in found:
             name = name if "://" in name else os.path.abspath(name)
             if name in seen:
                 raise ValueError(f"{name} is given twice. Give each input once.")
             seen.add(name)
-            files.append((name, _reader(name), tf.io.gfile.stat(name).length))
+            files.append((name, _reader(name), size_and_time(name)[0]))
     if not files:
         raise ValueError(
             f"No input files in {', '.join(map(str, inputs)) or 'an empty list'}. Give .txt files, "
@@ -101,7 +100,7 @@ def plan_slices(files: list[tuple[str, Reader, int]], settings: Settings) -> lis
 def plan_description(slices: list[Slice], settings: Settings, tokenizer: "BertTokenizer") -> dict:
     """Describes everything that the shards depend on: equal descriptions give equal shards."""
     spans = [
-        [span.path, span.start, span.stop, tf.io.gfile.stat(span.path).mtime_nsec]
+        [span.path, span.start, span.stop, size_and_time(span.path)[1]]
         for slice_ in slices
         for span in slice_.spans
     ]
@@ -128,13 +127,11 @@ def _reader(path):
 
 def _files_below(folder, reports):
     found = []
-    for parent, _, names in tf.io.gfile.walk(folder):
-        for name in names:
-            path = os.path.join(parent, name)
-            try:
-                _reader(path)
-            except ValueError:
-                reports.add(OTHER_FILES, 1, path)
-            else:
-                found.append(path)
-    return sorted(found)
+    for path in files_below(folder):
+        try:
+            _reader(path)
+        except ValueError:
+            reports.add(OTHER_FILES, 1, path)
+        else:
+            found.append(path)
+    return found

@@ -3,9 +3,8 @@
 import codecs
 from collections.abc import Callable, Iterator
 
-import tensorflow as tf
-
-from keras_bert.files.reports import Reports
+from keras_bert.files.remote import open_bytes
+from keras_bert.reports import Reports
 
 BLOCK_BYTES = 2**20
 
@@ -32,7 +31,7 @@ def detect_encoding(path: str) -> tuple[str, int]:
     Raises:
         ValueError: if the first 4 KB are not text in that encoding.
     """
-    with tf.io.gfile.GFile(path, "rb") as file:
+    with open_bytes(path) as file:
         head = file.read(4096)
     for mark, encoding in _BYTE_ORDER_MARKS:
         if head.startswith(mark):
@@ -103,7 +102,7 @@ def decode_utf8(data: bytes, reports: Reports, place: Callable[[int], str]) -> s
 
 
 def _utf8_pieces(path, begin, end, reports):
-    with tf.io.gfile.GFile(path, "rb") as file:
+    with open_bytes(path) as file:
         file.seek(begin)
         offset, carry = begin, b""
         while offset + len(carry) < end:
@@ -136,7 +135,7 @@ def _last_line_end(data):
 def _wide_pieces(path, begin, end, encoding, reports):
     decoder = codecs.getincrementaldecoder(encoding)("replace")
     carry, num_lines = "", 0
-    with tf.io.gfile.GFile(path, "rb") as file:
+    with open_bytes(path) as file:
         file.seek(begin)
         while data := file.read(min(BLOCK_BYTES, end - begin)):
             begin += len(data)
@@ -154,7 +153,7 @@ def _wide_pieces(path, begin, end, encoding, reports):
 
 def _line_number(path, position):
     number, last = 1, b""
-    with tf.io.gfile.GFile(path, "rb") as file:
+    with open_bytes(path) as file:
         while position > 0 and (data := file.read(min(BLOCK_BYTES, position))):
             position -= len(data)
             number += data.count(b"\n") + data.count(b"\r") - (last + data).count(b"\r\n")

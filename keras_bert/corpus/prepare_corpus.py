@@ -7,18 +7,16 @@ import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import tensorflow as tf
-
 from keras_bert.corpus.corpus_plan import find_inputs, plan_description, plan_slices
 from keras_bert.corpus.corpus_slice import PROGRESS_FOLDER, done_path, write_slice
-from keras_bert.corpus.shards import CORPUS_FILE, COUNTS, Corpus, finish_corpus
+from keras_bert.corpus.shard_writer import COUNTS
+from keras_bert.corpus.shards import CORPUS_FILE, Corpus, finish_corpus
 from keras_bert.corpus.slices import Settings
 from keras_bert.corpus.workers import progress_bar, run_locally, run_on_beam
-from keras_bert.files.json_fields import JsonFields
-from keras_bert.files.json_files import read_json, write_json
-from keras_bert.files.leftovers import remove, remove_unfinished
-from keras_bert.files.one_writer import one_writer
-from keras_bert.files.reports import Reports
+from keras_bert.files.json_files import JsonFields, read_json, write_json
+from keras_bert.files.remote import names_in, size_and_time
+from keras_bert.files.whole import remove, remove_unfinished
+from keras_bert.reports import Reports
 
 if TYPE_CHECKING:
     from keras_bert.text.tokenizer import BertTokenizer
@@ -89,28 +87,27 @@ def prepare_corpus(
     reports = Reports()
     slices = plan_slices(find_inputs(inputs, reports), settings)
     description = plan_description(slices, settings, tokenizer)
-    if tf.io.gfile.exists(os.path.join(output, CORPUS_FILE)):
+    if size_and_time(os.path.join(output, CORPUS_FILE)):
         return _finished_corpus(output, description)
     _open_folder(output, description)
     count = len(slices)
     work = functools.partial(
         write_slice, num_slices=count, folder=output, settings=settings, tokenizer=tokenizer
     )
-    with one_writer(output):
-        started = time.monotonic()
-        done = {slice_.index: _read_done(output, slice_, count) for slice_ in slices}
-        left = [slice_ for slice_ in slices if done[slice_.index] is None]
-        if beam_options is None:
-            results = run_locally(left, work, num_workers)
-        else:
-            written = run_on_beam(left, work, beam_options)
-            results = ((slice_, _read_done(output, slice_, count)) for slice_ in written)
-        with _progress_bar(slices, done, progress) as bar:
-            for slice_, result in results:
-                done[slice_.index] = result
-                _show_progress(bar, slice_, result)
-        seconds = time.monotonic() - started
-        corpus = _finish(output, tokenizer, slices, done, description, reports)
+    started = time.monotonic()
+    done = {slice_.index: _read_done(output, slice_, count) for slice_ in slices}
+    left = [slice_ for slice_ in slices if done[slice_.index] is None]
+    if beam_options is None:
+        results = run_locally(left, work, num_workers)
+    else:
+        written = run_on_beam(left, work, beam_options)
+        results = ((slice_, _read_done(output, slice_, count)) for slice_ in written)
+    with _progress_bar(slices, done, progress) as bar:
+        for slice_, result in results:
+            done[slice_.index] = result
+            _show_progress(bar, slice_, result)
+    seconds = time.monotonic() - started
+    corpus = _finish(output, tokenizer, slices, done, description, reports)
     if progress:
         num_new = sum(done[slice_.index]["shard"]["num_tokens"] for slice_ in left)
         print(_summary(corpus, num_new, seconds))
@@ -141,15 +138,11 @@ def _open_folder(output, description):
     plan_path = os.path.join(output, PROGRESS_FOLDER, PLAN_FILE)
     if plan := read_json(plan_path):
         _check_same_plan(output, plan, description)
-    elif tf.io.gfile.isdir(output) and tf.io.gfile.glob(os.path.join(output, "shard-*")):
+    elif any(name.startswith("shard-") for name in names_in(output)):
         raise ValueError(
             f"{output} holds shards of an unknown corpus. Give another output folder, or empty "
             "this one."
         )
-    try:
-        tf.io.gfile.makedirs(os.path.dirname(plan_path))
-    except tf.errors.OpError as error:
-        raise OSError(f"The folder {output} cannot be created: {error.message}") from error
     for folder in (output, os.path.dirname(plan_path)):
         remove_unfinished(folder)
     write_json(plan_path, description, indent=None)
@@ -168,9 +161,8 @@ def _read_done(output, slice_, num_slices):
     name = os.path.basename(path).removesuffix(".json")
     if not all(isinstance(size, int) for size in sizes) or counts.values.get("name") != name:
         return None
-    shard = os.path.join(output, name)
-    whole = tf.io.gfile.exists(shard) and tf.io.gfile.stat(shard).length == sizes[0]
-    return done if whole else None
+    state = size_and_time(os.path.join(output, name))
+    return done if state and state[0] == sizes[0] else None
 
 
 def _progress_bar(slices, done, progress):
@@ -206,7 +198,7 @@ def _finish(output, tokenizer, slices, done, description, reports):
     if filled:
         more = {"reports": reports.as_dict(), "prepared_with": description}
         corpus = finish_corpus(output, tokenizer, filled, **more)
-    tf.io.gfile.rmtree(os.path.join(output, PROGRESS_FOLDER))
+    remove(os.path.join(output, PROGRESS_FOLDER))
     if not filled:
         raise ValueError(_no_text(slices, reports))
     if corpus.num_documents == 1:
@@ -223,7 +215,7 @@ def _without_empty(output, shards):
     """Removes the files of shards without records; returns the other shards."""
     for shard in shards:
         if not shard["num_records"]:
-            tf.io.gfile.remove(os.path.join(output, shard["name"]))
+            remove(os.path.join(output, shard["name"]))
     return [shard for shard in shards if shard["num_records"]]
 
 

@@ -4,7 +4,12 @@ import dataclasses
 
 import tensorflow as tf
 
-from keras_bert.corpus.shards import RECORD_FEATURES
+RECORD_FEATURES = {
+    "token_ids": tf.io.FixedLenFeature([], tf.string),
+    "sentence_lengths": tf.io.FixedLenFeature([], tf.string),
+    "document_id": tf.io.FixedLenFeature([], tf.int64),
+}
+"""Features of a record of a shard, for `tf.io.parse_example`."""
 
 RECORDS_PER_GROUP = 128
 """Records per group. A random next sentence comes from another document in the same group."""

@@ -3,7 +3,12 @@
 import itertools
 import re
 
-import sentencex
+from keras_bert.messages import missing
+
+try:
+    import sentencex
+except ImportError as error:
+    raise missing("sentencex", "corpus") from error
 
 # About 128 tokens. Longer "sentences" are speeches inside quotation marks, or paragraphs whose
 # quotation mark was never closed.

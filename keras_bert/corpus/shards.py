@@ -14,18 +14,14 @@ Each file is written to a temporary name and renamed when it is complete. Any pa
 `tf.io.gfile` can open is accepted.
 """
 
-import contextlib
 import os
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import numpy.typing as npt
-import tensorflow as tf
-
+from keras_bert.corpus.shard_writer import COUNTS, token_dtype
 from keras_bert.files.json_files import read_json, write_json
-from keras_bert.files.remote import as_os_errors
+from keras_bert.files.remote import is_folder, size_and_time
 from keras_bert.files.utf8 import read_utf8
-from keras_bert.files.whole import whole_file, whole_path
+from keras_bert.files.whole import whole_file
 from keras_bert.text.vocabulary import vocabulary_sha256
 
 if TYPE_CHECKING:
@@ -34,95 +30,6 @@ if TYPE_CHECKING:
 CORPUS_FILE = "corpus.json"
 VOCABULARY_FILE = "vocab.txt"
 FORMAT = 1
-SENTENCE_LENGTH_DTYPE = "uint32"
-
-RECORD_FEATURES = {
-    "token_ids": tf.io.FixedLenFeature([], tf.string),
-    "sentence_lengths": tf.io.FixedLenFeature([], tf.string),
-    "document_id": tf.io.FixedLenFeature([], tf.int64),
-}
-"""Features for `tf.io.parse_example`; decode the byte features with `tf.io.decode_raw`."""
-
-COUNTS = ("num_records", "num_documents", "num_sentences", "num_tokens")
-
-
-def token_dtype(vocabulary_size: int) -> str:
-    """Returns the smallest dtype that holds every token id: "uint16" or "uint32"."""
-    return "uint16" if vocabulary_size <= 2**16 else "uint32"
-
-
-def shard_name(index: int, count: int) -> str:
-    """Returns the file name of shard `index` of `count`."""
-    return f"shard-{index:05d}-of-{count:05d}.tfrecord"
-
-
-class ShardWriter:
-    """Writer of one shard, which appears only if the `with` block ends without an error.
-
-    After the block, `counts` is the shard's entry in `corpus.json`.
-
-    Raises:
-        OSError: if the disk is full or the folder is not writable; no partial file remains.
-
-    Example:
-    ```python
-    with ShardWriter(f"{folder}/{shard_name(0, 1)}", "uint16") as shard:
-        shard.write(document_id=7, token_ids=[12, 13, 14, 12], sentence_lengths=[3, 1])
-    shard.counts["num_tokens"]  # 4
-    ```
-    """
-
-    def __init__(self, path: str | os.PathLike, dtype: str):
-        self.path = os.fspath(path)
-        self.dtype = np.dtype(dtype).newbyteorder("<")
-        self.counts = {"name": os.path.basename(self.path), **dict.fromkeys(COUNTS, 0)}
-        self._last_document_id = None
-
-    def write(
-        self, document_id: int, token_ids: npt.ArrayLike, sentence_lengths: npt.ArrayLike
-    ) -> None:
-        """Adds a record; the pieces of a document must be consecutive."""
-        lengths = np.asarray(sentence_lengths, "<u4")
-        tokens = np.asarray(token_ids, self.dtype)
-        if lengths.sum() != len(tokens):
-            raise ValueError(
-                f"sentence_lengths must add up to the number of token_ids, {len(tokens)}; "
-                f"they add up to {lengths.sum()}."
-            )
-        example = tf.train.Example()
-        feature = example.features.feature
-        feature["token_ids"].bytes_list.value.append(tokens.tobytes())
-        feature["sentence_lengths"].bytes_list.value.append(lengths.tobytes())
-        feature["document_id"].int64_list.value.append(document_id)
-        with as_os_errors(self.path):
-            # Protobuf maps are unordered; equal records must have equal bytes.
-            self._writer.write(example.SerializeToString(deterministic=True))
-        self.counts["num_records"] += 1
-        self.counts["num_documents"] += document_id != self._last_document_id
-        self.counts["num_sentences"] += len(lengths)
-        self.counts["num_tokens"] += len(tokens)
-        self._last_document_id = document_id
-
-    def __enter__(self):
-        with contextlib.ExitStack() as stack:
-            self._temporary = stack.enter_context(whole_path(self.path))
-            with as_os_errors(self.path):
-                self._writer = tf.io.TFRecordWriter(self._temporary)
-            stack.push(self._close)
-            self._stack = stack.pop_all()
-        return self
-
-    def __exit__(self, *error):
-        return self._stack.__exit__(*error)
-
-    def _close(self, error_type, *_):
-        try:
-            with as_os_errors(self.path):
-                self._writer.close()
-                self.counts["num_bytes"] = tf.io.gfile.stat(self._temporary).length
-        except OSError:
-            if error_type is None:  # otherwise the first error is more informative
-                raise
 
 
 class Corpus:
@@ -167,31 +74,27 @@ class Corpus:
 
     def check_tokenizer(self, tokenizer: "BertTokenizer") -> None:
         """Raises a ValueError unless `tokenizer` produces this corpus's token ids."""
-        vocabulary = tokenizer.get_vocabulary()
-        if vocabulary_sha256(vocabulary) != self.vocabulary_sha256:
-            raise ValueError(
-                f"The corpus in {self.folder} was prepared with a different vocabulary "
-                f"({self.vocabulary_size} tokens, SHA-256 {self.vocabulary_sha256[:12]}...) from "
-                f"the tokenizer's ({len(vocabulary)} tokens, SHA-256 "
-                f"{vocabulary_sha256(vocabulary)[:12]}...). Use "
-                f"BertTokenizer({self.vocabulary_path!r}, lowercase={self.lowercase}), or prepare "
-                "the corpus again with your tokenizer."
-            )
-        if tokenizer.lowercase != self.lowercase:
-            raise ValueError(
-                f"The corpus in {self.folder} was prepared with lowercase={self.lowercase}; the "
-                f"tokenizer has lowercase={tokenizer.lowercase}. Use BertTokenizer("
-                f"{self.vocabulary_path!r}, lowercase={self.lowercase})."
-            )
+        sha256 = vocabulary_sha256(tokenizer.get_vocabulary())
+        self._check_same("The tokenizer", sha256, tokenizer.lowercase)
 
     def check_corpus(self, other: "Corpus") -> None:
         """Raises a ValueError unless `other` has this corpus's vocabulary and casing."""
-        for name, value in (("vocabulary_sha256", "vocabulary"), ("lowercase", "casing")):
-            if getattr(other, name) != getattr(self, name):
+        self._check_same(f"The corpus in {other.folder}", other.vocabulary_sha256, other.lowercase)
+
+    def _check_same(self, what, sha256, lowercase):
+        for name, own, its in (
+            (
+                "vocabulary",
+                f"SHA-256 {self.vocabulary_sha256[:12]}...",
+                f"SHA-256 {sha256[:12]}...",
+            ),
+            ("casing", f"lowercase={self.lowercase}", f"lowercase={lowercase}"),
+        ):
+            if own != its:
                 raise ValueError(
-                    f"{other.folder} was prepared with a different {value} than {self.folder}. "
-                    f"Prepare it again with the vocabulary {self.vocabulary_path} and "
-                    f"lowercase={self.lowercase}."
+                    f"{what} has a different {name} ({its}) than the corpus in {self.folder} "
+                    f"({own}). Use BertTokenizer({self.vocabulary_path!r}, lowercase="
+                    f"{self.lowercase}), or prepare the corpus again."
                 )
 
     def _value(self, name):
@@ -212,16 +115,16 @@ class Corpus:
 
     def _check_shards(self):
         for shard, path in zip(self.shards, self.shard_paths, strict=True):
-            if not tf.io.gfile.exists(path):
+            state = size_and_time(path)
+            if state is None:
                 raise ValueError(
                     f"The corpus in {self.folder} lacks the shard {shard['name']}. Copy the "
                     "complete folder, or prepare the corpus again."
                 )
-            size = tf.io.gfile.stat(path).length
-            if size != shard["num_bytes"]:
+            if state[0] != shard["num_bytes"]:
                 raise ValueError(
-                    f"{path} has {size:,} bytes but was written with {shard['num_bytes']:,}: it "
-                    "was truncated or changed. Copy the folder again, or prepare the corpus again."
+                    f"{path} has {state[0]:,} bytes but was written with {shard['num_bytes']:,}: "
+                    "it was truncated or changed. Copy the folder or prepare the corpus again."
                 )
 
 
@@ -257,12 +160,12 @@ def finish_corpus(
 
 def _read_description(folder):
     path = os.path.join(folder, CORPUS_FILE)
-    if not tf.io.gfile.isdir(folder):
+    if not is_folder(folder):
         raise ValueError(
             f"There is no corpus folder {folder}. Check the path, or create the corpus with "
             "prepare_corpus."
         )
-    if not tf.io.gfile.exists(path):
+    if size_and_time(path) is None:
         raise ValueError(
             f"{folder} has no {CORPUS_FILE}: its preparation was interrupted, or it is not a "
             "corpus folder. Rerun the same prepare_corpus call to resume."

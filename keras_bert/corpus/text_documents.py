@@ -4,12 +4,12 @@ import re
 from collections.abc import Iterator
 
 import numpy as np
-import tensorflow as tf
 
 from keras_bert.corpus.decoding import BLOCK_BYTES, detect_encoding, text_blocks
 from keras_bert.corpus.sentences import split_sentences
 from keras_bert.corpus.slices import Reader, Settings, Span
-from keras_bert.files.reports import Reports
+from keras_bert.files.remote import open_bytes
+from keras_bert.reports import Reports
 
 MAX_PARAGRAPH_CHARACTERS = 2**20
 
@@ -163,7 +163,7 @@ def _boundary(path, offset, limit, separator):
         return 0
     if separator is None:
         return _paragraph_boundary(path, offset)
-    with tf.io.gfile.GFile(path, "rb") as file:
+    with open_bytes(path) as file:
         file.seek(offset - 1)
         position, begun = offset - 1, []  # pieces of the line that continues in the next block
         first = True  # the line containing offset - 1 began earlier
@@ -188,7 +188,7 @@ def _boundary(path, offset, limit, separator):
 
 def _paragraph_boundary(path, offset):
     # A one-document file may be cut anywhere: preferably between paragraphs, then lines or words.
-    with tf.io.gfile.GFile(path, "rb") as file:
+    with open_bytes(path) as file:
         file.seek(offset)
         data = file.read(BLOCK_BYTES)
     for pattern in (rb"\r?\n\r?\n|\r\r(?!\n)", rb"\r\n|\n|\r(?!\n)", rb" "):

@@ -6,14 +6,13 @@ import re
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator
 
-import tensorflow as tf
-
 from keras_bert.corpus.bz2_blocks import bz2_chunks
 from keras_bert.corpus.decoding import BLOCK_BYTES, decode_utf8
 from keras_bert.corpus.sentences import split_sentences
 from keras_bert.corpus.slices import Reader, Settings, Span
 from keras_bert.corpus.wikitext import wikitext_passages
-from keras_bert.files.reports import Reports
+from keras_bert.files.remote import open_bytes
+from keras_bert.reports import Reports
 
 REDIRECTS = "redirect pages, skipped"
 OTHER_NAMESPACES = "pages of other namespaces, skipped"
@@ -138,7 +137,7 @@ def _chunks(span, packed):
     if packed:
         yield from bz2_chunks(span.path, span.start, span.stop)
         return
-    with tf.io.gfile.GFile(span.path, "rb") as file:
+    with open_bytes(span.path) as file:
         file.seek(span.start)
         position = span.start
         while True:
@@ -152,13 +151,13 @@ def _chunks(span, packed):
 
 def _head(path, packed):
     if packed:
-        with tf.io.gfile.GFile(path, "rb") as file:
+        with open_bytes(path) as file:
             if file.read(3) != b"BZh":
                 raise ValueError(f"{path} is not a bzip2 file. Download it again, or rename it.")
         for chunk, _ in bz2_chunks(path, 0, 1):
             return chunk[:_HEAD_BYTES]
         return b""
-    with tf.io.gfile.GFile(path, "rb") as file:
+    with open_bytes(path) as file:
         return file.read(_HEAD_BYTES)
 
 

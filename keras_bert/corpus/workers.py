@@ -12,8 +12,6 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from typing import TYPE_CHECKING, Any
 
-import tensorflow as tf
-
 from keras_bert.corpus.slices import Slice
 from keras_bert.messages import check_int
 
@@ -74,10 +72,7 @@ def run_locally(
 def _start_worker(pickled_work):
     global _work
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    tf.config.threading.set_intra_op_parallelism_threads(1)
-    tf.config.threading.set_inter_op_parallelism_threads(1)
-    tf.config.set_visible_devices([], "GPU")
-    _work = pickle.loads(pickled_work)  # only now: a tokenizer starts TensorFlow
+    _work = pickle.loads(pickled_work)
 
 
 def _end_with_parent():

@@ -5,6 +5,8 @@ import errno
 import os
 import re
 from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
 
 _LOST_SLASH = re.compile(r"[a-z][a-z0-9+.-]+:/(?!/)", re.IGNORECASE)  # of Path("gs://b"): "gs:/b"
 
@@ -66,23 +68,37 @@ def is_disk_full(error: BaseException) -> bool:
     return re.search(said, str(error)) is not None
 
 
-def read_bytes(path: str | os.PathLike, size: int = -1) -> bytes:
-    """Returns the content of a file, local or remote.
-
-    Args:
-        path: a path.
-        size: number of bytes to read at most; -1 reads the entire file.
-
-    Raises:
-        OSError: if it can't be read.
-    """
+@contextlib.contextmanager
+def open_bytes(path: str | os.PathLike) -> Iterator[IO[bytes]]:
+    """Opens a file, local or remote, for reading; a file that can't be read is an `OSError`."""
     if not is_remote(path):
         with open(path, "rb") as file:
-            return file.read(size)
+            yield file
+        return
     import tensorflow as tf
 
     with as_os_errors(path), tf.io.gfile.GFile(str(path), "rb") as file:
+        yield file
+
+
+def read_bytes(path: str | os.PathLike, size: int = -1) -> bytes:
+    """Returns the first `size` bytes of a file, local or remote; by default, all."""
+    with open_bytes(path) as file:
         return file.read(size)
+
+
+def local_path(path: str | os.PathLike) -> Path:
+    """Returns the `Path` of a folder for a fine-tuned model, which may not exist yet.
+
+    Raises:
+        ValueError: if the path is remote; it would become a folder named `gs:`.
+    """
+    if is_remote(path):
+        raise ValueError(
+            "The folder must be on this machine, because a fine-tuned model and its results are "
+            f"written there; got {path}. Give a path without a scheme, then copy the folder."
+        )
+    return Path(path)
 
 
 def names_in(folder: str | os.PathLike) -> list[str]:
@@ -95,3 +111,38 @@ def names_in(folder: str | os.PathLike) -> list[str]:
     with as_os_errors(folder):
         names = tf.io.gfile.listdir(folder) if tf.io.gfile.isdir(folder) else []
     return sorted(name.rstrip("/") for name in names)
+
+
+def is_folder(path: str | os.PathLike) -> bool:
+    """Returns whether a path, local or remote, is a folder."""
+    if not is_remote(path):
+        return os.path.isdir(path)
+    import tensorflow as tf
+
+    return tf.io.gfile.isdir(str(path))
+
+
+def size_and_time(path: str | os.PathLike) -> tuple[int, int] | None:
+    """Returns a file's bytes and when it was changed, in nanoseconds; None if it is missing."""
+    if not is_remote(path):
+        if not os.path.exists(path):
+            return None
+        found = os.stat(path)
+        return found.st_size, found.st_mtime_ns
+    import tensorflow as tf
+
+    path = str(path)
+    if not tf.io.gfile.exists(path):
+        return None
+    found = tf.io.gfile.stat(path)
+    return found.length, found.mtime_nsec
+
+
+def files_below(folder: str | os.PathLike) -> list[str]:
+    """Lists the paths of all files in a folder and its subfolders, sorted."""
+    walk = os.walk
+    if is_remote(folder):
+        import tensorflow as tf
+
+        walk = tf.io.gfile.walk
+    return sorted(os.path.join(parent, name) for parent, _, names in walk(folder) for name in names)

@@ -3,15 +3,20 @@
 from pathlib import Path
 
 import keras
-import tokenizers
-from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
 
 from keras_bert.files.json_files import write_json
+from keras_bert.messages import missing
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
 from keras_bert.preprocessing.bert_span_labeler_preprocessor import BertSpanLabelerPreprocessor
 from keras_bert.preprocessing.bert_token_classifier_preprocessor import (
     BertTokenClassifierPreprocessor,
 )
+
+try:
+    import tokenizers
+    from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
+except ImportError as error:
+    raise missing("tokenizers", "export") from error
 
 _DIRECTIONS = {"head": "right", "tail": "left"}  # where tokens are removed; the format has no other
 _WINDOWED = (BertSpanLabelerPreprocessor, BertTokenClassifierPreprocessor)

@@ -5,8 +5,7 @@ import functools
 import sys
 from collections.abc import Mapping
 
-import tokenizers
-
+from keras_bert.messages import missing
 from keras_bert.text.basic_words import BasicWords, chunks
 from keras_bert.text.vocabulary import SPECIAL_TOKENS, UNK
 
@@ -100,6 +99,10 @@ def _train(counts, alphabet, vocabulary_size, min_frequency, progress):
     The trainer breaks ties between pairs by token id, and numbers "##" characters in hash-table
     order. They are therefore passed as special tokens, which come first and in order.
     """
+    try:
+        import tokenizers
+    except ImportError as error:
+        raise missing("tokenizers", "corpus") from error
     scale = -(-sum(counts.values()) // _MAX_COUNT)
     model = tokenizers.Tokenizer(tokenizers.models.WordPiece(unk_token=UNK))
     model.pre_tokenizer = tokenizers.pre_tokenizers.CharDelimiterSplit(" ")

@@ -5,7 +5,8 @@ import pytest
 import tensorflow as tf
 
 from keras_bert.corpus.pretraining_dataset import pretraining_dataset
-from keras_bert.corpus.shards import ShardWriter, finish_corpus, shard_name
+from keras_bert.corpus.shard_writer import ShardWriter, shard_name
+from keras_bert.corpus.shards import finish_corpus
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 

@@ -14,9 +14,10 @@ import pytest
 import tensorflow as tf
 
 import keras_bert
-from keras_bert.corpus import corpus_plan, corpus_slice, shards
-from keras_bert.corpus.shards import RECORD_FEATURES, Corpus
-from keras_bert.files.leftovers import temporary_name
+from keras_bert.corpus import corpus_plan, corpus_slice, shard_writer
+from keras_bert.corpus.record_groups import RECORD_FEATURES
+from keras_bert.corpus.shards import Corpus
+from keras_bert.files.whole import temporary_name
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 WORDS = [f"word{i}" for i in range(50)]
@@ -167,8 +168,7 @@ def test_an_interrupted_run_resumes(inputs, tmp_path, tokenizer, small_slices, m
         Corpus(tmp_path / "out")
     broken = tmp_path / "out" / whole.shards[0]["name"]  # as after a crash of the machine
     broken.write_bytes(broken.read_bytes()[:10])
-    left = temporary_name(tmp_path / "out" / whole.shards[3]["name"])
-    left = Path(left.replace(f"-{os.getpid()}-", f"-{10**12}-"))  # no process has this number
+    left = Path(temporary_name(tmp_path / "out" / whole.shards[3]["name"]))
     left.write_bytes(b"half")
     again = []
     monkeypatch.setattr(
@@ -258,12 +258,12 @@ def test_other_files_in_a_folder_are_reported(inputs, tmp_path, tokenizer):
 
 def test_a_full_disk_is_reported_and_the_next_run_resumes(inputs, tmp_path, tokenizer, monkeypatch):
     @contextlib.contextmanager
-    def full(path):
-        raise OSError(errno.ENOSPC, f"The disk was full while {path} was written")
+    def full(path, mode):
+        raise OSError(errno.ENOSPC, "No space left on device")
         yield
 
     with monkeypatch.context() as patch:
-        patch.setattr(shards, "as_os_errors", full)
+        patch.setattr(shard_writer, "whole_file", full)
         with pytest.raises(OSError, match="disk was full"):
             prepare(inputs, tmp_path / "out", tokenizer)
     names = [name for _, _, names in os.walk(tmp_path / "out") for name in names]
@@ -279,6 +279,29 @@ def test_the_summary_and_the_progress_show_counts_and_reports(inputs, tmp_path, 
     assert "tokens/s" in out and "tokens/s" in err and "12 documents" in err
     assert f"1 invalid byte sequences, dropped ({inputs}/00.txt, line 2 (byte 15))" in out
     assert "2 lines that end in CR LF" in out
+
+
+@pytest.mark.slow
+def test_workers_need_no_tensorflow(inputs, tmp_path, tokenizer, small_slices):
+    program = f"""
+import sys
+import keras_bert
+from keras_bert.corpus import corpus_plan
+
+class Alone(keras_bert.BertTokenizer):
+    def flat_ids(self, texts):
+        assert "tensorflow" not in sys.modules and "keras" not in sys.modules
+        return super().flat_ids(texts)
+
+if __name__ == "__main__":
+    corpus_plan.MIN_SLICE_BYTES = 1500
+    tokenizer = Alone({tokenizer.get_vocabulary()!r})
+    keras_bert.prepare_corpus({str(inputs)!r}, {str(tmp_path / "out")!r}, tokenizer, num_workers=2)
+"""
+    script = tmp_path / "alone.py"
+    script.write_text(program)
+    run = subprocess.run([sys.executable, script], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
 
 
 @pytest.mark.slow

@@ -6,15 +6,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_bert.corpus import shards
-from keras_bert.corpus.record_groups import serialized_groups
-from keras_bert.corpus.shards import (
-    RECORD_FEATURES,
-    Corpus,
-    ShardWriter,
-    finish_corpus,
-    shard_name,
-)
+from keras_bert.corpus.record_groups import RECORD_FEATURES, serialized_groups
+from keras_bert.corpus.shard_writer import ShardWriter, shard_name, token_dtype
+from keras_bert.corpus.shards import Corpus, finish_corpus
 from keras_bert.files import whole
 
 
@@ -60,12 +54,29 @@ def test_shards_are_read_as_they_were_written(folder):
 
 
 def test_a_large_vocabulary_takes_four_bytes_a_token(tmp_path):
-    assert shards.token_dtype(65536) == "uint16" and shards.token_dtype(65537) == "uint32"
-    with ShardWriter(tmp_path / "s", shards.token_dtype(119547)) as shard:
+    assert token_dtype(65536) == "uint16" and token_dtype(65537) == "uint32"
+    with ShardWriter(tmp_path / "s", token_dtype(119547)) as shard:
         shard.write(0, [119546], [1])
     (record,) = tf.data.TFRecordDataset(str(tmp_path / "s"))
     parsed = tf.io.parse_single_example(record, RECORD_FEATURES)
     assert np.frombuffer(parsed["token_ids"].numpy(), "<u4").tolist() == [119546]
+
+
+@pytest.mark.parametrize("num_tokens", [0, 1, 63, 128, 40_001])
+def test_records_are_those_of_tensorflow(tmp_path, num_tokens):
+    expected = tf.train.Example()
+    feature = expected.features.feature
+    tokens = np.arange(num_tokens, dtype="<u2") % 30_000
+    feature["token_ids"].bytes_list.value.append(tokens.tobytes())
+    feature["sentence_lengths"].bytes_list.value.append(np.array([num_tokens], "<u4").tobytes())
+    feature["document_id"].int64_list.value.append(2**40 + 200)
+    with tf.io.TFRecordWriter(str(tmp_path / "theirs")) as writer:
+        writer.write(expected.SerializeToString(deterministic=True))
+    with ShardWriter(tmp_path / "ours", "uint16") as shard:
+        shard.write(2**40 + 200, tokens, [num_tokens])
+    written = (tmp_path / "ours").read_bytes()
+    assert written == (tmp_path / "theirs").read_bytes()
+    assert shard.counts["num_bytes"] == len(written)
 
 
 def test_lengths_that_do_not_add_up_are_refused_and_leave_nothing(tmp_path):

@@ -167,7 +167,7 @@ def pretraining_flops(
     >>> from keras_bert import BertBackbone, sizes
     >>> backbone = BertBackbone(vocabulary_size=30522, **sizes.tiny)
     >>> round(pretraining_flops(backbone, 128, 20) / 128 / 1e6, 3)  # MFLOPs per token
-    6.435
+    6.431
     """
     width = backbone.hidden_dim
     head = max_predictions * (2 * width**2 + 2 * width * backbone.vocabulary_size)

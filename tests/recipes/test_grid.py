@@ -1,7 +1,6 @@
 import csv
 import json
 import os
-from pathlib import Path
 
 import pytest
 
@@ -153,7 +152,7 @@ def test_cut_between_any_two_writes_it_ends_with_the_same(run_grid, tmp_path, mo
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "replace", cut(os.replace))
-        patch.setattr(Path, "rename", cut(Path.rename))
+        patch.setattr(os, "rename", cut(os.rename))
         with pytest.raises(KeyboardInterrupt):
             run_grid(tmp_path, GRID, Trainer())
     results = run_grid(tmp_path, GRID, Trainer())

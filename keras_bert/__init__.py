@@ -8,8 +8,8 @@ Shapes in this package are written with these letters:
 
 `__init__.pyi` lists the public names for editors, type checkers and this module, which loads each
 name on first use. Models therefore run without TensorFlow (`KERAS_BACKEND=jax` or `torch`).
-Preprocessing and data need TensorFlow and TensorFlow Text. If Keras is imported first, this module registers all
-models, so that `keras.saving.load_model` finds them.
+Preprocessing and training data need TensorFlow and TensorFlow Text. If Keras is imported first,
+this module registers all models, so that `keras.saving.load_model` finds them.
 """
 
 import ast

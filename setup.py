@@ -2,7 +2,8 @@
 
 from setuptools import find_packages, setup
 
+recipes = ["recipes", *find_packages(include=["recipes.*"])]
 setup(
-    packages=[*find_packages(include=["keras_bert*"]), "keras_bert.recipes"],
+    packages=[*find_packages(include=["keras_bert*"]), *(f"keras_bert.{name}" for name in recipes)],
     package_dir={"keras_bert.recipes": "recipes"},
 )

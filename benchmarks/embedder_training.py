@@ -197,7 +197,7 @@ def spearman(embed, args):
     Returns:
         `(Spearman's correlation, texts embedded per second)`.
     """
-    from keras_bert import regression_scores
+    from keras_bert.metrics import regression_scores
 
     texts, others, scores = read_pairs(args.data / "nli" / "test.tsv")
     embed(texts)  # warm

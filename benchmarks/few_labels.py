@@ -18,6 +18,7 @@ import tempfile
 from pathlib import Path
 
 import keras
+
 from keras_bert.recipes import few_labels, finetune_classifier
 
 COLUMNS = ["--text_column", "Text", "--label_column", "Sentiment"]

@@ -73,7 +73,7 @@ def write_model(folder, size):
     script = (
         "import keras_bert\n"
         f"backbone = keras_bert.BertBackbone(30522, **keras_bert.sizes.{size})\n"
-        f"keras_bert.save_to_hugging_face(backbone, {str(folder)!r})"
+        f"backbone.save_to_hugging_face({str(folder)!r})"
     )
     subprocess.run([sys.executable, "-c", script], check=True)
 

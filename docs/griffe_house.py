@@ -1,4 +1,4 @@
-"""How mkdocstrings reads this package: the last section of a docstring, and borrowed methods."""
+"""How mkdocstrings reads the last section of this package's docstrings."""
 
 import textwrap
 
@@ -6,7 +6,7 @@ import griffe
 
 
 class House(griffe.Extension):
-    """Shows `Example:` as code, and `fit = module.fit` in a class as the method that it is."""
+    """Shows `Example:` as code."""
 
     def on_object(self, *, obj, **kwargs):
         if obj.docstring:
@@ -14,23 +14,3 @@ class House(griffe.Extension):
             if heading:
                 example = textwrap.indent(example, "    ")
                 obj.docstring.value = f"{text}\nExamples:\n{example}"
-
-    def on_package(self, *, pkg, **kwargs):
-        modules = [pkg]
-        for module in modules:
-            modules += [part for part in module.modules.values() if not part.is_alias]
-            for each in module.classes.values():
-                if not each.is_alias:
-                    _add_borrowed_methods(each, pkg)
-
-
-def _add_borrowed_methods(each, package):
-    for name, attribute in list(each.attributes.items()):
-        path = getattr(attribute.value, "canonical_path", "")
-        if not attribute.is_alias and path.startswith(f"{package.path}."):
-            try:
-                method = package[path.removeprefix(f"{package.path}.")]
-            except (KeyError, griffe.AliasResolutionError):  # or of another package
-                continue
-            if method.is_function:
-                each.set_member(name, griffe.Alias(name, method, parent=each))

@@ -65,12 +65,12 @@ def guide_links(text):
 
 def public_names():
     """Returns the public names of each room, with their modules."""
-    tree = ast.parse((ROOT / "keras_bert" / "__init__.pyi").read_text(encoding="utf-8"))
-    rooms = {}
-    for node in tree.body:
-        if isinstance(node, ast.ImportFrom) and node.module.count(".") > 1:
-            room = node.module.split(".")[1]
-            rooms.setdefault(room, []).extend(f"{node.module}.{a.name}" for a in node.names)
+    rooms = {name: [f"keras_bert.{name}"] for name in ("losses", "callbacks")}
+    for stub in sorted((ROOT / "keras_bert").rglob("__init__.pyi")):
+        for node in ast.parse(stub.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ImportFrom) and node.module.count(".") > 1:
+                room = node.module.split(".")[1]
+                rooms.setdefault(room, []).extend(f"{node.module}.{a.name}" for a in node.names)
     return rooms
 
 

@@ -3,21 +3,20 @@
 An import here makes a name public: `__init__.py` reads this list and loads names on first use.
 """
 
+from keras_bert import callbacks as callbacks
+from keras_bert import layers as layers
+from keras_bert import losses as losses
+from keras_bert import metrics as metrics
+from keras_bert import pictures as pictures
+from keras_bert import readers as readers
 from keras_bert import sizes as sizes
 from keras_bert.corpus.heldout_dataset import heldout_dataset as heldout_dataset
 from keras_bert.corpus.learn_vocabulary import learn_vocabulary as learn_vocabulary
 from keras_bert.corpus.prepare_corpus import prepare_corpus as prepare_corpus
 from keras_bert.corpus.pretraining_dataset import pretraining_dataset as pretraining_dataset
 from keras_bert.corpus.shards import Corpus as Corpus
-from keras_bert.layers.layer_combination import LayerCombination as LayerCombination
-from keras_bert.metrics.classification import classification_scores as classification_scores
-from keras_bert.metrics.entities import entity_scores as entity_scores
-from keras_bert.metrics.glue import glue_scores as glue_scores
-from keras_bert.metrics.multi_label import multi_label_scores as multi_label_scores
-from keras_bert.metrics.regression import regression_scores as regression_scores
-from keras_bert.metrics.retrieval import retrieval_scores as retrieval_scores
-from keras_bert.metrics.retrieval import triplet_accuracy as triplet_accuracy
-from keras_bert.metrics.squad import squad_scores as squad_scores
+from keras_bert.finetuning.finetune import finetune as finetune
+from keras_bert.models.backbone import Backbone as Backbone
 from keras_bert.models.bert_backbone import BertBackbone as BertBackbone
 from keras_bert.models.bert_classifier import BertClassifier as BertClassifier
 from keras_bert.models.bert_embedder import BertEmbedder as BertEmbedder
@@ -27,69 +26,12 @@ from keras_bert.models.bert_reranker import BertReranker as BertReranker
 from keras_bert.models.bert_span_labeler import BertSpanLabeler as BertSpanLabeler
 from keras_bert.models.bert_task import BertTask as BertTask
 from keras_bert.models.bert_token_classifier import BertTokenClassifier as BertTokenClassifier
-from keras_bert.pictures.answer_view import show_answers as show_answers
-from keras_bert.pictures.attention_view import show_attention as show_attention
-from keras_bert.pictures.candidates import plot_candidates as plot_candidates
-from keras_bert.pictures.candidates import read_candidates as read_candidates
-from keras_bert.pictures.confusion import plot_confusion as plot_confusion
-from keras_bert.pictures.paper_tables import paper_table as paper_table
-from keras_bert.pictures.projector import save_projector as save_projector
-from keras_bert.pictures.run_curves import draw_run as draw_run
-from keras_bert.pictures.run_curves import plot_curves as plot_curves
-from keras_bert.pictures.run_curves import read_curves as read_curves
-from keras_bert.pictures.score_frame import score_frame as score_frame
-from keras_bert.pictures.score_pictures import plot_scores as plot_scores
-from keras_bert.pictures.score_tables import write_score_table as write_score_table
-from keras_bert.pictures.vector_picture import plot_vectors as plot_vectors
-from keras_bert.planning.tpu_plan import TpuPlan as TpuPlan
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor as BertPreprocessor
-from keras_bert.preprocessing.split_examples import split_examples as split_examples
-from keras_bert.presets.push_to_hub import push_to_hub as push_to_hub
-from keras_bert.presets.save_checkpoint import save_to_google as save_to_google
-from keras_bert.presets.save_checkpoint import save_to_hugging_face as save_to_hugging_face
-from keras_bert.presets.save_checkpoint import save_to_keras_hub as save_to_keras_hub
-from keras_bert.readers.choices import read_choices as read_choices
-from keras_bert.readers.conll import read_conll as read_conll
-from keras_bert.readers.glue import read_glue as read_glue
-from keras_bert.readers.glue_results import glue_folders as glue_folders
-from keras_bert.readers.glue_results import read_glue_results as read_glue_results
-from keras_bert.readers.glue_submission import write_glue_submission as write_glue_submission
-from keras_bert.readers.glue_table import write_glue_table as write_glue_table
-from keras_bert.readers.glue_zip import zip_glue_submissions as zip_glue_submissions
-from keras_bert.readers.minimal_pairs import read_minimal_pairs as read_minimal_pairs
-from keras_bert.readers.squad import read_squad as read_squad
-from keras_bert.readers.table import read_table as read_table
-from keras_bert.readers.texts_from_columns import texts_from_columns as texts_from_columns
 from keras_bert.text.tokenizer import BertTokenizer as BertTokenizer
 from keras_bert.training.adamw import AdamW as AdamW
 from keras_bert.training.checkpointing import TrainingCheckpoint as TrainingCheckpoint
-from keras_bert.training.describe_training import check_batch as check_batch
-from keras_bert.training.describe_training import describe_training as describe_training
-from keras_bert.training.embedding_losses import CoSENT as CoSENT
-from keras_bert.training.embedding_losses import EmbeddingLoss as EmbeddingLoss
-from keras_bert.training.embedding_losses import InBatchNegatives as InBatchNegatives
-from keras_bert.training.finetune import finetune as finetune
-from keras_bert.training.finetune_grid import finetune_grid as finetune_grid
-from keras_bert.training.finetuning_arguments import add_file_arguments as add_file_arguments
-from keras_bert.training.finetuning_arguments import (
-    add_finetuning_arguments as add_finetuning_arguments,
-)
-from keras_bert.training.finetuning_arguments import finetuning_settings as finetuning_settings
 from keras_bert.training.lamb import Lamb as Lamb
-from keras_bert.training.margin_mean_squared_error import (
-    MarginMeanSquaredError as MarginMeanSquaredError,
-)
-from keras_bert.training.perplexity import Perplexity as Perplexity
-from keras_bert.training.processes import is_chief as is_chief
-from keras_bert.training.recipe_parser import recipe_parser as recipe_parser
-from keras_bert.training.recipe_parser import run_recipe as run_recipe
-from keras_bert.training.run_once import run_once as run_once
-from keras_bert.training.run_settings import keep_settings as keep_settings
 from keras_bert.training.strategy import get_strategy as get_strategy
-from keras_bert.training.throughput import Throughput as Throughput
-from keras_bert.training.train_epochs import train_epochs as train_epochs
-from keras_bert.training.training_curves import TrainingCurves as TrainingCurves
-from keras_bert.training.training_record import record_training as record_training
 from keras_bert.training.warmup_linear_decay import WarmupLinearDecay as WarmupLinearDecay
 
 __version__: str
@@ -112,5 +54,3 @@ from keras_bert.preprocessing.bert_span_labeler_preprocessor import (
 from keras_bert.preprocessing.bert_token_classifier_preprocessor import (
     BertTokenClassifierPreprocessor as BertTokenClassifierPreprocessor,
 )
-from keras_bert.presets.load_tokenizer import load_tokenizer as load_tokenizer
-from keras_bert.presets.preset import load_preprocessor as load_preprocessor

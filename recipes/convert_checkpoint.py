@@ -12,12 +12,13 @@ Prints a table of all weights. It takes seconds, and little more memory than the
 """
 
 import keras_bert
+from keras_bert.recipes import _shared
 
 FORMATS = ["google", "hugging_face", "keras_bert", "keras_hub"]
 
 
 def parse_args(argv=None):
-    parser = keras_bert.recipe_parser(__doc__)
+    parser = _shared.recipe_parser(__doc__)
     add = parser.add_argument
     add("source", help="folder, hf://user/name, kaggle://... or name of a KerasHub preset")
     add("destination", help="folder to write; a model in it is replaced")
@@ -42,9 +43,9 @@ def main(argv=None):
     if args.to == "keras_bert":
         model.save_to_preset(args.destination)
     else:
-        getattr(keras_bert, f"save_to_{args.to}")(model, args.destination)
+        getattr(model, f"save_to_{args.to}")(args.destination)
     print(f"Wrote a {type(model).__name__} to {args.destination}, in the format of {args.to}.")
 
 
 if __name__ == "__main__":
-    keras_bert.run_recipe(main)
+    _shared.run_recipe(main)

@@ -16,6 +16,7 @@ import sys
 from pathlib import Path
 
 import keras_bert
+from keras_bert.recipes import _shared
 
 ASK = """
 import json, sys
@@ -28,7 +29,7 @@ for name, value in sorted(answers.items()):
 
 
 def parse_args(argv=None):
-    parser = keras_bert.recipe_parser(__doc__)
+    parser = _shared.recipe_parser(__doc__)
     add = parser.add_argument
     add("preset", help="folder of a fine-tuned model, or any source that from_preset accepts")
     add("--output", required=True, help="output folder")
@@ -63,4 +64,4 @@ def main(argv=None):
 
 
 if __name__ == "__main__":
-    keras_bert.run_recipe(main)
+    _shared.run_recipe(main)

@@ -19,10 +19,11 @@ from pathlib import Path
 import numpy as np
 
 import keras_bert
+from keras_bert.recipes import _shared
 
 
 def parse_args(argv=None):
-    parser = keras_bert.recipe_parser(__doc__)
+    parser = _shared.recipe_parser(__doc__)
     add = parser.add_argument
     add("--init", required=True, help="preset or published weights to start from")
     add("--train", required=True, help="file of training examples")
@@ -42,7 +43,7 @@ def parse_args(argv=None):
 
 def read_examples(path, args):
     """Reads `(texts, classes)` from a file."""
-    table = keras_bert.read_table(path)
+    table = keras_bert.readers.read_table(path)
     texts = table.texts(args.text_column or "text")
     return np.array(texts), np.array(table.texts(args.label_column))
 
@@ -110,4 +111,4 @@ def write(output, model, head, answers, probabilities, accuracy):
 
 
 if __name__ == "__main__":
-    keras_bert.run_recipe(main)
+    _shared.run_recipe(main)

@@ -14,19 +14,20 @@ it. Rerun the same command to resume after the last finished epoch. Watch the tr
 """
 
 import keras_bert
+from keras_bert.recipes import _shared
 
 
 def parse_args(argv=None):
-    parser = keras_bert.recipe_parser(__doc__)
-    keras_bert.add_file_arguments(parser)
-    keras_bert.add_finetuning_arguments(parser)
+    parser = _shared.recipe_parser(__doc__)
+    _shared.add_file_arguments(parser)
+    _shared.add_finetuning_arguments(parser)
     parser.set_defaults(batch_size=16, learning_rate=2e-5)  # questions; as in the paper
     return parser.parse_args(argv)
 
 
 def read_labeled(path):
     """Reads the questions of a file that must have labels."""
-    questions = keras_bert.read_choices(path)
+    questions = keras_bert.readers.read_choices(path)
     if "label" not in questions[0]:
         raise ValueError(f"{path} has no labels, which training and scoring need.")
     return questions
@@ -41,14 +42,14 @@ def main(argv=None):
     keras.config.set_dtype_policy(args.precision)
     train = read_labeled(args.train)
     dev = read_labeled(args.dev) if args.dev else None
-    test = keras_bert.read_choices(args.test) if args.test else None
+    test = keras_bert.readers.read_choices(args.test) if args.test else None
     with strategy.scope():
         model = keras_bert.BertMultipleChoice.from_preset(
             args.init, load_weights=not args.from_scratch, sequence_length=args.sequence_length
         )
-    settings = keras_bert.finetuning_settings(args)
+    settings = _shared.finetuning_settings(args)
     keras_bert.finetune(model, train, dev, args.output, test=test, strategy=strategy, **settings)
 
 
 if __name__ == "__main__":
-    keras_bert.run_recipe(main)
+    _shared.run_recipe(main)

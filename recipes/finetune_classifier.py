@@ -17,17 +17,18 @@ The paper tries batches of 16 and 32, learning rates of 5e-5, 3e-5 and 2e-5, and
 keeps the best on the development set. A small BERT (4 layers, hidden 256) takes about a minute per
 epoch for 1,700 reviews of 128 tokens on two CPU cores.
 
-OUTPUT/best is the preset of the best epoch; its answers, confusion.png and the scores of all epochs
-are next to it. Rerun the same command to resume after the last finished epoch. Watch the training
+OUTPUT/best is the preset of the best epoch; its answers and the scores of all epochs are next to
+it. Rerun the same command to resume after the last finished epoch. Watch the training
 with `tensorboard --logdir OUTPUT/logs`.
 """
 
 import keras_bert
+from keras_bert.recipes import _shared
 
 
 def parse_args(argv=None):
-    parser = keras_bert.recipe_parser(__doc__)
-    keras_bert.add_file_arguments(parser)
+    parser = _shared.recipe_parser(__doc__)
+    _shared.add_file_arguments(parser)
     add = parser.add_argument
     texts = parser.add_mutually_exclusive_group()
     texts.add_argument("--text_column", help="column of texts; 'text' if not given")
@@ -41,15 +42,15 @@ def parse_args(argv=None):
     kind.add_argument("--class_weight", choices=["balanced"], help="weight classes by rarity")
     add("--truncation", choices=["head", "tail", "head_tail"], help="part of a long text to keep")
     add("--window_stride", type=int, help="read long texts in windows this many tokens apart")
-    keras_bert.add_finetuning_arguments(parser)
+    _shared.add_finetuning_arguments(parser)
     return parser.parse_args(argv)
 
 
 def read_examples(path, args, label_names=None):
     """Reads `(x, labels)` from a file, as the model takes them, and the names of the labels."""
-    table = keras_bert.read_table(path)
+    table = keras_bert.readers.read_table(path)
     if args.text_template:
-        texts = keras_bert.texts_from_columns(table, args.text_template)
+        texts = keras_bert.readers.texts_from_columns(table, args.text_template)
     else:
         texts = table.texts(args.text_column or "text")
     x = {"text": (texts, table.texts(args.pair_column)) if args.pair_column else texts}
@@ -105,9 +106,9 @@ def main(argv=None):
         test=test,
         class_weight=args.class_weight,
         strategy=strategy,
-        **keras_bert.finetuning_settings(args),
+        **_shared.finetuning_settings(args),
     )
 
 
 if __name__ == "__main__":
-    keras_bert.run_recipe(main)
+    _shared.run_recipe(main)

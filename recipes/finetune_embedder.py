@@ -27,11 +27,12 @@ OUTPUT/logs`.
 import os
 
 import keras_bert
+from keras_bert.recipes import _shared
 
 
 def parse_args(argv=None):
-    parser = keras_bert.recipe_parser(__doc__)
-    keras_bert.add_file_arguments(parser)
+    parser = _shared.recipe_parser(__doc__)
+    _shared.add_file_arguments(parser)
     add = parser.add_argument
     names = ["anchor", "positive"]
     add("--text_columns", nargs="+", default=names, help="columns of texts, the first the anchor")
@@ -41,7 +42,7 @@ def parse_args(argv=None):
     add("--pooling", choices=["mean", "max", "cls"], help="vector of a text; by default, --init's")
     add("--matryoshka_dims", type=int, nargs="+", help="train these first values too: 384 128 64")
     add("--hugging_face", action="store_true", help="write OUTPUT/hugging_face, the best model")
-    keras_bert.add_finetuning_arguments(parser)
+    _shared.add_finetuning_arguments(parser)
     parser.set_defaults(learning_rate=2e-5)  # as sentence-transformers'
     args = parser.parse_args(argv)
     if args.label_column and len(args.text_columns) != 1:
@@ -55,7 +56,7 @@ def parse_args(argv=None):
 
 def read_examples(path, args):
     """Reads `(texts, scores or classes)` from a file; without either, `(texts, None)`."""
-    table = keras_bert.read_table(path)
+    table = keras_bert.readers.read_table(path)
     columns = tuple(map(table.texts, args.text_columns))
     if args.label_column:
         return columns[0], table.texts(args.label_column)
@@ -65,6 +66,8 @@ def read_examples(path, args):
 def main(argv=None):
     args = parse_args(argv)
     import keras  # slow: after the command line is checked
+
+    from keras_bert.recipes._runs import is_chief
 
     strategy = keras_bert.get_strategy(args.strategy, args.tpu, args.devices)
     keras.utils.set_random_seed(args.seed)
@@ -87,12 +90,12 @@ def main(argv=None):
         args.output,
         test=test,
         strategy=strategy,
-        **keras_bert.finetuning_settings(args),
+        **_shared.finetuning_settings(args),
     )
-    if args.hugging_face and keras_bert.is_chief(model):
+    if args.hugging_face and is_chief(model):
         best = keras_bert.BertEmbedder.from_preset(os.path.join(args.output, "best"))
-        keras_bert.save_to_hugging_face(best, os.path.join(args.output, "hugging_face"))
+        best.save_to_hugging_face(os.path.join(args.output, "hugging_face"))
 
 
 if __name__ == "__main__":
-    keras_bert.run_recipe(main)
+    _shared.run_recipe(main)

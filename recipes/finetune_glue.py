@@ -10,8 +10,8 @@ set is kept. Without `--grid` there is one run, or one per combination of the li
 BERT-base the paper reports these scores on the test sets: MNLI 84.6/83.4, QQP 71.2, QNLI 90.5,
 SST-2 93.5, CoLA 52.1, STS-B 85.8, MRPC 88.9 and RTE 66.4.
 
-OUTPUT/results.tsv has a row for each epoch of each run; curves.png draws all runs. OUTPUT/best is
-the preset of the best epoch of the best run. OUTPUT/submission has its answers to the test set in
+OUTPUT/results.tsv has a row for each epoch of each run. OUTPUT/best is the preset of the best epoch
+of the best run. OUTPUT/submission has its answers to the test set in
 the format of GLUE's server, and OUTPUT/dev its answers to the development set. Rerun the same
 command to resume: finished runs are skipped, and new values add new runs. TensorFlow holds the
 memory of each run until the process ends, about 2 GB for BERT-base; if memory runs out, rerun.
@@ -20,8 +20,7 @@ Watch the training with `tensorboard --logdir OUTPUT/runs`.
 With `--task all`, `--data` is the folder of all tasks. Each task found there runs in a process of
 its own, as above, in OUTPUT/TASK. OUTPUT/glue.md is then the model's row of the paper's table 1, on
 the development sets: of each task the setting that is best over all seeds, as mean and standard
-deviation, and the average. glue.tsv has a row for each task, with its best run and its numbers of
-examples, glue.csv each seed, and submission.zip what GLUE's server takes.
+deviation, and the average. glue.csv has each seed, and submission.zip is what GLUE's server takes.
 """
 
 import subprocess
@@ -31,6 +30,12 @@ from pathlib import Path
 import numpy as np
 
 import keras_bert
+from keras_bert.recipes import _shared
+from keras_bert.recipes.glue.results import glue_folders, read_glue_results
+from keras_bert.recipes.glue.submission import write_glue_submission, zip_glue_submissions
+from keras_bert.recipes.glue.tfds import read_tfds
+from keras_bert.recipes.paper.scores import write_score_table
+from keras_bert.recipes.paper.tables import paper_table
 
 TASKS = ["all", "cola", "sst2", "mrpc", "stsb", "qqp", "mnli", "qnli", "rte", "wnli"]
 GRID = {"batch_sizes": [16, 32], "learning_rates": [5e-5, 3e-5, 2e-5], "epoch_counts": [2, 3, 4]}
@@ -39,7 +44,7 @@ SHARED += ["bilstm_units", "bucket_lengths", "packed", "layer_decay", "precision
 
 
 def parse_args(argv=None):
-    parser = keras_bert.recipe_parser(__doc__)
+    parser = _shared.recipe_parser(__doc__)
     add = parser.add_argument
     add("--task", required=True, choices=TASKS, help="GLUE task")
     add("--data", help="the task's folder of TSV files, or the data directory of tfds")
@@ -53,7 +58,7 @@ def parse_args(argv=None):
     add("--seeds", type=int, nargs="+", help="replaces --seed")
     add("--restarts", type=int, help="number of seeds, from 0")
     add("--bilstm_units", type=int, default=0, help="units of an LSTM on the encoder; 0 for none")
-    keras_bert.add_finetuning_arguments(parser)
+    _shared.add_finetuning_arguments(parser)
     parser.set_defaults(learning_rate=2e-5, select="score")
     args = parser.parse_args(argv)
     if args.data is None and args.source == "tsv":
@@ -81,9 +86,10 @@ def read_splits(args):
     splits = ["train", *("dev" + half for half in halves)]
     if not args.no_test:
         splits += ["test" + half for half in halves]
-    read = {s: keras_bert.read_glue(args.data, args.task, s, source=args.source) for s in splits}
+    read_split = read_tfds if args.source == "tfds" else keras_bert.readers.read_glue
+    read = {split: read_split(args.data, args.task, split) for split in splits}
     if args.diagnostic is not None:
-        read["test_ax"] = keras_bert.read_glue(args.diagnostic, "ax", "test")
+        read["test_ax"] = keras_bert.readers.read_glue(args.diagnostic, "ax", "test")
     for split, examples in read.items():
         reports = "".join(f"; {line}" for line in examples.reports.lines())
         print(f"{examples.task} {split}: {len(examples):,} examples{reports}")
@@ -93,14 +99,18 @@ def read_splits(args):
 
 def make_model(args, label_names):
     """Makes the classifier; without label names, it predicts a number."""
-    return keras_bert.BertClassifier.from_preset(
+    model = keras_bert.BertClassifier.from_preset(
         args.init,
         load_weights=not args.from_scratch,
         sequence_length=args.sequence_length,
         num_classes=1 if label_names is None else len(label_names),
         label_names=label_names,
-        bilstm_units=args.bilstm_units,
     )
+    if args.bilstm_units:
+        from keras_bert.recipes._bilstm import with_bilstm
+
+        model = with_bilstm(model, args.bilstm_units)
+    return model
 
 
 def predictions(answers, label_names):
@@ -121,7 +131,7 @@ def score(dev, predicted):
     """Returns GLUE's scores; MNLI's `score` is the mean over its two development sets."""
     cuts = np.cumsum([len(part) for part in dev])[:-1]
     scores = [
-        keras_bert.glue_scores(part.task, part.labels, some)
+        keras_bert.metrics.glue_scores(part.task, part.labels, some)
         for part, some in zip(dev, np.split(predicted, cuts), strict=True)
     ]
     if len(scores) == 1:
@@ -133,8 +143,8 @@ def score(dev, predicted):
 
 def run_all(args, argv):
     """Runs each task, and writes the table and the submission of all."""
-    folders = keras_bert.glue_folders(args.data, with_test=not args.no_test)
-    diagnostic, done = folders.pop("ax", None), {}
+    folders = glue_folders(args.data, with_test=not args.no_test)
+    diagnostic, done = folders.pop("ax", None), []
     for task, folder in folders.items():
         own = ["--task", task, "--data", folder, "--output", f"{args.output}/{task}"]
         if task == "mnli" and diagnostic and not args.no_test:
@@ -142,16 +152,15 @@ def run_all(args, argv):
         print(f"{task}: {folder}", flush=True)
         process = [sys.executable, Path(__file__).resolve(), *argv, *own]
         if not subprocess.run([*map(str, process)]).returncode:
-            done[task] = folder
+            done.append(task)
     if done:
-        scores = [{"row": args.init, **s} for s in keras_bert.read_glue_results(args.output)]
-        keras_bert.write_score_table(scores, f"{args.output}/glue", keras_bert.paper_table("1"))
-        print(keras_bert.write_glue_table(args.output, done).read_text(encoding="utf-8"))
+        scores = [{"row": args.init, **s} for s in read_glue_results(args.output)]
+        write_score_table(scores, f"{args.output}/glue", paper_table("1"))
         print(Path(f"{args.output}/glue.md").read_text(encoding="utf-8"))
     if failed := [task for task in folders if task not in done]:
         raise ValueError(f"These tasks failed, see above: {', '.join(failed)}. Rerun to resume.")
     if not args.no_test:
-        print(f"Wrote {keras_bert.zip_glue_submissions(args.output, done)}")
+        print(f"Wrote {zip_glue_submissions(args.output, done)}")
 
 
 def main(argv=None):
@@ -162,15 +171,18 @@ def main(argv=None):
         return
     import keras  # slow: after the command line is checked
 
+    from keras_bert.recipes._runs import check_batch, is_chief
+    from keras_bert.recipes.glue.grid import finetune_grid
+
     strategy = keras_bert.get_strategy(args.strategy, args.tpu, args.devices)
     keras.config.set_dtype_policy(args.precision)
     for size in args.batch_sizes:
-        keras_bert.check_batch(strategy, size, args.accumulation_steps)
+        check_batch(strategy, size, args.accumulation_steps)
     train, dev, tests = read_splits(args)
     label_names = train.label_names
     grid = {"seed": args.seeds, "batch_size": args.batch_sizes}
     grid |= {"learning_rate": args.learning_rates, "epochs": args.epoch_counts}
-    results = keras_bert.finetune_grid(
+    results = finetune_grid(
         lambda: make_model(args, label_names),
         (train.texts, train.labels),
         joined(dev),
@@ -179,7 +191,7 @@ def main(argv=None):
         scores=lambda answers, x, y: score(dev, predictions(answers, label_names)),
         shared={name: getattr(args, name) for name in SHARED},
         strategy=strategy,
-        **keras_bert.finetuning_settings(args),
+        **_shared.finetuning_settings(args),
     )
     print(*results[0], sep="\t")
     for result in results:  # the best run first
@@ -188,11 +200,11 @@ def main(argv=None):
         model = keras_bert.BertClassifier.from_preset(f"{args.output}/best")
     for part, folder in [(part, "dev") for part in dev] + [(part, "submission") for part in tests]:
         predicted = predictions(model.answer(part.texts), label_names)
-        if keras_bert.is_chief(model):
-            path = keras_bert.write_glue_submission(f"{args.output}/{folder}", part, predicted)
+        if is_chief(model):
+            path = write_glue_submission(f"{args.output}/{folder}", part, predicted)
             print(f"Wrote {path}")
     print(f"The best model is the preset {args.output}/best; results.tsv there lists all runs.")
 
 
 if __name__ == "__main__":
-    keras_bert.run_recipe(main)
+    _shared.run_recipe(main)

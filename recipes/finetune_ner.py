@@ -15,24 +15,25 @@ the training with `tensorboard --logdir OUTPUT/logs`.
 """
 
 import keras_bert
+from keras_bert.recipes import _shared
 
 
 def parse_args(argv=None):
-    parser = keras_bert.recipe_parser(__doc__)
-    keras_bert.add_file_arguments(parser)
+    parser = _shared.recipe_parser(__doc__)
+    _shared.add_file_arguments(parser)
     add = parser.add_argument
     add("--tag_column", type=int, default=-1, help="number of the column of tags; -1 is the last")
     add("--scheme", default="bio", choices=["bio", "bioes"], help="scheme to train on")
     add("--repair", action="store_true", help="read invalid tags as conlleval does")
     add("--document_context", action="store_true", help="add other sentences of the document")
     add("--bilstm_units", type=int, default=0, help="units of an LSTM on the encoder; 0 for none")
-    keras_bert.add_finetuning_arguments(parser)
+    _shared.add_finetuning_arguments(parser)
     return parser.parse_args(argv)
 
 
 def read_examples(path, args, tag_names=None):
     """Reads `(x, tags)` from a file, as the model takes them, and the names of the tags."""
-    sentences = keras_bert.read_conll(
+    sentences = keras_bert.readers.read_conll(
         path, scheme=args.scheme, tag_column=args.tag_column, repair=args.repair
     )
     print(sentences)
@@ -61,11 +62,14 @@ def main(argv=None):
             sequence_length=args.sequence_length,
             num_classes=len(tag_names),
             label_names=tag_names,
-            bilstm_units=args.bilstm_units,
         )
-    settings = keras_bert.finetuning_settings(args)
+        if args.bilstm_units:
+            from keras_bert.recipes._bilstm import with_bilstm
+
+            model = with_bilstm(model, args.bilstm_units)
+    settings = _shared.finetuning_settings(args)
     keras_bert.finetune(model, train, dev, args.output, test=test, strategy=strategy, **settings)
 
 
 if __name__ == "__main__":
-    keras_bert.run_recipe(main)
+    _shared.run_recipe(main)

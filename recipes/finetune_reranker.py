@@ -25,11 +25,12 @@ it. Rerun the same command to resume after the last finished epoch. Watch the tr
 import os
 
 import keras_bert
+from keras_bert.recipes import _shared
 
 
 def parse_args(argv=None):
-    parser = keras_bert.recipe_parser(__doc__)
-    keras_bert.add_file_arguments(parser)
+    parser = _shared.recipe_parser(__doc__)
+    _shared.add_file_arguments(parser)
     add = parser.add_argument
     add("--query_column", default="query", help="column of queries")
     add("--document_column", default="document", help="column of documents")
@@ -37,7 +38,7 @@ def parse_args(argv=None):
     add("--negative_column", help="column of worse documents, to learn a teacher's margins")
     add("--teacher_column", help="column of a teacher's scores or margins, in place of relevance")
     add("--hugging_face", action="store_true", help="write OUTPUT/hugging_face, the best model")
-    keras_bert.add_finetuning_arguments(parser)
+    _shared.add_finetuning_arguments(parser)
     parser.set_defaults(learning_rate=2e-5)  # as for GLUE's pairs
     args = parser.parse_args(argv)
     if args.negative_column and not args.teacher_column:
@@ -49,25 +50,27 @@ def parse_args(argv=None):
 
 def read_pairs(path, args):
     """Reads `(pairs, relevance)` from a file."""
-    table = keras_bert.read_table(path)
+    table = keras_bert.readers.read_table(path)
     pairs = table.texts(args.query_column), table.texts(args.document_column)
     return pairs, table.scores(args.relevance_column)
 
 
 def read_taught(path, args):
     """Reads `(pairs or triplets, scores or margins)` of a teacher, and the loss for them."""
-    table = keras_bert.read_table(path)
+    table = keras_bert.readers.read_table(path)
     columns = [args.query_column, args.document_column]
     loss = "mean_squared_error"
     if args.negative_column:
         columns.append(args.negative_column)
-        loss = keras_bert.MarginMeanSquaredError()
+        loss = keras_bert.losses.MarginMeanSquaredError()
     return (tuple(map(table.texts, columns)), table.scores(args.teacher_column)), loss
 
 
 def main(argv=None):
     args = parse_args(argv)
     import keras  # slow: after the command line is checked
+
+    from keras_bert.recipes._runs import is_chief
 
     strategy = keras_bert.get_strategy(args.strategy, args.tpu, args.devices)
     keras.utils.set_random_seed(args.seed)
@@ -93,12 +96,12 @@ def main(argv=None):
         test=test,
         loss=loss,
         strategy=strategy,
-        **keras_bert.finetuning_settings(args),
+        **_shared.finetuning_settings(args),
     )
-    if args.hugging_face and keras_bert.is_chief(model):
+    if args.hugging_face and is_chief(model):
         best = keras_bert.BertReranker.from_preset(os.path.join(args.output, "best"))
-        keras_bert.save_to_hugging_face(best, os.path.join(args.output, "hugging_face"))
+        best.save_to_hugging_face(os.path.join(args.output, "hugging_face"))
 
 
 if __name__ == "__main__":
-    keras_bert.run_recipe(main)
+    _shared.run_recipe(main)

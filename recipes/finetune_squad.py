@@ -17,18 +17,19 @@ training with `tensorboard --logdir OUTPUT/logs`.
 """
 
 import keras_bert
+from keras_bert.recipes import _shared
 
 
 def parse_args(argv=None):
-    parser = keras_bert.recipe_parser(__doc__)
-    keras_bert.add_file_arguments(parser)
+    parser = _shared.recipe_parser(__doc__)
+    _shared.add_file_arguments(parser)
     add = parser.add_argument
     add("--document_stride", type=int, default=128, help="tokens between the starts of windows")
     add("--max_question_length", type=int, default=64, help="tokens; longer questions are cut")
     add("--max_answer_length", type=int, default=30, help="tokens")
     add("--n_best", type=int, default=20, help="answers per question in nbest_predictions.json")
     add("--bilstm_units", type=int, default=0, help="units of an LSTM on the encoder; 0 for none")
-    keras_bert.add_finetuning_arguments(parser)
+    _shared.add_finetuning_arguments(parser)
     parser.set_defaults(sequence_length=384)  # as in the paper
     return parser.parse_args(argv)
 
@@ -40,9 +41,9 @@ def main(argv=None):
     strategy = keras_bert.get_strategy(args.strategy, args.tpu, args.devices)
     keras.utils.set_random_seed(args.seed)
     keras.config.set_dtype_policy(args.precision)
-    train = keras_bert.read_squad(args.train)
-    dev = keras_bert.read_squad(args.dev) if args.dev else None
-    test = keras_bert.read_squad(args.test) if args.test else None
+    train = keras_bert.readers.read_squad(args.train)
+    dev = keras_bert.readers.read_squad(args.dev) if args.dev else None
+    test = keras_bert.readers.read_squad(args.test) if args.test else None
     has_impossible = any("is_impossible" in question for question in train)
     with strategy.scope():
         model = keras_bert.BertSpanLabeler.from_preset(
@@ -53,8 +54,11 @@ def main(argv=None):
             max_question_length=args.max_question_length,
             max_answer_length=args.max_answer_length,
             null_threshold=0.0 if has_impossible else None,
-            bilstm_units=args.bilstm_units,
         )
+        if args.bilstm_units:
+            from keras_bert.recipes._bilstm import with_bilstm
+
+            model = with_bilstm(model, args.bilstm_units)
     keras_bert.finetune(
         model,
         train,
@@ -63,9 +67,9 @@ def main(argv=None):
         test=test,
         answer_options={"n_best": max(args.n_best, 2)},
         strategy=strategy,
-        **keras_bert.finetuning_settings(args),
+        **_shared.finetuning_settings(args),
     )
 
 
 if __name__ == "__main__":
-    keras_bert.run_recipe(main)
+    _shared.run_recipe(main)

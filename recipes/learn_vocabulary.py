@@ -10,10 +10,11 @@ Memory grows with the number of distinct words, by about 150 bytes each. Results
 """
 
 import keras_bert
+from keras_bert.recipes import _shared
 
 
 def parse_args(argv=None):
-    parser = keras_bert.recipe_parser(__doc__)
+    parser = _shared.recipe_parser(__doc__)
     add = parser.add_argument
     add("inputs", nargs="+", help=".txt, .xml or .xml.bz2 files, or folders of them")
     add("--output_file", required=True, help="file to write")
@@ -41,4 +42,4 @@ def main(argv=None):
 
 
 if __name__ == "__main__":
-    keras_bert.run_recipe(main)
+    _shared.run_recipe(main)

@@ -17,11 +17,12 @@ if __name__ == "__main__":  # before Keras is imported
     os.environ["JAX_PLATFORMS"] = "cpu"  # nothing runs on a TPU
 
 import keras_bert
+from keras_bert.recipes import _shared
 from keras_bert.sizes import SIZES
 
 
 def parse_args(argv=None):
-    parser = keras_bert.recipe_parser(__doc__)
+    parser = _shared.recipe_parser(__doc__)
     add = parser.add_argument
     add("--topology", default="v5e:2x2", help="chips, such as v5e:4x4, v4:2x2x1 or v5p:2x2x1")
     add(
@@ -56,8 +57,10 @@ def main(argv=None):
     args = parse_args(argv)
     import keras  # slow: after the command line is checked
 
+    from keras_bert.planning import TpuPlan
+
     settings = (args.sequence_length, args.max_predictions, args.accumulation_steps)
-    plan = keras_bert.TpuPlan(args.topology, *settings, 8 if args.packed else None)
+    plan = TpuPlan(args.topology, *settings, 8 if args.packed else None)
     plan.check_batch(args.batch_size)
     keras.config.set_dtype_policy("mixed_bfloat16")
     backbone = keras_bert.BertBackbone(
@@ -84,4 +87,4 @@ def main(argv=None):
 
 
 if __name__ == "__main__":
-    keras_bert.run_recipe(main)
+    _shared.run_recipe(main)

@@ -21,10 +21,11 @@ own options.
 """
 
 import keras_bert
+from keras_bert.recipes import _shared
 
 
 def parse_args(argv=None):
-    parser = keras_bert.recipe_parser(__doc__)
+    parser = _shared.recipe_parser(__doc__)
     add = parser.add_argument
     add("inputs", nargs="+", help=".txt, .xml or .xml.bz2 files, or folders of them")
     add("--vocabulary", required=True, help="vocab.txt, preset, Hugging Face folder or hf://name")
@@ -65,4 +66,4 @@ def main(argv=None):
 
 
 if __name__ == "__main__":
-    keras_bert.run_recipe(main)
+    _shared.run_recipe(main)

@@ -15,7 +15,7 @@ small model at 32 tokens, where it learns to attend to neighbors much sooner, an
 with `--phase 128 --init`.
 
 The paper's ablations are switches: `--no_next_sentence`, `--left_to_right`, the masking rates, and
-the size; ablations.py runs them all.
+the size; paper/ablations.py runs them all.
 
 To go on from published weights on texts of your own domain, count in passes over them, and watch
 texts that are held out:
@@ -33,6 +33,7 @@ import math
 import resource
 
 import keras_bert
+from keras_bert.recipes import _shared
 from keras_bert.sizes import SIZES
 
 MASKING = ["masked_lm_rate", "mask_token_rate", "random_token_rate", "whole_word_masking"]
@@ -43,7 +44,7 @@ CARD = "steps learning_rate warmup_proportion beta_2 weight_decay google_optimiz
 
 
 def parse_args(argv=None):
-    parser = keras_bert.recipe_parser(__doc__)
+    parser = _shared.recipe_parser(__doc__)
     add = parser.add_argument
     add("--corpus", required=True, help="folder from prepare_corpus.py")
     add("--heldout", help="a second one, unseen in training, to evaluate at every checkpoint")
@@ -80,7 +81,6 @@ def parse_args(argv=None):
     add("--steps_per_execution", type=int, default=1, help="steps per graph; 20 or more on TPUs")
     add("--save_every", type=int, default=1000, help="steps between checkpoints")
     add("--preset_every", type=int, help="steps between presets to keep, OUTPUT/preset_STEP")
-    add("--no_plots", action="store_true", help="don't draw OUTPUT/curves.png and other pictures")
     add("--strategy", default="auto", help="auto, single, mirrored, multiworker or tpu")
     add("--tpu", help="address of a TPU: local, its name, or grpc://host:port")
     add("--devices", type=int, help="number of GPUs or JAX devices; all by default")
@@ -188,6 +188,8 @@ def main(argv=None):
     args = parse_args(argv)
     import keras  # slow: after the command line is checked
 
+    from keras_bert.recipes._runs import describe_training, keep_settings
+
     strategy = keras_bert.get_strategy(args.strategy, args.tpu, args.devices)
     keras.utils.set_random_seed(args.seed)
     keras.config.set_dtype_policy(args.precision)
@@ -207,7 +209,7 @@ def main(argv=None):
     with strategy.scope():
         model = make_model(args, corpus)
         done = checkpoint.restore(model)
-    print(keras_bert.describe_training(strategy, args.batch_size, model, args.accumulation_steps))
+    print(describe_training(strategy, args.batch_size, model, args.accumulation_steps))
     if done < start:
         raise ValueError(
             f"Phase {args.phase} starts at step {start:,}, but {args.output} is at step {done:,}. "
@@ -215,23 +217,26 @@ def main(argv=None):
         )
     check_intervals(args, stop - done)
     settings = {name: getattr(args, name) for name in SETTINGS}
-    keras_bert.keep_settings(args.output, settings, resume=done > start, strategy=strategy)
+    keep_settings(args.output, settings, resume=done > start, strategy=strategy)
     settings |= {**{name: getattr(args, name) for name in CARD}, "first_step": start, "init": None}
     # Phases may differ in settings, but not in the words that the ids stand for.
     words = {name: getattr(corpus, name) for name in ("vocabulary_sha256", "lowercase")}
-    keras_bert.keep_settings(checkpoints, words, resume=done > 0, strategy=strategy)
+    keep_settings(checkpoints, words, resume=done > 0, strategy=strategy)
     print(f"{model.count_params():,} weights; steps {done:,} to {stop:,} of {args.steps:,}.")
 
     def keep_preset(epoch, logs):
         step = int(keras.ops.convert_to_numpy(model.optimizer.iterations))
         if step % args.preset_every == 0:
-            keras_bert.record_training(model, settings)
+            model.record_training(settings)
             model.save_to_preset(f"{preset}_{step}")
 
-    callbacks = [keras_bert.Throughput(args.batch_size * args.phase), keras_bert.Perplexity()]
+    callbacks = [
+        keras_bert.callbacks.Throughput(args.batch_size * args.phase),
+        keras_bert.callbacks.Perplexity(),
+    ]
     if args.preset_every:  # before the checkpoint, after which a resumed run would not write it
         callbacks.append(keras.callbacks.LambdaCallback(on_epoch_end=keep_preset))
-    callbacks += [keras_bert.TrainingCurves(logs), checkpoint]
+    callbacks += [keras_bert.callbacks.TrainingCurves(logs), checkpoint]
     while done < stop:  # an epoch is the interval between checkpoints; the last may be shorter
         interval = min(args.save_every, stop - done)
         epochs = (stop - done) // interval
@@ -249,17 +254,15 @@ def main(argv=None):
     scores = {}
     if heldout is not None:  # again: a resumed run may have had no step left
         found = model.evaluate(heldout, verbose=0, return_dict=True)
-        keras_bert.Perplexity().on_epoch_end(done, found)
+        keras_bert.callbacks.Perplexity().on_epoch_end(done, found)
         perplexity = found["masked_lm_perplexity"]
         print(f"Held out: perplexity {perplexity:,.1f} at step {done:,}.")
         scores = {"held-out text": {"perplexity": perplexity}}
-    keras_bert.record_training(model, settings, scores)  # for the preset's README.md
+    model.record_training(settings, scores)  # for the preset's README.md
     model.save_to_preset(preset)
-    if keras_bert.is_chief(model) and not args.no_plots:
-        keras_bert.draw_run(args.output)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     print(f"Pre-trained to step {stop:,}. Preset: {preset}. Logs: {logs}. Peak GiB: {peak:.2f}.")
 
 
 if __name__ == "__main__":
-    keras_bert.run_recipe(main)
+    _shared.run_recipe(main)

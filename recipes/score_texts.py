@@ -17,10 +17,11 @@ import math
 from pathlib import Path
 
 import keras_bert
+from keras_bert.recipes import _shared
 
 
 def parse_args(argv=None):
-    parser = keras_bert.recipe_parser(__doc__)
+    parser = _shared.recipe_parser(__doc__)
     add = parser.add_argument
     add("--init", required=True, help="preset or published weights to start from")
     add("--texts", help="file of texts, one per line")
@@ -78,7 +79,7 @@ def main(argv=None):
     args = parse_args(argv)
     pairs = {}
     if args.minimal_pairs:
-        pairs = keras_bert.read_minimal_pairs(args.minimal_pairs, args.max_pairs)
+        pairs = keras_bert.readers.read_minimal_pairs(args.minimal_pairs, args.max_pairs)
     model = keras_bert.BertPretrainer.from_preset(args.init, sequence_length=args.sequence_length)
     Path(args.output).mkdir(parents=True, exist_ok=True)
     if args.texts:
@@ -95,4 +96,4 @@ def main(argv=None):
 
 
 if __name__ == "__main__":
-    keras_bert.run_recipe(main)
+    _shared.run_recipe(main)

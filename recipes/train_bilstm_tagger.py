@@ -25,11 +25,12 @@ import numpy as np
 from tqdm import tqdm
 
 import keras_bert
+from keras_bert.recipes import _shared
 
 
 def parse_args(argv=None):
-    parser = keras_bert.recipe_parser(__doc__)
-    keras_bert.add_file_arguments(parser)
+    parser = _shared.recipe_parser(__doc__)
+    _shared.add_file_arguments(parser)
     add = parser.add_argument
     add("--tag_column", type=int, default=-1, help="number of the column of tags; -1 is the last")
     add("--scheme", default="bio", choices=["bio", "bioes"], help="scheme to train on")
@@ -47,7 +48,6 @@ def parse_args(argv=None):
     add("--epochs", type=int, default=20, help="passes over the training examples")
     add("--patience", type=int, help="stop after this many epochs without a better score")
     add("--select", default="f1", help="score that selects the best epoch")
-    add("--no_plots", action="store_true", help="don't draw OUTPUT/curves.png and other pictures")
     add("--seed", type=int, default=0, help="random seed")
     return parser.parse_args(argv)
 
@@ -66,7 +66,7 @@ def make_model(args, num_layers, width, num_classes):
 
     features = keras.Input((None, num_layers * width), name="features")
     layers = keras.ops.split(features, num_layers, axis=-1)  # each [B, W, H]
-    x = keras_bert.LayerCombination(args.combine, name="layer_combination")(layers)
+    x = keras_bert.layers.LayerCombination(args.combine, name="layer_combination")(layers)
     x = keras.layers.Masking()(x)  # vectors past the end of a sentence are 0
     for _ in range(2):
         x = keras.layers.Dropout(args.dropout)(x)
@@ -142,46 +142,48 @@ def main(argv=None):
     args = parse_args(argv)
     import keras  # slow: after the command line is checked
 
+    from keras_bert.recipes._runs import describe_training, split_examples, train_epochs
+
     strategy = keras_bert.get_strategy("single")  # one device: a GPU if available
     keras.utils.set_random_seed(args.seed)
     output = Path(args.output)
     parts, reading = {}, {"tag_column": args.tag_column, "repair": args.repair}
     for name in ("train", "dev", "test"):
         if path := getattr(args, name):
-            parts[name] = keras_bert.read_conll(path, scheme=args.scheme, **reading)
+            parts[name] = keras_bert.readers.read_conll(path, scheme=args.scheme, **reading)
             print(parts[name])
     tag_names = parts["train"].tag_names()
     if args.validation_split:
-        split = keras_bert.split_examples((parts["train"],), args.validation_split)
-        (parts["train"],), (parts["dev"],) = split
+        (parts["train"],), (parts["dev"],) = split_examples(
+            (parts["train"],), args.validation_split
+        )
     classes = {name: part.class_numbers(tag_names) for name, part in parts.items()}
     encoder = make_encoder(args)
     with strategy.scope():
         num_layers, width = len(encoder.chosen_layers), encoder.backbone.hidden_dim
         model = make_model(args, num_layers, width, len(tag_names))
-    print(keras_bert.describe_training(strategy, args.batch_size, model))
+    print(describe_training(strategy, args.batch_size, model))
     output.mkdir(parents=True, exist_ok=True)
     (output / "tags.json").write_text(json.dumps(tag_names, indent=1) + "\n", encoding="utf-8")
     features = {name: features_of(encoder, part, args) for name, part in parts.items()}
     dev, test = parts["dev"], parts.get("test")
     dev_batches = batches(features["dev"], classes["dev"], args)
-    keras_bert.train_epochs(
+    train_epochs(
         model,
         output,
         epochs=args.epochs,
         batches=lambda e: batches(features["train"], classes["train"], args, args.seed + e),
         predict=lambda: predict(model, dev_batches, tag_names),
-        score=lambda predicted: keras_bert.entity_scores(dev.tags, predicted),
+        score=lambda predicted: keras_bert.metrics.entity_scores(dev.tags, predicted),
         select=args.select,
         keep=lambda predicted: dev.write_predictions(output / "dev_predictions.txt", predicted),
         patience=args.patience,
-        plots=not args.no_plots,
     )
     if test:
         model = keras.models.load_model(output / "best.keras")
         predicted = predict(model, batches(features["test"], classes["test"], args), tag_names)
         test.write_predictions(output / "test_predictions.txt", predicted)
-        scores = keras_bert.entity_scores(test.tags, predicted)
+        scores = keras_bert.metrics.entity_scores(test.tags, predicted)
         (output / "test_scores.json").write_text(json.dumps(scores, indent=2) + "\n")
         del scores["types"]  # scores per entity type
         print("test:", ", ".join(f"{name} {value:.4g}" for name, value in scores.items()))
@@ -189,4 +191,4 @@ def main(argv=None):
 
 
 if __name__ == "__main__":
-    keras_bert.run_recipe(main)
+    _shared.run_recipe(main)

@@ -43,7 +43,7 @@ def run(arguments, backend, timeout):
 @pytest.mark.weekly
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_layers_models_and_training_work_on_other_backends(backend):
-    rooms = ["tests/layers", "tests/models", "tests/training"]
+    rooms = ["tests/layers", "tests/models", "tests/training", "tests/test_callbacks.py"]
     options = ["-m", "not slow", "-q", "-p", "no:cacheprovider", "-n", "2", "--dist", "loadfile"]
     done = run(["-m", "pytest", *rooms, *options], backend, timeout=2400)
     assert done.returncode == 0, done.stdout[-6000:]

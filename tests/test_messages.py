@@ -67,10 +67,10 @@ def test_layers_refuse_them_too():
 
 
 def test_a_task_takes_a_backbone_and_a_preprocessor(backbone, preprocessor):
-    with pytest.raises(ValueError, match="takes a BertBackbone.*got str.*from_preset"):
+    with pytest.raises(ValueError, match="takes a Backbone.*got str.*from_preset"):
         BertClassifier("bert-base-uncased", 2)
     for cls in (BertEmbedder, BertPretrainer):
-        with pytest.raises(ValueError, match="takes a BertBackbone.*got NoneType"):
+        with pytest.raises(ValueError, match="takes a Backbone.*got NoneType"):
             cls(None)
     with pytest.raises(ValueError, match="BertClassifierPreprocessor.*got BertTokenizer"):
         BertClassifier(backbone, 2, preprocessor.tokenizer)

@@ -92,7 +92,7 @@ def published(books):
         keras_bert.BertBackbone(len(words), **{**tiny, "num_layers": 1}),
         preprocessor=keras_bert.BertPreprocessor(keras_bert.BertTokenizer(words), 32),
     )
-    keras_bert.save_to_hugging_face(pretrainer, books / "published")
+    pretrainer.save_to_hugging_face(books / "published")
     return str(books / "published")
 
 

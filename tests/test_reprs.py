@@ -24,10 +24,12 @@ def test_training_objects_show_their_settings(tmp_path):
     assert repr(rate) == shown
     assert repr(keras_bert.AdamW(5e-5)) == "AdamW(5e-05, weight_decay=0.01)"
     assert repr(keras_bert.Lamb(rate)).startswith("Lamb(WarmupLinearDecay(peak_learning_rate=0.00")
-    loss = keras_bert.InBatchNegatives(20, matryoshka_dims=(8, 4))
+    loss = keras_bert.losses.InBatchNegatives(20, matryoshka_dims=(8, 4))
     assert repr(loss) == "InBatchNegatives(scale=20, matryoshka_dims=(8, 4))"
     folder = str(tmp_path)
-    assert repr(keras_bert.TrainingCurves(folder)) == f"TrainingCurves({folder!r}, every=10)"
+    assert (
+        repr(keras_bert.callbacks.TrainingCurves(folder)) == f"TrainingCurves({folder!r}, every=10)"
+    )
     checkpoint = keras_bert.TrainingCheckpoint(tmp_path, keep_best="val_loss")
     assert repr(checkpoint) == f"TrainingCheckpoint({folder!r}, keep=2, keep_best='val_loss')"
 
@@ -46,10 +48,10 @@ def test_no_public_object_shows_its_address(name):
 
 def test_views_of_a_model_show_their_sizes(backbone, letters):
     model = BertClassifier(backbone, 2, BertClassifierPreprocessor(letters, 8))
-    view = keras_bert.show_attention(model, "a b")
+    view = keras_bert.pictures.show_attention(model, "a b")
     assert repr(view) == "AttentionView(4 tokens, 2 layers, 2 heads)"
     found = {"entity_start": [0], "entity_end": [1], "entity_type": ["X"], "entity_score": [1.0]}
-    assert repr(keras_bert.show_answers("a b", found)).startswith("AnswerView(1 answers;")
+    assert repr(keras_bert.pictures.show_answers("a b", found)).startswith("AnswerView(1 answers;")
 
 
 def test_a_subclass_keeps_the_repr():

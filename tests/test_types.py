@@ -4,6 +4,7 @@ import ast
 import subprocess
 import sys
 import tomllib
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -40,13 +41,15 @@ def missing_annotations(function, is_method):
     return names if has_return else [*names, "return"]
 
 
-def test_the_stub_exports_every_name_that_it_imports():
+@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("__init__.pyi")), ids=lambda p: p.parent.name)
+def test_a_stub_exports_every_name_that_it_imports(path):
     # Type checkers take a name imported without `as` as private to the stub.
-    stub = ast.parse((PACKAGE / "__init__.pyi").read_text(encoding="utf-8"))
+    stub = ast.parse(path.read_text(encoding="utf-8"))
+    package = import_module(".".join(path.parent.relative_to(ROOT).parts))
     imports = [node for node in ast.walk(stub) if isinstance(node, ast.Import | ast.ImportFrom)]
     aliases = [alias for node in imports for alias in node.names]
     assert [alias.asname for alias in aliases] == [alias.name for alias in aliases]
-    assert sorted(alias.name for alias in aliases) == keras_bert.__all__
+    assert sorted(alias.name for alias in aliases) == package.__all__
 
 
 def test_public_functions_outside_of_layers_and_models_are_annotated():
@@ -60,15 +63,15 @@ def test_public_functions_outside_of_layers_and_models_are_annotated():
             total += 1
             if found := missing_annotations(function, is_method):
                 missing.append(f"{path.relative_to(ROOT)}: {name} lacks {', '.join(found)}")
-    assert total > 400  # otherwise the search is broken
+    assert total > 300  # otherwise the search is broken
     assert not missing, "\n".join(missing)
 
 
 def test_the_stub_and_the_typing_marker_are_shipped():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    shipped = project["tool"]["setuptools"]["package-data"]["keras_bert"]
-    assert {"__init__.pyi", "py.typed"} <= set(shipped)
-    assert all((PACKAGE / name).is_file() for name in shipped)
+    shipped = project["tool"]["setuptools"]["package-data"]
+    assert shipped["*"] == ["__init__.pyi"] and "py.typed" in shipped["keras_bert"]
+    assert all((PACKAGE / name).is_file() for name in shipped["keras_bert"])
 
 
 def test_a_type_checker_resolves_classes_and_methods_and_rejects_misspelled_names():

@@ -29,7 +29,8 @@ Mary Anning|find an ichthyosaur|found an ichthyosaur|Lyme Regis|1811"""
 # ## Questions, contexts and answers
 #
 # An example is a dict of `question`, `context` and `answers`; each answer has its text and the
-# character at which it starts. `read_squad` reads such dicts from the files of SQuAD 1.1 and 2.0.
+# character at which it starts. `readers.read_squad` reads such dicts from the files of SQuAD 1.1
+# and 2.0.
 
 # %%
 phrasings = [
@@ -87,7 +88,7 @@ questions = [
     {"question": "Who crossed the ocean?", "context": amelia},
 ]
 answers = reader.answer(questions)
-keras_bert.show_answers(questions, answers)
+keras_bert.pictures.show_answers(questions, answers)
 
 # %%
 found = answers[0]
@@ -123,8 +124,8 @@ answer["answer"], answer["start"], len(long["context"])
 #
 # SQuAD 2.0 has questions that their texts don't answer, marked `is_impossible`. A model loaded with
 # `null_threshold` may answer "": it does if `null_odds`, the score of "no answer" minus the best
-# answer's score, is above the threshold. `squad_scores` computes exact match and F1 as the official
-# scripts do, and finds the best threshold:
+# answer's score, is above the threshold. `metrics.squad_scores` computes exact match and F1 as the
+# official scripts do, and finds the best threshold:
 
 # %%
 asked = [
@@ -132,7 +133,7 @@ asked = [
     {"id": "2", "answers": [], "is_impossible": True},
 ]
 predictions, null_odds = {"1": "in 1843", "2": "London"}, {"1": -4.2, "2": 1.7}
-scores = keras_bert.squad_scores(asked, predictions, null_odds)
+scores = keras_bert.metrics.squad_scores(asked, predictions, null_odds)
 for name in ("exact", "f1", "HasAns_f1", "NoAns_f1", "best_f1", "best_f1_thresh"):
     print(f"{name:15} {scores[name]:5.1f}")
 

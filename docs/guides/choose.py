@@ -90,14 +90,14 @@ for question, answer in zip(new, chooser.answer(new)):
 #
 # ## The same as a command
 #
-# `read_choices` and the recipe read the files of SWAG, CSV with named columns, and of CODAH, TSV
-# without a header. Your own questions may have either format. This is CODAH's: a category, the
-# context, the choices, and the number of the right one.
+# `readers.read_choices` and the recipe read the files of SWAG, CSV with named columns, and of
+# CODAH, TSV without a header. Your own questions may have either format. This is CODAH's: a
+# category, the context, the choices, and the number of the right one.
 
 # %%
 with open("mine.tsv", "w") as file:
     print("tool", "To cut paper, you need", "a violin", "scissors", 1, sep="\t", file=file)
-keras_bert.read_choices("mine.tsv")
+keras_bert.readers.read_choices("mine.tsv")
 
 # %% [markdown]
 # ```bash

@@ -31,10 +31,11 @@ with open("reviews.csv", "w") as file:
     file.write(reviews)
 
 # %% [markdown]
-# `read_table` reads CSV, TSV and JSONL, and tells a file's line if something is wrong with it.
+# `readers.read_table` reads CSV, TSV and JSONL, and tells a file's line if something is wrong with
+# it.
 
 # %%
-table = keras_bert.read_table("reviews.csv")
+table = keras_bert.readers.read_table("reviews.csv")
 texts, labels = table["text"], table["label"]
 len(texts), sorted(set(labels))
 

@@ -145,9 +145,9 @@ Rex,Barks at cyclists.,10,70,late
 Ida,Purrs all day.,2,0,soon
 Bob,Afraid of thunder.,8,95,late
 """)
-table = keras_bert.read_table("pets.csv")
+table = keras_bert.readers.read_table("pets.csv")
 pets = {
-    "text": keras_bert.texts_from_columns(table, "{Name}. {Description}"),
+    "text": keras_bert.readers.texts_from_columns(table, "{Name}. {Description}"),
     "features": table.numbers(["Age", "Fee"]),
 }
 adoption = keras_bert.BertClassifier.from_preset(

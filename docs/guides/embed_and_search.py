@@ -159,4 +159,4 @@ short.encode_query("I would like to sing.").shape, notices[indices[0, 0]]
 # `InBatchNegatives` is cross-entropy over cosines times 20: each anchor must find its positive
 # among the positives and negatives of all examples in the batch. `CoSENT` orders the cosines of
 # pairs by their scores. Both are `keras.losses.Loss`, so
-# `compile(loss=keras_bert.CoSENT(scale=10.0))` works too.
+# `compile(loss=keras_bert.losses.CoSENT(scale=10.0))` works too.

@@ -89,7 +89,7 @@ def accuracy():
 
 
 print(f"accuracy {accuracy():.2f}")
-keras_bert.plot_vectors(embedder.predict(texts, verbose=0), labels=labels)
+keras_bert.pictures.plot_vectors(embedder.predict(texts, verbose=0), labels=labels)
 
 # %% [markdown]
 # ## Train the embedder
@@ -99,7 +99,7 @@ keras_bert.plot_vectors(embedder.predict(texts, verbose=0), labels=labels)
 # %%
 history = embedder.fit(texts, labels, epochs=10, batch_size=12, verbose=2)
 print(f"accuracy {accuracy():.2f}")
-keras_bert.plot_vectors(embedder.predict(texts, verbose=0), labels=labels)
+keras_bert.pictures.plot_vectors(embedder.predict(texts, verbose=0), labels=labels)
 
 # %% [markdown]
 # ## Classify

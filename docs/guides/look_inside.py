@@ -2,8 +2,9 @@
 # # Look inside: pictures of a model and its answers
 #
 # What do the heads of a BERT attend to? Where are its answers in a text? Which classes does it
-# confuse? This guide draws it, with functions that take any model of this library. They need
-# matplotlib: `pip install ".[plots]"`.
+# confuse? This guide draws it, with `keras_bert.pictures`, whose functions take any model of this
+# library, and with scikit-learn and TensorBoard. Pictures need matplotlib:
+# `pip install ".[plots]"`.
 
 # %%
 import keras_bert
@@ -38,7 +39,9 @@ classifier = keras_bert.BertClassifier.from_preset(
 # choose the layer and the heads.
 
 # %%
-view = keras_bert.show_attention(classifier, "The cat sat on the mat because it was tired.")
+view = keras_bert.pictures.show_attention(
+    classifier, "The cat sat on the mat because it was tired."
+)
 view
 
 # %% [markdown]
@@ -71,21 +74,23 @@ view.plot("attention.png", layer=layer, head=head)
 #
 # ## Curves
 #
-# `TrainingCurves` writes the losses and metrics of `fit` for TensorBoard, and `plot_curves` draws
-# them, of one run or several. Recipes that train draw their own as `OUTPUT/curves.png`, and
-# `finetune_glue.py --grid` those of all runs, with the best one in color.
+# `callbacks.TrainingCurves` writes the losses and metrics of `fit` for TensorBoard: `tensorboard
+# --logdir logs` shows them while the model trains, of one run or of all in a folder. `plot_curves`
+# makes a picture of them. `finetune` and all recipes that train write them to `OUTPUT/logs`.
 
 # %%
 rate = keras_bert.WarmupLinearDecay(2e-4, warmup_steps=3, total_steps=32)
 classifier.compile(keras_bert.AdamW(rate))
-curves = keras_bert.TrainingCurves("logs", every=2)
+curves = keras_bert.callbacks.TrainingCurves("logs", every=2)
 classifier.fit(texts, labels, epochs=8, batch_size=4, verbose=0, callbacks=[curves])
-keras_bert.plot_curves({"help desk": "logs"}, names=["loss", "accuracy"])
+keras_bert.pictures.plot_curves({"help desk": "logs"}, names=["loss", "accuracy"])
 
 # %% [markdown]
 # ## Confused classes
 
 # %%
+from sklearn.metrics import ConfusionMatrixDisplay
+
 new = {
     "The package went to my old address.": "delivery",
     "The driver left it in the rain.": "delivery",
@@ -100,14 +105,11 @@ new = {
     "The refund is too low.": "payment",
     "Why was my transfer refused?": "payment",
 }
-keras_bert.plot_confusion(list(new.values()), classifier.answer(list(new)))
+predicted = [answer["label"] for answer in classifier.answer(list(new))]
+display = ConfusionMatrixDisplay.from_predictions(list(new.values()), predicted, cmap="Blues")
 
 # %% [markdown]
-# A cell is a number of texts, and its shade their share of the true class. Recipes that fine-tune a
-# classifier draw it for the development set, as `OUTPUT/confusion.png`.
-#
-# Scores as a table: `score_frame` makes a pandas DataFrame of those of `scores`, with a row for each
-# type of entity ([tags](tag.py)), of `finetune`'s epochs, or of `write_score_table`'s models.
+# Scores as a table: `pandas.DataFrame(history)` shows the epochs of `finetune`.
 #
 # ## Vectors
 #
@@ -116,26 +118,27 @@ keras_bert.plot_confusion(list(new.values()), classifier.answer(list(new)))
 # %%
 embedder = keras_bert.BertEmbedder.from_preset("hf://sentence-transformers/all-MiniLM-L6-v2")
 vectors = embedder.predict(texts, verbose=0)
-keras_bert.plot_vectors(vectors, labels, texts)
+keras_bert.pictures.plot_vectors(vectors, labels, texts)
 
 # %% [markdown]
-# TensorBoard's projector shows them in three dimensions, with search and other maps:
-# `tensorboard --logdir projector`.
+# TensorBoard's projector shows them in three dimensions, with search and other maps. It reads two
+# files, also in the browser alone, at [projector.tensorflow.org](https://projector.tensorflow.org):
 
 # %%
-keras_bert.save_projector("projector", vectors, texts, labels)
+np.savetxt("vectors.tsv", vectors, delimiter="\t")
+with open("metadata.tsv", "w", encoding="utf-8") as file:
+    print(
+        "text\tlabel",
+        *(f"{text}\t{label}" for text, label in zip(texts, labels)),
+        sep="\n",
+        file=file,
+    )
 
 # %% [markdown]
 # ## Answers in their texts
 #
 # `show_answers` marks entities, or answers to questions, in the texts they come from; its page can
 # be saved, too. See it on the pages of [tags](tag.py) and [questions](answer_questions.py).
-#
-# ## Pre-training
-#
-# `plot_candidates` shows how the candidates for a `[MASK]` change over the presets that
-# `pretrain_tpu.py --preset_every` keeps, and `read_candidates` gives the numbers. See it in
-# [pre-train](pretrain.py).
 #
 # ## In notebooks
 #

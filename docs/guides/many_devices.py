@@ -28,8 +28,9 @@ model.fit(["a fine book", "a dull book"], [1, 0], batch_size=2, accumulation_ste
 # in pre-training and fine-tuning (`make kill-test` kills ten recipes at 100 random moments).
 # `TrainingCheckpoint` writes in a background thread, keeps the last few checkpoints and optionally
 # the best, and skips damaged files with a warning. It refuses a checkpoint of another model or
-# optimizer; the number of devices may change. `TrainingCurves` writes losses, metrics, learning
-# rate and speed for TensorBoard, as one curve over the steps of a run, however often it is resumed.
+# optimizer; the number of devices may change. `callbacks.TrainingCurves` writes losses, metrics,
+# learning rate and speed for TensorBoard, as one curve over the steps of a run, however often it is
+# resumed.
 #
 # ## Several machines
 #

@@ -42,14 +42,14 @@ model.compile(keras_bert.AdamW(rate, beta_2=0.98))
 
 # %% [markdown]
 # The batches are made during training and never end, so `fit` needs to know the steps.
-# `TrainingCurves` writes losses and metrics for TensorBoard, as one curve over the steps of a run,
-# however often it is resumed.
+# `callbacks.TrainingCurves` writes losses and metrics for TensorBoard, as one curve over the steps
+# of a run, however often it is resumed.
 
 # %%
 data = keras_bert.pretraining_dataset(
     corpus, batch_size=32, sequence_length=32, next_sentence=False
 )
-curves = keras_bert.TrainingCurves("bert/logs", every=50)
+curves = keras_bert.callbacks.TrainingCurves("bert/logs", every=50)
 
 
 def keep(epoch, logs):
@@ -60,7 +60,7 @@ kept = keras.callbacks.LambdaCallback(on_epoch_end=keep)
 history = model.fit(data, epochs=5, steps_per_epoch=200, verbose=2, callbacks=[curves, kept])
 
 # %%
-keras_bert.plot_curves({"tiny": "bert"}, names=["loss", "masked_lm_accuracy"])
+keras_bert.pictures.plot_curves({"tiny": "bert"}, names=["loss", "masked_lm_accuracy"])
 
 # %% [markdown]
 # The loss of guessing among 1,000 tokens would be 6.9.
@@ -78,7 +78,9 @@ for text, [candidates] in zip(texts, model.fill_mask(texts, top_k=3)):
 # The presets that the run kept show when it learned that:
 
 # %%
-keras_bert.plot_candidates("bert", texts[0], top_k=4)
+for step in (200, 400, 600, 800, 1000):
+    [candidates] = keras_bert.BertPretrainer.from_preset(f"bert/preset_{step}").fill_mask(texts[0])
+    print(f"{step:5}", *(f"{word['token']} {word['score']:.2f}" for word in candidates), sep="   ")
 
 # %% [markdown]
 # Half a minute teaches which words are frequent, and some fixed phrases. Grammar takes longer: see
@@ -90,7 +92,7 @@ keras_bert.plot_candidates("bert", texts[0], top_k=4)
 #
 # `score_texts` masks each token in turn, with no fine-tuning, and sums the logarithms of their
 # probabilities. `minimal_pair_accuracy` tells how often the better text of a pair is the more
-# probable one. `read_minimal_pairs` reads the pairs of BLiMP and Zorro.
+# probable one. `readers.read_minimal_pairs` reads the pairs of BLiMP and Zorro.
 
 # %%
 good = ["The function is called.", "A list of objects.", "It is an error."]
@@ -149,13 +151,13 @@ model.compile(keras_bert.AdamW(rate, bias_correction=False))  # exactly Google's
 # Each is an option of `pretrain_tpu.py`: `--no_next_sentence`, `--left_to_right`, the shares of
 # `[MASK]` and of random words (`--mask_token_rate`, `--random_token_rate`), the size.
 # A causal encoder, `BertBackbone(causal=True)`, is trained left to right and stays causal in every
-# task; `score_texts` then reads left to right too. `bilstm_units` puts an LSTM between an encoder
-# and the head of a classifier, tagger or reader. `ablations.py` pre-trains the variants of a table,
+# task; `score_texts` then reads left to right too. `--bilstm_units` of the fine-tuning recipes puts
+# an LSTM between an encoder and the head of a classifier, tagger or reader. `ablations.py` pre-trains the variants of a table,
 # 5 to 8, or of figure 5, judges them by the data you have, and writes the table alongside the
 # paper's.
 #
 # ```bash
-# python recipes/ablations.py --table 5 --scale micro --corpus corpus --heldout others \
+# python recipes/paper/ablations.py --table 5 --scale micro --corpus corpus --heldout others \
 #     --output ablations
 # python recipes/score_texts.py --init bert/preset --texts sentences.txt --output scores
 # ```

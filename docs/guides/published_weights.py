@@ -59,8 +59,8 @@ print(*lines[:4], "...", *lines[-3:], sep="\n")
 
 # %%
 model.save_to_preset("minilm")
-keras_bert.save_to_hugging_face(model, "minilm_hf")
-keras_bert.save_to_google(model, "minilm_tf1")
+model.save_to_hugging_face("minilm_hf")
+model.save_to_google("minilm_tf1")
 texts = ["What a lovely book!", "The train was late again."]
 vectors = model.predict(texts, verbose=0)
 for folder in ("minilm", "minilm_hf", "minilm_tf1"):
@@ -76,21 +76,18 @@ for folder in ("minilm", "minilm_hf", "minilm_tf1"):
 #
 # Presets and folders for transformers have a model card, `README.md`: task, sizes, labels, how the
 # model was trained, its scores, and how to load it. `finetune` and `pretrain_tpu.py` record
-# settings and scores for it; after a `fit` of your own, `record_training` does. A card that you
-# write or edit is kept.
+# settings and scores for it; after a `fit` of your own, `record_training` does. A card
+# without its last line, a comment that names keras_bert, is yours and is kept.
 
 # %%
-keras_bert.record_training(
-    classifier, {"corpus": "reviews", "epochs": 3}, scores={"dev": {"accuracy": 0.91}}
-)
+classifier.record_training({"corpus": "reviews", "epochs": 3}, scores={"dev": {"accuracy": 0.91}})
 classifier.save_to_preset("reviews_bert")
 with open("reviews_bert/README.md") as file:
     print(file.read())
 
 # %% [markdown]
-# `keras_bert.push_to_hub(model, "user/name", private=True)` uploads a model, or its folder, to the
-# Hugging Face Hub in one commit, and returns the handle to load it with. Of a folder, only the
-# model's files are uploaded, and a link that leads out of the folder is refused.
+# `model.push_to_hub("user/name", private=True)` uploads a model to the Hugging Face Hub in one
+# commit, and returns the handle to load it with.
 #
 # ## Low-rank adapters
 #

@@ -70,14 +70,14 @@ for found in reranker.rank(query, documents):
 # %% [markdown]
 # ## Score rankings
 #
-# `retrieval_scores` computes MRR, NDCG, recall and MAP as `trec_eval` does.
+# `metrics.retrieval_scores` computes MRR, NDCG, recall and MAP as `trec_eval` does.
 
 # %%
 right = {query: {documents[2]: 1, documents[4]: 1}}
 searched = {query: {documents[i]: float(c) for i, c in zip(indices[0], cosines[0])}}
 reranked = {query: {each["text"]: each["score"] for each in reranker.rank(query, documents)}}
 for name, scores in {"searched": searched, "reranked": reranked}.items():
-    found = keras_bert.retrieval_scores(right, scores, k=2)
+    found = keras_bert.metrics.retrieval_scores(right, scores, k=2)
     print(name, *(f"{score} {value:.2f}" for score, value in found.items()))
 
 # %% [markdown]

@@ -80,9 +80,8 @@ classifier.answer("The courier never came.")
 #
 # Without an optimizer in `compile`, each `fit` makes its own. The learning rate rises over a tenth
 # of the steps that the call takes and falls linearly to 0, as in the paper. Losses and metrics that
-# `compile` leaves out are the task's. Outputs are logits, and `compile` knows it:
-# `loss="sparse_categorical_crossentropy"` and metrics such as `AUC`, `F1Score` and `"precision"`
-# give the right numbers, and a loss object without `from_logits=True` is refused.
+# `compile` leaves out are the task's. Outputs are logits: a loss or metric that takes probabilities,
+# such as `"sparse_categorical_crossentropy"`, is refused with the line to write.
 #
 # ## Keep it
 #

@@ -43,7 +43,7 @@ with open("diary.conll", "w", encoding="utf-8") as file:
             print(word, tag or "O", file=file)
         print(file=file)
 
-sentences = keras_bert.read_conll("diary.conll")
+sentences = keras_bert.readers.read_conll("diary.conll")
 sentences
 
 # %% [markdown]
@@ -82,7 +82,7 @@ texts = [
     "In Seattle we visited Robert, who sells maps of places that don't exist.",
 ]
 answers = tagger.answer(texts)
-keras_bert.show_answers(texts, answers)
+keras_bert.pictures.show_answers(texts, answers)
 
 # %%
 found = answers[0]
@@ -107,7 +107,7 @@ tagger.answer([["Nobody", "in", "Helsinki", "knew", "Oskar"]])[0]["label"]
 # %%
 right = [["B-PER", "I-PER", "O", "O", "B-LOC", "O"]]
 guess = [["B-PER", "O", "O", "O", "B-LOC", "O"]]
-keras_bert.score_frame(keras_bert.entity_scores(right, guess))
+keras_bert.metrics.entity_scores(right, guess)
 
 # %% [markdown]
 # On WNUT-17, names in tweets, all-MiniLM-L6-v2 has an F1 of

@@ -15,7 +15,7 @@ from keras_bert.corpus.slices import Reader, Settings, Slice, Span, first_docume
 from keras_bert.corpus.text_documents import TextReader
 from keras_bert.corpus.wikipedia_dump import DumpReader
 from keras_bert.files.remote import files_below, is_folder, size_and_time
-from keras_bert.files.reports import Reports
+from keras_bert.reports import Reports
 from keras_bert.text.vocabulary import vocabulary_sha256
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import numpy as np
 from keras_bert.corpus.shard_writer import ShardWriter, shard_name, token_dtype
 from keras_bert.corpus.slices import Settings, Slice
 from keras_bert.files.json_files import write_json
-from keras_bert.files.reports import Reports
+from keras_bert.reports import Reports
 
 if TYPE_CHECKING:
     from keras_bert.text.tokenizer import BertTokenizer

@@ -4,7 +4,7 @@ import codecs
 from collections.abc import Callable, Iterator
 
 from keras_bert.files.remote import open_bytes
-from keras_bert.files.reports import Reports
+from keras_bert.reports import Reports
 
 BLOCK_BYTES = 2**20
 

@@ -10,7 +10,7 @@ from keras_bert.corpus.corpus_plan import find_inputs, plan_slices
 from keras_bert.corpus.decoding import BROKEN
 from keras_bert.corpus.slices import Settings
 from keras_bert.corpus.workers import progress_bar, run_locally
-from keras_bert.files.reports import Reports
+from keras_bert.reports import Reports
 from keras_bert.text.train_wordpieces import count_words, train_wordpieces
 from keras_bert.text.vocabulary import SPECIAL_TOKENS
 

@@ -13,12 +13,10 @@ from keras_bert.corpus.shard_writer import COUNTS
 from keras_bert.corpus.shards import CORPUS_FILE, Corpus, finish_corpus
 from keras_bert.corpus.slices import Settings
 from keras_bert.corpus.workers import progress_bar, run_locally, run_on_beam
-from keras_bert.files.json_fields import JsonFields
-from keras_bert.files.json_files import read_json, write_json
-from keras_bert.files.leftovers import remove, remove_unfinished
-from keras_bert.files.one_writer import one_writer
+from keras_bert.files.json_files import JsonFields, read_json, write_json
 from keras_bert.files.remote import names_in, size_and_time
-from keras_bert.files.reports import Reports
+from keras_bert.files.whole import remove, remove_unfinished
+from keras_bert.reports import Reports
 
 if TYPE_CHECKING:
     from keras_bert.text.tokenizer import BertTokenizer
@@ -96,21 +94,20 @@ def prepare_corpus(
     work = functools.partial(
         write_slice, num_slices=count, folder=output, settings=settings, tokenizer=tokenizer
     )
-    with one_writer(output):
-        started = time.monotonic()
-        done = {slice_.index: _read_done(output, slice_, count) for slice_ in slices}
-        left = [slice_ for slice_ in slices if done[slice_.index] is None]
-        if beam_options is None:
-            results = run_locally(left, work, num_workers)
-        else:
-            written = run_on_beam(left, work, beam_options)
-            results = ((slice_, _read_done(output, slice_, count)) for slice_ in written)
-        with _progress_bar(slices, done, progress) as bar:
-            for slice_, result in results:
-                done[slice_.index] = result
-                _show_progress(bar, slice_, result)
-        seconds = time.monotonic() - started
-        corpus = _finish(output, tokenizer, slices, done, description, reports)
+    started = time.monotonic()
+    done = {slice_.index: _read_done(output, slice_, count) for slice_ in slices}
+    left = [slice_ for slice_ in slices if done[slice_.index] is None]
+    if beam_options is None:
+        results = run_locally(left, work, num_workers)
+    else:
+        written = run_on_beam(left, work, beam_options)
+        results = ((slice_, _read_done(output, slice_, count)) for slice_ in written)
+    with _progress_bar(slices, done, progress) as bar:
+        for slice_, result in results:
+            done[slice_.index] = result
+            _show_progress(bar, slice_, result)
+    seconds = time.monotonic() - started
+    corpus = _finish(output, tokenizer, slices, done, description, reports)
     if progress:
         num_new = sum(done[slice_.index]["shard"]["num_tokens"] for slice_ in left)
         print(_summary(corpus, num_new, seconds))

@@ -5,8 +5,8 @@ import re
 from collections.abc import Iterator
 from typing import Protocol
 
-from keras_bert.files.reports import Reports
 from keras_bert.messages import check_one_of
+from keras_bert.reports import Reports
 
 TEXT_FORMATS = ("prose", "sentences")
 

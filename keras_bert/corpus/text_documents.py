@@ -9,7 +9,7 @@ from keras_bert.corpus.decoding import BLOCK_BYTES, detect_encoding, text_blocks
 from keras_bert.corpus.sentences import split_sentences
 from keras_bert.corpus.slices import Reader, Settings, Span
 from keras_bert.files.remote import open_bytes
-from keras_bert.files.reports import Reports
+from keras_bert.reports import Reports
 
 MAX_PARAGRAPH_CHARACTERS = 2**20
 

@@ -12,7 +12,7 @@ from keras_bert.corpus.sentences import split_sentences
 from keras_bert.corpus.slices import Reader, Settings, Span
 from keras_bert.corpus.wikitext import wikitext_passages
 from keras_bert.files.remote import open_bytes
-from keras_bert.files.reports import Reports
+from keras_bert.reports import Reports
 
 REDIRECTS = "redirect pages, skipped"
 OTHER_NAMESPACES = "pages of other namespaces, skipped"

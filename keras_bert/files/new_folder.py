@@ -9,13 +9,14 @@ from functools import partial
 from pathlib import Path
 
 from keras_bert.files.remote import disk_full, is_disk_full, names_in, read_bytes
-from keras_bert.files.signed_text import unsigned
 from keras_bert.files.whole import MARKS, whole_folder
 
 logger = logging.getLogger("keras_bert")
 
 README = "README.md"
-"""The model card. One that a person wrote or edited is never replaced."""
+"""The model card. One without `CARD_MARK` is a person's, and never replaced."""
+CARD_MARK = "<!-- Written by keras_bert, which replaces it. To keep an edit, remove this line. -->"
+"""The last line of this library's cards."""
 
 # The files that this library writes to a model folder, and may therefore replace: those of its
 # presets, of transformers, sentence-transformers, Google and KerasHub.
@@ -38,8 +39,7 @@ def new_folder(
 ) -> Iterator[Path]:
     """Provides an empty folder for a model; it replaces `folder` if the block raises no error.
 
-    A `README.md` that a person wrote or edited is kept, with a log message; `signed` marks those of
-    this library.
+    A `README.md` without `CARD_MARK` is kept, with a log message.
 
     Args:
         folder: a path, local or remote (`"gs://..."`); an earlier model there is replaced.
@@ -67,15 +67,20 @@ def new_folder(
         raise disk_full(folder, error) from error
 
 
+def is_own_card(text: str) -> bool:
+    """Returns whether this library wrote a model card, and may replace it."""
+    return text.rstrip().endswith(CARD_MARK)
+
+
 def _keep_readme(folder, new):
-    """Copies a README.md of the earlier folder to the new one, unless this library wrote it."""
+    """Copies a person's README.md of the earlier folder to the new one."""
     if README not in names_in(folder):
         return
     path = f"{str(folder).rstrip('/')}/{README}"
     earlier = read_bytes(path)
-    if unsigned(earlier.decode("utf-8", "replace")) is None:
+    if not is_own_card(earlier.decode("utf-8", "replace")):
         (new / README).write_bytes(earlier)
-        logger.info("%s is kept: somebody wrote or edited it.", path)
+        logger.info("%s is kept: it isn't a card that keras_bert wrote.", path)
 
 
 def _check_room(folder, num_bytes):

@@ -5,6 +5,7 @@ import errno
 import os
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import IO
 
 _LOST_SLASH = re.compile(r"[a-z][a-z0-9+.-]+:/(?!/)", re.IGNORECASE)  # of Path("gs://b"): "gs:/b"
@@ -67,30 +68,37 @@ def is_disk_full(error: BaseException) -> bool:
     return re.search(said, str(error)) is not None
 
 
-def read_bytes(path: str | os.PathLike, size: int = -1) -> bytes:
-    """Returns the content of a file, local or remote.
-
-    Args:
-        path: a path.
-        size: number of bytes to read at most; -1 reads the entire file.
-
-    Raises:
-        OSError: if it can't be read.
-    """
+@contextlib.contextmanager
+def open_bytes(path: str | os.PathLike) -> Iterator[IO[bytes]]:
+    """Opens a file, local or remote, for reading; a file that can't be read is an `OSError`."""
     if not is_remote(path):
         with open(path, "rb") as file:
-            return file.read(size)
-    with as_os_errors(path), open_bytes(path) as file:
+            yield file
+        return
+    import tensorflow as tf
+
+    with as_os_errors(path), tf.io.gfile.GFile(str(path), "rb") as file:
+        yield file
+
+
+def read_bytes(path: str | os.PathLike, size: int = -1) -> bytes:
+    """Returns the first `size` bytes of a file, local or remote; by default, all."""
+    with open_bytes(path) as file:
         return file.read(size)
 
 
-def open_bytes(path: str | os.PathLike) -> IO[bytes]:
-    """Opens a file, local or remote, to read bytes."""
-    if not is_remote(path):
-        return open(path, "rb")
-    import tensorflow as tf
+def local_path(path: str | os.PathLike) -> Path:
+    """Returns the `Path` of a folder for a fine-tuned model, which may not exist yet.
 
-    return tf.io.gfile.GFile(str(path), "rb")
+    Raises:
+        ValueError: if the path is remote; it would become a folder named `gs:`.
+    """
+    if is_remote(path):
+        raise ValueError(
+            "The folder must be on this machine, because a fine-tuned model and its results are "
+            f"written there; got {path}. Give a path without a scheme, then copy the folder."
+        )
+    return Path(path)
 
 
 def names_in(folder: str | os.PathLike) -> list[str]:

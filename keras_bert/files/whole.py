@@ -1,48 +1,41 @@
 """Atomic writes: files and folders, local and remote, are written whole or not at all.
 
-Everything is written to a hidden temporary name next to its target and renamed at the end. Remote
-paths, such as `gs://bucket/run`, go through `tf.io.gfile`; local paths don't need TensorFlow.
+Everything is written to a hidden temporary name next to its target and renamed at the end. The next
+write of the same name removes what a killed writer left. Remote paths, such as `gs://bucket/run`,
+go through `tf.io.gfile`; local paths don't need TensorFlow.
 """
 
 import contextlib
-import ctypes
-import errno
-import io
 import os
+import re
 import shutil
 import tempfile
+import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
 
-from keras_bert.files.leftovers import (
-    complete,
-    install,
-    recover,
-    remove,
-    remove_unfinished,
-    temporary_name,
-)
 from keras_bert.files.remote import as_os_errors, is_remote, names_in
 
 MARKS = ("config.json", "bert_config.json", "saved_model.pb")
 """Files that identify a model folder; in a remote folder they are written last."""
 
-_AT_FDCWD, _RENAME_EXCHANGE = -100, 2  # of Linux
+_LEFTOVER = re.compile(r"\.(unfinished|old)-[0-9a-f]{8}-(.+)", re.DOTALL)
 
 
 @contextlib.contextmanager
 def whole_file(path: str | os.PathLike, mode: str = "w") -> Iterator[IO]:
     """Opens a file for writing; it appears only if the block ends without an error.
 
-    After an error, an existing file is unchanged and no partial file remains.
+    After an error, an existing file is unchanged and no partial file remains. If two processes
+    write a file at the same time, one of them fails with an `OSError`.
 
     Args:
         path: a path, local or remote; missing parent folders are created.
         mode: `"w"` for UTF-8 text with line endings as written, `"wb"` for bytes.
 
     Yields:
-        A file object. Remote files can't seek.
+        A file object.
 
     Raises:
         OSError: if the file can't be written.
@@ -54,17 +47,19 @@ def whole_file(path: str | os.PathLike, mode: str = "w") -> Iterator[IO]:
     >>> os.listdir(folder)
     ['notes.txt']
     """
-    if mode not in ("w", "wb"):
-        raise ValueError(f'mode must be "w" or "wb"; got {mode!r}.')
     text = {"encoding": "utf-8", "newline": "\n"} if mode == "w" else {}
     with whole_path(path) as temporary:
-        if not is_remote(temporary):
+        if not is_remote(path):
             with open(temporary, mode, **text) as file:
                 yield file
             return
-        stream = _RemoteStream(temporary, path)
-        with io.TextIOWrapper(io.BufferedWriter(stream), **text) if text else stream as file:
-            yield file
+        import tensorflow as tf
+
+        with tempfile.TemporaryDirectory() as here:
+            with open(f"{here}/file", mode, **text) as file:
+                yield file
+            with as_os_errors(path):
+                tf.io.gfile.copy(f"{here}/file", temporary)
 
 
 @contextlib.contextmanager
@@ -84,15 +79,26 @@ def whole_path(path: str | os.PathLike) -> Iterator[str]:
         OSError: if the file can't be written.
     """
     path = _absolute(path)
-    if not is_remote(path):
-        remove_unfinished(*os.path.split(path))
     temporary = temporary_name(path)
-    with _parents(path):
-        try:
-            yield temporary
-            _rename_file(temporary, path)
-        finally:
-            remove(temporary)
+    if is_remote(path):  # leftovers stay: Beam may write a shard twice at once
+        import tensorflow as tf
+
+        with as_os_errors(path):
+            tf.io.gfile.makedirs(os.path.dirname(path))
+    else:
+        remove_unfinished(*os.path.split(path))
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+    try:
+        yield temporary
+        if is_remote(path):
+            with as_os_errors(path):
+                tf.io.gfile.rename(temporary, path, overwrite=True)
+        else:
+            with open(temporary, "rb+") as file:
+                os.fsync(file.fileno())
+            os.replace(temporary, path)
+    finally:
+        remove(temporary)
 
 
 @contextlib.contextmanager
@@ -101,13 +107,11 @@ def whole_folder(
 ) -> Iterator[Path]:
     """Provides an empty folder; it replaces `path` if the block ends without an error.
 
-    After an error, an existing folder is unchanged and no partial folder remains. After a kill, the
-    old or the new folder is there: Linux exchanges the two in one step. On file systems that can't,
-    `recover` restores the old one. A remote folder is written locally, copied next to its target,
-    and renamed file by file, with its mark (`MARKS`) last. After a kill during these renames,
-    `recover` or the next write finishes them; only an error loses the old folder. Leftovers of
-    killed writers of the same folder are removed. If several processes write it at once, the last
-    one's folder stays.
+    After an error, an existing folder is unchanged and no partial folder remains. A local folder is
+    replaced by two renames: after a kill between them, `recover` or the next write restores the old
+    one. A remote folder is written locally, copied next to its target, and moved there file by
+    file, with its mark (`MARKS`) last; a kill during these moves loses the old folder, and the new
+    one has no mark.
 
     Args:
         path: a path, local or remote; missing parent folders are created.
@@ -130,7 +134,8 @@ def whole_folder(
     ['config.json']
     """
     path = _absolute(path)
-    recover(path)
+    if not is_remote(path):
+        recover(path)
     _check_may_be_replaced(path, check)
     remove_unfinished(*os.path.split(path))
     if is_remote(path):
@@ -139,41 +144,67 @@ def whole_folder(
             with as_os_errors(path):
                 _upload(Path(here), path, check)
         return
-    new = Path(temporary_name(path))
-    with _parents(path):
-        new.mkdir()
-        try:
-            yield new
-            _replace_folder(Path(path), new, check)
-        finally:
-            shutil.rmtree(new, ignore_errors=True)
+    new, old = temporary_name(path), temporary_name(path, "old")
+    os.makedirs(new)
+    try:
+        yield Path(new)
+        _check_may_be_replaced(path, check)  # another process may have written it just now
+        with contextlib.suppress(FileNotFoundError):
+            os.rename(path, old)
+        os.rename(new, path)
+        remove(old)
+    finally:
+        remove(new)
+        recover(path)
 
 
-class _RemoteStream(io.RawIOBase):
-    """A remote file that is written from beginning to end, without seeking."""
+def temporary_name(path: str | os.PathLike, kind: str = "unfinished") -> str:
+    """Returns a hidden name next to `path`, new at every call, with the same suffix."""
+    folder, name = os.path.split(str(path))
+    return os.path.join(folder, f".{kind}-{uuid.uuid4().hex[:8]}-{name}")
 
-    def __init__(self, temporary, path):
-        super().__init__()
-        import tensorflow as tf
 
-        self._path = path
-        self._file = tf.io.gfile.GFile(temporary, "wb")
-        self.write(b"")  # creates the file, even if it stays empty
+def remove_unfinished(folder: str | os.PathLike, name: str | None = None) -> None:
+    """Removes files and folders that killed writers left in a folder under temporary names.
 
-    def writable(self):
-        return True
+    Call it while no other process writes to the folder.
 
-    def write(self, data):
-        data = bytes(data)
-        with as_os_errors(self._path):
-            self._file.write(data)
-        return len(data)
+    Args:
+        folder: a path, local or remote; it may be missing.
+        name: name of a file or folder whose leftovers to remove; by default, all are removed.
+    """
+    names = names_in(folder)
+    for leftover in names:
+        found = _LEFTOVER.fullmatch(leftover)
+        if found and name in (None, found[2]) and (found[1] == "unfinished" or found[2] in names):
+            remove(os.path.join(str(folder), leftover))
 
-    def close(self):
-        if not self.closed:
-            super().close()
-            with as_os_errors(self._path):
-                self._file.close()
+
+def recover(path: str | os.PathLike) -> None:
+    """Restores a local folder whose writer was killed between the renames of `whole_folder`."""
+    if os.path.lexists(path):
+        return
+    parent, name = os.path.split(os.path.abspath(path))
+    for other in names_in(parent):
+        found = _LEFTOVER.fullmatch(other)
+        if found and found.groups() == ("old", name):
+            with contextlib.suppress(OSError):  # another reader was faster
+                os.rename(os.path.join(parent, other), path)
+
+
+def remove(path: str | os.PathLike) -> None:
+    """Removes a file or folder if it exists and can be removed."""
+    with contextlib.suppress(OSError):
+        if is_remote(path):
+            import tensorflow as tf
+
+            with as_os_errors(path):
+                if tf.io.gfile.exists(path):
+                    (tf.io.gfile.rmtree if tf.io.gfile.isdir(path) else tf.io.gfile.remove)(path)
+        elif os.path.isdir(path) and not os.path.islink(path):
+            shutil.rmtree(path)
+        else:
+            os.remove(path)
 
 
 def _absolute(path):
@@ -182,40 +213,6 @@ def _absolute(path):
         return str(path).rstrip("/")
     # A symbolic link is kept; its target is replaced.
     return os.path.realpath(path) if os.path.islink(path) else str(Path(path).absolute())
-
-
-@contextlib.contextmanager
-def _parents(path):
-    """Creates the parent folders of `path`; after an error, removes the new ones if empty."""
-    parent = os.path.dirname(path)
-    if is_remote(path):
-        import tensorflow as tf
-
-        with as_os_errors(path):
-            tf.io.gfile.makedirs(parent)
-        yield
-        return
-    made = [folder for folder in (Path(parent), *Path(parent).parents) if not folder.exists()]
-    try:
-        os.makedirs(parent, exist_ok=True)
-        yield
-    except BaseException:
-        with contextlib.suppress(OSError):
-            for folder in made:
-                folder.rmdir()
-        raise
-
-
-def _rename_file(temporary, path):
-    if is_remote(path):
-        import tensorflow as tf
-
-        with as_os_errors(path):
-            tf.io.gfile.rename(temporary, path, overwrite=True)
-        return
-    with open(temporary, "rb+") as file:
-        os.fsync(file.fileno())
-    os.replace(temporary, path)
 
 
 def _check_may_be_replaced(path, check):
@@ -240,53 +237,21 @@ def _upload(here, path, check):
     """Copies a local folder next to a remote one, then quickly replaces the remote one."""
     import tensorflow as tf
 
-    gfile, new = tf.io.gfile, temporary_name(path)
-    files = [
-        file.relative_to(here).as_posix() for file in sorted(here.rglob("*")) if file.is_file()
-    ]
-    files.sort(key=lambda file: file in MARKS)
+    new = temporary_name(path)
+    files = [file.relative_to(here).as_posix() for file in here.rglob("*") if file.is_file()]
+    files.sort(key=lambda file: (file in MARKS, file))
     try:
         for file in files:
-            gfile.makedirs(os.path.dirname(f"{new}/{file}"))
-            gfile.copy(str(here / file), f"{new}/{file}")
+            tf.io.gfile.makedirs(os.path.dirname(f"{new}/{file}"))
+            tf.io.gfile.copy(str(here / file), f"{new}/{file}")
         _check_may_be_replaced(path, check)
-        complete(new, files)
+        remove(path)
         try:
-            install(new, path)
+            for file in files:  # one by one: renaming a folder moves its files in any order
+                tf.io.gfile.makedirs(os.path.dirname(f"{path}/{file}"))
+                tf.io.gfile.rename(f"{new}/{file}", f"{path}/{file}", overwrite=True)
         except BaseException:
             remove(path)  # a partial folder is useless
             raise
     finally:
         remove(new)
-
-
-def _replace_folder(folder, new, check):
-    """Replaces `folder` by `new`, in one step if the file system can; removes the old folder."""
-    try:
-        new.rename(folder)  # fails if there is a folder with files
-        return
-    except OSError as error:
-        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.EACCES):
-            raise
-    _check_may_be_replaced(str(folder), check)  # another process may have written it just now
-    if _exchange(folder, new):
-        shutil.rmtree(new)
-        return
-    old = Path(temporary_name(folder, "old"))
-    folder.rename(old)
-    try:
-        new.rename(folder)
-    except OSError:
-        old.rename(folder)
-        raise
-    shutil.rmtree(old)
-
-
-def _exchange(one, other):
-    """Exchanges the names of two local folders in one step; returns whether the system can."""
-    try:
-        rename = ctypes.CDLL(None, use_errno=True).renameat2
-    except (AttributeError, OSError, TypeError):  # not Linux, or an old C library
-        return False
-    paths = os.fsencode(one), os.fsencode(other)
-    return rename(_AT_FDCWD, paths[0], _AT_FDCWD, paths[1], _RENAME_EXCHANGE) == 0

@@ -5,44 +5,54 @@ from keras_bert.layers.plain_attention import plain_attention
 
 
 def attention(
-    query_key_value,
-    num_heads,
     *,
+    query,
+    key,
+    value,
     padding_mask=None,
     sequence_ids=None,
-    dropout=None,
     causal=False,
+    window=None,
+    rotate=None,
+    dropout=None,
     training=False,
 ):
     """Computes attention, with softmax in float32, by the fastest kernel that runs here.
 
-    A query sees the tokens of its row (`padding_mask`) or of its sequence (`sequence_ids`), all of
-    them or those up to its own (`causal`). Hidden keys get a probability of exactly 0. See
-    `fused_kernel` for the kernels, which all take these arguments.
+    A query sees the tokens of its row (`padding_mask`) or of its sequence (`sequence_ids`), without
+    those after it (`causal`) or far from it (`window`). Hidden keys get a probability of exactly 0.
+    See `fused_kernel` for the kernels, which take the same arguments, except for `rotate`.
 
     Args:
-        query_key_value: `[B, S, 3H]`, queries, then keys, then values; each holds its heads one
-            after another.
-        num_heads: int, N.
+        query: `[B, S, N, D]`.
+        key: `[B, S, N, D]`.
+        value: `[B, S, N, D]`.
         padding_mask: `[B, S]` integers or booleans, true at tokens, wherever they stand; None if
             nothing is padded.
         sequence_ids: `[B, S]` integers, the number of each token's sequence in a packed row, 0 at
             padding; or None. If given, `padding_mask` isn't read.
-        dropout: the `Dropout` layer of the probabilities; or None.
         causal: bool, whether a query sees no later token.
+        window: int, the largest distance between a query and a key that it sees; None for any.
+        rotate: a function of `[B, S, N, D]`, such as a rotary position embedding, that is applied
+            to queries and keys; or None.
+        dropout: the `Dropout` layer of the probabilities; or None.
         training: bool, whether gradients will be taken.
 
     Returns:
-        `[B, S, H]`.
+        `[B, S, N, D]`.
     """
+    if rotate is not None:
+        query, key = rotate(query), rotate(key)
     dropout = dropout if dropout is not None and dropout.rate and training else None
-    kernel = fused_kernel(query_key_value, num_heads, sequence_ids, dropout) or plain_attention
+    kernel = fused_kernel(query, sequence_ids, window, dropout) or plain_attention
     return kernel(
-        query_key_value,
-        num_heads,
+        query=query,
+        key=key,
+        value=value,
         padding_mask=padding_mask,
         sequence_ids=sequence_ids,
-        dropout=dropout,
         causal=causal,
+        window=window,
+        dropout=dropout,
         training=training,
     )

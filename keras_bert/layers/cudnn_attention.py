@@ -10,16 +10,16 @@ from jax import numpy as jnp
 AMPERE, HOPPER = (8, 0), (9, 0)  # compute capabilities
 
 
-def fits(query_key_value, num_heads, sequence_ids, device):
-    """Returns whether cuDNN takes projections `[B, S, 3H]` on a JAX device."""
-    _, length, width = query_key_value.shape
-    head_dim, capability = width // 3 // num_heads, compute_capability(device)
+def fits(query, device, has_mask):
+    """Returns whether cuDNN takes heads `[B, S, N, D]` on a JAX device."""
+    _, length, _, head_dim = query.shape
+    capability = compute_capability(device)
     return (
-        query_key_value.dtype in ("bfloat16", "float16")
+        query.dtype in ("bfloat16", "float16")
         and capability >= AMPERE
         and head_dim % 8 == 0
         and head_dim <= (256 if capability >= HOPPER else 128)
-        and (sequence_ids is None or length % 2 == 0)  # gradients under a mask need even lengths
+        and (length % 2 == 0 or not has_mask)  # gradients under a mask need even lengths
     )
 
 
@@ -46,13 +46,15 @@ def answering_for(device):
 
 
 def cudnn_attention(
-    query_key_value,
-    num_heads,
     *,
+    query,
+    key,
+    value,
     padding_mask=None,
     sequence_ids=None,
-    dropout=None,
     causal=False,
+    window=None,
+    dropout=None,
     training=False,
     implementation="cudnn",
 ):
@@ -61,20 +63,22 @@ def cudnn_attention(
     cuDNN hides padding by the length of each row, so it needs no mask, but the tokens must come
     first. Other rows are therefore reordered, which costs nothing: heads are copied in any case.
     """
-    batch, length, width = query_key_value.shape
-    hidden_dim, visible, lengths, order = width // 3, None, None, None
+    visible, lengths, order = None, None, None
     if sequence_ids is not None:
         visible = (sequence_ids[:, :, None] == sequence_ids[:, None, :])[:, None]  # [B, 1, S, S]
+    elif padding_mask is not None and window is not None:
+        visible = padding_mask.astype("bool")[:, None, None]  # [B, 1, 1, S]
     elif padding_mask is not None:
         is_token = padding_mask.astype("bool")
         lengths = jnp.maximum(is_token.sum(1, dtype="int32"), 1)  # rows of padding stay finite
         order = jnp.argsort(~is_token, axis=1, stable=True)
-        first = 0 if causal else hidden_dim  # without order among them, queries may stay
-        query_key_value = jnp.concatenate(
-            [query_key_value[:, :, :first], _take(query_key_value[:, :, first:], order)], axis=2
-        )
-    heads = query_key_value.reshape(batch, length, 3, num_heads, -1)  # [B, S, 3, N, D]
-    query, key, value = (heads[:, :, part] for part in range(3))
+        key, value = _take(key, order), _take(value, order)
+        if causal:  # otherwise queries have no order and may stay
+            query = _take(query, order)
+    if window is not None:
+        places = jnp.arange(query.shape[1])
+        is_near = abs(places[:, None] - places) <= window  # [S, S]
+        visible = is_near[None, None] if visible is None else visible & is_near
     context = jax.nn.dot_product_attention(
         query,
         key,
@@ -84,12 +88,11 @@ def cudnn_attention(
         key_value_seq_lengths=lengths,
         implementation=implementation,
     )  # [B, S, N, D]
-    context = context.reshape(batch, length, hidden_dim)
     return _take(context, jnp.argsort(order, axis=1)) if causal and order is not None else context
 
 
 def _take(x, places):
-    """Takes vectors of each row of `[B, S, C]` at places `[B, S]`, each once."""
+    """Takes the tokens of each row of `[B, S, N, D]` at places `[B, S]`, each once."""
 
     def take(row, places):
         return row.at[places].get(unique_indices=True, mode="promise_in_bounds")

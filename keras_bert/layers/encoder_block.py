@@ -3,11 +3,10 @@
 import keras
 from keras import ops
 
-from keras_bert.layers.dropout import Dropout
+from keras_bert.layers.dropout import Dropout, drawn_seeds, with_seeds
 from keras_bert.layers.gelu import activation_function
 from keras_bert.layers.initializer import EPSILON, dense, layer_norm
 from keras_bert.layers.packed_rows import packed_input
-from keras_bert.layers.rematerialize import rematerialize
 from keras_bert.layers.self_attention import SelfAttention
 from keras_bert.messages import check_bool, check_int
 
@@ -126,3 +125,36 @@ class EncoderBlock(keras.layers.Layer):
             "remat": self.remat,
             "causal": self.causal,
         }
+
+
+def rematerialize(function, x, dropouts):
+    """Computes `function(x)` without keeping intermediate results for the gradients.
+
+    Seeds are drawn once, so that dropout repeats the same mask. (On TensorFlow, `keras.RematScope`
+    draws another mask the second time, which makes gradients wrong.)
+
+    Args:
+        function: a pure function of one tensor and weights.
+        x: a floating-point tensor.
+        dropouts: the `Dropout` layers that the function calls.
+
+    Returns:
+        The function's result.
+    """
+    seeds = drawn_seeds(dropouts)
+
+    def again(x):
+        with with_seeds(seeds):
+            return function(x)
+
+    if keras.backend.backend() == "tensorflow":
+        import tensorflow as tf
+
+        return tf.recompute_grad(again)(x)
+    if keras.backend.backend() == "jax":
+        import jax
+
+        return jax.checkpoint(again)(x)
+    import torch
+
+    return torch.utils.checkpoint.checkpoint(again, x, use_reentrant=False)

@@ -7,14 +7,14 @@ import logging
 
 import keras
 
-from keras_bert.layers.plain_attention import split_heads, visibility_bias
+from keras_bert.layers.plain_attention import visibility_bias
 
 logger = logging.getLogger("keras_bert")
 
 _planned_mesh = contextvars.ContextVar("_planned_mesh", default=None)
 
 
-def fused_kernel(query_key_value, num_heads, sequence_ids=None, dropout=None):
+def fused_kernel(query, sequence_ids=None, window=None, dropout=None):
     """Chooses the fused kernel for the device that computes.
 
     | backend | device | kernel | dropout |
@@ -26,13 +26,13 @@ def fused_kernel(query_key_value, num_heads, sequence_ids=None, dropout=None):
     `keras.config.disable_flash_attention()` turns all of them off.
 
     Args:
-        query_key_value: `[B, S, 3H]`.
-        num_heads: int, N.
+        query: `[B, S, N, D]`.
         sequence_ids: `[B, S]`, or None if rows aren't packed.
+        window: int, the distance that queries see; or None.
         dropout: the `Dropout` layer of the probabilities if they are to be dropped, else None.
 
     Returns:
-        A function with the arguments of `attention`, or None where only plain attention runs.
+        A function with the arguments of `plain_attention`, or None where only plain attention runs.
     """
     if keras.config.is_flash_attention_enabled() is False:
         return None
@@ -43,18 +43,18 @@ def fused_kernel(query_key_value, num_heads, sequence_ids=None, dropout=None):
         if device.platform == "tpu":
             from keras_bert.layers.tpu_attention import fits, tpu_attention
 
-            if fits(query_key_value, num_heads, mesh):
+            if fits(query, mesh):
                 return functools.partial(tpu_attention, mesh=mesh)
         elif device.platform == "gpu":
             from keras_bert.layers.cudnn_attention import cudnn_attention, fits
 
-            if fits(query_key_value, num_heads, sequence_ids, device):
+            if fits(query, device, has_mask=sequence_ids is not None or window is not None):
                 kernel, name = cudnn_attention, "cuDNN's flash attention"
     if backend == "torch":
         kernel, name = sdpa_attention, "PyTorch's scaled_dot_product_attention"
     if kernel is None or dropout is None:
         return kernel
-    if not (backend == "torch" and query_key_value.device.type == "cpu"):  # where it costs little
+    if not (backend == "torch" and query.device.type == "cpu"):  # where it costs little
         _warn_of_dropout(name)
     return None
 
@@ -89,25 +89,27 @@ def jax_device():
 
 
 def sdpa_attention(
-    query_key_value,
-    num_heads,
     *,
+    query,
+    key,
+    value,
     padding_mask=None,
     sequence_ids=None,
-    dropout=None,
     causal=False,
+    window=None,
+    dropout=None,
     training=False,
 ):
     """Computes attention by PyTorch, by its best kernel for the device; see `attention`."""
     import torch
 
-    length = query_key_value.shape[1] if causal else None
-    bias = visibility_bias(padding_mask, sequence_ids, length)  # finite, also for rows of padding
-    query, key, value = (x.transpose(1, 2) for x in split_heads(query_key_value, num_heads))
+    # A finite bias, also for rows of padding.
+    bias = visibility_bias(query.shape[1], padding_mask, sequence_ids, causal, window)
     context = torch.nn.functional.scaled_dot_product_attention(
-        query, key, value, attn_mask=None if bias is None else bias.to(query.dtype)
+        *(heads.transpose(1, 2) for heads in (query, key, value)),
+        attn_mask=None if bias is None else bias.to(query.dtype),
     )  # [B, N, S, D]
-    return context.transpose(1, 2).flatten(2)
+    return context.transpose(1, 2)
 
 
 @functools.cache

@@ -31,7 +31,7 @@ class LayerCombination(keras.layers.Layer):
 
     Example:
     >>> import numpy as np
-    >>> from keras_bert import LayerCombination
+    >>> from keras_bert.layers import LayerCombination
     >>> hidden_states = [np.full((1, 1, 2), 1.0), np.full((1, 1, 2), 4.0)]
     >>> LayerCombination("mean")(hidden_states).numpy()
     array([[[2.5, 2.5]]], dtype=float32)

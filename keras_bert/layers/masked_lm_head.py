@@ -3,9 +3,9 @@
 import keras
 from keras import ops
 
-from keras_bert.layers.gather_positions import gather_positions
 from keras_bert.layers.gelu import activation_function
 from keras_bert.layers.initializer import EPSILON, bert_initializer, dense, layer_norm
+from keras_bert.layers.packed_rows import gather_positions
 
 
 def decoder_table(backbone, dtype=None):

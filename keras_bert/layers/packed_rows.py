@@ -8,7 +8,10 @@ layers that tell sequences apart read them here.
 import contextlib
 import contextvars
 
+import keras
 from keras import ops
+
+from keras_bert.layers.plain_attention import HIDDEN
 
 _INPUTS = contextvars.ContextVar("packed_rows", default={})  # noqa: B039 (never changed)
 
@@ -36,3 +39,127 @@ def packed_rows(inputs):
 def packed_input(name, given=None):
     """Returns an input of packed rows: the given one, that of the model in a call, or None."""
     return _INPUTS.get().get(name) if given is None else given
+
+
+@keras.saving.register_keras_serializable(package="keras_bert")
+class ClsVectors(keras.layers.Layer):
+    """Layer that takes the vector of each sequence's [CLS] token.
+
+    Args:
+        last: bool, whether to take the last token instead, the [SEP] at the end: in a causal
+            encoder it is the one that sees the whole sequence.
+
+    Call arguments:
+        sequence_output: `[B, S, H]`.
+        cls_positions: `[B, K]` int32 in `[0, S)`, for packed rows; None means the first token.
+        padding_mask: `[B, S]`, true at tokens, or None; read with `last` alone.
+        sequence_ids: `[B, S]`, the sequences of packed rows, or None; read with `last` alone.
+
+    Returns:
+        `[B, H]`, or `[B, K, H]` with `cls_positions`. Without them, packed rows give the vector of
+        their first sequence.
+
+    Raises:
+        ValueError: if `last` is given `cls_positions` without `sequence_ids`.
+
+    Example:
+    >>> import numpy as np
+    >>> vectors = np.arange(4.0).reshape(1, 4, 1)
+    >>> ClsVectors()(vectors).numpy().tolist()
+    [[0.0]]
+    >>> ClsVectors()(vectors, cls_positions=np.array([[0, 2]])).numpy().tolist()
+    [[[0.0], [2.0]]]
+    >>> ClsVectors(last=True)(vectors, padding_mask=np.array([[1, 1, 1, 0]])).numpy().tolist()
+    [[2.0]]
+    """
+
+    def __init__(self, last=False, **kwargs):
+        super().__init__(**kwargs)
+        self.last = last
+
+    def call(self, sequence_output, cls_positions=None, padding_mask=None, sequence_ids=None):
+        cls_positions = packed_input("cls_positions", cls_positions)
+        if self.last:
+            sequence_ids = packed_input("sequence_ids", sequence_ids)
+            length = ops.shape(sequence_output)[1]
+            return _last_vectors(sequence_output, cls_positions, padding_mask, sequence_ids, length)
+        if cls_positions is None:
+            return sequence_output[:, 0, :]
+        return gather_positions(sequence_output, cls_positions)
+
+    def compute_output_spec(self, sequence_output, *args, **kwargs):
+        # A functional model has one shape for its pooled vectors: that of unpacked rows.
+        batch, _, width = sequence_output.shape
+        return keras.KerasTensor((batch, width), dtype=self.compute_dtype)
+
+    def get_config(self):
+        return {**super().get_config(), "last": self.last}
+
+
+def _last_vectors(sequence_output, cls_positions, padding_mask, sequence_ids, length):
+    places = ops.arange(length, dtype="int32")
+    if sequence_ids is not None:
+        count = 1 if cls_positions is None else ops.shape(cls_positions)[1]
+        numbers = ops.arange(1, count + 1, dtype="int32")
+        is_own = ops.equal(
+            ops.expand_dims(ops.cast(sequence_ids, "int32"), 1), ops.expand_dims(numbers, 1)
+        )  # [B, K, S]
+    elif cls_positions is not None:
+        raise ValueError(
+            "In a causal encoder the last token of each sequence is read, which sequence_ids "
+            "tell: give them with cls_positions."
+        )
+    elif padding_mask is not None:
+        is_own = ops.expand_dims(ops.cast(padding_mask, "bool"), 1)  # [B, 1, S]
+    else:
+        return sequence_output[:, -1, :]
+    last = ops.max(ops.where(is_own, places, 0), axis=2)
+    vectors = gather_positions(sequence_output, last)
+    return vectors[:, 0, :] if cls_positions is None else vectors
+
+
+@keras.saving.register_keras_serializable(package="keras_bert")
+class SequenceLogits(keras.layers.Layer):
+    """Layer that gives each sequence of a packed row its own logits, for a softmax over its tokens.
+
+    Call arguments:
+        logits: `[B, S]`.
+        sequence_ids: `[B, S]` int32, the number of each token's sequence in a packed row; None
+            means one sequence per row.
+        cls_positions: `[B, K]` int32, whose number of slots K the layer reads; or None.
+
+    Returns:
+        `[B, S]` unchanged, or `[B, K, S]` for packed rows, -10,000 at the tokens of other
+        sequences.
+
+    Example:
+    >>> import numpy as np
+    >>> logits, sequence_ids = np.array([[1.0, 2.0, 3.0]]), np.array([[1, 1, 2]])
+    >>> SequenceLogits()(logits, sequence_ids, cls_positions=np.array([[0, 2]])).numpy().tolist()
+    [[[1.0, 2.0, -10000.0], [-10000.0, -10000.0, 3.0]]]
+    """
+
+    def call(self, logits, sequence_ids=None, cls_positions=None):
+        sequence_ids = packed_input("sequence_ids", sequence_ids)
+        cls_positions = packed_input("cls_positions", cls_positions)
+        if sequence_ids is None or cls_positions is None:
+            return logits
+        slots = 1 + ops.arange(ops.shape(cls_positions)[1], dtype=sequence_ids.dtype)
+        is_own = ops.equal(ops.expand_dims(sequence_ids, 1), ops.expand_dims(slots, 1))
+        return ops.where(is_own, ops.expand_dims(logits, 1), HIDDEN)  # [B, K, S]
+
+    def compute_output_spec(self, logits, sequence_ids=None, cls_positions=None):
+        # A functional model has one shape for its logits: that of unpacked rows.
+        return keras.KerasTensor(logits.shape, dtype=self.compute_dtype)
+
+
+def gather_positions(x, positions):
+    """Gathers the vectors of `x` `[B, S, H]` at `positions` `[B, P]`: `[B, P, H]`.
+
+    This is a matrix product with a one-hot matrix. It rounds no more than the dense layer after it,
+    and usually not at all. With a sharded batch each device gathers only its own rows, whereas
+    `ops.take` would all-gather. The gradient is also a product, which TPUs compute faster than a
+    scatter-add.
+    """
+    chosen = ops.one_hot(positions, ops.shape(x)[1], dtype=x.dtype)  # [B, P, S]
+    return ops.matmul(chosen, x)  # [B, P, H]

@@ -1,5 +1,7 @@
 """Attention that writes its scores and runs everywhere."""
 
+import functools
+
 from keras import ops
 
 HIDDEN = -10000.0
@@ -7,18 +9,19 @@ HIDDEN = -10000.0
 
 
 def plain_attention(
-    query_key_value,
-    num_heads,
     *,
+    query,
+    key,
+    value,
     padding_mask=None,
     sequence_ids=None,
-    dropout=None,
     causal=False,
+    window=None,
+    dropout=None,
     training=False,
 ):
     """Computes attention by products and a softmax; see `attention`."""
-    query, key, value = split_heads(query_key_value, num_heads)  # [B, S, N, D]
-    scores = attention_scores(query, key, padding_mask, sequence_ids, causal)
+    scores = attention_scores(query, key, padding_mask, sequence_ids, causal, window)
     value = ops.transpose(value, (0, 2, 1, 3))  # [B, N, S, D]
     if training:
         probabilities = softmax_with_small_gradient(scores, value.dtype)
@@ -26,49 +29,43 @@ def plain_attention(
         probabilities = ops.cast(ops.softmax(scores, axis=-1), value.dtype)
     if dropout is not None:
         probabilities = dropout(probabilities, training=True)
-    context = ops.transpose(ops.matmul(probabilities, value), (0, 2, 1, 3))  # [B, S, N, D]
-    batch, length, width = ops.shape(query_key_value)
-    return ops.reshape(context, (batch, length, width // 3))
+    return ops.transpose(ops.matmul(probabilities, value), (0, 2, 1, 3))  # [B, S, N, D]
 
 
-def attention_scores(query, key, padding_mask=None, sequence_ids=None, causal=False):
+def attention_scores(query, key, padding_mask=None, sequence_ids=None, causal=False, window=None):
     """Computes what the softmax takes, float32 `[B, N, S, S]`, from heads `[B, S, N, D]`."""
+    bias = visibility_bias(ops.shape(query)[1], padding_mask, sequence_ids, causal, window)
     query, key = (ops.transpose(heads, (0, 2, 1, 3)) for heads in (query, key))  # [B, N, S, D]
     scores = ops.matmul(query * query.shape[-1] ** -0.5, ops.transpose(key, (0, 1, 3, 2)))
     scores = ops.cast(scores, "float32")  # [B, N, S, S]
-    bias = visibility_bias(padding_mask, sequence_ids, ops.shape(scores)[2] if causal else None)
     return scores if bias is None else scores + bias
 
 
-def split_heads(query_key_value, num_heads):
-    """Splits `[B, S, 3H]` into queries, keys and values, `[B, S, N, D]` each."""
-    batch, length, width = ops.shape(query_key_value)
-    parts = ops.split(query_key_value, 3, axis=-1)
-    return [ops.reshape(x, (batch, length, num_heads, width // 3 // num_heads)) for x in parts]
+def visibility_bias(length, padding_mask=None, sequence_ids=None, causal=False, window=None):
+    """Computes the bias that hides keys, or None if all of the S = `length` keys are visible.
 
+    See `attention` for the other arguments.
 
-def visibility_bias(padding_mask=None, sequence_ids=None, causal_length=None):
-    """Returns the bias that hides keys: float32 `[B, 1, 1, S]` or `[B or 1, 1, S, S]`, or None.
-
-    See `attention` for the masks. With a `causal_length`, S, later keys are hidden too.
+    Returns:
+        Float32 `[B, 1, 1, S]`, or `[B or 1, 1, S, S]`.
     """
-    bias = _mask_bias(padding_mask, sequence_ids)
-    if causal_length is None:
-        return bias
-    places = ops.arange(causal_length)
-    is_later = ops.greater(ops.expand_dims(places, 0), ops.expand_dims(places, 1))  # [S, S]
-    later = ops.expand_dims(ops.cast(is_later, "float32") * HIDDEN, (0, 1))
-    return later if bias is None else ops.minimum(bias, later)
-
-
-def _mask_bias(padding_mask, sequence_ids):
+    hidden = []
     if sequence_ids is not None:
-        hidden = ops.not_equal(ops.expand_dims(sequence_ids, 2), ops.expand_dims(sequence_ids, 1))
-        return ops.expand_dims(ops.cast(hidden, "float32") * HIDDEN, 1)  # [B, 1, S, S]
-    if padding_mask is None:
+        is_other = ops.not_equal(ops.expand_dims(sequence_ids, 2), ops.expand_dims(sequence_ids, 1))
+        hidden.append(ops.expand_dims(is_other, 1))  # [B, 1, S, S]
+    elif padding_mask is not None:
+        is_padding = ops.logical_not(ops.cast(padding_mask, "bool"))  # [B, S]
+        hidden.append(ops.expand_dims(is_padding, (1, 2)))  # LiteRT has no new axes in slices
+    if causal or window is not None:
+        places = ops.arange(length)
+        offset = ops.expand_dims(places, 0) - ops.expand_dims(places, 1)  # [S, S], query to key
+        if causal:
+            hidden.append(ops.expand_dims(offset > 0, (0, 1)))
+        if window is not None:
+            hidden.append(ops.expand_dims(ops.abs(offset) > window, (0, 1)))
+    if not hidden:
         return None
-    bias = (1.0 - ops.cast(padding_mask, "float32")) * HIDDEN  # [B, S]
-    return ops.expand_dims(bias, (1, 2))  # [B, 1, 1, S]; LiteRT has no new axes in slices
+    return ops.cast(functools.reduce(ops.logical_or, hidden), "float32") * HIDDEN
 
 
 def softmax_with_small_gradient(scores, dtype):

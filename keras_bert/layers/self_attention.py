@@ -1,11 +1,12 @@
 """Multi-head self-attention as BERT uses it."""
 
 import keras
+from keras import ops
 
 from keras_bert.layers.attention import attention
 from keras_bert.layers.dropout import Dropout
 from keras_bert.layers.initializer import dense
-from keras_bert.layers.plain_attention import attention_scores, split_heads
+from keras_bert.layers.plain_attention import attention_scores
 from keras_bert.messages import check_bool, check_int
 
 
@@ -64,22 +65,30 @@ class SelfAttention(keras.layers.Layer):
         self.output_dense.build(x_shape)
 
     def call(self, x, padding_mask=None, sequence_ids=None, training=None):
+        query, key, value = self._heads(x)
         context = attention(
-            self.query_key_value(x),
-            self.num_heads,
+            query=query,
+            key=key,
+            value=value,
             padding_mask=padding_mask,
             sequence_ids=sequence_ids,
-            dropout=self.probability_dropout,
             causal=self.causal,
+            dropout=self.probability_dropout,
             training=training,
-        )
-        return self.output_dense(context)  # [B, S, H]
+        )  # [B, S, N, D]
+        return self.output_dense(ops.reshape(context, ops.shape(x)))  # [B, S, H]
+
+    def _heads(self, x):
+        """Projects `[B, S, H]` to queries, keys and values, `[B, S, N, D]` each."""
+        shape = (*ops.shape(x)[:2], self.num_heads, self.hidden_dim // self.num_heads)
+        parts = ops.split(self.query_key_value(x), 3, axis=-1)
+        return [ops.reshape(part, shape) for part in parts]
 
     def probabilities(self, x, padding_mask=None, sequence_ids=None):
         """Computes how much each token attends to each, float32 `[B, N, S, S]`, for `call`'s x."""
-        query, key, _ = split_heads(self.query_key_value(x), self.num_heads)
+        query, key, _ = self._heads(x)
         scores = attention_scores(query, key, padding_mask, sequence_ids, self.causal)
-        return keras.ops.softmax(scores, axis=-1)
+        return ops.softmax(scores, axis=-1)
 
     def compute_output_shape(self, x_shape, padding_mask_shape=None, sequence_ids_shape=None):
         return x_shape

@@ -5,11 +5,12 @@ The kernel therefore computes the softmax of whole rows, reads queries, keys and
 writes the result once. The gradient computes the probabilities again. Nothing of the size of the
 scores ever reaches the chip's main memory.
 
-The heads stay where the projection writes them, in `[B, S, 3H]`, so nothing is transposed. A
-program takes a row and the heads that share a block of lanes, two heads of 64 for instance.
+A program takes a row and the heads that share a block of lanes, two heads of 64 for instance. They
+lie as the projection writes them, `[B, S, H]`, so nothing is transposed.
 """
 
 import functools
+from typing import NamedTuple
 
 import jax
 import numpy as np
@@ -24,28 +25,28 @@ LANES = 128  # numbers in a TPU's vector register, along the last axis
 MAX_LENGTH = 512  # of BERT; the scores of longer rows need more VMEM than a v4 has
 
 
-def fits(query_key_value, num_heads, mesh=None):
-    """Returns whether the kernel takes projections `[B, S, 3H]` of this shape on a mesh."""
-    rows, length, width = query_key_value.shape
-    hidden_dim = width // 3
-    head_dim = hidden_dim // num_heads
+def fits(query, mesh=None):
+    """Returns whether the kernel takes heads `[B, S, N, D]` of this shape on a mesh."""
+    rows, length, num_heads, head_dim = query.shape
     return (
         length % LANES == 0
         and length <= MAX_LENGTH
-        and hidden_dim % LANES == 0
+        and num_heads * head_dim % LANES == 0
         and LANES % head_dim == 0
         and rows % (1 if mesh is None else mesh.size) == 0
     )
 
 
 def tpu_attention(
-    query_key_value,
-    num_heads,
     *,
+    query,
+    key,
+    value,
     padding_mask=None,
     sequence_ids=None,
-    dropout=None,
     causal=False,
+    window=None,
+    dropout=None,
     training=False,
     mesh=None,
 ):
@@ -55,133 +56,125 @@ def tpu_attention(
     """
     ids = padding_mask if sequence_ids is None else sequence_ids
     if ids is None:
-        ids = jnp.ones(query_key_value.shape[:2], "int32")
+        ids = jnp.ones(query.shape[:2], "int32")
     seeds = jnp.zeros(2, "uint32") if dropout is None else dropout.next_seed()
     attend = functools.partial(
         whole_rows,
-        num_heads=num_heads,
         rate=0.0 if dropout is None else dropout.rate,
         is_packed=sequence_ids is not None,
         causal=causal,
+        window=window,
     )
     if mesh is not None:  # XLA can't split a kernel's work among devices by itself
         by_row = PartitionSpec(mesh.axis_names[0])
         attend = jax.shard_map(
             attend,
             mesh=mesh,
-            in_specs=(by_row, by_row, by_row, PartitionSpec()),
+            in_specs=(*[by_row] * 5, PartitionSpec()),
             out_specs=by_row,
             check_vma=False,
         )
-    numbers = jnp.arange(query_key_value.shape[0], dtype="int32")
-    return attend(query_key_value, ids.astype("int32"), numbers, seeds)
+    numbers = jnp.arange(query.shape[0], dtype="int32")
+    return attend(query, key, value, ids.astype("int32"), numbers, seeds)
 
 
 def whole_rows(
-    query_key_value,
+    query,
+    key,
+    value,
     ids,
     numbers,
     seeds,
     *,
-    num_heads,
     rate,
     is_packed,
     causal=False,
+    window=None,
     interpret=False,
 ):
-    """Computes attention, a row at a time.
+    """Computes attention of heads `[B, S, N, D]`, a row at a time.
 
-    Args:
-        query_key_value: `[B, S, 3H]`.
-        ids: int32 `[B, S]`. If `is_packed`, tokens see the tokens with the same number; otherwise
-            all tokens but those with a 0.
-        numbers: int32 `[B]`, the number of each row in the batch, which dropout depends on.
-        seeds: uint32 `[2]`.
-        num_heads: int.
-        rate: float, of the dropout.
-        is_packed: bool.
-        causal: bool, whether tokens see no later ones.
-        interpret: bool, whether to run on a CPU, slowly.
-
-    Returns:
-        `[B, S, H]`.
+    If `is_packed`, tokens see the tokens with the same number of `ids`, int32 `[B, S]`; otherwise
+    all tokens but those with a 0. Dropout depends on `numbers`, int32 `[B]`, the numbers of the
+    rows in the batch, and on `seeds`, uint32 `[2]`. `interpret` runs on a CPU, slowly.
     """
-    settings = num_heads, rate, is_packed, causal, interpret
-    return _attend(query_key_value, ids, numbers, seeds, settings)
+    batch, length, _, head_dim = query.shape
+    rows = [heads.reshape(batch, length, -1) for heads in (query, key, value)]  # [B, S, H]
+    settings = _Settings(head_dim, rate, is_packed, causal, window)
+    return _attend(*rows, ids, numbers, seeds, settings, interpret).reshape(query.shape)
 
 
-@functools.partial(jax.custom_vjp, nondiff_argnums=(4,))
-def _attend(query_key_value, ids, numbers, seeds, settings):
-    width = query_key_value.shape[2] // 3
-    return _run(_forward, [query_key_value], ids, numbers, seeds, settings, width, products=2)
+class _Settings(NamedTuple):
+    head_dim: int
+    rate: float
+    is_packed: bool
+    causal: bool
+    window: int | None
 
 
-def _pull_back(settings, saved, upstream):
-    query_key_value, *rest = saved
-    tensors, width = [query_key_value, upstream], query_key_value.shape[2]
-    gradient = _run(_backward, tensors, *rest, settings, width, products=5)
-    return gradient, None, None, None
+@functools.partial(jax.custom_vjp, nondiff_argnums=(6, 7))
+def _attend(query, key, value, ids, numbers, seeds, settings, interpret):
+    tensors = query, key, value
+    [context] = _run(_forward, 1, tensors, ids, numbers, seeds, settings, interpret, products=2)
+    return context
 
 
 def _attend_and_save(*arguments):
-    return _attend(*arguments), arguments[:4]
+    return _attend(*arguments), arguments[:6]
+
+
+def _pull_back(settings, interpret, saved, upstream):
+    *tensors, ids, numbers, seeds = saved
+    tensors = *tensors, upstream
+    gradients = _run(_backward, 3, tensors, ids, numbers, seeds, settings, interpret, products=5)
+    return *gradients, None, None, None
 
 
 _attend.defvjp(_attend_and_save, _pull_back)
 
 
-def _run(kernel, tensors, ids, numbers, seeds, settings, width, products):
-    """Runs a kernel on each row and block of heads; returns `[B, S, width]`."""
-    num_heads, rate, is_packed, causal, interpret = settings
-    (rows, length, triple), dtype = tensors[0].shape, tensors[0].dtype
-    hidden_dim = triple // 3
-    head_dim, num_blocks = hidden_dim // num_heads, hidden_dim // LANES
-
-    def heads(part=0):
-        """A block of heads of the queries (part 0), keys or values."""
-        place = part * num_blocks
-        return pl.BlockSpec((1, length, LANES), lambda row, block, *_: (row, 0, place + block))
-
-    def whole(*shape):
-        return pl.BlockSpec((1, *shape), lambda row, *_: (row, 0, 0))
-
-    blocks = [
-        (tensor, heads(part)) for tensor in tensors for part in range(tensor.shape[2] // hidden_dim)
-    ]
-    inputs, specs = zip(*blocks, strict=True)
+def _run(kernel, num_outputs, tensors, ids, numbers, seeds, settings, interpret, products):
+    """Runs a kernel on each row and block of heads; returns a list of outputs, `[B, S, H]`."""
+    (rows, length, hidden_dim), dtype = tensors[0].shape, tensors[0].dtype
+    num_tensors = len(tensors) + num_outputs
+    heads = pl.BlockSpec((1, length, LANES), lambda row, block, *_: (row, 0, block))
+    scores = rows * hidden_dim // settings.head_dim * length**2
     return pl.pallas_call(
-        functools.partial(kernel, head_dim=head_dim, rate=rate, is_packed=is_packed, causal=causal),
-        out_shape=jax.ShapeDtypeStruct((rows, length, width), dtype),
+        functools.partial(kernel, settings),
+        out_shape=[jax.ShapeDtypeStruct((rows, length, hidden_dim), dtype)] * num_outputs,
         grid_spec=pltpu.PrefetchScalarGridSpec(
             num_scalar_prefetch=2,  # numbers and seeds
-            grid=(rows, num_blocks),
-            in_specs=[whole(1, length), *specs],
-            out_specs=heads() if width == hidden_dim else whole(length, width),
+            grid=(rows, hidden_dim // LANES),
+            in_specs=[
+                pl.BlockSpec((1, 1, length), lambda row, *_: (row, 0, 0)),
+                *[heads] * len(tensors),
+            ],
+            out_specs=[heads] * num_outputs,
         ),
         compiler_params=pltpu.CompilerParams(
-            dimension_semantics=("parallel", "arbitrary"),
-            vmem_limit_bytes=_vmem_bytes(length, hidden_dim, dtype),
+            dimension_semantics=("parallel", "parallel"),
+            vmem_limit_bytes=_vmem_bytes(length, num_tensors, dtype),
         ),
         cost_estimate=pl.CostEstimate(
-            flops=2 * products * rows * length**2 * hidden_dim,
-            transcendentals=rows * num_heads * length**2,
-            bytes_accessed=rows * length * (len(inputs) * hidden_dim + width) * dtype.itemsize,
+            flops=2 * products * scores * settings.head_dim,
+            transcendentals=scores,
+            bytes_accessed=rows * length * num_tensors * hidden_dim * dtype.itemsize,
         ),
         interpret=interpret,
-    )(numbers, seeds, ids[:, None], *inputs)
+    )(numbers, seeds, ids[:, None], *tensors)
 
 
-def _vmem_bytes(length, hidden_dim, dtype):
-    """Returns the VMEM that a row takes; what isn't taken serves the operations around it."""
-    moved = 2 * length * (4 * LANES + 3 * hidden_dim) * dtype.itemsize  # a row and the next one
+def _vmem_bytes(length, num_tensors, dtype):
+    """Returns the VMEM that a block takes; what isn't taken serves the operations around it."""
+    moved = 2 * length * num_tensors * LANES * dtype.itemsize  # a block and the next one
     return moved + 10 * 4 * length**2 + 2 * 2**20  # the compiler keeps scores of two heads
 
 
-def _forward(numbers, seeds, ids, query, key, value, context, *, head_dim, rate, is_packed, causal):
+def _forward(settings, numbers, seeds, ids, query, key, value, context):
     """Writes the context of a block of heads, `[1, S, LANES]`."""
-    bias = _bias(ids[0], is_packed, causal)
+    bias, rate = _bias(ids[0], settings), settings.rate
     contexts = []
-    for head, lanes in _heads(numbers, head_dim):
+    for head, lanes in _heads(numbers, settings.head_dim):
         probabilities = _probabilities(query[0][:, lanes], key[0][:, lanes], bias)
         if rate:
             keep = kept(seeds, head, query.shape[1], rate)
@@ -190,25 +183,11 @@ def _forward(numbers, seeds, ids, query, key, value, context, *, head_dim, rate,
     context[0] = jnp.concatenate(contexts, axis=1).astype(context.dtype)
 
 
-def _backward(
-    numbers,
-    seeds,
-    ids,
-    query,
-    key,
-    value,
-    upstream,
-    gradients,
-    *,
-    head_dim,
-    rate,
-    is_packed,
-    causal,
-):
-    """Writes the gradients of a block of heads into those of its row, `[1, S, 3H]`."""
-    bias = _bias(ids[0], is_packed, causal)
+def _backward(settings, numbers, seeds, ids, query, key, value, upstream, *gradients):
+    """Writes the gradients of a block of heads, `[1, S, LANES]` each."""
+    bias, rate = _bias(ids[0], settings), settings.rate
     parts = [], [], []
-    for head, lanes in _heads(numbers, head_dim):
+    for head, lanes in _heads(numbers, settings.head_dim):
         own_query, own_key, own_value, own_upstream = (
             tensor[0][:, lanes] for tensor in (query, key, value, upstream)
         )
@@ -219,16 +198,13 @@ def _backward(
             dropped = jnp.where(keep, probabilities / (1 - rate), 0)
             slopes = jnp.where(keep, slopes / (1 - rate), 0)
         mean = jnp.sum(slopes * probabilities, axis=1, keepdims=True)
-        slopes = probabilities * (slopes - mean) * head_dim**-0.5  # of the scores
+        slopes = probabilities * (slopes - mean) * settings.head_dim**-0.5  # of the scores
         slopes, dropped = slopes.astype(query.dtype), dropped.astype(query.dtype)
         parts[0].append(_product(slopes, own_key, 1, 0))
         parts[1].append(_product(slopes, own_query, 0, 0))
         parts[2].append(_product(dropped, own_upstream, 0, 0))
-    block, num_blocks = pl.program_id(1), pl.num_programs(1)
-    for number, part in enumerate(parts):
-        first = pl.multiple_of((number * num_blocks + block) * LANES, LANES)
-        gradient = jnp.concatenate(part, axis=1).astype(gradients.dtype)
-        gradients[0, :, pl.ds(first, LANES)] = gradient
+    for gradient, part in zip(gradients, parts, strict=True):
+        gradient[0] = jnp.concatenate(part, axis=1).astype(gradient.dtype)
 
 
 def _heads(numbers, head_dim):
@@ -239,19 +215,21 @@ def _heads(numbers, head_dim):
         yield first + number, slice(number * head_dim, (number + 1) * head_dim)
 
 
-def _bias(ids, is_packed, causal):
+def _bias(ids, settings):
     """Returns the bias that hides keys, `[S, S]` or `[1, S]`, from ids `[1, S]`."""
     length = ids.shape[1]
-    if is_packed:
+    if settings.is_packed:
         of_queries = jnp.broadcast_to(ids, (LANES, length)).T[:, :1]  # [S, 1]
         bias = jnp.where(ids == of_queries, 0.0, HIDDEN)
     else:
         bias = jnp.where(ids == 0, HIDDEN, 0.0)
-    if not causal:
-        return bias
     queries = jax.lax.broadcasted_iota(jnp.int32, (length, 1), 0)
     keys = jax.lax.broadcasted_iota(jnp.int32, (1, length), 1)
-    return jnp.where(keys > queries, HIDDEN, bias)
+    if settings.causal:
+        bias = jnp.where(keys > queries, HIDDEN, bias)
+    if settings.window is not None:
+        bias = jnp.where(jnp.abs(keys - queries) > settings.window, HIDDEN, bias)
+    return bias
 
 
 def _probabilities(query, key, bias):

@@ -2,7 +2,6 @@
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.metrics import accuracy_score, f1_score, matthews_corrcoef
 
 from keras_bert.metrics.paired_arrays import paired_arrays
 
@@ -29,6 +28,8 @@ def classification_scores(
     >>> classification_scores([1, 1, 0, 0], [1, 0, 0, 0])["accuracy"]
     0.75
     """
+    from sklearn.metrics import accuracy_score, f1_score, matthews_corrcoef
+
     labels, predictions = paired_arrays(labels, predictions, "[n]", "class numbers")
     both = np.concatenate([labels, predictions])
     if not np.issubdtype(both.dtype, np.integer):

@@ -2,7 +2,6 @@
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.metrics import f1_score
 
 from keras_bert.metrics.paired_arrays import paired_arrays
 
@@ -26,6 +25,8 @@ def multi_label_scores(labels: npt.ArrayLike, predictions: npt.ArrayLike) -> dic
     >>> multi_label_scores([[1, 0], [1, 1]], [[1, 0], [1, 0]])["accuracy"]
     0.75
     """
+    from sklearn.metrics import f1_score
+
     labels, predictions = paired_arrays(labels, predictions, "[n, C]", "0 and 1")
     for name, array in (("labels", labels), ("predictions", predictions)):
         if not np.isin(array, (0, 1)).all():

@@ -2,7 +2,6 @@
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import pearsonr, spearmanr
 
 from keras_bert.metrics.paired_arrays import paired_arrays
 
@@ -25,6 +24,8 @@ def regression_scores(labels: npt.ArrayLike, predictions: npt.ArrayLike) -> dict
     >>> regression_scores([1.0, 2.0, 4.0], [1.0, 2.0, 3.0])["spearman"]
     1.0
     """
+    from scipy.stats import pearsonr, spearmanr
+
     labels, predictions = np.asarray(labels, "float64"), np.asarray(predictions, "float64")
     labels, predictions = paired_arrays(labels, predictions, "[n]", "numbers", least=2)
     constant = np.ptp(labels) == 0 or np.ptp(predictions) == 0

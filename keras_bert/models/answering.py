@@ -14,23 +14,7 @@ from keras_bert.preprocessing.sample_weights import checked_weights
 
 
 def answer(task, x, batch_size=None, *, verbose=0, **options):
-    """Answers examples as the exported model does.
-
-    Args:
-        task: a `BertTask`.
-        x: raw examples, in memory or a `tf.data.Dataset` of texts; or prepared inputs.
-        batch_size: int, rows per batch; 32 by default.
-        verbose: 0, or 1 for progress bars.
-        **options: options of the preprocessor's `answers`, such as a span labeler's `n_best`.
-
-    Returns:
-        A list of dicts, one per example, with the keys of the exported model; for a single
-        example, a dict. The preprocessor's `answers` documents the keys.
-
-    Raises:
-        ValueError: if there is no preprocessor, or `x` is not what it reads.
-        TypeError: if an option is none of the preprocessor's.
-    """
+    """Answers examples; see `BertTask.answer`."""
     from keras_bert.preprocessing.answer_dicts import answer_dicts
 
     reader = reader_of(task)
@@ -79,20 +63,7 @@ def answers_to_score(task, x, batch_size=None, *, y=None, verbose=0, **options):
 
 
 def scores(task, x, y=None, batch_size=None):
-    """Computes the task's official metrics.
-
-    Args:
-        task: a `BertTask`.
-        x: examples, as `answer` takes them.
-        y: labels, by name or by number, unless `x` contains them.
-        batch_size: int; 32 by default.
-
-    Returns:
-        A dict of floats; the preprocessor's `scores` documents them.
-
-    Raises:
-        ValueError: if there is no preprocessor, labels are missing, or the task has no scores.
-    """
+    """Computes the task's official metrics; see `BertTask.scores`."""
     reader = reader_of(task)
     if is_dataset(x):
         from keras_bert.preprocessing.prepared import labels_of

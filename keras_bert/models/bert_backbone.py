@@ -2,22 +2,19 @@
 
 import keras
 
-from keras_bert.layers.cls_vectors import ClsVectors
 from keras_bert.layers.embeddings import Embeddings
 from keras_bert.layers.encoder_block import EncoderBlock
 from keras_bert.layers.initializer import EPSILON, dense
-from keras_bert.layers.packed_rows import packed_rows
+from keras_bert.layers.packed_rows import ClsVectors, packed_rows
 from keras_bert.messages import check_bool, check_int, plain_int
-from keras_bert.models.exporting import export_encoder
-from keras_bert.models.precision import own_policy, policy_config, set_policy
-from keras_bert.models.retracing import Retracing
-from keras_bert.models.row_inputs import RowInputs, split_inputs
-from keras_bert.presets.preset import PresetModel
-from keras_bert.presets.quantization import quantization_config, quantized_from_config
+from keras_bert.models.backbone import Backbone
+from keras_bert.models.precision import own_policy, set_policy
+from keras_bert.models.row_inputs import split_inputs
+from keras_bert.presets.formats.checkpoint import least_bert_values
 
 
 @keras.saving.register_keras_serializable(package="keras_bert")
-class BertBackbone(PresetModel, Retracing, RowInputs, keras.Model):
+class BertBackbone(Backbone):
     """The Transformer encoder, bidirectional or causal, with its pooler.
 
     All tasks build on it, and your own tasks can too.
@@ -77,7 +74,8 @@ class BertBackbone(PresetModel, Retracing, RowInputs, keras.Model):
     ((1, 5, 128), (1, 128))
     """
 
-    export = export_encoder
+    architecture = "bert"
+    size_names = (*Backbone.size_names, "num_layers", "intermediate_dim", "num_segments")
 
     def __init__(
         self,
@@ -144,19 +142,18 @@ class BertBackbone(PresetModel, Retracing, RowInputs, keras.Model):
         super().__init__(
             inputs=inputs,
             outputs={"sequence_output": x, "pooled_output": pooler(first)},
+            embeddings=embeddings,
+            blocks=blocks,
+            vocabulary_size=vocabulary_size,
+            hidden_dim=hidden_dim,
+            max_sequence_length=max_sequence_length,
             **kwargs,
         )
         set_policy(self, dtype, policy)
-        self.embeddings = embeddings
-        self.blocks = blocks
         self.pooler = pooler
-        self.vocabulary_size = vocabulary_size
-        self.num_layers = num_layers
         self.num_heads = num_heads
-        self.hidden_dim = hidden_dim
         self.intermediate_dim = intermediate_dim
         self.dropout = dropout
-        self.max_sequence_length = max_sequence_length
         self.num_segments = num_segments
         self.activation = activation
         self.attention_dropout = dropout if attention_dropout is None else attention_dropout
@@ -197,49 +194,29 @@ class BertBackbone(PresetModel, Retracing, RowInputs, keras.Model):
             for block, state in zip(self.blocks, states, strict=False)
         ]
 
+    @classmethod
+    def least_values(cls, sizes):
+        return least_bert_values(sizes)
+
     @property
     def token_embedding(self):
         """The token table, a `keras.layers.ReversibleEmbedding`."""
         return self.embeddings.token_embedding
 
-    @property
-    def remat(self):
-        """Whether blocks are recomputed for the gradients; see `BertBackbone`."""
-        return self.blocks[0].remat
-
-    @remat.setter
-    def remat(self, value):
-        for block in self.blocks:
-            block.remat = value
+    def unused_by(self, output):
+        return self.pooler.variables if output == "sequence_output" else []
 
     def get_config(self):
         return {
-            "name": self.name,
-            "trainable": self.trainable,
-            "vocabulary_size": self.vocabulary_size,
+            **super().get_config(),
             "num_layers": self.num_layers,
             "num_heads": self.num_heads,
-            "hidden_dim": self.hidden_dim,
             "intermediate_dim": self.intermediate_dim,
             "dropout": self.dropout,
-            "max_sequence_length": self.max_sequence_length,
             "num_segments": self.num_segments,
             "activation": self.activation,
             "attention_dropout": self.attention_dropout,
             "layer_norm_epsilon": self.layer_norm_epsilon,
             "remat": self.remat,
             "causal": self.causal,
-            **policy_config(self.given_policy),
-            **quantization_config(self),
         }
-
-    def __repr__(self):
-        if getattr(self, "num_layers", None) is None:  # while Keras makes it
-            return super().__repr__()
-        names = ("vocabulary_size", "num_layers", "num_heads", "hidden_dim")
-        sizes = ", ".join(f"{name}={getattr(self, name)}" for name in names)
-        return f"{type(self).__name__}({sizes}: {self.count_params():,} weights)"
-
-    @classmethod
-    def from_config(cls, config):
-        return quantized_from_config(cls, config)

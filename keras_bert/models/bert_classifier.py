@@ -3,18 +3,19 @@
 import math
 
 import keras
+import numpy as np
 
-from keras_bert.layers.bilstm import BiLSTM
 from keras_bert.layers.dropout import Dropout
 from keras_bert.layers.feature_normalization import FeatureNormalization
 from keras_bert.layers.initializer import dense
 from keras_bert.messages import check_int
-from keras_bert.models import class_weighting
 from keras_bert.models.bert_task import BertTask
 from keras_bert.models.precision import head_policy
 from keras_bert.models.task_parts import check_backbone, number_of_classes
 from keras_bert.preprocessing.class_labels import class_targets
+from keras_bert.preprocessing.class_weights import class_sample_weight, class_weights
 from keras_bert.preprocessing.model_inputs import checked_inputs, features_in_memory
+from keras_bert.preprocessing.raw import is_dataset
 from keras_bert.training.adamw import AdamW
 
 
@@ -30,15 +31,13 @@ class BertClassifier(BertTask):
     run_classifier.py.
 
     Args:
-        backbone: a `BertBackbone`.
+        backbone: a `Backbone`, such as `BertBackbone`.
         num_classes: int, C; 1 is regression: one number, trained by its squared error. None means
             the number of the preprocessor's `label_names`.
         preprocessor: a `BertClassifierPreprocessor`, for raw text; or None.
         dropout: float, for the pooled output.
         num_features: int, K, numbers alongside each text. They are scaled to mean 0 and variance 1
             and concatenated with the pooled output before the logits; see `adapt_features`.
-        bilstm_units: int, the units in each direction of a bidirectional LSTM that pools the token
-            vectors in place of the encoder's pooler, and is trained with it; 0 for none.
         dtype: the dtype policy of the head, as of `BertBackbone`; None means the backbone's.
         **kwargs: arguments of `keras.Model`.
 
@@ -47,12 +46,12 @@ class BertClassifier(BertTask):
             float32.
 
     Returns:
-        Logits `[B, C]`, or `[B, K, C]` for packed rows, float32. With `num_features` or
-        `bilstm_units` rows can't be packed.
+        Logits `[B, C]`, or `[B, K, C]` for packed rows, float32. With `num_features`
+        rows can't be packed.
 
     Raises:
         ValueError: if `num_classes` is below 1 or not the number of the preprocessor's
-            `label_names`, or `num_features` or `bilstm_units` is below 0.
+            `label_names`, or `num_features` is below 0.
 
     Example:
     >>> import numpy as np
@@ -63,8 +62,6 @@ class BertClassifier(BertTask):
     """
 
     preprocessor_name = "BertClassifierPreprocessor"
-    class_counts = class_weighting.class_counts
-    class_sample_weight = class_weighting.class_sample_weight
 
     def __init__(
         self,
@@ -73,24 +70,17 @@ class BertClassifier(BertTask):
         preprocessor=None,
         dropout=0.1,
         num_features=0,
-        bilstm_units=0,
         dtype=None,
         **kwargs,
     ):
-        check_backbone("BertClassifier", backbone)
+        check_backbone("BertClassifier", backbone, "pooled_output")
         num_classes = number_of_classes("BertClassifier", num_classes, preprocessor, at_least=1)
         check_int("num_features", num_features, at_least=0)
-        check_int("bilstm_units", bilstm_units, at_least=0)
         policy = head_policy(dtype, backbone)
         output_dropout = Dropout(dropout, name="output_dropout", dtype=policy)
         head = dense(num_classes, "logits", dtype=policy)
         inputs = dict(backbone.input)
-        encoded = backbone(inputs)
-        pooled = encoded["pooled_output"]  # [B, H]
-        if bilstm_units:
-            bilstm = BiLSTM(bilstm_units, pooled=True, name="bilstm", dtype=policy)
-            pooled = bilstm(encoded["sequence_output"], inputs["padding_mask"])  # [B, 2U]
-        joined = output_dropout(pooled)
+        joined = output_dropout(backbone(inputs)["pooled_output"])  # [B, H]
         if num_features:
             normalization = FeatureNormalization(name="feature_normalization", dtype="float32")
             inputs["features"] = keras.Input((num_features,), dtype="float32", name="features")
@@ -104,17 +94,11 @@ class BertClassifier(BertTask):
         self.num_classes = num_classes
         self.dropout = dropout
         self.num_features = num_features
-        self.bilstm_units = bilstm_units
 
     @property
     def takes_packed_rows(self):
         """Whether the head reads the encoder alone, which tells the sequences of a row apart."""
-        return not (self.num_features or self.bilstm_units)
-
-    @property
-    def uses_pooler(self):
-        """Whether the head reads the encoder's pooler, and not an LSTM."""
-        return not self.bilstm_units
+        return not self.num_features and self.backbone.takes_packed_rows
 
     def default_compile_args(self):
         """AdamW at 5e-5; cross-entropy and accuracy, or squared error for a regression."""
@@ -155,7 +139,12 @@ class BertClassifier(BertTask):
         if self.num_features and not self.feature_normalization.is_adapted:
             self.adapt_features(features_in_memory(self, x))
         if class_weight is not None:
-            kwargs |= class_weighting.fit_arguments(self, x, y, class_weight, kwargs)
+            if is_dataset(x):
+                weights = map(float, class_weights(class_weight, self._class_names()))
+                kwargs["class_weight"] = dict(enumerate(weights))
+            else:
+                weight = kwargs.get("sample_weight")
+                kwargs["sample_weight"] = self.class_sample_weight(y, class_weight, weight)
         return super().fit(x, y, batch_size, **kwargs)
 
     def adapt_features(self, features):
@@ -170,6 +159,28 @@ class BertClassifier(BertTask):
             ValueError: if they are not finite numbers of that shape; the message names the row.
         """
         self.feature_normalization.adapt(checked_inputs(self, {"features": features})["features"])
+
+    def class_sample_weight(self, labels, class_weight, sample_weight=None):
+        """Computes the weight of each example by its class, `[n]` float32; see `fit`."""
+        names = self._class_names()
+        targets = self.targets(labels)
+        return class_sample_weight(targets, class_weight, names, sample_weight)
+
+    def class_counts(self, labels):
+        """Counts the texts of each class, as a dict by name; empty for a regression.
+
+        Args:
+            labels: as for `fit`. With several labels per text, each counts.
+        """
+        if self.num_classes == 1:
+            return {}
+        targets = np.asarray(self.targets(labels))
+        if targets.shape[1:] in ((), (1,)):
+            counts = np.bincount(targets.reshape(-1), minlength=self.num_classes)
+        else:
+            counts = targets.sum(axis=0)
+        names = getattr(self.preprocessor, "label_names", None) or range(self.num_classes)
+        return {str(name): int(count) for name, count in zip(names, counts, strict=True)}
 
     def targets(self, y, x=None):
         """Labels as the loss takes them, from names or numbers."""
@@ -191,5 +202,17 @@ class BertClassifier(BertTask):
             "num_classes": self.num_classes,
             "dropout": self.dropout,
             "num_features": self.num_features,
-            "bilstm_units": self.bilstm_units,
         }
+
+    def _class_names(self):
+        """Names the classes; raises a ValueError if texts don't have one class each."""
+        multi_label = self.preprocessor is not None and self.preprocessor.multi_label
+        if multi_label or self.num_classes == 1:
+            kind = "multi_label" if multi_label else "regression"
+            raise ValueError(
+                f"class_weight weighs a text by its one class, which a {kind} model's texts don't "
+                "have. Give sample_weight, [n] floats."
+            )
+        if self.preprocessor is not None:
+            return self.preprocessor.label_names
+        return [*map(str, range(self.num_classes))]

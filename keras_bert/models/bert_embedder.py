@@ -5,14 +5,18 @@ import numpy as np
 
 from keras_bert.layers.layer_combination import LayerCombination, layer_places
 from keras_bert.layers.pooling import Pooling
-from keras_bert.models import comparing
+from keras_bert.losses import EmbeddingLoss, check_dims
+from keras_bert.messages import check_int, shown
 from keras_bert.models.answering import outputs_of
 from keras_bert.models.bert_task import BertTask
+from keras_bert.models.comparing import check_finite, nearest, unit
 from keras_bert.models.precision import head_policy
 from keras_bert.models.task_data import reader_of
 from keras_bert.models.task_parts import check_backbone
+from keras_bert.preprocessing.raw import is_dataset, is_raw
 from keras_bert.training.adamw import AdamW
-from keras_bert.training.embedding_losses import EmbeddingLoss, check_dims
+
+_TEXTS = 8192  # tokenized at a time
 
 
 @keras.saving.register_keras_serializable(package="keras_bert")
@@ -26,7 +30,7 @@ class BertEmbedder(BertTask):
     table 7.
 
     Args:
-        backbone: a `BertBackbone`.
+        backbone: a `Backbone`, such as `BertBackbone`.
         pooling: `"mean"` or `"max"` of the tokens, or `"cls"`, the first token. None returns the
             vectors of the tokens, 0 at padding; such a model can't be exported.
         normalize: bool, whether each vector is scaled to length 1, so that the dot product of two
@@ -74,11 +78,6 @@ class BertEmbedder(BertTask):
     takes_packed_rows = False
     uses_pooler = False
     output_name = "embedding"
-    encode_query = comparing.encode_query
-    encode_document = comparing.encode_document
-    similarity = comparing.similarity
-    similarity_pairwise = comparing.similarity_pairwise
-    search = comparing.search
 
     def __init__(
         self,
@@ -179,6 +178,142 @@ class BertEmbedder(BertTask):
         ]
         vectors = vectors[0] if len(vectors) == 1 else np.stack(vectors, axis=1)
         return [{"embedding": vector} for vector in vectors]
+
+    def encode_query(self, texts, batch_size=None, *, verbose=0):
+        """Embeds queries, with the prompt "query" of the preprocessor if it has one.
+
+        Args:
+            texts: a text, or a list of n texts.
+            batch_size: int; 32 by default.
+            verbose: 0, or 1 for a progress bar.
+
+        Returns:
+            `[n, H]` float32.
+
+        Raises:
+            ValueError: if there are no texts, or the model doesn't pool.
+        """
+        return self._encoded(texts, "query", batch_size, verbose)
+
+    def encode_document(self, texts, batch_size=None, *, verbose=0):
+        """Embeds documents, with the prompt "document", "passage" or "corpus" if there is one.
+
+        Arguments, results and errors are those of `encode_query`.
+        """
+        return self._encoded(texts, "document", batch_size, verbose)
+
+    def similarity(self, texts, others, batch_size=None):
+        """Computes the cosine of every text with every other.
+
+        Args:
+            texts: a text, n texts, or vectors `[n, H]`.
+            others: a text, m texts, or vectors `[m, H]`.
+            batch_size: int; 32 by default.
+
+        Returns:
+            `[n, m]` float32, from -1 to 1.
+
+        Raises:
+            ValueError: if vectors differ in width or are not finite, or the model doesn't pool.
+        """
+        texts, others = self._both(texts, others, batch_size, kinds=(None, None))
+        return unit(texts) @ unit(others).T
+
+    def similarity_pairwise(self, texts, others, batch_size=None):
+        """Computes the cosine of each text with its counterpart.
+
+        Args:
+            texts: a text, n texts, or vectors `[n, H]`.
+            others: the counterparts, as many.
+            batch_size: int; 32 by default.
+
+        Returns:
+            `[n]` float32, from -1 to 1.
+
+        Raises:
+            ValueError: if texts and others differ in number, and as `similarity`.
+        """
+        texts, others = self._both(texts, others, batch_size, kinds=(None, None))
+        if len(texts) != len(others):
+            raise ValueError(
+                f"There are {len(texts)} texts but {len(others)} others: give each text one. For "
+                "every text with every other, use similarity."
+            )
+        return np.sum(unit(texts) * unit(others), axis=-1)
+
+    def search(self, queries, documents, top_k=10, batch_size=None):
+        """Finds the documents whose vectors are nearest to each query's, by cosine.
+
+        The search is exact. It goes through the documents in blocks, so that a million of them need
+        little more memory than their vectors, which may be a memory-mapped array.
+
+        Args:
+            queries: a text, n texts, or vectors `[n, H]`. Texts are embedded by `encode_query`.
+            documents: texts or vectors `[m, H]`. Texts are embedded by `encode_document`; to search
+                them often, embed them once and give the vectors.
+            top_k: int, the number of documents for each query.
+            batch_size: int; 32 by default.
+
+        Returns:
+            `(indices, cosines)`, int64 and float32 `[n, top_k]`, the nearest first. Of equal
+            cosines, the document with the lower index comes first.
+
+        Raises:
+            ValueError: if `top_k` is above the number of documents, and as `similarity`.
+        """
+        check_int("top_k", top_k)
+        try:
+            count = 1 if isinstance(documents, str) else len(documents)
+        except TypeError as error:
+            raise ValueError(
+                f"documents must be texts or vectors; got {shown(documents)}."
+            ) from error
+        if top_k > count:
+            raise ValueError(f"top_k={top_k} is above the number of documents, {count}.")
+        queries, documents = self._both(queries, documents, batch_size, ("query", "document"))
+        return nearest(queries, documents, top_k)
+
+    def _encoded(self, texts, kind, batch_size=None, verbose=0):
+        """Embeds texts with the prompt of a kind, or None for the default one."""
+        if is_dataset(texts) or isinstance(texts, dict) or not is_raw(texts):
+            raise ValueError(f"Give a text or a list of texts; got {shown(texts)}.")
+        if self.pooling is None:
+            raise ValueError(
+                "With pooling=None a text has a vector for each token, and this needs one for the "
+                'whole. Take this model with pooling="mean", "max" or "cls", for instance by '
+                'BertEmbedder.from_preset(folder, pooling="mean").'
+            )
+        if isinstance(texts, tuple):  # several texts, no example of them
+            texts = list(texts)
+        reader = reader_of(self)
+        reader = reader.variants().get(kind, reader)
+        parts = reader.parts(texts, _TEXTS)
+        found = [outputs_of(self, reader.read(part), batch_size, verbose=verbose) for part in parts]
+        return np.concatenate(found)
+
+    def _both(self, texts, others, batch_size, kinds):
+        """Returns the vectors of both, `[n, H]` and `[m, H]`."""
+        found = []
+        for x, kind in zip((texts, others), kinds, strict=True):
+            if isinstance(x, (str, bytes)) or is_raw(x):
+                found.append(self._encoded(x, kind, batch_size))
+                continue
+            try:
+                vectors = x if isinstance(x, np.ndarray) else np.asarray(x, "float32")
+            except (TypeError, ValueError):  # a dict, or lists of different lengths
+                vectors = np.array(0)
+            if vectors.ndim != 2 or vectors.dtype.kind != "f" or not vectors.size:
+                raise ValueError(f"Give texts, or vectors as floats [n, H]; got {shown(x)}.")
+            if not isinstance(vectors, np.memmap):
+                check_finite(vectors, 0)
+            found.append(vectors)
+        texts, others = found
+        if texts.shape[1] != others.shape[1]:
+            raise ValueError(
+                f"The vectors differ in width: {texts.shape[1]} and {others.shape[1]}. Embed both "
+                "with the same model and truncate_dim."
+            )
+        return texts, others
 
     def get_config(self):
         return {

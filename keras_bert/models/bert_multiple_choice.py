@@ -2,12 +2,9 @@
 
 import keras
 
-from keras_bert.layers.choices import ChoicesAsRows, RowsAsChoices
-from keras_bert.layers.dropout import Dropout
-from keras_bert.layers.initializer import dense
 from keras_bert.models.bert_task import BertTask
 from keras_bert.models.precision import head_policy
-from keras_bert.models.task_parts import check_backbone
+from keras_bert.models.task_parts import check_backbone, scores_of_several
 from keras_bert.preprocessing.class_labels import choice_targets
 from keras_bert.training.adamw import AdamW
 
@@ -22,7 +19,7 @@ class BertMultipleChoice(BertTask):
     `BertMultipleChoicePreprocessor`. Source: Devlin et al. 2019, section 4.4.
 
     Args:
-        backbone: a `BertBackbone`.
+        backbone: a `Backbone`, such as `BertBackbone`.
         preprocessor: a `BertMultipleChoicePreprocessor`, for raw text; or None.
         dropout: float, for the pooled output.
         dtype: the dtype policy of the head, as of `BertBackbone`; None means the backbone's.
@@ -51,21 +48,9 @@ class BertMultipleChoice(BertTask):
     takes_packed_rows = False
 
     def __init__(self, backbone, preprocessor=None, dropout=0.1, dtype=None, **kwargs):
-        check_backbone("BertMultipleChoice", backbone)
-        inputs = {
-            name: keras.Input((None, None), dtype="int32", name=name, optional=name != "token_ids")
-            for name in backbone.input
-        }
+        check_backbone("BertMultipleChoice", backbone, "pooled_output")
         policy = head_policy(dtype, backbone)
-        output_dropout = Dropout(dropout, name="output_dropout", dtype=policy)
-        head = dense(1, "logits", dtype=policy)
-        pooled = backbone(ChoicesAsRows(name="rows", dtype=policy)(inputs))[
-            "pooled_output"
-        ]  # [B x C, H]
-        scores = head(output_dropout(pooled))  # [B x C, 1]
-        logits = RowsAsChoices(name="choices", dtype=policy)(
-            scores, token_ids=inputs["token_ids"], padding_mask=inputs["padding_mask"]
-        )  # [B, C]
+        inputs, logits, head = scores_of_several(backbone, dropout, policy, "choices")  # [B, C]
         super().__init__(inputs, logits, backbone, preprocessor, dtype, **kwargs)
         self.head = head
         self.dropout = dropout

@@ -1,13 +1,15 @@
 """BERT with the heads of pre-training."""
 
 import keras
+import numpy as np
 
 from keras_bert.layers.initializer import dense
 from keras_bert.layers.masked_lm_head import MaskedLMHead, decoder_table
-from keras_bert.messages import check_bool
-from keras_bert.models import filling, scoring
+from keras_bert.messages import check_bool, check_int, shown
 from keras_bert.models.bert_task import BertTask
 from keras_bert.models.precision import head_policy
+from keras_bert.models.scoring import token_likelihoods
+from keras_bert.models.task_data import reader_of
 from keras_bert.models.task_parts import check_backbone
 from keras_bert.training.adamw import AdamW
 
@@ -22,7 +24,7 @@ class BertPretrainer(BertTask):
     Source: Devlin et al. 2019, section 3.1; google-research/bert run_pretraining.py.
 
     Args:
-        backbone: a `BertBackbone`.
+        backbone: a `Backbone`, such as `BertBackbone`.
         next_sentence: bool; False trains masked LM alone, and is needed for a causal encoder.
         preprocessor: a `BertPreprocessor`, saved with the model and its presets; or None.
         masked_lm_activation: activation of the masked-LM head; None means the backbone's.
@@ -53,10 +55,6 @@ class BertPretrainer(BertTask):
     {'masked_lm': (1, 1, 100), 'next_sentence': (1, 2)}
     """
 
-    fill_mask = filling.fill_mask
-    score_texts = scoring.score_texts
-    minimal_pair_accuracy = scoring.minimal_pair_accuracy
-
     def __init__(
         self,
         backbone,
@@ -68,8 +66,9 @@ class BertPretrainer(BertTask):
         dtype=None,
         **kwargs,
     ):
-        check_backbone("BertPretrainer", backbone)
         check_bool("next_sentence", next_sentence)
+        output = "pooled_output" if next_sentence else "sequence_output"
+        check_backbone("BertPretrainer", backbone, output)
         check_bool("tie_embeddings", tie_embeddings)
         if next_sentence and backbone.causal:
             raise ValueError(
@@ -123,6 +122,147 @@ class BertPretrainer(BertTask):
                 name: [keras.metrics.SparseCategoricalAccuracy(name=accuracy)] for name in outputs
             },
         }
+
+    def fill_mask(self, texts, top_k=5, batch_size=32):
+        """Finds the most probable tokens for each [MASK] of each text.
+
+        Args:
+            texts: a str, or a list of them, with "[MASK]" in place of each token to find.
+            top_k: int, the number of tokens to return.
+            batch_size: int, the number of texts that the model takes at once.
+
+        Returns:
+            A list for each text; it holds a list for each masked token, of `top_k` dicts with
+            `token`, a str, and `score`, its probability. The best comes first. A single str
+            returns its list alone.
+
+        Raises:
+            ValueError: if a text has no [MASK], or the model has no preprocessor.
+
+        Example:
+        >>> from keras_bert import BertBackbone, BertPreprocessor, BertPretrainer
+        >>> from keras_bert import BertTokenizer, sizes
+        >>> words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "rain", "in", "spain"]
+        >>> model = BertPretrainer(
+        ...     BertBackbone(vocabulary_size=len(words), **sizes.tiny),
+        ...     preprocessor=BertPreprocessor(BertTokenizer(words)),
+        ... )
+        >>> [best] = model.fill_mask("Rain in [MASK]", top_k=1)[0]
+        >>> best["token"] in words, 0 < best["score"] <= 1
+        (True, True)
+        >>> model.score_texts("Rain in Spain")["tokens"]
+        ['rain', 'in', 'spain']
+        """
+        check_int("top_k", top_k)
+        check_int("batch_size", batch_size)
+        if self.backbone.causal:
+            raise ValueError(
+                "fill_mask needs a model that sees the words on both sides of a [MASK]; this "
+                "one is causal. score_texts says how probable it finds texts."
+            )
+        if isinstance(texts, str):
+            return self.fill_mask([texts], top_k, batch_size)[0]
+        if not isinstance(texts, (list, tuple)):
+            raise ValueError(f"fill_mask takes a str or a list of them; got {shown(texts)}.")
+        reader = reader_of(self)
+        from keras_bert.preprocessing.masked_text import masked_inputs
+
+        tokens = reader.tokenizer.get_vocabulary()
+        answers = []
+        for start in range(0, len(texts), batch_size):
+            inputs, counts = masked_inputs(texts[start : start + batch_size], reader)
+            logits = self.predict_on_batch(inputs)["masked_lm"][..., : len(tokens)]  # [B, P, V]
+            scores = keras.ops.convert_to_numpy(keras.ops.softmax(logits, axis=-1))
+            best = np.argsort(-scores, axis=-1, kind="stable")[..., :top_k]  # [B, P, top_k]
+            for row, count in enumerate(counts):
+                slots = zip(best[row, :count], scores[row, :count], strict=True)
+                answers.append(
+                    [
+                        [{"token": tokens[i], "score": float(of[i])} for i in ids]
+                        for ids, of in slots
+                    ]
+                )
+        return answers
+
+    def score_texts(self, texts, batch_size=32):
+        """Scores how probable texts are to the model, without any fine-tuning.
+
+        A masked language model gives a pseudo-log-likelihood: each token is masked in turn, and the
+        logarithms of the probabilities of all tokens, each given the others, are summed. A text of
+        n tokens takes n rows. A causal model gives the log-likelihood: the probability of each
+        token given those before it. The two are not comparable, nor are models with other
+        vocabularies. Source: Salazar et al. 2020, section 2.
+
+        Args:
+            texts: a str, or a list of them.
+            batch_size: int, the number of rows that the model takes at once.
+
+        Returns:
+            A dict for each text, or one for a single str:
+                `log_likelihood`: float, the sum over the text's tokens, in nats;
+                `perplexity`: float, e to the mean of their negatives;
+                `tokens`: list of str;
+                `token_log_likelihoods`: list of float.
+
+        Raises:
+            ValueError: if a text has no token or exceeds the preprocessor's `sequence_length`, or
+                the model has no preprocessor.
+        """
+        check_int("batch_size", batch_size)
+        if isinstance(texts, str):
+            return self.score_texts([texts], batch_size)[0]
+        if not isinstance(texts, (list, tuple)):
+            raise ValueError(f"score_texts takes a str or a list of them; got {shown(texts)}.")
+        reader = reader_of(self)
+        from keras_bert.preprocessing.whole_texts import whole_texts
+
+        rows = whole_texts(texts, reader)
+        found = token_likelihoods(self, rows, batch_size)
+        tokens = reader.tokenizer.get_vocabulary()
+        return [
+            {
+                "log_likelihood": float(values.sum()),
+                "perplexity": float(np.exp(-values.mean())),
+                "tokens": [tokens[i] for i in row[1:-1]],
+                "token_log_likelihoods": values.tolist(),
+            }
+            for row, values in zip(rows, found, strict=True)
+        ]
+
+    def minimal_pair_accuracy(self, good, bad, batch_size=32):
+        """Computes the fraction of pairs in which the acceptable text is more probable.
+
+        The texts of a pair differ in one point of grammar, as in BLiMP (Warstadt et al. 2020).
+
+        Args:
+            good: list of str, the acceptable texts.
+            bad: list of str, the unacceptable one of each pair.
+            batch_size: int, as of `score_texts`.
+
+        Returns:
+            A float, 0 to 1. Ties count as half.
+
+        Raises:
+            ValueError: if the lists are empty or differ in length, or `score_texts` would refuse a
+                text.
+        """
+        for name, texts in (("good", good), ("bad", bad)):
+            if not isinstance(texts, (list, tuple)):
+                raise ValueError(f"{name} must be a list of texts; got {shown(texts)}.")
+        if len(good) != len(bad) or not good:
+            raise ValueError(
+                f"Minimal pairs need as many good as bad texts, at least one; got {len(good)} and "
+                f"{len(bad)}."
+            )
+        check_int("batch_size", batch_size)
+        reader = reader_of(self)
+        from keras_bert.preprocessing.whole_texts import whole_texts
+
+        rows = whole_texts(good, reader, "Good text") + whole_texts(bad, reader, "Bad text")
+        found = token_likelihoods(self, rows, batch_size)
+        likelihoods = np.array([values.sum() for values in found]).reshape(2, -1)
+        difference = likelihoods[0] - likelihoods[1]
+        return float(np.mean((difference > 0) + 0.5 * (difference == 0)))
 
     def get_config(self):
         return {

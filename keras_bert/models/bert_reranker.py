@@ -1,16 +1,14 @@
 """BERT that scores how well documents answer a query: a cross-encoder."""
 
+import math
 import types
 
 import keras
 
-from keras_bert.layers.choices import ChoicesAsRows, RowsAsChoices
-from keras_bert.layers.dropout import Dropout
-from keras_bert.layers.initializer import dense
-from keras_bert.models import ranking, task_data
+from keras_bert.messages import check_int, shown
 from keras_bert.models.bert_task import BertTask
 from keras_bert.models.precision import head_policy
-from keras_bert.models.task_parts import check_backbone
+from keras_bert.models.task_parts import check_backbone, scores_of_several
 from keras_bert.preprocessing.relevance import (
     check_relevance,
     checked_relevance,
@@ -41,7 +39,7 @@ class BertReranker(BertTask):
     example stay together in a batch, however the batch is split over replicas or steps.
 
     Args:
-        backbone: a `BertBackbone`.
+        backbone: a `Backbone`, such as `BertBackbone`.
         preprocessor: a `BertRerankerPreprocessor`, for raw text; or None.
         dropout: float, for the pooled output.
         dtype: the dtype policy of the head, as of `BertBackbone`; None means the backbone's.
@@ -67,25 +65,58 @@ class BertReranker(BertTask):
 
     preprocessor_name = "BertRerankerPreprocessor"
     takes_packed_rows = False
-    rank = ranking.rank
 
     def __init__(self, backbone, preprocessor=None, dropout=0.1, dtype=None, **kwargs):
-        check_backbone("BertReranker", backbone)
-        inputs = {
-            name: keras.Input((None, None), dtype="int32", name=name, optional=name != "token_ids")
-            for name in backbone.input
-        }
+        check_backbone("BertReranker", backbone, "pooled_output")
         policy = head_policy(dtype, backbone)
-        output_dropout = Dropout(dropout, name="output_dropout", dtype=policy)
-        head = dense(1, "logits", dtype=policy)
-        rows = ChoicesAsRows(name="rows", dtype=policy)(inputs)  # [B x D, S]
-        scores = head(output_dropout(backbone(rows)["pooled_output"]))  # [B x D, 1]
-        logits = RowsAsChoices(name="documents", dtype=policy)(
-            scores, token_ids=inputs["token_ids"], padding_mask=inputs["padding_mask"]
-        )  # [B, D]
+        inputs, logits, head = scores_of_several(backbone, dropout, policy, "documents")  # [B, D]
         super().__init__(inputs, logits, backbone, preprocessor, dtype, **kwargs)
         self.head = head
         self.dropout = dropout
+
+    def rank(self, query, documents, top_k=None, batch_size=None):
+        """Ranks documents by their scores for a query.
+
+        Pairs are scored in batches of similar lengths.
+
+        Args:
+            query: a string, or a list of strings.
+            documents: a list of strings, for each query the same; or for several queries a list of
+                lists, one for each query.
+            top_k: int, the number of documents to return; None returns all.
+            batch_size: int; 32 by default.
+
+        Returns:
+            A list of dicts, the best document first: `index`, the place in `documents`; `score`, a
+            float; and `text`. Documents with equal scores keep their order. For several queries, a
+            list of such lists.
+
+        Raises:
+            ValueError: if there is no query or no document, `top_k` is above the number of
+                documents, or a score is NaN.
+        """
+        queries = [query] if isinstance(query, str) else _listed("query", query)
+        documents = _listed("documents", documents)
+        if isinstance(query, str) or all(isinstance(document, str) for document in documents):
+            documents = [documents] * len(queries)
+        if len(documents) != len(queries):
+            raise ValueError(
+                f"There are {len(queries)} queries but {len(documents)} lists of documents: give a "
+                "list for each query, or one list of texts for all."
+            )
+        documents = [_listed("documents", candidates) for candidates in documents]
+        _check(queries, documents, top_k)
+        pairs = [
+            (text, document)
+            for text, candidates in zip(queries, documents, strict=True)
+            for document in candidates
+        ]
+        scores = iter([answer["score"] for answer in self.answer(pairs, batch_size)])
+        found = [
+            _ranked(text, candidates, scores)[:top_k]
+            for text, candidates in zip(queries, documents, strict=True)
+        ]
+        return found[0] if isinstance(query, str) else found
 
     def default_compile_args(self):
         """Returns AdamW at 2e-5 and binary cross-entropy."""
@@ -100,7 +131,7 @@ class BertReranker(BertTask):
 
     def check_labels(self, y):
         """Raises a ValueError if a relevance is outside 0 to 1, for binary cross-entropy."""
-        task_data.check_labels(self, y)
+        super().check_labels(y)
         is_spec = isinstance(y, list) and isinstance(y[0], types.SimpleNamespace)  # of a dataset
         if y is not None and not is_spec and self._is_binary():
             check_relevance(y)
@@ -135,3 +166,41 @@ def _check_documents(loss, y, y_pred):
             "loss=MarginMeanSquaredError(); binary cross-entropy and squared error take pairs "
             "(query, document)."
         )
+
+
+def _ranked(query, documents, scores):
+    """Returns the documents of one query, the best first, taking their scores from an iterator."""
+    rows = []
+    for index, text in enumerate(documents):
+        score = next(scores)
+        if math.isnan(score):
+            raise ValueError(
+                f"The score of document {index} for the query {shown(query)} is NaN: the weights "
+                "of the model are damaged, or its training diverged."
+            )
+        rows.append({"index": index, "score": score, "text": text})
+    return sorted(rows, key=lambda row: -row["score"])
+
+
+def _listed(name, values):
+    if isinstance(values, (str, bytes, dict)) or not hasattr(values, "__iter__"):
+        kind = "a string or a list of strings" if name == "query" else "a list of strings"
+        raise ValueError(f"{name} must be {kind}; got {shown(values)}.")
+    return list(values)
+
+
+def _check(queries, documents, top_k):
+    if not queries:
+        raise ValueError("There is no query: give at least one.")
+    for text, candidates in zip(queries, documents, strict=True):
+        if not isinstance(text, str) or not text.strip():
+            raise ValueError(f"A query must be a non-empty string; got {shown(text)}.")
+        if not candidates:
+            raise ValueError(f"There are no documents for the query {shown(text)}.")
+        if top_k is not None:
+            check_int("top_k", top_k)
+            if top_k > len(candidates):
+                raise ValueError(
+                    f"top_k={top_k} is above the number of documents, {len(candidates)}, for the "
+                    f"query {shown(text)}. Leave top_k out to rank all."
+                )

@@ -3,11 +3,10 @@
 import keras
 
 from keras_bert.layers.initializer import dense
-from keras_bert.layers.sequence_logits import SequenceLogits
-from keras_bert.messages import check_int
+from keras_bert.layers.packed_rows import SequenceLogits
 from keras_bert.models.bert_task import BertTask
 from keras_bert.models.precision import head_policy
-from keras_bert.models.task_parts import check_backbone, say_if_causal, token_vectors
+from keras_bert.models.task_parts import check_backbone, warn_if_causal
 from keras_bert.training.adamw import AdamW
 
 
@@ -22,10 +21,8 @@ class BertSpanLabeler(BertTask):
     Source: Devlin et al. 2019, sections 4.2 and 4.3; google-research/bert run_squad.py.
 
     Args:
-        backbone: a `BertBackbone`.
+        backbone: a `Backbone`, such as `BertBackbone`.
         preprocessor: a `BertSpanLabelerPreprocessor`, for raw text; or None.
-        bilstm_units: int, the units in each direction of a bidirectional LSTM between the encoder
-            and the head, trained with them; 0 for none. With it rows can't be packed.
         dtype: the dtype policy of the head, as of `BertBackbone`; None means the backbone's.
         **kwargs: arguments of `keras.Model`.
 
@@ -52,13 +49,13 @@ class BertSpanLabeler(BertTask):
     preprocessor_name = "BertSpanLabelerPreprocessor"
     uses_pooler = False
 
-    def __init__(self, backbone, preprocessor=None, bilstm_units=0, dtype=None, **kwargs):
+    def __init__(self, backbone, preprocessor=None, dtype=None, **kwargs):
         check_backbone("BertSpanLabeler", backbone)
-        check_int("bilstm_units", bilstm_units, at_least=0)
-        say_if_causal("BertSpanLabeler", backbone, bilstm_units)
+        warn_if_causal("BertSpanLabeler", backbone)
         policy = head_policy(dtype, backbone)
         head = dense(2, "logits", dtype=policy)
-        inputs, encoded = token_vectors(backbone, bilstm_units, policy)
+        inputs = dict(backbone.input)
+        encoded = backbone(inputs)["sequence_output"]  # [B, S, H]
         logits = keras.ops.cast(head(encoded), "float32")  # [B, S, 2]
         outputs = {
             name: SequenceLogits(name=f"{name}_logits", dtype="float32")(logits[:, :, place])
@@ -66,12 +63,6 @@ class BertSpanLabeler(BertTask):
         }
         super().__init__(inputs, outputs, backbone, preprocessor, dtype, **kwargs)
         self.head = head
-        self.bilstm_units = bilstm_units
-
-    @property
-    def takes_packed_rows(self):
-        """Whether no LSTM reads a row from end to end."""
-        return not self.bilstm_units
 
     def default_compile_args(self):
         """Returns AdamW at 3e-5, the mean cross-entropy of start and end, and accuracies."""
@@ -87,6 +78,3 @@ class BertSpanLabeler(BertTask):
                 for name in ("start", "end")
             },
         }
-
-    def get_config(self):
-        return {**super().get_config(), "bilstm_units": self.bilstm_units}

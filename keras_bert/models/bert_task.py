@@ -1,21 +1,23 @@
 """The base of every task: a backbone, a head, and the preprocessor that knows text."""
 
+from typing import Any, overload
+
 import keras
 
 import keras_bert
-from keras_bert.models import (
-    answering,
-    compiling,
-    exporting,
-    lora,
-    task_data,
-    vocabulary_asset,
-)
+from keras_bert.messages import check_path
+from keras_bert.models import answering, compiling, task_data
+from keras_bert.models.exporting import export_encoder
 from keras_bert.models.fit_schedule import start_schedule
+from keras_bert.models.lora import Lora
 from keras_bert.models.precision import head_policy, policy_config, set_policy
 from keras_bert.models.retracing import Retracing
 from keras_bert.models.row_inputs import RowInputs
-from keras_bert.models.task_parts import check_backbone, fitting_preprocessor, used_variables
+from keras_bert.models.task_parts import (
+    check_backbone,
+    fitting_preprocessor,
+    preprocessor_config,
+)
 from keras_bert.preprocessing.raw import is_dataset, is_raw
 from keras_bert.preprocessing.split_examples import split_examples
 from keras_bert.presets.preset import PresetModel
@@ -24,7 +26,7 @@ from keras_bert.presets.quantization import quantization_config, quantized_from_
 from keras_bert.training.train_loop import TrainLoop
 
 
-class BertTask(PresetModel, Retracing, TrainLoop, RowInputs, keras.Model):
+class BertTask(PresetModel, Lora, Retracing, TrainLoop, RowInputs, keras.Model):
     """A model with a backbone, a head, and the preprocessor that turns examples into its inputs.
 
     `fit`, `evaluate` and `predict` take what those of `keras.Model` take, and raw examples;
@@ -36,7 +38,7 @@ class BertTask(PresetModel, Retracing, TrainLoop, RowInputs, keras.Model):
     Args:
         inputs: a dict of Keras inputs, those of `backbone.input` among them.
         outputs: a Keras tensor, or a dict of them.
-        backbone: a `BertBackbone`.
+        backbone: a `Backbone`, such as `BertBackbone`.
         preprocessor: one of `preprocessor_class()`, for raw examples; or None. Any other
             `BertPreprocessor` is converted, with that class's defaults.
         dtype: the dtype policy of the head, as of `BertBackbone`; None means the backbone's. A
@@ -62,19 +64,6 @@ class BertTask(PresetModel, Retracing, TrainLoop, RowInputs, keras.Model):
     uses_pooler = True  # False of a task whose head reads the vectors of tokens alone
     output_name = "logits"  # of an array in exported files; the outputs in a dict have names
     _schedules_fit = False  # whether `fit` makes its own optimizer
-    batches = task_data.batches
-    check_labels = task_data.check_labels
-    answer = answering.answer
-    answers_to_score = answering.answers_to_score
-    predict_batches = answering.predict_batches
-    scores = answering.scores
-    export = exporting.export
-    save_assets = vocabulary_asset.save_assets
-    load_assets = vocabulary_asset.load_assets
-    enable_lora = lora.enable_lora
-    save_lora = lora.save_lora
-    load_lora = lora.load_lora
-    merge_lora = lora.merge_lora
 
     def __init__(self, inputs, outputs, backbone, preprocessor=None, dtype=None, **kwargs):
         check_keras_arguments(type(self), kwargs)
@@ -101,9 +90,19 @@ class BertTask(PresetModel, Retracing, TrainLoop, RowInputs, keras.Model):
         self._preprocessor = preprocessor
 
     @property
+    def takes_packed_rows(self):
+        """Whether rows may hold several sequences; a head of several tokens says False."""
+        return self.backbone.takes_packed_rows
+
+    @property
     def trainable_variables(self):
-        """Trainable variables, without the pooler's if the head doesn't use it."""
-        return used_variables(self, super().trainable_variables)
+        """Trainable variables, without those that the head leaves unused, such as the pooler's."""
+        variables = super().trainable_variables
+        if not hasattr(self, "backbone"):  # while Keras makes it
+            return variables
+        output = "pooled_output" if self.uses_pooler else "sequence_output"
+        unused = {id(variable) for variable in self.backbone.unused_by(output)}
+        return [variable for variable in variables if id(variable) not in unused]
 
     trainable_weights = trainable_variables  # Keras asks for both
 
@@ -128,13 +127,11 @@ class BertTask(PresetModel, Retracing, TrainLoop, RowInputs, keras.Model):
         Args:
             optimizer: as in Keras. If left out, each `fit` makes that of `default_compile_args`
                 for its own steps; see `fit`.
-            loss: as in Keras; if left out, that of `default_compile_args`. The name of a loss, such
-                as `"sparse_categorical_crossentropy"`, means the one that takes logits, which the
-                outputs of this library's classifying tasks are.
+            loss: as in Keras; if left out, that of `default_compile_args`. The outputs of
+                classifying tasks are logits, so that a cross-entropy needs `from_logits=True`.
             loss_weights: as in Keras.
             metrics: as in Keras; if left out with the loss, those of `default_compile_args`.
-                `"accuracy"` is that of the task.
-            weighted_metrics: as in Keras; as `metrics`.
+            weighted_metrics: as in Keras; those of tasks on tokens, some of which don't count.
             **kwargs: the others of `keras.Model.compile`.
 
         Raises:
@@ -278,12 +275,121 @@ class BertTask(PresetModel, Retracing, TrainLoop, RowInputs, keras.Model):
         x = task_data.checked_prepared(self, x)
         return self.predict_batches(x, None if is_dataset(x) else batch_size, **kwargs)
 
+    @overload
+    def answer(self, x: str, *args: Any, **options: Any) -> dict[str, Any]: ...
+    @overload
+    def answer(self, x: list, *args: Any, **options: Any) -> list[dict[str, Any]]: ...
+    @overload
+    def answer(self, x: Any, *args: Any, **options: Any) -> Any: ...
+
+    def answer(self, x, batch_size=None, *, verbose=0, **options):
+        """Answers examples as the exported model does.
+
+        Args:
+            x: raw examples, in memory or a `tf.data.Dataset` of texts; or prepared inputs.
+            batch_size: int, rows per batch; 32 by default.
+            verbose: 0, or 1 for progress bars.
+            **options: options of the preprocessor's `answers`, such as a span labeler's `n_best`.
+
+        Returns:
+            A list of dicts, one per example, with the keys of the exported model; for a single
+            example, a dict. The preprocessor's `answers` documents the keys.
+
+        Raises:
+            ValueError: if there is no preprocessor, or `x` is not what it reads.
+            TypeError: if an option is none of the preprocessor's.
+        """
+        return answering.answer(self, x, batch_size, verbose=verbose, **options)
+
+    def answers_to_score(self, x, batch_size=None, *, y=None, verbose=0, **options):
+        """Answers examples as the preprocessor's `scores` takes them; a task may override it."""
+        return answering.answers_to_score(self, x, batch_size, y=y, verbose=verbose, **options)
+
+    def scores(self, x, y=None, batch_size=None):
+        """Computes the task's official metrics.
+
+        Args:
+            x: examples, as `answer` takes them.
+            y: labels, by name or by number, unless `x` contains them.
+            batch_size: int; 32 by default.
+
+        Returns:
+            A dict of floats; the preprocessor's `scores` documents them.
+
+        Raises:
+            ValueError: if there is no preprocessor, labels are missing, or the task has no scores.
+        """
+        return answering.scores(self, x, y, batch_size)
+
+    def batches(self, x, y=None, sample_weight=None, *, batching=None):
+        """Makes the batches that `fit` trains on.
+
+        Args:
+            x: raw examples, in memory or a `tf.data.Dataset` of texts; or prepared inputs.
+            y: labels, by name or by number, unless `x` contains them.
+            sample_weight: `[n]` floats, or None.
+            batching: a `Batching`, or None for its defaults.
+
+        Returns:
+            A `tf.data.Dataset` of inputs, or of `(inputs, labels)` or `(inputs, labels, weights)`.
+
+        Raises:
+            ValueError: if examples, labels or weights are not what the task takes.
+        """
+        return task_data.batches(self, x, y, sample_weight, batching=batching)
+
+    def predict_batches(self, x, batch_size=None, **kwargs):
+        """Predicts prepared inputs that were checked before."""
+        return answering.predict_batches(self, x, batch_size, **kwargs)
+
+    def check_labels(self, y):
+        """Raises a ValueError unless labels have the loss's form: class numbers, or one-hot."""
+        task_data.check_labels(self, y)
+
+    def export(self, filepath, format="tf_saved_model", **kwargs):
+        """Writes a model for TensorFlow Serving, ONNX Runtime, LiteRT or OpenVINO.
+
+        The SavedModel takes raw strings and gives answers. The other formats take token ids and
+        give the outputs of `predict`; the tokenizer's files lie next to the model.
+
+        Args:
+            filepath: the model's folder. A SavedModel's version 1 is written to `filepath/1`.
+            format: `"tf_saved_model"`, `"onnx"`, `"litert"` or `"openvino"`; `"torch"` is left
+                to `keras.Model.export`.
+            **kwargs: those of `keras_bert.serving.export_saved_model` or
+                `keras_bert.serving.export_token_ids`, or of `keras.Model.export`.
+
+        Returns:
+            The path of the SavedModel's version, or of the model's file.
+
+        Raises:
+            ValueError: if the format is unknown, there is no preprocessor for a SavedModel, or the
+                backend is not TensorFlow.
+            ImportError: if a package that the format needs is missing.
+        """
+        if format != "tf_saved_model":
+            return export_encoder(self, filepath, format, **kwargs)
+        check_path("filepath", filepath)
+        from keras_bert.serving.export_saved_model import export_saved_model
+
+        return export_saved_model(self, filepath, **kwargs)
+
+    def save_assets(self, dir_path):
+        """Writes the vocabulary to the assets of a `.keras` file; Keras calls this."""
+        if self.preprocessor is not None:
+            self.preprocessor.tokenizer.save_assets(dir_path)
+
+    def load_assets(self, dir_path):
+        """Reads the vocabulary from the assets of a `.keras` file; Keras calls this."""
+        if self.preprocessor is not None and dir_path is not None:  # else the config has it
+            self.preprocessor.tokenizer.load_assets(dir_path)
+
     def get_config(self):
         return {
             "name": self.name,
             "trainable": self.trainable,
             "backbone": keras.saving.serialize_keras_object(self.backbone),
-            "preprocessor": vocabulary_asset.preprocessor_config(self.preprocessor),
+            "preprocessor": preprocessor_config(self.preprocessor),
             **policy_config(self.given_policy),
             **quantization_config(self),
         }

@@ -4,14 +4,12 @@ import keras
 
 from keras_bert.layers.dropout import Dropout
 from keras_bert.layers.initializer import dense
-from keras_bert.messages import check_int
 from keras_bert.models.bert_task import BertTask
 from keras_bert.models.precision import head_policy
 from keras_bert.models.task_parts import (
     check_backbone,
     number_of_classes,
-    say_if_causal,
-    token_vectors,
+    warn_if_causal,
 )
 from keras_bert.preprocessing.class_labels import token_targets
 from keras_bert.training.adamw import AdamW
@@ -26,12 +24,10 @@ class BertTokenClassifier(BertTask):
     `BertTokenClassifierPreprocessor`. Source: Devlin et al. 2019, section 5.3.
 
     Args:
-        backbone: a `BertBackbone`.
+        backbone: a `Backbone`, such as `BertBackbone`.
         num_classes: int, C, at least 2; None means the number of the preprocessor's `label_names`.
         preprocessor: a `BertTokenClassifierPreprocessor`, for words and raw text; or None.
         dropout: float, for the sequence output.
-        bilstm_units: int, the units in each direction of a bidirectional LSTM between the encoder
-            and the head, trained with them; 0 for none. With it rows can't be packed.
         dtype: the dtype policy of the head, as of `BertBackbone`; None means the backbone's.
         **kwargs: arguments of `keras.Model`.
 
@@ -75,7 +71,6 @@ class BertTokenClassifier(BertTask):
         num_classes=None,
         preprocessor=None,
         dropout=0.1,
-        bilstm_units=0,
         dtype=None,
         **kwargs,
     ):
@@ -83,23 +78,17 @@ class BertTokenClassifier(BertTask):
         num_classes = number_of_classes(
             "BertTokenClassifier", num_classes, preprocessor, at_least=2
         )
-        check_int("bilstm_units", bilstm_units, at_least=0)
-        say_if_causal("BertTokenClassifier", backbone, bilstm_units)
+        warn_if_causal("BertTokenClassifier", backbone)
         policy = head_policy(dtype, backbone)
         output_dropout = Dropout(dropout, name="output_dropout", dtype=policy)
         head = dense(num_classes, "logits", dtype=policy)
-        inputs, encoded = token_vectors(backbone, bilstm_units, policy)
+        inputs = dict(backbone.input)
+        encoded = backbone(inputs)["sequence_output"]  # [B, S, H]
         logits = keras.ops.cast(head(output_dropout(encoded)), "float32")  # [B, S, C]
         super().__init__(inputs, logits, backbone, preprocessor, dtype, **kwargs)
         self.head = head
         self.num_classes = num_classes
         self.dropout = dropout
-        self.bilstm_units = bilstm_units
-
-    @property
-    def takes_packed_rows(self):
-        """Whether no LSTM reads a row from end to end."""
-        return not self.bilstm_units
 
     def default_compile_args(self):
         """Returns AdamW at 5e-5, and cross-entropy and accuracy of each word's first piece."""
@@ -120,5 +109,4 @@ class BertTokenClassifier(BertTask):
             **super().get_config(),
             "num_classes": self.num_classes,
             "dropout": self.dropout,
-            "bilstm_units": self.bilstm_units,
         }

@@ -1,66 +1,38 @@
 """Arguments of `compile` that suit a task, whose outputs are logits."""
 
 import contextlib
+import inspect
 
 import keras
 
-from keras_bert.models.logits_metric import LogitsMetric
-
-_OF_ONE_CLASS = {  # losses over which a softmax is taken
-    "sparse_categorical_crossentropy": keras.losses.SparseCategoricalCrossentropy,
-    "categorical_crossentropy": keras.losses.CategoricalCrossentropy,
-    "categorical_focal_crossentropy": keras.losses.CategoricalFocalCrossentropy,
+_BINARY = (keras.losses.BinaryCrossentropy, keras.losses.BinaryFocalCrossentropy)
+_BY_SHAPE = {  # names for which Keras chooses by the shape of the labels
+    ("loss", "crossentropy"): keras.losses.SparseCategoricalCrossentropy(),
+    ("loss", "ce"): keras.losses.SparseCategoricalCrossentropy(),
+    ("metric", "crossentropy"): keras.metrics.SparseCategoricalCrossentropy(),
+    ("metric", "ce"): keras.metrics.SparseCategoricalCrossentropy(),
 }
-_OF_ANY_CLASSES = {  # losses over which a sigmoid is taken
-    "binary_crossentropy": keras.losses.BinaryCrossentropy,
-    "binary_focal_crossentropy": keras.losses.BinaryFocalCrossentropy,
-}
-_LOSSES = {
-    name: kind
-    for function, kind in (_OF_ONE_CLASS | _OF_ANY_CLASSES).items()
-    for name in (function, kind.__name__)
-}
-_SHORT = ("crossentropy", "ce")
-_ACCURACY = ("accuracy", "acc")
-_PROBABILITY_METRICS = (
-    keras.metrics.AUC,
-    keras.metrics.BinaryAccuracy,
-    keras.metrics.CategoricalAccuracy,
-    keras.metrics.FalseNegatives,
-    keras.metrics.FalsePositives,
-    keras.metrics.FBetaScore,  # F1Score too
-    keras.metrics.Precision,
-    keras.metrics.PrecisionAtRecall,
-    keras.metrics.Recall,
-    keras.metrics.RecallAtPrecision,
-    keras.metrics.SensitivityAtSpecificity,
-    keras.metrics.SpecificityAtSensitivity,
-    keras.metrics.TopKCategoricalAccuracy,
-    keras.metrics.TrueNegatives,
-    keras.metrics.TruePositives,
-)
 
 
 def arguments(defaults, *, optimizer, loss, loss_weights, metrics, weighted_metrics):
-    """Completes the arguments of `BertTask.compile` by the `defaults` of the task.
-
-    Losses and metrics that take probabilities are replaced with those that take logits.
-    """
+    """Completes the arguments of `BertTask.compile` by the `defaults` of the task."""
     if optimizer is None:
         optimizer = defaults.get("optimizer", "rmsprop")  # Keras's own default
     own = defaults.get("loss")
     has_metrics = metrics is not None or weighted_metrics is not None
-    if loss is None:
-        loss = own
-        if not has_metrics:
-            metrics, weighted_metrics = defaults.get("metrics"), defaults.get("weighted_metrics")
-            has_metrics = False
-    else:
-        loss = logits_losses(loss, own)
+    if metrics is not None and "weighted_metrics" in defaults:
+        raise ValueError(
+            "Metrics of this task leave out tokens by their weight, which Keras's metrics don't: "
+            "pass weighted_metrics, or leave metrics out for the task's own."
+        )
+    check_takes_logits("loss", loss, own, own)
+    for given in (metrics, weighted_metrics):
+        check_takes_logits("metric", given, own, own if loss is None else loss)
+    if loss is None and not has_metrics:
+        metrics, weighted_metrics = defaults.get("metrics"), defaults.get("weighted_metrics")
+    loss = own if loss is None else loss
     if loss_weights is None and loss == own:
         loss_weights = defaults.get("loss_weights")
-    if has_metrics:
-        metrics, weighted_metrics = logits_metrics(metrics, weighted_metrics, loss, defaults)
     return {
         "optimizer": optimizer,
         "loss": loss,
@@ -80,106 +52,56 @@ def defaults(task, is_needed):
         return {}
 
 
-def logits_losses(loss, own):
-    """Replaces the losses of `compile` with those that take logits, where `own` losses do.
+def check_takes_logits(kind, given, own, loss):
+    """Raises a ValueError at a loss or metric of probabilities, if the task's own takes logits.
 
-    Raises:
-        ValueError: if a loss object takes probabilities.
+    Args:
+        kind: `"loss"` or `"metric"`.
+        given: as `compile` takes it.
+        own: the loss of the task, or a dict of those of its outputs.
+        loss: the loss to train with, by which Keras chooses the metric called "accuracy".
     """
-    if isinstance(loss, dict):
-        owns = own if isinstance(own, dict) else {}
-        return {name: _logits_loss(each, owns.get(name)) for name, each in loss.items()}
-    if isinstance(own, dict) and not isinstance(loss, (list, tuple)):
-        return {name: _logits_loss(loss, each) for name, each in own.items()}  # one for all
-    return _logits_loss(loss, own)
+    if isinstance(given, dict):
+        for name, each in given.items():
+            of_output = (part.get(name) if isinstance(part, dict) else part for part in (own, loss))
+            check_takes_logits(kind, each, *of_output)
+        return
+    owns = own.values() if isinstance(own, dict) else [own]
+    if not all(getattr(each, "from_logits", False) for each in owns):
+        return
+    for each in keras.tree.flatten(given):
+        line = _line_to_write(kind, each, loss)
+        if line is not None:
+            own_name = getattr(each, "__name__", type(each).__name__)
+            name = repr(each) if isinstance(each, str) else own_name
+            raise ValueError(
+                f"The {kind} {name} takes probabilities, and the model's outputs are logits. {line}"
+            )
 
 
-def logits_metrics(metrics, weighted_metrics, loss, defaults):
-    """Replaces the metrics of `compile` with those that take logits, where the task's loss does.
-
-    Returns:
-        `(metrics, weighted_metrics)`. The metrics of a task whose own are weighted, since not all
-        of its tokens count, are weighted.
-
-    Raises:
-        ValueError: if a metric takes probabilities and can't be replaced.
-    """
-    own = defaults.get("loss")
-    owns = defaults.get("weighted_metrics") or defaults.get("metrics")
-    if weighted_metrics is None and "weighted_metrics" in defaults:
-        metrics, weighted_metrics = None, metrics
-
-    def replaced(given):
-        if given is None:
-            return None
-        if isinstance(own, dict) and isinstance(loss, dict):
-            by_name = given if isinstance(given, dict) else dict.fromkeys(own, given)
-            return {
-                name: _replaced_metrics(
-                    each, loss.get(name), own.get(name), (owns or {}).get(name), name
-                )
-                for name, each in by_name.items()
-            }
-        return _replaced_metrics(given, loss, own, owns)
-
-    return replaced(metrics), replaced(weighted_metrics)
-
-
-def _replaced_metrics(given, loss, own_loss, owns, output=None):
-    """The metrics of one output."""
-    if not _takes_logits(own_loss):
-        return given
-    listed = list(given) if isinstance(given, (list, tuple)) else [given]
-    found = []
-    for metric in listed:
-        is_accuracy = isinstance(metric, str) and metric in _ACCURACY
-        if is_accuracy and type(loss) is type(own_loss) and owns:
-            found.extend(type(own).from_config(own.get_config()) for own in owns)  # for one use
-        else:
-            found.append(_logits_metric(metric, loss))
-    return found
-
-
-def _logits_metric(metric, loss):
-    takes_any = isinstance(loss, tuple(_OF_ANY_CLASSES.values()))
-    if isinstance(metric, str) and metric in _ACCURACY:
-        return keras.metrics.BinaryAccuracy(metric, threshold=0.0) if takes_any else metric
-    known = keras.metrics.get(metric) if isinstance(metric, str) else metric
-    if not isinstance(known, keras.metrics.Metric):
-        return metric  # a function
-    if isinstance(known, keras.metrics.BinaryAccuracy) and known.threshold != 0.5 and takes_any:
-        return known  # a threshold of logits, as that of the task's own metric
-    if isinstance(known, _PROBABILITY_METRICS):
-        name = metric if isinstance(metric, str) else known.name
-        return LogitsMetric(known, "sigmoid" if takes_any else "softmax", name)
-    if getattr(known, "from_logits", None) is False:
-        raise ValueError(_message("metric", type(known).__name__))
-    return metric
-
-
-def _logits_loss(loss, own):
-    if not _takes_logits(own):
-        return loss
-    if isinstance(loss, str) and loss in _SHORT:
-        return own
-    name = loss if isinstance(loss, str) else getattr(loss, "__name__", None)
-    if name in _LOSSES and (loss is name or loss is getattr(keras.losses, name, None)):
-        kind = _LOSSES[name]
-        return own if type(own) is kind else kind(from_logits=True)
-    if getattr(loss, "from_logits", None) is False:
-        raise ValueError(_message("loss", type(loss).__name__))
-    return loss
-
-
-def _takes_logits(loss):
-    return getattr(loss, "from_logits", False)
-
-
-def _message(what, name):
-    return (
-        f"The {what} {name} takes probabilities, and the model's outputs are logits. Pass "
-        f"{name}(from_logits=True), or leave the {what} out for the task's own."
-    )
+def _line_to_write(kind, given, loss):
+    """Returns what to write in place of a loss or metric of probabilities; None for others."""
+    namespace = keras.losses if kind == "loss" else keras.metrics
+    if given in ("accuracy", "acc"):
+        given = keras.metrics.BinaryAccuracy() if isinstance(loss, _BINARY) else None
+    elif isinstance(given, str):
+        given = _BY_SHAPE.get((kind, given)) or namespace.get(given)
+    name = type(given).__name__
+    if inspect.isfunction(given):
+        has_logits = "from_logits" in inspect.signature(given).parameters
+        from_logits = False if has_logits and given.__module__.startswith("keras.") else None
+        name = "".join(part.capitalize() for part in given.__name__.split("_"))
+    elif isinstance(given, keras.metrics.Metric):
+        from_logits = given.get_config().get("from_logits")
+    else:
+        from_logits = getattr(given, "from_logits", None)
+    if from_logits is False:
+        return f"Write keras.{kind}{'es' if kind == 'loss' else 's'}.{name}(from_logits=True)."
+    if getattr(given, "threshold", None) == 0.5:
+        return f"Write keras.metrics.{name}(threshold=0.0)."
+    if from_logits is None and hasattr(given, "thresholds"):
+        return "Leave it out, and call scores(x, y) after training."
+    return None
 
 
 def scope(model):

@@ -1,4 +1,4 @@
-"""Export of models for other programs: methods of `BertTask` and `BertBackbone`."""
+"""Export of models of token ids for other programs."""
 
 from difflib import get_close_matches
 
@@ -19,40 +19,10 @@ _ALSO_CALLED = {
 }
 
 
-def export(task, filepath, format="tf_saved_model", **kwargs):
-    """Writes a model for TensorFlow Serving, ONNX Runtime, LiteRT or OpenVINO.
-
-    The SavedModel takes raw strings and gives answers. The other formats take token ids and give
-    the outputs of `predict`; the tokenizer's files lie next to the model.
-
-    Args:
-        task: a `BertTask`.
-        filepath: the model's folder. A SavedModel's version 1 is written to `filepath/1`.
-        format: `"tf_saved_model"`, `"onnx"`, `"litert"` or `"openvino"`; `"torch"` is left
-            to `keras.Model.export`.
-        **kwargs: those of `keras_bert.serving.export_saved_model` or
-            `keras_bert.serving.export_token_ids`, or of `keras.Model.export`.
-
-    Returns:
-        The path of the SavedModel's version, or of the model's file.
-
-    Raises:
-        ValueError: if the format is unknown, there is no preprocessor for a SavedModel, or the
-            backend is not TensorFlow.
-        ImportError: if a package that the format needs is missing.
-    """
-    if format != "tf_saved_model":
-        return export_encoder(task, filepath, format, **kwargs)
-    check_path("filepath", filepath)
-    from keras_bert.serving.export_saved_model import export_saved_model
-
-    return export_saved_model(task, filepath, **kwargs)
-
-
 def export_encoder(model, filepath, format="tf_saved_model", **kwargs):
     """Writes a model of token ids for ONNX Runtime, LiteRT or OpenVINO.
 
-    Other formats are left to `keras.Model.export`; see `export`.
+    Other formats are left to `keras.Model.export`; see `BertTask.export`.
     """
     check_path("filepath", filepath)
     _check_format(format)

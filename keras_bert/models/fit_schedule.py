@@ -29,11 +29,6 @@ def scheduled_optimizer(task, x, arguments):
 
     It warms up to the default learning rate over a tenth of the steps and falls linearly to 0.
     Where the steps are unknown it is constant, and a note is logged.
-
-    Args:
-        task: a `BertTask` with `default_compile_args`.
-        x: the inputs, as Keras's `fit` takes them.
-        arguments: the other arguments of Keras's `fit`, by name.
     """
     optimizer = keras.optimizers.get(task.default_compile_args()["optimizer"])
     rate = optimizer.get_config()["learning_rate"]  # of all replicas, as a float
@@ -62,10 +57,6 @@ def restart(task, optimizer):
     """Restarts the task's optimizer if it is the same as a new one; returns whether it is.
 
     The compiled train step then serves the next `fit`, too. Tracing another takes seconds.
-
-    Args:
-        task: a compiled `BertTask`.
-        optimizer: the optimizer of the next `fit`, not built yet.
     """
     last = task.optimizer
     is_same = (
@@ -91,17 +82,7 @@ def fit_steps(
     steps_per_epoch=None,
     **others,
 ):
-    """Computes the optimizer steps that a `fit` takes, or None if they are unknown.
-
-    Args:
-        x: the inputs, as Keras's `fit` takes them.
-        batch_size: int; 32 by default.
-        validation_split: float, the share of the rows that isn't trained on.
-        epochs: int.
-        initial_epoch: int.
-        steps_per_epoch: int, or None.
-        **others: the other arguments of Keras's `fit`.
-    """
+    """Computes the optimizer steps that a `fit` takes, or None if they are unknown."""
     if steps_per_epoch is None:
         steps_per_epoch = _batches(x, batch_size or 32, validation_split)
     return None if steps_per_epoch is None else steps_per_epoch * max(epochs - initial_epoch, 0)

@@ -1,4 +1,4 @@
-"""Low-rank adapters of a task's encoder: methods of `BertTask`."""
+"""Low-rank adapters of a task's encoder."""
 
 import json
 import zlib
@@ -11,120 +11,119 @@ from keras_bert.training.keras_internals import all_layers, lora_table
 from keras_bert.training.keras_internals import merge_lora as merge_layer
 
 
-def enable_lora(task, rank, alpha=None):
-    """Freezes the encoder and adds low-rank adapters to its projections.
+class Lora:
+    """Mixin of tasks: low-rank adapters of the encoder."""
 
-    `fit` then trains the adapters and the head: less memory for the optimizer, and a file of a few
-    megabytes for each task (`save_lora`). Presets and exported models hold the merged weights.
-    After a `fit` with an optimizer of your own, compile again: that one doesn't know the adapters.
-    Source: Hu et al. 2022 (LoRA).
+    def enable_lora(self, rank, alpha=None):
+        """Freezes the encoder and adds low-rank adapters to its projections.
 
-    Args:
-        task: a `BertTask`.
-        rank: int, the rank of each adapter, such as 8.
-        alpha: float above 0; adapters are scaled by `alpha / rank`. None means `rank`.
+        `fit` then trains the adapters and the head: less memory for the optimizer, and a file of a
+        few megabytes for each task (`save_lora`). Presets and exported models hold the merged
+        weights. After a `fit` with an optimizer of your own, compile again: that one doesn't know
+        the adapters. Source: Hu et al. 2022 (LoRA).
 
-    Raises:
-        ValueError: if the rank or alpha is out of range, or the task has adapters already.
+        Args:
+            rank: int, the rank of each adapter, such as 8.
+            alpha: float above 0; adapters are scaled by `alpha / rank`. None means `rank`.
 
-    Example:
-    >>> from keras_bert import BertBackbone, BertClassifier, sizes
-    >>> model = BertClassifier(BertBackbone(vocabulary_size=100, **sizes.tiny), num_classes=2)
-    >>> model.enable_lora(rank=4)
-    >>> [variable.path for variable in model.trainable_variables[-3:]]
-    ['block_1/output_dense/lora_kernel_b', 'logits/kernel', 'logits/bias']
-    """
-    _check_settings(rank, rank if alpha is None else alpha)
-    if has_lora(task):
-        raise ValueError("This model has LoRA adapters already. Merge them with merge_lora first.")
-    for layer in _projections(task):
-        layer.enable_lora(int(rank), lora_alpha=alpha)
-    for variable in task.backbone.weights:
-        variable.trainable = variable.path in _adapters(task)
+        Raises:
+            ValueError: if the rank or alpha is out of range, or the task has adapters already.
+
+        Example:
+        >>> from keras_bert import BertBackbone, BertClassifier, sizes
+        >>> model = BertClassifier(BertBackbone(vocabulary_size=100, **sizes.tiny), num_classes=2)
+        >>> model.enable_lora(rank=4)
+        >>> [variable.path for variable in model.trainable_variables[-3:]]
+        ['block_1/output_dense/lora_kernel_b', 'logits/kernel', 'logits/bias']
+        """
+        _check_settings(rank, rank if alpha is None else alpha)
+        if has_lora(self):
+            raise ValueError("This model has LoRA adapters already: call merge_lora first.")
+        for layer in self.backbone.lora_layers():
+            layer.enable_lora(int(rank), lora_alpha=alpha)
+        self.backbone.mark_depths()
+        adapters = _adapters(self)
+        for variable in self.backbone.weights:
+            variable.trainable = variable.path in adapters
+
+    def save_lora(self, path):
+        """Writes the adapters and the head to a file of safetensors.
+
+        Args:
+            path: str or `Path` of the file to write.
+
+        Raises:
+            ValueError: if the task has no adapters.
+        """
+        from safetensors.numpy import save
+
+        if not has_lora(self):
+            raise ValueError("This model has no LoRA adapters to save: call enable_lora first.")
+        tensors = {
+            name: keras.ops.convert_to_numpy(variable) for name, variable in _saved(self).items()
+        }
+        layer = self.backbone.lora_layers()[0]
+        metadata = {"rank": str(layer.lora_rank), "alpha": str(layer.lora_alpha), **_identity(self)}
+        with whole_file(path, "wb") as file:
+            file.write(save(tensors, metadata))
+
+    def load_lora(self, path):
+        """Adds the adapters of a file to the encoder, and loads its head.
+
+        Args:
+            path: str or `Path` of a file that `save_lora` wrote.
+
+        Raises:
+            ValueError: if the file holds no adapters, adapters of another task or encoder, or
+                values that are not finite floats.
+        """
+        from safetensors import SafetensorError, safe_open
+
+        try:
+            with safe_open(path, "numpy") as file:
+                metadata = file.metadata() or {}
+                tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            rank, alpha = int(metadata["rank"]), float(metadata["alpha"])
+            _check_settings(rank, alpha)
+        except (SafetensorError, AttributeError, KeyError, ValueError) as error:  # of dtypes, too
+            raise ValueError(f"{path} is not a file that save_lora wrote: {error}.") from error
+        expected = _identity(self)
+        given = {name: metadata.get(name) for name in expected}
+        given |= {name: _described(t.dtype.name, t.shape) for name, t in tensors.items()}
+        expected |= {name: _described(v.dtype, v.shape) for name, v in _saved(self).items()}
+        for layer in self.backbone.lora_layers():
+            kernel = layer.kernel.shape
+            expected[f"{layer.path}/lora_kernel_a"] = _described("float32", (kernel[0], rank))
+            expected[f"{layer.path}/lora_kernel_b"] = _described("float32", (rank, kernel[1]))
+        for name in [*expected, *given]:
+            if given.get(name) != expected.get(name):
+                raise ValueError(
+                    f"{path} is of another task or encoder: its {name} is {given.get(name)}, this "
+                    f"model's {expected.get(name)}."
+                )
+        for name, tensor in tensors.items():
+            check_finite(tensor, path, name)
+        self.enable_lora(rank, alpha)
+        for name, variable in _saved(self).items():
+            variable.assign(tensors[name])
+
+    def merge_lora(self):
+        """Adds the adapters to the weights of the encoder and removes them.
+
+        Predictions stay the same, apart from rounding. All weights are trainable again: compile
+        with a new optimizer before training.
+        """
+        for layer in self.backbone.lora_layers():
+            if layer.lora_enabled:
+                merge_layer(layer)
+        for value in (False, True):  # TensorFlow ignores the value that a layer has already
+            for layer in all_layers(self.backbone):
+                layer.trainable = value
 
 
 def has_lora(task):
     """Returns whether the encoder's projections have adapters."""
-    return any(layer.lora_enabled for layer in _projections(task))
-
-
-def save_lora(task, path):
-    """Writes the adapters and the head to a file of safetensors.
-
-    Args:
-        task: a `BertTask` with adapters.
-        path: str or `Path` of the file to write.
-
-    Raises:
-        ValueError: if the task has no adapters.
-    """
-    from safetensors.numpy import save
-
-    if not has_lora(task):
-        raise ValueError("This model has no LoRA adapters to save: call enable_lora first.")
-    tensors = {
-        name: keras.ops.convert_to_numpy(variable) for name, variable in _saved(task).items()
-    }
-    layer = next(_projections(task))
-    metadata = {"rank": str(layer.lora_rank), "alpha": str(layer.lora_alpha), **_identity(task)}
-    with whole_file(path, "wb") as file:
-        file.write(save(tensors, metadata))
-
-
-def load_lora(task, path):
-    """Adds the adapters of a file to the encoder, and loads its head.
-
-    Args:
-        task: a `BertTask` on the encoder that the adapters were trained on, without adapters.
-        path: str or `Path` of a file that `save_lora` wrote.
-
-    Raises:
-        ValueError: if the file holds no adapters, adapters of another task or encoder, or values
-            that are not finite floats.
-    """
-    from safetensors import SafetensorError, safe_open
-
-    try:
-        with safe_open(path, "numpy") as file:
-            metadata = file.metadata() or {}
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        rank, alpha = int(metadata["rank"]), float(metadata["alpha"])
-        _check_settings(rank, alpha)
-    except (SafetensorError, AttributeError, KeyError, ValueError) as error:  # of dtypes, too
-        raise ValueError(f"{path} is not a file that save_lora wrote: {error}.") from error
-    expected = _identity(task)
-    given = {name: metadata.get(name) for name in expected}
-    given |= {name: _described(t.dtype.name, t.shape) for name, t in tensors.items()}
-    expected |= {name: _described(v.dtype, v.shape) for name, v in _saved(task).items()}
-    for layer in _projections(task):
-        kernel = layer.kernel.shape
-        expected[f"{layer.path}/lora_kernel_a"] = _described("float32", (kernel[0], rank))
-        expected[f"{layer.path}/lora_kernel_b"] = _described("float32", (rank, kernel[1]))
-    for name in [*expected, *given]:
-        if given.get(name) != expected.get(name):
-            raise ValueError(
-                f"{path} is of another task or encoder: its {name} is {given.get(name)}, this "
-                f"model's {expected.get(name)}."
-            )
-    for name, tensor in tensors.items():
-        check_finite(tensor, path, name)
-    enable_lora(task, rank, alpha)
-    for name, variable in _saved(task).items():
-        variable.assign(tensors[name])
-
-
-def merge_lora(task):
-    """Adds the adapters to the weights of the encoder and removes them.
-
-    Predictions stay the same, apart from rounding. All weights are trainable again: compile with a
-    new optimizer before training.
-    """
-    for layer in _projections(task):
-        if layer.lora_enabled:
-            merge_layer(layer)
-    for value in (False, True):  # TensorFlow ignores the value that a layer has already
-        for layer in all_layers(task.backbone):
-            layer.trainable = value
+    return any(layer.lora_enabled for layer in task.backbone.lora_layers())
 
 
 def _check_settings(rank, alpha):
@@ -135,7 +134,7 @@ def _check_settings(rank, alpha):
 def _identity(task):
     """Returns what must be the same where adapters are trained and where they are loaded."""
     sizes = {name: n for name, n in task.backbone.get_config().items() if type(n) is int}
-    last = lora_table(task.backbone.blocks[-1].output_dense)[1]
+    last = lora_table(task.backbone.lora_layers()[-1])[1]
     last = keras.ops.cast(last, "bfloat16")  # the same where weights were loaded in bfloat16
     last = keras.ops.convert_to_numpy(keras.ops.cast(last, "float32"))
     return {
@@ -150,16 +149,9 @@ def _described(dtype, shape):
     return f"{kind} {list(shape)}"
 
 
-def _projections(task):
-    """Yields the dense layers of the encoder's blocks."""
-    for block in task.backbone.blocks:
-        yield from (block.attention.query_key_value, block.attention.output_dense)
-        yield from (block.intermediate_dense, block.output_dense)
-
-
 def _adapters(task):
     """Returns the paths of the adapters' variables."""
-    layers = [layer for layer in _projections(task) if layer.lora_enabled]
+    layers = [layer for layer in task.backbone.lora_layers() if layer.lora_enabled]
     return {v.path for layer in layers for v in (layer.lora_kernel_a, layer.lora_kernel_b)}
 
 

@@ -13,12 +13,6 @@ def own_policy(dtype: Any) -> keras.DTypePolicy:
 
     A `DTypePolicyMap` is copied, with its default: a layer's new policy enters the map, and a map
     without a default loses the names of its policies when it is saved.
-
-    Args:
-        dtype: a name, a `keras.DTypePolicy`, a config of one, or None for the global policy.
-
-    Raises:
-        ValueError: if it is a policy that quantizes every layer.
     """
     policy = keras.dtype_policies.get(dtype)
     if policy.quantization_mode is not None:
@@ -40,10 +34,7 @@ def head_policy(dtype: Any, backbone: keras.Model) -> keras.DTypePolicy:
 def set_policy(model: keras.Model, dtype: Any, policy: keras.DTypePolicy) -> None:
     """Sets a model's policy, by which `compile` scales losses, and those that a map names.
 
-    Args:
-        model: a functional model; its `given_policy`, None if `dtype` is, is saved.
-        dtype: the caller's argument.
-        policy: the policy of the model's layers.
+    `given_policy`, None if the caller's `dtype` is, is saved.
     """
     model.dtype_policy = policy
     model.given_policy = None if dtype is None else policy

@@ -1,4 +1,4 @@
-"""Compiled functions that follow a model: a mixin of `BertBackbone` and `BertTask`."""
+"""Compiled functions that follow a model: a mixin of `Backbone` and `BertTask`."""
 
 import weakref
 

@@ -34,7 +34,7 @@ def split_inputs(model, inputs):
         ValueError: if the model has no input of a name, which Keras would drop, or packed rows are
             also padded, or belong to a graph.
     """
-    if not isinstance(inputs, dict):
+    if not isinstance(inputs, dict) or inputs.keys() == model.input.keys():  # nothing is left out
         return inputs, {}
     check_names(model, inputs)
     packed = {name: inputs[name] for name in PACKED if inputs.get(name) is not None}
@@ -48,5 +48,5 @@ def split_inputs(model, inputs):
             "Give sequence_ids or padding_mask: sequence_ids are 0 at padding, so packed rows need "
             "no padding_mask."
         )
-    own = {name: x for name, x in inputs.items() if name not in PACKED}
+    own = {name: x for name, x in inputs.items() if name in model.input}
     return {**{name: None for name in OPTIONAL if name in model.input}, **own}, packed

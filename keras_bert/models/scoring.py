@@ -1,121 +1,13 @@
-"""How probable texts are to a pre-trained model: methods of `BertPretrainer`."""
+"""How probable the tokens of texts are to a pre-trained model."""
 
 import keras
 import numpy as np
-
-from keras_bert.messages import check_int, shown
-from keras_bert.models.task_data import reader_of
 
 _LOGITS_AT_ONCE = 2**26  # 256 MiB of float32
 _WIDTHS = 8  # rows and predictions are padded to a multiple of it: few shapes are compiled
 
 
-def score_texts(model, texts, batch_size=32):
-    """Scores how probable texts are to the model, without any fine-tuning.
-
-    A masked language model gives a pseudo-log-likelihood: each token is masked in turn, and the
-    logarithms of the probabilities of all tokens, each given the others, are summed. A text of n
-    tokens takes n rows. A causal model gives the log-likelihood: the probability of each token
-    given those before it. The two are not comparable, nor are models with other vocabularies.
-    Source: Salazar et al. 2020, section 2.
-
-    Args:
-        model: a `BertPretrainer`.
-        texts: a str, or a list of them.
-        batch_size: int, the number of rows that the model takes at once.
-
-    Returns:
-        A dict for each text, or one for a single str:
-            `log_likelihood`: float, the sum over the text's tokens, in nats;
-            `perplexity`: float, e to the mean of their negatives;
-            `tokens`: list of str;
-            `token_log_likelihoods`: list of float.
-
-    Raises:
-        ValueError: if a text has no token or exceeds the preprocessor's `sequence_length`, or the
-            model has no preprocessor.
-
-    Example:
-    >>> from keras_bert import BertBackbone, BertPreprocessor, BertPretrainer, BertTokenizer, sizes
-    >>> words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "rain", "in", "spain"]
-    >>> model = BertPretrainer(
-    ...     BertBackbone(vocabulary_size=len(words), **sizes.tiny),
-    ...     preprocessor=BertPreprocessor(BertTokenizer(words)),
-    ... )
-    >>> score = model.score_texts("Rain in Spain")
-    >>> score["tokens"], score["perplexity"] > 1
-    (['rain', 'in', 'spain'], True)
-    """
-    check_int("batch_size", batch_size)
-    if isinstance(texts, str):
-        return score_texts(model, [texts], batch_size)[0]
-    if not isinstance(texts, (list, tuple)):
-        raise ValueError(f"score_texts takes a str or a list of them; got {shown(texts)}.")
-    reader = reader_of(model)
-    from keras_bert.preprocessing.whole_texts import whole_texts
-
-    rows = whole_texts(texts, reader)
-    found = _token_likelihoods(model, rows, batch_size)
-    tokens = reader.tokenizer.get_vocabulary()
-    return [
-        {
-            "log_likelihood": float(values.sum()),
-            "perplexity": float(np.exp(-values.mean())),
-            "tokens": [tokens[i] for i in row[1:-1]],
-            "token_log_likelihoods": values.tolist(),
-        }
-        for row, values in zip(rows, found, strict=True)
-    ]
-
-
-def minimal_pair_accuracy(model, good, bad, batch_size=32):
-    """Returns how often the model finds the good text of a pair more probable than the bad one.
-
-    The texts of a pair differ in one point of grammar, as in BLiMP (Warstadt et al. 2020).
-
-    Args:
-        model: a `BertPretrainer`.
-        good: list of str, the acceptable texts.
-        bad: list of str, the unacceptable one of each pair.
-        batch_size: int, as of `score_texts`.
-
-    Returns:
-        A float, 0 to 1. Of pairs with equal scores half count as right.
-
-    Raises:
-        ValueError: if the lists are empty or differ in length, or `score_texts` would refuse a
-            text.
-
-    Example:
-    >>> from keras_bert import BertBackbone, BertPreprocessor, BertPretrainer, BertTokenizer, sizes
-    >>> words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "it", "rains", "rain"]
-    >>> model = BertPretrainer(
-    ...     BertBackbone(vocabulary_size=len(words), **sizes.tiny),
-    ...     preprocessor=BertPreprocessor(BertTokenizer(words)),
-    ... )
-    >>> model.minimal_pair_accuracy(["it rains"], ["it rain"]) in (0.0, 1.0)
-    True
-    """
-    for name, texts in (("good", good), ("bad", bad)):
-        if not isinstance(texts, (list, tuple)):
-            raise ValueError(f"{name} must be a list of texts; got {shown(texts)}.")
-    if len(good) != len(bad) or not good:
-        raise ValueError(
-            f"Minimal pairs need as many good as bad texts, at least one; got {len(good)} and "
-            f"{len(bad)}."
-        )
-    check_int("batch_size", batch_size)
-    reader = reader_of(model)
-    from keras_bert.preprocessing.whole_texts import whole_texts
-
-    rows = whole_texts(good, reader, "Good text") + whole_texts(bad, reader, "Bad text")
-    found = _token_likelihoods(model, rows, batch_size)
-    likelihoods = np.array([values.sum() for values in found]).reshape(2, -1)
-    difference = likelihoods[0] - likelihoods[1]
-    return float(np.mean((difference > 0) + 0.5 * (difference == 0)))
-
-
-def _token_likelihoods(model, rows, batch_size):
+def token_likelihoods(model, rows, batch_size):
     """Returns the log-likelihood of each token of each row.
 
     Equal rows are computed once: their scores are then equal to the last bit, whatever batches they
@@ -178,12 +70,7 @@ def _by_length(rows):
 def _log_likelihoods(model, rows, positions, targets, batch_size):
     """Returns the log-probabilities of target tokens at positions, float64 `[n, P]`.
 
-    Args:
-        model: a `BertPretrainer`.
-        rows: a list of n arrays of token ids.
-        positions: int32 `[n, P]`.
-        targets: int32 `[n, P]`.
-        batch_size: int, at least n; compiled models get as many rows.
+    `batch_size` is at least n; compiled models get as many rows.
     """
     count, width = len(rows), _padded(model, max(map(len, rows)))
     lengths = np.array([len(row) for row in rows])

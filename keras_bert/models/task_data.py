@@ -17,21 +17,7 @@ from keras_bert.preprocessing.streams import check_not_empty, first_element, lab
 
 
 def batches(task, x, y=None, sample_weight=None, *, batching=None):
-    """Makes the batches that `fit` trains on.
-
-    Args:
-        task: a `BertTask`.
-        x: raw examples, in memory or a `tf.data.Dataset` of texts; or prepared inputs.
-        y: labels, by name or by number, unless `x` contains them.
-        sample_weight: `[n]` floats, or None.
-        batching: a `Batching`, or None for its defaults.
-
-    Returns:
-        A `tf.data.Dataset` of inputs, or of `(inputs, labels)` or `(inputs, labels, weights)`.
-
-    Raises:
-        ValueError: if examples, labels or weights are not what the task takes.
-    """
+    """Makes the batches that `fit` trains on; see `BertTask.batches`."""
     batching = _checked_batching(batching)
     if is_raw(x):
         return _raw_batches(task, x, y, sample_weight, batching)

@@ -1,56 +1,62 @@
-"""Checks of the parts that a task is made of."""
+"""The parts that a task is made of, and their checks."""
 
 import logging
 from typing import Any
 
-from keras_bert.layers.bilstm import BiLSTM
+import keras
+
+from keras_bert.layers.choices import ChoicesAsRows, RowsAsChoices
+from keras_bert.layers.dropout import Dropout
+from keras_bert.layers.initializer import dense
 from keras_bert.messages import check_int
-from keras_bert.models.bert_backbone import BertBackbone
+from keras_bert.models.backbone import Backbone
+from keras_bert.text.vocabulary import SavedVocabulary
+from keras_bert.training.keras_internals import writes_assets
 
 logger = logging.getLogger("keras_bert")
 
 
-def check_backbone(task: str, backbone: Any) -> None:
-    """Raises a ValueError unless a task's backbone is a `BertBackbone`."""
-    if not isinstance(backbone, BertBackbone):
+def check_backbone(task: str, backbone: Any, output: str = "sequence_output") -> None:
+    """Raises a ValueError unless a backbone is a `Backbone` with the output that a task reads."""
+    if not isinstance(backbone, Backbone):
         raise ValueError(
-            f"{task} takes a BertBackbone as its backbone; got {type(backbone).__name__}. To load "
-            f"one by name or folder, use {task}.from_preset(source)."
+            f"{task} takes a Backbone, such as BertBackbone; got {type(backbone).__name__}. To "
+            f"load one by name or folder, use {task}.from_preset(source)."
+        )
+    if output not in backbone.output:
+        raise ValueError(
+            f"{task} reads the {output} of its backbone, which {type(backbone).__name__} lacks; "
+            f"its outputs are {', '.join(backbone.output)}."
         )
 
 
-def token_vectors(backbone: BertBackbone, bilstm_units: int, policy: Any) -> tuple[dict, Any]:
-    """Returns a task's inputs and the vectors of its tokens, `[B, S, H]`, or `[B, S, 2U]`.
-
-    Args:
-        backbone: a `BertBackbone`.
-        bilstm_units: int, U, of an LSTM in each direction over the vectors; 0 for none.
-        policy: the dtype policy of the LSTM.
-    """
-    inputs = dict(backbone.input)
-    vectors = backbone(inputs)["sequence_output"]
-    if bilstm_units:
-        bilstm = BiLSTM(bilstm_units, name="bilstm", dtype=policy)
-        vectors = bilstm(vectors, inputs["padding_mask"])
-    return inputs, vectors
-
-
-def say_if_causal(task: str, backbone: BertBackbone, bilstm_units: int) -> None:
+def warn_if_causal(task: str, backbone: Backbone) -> None:
     """Warns if a task that judges each token gets an encoder whose tokens see no later ones."""
-    if backbone.causal and not bilstm_units:
+    if backbone.causal:
         logger.warning(
-            "%s has a causal encoder: each token is judged by itself and those before it. With "
-            "bilstm_units, an LSTM also reads the text from its end.",
-            task,
+            "%s has a causal encoder: each token is judged by itself and those before it.", task
         )
+
+
+def scores_of_several(
+    backbone: Backbone, dropout: float, policy: keras.DTypePolicy, name: str
+) -> tuple[dict, keras.KerasTensor, keras.layers.Layer]:
+    """Makes inputs `[B, C, S]`, a score for each of their sequences, `[B, C]`, and the head."""
+    inputs = {
+        key: keras.Input((None, None), dtype="int32", name=key, optional=key != "token_ids")
+        for key in backbone.input
+    }
+    output_dropout = Dropout(dropout, name="output_dropout", dtype=policy)
+    head = dense(1, "logits", dtype=policy)
+    rows = ChoicesAsRows(name="rows", dtype=policy)(inputs)  # [B x C, S]
+    scores = head(output_dropout(backbone(rows)["pooled_output"]))  # [B x C, 1]
+    as_choices = RowsAsChoices(name=name, dtype=policy)
+    ids, padding_mask = inputs["token_ids"], inputs["padding_mask"]
+    return inputs, as_choices(scores, token_ids=ids, padding_mask=padding_mask), head
 
 
 def fitting_preprocessor(task, preprocessor: Any):
-    """Returns a preprocessor as the task uses it; another task's is converted.
-
-    Raises:
-        ValueError: if it isn't a `BertPreprocessor`, or doesn't fit the backbone.
-    """
+    """Returns a preprocessor as the task uses it; another task's is converted."""
     from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
 
     kind = task.preprocessor_class()
@@ -66,11 +72,7 @@ def fitting_preprocessor(task, preprocessor: Any):
 
 
 def number_of_classes(task: str, num_classes: Any, preprocessor: Any, at_least: int) -> int:
-    """Returns a classifier's number of classes, by default one for each of the `label_names`.
-
-    Raises:
-        ValueError: if neither is given, or the number is too small.
-    """
+    """Returns a classifier's number of classes, by default one for each of the `label_names`."""
     if num_classes is None:
         names = getattr(preprocessor, "label_names", None)
         if names is None:
@@ -84,9 +86,13 @@ def number_of_classes(task: str, num_classes: Any, preprocessor: Any, at_least: 
     return int(num_classes)
 
 
-def used_variables(task, variables):
-    """Returns variables without those of the pooler if the task's head doesn't read it."""
-    if task.uses_pooler or not hasattr(task, "backbone"):
-        return variables
-    unused = {id(variable) for variable in task.backbone.pooler.variables}
-    return [variable for variable in variables if id(variable) not in unused]
+def preprocessor_config(preprocessor: Any) -> dict:
+    """Serializes a preprocessor, without its tokens where Keras saves them as an asset.
+
+    Keras prints the whole config if it can't find a class, and reads it before anything else.
+    """
+    config = keras.saving.serialize_keras_object(preprocessor)
+    if preprocessor is not None and writes_assets():
+        tokens = preprocessor.tokenizer.get_vocabulary()
+        config["config"]["tokenizer"]["vocabulary"] = SavedVocabulary.of(tokens).to_dict()
+    return config

@@ -1,1 +1,5 @@
 """Pictures of results, drawn by matplotlib (the extra `plots`)."""
+
+from keras_bert.lazy_names import lazy_names
+
+__all__, __getattr__, __dir__ = lazy_names(__name__)

@@ -1,6 +1,5 @@
 """Figures of matplotlib, which is loaded at first use, and files of them."""
 
-import functools
 import io
 import os
 from typing import TYPE_CHECKING
@@ -12,28 +11,29 @@ if TYPE_CHECKING:
 
 
 def new_figure(width: float, height: float) -> "Figure":
-    """Makes a figure, sizes in inches, without pyplot's state or windows.
+    """Makes a figure that notebooks show, sizes in inches, without pyplot's state or windows.
 
     Raises:
         ImportError: if matplotlib isn't installed.
     """
     try:
-        from matplotlib import figure
+        from matplotlib.figure import Figure
     except ImportError as error:
         raise ImportError("Pictures need matplotlib: pip install 'keras3-bert[plots]'.") from error
-    return _shown_by_notebooks(figure.Figure)(figsize=(width, height))
+
+    class NotebookFigure(Figure):
+        def _repr_png_(self):
+            image = io.BytesIO()
+            self.savefig(image, format="png")
+            return image.getvalue()
+
+    return NotebookFigure(figsize=(width, height), layout="tight")
 
 
 def save_figure(figure: "Figure", path: str | os.PathLike | None) -> "Figure":
-    """Lays a figure out, writes it unless the path is None, and returns it.
-
-    The path's ending gives the format. Equal figures give equal files.
-    """
+    """Writes a figure unless the path is None, and returns it. Equal figures give equal files."""
     from matplotlib import rc_context
 
-    if title := figure.get_suptitle():  # at the edge of a figure of any height
-        figure.suptitle(title, y=1 - 0.08 / figure.get_figheight(), va="top", fontsize=10)
-    figure.tight_layout()
     if path is not None:
         ending = os.path.splitext(path)[1]
         metadata = {"Date": None} if ending == ".svg" else None
@@ -53,16 +53,3 @@ def plain(text: object, limit: int = 30) -> str:
     if len(line) > limit:
         line = f"{line[: 2 * limit // 3]}…{line[1 + 2 * limit // 3 - limit :]}"
     return line.replace("$", r"\$")
-
-
-@functools.cache
-def _shown_by_notebooks(Figure):
-    """Returns a class of figures that a notebook shows as pictures, with or without pyplot."""
-
-    class NotebookFigure(Figure):
-        def _repr_png_(self):
-            image = io.BytesIO()
-            self.savefig(image, format="png")
-            return image.getvalue()
-
-    return NotebookFigure

@@ -8,7 +8,7 @@ import numpy as np
 
 from keras_bert.messages import check_int
 from keras_bert.planning.planned_step import PlannedPrediction, PlannedStep
-from keras_bert.planning.pretraining_flops import encoder_flops, pretraining_flops
+from keras_bert.planning.pretraining_flops import pretraining_flops
 from keras_bert.planning.tpu_chips import GIB, Chip, find_chips
 from keras_bert.planning.tpu_compiler import (
     check_compiler,
@@ -51,7 +51,7 @@ class TpuPlan:
 
     Example:
     ```python
-    plan = keras_bert.TpuPlan("v5e:2x2", sequence_length=128)
+    plan = TpuPlan("v5e:2x2", sequence_length=128)
     step = plan.compile(model, batch_size=256)  # a BertPretrainer; takes minutes
     print(step.table(steps=1_000_000, utilization=0.4))
     largest = plan.largest_batch(model, step)  # compiles up to three more times
@@ -173,7 +173,7 @@ class TpuPlan:
             num_chips=self.num_chips,
             batch_size=batch_size,
             sequence_length=self.sequence_length,
-            model_flops=batch_size * encoder_flops(backbone, self.sequence_length),
+            model_flops=batch_size * backbone.forward_flops(self.sequence_length),
             cost=cost,
         )
         self.log(f"... {_verdict(prediction)} ({cost.seconds:.0f} s)")

@@ -132,8 +132,7 @@ class Batching:
     def check_model(self, model: keras.Model) -> None:
         """Raises a ValueError if rows are packed and a model reads one sequence per row."""
         if self.packed and not model.takes_packed_rows:
-            parts = [n for n in ("num_features", "bilstm_units") if getattr(model, n, 0)]
-            which = f" with {' and '.join(parts)}" if parts else ""
+            which = " with num_features" if getattr(model, "num_features", 0) else ""
             raise ValueError(
                 f"A {type(model).__name__}{which} reads one sequence per row, and "
                 "Batching(packed=True) packs several into one. Leave packed out."

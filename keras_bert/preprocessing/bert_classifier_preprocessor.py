@@ -16,7 +16,6 @@ from keras_bert.messages import check_bool, check_number
 from keras_bert.metrics.classification import classification_scores
 from keras_bert.metrics.multi_label import multi_label_scores
 from keras_bert.metrics.regression import regression_scores
-from keras_bert.pictures.confusion import plot_confusion
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
 from keras_bert.preprocessing.checked_labels import checked_classes
 from keras_bert.preprocessing.class_labels import (
@@ -244,16 +243,6 @@ class BertClassifierPreprocessor(BertPreprocessor):
             print("index", *header, sep="\t", file=file)
             for index, answer in enumerate(answers):
                 print(index, *self._cells(answer), sep="\t", file=file)
-
-    def draw_answers(
-        self, folder: str | os.PathLike, answers: list, x: Examples, y: Labels | None = None
-    ) -> None:
-        """Draws `confusion.png`, unless the model is a regression or has several labels a text."""
-        if self.is_regression or self.multi_label or y is None:
-            return
-        labels = np.asarray(self.targets(y)).reshape(len(answers), -1)
-        labels = labels.argmax(axis=1) if labels.shape[1] > 1 else labels[:, 0]  # one-hot or not
-        plot_confusion(labels, answers, Path(folder) / "confusion.png")
 
     def _cells(self, answer):
         """Formats the label and the numbers of an answer as text."""

@@ -64,7 +64,7 @@ def check_names(model: keras.Model, names: Iterable[str]) -> None:
     taken = input_names(model)
     wanted = ", ".join(taken)
     for name in names:
-        if name not in taken:
+        if name not in taken and name != "segment_ids":  # which an encoder may not have
             other = OTHER_NAMES.get(name)
             raise ValueError(
                 f"{type(model).__name__} has no input {name!r}; it takes {wanted}."

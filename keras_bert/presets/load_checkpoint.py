@@ -4,16 +4,11 @@ import contextlib
 import logging
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from importlib.util import find_spec
-from typing import TYPE_CHECKING
 
 import keras
 
 from keras_bert.presets.formats.checkpoint import ENCODER_PARTS, Checkpoint, Spelling
 from keras_bert.training.keras_internals import set_initial_value
-
-if TYPE_CHECKING:  # needs TensorFlow Text
-    from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
 
 logger = logging.getLogger("keras_bert")
 
@@ -72,31 +67,6 @@ def naming(source: object) -> Iterator[None]:
         raise ValueError(f"{source} can't be loaded: {reason}") from error
 
 
-def preprocessor_of(
-    checkpoint: Checkpoint, lowercase: bool | None = None
-) -> "BertPreprocessor | None":
-    """Makes the `BertPreprocessor` of a `Checkpoint`, or None if it has no vocabulary.
-
-    Raises:
-        ValueError: if `BertTokenizer` doesn't support its tokenizer, or its vocabulary belongs to
-            another model.
-    """
-    if "text" in checkpoint.refused:
-        raise ValueError(checkpoint.refused["text"])
-    check_vocabulary(checkpoint)
-    if checkpoint.vocabulary is None or find_spec("tensorflow_text") is None:
-        return None
-    from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
-    from keras_bert.text.tokenizer import BertTokenizer
-
-    settings = {**checkpoint.tokenizer}
-    if lowercase is not None:
-        settings["lowercase"] = lowercase
-    with naming(checkpoint.source):
-        tokenizer = BertTokenizer(checkpoint.vocabulary, **settings)
-        return BertPreprocessor(tokenizer, checkpoint.sequence_length)
-
-
 def check_vocabulary(checkpoint: Checkpoint) -> None:
     """Raises a ValueError if a `Checkpoint` has more words than its table has rows."""
     if checkpoint.vocabulary is None:
@@ -120,23 +90,11 @@ def check_vocabulary(checkpoint: Checkpoint) -> None:
 def with_weights(
     checkpoint: Checkpoint, make: Callable[[], keras.Model], head_may_differ: bool = False
 ) -> keras.Model:
-    """Makes a model with the weights of a `Checkpoint`.
+    """Makes a model with the weights of a `Checkpoint`; its `load_report` lists them.
 
     Tensors are read directly into the model, one after the other: no random weights are drawn for
-    them, and memory holds no second copy.
-
-    Args:
-        checkpoint: a `Checkpoint`.
-        make: a callable that returns a model with the checkpoint's backbone.
-        head_may_differ: whether a head with another shape is newly initialized instead of raising
-            an error.
-
-    Returns:
-        The model; its `load_report` lists the weights.
-
-    Raises:
-        ValueError: if the encoder isn't matched exactly, a tensor has another shape, or a file is
-            broken.
+    them, and memory holds no second copy. A head with another shape is newly initialized if
+    `head_may_differ`; the encoder must match exactly.
     """
     failures = []
 

@@ -20,19 +20,9 @@ def load_preset(
     preprocessor: "BertPreprocessor | None",
     arguments: dict[str, Any],
 ) -> keras.Model:
-    """Loads a `cls` from a preset.
-
-    Args:
-        cls: the class.
-        folder: the preset.
-        preprocessor: a `BertPreprocessor`, or None.
-        arguments: arguments of `cls` that replace the saved ones.
-
-    Raises:
-        ValueError: if the folder is incomplete or damaged, or `cls` needs more arguments.
-    """
+    """Loads a `cls` from a preset, with arguments that replace the saved ones."""
     its_class = folder.model_class
-    is_backbone = issubclass(cls, public_class("BertBackbone"))
+    is_backbone = issubclass(cls, public_class("Backbone"))
     of_source = None if cls in (its_class, folder.backbone_class) else ("backbone", "preprocessor")
     if of_source and is_backbone:
         of_source = folder.backbone_config.values

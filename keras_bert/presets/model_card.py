@@ -5,20 +5,20 @@ Metadata: https://huggingface.co/docs/hub/model-cards.
 
 import re
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import keras
 
 import keras_bert
 from keras_bert.files.json_files import read_json
-from keras_bert.files.new_folder import README
-from keras_bert.files.signed_text import signed, unsigned
+from keras_bert.files.new_folder import CARD_MARK, README
 from keras_bert.files.whole import whole_file
-from keras_bert.presets.markdown_text import code, front_matter
+from keras_bert.messages import shortened
+from keras_bert.presets.preset_arguments import OF_ONE_MODEL
 from keras_bert.training.training_record import training_of
 
 FOLDER = "path/to/this/folder"  # in the card of a folder; `hub_card` replaces it
-MOST_LABELS = 50
+_JOINERS = "\u200c\u200d"  # invisible, but part of words in Persian and Indic scripts
 
 
 class _Kind(NamedTuple):
@@ -30,7 +30,7 @@ class _Kind(NamedTuple):
 _KINDS = {
     "BertPretrainer": _Kind(
         "fill-mask",
-        "predicts masked words, and whether two sentences follow each other",
+        "predicts masked words",
         'print(model.fill_mask("Paris is the [MASK] of France.", top_k=3))',
     ),
     "BertClassifier": _Kind(
@@ -60,199 +60,129 @@ _KINDS = {
         'print(model.rank("Who wrote it?", ["a dull book", "Ada did"]))',
     ),
     "BertBackbone": _Kind("feature-extraction", "encodes texts, a vector for each token"),
+    "BertTask": _Kind("", "has a task of its own"),
 }
+_CAUSAL = _Kind("text-generation", "predicts each next word")
 _THEIR_WRAPPERS = {"BertEmbedder": "SentenceTransformer", "BertReranker": "CrossEncoder"}
 
 
 def write_card(model: keras.Model, folder: Path, has_hugging_face: bool = False) -> None:
-    """Writes the model card of a model to the folder that it was saved to.
-
-    Args:
-        model: a `BertBackbone`, or any task with one.
-        folder: the `Path` of a new folder with the other files.
-        has_hugging_face: whether the folder is one for transformers.
-    """
+    """Writes the model card of a model to the new folder that it was saved to."""
+    name = next(cls.__name__ for cls in type(model).__mro__ if _is_ours(cls))
+    is_causal = name == "BertPretrainer" and model.backbone.causal
+    kind = _CAUSAL if is_causal else _KINDS.get(name, _KINDS["BertTask"])
     training = training_of(model)
-    kind = _kind_of(model)
     parts = [
-        front_matter(_metadata(model, kind, training, has_hugging_face)),
-        _title(model, kind),
-        "## Model\n\n" + "\n".join(_facts(model, kind)),
-        _training(training),
-        _scores(training),
-        _use(model, kind, folder if has_hugging_face else None),
+        f"---\n{_metadata(name, kind, training, has_hugging_face).to_yaml()}\n---",
+        f"# {type(model).__name__}",
+        f"A BERT that {kind.task}. Saved by keras_bert {keras_bert.__version__}.",
+        "## Model",
+        "\n".join(_facts(model)),
+        *_training(training),
+        "## Use",
     ]
+    if has_hugging_face:
+        parts += [_python(*_their_lines(name, folder))]
+        parts += ["With keras_bert (`pip install keras3-bert`):"]
+    parts += [_python(*_our_lines(model, name, kind)), CARD_MARK]
     with whole_file(folder / README) as file:
-        file.write(signed("\n\n".join(part for part in parts if part)))
+        file.write("\n\n".join(parts) + "\n")
 
 
-def hub_card(text: str, name: str) -> str | None:
-    """Returns a card as the page of a hub's model; None if somebody wrote or edited it.
+def hub_card(text: str, name: str) -> str:
+    """Returns the card of a folder as that of the model `user/name` on the hub."""
+    text = text.replace(f'from_preset("{FOLDER}")', f'from_preset("hf://{name}")')
+    return text.replace(f'("{FOLDER}")', f'("{name}")')
 
-    Args:
-        text: the card of a folder.
-        name: `user/name` on the hub.
+
+def code(value: object, limit: int = 400) -> str:
+    r"""Returns a value as a Markdown code span on one line, whatever characters it has.
+
+    Line breaks, control characters and marks that reverse the order of text become spaces.
+
+    Example:
+    >>> print(code("not_<b>\n|entailed|"), code("a`b"))
+    `not_<b> |entailed|` ``a`b``
     """
-    own = unsigned(text)
-    if own is None:
-        return None
-    own = own.replace(f'from_preset("{FOLDER}")', f'from_preset("hf://{name}")')
-    return signed(own.replace(f'("{FOLDER}")', f'("{name}")'))
-
-
-def _kind_of(model):
-    """Returns the name of this library's class that a model is, or `BertTask`."""
-    names = (cls.__name__ for cls in type(model).__mro__ if _is_ours(cls))
-    return next((name for name in names if name in _KINDS), "BertTask")
+    text = "".join(c if c.isprintable() or c in _JOINERS else " " for c in str(value))
+    text = shortened(text.strip(), limit) or '""'
+    fence = "`" * (1 + max(map(len, re.findall("`+", text)), default=0))
+    space = " " if text.startswith("`") or text.endswith("`") else ""
+    return f"{fence}{space}{text}{space}{fence}"
 
 
 def _is_ours(cls):
     return cls.__module__.startswith("keras_bert.")
 
 
-def _metadata(model, kind, training, has_hugging_face):
-    library = "keras_bert"
-    if has_hugging_face:
-        library = "sentence-transformers" if kind in _THEIR_WRAPPERS else "transformers"
-    fields = {"library_name": library}
-    if kind in _KINDS:
-        causal = kind == "BertPretrainer" and model.backbone.causal
-        fields["pipeline_tag"] = "text-generation" if causal else _KINDS[kind].pipeline
-    fields["tags"] = ["bert", "keras", "keras_bert"]
-    found = re.fullmatch(r"hf://([\w.-]+/[\w.-]+)(@.+)?", training.get("source", ""))
-    if found:
-        fields["base_model"] = found[1]
-    return fields
+def _metadata(name, kind, training, has_hugging_face):
+    from huggingface_hub import ModelCardData
 
-
-def _title(model, kind):
-    size = getattr(model, "backbone", model)
-    task = f" that {_task(model, kind)}" if kind in _KINDS else " with a task of its own"
-    return (
-        f"# {type(model).__name__}, {_counted(size.num_layers, 'layer')}\n\n"
-        f"A BERT{task}. Saved by keras_bert {keras_bert.__version__}."
+    library = "sentence-transformers" if name in _THEIR_WRAPPERS else "transformers"
+    base = re.fullmatch(r"hf://([\w.-]+/[\w.-]+)(@.+)?", training.get("source", ""))
+    return ModelCardData(
+        library_name=library if has_hugging_face else "keras_bert",
+        pipeline_tag=kind.pipeline or None,
+        tags=["bert", "keras", "keras_bert"],
+        base_model=base and base[1],
     )
 
 
-def _task(model, kind):
-    if kind == "BertPretrainer" and model.backbone.causal:
-        return "predicts each next word"
-    if kind == "BertPretrainer" and not getattr(model, "next_sentence", True):
-        return "predicts masked words"
-    return _KINDS[kind].task
-
-
-def _facts(model, kind):
-    """Lists sizes, vocabulary, sequence length and labels, as lines of Markdown."""
-    encoder, reader = getattr(model, "backbone", model), getattr(model, "preprocessor", None)
-    if kind in _KINDS:
-        yield f"- Task: {_KINDS[kind].pipeline}"
-    yield f"- Parameters: {model.count_params():,}"
-    yield (
-        f"- Size: {_counted(encoder.num_layers, 'layer')}, hidden {encoder.hidden_dim}, "
-        f"{_counted(encoder.num_heads, 'head')}, feed-forward {encoder.intermediate_dim}"
-    )
-    if reader is None:
-        yield f"- Vocabulary: {encoder.vocabulary_size:,} tokens"
-        yield f"- Sequence length: at most {encoder.max_sequence_length} tokens"
-    else:
-        casing = "lowercased" if reader.tokenizer.lowercase else "cased"
-        yield f"- Vocabulary: {reader.tokenizer.vocabulary_size():,} tokens, {casing}"
-        yield (
-            f"- Sequence length: {reader.sequence_length} tokens (at most "
-            f"{encoder.max_sequence_length})"
-        )
-    if model.dtype_policy.name != "float32":
-        yield f"- Precision: {code(model.dtype_policy.name)}"
-    yield from _labels(model, reader)
-    if kind == "BertEmbedder":
-        shape = model.output_shape  # of a user's own class, maybe a dict
-        width = f"{shape[-1]} numbers, " if isinstance(shape, tuple) else ""
-        length = ", of length 1" if model.normalize else ""
-        yield f"- Vectors: {width}pooling {code(model.pooling)}{length}"
-        for name, prompt in (getattr(reader, "prompts", None) or {}).items():
-            yield f"- Prompt {code(name)}: {code(prompt)}"
-
-
-def _labels(model, reader):
-    names = getattr(reader, "label_names", None)
-    number = len(names) if names else getattr(model, "num_classes", None)
-    if number is None:
-        return
-    if number == 1:
-        yield "- Output: a number (regression)"
-    elif not names:
-        yield f"- Labels: {number:,} classes without names"
-    else:
-        kinds = ", any number of them" if getattr(reader, "multi_label", False) else ""
-        more = f" and {number - MOST_LABELS:,} more" if number > MOST_LABELS else ""
-        shown = ", ".join(code(name, 80) for name in names[:MOST_LABELS])
-        yield f"- Labels ({number:,}{kinds}): {shown}{more}"
+def _facts(model):
+    """Lists the arguments of a model, its encoder and its preprocessor."""
+    reader, found = getattr(model, "preprocessor", None), {"parameters": model.count_params()}
+    for part in (getattr(model, "backbone", None), reader and reader.tokenizer, model, reader):
+        found |= part.get_config() if part is not None else {}
+    left_out = (*OF_ONE_MODEL, "backbone", "preprocessor", "tokenizer", "vocabulary")
+    return [
+        f"- {code(name)}: {_value(value)}"
+        for name, value in found.items()
+        if name not in left_out and value not in (None, False, [], {})
+    ]
 
 
 def _training(training):
-    """Returns the section on the source of the weights, and on each training run."""
-    lines = []
+    """Yields the sections on the source of the weights, each training run, and the scores."""
+    if training.keys() & {"source", "runs"}:
+        yield "## Training"
     if "source" in training:
-        lines.append(f"Training started from the weights of {code(training['source'])}.")
+        yield f"Training started from the weights of {code(training['source'])}."
     for number, run in enumerate(training.get("runs", [])):
-        lines.append(f"{'Then trained' if number else 'Trained'} as a {code(run['task'])}:")
-        lines.append("\n".join(f"- {code(n)}: {_value(v)}" for n, v in run["settings"].items()))
-    return "\n\n".join(["## Training", *filter(None, lines)]) if lines else ""
-
-
-def _scores(training):
-    """Returns the section of scores, a list for each set of examples."""
-    parts = []
+        yield f"{'Then trained' if number else 'Trained'} as a {code(run['task'])}:"
+        yield "\n".join(f"- {code(name)}: {_value(v)}" for name, v in run["settings"].items())
+    if "scores" in training:
+        yield "## Scores"
     for name, scores in training.get("scores", {}).items():
-        parts.append(f"On {code(name)}:")
-        parts.append("\n".join(f"- {code(score)}: {v:.4g}" for score, v in scores.items()))
-    return "\n\n".join(["## Scores", *parts]) if parts else ""
+        yield f"On {code(name)}:"
+        yield "\n".join(f"- {code(score)}: {v:.4g}" for score, v in scores.items())
 
 
-def _use(model, kind, hugging_face):
-    """Returns the section with the Python that loads the model."""
-    is_own_class = _is_ours(type(model))
-    name = type(model).__name__ if is_own_class else kind
-    lines = ["import keras_bert", "", f'model = keras_bert.{name}.from_preset("{FOLDER}")']
-    if not is_own_class:
-        lines[0] += f"  # and the module that defines {type(model).__name__}"
-    has_text = getattr(model, "preprocessor", None) is not None
-    causal = kind == "BertPretrainer" and model.backbone.causal
-    if has_text and kind in _KINDS and _KINDS[kind].example and not causal:
-        lines.append(_KINDS[kind].example)
-    ours = "```python\n" + "\n".join(lines) + "\n```"
-    if hugging_face is None:
-        return f"## Use\n\n{ours}"
-    theirs = "\n".join(_their_lines(kind, hugging_face))
-    return (
-        f"## Use\n\n```python\n{theirs}\n```\n\nWith keras_bert (`pip install keras3-bert`):\n\n"
-        f"{ours}"
-    )
+def _our_lines(model, name, kind):
+    """Returns the Python that loads and uses a folder with this library."""
+    own = "" if _is_ours(type(model)) else f"  # and the module of {type(model).__name__}"
+    load = f'model = keras_bert.{name}.from_preset("{FOLDER}")'
+    example = [kind.example] if kind.example and model.preprocessor is not None else []
+    return [f"import keras_bert{own}", "", load, *example]
 
 
-def _their_lines(kind, folder: Path) -> list[str]:
+def _their_lines(name, folder):
     """Returns the Python that loads a folder with transformers or sentence-transformers."""
-    if kind in _THEIR_WRAPPERS:
-        wrapper = _THEIR_WRAPPERS[kind]
-        return [
-            f"from sentence_transformers import {wrapper}",
-            "",
-            f'model = {wrapper}("{FOLDER}")',
-        ]
-    config: dict[str, Any] = read_json(folder / "config.json")
-    [architecture] = config["architectures"]
-    has_words = (folder / "vocab.txt").is_file()
-    names = ["AutoTokenizer", architecture] if has_words else [architecture]
-    lines = [f"from transformers import {', '.join(names)}", ""]
-    if has_words:
-        lines.append(f'tokenizer = AutoTokenizer.from_pretrained("{FOLDER}")')
-    return [*lines, f'model = {architecture}.from_pretrained("{FOLDER}")']
+    if name in _THEIR_WRAPPERS:
+        wrapper = _THEIR_WRAPPERS[name]
+        return f"from sentence_transformers import {wrapper}", "", f'model = {wrapper}("{FOLDER}")'
+    [architecture] = read_json(folder / "config.json")["architectures"]
+    load = f'model = {architecture}.from_pretrained("{FOLDER}")'
+    if not (folder / "vocab.txt").is_file():
+        return f"from transformers import {architecture}", "", load
+    words = f'tokenizer = AutoTokenizer.from_pretrained("{FOLDER}")'
+    return f"from transformers import AutoTokenizer, {architecture}", "", words, load
+
+
+def _python(*lines):
+    return "\n".join(["```python", *lines, "```"])
 
 
 def _value(value):
+    if isinstance(value, (list, tuple)):
+        value = ", ".join(map(str, value))
     return code(f"{value:.6g}" if isinstance(value, float) else value)
-
-
-def _counted(number, noun):
-    return f"{number} {noun}{'' if number == 1 else 's'}"

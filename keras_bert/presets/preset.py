@@ -1,20 +1,15 @@
-"""Loading of models and preprocessors from saved or published weights."""
+"""Loading of models from saved or published weights."""
 
 import inspect
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from keras_bert.preprocessing.class_labels import checked_label_names
-from keras_bert.presets.formats.read_source import published_name, read_source
+from keras_bert.presets import save_checkpoint
 from keras_bert.presets.known_presets import KNOWN_PRESETS
 from keras_bert.presets.load_checkpoint import LoadReport, check_vocabulary, with_weights
 from keras_bert.presets.load_preset import load_preset
-from keras_bert.presets.preprocessor_settings import (
-    preprocessor_from,
-    setting_names,
-    split_arguments,
-)
+from keras_bert.presets.preprocessors import preprocessor_for, setting_names, split_arguments
 from keras_bert.presets.preset_arguments import (
     OF_ONE_MODEL,
     changed_arguments,
@@ -24,8 +19,10 @@ from keras_bert.presets.preset_arguments import (
     split_dtype,
 )
 from keras_bert.presets.preset_folder import PresetFolder, public_class
+from keras_bert.presets.push_to_hub import push_to_hub
+from keras_bert.presets.read_source import published_name, read_source
 from keras_bert.presets.save_preset import save_preset
-from keras_bert.training.training_record import start_record
+from keras_bert.training.training_record import record_training, start_record
 
 if TYPE_CHECKING:  # needs TensorFlow Text
     from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
@@ -35,12 +32,127 @@ class PresetModel:
     """Loading and saving, for the backbone and the tasks."""
 
     presets = KNOWN_PRESETS  # {name of published weights: description}
-    save_to_preset = save_preset
 
     def __new__(cls, *args, **kwargs):
         if kwargs:  # Keras calls this without any while it changes the bases of the class
             check_spelling(cls, kwargs)
         return super().__new__(cls, *args, **kwargs)
+
+    def save_to_preset(self, folder: str | os.PathLike) -> None:
+        """Writes a folder from which `from_preset` loads this model.
+
+        It holds `config.json`, `model.weights.h5`, a model card, and for a task with a preprocessor
+        `preprocessor.json` and `vocab.txt`. The folder is written atomically. If several processes
+        train together, all call this method; the first writes, and the others wait.
+
+        Args:
+            folder: a path; an earlier preset there is replaced.
+
+        Raises:
+            ValueError: if the folder holds something that is not a preset; or if the model couldn't
+                be loaded again, because its class or its backbone's isn't registered, or a config
+                lacks an argument.
+        """
+        save_preset(self, folder)
+
+    def save_to_hugging_face(self, folder: str | os.PathLike) -> None:
+        """Writes this model as a folder that Hugging Face's transformers loads.
+
+        It holds `config.json` and `model.safetensors`, and `vocab.txt` and `tokenizer_config.json`
+        if the model has a preprocessor. A `BertEmbedder` becomes a sentence-transformers folder,
+        and a `BertReranker` one of a `CrossEncoder`. LoRA is merged. The folder is written
+        atomically, with a model card; see `save_to_preset`.
+
+        Args:
+            folder: a path; an earlier model there is replaced.
+
+        Raises:
+            ValueError: if transformers' BERT can't hold the model, or the folder holds something
+                else.
+
+        Example:
+        >>> import tempfile
+        >>> from keras_bert import BertBackbone, BertClassifier, sizes
+        >>> model = BertClassifier(BertBackbone(vocabulary_size=100, **sizes.tiny), num_classes=2)
+        >>> folder = tempfile.mkdtemp()
+        >>> model.save_to_hugging_face(folder)
+        >>> BertClassifier.from_preset(folder).num_classes
+        2
+        """
+        save_checkpoint.save_to_hugging_face(self, folder)
+
+    def save_to_google(self, folder: str | os.PathLike) -> None:
+        """Writes this model as a TF1 checkpoint for google-research/bert. Needs TensorFlow.
+
+        The folder holds `bert_config.json`, `bert_model.ckpt.*`, and `vocab.txt` if the model has a
+        preprocessor. Google's code calls the tanh form of GELU "gelu". With the exact form
+        (`activation="gelu"`), Google's activations therefore differ slightly, by at most 4.7e-4
+        each; here the encoder loads unchanged. So do a classifier's `label_names`, dropout and
+        window settings, from a key that Google's code ignores. Of a `BertEmbedder`, only the
+        encoder is written; a warning names what is lost.
+
+        Args:
+            folder: a path; an earlier model there is replaced.
+
+        Raises:
+            ValueError: if Google's code can't hold the model, or the folder holds something else.
+        """
+        save_checkpoint.save_to_google(self, folder)
+
+    def save_to_keras_hub(self, folder: str | os.PathLike) -> None:
+        """Writes this model as a KerasHub preset.
+
+        KerasHub's BERT has only the tanh form of GELU, and its own masked-LM head. Settings that
+        make its outputs differ from this model's are logged. A next-sentence head is not written. A
+        classifier's `label_names` and window settings load here again, from keys that KerasHub
+        ignores. An embedder's prompts and `truncate_dim` are not written, with a warning.
+
+        Args:
+            folder: a path; an earlier model there is replaced.
+
+        Raises:
+            ValueError: if KerasHub's BERT would compute a different function of these weights (the
+                activation isn't GELU, or the masked-LM table isn't tied), or the folder holds
+                something else.
+        """
+        save_checkpoint.save_to_keras_hub(self, folder)
+
+    def push_to_hub(self, name: str, **options: Any) -> str:
+        """Uploads this model to the Hugging Face Hub, as a preset with a model card.
+
+        If several processes train together, all call this method; the first uploads.
+
+        Args:
+            name: `"user/name"` or `"organization/name"`.
+            **options: `private`, a bool for a new model; `token`, by default `HF_TOKEN` or that of
+                `hf auth login`; and `commit_message`.
+
+        Returns:
+            The handle of the uploaded version for `from_preset`, `"hf://user/name@commit"`.
+
+        Raises:
+            ValueError: if the name is invalid, or the hub refuses or can't be reached.
+        """
+        return push_to_hub(self, name, **options)
+
+    def record_training(
+        self, settings: dict[str, Any], scores: dict[str, dict[str, float]] | None = None
+    ) -> None:
+        """Records how this model was trained, for the model card that saving it writes.
+
+        `finetune` and the recipes do this by themselves. After a `fit` of your own, the card has
+        what Keras knows: optimizer, epochs, and validation metrics. Call this method instead, after
+        training and before saving; each call with other settings adds a run. Absolute paths are
+        shortened to their last part, because cards are public.
+
+        Args:
+            settings: dict from names to numbers, strings, bools, None, and lists or dicts of them.
+            scores: scores of the model, `{name of the examples: {name: number}}`; or None.
+
+        Raises:
+            ValueError: if the settings or the scores are anything else.
+        """
+        record_training(self, settings, scores)
 
     @classmethod
     def from_preset(
@@ -86,7 +198,7 @@ class PresetModel:
         check_loads(arguments.get("dtype"))
         if cls.__name__ != "BertTask":  # before anything is downloaded
             _check_names(cls, arguments)
-        given, source = source, _read(source)
+        given, source = source, read_source(source)
         model_class = _class_for(cls, source, arguments)
         if cls.__name__ == "BertTask":
             _check_names(model_class, arguments)
@@ -101,8 +213,8 @@ class PresetModel:
             settings = {**settings, "lowercase": lowercase}
             settings = {name: value for name, value in settings.items() if value is not None}
             new_classes = arguments.get("num_classes")
-            preprocessor = preprocessor_from(
-                source, model_class, preprocessor, settings, new_classes
+            preprocessor = preprocessor_for(
+                model_class, source, preprocessor, settings, new_classes
             )
         load = load_preset if is_preset else _from_checkpoint
         model = load(model_class, source, preprocessor, arguments)
@@ -115,47 +227,6 @@ class PresetModel:
         start_record(model, name, saved, bool(model.load_report.new))
         model.load_report.log()
         return model
-
-
-def load_preprocessor(
-    source: str | os.PathLike, *, cls: "type[BertPreprocessor] | None" = None, **settings: Any
-) -> "BertPreprocessor":
-    """Loads the preprocessor of a preset or of published weights.
-
-    Args:
-        source: any source that `BertTask.from_preset` accepts.
-        cls: the preprocessor class; None takes the source's.
-        **settings: arguments of the class that replace the source's, such as `sequence_length`;
-            and `lowercase`.
-
-    Returns:
-        The preprocessor.
-
-    Raises:
-        ValueError: if the source is unknown or has no vocabulary.
-
-    Example:
-    >>> import tempfile
-    >>> from keras_bert import BertBackbone, BertEmbedder, BertEmbedderPreprocessor, BertTokenizer
-    >>> from keras_bert import load_preprocessor, sizes
-    >>> words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "so"]
-    >>> backbone = BertBackbone(vocabulary_size=6, **sizes.tiny)
-    >>> folder = tempfile.mkdtemp()
-    >>> preprocessor = BertEmbedderPreprocessor(BertTokenizer(words), 16)
-    >>> BertEmbedder(backbone, preprocessor=preprocessor).save_to_preset(folder)
-    >>> load_preprocessor(folder, sequence_length=8).sequence_length
-    8
-    """
-    found = preprocessor_from(_read(source), None, None, settings, kind=cls)
-    if found is None:
-        raise ValueError(f"{source} has no vocabulary, so it has no preprocessor for text.")
-    return found
-
-
-def _read(source):
-    """Reads a source as a `PresetFolder` or a `Checkpoint`."""
-    source = read_source(source)
-    return PresetFolder(source) if isinstance(source, Path) else source
 
 
 def _parameters(cls):
@@ -199,6 +270,8 @@ def _from_checkpoint(cls, checkpoint, preprocessor, arguments):
     """Makes a `cls` with the weights of a `Checkpoint`."""
     backbone_class = public_class("BertBackbone")
     head_may_differ = bool(arguments)
+    if getattr(cls, "architecture", "bert") != "bert":
+        raise ValueError(f"{checkpoint.source} holds a BERT, which {cls.__name__} can't load.")
     if issubclass(cls, backbone_class):
         check_vocabulary(checkpoint)
         arguments = {**checkpoint.backbone, **arguments}

@@ -36,13 +36,8 @@ def check_arguments(
             f"{cls.__name__} has no argument {', '.join(unknown)}; it has {', '.join(theirs)}."
             + did_you_mean(unknown, theirs)
         )
-    missing = [
-        name
-        for name, parameter in names.items()
-        if name not in ("self", *given, *(names if saved is None else saved))
-        and parameter.default is parameter.empty
-        and parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
-    ]
+    theirs = names if saved is None else saved
+    missing = [name for name in _required(cls) if name not in given and name not in theirs]
     if missing:
         arguments = ", ".join(f"{name}=..." for name in missing)
         raise ValueError(
@@ -67,10 +62,6 @@ def check_spelling(cls: type, given: dict[str, Any]) -> None:
     """Raises a ValueError at arguments of a constructor that look like misspelt ones.
 
     Python would only report the right argument as missing, and Keras accepts any other.
-
-    Args:
-        cls: the class of a model.
-        given: the caller's keyword arguments.
     """
     names = _accepted(cls) | {"backbone", "preprocessor", "inputs", "outputs", "dtype"}
     unknown = [name for name in given if name not in names]
@@ -103,6 +94,13 @@ def split_dtype(arguments: dict[str, Any]) -> tuple[dict[str, Any], dict[str, An
     return {n: v for n, v in arguments.items() if n == "dtype"}, others
 
 
+def _required(cls):
+    """Lists the arguments of a class's constructor that have no default."""
+    parameters = [*inspect.signature(cls.__init__).parameters.values()][1:]
+    any_number = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return [p.name for p in parameters if p.default is p.empty and p.kind not in any_number]
+
+
 def _accepted(cls):
     """Lists the names of arguments that a caller may give; Keras itself silently accepts any."""
     names = {"name", "trainable"}
@@ -112,12 +110,7 @@ def _accepted(cls):
 
 
 def check_keras_arguments(cls: type, given: dict[str, Any]) -> None:
-    """Raises a ValueError for arguments that Keras would silently ignore.
-
-    Args:
-        cls: the class of a task.
-        given: the arguments that its constructor passes to `keras.Model`.
-    """
+    """Raises a ValueError for arguments of a task that Keras would silently ignore."""
     unknown = [name for name in given if name not in ("name", "trainable")]
     if unknown:
         kind = f"{cls.__name__}Preprocessor"
@@ -128,27 +121,16 @@ def check_keras_arguments(cls: type, given: dict[str, Any]) -> None:
 
 
 def check_saves(cls: type, config: dict[str, Any]) -> None:
-    """Raises a ValueError if a preset of a `cls` couldn't be loaded again.
-
-    Args:
-        cls: the class of a model or a preprocessor.
-        config: the result of its `get_config`.
-    """
+    """Raises a ValueError if a model or preprocessor couldn't be loaded again from its config."""
     name = cls.__name__
     if keras.saving.get_registered_object(keras.saving.get_registered_name(cls)) is not cls:
         raise ValueError(
             f"{name} can't be saved: loading couldn't find the class, which isn't registered. "
             "Decorate the class with @keras.saving.register_keras_serializable(package=...)."
         )
-    parameters = inspect.signature(cls.__init__).parameters.values()
-    takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters)
-    names = [p.name for p in parameters if p.name != "self"]
-    missing = [p.name for p in parameters if p.name != "self" and p.name not in config]
-    missing = [
-        p.name
-        for p in parameters
-        if p.name in missing and p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD
-    ]
+    names = inspect.signature(cls.__init__).parameters
+    takes_any = any(p.kind is p.VAR_KEYWORD for p in names.values())
+    missing = [n for n in _required(cls) if n not in config]
     unknown = [] if takes_any else [n for n in config if n not in (*names, *OF_ONE_MODEL)]
     if missing or unknown:
         raise ValueError(

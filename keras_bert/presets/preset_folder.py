@@ -1,6 +1,5 @@
 """Presets of this library: `config.json`, `model.weights.h5`, `preprocessor.json`, `vocab.txt`."""
 
-import os
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
@@ -8,19 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import keras
 
-from keras_bert.files.json_fields import JsonFields
+from keras_bert.files.json_files import JsonFields
 from keras_bert.messages import check_finite
 from keras_bert.presets.formats.checkpoint import check_size
-from keras_bert.presets.formats.weight_file import check_crc32, checked_num_bytes
+from keras_bert.presets.formats.tensor_files import check_crc32, checked_num_bytes
 from keras_bert.presets.formats.weight_names import read_own_arguments
-from keras_bert.presets.load_checkpoint import naming
 
 if TYPE_CHECKING:  # needs TensorFlow Text
     from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
 
 FORMAT = 3
-_SIZES = ("vocabulary_size", "num_layers", "hidden_dim", "intermediate_dim")
-_SIZES += ("max_sequence_length", "num_segments")
 
 
 def public_class(name: str) -> type:
@@ -29,18 +25,15 @@ def public_class(name: str) -> type:
 
 
 class PresetFolder:
-    """A folder that `save_to_preset` wrote. Each of its files is read once.
+    """A folder that `save_to_preset` wrote, with the contents of its `config.json`.
 
-    Args:
-        path: the folder's path.
-
-    Raises:
-        ValueError: if its `config.json` is missing, damaged, or not from a preset.
+    Each of its files is read once; a damaged one is a ValueError that names it.
     """
 
-    def __init__(self, path: str | os.PathLike):
-        self.path = Path(path)
-        self._saved = JsonFields(f"{path}/config.json", _read_config(self.file("config.json")))
+    def __init__(self, path: Path, config: dict[str, Any]):
+        self.path = path
+        file = path / "config.json"
+        self._saved = JsonFields(file, _as_format_3(config, file))
 
     def __str__(self) -> str:
         return str(self.path)
@@ -49,8 +42,7 @@ class PresetFolder:
         """Returns the path of a file; raises a ValueError if it is missing."""
         path = self.path / name
         if not path.is_file():
-            is_folder = self.path.is_dir()
-            found = sorted(p.name for p in self.path.iterdir()) if is_folder else "no such folder"
+            found = sorted(p.name for p in self.path.iterdir())
             raise ValueError(
                 f"{self} is not a complete preset: {name} is missing (found: {found}). Write it "
                 "again with save_to_preset."
@@ -65,7 +57,7 @@ class PresetFolder:
     @cached_property
     def backbone_class(self) -> type[keras.Model]:
         """The class of the model's backbone, or of the model if it is a backbone."""
-        base = public_class("BertBackbone")
+        base = public_class("Backbone")
         if issubclass(self.model_class, base):
             return self.model_class
         name = self._saved.fields("config").fields("backbone").text("class", "")
@@ -106,41 +98,29 @@ class PresetFolder:
         task = task if hasattr(task, "preprocessor_class") else public_class("BertTask")
         return task.preprocessor_class(), {**settings, **self._saved.fields("preprocessor").values}
 
-    def text_preprocessor(self, lowercase: bool | None = None) -> "BertPreprocessor | None":
-        """Makes a `BertPreprocessor` with the text settings; None if the model reads no text."""
+    def text(self) -> tuple[str | None, dict[str, Any], dict[str, Any]]:
+        """Returns the vocabulary's path, and the arguments of the tokenizer and for text.
+
+        The path is None if the model doesn't read text.
+        """
         if not self._saved.value("reads_text"):
-            return None
-        saved = self._settings
-        tokenizer = saved.fields("tokenizer")
-        if lowercase is None:
-            lowercase = tokenizer.boolean("lowercase", True)
-        with naming(f"{self}/vocab.txt"):
-            tokenizer = public_class("BertTokenizer")(
-                str(self.file("vocab.txt")),
-                lowercase=lowercase,
-                max_word_characters=tokenizer.integer("max_word_characters", 200, low=1),
-            )
-        length = {"sequence_length": saved.integer("sequence_length", low=1)}
-        text = {**length, "truncation": saved.text("truncation")}
+            return None, {}, {}
+        tokenizer = self._settings.fields("tokenizer")
+        text = {
+            "sequence_length": self._settings.integer("sequence_length", low=1),
+            "truncation": self._settings.text("truncation"),
+        }
+        arguments = {
+            "lowercase": tokenizer.boolean("lowercase", True),
+            "max_word_characters": tokenizer.integer("max_word_characters", 200, low=1),
+        }
         text = {name: value for name, value in text.items() if value is not None}
-        with naming(saved.path):
-            return public_class("BertPreprocessor")(tokenizer, **text)
+        return str(self.file("vocab.txt")), arguments, text
 
     def model(
         self, preprocessor: "BertPreprocessor | None", precision: dict[str, Any]
     ) -> tuple[dict[str, Any], keras.Model]:
-        """Loads the model.
-
-        Args:
-            preprocessor: the model's preprocessor, or None.
-            precision: `{"dtype": ...}` to use instead of the saved one, or `{}`.
-
-        Returns:
-            `(config, model)`.
-
-        Raises:
-            ValueError: if a file is damaged, or the files belong to different models.
-        """
+        """Loads `(config, model)`; `precision` may hold a `dtype` to replace the saved one."""
         weights = self.file("model.weights.h5")
         self._check_sizes(checked_num_bytes(weights))
         check_crc32(weights, self._saved.integer("weights_crc32", high=2**32 - 1))
@@ -175,14 +155,15 @@ class PresetFolder:
         for name in ("num_classes", "num_features"):
             config.integer(name, high=num_bytes)
         backbone = self.backbone_config
-        check_size({name: backbone.integer(name, 1, low=1) for name in _SIZES}, num_bytes, self)
+        kind = self.backbone_class
+        sizes = {name: backbone.integer(name, 1, low=1) for name in kind.size_names}
+        check_size(sizes, num_bytes, self, kind.least_values)
         for name in ("dropout", "attention_dropout", "layer_norm_epsilon"):
             backbone.number(name, low=0, high=1)
 
 
-def _read_config(path):
-    """Reads a `config.json`, as format 3 has it."""
-    config = JsonFields(path).values
+def _as_format_3(config, path):
+    """Checks the contents of a `config.json` and returns them as format 3 has them."""
     if config.get("format") not in (1, 2, FORMAT) or not isinstance(config.get("class"), str):
         raise ValueError(
             f"{path} is not from a keras_bert preset of format 1, 2 or 3: it has "

@@ -4,7 +4,6 @@ import contextlib
 import itertools
 import logging
 import os
-import re
 import tempfile
 from collections.abc import Iterator
 from fnmatch import fnmatch
@@ -12,14 +11,13 @@ from pathlib import Path
 
 import keras
 
-from keras_bert.files.new_folder import README, WRITTEN
+from keras_bert.files.new_folder import README, WRITTEN, is_own_card
 from keras_bert.files.remote import names_in
-from keras_bert.files.signed_text import unsigned
 from keras_bert.files.utf8 import read_utf8
 from keras_bert.messages import shown
-from keras_bert.presets.formats.hub import LOG_IN, WEIGHTS, reason_of, refusal
-from keras_bert.presets.formats.read_source import folder_hint
+from keras_bert.presets.formats.hub import WEIGHTS, reason_of, refusal
 from keras_bert.presets.model_card import hub_card
+from keras_bert.presets.read_source import folder_hint
 from keras_bert.training.processes import is_chief, wait_for_all
 
 logger = logging.getLogger("keras_bert")
@@ -27,7 +25,6 @@ logger = logging.getLogger("keras_bert")
 # Files of the formats that this library writes or reads.
 _FILES = (*WRITTEN, README, *itertools.chain(*WEIGHTS.values()))
 _FILES += ("special_tokens_map.json", "added_tokens.json")
-_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", re.ASCII)
 
 
 def push_to_hub(
@@ -43,8 +40,8 @@ def push_to_hub(
     The model is created on the hub if it isn't there. Only files that belong to a model are
     uploaded, and a warning names the folder's other files; hidden files stay where they are. The
     files replace those on the hub, and files of an earlier model that the folder lacks are removed.
-    The model card names the hub's model. A card on the hub that a person wrote or edited is kept,
-    unless the folder's is such a card too. If several processes train together, all call this
+    The model card names the hub's model. A card on the hub that keras_bert didn't write is kept,
+    unless the folder's is such a card, too. If several processes train together, all call this
     function; the first uploads.
 
     Args:
@@ -60,9 +57,8 @@ def push_to_hub(
         The handle of the uploaded version for `from_preset`, `"hf://user/name@commit"`.
 
     Raises:
-        ValueError: if the name is invalid, there is no token, the folder holds no model, or the hub
-            refuses or can't be reached; or if a file of the folder is a link out of it. All but
-            the upload itself is checked before the model is saved.
+        ValueError: if the name is invalid, the folder holds no model, or the hub refuses the token
+            or can't be reached; or if a file of the folder is a link out of it.
 
     Example:
     ```python
@@ -70,57 +66,37 @@ def push_to_hub(
     model = BertClassifier.from_preset(handle)
     ```
     """
-    name = _checked_name(name)
-    _check_arguments(private, commit_message)
-    if not isinstance(source, keras.Model):
-        folder = _checked_folder(source)
-        return _upload(folder, name, private, _checked_token(token, name), commit_message)
+    from huggingface_hub.utils import validate_repo_id
+
+    name = name.removeprefix("hf://") if isinstance(name, str) else name
+    if not isinstance(name, str) or name.count("/") != 1:
+        raise ValueError(f'name must be "user/name" or "organization/name"; got {shown(name)}.')
+    validate_repo_id(name)
     if not hasattr(source, "save_to_preset"):
-        raise ValueError(
-            "push_to_hub takes a model of keras_bert, or the folder of one; got a "
-            f"{type(source).__name__}."
-        )
+        folder = _checked_folder(source)
+        files = _files(folder)
+        api, name = _opened(name, private, token)
+        return _upload(api, name, folder, files, commit_message)
     handle = f"hf://{name}"
     if is_chief(source):
-        token = _checked_token(token, name)
+        api, name = _opened(name, private, token)
     with tempfile.TemporaryDirectory() as parent:
         folder = Path(parent) / "model"
         source.save_to_preset(folder)
         if is_chief(source):
-            handle = _upload(folder, name, private, token, commit_message)
+            handle = _upload(api, name, folder, _files(folder), commit_message)
     wait_for_all("an upload", source)
     return handle
-
-
-def _checked_name(name):
-    text = name.removeprefix("hf://") if isinstance(name, str) else ""
-    if not _NAME.fullmatch(text) or "--" in text or ".." in text or text.endswith(".git"):
-        raise ValueError(
-            'name must be "user/name" or "organization/name", in letters, digits, "-", "_" and '
-            f'"."; got {shown(name)}.'
-        )
-    if len(text) > 96:
-        raise ValueError(f"name must have at most 96 characters; {shown(text)} has {len(text)}.")
-    return text
-
-
-def _check_arguments(private, commit_message):
-    if private not in (None, True, False):
-        raise ValueError(f"private must be True, False or None; got {shown(private)}.")
-    if not isinstance(commit_message, str) or not commit_message.strip():
-        raise ValueError(f"commit_message must be a line of text; got {shown(commit_message)}.")
 
 
 def _checked_folder(source):
     """Returns the `Path` of a model's folder."""
     if not isinstance(source, (str, os.PathLike)) or "://" in str(source):
         raise ValueError(
-            "push_to_hub takes a model, or the path of its folder on this machine; got "
-            f"{shown(source)}."
+            "push_to_hub takes a model of keras_bert, or the path of its folder on this machine; "
+            f"got {shown(source)}."
         )
     folder = Path(source)
-    if not folder.is_dir():
-        raise ValueError(f"{folder} is not a folder. Pass one that save_to_preset wrote.")
     names = names_in(folder)
     if not {"config.json", "bert_config.json"} & set(names) or not set(WEIGHTS) & set(names):
         raise ValueError(
@@ -131,60 +107,46 @@ def _checked_folder(source):
     return folder
 
 
-def _checked_token(token, name):
-    """Returns the access token, after asking the hub whose it is."""
-    from huggingface_hub import HfApi, get_token
-
-    if token is None:
-        token = get_token()
-    if not isinstance(token, str) or not token.strip():
-        found = "there is none" if token is None else f"got a {type(token).__name__}"
-        raise ValueError(
-            f"Uploading {name} needs an access token, a string; {found}. Pass token=, or {LOG_IN}."
-        )
-    with _explained(name):
-        user = HfApi(token=token).whoami()
-        access = user.get("auth", {}).get("accessToken", {})
-        may_only_read = access.get("role") == "read"
-    if may_only_read:
-        raise ValueError(
-            f"The token of {user.get('name')!r} may only read; {name} needs one with write access. "
-            f"Make one, and pass token=, or {LOG_IN}."
-        )
-    return token
-
-
-def _upload(folder, name, private, token, commit_message):
-    """Uploads the files of a folder in one commit, and returns the handle of its version."""
-    from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi
+def _opened(name, private, token):
+    """Creates a model on the hub if it isn't there; returns the hub's API, and its name there."""
+    from huggingface_hub import HfApi
 
     api = HfApi(token=token)
-    files = _files(folder)
     with _explained(name):
         name = api.create_repo(name, private=private, exist_ok=True).repo_id
-        info = api.model_info(name)
-        there = [str(file.rfilename) for file in info.siblings]
-    if private and not info.private:
+        is_public = not api.model_info(name).private
+    if private and is_public:
         raise ValueError(
             f"{name} is on the hub already, and public. Make it private in its settings there, "
             "choose another name, or leave out private=True."
         )
-    card = _card(api, folder, name, README in there)
-    operations = [
-        CommitOperationAdd(file, card if file == README else str(folder / file))
-        for file in files
-        if file != README or card is not None
-    ]
-    operations += [
-        CommitOperationDelete(file, is_folder=False)
-        for file in there
-        if file not in files and _matches(file, WRITTEN)
-    ]
-    with _explained(name, "It may be there all the same: look at its page, or run"):
+    return api, name
+
+
+def _upload(api, name, folder, files, commit_message):
+    """Uploads the files of a folder in one commit, and returns the handle of its version."""
+    from huggingface_hub import CommitOperationAdd, CommitOperationDelete
+
+    contents = {file: str(folder / file) for file in files}
+    with _explained(name):
+        there = [str(file.rfilename) for file in api.model_info(name).siblings]
+        if README in files and is_own_card(card := read_utf8(folder / README)):
+            contents[README] = hub_card(card, name).encode()
+            if README in there and not _is_own_card_of(api, name):
+                del contents[README]
+                logger.info("The model card of %s is kept: keras_bert didn't write it.", name)
+        old = [file for file in there if file not in files and _matches(file, WRITTEN)]
+        operations = [CommitOperationAdd(file, content) for file, content in contents.items()]
+        operations += [CommitOperationDelete(file, is_folder=False) for file in old]
         commit = api.create_commit(name, operations, commit_message=commit_message)
         handle = f"hf://{name}@" + commit.oid
     logger.info("Uploaded %s: %s", name, commit.commit_url)
     return handle
+
+
+def _is_own_card_of(api, name):
+    with tempfile.TemporaryDirectory() as here:
+        return is_own_card(read_utf8(api.hf_hub_download(name, README, local_dir=here)))
 
 
 def _files(folder):
@@ -204,7 +166,7 @@ def _files(folder):
         inside += [top.parents[1] / "blobs", top.parents[2] / "blobs"]
     for name in files:
         file = (folder / name).resolve()
-        if not any(file.is_relative_to(place) for place in inside):
+        if not any(file.is_relative_to(parent) for parent in inside):
             raise ValueError(
                 f"{folder / name} is a link to {file}, outside of the folder, and isn't uploaded. "
                 "If it belongs to the model, put a copy in its place."
@@ -217,40 +179,16 @@ def _matches(file, patterns):
     return any(fnmatch(file, p) and file.count("/") == p.count("/") for p in patterns)
 
 
-def _card(api, folder, name, is_there):
-    """Returns the bytes of the card to upload; None keeps the hub's."""
-    if README not in names_in(folder):
-        return None
-    text = read_utf8(folder / README)
-    card = hub_card(text, name)
-    if card is not None and is_there:
-        with tempfile.TemporaryDirectory() as here:
-            with _explained(name):
-                path = api.hf_hub_download(name, README, local_dir=here)
-            theirs = read_utf8(path)
-        if unsigned(theirs) is None:
-            logger.info("The model card of %s is kept: somebody wrote or edited it.", name)
-            return None
-    return (text if card is None else card).encode("utf-8")
-
-
 @contextlib.contextmanager
-def _explained(name: str, outcome: str = "No file of it is on the hub yet: run") -> Iterator[None]:
-    """Turns errors of the hub and the network into ValueErrors; the block does nothing else."""
+def _explained(name: str) -> Iterator[None]:
+    """Turns errors of the hub and the network into ValueErrors."""
     from huggingface_hub import constants
-    from huggingface_hub.errors import HfHubHTTPError, OfflineModeIsEnabled
 
     try:
         yield
-    except OfflineModeIsEnabled as error:
-        raise ValueError(f"{name} can't be uploaded: HF_HUB_OFFLINE is set. Unset it.") from error
     except Exception as error:  # of any kind at answers that aren't a hub's
-        status = error.response.status_code if isinstance(error, HfHubHTTPError) else None
-        if status == 401:
-            reason = f"The hub knows no such token. Pass another one as token=, or {LOG_IN}."
-        else:
-            reason = refusal(name, None, error) or (
-                f"{name} could not be uploaded to {constants.ENDPOINT}: {reason_of(error)}. "
-                f"{outcome} the same call again."
-            )
-        raise ValueError(reason) from error
+        raise ValueError(
+            refusal(name, None, error)
+            or f"{name} could not be uploaded to {constants.ENDPOINT}: {reason_of(error)}. Look at "
+            "its page, then run the same call again."
+        ) from error

@@ -16,30 +16,7 @@ logger = logging.getLogger("keras_bert")
 
 
 def save_to_hugging_face(model: keras.Model, folder: str | os.PathLike) -> None:
-    """Writes a model as a folder that Hugging Face's transformers loads.
-
-    It holds `config.json` and `model.safetensors`, and `vocab.txt` and `tokenizer_config.json` if
-    the model has a preprocessor. A `BertEmbedder` becomes a sentence-transformers folder, and a
-    `BertReranker` one of a `CrossEncoder`. LoRA is merged. The folder is written atomically. It has
-    a model card, `README.md`, unless there is one that a person wrote or edited; see
-    `save_to_preset`.
-
-    Args:
-        model: a `BertBackbone` or any task with one.
-        folder: a path; an earlier model there is replaced.
-
-    Raises:
-        ValueError: if transformers' BERT can't hold the model, or the folder holds something else.
-
-    Example:
-    >>> import tempfile
-    >>> from keras_bert import BertBackbone, BertClassifier, save_to_hugging_face, sizes
-    >>> model = BertClassifier(BertBackbone(vocabulary_size=100, **sizes.tiny), num_classes=2)
-    >>> folder = tempfile.mkdtemp()
-    >>> save_to_hugging_face(model, folder)
-    >>> BertClassifier.from_preset(folder).num_classes
-    2
-    """
+    """Writes a model as a folder that Hugging Face's transformers loads."""
     from keras_bert.presets.formats.hugging_face import write_hugging_face
 
     def write(checkpoint, unfinished):
@@ -50,31 +27,7 @@ def save_to_hugging_face(model: keras.Model, folder: str | os.PathLike) -> None:
 
 
 def save_to_google(model: keras.Model, folder: str | os.PathLike) -> None:
-    """Writes a model as a TF1 checkpoint for google-research/bert. Needs TensorFlow.
-
-    The folder holds `bert_config.json`, `bert_model.ckpt.*`, and `vocab.txt` if the model has a
-    preprocessor. Google's code calls the tanh form of GELU "gelu". With the exact form
-    (`activation="gelu"`), Google's activations therefore differ slightly, by at most 4.7e-4 each;
-    here the encoder loads unchanged. So do a classifier's `label_names`, dropout and window
-    settings, from a key that Google's code ignores. Of a `BertEmbedder`, only the encoder is
-    written; a warning names what is lost.
-
-    Args:
-        model: a `BertBackbone`, or a `BertPretrainer`, `BertClassifier` or `BertEmbedder` with one.
-        folder: a path; an earlier model there is replaced.
-
-    Raises:
-        ValueError: if Google's code can't hold the model, or the folder holds something else.
-
-    Example:
-    >>> import tempfile
-    >>> from keras_bert import BertBackbone, BertPretrainer, save_to_google, sizes
-    >>> model = BertPretrainer(BertBackbone(vocabulary_size=100, **sizes.tiny))
-    >>> folder = tempfile.mkdtemp()
-    >>> save_to_google(model, folder)
-    >>> len(BertPretrainer.from_preset(folder).load_report.new)
-    0
-    """
+    """Writes a model as a TF1 checkpoint for google-research/bert."""
     from keras_bert.presets.formats.google import write_google
 
     _write(model, folder, write_google)
@@ -82,31 +35,7 @@ def save_to_google(model: keras.Model, folder: str | os.PathLike) -> None:
 
 
 def save_to_keras_hub(model: keras.Model, folder: str | os.PathLike) -> None:
-    """Writes a model as a KerasHub preset.
-
-    KerasHub's BERT has only the tanh form of GELU, and its own masked-LM head. Settings that make
-    its outputs differ from this model's are logged. A next-sentence head is not written. A
-    classifier's `label_names` and window settings load here again, from keys that KerasHub ignores.
-    An embedder's prompts and `truncate_dim` are not written, with a warning.
-
-    Args:
-        model: a `BertBackbone`, `BertPretrainer`, `BertClassifier` or `BertEmbedder`.
-        folder: a path; an earlier model there is replaced.
-
-    Raises:
-        ValueError: if KerasHub's BERT would compute a different function of these weights (the
-            activation isn't GELU, or the masked-LM table isn't tied), or the folder holds
-            something else.
-
-    Example:
-    >>> import tempfile
-    >>> from keras_bert import BertBackbone, BertEmbedder, save_to_keras_hub, sizes
-    >>> backbone = BertBackbone(vocabulary_size=100, activation="gelu_approximate", **sizes.tiny)
-    >>> folder = tempfile.mkdtemp()
-    >>> save_to_keras_hub(BertEmbedder(backbone, pooling="max"), folder)
-    >>> BertEmbedder.from_preset(folder).pooling
-    'max'
-    """
+    """Writes a model as a KerasHub preset."""
     from keras_bert.presets.formats.write_keras_hub import write_keras_hub
 
     _write(model, folder, write_keras_hub)
@@ -116,6 +45,11 @@ def save_to_keras_hub(model: keras.Model, folder: str | os.PathLike) -> None:
 def checkpoint_of(model: keras.Model) -> Checkpoint:
     """Makes a `Checkpoint` from a model of this library."""
     backbone = getattr(model, "backbone", model)
+    if backbone.architecture != "bert":
+        raise ValueError(
+            f"Other libraries have no names for the weights of {type(backbone).__name__}. Save the "
+            "model with save_to_preset(folder)."
+        )
     preprocessor = getattr(model, "preprocessor", None)
     tokenizer = {} if preprocessor is None else preprocessor.tokenizer.get_config()
     return Checkpoint(
@@ -157,11 +91,6 @@ def _check_pools_last_layer(model):
 
 
 def _check_reads_text_alone(model):
-    if getattr(model, "bilstm_units", 0):
-        raise ValueError(
-            f"This {type(model).__name__} has an LSTM (bilstm_units={model.bilstm_units}), which "
-            "other libraries' BERTs don't have. Save it with save_to_preset(folder)."
-        )
     num_features = getattr(model, "num_features", 0)
     if num_features:
         raise ValueError(
@@ -203,13 +132,7 @@ def _write(model, folder, write):
 
 
 def _float_weights(model):
-    """Returns a model's weights, `{name: array}`, in a form that other libraries can store.
-
-    LoRA's matrices are merged into their kernels.
-
-    Raises:
-        ValueError: if the model is quantized.
-    """
+    """Returns `{name: array}` of a model's weights, with LoRA's matrices merged into kernels."""
     merged, adapters = {}, set()
     for layer in all_layers(model, include_self=False):
         if getattr(layer, "quantization_mode", None):

@@ -7,7 +7,7 @@ import keras
 
 from keras_bert.files.json_files import write_json
 from keras_bert.files.new_folder import new_folder
-from keras_bert.presets.formats.weight_file import crc32_of
+from keras_bert.presets.formats.tensor_files import crc32_of
 from keras_bert.presets.model_card import write_card
 from keras_bert.presets.preset_arguments import check_saves
 from keras_bert.presets.preset_folder import FORMAT
@@ -22,8 +22,8 @@ def save_preset(model: keras.Model, folder: str | os.PathLike) -> None:
     together, all call this function; the first writes, and the others wait.
 
     The card, `README.md`, says what the model is, how it was trained (see `record_training`), its
-    scores, and how to load it. Its last line holds a checksum. A `README.md` without it, or with
-    another one, was written or edited by a person: it is kept, and no card is written.
+    scores, and how to load it. Its last line marks it as ours: a `README.md` without that line is a
+    person's and is kept, and no card is written.
 
     Args:
         model: a `BertBackbone`, or a task with one.

@@ -1,1 +1,5 @@
 """Readers of files of examples: tables, CoNLL, SQuAD, choices, GLUE."""
+
+from keras_bert.lazy_names import lazy_names
+
+__all__, __getattr__, __dir__ = lazy_names(__name__)

@@ -1,14 +1,14 @@
-"""Reader of GLUE's tasks, from their official files or from tensorflow-datasets."""
+"""Reader of GLUE's tasks, from their official files."""
 
 import logging
 import os
 
 import numpy as np
-import tensorflow as tf
 
-from keras_bert.files.reports import Reports
+from keras_bert.files.remote import names_in
 from keras_bert.readers.glue_tasks import glue_task
 from keras_bert.readers.table import read_table
+from keras_bert.reports import Reports
 
 logger = logging.getLogger("keras_bert")
 MALFORMED = "rows with a wrong number of columns, skipped"
@@ -60,12 +60,7 @@ class GlueExamples:
 
 
 def read_glue(
-    folder: str | os.PathLike | None,
-    task: str,
-    split: str,
-    *,
-    malformed: str | None = None,
-    source: str = "tsv",
+    folder: str | os.PathLike, task: str, split: str, *, malformed: str | None = None
 ) -> GlueExamples:
     r"""Reads a split of a GLUE task.
 
@@ -75,8 +70,7 @@ def read_glue(
     Source: Wang et al. 2019.
 
     Args:
-        folder: the task's own folder, such as `"glue_data/MRPC"`; with `source="tfds"` the data
-            directory of tensorflow-datasets, or None for its default.
+        folder: the task's own folder, such as `"glue_data/MRPC"`.
         task: str, `"cola"`, `"sst2"`, `"mrpc"`, `"stsb"`, `"qqp"`, `"mnli"`, `"qnli"`, `"rte"`,
             `"wnli"` or `"ax"` (the diagnostic set), in any spelling, such as `"STS-B"`.
         split: str, `"train"`, `"dev"` or `"test"`; for MNLI `"train"`, `"dev_matched"`,
@@ -84,8 +78,6 @@ def read_glue(
         malformed: `"error"`, or `"skip"` to skip rows with a wrong number of columns, which are
             counted in the examples' `reports` and logged. By default only QQP's train and dev
             sets are read with `"skip"`, because their official files need it.
-        source: `"tsv"`, or `"tfds"` for tensorflow-datasets (`pip install keras3-bert[tfds]`),
-            which downloads the data.
 
     Returns:
         A `GlueExamples` of `texts`, `labels` (None for a test set without labels) and
@@ -94,7 +86,6 @@ def read_glue(
     Raises:
         ValueError: if the task, split or file does not exist, a column is missing, a row is
             malformed or a label is unknown. The message names the file and line.
-        ImportError: if `source="tfds"` and tensorflow-datasets is not installed.
 
     Example:
     >>> import os, tempfile
@@ -108,17 +99,9 @@ def read_glue(
     """
     description = glue_task(task)
     description.check_split(split)
-    if source == "tfds":
-        from keras_bert.readers.glue_tfds import read_tfds
-
-        texts, labels = read_tfds(folder, task, split)
-        reports = Reports()
-    elif source == "tsv":
-        if malformed is None:
-            malformed = "skip" if description.name == "QQP" and split != "test" else "error"
-        texts, labels, reports = _read_files(os.fspath(folder), description, split, malformed)
-    else:
-        raise ValueError(f"source must be 'tsv' or 'tfds'; got {source!r}.")
+    if malformed is None:
+        malformed = "skip" if description.name == "QQP" and split != "test" else "error"
+    texts, labels, reports = _read_files(os.fspath(folder), description, split, malformed)
     return GlueExamples(description.name, split, texts, labels, description.class_names(), reports)
 
 
@@ -150,10 +133,10 @@ def _read_files(folder, task, split, malformed):
 
 
 def _path(folder, task, split):
-    paths = [os.path.join(folder, name) for name in task.files[split]]
-    for path in paths:
-        if tf.io.gfile.exists(path):
-            return path
+    names = names_in(folder)
+    for name in task.files[split]:
+        if name in names:
+            return os.path.join(folder, name)
     raise ValueError(
         f"{folder} has no {' or '.join(task.files[split])}, the {split} set of {task.name}. Give "
         f"the folder of {task.name} itself, as GLUE's download script creates it."

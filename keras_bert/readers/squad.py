@@ -4,10 +4,10 @@ import json
 import logging
 import os
 
-from keras_bert.files.json_fields import JsonFields
-from keras_bert.files.reports import Reports
+from keras_bert.files.json_files import JsonFields
 from keras_bert.files.utf8 import read_utf8
 from keras_bert.messages import shown
+from keras_bert.reports import Reports
 
 logger = logging.getLogger("keras_bert")
 MISPLACED = "answers that are not at their answer_start, not used for training"

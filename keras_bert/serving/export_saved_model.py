@@ -197,6 +197,7 @@ def _warmup_requests(task, texts):
     prepared = {  # [1, S], or [1, 1, S] if a row has several sequences
         name: tf.reshape(values, [1] * (len(task.input[name].shape) - 1) + [-1])
         for name, values in prepared.items()
+        if name in task.input
     }
     extra = {n: np.zeros((1, *x.shape[1:]), x.dtype) for n, x in _extra_inputs(task).items()}
     requests = [*(("serving_default", row) for row in rows), ("token_ids", prepared)]

@@ -2,7 +2,6 @@
 
 import math
 import numbers
-import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -138,7 +137,8 @@ class AdamW(SummedOptimizer):
             variable.name not in self.no_decay and self.may_decay(variable)
             for variable in variables
         ]
-        self._rate_scales = _rate_scales([v.path for v in variables], self.layer_decay)
+        decay = 1.0 if self.layer_decay is None else self.layer_decay
+        self._rate_scales = [decay ** getattr(v, "layers_to_head", 0) for v in variables]
 
     def apply(
         self, grads: Iterable[Any], trainable_variables: Sequence[keras.Variable] | None = None
@@ -285,16 +285,3 @@ def _check_settings(learning_rate, weight_decay, beta_1, beta_2, epsilon):
         check_number(name, beta, at_least=0)
         if beta >= 1:
             raise ValueError(f"{name} must be below 1; got {beta}.")
-
-
-def _rate_scales(paths, layer_decay):
-    """Returns each weight's learning rate factor, from its path and `layer_decay`."""
-    if layer_decay is None:
-        return [1.0] * len(paths)
-    blocks = [re.search(r"(?:^|/)block_(\d+)/", path) for path in paths]
-    top = 2 + max((int(block[1]) for block in blocks if block), default=-1)  # the heads
-    depths = [
-        int(block[1]) + 1 if block else 0 if re.search(r"(?:^|/)embeddings/", path) else top
-        for path, block in zip(paths, blocks, strict=True)
-    ]
-    return [layer_decay ** (top - depth) for depth in depths]

@@ -13,7 +13,8 @@ from typing import Any
 import keras
 import numpy as np
 
-from keras_bert.files.checkpoint_folder import checkpoint_folder
+from keras_bert.files.remote import names_in, open_bytes
+from keras_bert.files.whole import remove, remove_unfinished, whole_file
 from keras_bert.training.divergence import check_arrays, check_loss
 from keras_bert.training.processes import check_same, is_chief
 
@@ -52,7 +53,7 @@ class TrainingCheckpoint(keras.callbacks.Callback):
 
     def __init__(self, folder: str | os.PathLike, keep: int = 2, keep_best: str | None = None):
         super().__init__()
-        self.folder = checkpoint_folder(folder)
+        self.folder = str(folder).rstrip("/")
         self.keep = keep
         self.keep_best = keep_best
         self._writer = None  # a thread
@@ -60,7 +61,7 @@ class TrainingCheckpoint(keras.callbacks.Callback):
 
     def __repr__(self):
         best = f", keep_best={self.keep_best!r}" if self.keep_best else ""
-        return f"TrainingCheckpoint({str(self.folder.path)!r}, keep={self.keep}{best})"
+        return f"TrainingCheckpoint({self.folder!r}, keep={self.keep}{best})"
 
     def latest_step(self) -> int | None:
         """Returns the optimizer step of the newest checkpoint, or None."""
@@ -76,7 +77,7 @@ class TrainingCheckpoint(keras.callbacks.Callback):
 
     def path(self, step: int) -> str:
         """Returns the path of the checkpoint of an optimizer step."""
-        return self.folder.file(_name(step))
+        return f"{self.folder}/{_name(step)}"
 
     def restore(self, model: keras.Model, step: int | None = None) -> int:
         """Restores the state of a compiled model from a checkpoint.
@@ -100,7 +101,7 @@ class TrainingCheckpoint(keras.callbacks.Callback):
         step, kinds, arrays = self._last_whole(self._steps() if step is None else [step])
         check_same(
             step,
-            f"Each process must find the same checkpoint in {self.folder.path}: give a folder that "
+            f"Each process must find the same checkpoint in {self.folder}: give a folder that "
             "all of them see, such as one on a network disk.",
             model,
         )
@@ -183,19 +184,20 @@ class TrainingCheckpoint(keras.callbacks.Callback):
 
     def _write(self, step, arrays, score):
         try:
-            with self.folder.new(_name(step)) as file:
+            remove_unfinished(self.folder)
+            with whole_file(self.path(step), "wb") as file:
                 np.savez(file, **arrays)
             self._note_best(step, score)
             best = self._best()
             for old in self._steps()[: -self.keep]:
                 if best is None or old != best[0]:
-                    self.folder.remove(_name(old))
+                    remove(self.path(old))
         except Exception as error:  # raised by the next save, or at the end
             self._failure = error
 
     def _read(self, step):
         """Reads a checkpoint's `(kinds, arrays)`, checking its checksums and directory."""
-        with self.folder.open(_name(step)) as file, zipfile.ZipFile(file) as parts:
+        with open_bytes(self.path(step)) as file, zipfile.ZipFile(file) as parts:
             file.seek(-12, 2)  # the number of parts is stored here, at the end of a zip file
             names = _names(int.from_bytes(file.read(2), "little"), parts.namelist())
             # Complete parts, because zipfile compares the checksum only at the end of a part.
@@ -210,19 +212,19 @@ class TrainingCheckpoint(keras.callbacks.Callback):
         sign = -1 if self.keep_best.endswith("loss") else 1
         is_lost = best is not None and best[0] not in self._steps()
         if best is None or rank(sign * score) > rank(sign * best[1]) or is_lost:
-            with self.folder.new("best") as file:
-                file.write(f"{step} {float(score)!r}\n".encode())
+            with whole_file(f"{self.folder}/best") as file:
+                file.write(f"{step} {float(score)!r}\n")
 
     def _best(self):
         """Returns the `(step, score)` of the best checkpoint, or None."""
-        if self.keep_best is None or "best" not in self.folder.names():
+        if self.keep_best is None or "best" not in names_in(self.folder):
             return None
-        with self.folder.open("best") as file:
+        with open_bytes(f"{self.folder}/best") as file:
             step, score = file.read().split()
         return int(step), float(score)
 
     def _steps(self):
-        names = map(_NAME.fullmatch, self.folder.names())
+        names = map(_NAME.fullmatch, names_in(self.folder))
         return sorted(int(name[1]) for name in names if name)
 
 

@@ -11,15 +11,6 @@ def describe_training(
 ) -> str:
     """Checks the devices and settings of a training run, and describes them in one line.
 
-    Args:
-        strategy: the result of `get_strategy`.
-        batch_size: rows per batch over all replicas.
-        model: the compiled model.
-        accumulation_steps: number of parts that each replica splits its rows into.
-
-    Returns:
-        A str, such as "2 replicas on GPU; batches of 32 rows, 16 a replica; ...".
-
     Raises:
         ValueError: if the batch can't be split evenly among replicas and parts, or the model or its
             backbone was built outside the strategy's scope.
@@ -46,17 +37,7 @@ def describe_training(
 
 
 def check_batch(strategy: Strategy, batch_size: int, accumulation_steps: int = 1) -> None:
-    """Raises a ValueError if a batch can't be split evenly among replicas and their parts.
-
-    Args:
-        strategy: the result of `get_strategy`.
-        batch_size: rows per batch over all replicas.
-        accumulation_steps: number of parts that each replica splits its rows into.
-
-    Example:
-    >>> from keras_bert import get_strategy
-    >>> check_batch(get_strategy("single"), 32, accumulation_steps=2)
-    """
+    """Raises a ValueError if a batch can't be split evenly among replicas and their parts."""
     check_accumulation(accumulation_steps)
     replicas = strategy.num_replicas_in_sync
     parts = replicas * accumulation_steps

@@ -139,7 +139,7 @@ def read_file(text):
     """Reads a text file in both formats, as one span and as two."""
     from keras_bert.corpus.slices import Settings, Span
     from keras_bert.corpus.text_documents import TextReader
-    from keras_bert.files.reports import Reports
+    from keras_bert.reports import Reports
 
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder, "a.txt")

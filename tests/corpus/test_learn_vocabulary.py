@@ -15,7 +15,7 @@ from keras_bert.corpus import corpus_plan
 from keras_bert.corpus.corpus_plan import find_inputs, plan_slices
 from keras_bert.corpus.learn_vocabulary import learn_vocabulary
 from keras_bert.corpus.slices import Settings
-from keras_bert.files.reports import Reports
+from keras_bert.reports import Reports
 from keras_bert.text import train_wordpieces
 from keras_bert.text.tokenizer import BertTokenizer
 

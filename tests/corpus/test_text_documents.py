@@ -7,7 +7,7 @@ from keras_bert.corpus import text_documents as text_documents_module
 from keras_bert.corpus.sentences import split_sentences
 from keras_bert.corpus.slices import Settings, Span
 from keras_bert.corpus.text_documents import TextReader, wrap_width
-from keras_bert.files.reports import Reports
+from keras_bert.reports import Reports
 
 
 def read(path, start=0, stop=None, **settings):

@@ -7,7 +7,7 @@ import pytest
 from keras_bert.corpus import decoding, wikipedia_dump
 from keras_bert.corpus.slices import Settings, Span
 from keras_bert.corpus.wikipedia_dump import DumpReader, dump_namespaces
-from keras_bert.files.reports import Reports
+from keras_bert.reports import Reports
 
 HEAD = """<mediawiki xml:lang="de"><siteinfo><namespaces>
 <namespace key="0" case="first-letter" />

@@ -21,9 +21,9 @@ except ModuleNotFoundError:  # the tests that need it skip themselves
     hypothesis = None
 
 import keras_bert
-from keras_bert.presets.formats.read_source import read_source
-from keras_bert.presets.formats.weight_file import checked_num_bytes
+from keras_bert.presets.formats.tensor_files import checked_num_bytes
 from keras_bert.presets.preset_folder import PresetFolder
+from keras_bert.presets.read_source import read_source
 
 MINUTES = float(os.environ.get("FUZZ_MINUTES", "0"))
 EXAMPLES = 500 if MINUTES else 20
@@ -93,14 +93,14 @@ def write_folders(root: Path) -> list[Path]:
     )
     classifier.save_to_preset(root / "own")
     keras_bert.BertPretrainer(backbone, preprocessor=text).save_to_preset(root / "own_pretrainer")
-    keras_bert.save_to_hugging_face(classifier, root / "hf")
-    keras_bert.save_to_hugging_face(tagger, root / "hf_fast")
+    classifier.save_to_hugging_face(root / "hf")
+    tagger.save_to_hugging_face(root / "hf_fast")
     _write_fast_tokenizer(root / "hf_fast")
-    keras_bert.save_to_hugging_face(
-        keras_bert.BertEmbedder(backbone, preprocessor=text, pooling="mean"), root / "sentences"
+    keras_bert.BertEmbedder(backbone, preprocessor=text, pooling="mean").save_to_hugging_face(
+        root / "sentences"
     )
-    keras_bert.save_to_google(classifier, root / "google")
-    keras_bert.save_to_keras_hub(keras_bert.BertClassifier(tanh, 2, reader), root / "keras_hub")
+    classifier.save_to_google(root / "google")
+    keras_bert.BertClassifier(tanh, 2, reader).save_to_keras_hub(root / "keras_hub")
     return sorted(root.iterdir())
 
 
@@ -133,10 +133,9 @@ def use(folder: Path, whole: bool = True) -> keras_bert.BertTask | None:
     """Loads a folder as its own task and calls it; if not `whole`, only reads all its files."""
     if not whole:
         source = read_source(folder)
-        if isinstance(source, Path):
-            preset = PresetFolder(source)
-            assert preset.backbone_class and preset.settings
-            checked_num_bytes(source / "model.weights.h5")
+        if isinstance(source, PresetFolder):
+            assert source.backbone_class and source.settings
+            checked_num_bytes(source.path / "model.weights.h5")
         return None
     model = keras_bert.BertTask.from_preset(folder)
     ids = {"token_ids": np.array([[2, 5, 3, 0]], "int32")}

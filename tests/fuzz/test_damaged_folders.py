@@ -26,7 +26,7 @@ WRONG += (
     {"type": "x"},
     "gelu",
     "keras_bert>sizes",
-    "keras_bert>read_glue",
+    "keras_bert>finetune",
 )
 
 

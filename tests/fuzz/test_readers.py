@@ -11,15 +11,8 @@ pytest.importorskip("hypothesis", reason='pip install ".[dev]"')
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keras_bert import (
-    read_choices,
-    read_conll,
-    read_glue_results,
-    read_minimal_pairs,
-    read_squad,
-    read_table,
-)
 from keras_bert.metrics.entities import split_tag, tagged_entities
+from keras_bert.readers import read_choices, read_conll, read_minimal_pairs, read_squad, read_table
 from keras_bert.readers.conll import encode_entities, write_conll
 from keras_bert.readers.squad import training_answer
 
@@ -99,37 +92,6 @@ def test_any_bytes_are_minimal_pairs_or_an_error(written, content):
     path = written(content, "a.jsonl")
     read(read_minimal_pairs, path)
     check_table(path)
-
-
-RESULTS = b"""seed\tbatch_size\tlearning_rate\tepochs\tepoch\taccuracy\tscore
-0\t32\t2e-05\t3\t1\t0.75\t0.75
-0\t32\t2e-05\t3\t2\t0.5\t0.5
-1\t32\t2e-05\t3\t1\tnan\tnan
-"""
-
-
-@st.composite
-def mutated(draw, content):
-    """Bytes with a part replaced by others or by a part of the same bytes."""
-    start, end = sorted(draw(st.tuples(*[st.integers(0, len(content))] * 2)))
-    pieces = [b"", b"\xff", b"\0", b"\t", b"\n", b"x", b"-1", b"1e999", b"9" * 5000, b'"', b"nan"]
-    piece = draw(st.sampled_from(pieces) | st.binary(max_size=4) | st.just(content[start:end] * 2))
-    return content[:start] + piece + content[min(end, start + draw(st.integers(0, 30))) :]
-
-
-@given(content=st.just(RESULTS) | mutated(RESULTS) | mutated(RESULTS))
-def test_mutated_results_of_glue_are_scores_or_an_error(tmp_path_factory, content):
-    path = tmp_path_factory.getbasetemp() / "rte" / "results.tsv"
-    path.parent.mkdir(exist_ok=True)
-    path.write_bytes(content)
-    try:
-        scores = read_glue_results(path.parent.parent)
-    except ValueError as error:
-        assert str(path) in str(error) and not isinstance(error, UnicodeError)
-        assert content != RESULTS
-        return
-    for score in scores:
-        assert isinstance(score["seed"], int) and isinstance(score["value"], float)
 
 
 tags = st.sampled_from(

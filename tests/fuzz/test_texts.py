@@ -21,8 +21,8 @@ from keras_bert.corpus.sentences import split_sentences
 from keras_bert.corpus.slices import Settings, Span
 from keras_bert.corpus.text_documents import TextReader
 from keras_bert.corpus.wikitext import wikitext_passages
-from keras_bert.files.reports import Reports
 from keras_bert.graph.tokenizer import graph_tokenizer
+from keras_bert.reports import Reports
 
 REFERENCE = runpy.run_path(str(Path(__file__).parents[1] / "text" / "rule_by_rule.py"))
 PIECES = [*"abcé.字Σσς'#", "ab", "bc", "abc", "ᄒ", "ᅡ", "ᆫ", "ß", "ss", "."]

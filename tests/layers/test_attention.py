@@ -12,19 +12,24 @@ SEQUENCE_IDS = np.array([[1, 1, 1, 2, 2, 0, 0], [1, 1, 1, 1, 1, 1, 1], [1, 1, 2,
 
 @pytest.fixture
 def vectors():
-    """Queries, keys and values, `[B=3, S=7, 3H=24]`."""
-    return np.random.default_rng(5).normal(size=(3, 7, 24)).astype("float32")
+    """Queries, keys and values, `[B=3, S=7, 3, N=2, D=4]`."""
+    return np.random.default_rng(5).normal(size=(3, 7, 3, 2, 4)).astype("float32")
+
+
+def attend(vectors, **options):
+    query, key, value = np.moveaxis(vectors, 2, 0)
+    return ops.convert_to_numpy(attention(query=query, key=key, value=value, **options))
 
 
 def test_bias_hides_padding_and_nothing_else():
-    assert visibility_bias() is None
-    bias = ops.convert_to_numpy(visibility_bias(np.array([[1, 1, 0]])))
+    assert visibility_bias(3) is None
+    bias = ops.convert_to_numpy(visibility_bias(3, np.array([[1, 1, 0]])))
     assert bias.shape == (1, 1, 1, 3) and bias.dtype == np.float32
     assert bias.ravel().tolist() == [0, 0, -10000]
 
 
 def test_bias_hides_other_sequences():
-    bias = ops.convert_to_numpy(visibility_bias(sequence_ids=np.array([[1, 1, 2, 0]])))
+    bias = ops.convert_to_numpy(visibility_bias(4, sequence_ids=np.array([[1, 1, 2, 0]])))
     assert bias.shape == (1, 1, 4, 4) and bias.dtype == np.float32
     sees = [[1, 1, 0, 0], [1, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]]
     assert (bias[0, 0] == 0).astype(int).tolist() == sees
@@ -32,19 +37,19 @@ def test_bias_hides_other_sequences():
 
 
 def test_a_packed_sequence_attends_as_if_alone(assert_close, vectors):
-    packed = ops.convert_to_numpy(attention(vectors, 2, sequence_ids=SEQUENCE_IDS))
+    packed = attend(vectors, sequence_ids=SEQUENCE_IDS)
     assert np.isfinite(packed).all()
     for row, ids in enumerate(SEQUENCE_IDS):
         for number in set(ids) - {0}:
-            alone = ops.convert_to_numpy(attention(vectors[row : row + 1, ids == number], 2))[0]
+            alone = attend(vectors[row : row + 1, ids == number])[0]
             assert_close(packed[row, ids == number], alone)
 
 
 def test_other_sequences_never_reach_a_packed_one(vectors):
     """Other numbers elsewhere in the row, however large, change no bit."""
-    first = np.where((SEQUENCE_IDS == 1)[:, :, None], vectors, 1e3 * vectors[:, ::-1])
-    before = ops.convert_to_numpy(attention(vectors, 2, sequence_ids=SEQUENCE_IDS))
-    after = ops.convert_to_numpy(attention(first.astype("float32"), 2, sequence_ids=SEQUENCE_IDS))
+    first = np.where((SEQUENCE_IDS == 1)[:, :, None, None, None], vectors, 1e3 * vectors[:, ::-1])
+    before = attend(vectors, sequence_ids=SEQUENCE_IDS)
+    after = attend(first.astype("float32"), sequence_ids=SEQUENCE_IDS)
     for row, ids in enumerate(SEQUENCE_IDS):
         difference = np.abs(before - after)[row, ids == 1]
         assert difference.size and difference.max() == 0.0
@@ -54,18 +59,34 @@ def test_later_tokens_never_reach_a_causal_query(assert_close, vectors):
     """Others in their place, however large, change no bit of what stands before."""
     masks = [{}, {"padding_mask": MASK}, {"sequence_ids": SEQUENCE_IDS}]
     for place in range(1, 7):
-        other = np.where(np.arange(7)[:, None] < place, vectors, 1e3 * vectors[:, ::-1])
+        other = np.where(np.arange(7)[:, None, None, None] < place, vectors, 1e3 * vectors[:, ::-1])
         for hidden in masks:
             before, after = (
-                ops.convert_to_numpy(attention(x.astype("float32"), 2, **hidden, causal=True))
-                for x in (vectors, other)
+                attend(x.astype("float32"), **hidden, causal=True) for x in (vectors, other)
             )
             is_token = MASK if "padding_mask" in hidden else np.ones_like(MASK)
             difference = np.abs(before - after)[:, :place][is_token[:, :place]]
             assert difference.size and difference.max() == 0.0
-    whole = ops.convert_to_numpy(attention(vectors, 2))
-    last = ops.convert_to_numpy(attention(vectors, 2, causal=True))[:, -1]
+    whole = attend(vectors)
+    last = attend(vectors, causal=True)[:, -1]
     assert_close(last, whole[:, -1])
+
+
+def test_a_window_hides_all_farther_tokens(vectors):
+    """Others outside it, however large, change no bit, whatever else is hidden."""
+    distance = abs(np.arange(7) - 3)[:, None, None, None]
+    other = np.where(distance <= 2, vectors, 1e3 * vectors[:, ::-1]).astype("float32")
+    for hidden in ({}, {"padding_mask": MASK}, {"sequence_ids": SEQUENCE_IDS}, {"causal": True}):
+        before, after = (attend(x, window=2, **hidden)[:, 3] for x in (vectors, other))
+        rows = slice(2) if "padding_mask" in hidden else slice(None)  # the last has one token
+        np.testing.assert_array_equal(before[rows], after[rows])
+    np.testing.assert_array_equal(attend(vectors, window=6), attend(vectors))
+
+
+def test_queries_and_keys_are_rotated_and_values_are_not(vectors):
+    half = vectors * np.reshape([2, 2, 1], (3, 1, 1)).astype("float32")
+    found = attend(vectors, rotate=lambda heads: 2 * heads)
+    np.testing.assert_array_equal(found, attend(half))
 
 
 def test_softmax_is_computed_in_float32():
@@ -80,5 +101,5 @@ def test_softmax_is_computed_in_float32():
     "hidden", [{"sequence_ids": SEQUENCE_IDS}, {"padding_mask": MASK}, {}, {"causal": True}]
 )
 def test_training_computes_what_inference_computes(vectors, hidden):
-    trained = ops.convert_to_numpy(attention(vectors, 2, **hidden, training=True))
-    np.testing.assert_array_equal(trained, ops.convert_to_numpy(attention(vectors, 2, **hidden)))
+    trained = attend(vectors, **hidden, training=True)
+    np.testing.assert_array_equal(trained, attend(vectors, **hidden))

@@ -18,8 +18,8 @@ from keras_bert.layers.plain_attention import HIDDEN, plain_attention
 B, S, N, H = 3, 128, 4, 256
 TOLERANCES = {"float32": (1e-5, 1e-4), "bfloat16": (2e-2, 2e-2)}  # of values, of gradients
 rng = np.random.default_rng(7)
-VECTORS = rng.normal(size=(B, S, 3 * H)).astype("float32")
-UPSTREAM = rng.normal(size=(B, S, H)).astype("float32")
+VECTORS = rng.normal(size=(3, B, S, N, H // N)).astype("float32")  # queries, keys and values
+UPSTREAM = rng.normal(size=(B, S, N, H // N)).astype("float32")
 PADDING_MASK = (np.arange(S) < np.array([[S], [100], [0]])).astype("int32")  # one row has no token
 HOLES = (np.random.default_rng(8).random((B, S)) < [[0.5], [0.9], [0]]).astype("int32")
 SEQUENCE_IDS = np.repeat([[1, 1, 2, 3], [1, 2, 0, 0], [1, 1, 1, 1]], S // 4, axis=1).astype("int32")
@@ -31,14 +31,15 @@ VISIBLE = {
     "earlier tokens": {"padding_mask": PADDING_MASK, "causal": True},
     "earlier tokens anywhere": {"padding_mask": HOLES, "causal": True},
     "earlier of sequences": {"sequence_ids": SEQUENCE_IDS, "causal": True},
+    "near tokens": {"padding_mask": HOLES, "window": 40},
+    "near of sequences": {"sequence_ids": SEQUENCE_IDS, "window": 20},
 }
 
 
-def reference(vectors, padding_mask=None, sequence_ids=None, causal=False, factors=1.0):
-    """Attention in float64, by NumPy: its value and the gradient of its sum by `UPSTREAM`."""
+def reference(padding_mask=None, sequence_ids=None, causal=False, window=None, factors=1.0):
+    """Attention in float64, by NumPy: its value and the gradients of its sum by `UPSTREAM`."""
     query, key, value, upstream = (
-        x.reshape(B, S, N, -1).transpose(0, 2, 1, 3)
-        for x in (*np.split(np.float64(vectors), 3, axis=-1), np.float64(upstream_of(padding_mask)))
+        np.float64(x).transpose(0, 2, 1, 3) for x in (*VECTORS, upstream_of(padding_mask))
     )
     hidden = np.zeros((B, 1, 1, S), bool)
     if sequence_ids is not None:
@@ -47,6 +48,8 @@ def reference(vectors, padding_mask=None, sequence_ids=None, causal=False, facto
         hidden = (padding_mask == 0)[:, None, None]
     if causal:
         hidden = hidden | ~np.tri(S, dtype=bool)
+    if window is not None:
+        hidden = hidden | (abs(np.arange(S)[:, None] - np.arange(S)) > window)
     scale = query.shape[-1] ** -0.5
     scores = scale * query @ key.swapaxes(2, 3) + HIDDEN * hidden
     powers = np.exp(scores - scores.max(-1, keepdims=True))
@@ -55,34 +58,31 @@ def reference(vectors, padding_mask=None, sequence_ids=None, causal=False, facto
     slopes = probabilities * (slopes - (slopes * probabilities).sum(-1, keepdims=True)) * scale
     dropped = probabilities * factors
     gradients = slopes @ key, slopes.swapaxes(2, 3) @ query, dropped.swapaxes(2, 3) @ upstream
-    return _joined(dropped @ value), np.concatenate([_joined(x) for x in gradients], axis=-1)
+    return (dropped @ value).transpose(0, 2, 1, 3), np.transpose(gradients, (0, 1, 3, 2, 4))
 
 
 def upstream_of(padding_mask):
     """The gradient of the context: no loss reads padding."""
-    return UPSTREAM if padding_mask is None else UPSTREAM * padding_mask[:, :, None]
+    return UPSTREAM if padding_mask is None else UPSTREAM * padding_mask[:, :, None, None]
 
 
 def compared(visible, value):
-    """Leaves out the last row of masks, which has no token, and padding that is causal."""
+    """Leaves out the last row of masks, which has no token, and padding that sees no token."""
     masks = VISIBLE[visible]
     if "padding_mask" not in masks:
         return value
-    return (value * (masks["padding_mask"][:, :, None] if "causal" in masks else 1))[:2]
-
-
-def _joined(x):
-    return x.transpose(0, 2, 1, 3).reshape(B, S, H)
+    seen = masks["padding_mask"][:, :, None, None] if len(masks) > 1 else 1
+    return (value * seen)[..., :2, :, :, :]
 
 
 def jax_value_and_gradient(function, dtype, padding_mask):
     import jax
 
-    value, pull_back = jax.vjp(function, jax.numpy.asarray(VECTORS, dtype))
-    return value, pull_back(jax.numpy.asarray(upstream_of(padding_mask), dtype))[0]
+    value, pull_back = jax.vjp(function, *jax.numpy.asarray(VECTORS, dtype))
+    return value, jax.numpy.stack(pull_back(jax.numpy.asarray(upstream_of(padding_mask), dtype)))
 
 
-def of_tpu(dtype, padding_mask=None, sequence_ids=None, causal=False, seeds=(0, 0), rate=0.0):
+def of_tpu(dtype, padding_mask=None, sequence_ids=None, seeds=(0, 0), rate=0.0, **options):
     jax = pytest.importorskip("jax", reason='pip install ".[parity]"')
     from keras_bert.layers.tpu_attention import whole_rows
 
@@ -92,34 +92,27 @@ def of_tpu(dtype, padding_mask=None, sequence_ids=None, causal=False, seeds=(0, 
         ids=jax.numpy.asarray(ids if sequence_ids is None else sequence_ids),
         numbers=jax.numpy.arange(B),
         seeds=jax.numpy.asarray(seeds, "uint32"),
-        num_heads=N,
         rate=rate,
         is_packed=sequence_ids is not None,
-        causal=causal,
         interpret=True,
+        **options,
     )
     return jax_value_and_gradient(attend, dtype, padding_mask)
 
 
-def of_cudnn(dtype, padding_mask=None, sequence_ids=None, causal=False):
+def of_cudnn(dtype, padding_mask=None, **options):
     """JAX's own kernel in place of cuDNN's, which takes the same arguments."""
     pytest.importorskip("jax")
     from keras_bert.layers.cudnn_attention import cudnn_attention
 
-    def attend(vectors):
-        return cudnn_attention(
-            vectors,
-            N,
-            padding_mask=padding_mask,
-            sequence_ids=sequence_ids,
-            causal=causal,
-            implementation="xla",
-        )
+    def attend(query, key, value):
+        options_of_all = {"padding_mask": padding_mask, **options, "implementation": "xla"}
+        return cudnn_attention(query=query, key=key, value=value, **options_of_all)
 
     return jax_value_and_gradient(attend, dtype, padding_mask)
 
 
-def of_torch(dtype, padding_mask=None, sequence_ids=None, causal=False):
+def of_torch(dtype, padding_mask=None, sequence_ids=None, **options):
     if keras.backend.backend() != "torch":
         pytest.skip("needs the PyTorch backend")
     gradient = ops.convert_to_tensor(upstream_of(padding_mask).astype("float32"))
@@ -128,9 +121,9 @@ def of_torch(dtype, padding_mask=None, sequence_ids=None, causal=False):
         for array in (padding_mask, sequence_ids)
     )
     vectors = ops.cast(ops.convert_to_tensor(VECTORS), dtype).requires_grad_()
-    value = fused_attention.sdpa_attention(
-        vectors, N, padding_mask=padding_mask, sequence_ids=sequence_ids, causal=causal
-    )
+    query, key, value = vectors
+    options |= {"padding_mask": padding_mask, "sequence_ids": sequence_ids}
+    value = fused_attention.sdpa_attention(query=query, key=key, value=value, **options)
     value.backward(ops.cast(gradient, dtype))
     return value, vectors.grad
 
@@ -139,7 +132,7 @@ def of_torch(dtype, padding_mask=None, sequence_ids=None, causal=False):
 @pytest.mark.parametrize("visible", VISIBLE)
 @pytest.mark.parametrize("kernel", [of_tpu, of_cudnn, of_torch])
 def test_kernels_agree_with_the_formula(kernel, visible, dtype):
-    expected = reference(VECTORS, **VISIBLE[visible])
+    expected = reference(**VISIBLE[visible])
     for found, wanted, tolerance in zip(
         kernel(dtype, **VISIBLE[visible]), expected, TOLERANCES[dtype], strict=True
     ):
@@ -157,7 +150,7 @@ def test_the_tpu_kernel_drops_what_its_hash_says(visible):
     seeds, rate = np.array([3, 2**31 + 5], "uint32"), 0.25
     heads = jax.numpy.arange(B * N, dtype="int32")
     keep = jax.vmap(lambda head: kept(seeds, head, S, rate))(heads).reshape(B, N, S, S)
-    expected = reference(VECTORS, **VISIBLE[visible], factors=np.asarray(keep) / (1 - rate))
+    expected = reference(**VISIBLE[visible], factors=np.asarray(keep) / (1 - rate))
     found = of_tpu("float32", **VISIBLE[visible], seeds=seeds, rate=rate)
     for own, wanted, tolerance in zip(found, expected, TOLERANCES["float32"], strict=True):
         difference = np.abs(compared(visible, ops.convert_to_numpy(own) - wanted))
@@ -187,7 +180,7 @@ def device(platform, compute_capability=None):
 
 def test_the_kernel_is_chosen_by_device_dtype_and_dropout(monkeypatch, caplog):
     backend = keras.backend.backend()
-    vectors = ops.convert_to_tensor(VECTORS)
+    vectors = ops.convert_to_tensor(VECTORS[0])
     half, short = ops.cast(vectors, "bfloat16"), vectors[:, :100]
     dropout = Dropout(0.1)
     choose = fused_attention.fused_kernel
@@ -196,33 +189,33 @@ def test_the_kernel_is_chosen_by_device_dtype_and_dropout(monkeypatch, caplog):
         from keras_bert.layers.cudnn_attention import cudnn_attention
         from keras_bert.layers.tpu_attention import tpu_attention
 
-        assert choose(half, N) is None, "nothing on a CPU"
+        assert choose(half) is None, "nothing on a CPU"
         monkeypatch.setattr(fused_attention, "jax_device", device("tpu"))
-        assert choose(vectors, N, None, dropout).func is choose(half, N).func is tpu_attention
-        assert choose(short, N) is None, "its length is no multiple of 128"
+        assert choose(vectors, dropout=dropout).func is choose(half).func is tpu_attention
+        assert choose(short) is None, "its length is no multiple of 128"
         monkeypatch.setattr(fused_attention, "jax_device", device("gpu", "8.0"))
-        assert choose(vectors, N) is None, "cuDNN has no float32"
-        chosen = choose(half, N)
+        assert choose(vectors) is None, "cuDNN has no float32"
+        chosen = choose(half)
         assert chosen is cudnn_attention
     elif backend == "torch":
-        chosen = choose(short, N)
+        chosen = choose(short)
         assert chosen is fused_attention.sdpa_attention
     else:
-        assert choose(half, N) is choose(half, N, None, dropout) is None
+        assert choose(half) is choose(half, dropout=dropout) is None
         return
-    assert choose(half, N, None, dropout) is choose(half, N, None, dropout) is None
+    assert choose(half, dropout=dropout) is choose(half, dropout=dropout) is None
     if backend == "jax":
         [warning] = caplog.messages
         assert "attention_dropout=0" in warning
     keras.config.disable_flash_attention()
     try:
-        assert choose(half, N) is None
+        assert choose(half) is None
     finally:
         keras.config.enable_flash_attention()
 
 
 @pytest.mark.parametrize(
-    "heads, length, capability, packed, taken",
+    "heads, length, capability, has_mask, taken",
     [
         (N, 128, "7.5", False, False),  # before Ampere
         (N, 128, "gfx942", False, False),  # of AMD
@@ -233,28 +226,29 @@ def test_the_kernel_is_chosen_by_device_dtype_and_dropout(monkeypatch, caplog):
         (1, 128, "10.0", False, True),
     ],
 )
-def test_cudnn_takes_what_its_gpu_has(heads, length, capability, packed, taken):
+def test_cudnn_takes_what_its_gpu_has(heads, length, capability, has_mask, taken):
     jnp = pytest.importorskip("jax.numpy")
     from keras_bert.layers.cudnn_attention import fits
 
-    vectors = jnp.zeros((1, length, 3 * H), "bfloat16")
+    query = jnp.zeros((1, length, heads, H // heads), "bfloat16")
     gpu, _ = device("gpu", capability)()
-    assert fits(vectors, heads, jnp.zeros((1, length)) if packed else None, gpu) is taken
+    assert fits(query, gpu, has_mask) is taken
 
 
 def test_attention_gives_the_chosen_kernel_its_arguments(monkeypatch):
     asked = []
 
-    def choose(vectors, num_heads, sequence_ids, dropout):
+    def choose(query, sequence_ids, window, dropout):
         asked.append(dropout)
-        return lambda *arguments, **options: (arguments, options)
+        return lambda **options: options
 
     monkeypatch.setattr("keras_bert.layers.attention.fused_kernel", choose)
-    options = {"padding_mask": PADDING_MASK, "sequence_ids": None, "dropout": Dropout(0.1)}
-    options |= {"causal": False, "training": True}
-    assert attention(VECTORS, N, **options) == ((VECTORS, N), options)
+    options = dict(zip(("query", "key", "value"), VECTORS, strict=True))
+    options |= {"padding_mask": PADDING_MASK, "sequence_ids": None, "dropout": Dropout(0.1)}
+    options |= {"causal": False, "window": 5, "training": True}
+    assert attention(**options) == options
     options["training"] = False
-    assert attention(VECTORS, N, **options)[1] == {**options, "dropout": None}
+    assert attention(**options) == {**options, "dropout": None}
     assert asked == [options["dropout"], None]
 
 
@@ -265,6 +259,7 @@ def test_kernels_take_the_same_arguments_by_name(kernel):
         pytest.importorskip("jax")
     function = getattr(importlib.import_module(f"keras_bert.layers.{room}"), kernel)
     own = list(inspect.signature(function).parameters.values())
-    common = list(inspect.signature(attention).parameters.values())
+    common = list(inspect.signature(plain_attention).parameters.values())
     assert own[: len(common)] == common
-    assert list(inspect.signature(plain_attention).parameters.values()) == common
+    shared = inspect.signature(attention).parameters.values()
+    assert [each for each in shared if each.name != "rotate"] == common

@@ -3,9 +3,9 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_bert.layers.gather_positions import gather_positions
 from keras_bert.layers.gelu import activation_function
 from keras_bert.layers.masked_lm_head import MaskedLMHead
+from keras_bert.layers.packed_rows import gather_positions
 
 SEQUENCES = np.random.default_rng(4).normal(size=(3, 6, 8)).astype("float32")
 POSITIONS = np.array([[1, 4], [0, 0], [5, 2]])

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import accuracy_score, f1_score, hamming_loss
 
-from keras_bert import multi_label_scores
+from keras_bert.metrics import multi_label_scores
 
 GENERATOR = np.random.default_rng(1)
 LABELS = GENERATOR.integers(0, 2, (60, 5))

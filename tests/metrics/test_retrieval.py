@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from keras_bert import retrieval_scores, triplet_accuracy
+from keras_bert.metrics import retrieval_scores, triplet_accuracy
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "retrieval.json"
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from keras_bert import squad_scores
+from keras_bert.metrics import squad_scores
 from keras_bert.metrics.squad import normalized_answer
 
 GOLDEN = json.loads(
@@ -105,7 +105,7 @@ OFFICIAL = {
 @pytest.mark.shared
 @pytest.mark.parametrize("name", ["dev-v1.1.json", "dev-v2.0-part.json"])
 def test_the_official_numbers_of_a_prediction_file_for_real_questions(shared_data, name):
-    from keras_bert import read_squad
+    from keras_bert.readers import read_squad
 
     examples = read_squad(shared_data / "squad" / name)
     predictions, odds = made_up_answers(examples)

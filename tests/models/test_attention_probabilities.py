@@ -42,7 +42,7 @@ def test_a_causal_token_attends_to_none_after_it(varied):
 def test_they_are_those_of_transformers(assert_close, causal, tmp_path, varied):
     torch = pytest.importorskip("torch", reason='pip install ".[parity]"')
     transformers = pytest.importorskip("transformers", reason='pip install ".[parity]"')
-    from keras_bert import save_to_hugging_face
+    from keras_bert.presets.save_checkpoint import save_to_hugging_face
 
     backbone = varied(BertBackbone(10, causal=causal, **SIZE))
     save_to_hugging_face(backbone, tmp_path / "theirs")

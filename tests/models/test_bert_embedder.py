@@ -4,13 +4,9 @@ import keras
 import numpy as np
 import pytest
 
-from keras_bert import (
-    BertBackbone,
-    BertEmbedder,
-    BertTask,
-    regression_scores,
-    save_to_hugging_face,
-)
+from keras_bert import BertBackbone, BertEmbedder, BertTask
+from keras_bert.metrics import regression_scores
+from keras_bert.presets.save_checkpoint import save_to_hugging_face
 
 TEXTS = ["a b c", "d", "", "e f g h i j k l m n o p q"]
 

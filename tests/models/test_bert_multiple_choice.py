@@ -225,7 +225,7 @@ def test_it_starts_from_a_pretrained_encoder(backbone, tmp_path):
 
 
 def test_it_goes_to_hugging_face_and_comes_back(bare, choices, difference, tmp_path):
-    from keras_bert import save_to_hugging_face
+    from keras_bert.presets.save_checkpoint import save_to_hugging_face
 
     bare.dropout = 0.3
     save_to_hugging_face(bare, tmp_path)

@@ -4,7 +4,8 @@ import keras
 import numpy as np
 import pytest
 
-from keras_bert import BertReranker, BertTask, MarginMeanSquaredError
+from keras_bert import BertReranker, BertTask
+from keras_bert.losses import MarginMeanSquaredError
 
 PAIRS = [("a b", "c d"), ("a b", "e f g h"), ("c", "d"), ("c", "e f g h i j k l m n"), ("c", "")]
 TRIPLETS = [("a b", "c d", "e f g h"), ("c", "d e f g h i j k l", "e")]

@@ -6,7 +6,8 @@ import keras
 import numpy as np
 import pytest
 
-from keras_bert import BertPretrainer, BertSpanLabeler, BertTask, squad_scores
+from keras_bert import BertPretrainer, BertSpanLabeler, BertTask
+from keras_bert.metrics import squad_scores
 from keras_bert.models import answering
 
 pytest.importorskip("tensorflow_text", reason="pip install tensorflow-text")
@@ -193,7 +194,7 @@ def test_it_starts_from_a_pretrained_encoder(backbone, preprocessor, tmp_path):
 
 
 def test_settings_come_back_from_what_transformers_reads(model, reader, tmp_path):
-    from keras_bert import save_to_hugging_face
+    from keras_bert.presets.save_checkpoint import save_to_hugging_face
 
     model.preprocessor = type(reader).like(reader, null_threshold=0.25)
     save_to_hugging_face(model, tmp_path / "theirs")

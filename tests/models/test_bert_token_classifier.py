@@ -4,7 +4,8 @@ import keras
 import numpy as np
 import pytest
 
-from keras_bert import Batching, BertTask, BertTokenClassifier, entity_scores
+from keras_bert import Batching, BertTask, BertTokenClassifier
+from keras_bert.metrics import entity_scores
 
 NAMES = ["O", "B-X", "I-X", "B-Y", "I-Y"]
 SENTENCES = [

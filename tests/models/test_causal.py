@@ -1,4 +1,4 @@
-"""Causal encoders and heads with an LSTM: what they see, what they keep, what they refuse."""
+"""Causal encoders: what they see, what they keep, what they refuse."""
 
 import json
 import logging
@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from keras_bert import (
-    Batching,
     BertBackbone,
     BertClassifier,
     BertEmbedder,
@@ -17,17 +16,12 @@ from keras_bert import (
     BertSpanLabeler,
     BertTask,
     BertTokenClassifier,
+)
+from keras_bert.presets.save_checkpoint import (
     save_to_google,
     save_to_hugging_face,
     save_to_keras_hub,
 )
-
-LSTM = 6  # weights: two directions with a kernel, a recurrent kernel and a bias each
-HEADS = {  # a head with an LSTM, and labels of eight rows of twelve tokens
-    "texts": (BertClassifier, {"num_classes": 2}, np.arange(8) % 2),
-    "tokens": (BertTokenClassifier, {"num_classes": 2}, np.arange(96).reshape(8, 12) % 2),
-    "spans": (BertSpanLabeler, {}, {"start": np.arange(8) % 3, "end": np.arange(8) % 3}),
-}
 
 
 @pytest.fixture
@@ -38,11 +32,6 @@ def causal(make_backbone, randomized):
 @pytest.fixture
 def deep(make_backbone, randomized):
     return randomized(make_backbone(causal=True, dropout=0.0))
-
-
-@pytest.fixture(params=HEADS)
-def head(request):
-    return HEADS[request.param]
 
 
 def arrays(outputs):
@@ -100,63 +89,16 @@ def test_packed_sequences_give_what_padded_ones_give(assert_close, deep, inputs)
         deep({"token_ids": packed["token_ids"], "cls_positions": np.array([[0, 5]])})
 
 
-def test_presets_and_files_keep_the_encoder_and_the_lstm(causal, inputs, head, varied, tmp_path):
-    make, arguments, _ = head
-    model = varied(make(causal, bilstm_units=4, **arguments))
-    expected = arrays(model(inputs))
-    model.save_to_preset(tmp_path / "preset")
-    model.save(tmp_path / "model.keras")
-    for loaded in (
-        BertTask.from_preset(tmp_path / "preset"),
-        keras.models.load_model(tmp_path / "model.keras"),
-    ):
-        assert type(loaded) is make and loaded.bilstm_units == 4 and loaded.backbone.causal
-        keras.tree.map_structure(np.testing.assert_array_equal, arrays(loaded(inputs)), expected)
-    assert BertBackbone.from_preset(tmp_path / "preset").causal
-
-
-def test_a_pretrained_encoder_trains_with_a_new_lstm(causal, inputs, head, eager, tmp_path):
-    make, arguments, labels = head
-    BertPretrainer(causal, next_sentence=False).save_to_preset(tmp_path / "pretrained")
-    model = make.from_preset(tmp_path / "pretrained", bilstm_units=4, **arguments)
-    for own, expected in zip(model.backbone.weights, causal.weights, strict=True):
-        assert own.path == expected.path and np.array_equal(own, expected)
-    new = [name for name in model.load_report.new if name.startswith("bilstm/")]
-    assert len(new) == LSTM and len(model.load_report.new) == LSTM + 2
-    eager(model, optimizer=keras.optimizers.SGD(1.0))
-    trained = [weight for weight in model.trainable_weights if "pooler" not in weight.path]
-    assert len(trained) == len(model.trainable_weights)  # no head with an LSTM reads the pooler
-    before = arrays([weight.value for weight in trained])
-    model.fit(inputs, labels, verbose=0)
-    after = arrays([weight.value for weight in trained])
-    same = [w.path for w, a, b in zip(trained, before, after, strict=True) if np.array_equal(a, b)]
-    assert not same
-
-
-def test_adapters_and_the_lstm_go_to_another_model(causal, inputs, tmp_path, varied):
-    pytest.importorskip("safetensors", reason="pip install safetensors")
-    first, second = (BertClassifier(causal, 2, bilstm_units=4) for _ in range(2))
-    varied(first)
-    expected = arrays(first(inputs))
-    first.enable_lora(2)
-    first.save_lora(tmp_path / "lora.safetensors")
-    first.merge_lora()
-    second.load_lora(tmp_path / "lora.safetensors")
-    assert np.array_equal(arrays(second(inputs)), expected)
-
-
 @pytest.mark.parametrize("make", [BertTokenClassifier, BertSpanLabeler])
 def test_heads_that_judge_tokens_say_what_these_see(make, causal, make_backbone, caplog):
     arguments = {} if make is BertSpanLabeler else {"num_classes": 2}
     with caplog.at_level(logging.WARNING, "keras_bert"):
-        make(causal, bilstm_units=4, **arguments)
         make(make_backbone(num_layers=1), **arguments)
         BertClassifier(causal, 2)
         assert not caplog.records
         make(causal, **arguments)
     [record] = caplog.records
     assert f"{make.__name__} has a causal encoder" in record.getMessage()
-    assert "bilstm_units" in record.getMessage()
 
 
 def test_tasks_of_both_sides_refuse_a_causal_encoder(causal):
@@ -167,9 +109,6 @@ def test_tasks_of_both_sides_refuse_a_causal_encoder(causal):
     model = BertPretrainer(causal, next_sentence=False)
     with pytest.raises(ValueError, match="both sides of a .MASK.*score_texts"):
         model.fill_mask("a [MASK]")
-    for units in (-1, 2.5):
-        with pytest.raises(ValueError, match="bilstm_units"):
-            BertClassifier(causal, 2, bilstm_units=units)
     with pytest.raises(ValueError, match="causal"):
         BertBackbone(30, 1, 2, 16, 32, causal="yes")
 
@@ -195,32 +134,3 @@ def test_classifiers_of_decoders_are_not_read_otherwise(make_backbone, causal, t
         with pytest.raises(ValueError, match="decoder.*.CLS..*last token"):
             make.from_preset(tmp_path)
     assert BertBackbone.from_preset(tmp_path).causal
-
-
-@pytest.mark.parametrize("save", [save_to_google, save_to_hugging_face, save_to_keras_hub])
-def test_other_libraries_have_no_place_for_an_lstm(save, make_backbone, head, tmp_path):
-    make, arguments, _ = head
-    model = make(make_backbone(num_layers=1), bilstm_units=4, **arguments)
-    with pytest.raises(ValueError, match="LSTM .bilstm_units=4.*save_to_preset"):
-        save(model, tmp_path / "theirs")
-
-
-def test_an_lstm_reads_rows_of_one_sequence(make_backbone, inputs, head):
-    make, arguments, labels = head
-    model = make(make_backbone(num_layers=1), bilstm_units=4, **arguments)
-    packed = {
-        "token_ids": inputs["token_ids"],
-        "sequence_ids": inputs["padding_mask"],
-        "cls_positions": np.zeros((8, 1), "int32"),
-    }
-    message = "no input 'sequence_ids'.*rows of one sequence each"
-    for read in (
-        lambda: model(packed),
-        lambda: model.predict(packed, verbose=0),
-        lambda: model.fit(packed, labels, verbose=0),
-    ):
-        with pytest.raises(ValueError, match=message):
-            read()
-    message = f"A {make.__name__} with bilstm_units reads one sequence per row.*packed=True"
-    with pytest.raises(ValueError, match=message):
-        model.fit(["a"], [0], batching=Batching(2, packed=True))

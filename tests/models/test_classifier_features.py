@@ -4,13 +4,8 @@ import keras
 import numpy as np
 import pytest
 
-from keras_bert import (
-    BertBackbone,
-    BertClassifier,
-    BertTask,
-    TrainingCheckpoint,
-    save_to_hugging_face,
-)
+from keras_bert import BertBackbone, BertClassifier, BertTask, TrainingCheckpoint
+from keras_bert.presets.save_checkpoint import save_to_hugging_face
 
 TEXTS = ["a b c", "d", "e f g h", "a a a a a a a a a a a a a a", "", "zz b", "x y", "c b a"]
 LABELS = np.array([0, 1, 1, 0, 1, 0, 0, 1])

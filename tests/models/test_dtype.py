@@ -213,7 +213,7 @@ def test_from_preset_takes_a_dtype_for_the_whole_model(make_backbone, inputs, tm
 
 
 def test_published_weights_take_a_dtype_too(make_backbone, inputs, tmp_path):
-    keras_bert.save_to_hugging_face(make_backbone(num_layers=1), tmp_path / "hf")
+    make_backbone(num_layers=1).save_to_hugging_face(tmp_path / "hf")
     for kind, arguments in ((BertBackbone, {}), (BertClassifier, {"num_classes": 2})):
         loaded = kind.from_preset(tmp_path / "hf", dtype="mixed_bfloat16", **arguments)
         assert policies(loaded) == {"mixed_bfloat16"}

@@ -6,7 +6,8 @@ import keras
 import numpy as np
 import pytest
 
-from keras_bert import Batching, BertEmbedder, CoSENT, EmbeddingLoss, InBatchNegatives, finetune
+from keras_bert import Batching, BertEmbedder, finetune
+from keras_bert.losses import CoSENT, EmbeddingLoss, InBatchNegatives
 
 ANCHORS = ["a b c", "d", "e f", "g h i", "j k", "l m n", "a b c", "o"]
 POSITIVES = ["c b", "d d e", "f", "i h", "k", "n m", "b a", "p o o a"]  # "a b c" has two

@@ -4,13 +4,8 @@ import keras
 import numpy as np
 import pytest
 
-from keras_bert import (
-    BertEmbedder,
-    BertEmbedderPreprocessor,
-    BertTask,
-    save_to_google,
-    save_to_hugging_face,
-)
+from keras_bert import BertEmbedder, BertEmbedderPreprocessor, BertTask
+from keras_bert.presets.save_checkpoint import save_to_google, save_to_hugging_face
 
 TEXTS = ["a b c", "d", "", "e f g h i j k l m n o p q"]
 PROMPTS = {"query": "q r ", "passage": "p "}

@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 from sklearn.metrics import log_loss
 
-from keras_bert import BertClassifier, multi_label_scores, save_to_google
+from keras_bert import BertClassifier
+from keras_bert.metrics import multi_label_scores
+from keras_bert.presets.save_checkpoint import save_to_google
 
 NAMES = ["red", "green", "blue"]
 LABELS = np.random.default_rng(1).integers(0, 2, (8, 3))

@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 from keras.quantizers import Int8QuantizationConfig
 
-from keras_bert import BertClassifier, BertEmbedder, BertTask, save_to_hugging_face
+from keras_bert import BertClassifier, BertEmbedder, BertTask
+from keras_bert.presets.save_checkpoint import save_to_hugging_face
 
 pytestmark = [pytest.mark.slow, pytest.mark.shared]
 

@@ -3,7 +3,8 @@
 import keras
 import numpy as np
 
-from keras_bert import BertClassifier, regression_scores
+from keras_bert import BertClassifier
+from keras_bert.metrics import regression_scores
 
 
 def test_scores_of_pairs_train_from_raw_text(assert_close, make_backbone, preprocessor):

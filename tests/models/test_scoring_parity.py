@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from keras_bert import BertPretrainer, save_to_hugging_face
+from keras_bert import BertPretrainer
+from keras_bert.presets.save_checkpoint import save_to_hugging_face
 
 pytestmark = pytest.mark.slow
 

@@ -4,7 +4,8 @@ import keras
 import numpy as np
 import pytest
 
-from keras_bert import AdamW, BertEmbedder, BertEmbedderPreprocessor, save_to_hugging_face
+from keras_bert import AdamW, BertEmbedder, BertEmbedderPreprocessor
+from keras_bert.presets.save_checkpoint import save_to_hugging_face
 
 pytestmark = pytest.mark.slow
 

@@ -16,8 +16,8 @@ from keras_bert import (
     BertSpanLabeler,
     BertTask,
     BertTokenClassifier,
-    save_to_hugging_face,
 )
+from keras_bert.presets.save_checkpoint import save_to_hugging_face
 
 pytestmark = pytest.mark.slow
 

@@ -6,8 +6,9 @@ import keras
 import numpy as np
 import pytest
 
-from keras_bert import AdamW, BertEmbedder, BertPretrainer, save_to_hugging_face
+from keras_bert import AdamW, BertEmbedder, BertPretrainer
 from keras_bert.layers.dropout import Dropout
+from keras_bert.presets.save_checkpoint import save_to_hugging_face
 
 pytestmark = pytest.mark.slow
 

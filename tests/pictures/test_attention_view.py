@@ -8,14 +8,8 @@ import re
 import numpy as np
 import pytest
 
-from keras_bert import (
-    BertBackbone,
-    BertClassifier,
-    BertPreprocessor,
-    BertPretrainer,
-    BertTokenizer,
-    show_attention,
-)
+from keras_bert import BertBackbone, BertClassifier, BertPreprocessor, BertPretrainer, BertTokenizer
+from keras_bert.pictures import show_attention
 
 WORDS = [
     "[PAD]",

@@ -3,9 +3,10 @@ import collections
 import numpy as np
 import pytest
 
-from keras_bert import BertSpanLabelerPreprocessor, BertTokenizer, read_squad
+from keras_bert import BertSpanLabelerPreprocessor, BertTokenizer
 from keras_bert.preprocessing.question_examples import window_labels
 from keras_bert.preprocessing.question_windows import question_windows
+from keras_bert.readers import read_squad
 
 
 @pytest.fixture(scope="module")

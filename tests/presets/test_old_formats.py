@@ -9,7 +9,7 @@ import json
 import pytest
 
 import keras_bert
-from keras_bert import BertTask, BertTokenizer, load_preprocessor
+from keras_bert import BertPreprocessor, BertTask, BertTokenizer
 
 CLASSIFIER = {
     "label_names": ["no", "yes"],
@@ -89,10 +89,10 @@ def test_every_task_loads_with_its_settings(saved, difference, name, number):
     if name == "BertBackbone":
         assert type(BertTask.from_preset(folder)).__name__ == "BertEmbedder"
         with pytest.raises(ValueError, match="has no vocabulary"):
-            load_preprocessor(folder)
+            BertPreprocessor.from_preset(folder)
         return
-    assert type(load_preprocessor(folder)) is type(model.preprocessor)
-    assert load_preprocessor(folder).get_config() == model.preprocessor.get_config()
+    assert type(BertPreprocessor.from_preset(folder)) is type(model.preprocessor)
+    assert BertPreprocessor.from_preset(folder).get_config() == model.preprocessor.get_config()
     assert (
         BertTokenizer.from_preset(folder).get_config() == model.preprocessor.tokenizer.get_config()
     )

@@ -14,9 +14,8 @@ from keras_bert import (
     BertTokenClassifier,
     BertTokenClassifierPreprocessor,
     BertTokenizer,
-    load_preprocessor,
-    save_to_hugging_face,
 )
+from keras_bert.presets.save_checkpoint import save_to_hugging_face
 
 
 @pytest.fixture(params=["keras_bert", "hugging_face"])
@@ -54,7 +53,7 @@ def test_what_the_source_gives_need_not_be_given(make_backbone, save):
             BertClassifier,
             {"num_classes": 2, "num_labels": 2},
             "BertClassifier has no argument num_labels; it has num_classes, dropout, num_features, "
-            "bilstm_units, dtype, sequence_length, truncation, label_names, multi_label, threshold",
+            "dtype, sequence_length, truncation, label_names, multi_label, threshold",
         ),
         (BertBackbone, {"layers": 2}, "BertBackbone has no argument layers; it has vocabulary_siz"),
         (BertEmbedder, {"dtypes": "bfloat16"}, "no argument dtypes; it has .*combine, trunc"),
@@ -167,15 +166,17 @@ def test_another_task_takes_over_the_text_settings_alone(reviews):
 
 def test_preprocessors_load_alone(reviews):
     saved = BertClassifier.from_preset(reviews).preprocessor
-    for found in (load_preprocessor(reviews), BertClassifierPreprocessor.from_preset(reviews)):
+    for kind in (BertPreprocessor, BertClassifierPreprocessor):
+        found = kind.from_preset(reviews)
         assert type(found) is BertClassifierPreprocessor
         assert found.get_config() == saved.get_config()
-    changed = load_preprocessor(reviews, sequence_length=500, lowercase=False, threshold=0.6)
+    changed = BertPreprocessor.from_preset(
+        reviews, sequence_length=500, lowercase=False, threshold=0.6
+    )
     assert changed.sequence_length == 500 and not changed.tokenizer.lowercase
     assert (changed.threshold, changed.label_names) == (0.6, ["no", "yes"])
     with pytest.raises(ValueError, match="Preprocessor has no argument null_threshold; it has seq"):
-        load_preprocessor(reviews, null_threshold=1)
-    assert type(BertPreprocessor.from_preset(reviews)) is BertClassifierPreprocessor
+        BertPreprocessor.from_preset(reviews, null_threshold=1)
 
 
 def test_a_tokenizer_loads_alone(reviews, preprocessor, make_backbone, tmp_path):

@@ -1,12 +1,7 @@
-import sys
-import types
-
 import numpy as np
 import pytest
 
-from keras_bert.files.reports import Reports
-from keras_bert.readers.glue import MALFORMED, GlueExamples, read_glue
-from keras_bert.readers.glue_submission import write_glue_submission
+from keras_bert.readers.glue import MALFORMED, read_glue
 from keras_bert.readers.glue_tasks import TASKS
 
 MNLI_HEADER = (
@@ -160,7 +155,6 @@ def test_examples_show_task_split_and_classes(tmp_path):
     write(tmp_path, *OFFICIAL["rte dev"][:2])
     shown = "GlueExamples(RTE dev: 1 pairs of texts; classes entailment, not_entailment)"
     assert repr(read_glue(tmp_path, "rte", "dev")) == shown
-    assert repr(some("stsb", 2)) == "GlueExamples(STS-B test: 2 texts; no labels)"
 
 
 def test_classes_are_numbered_as_in_googles_code():
@@ -229,115 +223,3 @@ def test_missing_tasks_splits_and_files_are_named(tmp_path):
         read_glue(tmp_path, "mnli", "dev")
     with pytest.raises(ValueError, match="no task 'snli'"):
         read_glue(tmp_path, "snli", "dev")
-    with pytest.raises(ValueError, match="'tsv' or 'tfds'; got 'hub'"):
-        read_glue(tmp_path, "rte", "dev", source="hub")
-
-
-@pytest.fixture
-def tfds(monkeypatch):
-    """A stand-in for tensorflow-datasets; `tfds.rows` and `tfds.names` are what it gives."""
-    module = types.ModuleType("tensorflow_datasets")
-    module.__version__, module.names = "0", None
-
-    def load(name, split, data_dir, with_info):
-        module.asked = (name, split, data_dir)
-        feature = types.SimpleNamespace(names=module.names)
-        return module.rows, types.SimpleNamespace(features={"label": feature})
-
-    module.load, module.as_numpy = load, lambda dataset: dataset
-    monkeypatch.setitem(sys.modules, "tensorflow_datasets", module)
-    monkeypatch.delitem(sys.modules, "keras_bert.readers.glue_tfds", raising=False)
-    yield module
-    sys.modules.pop("keras_bert.readers.glue_tfds", None)
-
-
-def test_tensorflow_datasets_gives_the_same_classes_in_the_order_of_the_files(tfds):
-    tfds.names = ["entailment", "neutral", "contradiction"]  # not the order of Google's code
-    tfds.rows = [
-        {"premise": f"p{i}".encode(), "hypothesis": f"h{i}".encode(), "idx": i, "label": i}
-        for i in (2, 0, 1)
-    ]
-    examples = read_glue("folder", "mnli", "dev_matched", source="tfds")
-    assert tfds.asked == ("glue/mnli", "validation_matched", "folder")
-    assert examples.texts == (["p0", "p1", "p2"], ["h0", "h1", "h2"])
-    assert [examples.label_names[label] for label in examples.labels] == tfds.names
-    for row in tfds.rows:
-        row["label"] = -1
-    assert read_glue(None, "mnli", "test_matched", source="tfds").labels is None
-    tfds.names = ["yes", "no", "maybe"]
-    with pytest.raises(ValueError, match="names the classes of MNLI yes, no, maybe"):
-        read_glue(None, "mnli", "train", source="tfds")
-
-
-def test_tensorflow_datasets_gives_scores_too(tfds):
-    tfds.rows = [{"sentence1": b"a", "sentence2": b"b", "idx": 0, "label": np.float32(2.5)}]
-    examples = read_glue(None, "sts-b", "dev", source="tfds")
-    assert (examples.labels.tolist(), examples.is_regression) == ([2.5], True)
-    assert read_glue(None, "sts-b", "test", source="tfds").labels is None
-
-
-def test_without_tensorflow_datasets_the_extra_is_named(monkeypatch):
-    monkeypatch.setitem(sys.modules, "tensorflow_datasets", None)
-    monkeypatch.delitem(sys.modules, "keras_bert.readers.glue_tfds", raising=False)
-    with pytest.raises(ImportError, match=r"keras3-bert\[tfds\]"):
-        read_glue(None, "mrpc", "dev", source="tfds")
-
-
-def some(task, count, split="test", reports=None):
-    """`count` examples of a task, without labels."""
-    names = TASKS[task].class_names()
-    return GlueExamples(
-        TASKS[task].name, split, (["x"] * count,), None, names, reports or Reports()
-    )
-
-
-@pytest.mark.parametrize(
-    ("task", "predictions", "name", "answers"),
-    [
-        ("cola", [1, 0], "CoLA.tsv", "10"),
-        ("sst2", [1, 0], "SST-2.tsv", "10"),
-        ("mrpc", [1, 0], "MRPC.tsv", "10"),
-        ("qqp", [1, 0], "QQP.tsv", "10"),
-        ("wnli", [1, 0], "WNLI.tsv", "10"),
-        ("stsb", [-0.2, 3.14159, 5.4], "STS-B.tsv", ["0.000", "3.142", "5.000"]),
-        ("qnli", [0, 1], "QNLI.tsv", ["entailment", "not_entailment"]),
-        ("rte", [0, 1], "RTE.tsv", ["entailment", "not_entailment"]),
-        ("ax", [2, 0, 1], "AX.tsv", ["neutral", "contradiction", "entailment"]),
-    ],
-)
-def test_submissions_are_as_the_server_takes_them(tmp_path, task, predictions, name, answers):
-    examples = some(task, len(predictions))
-    path = write_glue_submission(tmp_path / "submission", examples, np.array(predictions))
-    expected = [f"{index}\t{answer}" for index, answer in enumerate(answers)]
-    assert path.name == name
-    assert path.read_bytes().decode() == "\n".join(["index\tprediction", *expected]) + "\n"
-    assert [path.name for path in path.parent.iterdir()] == [name]
-
-
-def test_the_halves_of_mnli_are_two_files(tmp_path):
-    for split in ("test_matched", "test_mismatched"):
-        write_glue_submission(tmp_path, some("mnli", 1, split), [2])
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["MNLI-m.tsv", "MNLI-mm.tsv"]
-    assert (tmp_path / "MNLI-mm.tsv").read_text() == "index\tprediction\n0\tneutral\n"
-
-
-@pytest.mark.parametrize(
-    ("task", "predictions", "message"),
-    [
-        ("mrpc", [1], r"one value for each of the 2 examples of the test set of MRPC.*\(1,\)"),
-        ("mrpc", [1, 2], "0 to 1 for not_equivalent, equivalent; got int64 from 1 to 2"),
-        ("mrpc", [0.1, 0.9], "class numbers.*float64"),
-        ("stsb", [np.nan, 1.0], "finite numbers; number 0 is nan"),
-    ],
-)
-def test_predictions_of_the_wrong_kind_are_refused(tmp_path, task, predictions, message):
-    with pytest.raises(ValueError, match=message):
-        write_glue_submission(tmp_path / "new", some(task, 2), predictions)
-    assert not (tmp_path / "new").exists()
-
-
-def test_a_test_set_with_skipped_rows_makes_no_submission(tmp_path):
-    reports = Reports()
-    reports.add(MALFORMED, 1, "line 3")
-    with pytest.raises(ValueError, match="skipped.*line 3.*malformed='error'"):
-        write_glue_submission(tmp_path, some("sst2", 1, reports=reports), [0])

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from keras_bert import read_squad
+from keras_bert.readers import read_squad
 from keras_bert.readers.squad import CONTRADICTORY, MISPLACED, UNANSWERED, training_answer
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from keras_bert import read_table, texts_from_columns
+from keras_bert.readers import read_table, texts_from_columns
 
 PETS = """Name,Description,Age,Dept. No
 Rex,A good dog,3,7

@@ -21,7 +21,9 @@ def recipe():
     """A function that gives the module of a recipe by its name."""
 
     def load(name):
-        spec = importlib.util.spec_from_file_location(f"recipe_{name}", RECIPES / f"{name}.py")
+        spec = importlib.util.spec_from_file_location(
+            f"recipe_{name}", next(RECIPES.rglob(f"{name}.py"))
+        )
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
         return module

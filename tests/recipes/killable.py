@@ -68,13 +68,18 @@ def watch(folder, kind, when):
     sys.addaudithook(hook)
 
 
+def module_of(recipe):
+    folder = "recipes.paper" if recipe == "ablations" else "recipes"
+    return import_module(f"{folder}.{recipe}")
+
+
 def ends(recipe, arguments):
     """Runs the recipe to its end in this process; returns its status."""
-    import keras_bert
+    from keras_bert.recipes._shared import run_recipe
 
     sys.argv = [recipe, *arguments]
     try:
-        keras_bert.run_recipe(import_module(f"recipes.{recipe}").main)
+        run_recipe(module_of(recipe).main)
         return 0
     except BaseException:
         sys.excepthook(*sys.exc_info())
@@ -110,9 +115,9 @@ def run(line):
     # Slices of 32 KiB: a small text has many shards.
     sys.modules["keras_bert.corpus.corpus_plan"].MIN_SLICE_BYTES = 2**15
     steps = SimpleNamespace(run=run_forked, STDOUT=subprocess.STDOUT)
-    sys.modules["keras_bert.training.run_once"].subprocess = steps
+    import_module("keras_bert.recipes.paper.run_once").subprocess = steps
     if line["recipe"] == "ablations":
-        import_module("recipes.ablations").SCALES["micro"] |= TINY
+        module_of("ablations").SCALES["micro"] |= TINY
     if kind == "worker":
         module = sys.modules[f"keras_bert.corpus.{line['recipe']}"]
         real = module.run_locally
@@ -150,6 +155,8 @@ if __name__ == "__main__":
     import keras_bert
 
     for name in keras_bert.__all__:  # all of its modules; TensorFlow itself must not start
-        getattr(keras_bert, name)
+        value = getattr(keras_bert, name)
+        for own in getattr(value, "__all__", ()):
+            getattr(value, own)
     for line in sys.stdin:
         print(json.dumps(answered(json.loads(line))), flush=True)

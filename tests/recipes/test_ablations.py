@@ -9,7 +9,8 @@ from types import SimpleNamespace
 import pytest
 
 import keras_bert
-from keras_bert.training import run_once
+from keras_bert.pictures.drawing import new_figure
+from keras_bert.recipes.paper import run_once
 
 
 @pytest.fixture
@@ -140,7 +141,7 @@ def test_table_7_reads_layers_of_a_model(module, data, pretended, preset, tmp_pa
 def test_every_command_is_one_that_its_recipe_takes(
     module, recipe, data, pretended, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr("keras_bert.pictures.score_tables.plot_scores", lambda *_: None)  # seconds
+    monkeypatch.setattr("keras_bert.recipes.paper.scores._drawn", lambda *_: new_figure(1, 1))
     for scale in module.SCALES:
         options = ["--scale", scale, *data, "--output", str(tmp_path / scale)]
         module.main(["--table", "5", "6", "8", "figure5", "--probe_seeds", "1", *options])

@@ -39,9 +39,8 @@ def arguments(preset, files, output, *more):
 
 def test_it_learns_and_writes_what_it_says(recipe, preset, files, tmp_path, capsys):
     output = tmp_path / "out"
-    options = ["--epochs", "2", "--no_plots"]
+    options = ["--epochs", "2"]
     recipe("finetune_ner").main(arguments(preset, files, output, *options))
-    assert not (output / "curves.png").exists()
     history = json.loads((output / "scores.json").read_text())
     assert len(history) == 2 and max(scores["f1"] for scores in history) == 1.0
     assert set(history[0]) == {"precision", "recall", "f1", "accuracy", "types"}

@@ -56,8 +56,11 @@ def test_it_learns_and_writes_what_the_official_scripts_take(
     assert len(history) == 2 and set(history[0]) == {"exact", "f1", "total"}
     best = max(scores["f1"] for scores in history)
     assert best > 60
-    examples, predictions = keras_bert.read_squad(paths["dev"]), read(output / "predictions.json")
-    assert keras_bert.squad_scores(examples, predictions)["f1"] == best
+    examples, predictions = (
+        keras_bert.readers.read_squad(paths["dev"]),
+        read(output / "predictions.json"),
+    )
+    assert keras_bert.metrics.squad_scores(examples, predictions)["f1"] == best
     assert predictions.keys() == read(output / "null_odds.json").keys()
     n_best = read(output / "nbest_predictions.json")["0"]
     assert set(n_best[0]) == {"text", "probability", "start_logit", "end_logit"}
@@ -67,8 +70,8 @@ def test_it_learns_and_writes_what_the_official_scripts_take(
     assert model.preprocessor.document_stride == 6
     again = model.answer(examples)
     assert [one["answer"] for one in again] == [predictions[e["id"]] for e in examples]
-    test = keras_bert.read_squad(paths["test"])
-    scores = keras_bert.squad_scores(test, read(output / "test_predictions.json"))
+    test = keras_bert.readers.read_squad(paths["test"])
+    scores = keras_bert.metrics.squad_scores(test, read(output / "test_predictions.json"))
     assert scores == read(output / "test_scores.json")
     assert str(output / "best") in capsys.readouterr().out.splitlines()[-1]
 
@@ -77,14 +80,14 @@ def test_it_learns_and_writes_what_the_official_scripts_take(
 def test_the_second_version_keeps_the_threshold_that_is_best(recipe, preset, files, tmp_path):
     output, paths = tmp_path / "out", files(is_second=True, train=96)
     recipe("finetune_squad").main(arguments(preset, paths, output, "--epochs", "2"))
-    history, examples = read(output / "scores.json"), keras_bert.read_squad(paths["dev"])
+    history, examples = read(output / "scores.json"), keras_bert.readers.read_squad(paths["dev"])
     best = max(history, key=lambda scores: scores["f1"])
     assert {"HasAns_f1", "NoAns_f1", "null_threshold"} < set(best)
     answers, predictions = read(output / "answers.json"), read(output / "predictions.json")
-    scores = keras_bert.squad_scores(examples, answers)
+    scores = keras_bert.metrics.squad_scores(examples, answers)
     assert scores["f1"] == pytest.approx(best["f1"])
     assert all(predictions.values()) and not all(answers.values())
-    found = keras_bert.squad_scores(examples, predictions, read(output / "null_odds.json"))
+    found = keras_bert.metrics.squad_scores(examples, predictions, read(output / "null_odds.json"))
     assert found["best_f1_thresh"] == best["null_threshold"]
     model = keras_bert.BertSpanLabeler.from_preset(output / "best")
     assert model.preprocessor.null_threshold == best["null_threshold"]

@@ -48,7 +48,7 @@ def last_checkpoint(output):
 DIFFERENT = """
 import json, os
 import keras_bert
-from keras_bert.training.processes import check_same, wait_for_all
+from keras_bert.training.processes import check_same, is_chief, wait_for_all
 
 strategy = keras_bert.get_strategy("multiworker")
 number = json.loads(os.environ["TF_CONFIG"])["task"]["index"]
@@ -57,7 +57,7 @@ wait_for_all("both", strategy)
 try:
     check_same(number, "They differ.", strategy)
 except ValueError as error:
-    print(keras_bert.is_chief(strategy), error)
+    print(is_chief(strategy), error)
 """
 
 

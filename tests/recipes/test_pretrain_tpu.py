@@ -90,7 +90,6 @@ def test_held_out_text_is_evaluated_at_every_checkpoint(
     steps = -(-num_tokens // 64)
     printed = capsys.readouterr().out
     assert f"Pre-trained to step {steps}." in printed
-    assert (tmp_path / "curves.png").read_bytes().startswith(b"\x89PNG")
     found = curves(tmp_path)
     checkpoints = [*range(3, steps, 3), steps]
     for name in ("masked_lm_loss", "masked_lm_perplexity", "next_sentence_accuracy"):

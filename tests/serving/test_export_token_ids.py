@@ -343,7 +343,7 @@ def test_the_folder_replaces_an_export_and_nothing_else(monkeypatch, tmp_path):
 )
 def test_an_unknown_format_is_named(format, message, tmp_path):
     with pytest.raises(ValueError, match=message):
-        exporting.export(None, tmp_path / "out", format)
+        keras_bert.BertTask.export(None, tmp_path / "out", format)
     with pytest.raises(ValueError, match=message):
         exporting.export_encoder(None, tmp_path / "out", format)
 

@@ -244,7 +244,7 @@ def train(
             add_lora(model, lora_rank)
         arguments = model.default_compile_args()
         if task == "reranker":
-            arguments = {"loss": keras_bert.MarginMeanSquaredError()}
+            arguments = {"loss": keras_bert.losses.MarginMeanSquaredError()}
         optimizer = keras_bert.AdamW(1e-3, global_clipnorm=0.05, use_ema=use_ema, ema_momentum=0.9)
         if stock:
             model, optimizer = stock_model(model, accumulation_steps)

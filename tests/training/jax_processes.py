@@ -15,6 +15,8 @@ import numpy as np
 import tensorflow as tf
 
 import keras_bert
+from keras_bert.finetuning.train_epochs import train_epochs
+from keras_bert.training.describe_training import describe_training
 
 FOLDER = sys.argv[3]
 ROWS, BATCH = 16, 8
@@ -37,7 +39,7 @@ def finetuned():
         return data.shuffle(ROWS, seed=epoch).batch(BATCH)
 
     model, x, y, weights = make_classifier()
-    scores = keras_bert.train_epochs(
+    scores = train_epochs(
         model,
         FOLDER,
         epochs=2,
@@ -91,6 +93,6 @@ if __name__ == "__main__":
         tuned = finetuned()
         files = len(replaced)
         tuned["refused"] = refused() if PLACES + "PROCESS_ID" in os.environ else None
-    said = keras_bert.describe_training(strategy, BATCH, make_classifier()[0])
+    said = describe_training(strategy, BATCH, make_classifier()[0])
     result = {"equivalence": result, "said": said, "files": files, "pid": os.getpid(), **tuned}
     print(json.dumps(result), flush=True)

@@ -12,8 +12,9 @@ from concurrent.futures import ThreadPoolExecutor
 import keras
 import pytest
 
-from keras_bert import BertBackbone, BertClassifier, describe_training
+from keras_bert import BertBackbone, BertClassifier
 from keras_bert.training import strategy as strategy_module
+from keras_bert.training.describe_training import describe_training
 from keras_bert.training.strategy import get_strategy
 
 ON_TENSORFLOW = pytest.mark.skipif(
@@ -247,7 +248,8 @@ ON_JAX = """
 import json
 import keras
 import numpy as np
-from keras_bert import BertBackbone, BertClassifier, describe_training, get_strategy
+from keras_bert import BertBackbone, BertClassifier, get_strategy
+from keras_bert.training.describe_training import describe_training
 
 def make_backbone():
     return BertBackbone(40, 1, 2, 8, 16)

@@ -33,6 +33,9 @@ assert_type(keras_bert.BertTokenizer.from_preset("reviews"), keras_bert.BertToke
 typo = keras_bert.BertClasifier  # type: ignore[attr-defined]
 keras_bert.BertClassifier(num_classes=2)  # type: ignore[call-arg]
 model.save_to_preset()  # type: ignore[call-arg]
+model.save_to_hugging_face()  # type: ignore[call-arg]
+keras_bert.losses.CoSENT(scale=10.0)
+typo = keras_bert.metrics.f1_scores  # type: ignore[attr-defined]
 
 tokenizer = BertTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "book"])
 assert_type(tokenizer, keras_bert.BertTokenizer)
@@ -53,6 +56,6 @@ reader.read(["a book"], with_label=True)  # type: ignore[call-arg]
 reader.pooled(np.zeros((1, 2)), rows)  # type: ignore[arg-type]
 
 span_labeler = keras_bert.BertSpanLabelerPreprocessor(tokenizer)
-assert_type(span_labeler.read(keras_bert.read_squad("dev.json")), QuestionWindows)
+assert_type(span_labeler.read(keras_bert.readers.read_squad("dev.json")), QuestionWindows)
 tuned, scores = span_labeler.tuned([], [])
 assert_type(tuned, keras_bert.BertSpanLabelerPreprocessor)

@@ -3,9 +3,11 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import numpy as np
 
+from keras_bert.files.json_files import JsonFields
 from keras_bert.messages import check_finite
 
 ENCODER_PARTS = ("embeddings/", "block_")
@@ -67,6 +69,9 @@ class Checkpoint:
     left_over: dict[str, tuple[int, ...]] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
 
+    def __str__(self) -> str:
+        return self.source
+
     def as_task(self, name: str) -> "Checkpoint":
         """Returns this checkpoint as one of the named class, if its head serves that class."""
         if name not in self.other_tasks:
@@ -76,21 +81,42 @@ class Checkpoint:
         return replace(self, task=name, task_arguments=arguments, other_tasks=others)
 
 
-def check_size(backbone: dict, num_values: float, source: object) -> None:
+def backbone_arguments(config: JsonFields, keys: dict[str, tuple]) -> dict:
+    """Returns `{argument of BertBackbone: value}` from `{argument: (key, default)}`."""
+    return {
+        ours: config.number(*key, low=0, high=1)
+        if isinstance(key[1], float)
+        else config.integer(*key, low=1)
+        for ours, key in keys.items()
+    }
+
+
+def least_bert_values(sizes: dict[str, int]) -> int:
+    """Returns a lower bound of the number of weights of a `BertBackbone`."""
+    hidden = sizes["hidden_dim"]
+    block = 4 * hidden * hidden + 2 * hidden * sizes["intermediate_dim"]
+    tables = sum(sizes[n] for n in ("vocabulary_size", "max_sequence_length", "num_segments"))
+    return sizes["num_layers"] * block + tables * hidden
+
+
+def check_size(
+    backbone: dict,
+    num_values: float,
+    source: object,
+    least_values: Callable[[dict], int] = least_bert_values,
+) -> None:
     """Checks that the files can hold the weights of a model, before a model of that size is made.
 
     Args:
-        backbone: arguments of `BertBackbone`.
+        backbone: arguments of the backbone.
         num_values: the number of values in the files, or a bound of it.
         source: for the message.
+        least_values: a function of the arguments; see `Backbone.least_values`.
 
     Raises:
         ValueError: if the model is much larger.
     """
-    hidden = backbone["hidden_dim"]
-    block = 4 * hidden * hidden + 2 * hidden * backbone["intermediate_dim"]
-    tables = sum(backbone[n] for n in ("vocabulary_size", "max_sequence_length", "num_segments"))
-    described = backbone["num_layers"] * block + tables * hidden
+    described = least_values(backbone)
     if described > 2 * num_values + 10_000:  # a smaller difference is reported weight by weight
         raise ValueError(
             f"{source} describes a model of at least {described:,} weights, but the weight files "
@@ -101,14 +127,7 @@ def check_size(backbone: dict, num_values: float, source: object) -> None:
 def checked_read(
     read: Callable[[], np.ndarray], path: object, name: str, dtype: str
 ) -> Callable[[], np.ndarray]:
-    """Makes `read` raise ValueErrors that name the file and the tensor.
-
-    Args:
-        read: a callable that reads the tensor.
-        path: the file.
-        name: the tensor's name.
-        dtype: its dtype, which must be a float.
-    """
+    """Makes `read` raise ValueErrors that name the file and the tensor, also for other dtypes."""
 
     def checked():
         if not dtype.lower().startswith(("f", "bf")):
@@ -140,17 +159,8 @@ def translate(
 ) -> tuple[dict[str, Tensor], dict[str, tuple[int, ...]]]:
     """Renames another library's tensors to our names.
 
-    Args:
-        tensors: `{source name: Tensor}`.
-        spellings: `{our name: Spelling}`.
-        source: str, for messages.
-
-    Returns:
-        `(weights, left_over)`: `{our name: Tensor}` of the weights found, and
-        `{source name: shape}` of the other tensors.
-
-    Raises:
-        ValueError: if a part of a weight is missing, or its parts have incompatible shapes.
+    Returns the weights found, and `{source name: shape}` of the other tensors. Raises a ValueError
+    if a part of a weight is missing, or its parts have incompatible shapes.
     """
     weights = {}
     used = set()
@@ -174,15 +184,7 @@ def translate(
 
 
 def spell(weights: dict[str, Tensor], spellings: dict[str, Spelling]) -> dict[str, np.ndarray]:
-    """Renames our weights to another library's names, the inverse of `translate`.
-
-    Args:
-        weights: `{our name: Tensor}`.
-        spellings: `{our name: Spelling}`.
-
-    Returns:
-        `{target name: array}`, each array contiguous.
-    """
+    """Renames our weights to another library's names, the inverse of `translate`."""
     tensors = {}
     for name, weight in weights.items():
         spelling = spellings[name]
@@ -190,6 +192,25 @@ def spell(weights: dict[str, Tensor], spellings: dict[str, Spelling]) -> dict[st
         for part_name, part in zip(spelling.names, parts, strict=True):
             tensors[part_name] = np.ascontiguousarray(part.T if spelling.transposed else part)
     return tensors
+
+
+def read_vocabulary(path: Path) -> list[str]:
+    r"""Reads the tokens of a vocabulary file, by id.
+
+    As in Google's `load_vocab`, lines end only at "\n" and are stripped. The special tokens aren't
+    checked here, because other libraries may use other names for them.
+    """
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is not UTF-8: {error}") from error
+    return [line.strip() for line in text.removesuffix("\n").split("\n")]
+
+
+def is_uncased(tokens: list[str]) -> bool:
+    """Returns whether at most 2 % of a vocabulary's ASCII words contain a capital letter."""
+    words = [token for token in tokens if token.isascii() and not token.startswith("[")]
+    return sum(word != word.lower() for word in words) <= 0.02 * len(words)
 
 
 def _concatenate(parts, spelling, source):

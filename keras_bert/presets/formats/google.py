@@ -7,19 +7,20 @@ from importlib.util import find_spec
 from os import PathLike
 from pathlib import Path
 
-from keras_bert.files.json_fields import JsonFields
-from keras_bert.files.json_files import write_json
+from keras_bert.files.json_files import JsonFields, write_json
 from keras_bert.presets.formats.checkpoint import (
     Checkpoint,
     Tensor,
+    backbone_arguments,
     check_size,
     checked_read,
     first_line,
+    is_uncased,
     num_values,
+    read_vocabulary,
     spell,
     translate,
 )
-from keras_bert.presets.formats.vocabulary import is_uncased, read_vocabulary
 from keras_bert.presets.formats.weight_names import (
     OWN_CLASSIFIER,
     google_spellings,
@@ -55,16 +56,8 @@ _SLOTS = re.compile(r"(/adam_[mv]|/Adam(_1)?|/Adafactor.*|/LAMB.*|/[mv])$|^globa
 def read_google(path: str | PathLike) -> Checkpoint:
     """Reads a checkpoint of google-research/bert: pre-trained, classifier or SQuAD.
 
-    "gelu" becomes `"gelu_approximate"`, because Google's code computes the tanh approximation.
-
-    Args:
-        path: the folder, or the prefix of a checkpoint in it.
-
-    Returns:
-        A `Checkpoint`.
-
-    Raises:
-        ValueError: if a file is missing or broken, or TensorFlow isn't installed.
+    `path` is the folder, or the prefix of a checkpoint in it. "gelu" becomes `"gelu_approximate"`,
+    because Google's code computes the tanh approximation.
     """
     path = Path(path)
     folder = path if path.is_dir() else path.parent
@@ -78,12 +71,7 @@ def read_google(path: str | PathLike) -> Checkpoint:
             f"{folder}/bert_config.json is missing or has no vocab_size; it describes the model "
             "and belongs in the folder of bert_model.ckpt.*."
         )
-    backbone = {
-        ours: config.number(*key, low=0, high=1)
-        if isinstance(key[1], float)
-        else config.integer(*key, low=1)
-        for ours, key in _BACKBONE.items()
-    }
+    backbone = backbone_arguments(config, _BACKBONE)
     backbone["activation"] = _activation(config, source)
     tensors = _tensors(prefix, source)
     check_size(backbone, num_values(tensors), config.path)
@@ -109,15 +97,7 @@ def read_google(path: str | PathLike) -> Checkpoint:
 
 
 def write_google(checkpoint: Checkpoint, folder: str | PathLike) -> None:
-    """Writes a `Checkpoint` in the format of google-research/bert.
-
-    Args:
-        checkpoint: a complete `Checkpoint`.
-        folder: path of an existing folder.
-
-    Raises:
-        ValueError: if Google's code doesn't support the model, or TensorFlow isn't installed.
-    """
+    """Writes a complete `Checkpoint` in the format of google-research/bert."""
     if find_spec("tensorflow") is None:
         raise ValueError(
             "A TF1 checkpoint can't be written without TensorFlow: pip install tensorflow."

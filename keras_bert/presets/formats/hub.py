@@ -26,23 +26,12 @@ LOG_IN = "log in (hf auth login) or set HF_TOKEN"
 
 
 def download(handle: str, weights: bool = True) -> str:
-    """Downloads a model from the hub, or finds it in the hub's cache.
+    """Downloads a model from the hub, or finds it in the hub's cache; returns its folder.
 
     huggingface_hub's environment variables apply: `HF_TOKEN`, `HF_HOME`, `HF_ENDPOINT`,
     `HF_HUB_OFFLINE`. An interrupted download resumes. If the hub can't be reached, the cached model
     is used, with a warning. Files are compared with the hub's checksums; a damaged one is
-    downloaded again.
-
-    Args:
-        handle: `hf://user/name`, or `hf://user/name@revision`.
-        weights: whether the weights are needed, or the small files alone.
-
-    Returns:
-        The folder's path.
-
-    Raises:
-        ValueError: if the model doesn't exist, access to it is denied, the hub can't be reached, or
-            a file arrives damaged twice.
+    downloaded again. Without `weights`, only the small files are downloaded.
     """
     match = _HANDLE.fullmatch(handle)
     if not match or ".." in handle:

@@ -9,24 +9,22 @@ from pathlib import Path
 
 from safetensors.numpy import save_file
 
-from keras_bert.files.json_fields import JsonFields
-from keras_bert.files.json_files import write_json
+from keras_bert.files.json_files import JsonFields, write_json
 from keras_bert.messages import shortened
 from keras_bert.presets.formats.checkpoint import (
     Checkpoint,
+    backbone_arguments,
     check_size,
     num_values,
     spell,
     translate,
 )
-from keras_bert.presets.formats.cross_encoders import (
-    cross_encoder_config,
-    is_cross_encoder,
-    reranker_arguments,
-)
 from keras_bert.presets.formats.hugging_face_tokenizer import read_tokenizer, write_tokenizer
 from keras_bert.presets.formats.sentence_transformers import (
+    cross_encoder_config,
+    is_cross_encoder,
     read_sentence_transformer,
+    reranker_arguments,
     write_sentence_transformer,
 )
 from keras_bert.presets.formats.tensor_files import POOLER_FILE, read_tensors
@@ -89,18 +87,7 @@ _NO_WEIGHTS = ("position_ids", "token_type_ids")  # buffers in older files
 
 
 def read_hugging_face(folder: str | PathLike) -> Checkpoint:
-    """Reads a folder written by transformers or sentence-transformers.
-
-    Args:
-        folder: a path.
-
-    Returns:
-        A `Checkpoint`.
-
-    Raises:
-        ValueError: if the model isn't a BERT, has a setting that this library doesn't support, or
-            a file is missing or broken.
-    """
+    """Reads a folder written by transformers or sentence-transformers."""
     sentences = read_sentence_transformer(Path(folder))
     folder = sentences.transformer
     source = f"Hugging Face folder {folder}"
@@ -113,12 +100,7 @@ def read_hugging_face(folder: str | PathLike) -> Checkpoint:
         for name, tensor in read_tensors(folder).items()
         if name.rsplit(".", 1)[-1] not in _NO_WEIGHTS
     }
-    backbone = {
-        ours: config.number(*key, low=0, high=1)
-        if isinstance(key[1], float)
-        else config.integer(*key, low=1)
-        for ours, key in _BACKBONE.items()
-    }
+    backbone = backbone_arguments(config, _BACKBONE)
     backbone["activation"] = _ACTIVATIONS[config.text("hidden_act", "gelu")]
     backbone["causal"] = config.boolean("is_decoder", False)
     check_size(backbone, num_values(tensors), config.path)
@@ -161,15 +143,7 @@ def read_hugging_face(folder: str | PathLike) -> Checkpoint:
 
 
 def write_hugging_face(checkpoint: Checkpoint, folder: str | PathLike) -> None:
-    """Writes a `Checkpoint` as a folder for transformers.
-
-    Args:
-        checkpoint: a complete `Checkpoint`.
-        folder: path of an existing folder.
-
-    Raises:
-        ValueError: if transformers' BERT doesn't support the model.
-    """
+    """Writes a complete `Checkpoint` as a folder for transformers."""
     folder = Path(folder)
     _check_supported(checkpoint.backbone, checkpoint.task_arguments)
     if checkpoint.backbone["causal"] and checkpoint.task in _POOLED:

@@ -3,10 +3,8 @@
 import logging
 from pathlib import Path
 
-from keras_bert.files.json_fields import JsonFields
-from keras_bert.files.json_files import write_json
-from keras_bert.presets.formats.checkpoint import Checkpoint
-from keras_bert.presets.formats.vocabulary import is_uncased, read_vocabulary
+from keras_bert.files.json_files import JsonFields, write_json
+from keras_bert.presets.formats.checkpoint import Checkpoint, is_uncased, read_vocabulary
 from keras_bert.text.vocabulary import write_vocabulary
 
 logger = logging.getLogger("keras_bert")
@@ -29,16 +27,9 @@ _DEFINED_BY_FILE = ("PreTrainedTokenizerFast", "TokenizersBackend")
 def read_tokenizer(folder: Path, rows: int = 2**20) -> tuple[list[str] | None, dict, int]:
     """Reads the tokenizer of a Hugging Face folder.
 
-    Args:
-        folder: a `Path`.
-        rows: the rows of the model's table, which bound the ids.
-
-    Returns:
-        `(vocabulary, arguments, longest)`: the tokens by id, or None if the folder has no
-        vocabulary; the other arguments of `BertTokenizer`; and the maximum length of a sequence.
-
-    Raises:
-        ValueError: if `BertTokenizer` doesn't support the algorithm, or a file is broken.
+    `rows` are those of the model's table, which bound the ids. Returns the tokens by id, or None if
+    the folder has no vocabulary; the other arguments of `BertTokenizer`; and the longest sequence.
+    Raises a ValueError if `BertTokenizer` doesn't support the algorithm.
     """
     settings = JsonFields(folder / "tokenizer_config.json")
     fast = JsonFields(folder / "tokenizer.json")

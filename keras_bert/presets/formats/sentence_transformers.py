@@ -1,11 +1,16 @@
-"""Folders of sentence-transformers: an encoder and its pooling."""
+"""Folders of sentence-transformers: an encoder and its pooling, or a cross-encoder.
+
+A cross-encoder is a `BertForSequenceClassification` with one label. The activation of its scores is
+named in `config.json`, in version 3 of sentence-transformers under
+`sbert_ce_default_activation_function` and in version 4 under `sentence_transformers`. Version 6
+names it in `config_sentence_transformers.json`.
+"""
 
 import logging
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from keras_bert.files.json_fields import JsonFields
-from keras_bert.files.json_files import read_json, write_json
+from keras_bert.files.json_files import JsonFields, read_json, write_json
 from keras_bert.preprocessing.prompts import KINDS, prompt_of
 from keras_bert.presets.formats.checkpoint import Checkpoint
 
@@ -17,6 +22,12 @@ _MODES = {
     "pooling_mode_cls_token": "cls",
     "pooling_mode_mean_tokens": "mean",
     "pooling_mode_max_tokens": "max",
+}
+
+_OLD_KEY = "sbert_ce_default_activation_function"
+_ACTIVATIONS = {
+    "sigmoid": "torch.nn.modules.activation.Sigmoid",
+    "linear": "torch.nn.modules.linear.Identity",
 }
 
 
@@ -42,14 +53,7 @@ class SentenceSettings:
 def read_sentence_transformer(folder: Path) -> SentenceSettings:
     """Reads `modules.json` of sentence-transformers and the files that it names.
 
-    Args:
-        folder: a `Path`.
-
-    Returns:
-        `SentenceSettings`; without a `modules.json`, the settings of a plain encoder.
-
-    Raises:
-        ValueError: if a file is broken.
+    Without a `modules.json`, the settings are those of a plain encoder.
     """
     path = folder / "modules.json"
     listed = JsonFields(path, {"modules": read_json(path, list)}).listed_fields("modules")
@@ -137,3 +141,45 @@ def write_sentence_transformer(checkpoint: Checkpoint, folder: Path) -> None:
         folder / "sentence_bert_config.json",
         {"max_seq_length": checkpoint.sequence_length, "do_lower_case": False},
     )
+
+
+def is_cross_encoder(folder: Path, config: JsonFields) -> bool:
+    """Returns whether sentence-transformers saved a folder as a cross-encoder."""
+    return _activation(folder, config) is not None
+
+
+def reranker_arguments(folder: Path, config: JsonFields, dropout: float) -> dict:
+    """Returns the arguments of a `BertReranker` and its preprocessor for a folder with one label.
+
+    Without a known activation it is the sigmoid, as in sentence-transformers.
+    """
+    theirs = _activation(folder, config)
+    kinds = {name.rsplit(".", 1)[-1]: ours for ours, name in _ACTIVATIONS.items()}
+    activation = kinds.get((theirs or "Sigmoid").rsplit(".", 1)[-1])
+    if activation is None:
+        logger.warning(
+            "%s: scores are %s of the logits there, and their sigmoid here; the order of documents "
+            "is the same.",
+            folder,
+            theirs,
+        )
+    return {"dropout": dropout, "activation": activation or "sigmoid"}
+
+
+def cross_encoder_config(arguments: dict) -> dict:
+    """Returns the entries of `config.json` for a `BertReranker`."""
+    activation = _ACTIVATIONS[arguments.get("activation", "sigmoid")]
+    return {
+        "id2label": {"0": "LABEL_0"},
+        "label2id": {"LABEL_0": 0},
+        "sentence_transformers": {"activation_fn": activation},
+        _OLD_KEY: activation,
+    }
+
+
+def _activation(folder, config):
+    """Returns the name of the activation's class, or None."""
+    files = (config.fields("sentence_transformers"),)
+    files += (JsonFields(folder / _CONFIG),)
+    found = (fields.text("activation_fn") for fields in files)
+    return next((name for name in found if name), None) or config.text(_OLD_KEY)

@@ -6,7 +6,7 @@ transformers modeling_bert.py.
 
 import re
 
-from keras_bert.files.json_fields import JsonFields
+from keras_bert.files.json_files import JsonFields
 from keras_bert.presets.formats.checkpoint import Spelling
 
 # {our name: Google's scopes}
@@ -75,12 +75,7 @@ def own_classifier_arguments(arguments: dict) -> dict:
 
 
 def google_spellings(num_layers: int, task: str | None = None) -> dict[str, Spelling]:
-    """Returns `{our name: Spelling}` for one of Google's TF1 checkpoints.
-
-    Args:
-        num_layers: int.
-        task: name of the class whose head is included, or None.
-    """
+    """Returns `{our name: Spelling}` for a TF1 checkpoint of Google's with the head of a task."""
     names = {**_EMBEDDINGS}
     names |= _variables("embeddings/norm", ("bert/embeddings/LayerNorm",), ("gamma", "beta"))
     for i in range(num_layers):
@@ -100,12 +95,7 @@ def google_spellings(num_layers: int, task: str | None = None) -> dict[str, Spel
 
 
 def hugging_face_spellings(num_layers: int, task: str | None = None) -> dict[str, Spelling]:
-    """Returns `{our name: Spelling}` for a PyTorch state dict of transformers.
-
-    Args:
-        num_layers: int.
-        task: name of the class whose head is included, or None.
-    """
+    """Returns `{our name: Spelling}` for a PyTorch state dict of transformers."""
     spellings = {
         ours: Spelling(tuple(map(_as_in_torch, google.names)), transposed=ours.endswith("/kernel"))
         for ours, google in google_spellings(num_layers, task).items()

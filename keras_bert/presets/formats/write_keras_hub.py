@@ -6,7 +6,7 @@ from pathlib import Path
 
 from keras_bert.files.json_files import read_json, write_json
 from keras_bert.presets.formats.checkpoint import Checkpoint, spell
-from keras_bert.presets.formats.keras_hub_names import (
+from keras_bert.presets.formats.read_keras_hub import (
     ACTIVATION,
     BACKBONE,
     HEAD_ACTIVATION,
@@ -21,17 +21,10 @@ logger = logging.getLogger("keras_bert")
 
 
 def write_keras_hub(checkpoint: Checkpoint, folder: str | PathLike) -> None:
-    """Writes a `Checkpoint` as a preset of KerasHub's `BertBackbone` or of a task on it.
+    """Writes a complete `Checkpoint` as a preset of KerasHub's `BertBackbone` or of a task on it.
 
     Small differences of KerasHub's BERT (its form of GELU, its epsilons) are logged, and so are
     weights that it doesn't have.
-
-    Args:
-        checkpoint: a complete `Checkpoint`.
-        folder: path of an existing folder.
-
-    Raises:
-        ValueError: if KerasHub's BERT would compute something else from these weights.
     """
     import keras_hub
 

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from keras_bert import BertClassifier, BertReranker, BertTask, save_to_hugging_face
+from keras_bert import BertClassifier, BertReranker, BertTask
+from keras_bert.presets.save_checkpoint import save_to_hugging_face
 
 IDENTITY = "torch.nn.modules.linear.Identity"
 SIGMOID = "torch.nn.modules.activation.Sigmoid"

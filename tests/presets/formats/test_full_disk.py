@@ -4,8 +4,13 @@ import errno
 
 import pytest
 
-from keras_bert import BertClassifier, save_to_google, save_to_hugging_face, save_to_keras_hub
+from keras_bert import BertClassifier
 from keras_bert.files.remote import is_disk_full
+from keras_bert.presets.save_checkpoint import (
+    save_to_google,
+    save_to_hugging_face,
+    save_to_keras_hub,
+)
 
 SAVE = {
     "preset": lambda model, folder: model.save_to_preset(folder),

@@ -8,11 +8,8 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from keras_bert import (
-    BertBackbone,
-    BertClassifier,
-    BertTask,
-    BertTokenizer,
+from keras_bert import BertBackbone, BertClassifier, BertTask, BertTokenizer
+from keras_bert.presets.save_checkpoint import (
     save_to_google,
     save_to_hugging_face,
     save_to_keras_hub,

@@ -8,14 +8,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from keras_bert import (
-    BertBackbone,
-    BertClassifier,
-    BertEmbedder,
-    BertPretrainer,
-    BertTask,
-    save_to_hugging_face,
-)
+from keras_bert import BertBackbone, BertClassifier, BertEmbedder, BertPretrainer, BertTask
+from keras_bert.presets.save_checkpoint import save_to_hugging_face
 
 
 def without_prefix(tensors):

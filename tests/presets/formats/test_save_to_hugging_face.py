@@ -14,9 +14,8 @@ from keras_bert import (
     BertPretrainer,
     BertTask,
     BertTokenClassifier,
-    load_preprocessor,
-    save_to_hugging_face,
 )
+from keras_bert.presets.save_checkpoint import save_to_hugging_face
 
 MODELS = {
     "a backbone": lambda backbone: backbone,
@@ -83,8 +82,7 @@ def test_the_preprocessor_comes_back(backbone, preprocessor, tmp_path, cls):
     reader = cls.preprocessor_class().like(preprocessor, label_names=names)
     save_to_hugging_face(cls(backbone(num_layers=1), 3, reader), tmp_path)
     assert cls.from_preset(tmp_path).preprocessor.get_config() == reader.get_config()
-    assert load_preprocessor(tmp_path).get_config() == reader.get_config()
-    assert type(reader).from_preset(tmp_path).label_names == names
+    assert type(reader).from_preset(tmp_path).get_config() == reader.get_config()
 
 
 def test_names_and_config_are_those_of_transformers(encoder, heads, backbone, tmp_path):

@@ -5,14 +5,9 @@ import json
 import pytest
 from safetensors.numpy import load_file
 
-from keras_bert import (
-    BertBackbone,
-    BertClassifier,
-    BertEmbedder,
-    BertTask,
-    save_to_hugging_face,
-)
+from keras_bert import BertBackbone, BertClassifier, BertEmbedder, BertTask
 from keras_bert.presets.formats.hugging_face import read_hugging_face
+from keras_bert.presets.save_checkpoint import save_to_hugging_face
 
 KIND = "sentence_transformers.models."
 

@@ -15,8 +15,8 @@ from keras_bert import (
     BertSpanLabeler,
     BertTask,
     BertTokenizer,
-    save_to_google,
 )
+from keras_bert.presets.save_checkpoint import save_to_google
 
 tf = pytest.importorskip("tensorflow", reason="pip install tensorflow")
 

@@ -1,6 +1,6 @@
 """A Hugging Face hub on this machine: a server that speaks its endpoints.
 
-Sources: huggingface_hub `hf_api.py` (`model_info`, `list_repo_tree`, `create_repo`, `whoami`),
+Sources: huggingface_hub `hf_api.py` (`model_info`, `list_repo_tree`, `create_repo`),
 `file_download.py`, `_commit_api.py` and `lfs.py`.
 """
 
@@ -88,8 +88,6 @@ class Handler(BaseHTTPRequestHandler):
             self.close_connection = True
             return hub.hang_up.wait(20)
         part = "[^/]+"
-        if path == "/api/whoami-v2":
-            return self.whoami()
         if match := re.fullmatch(f"/api/models/({part}/{part})(?:/revision/({part}))?", path):
             return self.within(match[1], match[2], self.model_info)
         if match := re.fullmatch(f"/api/models/({part}/{part})/tree/({part})", path):
@@ -179,12 +177,6 @@ class Handler(BaseHTTPRequestHandler):
     def is_logged_in(self):
         return self.headers["Authorization"] == f"Bearer {self.server.token}"
 
-    def whoami(self):
-        if not self.is_logged_in():
-            return self.send(401, b'{"error": "Invalid credentials"}')
-        access = {"accessToken": {"displayName": "laptop", "role": self.server.role}}
-        self.send(200, json.dumps({"name": "user", "orgs": [], "auth": access}).encode())
-
     def upload(self, body):
         hub, path, part = self.server, self.path.partition("?")[0], "[^/]+"
         hub.asked.append(f"POST {path}")
@@ -192,10 +184,10 @@ class Handler(BaseHTTPRequestHandler):
             content = json.loads(body)["content"]
             fields = yaml.safe_load(content.split("---")[1])
             return self.send(200 if isinstance(fields, dict) else 400, b'{"warnings": []}')
-        if not self.is_logged_in():
-            return self.error(401, "RepoNotFound")
         if path == "/api/repos/create":
-            return self.create(json.loads(body))
+            if self.is_logged_in() and hub.role == "write":
+                return self.create(json.loads(body))
+            return self.send(403 if self.is_logged_in() else 401, b'{"error": "no rights"}')
         if match := re.fullmatch(f"/api/models/({part}/{part})/preupload/main", path):
             files = json.loads(body)["files"]
             large = (".safetensors", ".h5", ".bin")

@@ -17,10 +17,10 @@ from keras_bert import (
     BertEmbedder,
     BertTask,
     BertTokenizer,
-    save_to_google,
 )
 from keras_bert.presets.formats import hub as hub_module
 from keras_bert.presets.formats.hub import download
+from keras_bert.presets.save_checkpoint import save_to_google
 
 
 def test_a_model_is_loaded_with_its_labels_and_tokenizer(hub, tiny, same):
@@ -332,16 +332,6 @@ def test_handles_that_climb_are_refused(hub, handle):
 @pytest.mark.parametrize("name", ["model.safetensors", "config.json", "vocab.txt"])
 def test_a_file_that_is_damaged_in_the_cache_is_downloaded_again(hub, tiny, same, caplog, name):
     hub.models["user/tiny"] = {"main": tiny()}
-    damage_in_the_cache(hub, same, caplog, name)
-
-
-@pytest.mark.parametrize("name", ["model.weights.h5", "vocab.txt", "preprocessor.json"])
-def test_so_is_a_file_of_a_preset(hub, our_preset, same, caplog, name):
-    hub.models["user/tiny"] = {"main": our_preset[1]}
-    damage_in_the_cache(hub, same, caplog, name)
-
-
-def damage_in_the_cache(hub, same, caplog, name):
     whole = BertClassifier.from_preset("hf://user/tiny")
     blob = (Path(download("hf://user/tiny")) / name).resolve()
     blob.write_bytes(flipped(blob.read_bytes()))

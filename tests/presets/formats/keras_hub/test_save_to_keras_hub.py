@@ -15,8 +15,8 @@ from keras_bert import (
     BertPretrainer,
     BertTask,
     BertTokenizer,
-    save_to_keras_hub,
 )
+from keras_bert.presets.save_checkpoint import save_to_keras_hub
 
 keras_hub = pytest.importorskip("keras_hub", reason="pip install keras-hub")
 

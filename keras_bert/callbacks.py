@@ -1,0 +1,288 @@
+"""Keras callbacks that log speed and perplexity, and write curves for TensorBoard."""
+
+import contextlib
+import math
+import numbers
+import os
+import socket
+import time
+import warnings
+import weakref
+from collections.abc import Mapping
+from typing import Any
+
+import keras
+
+from keras_bert.training.keras_internals import learning_rate_at
+from keras_bert.training.processes import is_chief
+
+__all__ = ["Perplexity", "Throughput", "TrainingCurves"]
+_FLUSH_SECONDS = 120  # between writes to the disk, which a bucket takes long for
+
+
+class Perplexity(keras.callbacks.Callback):
+    """Adds the perplexity of each masked-LM loss to the logs of an epoch: `e` to its power.
+
+    `masked_lm_loss` gives `masked_lm_perplexity`, and that of `validation_data`
+    `val_masked_lm_perplexity`. Put this callback before `TrainingCurves` in the list.
+
+    Example:
+    >>> logs = {"val_masked_lm_loss": 0.0}
+    >>> Perplexity().on_epoch_end(0, logs)
+    >>> logs["val_masked_lm_perplexity"]
+    1.0
+    """
+
+    def __repr__(self):
+        return "Perplexity()"
+
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+        for prefix in ("", "val_"):
+            # A model without next sentence prediction has one loss.
+            names = (f"{prefix}masked_lm_loss", f"{prefix}loss")
+            loss = next((logs[name] for name in names if name in logs), None)
+            if loss is not None:
+                logs[f"{prefix}masked_lm_perplexity"] = math.exp(min(float(loss), 700.0))
+
+
+class Throughput(keras.callbacks.Callback):
+    """Adds `tokens_per_second` to the logs of each epoch; padding counts as tokens.
+
+    The first execution of a `fit`, which compiles, is excluded: one step, or `steps_per_execution`
+    steps. The last execution of an epoch counts in full. Put this callback before
+    `TrainingCurves` in the list, so that TensorBoard shows the speed too.
+
+    Args:
+        tokens_per_step: batch size x sequence length.
+
+    Example:
+    >>> Throughput(tokens_per_step=256 * 128).tokens_per_step
+    32768
+    """
+
+    def __init__(self, tokens_per_step: int):
+        super().__init__()
+        self.tokens_per_step = tokens_per_step
+
+    def __repr__(self):
+        return f"Throughput({self.tokens_per_step})"
+
+    def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
+        self._started = None
+
+    def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+        self._steps = self._left_out = 0
+        self._ended = None
+        if self._started is not None:
+            self._started = time.perf_counter()
+
+    def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
+        self._steps = batch + 1  # Keras calls it once per execution, with the last step's number
+        if self._started is None:
+            self._started, self._left_out = time.perf_counter(), self._steps
+
+    def on_test_begin(self, logs: dict[str, Any] | None = None) -> None:
+        self._ended = time.perf_counter()  # validation is not training
+
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+        steps = self._steps - self._left_out
+        if steps and logs is not None:
+            seconds = (self._ended or time.perf_counter()) - self._started
+            logs["tokens_per_second"] = self.tokens_per_step * steps / seconds
+
+
+class TrainingCurves(keras.callbacks.Callback):
+    """Writes what `fit` logs to TensorBoard, as one curve over the steps of the optimizer.
+
+    All points of a run lie on one axis, the optimizer's step. A run that was killed resumes its
+    curves: points that the killed run wrote after the checkpoint are discarded when the curves are
+    read. A fit whose optimizer starts at step 0 again, such as that of a new model, replaces the
+    curves. TensorFlow isn't needed.
+
+    The names are those of the logs: `loss`, the losses and metrics of each output such as
+    `masked_lm_accuracy`, and `learning_rate`. A point of a mean, such as a loss, is the mean over
+    the steps since the point before. Other logs of an epoch, such as `tokens_per_second` and
+    `validation/loss`, have a point at its end.
+
+    Put this callback after those that add logs, such as `Throughput`, and before
+    `TrainingCheckpoint`, so that no checkpoint is ahead of its curves. If several processes train
+    together, the first writes.
+
+    Curves that can't be written, on a full disk for instance, end with a warning. Training goes on;
+    the next `fit` tries again.
+
+    Args:
+        folder: a path, for the curves of one run alone; local, or any that TensorBoard knows, such
+            as `"gs://bucket/run/logs"`.
+        every: int, the optimizer steps between points. The last step of an epoch has one too.
+
+    Raises:
+        ValueError: if `every` is below 1.
+
+    Example:
+    >>> import tempfile
+    >>> import numpy as np
+    >>> curves = TrainingCurves(tempfile.mkdtemp(), every=1)
+    >>> model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
+    >>> model.compile(loss="mse")
+    >>> _ = model.fit(np.ones((4, 2)), np.ones(4), verbose=0, callbacks=[curves])
+    >>> curves.write(1, {"dev/accuracy": 0.5})
+    """
+
+    def __init__(self, folder: str | os.PathLike, every: int = 10):
+        super().__init__()
+        if every < 1:
+            raise ValueError(f"every is the steps between points, at least 1; got {every}.")
+        self.folder = str(folder)
+        self.every = every
+        self._file = None  # opened by the first event
+        self._is_writing = True
+
+    def __repr__(self):
+        return f"TrainingCurves({self.folder!r}, every={self.every})"
+
+    def write(self, step: int, values: Mapping[str, Any]) -> None:
+        """Adds a point to some curves, and writes all points so far to the disk.
+
+        Args:
+            step: the optimizer's step.
+            values: the new value of each curve, by its name; values that aren't numbers, such as
+                dicts, are left out.
+        """
+        self._add(step, values)
+        self._flush()
+
+    def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
+        model = self.model
+        self._is_writing = is_chief(model)
+        self._is_mean = None  # metrics are built by the first step
+        # TensorBoard drops all points from this step on: those of a run that was killed.
+        self._add_event(_steps(model.optimizer) + 1, is_start=True)
+
+    def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+        optimizer = self.model.optimizer
+        self._first, self._parts = _steps(optimizer), optimizer.gradient_accumulation_steps or 1
+        self._done, self._written, self._sums = 0, 0, {}  # batches of this epoch
+        self._logs = {}
+
+    def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
+        # Keras calls it once an execution, with the number of its last batch.
+        last = self._step() // self.every
+        self._done, self._logs = batch + 1, dict(logs or {})
+        if self._step() // self.every > last:
+            self._add_point()
+
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+        if self._done > self._written:
+            self._add_point()
+        others = {name: value for name, value in (logs or {}).items() if name not in self._logs}
+        self._add(self._step(), {_shown(name): value for name, value in others.items()})
+        self._flush()
+
+    def on_train_end(self, logs: dict[str, Any] | None = None) -> None:
+        self._flush()
+
+    def _step(self):
+        """The optimizer's step after the batches of this epoch so far."""
+        return self._first + self._done // self._parts
+
+    def _add_point(self):
+        """Adds a point of every log of a batch: the mean since the last point, of means."""
+        model = self.model
+        if self._is_mean is None:
+            self._is_mean = _mean_names(model)
+        values, batches = dict(self._logs), self._done - self._written
+        for name, value in self._logs.items():
+            if self._is_mean(name):  # a running mean over the epoch
+                total = self._done * value
+                values[name] = (total - self._sums.get(name, 0.0)) / batches
+                self._sums[name] = total
+        values["learning_rate"] = learning_rate_at(model.optimizer, self._step())
+        self._written = self._done
+        self._add(self._step(), values)
+
+    def _add(self, step, values):
+        values = {n: float(v) for n, v in values.items() if isinstance(v, numbers.Real)}
+        if values:
+            self._add_event(step, values)
+
+    def _add_event(self, step, values=None, is_start=False):
+        if not self._is_writing:
+            return
+        # TensorBoard is imported by those who write curves alone.
+        from tensorboard.compat.proto import event_pb2, summary_pb2
+
+        event = event_pb2.Event(wall_time=time.time(), step=step)
+        if is_start:
+            event.session_log.status = event_pb2.SessionLog.START
+        for name, value in (values or {}).items():
+            event.summary.value.append(summary_pb2.Summary.Value(tag=name, simple_value=value))
+        self._write(event)
+
+    def _flush(self):
+        if self._is_writing:
+            self._write()
+
+    def _write(self, event=None):
+        """Writes an event, or to the disk what earlier ones left in memory."""
+        try:
+            self._file = self._file or _EventFile(self.folder)
+            self._file.flush() if event is None else self._file.write(event)
+        except Exception as error:  # of any file system; a log ends no training
+            self._is_writing, self._file = False, None
+            warnings.warn(
+                f"{self.folder}: the curves of this run end here, because they can't be written: "
+                f"{error}. Training goes on.",
+                stacklevel=2,
+            )
+
+
+class _EventFile:
+    """A file of TensorBoard's events; those of a folder are read in the order of their names."""
+
+    def __init__(self, folder):
+        from tensorboard.compat import tf
+        from tensorboard.compat.proto import event_pb2
+        from tensorboard.summary.writer.record_writer import RecordWriter
+
+        seconds, nanoseconds = divmod(time.time_ns(), 10**9)
+        where = f"{seconds:010d}.{nanoseconds:09d}.{socket.gethostname()}.{os.getpid()}"
+        tf.io.gfile.makedirs(folder)
+        file = tf.io.gfile.GFile(os.path.join(folder, f"events.out.tfevents.{where}"), "wb")
+        weakref.finalize(self, _close, file)  # after an error in `fit` too
+        self._records, self._flushed = RecordWriter(file), 0.0
+        self.write(event_pb2.Event(wall_time=time.time(), file_version="brain.Event:2"))
+
+    def write(self, event):
+        self._records.write(event.SerializeToString())
+        if time.monotonic() - self._flushed > _FLUSH_SECONDS:
+            self.flush()
+
+    def flush(self):
+        self._records.flush()
+        self._flushed = time.monotonic()
+
+
+def _close(file):
+    with contextlib.suppress(Exception):  # a full disk has been told
+        file.close()
+
+
+def _steps(optimizer):
+    return int(keras.ops.convert_to_numpy(optimizer.iterations))
+
+
+def _shown(name):
+    """The name of a curve: `val_loss` becomes `validation/loss`."""
+    return f"validation/{name[4:]}" if name.startswith("val_") else name
+
+
+def _mean_names(model):
+    """A function of the name of a log that says whether the log is a mean over batches."""
+    metrics = [one for each in model.metrics for one in getattr(each, "metrics", [each])]
+    others = [m.name for m in metrics if not isinstance(m, keras.metrics.Mean)]
+
+    def is_mean(name):  # Keras puts the name of the output before that of its metric
+        return not any(name == other or name.endswith(f"_{other}") for other in others)
+
+    return is_mean

@@ -1,0 +1,1 @@
+"""Fine-tuning: epochs, scores, the best preset, and runs that resume."""

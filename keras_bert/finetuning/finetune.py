@@ -1,0 +1,336 @@
+"""Fine-tuning of a task on raw examples."""
+
+import contextlib
+import dataclasses
+import os
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import keras
+
+from keras_bert.files.json_files import write_json
+from keras_bert.files.remote import local_path
+from keras_bert.finetuning.train_epochs import (
+    best_model_path,
+    check_epochs,
+    shown_scores,
+    train_epochs,
+)
+from keras_bert.messages import check_one_of
+from keras_bert.models.bert_task import BertTask
+from keras_bert.preprocessing.batching import Batching
+from keras_bert.preprocessing.split_examples import split_examples
+from keras_bert.training.adamw import AdamW
+from keras_bert.training.describe_training import describe_training
+from keras_bert.training.processes import is_chief, wait_for_all
+from keras_bert.training.training_record import record_scores, record_training
+from keras_bert.training.warmup_linear_decay import WarmupLinearDecay
+
+if TYPE_CHECKING:
+    from keras_bert.training.strategy import Strategy
+
+
+def finetune(
+    model: BertTask,
+    train: Any,
+    dev: Any,
+    output: str | os.PathLike,
+    *,
+    validation_split: float = 0.0,
+    test: Any = None,
+    epochs: int = 3,
+    loss: Any = None,
+    learning_rate: float | None = None,
+    warmup: float = 0.1,
+    layer_decay: float | None = None,
+    class_weight: dict | str | None = None,
+    batching: Batching | None = None,
+    accumulation_steps: int = 1,
+    select: str | None = None,
+    patience: int | None = None,
+    seed: int = 0,
+    scores: Callable | None = None,
+    answer_options: dict | None = None,
+    strategy: "Strategy | None" = None,
+    callbacks: Sequence[keras.callbacks.Callback] = (),
+) -> list[dict]:
+    """Trains a task on raw examples, scores each epoch on a dev set, keeps the best.
+
+    The model is compiled with its default loss and metrics, or a given `loss`, and `AdamW`. The
+    learning rate warms up and then falls linearly to 0 over the entire run. Examples are tokenized
+    once.
+
+    The output folder holds the preset `best`, its answers to the development set, each epoch's
+    scores in `scores.json`, checkpoints, and `logs` for TensorBoard. With `test`, it also holds the
+    best model's answers to the test set and `test_scores.json`. The preset's model card has the
+    settings and the scores.
+
+    Rerun the same call to resume after the last finished epoch; the numbers are the same as without
+    an interruption. If several processes train together, each calls it, and the first writes.
+
+    Source: Devlin et al. 2019, section 4 and appendix A.3.
+
+    Args:
+        model: a task with a preprocessor. It is compiled here.
+        train: training examples `(x, y)` or `(x, y, sample_weight)` in memory, as for `fit`; only
+            `x` if the examples contain their labels, as questions do. A tuple is always read as
+            `(x, y, ...)`.
+        dev: the same, to select the best epoch; or None, with `validation_split`.
+        output: a folder, used only for this run.
+        validation_split: the share of the training examples, the last ones, that become the dev
+            set; 0 with `dev`.
+        test: the same, to answer at the end, or `(x,)` without labels; or None.
+        epochs: number of epochs.
+        loss: a loss as in `compile`, in place of the task's default.
+        learning_rate: the peak; None is the learning rate of the task's default optimizer.
+        warmup: fraction of the steps in which the learning rate rises.
+        layer_decay: see `AdamW`.
+        class_weight: see `BertClassifier.fit`.
+        batching: a `Batching`; examples are always shuffled, by `seed` and the epoch.
+        accumulation_steps: see `BertTask.fit`.
+        select: name of the score that selects the best epoch (higher is better); None is the task's
+            main score.
+        patience: epochs without a better score after which training stops; or None.
+        seed: seed for the order of examples.
+        scores: function of `(answers, x, y)` that returns a dict of floats, in place of the task's
+            official scores; requires `select`.
+        answer_options: options of `answer`, such as `{"n_best": 20}`; by default, those that the
+            preprocessor's output files need.
+        strategy: the result of `get_strategy`; the model must have been created in its scope.
+        callbacks: Keras callbacks.
+
+    Returns:
+        A list of dicts, the scores of each trained epoch.
+
+    Raises:
+        ValueError: if a setting is invalid, the task can't take the examples or labels, the folder
+            is not on this machine or holds a run with other settings, or the loss or the weights
+            become NaN or infinite.
+
+    Example:
+    ```python
+    model = BertClassifier.from_preset("bert", num_classes=2)
+    history = finetune(model, (texts, labels), (dev_texts, dev_labels), "reviews", epochs=3)
+    model = BertClassifier.from_preset("reviews/best")
+    ```
+    """
+    check_epochs(epochs, patience)
+    train, dev = _train_and_dev(train, dev, validation_split)
+    test = None if test is None else _examples(test, "test")
+    reader = _reader(model)
+    batching = dataclasses.replace(batching or Batching(), shuffle=True)
+    batching.check_model(model)
+    if loss is not None:  # labels are checked for it
+        with _scope(strategy or getattr(model, "distribute_strategy", None)):
+            model.compile(loss=loss)
+    _check_examples(model, train=train, dev=dev, test=test)
+    print(
+        f"{train.num_examples():,} training examples; {dev.num_examples():,} select the best epoch."
+    )
+    if hasattr(model, "class_counts"):
+        print(shown_classes(model.class_counts(train.y)), end="")
+    select, output = _selected(reader, select, scores, dev), local_path(output)
+    strategy = strategy or getattr(model, "distribute_strategy", None)
+    rows = _training_rows(model, train, class_weight)
+    options = reader.answer_options if answer_options is None else answer_options
+
+    def batches(epoch):  # in a different order for each seed and epoch
+        return reader.batched(rows, dataclasses.replace(batching, seed=1000 * seed + epoch))
+
+    def score(answers):
+        if scores is not None:
+            found = scores(answers, dev.x, dev.y)
+        else:
+            model.preprocessor, found = model.preprocessor.tuned(answers, dev.x, dev.y)
+        record_scores(model, {"dev": found})
+        return found
+
+    def keep(answers):
+        model.preprocessor.write_answers(output, "dev", answers, dev.x, dev.y)
+
+    with _scope(strategy):
+        steps = epochs * len(batches(0))
+        learning_rate = _compile(model, steps, learning_rate, warmup, layer_decay, loss)
+    settings = {
+        "training examples": train.num_examples(),
+        "development examples": dev.num_examples(),
+        "epochs": epochs,
+        "learning rate": learning_rate,
+        "warm-up": warmup,
+        "layer decay": layer_decay,
+        "loss": loss if loss is None or isinstance(loss, str) else type(loss).__name__,
+        "class weights": class_weight,
+        "best epoch by": select,
+        "seed": seed,
+    }
+    record_training(model, {**settings, **_batch_settings(batching, accumulation_steps)})
+    if strategy is not None:
+        size = batching.batch_size
+        print(describe_training(strategy, size, model, accumulation_steps) + ".", flush=True)
+    history = train_epochs(
+        model,
+        output,
+        epochs=epochs,
+        batches=batches,
+        predict=lambda: model.answers_to_score(dev.x, batching.batch_size, y=dev.y, **options),
+        score=score,
+        select=select,
+        keep=keep,
+        patience=patience,
+        accumulation_steps=accumulation_steps,
+        callbacks=callbacks,
+    )
+    best = best_model_path(model, output)
+    if test is not None:
+        with _scope(strategy):
+            best_model = type(model).from_preset(best)
+        answers = best_model.answers_to_score(test.x, batching.batch_size, y=test.y, **options)
+        found = _write_test(best_model, output, answers, test, scores)
+        if found:
+            record_scores(best_model, {"test": found})
+            wait_for_all("the test scores", best_model)  # every process has loaded the preset
+            best_model.save_to_preset(best)
+    print(f"The best model is the preset {best}; its answers and scores are in {output}.")
+    return history
+
+
+class _Examples(NamedTuple):
+    x: Any
+    y: Any = None
+    sample_weight: Any = None
+
+    def num_examples(self):
+        """Counts the labels, or the examples if they contain their labels."""
+        return _number_of_rows(self.x if self.y is None else self.y)
+
+
+def _number_of_rows(x):
+    """Counts examples: those of the first column of a tuple of columns."""
+    return len(x[0] if isinstance(x, tuple) else x)
+
+
+def _examples(part, name):
+    part = _Examples(*part) if isinstance(part, tuple) and 0 < len(part) < 4 else _Examples(part)
+    is_prepared = isinstance(part.x, dict) and "token_ids" in part.x
+    if is_prepared or hasattr(part.x, "element_spec"):
+        kind = "prepared inputs" if is_prepared else "a tf.data.Dataset"
+        raise ValueError(
+            f"finetune takes raw examples in memory, (x, y); {name} is {kind}. Pass texts, or "
+            "call fit, which takes any batches."
+        )
+    return part
+
+
+def _train_and_dev(train, dev, validation_split):
+    """Returns the training and the dev examples, one of which may be a part of the other."""
+    if not 0 <= validation_split < 1:
+        raise ValueError(
+            "validation_split is a share of the training examples, at least 0 and below 1; got "
+            f"{validation_split}."
+        )
+    if (dev is None) == (validation_split == 0):
+        raise ValueError(
+            "The best epoch is selected on dev, or on a validation_split of train: pass one of "
+            f"them; got {'neither' if dev is None else 'both'}."
+        )
+    train = _examples(train, "train")
+    if dev is not None:
+        return train, _examples(dev, "dev")
+    return [_Examples(*part) for part in split_examples(train, validation_split)]
+
+
+def _reader(model):
+    """Returns the model's preprocessor."""
+    reader = getattr(model, "preprocessor", None)
+    if reader is None:
+        raise ValueError(
+            f"finetune takes a task with a preprocessor, which reads raw examples; got a "
+            f"{type(model).__name__} without one. Set model.preprocessor, or call fit."
+        )
+    return reader
+
+
+def _check_examples(model, **parts):
+    """Raises a ValueError at a missing label or an invalid example, before any training."""
+    reader = model.preprocessor
+    for name, part in parts.items():
+        if part is None:
+            continue
+        if not reader.has_labels(part.x, part.y) and name != "test":
+            raise ValueError(f"{name} has no labels: pass (x, y), or examples with their labels.")
+        model.check_labels(part.y)
+        if name != "train":  # training examples are read later
+            reader.read(part.x, part.y, with_labels=reader.has_labels(part.x, part.y))
+
+
+def shown_classes(counts: dict[str, int], most: int = 10) -> str:
+    """Returns a line with the number of training examples of each class; "" without classes."""
+    if not counts:
+        return ""
+    shown = [f"{name} {count:,}" for name, count in counts.items()][:most]
+    more = f" and {len(counts) - most:,} more" if len(counts) > most else ""
+    return f"{len(counts):,} classes: {', '.join(shown)}{more}.\n"
+
+
+def _selected(reader, select, scores, dev):
+    """Returns the name of the score that selects the best epoch."""
+    names = reader.names_of_scores(dev.x, dev.y) if scores is None else ()
+    if select is None and names:
+        return names[0]
+    if select is None:
+        raise ValueError("Pass select, the name of the score that selects the best epoch.")
+    if names:
+        check_one_of("select", select, names)
+    return select
+
+
+def _training_rows(model, train, class_weight):
+    """Tokenizes the training examples."""
+    x, y, weight = train
+    if class_weight is not None:
+        if not hasattr(model, "class_sample_weight"):
+            raise ValueError(f"class_weight is for classifiers; got a {type(model).__name__}.")
+        weight = model.class_sample_weight(y, class_weight, weight)
+    if getattr(model, "num_features", 0) and not model.feature_normalization.is_adapted:
+        model.adapt_features(x["features"] if isinstance(x, dict) else None)
+    return model.preprocessor.read(x, y, weight, with_labels=True)
+
+
+def _compile(model, steps, learning_rate, warmup, layer_decay, loss):
+    """Compiles the model with a schedule of `steps` steps, and returns the peak learning rate."""
+    settings = model.default_compile_args()
+    if learning_rate is None:
+        learning_rate = settings["optimizer"].get_config()["learning_rate"]
+    rate = WarmupLinearDecay(learning_rate, int(warmup * steps), steps, continuous=True)
+    optimizer = AdamW(rate, layer_decay=layer_decay)
+    settings = settings if loss is None else {"loss": loss}
+    model.compile(**{**settings, "optimizer": optimizer})
+    return learning_rate
+
+
+def _batch_settings(batching, accumulation_steps):
+    """Returns the settings of batches for the model card; None leaves one out."""
+    return {
+        "batch size": None if batching.tokens_per_batch else batching.batch_size,
+        "tokens per batch": batching.tokens_per_batch,
+        "packed": batching.packed or None,
+        "parts per batch": accumulation_steps if accumulation_steps > 1 else None,
+    }
+
+
+def _scope(strategy):
+    return contextlib.nullcontext() if strategy is None else strategy.scope()
+
+
+def _write_test(model, output, answers, test, scores):
+    """Writes the answers to the test set; returns and writes their scores if it has labels."""
+    reader, (x, y, _) = model.preprocessor, test
+    if is_chief(model):
+        reader.write_answers(output, "test", answers, x, y)
+    if not reader.has_labels(x, y):
+        return None
+    found = (reader.scores if scores is None else scores)(answers, x, y)
+    print("test:", shown_scores(found))
+    if is_chief(model):
+        write_json(output / "test_scores.json", found)
+    return found

@@ -1,0 +1,186 @@
+"""Epoch-by-epoch training that keeps the best model and resumes after an interruption."""
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import keras
+
+from keras_bert.callbacks import TrainingCurves
+from keras_bert.files.json_files import read_json, write_json
+from keras_bert.files.remote import local_path
+from keras_bert.files.whole import whole_path
+from keras_bert.training.checkpointing import TrainingCheckpoint, rank
+from keras_bert.training.divergence import StopAtDivergence, check_weights
+from keras_bert.training.processes import is_chief, wait_for_all
+
+
+def train_epochs(
+    model: keras.Model,
+    output: str | os.PathLike,
+    *,
+    epochs: int,
+    batches: Callable,
+    predict: Callable,
+    score: Callable,
+    select: str,
+    keep: Callable | None = None,
+    patience: int | None = None,
+    accumulation_steps: int = 1,
+    callbacks: Sequence[keras.callbacks.Callback] = (),
+) -> list[dict]:
+    """Trains a model for some epochs, scores it after each, and keeps the best epoch's model.
+
+    The output folder holds the preset `best` (`best.keras` for a model that is not a `BertTask`),
+    each epoch's scores in `scores.json`, checkpoints, and `logs` for TensorBoard.
+
+    Args:
+        model: a compiled `keras.Model`.
+        output: a folder, used only for this run.
+        epochs: number of epochs.
+        batches: function of an epoch's number, from 0, that returns the training batches, a
+            `tf.data.Dataset` of known length.
+        predict: function that predicts the development set with the current model.
+        score: function of the predictions that returns a dict of floats. Other values, such as
+            the scores of each class, are only kept in `scores.json`.
+        select: name of the score that selects the best epoch; higher is better. Among equal
+            epochs, the first is kept.
+        keep: function of the predictions, called each time a new best model is saved; or None. If
+            several processes train together, only the first calls it, so it can't use the model.
+        patience: epochs without a better score after which training stops; or None.
+        accumulation_steps: see `BertTask.fit`.
+        callbacks: Keras callbacks.
+
+    Returns:
+        A list of dicts, the scores of each trained epoch.
+    """
+    check_epochs(epochs, patience)
+    arguments = _fit_arguments(model, accumulation_steps)
+    output = local_path(output)
+    kept = best_model_path(model, output)
+    checkpoint = TrainingCheckpoint(output / "checkpoints")
+    first = batches(0)
+    steps = _num_steps(first)
+    scores = _read_scores(output, checkpoint.restore(model), steps, select)
+    if scores:
+        print(f"Resumed: {len(scores)} of {epochs} epochs are done.")
+    curves = TrainingCurves(output / "logs", every=1)
+    watch = [curves, StopAtDivergence(checkpoint)]  # in this order, so that the curves show it
+    for epoch in range(len(scores), epochs):
+        if _is_exhausted(scores, select, patience):
+            print(f"No better {select} in {patience} epochs: stopped early.")
+            break
+        model.fit(
+            batches(epoch) if epoch else first,
+            initial_epoch=epoch,
+            epochs=epoch + 1,
+            shuffle=False,  # the dataset is already shuffled
+            callbacks=[*callbacks, *watch],
+            **arguments,
+        )
+        check_weights(model, checkpoint)
+        predictions = predict()
+        scores.append(score(predictions))
+        if select not in scores[-1]:
+            raise ValueError(
+                f"There is no score {select!r} to select an epoch by; the scores are "
+                f"{', '.join(scores[-1])}."
+            )
+        curves.write(len(scores) * steps, {f"dev/{n}": v for n, v in scores[-1].items()})
+        print(f"epoch {epoch + 1}:", shown_scores(scores[-1]), flush=True)
+        if _best(scores, select) == epoch:
+            _save(model, kept)
+            if keep is not None and is_chief(model):
+                keep(predictions)
+        if is_chief(model):
+            write_json(output / "scores.json", scores)
+        checkpoint.save(model)
+    checkpoint.wait()
+    best = _best(scores, select)
+    print(f"Best epoch by {select}: {best + 1} of {len(scores)}, {shown_scores(scores[best])}")
+    return scores
+
+
+def best_model_path(model: keras.Model, output: Path) -> Path:
+    """Returns the path where `train_epochs` keeps the best model."""
+    return output / ("best" if hasattr(model, "save_to_preset") else "best.keras")
+
+
+def check_epochs(epochs: int, patience: int | None) -> None:
+    """Raises a ValueError unless `epochs` and `patience` are at least 1."""
+    if epochs < 1 or (patience is not None and patience < 1):
+        raise ValueError(
+            f"epochs and patience must be at least 1; got epochs={epochs}, patience={patience}."
+        )
+
+
+def shown_scores(scores: dict[str, Any]) -> str:
+    """Formats the numbers in a dict of scores as a line of text."""
+    numbers = {name: value for name, value in scores.items() if isinstance(value, (int, float))}
+    return ", ".join(f"{name} {value:.4g}" for name, value in numbers.items())
+
+
+def _fit_arguments(model, accumulation_steps):
+    if hasattr(model, "accumulation_steps"):
+        return {"accumulation_steps": accumulation_steps}
+    if accumulation_steps != 1:
+        raise ValueError(
+            f"accumulation_steps={accumulation_steps} is for tasks of this library; the model is "
+            f"a {type(model).__name__}. Omit it."
+        )
+    return {}
+
+
+def _save(model, path):
+    if hasattr(model, "save_to_preset"):
+        model.save_to_preset(path)
+        return
+    if is_chief(model):
+        with whole_path(path) as unfinished:
+            model.save(unfinished)
+    wait_for_all("the best model", model)
+
+
+def _num_steps(dataset):
+    steps = int(dataset.cardinality())
+    if steps < 1:
+        raise ValueError(
+            "batches(epoch) must give a dataset of known length, at least one batch; its "
+            f"cardinality is {steps}. Set it with dataset.apply(tf.data.experimental"
+            ".assert_cardinality(n))."
+        )
+    return steps
+
+
+def _read_scores(output, step, steps_per_epoch, select):
+    """Returns the scores of the epochs before a checkpoint's step."""
+    if not step:
+        return []
+    scores = read_json(output / "scores.json", list)
+    if not all(isinstance(score, dict) and _is_number(score.get(select)) for score in scores):
+        raise ValueError(
+            f"{output}/scores.json lacks a number {select!r} for an epoch: it is damaged, or the "
+            "run had another select. Restore it, or give this run a folder of its own."
+        )
+    done = step // steps_per_epoch
+    if step % steps_per_epoch or len(scores) < done:
+        raise ValueError(
+            f"{output} holds a run with other settings: its checkpoint is at step {step}, an epoch "
+            f"here has {steps_per_epoch} steps, and there are scores for {len(scores)} epochs. Use "
+            "the settings of that run, or give this run a folder of its own."
+        )
+    return scores[:done]
+
+
+def _is_number(value):
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _best(scores, select):
+    """Returns the index of the best epoch; among equal epochs, the first."""
+    return max(range(len(scores)), key=lambda epoch: rank(scores[epoch][select]))
+
+
+def _is_exhausted(scores, select, patience):
+    return bool(patience and scores) and len(scores) - 1 - _best(scores, select) >= patience

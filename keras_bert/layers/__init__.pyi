@@ -1,0 +1,1 @@
+from keras_bert.layers.layer_combination import LayerCombination as LayerCombination

@@ -1,0 +1,45 @@
+"""Public names of a package, listed in its `__init__.pyi` and loaded on first use."""
+
+import ast
+import sys
+from collections.abc import Callable, Mapping
+from difflib import get_close_matches
+from importlib import import_module
+from pkgutil import get_data
+from types import MappingProxyType
+from typing import Any
+
+
+def homes(package: str) -> dict[str, str]:
+    """Returns the names that a package's `__init__.pyi` imports, each with its module."""
+    return {
+        alias.name: node.module
+        for node in ast.parse(get_data(package, "__init__.pyi")).body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+
+
+def lazy_names(
+    package: str, elsewhere: Mapping[str, str] = MappingProxyType({})
+) -> tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]:
+    """Makes a package's `__all__`, `__getattr__` and `__dir__`.
+
+    Args:
+        package: the package's name.
+        elsewhere: names of other libraries, with ours, for messages.
+    """
+    known = homes(package)
+
+    def get(name):
+        if name not in known:
+            similar = [elsewhere.get(name) or "", *get_close_matches(name, known, 1, cutoff=0.8)]
+            hint = next((f"; did you mean {ours}?" for ours in similar if ours), "")
+            raise AttributeError(f"module {package!r} has no attribute {name!r}{hint}")
+        home = known[name]
+        is_module = home == package
+        value = import_module(f"{home}.{name}") if is_module else getattr(import_module(home), name)
+        setattr(sys.modules[package], name, value)
+        return value
+
+    return sorted(known), get, lambda: sorted(known)

@@ -1,0 +1,288 @@
+"""Losses that Keras doesn't have: of an embedder's vectors and of a reranker's margins.
+
+B examples of k texts each, H the width of a vector.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import keras
+from keras import ops
+
+from keras_bert.messages import check_number
+
+__all__ = ["CoSENT", "EmbeddingLoss", "InBatchNegatives", "MarginMeanSquaredError"]
+
+
+class BatchLoss(keras.losses.Loss):
+    """Base of losses that compare the vectors of all examples in a batch.
+
+    The train loops give such a loss the global batch, whatever the number of replicas and of
+    `accumulation_steps`. In accumulation they embed all parts without gradients, take the loss's
+    gradients with respect to the vectors, and embed the parts again with gradients (Gao et al.
+    2021, "Scaling Deep Contrastive Learning Batch Size under Memory Limited Setup").
+
+    Args:
+        scale: float, the factor of cosines: the inverse of the temperature.
+        matryoshka_dims: ints, such as `(384, 256, 128)`. The loss is summed over the vectors
+            truncated to each of these lengths. None means whole vectors.
+        name: str.
+        **kwargs: arguments of `keras.losses.Loss`.
+    """
+
+    over_batch = True
+    default_name = "batch_loss"
+
+    def __init__(
+        self,
+        scale: float = 20.0,
+        matryoshka_dims: Sequence[int] | None = None,
+        name: str | None = None,
+        **kwargs: Any,
+    ):
+        super().__init__(name=name or self.default_name, **kwargs)
+        check_number("scale", scale)
+        if scale <= 0:
+            raise ValueError(f"scale must be above 0; got {scale}.")
+        self.scale = float(scale)
+        self.matryoshka_dims = None if matryoshka_dims is None else tuple(matryoshka_dims)
+
+    def call(self, y_true, y_pred):
+        width = y_pred.shape[-1]
+        check_dims(self.matryoshka_dims, width)
+        losses = [
+            self.loss_of(y_true, normalized(y_pred[..., :dim]))
+            for dim in self.matryoshka_dims or [width]
+        ]
+        return sum(losses[1:], losses[0])
+
+    def loss_of(self, y_true: Any, vectors: Any) -> Any:
+        """Computes the loss of vectors of length 1, `[B, k, H]`."""
+        raise NotImplementedError
+
+    def __repr__(self):
+        dims = f", matryoshka_dims={self.matryoshka_dims}" if self.matryoshka_dims else ""
+        return f"{type(self).__name__}(scale={self.scale:g}{dims})"
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "scale": self.scale,
+            "matryoshka_dims": self.matryoshka_dims,
+        }
+
+
+@keras.saving.register_keras_serializable(package="keras_bert")
+class InBatchNegatives(BatchLoss):
+    """Cross-entropy of finding each anchor's positive among the other texts of the batch.
+
+    An example is an anchor, its positive, and any number of hard negatives. The scores of an anchor
+    are its cosines with the positives and negatives of all examples, times `scale`; its own
+    positive is the right one. Equal texts aren't negatives of each other: an anchor's candidates
+    leave out texts equal to itself or to its positive, and positives of equal anchors.
+
+    Source: `MultipleNegativesRankingLoss` of sentence-transformers; Henderson et al. 2017, section
+    4.4; van den Oord et al. 2018.
+
+    Args:
+        scale: see `BatchLoss`.
+        matryoshka_dims: see `BatchLoss`.
+        name: str.
+        **kwargs: arguments of `keras.losses.Loss`.
+
+    Call arguments:
+        y_true: `[B, k]`, numbers of the texts: equal numbers mean equal texts.
+        y_pred: `[B, k, H]` vectors of anchors, positives and hard negatives, with k at least 2.
+
+    Returns:
+        The mean over anchors, a scalar.
+
+    Raises:
+        ValueError: if examples have no second text.
+
+    Example:
+    >>> import numpy as np
+    >>> vectors = np.eye(4, dtype="float32").reshape(2, 2, 4)  # all unlike
+    >>> round(float(InBatchNegatives()(np.arange(4).reshape(2, 2), vectors)), 4)  # log(2)
+    0.6931
+    """
+
+    default_name = "in_batch_negatives"
+
+    def loss_of(self, y_true: Any, vectors: Any) -> Any:
+        _check_several(self, vectors)
+        texts = vectors.shape[1] - 1  # k - 1 candidates of each example
+        anchors = vectors[:, 0]  # [B, H]
+        candidates = ops.reshape(vectors[:, 1:], (-1, vectors.shape[-1]))  # [B x (k - 1), H]
+        scores = self.scale * ops.matmul(anchors, ops.transpose(candidates))
+        numbers = ops.arange(ops.shape(scores)[1])
+        is_own = numbers == texts * ops.arange(ops.shape(scores)[0])[:, None]
+        anchor, positive = y_true[:, :1], y_true[:, 1:2]
+        candidate = ops.reshape(y_true[:, 1:], (1, -1))
+        asked = ops.reshape(ops.repeat(anchor, texts, axis=1), (1, -1))  # the candidate's anchor
+        is_positive = numbers % texts == 0
+        is_equal = (
+            (candidate == anchor) | (candidate == positive) | (is_positive & (asked == anchor))
+        )
+        scores = ops.where(is_equal & ~is_own, -1e9, scores)
+        right = ops.sum(ops.where(is_own, scores, 0.0), axis=1)
+        return ops.logsumexp(scores, axis=1) - right  # [B]
+
+
+@keras.saving.register_keras_serializable(package="keras_bert")
+class CoSENT(BatchLoss):
+    """Ranking of the cosines of pairs by the pairs' scores.
+
+    Of every two pairs in the batch, the one with the higher score should have the higher cosine:
+    log(1 + sum of exp(scale x (lower pair's cosine - higher pair's))). Only the order of the scores
+    counts, so they may have any range.
+
+    Source: Su 2022, https://kexue.fm/archives/8847; `CoSENTLoss` of sentence-transformers.
+
+    Args:
+        scale: see `BatchLoss`.
+        matryoshka_dims: see `BatchLoss`.
+        name: str.
+        **kwargs: arguments of `keras.losses.Loss`.
+
+    Call arguments:
+        y_true: `[B]` scores, such as 0 to 1 or 0 to 5.
+        y_pred: `[B, 2, H]`, the vectors of two texts.
+
+    Returns:
+        A scalar. It isn't a mean over pairs, so `sample_weight` isn't supported.
+
+    Raises:
+        ValueError: if examples are not pairs.
+
+    Example:
+    >>> import numpy as np
+    >>> vectors = np.array([[[1.0, 0.0], [1.0, 0.0]], [[1.0, 0.0], [0.0, 1.0]]])  # cosines 1, 0
+    >>> right, wrong = (float(CoSENT()(scores, vectors)) for scores in ([1.0, 0.5], [0.5, 1.0]))
+    >>> right < 1e-6, round(wrong, 4)
+    (True, 20.0)
+    """
+
+    default_name = "cosent"
+
+    def loss_of(self, y_true: Any, vectors: Any) -> Any:
+        _check_several(self, vectors, exactly=2)
+        scores = ops.reshape(y_true, (-1,))
+        cosines = self.scale * ops.sum(vectors[:, 0] * vectors[:, 1], axis=-1)  # [B]
+        excess = cosines[None] - cosines[:, None]  # [higher, lower]
+        excess = ops.where(scores[:, None] > scores[None], excess, -1e9)
+        return ops.logsumexp(ops.append(ops.reshape(excess, (-1,)), 0.0))
+
+
+@keras.saving.register_keras_serializable(package="keras_bert")
+class EmbeddingLoss(BatchLoss):
+    """The loss that suits the data: `InBatchNegatives`, or `CoSENT` if pairs have scores.
+
+    Args:
+        scale: see `BatchLoss`.
+        matryoshka_dims: see `BatchLoss`.
+        name: str.
+        **kwargs: arguments of `keras.losses.Loss`.
+
+    Call arguments:
+        y_true: `[B, k]`, numbers of texts, or `[B]`, scores.
+        y_pred: `[B, k, H]` vectors.
+
+    Example:
+    >>> import numpy as np
+    >>> vectors = np.eye(4, dtype="float32").reshape(2, 2, 4)
+    >>> numbers = np.arange(4).reshape(2, 2)
+    >>> float(EmbeddingLoss()(numbers, vectors)) == float(InBatchNegatives()(numbers, vectors))
+    True
+    """
+
+    default_name = "embedding_loss"
+
+    def loss_of(self, y_true: Any, vectors: Any) -> Any:
+        kind = CoSENT if len(y_true.shape) == 1 else InBatchNegatives
+        return kind(self.scale).loss_of(y_true, vectors)
+
+
+@keras.saving.register_keras_serializable(package="keras_bert")
+class MarginMeanSquaredError(keras.losses.Loss):
+    """Squared error between the margins of a reranker and those of its teacher.
+
+    The margin is the score of the positive minus that of the negative. The student learns how much
+    better one document is than the other, on a scale of its own. Use it with examples (query,
+    positive, negative). Source: Hofstätter et al. 2020, "Improving Efficient Neural Ranking Models
+    with Cross-Architecture Knowledge Distillation", section 3.2.
+
+    Args:
+        reduction: as of `keras.losses.Loss`.
+        name: str.
+        dtype: as of `keras.losses.Loss`.
+
+    Call arguments:
+        y_true: `[B]` floats, the teacher's margins.
+        y_pred: `[B, 2]`, the logits of the positive and of the negative.
+
+    Raises:
+        ValueError: if there aren't two logits and one margin for each example.
+
+    Example:
+    >>> import numpy as np
+    >>> from keras_bert.losses import MarginMeanSquaredError
+    >>> float(MarginMeanSquaredError()(np.array([3.0]), np.array([[2.5, 0.5]])))
+    1.0
+    """
+
+    def __init__(
+        self,
+        reduction: str = "sum_over_batch_size",
+        name: str = "margin_mean_squared_error",
+        dtype: Any = None,
+    ):
+        super().__init__(name=name, reduction=reduction, dtype=dtype)
+
+    def __repr__(self):
+        return f"{type(self).__name__}()"
+
+    def call(self, y_true, y_pred):
+        if len(y_pred.shape) != 2 or y_pred.shape[1] not in (2, None):
+            raise ValueError(
+                "MarginMeanSquaredError takes logits [B, 2] of examples (query, positive, "
+                f"negative); got {tuple(y_pred.shape)}. Pairs (query, document) train with "
+                "loss='binary_crossentropy' or 'mean_squared_error'."
+            )
+        if len(y_true.shape) > 1 and y_true.shape[1] not in (1, None):
+            raise ValueError(
+                "MarginMeanSquaredError takes one margin for each example, [B], the teacher's "
+                f"score of the positive minus that of the negative; got {tuple(y_true.shape)}."
+            )
+        margins = ops.reshape(y_true, (-1,))  # [B]
+        return ops.square(y_pred[:, 0] - y_pred[:, 1] - margins)
+
+
+def normalized(vectors: Any) -> Any:
+    """Scales vectors to length 1, in float32."""
+    vectors = ops.cast(vectors, "float32")
+    length = ops.sqrt(ops.sum(ops.square(vectors), axis=-1, keepdims=True) + 1e-24)
+    return vectors / length
+
+
+def check_dims(dims: Sequence[int] | None, width: int) -> None:
+    """Raises a ValueError unless `matryoshka_dims` are numbers of a vector's values, or None."""
+    if dims is None:
+        return
+    known = dims if isinstance(dims, (list, tuple)) else ()
+    are_sizes = all(isinstance(dim, int) and not isinstance(dim, bool) for dim in known)
+    if not known or not are_sizes or not all(1 <= dim <= width for dim in known):
+        raise ValueError(
+            f"matryoshka_dims must be ints from 1 to {width}, the width of the vectors, such as "
+            f"({width}, {max(width // 2, 1)}); got {dims}."
+        )
+
+
+def _check_several(loss, vectors, exactly=None):
+    texts = vectors.shape[1] if len(vectors.shape) == 3 else 1
+    if texts < 2 or (exactly is not None and texts != exactly):
+        wanted = "[B, 2, H]" if exactly else "[B, k, H] with k of 2 or more"
+        raise ValueError(
+            f"{type(loss).__name__} compares the vectors of several texts in an example, {wanted}; "
+            f"got {tuple(vectors.shape)}. Train on pairs of texts: fit((texts, others))."
+        )

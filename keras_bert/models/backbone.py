@@ -1,0 +1,178 @@
+"""The contract of encoders that tasks build on."""
+
+import keras
+
+from keras_bert.layers.initializer import EPSILON
+from keras_bert.models.exporting import export_encoder
+from keras_bert.models.precision import policy_config
+from keras_bert.models.retracing import Retracing
+from keras_bert.models.row_inputs import RowInputs
+from keras_bert.presets.preset import PresetModel
+from keras_bert.presets.quantization import quantization_config, quantized_from_config
+from keras_bert.training.keras_internals import all_layers
+
+
+class Backbone(PresetModel, Retracing, RowInputs, keras.Model):
+    """An encoder of token ids, on which any task of this library works.
+
+    Subclass it for an encoder of your own: make the layers, call them, give their inputs, outputs
+    and sizes to `super().__init__`, override `get_config`, and register the class for Keras.
+    Layers that mix tokens read `packed_input("sequence_ids")`, or the class sets
+    `takes_packed_rows = False`.
+
+    Override `hidden_states` for an embedder of several layers, `token_embedding` for a pre-trainer
+    with tied tables, and `unused_by` if the head of a task may leave variables without a gradient.
+
+    Args:
+        inputs: a dict of Keras inputs `[B, S]`: `token_ids`, `padding_mask`, which is optional in
+            calls, and perhaps `segment_ids`, optional too.
+        outputs: a dict of `sequence_output`, `[B, S, H]`, and perhaps `pooled_output`, `[B, H]`.
+        embeddings: the layer that makes vectors of token ids.
+        blocks: list of the L layers above it, from bottom to top. A block may have an attribute
+            `remat`.
+        vocabulary_size: int, V.
+        hidden_dim: int, H.
+        max_sequence_length: int, the length of the longest row.
+        **kwargs: arguments of `keras.Model`.
+
+    Raises:
+        ValueError: if inputs, outputs or blocks aren't as described.
+
+    Example:
+    >>> from keras_bert import Backbone, BertBackbone, sizes
+    >>> backbone = BertBackbone(vocabulary_size=100, **sizes.tiny)
+    >>> isinstance(backbone, Backbone), len(backbone.lora_layers())
+    (True, 8)
+    """
+
+    architecture = None  # in the files of other libraries, such as "bert"; None if they have none
+    size_names = ("vocabulary_size", "hidden_dim", "max_sequence_length")  # see least_values
+    causal = False  # whether a token sees only itself and earlier ones
+    num_segments = 1  # of `segment_ids`
+    activation = "gelu"  # of a masked-LM head
+    layer_norm_epsilon = EPSILON  # of a masked-LM head
+    given_policy = None
+
+    def __init__(
+        self,
+        inputs,
+        outputs,
+        *,
+        embeddings,
+        blocks,
+        vocabulary_size,
+        hidden_dim,
+        max_sequence_length,
+        **kwargs,
+    ):
+        _check_contract(type(self).__name__, inputs, outputs, blocks, hidden_dim)
+        super().__init__(inputs=inputs, outputs=outputs, **kwargs)
+        self.embeddings = embeddings
+        self.blocks = blocks
+        self.num_layers = len(blocks)
+        self.vocabulary_size = vocabulary_size
+        self.hidden_dim = hidden_dim
+        self.max_sequence_length = max_sequence_length
+        self.mark_depths()
+
+    @classmethod
+    def least_values(cls, sizes):
+        """Computes a lower bound of the number of weights, to refuse presets with smaller files.
+
+        Args:
+            sizes: a dict of ints, the arguments in `size_names`.
+        """
+        return sizes["vocabulary_size"] * sizes["hidden_dim"]
+
+    @property
+    def token_embedding(self):
+        """The token table, a `keras.layers.ReversibleEmbedding`."""
+        raise ValueError(
+            f"{type(self).__name__} has no token_embedding: pass tie_embeddings=False."
+        )
+
+    @property
+    def remat(self):
+        """Whether blocks are recomputed for the gradients; see `BertBackbone`."""
+        return getattr(self.blocks[0], "remat", False)
+
+    @remat.setter
+    def remat(self, value):
+        if value and not all(hasattr(block, "remat") for block in self.blocks):
+            raise ValueError(f"The blocks of {type(self).__name__} have no remat.")
+        for block in self.blocks:
+            block.remat = value
+
+    def hidden_states(self, inputs):
+        """Computes the outputs of the embeddings and of all blocks, a list of `[B, S, H]`."""
+        raise ValueError(f"{type(self).__name__} gives the vectors of its last layer alone.")
+
+    def unused_by(self, output):
+        """Lists the variables that an output, such as `"sequence_output"`, doesn't depend on."""
+        return []
+
+    def lora_layers(self):
+        """Lists the layers that LoRA adapts: the dense layers of all blocks."""
+        layers = [layer for block in self.blocks for layer in all_layers(block)]
+        return [layer for layer in layers if isinstance(layer, keras.layers.Dense)]
+
+    def mark_depths(self):
+        """Sets `layers_to_head` of the variables, by which `AdamW(layer_decay=...)` scales rates.
+
+        It is 1 in the last of L blocks, L in the first, and L + 1 in the embeddings.
+        """
+        for depth, layer in enumerate([*reversed(self.blocks), self.embeddings], start=1):
+            for variable in layer.variables:
+                variable.layers_to_head = depth
+
+    def forward_flops(self, sequence_length):
+        """Counts the FLOPs of the blocks' matrix products for a row, forward alone.
+
+        A multiplication and an addition are two operations. Attention counts as if each token saw
+        all S = `sequence_length` tokens.
+        """
+        projections = sum(layer.kernel.shape[0] * layer.units for layer in self.lora_layers())
+        attention = 2 * self.num_layers * sequence_length * self.hidden_dim  # scores, and sums
+        return 2 * sequence_length * (projections + attention)
+
+    def export(self, filepath, format="tf_saved_model", **kwargs):
+        """Writes a model of token ids for ONNX Runtime, LiteRT or OpenVINO; see `BertTask.export`.
+
+        Other formats are left to `keras.Model.export`.
+        """
+        return export_encoder(self, filepath, format, **kwargs)
+
+    def get_config(self):
+        return {
+            "name": self.name,
+            "trainable": self.trainable,
+            "vocabulary_size": self.vocabulary_size,
+            "hidden_dim": self.hidden_dim,
+            "max_sequence_length": self.max_sequence_length,
+            **policy_config(self.given_policy),
+            **quantization_config(self),
+        }
+
+    @classmethod
+    def from_config(cls, config):
+        return quantized_from_config(cls, config)
+
+    def __repr__(self):
+        if getattr(self, "num_layers", None) is None:  # while Keras makes it
+            return super().__repr__()
+        names = ("vocabulary_size", "num_layers", "num_heads", "hidden_dim")
+        sizes = ", ".join(f"{name}={getattr(self, name)}" for name in names if hasattr(self, name))
+        return f"{type(self).__name__}({sizes}: {self.count_params():,} weights)"
+
+
+def _check_contract(name, inputs, outputs, blocks, hidden_dim):
+    lacks = [f"the input {each}" for each in ("token_ids", "padding_mask") if each not in inputs]
+    if "sequence_output" not in outputs:
+        lacks.append("the output sequence_output")
+    elif outputs["sequence_output"].shape[1:] != (None, hidden_dim):
+        shape = outputs["sequence_output"].shape
+        lacks.append(f"a sequence_output of [B, S, {hidden_dim}] (it is {shape})")
+    if not blocks:
+        lacks.append("blocks")
+    if lacks:
+        raise ValueError(f"{name} is no Backbone that tasks can use; it lacks {', '.join(lacks)}.")

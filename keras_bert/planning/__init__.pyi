@@ -1,0 +1,1 @@
+from keras_bert.planning.tpu_plan import TpuPlan as TpuPlan

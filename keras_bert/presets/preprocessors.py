@@ -1,0 +1,190 @@
+"""Preprocessors and tokenizers of any source, with settings that the caller changes."""
+
+import inspect
+import logging
+import os
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from keras_bert.files.json_files import read_json
+from keras_bert.presets.formats.checkpoint import Checkpoint
+from keras_bert.presets.formats.hugging_face_tokenizer import read_tokenizer
+from keras_bert.presets.formats.sentence_transformers import read_sentence_transformer
+from keras_bert.presets.load_checkpoint import check_vocabulary, naming
+from keras_bert.presets.preset_arguments import did_you_mean
+from keras_bert.presets.preset_folder import PresetFolder, public_class
+from keras_bert.presets.read_source import local_source, read_source
+
+if TYPE_CHECKING:  # needs TensorFlow Text
+    from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
+    from keras_bert.text.tokenizer import BertTokenizer
+
+logger = logging.getLogger("keras_bert")
+
+TEXT_SETTINGS = ("sequence_length", "truncation")
+
+
+def load_preprocessor(
+    cls: "type[BertPreprocessor]", source: str | os.PathLike, settings: dict[str, Any]
+) -> "BertPreprocessor":
+    """Loads the preprocessor of a source, as `BertPreprocessor.from_preset` does."""
+    found = preprocessor_from(read_source(source), cls, None, settings)
+    if found is None:
+        raise ValueError(f"{source} has no vocabulary, so it has no preprocessor for text.")
+    return found
+
+
+def load_tokenizer(source: str | os.PathLike, lowercase: bool | None = None) -> "BertTokenizer":
+    """Loads the tokenizer of a source, as `BertTokenizer.from_preset` does.
+
+    For a model of the Hugging Face hub, only the small files are downloaded.
+    """
+    tokenizer_class = public_class("BertTokenizer")
+    if str(source).endswith(".txt"):
+        return tokenizer_class(source, lowercase=lowercase is not False)
+    path = Path(local_source(source, weights=False))
+    if not _is_hugging_face(path):
+        source = path if (path / "preprocessor.json").is_file() else source
+        kind = public_class("BertPreprocessor")
+        return load_preprocessor(kind, source, {"lowercase": lowercase}).tokenizer
+    sentences = read_sentence_transformer(path)
+    vocabulary, settings, _ = read_tokenizer(sentences.transformer)
+    if not vocabulary:
+        raise ValueError(f"{source} has no vocabulary, so text can't be read as its model does.")
+    if lowercase is not None:
+        settings["lowercase"] = lowercase
+    if sentences.lowercases and not settings["lowercase"]:
+        raise ValueError(f"{source} lowercases text, but has a cased vocabulary.")
+    return tokenizer_class(vocabulary, **settings)
+
+
+def split_arguments(cls: type, arguments: dict[str, Any]) -> tuple[dict, dict]:
+    """Splits a class's arguments into model arguments and preprocessor arguments.
+
+    An argument that both accept is in both dicts.
+    """
+    theirs = setting_names(cls)
+    own = inspect.signature(cls.__init__).parameters
+    model = {n: v for n, v in arguments.items() if n not in theirs or n in own}
+    return model, {n: v for n, v in arguments.items() if n in theirs}
+
+
+def setting_names(cls: type) -> list[str]:
+    """Lists the argument names of a class's preprocessor."""
+    if not hasattr(cls, "preprocessor_class"):
+        return []
+    return cls.preprocessor_class().arguments() if _has_text() else list(TEXT_SETTINGS)
+
+
+def preprocessor_from(
+    source: PresetFolder | Checkpoint,
+    kind: "type[BertPreprocessor]",
+    given: "BertPreprocessor | None",
+    settings: dict[str, Any],
+    is_same_task: bool = True,
+    num_classes: int | None = None,
+) -> "BertPreprocessor | None":
+    """Makes a preprocessor for a loaded model, or returns None if there is no vocabulary.
+
+    Args:
+        source: a preset or a `Checkpoint`.
+        kind: the preprocessor's class; the source's may be a subclass.
+        given: the caller's preprocessor, or None.
+        settings: the caller's arguments for the class, and `lowercase`.
+        is_same_task: whether the source's settings for labels and answers are taken over, too.
+        num_classes: the caller's number of classes, or None.
+
+    Raises:
+        ValueError: if a setting is unknown, or a file of the source is missing or damaged.
+    """
+    settings = {**settings}
+    lowercase = settings.pop("lowercase", None)
+    its_kind, saved = _task_settings(source)
+    made = its_kind if is_same_task and issubclass(its_kind, kind) else kind
+    unknown = [name for name in settings if name not in made.arguments()]
+    if unknown:
+        raise ValueError(
+            f"{made.__name__} has no argument {', '.join(unknown)}; it has "
+            f"{', '.join(made.arguments())}.{did_you_mean(unknown, made.arguments())}"
+        )
+    if isinstance(given, kind):
+        return type(given).like(given, **settings) if settings else given
+    text = _text_preprocessor(source, lowercase) if given is None else given
+    if text is None:
+        if saved:
+            logger.warning(
+                "%s has no vocabulary, so its preprocessor's settings were left out: %s. Give "
+                "preprocessor=BertPreprocessor(tokenizer) to keep them.",
+                source,
+                ", ".join(f"{name}={value!r}" for name, value in saved.items()),
+            )
+        return None
+    if is_same_task and issubclass(made, its_kind):
+        if num_classes not in (None, len(saved.get("label_names") or [])):
+            saved.pop("label_names", None)
+        settings = {**saved, **settings}
+    with naming(source):
+        return made.like(text, **settings)
+
+
+def preprocessor_for(
+    cls: type,
+    source: PresetFolder | Checkpoint,
+    given: "BertPreprocessor | None",
+    settings: dict[str, Any],
+    num_classes: int | None,
+) -> "BertPreprocessor | None":
+    """Makes the preprocessor of a task's class, like `preprocessor_from`."""
+    if not _has_text():  # the model works, but reads no text
+        return given
+    is_same_task = (
+        cls is source.model_class
+        if isinstance(source, PresetFolder)
+        else cls.__name__ == source.task
+    )
+    kind = cls.preprocessor_class()
+    return preprocessor_from(source, kind, given, settings, is_same_task, num_classes)
+
+
+def _task_settings(source):
+    """Returns `(class, settings)` of a source's preprocessor, without its text settings."""
+    if isinstance(source, PresetFolder):
+        kind, settings = source.settings
+    else:
+        kind = public_class(source.task or "BertTask").preprocessor_class()
+        settings = source.task_arguments
+    names = [name for name in kind.arguments() if name not in TEXT_SETTINGS]
+    return kind, {name: settings[name] for name in names if name in settings}
+
+
+def _text_preprocessor(source, lowercase):
+    """Makes a `BertPreprocessor` with a source's text settings, or None without a vocabulary."""
+    if isinstance(source, PresetFolder):
+        vocabulary, tokenizer, text = source.text()
+    else:
+        if "text" in source.refused:
+            raise ValueError(source.refused["text"])
+        check_vocabulary(source)
+        vocabulary, tokenizer = source.vocabulary, source.tokenizer
+        text = {"sequence_length": source.sequence_length}
+    if vocabulary is None:
+        return None
+    if lowercase is not None:
+        tokenizer = {**tokenizer, "lowercase": lowercase}
+    with naming(source):
+        tokenizer = public_class("BertTokenizer")(vocabulary, **tokenizer)
+        return public_class("BertPreprocessor")(tokenizer, **text)
+
+
+def _is_hugging_face(path):
+    """Returns whether a folder's tokenizer is in Hugging Face's format, with weights or without."""
+    config = read_json(path / "config.json") if path.is_dir() else {}
+    if config:
+        return "class" not in config and "registered_name" not in config
+    names = ("modules.json", "tokenizer_config.json", "tokenizer.json")
+    return any((path / name).is_file() for name in names)
+
+
+def _has_text():
+    return find_spec("tensorflow_text") is not None

@@ -1,0 +1,123 @@
+"""Reader of presets, and of published weights in any supported format."""
+
+import re
+from os import PathLike
+from pathlib import Path
+
+from keras_bert.files.json_files import read_json
+from keras_bert.files.whole import recover
+from keras_bert.messages import shown
+from keras_bert.presets.formats.checkpoint import Checkpoint
+from keras_bert.presets.formats.tensor_files import FILES
+from keras_bert.presets.known_presets import hub_handle, similar_preset
+from keras_bert.presets.preset_folder import PresetFolder
+
+
+def read_source(source: str | PathLike) -> Checkpoint | PresetFolder:
+    """Reads a model in any supported format; `PresetModel.from_preset` lists the sources."""
+    source = local_source(source)
+    handle = str(source)
+    path = Path(source)
+    if "://" not in handle:
+        recover(path)
+    if handle.startswith("kaggle://") or not (path.exists() or _is_prefix(path)):
+        if not handle.startswith("kaggle://") and not _is_preset_name(handle):
+            raise ValueError(_not_found(handle))
+        from keras_bert.presets.formats.read_keras_hub import read_keras_hub
+
+        return read_keras_hub(handle)
+    if path.suffix == ".keras" and path.is_file():
+        raise ValueError(
+            f"{path} is a whole model, not a preset: load it with keras.saving.load_model, after "
+            "import keras and import keras_bert. A preset is a folder from save_to_preset."
+        )
+    if path.is_file() and not _is_prefix(path):
+        raise ValueError(
+            f"{path} is a file. Pass its folder; if the folder has several TF1 checkpoints, pass "
+            "the prefix of one: its path without .index or .data-*."
+        )
+    if not path.is_dir() or _is_google(path):
+        from keras_bert.presets.formats.google import read_google
+
+        return read_google(path)
+    config = read_json(path / "config.json")
+    if "class" in config:
+        return PresetFolder(path, config)
+    if "registered_name" in config:
+        from keras_bert.presets.formats.read_keras_hub import read_keras_hub
+
+        return read_keras_hub(path)
+    if config or (path / "modules.json").is_file():
+        from keras_bert.presets.formats.hugging_face import read_hugging_face
+
+        return read_hugging_face(path)
+    found = sorted(entry.name for entry in path.iterdir())
+    raise ValueError(
+        f"{path} holds no BERT in a supported format: neither config.json (keras_bert, Hugging "
+        "Face, KerasHub) nor bert_config.json and bert_model.ckpt.* (Google). Found: "
+        f"{shown(found, 400)}.{folder_hint(path, found)}"
+    )
+
+
+def local_source(source: str | PathLike, weights: bool = True) -> str | PathLike:
+    """Downloads a source of the Hugging Face hub and returns its folder; returns others as is.
+
+    Without `weights`, only the small files are downloaded.
+    """
+    handle = str(source)
+    if not Path(source).exists():
+        handle = hub_handle(handle) or handle
+    if not handle.startswith("hf://"):
+        return source
+    from keras_bert.presets.formats.hub import download
+
+    return download(handle, weights)
+
+
+def published_name(source: str | PathLike) -> str | None:
+    """Returns the name of a source that was loaded from a hub; None for a local one."""
+    path = Path(source)
+    if path.exists() or _is_prefix(path):
+        return None
+    return hub_handle(str(source)) or str(source)
+
+
+def _is_preset_name(handle):
+    if not re.fullmatch(r"[\w.]+", handle):
+        return False
+    from keras_bert.presets.formats.read_keras_hub import has_preset
+
+    return has_preset(handle)
+
+
+def _is_google(path):
+    """Returns whether a folder is in Google's format; Hugging Face weights take precedence."""
+    if (path / "config.json").is_file() and any((path / name).is_file() for name in FILES):
+        return False
+    return (path / "bert_config.json").is_file() or any(path.glob("*.index"))
+
+
+def _is_prefix(path):
+    return path.with_name(f"{path.name}.index").is_file()
+
+
+def folder_hint(path: Path, found: list[str]) -> str:
+    """Returns what to do about a folder that this library wrote, if it is no preset."""
+    for name in ("best", "preset"):  # in the output of a recipe
+        if (path / name / "config.json").is_file():
+            return f" Did you mean {str(path / name)!r}?"
+    if {"saved_model.pb", "model.onnx", "model.tflite", "model.xml"} & set(found):
+        return " An exported model can't be loaded again: pass the preset that it was made from."
+    return ""
+
+
+def _not_found(handle):
+    hint = ""
+    if handle.count("/") == 1 and not handle.startswith((".", "/")):
+        hint = f" A model of the Hugging Face hub is written hf://{handle}."
+    if similar := similar_preset(handle):
+        hint = f" Did you mean {similar!r}?"
+    return (
+        f"{handle!r} is neither a folder nor the name of a KerasHub preset of BERT.{hint} Pass a "
+        "folder, hf://user/name, kaggle://... or a name such as bert_base_en_uncased."
+    )

@@ -1,0 +1,126 @@
+"""The command lines of recipes: flags, help texts and errors.
+
+A flag has the same meaning, default and help text in every recipe. Keras is not imported here, so
+that `--help` is quick.
+"""
+
+import argparse
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+
+import keras_bert
+
+_OWN_FOLDERS = [Path(file).resolve().parent for file in (keras_bert.__file__, __file__)]
+
+
+def recipe_parser(docstring: str) -> argparse.ArgumentParser:
+    """Makes a parser whose `--help` has the docstring's first paragraph and all defaults."""
+    return argparse.ArgumentParser(description=docstring.split("\n\n")[0], formatter_class=_Help)
+
+
+def run_recipe(main: Callable[[], object]) -> None:
+    """Runs the `main` function of a recipe, with short errors and without TensorFlow's own log.
+
+    A ValueError of the recipe or of keras_bert, and an OSError, exit with status 1 and print only
+    their message: they are about the user's files and arguments. Other errors keep their traceback.
+    The environment variable `TF_CPP_MIN_LOG_LEVEL=0` brings TensorFlow's log back.
+    """
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    try:
+        main()
+    except (ValueError, OSError) as error:
+        if isinstance(error, OSError) or _is_own(error, main):
+            sys.exit(f"error: {error}")
+        raise
+
+
+def add_file_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds `--train`, `--dev` or else `--validation_split`, and `--test`."""
+    add = parser.add_argument
+    add("--train", required=True, help="file of training examples")
+    dev = parser.add_mutually_exclusive_group(required=True)
+    dev.add_argument("--dev", help="file of examples that select the best epoch")
+    dev.add_argument(
+        "--validation_split",
+        type=_fraction,
+        help="replaces --dev by this fraction of --train, its last examples, e.g. 0.1",
+    )
+    add("--test", help="file of examples to answer at the end")
+
+
+def add_finetuning_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the model to start from, the output folder, the devices, and `finetune`'s settings.
+
+    A recipe changes defaults with `parser.set_defaults`.
+    """
+    add = parser.add_argument
+    add("--init", required=True, help="preset or published weights to start from")
+    add("--from_scratch", action="store_true", help="start from random weights of the same shape")
+    add("--output", required=True, help="output folder")
+    add("--sequence_length", type=int, default=128, help="tokens per sequence")
+    add("--batch_size", type=int, default=32, help="examples per step, over all devices")
+    add("--bucket_lengths", type=int, nargs="+", help="group examples by these padded lengths")
+    add("--tokens_per_batch", type=int, help="with --bucket_lengths, replaces --batch_size")
+    add("--packed", action="store_true", help="fill rows of --batch_size with several sequences")
+    add("--learning_rate", type=float, default=5e-5, help="peak learning rate")
+    add("--epochs", type=int, default=3, help="passes over the training examples")
+    add("--warmup_proportion", type=float, default=0.1, help="fraction of all steps for warm-up")
+    add("--layer_decay", type=float, help="learning rate of a layer relative to the next, e.g. 0.9")
+    add("--select", help="score that selects the best epoch; by default, the main one")
+    add("--patience", type=int, help="stop after this many epochs without a better score")
+    add("--accumulation_steps", type=int, default=1, help="split each batch into this many parts")
+    add("--strategy", default="auto", help="auto, single, mirrored, multiworker or tpu")
+    add("--tpu", help="address of a TPU: local, its name, or grpc://host:port")
+    add("--devices", type=int, help="number of GPUs or JAX devices; all by default")
+    add("--precision", default="float32", choices=["float32", "mixed_bfloat16"], help="Keras dtype")
+    add("--seed", type=int, default=0, help="random seed")
+
+
+def finetuning_settings(args: argparse.Namespace) -> dict:
+    """Converts a command line with `add_finetuning_arguments` to arguments of `finetune`."""
+    batching = keras_bert.Batching(
+        args.batch_size,
+        bucket_lengths=args.bucket_lengths,
+        tokens_per_batch=args.tokens_per_batch,
+        packed=args.packed,
+    )
+    names = ("epochs", "learning_rate", "layer_decay", "accumulation_steps", "select", "patience")
+    settings = {name: getattr(args, name) for name in (*names, "seed")}
+    if hasattr(args, "validation_split"):
+        settings["validation_split"] = args.validation_split or 0.0
+    return {**settings, "warmup": args.warmup_proportion, "batching": batching}
+
+
+def _fraction(text):
+    try:
+        fraction = float(text)
+    except ValueError:
+        fraction = 0.0
+    if not 0 < fraction < 1:
+        raise argparse.ArgumentTypeError(f"must be above 0 and below 1; got {text}")
+    return fraction
+
+
+def _is_own(error, main):
+    """Returns whether an error was raised by keras_bert or a recipe, not by a library."""
+    *_, (frame, _) = traceback.walk_tb(error.__traceback__)
+    path = Path(frame.f_code.co_filename).resolve()
+    is_main = frame.f_globals is getattr(main, "__globals__", None)
+    return is_main or any(path.is_relative_to(folder) for folder in _OWN_FOLDERS)
+
+
+class _Help(argparse.ArgumentDefaultsHelpFormatter):
+    """Help texts with their defaults, except for switches and arguments without a default.
+
+    A text that explains a default of None ends in "; by default, ...". The end is left out where
+    a recipe sets another default.
+    """
+
+    def _get_help_string(self, action):
+        default = action.default
+        if default is None or default is False or default in ([], argparse.SUPPRESS):
+            return action.help
+        return f"{action.help.partition('; by default')[0]} (default: %(default)s)"

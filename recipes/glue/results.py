@@ -1,0 +1,123 @@
+"""All of GLUE at once: the folders of its tasks, and table 1 of BERT's paper for a model."""
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from keras_bert.metrics.glue import METRICS
+from keras_bert.readers.glue_tasks import glue_task
+from keras_bert.readers.table import read_table
+
+COLUMNS = {  # of table 1, in its order: the task, and the score of results.tsv that it shows
+    "MNLI-m": ("mnli", "accuracy"),
+    "MNLI-mm": ("mnli", "mismatched_accuracy"),
+    "QQP": ("qqp", "f1"),
+    "QNLI": ("qnli", "accuracy"),
+    "SST-2": ("sst2", "accuracy"),
+    "CoLA": ("cola", "mcc"),
+    "STS-B": ("stsb", "spearman"),
+    "MRPC": ("mrpc", "f1"),
+    "RTE": ("rte", "accuracy"),
+    "WNLI": ("wnli", "accuracy"),
+}
+SETTING = ("batch_size", "learning_rate", "epochs")
+
+
+def glue_folders(folder: str | Path, with_test: bool = True) -> dict[str, Path]:
+    """Finds the folders of GLUE's tasks, as GLUE's download script names them.
+
+    Returns:
+        `{task: path}`, such as `"sst2"`; also `"ax"` for `AX` or `diagnostic`.
+
+    Raises:
+        ValueError: if there is none, a task has two, or one lacks a file.
+    """
+    found = {}
+    for path in sorted(Path(folder).iterdir()) if Path(folder).is_dir() else []:
+        name = "ax" if path.name == "diagnostic" else path.name
+        key = "".join(filter(str.isalnum, name.lower()))
+        if path.is_dir() and key in METRICS:
+            if key in found:
+                raise ValueError(
+                    f"{found[key]} and {path} are both folders of {glue_task(key).name}. Keep one."
+                )
+            found[key] = path
+    if not {*found} - {"ax"}:
+        expected = ", ".join(glue_task(task).name for task in METRICS if task != "ax")
+        raise ValueError(f"{folder} has no folder of a GLUE task: {expected}.")
+    lacking = [
+        f"{path}/{names[0]}"
+        for task, path in found.items()
+        for split, names in glue_task(task).files.items()
+        if (with_test or not split.startswith("test"))
+        and not any((path / name).exists() for name in names)
+    ]
+    if lacking:
+        hint = " Without test sets, give --no_test." if with_test else ""
+        raise ValueError(f"These files of GLUE are missing: {', '.join(lacking)}.{hint}")
+    return {task: found[task] for task in METRICS if task in found}
+
+
+def read_glue_results(folder: str | Path) -> list[dict[str, Any]]:
+    """Reads a model's row of table 1 from the `results.tsv` of each task in a folder.
+
+    Of each task it takes the setting with the best mean score over all seeds, among those with the
+    most seeds, and of each of its runs the best epoch. The average is the paper's: the mean of all
+    columns but WNLI, in which MNLI counts twice. If tasks are missing, its name says of how many
+    columns it is.
+
+    Returns:
+        A list of dicts of `metric`, the column; `seed`, an int; and `value`, a float, 0 to 100.
+    """
+    tasks = [task for task in METRICS if (Path(folder) / task / "results.tsv").exists()]
+    best = {task: _best_setting(_read_epochs(folder, task)) for task in tasks}
+    scores = [
+        {"metric": column, "seed": run["seed"], "value": 100 * run[name]}
+        for column, (task, name) in COLUMNS.items()
+        for run in best.get(task, ())
+    ]
+    if not scores:
+        raise ValueError(f"{folder} has no results of a GLUE task, such as mrpc/results.tsv.")
+    for seed in sorted({score["seed"] for score in scores}):
+        own = [s["value"] for s in scores if s["seed"] == seed and s["metric"] != "WNLI"]
+        whole = len(own) == len(COLUMNS) - 1
+        if own:
+            metric = "average" if whole else f"average of {len(own)}"
+            scores.append({"metric": metric, "seed": seed, "value": float(np.mean(own))})
+    return scores
+
+
+def _read_epochs(folder, task):
+    """Reads a task's `results.tsv`: for each epoch its seed, setting and scores."""
+    table = read_table(Path(folder) / task / "results.tsv", quoting=False)
+    scores = ["score", *(name for of_task, name in COLUMNS.values() if of_task == task)]
+    kinds = {"seed": int, **dict.fromkeys(SETTING, str), **dict.fromkeys(scores, float)}
+    try:
+        columns = [map(kind, table[name]) for name, kind in kinds.items()]
+        return [dict(zip(kinds, row, strict=True)) for row in zip(*columns, strict=True)]
+    except ValueError as error:
+        raise ValueError(f"{table.path}: {error}. Rerun the task to write it again.") from error
+
+
+def _best_setting(epochs):
+    """Returns the best epoch of each run with the best setting, one run for each seed.
+
+    Settings with fewer seeds than another, in a grid that was stopped, are left out: a single lucky
+    seed would win.
+    """
+    runs = {}
+    for epoch in epochs:
+        setting = tuple(epoch[name] for name in SETTING)
+        by_seed = runs.setdefault(setting, {})
+        if epoch["seed"] not in by_seed or _score(epoch) > _score(by_seed[epoch["seed"]]):
+            by_seed[epoch["seed"]] = epoch
+    most = max(map(len, runs.values()))
+    found = [[*by_seed.values()] for by_seed in runs.values() if len(by_seed) == most]
+    return max(found, key=lambda epochs: np.mean([_score(epoch) for epoch in epochs]))
+
+
+def _score(epoch):
+    """Returns the score that selects an epoch; minus infinity for a run that diverged."""
+    return -math.inf if math.isnan(epoch["score"]) else epoch["score"]

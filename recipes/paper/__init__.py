@@ -1,0 +1,1 @@
+"""Repeats the tables of BERT's paper: `python recipes/paper/ablations.py`."""

@@ -1,0 +1,217 @@
+import json
+import shutil
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+from keras_bert import BertBackbone, BertClassifier, sizes
+from keras_bert.finetuning.train_epochs import train_epochs
+
+pytestmark = pytest.mark.skipif(
+    keras.backend.backend() != "tensorflow", reason="its batches are a tf.data.Dataset"
+)
+IDS = np.random.default_rng(0).integers(1, 20, size=(12, 5)).astype("int32")
+LABELS = (IDS[:, 1] > 10).astype("int32")
+NAN, INF = float("nan"), float("inf")
+
+
+def make_model():
+    keras.utils.set_random_seed(1)
+    shape = {**sizes.tiny, "num_layers": 1, "hidden_dim": 16, "intermediate_dim": 16}
+    model = BertClassifier(BertBackbone(vocabulary_size=20, **shape), num_classes=2)
+    model.compile(**model.default_compile_args(), run_eagerly=True)  # nothing to trace
+    return model
+
+
+def batches(epoch, size=4):
+    rows = tf.data.Dataset.from_tensor_slices(({"token_ids": IDS}, LABELS))
+    return rows.shuffle(12, seed=epoch).batch(size)
+
+
+def predictions():
+    return "predictions"
+
+
+class Scores:
+    """Gives out scores that were set before; raises where one is an exception."""
+
+    def __init__(self, *scores):
+        self.scores = list(scores)
+
+    def __call__(self, predictions):
+        assert predictions == "predictions"
+        score = self.scores.pop(0)
+        if isinstance(score, type):
+            raise score
+        return {"f1": score, "types": {"a": 1}}
+
+
+def run(output, *scores, epochs=3, **options):
+    model, kept = make_model(), []
+    found = train_epochs(
+        model,
+        output,
+        epochs=epochs,
+        batches=batches,
+        predict=predictions,
+        score=Scores(*scores),
+        select="f1",
+        keep=lambda _: kept.append(int(model.optimizer.iterations) // 3),
+        **options,
+    )
+    return model, [score["f1"] for score in found], kept
+
+
+@pytest.fixture(scope="module")
+def first_epoch(tmp_path_factory):
+    """The folder of a run of one epoch."""
+    folder = tmp_path_factory.mktemp("first_epoch") / "run"
+    run(folder, 0.5, epochs=1)
+    return folder
+
+
+@pytest.fixture
+def one_epoch(first_epoch, tmp_path):
+    """A copy of the folder of a run of one epoch."""
+    return shutil.copytree(first_epoch, tmp_path / "run")
+
+
+def same(first, second):
+    weights = zip(first.get_weights(), second.get_weights(), strict=True)
+    return all(np.array_equal(a, b) for a, b in weights)
+
+
+def test_the_first_of_the_best_epochs_is_kept(tmp_path, capsys):
+    _, scores, kept = run(tmp_path, 0.1, 0.5, 0.5)
+    assert scores == [0.1, 0.5, 0.5] and kept == [1, 2]
+    assert [s["f1"] for s in json.loads((tmp_path / "scores.json").read_text())] == scores
+    said = capsys.readouterr().out.splitlines()
+    assert said[-1] == "Best epoch by f1: 2 of 3, f1 0.5"
+    two, _, _ = run(tmp_path / "two", 0.1, 0.5, epochs=2)
+    assert same(BertClassifier.from_preset(tmp_path / "best"), two)
+
+
+@pytest.mark.parametrize(("scores", "best"), [((NAN, 0.5, 0.9), 3), ((NAN, -INF, NAN), 2)])
+def test_no_score_is_worse_than_nan(tmp_path, capsys, scores, best):
+    _, _, kept = run(tmp_path, *scores)
+    assert kept == sorted({1, 2, best})
+    assert f"Best epoch by f1: {best} of 3, f1 {scores[best - 1]:.4g}" in capsys.readouterr().out
+
+
+def test_patience_ends_it(tmp_path, capsys):
+    _, scores, _ = run(tmp_path, 0.3, 0.2, 0.3, 0.9, epochs=4, patience=2)
+    assert scores == [0.3, 0.2, 0.3]
+    assert "No better f1 in 2 epochs" in capsys.readouterr().out
+    _, scores, _ = run(tmp_path, epochs=4, patience=2)  # it stays ended
+    assert scores == [0.3, 0.2, 0.3]
+
+
+def test_a_rerun_resumes_as_if_it_had_not_stopped(tmp_path, capsys):
+    whole, expected, _ = run(tmp_path / "whole", 0.1, 0.2, 0.3)
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path / "parted", 0.1, KeyboardInterrupt)
+    again, scores, kept = run(tmp_path / "parted", 0.2, 0.3)
+    assert "1 of 3 epochs are done" in capsys.readouterr().out
+    assert scores == expected and kept == [2, 3] and same(again, whole)
+
+
+def test_other_keras_models_are_kept_whole(tmp_path):
+    model = keras.Sequential([keras.Input((5,)), keras.layers.Dense(1)])
+    model.compile(optimizer="sgd", loss="mse")
+    train_epochs(
+        model,
+        tmp_path,
+        epochs=1,
+        batches=lambda epoch: tf.data.Dataset.from_tensors((IDS, LABELS)),
+        predict=predictions,
+        score=lambda _: {"f1": 1.0},
+        select="f1",
+    )
+    assert same(keras.saving.load_model(tmp_path / "best.keras"), model)
+
+
+def test_bad_runs_are_refused(tmp_path):
+    for options in ({"epochs": 0}, {"patience": 0}):
+        with pytest.raises(ValueError, match="must be at least 1"):
+            run(tmp_path, 0.1, **options)
+    with pytest.raises(ValueError, match="no score 'f1'.*the scores are loss"):
+        bad = {"batches": batches, "predict": predictions, "score": lambda _: {"loss": 1.0}}
+        train_epochs(make_model(), tmp_path, epochs=1, select="f1", **bad)
+    with pytest.raises(ValueError, match="known length.*cardinality is -2"):
+        bad["batches"] = lambda epoch: batches(epoch).filter(lambda *_: True)
+        train_epochs(make_model(), tmp_path, epochs=1, select="f1", **bad)
+
+
+@pytest.mark.parametrize("kind", [str, Path])
+def test_a_folder_of_a_bucket_is_refused(tmp_path, monkeypatch, kind):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match="gs:/+bucket/run"):
+        run(kind("gs://bucket/run"), 0.1)
+    assert not list(tmp_path.iterdir())
+
+
+def test_batches_are_split_into_parts(tmp_path):
+    model, *_ = run(tmp_path / "own", 0.1, epochs=1, accumulation_steps=2)
+    assert model.accumulation_steps == 2
+    dense = keras.Sequential([keras.Input((5,)), keras.layers.Dense(1)])
+    with pytest.raises(ValueError, match="accumulation_steps=2 is for tasks.*a Sequential"):
+        train_epochs(
+            dense,
+            tmp_path / "other",
+            epochs=1,
+            batches=batches,
+            predict=predictions,
+            score=Scores(0.1),
+            select="f1",
+            accumulation_steps=2,
+        )
+
+
+def test_a_run_with_other_settings_is_refused(one_epoch):
+    with pytest.raises(ValueError, match="run with other settings: its checkpoint is at step 3"):
+        train_epochs(
+            make_model(),
+            one_epoch,
+            epochs=2,
+            batches=lambda epoch: batches(epoch, size=2),
+            predict=predictions,
+            score=Scores(0.1),
+            select="f1",
+        )
+
+
+def test_an_epoch_that_diverges_ends_the_run_and_leaves_the_epochs_before(one_epoch):
+    best = (one_epoch / "best" / "model.weights.h5").read_bytes()
+    files = sorted(path.name for path in (one_epoch / "checkpoints").iterdir())
+    model = make_model()
+
+    class Diverges(keras.callbacks.Callback):
+        def __init__(self, at):
+            super().__init__()
+            self.at = at
+
+        def on_train_batch_end(self, batch, logs=None):
+            if int(self.model.optimizer.iterations) == self.at:
+                self.model.head.kernel.assign(np.full((16, 2), np.nan))
+
+    options = {"batches": batches, "predict": predictions, "select": "f1", "epochs": 3}
+    for at, message in ((4, "became nan at step 5.*of step 3"), (6, "kernel has.*after step 6")):
+        with pytest.raises(ValueError, match=message):
+            train_epochs(model, one_epoch, score=Scores(0.9), callbacks=[Diverges(at)], **options)
+    assert (one_epoch / "best" / "model.weights.h5").read_bytes() == best
+    assert sorted(path.name for path in (one_epoch / "checkpoints").iterdir()) == files
+    assert [s["f1"] for s in json.loads((one_epoch / "scores.json").read_text())] == [0.5]
+    events = EventAccumulator(str(one_epoch / "logs"))
+    events.Reload()
+    assert [event.step for event in events.Scalars("loss")] == [1, 2, 3, 4, 5, 6]
+
+
+@pytest.mark.parametrize("damaged", ["", "{}", "[1]", '[{"f1": "x"}]', '[{"other": 1}]'])
+def test_damaged_scores_are_named(one_epoch, damaged):
+    (one_epoch / "scores.json").write_text(damaged)
+    with pytest.raises(ValueError, match="scores.json"):
+        run(one_epoch, 0.5, epochs=2)

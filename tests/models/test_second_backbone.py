@@ -1,0 +1,239 @@
+"""An encoder that isn't BERT's, as a user would write it, under every task of this library.
+
+Normalization precedes each sub-layer (RMSNorm), positions are rotations (RoPE), the feed-forward
+layers are gated (GeGLU), and every other layer sees near tokens alone.
+"""
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+import keras_bert
+from keras_bert import Backbone
+from keras_bert.layers.attention import attention
+from keras_bert.layers.initializer import dense
+from keras_bert.layers.packed_rows import ClsVectors, packed_input
+
+
+# The encoder begins.
+def rotated(heads, base=10_000.0):
+    """Rotates pairs of numbers of heads `[B, S, N, D]` by angles that grow with the position."""
+    rates = base ** (-np.arange(0, heads.shape[3], 2) / heads.shape[3])
+    angles = ops.arange(ops.shape(heads)[1], dtype="float32")[:, None] * np.float32(rates)
+    cosine, sine = (ops.cast(f(angles), heads.dtype)[:, None] for f in (ops.cos, ops.sin))
+    first, second = ops.split(heads, 2, axis=-1)
+    turned = [first * cosine - second * sine, second * cosine + first * sine]
+    return ops.concatenate(turned, axis=-1)
+
+
+@keras.saving.register_keras_serializable(package="tests")
+class RopeBlock(keras.layers.Layer):
+    """Attention and a gated feed-forward layer, each after an RMSNorm and with a residual."""
+
+    def __init__(self, num_heads, hidden_dim, intermediate_dim, window=None, **kwargs):
+        super().__init__(**kwargs)
+        self.num_heads, self.hidden_dim, self.window = num_heads, hidden_dim, window
+        self.intermediate_dim = intermediate_dim
+        self.attention_norm = keras.layers.RMSNormalization(name="attention_norm")
+        self.query_key_value = dense(3 * hidden_dim, "query_key_value")
+        self.attention_output = dense(hidden_dim, "attention_output")
+        self.feed_norm = keras.layers.RMSNormalization(name="feed_norm")
+        self.gates_and_values = dense(2 * intermediate_dim, "gates_and_values")
+        self.feed_output = dense(hidden_dim, "feed_output")
+
+    def build(self, x_shape, padding_mask_shape=None):
+        for layer in (self.attention_norm, self.query_key_value, self.attention_output):
+            layer.build(x_shape)
+        for layer in (self.feed_norm, self.gates_and_values):
+            layer.build(x_shape)
+        self.feed_output.build((*x_shape[:-1], self.intermediate_dim))
+
+    def call(self, x, padding_mask=None, training=None):
+        shape = (*ops.shape(x)[:2], 3, self.num_heads, self.hidden_dim // self.num_heads)
+        heads = ops.reshape(self.query_key_value(self.attention_norm(x)), shape)
+        context = attention(
+            query=heads[:, :, 0],
+            key=heads[:, :, 1],
+            value=heads[:, :, 2],
+            padding_mask=padding_mask,
+            sequence_ids=packed_input("sequence_ids"),
+            window=self.window,
+            rotate=rotated,
+            training=training,
+        )  # [B, S, N, D]
+        x = x + self.attention_output(ops.reshape(context, ops.shape(x)))
+        gates, values = ops.split(self.gates_and_values(self.feed_norm(x)), 2, axis=-1)
+        return x + self.feed_output(ops.gelu(gates, approximate=False) * values)
+
+    def compute_output_shape(self, x_shape, padding_mask_shape=None):
+        return x_shape
+
+
+@keras.saving.register_keras_serializable(package="tests")
+class RopeBackbone(Backbone):
+    """An encoder of local and global layers."""
+
+    def __init__(self, vocabulary_size, num_layers, num_heads, hidden_dim, window=2, **kwargs):
+        table = keras.layers.ReversibleEmbedding(vocabulary_size, hidden_dim, name="tokens")
+        blocks = [
+            RopeBlock(num_heads, hidden_dim, 24, None if i % 2 else window, name=f"layer_{i}")
+            for i in range(num_layers)
+        ]
+        norm = keras.layers.RMSNormalization(name="norm")
+        inputs = {
+            name: keras.Input((None,), dtype="int32", name=name, optional=name != "token_ids")
+            for name in ("token_ids", "padding_mask")
+        }
+        x = table(inputs["token_ids"])  # [B, S, H]
+        for block in blocks:
+            x = block(x, inputs["padding_mask"])
+        x = norm(x)
+        super().__init__(
+            inputs,
+            {"sequence_output": x, "pooled_output": ClsVectors(name="cls_vectors")(x)},
+            embeddings=table,
+            blocks=blocks,
+            vocabulary_size=vocabulary_size,
+            hidden_dim=hidden_dim,
+            max_sequence_length=kwargs.pop("max_sequence_length", 64),
+            **kwargs,
+        )
+        self.num_heads, self.window = num_heads, window
+
+    @property
+    def token_embedding(self):
+        return self.embeddings
+
+    def get_config(self):
+        config = {**super().get_config(), "num_layers": self.num_layers}
+        return {**config, "num_heads": self.num_heads, "window": self.window}
+
+
+# The encoder ends.
+TEXTS = ["a b c", "d", "e f g h i", "j k"]
+WORDS = [text.split() for text in TEXTS]
+QUESTIONS = [
+    {"question": c, "context": "a b c d", "answers": [{"text": c, "answer_start": 2 * place}]}
+    for place, c in enumerate("abcd")
+]
+CHOICES = [{"context": c, "choices": ["b", "c d"], "label": i % 2} for i, c in enumerate("abcd")]
+SPANS = {"document_stride": 3, "max_question_length": 4, "max_answer_length": 2}
+# Task: arguments, settings of its preprocessor, examples, labels, examples to answer.
+TASKS = {
+    "BertClassifier": ({"num_classes": 2, "dropout": 0.0}, {}, TEXTS, [0, 1, 0, 1], TEXTS),
+    "BertTokenClassifier": (
+        {"num_classes": 2, "dropout": 0.0},
+        {"label_names": ["O", "B-X"]},
+        WORDS,
+        [["O", *["B-X"] * (len(words) - 1)] for words in WORDS],
+        WORDS,
+    ),
+    "BertSpanLabeler": ({}, SPANS, QUESTIONS, None, QUESTIONS),
+    "BertMultipleChoice": ({"dropout": 0.0}, {}, CHOICES, None, CHOICES),
+    "BertReranker": (
+        {"dropout": 0.0},
+        {},
+        (TEXTS, TEXTS[::-1]),
+        [1, 0, 1, 0],
+        (TEXTS, TEXTS[::-1]),
+    ),
+    "BertEmbedder": ({}, {}, (TEXTS, TEXTS[::-1]), None, TEXTS),
+}
+
+
+@pytest.fixture
+def rope():
+    return RopeBackbone(30, num_layers=2, num_heads=2, hidden_dim=16)
+
+
+def numbers(answers):
+    """All floats of answers, in one array."""
+    leaves = keras.tree.flatten([{**a} for a in answers])
+    return np.concatenate([np.ravel(x) for x in leaves if not isinstance(x, str)]).astype("float64")
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_each_task_trains_answers_adapts_and_is_saved(
+    name, rope, letters, eager, assert_close, tmp_path
+):
+    arguments, settings, x, y, asked = TASKS[name]
+    reader = getattr(keras_bert, f"{name}Preprocessor")(letters, sequence_length=12, **settings)
+    task = getattr(keras_bert, name)(rope, preprocessor=reader, **arguments)
+    eager(task, optimizer=keras.optimizers.Adam(3e-3))
+    losses = task.fit(x, y, epochs=3, shuffle=False, verbose=0).history["loss"]
+    assert losses[-1] < losses[0]
+    task.enable_lora(rank=2)
+    adapters = [v for v in task.trainable_variables if "lora" in v.path]
+    assert len(adapters) == 2 * 2 * 4 and all(v.layers_to_head in (1, 2) for v in adapters)
+    for variable in adapters:  # a preset holds the merged weights
+        variable.assign(variable + 0.1)
+    eager(task)
+    answers = numbers(task.answer(asked))
+    task.save_to_preset(tmp_path)
+    loaded = keras_bert.BertTask.from_preset(tmp_path)
+    assert type(loaded) is type(task) and type(loaded.backbone) is RopeBackbone
+    eager(loaded)
+    assert_close(numbers(loaded.answer(asked)), answers)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", TASKS)
+def test_each_task_is_exported(name, rope, letters, tmp_path):
+    import tensorflow as tf
+
+    arguments, settings, *_, asked = TASKS[name]
+    reader = getattr(keras_bert, f"{name}Preprocessor")(letters, sequence_length=12, **settings)
+    task = getattr(keras_bert, name)(rope, preprocessor=reader, **arguments)
+    served = tf.saved_model.load(task.export(tmp_path / "served")).signatures
+    assert {"serving_default", "token_ids"} <= served.keys()
+
+
+def test_a_pretrainer_predicts_tokens(rope, letters, eager, assert_close, tmp_path):
+    reader = keras_bert.BertPreprocessor(letters, sequence_length=12)
+    task = eager(keras_bert.BertPretrainer(rope, preprocessor=reader))
+    ids = np.arange(8, dtype="int32").reshape(2, 4) + 5
+    x = {"token_ids": ids, "mask_positions": ids[:, :1] * 0 + 1}
+    y = {"masked_lm": ids[:, 1:2], "next_sentence": np.array([[0], [1]])}
+    losses = task.fit(x, y, epochs=3, verbose=0).history["loss"]
+    assert losses[-1] < losses[0]
+    best = task.fill_mask("a [MASK] c")
+    task.save_to_preset(tmp_path)
+    loaded = eager(keras_bert.BertPretrainer.from_preset(tmp_path))
+    assert loaded.fill_mask("a [MASK] c") == best
+
+
+def test_packed_sequences_are_read_as_if_alone(rope, assert_close):
+    ids = np.arange(9, dtype="int32")[None] + 5
+    sequence_ids = np.array([[1, 1, 1, 1, 2, 2, 2, 2, 2]], "int32")
+    packed = rope({"token_ids": ids, "sequence_ids": sequence_ids})["sequence_output"]
+    for part in (slice(0, 4), slice(4, 9)):
+        assert_close(packed[:, part], rope({"token_ids": ids[:, part]})["sequence_output"])
+
+
+def test_lower_layers_lie_deeper(rope):
+    depths = {v.path: getattr(v, "layers_to_head", 0) for v in rope.variables}
+    assert depths["tokens/embeddings"] == 3 and depths["norm/scale"] == 0
+    assert depths["layer_0/feed_output/kernel"] == 2 and depths["layer_1/feed_norm/scale"] == 1
+
+
+def test_no_other_library_has_files_for_it(rope, tmp_path):
+    with pytest.raises(ValueError, match="RopeBackbone"):
+        keras_bert.save_to_hugging_face(rope, tmp_path)
+
+
+def test_a_backbone_that_breaks_the_contract_is_told_what_it_lacks(rope):
+    sizes = {"vocabulary_size": 30, "hidden_dim": 16, "max_sequence_length": 64}
+    parts = {"embeddings": rope.embeddings, "blocks": rope.blocks, **sizes}
+    outputs = rope.output
+    with pytest.raises(ValueError, match="padding_mask.*sequence_output"):
+        Backbone({"token_ids": rope.input["token_ids"]}, {"pooled_output": 0}, **parts)
+    with pytest.raises(ValueError, match=r"\[B, S, 8\]"):
+        Backbone(rope.input, outputs, **{**parts, "hidden_dim": 8})
+    with pytest.raises(ValueError, match="blocks"):
+        Backbone(rope.input, outputs, **{**parts, "blocks": []})
+    vectors = {"sequence_output": outputs["sequence_output"]}
+    with pytest.raises(ValueError, match="BertClassifier.*pooled_output.*Backbone"):
+        keras_bert.BertClassifier(Backbone(rope.input, vectors, **parts), num_classes=2)
+    with pytest.raises(ValueError, match="BertEmbedder takes a Backbone.*got str"):
+        keras_bert.BertEmbedder("bert-base-uncased")

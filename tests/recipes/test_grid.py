@@ -1,0 +1,186 @@
+import csv
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+import keras_bert
+from keras_bert import Batching
+from keras_bert.recipes.glue import grid as module
+from keras_bert.training.divergence import DivergedError
+
+GRID = {"batch_size": [1, 2], "learning_rate": [0.5, 0.25]}
+RUNS = [{"batch_size": size, "learning_rate": rate} for size in (1, 2) for rate in (0.5, 0.25)]
+
+
+class Trainer:
+    """Stands in for `finetune` and trains nothing.
+
+    The scores of a run are rate * size and half of it; its model is its name. Stops at the given
+    call as a machine would, after writing its checkpoint.
+    """
+
+    def __init__(self, cut_at=None, score=None):
+        self.calls, self.cut_at, self.score = [], cut_at, score
+
+    def __call__(self, model, train, dev, folder, *, batching, select, strategy, **settings):
+        self.calls.append({"batch_size": batching.batch_size, **settings})
+        for part in ("best", "checkpoints"):
+            (folder / part).mkdir(parents=True, exist_ok=True)
+            (folder / part / "model").write_text(folder.name)
+        if len(self.calls) == self.cut_at:
+            raise KeyboardInterrupt
+        if self.score is not None:
+            return self.score(**settings)
+        score = settings["learning_rate"] * batching.batch_size
+        return [{"f1": score / 2, "score": score}, {"f1": score, "score": score / 2}]
+
+
+@pytest.fixture
+def run_grid(monkeypatch):
+    """`finetune_grid` with a trainer in place of `finetune`, which makes no model to collect."""
+    monkeypatch.setattr(module.gc, "collect", lambda: None)
+
+    def run(output, grid, trainer, select="score", **options):
+        monkeypatch.setattr(keras_bert, "finetune", trainer, raising=False)
+        options = {"shared": {}, "batching": Batching(), **options}
+        strategy = keras_bert.get_strategy("single")
+        return module.finetune_grid(
+            *(lambda: None, "train", "dev", output),
+            **{"grid": grid, "select": select, "strategy": strategy, **options},
+        )
+
+    return run
+
+
+def rows_of(output):
+    with open(output / "results.tsv") as file:
+        return list(csv.DictReader(file, delimiter="\t"))
+
+
+def test_the_best_of_all_runs_is_kept_and_all_are_in_the_table(run_grid, tmp_path):
+    results = run_grid(tmp_path, GRID, Trainer())
+    best = {"batch_size": 2, "learning_rate": 0.5, "epoch": 1, "f1": 0.5, "score": 1.0}
+    assert results[0] == best == json.loads((tmp_path / "best.json").read_text())
+    assert [result["score"] for result in results] == [1.0, 0.5, 0.5, 0.25]
+    assert (tmp_path / "best" / "model").read_text() == "batch_size=2-learning_rate=0.5"
+    rows = rows_of(tmp_path)
+    assert len(rows) == 2 * len(RUNS)
+    assert list(rows[0].items()) == [
+        *(
+            ("batch_size", "1"),
+            ("learning_rate", "0.5"),
+            ("epoch", "1"),
+            ("f1", "0.25"),
+            ("score", "0.5"),
+        )
+    ]
+
+
+def test_no_score_is_worse_than_nan(run_grid, tmp_path):
+    nan = float("nan")
+    scores = {1: [nan, nan], 2: [nan, 0.2, 0.9, 0.4], 3: [0.8, nan], 4: [nan]}
+
+    trainer = Trainer(score=lambda seed: [{"f1": score} for score in scores[seed]])
+    results = run_grid(tmp_path, {"seed": [*scores]}, trainer, select="f1")
+    best = [(result["seed"], result["epoch"]) for result in results]
+    assert best == [(2, 3), (3, 1), (1, 1), (4, 1)]
+    assert json.loads((tmp_path / "best.json").read_text()) == results[0]
+    assert (tmp_path / "best" / "model").read_text() == "seed=2"
+
+
+def test_a_run_that_diverges_does_not_stop_the_others(run_grid, tmp_path, capsys):
+    trainer = Trainer()
+
+    def diverges(model, train, dev, folder, **settings):
+        if settings["learning_rate"] == 0.5:
+            raise DivergedError("The loss became nan at step 1.")
+        return trainer(model, train, dev, folder, **settings)
+
+    results = run_grid(tmp_path, {"learning_rate": [0.5, 0.25]}, diverges)
+    assert "The run diverged. The loss became nan at step 1." in capsys.readouterr().out
+    assert [result["learning_rate"] for result in results] == [0.25, 0.5]
+    assert json.loads((tmp_path / "best.json").read_text()) == results[0]
+    assert [(row["learning_rate"], row["f1"]) for row in rows_of(tmp_path)] == [
+        ("0.5", "nan"),
+        ("0.25", "4.0"),
+        ("0.25", "8.0"),
+    ]
+
+
+def test_of_equal_runs_the_first_is_kept(run_grid, tmp_path):
+    trainer = Trainer(score=lambda seed: [{"score": 0.5}])
+    run_grid(tmp_path, {"seed": [3, 1]}, trainer)
+    assert (tmp_path / "best" / "model").read_text() == "seed=3"
+
+
+def test_finished_runs_leave_neither_models_nor_checkpoints(run_grid, tmp_path):
+    run_grid(tmp_path, GRID, Trainer())
+    assert len(list((tmp_path / "runs").iterdir())) == 4
+    assert {path.name for path in tmp_path.glob("runs/*/*")} == {"finished.json"}
+    assert not list(tmp_path.glob(".*"))
+
+
+@pytest.mark.parametrize("cut_at", [1, 3, 4])
+def test_a_rerun_skips_what_is_finished(run_grid, tmp_path, cut_at, capsys):
+    run_grid(tmp_path / "whole", GRID, Trainer())
+    output, cut, again = tmp_path / "parted", Trainer(cut_at), Trainer()
+    with pytest.raises(KeyboardInterrupt):
+        run_grid(output, GRID, cut)
+    assert (output / "runs" / "batch_size=1-learning_rate=0.5" / "checkpoints").exists() == (
+        cut_at == 1
+    )
+    capsys.readouterr()
+    run_grid(output, GRID, again)
+    assert cut.calls[:-1] + again.calls == RUNS
+    assert capsys.readouterr().out.count(" is done") == cut_at - 1
+    assert rows_of(output) == rows_of(tmp_path / "whole")
+    assert (output / "best" / "model").read_text() == "batch_size=2-learning_rate=0.5"
+
+
+@pytest.mark.parametrize("step", range(13))
+def test_cut_between_any_two_writes_it_ends_with_the_same(run_grid, tmp_path, monkeypatch, step):
+    left = iter(range(step))
+
+    def cut(real):
+        def write(*args):
+            if next(left, None) is None:
+                raise KeyboardInterrupt
+            return real(*args)
+
+        return write
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", cut(os.replace))
+        patch.setattr(Path, "rename", cut(Path.rename))
+        with pytest.raises(KeyboardInterrupt):
+            run_grid(tmp_path, GRID, Trainer())
+    results = run_grid(tmp_path, GRID, Trainer())
+    assert results[0]["score"] == 1.0 and len(results) == 4
+    assert (tmp_path / "best" / "model").read_text() == "batch_size=2-learning_rate=0.5"
+    assert len(rows_of(tmp_path)) == 8
+    assert {path.name for path in tmp_path.glob("runs/*/*")} == {"finished.json"}
+
+
+def test_other_values_add_their_runs(run_grid, tmp_path):
+    run_grid(tmp_path, {"batch_size": [2], "learning_rate": [0.5]}, Trainer())
+    more = Trainer()
+    results = run_grid(tmp_path, GRID, more)
+    assert len(more.calls) == 3 and len(results) == 4
+    assert (tmp_path / "best" / "model").read_text() == "batch_size=2-learning_rate=0.5"
+
+
+def test_settings_and_batching_reach_every_run(run_grid, tmp_path):
+    trainer = Trainer(score=lambda **settings: [{"score": 1.0}])
+    batching = Batching(7, pad_to="full")
+    run_grid(tmp_path, {"seed": [0, 5]}, trainer, batching=batching, epochs=2)
+    assert trainer.calls == [{"batch_size": 7, "epochs": 2, "seed": seed} for seed in (0, 5)]
+
+
+def test_runs_of_something_else_are_not_mixed_in(run_grid, tmp_path):
+    run_grid(tmp_path, GRID, Trainer(), shared={"task": "rte", "n": 1})
+    untrained = Trainer()
+    with pytest.raises(ValueError, match=r"other settings: task='cola' \(there 'rte'\)\. Use"):
+        run_grid(tmp_path, GRID, untrained, shared={"task": "cola", "n": 1})
+    assert not untrained.calls

@@ -1,0 +1,56 @@
+"""Scores as CSV, Markdown and pictures."""
+
+import csv
+import re
+import sys
+
+from keras_bert.recipes.paper.scores import write_score_table
+
+SCORES = [
+    {"row": row, "metric": metric, "seed": seed, "value": value + seed}
+    for row, metric, value in (("BERT", "F1", 90.0), ("No NSP", "F1", 80.0), ("BERT", "loss", 5.25))
+    for seed in range(3)
+]
+STEPS = [
+    {"row": row, "step": step, "metric": "F1", "value": step / 100 + len(row)}
+    for row in ("masked", "left to right")
+    for step in (1000, 2000)
+]
+
+
+def words(path):
+    """The texts of an SVG, which matplotlib writes as comments before their outlines."""
+    return re.findall(r"<!-- (.*?) -->", path.read_text())
+
+
+def test_every_score_is_a_line_and_every_model_a_row(tmp_path):
+    others = {"BERT": {"MNLI (paper)": "84.4"}, "LSTM": {"MNLI (paper)": "70.0"}}
+    write_score_table(SCORES, tmp_path / "table", others)
+    with open(tmp_path / "table.csv") as file:
+        rows = list(csv.DictReader(file))
+    assert [
+        {**row, "seed": int(row["seed"]), "value": float(row["value"])} for row in rows
+    ] == SCORES
+    assert (tmp_path / "table.md").read_text().splitlines() == [
+        "|  | F1 | loss | MNLI (paper) |",
+        "| --- | ---: | ---: | ---: |",
+        "| BERT | 91.0 ± 1.0 | 6.2 ± 1.0 | 84.4 |",
+        "| No NSP | 81.0 ± 1.0 |  |  |",
+        "| LSTM |  |  | 70.0 |",
+    ]
+    found = words(tmp_path / "table.svg")
+    assert {"BERT", "No NSP", "F1", "loss"} <= {*found} and "LSTM" not in found
+
+
+def test_steps_have_rows_and_lines_of_their_own(tmp_path):
+    write_score_table(STEPS, tmp_path / "figure")
+    lines = (tmp_path / "figure.md").read_text().splitlines()[2:]
+    assert lines[:2] == ["| masked, step 1,000 | 16.0 |", "| masked, step 2,000 | 26.0 |"]
+    assert {"masked", "left to right"} <= {*words(tmp_path / "figure.svg")}
+
+
+def test_without_matplotlib_the_table_is_written_all_the_same(tmp_path, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    write_score_table(SCORES, tmp_path / "table")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["table.csv", "table.md"]
+    assert "pip install 'keras3-bert[plots]'" in capsys.readouterr().out

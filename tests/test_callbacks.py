@@ -1,0 +1,253 @@
+import itertools
+import math
+from types import SimpleNamespace
+
+import keras
+import numpy as np
+import pytest
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+from keras_bert import TrainingCheckpoint, WarmupLinearDecay, callbacks
+from keras_bert.callbacks import Perplexity, Throughput, TrainingCurves
+
+X = np.random.default_rng(0).normal(size=(24, 3)).astype("float32")
+Y = (X[:, :1] > 0).astype("float32")
+
+
+def read(folder):
+    """The curves of a folder as `{name: [(step, value), ...]}`, as TensorBoard shows them."""
+    events = EventAccumulator(str(folder))
+    events.Reload()
+    return {n: [(e.step, e.value) for e in events.Scalars(n)] for n in events.Tags()["scalars"]}
+
+
+def steps(curve):
+    return [step for step, _ in curve]
+
+
+def make_model(**arguments):
+    keras.utils.set_random_seed(1)
+    model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1, activation="sigmoid")])
+    rate = WarmupLinearDecay(0.1, 2, 24)
+    arguments = {"metrics": ["accuracy"], **arguments}
+    model.compile(keras.optimizers.Adam(rate), "mse", run_eagerly=False, **arguments)
+    return model
+
+
+def fit(model, folder, epochs, first=0, every=1, batch_size=4, more=(), **arguments):
+    curves = TrainingCurves(folder, every=every)
+    return model.fit(
+        X, Y, batch_size=batch_size, initial_epoch=first, epochs=epochs, shuffle=False, verbose=0,
+        callbacks=[curves, *more], **arguments,
+    )  # fmt: skip
+
+
+class Losses(keras.callbacks.Callback):
+    """The loss of each step, from losses of single batches."""
+
+    def on_train_begin(self, logs=None):
+        self.losses = []
+
+    def on_train_batch_begin(self, batch, logs=None):
+        rows = slice(4 * batch, 4 * batch + 4)
+        predicted = keras.ops.convert_to_numpy(self.model(X[rows]))
+        self.losses.append(float(np.mean((predicted - Y[rows]) ** 2)))
+
+
+def test_a_point_is_the_loss_of_its_step(assert_close, tmp_path):
+    expected = Losses()
+    history = fit(make_model(), tmp_path, epochs=1, more=[expected])
+    curves = read(tmp_path)
+    assert set(curves) == {"loss", "accuracy", "learning_rate"}
+    assert steps(curves["loss"]) == [1, 2, 3, 4, 5, 6]
+    losses = [value for _, value in curves["loss"]]
+    assert_close(losses, expected.losses)
+    assert np.isclose(np.mean(losses), history.history["loss"][0])
+    rate = WarmupLinearDecay(0.1, 2, 24)
+    rates = [float(rate(step)) for step in range(6)]  # the rate with which the step was taken
+    assert np.allclose([value for _, value in curves["learning_rate"]], rates)
+
+
+def test_points_lie_some_steps_apart_and_at_the_end_of_an_epoch(tmp_path):
+    history = fit(make_model(), tmp_path, epochs=2, every=4)
+    curve = read(tmp_path)["loss"]
+    assert steps(curve) == [4, 6, 8, 12]
+    means = (4 * curve[0][1] + 2 * curve[1][1]) / 6, (2 * curve[2][1] + 4 * curve[3][1]) / 6
+    assert np.allclose(means, history.history["loss"])
+
+
+def test_what_an_epoch_logs_has_a_point_at_its_end(tmp_path):
+    arguments = {"validation_data": (X[:4], Y[:4])}
+    curves = TrainingCurves(tmp_path)
+    speed = Throughput(tokens_per_step=4)
+    history = make_model().fit(
+        X, Y, batch_size=4, epochs=2, verbose=0, callbacks=[speed, curves], **arguments
+    )
+    found = read(tmp_path)
+    assert steps(found["validation/loss"]) == steps(found["tokens_per_second"]) == [6, 12]
+    assert np.allclose([v for _, v in found["validation/loss"]], history.history["val_loss"])
+
+
+@pytest.mark.skipif(keras.backend.backend() == "torch", reason="Keras has it one step at a time")
+def test_executions_of_several_steps_keep_the_axis(tmp_path):
+    history = fit(make_model(steps_per_execution=3), tmp_path, epochs=2)
+    curve = read(tmp_path)["loss"]
+    assert steps(curve) == [3, 6, 9, 12]
+    assert np.isclose(np.mean([value for _, value in curve[:2]]), history.history["loss"][0])
+
+
+def test_a_metric_that_is_no_mean_is_written_as_it_is(tmp_path):
+    history = fit(make_model(metrics=[keras.metrics.AUC(name="auc")]), tmp_path, epochs=1)
+    curve = read(tmp_path)["auc"]
+    assert all(0 <= value <= 1 for _, value in curve)
+    assert np.isclose(curve[-1][1], history.history["auc"][0])
+
+
+class Killed(BaseException):
+    pass
+
+
+class Dies(keras.callbacks.Callback):
+    def on_train_batch_end(self, batch, logs=None):
+        if batch == 3 and int(self.model.optimizer.iterations) > 6:
+            raise Killed
+
+
+def test_a_killed_run_resumes_its_curves(assert_close, tmp_path):
+    whole = tmp_path / "whole"
+    fit(make_model(), whole, epochs=3)
+    killed, checkpoint = tmp_path / "killed", TrainingCheckpoint(tmp_path / "checkpoints")
+    with pytest.raises(Killed):
+        fit(make_model(), killed, epochs=3, more=[checkpoint, Dies()])
+    (file,) = killed.iterdir()
+    with open(file, "ab") as events:  # a record that the kill cut
+        events.write(b"\x18\x00\x00\x00\x00\x00\x00\x00cut")
+    checkpoint.wait()
+    model = make_model()
+    assert checkpoint.restore(model) == 6
+    fit(model, killed, epochs=3, first=1, more=[checkpoint])
+    found, expected = read(killed), read(whole)
+    assert set(found) == set(expected)
+    for name, curve in expected.items():
+        assert steps(found[name]) == steps(curve) == list(range(1, 19))
+        assert_close([v for _, v in found[name]], [v for _, v in curve])
+
+
+def test_a_new_run_in_the_same_folder_replaces_the_curves(tmp_path):
+    fit(make_model(), tmp_path, epochs=2)
+    fit(make_model(), tmp_path, epochs=1)
+    assert steps(read(tmp_path)["loss"]) == [1, 2, 3, 4, 5, 6]
+
+
+def test_files_of_one_second_are_read_in_order(tmp_path):
+    for step in range(12):
+        TrainingCurves(tmp_path).write(step, {"loss": step})
+    assert read(tmp_path)["loss"] == [(step, step) for step in range(12)]
+
+
+def test_a_full_disk_ends_the_curves_but_not_the_training(tmp_path, full_disk):
+    model = make_model()
+    with pytest.warns(UserWarning, match=f"{tmp_path}.*(full|too large)") as warned:
+        history = fit(model, tmp_path / "logs", epochs=10)
+    assert [each.category for each in warned].count(UserWarning) == 1
+    assert len(history.history["loss"]) == 10
+    found = steps(read(tmp_path / "logs")["loss"])
+    assert found == list(range(1, len(found) + 1)) and 5 < len(found) < 60
+
+
+def test_curves_go_on_in_the_next_fit_with_room(tmp_path):
+    (tmp_path / "logs").write_text("a file where the folder should be")
+    model, curves = make_model(), TrainingCurves(tmp_path / "logs", every=6)
+    with pytest.warns(UserWarning, match="logs"):
+        model.fit(X, Y, batch_size=4, verbose=0, callbacks=[curves])
+        curves.write(6, {"dev/f1": 0.5})
+    (tmp_path / "logs").unlink()
+    model.fit(X, Y, batch_size=4, verbose=0, callbacks=[curves])
+    curves.write(12, {"dev/f1": 0.75})
+    curves = read(tmp_path / "logs")
+    assert steps(curves["loss"]) == steps(curves["dev/f1"]) == [12]
+
+
+def test_one_callback_writes_one_file_for_many_fits(tmp_path):
+    model, curves = make_model(), TrainingCurves(tmp_path, every=6)
+    for epoch in range(3):
+        model.fit(X, Y, batch_size=4, verbose=0, callbacks=[curves])
+        curves.write(6 * epoch + 6, {"dev/f1": np.float32(0.5), "dev/report": {"of": "a class"}})
+    (_,) = tmp_path.iterdir()
+    found = read(tmp_path)
+    assert steps(found["loss"]) == steps(found["dev/f1"]) == [6, 12, 18]
+    assert "dev/report" not in found
+
+
+def test_points_less_than_a_step_apart_are_refused(tmp_path):
+    with pytest.raises(ValueError, match="at least 1; got 0"):
+        TrainingCurves(tmp_path, every=0)
+
+
+def test_losses_of_training_and_validation_get_a_perplexity():
+    logs = {"loss": 5.0, "masked_lm_loss": 2.0, "val_loss": 1e6}
+    Perplexity().on_epoch_end(0, logs)
+    assert logs["masked_lm_perplexity"] == math.exp(2)
+    assert logs["val_masked_lm_perplexity"] == math.exp(700) and len(logs) == 5
+
+
+def test_tokens_are_counted_over_all_steps_but_the_first(monkeypatch):
+    ticks = itertools.count()
+    monkeypatch.setattr(callbacks.time, "perf_counter", lambda: next(ticks))
+    callback = Throughput(tokens_per_step=100)
+    callback.on_train_begin()
+    logs = {}
+    callback.on_epoch_begin(0)
+    for step in range(5):
+        callback.on_train_batch_end(step)
+    callback.on_epoch_end(0, logs)
+    assert logs == {"tokens_per_second": 400.0}  # four steps in a tick of a clock
+
+
+def test_validation_is_not_training(monkeypatch):
+    ticks = itertools.count()
+    monkeypatch.setattr(callbacks.time, "perf_counter", lambda: next(ticks))
+    callback = Throughput(tokens_per_step=100)
+    callback.on_train_begin()
+    callback.on_epoch_begin(0)
+    for step in range(5):
+        callback.on_train_batch_end(step)
+    callback.on_test_begin()
+    next(ticks)  # time goes by
+    logs = {}
+    callback.on_epoch_end(0, logs)
+    assert logs == {"tokens_per_second": 400.0}
+
+
+def test_fit_logs_it():
+    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
+    model.compile(loss="mse")
+    callback = Throughput(tokens_per_step=7)
+    history = model.fit(
+        np.ones((6, 2)), np.ones(6), batch_size=2, epochs=2, verbose=0, callbacks=[callback]
+    )
+    assert len(history.history["tokens_per_second"]) == 2
+    assert min(history.history["tokens_per_second"]) > 0
+
+
+@pytest.mark.skipif(keras.backend.backend() == "torch", reason="Keras has it one step at a time")
+def test_all_steps_of_an_execution_are_counted(monkeypatch):
+    ticks = itertools.count()
+    clock = SimpleNamespace(perf_counter=lambda: next(ticks))
+    monkeypatch.setattr(callbacks, "time", clock)
+    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
+    model.compile(loss="mse", steps_per_execution=2)
+    history = model.fit(
+        np.ones((8, 2)), np.ones(8), batch_size=1, epochs=2, verbose=0, callbacks=[Throughput(100)]
+    )
+    assert history.history["tokens_per_second"] == [600.0, 800.0]  # each epoch takes a tick
+
+
+@pytest.mark.parametrize("epochs", [1, 2])
+def test_an_epoch_of_one_step_is_no_error(epochs):
+    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
+    model.compile(loss="mse")
+    history = model.fit(
+        np.ones((2, 2)), np.ones(2), epochs=epochs, verbose=0, callbacks=[Throughput(1)]
+    )
+    assert len(history.history["loss"]) == epochs

@@ -24,7 +24,7 @@ import keras
 import numpy as np
 
 import keras_bert
-from keras_bert.planning.pretraining_flops import pretraining_flops
+from keras_bert.planning.planned_step import pretraining_flops
 from keras_bert.planning.tpu_compiler import pretraining_batch
 from keras_bert.training.keras_internals import build_from_batch
 

@@ -28,9 +28,8 @@ import keras
 import numpy as np
 
 import keras_bert
-from keras_bert.planning.gpus import COMPILER_OPTIONS, TARGETS, gpu_devices
+from keras_bert.planning.chips import COMPILER_OPTIONS, GIB, TARGETS, find_chips, gpu_devices
 from keras_bert.planning.hbm_traffic import hbm_moves
-from keras_bert.planning.tpu_chips import GIB, find_chips
 from keras_bert.planning.tpu_compiler import (
     compile_program,
     lower_step,

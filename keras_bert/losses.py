@@ -41,9 +41,7 @@ class BatchLoss(keras.losses.Loss):
         **kwargs: Any,
     ):
         super().__init__(name=name or self.default_name, **kwargs)
-        check_number("scale", scale)
-        if scale <= 0:
-            raise ValueError(f"scale must be above 0; got {scale}.")
+        check_number("scale", scale, at_least=0, exclusive=True)
         self.scale = float(scale)
         self.matryoshka_dims = None if matryoshka_dims is None else tuple(matryoshka_dims)
 

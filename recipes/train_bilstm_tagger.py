@@ -99,7 +99,7 @@ def features_of(encoder, sentences, args):
     )
     data = reader.batches(x, tags, batching=keras_bert.Batching(args.batch_size, pad_to="longest"))
     found = []
-    for inputs, _, is_first_piece in tqdm(data.as_numpy_iterator(), sentences.path, len(data)):
+    for inputs, _, is_first_piece in tqdm(data, sentences.path):
         vectors = encoder.predict_on_batch(inputs)  # [B, S, layers * H]
         found.append(vectors[is_first_piece == 1].astype("float16"))
     with tf.device("CPU:0"):

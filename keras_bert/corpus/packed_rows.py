@@ -12,7 +12,7 @@ from keras_bert.text.vocabulary import CLS, SEP
 
 
 def sequence_lengths(first_length: tf.Tensor, second_length: tf.Tensor) -> tf.Tensor:
-    """Counts the tokens of sequences with their special tokens; 0 where there is no text."""
+    """Counts the tokens of sequences with their special tokens; 0 without text."""
     lengths = first_length + second_length + tf.where(second_length > 0, 3, 2)
     return tf.where(first_length > 0, lengths, 0)
 
@@ -61,7 +61,7 @@ class Places:
 
 
 def at_slots(values: tf.Tensor, slot: tf.Tensor) -> tf.Tensor:
-    """Gathers each token's value, `[R, S]` or `[R, 1]`, from those of sequences, `[R, K]`."""
+    """Gathers sequences' values `[R, K]` for each token: `[R, S]`, or `[R, 1]` if K is 1."""
     if values.shape[1] == 1:  # much faster for rows that aren't packed
         return values
     return tf.gather(tf.pad(values, [[0, 0], [0, 1]]), slot, batch_dims=1)

@@ -75,7 +75,7 @@ def pretraining_dataset(
             true rate equals `random_next_rate`. False follows Google's code.
         short_sequence_rate: float, the fraction of documents with rows of a shorter length.
         packed: bool, whether several short sequences share a row, so that almost nothing is padded.
-            The losses are those of the same sequences in rows of their own.
+            Losses are the same as with one sequence per row.
         sequences_per_row: int, the most sequences K that a packed row holds.
         seed: int.
         start_step: int, the number of batches to skip.

@@ -74,31 +74,27 @@ class Corpus:
 
     def check_tokenizer(self, tokenizer: "BertTokenizer") -> None:
         """Raises a ValueError unless `tokenizer` produces this corpus's token ids."""
-        vocabulary = tokenizer.get_vocabulary()
-        if vocabulary_sha256(vocabulary) != self.vocabulary_sha256:
-            raise ValueError(
-                f"The corpus in {self.folder} was prepared with a different vocabulary "
-                f"({self.vocabulary_size} tokens, SHA-256 {self.vocabulary_sha256[:12]}...) from "
-                f"the tokenizer's ({len(vocabulary)} tokens, SHA-256 "
-                f"{vocabulary_sha256(vocabulary)[:12]}...). Use "
-                f"BertTokenizer({self.vocabulary_path!r}, lowercase={self.lowercase}), or prepare "
-                "the corpus again with your tokenizer."
-            )
-        if tokenizer.lowercase != self.lowercase:
-            raise ValueError(
-                f"The corpus in {self.folder} was prepared with lowercase={self.lowercase}; the "
-                f"tokenizer has lowercase={tokenizer.lowercase}. Use BertTokenizer("
-                f"{self.vocabulary_path!r}, lowercase={self.lowercase})."
-            )
+        sha256 = vocabulary_sha256(tokenizer.get_vocabulary())
+        self._check_same("The tokenizer", sha256, tokenizer.lowercase)
 
     def check_corpus(self, other: "Corpus") -> None:
         """Raises a ValueError unless `other` has this corpus's vocabulary and casing."""
-        for name, value in (("vocabulary_sha256", "vocabulary"), ("lowercase", "casing")):
-            if getattr(other, name) != getattr(self, name):
+        self._check_same(f"The corpus in {other.folder}", other.vocabulary_sha256, other.lowercase)
+
+    def _check_same(self, what, sha256, lowercase):
+        for name, own, its in (
+            (
+                "vocabulary",
+                f"SHA-256 {self.vocabulary_sha256[:12]}...",
+                f"SHA-256 {sha256[:12]}...",
+            ),
+            ("casing", f"lowercase={self.lowercase}", f"lowercase={lowercase}"),
+        ):
+            if own != its:
                 raise ValueError(
-                    f"{other.folder} was prepared with a different {value} than {self.folder}. "
-                    f"Prepare it again with the vocabulary {self.vocabulary_path} and "
-                    f"lowercase={self.lowercase}."
+                    f"{what} has a different {name} ({its}) than the corpus in {self.folder} "
+                    f"({own}). Use BertTokenizer({self.vocabulary_path!r}, lowercase="
+                    f"{self.lowercase}), or prepare the corpus again."
                 )
 
     def _value(self, name):

@@ -66,7 +66,7 @@ def scores(task, x, y=None, batch_size=None):
     """Computes the task's official metrics; see `BertTask.scores`."""
     reader = reader_of(task)
     if is_dataset(x):
-        from keras_bert.preprocessing.prepared import labels_of
+        from keras_bert.preprocessing.text_streams import labels_of
 
         x, y = labels_of(x)
     check_columns(task, y, None)
@@ -85,7 +85,7 @@ def raw_outputs(task, x, batch_size, steps=None, **kwargs):
         data = reader.batches(x, batching=batching, with_labels=False)
         return task.predict_batches(data, steps=steps, **kwargs)
     if is_dataset(x):
-        from keras_bert.preprocessing.text_examples import in_memory
+        from keras_bert.preprocessing.text_streams import in_memory
 
         x, *_ = in_memory(x)
     if steps is not None:
@@ -96,7 +96,7 @@ def raw_outputs(task, x, batch_size, steps=None, **kwargs):
 def evaluate_pooled(task, x, y, sample_weight, batch_size, return_dict=False, **kwargs):
     """Evaluates texts by the pooled logits of their windows; see `BertTask.evaluate`."""
     if is_dataset(x):
-        from keras_bert.preprocessing.text_examples import in_memory
+        from keras_bert.preprocessing.text_streams import in_memory
 
         x, y, sample_weight = in_memory(x)
     if y is None:

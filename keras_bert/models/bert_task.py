@@ -331,7 +331,8 @@ class BertTask(PresetModel, Lora, Retracing, TrainLoop, RowInputs, keras.Model):
             batching: a `Batching`, or None for its defaults.
 
         Returns:
-            A `tf.data.Dataset` of inputs, or of `(inputs, labels)` or `(inputs, labels, weights)`.
+            Inputs, `(inputs, labels)` or `(inputs, labels, weights)`: an iterable of NumPy arrays,
+            in a new order in each pass if shuffled; a `tf.data.Dataset` if `x` is one.
 
         Raises:
             ValueError: if examples, labels or weights are not what the task takes.

@@ -3,6 +3,7 @@
 import keras
 import numpy as np
 
+from keras_bert.preprocessing.batches import Batches, by_length, in_parts
 from keras_bert.preprocessing.batching import Batching, quarters
 
 _COST_OF_A_BATCH = 64  # tokens of padding that take as long as one more batch
@@ -22,8 +23,6 @@ def row_outputs(model, rows, batch_size, verbose="auto", callbacks=None):
         Arrays in the structure of the model's outputs. A token axis has the preprocessor's
         `sequence_length`, with 0 past the end of a row.
     """
-    from keras_bert.preprocessing.row_batches import by_length
-
     predict = _distributed if _has_replicas(model) else _one_by_one
     lengths = np.asarray(rows.num_tokens())
     parts = predict(model, rows, lengths, by_length(lengths), batch_size, verbose, callbacks)
@@ -79,8 +78,6 @@ def _one_by_one(model, rows, lengths, order, batch_size, verbose, callbacks):
         if is_compiled:  # for few numbers of rows: XLA compiles a model again for each
             numbers = np.resize(numbers, min(batch_size, 1 << (count - 1).bit_length()))
         inputs, *_ = rows.batch(numbers, batching)
-        if keras.backend.backend() != "tensorflow":
-            inputs = {name: values.numpy() for name, values in inputs.items()}
         outputs = model.predict_on_batch(inputs)
         outputs = keras.tree.map_structure(lambda array, count=count: array[:count], outputs)
         callbacks.on_predict_batch_end(step, {"outputs": outputs})
@@ -99,11 +96,7 @@ def _ends(widths):
 
 
 def _distributed(model, rows, lengths, order, batch_size, verbose, callbacks):
-    """Predicts batches from `tf.data` pipelines, which Keras distributes: one for each width."""
-    import tensorflow as tf
-
-    from keras_bert.preprocessing.row_batches import prefetched
-
+    """Predicts batches of each width one after the other, which Keras distributes."""
     longest = model.preprocessor.sequence_length
     cuts = np.array(quarters(longest))
     width = cuts[np.searchsorted(cuts, lengths[order[::batch_size]])]
@@ -112,9 +105,12 @@ def _distributed(model, rows, lengths, order, batch_size, verbose, callbacks):
     for cut in np.unique(width)[::-1]:
         numbers = order[width == cut]
         batching = Batching(batch_size, pad_to=(int(cut),)).for_rows(longest)
-        batches = tf.data.Dataset.from_tensor_slices(numbers).batch(batch_size)
-        batches = batches.map(lambda row, b=batching: rows.batch(row, b)[0], tf.data.AUTOTUNE)
-        outputs = model.predict_batches(prefetched(batches), verbose=verbose, callbacks=callbacks)
+        batches = Batches(
+            lambda _, numbers=numbers, batching=batching: in_parts(numbers, batching),
+            lambda part, batching=batching: rows.batch(part, batching)[:1],
+            batching,
+        )
+        outputs = model.predict_batches(batches, verbose=verbose, callbacks=callbacks)
         parts.append((numbers, outputs))
     return parts
 

@@ -7,6 +7,7 @@ import keras
 import numpy as np
 
 from keras_bert.messages import check_int, check_number, shown
+from keras_bert.preprocessing.batches import Batches
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.class_labels import check_one_hot
 from keras_bert.preprocessing.model_inputs import checked_inputs
@@ -30,18 +31,27 @@ def batches(task, x, y=None, sample_weight=None, *, batching=None):
 
 
 def keras_data(task, x, y=None, sample_weight=None, batching=None):
-    """Returns `(x, y, sample_weight)` for Keras, with raw examples as a dataset."""
+    """Returns `(x, y, sample_weight)` for Keras, with raw examples in batches."""
     if not is_raw(x):
-        return _checked(task, x, y, sample_weight)
+        return _checked(task, _on_backend(x), y, sample_weight)
     batching = Batching().for_evaluation() if batching is None else batching
     found = _raw_batches(task, x, y, sample_weight, batching)
-    if task.loss is not None and not isinstance(found.element_spec, tuple):
+    if task.loss is not None and not _has_labels(found):
         raise ValueError(
             "The dataset yields no labels; make it yield (text, label)."
             if is_dataset(x)
             else "There are no labels: give y, or a dataset of (text, label)."
         )
-    return found, None, None
+    return _on_backend(found), None, None
+
+
+def _on_backend(x):
+    """Returns `Batches` as a dataset, which TensorFlow's strategies distribute, on TensorFlow."""
+    if not isinstance(x, Batches) or keras.backend.backend() != "tensorflow":
+        return x
+    from keras_bert.graph.datasets import as_dataset
+
+    return as_dataset(x)
 
 
 def validation_data(task, data):
@@ -54,7 +64,7 @@ def validation_data(task, data):
             f"{len(data)}."
         )
     found = keras_data(task, *(data if isinstance(data, tuple) else (data,)))
-    return found[0] if is_dataset(found[0]) else found
+    return found[0] if found[1] is None else found
 
 
 def merged_batching(batching, batch_size, shuffle=False):
@@ -152,8 +162,12 @@ def _raw_batches(task, x, y, sample_weight, batching):
     check_columns(task, y, sample_weight)
     task.check_labels(labels_spec(x) if is_dataset(x) else y)
     found = reader.batches(x, y, sample_weight, batching=batching)
-    has_labels = isinstance(found.element_spec, tuple)
-    return task.with_checked_labels(found) if is_dataset(x) and has_labels else found
+    return task.with_checked_labels(found) if is_dataset(x) and _has_labels(found) else found
+
+
+def _has_labels(batches):
+    """Returns whether batches have labels beside the inputs."""
+    return isinstance(batches.element_spec if is_dataset(batches) else batches[0], tuple)
 
 
 def check_labels_apart(x, y):

@@ -1,9 +1,9 @@
 """Memory and time of a training step, or of a prediction, compiled for TPUs."""
 
 import dataclasses
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from keras_bert.planning.tpu_chips import GIB, Chip
+from keras_bert.planning.chips import GIB, Chip
 from keras_bert.planning.tpu_compiler import CompiledCost
 
 SECONDS_PER_DAY = 86400
@@ -17,7 +17,7 @@ class PlannedStep:
     products in a step on all chips, without recomputation; `cost` is that of one chip.
 
     Example:
-    >>> from keras_bert.planning.tpu_chips import find_chips
+    >>> from keras_bert.planning.chips import find_chips
     >>> cost = CompiledCost(2**30, 2**31, 2**20, 5e12, 4e10, None, 100.0)
     >>> step = PlannedStep(*find_chips("v5e:2x2"), 256, 128, 1.8e13, cost)
     >>> step.fits, round(1000 * step.least_seconds, 1), step.bound
@@ -149,3 +149,28 @@ class PlannedPrediction(PlannedStep):
 
 def _work(name, amount, unit, seconds):
     return f"  {name:32}{amount:9.2e} {unit}  {1000 * seconds:8.1f} ms at the peak rate"
+
+
+def pretraining_flops(
+    backbone: Any,
+    sequence_length: int,
+    max_predictions: int,
+    next_sentence: bool = True,
+) -> int:
+    """Counts the FLOPs of the matrix products for one training row.
+
+    A multiplication and an addition are two operations. The backward pass takes twice the forward
+    pass. Recomputation by `remat` isn't counted, since it doesn't advance training. `backbone` is a
+    `Backbone`.
+
+    Example:
+    >>> from keras_bert import BertBackbone, sizes
+    >>> backbone = BertBackbone(vocabulary_size=30522, **sizes.tiny)
+    >>> round(pretraining_flops(backbone, 128, 20) / 128 / 1e6, 3)  # MFLOPs per token
+    6.435
+    """
+    width = backbone.hidden_dim
+    head = max_predictions * (2 * width**2 + 2 * width * backbone.vocabulary_size)
+    if next_sentence:
+        head += 2 * width**2 + 2 * 2 * width  # the pooler and two classes
+    return 3 * (backbone.forward_flops(sequence_length) + head)

@@ -7,9 +7,12 @@ import keras
 import numpy as np
 
 from keras_bert.messages import check_int
-from keras_bert.planning.planned_step import PlannedPrediction, PlannedStep
-from keras_bert.planning.pretraining_flops import pretraining_flops
-from keras_bert.planning.tpu_chips import GIB, Chip, find_chips
+from keras_bert.planning.chips import GIB, Chip, find_chips
+from keras_bert.planning.planned_step import (
+    PlannedPrediction,
+    PlannedStep,
+    pretraining_flops,
+)
 from keras_bert.planning.tpu_compiler import (
     check_compiler,
     compile_step,
@@ -119,22 +122,12 @@ class TpuPlan:
         self.log(
             f"Compiling a step for {self.topology}, {rows} rows per chip; this takes minutes ..."
         )
-        cost = compile_step(
-            self._lower(model, batch_size), self.accumulation_steps, _update_flops(model)
-        )
+        lowered = self._lower(model, batch_size)
+        cost = compile_step(lowered, self.accumulation_steps, _update_flops(model))
         row_flops = pretraining_flops(
             model.backbone, self.sequence_length, self.max_predictions, model.next_sentence
         )
-        step = PlannedStep(
-            chip=self.chip,
-            num_chips=self.num_chips,
-            batch_size=batch_size,
-            sequence_length=self.sequence_length,
-            model_flops=batch_size * row_flops,
-            cost=cost,
-        )
-        self.log(f"... {_verdict(step)} ({cost.seconds:.0f} s)")
-        return step
+        return self._planned(PlannedStep, batch_size, row_flops, cost)
 
     def compile_prediction(self, model: keras.Model, batch_size: int) -> PlannedPrediction:
         """Compiles the forward pass for a batch size. This takes a minute or more.
@@ -168,16 +161,14 @@ class TpuPlan:
         inputs = {name: np.broadcast_to(np.int32(0), shape) for name in names}
         cost = compile_step(lower_prediction(model, devices, inputs))
         backbone = getattr(model, "backbone", model)
-        prediction = PlannedPrediction(
-            chip=self.chip,
-            num_chips=self.num_chips,
-            batch_size=batch_size,
-            sequence_length=self.sequence_length,
-            model_flops=batch_size * backbone.forward_flops(self.sequence_length),
-            cost=cost,
-        )
-        self.log(f"... {_verdict(prediction)} ({cost.seconds:.0f} s)")
-        return prediction
+        row_flops = backbone.forward_flops(self.sequence_length)
+        return self._planned(PlannedPrediction, batch_size, row_flops, cost)
+
+    def _planned(self, kind, batch_size, row_flops, cost):
+        flops, chips = batch_size * row_flops, (self.chip, self.num_chips)
+        planned = kind(*chips, batch_size, self.sequence_length, flops, cost)
+        self.log(f"... {_verdict(planned)} ({cost.seconds:.0f} s)")
+        return planned
 
     def largest_batch(
         self, model: keras.Model, step: PlannedStep, max_compilations: int = 3
@@ -238,7 +229,7 @@ def next_rows(
     Returns None if the search is over.
 
     Example:
-    >>> from keras_bert.planning.tpu_chips import CHIPS
+    >>> from keras_bert.planning.chips import CHIPS
     >>> gib = 2**30  # 1 for the state, 0.05 per row: (15.75 - 1) / 0.05 = 295 rows at most
     >>> next_rows([(64, 4.2 * gib, True)], gib, CHIPS["v5e"])
     288

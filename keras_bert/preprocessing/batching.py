@@ -6,6 +6,8 @@ import dataclasses
 import numbers
 import reprlib
 from collections.abc import Sequence
+from types import ModuleType
+from typing import Any
 
 import keras
 
@@ -121,9 +123,21 @@ class Batching:
         drop = kind == "TPU" if drop is None else drop
         return dataclasses.replace(self, pad_to=pad_to, drop_remainder=drop)
 
-    def padding(self) -> Batching:
-        """Returns the settings that decide on the shape of a batch alone, the same in each run."""
-        return Batching(pad_to=self.pad_to, bucket_lengths=self.bucket_lengths)
+    def width(self, lengths: Any, most: int, ops: ModuleType) -> Any:
+        """Returns the length to pad the rows of a batch to.
+
+        Args:
+            lengths: int64 `[B]`, the tokens of each row.
+            most: int, the most tokens of a row.
+            ops: `numpy_ops` or `graph_ops`, for `lengths`.
+        """
+        if self.bucket_lengths is None and self.pad_to == "full":
+            return most
+        longest = ops.maximum(ops.maximum_of(lengths), 1)  # B may be 0
+        if self.bucket_lengths is None and self.pad_to == "longest":
+            return longest
+        cuts = self.pad_to if self.bucket_lengths is None else self.bucket_lengths
+        return ops.smallest_of(sorted({most, *(cut for cut in cuts if cut < most)}), longest)
 
     def for_evaluation(self) -> Batching:
         """Returns a copy that batches every example once, in order."""

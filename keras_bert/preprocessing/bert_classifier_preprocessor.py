@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import keras
 import numpy as np
-import tensorflow as tf
 
 from keras_bert.files.whole import whole_file
 from keras_bert.messages import check_bool, check_number
@@ -17,20 +16,26 @@ from keras_bert.metrics.classification import classification_scores
 from keras_bert.metrics.multi_label import multi_label_scores
 from keras_bert.metrics.regression import regression_scores
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
-from keras_bert.preprocessing.checked_labels import checked_classes
 from keras_bert.preprocessing.class_labels import (
     checked_label_names,
     class_targets,
     named_classes,
 )
-from keras_bert.preprocessing.in_graph import in_graph
-from keras_bert.preprocessing.padding import trim_padding
 from keras_bert.preprocessing.raw import Examples, Labels
-from keras_bert.preprocessing.rows import Rows
-from keras_bert.preprocessing.text_rows import TextRows, check_window_stride, windowed
+from keras_bert.preprocessing.text_rows import (
+    LONGEST,
+    Rows,
+    TextRows,
+    check_window_stride,
+    ops_of,
+    windowed,
+)
 from keras_bert.text.tokenizer import BertTokenizer
+from keras_bert.text.tokens import Tokens
 
 if TYPE_CHECKING:
+    import tensorflow as tf
+
     import keras_bert
 
 
@@ -69,7 +74,7 @@ class BertClassifierPreprocessor(BertPreprocessor):
     >>> from keras_bert import BertClassifierPreprocessor, BertTokenizer
     >>> tokenizer = BertTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "so", "it", "is"])
     >>> preprocessor = BertClassifierPreprocessor(tokenizer, 6, label_names=["bad", "good"])
-    >>> [(inputs, labels)] = preprocessor.batches(["so it is"], ["good"]).as_numpy_iterator()
+    >>> [(inputs, labels)] = preprocessor.batches(["so it is"], ["good"])
     >>> inputs["token_ids"].tolist(), labels.tolist()
     ([[2, 5, 6, 7, 3]], [1])
     """
@@ -131,13 +136,10 @@ class BertClassifierPreprocessor(BertPreprocessor):
         return named_classes(super().for_model(backbone, outputs), outputs.shape[-1])
 
     def rows(
-        self,
-        columns: tuple[tf.RaggedTensor, ...],
-        extra_inputs: dict[str, tf.Tensor],
-        targets: tuple,
+        self, columns: tuple[Tokens, ...], extra_inputs: dict[str, Any], targets: tuple
     ) -> TextRows:
         """Makes `TextRows`, which are windows if `window_stride` is set."""
-        rows = TextRows(self, columns, None, extra_inputs, targets)
+        rows = super().rows(columns, extra_inputs, targets)
         return windowed(rows, self.window_stride) if self.cuts_windows else rows
 
     def targets(self, labels: Labels) -> np.ndarray:
@@ -159,22 +161,19 @@ class BertClassifierPreprocessor(BertPreprocessor):
         """Converts the labels of a batch from a `tf.data.Dataset`, in the graph."""
         if self.is_regression or self.multi_label:
             return super().stream_targets(labels)
+        from keras_bert.preprocessing.checked_labels import checked_classes
+
         return checked_classes(labels, self.label_names)
 
-    def pooled(self, outputs: tf.Tensor, rows: TextRows | None) -> tf.Tensor:
+    def pooled(self, outputs: Any, rows: TextRows | None) -> Any:
         """Pools the logits of windows into logits of texts, `[n, C]`."""
         if rows is None or rows.counts is None:
             return outputs
-        return self._pooled(outputs, rows.counts)
+        ops = ops_of(outputs)
+        pool = ops.segment_max if self.window_pooling == "max" else ops.segment_mean
+        return pool(outputs, rows.text, ops.size(rows.counts))
 
-    @in_graph
-    def _pooled(self, outputs, counts):
-        text = tf.repeat(tf.range(tf.size(counts)), counts)  # [N]
-        pool = tf.math.segment_max if self.window_pooling == "max" else tf.math.segment_mean
-        return pool(outputs, text)
-
-    @in_graph
-    def answers(self, outputs: tf.Tensor, rows: Rows | None = None) -> dict:
+    def answers(self, outputs: Any, rows: Rows | None = None) -> dict:
         """Turns logits into labels and probabilities.
 
         Args:
@@ -189,15 +188,16 @@ class BertClassifierPreprocessor(BertPreprocessor):
         """
         if self.is_regression:
             return {"score": outputs[:, 0]}
-        names = tf.constant(self.label_names)  # [C]
-        labels = tf.repeat(names[None], tf.shape(outputs)[0], axis=0)  # each row is self-contained
+        ops = ops_of(outputs)
+        names = ops.strings(self.label_names)  # [C]
+        labels = ops.repeat(names[None], ops.size(outputs), axis=0)  # each row is self-contained
         if self.multi_label:
-            probabilities = tf.sigmoid(outputs)
+            probabilities = ops.sigmoid(outputs)
             is_label = probabilities >= self.threshold
             return {"probabilities": probabilities, "is_label": is_label, "labels": labels}
         return {
-            "probabilities": tf.nn.softmax(outputs),
-            "label": tf.gather(names, tf.argmax(outputs, axis=-1)),
+            "probabilities": ops.softmax(outputs),
+            "label": ops.take(names, ops.argmax(outputs, axis=-1)),
             "labels": labels,
         }
 
@@ -210,8 +210,11 @@ class BertClassifierPreprocessor(BertPreprocessor):
         """Answers raw strings `[B]`, in windows if `window_stride` is set."""
         if not self.cuts_windows:
             return super().serve(predict, text, **extra_inputs)
-        rows = self.rows((self.graph_tokenizer(text),), extra_inputs, ())
-        inputs = trim_padding(rows.inputs(tf.range(rows.columns[0].nrows())))
+        from keras_bert.graph.graph_tokens import graph_tokens
+
+        rows = self.rows((graph_tokens(self, text),), extra_inputs, ())
+        ops = rows.columns[0].ops
+        inputs, *_ = rows.batch(ops.arange(ops.size(rows.text)), LONGEST)
         return self.answers(self.pooled(predict(inputs), rows))
 
     def scores(self, answers: list, x: Examples, y: Labels | None = None) -> dict:

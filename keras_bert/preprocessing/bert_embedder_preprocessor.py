@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import copy
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import keras
 import numpy as np
 import numpy.typing as npt
-import tensorflow as tf
 
 from keras_bert.metrics.embeddings import pair_scores
+from keras_bert.preprocessing.batches import Batches
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
 from keras_bert.preprocessing.embedding_rows import (
@@ -19,15 +19,17 @@ from keras_bert.preprocessing.embedding_rows import (
     check_negatives,
     checked_scores,
     labelled_texts,
-    stream_columns,
     text_columns_rows,
 )
 from keras_bert.preprocessing.prompts import KINDS, checked_prompts, prompt_of
 from keras_bert.preprocessing.raw import Examples, Labels, as_arrays, is_dataset
-from keras_bert.preprocessing.rows import Rows
 from keras_bert.preprocessing.sample_weights import checked_weights
 from keras_bert.preprocessing.text_examples import check_same_number, text_columns
+from keras_bert.preprocessing.text_rows import Rows
 from keras_bert.text.tokenizer import BertTokenizer
+
+if TYPE_CHECKING:
+    import tensorflow as tf
 
 
 @keras.saving.register_keras_serializable(package="keras_bert")
@@ -66,7 +68,7 @@ class BertEmbedderPreprocessor(BertPreprocessor):
     Example:
     >>> from keras_bert import BertEmbedderPreprocessor, BertTokenizer
     >>> tokenizer = BertTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "so", "it", "is"])
-    >>> BertEmbedderPreprocessor(tokenizer, 8)(["So it is."])["token_ids"].numpy()
+    >>> BertEmbedderPreprocessor(tokenizer, 8)(["So it is."])["token_ids"]
     array([[2, 5, 6, 7, 1, 3, 0, 0]], dtype=int32)
     """
 
@@ -83,23 +85,12 @@ class BertEmbedderPreprocessor(BertPreprocessor):
         self.default_prompt_name = default_prompt_name
         self.prompt = "" if default_prompt_name is None else self.prompts[default_prompt_name]
 
-    def texts(self, texts: tf.Tensor) -> tf.Tensor:
-        return tf.strings.join([self.prompt, texts]) if self.prompt else texts
-
     def variants(self) -> dict[str, Self]:
-        """Returns this preprocessor with the prompts of queries and documents, if it has any.
-
-        They are made once, so that their traced graphs serve again.
-        """
-        if not self.prompts:
-            return {}
-        key = "variants"  # among the graphs, which go when a setting changes
-        if key not in self.graphs:
-            found = {kind: copy.copy(self) for kind in KINDS}
-            for kind, variant in found.items():
-                variant.prompt = prompt_of(self.prompts, kind)
-            self.graphs[key] = found
-        return self.graphs[key]
+        """Returns this preprocessor with the prompts of queries and documents, if it has any."""
+        found = {kind: copy.copy(self) for kind in KINDS} if self.prompts else {}
+        for kind, variant in found.items():
+            variant.prompt = prompt_of(self.prompts, kind)
+        return found
 
     def read(
         self,
@@ -118,20 +109,19 @@ class BertEmbedderPreprocessor(BertPreprocessor):
             return super().read(x, y, sample_weight, with_labels)
         columns = text_columns(x)
         weights = checked_weights(sample_weight)
-        with tf.device("CPU:0"):
-            if len(columns) > 1:
-                return text_columns_rows(
-                    self, columns, (as_arrays(y), weights), self.of_columns(len(columns), y)
-                )
-            if y is None:
-                raise ValueError(
-                    "Texts alone don't train an embedder. Give pairs, fit((anchors, positives)), "
-                    "pairs with scores, fit((texts, others), scores), or texts with classes, "
-                    "fit(texts, labels)."
-                )
-            if weights is not None:
-                raise ValueError("Texts with classes take no sample_weight.")
-            return labelled_texts(self, columns[0], as_arrays(y))
+        if len(columns) > 1:
+            return text_columns_rows(
+                self, columns, (as_arrays(y), weights), self.of_columns(len(columns), y)
+            )
+        if y is None:
+            raise ValueError(
+                "Texts alone don't train an embedder. Give pairs, fit((anchors, positives)), "
+                "pairs with scores, fit((texts, others), scores), or texts with classes, "
+                "fit(texts, labels)."
+            )
+        if weights is not None:
+            raise ValueError("Texts with classes take no sample_weight.")
+        return labelled_texts(self, columns[0], as_arrays(y))
 
     def batches(
         self,
@@ -141,12 +131,14 @@ class BertEmbedderPreprocessor(BertPreprocessor):
         *,
         batching: Batching = Batching(),  # noqa: B008 (it is frozen)
         with_labels: bool = True,
-    ) -> tf.data.Dataset:
+    ) -> Batches | tf.data.Dataset:
         if is_dataset(x) and with_labels and y is None and sample_weight is None:
-            return stream_columns(self, x, batching.for_rows(self.sequence_length))
+            from keras_bert.preprocessing.text_streams import stream_columns
+
+            return stream_columns(self, x, batching)
         return super().batches(x, y, sample_weight, batching=batching, with_labels=with_labels)
 
-    def batched(self, rows: Rows, batching: Batching) -> tf.data.Dataset:
+    def batched(self, rows: Rows, batching: Batching) -> Batches:
         if isinstance(rows, LabelledTexts):
             return rows.batches(batching.for_rows(self.sequence_length))
         if isinstance(rows, TextColumns) and rows.numbers is not None:
@@ -199,7 +191,7 @@ class BertEmbedderPreprocessor(BertPreprocessor):
         vectors = np.stack([answer["embedding"] for answer in answers])
         return pair_scores(vectors, None if y is None else as_arrays(y))
 
-    def answers(self, outputs: tf.Tensor, rows: Rows | None = None) -> dict:
+    def answers(self, outputs: Any, rows: Rows | None = None) -> dict:
         """Returns the model's vectors as `embedding`, `[B, H]`.
 
         Raises:

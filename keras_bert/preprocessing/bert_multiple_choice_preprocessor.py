@@ -6,22 +6,25 @@ import dataclasses
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import keras
 import numpy as np
 import numpy.typing as npt
-import tensorflow as tf
 
 from keras_bert.files.whole import whole_file
 from keras_bert.metrics.classification import classification_scores
+from keras_bert.preprocessing.batches import Batches
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
-from keras_bert.preprocessing.choice_rows import ChoiceRows, choice_inputs, choice_rows
+from keras_bert.preprocessing.choice_rows import ChoiceRows, choice_rows
 from keras_bert.preprocessing.choice_rows import with_labels as labeled
 from keras_bert.preprocessing.class_labels import choice_targets
-from keras_bert.preprocessing.in_graph import in_graph
-from keras_bert.preprocessing.padding import trim_padding
 from keras_bert.preprocessing.raw import Examples, Labels, is_dataset
+from keras_bert.preprocessing.text_rows import LONGEST, ops_of
+
+if TYPE_CHECKING:
+    import tensorflow as tf
 
 
 @keras.saving.register_keras_serializable(package="keras_bert")
@@ -49,7 +52,7 @@ class BertMultipleChoicePreprocessor(BertPreprocessor):
     >>> words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "it", "rains", "shines"]
     >>> preprocessor = BertMultipleChoicePreprocessor(BertTokenizer(words), sequence_length=6)
     >>> question = {"context": "It", "choices": ["rains", "shines"], "label": 1}
-    >>> [(inputs, labels)] = preprocessor.batches([question]).as_numpy_iterator()
+    >>> [(inputs, labels)] = preprocessor.batches([question])
     >>> inputs["token_ids"].tolist(), labels.tolist()
     ([[[2, 5, 3, 6, 3], [2, 5, 3, 7, 3]]], [1])
     """
@@ -93,7 +96,7 @@ class BertMultipleChoicePreprocessor(BertPreprocessor):
         for start in range(0, max(len(questions), 1), size):
             yield questions[start : start + size]
 
-    def batched(self, rows: ChoiceRows, batching: Batching) -> tf.data.Dataset:
+    def batched(self, rows: ChoiceRows, batching: Batching) -> Batches:
         """Makes batches of questions; `tokens_per_batch` counts the tokens of all choices."""
         if batching.tokens_per_batch is not None:
             tokens = batching.tokens_per_batch // rows.num_choices
@@ -104,8 +107,7 @@ class BertMultipleChoicePreprocessor(BertPreprocessor):
         """Checks that labels are indices of choices, and returns them."""
         return choice_targets(labels)
 
-    @in_graph
-    def answers(self, outputs: tf.Tensor, rows: ChoiceRows | None = None) -> dict:
+    def answers(self, outputs: Any, rows: ChoiceRows | None = None) -> dict:
         """Finds the most probable choice.
 
         Args:
@@ -115,17 +117,17 @@ class BertMultipleChoicePreprocessor(BertPreprocessor):
         Returns:
             A dict of `label`, int64 `[B]`, the index of the most probable choice, and
             `probabilities`, float32 `[B, C]`. With `rows` it also has `choice`, string `[B]`, the
-            text of that choice, and `probabilities` are ragged.
+            text of that choice, and `probabilities` are those of each question's own choices.
         """
-        label = tf.argmax(outputs, axis=-1)
-        probabilities = tf.nn.softmax(outputs)
+        ops = ops_of(outputs)
+        label, probabilities = ops.argmax(outputs, axis=-1), ops.softmax(outputs)
         if rows is None:
             return {"probabilities": probabilities, "label": label}
-        lengths = rows.texts.row_lengths()
+        own = zip(probabilities, rows.texts, strict=True)
         return {
-            "probabilities": tf.RaggedTensor.from_tensor(probabilities, lengths=lengths),
+            "probabilities": [row[: len(choices)] for row, choices in own],
             "label": label,
-            "choice": tf.gather(rows.texts, label[:, None], batch_dims=1)[:, 0],
+            "choice": [choices[n] for choices, n in zip(rows.texts, label, strict=True)],
         }
 
     def serve(
@@ -135,21 +137,29 @@ class BertMultipleChoicePreprocessor(BertPreprocessor):
         choices: tf.Tensor,
     ) -> dict:
         """Answers questions: contexts `[B]` and choices `[B, C]`, "" for a missing choice."""
+        import tensorflow as tf
+
+        from keras_bert.graph.graph_tokens import graph_tokens
+
         message = "give each context a row of choices"
         same = tf.debugging.assert_equal(tf.shape(context)[0], tf.shape(choices)[0], message)
         with tf.control_dependencies([same]):
-            places = tf.where(choices != "")  # [K, 2]
-        inputs = choice_inputs(
-            self,
-            self.graph_tokenizer(context),
-            self.graph_tokenizer(tf.gather_nd(choices, places)),
+            is_there = choices != ""  # [B, C]
+        contexts = graph_tokens(self, context)
+        ops = contexts.ops
+        question, places = ops.nonzero(is_there)
+        rows = ChoiceRows(
+            self.packer,
+            ops.width(choices),
+            contexts,
+            graph_tokens(self, ops.take_at(choices, question, places)),
+            ops.row_sums(is_there),
             places,
-            tf.shape(choices, tf.int64),
         )
-        found = self.answers(predict(trim_padding(inputs)))
-        is_there = tf.cast(choices != "", tf.float32)
+        inputs, *_ = rows.batch(ops.arange(ops.size(context)), LONGEST)
+        found = self.answers(predict(inputs))
         return {
-            "probabilities": found["probabilities"] * is_there,
+            "probabilities": found["probabilities"] * ops.cast(is_there, "float32"),
             "label": found["label"],
             "choice": tf.gather(choices, found["label"], batch_dims=1),
         }

@@ -11,39 +11,35 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import keras
+import numpy as np
 import numpy.typing as npt
-import tensorflow as tf
 
 from keras_bert.files.whole import whole_file
-from keras_bert.graph.tokenizer import GraphTokenizer, graph_tokenizer
+from keras_bert.preprocessing.batches import Batches, row_batches
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.extra_inputs import checked_extra_inputs
-from keras_bert.preprocessing.in_graph import graphs_reused
 from keras_bert.preprocessing.packed_batches import packed_batches
-from keras_bert.preprocessing.packing import TRUNCATIONS, pack
-from keras_bert.preprocessing.padding import trim_padding
 from keras_bert.preprocessing.raw import Examples, Labels, as_arrays, is_dataset
-from keras_bert.preprocessing.row_batches import alone, map_rows, row_batches
-from keras_bert.preprocessing.rows import Rows
 from keras_bert.preprocessing.sample_weights import checked_weights
-from keras_bert.preprocessing.stream_batches import stream_batches
 from keras_bert.preprocessing.text_examples import (
     TextExamples,
     check_same_number,
-    text_batches,
+    text_columns,
     text_examples,
 )
-from keras_bert.preprocessing.text_rows import TextRows
+from keras_bert.preprocessing.text_rows import LONGEST, Rows, TextRows, packed
+from keras_bert.text import numpy_ops
 from keras_bert.text.tokenizer import BertTokenizer
+from keras_bert.text.tokens import TRUNCATIONS, SegmentPacker, TextTokens, Tokens
 
 if TYPE_CHECKING:
+    import tensorflow as tf
+
     import keras_bert
 
 
-Outputs: TypeAlias = tf.Tensor | dict[str, tf.Tensor]
-"""A model's outputs: a tensor, or several by name."""
-
-_TEXTS_AT_ONCE = 1024
+Outputs: TypeAlias = Any
+"""A model's outputs: an array, or a dict of several by name; tensors in a SavedModel."""
 
 
 @keras.saving.register_keras_serializable(package="keras_bert")
@@ -52,12 +48,14 @@ class BertPreprocessor:
 
     Texts that are too long are truncated. In a pair, the longer text loses a token until both fit,
     the second one on ties (`_truncate_seq_pair` of google-research/bert run_classifier.py). An
-    empty second text still has its `[SEP]`. Calls work eagerly, in `tf.data` and in a SavedModel.
+    empty second text still has its `[SEP]`. Calls work in Python, and in graphs of TensorFlow, such
+    as those of `tf.data`.
 
     Each task has a preprocessor that builds on this one and converts in both directions. `batches`
     turns raw examples into training batches, and `answers` turns the model's outputs into answers.
-    Training, `answer` and the exported SavedModel use the same ops. A task with another kind of
-    example overrides `read`, `answers`, `serve` and `signature`.
+    Texts in memory are NumPy's business; those of a `tf.data.Dataset` and of the exported
+    SavedModel become tensors by the same code. A task with another kind of example overrides
+    `read`, `answers`, `serve` and `signature`.
 
     Args:
         tokenizer: a `BertTokenizer`.
@@ -81,7 +79,7 @@ class BertPreprocessor:
     >>> from keras_bert import BertPreprocessor, BertTokenizer
     >>> tokenizer = BertTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "so", "it", "is"])
     >>> preprocessor = BertPreprocessor(tokenizer, sequence_length=8)
-    >>> preprocessor(["So it is."])["token_ids"].numpy()
+    >>> preprocessor(["So it is."])["token_ids"]
     array([[2, 5, 6, 7, 1, 3, 0, 0]], dtype=int32)
     """
 
@@ -90,6 +88,7 @@ class BertPreprocessor:
     truncation: str
 
     max_texts = 2  # the most texts that one example may have
+    prompt = ""  # before each text
     cuts_windows = False  # whether a text may become several rows
     packs: str | None = None  # "sequences", "tokens" or "positions" in packed rows have labels
     # The floats of `scores` that can select an epoch, the main one first.
@@ -124,32 +123,24 @@ class BertPreprocessor:
 
     def __call__(
         self, texts: npt.ArrayLike | tf.Tensor, pairs: npt.ArrayLike | tf.Tensor | None = None
-    ) -> dict[str, tf.Tensor]:
-        first = self._token_ids(texts)
-        if pairs is None:
-            return self.pack(first)
-        second = self._token_ids(pairs)
-        if not first.shape[:1].is_compatible_with(second.shape[:1]):
+    ) -> dict[str, Any]:
+        columns = [texts] if pairs is None else [texts, pairs]
+        if any(hasattr(column, "graph") for column in columns):  # of a graph of TensorFlow
+            from keras_bert.graph.graph_tokens import graph_tokens
+
+            return self.packer(*(graph_tokens(self, column) for column in columns))
+        found = [_column(column) for column in columns]
+        if len(found[-1]) != len(found[0]):
             raise ValueError(
-                f"There are {first.shape[0]} texts but {second.shape[0]} second texts: give one "
+                f"There are {len(found[0])} texts but {len(found[-1])} second texts: give one "
                 "for each text."
             )
-        return self.pack(first, second)
-
-    def pack(
-        self, first: tf.RaggedTensor, second: tf.RaggedTensor | None = None
-    ) -> dict[str, tf.Tensor]:
-        """Packs ragged token ids `[B, (T)]` in the same way as a call packs texts."""
-        return pack(self.tokenizer, self.sequence_length, self.truncation, first, second)
+        return self.packer(*map(self.tokenized, found))
 
     @property
-    def graph_tokenizer(self) -> GraphTokenizer:
-        """The tokenizer as TensorFlow ops."""
-        return graph_tokenizer(self.tokenizer)
-
-    def texts(self, texts: tf.Tensor) -> tf.Tensor:
-        """Returns the texts to tokenize, strings of any shape, with a prompt if there is one."""
-        return texts
+    def packer(self) -> SegmentPacker:
+        """What packs token ids in the same way as a call packs texts."""
+        return SegmentPacker(self.tokenizer, self.sequence_length, self.truncation)
 
     def variants(self) -> dict[str, Self]:
         """Returns other preprocessors that the exported model has signatures for, by name."""
@@ -189,35 +180,31 @@ class BertPreprocessor:
         sample_weight = checked_weights(sample_weight)
         examples = text_examples(x, self.max_texts)
         extra = checked_extra_inputs(examples.extra_inputs)
-        targets = () if y is None else (self.targets(as_arrays(y)),)
+        targets = () if y is None else (_arrays(self.targets(as_arrays(y))),)
         if sample_weight is not None:
-            targets += (sample_weight,)
-        with tf.device("CPU:0"):
-            targets = tuple(map(_tensors, targets))
-            for part in tf.nest.flatten(targets):
-                check_same_number(len(examples), part, "labels or weights")
-            columns = tuple(map(self.tokenized, examples.columns))
-            return self.rows(columns, {n: tf.constant(v) for n, v in extra.items()}, targets)
+            targets += (np.asarray(sample_weight),)
+        for part in keras.tree.flatten(targets):
+            check_same_number(len(examples), part, "labels or weights")
+        return self.rows(tuple(map(self.tokenized, examples.columns)), extra, targets)
 
     def rows(
-        self,
-        columns: tuple[tf.RaggedTensor, ...],
-        extra_inputs: dict[str, tf.Tensor],
-        targets: tuple,
+        self, columns: tuple[Tokens, ...], extra_inputs: dict[str, Any], targets: tuple
     ) -> TextRows:
         """Makes `TextRows` of token ids; a preprocessor that cuts windows overrides this."""
-        return TextRows(self, columns, None, extra_inputs, targets)
+        return TextRows(self.packer, columns, extra_inputs=extra_inputs, targets=targets)
 
     def parts(self, x: Examples, size: int = 1024) -> Iterator[Examples]:
         """Yields raw examples in parts, so that answering them takes bounded memory."""
         if is_dataset(x):
+            from keras_bert.preprocessing.text_streams import text_batches
+
             for columns, extra, _ in text_batches(x, size, False, self.max_texts):
-                yield TextExamples(columns, extra)
+                columns = text_columns(tuple(columns))
+                yield TextExamples(columns, {name: v.numpy() for name, v in extra.items()})
             return
         examples = text_examples(x, self.max_texts)
         for start in range(0, len(examples), size):
-            is_whole = len(examples) <= size  # a slice would take time for nothing
-            yield examples if is_whole else examples[start : start + size]
+            yield examples[start : start + size]
 
     def batches(
         self,
@@ -227,7 +214,7 @@ class BertPreprocessor:
         *,
         batching: Batching = Batching(),  # noqa: B008 (it is frozen)
         with_labels: bool = True,
-    ) -> tf.data.Dataset:
+    ) -> Batches | tf.data.Dataset:
         """Makes the batches that a model trains on.
 
         Examples in memory are tokenized once, before the first batch.
@@ -241,7 +228,8 @@ class BertPreprocessor:
             with_labels: bool; False leaves out the labels that examples contain.
 
         Returns:
-            A `tf.data.Dataset` of input dicts, alone or with labels and weights.
+            Input dicts, alone or with labels and weights: `Batches` of NumPy arrays, which `fit`
+            of any Keras model takes; a `tf.data.Dataset` for one.
 
         Raises:
             ValueError: if examples, labels or weights are not what this preprocessor reads. A label
@@ -259,17 +247,17 @@ class BertPreprocessor:
                     "A dataset contains its own labels and weights: make it yield (text, label) or "
                     "(text, label, weight), and leave y and sample_weight out."
                 )
+            from keras_bert.preprocessing.text_streams import stream_batches
+
             return stream_batches(self, x, batching, with_labels)
         return self.batched(self.read(x, y, sample_weight, with_labels), batching)
 
-    def batched(self, rows: Rows, batching: Batching) -> tf.data.Dataset:
+    def batched(self, rows: Rows, batching: Batching) -> Batches:
         """Makes batches of the rows that `read` returned; see `batches`."""
         batching = batching.for_rows(self.sequence_length)
-        with graphs_reused():
-            if batching.packed:
-                return packed_batches(self, rows, batching)
-            numbers, padding = row_batches(rows.num_tokens(), batching), batching.padding()
-            return map_rows(numbers, lambda number: alone(rows.batch(number, padding)))
+        if batching.packed:
+            return packed_batches(rows, batching, self.sequence_length, self.packs)
+        return row_batches(rows.num_tokens(), lambda part: rows.batch(part, batching), batching)
 
     def targets(self, labels: Labels) -> Labels:
         """Converts labels to the loss's form; a task with classes accepts names too."""
@@ -277,20 +265,21 @@ class BertPreprocessor:
 
     def stream_targets(self, labels: tf.Tensor) -> tf.Tensor:
         """Converts the labels of a batch from a `tf.data.Dataset`, in the graph."""
-        if labels.dtype == tf.string:
+        if labels.dtype == "string":
             raise ValueError("Labels must be numbers; the dataset yields strings.")
         return labels
 
     def answers(self, outputs: Outputs, rows: Rows | None = None) -> dict:
-        """Turns a model's outputs into answers, in the TensorFlow graph.
+        """Turns a model's outputs into answers.
 
         Args:
-            outputs: the model's outputs, a tensor or a dict of tensors, with one row for each of
-                `rows`.
+            outputs: the model's outputs, an array or a dict of arrays, with one row for each of
+                `rows`; tensors in the graph of a SavedModel.
             rows: the result of `read`, or None for prepared inputs.
 
         Returns:
-            A dict of tensors, each with one row per example.
+            A dict of arrays or tensors, each with one row per example; if rows differ in length,
+            lists of arrays or ragged tensors.
 
         Raises:
             ValueError: if this preprocessor has no answers.
@@ -366,6 +355,8 @@ class BertPreprocessor:
             text: string, `[B]` texts or `[B, 2]` pairs.
             **extra_inputs: tensors `[B, ...]`.
         """
+        import tensorflow as tf
+
         columns = tf.cond(tf.rank(text) < 2, lambda: tf.reshape(text, [-1, 1]), lambda: text)
         shape = tf.shape(columns)  # [B, 1 or 2]
         message = "text must be [B] texts or [B, 2] pairs of texts; its shape is"
@@ -374,10 +365,17 @@ class BertPreprocessor:
             columns = tf.ensure_shape(tf.identity(columns), [None, None])
         inputs = tf.cond(
             shape[1] == 2,
-            lambda: self(columns[:, 0], columns[:, 1]),
-            lambda: self(columns[:, 0]),
+            lambda: self.graph_inputs(columns[:, 0], columns[:, 1]),
+            lambda: self.graph_inputs(columns[:, 0]),
         )
-        return self.answers(predict({**trim_padding(inputs), **extra_inputs}))
+        return self.answers(predict({**inputs, **extra_inputs}))
+
+    def graph_inputs(self, *texts: tf.Tensor) -> dict[str, tf.Tensor]:
+        """Packs strings `[B]`, or pairs of them, in the graph, padded to the longest."""
+        from keras_bert.graph.graph_tokens import graph_tokens
+
+        columns = tuple(graph_tokens(self, each) for each in texts)
+        return packed([columns], self.packer, LONGEST)[0]
 
     def for_model(
         self,
@@ -451,35 +449,19 @@ class BertPreprocessor:
         tokenizer = BertTokenizer.from_config(config["tokenizer"])
         return cls(**{**config, "tokenizer": tokenizer})
 
-    def __setattr__(self, name, value):
-        super().__setattr__(name, value)
-        super().__setattr__("graphs", {})  # those of `in_graph`, which hold the settings
-
-    def __getstate__(self):
-        return {**self.__dict__, "graphs": {}}  # a copy traces its own
-
     def __repr__(self):
         settings = {n: v for n, v in self.get_config().items() if n != "tokenizer"}
         shown = ", ".join(f"{name}={value!r}" for name, value in settings.items())
         return f"{type(self).__name__}({self.tokenizer!r}, {shown})"
 
-    def tokenized(self, texts: tf.Tensor) -> tf.RaggedTensor:
-        """Tokenizes strings `[n]` to ragged ids `[n, (T)]`, on all cores if there are many."""
-        texts = self.texts(texts)
-        if len(texts) <= _TEXTS_AT_ONCE:
-            return self.graph_tokenizer(texts)  # building a pipeline would take longer
-        batches = tf.data.Dataset.from_tensor_slices(texts).batch(_TEXTS_AT_ONCE)
-        return tf.concat(list(batches.map(self.graph_tokenizer, tf.data.AUTOTUNE)), axis=0)
+    def tokenized(self, texts: list[str]) -> Tokens:
+        """Tokenizes n texts, with the prompt if there is one."""
+        texts = [self.prompt + text for text in texts] if self.prompt else texts
+        return Tokens.of(*self.tokenizer.flat_ids(texts), numpy_ops)
 
-    def _token_ids(self, texts):
-        token_ids = self.graph_tokenizer(self.texts(texts))
-        if token_ids.shape.rank != 2:
-            raise ValueError(
-                "A preprocessor takes [B] texts, or [B] texts and [B] second texts: "
-                f"preprocessor(['text']), preprocessor(['text'], ['second text']). It got texts of "
-                f"shape {token_ids.shape[:-1]}."
-            )
-        return token_ids
+    def located(self, texts: list[str]) -> TextTokens:
+        """Tokenizes n texts, with the place of each token."""
+        return TextTokens.of(texts, *self.tokenizer.flat_ids_with_offsets(texts), numpy_ops)
 
 
 def no_answers(kind: str) -> ValueError:
@@ -491,8 +473,20 @@ def no_answers(kind: str) -> ValueError:
     )
 
 
-def _tensors(values):
-    """Converts labels to a tensor `[n, ...]`, or a dict of tensors if a task has several."""
+def _column(texts):
+    """Returns `[B]` texts, given in any form, as a list."""
+    shape = (1,) if isinstance(texts, (str, bytes)) else np.shape(texts)
+    if len(shape) != 1:
+        raise ValueError(
+            "A preprocessor takes [B] texts, or [B] texts and [B] second texts: "
+            "preprocessor(['text']), preprocessor(['text'], ['second text']). It got texts of "
+            f"shape {shape}."
+        )
+    return text_columns(texts)[0] if shape[0] else []
+
+
+def _arrays(values):
+    """Returns labels as an array `[n, ...]`, or a dict of arrays if a task has several."""
     if isinstance(values, dict):
-        return {name: tf.convert_to_tensor(value) for name, value in values.items()}
-    return tf.convert_to_tensor(values)
+        return {name: np.asarray(value) for name, value in values.items()}
+    return np.asarray(values)

@@ -7,23 +7,25 @@ import logging
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import keras
 import numpy as np
-import tensorflow as tf
 
 from keras_bert.files.whole import whole_file
 from keras_bert.metrics.retrieval import retrieval_scores
-from keras_bert.preprocessing.answer_dicts import answer_dicts
+from keras_bert.preprocessing.batches import Batches
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
-from keras_bert.preprocessing.document_rows import DocumentRows
-from keras_bert.preprocessing.in_graph import in_graph
-from keras_bert.preprocessing.padding import trim_padding
 from keras_bert.preprocessing.raw import Examples, Labels
 from keras_bert.preprocessing.relevance import relevance_targets
 from keras_bert.preprocessing.text_examples import check_same_number, text_examples
+from keras_bert.preprocessing.text_rows import DocumentRows, ops_of
 from keras_bert.text.tokenizer import BertTokenizer
+from keras_bert.text.tokens import Tokens
+
+if TYPE_CHECKING:
+    import tensorflow as tf
 
 logger = logging.getLogger("keras_bert")
 
@@ -59,7 +61,7 @@ class BertRerankerPreprocessor(BertPreprocessor):
     >>> words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "why", "so", "no"]
     >>> preprocessor = BertRerankerPreprocessor(BertTokenizer(words), sequence_length=5)
     >>> x, y = [("why", "so"), ("why", "no")], [1.0, 0.0]
-    >>> [(inputs, relevance)] = preprocessor.batches(x, y).as_numpy_iterator()
+    >>> [(inputs, relevance)] = preprocessor.batches(x, y)
     >>> inputs["token_ids"].tolist(), relevance.tolist()
     ([[[2, 5, 3, 6, 3]], [[2, 5, 3, 7, 3]]], [1.0, 0.0])
     """
@@ -87,10 +89,7 @@ class BertRerankerPreprocessor(BertPreprocessor):
         return {"query": 1, "documents": 1}
 
     def rows(
-        self,
-        columns: tuple[tf.RaggedTensor, ...],
-        extra_inputs: dict[str, tf.Tensor],
-        targets: tuple,
+        self, columns: tuple[Tokens, ...], extra_inputs: dict[str, Any], targets: tuple
     ) -> DocumentRows:
         """Makes `DocumentRows` of queries and one or two documents for each."""
         if len(columns) < 2:
@@ -98,9 +97,9 @@ class BertRerankerPreprocessor(BertPreprocessor):
                 "A BertReranker takes pairs (query, document) or triplets (query, positive, "
                 "negative); got single texts."
             )
-        return DocumentRows(self, columns, None, extra_inputs, targets)
+        return DocumentRows(self.packer, columns, extra_inputs=extra_inputs, targets=targets)
 
-    def batched(self, rows: DocumentRows, batching: Batching) -> tf.data.Dataset:
+    def batched(self, rows: DocumentRows, batching: Batching) -> Batches:
         """Makes batches; `tokens_per_batch` counts the tokens of all documents."""
         if batching.tokens_per_batch is not None:
             tokens = batching.tokens_per_batch // rows.num_documents
@@ -113,10 +112,11 @@ class BertRerankerPreprocessor(BertPreprocessor):
 
     def stream_targets(self, labels: tf.Tensor) -> tf.Tensor:
         """Converts the relevance of a batch from a `tf.data.Dataset`, in the graph."""
+        import tensorflow as tf
+
         return tf.cast(super().stream_targets(labels), tf.float32)
 
-    @in_graph
-    def answers(self, outputs: tf.Tensor, rows: DocumentRows | None = None) -> dict:
+    def answers(self, outputs: Any, rows: DocumentRows | None = None) -> dict:
         """Turns logits into scores.
 
         Args:
@@ -126,7 +126,7 @@ class BertRerankerPreprocessor(BertPreprocessor):
         Returns:
             A dict of `score`, float32: `[B]` with `rows` of pairs, otherwise `[B, D]`.
         """
-        scores = tf.sigmoid(outputs) if self.activation == "sigmoid" else tf.identity(outputs)
+        scores = ops_of(outputs).sigmoid(outputs) if self.activation == "sigmoid" else outputs
         is_pair = rows is not None and rows.num_documents == 1
         return {"score": scores[:, 0] if is_pair else scores}
 
@@ -137,13 +137,16 @@ class BertRerankerPreprocessor(BertPreprocessor):
         documents: tf.Tensor,
     ) -> dict:
         """Scores documents `[n]` for one query, `[1]`, or for a query each, `[n]`."""
+        import tensorflow as tf
+
         number, found = tf.size(documents), tf.size(query)
         message = "give one query for all documents, or one for each; got these numbers:"
         is_right = tf.debugging.Assert((found == 1) | (found == number), [message, found, number])
         with tf.control_dependencies([is_right]):
             queries = tf.broadcast_to(query, tf.shape(documents))
-        inputs = {name: values[:, None] for name, values in self(queries, documents).items()}
-        return {"score": self.answers(predict(trim_padding(inputs)))["score"][:, 0]}
+        inputs = self.graph_inputs(queries, documents)
+        outputs = predict({name: values[:, None] for name, values in inputs.items()})
+        return {"score": self.answers(outputs)["score"][:, 0]}
 
     def scores(self, answers: list, x: Examples, y: Labels | None = None) -> dict:
         """Computes MRR@10, NDCG@10 and MAP of the documents of each query, as means over queries.
@@ -164,8 +167,8 @@ class BertRerankerPreprocessor(BertPreprocessor):
         labels = self.targets(y)
         check_same_number(len(columns[0]), labels, "labels")
         relevance, scores = {}, {}
-        queries = [row["query"] for row in answer_dicts({"query": columns[0]})]
-        for number, (query, label, answer) in enumerate(zip(queries, labels, answers, strict=True)):
+        examples = zip(columns[0], labels, answers, strict=True)
+        for number, (query, label, answer) in enumerate(examples):
             if np.isnan(answer["score"]):
                 raise ValueError(
                     f"The score of example {number} is NaN: the weights of the model are damaged, "

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import keras
 import numpy.typing as npt
-import tensorflow as tf
 
 from keras_bert.files.whole import whole_file
 from keras_bert.messages import check_int, check_number, shown
@@ -28,7 +29,11 @@ from keras_bert.preprocessing.question_windows import (
 )
 from keras_bert.preprocessing.raw import Examples, Labels
 from keras_bert.preprocessing.span_answers import span_answers
+from keras_bert.preprocessing.text_rows import LONGEST
 from keras_bert.text.tokenizer import BertTokenizer
+
+if TYPE_CHECKING:
+    import tensorflow as tf
 
 _WINDOWS = 32  # windows that an exported model reads at once, so that memory stays bounded
 
@@ -71,7 +76,7 @@ class BertSpanLabelerPreprocessor(BertPreprocessor):
     ... )
     >>> answer = {"text": "Paris", "answer_start": 3}
     >>> question = {"question": "Where", "context": "in Paris", "answers": [answer]}
-    >>> [(inputs, labels)] = preprocessor.batches([question]).as_numpy_iterator()
+    >>> [(inputs, labels)] = preprocessor.batches([question])
     >>> inputs["token_ids"].tolist(), labels["start"].tolist(), labels["end"].tolist()
     ([[2, 5, 3, 6, 7, 8, 3]], [4], [5])
     """
@@ -94,7 +99,7 @@ class BertSpanLabelerPreprocessor(BertPreprocessor):
         check_int("max_answer_length", max_answer_length)
         if null_threshold is not None:
             check_number("null_threshold", null_threshold)
-        check_lengths(self, document_stride, max_question_length)
+        check_lengths(sequence_length, document_stride, max_question_length)
         self.document_stride = document_stride
         self.max_question_length = max_question_length
         self.max_answer_length = max_answer_length
@@ -140,7 +145,7 @@ class BertSpanLabelerPreprocessor(BertPreprocessor):
             yield examples[start : start + size]
 
     def answers(
-        self, outputs: dict[str, tf.Tensor], rows: QuestionWindows | None = None, n_best: int = 1
+        self, outputs: dict[str, Any], rows: QuestionWindows | None = None, n_best: int = 1
     ) -> dict:
         """Finds the answers to questions; for prepared inputs returns the logits.
 
@@ -150,7 +155,7 @@ class BertSpanLabelerPreprocessor(BertPreprocessor):
             n_best: int; more than 1 adds the next best answers.
 
         Returns:
-            A dict of `[B]` tensors.
+            A dict of `[B]` values.
 
             - `answer`, string: a span of the context, or "" for no answer.
             - `start` and `end`, int64: its characters in the context, `context[start:end]`.
@@ -160,7 +165,7 @@ class BertSpanLabelerPreprocessor(BertPreprocessor):
             - `null_odds`, float32: the score of "no answer" minus the best answer's, in logits.
 
             With `n_best` above 1 also `n_best_answer`, `n_best_start`, `n_best_end`,
-            `n_best_score`, `n_best_start_logit` and `n_best_end_logit`, ragged, the best first.
+            `n_best_score`, `n_best_start_logit` and `n_best_end_logit` of each, the best first.
             For prepared inputs only `start_logits` and `end_logits`, `[N, S]`.
         """
         if rows is None:
@@ -181,13 +186,19 @@ class BertSpanLabelerPreprocessor(BertPreprocessor):
         context: tf.Tensor,
     ) -> dict:
         """Answers questions `[B]` on contexts `[B]` of any length."""
+        import tensorflow as tf
+
+        from keras_bert.graph.graph_tokens import graph_text_tokens, graph_tokens
+
         message = "give each question a context of its own"
         same = tf.debugging.assert_equal(tf.shape(question), tf.shape(context), message)
         with tf.control_dependencies([same]):
             none = tf.equal(tf.size(question), 0)  # a batch of none gets a blank row to map
         blank = tf.fill([tf.cast(none, tf.int32)], "")
         asked, read = (tf.concat([texts, blank], axis=0) for texts in (question, context))
-        rows = question_windows(self, asked, read, **self._lengths())
+        own = tf.range(tf.size(asked, tf.int64))
+        questions, contexts = graph_tokens(self, asked), graph_text_tokens(self, read)
+        rows = question_windows(self.packer, questions, contexts, own, **self._lengths())
         found = self.answers(_outputs_by_block(predict, rows), rows)
         return {name: values[: tf.shape(question)[0]] for name, values in found.items()}
 
@@ -311,20 +322,14 @@ def _n_best(answer):
 
 
 def _outputs_by_block(predict, rows):
-    """Computes the outputs `[N, S]` of windows, `_WINDOWS` at a time."""
-    number = tf.shape(rows.question, tf.int64)[0]
-    longest = tf.reduce_max(rows.context_positions() + rows.length) + 1  # [SEP]
-    size = tf.clip_by_value(number, 1, _WINDOWS)
+    """Computes the outputs `[N, S]` of windows, `_WINDOWS` at a time, S that of the longest."""
+    ops = rows.questions.ops
+    full = dataclasses.replace(LONGEST, pad_to="full")
+    longest = ops.maximum_of(rows.num_tokens())
 
-    def some(first):
-        numbers = tf.minimum(first + tf.range(size), number - 1)
-        return predict({name: v[:, :longest] for name, v in rows.inputs(numbers).items()})
+    def some(numbers):
+        inputs, *_ = rows.batch(numbers, full)
+        return predict({name: values[:, :longest] for name, values in inputs.items()})
 
-    spec = tf.TensorSpec([None, None], tf.float32)
-    outputs = tf.map_fn(
-        some,
-        tf.range(0, number, size),
-        fn_output_signature={"start": spec, "end": spec},
-        parallel_iterations=1,
-    )
-    return {name: tf.reshape(v, [-1, longest])[:number] for name, v in outputs.items()}
+    kinds = dict.fromkeys(("start", "end"), ("float32", [None]))
+    return ops.in_blocks(some, ops.size(rows.question), _WINDOWS, kinds)

@@ -6,27 +6,29 @@ import numbers
 import os
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import keras
 import numpy as np
 import numpy.typing as npt
-import tensorflow as tf
 
 from keras_bert.messages import shown
 from keras_bert.metrics.entities import entity_scores
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
 from keras_bert.preprocessing.class_labels import checked_label_names, named_classes
 from keras_bert.preprocessing.found_entities import found_entities
-from keras_bert.preprocessing.padding import trim_padding
 from keras_bert.preprocessing.raw import Examples, Labels, as_arrays
 from keras_bert.preprocessing.tagged_rows import TaggedRows
 from keras_bert.preprocessing.text_examples import text_examples
+from keras_bert.preprocessing.text_rows import LONGEST, ops_of
 from keras_bert.preprocessing.text_words import TextWords, text_words
 from keras_bert.readers.conll import write_conll
+from keras_bert.text import numpy_ops
 from keras_bert.text.tokenizer import BertTokenizer
 
 if TYPE_CHECKING:
+    import tensorflow as tf
+
     import keras_bert
 
 
@@ -57,8 +59,7 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
     >>> preprocessor = BertTokenClassifierPreprocessor(
     ...     BertTokenizer(words), sequence_length=6, label_names=["O", "B-LOC"]
     ... )
-    >>> data = preprocessor.batches([["in", "Paris"]], [["O", "B-LOC"]])
-    >>> [(inputs, labels, weights)] = data.as_numpy_iterator()
+    >>> [(inputs, labels, weights)] = preprocessor.batches([["in", "Paris"]], [["O", "B-LOC"]])
     >>> inputs["token_ids"].tolist(), labels.tolist(), weights.tolist()
     ([[2, 5, 6, 7, 3]], [[0, 0, 1, 0, 0]], [[0.0, 1.0, 1.0, 0.0, 0.0]])
     """
@@ -117,7 +118,7 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
                     "A BertTokenClassifier takes single texts; got pairs. To tag words, give a "
                     "list of lists."
                 )
-            return text_words(examples.columns[0], self)
+            return text_words(self.located(examples.columns[0]), self.packer)
         if (with_labels and y is None) or sample_weight is not None:
             raise ValueError("With words, give the tags of each sentence, and no sample_weight.")
         words, documents = _words(x)
@@ -164,7 +165,7 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
                     raise ValueError(f"Sentence {index} has the tag {tag!r}, which is {expected}.")
         return [[found[t] if isinstance(t, str) else int(t) for t in s] for s in labels]
 
-    def answers(self, outputs: tf.Tensor, rows: TaggedRows | TextWords | None = None) -> dict:
+    def answers(self, outputs: Any, rows: TaggedRows | TextWords | None = None) -> dict:
         """Turns logits into tags of words, entities of texts, or labels of tokens.
 
         Args:
@@ -172,11 +173,11 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
             rows: the result of `read`; None for prepared inputs.
 
         Returns:
-            A dict. For words: `label`, ragged `[n, (W)]`; `probabilities`, ragged `[n, (W), C]`;
+            A dict. For words: `label`, `[W]` of each sentence; `probabilities`, `[W, C]` of each;
             and `labels` `[n, C]`, the class names. For prepared inputs: the same for tokens,
             `[B, S]`, `[B, S, C]` and `[B, C]`.
 
-            For texts: `num_entities` `[B]`, and these, ragged `[B, (E)]`:
+            For texts: `num_entities` `[B]`, and these, `[E]` of each text:
 
             - `entity_text` and `entity_type`, strings;
             - `entity_start` and `entity_end`, int64, in characters;
@@ -185,22 +186,25 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
         """
         if isinstance(rows, TextWords):
             return found_entities(outputs, rows, self.label_names)
+        ops, names = ops_of(outputs), ops_of(outputs).strings(self.label_names)
         logits = outputs if rows is None else rows.at_words(outputs)
-        flat = logits if rows is None else logits.flat_values
-        names = tf.constant(self.label_names)
         found = {
-            "probabilities": tf.nn.softmax(flat),
-            "label": tf.gather(names, tf.argmax(flat, axis=-1)),
+            "probabilities": ops.softmax(logits),
+            "label": ops.take(names, ops.argmax(logits, axis=-1)),
         }
         if rows is not None:
-            found = {name: logits.with_flat_values(values) for name, values in found.items()}
-        num_rows = tf.shape(outputs)[0] if rows is None else logits.nrows()
-        return {**found, "labels": tf.repeat(names[None], num_rows, axis=0)}
+            found = {name: numpy_ops.ragged(values, rows.lengths) for name, values in found.items()}
+        count = ops.size(outputs) if rows is None else len(rows.lengths)
+        return {**found, "labels": ops.repeat(names[None], count, axis=0)}
 
     def serve(self, predict: Callable[[dict[str, tf.Tensor]], tf.Tensor], text: tf.Tensor) -> dict:
         """Finds the entities of raw strings `[B]`, of any length."""
-        rows = text_words(text, self)
-        return self.answers(predict(trim_padding(self.pack(rows.windows))), rows)
+        from keras_bert.graph.graph_tokens import graph_text_tokens
+
+        rows = text_words(graph_text_tokens(self, text), self.packer)
+        ops = rows.windows.ops
+        inputs, *_ = rows.batch(ops.arange(ops.size(rows.windows.lengths)), LONGEST)
+        return self.answers(predict(inputs), rows)
 
     def scores(self, answers: list, x: Examples, y: Labels | None = None) -> dict:
         """Computes precision, recall and F1 of entities as `conlleval` does."""

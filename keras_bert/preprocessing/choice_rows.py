@@ -5,16 +5,13 @@ from __future__ import annotations
 import dataclasses
 import numbers
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import tensorflow as tf
 
 from keras_bert.preprocessing.batching import Batching
-from keras_bert.preprocessing.byte_spans import to_bytes
-from keras_bert.preprocessing.in_graph import in_graph
-from keras_bert.preprocessing.padding import trimmed
-from keras_bert.preprocessing.rows import row_lengths
+from keras_bert.preprocessing.text_rows import packed
+from keras_bert.text.tokens import SegmentPacker, Tokens, numbered
 
 if TYPE_CHECKING:
     from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
@@ -23,55 +20,48 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass
 class ChoiceRows:
-    """Questions in memory, with each choice as `[CLS] context [SEP] choice [SEP]`.
+    """Questions, with each choice as `[CLS] context [SEP] choice [SEP]`.
 
     Questions may differ in the number of their choices. Each gets as many rows as the question
     with the most choices; the rows of missing choices are empty.
 
     Attributes:
-        preprocessor: a `BertPreprocessor`.
+        packer: a `SegmentPacker`.
         num_choices: int, C, the largest number of choices of a question.
-        texts: string ragged `[B, (C)]`, the choices.
-        contexts: int32 ragged `[B, (T)]`, token ids.
-        choices: int32 ragged `[K, (T)]`, token ids of the choices that aren't "".
-        starts: int64 `[B + 1]`, the first choice of each question, and K.
+        contexts: `Tokens` `[B]`.
+        choices: `Tokens` `[K]`, the choices that aren't "".
+        counts: int64 `[B]`, the number of these of each question.
         places: int64 `[K]`, the index of each choice within its question.
-        labels: int32 `[B]`, the indices of the right choices; or None.
+        texts: B lists of str, the choices; None in a graph.
+        labels: int64 `[B]`, the indices of the right choices; or None.
     """
 
-    preprocessor: BertPreprocessor
-    num_choices: int
-    texts: tf.RaggedTensor
-    contexts: tf.RaggedTensor
-    choices: tf.RaggedTensor
-    starts: tf.Tensor
-    places: tf.Tensor
-    labels: tf.Tensor | None = None
+    packer: SegmentPacker
+    num_choices: Any
+    contexts: Tokens
+    choices: Tokens
+    counts: Any
+    places: Any
+    texts: list[list[str]] | None = None
+    labels: np.ndarray | None = None
 
     def num_tokens(self) -> np.ndarray:
-        """Returns an array `[B]`, the number of tokens of each question's longest pair."""
-        starts = self.starts.numpy()
-        question = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-        lengths = 3 + row_lengths(self.contexts)[question]
-        lengths = lengths + row_lengths(self.choices)
-        longest = np.maximum.reduceat(lengths, starts[:-1])
-        return np.minimum(longest, self.preprocessor.sequence_length)
+        ops = self.contexts.ops
+        question, _ = numbered(self.counts, ops)
+        lengths = self.packer.lengths(self.contexts.take(question), self.choices)
+        return ops.segment_max(lengths, question, ops.size(self.counts))  # of the longest pair
 
-    @in_graph
-    def batch(self, rows: tf.Tensor, batching: Batching) -> tuple:
+    def batch(self, rows: Any, batching: Batching) -> tuple:
         """Makes `(inputs,)`, `[B, C, S]` each, or `(inputs, labels)`, of questions `[B]`."""
-        starts = self.starts
-        numbers = tf.ragged.range(tf.gather(starts, rows), tf.gather(starts, rows + 1))
-        choice = numbers.flat_values
-        inputs = choice_inputs(
-            self.preprocessor,
-            tf.gather(self.contexts, rows),
-            tf.gather(self.choices, choice),
-            tf.stack([numbers.value_rowids(), tf.gather(self.places, choice)], axis=1),
-            (tf.shape(rows, tf.int64)[0], self.num_choices),
-        )
-        inputs = trimmed(inputs, batching)
-        return (inputs,) if self.labels is None else (inputs, tf.gather(self.labels, rows))
+        ops = self.contexts.ops
+        question, number = numbered(ops.take(self.counts, rows), ops)
+        starts = ops.take(ops.cumsum(self.counts) - self.counts, rows)
+        choice = ops.take(starts, question) + number
+        pairs = self.contexts.take(ops.take(rows, question)), self.choices.take(choice)
+        [inputs] = packed([pairs], self.packer, batching)
+        shape, places = (ops.size(rows), self.num_choices), ops.take(self.places, choice)
+        inputs = {name: ops.put(shape, (question, places), x) for name, x in inputs.items()}
+        return (inputs,) if self.labels is None else (inputs, self.labels[rows])
 
 
 def choice_rows(
@@ -79,55 +69,19 @@ def choice_rows(
 ) -> ChoiceRows:
     """Reads questions as `ChoiceRows`; a choice of "" is missing."""
     check_choices(examples, with_labels)
-    choices = [[*map(to_bytes, example["choices"])] for example in examples]
-    there = [
-        (index, place, text)
-        for index, texts in enumerate(choices)
-        for place, text in enumerate(texts)
-        if text
-    ]
-    question, place, texts = zip(*there, strict=True)  # [K] each
-    starts = np.searchsorted(question, np.arange(len(examples) + 1))
-    with tf.device("CPU:0"):
-        return ChoiceRows(
-            preprocessor,
-            max(map(len, choices)),
-            tf.ragged.constant(choices),
-            preprocessor.graph_tokenizer([to_bytes(example["context"]) for example in examples]),
-            preprocessor.graph_tokenizer(list(texts)),
-            tf.constant(starts),
-            tf.constant(place, tf.int64),
-            tf.constant([int(e["label"]) for e in examples]) if with_labels else None,
-        )
-
-
-def choice_inputs(
-    preprocessor: BertPreprocessor,
-    contexts: tf.RaggedTensor,
-    choices: tf.RaggedTensor,
-    places: tf.Tensor,
-    shape: tuple[int | tf.Tensor, int] | tf.Tensor,
-) -> dict[str, tf.Tensor]:
-    """Packs tokenized questions, in the TensorFlow graph.
-
-    Args:
-        preprocessor: a `BertPreprocessor`.
-        contexts: int32 ragged `[B, (T)]`, token ids.
-        choices: int32 ragged `[K, (T)]`, the token ids of all choices that aren't missing.
-        places: int64 `[K, 2]`, the question of each choice and its index within that question.
-        shape: `(B, C)`.
-
-    Returns:
-        A dict of int32 `[B, C, S]`, 0 throughout for a missing choice.
-    """
-    rows = preprocessor.pack(tf.gather(contexts, places[:, 0]), choices)  # [K, S]
-    length = preprocessor.sequence_length
-    inputs = {
-        name: tf.scatter_nd(places, values, (*tf.unstack(tf.cast(shape, tf.int64)), length))
-        for name, values in rows.items()
-    }
-    most = shape[1] if isinstance(shape, tuple) else None
-    return {name: tf.ensure_shape(values, [None, most, length]) for name, values in inputs.items()}
+    texts = [list(example["choices"]) for example in examples]
+    there = [[place for place, text in enumerate(choices) if text] for choices in texts]
+    chosen = [choices[place] for choices, own in zip(texts, there, strict=True) for place in own]
+    return ChoiceRows(
+        preprocessor.packer,
+        max(map(len, texts)),
+        preprocessor.tokenized([example["context"] for example in examples]),
+        preprocessor.tokenized(chosen),
+        np.array([*map(len, there)], "int64"),
+        np.concatenate(there).astype("int64"),
+        texts,
+        np.array([int(e["label"]) for e in examples], "int32") if with_labels else None,
+    )
 
 
 def check_choices(examples: Sequence[dict], labelled: bool = False) -> None:

@@ -7,20 +7,16 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import tensorflow as tf
 
 from keras_bert.messages import shown
+from keras_bert.preprocessing.batches import Batches, in_parts
 from keras_bert.preprocessing.batching import Batching
-from keras_bert.preprocessing.extra_inputs import finite
-from keras_bert.preprocessing.in_graph import in_graph
-from keras_bert.preprocessing.padding import trimmed
 from keras_bert.preprocessing.raw import as_floats
-from keras_bert.preprocessing.row_batches import map_rows
-from keras_bert.preprocessing.rows import row_lengths
-from keras_bert.preprocessing.text_examples import check_same_number, is_strings
+from keras_bert.preprocessing.text_examples import check_same_number
+from keras_bert.preprocessing.text_rows import packed
+from keras_bert.text.tokens import SegmentPacker, Tokens
 
 if TYPE_CHECKING:  # which imports this module
-    from keras_bert.preprocessing.bert_embedder_preprocessor import BertEmbedderPreprocessor
     from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
 
 
@@ -29,38 +25,35 @@ class TextColumns:
     """Examples of several texts, such as an anchor and its positive, each in a row of its own.
 
     Attributes:
-        preprocessor: a `BertPreprocessor`.
-        columns: k int32 ragged `[n, (T)]`, token ids.
+        packer: a `SegmentPacker`.
+        columns: k `Tokens` `[n]`.
         numbers: int32 `[n, k]`, equal for equal texts; or None if there are scores.
         targets: a tuple of scores, float32 `[n]`, if there are any, and of weights.
     """
 
-    preprocessor: BertPreprocessor
-    columns: tuple[tf.RaggedTensor, ...]
-    numbers: tf.Tensor | None
+    packer: SegmentPacker
+    columns: tuple[Tokens, ...]
+    numbers: Any
     targets: tuple = ()
 
     def num_tokens(self) -> np.ndarray:
-        """Returns an array `[n]`, the number of tokens of each example's longest text."""
-        longest = np.max([row_lengths(column) for column in self.columns], axis=0)
-        return np.minimum(2 + longest, self.preprocessor.sequence_length)
+        lengths = [self.packer.lengths(column) for column in self.columns]
+        return np.max(lengths, axis=0)  # of each example's longest text
 
-    @in_graph
-    def batch(self, rows: tf.Tensor, batching: Batching) -> tuple:
+    def batch(self, rows: Any, batching: Batching) -> tuple:
         """Makes `(inputs, labels)` or `(inputs, labels, weights)` of examples by number, `[B]`.
 
         Inputs are a tuple of k dicts of `[B, S]`, each as long as its own longest text. Labels are
         scores, `[B]`, or the numbers of the texts in the batch, `[B, k]`.
         """
-        inputs = tuple(
-            trimmed(self.preprocessor.pack(tf.gather(column, rows)), batching)
-            for column in self.columns
-        )
-        targets = tuple(tf.gather(values, rows) for values in self.targets)
+        ops = self.columns[0].ops
+        columns = (packed([(each.take(rows),)], self.packer, batching) for each in self.columns)
+        inputs = tuple(row for [row] in columns)
+        targets = tuple(ops.take(values, rows) for values in self.targets)
         if self.numbers is None:
             return (inputs, *targets)
-        numbers = tf.gather(self.numbers, rows)
-        return (inputs, numbered(numbers), *targets)
+        numbers = ops.take(self.numbers, rows)  # float32, as losses need them, holds 16 million
+        return (inputs, ops.renumbered(numbers), *targets)
 
 
 @dataclasses.dataclass
@@ -71,86 +64,66 @@ class LabelledTexts:
     negative one of another class, both drawn uniformly.
 
     Attributes:
-        preprocessor: a `BertPreprocessor`.
-        texts: int32 ragged `[n, (T)]`, token ids.
+        packer: a `SegmentPacker`.
+        texts: `Tokens` `[n]`.
         classes: int32 `[n]`.
         by_class: int64 `[n]`, the numbers of the texts, sorted by class.
-        places: int64 `[n]`, the place of each text in `by_class`.
         starts: int64 `[C + 1]`, where each class begins in `by_class`, and n.
     """
 
-    preprocessor: BertPreprocessor
-    texts: tf.RaggedTensor
-    classes: tf.Tensor
-    by_class: tf.Tensor
-    places: tf.Tensor
-    starts: tf.Tensor
+    packer: SegmentPacker
+    texts: Tokens
+    classes: np.ndarray
+    by_class: np.ndarray
+    starts: np.ndarray
 
     def num_tokens(self) -> np.ndarray:
-        """Returns an array `[n]`, the number of tokens of each text."""
-        lengths = 2 + row_lengths(self.texts)
-        return np.minimum(lengths, self.preprocessor.sequence_length)
+        return self.packer.lengths(self.texts)
 
-    @in_graph
-    def batch(self, rows: tf.Tensor, draws: tf.Tensor, batching: Batching) -> tuple:
-        """Makes `(inputs, labels)` of anchors by number.
+    def batch(self, numbers: np.ndarray, batching: Batching) -> tuple:
+        """Makes `(inputs, labels)` of anchors, positives and negatives by number, int64 `[B, 3]`.
 
-        Args:
-            rows: int64 `[B]`.
-            draws: int64 `[B, 2]`, random numbers of at least 0, for the positive and the negative.
-            batching: a `Batching` from `for_rows`.
-
-        Returns:
-            A tuple of three dicts of `[B, S]`: anchors, positives, negatives. Labels are classes,
-            `[B, 3]`, so that texts of a class aren't negatives of each other.
+        Inputs are a tuple of three dicts of `[B, S]`. Labels are classes, `[B, 3]`, so that texts
+        of a class aren't negatives of each other.
         """
-        classes = tf.gather(self.classes, rows)
-        start, stop = tf.gather(self.starts, classes), tf.gather(self.starts, classes + 1)
-        size, place = stop - start, tf.gather(self.places, rows)
-        positive = start + (place - start + 1 + draws[:, 0] % (size - 1)) % size
-        other = draws[:, 1] % (tf.size(self.by_class, tf.int64) - size)
-        negative = tf.where(other < start, other, other + size)
-        numbers = [rows, *(tf.gather(self.by_class, p) for p in (positive, negative))]
-        inputs = tuple(
-            trimmed(self.preprocessor.pack(tf.gather(self.texts, number)), batching)
-            for number in numbers
-        )
-        return inputs, tf.stack([tf.gather(self.classes, number) for number in numbers], axis=1)
+        columns = (packed([(self.texts.take(n),)], self.packer, batching) for n in numbers.T)
+        return tuple(row for [row] in columns), self.classes[numbers]
 
-    def batches(self, batching: Batching) -> tf.data.Dataset:
+    def batches(self, batching: Batching) -> Batches:
         """Makes batches with new draws in each epoch, a function of the seed."""
-        self._check(batching)
-        size, drop = batching.batch_size, bool(batching.drop_remainder)
-        is_shuffled = bool(batching.shuffle)
-        rows = tf.data.Dataset.range(len(self.classes))
-        draws = tf.data.Dataset.random(batching.seed, rerandomize_each_iteration=is_shuffled)
-        if is_shuffled:
-            rows = rows.shuffle(len(self.classes), seed=batching.seed)
-        draws = draws.batch(2, drop_remainder=True)
-        return map_rows(
-            tf.data.Dataset.zip((rows, draws)).batch(size, drop_remainder=drop),
-            lambda row, draw: self.batch(row, draw, batching.padding()),
-        )
-
-    def _check(self, batching):
         if batching.bucket_lengths is not None or batching.longest_first:
             raise ValueError(
                 "Texts with classes are paired at random, so they can't be sorted by length: leave "
                 "out bucket_lengths and longest_first."
             )
+        count = len(self.classes)
+        start, stop = self.starts[self.classes], self.starts[self.classes + 1]
+        place = np.empty(count, "int64")
+        place[self.by_class] = np.arange(count)
+
+        def order(generator):
+            # Of a class at places 3-6, the text at 5 gets one of 6, 3, 4; others lie outside.
+            draws = generator.integers(1, stop - start), generator.integers(count - stop + start)
+            positive = start + (place - start + draws[0]) % (stop - start)
+            negative = np.where(draws[1] < start, draws[1], draws[1] + stop - start)
+            anchors = generator.permutation(count) if batching.shuffle else np.arange(count)
+            numbers = [anchors, *(self.by_class[p[anchors]] for p in (positive, negative))]
+            return in_parts(np.stack(numbers, axis=1), batching)
+
+        return Batches(order, lambda numbers: self.batch(numbers, batching), batching)
 
 
 def text_columns_rows(
     preprocessor: BertPreprocessor,
-    columns: tuple[tf.Tensor, ...],
+    columns: tuple[list[str], ...],
     targets: tuple,
     of_columns: Sequence[BertPreprocessor],
 ) -> TextColumns:
-    """Reads columns of strings, `[n]` each, with scores or without, as `TextColumns`.
+    """Reads columns of n texts, with scores or without, as `TextColumns`.
 
     Args:
         preprocessor: a `BertPreprocessor`.
-        columns: k string tensors.
+        columns: k lists of str.
         targets: `(scores, weights)`, either of which may be None.
         of_columns: the preprocessor that tokenizes each column, with its prompt.
 
@@ -163,26 +136,27 @@ def text_columns_rows(
     scores, weights = targets
     numbers = None
     if scores is not None:
-        scores = tf.constant(checked_scores(scores, len(columns[0]), len(columns)))
+        scores = checked_scores(scores, len(columns[0]), len(columns))
         if weights is not None:
             raise ValueError(
                 "Pairs with scores take no sample_weight: their loss ranks pairs against each "
                 "other, and isn't a mean over them."
             )
     else:
-        every = tf.unique(tf.concat(columns, axis=0)).idx
-        numbers = tf.transpose(tf.reshape(every, [len(columns), -1]))
-        _check_positives(numbers.numpy())
+        known = {}
+        numbers = [[known.setdefault(text, len(known)) for text in column] for column in columns]
+        numbers = np.array(numbers, "int32").T
+        _check_positives(numbers)
     if weights is not None:
         check_same_number(len(columns[0]), weights, "weights")
-        weights = tf.constant(weights, "float32")
+        weights = np.asarray(weights, "float32")
     pairs = zip(of_columns, columns, strict=True)
     token_ids = tuple(reader.tokenized(column) for reader, column in pairs)
     found = tuple(part for part in (scores, weights) if part is not None)
-    return TextColumns(preprocessor, token_ids, numbers, found)
+    return TextColumns(preprocessor.packer, token_ids, numbers, found)
 
 
-def labelled_texts(preprocessor: BertPreprocessor, texts: tf.Tensor, labels: Any) -> LabelledTexts:
+def labelled_texts(preprocessor: BertPreprocessor, texts: list[str], labels: Any) -> LabelledTexts:
     """Reads texts with class labels, names or numbers, as `LabelledTexts`.
 
     Raises:
@@ -209,69 +183,13 @@ def labelled_texts(preprocessor: BertPreprocessor, texts: tf.Tensor, labels: Any
             f"All {len(labels)} texts have the class '{names[0]}', so none has a negative. Give "
             "texts of two or more classes."
         )
-    by_class = np.argsort(classes, kind="stable")
     return LabelledTexts(
-        preprocessor,
+        preprocessor.packer,
         preprocessor.tokenized(texts),
-        tf.constant(classes, "int32"),
-        tf.constant(by_class, "int64"),
-        tf.constant(np.argsort(by_class), "int64"),
-        tf.constant(np.concatenate([[0], np.cumsum(counts)]), "int64"),
+        classes.astype("int32"),
+        np.argsort(classes, kind="stable"),
+        np.concatenate([[0], np.cumsum(counts)]),
     )
-
-
-def stream_columns(
-    preprocessor: BertEmbedderPreprocessor, dataset: tf.data.Dataset, batching: Batching
-) -> tf.data.Dataset:
-    """Makes training batches of a dataset of `(anchor, positive, ...)` or `((a, b), score)`."""
-    if batching.bucket_lengths is not None or batching.longest_first:
-        raise ValueError(
-            "A dataset's texts can't be sorted by length: bucket_lengths and longest_first need "
-            "them in memory, as a list."
-        )
-    spec = dataset.element_spec
-    parts = spec if isinstance(spec, tuple) else (spec,)
-    are_texts = all(map(is_strings, parts))
-    columns, rest = (parts, ()) if are_texts else (parts[0], parts[1:])
-    columns = columns if isinstance(columns, tuple) else (columns,)
-    ranks = {part.shape.rank for part in columns if is_strings(part)}
-    is_right = all(map(is_strings, columns)) and len(columns) > 1 and ranks in ({0}, {1})
-    if (
-        not is_right
-        or len(rest) > 1
-        or any(is_strings(part) or part.dtype.is_complex for part in rest)
-    ):
-        raise ValueError(
-            "A dataset that trains an embedder must yield (anchor, positive), (anchor, positive, "
-            "negative, ...) or ((text, other), score), batched or not; this one yields "
-            f"{spec}. Texts with classes must be in memory: fit(texts, labels)."
-        )
-    dataset = dataset.map(lambda *x: (x, ()) if are_texts else (x[0], x[1:]))
-    if ranks == {0}:
-        dataset = dataset.batch(batching.batch_size)
-    if batching.drop_remainder:
-        dataset = dataset.rebatch(batching.batch_size, drop_remainder=True)
-
-    def read(columns, rest):
-        readers = preprocessor.of_columns(len(columns), rest[0] if rest else None)
-        pairs = zip(readers, columns, strict=True)
-        token_ids = tuple(reader.graph_tokenizer(reader.texts(column)) for reader, column in pairs)
-        numbers, targets = (
-            None,
-            tuple(finite(tf.cast(scores, "float32"), "Scores") for scores in rest),
-        )
-        if not rest:
-            every = tf.unique(tf.concat(columns, axis=0)).idx
-            numbers = tf.transpose(tf.reshape(every, [len(columns), -1]))
-        rows = TextColumns(preprocessor, token_ids, numbers, targets)
-        return rows.batch(tf.range(token_ids[0].nrows()), batching.padding())
-
-    return map_rows(dataset, read)
-
-
-def numbered(numbers: tf.Tensor) -> tf.Tensor:
-    """Renumbers the texts of a batch from 0, which float32 holds exactly, as losses need them."""
-    return tf.reshape(tf.unique(tf.reshape(numbers, [-1])).idx, tf.shape(numbers))
 
 
 def checked_scores(scores: Any, number: int, texts: int) -> np.ndarray:
@@ -319,8 +237,8 @@ def check_negatives(batching: Batching, texts: int) -> None:
 
 
 def _check_not_empty(name, column):
-    empty = np.flatnonzero(tf.strings.length(tf.strings.strip(column)).numpy() == 0)
-    if len(empty):
+    empty = [number for number, text in enumerate(column) if not text.strip()]
+    if empty:
         raise ValueError(
             f"The {name} of example {empty[0]} is empty; {len(empty)} of {len(column)} are. Leave "
             "these examples out."

@@ -1,13 +1,18 @@
 """Checks of the numbers that accompany texts."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import keras
 import numpy as np
 import numpy.typing as npt
-import tensorflow as tf
 
 from keras_bert.preprocessing.model_inputs import input_array, not_numbers
+
+if TYPE_CHECKING:
+    import tensorflow as tf
 
 
 def checked_extra_inputs(extra_inputs: Mapping[str, npt.ArrayLike]) -> dict[str, np.ndarray]:
@@ -31,6 +36,8 @@ def checked_extra_inputs(extra_inputs: Mapping[str, npt.ArrayLike]) -> dict[str,
 
 def with_finite_check(extra_inputs: Mapping[str, tf.Tensor]) -> dict[str, tf.Tensor]:
     """Adds the same check to the graph: reading a batch fails if a number is not finite."""
+    import tensorflow as tf
+
     checked = {}
     for name, values in extra_inputs.items():
         if values.dtype.is_floating:
@@ -46,11 +53,15 @@ def checked_targets(targets: Sequence[Any]) -> tuple:
         targets: labels, alone or with weights; tensors, or structures of them.
     """
     labels, *weights = targets
-    return (tf.nest.map_structure(finite, labels), *tf.nest.map_structure(_not_negative, weights))
+    return keras.tree.map_structure(finite, labels), *keras.tree.map_structure(
+        _not_negative, weights
+    )
 
 
 def finite(values: tf.Tensor, name: str = "Labels") -> tf.Tensor:
     """Makes reading a batch fail if a number of floats is not finite."""
+    import tensorflow as tf
+
     if not isinstance(values, tf.Tensor) or not values.dtype.is_floating:
         return values
     message = f"{name} must be finite numbers; leave out or fill missing values. They are:"
@@ -58,6 +69,8 @@ def finite(values: tf.Tensor, name: str = "Labels") -> tf.Tensor:
 
 
 def _not_negative(weights):
+    import tensorflow as tf
+
     if not isinstance(weights, tf.Tensor):
         return weights
     numbers = tf.cast(weights, tf.float32)
@@ -66,6 +79,8 @@ def _not_negative(weights):
 
 
 def _asserted(values, is_right, message):
+    import tensorflow as tf
+
     assertion = tf.debugging.Assert(tf.reduce_all(is_right), [message, values])
     with tf.control_dependencies([assertion]):
         return tf.identity(values)

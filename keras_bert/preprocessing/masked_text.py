@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from keras_bert.preprocessing.text_examples import check_text
+from keras_bert.preprocessing.text_examples import checked_text
+from keras_bert.text.numpy_ops import ragged
 from keras_bert.text.vocabulary import MASK
 
 if TYPE_CHECKING:
@@ -33,15 +34,13 @@ def masked_inputs(
     tokenizer, longest = preprocessor.tokenizer, preprocessor.sequence_length
     rows = []
     for text in texts:
-        check_text("A text", text)
-        text = text.decode(errors="ignore") if isinstance(text, bytes) else text  # as tokenizers
-        parts = text.split(MASK)
+        parts = checked_text("A text", text).split(MASK)
         if len(parts) == 1:
             raise ValueError(
                 f"There is no [MASK] to fill in {text!r}. Write [MASK] in place of a word."
             )
         row = [tokenizer.cls_token_id]
-        for ids in tokenizer(parts):
+        for ids in ragged(*tokenizer.flat_ids(parts)):
             row += [*ids, tokenizer.mask_token_id]
         row[-1] = tokenizer.sep_token_id
         if len(row) > longest:

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from types import ModuleType
+from typing import Any
 
+import keras
 import numpy as np
 import numpy.typing as npt
-import tensorflow as tf
 
-from keras_bert.corpus.best_fit import best_fit as best_fit_in_graph
+from keras_bert.preprocessing.batches import Batches, in_parts
 from keras_bert.preprocessing.batching import Batching
-from keras_bert.preprocessing.row_batches import alone, map_rows, prefetched
-from keras_bert.preprocessing.rows import Rows
-
-if TYPE_CHECKING:  # which imports this module
-    from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
-
-SEQUENCES_PACKED_AT_ONCE = 1024  # of a stream: enough to fill the rows, few enough to wait for
+from keras_bert.preprocessing.text_rows import LONGEST, Rows
+from keras_bert.text import numpy_ops
+from keras_bert.text.tokens import numbered
 
 
-def packed_batches(
-    preprocessor: BertPreprocessor, rows: Rows, batching: Batching
-) -> tf.data.Dataset:
+def packed_batches(rows: Rows, batching: Batching, length: int, packs: str) -> Batches:
     """Makes batches of packed rows.
 
     Which sequences share a row is fixed for all epochs, so that every epoch has the same number of
@@ -29,77 +24,35 @@ def packed_batches(
     sequences of equal lengths.
 
     Args:
-        preprocessor: a `BertPreprocessor` that packs.
-        rows: the result of its `read`.
+        rows: what a preprocessor that packs has read.
         batching: a `Batching` from `for_rows`.
+        length: int, S.
+        packs: what has labels; see `BertPreprocessor.packs`.
 
     Returns:
-        A `tf.data.Dataset` of known length. Inputs have `sequence_ids` `[B, S]` in place of
-        `padding_mask`; those of classifiers and span labelers also have `cls_positions` `[B, K]`,
-        and their labels and weights are `[B, K, ...]`, with weight 0 in unused slots. Tags and
-        their weights are `[B, S]`. Answers are positions in the packed row.
+        `Batches`. Inputs have `sequence_ids` `[B, S]` in place of `padding_mask`; those of
+        classifiers and span labelers also have `cls_positions` `[B, K]`, and their labels and
+        weights are `[B, K, ...]`, with weight 0 in unused slots. Tags and their weights are
+        `[B, S]`. Answers are positions in the packed row.
 
     Raises:
         ValueError: if examples have numbers alongside text.
     """
     check_packable(getattr(rows, "extra_inputs", None))
-    numbers = best_fit(
-        rows.num_tokens(),
-        preprocessor.sequence_length,
-        batching.sequences_per_row,
-        batching.seed if batching.shuffle else None,
-    )
-    dataset = tf.data.Dataset.from_tensor_slices(numbers)
-    if batching.shuffle:
-        dataset = dataset.shuffle(len(numbers), seed=batching.seed)
-    dataset = dataset.batch(batching.batch_size, drop_remainder=bool(batching.drop_remainder))
-    one_each = Batching(pad_to="longest")
+    seed = batching.seed if batching.shuffle else None
+    numbers = best_fit(rows.num_tokens(), length, batching.sequences_per_row, seed)  # [rows, K]
+
+    def order(generator):
+        every = np.arange(len(numbers))
+        every = generator.permutation(every) if batching.shuffle else every
+        return [numbers[part] for part in in_parts(every, batching)]
 
     def make(numbers):
         is_used = numbers >= 0
-        unpacked = rows.batch(tf.boolean_mask(numbers, is_used), one_each)
-        return alone(_packed(preprocessor, is_used, *unpacked))
+        unpacked = rows.batch(numbers[is_used], LONGEST)
+        return packed(unpacked, is_used, length, packs, numpy_ops)
 
-    return map_rows(dataset, make)
-
-
-def packed_stream(
-    preprocessor: BertPreprocessor, batches: tf.data.Dataset, batching: Batching
-) -> tf.data.Dataset:
-    """Packs the rows of a `tf.data.Dataset`, those of each large batch together, in the graph.
-
-    Args:
-        preprocessor: a `BertPreprocessor` that packs.
-        batches: large batches of rows of one sequence each, as tuples.
-        batching: a `Batching` from `for_rows`.
-
-    Returns:
-        A `tf.data.Dataset` as `packed_batches` makes it, of unknown length, with the rows in the
-        order of their first sequences.
-    """
-    length = preprocessor.sequence_length
-    most = batching.sequences_per_row or length // 2  # of [CLS] and [SEP] alone
-
-    def pack(inputs, *targets):
-        lengths = tf.reduce_sum(inputs["padding_mask"], axis=1)
-        numbers = best_fit_in_graph(
-            lengths,
-            tf.zeros_like(lengths),
-            sequence_length=length,
-            max_predictions=0,
-            sequences_per_row=most,
-        )
-        last = tf.size(lengths)
-        numbers = tf.sort(tf.where(numbers < 0, last, numbers), axis=1)  # [rows, K]
-        numbers = tf.gather(numbers, tf.argsort(numbers[:, 0]))
-        is_used = tf.ensure_shape(numbers < last, [None, most])
-        order = tf.boolean_mask(numbers, is_used)
-        rows = tf.nest.map_structure(lambda part: tf.gather(part, order), (inputs, *targets))
-        return _packed(preprocessor, is_used, *rows)
-
-    packed = batches.map(tf.autograph.experimental.do_not_convert(pack), tf.data.AUTOTUNE)
-    packed = packed.rebatch(batching.batch_size, drop_remainder=bool(batching.drop_remainder))
-    return prefetched(packed.map(lambda *parts: alone(parts)))
+    return Batches(order, make, batching)
 
 
 def check_packable(extra_inputs: dict | None) -> None:
@@ -165,35 +118,43 @@ def best_fit(
     return packed
 
 
-def _packed(preprocessor, is_used, inputs, *targets):
-    """Puts the rows of M sequences into packed rows; `is_used` is `[B, K]`."""
-    counts = tf.reduce_sum(tf.cast(is_used, tf.int32), axis=1)  # [B]
-    is_token = tf.cast(inputs["padding_mask"], tf.bool)  # [M, S']
-    lengths = tf.reduce_sum(inputs["padding_mask"], axis=1)  # [M]
-    own_lengths = tf.RaggedTensor.from_row_lengths(lengths, counts, validate=False)  # [B, (K)]
-    row_lengths = tf.reduce_sum(own_lengths, axis=1)
-    ends = tf.cumsum(own_lengths.to_tensor(shape=is_used.shape), axis=1)
-    starts = tf.where(is_used, ends - own_lengths.to_tensor(shape=is_used.shape), 0)  # [B, K]
+def packed(unpacked: tuple, is_used: Any, length: int, packs: str, ops: ModuleType) -> tuple:
+    """Puts the rows of M sequences, `(inputs, labels, weights)`, into packed rows.
+
+    Args:
+        unpacked: rows of one sequence each, in the order of the slots that they get.
+        is_used: bool `[B, K]`, the slots that hold a sequence.
+        length: int, S.
+        packs: what has labels; see `BertPreprocessor.packs`.
+        ops: `numpy_ops` or `graph_ops`.
+    """
+    inputs, *targets = unpacked
+    batch, slots = ops.size(is_used), is_used.shape[1]
+    row, slot = ops.nonzero(is_used)  # [M]
+    lengths = ops.row_sums(inputs["padding_mask"])
+    own = ops.put([batch, slots], (row, slot), lengths)
+    starts = ops.where(is_used, ops.cumsum(own, axis=1) - own, 0)  # [B, K]
+    sequence, place = numbered(lengths, ops)  # of each token
+    places = ops.take(row, sequence), ops.take(ops.take_at(starts, row, slot), sequence) + place
 
     def of_tokens(values):  # [M, S'] to [B, S]
-        flat = tf.boolean_mask(values, is_token)
-        ragged = tf.RaggedTensor.from_row_lengths(flat, row_lengths, validate=False)
-        return ragged.to_tensor(shape=[None, preprocessor.sequence_length])
+        return ops.put([batch, length], places, ops.take_at(values, sequence, place))
 
     def of_sequences(values):  # [M, ...] to [B, K, ...]
-        ragged = tf.RaggedTensor.from_row_lengths(values, counts, validate=False)
-        return ragged.to_tensor(shape=[None, is_used.shape[1], *values.shape[1:]])
+        return ops.put([batch, slots], (row, slot), values)
 
-    slots = 1 + tf.ragged.range(counts).flat_values  # [M]
-    packed = {name: of_tokens(inputs[name]) for name in ("token_ids", "segment_ids")}
-    packed["sequence_ids"] = of_tokens(tf.repeat(slots[:, None], tf.shape(is_token)[1], axis=1))
-    if preprocessor.packs == "tokens":
-        return (packed, *map(of_tokens, targets))
-    packed["cls_positions"] = starts
+    found = {name: of_tokens(inputs[name]) for name in ("token_ids", "segment_ids")}
+    numbers = ops.cast(ops.take(slot, sequence) + 1, "int32")
+    found["sequence_ids"] = ops.put([batch, length], places, numbers)
+    if packs == "tokens":
+        return (found, *map(of_tokens, targets))
+    found["cls_positions"] = ops.cast(starts, "int32")
     if not targets:
-        return (packed,)
-    labels, *weights = tf.nest.map_structure(of_sequences, targets)
-    if preprocessor.packs == "positions":
-        labels = {name: tf.where(is_used, starts + place, 0) for name, place in labels.items()}
-        return packed, labels, dict.fromkeys(labels, tf.cast(is_used, tf.float32))
-    return packed, labels, *(weights or [tf.cast(is_used, tf.float32)])
+        return (found,)
+    labels, *weights = keras.tree.map_structure(of_sequences, targets)
+    used = ops.cast(is_used, "float32")
+    if packs == "positions":
+        starts = found["cls_positions"]
+        labels = {n: ops.where(is_used, starts + place, 0) for n, place in labels.items()}
+        return found, labels, dict.fromkeys(labels, used)
+    return found, labels, *(weights or [used])

@@ -5,10 +5,8 @@ import numbers
 from collections.abc import Sequence
 
 import numpy as np
-import tensorflow as tf
 
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
-from keras_bert.preprocessing.byte_spans import byte_span, to_bytes
 from keras_bert.preprocessing.question_windows import QuestionWindows, question_windows
 from keras_bert.readers.squad import training_answer
 
@@ -32,8 +30,6 @@ def trained_windows(
         )
     windows = windows_of(examples, preprocessor, **lengths)
     labels = window_labels(windows, examples, [span for span in spans if span is not None])
-    with tf.device("CPU:0"):
-        labels = {name: tf.constant(places) for name, places in labels.items()}
     return dataclasses.replace(windows, targets=labels)
 
 
@@ -43,14 +39,13 @@ def windows_of(
     """Cuts examples into `QuestionWindows`; a shared context is tokenized once."""
     numbers = {}
     context = [numbers.setdefault(e["context"], len(numbers)) for e in examples]
-    with tf.device("CPU:0"):
-        return question_windows(
-            preprocessor,
-            tf.constant([to_bytes(example["question"]) for example in examples]),
-            tf.constant([to_bytes(text) for text in numbers]),
-            tf.constant(context, tf.int64),
-            **lengths,
-        )
+    return question_windows(
+        preprocessor.packer,
+        preprocessor.tokenized([example["question"] for example in examples]),
+        preprocessor.located(list(numbers)),
+        np.array(context),
+        **lengths,
+    )
 
 
 def window_labels(
@@ -69,23 +64,20 @@ def window_labels(
         A dict of `start` and `end`, int32 `[N]`; 0, which is [CLS], if the answer isn't in the
         window.
     """
-    context = windows.context.numpy()
-    splits = windows.pieces.row_splits.numpy()
-    starts, ends = windows.starts.flat_values.numpy(), windows.ends.flat_values.numpy()
+    contexts, tokens = windows.contexts, windows.contexts.tokens
     first, last = np.full(len(examples), -1), np.full(len(examples), -1)
-    for index, (example, (start, end)) in enumerate(zip(examples, spans, strict=True)):
+    for index, (context, (start, end)) in enumerate(zip(windows.context, spans, strict=True)):
         if start >= end:
             continue
-        start, end = byte_span(example["context"], start, end)
-        tokens = slice(splits[context[index]], splits[context[index] + 1])
-        left = np.searchsorted(ends[tokens], start, side="right")
-        right = np.searchsorted(starts[tokens], end, side="left") - 1
+        own = slice(tokens.starts[context], tokens.starts[context] + tokens.lengths[context])
+        left = np.searchsorted(contexts.ends[own], start, side="right")
+        right = np.searchsorted(contexts.starts[own], end, side="left") - 1
         if left <= right:  # otherwise no token overlaps the answer
             first[index], last[index] = left, right
-    question, part = windows.question.numpy(), windows.first.numpy()
+    question, part = windows.question, windows.first
     start, end = first[question] - part, last[question] - part  # [N]
-    held = (first[question] >= 0) & (start >= 0) & (end < windows.length.numpy())
-    begin = windows.context_positions().numpy()
+    held = (first[question] >= 0) & (start >= 0) & (end < windows.length)
+    begin = windows.context_positions()
     return {
         "start": np.where(held, start + begin, 0).astype("int32"),
         "end": np.where(held, end + begin, 0).astype("int32"),

@@ -1,188 +1,197 @@
-"""Search for answers in the logits of question windows, in the TensorFlow graph.
+"""Search for answers in the logits of question windows.
 
-B questions, N windows, K best spans of a window.
+B questions, N windows, S sequence, K best spans of a window, A tokens of the longest answer.
 """
 
-import tensorflow as tf
+from __future__ import annotations
 
-from keras_bert.preprocessing.best_spans import NO_SPAN, best_spans
-from keras_bert.preprocessing.byte_spans import byte_spans, character_positions
-from keras_bert.preprocessing.in_graph import in_graph
+from types import ModuleType
+from typing import Any
+
 from keras_bert.preprocessing.question_windows import QuestionWindows
 
-_WINDOWS = 32  # windows compared at once: [32, S x the longest answer] scores
+NO_SPAN = -1e30
+"""The score of a missing span, lower than any real score."""
+
+_WINDOWS = 32  # windows compared at once: [32, S x A] scores
 
 
-@in_graph
 def span_answers(
     windows: QuestionWindows,
-    outputs: dict[str, tf.Tensor],
+    outputs: dict[str, Any],
     *,
     max_answer_length: int,
     null_threshold: float | None,
     n_best: int = 1,
-) -> dict[str, tf.Tensor | tf.RaggedTensor]:
+) -> dict[str, Any]:
     """Finds the best answer to each question among the spans of all of its windows.
 
     Args:
         windows: the `QuestionWindows` of the questions.
         outputs: a dict of `start` and `end`, logits `[N, S]`.
-        max_answer_length: int, tokens.
+        max_answer_length: int, A.
         null_threshold: float, or None; see `BertSpanLabelerPreprocessor`.
         n_best: int, K.
 
     Returns:
-        A dict of `[B]` tensors, `answer`, `start`, `end`, `start_byte`, `end_byte`, `score` and
-        `null_odds`; with `n_best` above 1 also the `n_best_...` tensors, ragged `[B, (spans)]`,
-        the best first. `BertSpanLabelerPreprocessor.answers` documents them.
+        A dict of `[B]` values, `answer`, `start`, `end`, `start_byte`, `end_byte`, `score` and
+        `null_odds`; with `n_best` above 1 also the `n_best_...` values, of different lengths, the
+        best first. `BertSpanLabelerPreprocessor.answers` documents them.
     """
-    found = _spans_of_windows(windows, outputs, max_answer_length, n_best)
-    question, number = windows.question, tf.shape(windows.context, out_type=tf.int64)[0]
-    rows = tf.range(tf.shape(question, tf.int64)[0])
-    best_of_window = found["score"][:, 0]
-    best = tf.math.unsorted_segment_max(best_of_window, question, number)  # [B]
-    is_best = best_of_window == tf.gather(best, question)
-    row = tf.math.unsorted_segment_min(rows, tf.where(is_best, question, -1), number)
-    null = tf.math.unsorted_segment_min(found["null"], question, number)
-    highest = tf.math.unsorted_segment_max(found["total"], question, number)
-    shares = tf.exp(found["total"] - tf.gather(highest, question))
-    total = highest + tf.math.log(tf.math.unsorted_segment_sum(shares, question, number))
+    ops = windows.questions.ops
+    found = _spans_of_windows(windows, outputs, max_answer_length, n_best, ops)
+    question, number = windows.question, ops.size(windows.context)
+    best = ops.segment_max(found["score"][:, 0], question, number)  # [B]
+    row = _first_row(found["score"][:, 0], best, question, ops)
+    null = ops.segment_min(found["null"], question, number)
+    highest = ops.segment_max(found["total"], question, number)
+    shares = ops.exp(found["total"] - ops.take(highest, question))
+    total = highest + ops.log(ops.segment_sum(shares, question, number))
     is_answered = best > NO_SPAN
-    odds = tf.where(is_answered, null - best, null)
+    odds = ops.where(is_answered, null - best, null)
     is_null = ~is_answered
     if null_threshold is not None:
-        total = tf.reduce_logsumexp(tf.stack([total, null]), axis=0)
+        total = ops.logsumexp(ops.stack([total, null], axis=1))
         is_null |= odds > null_threshold
-    total = tf.where(is_answered, total, null)
+    total = ops.where(is_answered, total, null)
     start, end = (
-        tf.where(is_null, tf.zeros([], tf.int64), tf.gather(found[name][:, 0], row))
-        for name in ("start", "end")
+        ops.where(is_null, 0, ops.take(found[name][:, 0], row)) for name in ("start", "end")
     )
     answers = {
-        **_in_words(windows, tf.range(number), start, end),
-        "start_byte": start,
-        "end_byte": end,
-        "score": tf.exp(tf.where(is_null, null, best) - total),
+        "answer": ops.cut(windows.contexts.texts, windows.context, start, end),
+        **ops.located(windows.contexts.texts, windows.context, start, end),
+        "score": ops.exp(ops.where(is_null, null, best) - total),
         "null_odds": odds,
     }
     if n_best > 1:
-        nulls = _null_spans(found, null, question, number)
-        spans = _sorted_spans(found, nulls, question, number, null_threshold is not None)
-        answers |= _n_best(windows, spans, total, n_best)
+        row = _first_row(found["null"], null, question, ops)  # where "no answer" scores lowest
+        nulls = {"score": null, "start": 0 * row, "end": 0 * row}
+        for name in ("start_logit", "end_logit"):
+            nulls[name] = ops.take(found[f"null_{name}"], row)
+        spans = _sorted_spans(found, nulls, question, number, null_threshold is not None, ops)
+        answers |= _n_best(windows, spans, total, n_best, ops)
     return answers
 
 
-def _spans_of_windows(windows, outputs, max_answer_length, n_best):
-    """Finds each window's best spans in bytes, with their logits and the "no answer" score."""
-    number = tf.shape(windows.question, tf.int64)[0]
-    length = tf.shape(outputs["start"], tf.int64)[1]
-    places = windows.places(length)
-    size = tf.clip_by_value(number, 1, _WINDOWS)
+def best_spans(
+    start_logits: Any,
+    end_logits: Any,
+    begins: Any,
+    in_context: Any,
+    max_answer_length: int,
+    n_best: int,
+    ops: ModuleType,
+) -> dict[str, Any]:
+    """Finds the spans of each window with the highest sums of start and end logits.
 
-    def some(first):
-        rows = tf.minimum(first + tf.range(size), number - 1)
-        start, end = (tf.gather(outputs[name], rows) for name in ("start", "end"))
-        spans = best_spans(
-            start,
-            end,
-            tf.gather(places["begins"], rows),
-            tf.gather(places["in_context"], rows),
-            max_answer_length=max_answer_length,
-            n_best=n_best,
-        )
-        last = tf.minimum(tf.cast(spans["end"], tf.int64), length - 1)  # past the end if no span
+    A span starts at a token that may start an answer, ends at a token of the context, and has at
+    most `max_answer_length` tokens. All such spans are compared. `write_predictions` of
+    google-research/bert run_squad.py compares only spans between the best starts and ends.
+
+    Args:
+        start_logits: float32 `[N, S]`.
+        end_logits: float32 `[N, S]`.
+        begins: bool `[N, S]`, where an answer may start.
+        in_context: bool `[N, S]`.
+        max_answer_length: int, A.
+        n_best: int, K.
+        ops: `numpy_ops` or `graph_ops`.
+
+    Returns:
+        A dict of `score`, float32 `[N, K]`, the highest first, `NO_SPAN` where there is no other;
+        `start` and `end`, int64 `[N, K]`, positions of the first and the last token; and `total`,
+        float32 `[N]`, the logsumexp of the scores of all spans.
+    """
+    windows, length = ops.size(start_logits), ops.width(start_logits)
+    start = ops.where(begins, start_logits, NO_SPAN)
+    end = ops.where(in_context, end_logits, NO_SPAN)
+    after = ops.concat(
+        [end, ops.full([windows, max_answer_length - 1], NO_SPAN, "float32")], axis=1
+    )
+    span_ends = ops.arange(length)[:, None] + ops.arange(max_answer_length)  # [S, A]
+    scores = start[:, :, None] + ops.take_columns(after, span_ends)  # [N, S, A]
+    scores = ops.reshape(ops.maximum(scores, NO_SPAN), [windows, length * max_answer_length])
+    best, place = ops.top_k(scores, ops.minimum(length * max_answer_length, n_best))
+    first = place // max_answer_length
+    last = first + place % max_answer_length
+    return {"score": best, "start": first, "end": last, "total": ops.logsumexp(scores)}
+
+
+def _spans_of_windows(windows, outputs, max_answer_length, n_best, ops):
+    """Finds each window's best spans, with their logits and the "no answer" score."""
+    length = ops.width(outputs["start"])
+    places = windows.places(length)
+
+    def some(rows):
+        start, end = (ops.take(outputs[name], rows) for name in ("start", "end"))
+        begins, in_context = (ops.take(places[name], rows) for name in ("begins", "in_context"))
+        spans = best_spans(start, end, begins, in_context, max_answer_length, n_best, ops)
+        first, last = spans["start"], ops.minimum(spans["end"], length - 1)  # past it if no span
         return {
             "score": spans["score"],
             "total": spans["total"],
             "null": start[:, 0] + end[:, 0],
-            "null_logits": tf.stack([start[:, 0], end[:, 0]], axis=1),
-            "start": tf.gather(tf.gather(places["starts"], rows), spans["start"], batch_dims=1),
-            "end": tf.gather(tf.gather(places["ends"], rows), last, batch_dims=1),
-            "start_logit": tf.gather(start, spans["start"], batch_dims=1),
-            "end_logit": tf.gather(end, last, batch_dims=1),
+            "null_start_logit": start[:, 0],
+            "null_end_logit": end[:, 0],
+            "start": ops.take_each(ops.take(places["starts"], rows), first),
+            "end": ops.take_each(ops.take(places["ends"], rows), last),
+            "start_logit": ops.take_each(start, first),
+            "end_logit": ops.take_each(end, last),
         }
 
-    spans = dict.fromkeys(("score", "start_logit", "end_logit"), (tf.float32, [None, None]))
-    spans |= dict.fromkeys(("start", "end"), (tf.int64, [None, None]))
-    spans |= dict.fromkeys(("total", "null"), (tf.float32, [None]))
-    spans["null_logits"] = (tf.float32, [None, 2])
-    found = tf.map_fn(
-        some,
-        tf.range(0, number, size),
-        fn_output_signature={name: tf.TensorSpec(shape, d) for name, (d, shape) in spans.items()},
-        parallel_iterations=1,
-    )
-    return {
-        name: tf.reshape(values, tf.concat([[-1], tf.shape(values)[2:]], axis=0))[:number]
-        for name, values in found.items()
-    }
+    kinds = dict.fromkeys(("score", "start_logit", "end_logit"), ("float32", [None]))
+    kinds |= dict.fromkeys(("start", "end"), ("int64", [None]))
+    names = ("total", "null", "null_start_logit", "null_end_logit")
+    kinds |= dict.fromkeys(names, ("float32", []))
+    return ops.in_blocks(some, ops.size(windows.question), _WINDOWS, kinds)
 
 
-def _in_words(windows, question, start, end):
-    """Converts byte spans in questions' contexts to `answer`, and `start`, `end` in characters."""
-    context = tf.gather(windows.context, question)
-    return {
-        "answer": byte_spans(windows.contexts, context, start, end),
-        "start": character_positions(windows.contexts, context, start),
-        "end": character_positions(windows.contexts, context, end),
-    }
+def _first_row(values, extremes, question, ops):
+    """Returns the first window of each question that has its extreme value, int64 `[B]`."""
+    is_it = values == ops.take(extremes, question)
+    rows = ops.arange(ops.size(question))
+    return ops.segment_min(rows, ops.where(is_it, question, -1), ops.size(extremes))
 
 
-def _null_spans(found, null, question, number):
-    """Makes a "no answer" span for each question, from the window where it scores lowest."""
-    rows = tf.range(tf.shape(question, tf.int64)[0])
-    is_lowest = found["null"] == tf.gather(null, question)
-    row = tf.math.unsorted_segment_min(rows, tf.where(is_lowest, question, -1), number)
-    logits = tf.gather(found["null_logits"], row)
-    zeros = tf.zeros([number], tf.int64)
-    return {
-        "question": tf.range(number),
-        "score": null,
-        "start": zeros,
-        "end": zeros,
-        "start_logit": logits[:, 0],
-        "end_logit": logits[:, 1],
-    }
-
-
-def _sorted_spans(found, nulls, question, number, may_be_null):
+def _sorted_spans(found, nulls, question, number, may_be_null, ops):
     """Sorts all spans of each question, the best first, with "no answer" if it may have none."""
     names = ("score", "start", "end", "start_logit", "end_logit")
-    width = tf.shape(found["score"])[1]
-    spans = {name: tf.reshape(found[name], [-1]) for name in names}
-    spans["question"] = tf.repeat(question, width)
-    is_span = spans["score"] > NO_SPAN
-    spans = {name: tf.boolean_mask(values, is_span) for name, values in spans.items()}
-    counts = tf.math.unsorted_segment_sum(
-        tf.ones_like(spans["question"]), spans["question"], number
-    )
-    is_listed = tf.fill([number], True) if may_be_null else counts == 0
-    nulls = {name: tf.boolean_mask(values, is_listed) for name, values in nulls.items()}
-    spans = {name: tf.concat([spans[name], nulls[name]], axis=0) for name in spans}
-    by_score = tf.argsort(spans["score"], direction="DESCENDING", stable=True)
-    order = tf.gather(by_score, tf.argsort(tf.gather(spans["question"], by_score), stable=True))
-    return {name: tf.gather(values, order) for name, values in spans.items()}
-
-
-def _n_best(windows, spans, total, n_best):
-    """Returns the best spans of each question without repeated texts, ragged `[B, (n_best)]`."""
-    question, number = spans["question"], tf.size(total, tf.int64)
-    words = _in_words(windows, question, spans["start"], spans["end"])
-    logits = {name: spans[name] for name in ("start_logit", "end_logit")}
-    score = tf.exp(spans["score"] - tf.gather(total, question))
-    found = {**words, "score": score, **logits}
-    texts = tf.strings.join([tf.strings.as_string(question), words["answer"]], separator=" ")
-    _, text = tf.unique(texts, tf.int64)
-    place = tf.range(tf.size(text, tf.int64))
-    first = tf.math.unsorted_segment_min(place, text, tf.reduce_max(text) + 1)  # ascending
-    question = tf.gather(question, first)
-    counts = tf.math.unsorted_segment_sum(tf.ones_like(question), question, number)
-    rank = tf.range(tf.size(first, tf.int64)) - tf.repeat(tf.cumsum(counts, exclusive=True), counts)
-    kept = tf.boolean_mask(first, rank < n_best)
-    rows = tf.gather(spans["question"], kept)
-    return {
-        f"n_best_{name}": tf.RaggedTensor.from_value_rowids(
-            tf.gather(values, kept), rows, nrows=number, validate=False
-        )
-        for name, values in found.items()
+    width = ops.width(found["score"])
+    spans = {name: ops.reshape(found[name], [-1]) for name in names}
+    spans["question"] = ops.repeat(question, width)
+    is_span = ops.flatnonzero(spans["score"] > NO_SPAN)
+    spans = {name: ops.take(values, is_span) for name, values in spans.items()}
+    counts = ops.segment_sum(0 * spans["question"] + 1, spans["question"], number)
+    listed = ops.flatnonzero((counts == 0) | may_be_null)
+    nulls = {**nulls, "question": ops.arange(number)}
+    spans = {
+        name: ops.concat([values, ops.take(nulls[name], listed)], axis=0)
+        for name, values in spans.items()
     }
+    by_score = ops.stable_argsort(-spans["score"])
+    by_question = ops.stable_argsort(ops.take(spans["question"], by_score))
+    order = ops.take(by_score, by_question)
+    return {name: ops.take(values, order) for name, values in spans.items()}
+
+
+def _n_best(windows, spans, total, n_best, ops):
+    """Returns the best spans of each question without repeated texts."""
+    question, number = spans["question"], ops.size(total)
+    texts, context = windows.contexts.texts, ops.take(windows.context, question)
+    answer = ops.cut(texts, context, spans["start"], spans["end"])
+    places = ops.located(texts, context, spans["start"], spans["end"])
+    found = {
+        "answer": answer,
+        "start": places["start"],
+        "end": places["end"],
+        "score": ops.exp(spans["score"] - ops.take(total, question)),
+        "start_logit": spans["start_logit"],
+        "end_logit": spans["end_logit"],
+    }
+    first = ops.first_of_each(question, answer)
+    of_first = ops.take(question, first)
+    counts = ops.segment_sum(0 * of_first + 1, of_first, number)
+    rank = ops.arange(ops.size(first)) - ops.repeat(ops.cumsum(counts) - counts, counts)
+    kept = ops.take(first, ops.flatnonzero(rank < n_best))
+    counts = ops.minimum(counts, n_best)
+    return {f"n_best_{n}": ops.ragged(ops.take(v, kept), counts) for n, v in found.items()}

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-import tensorflow as tf
 
 from keras_bert.preprocessing.batching import Batching
-from keras_bert.preprocessing.in_graph import in_graph
-from keras_bert.preprocessing.padding import trimmed
-from keras_bert.preprocessing.text_examples import check_text
+from keras_bert.preprocessing.text_examples import checked_text
+from keras_bert.preprocessing.text_rows import packed
+from keras_bert.text import numpy_ops
+from keras_bert.text.tokens import Tokens, numbered
 
 if TYPE_CHECKING:
     from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
@@ -31,8 +31,8 @@ class TaggedRows:
         labels: lists of int, the class of each word; or None.
 
     Attributes:
-        pieces: int32 `[T]`, the token ids of all words. A word without pieces gets [UNK], and a
-            word that is longer than a sequence is cut.
+        pieces: int32 `[T + 1]`, the token ids of all words, and a 0. A word without pieces gets
+            [UNK], and a word that is longer than a sequence is cut.
         starts: int64 `[W + 1]`, the first piece of each word, and T.
         windows: int64 `[N, 4]`, word numbers for each row: start of the context before it, start
             of its own words, end of its own words, and end of the context after it.
@@ -50,9 +50,9 @@ class TaggedRows:
         documents: Sequence[int] | np.ndarray | None = None,
         labels: Sequence[Sequence[int]] | None = None,
     ):
-        self.preprocessor = preprocessor
         self.labels = None if labels is None else _flat_labels(words, labels)
-        self.lengths = np.array([len(_checked(index, ws)) for index, ws in enumerate(words)], int)
+        words = [_checked(index, sentence) for index, sentence in enumerate(words)]
+        self.lengths = np.array([*map(len, words)], "int64")
         if not self.lengths.sum():
             raise ValueError("There are no words: give at least one sentence with words.")
         if documents is not None and len(documents) != len(words):
@@ -61,64 +61,41 @@ class TaggedRows:
                 "document of each sentence."
             )
         room = preprocessor.sequence_length - 2
-        self.pieces, self.starts = _pieces(words, preprocessor)
+        self.packer = preprocessor.packer
+        self.pieces, self.starts = _pieces(words, preprocessor.tokenizer, room)
         ends = np.cumsum(self.lengths)
         own = _split(self.starts, ends - self.lengths, ends, room)  # [N, 2]
         context = own
         if documents is not None:
             context = _with_context(self.starts, own, _bounds(documents, self.lengths), room)
         self.windows = np.stack([context[:, 0], own[:, 0], own[:, 1], context[:, 1]], axis=1)
-        with tf.device("CPU:0"):  # made once, so that graphs capture them and hold no copies
-            arrays = (self.windows, self.starts, self.pieces, self.labels)
-            self._tensors = [None if array is None else tf.constant(array) for array in arrays]
 
     def num_tokens(self) -> np.ndarray:
-        """Returns the number of tokens of each row, `[N]`, including [CLS] and [SEP]."""
         return self.starts[self.windows[:, 3]] - self.starts[self.windows[:, 0]] + 2
 
-    def places(self) -> tuple[np.ndarray, np.ndarray]:
-        """Returns `(row, position)` of each word's first piece, both `[W]`."""
-        window = np.repeat(np.arange(len(self.windows)), self.windows[:, 2] - self.windows[:, 1])
-        position = 1 + self.starts[:-1] - self.starts[self.windows[window, 0]]  # after [CLS]
-        return window, position
+    def batch(self, rows: np.ndarray, batching: Batching) -> tuple:
+        """Makes `(inputs,)`, or `(inputs, labels, weights)` with weight 1 at first pieces."""
+        first, last = self.starts[self.windows[rows][:, [0, 3]]].T
+        tokens = Tokens(self.pieces, first, last - first, numpy_ops)
+        [inputs] = packed([(tokens,)], self.packer, batching)
+        if self.labels is None:
+            return (inputs,)
+        row, word, position = self._first_pieces(self.windows[rows])
+        classes = np.zeros(inputs["token_ids"].shape, "int32")
+        weights = np.zeros(classes.shape, "float32")
+        classes[row, position], weights[row, position] = self.labels[word], 1
+        return inputs, classes, weights
 
-    def batch(self, rows: tf.Tensor, batching: Batching) -> tuple:
-        """Makes `(inputs,)`, or `(inputs, labels, weights)` with weight 1 at first pieces.
+    def at_words(self, outputs: np.ndarray) -> np.ndarray:
+        """Gathers the outputs of words, `[W, C]`, from `[N, S, C]`."""
+        row, _, position = self._first_pieces(self.windows)
+        return outputs[row, position]
 
-        Args:
-            rows: `[B]`, row numbers.
-            batching: a `Batching` from `for_rows`.
-        """
-        return _batch(self.preprocessor, rows, batching, *self._tensors)
-
-    def at_words(self, outputs: tf.Tensor) -> tf.RaggedTensor:
-        """Gathers the outputs of words, ragged `[n, (W), C]`, from `[N, S, C]`."""
-        return _at_words(self.preprocessor, outputs, np.stack(self.places(), 1), self.lengths)
-
-
-@in_graph
-def _batch(preprocessor, rows, batching, spans, starts, pieces, labels):
-    """Makes the batch of rows `[B]`; see `TaggedRows.batch`."""
-    first, own_first, own_last, last = tf.unstack(tf.gather(spans, rows), axis=1)
-    tokens = tf.ragged.range(tf.gather(starts, first), tf.gather(starts, last))
-    tokens = tokens.with_flat_values(tf.gather(pieces, tokens.flat_values))
-    inputs = trimmed(preprocessor.pack(tokens), batching)
-    if labels is None:
-        return (inputs,)
-    words = tf.ragged.range(own_first, own_last)  # [B, (words)]
-    row, word = words.value_rowids(), words.flat_values
-    position = 1 + tf.gather(starts, word) - tf.gather(starts, tf.gather(first, row))
-    places = tf.stack([row, position], axis=1)
-    shape = tf.shape(inputs["token_ids"], tf.int64)
-    classes = tf.scatter_nd(places, tf.gather(labels, word), shape)  # [B, S]
-    weights = tf.scatter_nd(places, tf.ones_like(word, tf.float32), shape)
-    static = inputs["token_ids"].shape
-    return inputs, tf.ensure_shape(classes, static), tf.ensure_shape(weights, static)
-
-
-@in_graph
-def _at_words(preprocessor, outputs, places, lengths):
-    return tf.RaggedTensor.from_row_lengths(tf.gather_nd(outputs, places), lengths)
+    def _first_pieces(self, windows):
+        """Returns `(row, word, position)` of the first piece of each word of windows."""
+        row, number = numbered(windows[:, 2] - windows[:, 1], numpy_ops)
+        word = windows[row, 1] + number
+        return row, word, 1 + self.starts[word] - self.starts[windows[row, 0]]  # after [CLS]
 
 
 def _checked(index, words):
@@ -129,27 +106,22 @@ def _checked(index, words):
     for word in words:
         if not isinstance(word, (str, bytes)):
             raise ValueError(f"Sentence {index} has the word {word!r}, which is not a string.")
-        check_text(f"The word {word!r} of sentence {index}", word)
-    return words
+    return [checked_text(f"The word {word!r} of sentence {index}", word) for word in words]
 
 
-def _pieces(words, preprocessor):
+def _pieces(words, tokenizer, room):
     """Returns `(pieces, starts)` of all words; each distinct word is tokenized once."""
-    flat = [w.encode() if isinstance(w, str) else w for sentence in words for w in sentence]
+    flat = [word for sentence in words for word in sentence]
     numbers = {word: number for number, word in enumerate(dict.fromkeys(flat))}
     order = np.array([numbers[word] for word in flat])
-    pieces = _pieces_of(preprocessor, tf.constant(list(numbers)), order)
-    return pieces.flat_values.numpy(), pieces.row_splits.numpy()
-
-
-@in_graph
-def _pieces_of(preprocessor, distinct, order):
-    """Tokenizes distinct words and returns the token ids of all words, ragged `[W, (T)]`."""
-    ids = preprocessor.graph_tokenizer(distinct)[:, : preprocessor.sequence_length - 2]
-    unknown = tf.fill([ids.nrows(), 1], preprocessor.tokenizer.unk_token_id)
-    is_empty = tf.cast(ids.row_lengths() == 0, tf.int64)
-    ids = tf.concat([ids, tf.RaggedTensor.from_tensor(unknown, lengths=is_empty)], axis=1)
-    return tf.gather(ids, order)
+    distinct = Tokens.of(*tokenizer.flat_ids(list(numbers)), numpy_ops)
+    values, lengths = distinct.values, np.minimum(distinct.lengths, room)
+    values[-1] = tokenizer.unk_token_id
+    begins = np.where(lengths > 0, distinct.starts, len(values) - 1)
+    lengths = np.maximum(lengths, 1)[order]
+    word, piece = numbered(lengths, numpy_ops)
+    pieces = np.append(values[begins[order][word] + piece], np.int32(0))
+    return pieces, np.concatenate([[0], np.cumsum(lengths)])
 
 
 def _split(starts, first_words, last_words, room):

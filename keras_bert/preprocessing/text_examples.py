@@ -8,7 +8,6 @@ from collections.abc import Sized
 from typing import Any
 
 import numpy as np
-import tensorflow as tf
 
 from keras_bert.messages import shown
 from keras_bert.preprocessing.model_inputs import input_array
@@ -20,11 +19,11 @@ class TextExamples:
     """Texts or pairs in memory, with the model's extra inputs.
 
     Attributes:
-        columns: string tensors `[n]`: the texts, the second text of each, and so on.
+        columns: lists of n str: the texts, the second text of each, and so on.
         extra_inputs: a dict of arrays `[n, ...]`.
     """
 
-    columns: tuple[tf.Tensor, ...]
+    columns: tuple[list[str], ...]
     extra_inputs: dict[str, np.ndarray]
 
     def __len__(self):
@@ -50,7 +49,7 @@ def text_examples(x: Examples, most: int = 2) -> TextExamples:
     """
     if isinstance(x, TextExamples):
         return x
-    x, extra = _split(as_arrays(x))
+    x, extra = split_inputs(as_arrays(x))
     extra = {name: input_array(name, values) for name, values in extra.items()}
     if is_single(x):
         extra = {name: v[None] if v.ndim < 2 else v for name, v in extra.items()}
@@ -70,100 +69,32 @@ def check_same_number(number: int, part: Sized, name: str) -> None:
         raise ValueError(f"There are {number} texts but {len(part)} {name}: give one per text.")
 
 
-def text_batches(
-    dataset: tf.data.Dataset, batch_size: int, with_labels: bool, most: int = 2
-) -> tf.data.Dataset:
-    """Converts a `tf.data.Dataset` of texts to a uniform structure.
-
-    Args:
-        dataset: texts, `(text, label)` or `(text, label, weight)`, batched or not. A text is a
-            string, a pair `(string, string)`, or a dict with either as `text`, and extra inputs.
-            Batches of pairs may also be `[B, 2]`.
-        batch_size: int, for a dataset without batches.
-        with_labels: bool. With labels, two bare strings are a text and its label; without, a pair.
-        most: int, the most texts that one example may have.
-
-    Returns:
-        A dataset of batches `((columns), extra inputs, rest)`: string tensors `[B]`, a dict, and
-        the tuple of labels and weights.
+def checked_text(name: str, text: Any) -> str:
+    """Returns a text as a str; bytes that aren't UTF-8 become lone surrogates, which count as none.
 
     Raises:
-        ValueError: if the dataset has another structure.
+        ValueError: if it is no text, or a str that UTF-8 can't encode.
     """
-    spec = dataset.element_spec
-    parts = spec if isinstance(spec, tuple) else (spec,)
-    is_pair = len(parts) == 2 and not with_labels and all(map(is_strings, parts))
-    if not isinstance(spec, tuple) or is_pair:
-        dataset = dataset.map(lambda *x: (x if is_pair else x[0],))
-
-    def in_order(x, *rest):
-        text, extra = _split(x)
-        return (text if isinstance(text, tuple) else (text,)), extra, rest
-
-    dataset = dataset.map(in_order)
-    columns, extra, rest = dataset.element_spec
-    ranks = [column.shape.rank for column in columns if is_strings(column)]
-    is_alike = len(ranks) == len(columns) <= most and len(set(ranks)) == 1
-    is_batch = ranks[:1] == [1] or (ranks == [2] and columns[0].shape[1] in range(1, most + 1))
-    is_batch = is_batch and not any(part.shape.rank == 0 for part in tf.nest.flatten(rest))
-    is_text = is_alike and (is_batch or ranks[0] == 0)
-    if not is_text or len(rest) > 2 or any(map(is_strings, tf.nest.flatten(rest[1:]))):
-        raise ValueError(
-            "A dataset of text must yield texts, (text, label) or (text, label, weight), batched "
-            "or not, where a text is a string or a pair (string, string), as in "
-            f"((text, text), label); this one yields {spec}. Convert it with dataset.map."
-        )
-    if not is_batch:
-        dataset = dataset.batch(batch_size)
-
-    def as_columns(columns, extra, rest):
-        if columns[0].shape.rank == 2:  # [B, number of texts]
-            columns = tuple(tf.unstack(columns[0], axis=1))
-        return columns, extra, rest
-
-    return dataset.map(as_columns)
-
-
-def in_memory(dataset: tf.data.Dataset) -> tuple[Any, Any, Any]:
-    """Reads a dataset of texts, batched or not, as arrays `(x, y, sample_weight)`.
-
-    Missing labels and weights are None.
-    """
-    elements = list(dataset.as_numpy_iterator())
-    if not elements:
-        raise ValueError("There are no texts: the dataset is empty.")
-    elements = [e if isinstance(e, tuple) else (e,) for e in elements]
-    text, _ = _split(elements[0][0])
-    text = text[0] if isinstance(text, tuple) else text
-    join = np.stack if isinstance(text, bytes) else np.concatenate
-    joined = tf.nest.map_structure(lambda *leaves: join(leaves), *elements)
-    return (*joined, None, None)[:3]
-
-
-def check_text(name: str, text: Any, error: Exception | None = None) -> None:
-    """Raises a ValueError unless a value is a string that UTF-8 can encode."""
-    if not _is_text(text):
+    if isinstance(text, bytes):
+        return text.decode("utf-8", "surrogateescape")
+    if not isinstance(text, str):
         raise ValueError(
             f"{name} is {shown(text)}, not a string. Leave it out, or give '' for none."
-        ) from error
+        )
     try:
-        text if isinstance(text, bytes) else text.encode()
+        text.isascii() or text.encode()
     except UnicodeEncodeError as found:
         raise ValueError(
             f"{name} has half a character, the lone surrogate {text[found.start]!r} at "
             f"{found.start}. Remove it: text.encode(errors='ignore').decode()."
         ) from found
-
-
-def is_strings(spec: object) -> bool:
-    """Returns whether a spec describes a string tensor."""
-    return isinstance(spec, tf.TensorSpec) and spec.dtype == tf.string
+    return str(text)
 
 
 _MADE_FROM_TEXT = frozenset(("token_ids", "segment_ids", "padding_mask"))
 
 
-def _split(x):
+def split_inputs(x: Any) -> tuple[Any, dict[str, Any]]:
     """Splits `x` into `(texts, extra inputs)`."""
     if not isinstance(x, dict):
         return x, {}
@@ -191,8 +122,8 @@ def _check_no_dataset(x):
         )
 
 
-def text_columns(x: Any, most: int | None = None) -> tuple[tf.Tensor, ...]:
-    """Converts texts, pairs, or examples of more texts to columns, string tensors `[n]`.
+def text_columns(x: Any, most: int | None = None) -> tuple[list[str], ...]:
+    """Converts texts, pairs, or examples of more texts to columns, lists of n str.
 
     Args:
         x: texts in memory, in any form that `text_examples` reads.
@@ -216,7 +147,7 @@ def text_columns(x: Any, most: int | None = None) -> tuple[tf.Tensor, ...]:
 
 
 def _columns(x):
-    """Converts `x` to a tuple of string tensors `[n]`."""
+    """Converts `x` to a tuple of lists of str."""
     if isinstance(x, (str, bytes)) or (isinstance(x, tuple) and all(map(_is_text, x))):
         x = [x] if x != () else []
     elif not isinstance(x, (list, tuple)):
@@ -255,20 +186,14 @@ def _plain(text):
 
 
 def _strings(column):
-    if not tf.is_tensor(column) and (_is_text(column) or not hasattr(column, "__iter__")):
+    if _is_text(column) or not hasattr(column, "__iter__"):
         raise ValueError(
             f"Texts must be a list or an array of strings, or a tuple of two; got {shown(column)}."
         )
-    error = None
-    try:
-        texts = tf.convert_to_tensor(column if tf.is_tensor(column) else list(column), tf.string)
-        if texts.shape.rank == 1:  # TensorFlow turns ["a", []] into an empty matrix
-            return texts
-    except (TypeError, ValueError, tf.errors.InvalidArgumentError) as caught:
-        error = caught
-    for index, text in enumerate(column):
-        check_text(f"Text {index}", text, error)
-    raise ValueError(f"Texts must be strings; got {shown(column)}.") from error
+    if hasattr(column, "numpy"):  # a tensor
+        column = column.numpy()
+    texts = column.tolist() if isinstance(column, np.ndarray) else list(column)
+    return [checked_text(f"Text {index}", text) for index, text in enumerate(texts)]
 
 
 def _is_row(value):

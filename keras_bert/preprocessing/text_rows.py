@@ -1,22 +1,39 @@
-"""Texts as rows for the model. n texts, N rows."""
+"""Texts as rows for the model. n texts, N rows, B rows of a batch."""
 
 from __future__ import annotations
 
 import dataclasses
 import numbers
-from typing import TYPE_CHECKING
+from types import ModuleType
+from typing import Any, Protocol
 
+import keras
 import numpy as np
-import tensorflow as tf
 
 from keras_bert.preprocessing.batching import Batching
-from keras_bert.preprocessing.in_graph import in_graph
-from keras_bert.preprocessing.overlapping_windows import overlapping_windows
-from keras_bert.preprocessing.padding import trimmed
-from keras_bert.preprocessing.rows import row_lengths
+from keras_bert.text import numpy_ops
+from keras_bert.text.tokens import SegmentPacker, Tokens, numbered
 
-if TYPE_CHECKING:  # which imports this module
-    from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
+LONGEST = Batching(pad_to="longest")
+
+
+class Rows(Protocol):
+    """Rows that a preprocessor's `read` makes of raw examples.
+
+    `TextRows`, `DocumentRows`, `TextColumns`, `TaggedRows`, `TextWords`, `QuestionWindows` and
+    `ChoiceRows` are such rows.
+    """
+
+    def num_tokens(self) -> np.ndarray:
+        """Returns the number of tokens of each row, int64 `[N]`."""
+
+    def batch(self, rows: Any, batching: Batching) -> tuple:
+        """Makes `(inputs,)`, `(inputs, labels)` or `(inputs, labels, weights)`.
+
+        Args:
+            rows: int64 `[B]`, row numbers.
+            batching: a `Batching` from `for_rows`.
+        """
 
 
 @dataclasses.dataclass
@@ -24,44 +41,73 @@ class TextRows:
     """Rows of texts: one for each text or pair, or several windows of a long text.
 
     Attributes:
-        preprocessor: a `BertPreprocessor`.
-        columns: one or two int32 ragged `[N, (T)]`, token ids.
+        packer: a `SegmentPacker`.
+        columns: one or two `Tokens` `[N]`.
+        text: int64 `[N]`, the text of each window; None if each text is one row.
         counts: int64 `[n]`, the number of windows of each text; None if each text is one row.
-        extra_inputs: a dict of tensors `[n, ...]`.
-        targets: a tuple of labels and weights, if any: tensors `[n, ...]` or dicts of them.
+        extra_inputs: a dict of arrays `[n, ...]`.
+        targets: a tuple of labels and weights, if any: arrays `[n, ...]` or dicts of them.
     """
 
-    preprocessor: BertPreprocessor
-    columns: tuple[tf.RaggedTensor, ...]
-    counts: tf.Tensor | None = None
-    extra_inputs: dict[str, tf.Tensor] = dataclasses.field(default_factory=dict)
+    packer: SegmentPacker
+    columns: tuple[Tokens, ...]
+    text: Any = None
+    counts: Any = None
+    extra_inputs: dict[str, Any] = dataclasses.field(default_factory=dict)
     targets: tuple = ()
 
     def num_tokens(self) -> np.ndarray:
-        """Returns an array `[N]`, the number of tokens of each row without padding."""
-        lengths = 1 + len(self.columns) + sum(map(row_lengths, self.columns))
-        return np.minimum(lengths, self.preprocessor.sequence_length)
+        return self.packer.lengths(*self.columns)
 
-    def inputs(self, rows: tf.Tensor) -> dict[str, tf.Tensor]:
-        """Makes the model's inputs, a dict of `[B, ...]`, for rows by number, `[B]`."""
-        inputs = self.preprocessor.pack(*(tf.gather(column, rows) for column in self.columns))
-        texts = self._texts(rows)
-        return {**inputs, **{n: tf.gather(v, texts) for n, v in self.extra_inputs.items()}}
+    def inputs(self, rows: Any, batching: Batching) -> dict[str, Any]:
+        """Makes the model's inputs, a dict of `[B, ...]`, for rows by number."""
+        return packed([tuple(column.take(rows) for column in self.columns)], self.packer, batching)[
+            0
+        ]
 
-    @in_graph
-    def batch(self, rows: tf.Tensor, batching: Batching) -> tuple:
-        """Makes `(inputs,)`, `(inputs, labels)` or `(inputs, labels, weights)` of rows."""
-        texts = self._texts(rows)
-        targets = tf.nest.map_structure(lambda values: tf.gather(values, texts), self.targets)
-        return (trimmed(self.inputs(rows), batching), *targets)
-
-    def _texts(self, rows):
-        if self.counts is None:
-            return rows
-        return tf.gather(tf.repeat(tf.range(tf.size(self.counts)), self.counts), rows)
+    def batch(self, rows: Any, batching: Batching) -> tuple:
+        ops = self.columns[0].ops
+        inputs = self.inputs(rows, batching)
+        texts = rows if self.text is None else ops.take(self.text, rows)
+        own = keras.tree.map_structure(
+            lambda values: ops.take(values, texts), (self.extra_inputs, *self.targets)
+        )
+        return ({**inputs, **own[0]}, *own[1:])
 
 
-@in_graph
+@dataclasses.dataclass
+class DocumentRows(TextRows):
+    """Queries, each with the same number of documents, as `[CLS] query [SEP] document [SEP]`.
+
+    The columns are the queries and then D columns of documents. Inputs are `[B, D, S]`.
+    """
+
+    @property
+    def num_documents(self) -> int:
+        """D."""
+        return len(self.columns) - 1
+
+    def num_tokens(self) -> np.ndarray:
+        queries, *documents = self.columns
+        lengths = [self.packer.lengths(queries, column) for column in documents]
+        return np.max(lengths, axis=0)  # of each example's longest pair
+
+    def inputs(self, rows: Any, batching: Batching) -> dict[str, Any]:
+        queries, *documents = (column.take(rows) for column in self.columns)
+        pairs = packed([(queries, column) for column in documents], self.packer, batching)
+        return {name: queries.ops.stack([p[name] for p in pairs], axis=1) for name in pairs[0]}
+
+
+def packed(
+    segments: list[tuple[Tokens, ...]], packer: SegmentPacker, batching: Batching
+) -> list[dict[str, Any]]:
+    """Packs several batches of one or two texts a row to one width, that of the `batching`."""
+    ops = segments[0][0].ops
+    lengths = ops.concat([packer.lengths(*each) for each in segments], axis=0)
+    width = batching.width(lengths, packer.sequence_length, ops)
+    return [packer(*each, width=width) for each in segments]
+
+
 def windowed(rows: TextRows, window_stride: int) -> TextRows:
     """Cuts the texts of `TextRows` into overlapping windows."""
     if len(rows.columns) > 1:
@@ -69,9 +115,19 @@ def windowed(rows: TextRows, window_stride: int) -> TextRows:
             "Windows need single texts; got pairs. Make the model with window_stride=None, which "
             "truncates a pair, or join the two texts."
         )
-    room = rows.preprocessor.sequence_length - 2
-    windows, counts = overlapping_windows(rows.columns[0], room, window_stride)
-    return dataclasses.replace(rows, columns=(windows,), counts=counts)
+    [texts] = rows.columns
+    windows, counts = texts.windows(rows.packer.sequence_length - 2, window_stride)
+    text, _ = numbered(counts, texts.ops)
+    return dataclasses.replace(rows, columns=(windows,), text=text, counts=counts)
+
+
+def ops_of(outputs: Any) -> ModuleType:
+    """Returns the functions for a model's outputs, arrays or tensors: one, or a dict of them."""
+    if isinstance(keras.tree.flatten(outputs)[0], np.ndarray):
+        return numpy_ops
+    from keras_bert.graph import graph_ops
+
+    return graph_ops
 
 
 def check_window_stride(window_stride: int, sequence_length: int) -> None:

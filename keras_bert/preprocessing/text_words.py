@@ -1,24 +1,16 @@
-"""Words of raw texts and the windows that hold them, in the TensorFlow graph."""
+"""Words of raw texts and the windows that hold them."""
 
 from __future__ import annotations
 
 import dataclasses
-import unicodedata
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
-import tensorflow as tf
 
 from keras_bert.preprocessing.batching import Batching
-from keras_bert.preprocessing.byte_spans import byte_spans
-from keras_bert.preprocessing.in_graph import in_graph
-from keras_bert.preprocessing.overlapping_windows import overlapping_windows
-from keras_bert.preprocessing.padding import trimmed
-from keras_bert.preprocessing.rows import row_lengths
-
-if TYPE_CHECKING:
-    from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
-
+from keras_bert.preprocessing.text_rows import packed
+from keras_bert.text.characters import is_cjk, is_punctuation
+from keras_bert.text.tokens import SegmentPacker, TextTokens, Tokens, numbered
 
 _MARK, _CHARACTER, _GOES_ON = 1, 2, 3
 
@@ -28,37 +20,34 @@ class TextWords:
     """Words of texts, each with its row and position. W words, N rows.
 
     Attributes:
-        texts: string `[B]`.
-        preprocessor: a `BertPreprocessor`.
-        windows: int32 ragged `[N, (T)]`, token ids for the preprocessor to pack.
+        texts: `[B]` strings.
+        packer: a `SegmentPacker`.
+        windows: `Tokens` `[N]`.
         text: int64 `[W]`, the text of each word, in ascending order.
         window: int64 `[W]`, the row in which each word has the most context.
         position: int64 `[W]`, the position of each word's first piece in the packed row.
-        start: int64 `[W]`, the first byte of each word in its text.
-        end: int64 `[W]`, the byte after each word.
+        start: int64 `[W]`, the start of each word in its text, as in `TextTokens`.
+        end: int64 `[W]`, the end of each word.
     """
 
-    texts: tf.Tensor
-    preprocessor: BertPreprocessor
-    windows: tf.RaggedTensor
-    text: tf.Tensor
-    window: tf.Tensor
-    position: tf.Tensor
-    start: tf.Tensor
-    end: tf.Tensor
+    texts: Any
+    packer: SegmentPacker
+    windows: Tokens
+    text: Any
+    window: Any
+    position: Any
+    start: Any
+    end: Any
 
     def num_tokens(self) -> np.ndarray:
-        """Returns an array `[N]`, the number of tokens of each row without padding."""
-        return row_lengths(self.windows) + 2
+        return self.packer.lengths(self.windows)
 
-    @in_graph
-    def batch(self, rows: tf.Tensor, batching: Batching) -> tuple:
+    def batch(self, rows: Any, batching: Batching) -> tuple:
         """Makes `(inputs,)` for rows by number, `[B]`."""
-        return (trimmed(self.preprocessor.pack(tf.gather(self.windows, rows)), batching),)
+        return tuple(packed([(self.windows.take(rows),)], self.packer, batching))
 
 
-@in_graph
-def text_words(texts: tf.Tensor, preprocessor: BertPreprocessor) -> TextWords:
+def text_words(read: TextTokens, packer: SegmentPacker) -> TextWords:
     """Splits raw texts into words as in files of tagged words.
 
     Words are separated by spaces, and punctuation at their ends is split off: "(don't)" is three
@@ -66,62 +55,66 @@ def text_words(texts: tf.Tensor, preprocessor: BertPreprocessor) -> TextWords:
     overlap by half.
 
     Args:
-        texts: string `[B]`.
-        preprocessor: a `BertPreprocessor`.
-
-    Returns:
-        `TextWords`.
+        read: the `TextTokens` of `[B]` texts.
+        packer: a `SegmentPacker`.
     """
-    tokenizer = preprocessor.tokenizer
-    ids, starts, ends = preprocessor.graph_tokenizer.tokenize_with_offsets(texts)
-    kinds = _kinds(texts, ids, starts, ends, tokenizer)
-    is_first = _begin_words(kinds, ids, starts.flat_values, ends.flat_values)
-    token = tf.where(is_first)[:, 0]  # [W]
-    behind = tf.concat([token[1:], [tf.size(is_first, tf.int64)]], axis=0)[: tf.size(token)]
-    text = tf.gather(ids.value_rowids(), token)
-    windows, window, position = _windows(ids, token, text, preprocessor.sequence_length - 2)
+    ops, tokens = read.tokens.ops, read.tokens
+    text_of, _ = numbered(tokens.lengths, ops)  # [T]
+    ids = tokens.values[:-1]
+    is_first = _begin_words(_kinds(read, ids, text_of, packer.tokenizer), text_of, read, ops)
+    token = ops.flatnonzero(is_first)  # [W]
+    last = ops.concat([token[1:], [ops.size(ids)]], axis=0)[: ops.size(token)] - 1
+    text = ops.take(text_of, token)
+    room = packer.sequence_length - 2
+    stride = max(1, room // 2)
+    windows, counts = tokens.windows(room, stride)
+    place = token - ops.take(tokens.starts, text)  # within the text
+    number = (place - room // 2 + stride // 2) // stride  # the window with the nearest middle
+    number = ops.minimum(ops.maximum(number, 0), ops.take(counts, text) - 1)
     return TextWords(
-        texts=texts,
-        preprocessor=preprocessor,
+        texts=read.texts,
+        packer=packer,
         windows=windows,
         text=text,
-        window=window,
-        position=position,
-        start=tf.gather(starts.flat_values, token),
-        end=tf.gather(ends.flat_values, behind - 1),
+        window=ops.take(ops.cumsum(counts) - counts, text) + number,
+        position=1 + place - number * stride,
+        start=ops.take(read.starts, token),
+        end=ops.take(read.ends, last),
     )
 
 
-def _kinds(texts, ids, starts, ends, tokenizer):
+def _kinds(read, ids, text_of, tokenizer):
     """Returns the `_kind` of each token, `[T]`; [UNK] is classified by its text."""
-    table = tf.constant([_kind(token) for token in tokenizer.get_vocabulary()])
-    kinds = tf.gather(table, ids.flat_values)
-    unknown = tf.where(ids.flat_values == tokenizer.unk_token_id)
-    places = (ids.value_rowids(), starts.flat_values, ends.flat_values)
-    strings = byte_spans(texts, *(tf.gather(place, unknown[:, 0]) for place in places))
-    is_mark = tf.strings.regex_full_match(strings, r"[\p{P}$+<=>^`|~]")
-    is_character = tf.strings.regex_full_match(strings, r"\p{Han}")
-    found = tf.where(is_mark, _MARK, tf.where(is_character, _CHARACTER, 0))
-    return tf.tensor_scatter_nd_update(kinds, unknown, found)
+    ops = read.tokens.ops
+    table = ops.array([_kind(token) for token in tokenizer.get_vocabulary()])
+    kinds = ops.take(table, ids)
+    unknown = ops.flatnonzero(ids == tokenizer.unk_token_id)
+    places = (ops.take(values, unknown) for values in (text_of, read.starts, read.ends))
+    found = ops.kinds_of_strings(ops.cut(read.texts, *places), _kind)
+    return ops.replaced(kinds, unknown, found)
 
 
-def _begin_words(kinds, ids, starts, ends):
-    """Returns whether each token `[T]` begins a word."""
+def _begin_words(kinds, text_of, read, ops):
+    """Returns whether each token `[T]` begins a word.
+
+    In `so (it's)` the tokens "so", "(", "it", "'", "s", ")" are two runs between spaces. In the
+    second one, "(" leads and ")" trails, and each is a word; "it's" is the word between.
+    """
+    true, size = ops.full([1], True, "bool"), ops.size(kinds)
+    starts, ends = read.starts[:-1], read.ends[:-1]
     is_mark, is_character = kinds == _MARK, kinds == _CHARACTER
-    is_first_of_text = tf.concat([[True], ids.value_rowids()[1:] != ids.value_rowids()[:-1]], 0)
-    has_space = tf.concat([[True], starts[1:] > ends[:-1]], axis=0)
-    size = tf.size(kinds)
-    begins_run = is_first_of_text[:size] | has_space[:size]
-    run = tf.cumsum(tf.cast(begins_run, tf.int32)) - 1  # [T], number of the run between spaces
-    letters = tf.cast(~is_mark, tf.int32)
-    before = tf.cumsum(letters, exclusive=True)  # earlier tokens other than marks
-    before_run = tf.gather(before, tf.where(begins_run)[:, 0])
-    in_run = tf.math.segment_sum(letters, run)
-    seen = before - tf.gather(before_run, run)
-    leads = is_mark & (seen == 0)
-    trails = is_mark & (seen == tf.gather(in_run, run))
+    is_first_of_text = ops.concat([true, text_of[1:] != text_of[:-1]], axis=0)[:size]
+    has_space = ops.concat([true, starts[1:] > ends[:-1]], axis=0)[:size]
+    begins_run = is_first_of_text | has_space
+    run = ops.cumsum(ops.cast(begins_run, "int64")) - 1  # [T], number of the run between spaces
+    letters = ops.cast(~is_mark, "int64")
+    before = ops.cumsum(letters) - letters  # earlier tokens other than marks
+    runs = ops.flatnonzero(begins_run)
+    seen = before - ops.take(ops.take(before, runs), run)
+    in_run = ops.segment_sum(letters, run, ops.size(runs))
+    leads, trails = is_mark & (seen == 0), is_mark & (seen == ops.take(in_run, run))
     alone = leads | trails | is_character
-    alone_before = tf.concat([[False], alone[:-1]], axis=0)[:size]
+    alone_before = ops.concat([~true, alone[:-1]], axis=0)[:size]
     return begins_run | ((alone | alone_before) & (kinds != _GOES_ON))
 
 
@@ -131,19 +124,6 @@ def _kind(token):
         return _GOES_ON
     if len(token) != 1:
         return 0
-    if token.isascii():
-        return 0 if token.isalnum() else _MARK
-    if unicodedata.category(token).startswith("P"):
+    if is_punctuation(token):
         return _MARK
-    return _CHARACTER if unicodedata.name(token, "").startswith("CJK ") else 0
-
-
-def _windows(ids, token, text, room):
-    """Returns `(windows, window, position)` of the words that begin at tokens `[W]`."""
-    stride = max(1, room // 2)
-    windows, counts = overlapping_windows(ids, room, stride)
-    before = tf.cumsum(counts, exclusive=True)
-    index = token - tf.gather(ids.row_starts(), text)  # within the text
-    number = (index - room // 2 + stride // 2) // stride  # the window with the nearest middle
-    number = tf.clip_by_value(number, 0, tf.gather(counts, text) - 1)
-    return windows, tf.gather(before, text) + number, 1 + index - number * stride
+    return _CHARACTER if is_cjk(token) else 0

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from keras_bert.preprocessing.text_examples import check_text
+from keras_bert.preprocessing.text_examples import checked_text
+from keras_bert.text.numpy_ops import ragged
 
 if TYPE_CHECKING:
     from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
@@ -29,13 +30,12 @@ def whole_texts(
     Raises:
         ValueError: if a text is no str, has no token, or exceeds the sequence length.
     """
-    for number, text in enumerate(texts):
-        check_text(f"{kind} {number}", text)
+    texts = [checked_text(f"{kind} {number}", text) for number, text in enumerate(texts)]
     tokenizer, longest = preprocessor.tokenizer, preprocessor.sequence_length
     first, last = [tokenizer.cls_token_id], [tokenizer.sep_token_id]
     rows = []
-    for number, ids in enumerate(tokenizer(list(texts))):
-        if not ids:
+    for number, ids in enumerate(ragged(*tokenizer.flat_ids(texts))):
+        if not len(ids):
             raise ValueError(f"{kind} {number} has no token to score: {texts[number]!r}.")
         if len(ids) + 2 > longest:
             raise ValueError(
@@ -43,5 +43,5 @@ def whole_texts(
                 f"{longest - 2} (sequence_length={longest}): {texts[number][:60]!r}... Split the "
                 "text, or load the model with a larger sequence_length."
             )
-        rows.append(np.array(first + ids + last, "int32"))
+        rows.append(np.array([*first, *ids, *last], "int32"))
     return rows

@@ -34,35 +34,30 @@ def texts_from_columns(table: Table | dict[str, Sequence], template: str) -> lis
     """
     sentences = _sentences(template)
     names = {name for sentence in sentences for _, name in sentence if name is not None}
-    if not names:
-        raise ValueError(
-            f"The template {template!r} names no column. Write a column's name in braces, as in "
-            '"{title}. {text}".'
-        )
     for name in names:
-        if isinstance(table, dict) and name not in table:
+        if name not in table and isinstance(table, dict):
             raise ValueError(f"There is no column {name!r}. The columns are: {', '.join(table)}.")
-    columns = {name: [str(value).strip() for value in table[name]] for name in names}
-    rows = range(len(columns[next(iter(names))]))
-    return [_text(sentences, {name: columns[name][row] for name in names}) for row in rows]
+    columns = ([str(value).strip() for value in table[name]] for name in names)
+    rows = zip(*columns, strict=True)
+    return [_text(sentences, dict(zip(names, row, strict=True))) for row in rows]
 
 
 def _sentences(template):
     """Splits the template into sentences, each a list of `(words, following column or None)`."""
     try:
         parts = list(string.Formatter().parse(template))
+        if all(name is None for _, name, *_ in parts):
+            raise ValueError("it names no column")
+        formatted = [name for _, name, form, conversion in parts if form or conversion]
+        if formatted:
+            raise ValueError(f"column {formatted[0]!r} has a format, but is written as in the file")
     except ValueError as error:
         raise ValueError(
-            f"The template {template!r} is malformed: {error}. Write column names in braces; "
-            "double a brace to write it literally."
+            f"The template {template!r} is malformed: {error}. Write column names in braces, as in "
+            "'{title}. {text}'; double a brace to write it literally."
         ) from error
     sentences = [[]]
-    for words, name, form, conversion in parts:
-        if form or conversion:
-            raise ValueError(
-                f"The template {template!r} has a format for column {name!r}, but values are "
-                f"written as they are in the file. Write {{{name}}}."
-            )
+    for words, name, *_ in parts:
         *ended, last = _SENTENCE_END.split(words)
         for sentence in ended:
             sentences[-1].append((sentence, None))
@@ -75,8 +70,8 @@ def _text(sentences, values):
     """Makes the text of one row, without sentences whose values are all empty."""
     texts = []
     for sentence in sentences:
-        found = [values[name] for _, name in sentence if name is not None]
-        if any(found) or not found:
+        own = [values[name] for _, name in sentence if name is not None]
+        if any(own) or not own:
             written = "".join(words + values.get(name, "") for words, name in sentence)
             texts.append(" ".join(written.split()))
     return " ".join(filter(None, texts))

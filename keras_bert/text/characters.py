@@ -6,7 +6,7 @@ Source: `tokenization.py` of google-research/bert.
 import unicodedata
 
 # The blocks that tokenization.py calls CJK; each of their characters is a word.
-_CJK = (
+CJK = (
     (0x3400, 0x4DBF),
     (0x4E00, 0x9FFF),
     (0xF900, 0xFAFF),
@@ -27,7 +27,7 @@ def is_punctuation(character: str) -> bool:
 
 def is_cjk(character: str) -> bool:
     """Returns whether BERT puts spaces around a character (`_is_chinese_char`)."""
-    return any(first <= ord(character) <= last for first, last in _CJK)
+    return any(first <= ord(character) <= last for first, last in CJK)
 
 
 def cleaned(character: str) -> str:

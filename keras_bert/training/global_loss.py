@@ -8,6 +8,7 @@ from typing import Any
 
 import keras
 
+from keras_bert.messages import check_int
 from keras_bert.training.divergence import DivergenceMessage
 from keras_bert.training.keras_internals import (
     TrainerHooks,
@@ -74,11 +75,7 @@ class GlobalLoss(TrainerHooks):
             self.train_function = None  # it was traced for the old number
 
     def check_whole_executions(self, arguments: dict) -> None:
-        """Raises a ValueError if a number of steps is not a multiple of `steps_per_execution`.
-
-        Args:
-            arguments: the arguments of `fit`, `evaluate` or `predict`, by name.
-        """
+        """Raises a ValueError if a number of steps is not a multiple of `steps_per_execution`."""
         for name in ("steps_per_epoch", "validation_steps", "steps"):
             steps = arguments.get(name)
             if self.compiled and steps and steps % self.steps_per_execution:
@@ -98,16 +95,9 @@ class GlobalLoss(TrainerHooks):
     ) -> Any:
         """Scales sample weights so that the losses of parts have the global batch's mean.
 
-        Args:
-            x: inputs of this replica.
-            y: labels of this replica, as the losses take them.
-            sample_weight: weights of the labels, or None.
-            total: a function that sums this replica's float32 scalar over all replicas.
-            is_split: whether there are several replicas or parts.
-
-        Returns:
-            Weights for the losses of this replica's parts, in the structure of `sample_weight` or
-            of `y`.
+        `x`, `y` and `sample_weight` are this replica's, and the result is for its parts, in the
+        structure of `sample_weight` or of `y`. `total` sums a float32 scalar over all replicas;
+        `is_split` says whether there are several replicas or parts.
 
         Raises:
             ValueError: if the batch is split and a loss isn't a mean.
@@ -207,11 +197,7 @@ def _update_mean(mean, examples, values, sample_weight=None):
 
 def check_accumulation(accumulation_steps: int) -> None:
     """Raises a ValueError if a batch can't be split into this number of parts."""
-    if not isinstance(accumulation_steps, int) or accumulation_steps < 1:
-        raise ValueError(
-            "accumulation_steps is the number of parts that a batch is split into, an int of at "
-            f"least 1; got {accumulation_steps!r}."
-        )
+    check_int("accumulation_steps", accumulation_steps)
 
 
 def _divides_by_weights(loss):

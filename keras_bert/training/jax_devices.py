@@ -18,9 +18,6 @@ class ReplicatedBatches(keras.distribution.DataParallel):
     same batches in every process therefore works, such as data that depends only on seeds. A batch
     may have any number of rows, even fewer than there are devices. Token ids are small compared
     with weights, so copying them to every device costs little.
-
-    Args:
-        devices: names of devices.
     """
 
     def __init__(self, devices: list[str]):
@@ -31,11 +28,7 @@ class ReplicatedBatches(keras.distribution.DataParallel):
 
 
 class JaxDevices:
-    """JAX devices with the `scope()` and `num_replicas_in_sync` of a strategy.
-
-    Args:
-        devices: names of devices.
-    """
+    """JAX devices with the `scope()` and `num_replicas_in_sync` of a strategy."""
 
     def __init__(self, devices: list[str]):
         self.devices = devices

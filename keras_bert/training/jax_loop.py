@@ -223,9 +223,7 @@ class TrainLoop(GlobalLoss):
 def one_or_more(step: Callable, shard: Callable) -> Callable:
     """Makes a function of the state and a tuple of batches that takes a step with each batch.
 
-    Args:
-        step: a function of the state and a batch that returns logs and the new state.
-        shard: a function of a batch that gives each device its rows.
+    `shard` gives each device its rows of a batch.
     """
 
     def step_of(state, batch):
@@ -249,9 +247,7 @@ def one_or_more(step: Callable, shard: Callable) -> Callable:
 def compiled(steps: Callable, shardings: Any = None) -> Callable:
     """Compiles `steps` into one program, whose new state replaces the old.
 
-    Args:
-        steps: a function of the state and batches that returns logs and the new state.
-        shardings: shardings of the state, or None to leave them to JAX.
+    `shardings` of the state may be None to leave them to JAX.
     """
     shardings = None if shardings is None else (None, shardings)
     return jax.jit(steps, donate_argnums=0, out_shardings=shardings)

@@ -49,11 +49,7 @@ class TrainerHooks:
         return y, y_pred, sample_weight
 
     def batch_spec(self, iterator: Any) -> Any:
-        """Returns the specs of one replica's batch, or None to let Keras draw a batch.
-
-        Args:
-            iterator: Keras's epoch iterator.
-        """
+        """Returns the specs of one replica's batch, or None to let Keras draw a batch."""
         return None
 
     def compiles_by_default(self) -> bool:
@@ -98,11 +94,8 @@ def build_from_batch(model: keras.Model, batch: tuple) -> None:
     """Builds a compiled model's weights, losses, metrics and optimizer without computing anything.
 
     Keras has no public way to do what `fit` does before its first step. Without this function, the
-    first step would create variables while it is traced or lowered.
-
-    Args:
-        model: a compiled model.
-        batch: `(x, y, sample_weight)`, arrays or specs.
+    first step would create variables while it is traced or lowered. `batch` may have specs in place
+    of arrays.
     """
     model._symbolic_build(data_batch=batch)
 
@@ -112,10 +105,6 @@ def compiled_losses(model: keras.Model, y: Any) -> list:
 
     Keras keeps them in the private list of a `CompileLoss`, the only place that records which loss
     belongs to which output. `GlobalLoss` needs it to know which weights to scale.
-
-    Args:
-        model: a compiled model.
-        y: labels, in the structure that the losses take.
     """
     compiled = model._compile_loss
     if compiled is None:
@@ -127,14 +116,10 @@ def compiled_losses(model: keras.Model, y: Any) -> list:
 
 @contextlib.contextmanager
 def replaced_losses(model: keras.Model, replacement: Callable) -> Iterator[None]:
-    """Replaces the losses of a model inside a `with` block.
+    """Replaces each loss of a model by `replacement(loss)` inside a `with` block.
 
     Changing `reduction` on the user's own loss object would outlast the step; a second `compile`
     would lose metrics and the traced step.
-
-    Args:
-        model: a compiled model.
-        replacement: a function of a `keras.losses.Loss` that returns the one to use.
     """
     compiled = model._compile_loss
     if compiled is None or not compiled.built:
@@ -157,13 +142,7 @@ def loss_means(model: keras.Model) -> list:
 
 
 def track_loss(model: keras.Model, loss: Any, rows: Any) -> None:
-    """Adds a loss to the mean that `fit` logs as "loss"; a custom `train_step` must do it itself.
-
-    Args:
-        model: a compiled model.
-        loss: a scalar, the mean over some rows.
-        rows: int or scalar, the number of rows.
-    """
+    """Adds a mean over `rows` to the mean that `fit` logs as "loss"."""
     model._loss_tracker.update_state(loss, sample_weight=rows)
 
 
@@ -177,26 +156,20 @@ def without_replica_scaling(loss: Any) -> Any:
 
 
 def dataset_specs(iterator: Any) -> Any:
-    """Returns the specs of the `tf.data.Dataset` that an epoch iterator reads, or None.
+    """Returns the specs of the `tf.data.Dataset` that an epoch iterator on JAX reads, or None.
 
     Data that is not a dataset gives None. Keras's data adapter doesn't expose the dataset; without
     the specs, `fit` draws a batch to build from.
-
-    Args:
-        iterator: Keras's epoch iterator on JAX.
     """
     dataset = getattr(getattr(iterator, "data_adapter", None), "_dataset", None)
     return getattr(dataset, "element_spec", None)
 
 
 def replica_specs(iterator: Any) -> Any:
-    """Returns the specs of one replica's share of an epoch iterator's batches.
+    """Returns the specs of one replica's share of an epoch iterator's batches, on TensorFlow.
 
     Neither Keras's iterator nor TensorFlow's `PerReplicaSpec` gives public access to its parts.
     Without the specs, `fit` under a strategy draws a batch, and several workers crash.
-
-    Args:
-        iterator: Keras's epoch iterator on TensorFlow.
     """
 
     def first(spec):
@@ -220,14 +193,7 @@ def update_metrics(model: keras.Model, y: Any, y_pred: Any, unweighted: Any, wei
     """Updates the metrics of `compile`, also the unweighted ones with weights.
 
     Keras gives weights to `weighted_metrics` alone, so unused slots of packed rows would count in
-    all other metrics.
-
-    Args:
-        model: a compiled model.
-        y: labels, one for each output.
-        y_pred: outputs.
-        unweighted: weights for `metrics`, in the structure of the labels.
-        weighted: weights for `weighted_metrics`, in the same structure.
+    all other metrics. `unweighted` and `weighted` are the weights for either kind.
     """
     compiled = model._compile_metrics
     if compiled is None:
@@ -248,12 +214,9 @@ def updated_variables(optimizer: keras.Optimizer) -> list:
 
 
 def state_shardings(model: keras.Model) -> tuple:
-    """Returns the shardings of a model's state on JAX's devices.
+    """Returns the shardings of a model's state, in Keras's four parts, on JAX's devices.
 
     Without them, the compiled step may return weights in another layout, and compile twice.
-
-    Returns:
-        Lists for the trainable, non-trainable, optimizer and metric variables.
     """
     return model._get_state_sharding_spec()
 
@@ -331,10 +294,6 @@ def check_optimizer_scope(
 
     Keras stores the strategy only in a private attribute. Without the check, the first step fails
     with a message about `colocate_vars_with`.
-
-    Args:
-        optimizer: the optimizer of a model, or None.
-        strategy: the `tf.distribute.Strategy` of the model.
     """
     if getattr(optimizer, "_distribution_strategy", strategy) is not strategy:
         raise ValueError(
@@ -404,9 +363,6 @@ def resolve_policies(model: keras.Model) -> None:
     Keras 3.15 can neither save nor quantize a layer under a map: it reads the map's default instead
     of the layer's entry ("Invalid dtype: object", "Cannot convert 'map_float32'"). Setting
     `dtype_policy` adds to the map and doesn't replace it.
-
-    Args:
-        model: a model whose layers are built.
     """
     for layer in all_layers(model, include_self=False):
         policy = layer.dtype_policy
@@ -418,34 +374,24 @@ def set_initial_value(variable: keras.Variable, initializer: Callable) -> None:
     """Sets the initial value that a variable of a `keras.StatelessScope` gets when the scope ends.
 
     Without it, each weight would first be drawn at random and then replaced.
-
-    Args:
-        variable: a variable that was created in the scope.
-        initializer: a function of a shape and a dtype.
     """
     variable._initializer = initializer
 
 
 def lora_table(layer: keras.layers.Layer) -> tuple[str, keras.Variable]:
-    """Returns the attribute name and the variable of the weight that LoRA adds to.
+    """Returns the attribute name and the variable of the weight that LoRA adds to in a layer.
 
     In a layer with LoRA, `layer.kernel` is the sum, an array without a path. The variable itself is
     private.
-
-    Args:
-        layer: a `Dense`, `EinsumDense` or `Embedding` with `lora_enabled`.
     """
     kernel = getattr(layer, "_kernel", None)
     return ("embeddings", layer._embeddings) if kernel is None else ("kernel", kernel)
 
 
 def merge_lora(layer: keras.layers.Layer) -> None:
-    """Adds LoRA's matrices to a layer's weight, and removes them.
+    """Adds a layer's LoRA matrices to its weight, and removes them.
 
     Keras enables LoRA and computes the sums for saving, but has no way back.
-
-    Args:
-        layer: a `Dense`, `EinsumDense` or `Embedding` with `lora_enabled`.
     """
     name, table = lora_table(layer)
     sums = getattr(layer, f"_get_{name}_with_merged_lora")()  # quantized again if it was

@@ -31,9 +31,7 @@ def used_slots(x: Any, y: Any) -> Any:
 def sequences_per_row(x: Any, total: Callable) -> Any:
     """Returns the mean number of sequences in a row of the global batch; 1 if rows aren't packed.
 
-    Args:
-        x: inputs of this replica.
-        total: a function that sums this replica's float32 scalar over all replicas.
+    `x` are this replica's inputs, and `total` sums its float32 scalars over all replicas.
     """
     ids = _input(x, "sequence_ids")
     if ids is None:
@@ -46,11 +44,7 @@ def sequences_per_row(x: Any, total: Callable) -> Any:
 def slot_weights(model: keras.Model, used: Any, y: Any, sample_weight: Any) -> Any:
     """Returns weights in the structure of labels: those given, times 0 at unused slots.
 
-    Args:
-        model: a `keras.Model`.
-        used: the result of `used_slots`.
-        y: labels.
-        sample_weight: weights in the structure of the labels, one for all of them, or None.
+    `sample_weight` may be in that structure, one for all labels, or None.
     """
 
     def weights_of(name):

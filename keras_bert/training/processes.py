@@ -32,12 +32,7 @@ def is_chief(strategy: "Strategy | keras.Model | None" = None) -> bool:
 
 
 def wait_for_all(name: str, strategy: "Strategy | keras.Model | None" = None) -> None:
-    """Waits until every process has reached this call.
-
-    Args:
-        name: the event that the processes wait for; the same in all of them.
-        strategy: as in `is_chief`.
-    """
+    """Waits until every process has reached this call, with the same `name` of the event."""
     workers = _workers(strategy)
     if workers is not None:
         import tensorflow as tf
@@ -51,12 +46,9 @@ def wait_for_all(name: str, strategy: "Strategy | keras.Model | None" = None) ->
 
 
 def check_same(number: int, message: str, strategy: "Strategy | keras.Model | None" = None) -> None:
-    """Raises a ValueError if the numbers of the processes differ.
+    """Raises a ValueError if the numbers of the processes, in 0 to 2**31 - 1, differ.
 
-    Args:
-        number: the number of this process, in 0 to 2**31 - 1.
-        message: the error and how to fix it; the numbers are appended.
-        strategy: as in `is_chief`.
+    The numbers are appended to `message`, which says what is wrong and how to fix it.
     """
     workers = _workers(strategy)
     if workers is not None:

@@ -118,6 +118,10 @@ def device_kind() -> str:
         import jax
 
         return jax.devices()[0].platform.upper()
+    if keras.backend.backend() == "torch":
+        import torch
+
+        return "GPU" if torch.cuda.is_available() else "CPU"
     import tensorflow as tf
 
     kinds = ("TPU", "GPU", "CPU")

@@ -50,19 +50,10 @@ def fused_adamw_(
     beta_2: float,
     epsilon: float,
 ) -> None:
-    """Updates weights and moments in one pass over memory.
+    """Updates weights, which share a learning rate and decay, and moments in one pass over memory.
 
-    Args:
-        weights: parameters that share a learning rate and decay.
-        gradients: one for each weight.
-        first_moments: one for each weight.
-        second_moments: one for each weight.
-        step: scalar tensor, the number of earlier steps; None for no bias correction.
-        learning_rate: scalar tensor.
-        weight_decay: float, multiplied by the learning rate.
-        beta_1: float.
-        beta_2: float.
-        epsilon: float.
+    `step` is the number of earlier steps, a scalar tensor; None for no bias correction. The decay
+    is multiplied by the learning rate.
     """
     like = weights[0]
     if step is None:  # the correction after infinitely many steps is 1

@@ -36,9 +36,9 @@ def test_a_held_out_corpus_of_another_vocabulary_or_casing_is_refused(
     corpus, documents_of, tmp_path
 ):
     other = documents_of(num_documents=4).write(tmp_path / "other")
-    with pytest.raises(ValueError, match="other was prepared with a different vocabulary than"):
+    with pytest.raises(ValueError, match="other has a different vocabulary"):
         keras_bert.heldout_dataset(other, corpus, **SETTINGS)
     cased = shutil.copytree(corpus.folder, tmp_path / "cased") / "corpus.json"
     cased.write_text(json.dumps({**json.loads(cased.read_text()), "lowercase": False}))
-    with pytest.raises(ValueError, match="different casing than .*lowercase=True"):
+    with pytest.raises(ValueError, match="different casing .*lowercase=True"):
         keras_bert.heldout_dataset(cased.parent, corpus, **SETTINGS)

@@ -40,7 +40,7 @@ def bare(backbone):
 
 
 def test_text_gives_what_its_prepared_inputs_give(model, preprocessor, assert_close):
-    prepared = {name: values.numpy() for name, values in preprocessor(TEXTS).items()}
+    prepared = preprocessor(TEXTS)
     assert_close(model.predict(TEXTS, verbose=0), model.predict(prepared, verbose=0))
 
 
@@ -52,7 +52,8 @@ def test_short_texts_are_padded_no_more_than_a_device_needs(model, monkeypatch):
         return np.zeros((2, 3))
 
     def fit(self, x, *_, **__):
-        shapes.append(x.element_spec[0]["token_ids"].shape[1])
+        spec = x.element_spec if hasattr(x, "element_spec") else x[0]
+        shapes.append(spec[0]["token_ids"].shape[1])
 
     monkeypatch.setattr(BertClassifier, "predict_on_batch", predict)
     monkeypatch.setattr(keras.Model, "fit", fit)
@@ -105,11 +106,10 @@ def test_calls_trace_nothing_again_and_keep_memory(model, tensorflow, calls):
     for number in range(16):
         call(number)
     traces = model.predict_function.experimental_get_tracing_count()
-    graphs, memory = len(model.preprocessor.graphs), resident()
+    memory = resident()
     for number in range(calls):
         call(number)
     assert model.predict_function.experimental_get_tracing_count() == traces <= 3
-    assert len(model.preprocessor.graphs) == graphs
     assert resident() - memory < 20  # a pipeline for each call would take 0.1 to 1 MB of it
 
 
@@ -219,7 +219,7 @@ def test_batching_takes_the_place_of_batch_size(assert_close, model, eager, monk
     model.fit(TEXTS, LABELS, batching=batching, verbose=0)
     assert int(model.optimizer.iterations) == 3
     batches = model.batches(TEXTS, LABELS, np.ones(8), batching=batching)
-    inputs, labels, weights = zip(*batches.as_numpy_iterator(), strict=True)
+    inputs, labels, weights = zip(*batches, strict=True)
     assert [x["token_ids"].shape for x in inputs] == [(3, 12), (3, 8), (2, 8)]
     assert labels[0].tolist() == [0, 2, 0] and weights[2].tolist() == [1, 1]
     assert shapes in ([], [(3, 12), (3, 8), (2, 8)])

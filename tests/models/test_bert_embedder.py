@@ -25,7 +25,7 @@ def test_a_text_gives_a_vector_of_length_one(assert_close, model, backbone, prep
     vectors = model.predict(TEXTS, verbose=0)
     assert vectors.shape == (4, 16) and vectors.dtype == np.float32
     assert_close(np.linalg.norm(vectors, axis=-1), np.ones(len(vectors)))
-    prepared = {name: values.numpy() for name, values in preprocessor(TEXTS).items()}
+    prepared = preprocessor(TEXTS)
     encoded = backbone.predict(prepared, verbose=0)["sequence_output"]
     tokens = prepared["padding_mask"][:, :, None]
     means = (encoded * tokens).sum(axis=1) / tokens.sum(axis=1)

@@ -125,7 +125,7 @@ def test_tags_of_words_are_those_of_their_first_pieces(assert_close, model, vari
     answers = model.answer(SENTENCES, batch_size=2)
     tags = tags_of(answers)
     assert [len(sentence) for sentence in tags] == [len(words) for words in SENTENCES]
-    logits = model.predict({k: v.numpy() for k, v in model.preprocessor(["a b c"]).items()})
+    logits = model.predict(model.preprocessor(["a b c"]))
     assert tags[0] == [NAMES[i] for i in logits[0, 1:4].argmax(-1)]
     assert tags_of(model.answer(SENTENCES, batch_size=32)) == tags
     assert len(set(sum(tags, []))) > 2

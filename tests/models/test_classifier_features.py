@@ -57,7 +57,7 @@ def test_it_learns_from_features(model, eager, inputs):
 def test_text_and_features_give_what_their_prepared_inputs_give(assert_close, reader, difference):
     tf = pytest.importorskip("tensorflow", reason="pip install tensorflow")
     x = {"text": TEXTS, "features": FEATURES}
-    prepared = {name: values.numpy() for name, values in reader.preprocessor(TEXTS).items()}
+    prepared = reader.preprocessor(TEXTS)
     expected = reader.predict({**prepared, "features": FEATURES}, verbose=0)
     moved = reader.predict({**prepared, "features": FEATURES[::-1]}, verbose=0)
     assert difference(expected, moved) > 1e-2

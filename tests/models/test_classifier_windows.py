@@ -115,14 +115,14 @@ def test_each_window_trains_with_the_label_and_features_of_its_text(model):
     windows = [windows_of(text, 4) for text in TEXTS]
     texts = [window for part in windows for window in part]
     text = np.repeat(np.arange(6), [len(part) for part in windows])
-    expected = model.preprocessor(texts)["token_ids"].numpy()
+    expected = model.preprocessor(texts)["token_ids"]
     data = tf.data.Dataset.from_tensor_slices((x, LABELS, FEATURES[:, 0]))
     batching = Batching(batch_size=4, pad_to="full")
     for batches in (
         model.batches(x, LABELS, FEATURES[:, 0], batching=batching),
         model.batches(data, batching=batching),
     ):
-        inputs, labels, weights = zip(*batches.as_numpy_iterator(), strict=True)
+        inputs, labels, weights = zip(*batches, strict=True)
         assert {len(batch) for batch in labels[:-1]} == {4}
         assert (np.concatenate([batch["token_ids"] for batch in inputs]) == expected).all()
         assert (np.concatenate([batch["features"] for batch in inputs]) == FEATURES[text]).all()
@@ -130,7 +130,7 @@ def test_each_window_trains_with_the_label_and_features_of_its_text(model):
         assert (np.concatenate(weights) == text).all()
     batching = Batching(batch_size=4, bucket_lengths=(6, 12), shuffle=True)
     buckets = model.batches(x, LABELS, batching=batching)
-    shapes = [inputs["token_ids"].shape for inputs, _ in buckets.as_numpy_iterator()]
+    shapes = [inputs["token_ids"].shape for inputs, _ in buckets]
     assert {width for _, width in shapes} == {6, 12}
     assert len(shapes) == len(buckets) and sum(count for count, _ in shapes) == len(texts)
 

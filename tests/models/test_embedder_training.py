@@ -125,17 +125,17 @@ def test_classes_draw_new_partners_in_each_epoch(model, preprocessor):
         for _ in range(2):
             epoch = []
             for inputs, classes in first:
-                lengths = [column["padding_mask"].numpy().sum(axis=1) - 3 for column in inputs]
+                lengths = [column["padding_mask"].sum(axis=1) - 3 for column in inputs]
                 epoch += np.stack(lengths, axis=1).tolist()
-                assert (classes[:, 0] == classes[:, 1]).numpy().all()
-                assert (classes[:, 0] != classes[:, 2]).numpy().all()
+                assert (classes[:, 0] == classes[:, 1]).all()
+                assert (classes[:, 0] != classes[:, 2]).all()
             assert sorted(anchor for anchor, *_ in epoch) == list(range(8))
             for anchor, positive, negative in epoch:
                 assert CLASSES[anchor] == CLASSES[positive] != CLASSES[negative]
                 assert anchor != positive
             second.append(epoch)
         again = model.preprocessor.batched(rows, batching)
-        repeated = [c["padding_mask"].numpy().sum(axis=1) - 3 for c in next(iter(again))[0]]
+        repeated = [c["padding_mask"].sum(axis=1) - 3 for c in next(iter(again))[0]]
         assert np.stack(repeated, axis=1).tolist() == second[0][:3]  # of the same seed
         assert second[0] != second[1]
         seen.update(map(json.dumps, second))
@@ -232,7 +232,7 @@ def test_settings_that_teach_nothing_are_refused(model, backbone_of_tokens):
         model.fit(x, SCORES, sample_weight=np.ones(8), verbose=0)
     with pytest.raises(ValueError, match="With pooling=None a text has a vector for each token"):
         backbone_of_tokens.fit(x, verbose=0)
-    with pytest.raises(ValueError, match="scale must be above 0; got 0"):
+    with pytest.raises(ValueError, match="scale must be.*above 0; got 0"):
         InBatchNegatives(0)
     with pytest.raises(ValueError, match="from 1 to 16, the width of the vectors.*32"):
         BertEmbedder(model.backbone, matryoshka_dims=(32,))

@@ -198,21 +198,23 @@ def test_padding_takes_part_in_the_softmax_of_spans_unless_rows_are_packed(token
 
 
 def test_rows_packed_before_are_checked_as_others_are(tokenizer, backbone, tensorflow):
+    from keras_bert.graph.datasets import as_dataset
+
     model, texts, _ = classification(np.random.default_rng(3), tokenizer, backbone)
     data = model.batches(texts, [0] * 21, batching=Batching(2, packed=True, sequences_per_row=3))
-    wrong = data.map(lambda x, labels, weights: (x, labels + 3, weights))
+    wrong = as_dataset(data).map(lambda x, labels, weights: (x, labels + 3, weights))
     with pytest.raises(tensorflow.errors.InvalidArgumentError, match="in 0 to 2"):
         model.evaluate(wrong, verbose=0)
-    assert model.predict(data, verbose=0).shape[1:] == (3, 3)  # rows, slots, classes
+    assert model.predict(as_dataset(data), verbose=0).shape[1:] == (3, 3)  # rows, slots, classes
     for read in (model.answer, model.scores):
         with pytest.raises(ValueError, match="rows of one sequence each, and these are packed"):
-            read(data)
+            read(as_dataset(data))
 
 
 def test_rows_packed_before_are_arrays_too(assert_close, tokenizer, backbone, eager):
     model, texts, labels = classification(np.random.default_rng(3), tokenizer, backbone)
     eager(model)
-    [(x, y, weights)] = model.batches(texts, labels, batching=PACKED).as_numpy_iterator()
+    [(x, y, weights)] = model.batches(texts, labels, batching=PACKED)
     found = model.evaluate(x, y, sample_weight=weights, return_dict=True, verbose=0)
     assert_close(found, model.evaluate(texts, labels, return_dict=True, verbose=0))
     with pytest.raises(ValueError, match="y of packed rows must have a value for each of cls_pos"):

@@ -38,7 +38,7 @@ def masked(models):
 
 def one_by_one(model, text):
     """The tokens of a text and their log-likelihoods, a row and a position at a time."""
-    [ids] = model.preprocessor([text])["token_ids"].numpy()
+    [ids] = model.preprocessor([text])["token_ids"]
     ids = ids[ids != 0]
     found = []
     for place in range(1, len(ids) - 1):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import keras_bert
-from keras_bert.planning.gpus import COMPILER_OPTIONS, TARGETS, gpu_devices
+from keras_bert.planning.chips import COMPILER_OPTIONS, TARGETS, gpu_devices
 from keras_bert.planning.hbm_traffic import hbm_traffic
 from keras_bert.planning.tpu_compiler import (
     compile_program,

@@ -11,10 +11,9 @@ import pytest
 
 from keras_bert import BertBackbone, sizes
 from keras_bert.planning import TpuPlan
+from keras_bert.planning.chips import CHIPS, GIB, find_chips
 from keras_bert.planning.hbm_traffic import hbm_traffic
-from keras_bert.planning.planned_step import PlannedPrediction, PlannedStep
-from keras_bert.planning.pretraining_flops import pretraining_flops
-from keras_bert.planning.tpu_chips import CHIPS, GIB, find_chips
+from keras_bert.planning.planned_step import PlannedPrediction, PlannedStep, pretraining_flops
 from keras_bert.planning.tpu_compiler import CompiledCost, read_excess
 from keras_bert.planning.tpu_plan import next_rows
 

@@ -1,17 +1,16 @@
 import numpy as np
-import tensorflow as tf
 
 from keras_bert.preprocessing.answer_dicts import answer_dicts
 
 
 def test_each_example_gets_python_values():
     answers = {
-        "label": tf.constant(["é", "b"]),
-        "score": tf.constant([0.5, 2]),
+        "label": np.array(["é", "b"], object),
+        "score": np.array([0.5, 2]),
         "place": np.array([3, 4]),
-        "is_null": tf.constant([True, False]),
-        "labels": tf.constant([["x", "y"], ["x", "y"]]),
-        "probabilities": tf.constant([[0.25, 0.75], [1, 0]]),
+        "is_null": np.array([True, False]),
+        "labels": np.array([["x", "y"], ["x", "y"]]),
+        "probabilities": np.array([[0.25, 0.75], [1, 0]]),
     }
     first, second = answer_dicts(answers)
     probabilities = first.pop("probabilities")
@@ -29,13 +28,11 @@ def test_each_example_gets_python_values():
     assert second["label"] == "b" and second["is_null"] is False
 
 
-def test_ragged_answers_differ_in_length():
+def test_answers_may_differ_in_length():
     answers = {
-        "tags": tf.ragged.constant([["O", "B-LOC"], [], ["O"]]),
-        "score": tf.ragged.constant([[0.5, 1.5], [], [2.5]]),
-        "probabilities": tf.RaggedTensor.from_row_lengths(
-            tf.reshape(tf.range(6.0), [3, 2]), [2, 0, 1]
-        ),
+        "tags": [np.array(tags, object) for tags in (["O", "B-LOC"], [], ["O"])],
+        "score": [np.array(scores) for scores in ([0.5, 1.5], [], [2.5])],
+        "probabilities": np.split(np.arange(6).reshape(3, 2), [2, 2]),
     }
     first, second, third = answer_dicts(answers)
     assert [row["tags"] for row in (first, second, third)] == [["O", "B-LOC"], [], ["O"]]
@@ -45,10 +42,10 @@ def test_ragged_answers_differ_in_length():
 
 
 def test_bytes_that_are_no_utf8_do_not_raise():
-    surrogate = "\ud800".encode("utf-8", "surrogatepass")
-    found = answer_dicts({"answer": tf.constant([surrogate, b"a\xff"])})
-    assert [row["answer"] for row in found] == ["\ud800", "a\ufffd"]
+    for texts in ([b"\xe9", b"a\xff"], ["\udce9", "a\udcff"]):
+        found = answer_dicts({"answer": np.array(texts, object)})
+        assert [row["answer"] for row in found] == ["\ufffd", "a\ufffd"]
 
 
 def test_no_examples_give_no_answers():
-    assert answer_dicts({"label": tf.constant([], tf.string)}) == []
+    assert answer_dicts({"label": np.array([], object)}) == []

@@ -24,8 +24,7 @@ def test_masked_tokens_stand_where_the_words_were(preprocessor):
 
 
 def test_other_words_of_a_text_are_the_tokenizers(preprocessor):
-    [text] = ["Spain. rain in [MASK]"]
-    inputs, _ = masked_inputs([text], preprocessor)
+    inputs, _ = masked_inputs(["Spain. rain in [MASK]"], preprocessor)
     expected = preprocessor.tokenizer("Spain. rain in")
     assert inputs["token_ids"][0].tolist() == [2, *expected, 4, 3]
 

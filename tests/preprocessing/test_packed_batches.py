@@ -68,11 +68,11 @@ def test_packed_rows_hold_the_sequences_of_padded_rows(tokenizer):
     labels, weights = np.arange(50), np.linspace(0.5, 2, 50, dtype="float32")
     data = ((texts, pairs), labels, weights)
     packed = preprocessor.batches(*data, batching=Batching(4, packed=True))
-    [(padded, *_)] = preprocessor.batches(*data, batching=Batching(50)).as_numpy_iterator()
+    [(padded, *_)] = preprocessor.batches(*data, batching=Batching(50))
     expected = list(rows_of(padded))
-    assert packed.cardinality() == len(list(packed))
+    assert len(packed) == len(list(packed))
     seen = []
-    for inputs, own, weight in packed.as_numpy_iterator():
+    for inputs, own, weight in packed:
         assert inputs["token_ids"].shape[1] == 24
         used = np.arange(own.shape[1]) < inputs["sequence_ids"].max(axis=1, keepdims=True)
         assert [expected[number] for number in own[used]] == list(rows_of(inputs))
@@ -87,7 +87,7 @@ def test_streams_are_packed_as_they_come(tokenizer):
     rng = np.random.default_rng(0)
     texts, labels, weights = texts_of(1500, rng), np.arange(1500), rng.random(1500, "float32")
     preprocessor = BertClassifierPreprocessor(tokenizer, sequence_length=24)
-    [padded] = preprocessor.batches(texts, batching=Batching(1500)).as_numpy_iterator()
+    [padded] = preprocessor.batches(texts, batching=Batching(1500))
     expected, seen, tokens, rows = list(rows_of(padded)), [], 0, 0
     stream = tf.data.Dataset.from_tensor_slices((texts, labels, weights))
     for data, most in ((stream, None), (stream.batch(7), 3)):
@@ -117,7 +117,7 @@ def test_tags_stay_at_their_words(tokenizer):
     tags = [[LETTERS.index(word) for word in sentence] for sentence in words]
     preprocessor = BertTokenClassifierPreprocessor(tokenizer, 24, label_names=LETTERS)
     data = preprocessor.batches(words, tags, batching=Batching(64, packed=True))
-    [(inputs, labels, weights)] = data.as_numpy_iterator()
+    [(inputs, labels, weights)] = data
     is_word = weights > 0
     assert is_word.sum() == sum(map(len, words))
     a = tokenizer.get_vocabulary().index("a")
@@ -134,7 +134,7 @@ def test_answers_are_positions_in_the_packed_row(tokenizer):
         questions.append({"question": "z", "context": context, "answers": [answer]})
     preprocessor = BertSpanLabelerPreprocessor(tokenizer, 32, max_question_length=4)
     data = preprocessor.batches(questions, batching=Batching(64, packed=True))
-    [(inputs, labels, weights)] = data.as_numpy_iterator()
+    [(inputs, labels, weights)] = data
     vocabulary = tokenizer.get_vocabulary()
     answers = [vocabulary.index(q["answers"][0]["text"]) for q in questions]
     for name in ("start", "end"):
@@ -147,7 +147,7 @@ def test_epochs_have_new_orders_of_the_same_rows(tokenizer):
     texts = texts_of(50, np.random.default_rng(0))
     batching = Batching(4, shuffle=True, seed=1, packed=True)
     data = preprocessor.batches(texts, np.arange(50), batching=batching)
-    epochs = [[tuple(row) for _, labels, _ in data for row in labels.numpy()] for _ in range(2)]
+    epochs = [[tuple(row) for _, labels, _ in data for row in labels] for _ in range(2)]
     assert epochs[0] != epochs[1] and sorted(epochs[0]) == sorted(epochs[1])
 
 

@@ -46,10 +46,10 @@ def test_windows_and_maximum_context_are_those_of_google(preprocessor, stride):
     counts = [0, 1, *generator.integers(1, 40, 23)]
     contexts = [" ".join(generator.choice(list("defgh"), n)) for n in counts]
     arguments = {"document_stride": stride, "max_question_length": 2}
-    windows = question_windows(preprocessor, questions, contexts, **arguments)
-    places = {name: value.numpy() for name, value in windows.places(12).items()}
-    found = zip(windows.first.numpy(), windows.length.numpy(), strict=True)
-    found, row = list(map(tuple, found)), 0
+    texts = preprocessor.tokenized(questions), preprocessor.located(contexts)
+    windows = question_windows(preprocessor.packer, *texts, np.arange(25), **arguments)
+    places = windows.places(12)
+    found, row = list(zip(windows.first, windows.length, strict=True)), 0
     for question, context in zip(questions, contexts, strict=True):
         begin = 2 + min(len(question.split()), 2)
         tokens = context.split()
@@ -88,14 +88,14 @@ def test_every_answer_of_squad_that_fits_a_window_is_found_back(shared_data):
         labels = window_labels(windows, chunk, chunk_spans)
         rows = np.flatnonzero(labels["start"])
         places = windows.places(384)
-        starts = places["starts"].numpy()[rows, labels["start"][rows]]
-        ends = places["ends"].numpy()[rows, labels["end"][rows]]
+        starts = places["starts"][rows, labels["start"][rows]]
+        ends = places["ends"][rows, labels["end"][rows]]
         found = collections.defaultdict(set)
-        for question, start, end in zip(windows.question.numpy()[rows], starts, ends, strict=True):
+        for question, start, end in zip(windows.question[rows], starts, ends, strict=True):
             found[question].add((start, end))
         for number, one in enumerate(chunk):
-            context, text = one["context"].encode(), one["answers"][0]["text"]
-            texts = {context[a:b].decode() for a, b in found[number]}
+            context, text = one["context"], one["answers"][0]["text"]
+            texts = {context[a:b] for a, b in found[number]}
             assert len(texts) < 2  # the same in each window
             counts["answers"] += 1
             counts["found"] += texts == {text}

@@ -1,12 +1,12 @@
 """Answers out of logits, against a second implementation that looks at every span."""
 
-import functools
-
 import numpy as np
 import pytest
 
-from keras_bert import BertSpanLabelerPreprocessor
+from keras_bert import Batching, BertSpanLabelerPreprocessor
 from keras_bert.preprocessing.answer_dicts import answer_dicts
+from keras_bert.preprocessing.span_answers import NO_SPAN, best_spans
+from keras_bert.text import numpy_ops
 
 LONGEST = 3  # tokens of an answer
 
@@ -15,7 +15,6 @@ LONGEST = 3  # tokens of an answer
 def make_preprocessor(tokenizer):
     """Windows of 5 tokens of context after a question of one, which start 2 tokens apart."""
 
-    @functools.cache  # a preprocessor keeps the graphs that it traced
     def make(null_threshold=None):
         return BertSpanLabelerPreprocessor(
             tokenizer,
@@ -36,7 +35,8 @@ def ask(make_preprocessor, vocabulary):
     def ask(contexts, high, n_best=1, null_threshold=None, null=-5.0):
         preprocessor = make_preprocessor(null_threshold)
         rows = preprocessor.read([{"question": "a", "context": context} for context in contexts])
-        ids = rows.inputs(np.arange(len(rows.question)))["token_ids"].numpy()
+        [inputs] = rows.batch(np.arange(len(rows.question)), Batching(pad_to="full"))
+        ids = inputs["token_ids"]
         logits = np.zeros((2, *ids.shape), "float32")
         for part, letters in zip(logits, high, strict=True):
             for letter, value in letters.items():
@@ -108,10 +108,9 @@ def test_answers_are_the_best_of_every_span(make_preprocessor, null_threshold):
     rows = preprocessor.read([{"question": "a", "context": context} for context in contexts])
     start, end = generator.normal(0, 1.5, (2, len(rows.question), 9)).astype("float32")
     found = answer_dicts(preprocessor.answers({"start": start, "end": end}, rows, n_best=8))
-    question = rows.question.numpy()
-    windows = list(zip(rows.first.numpy().tolist(), rows.length.numpy().tolist(), strict=True))
+    windows = list(zip(rows.first.tolist(), rows.length.tolist(), strict=True))
     for number, (answer, context) in enumerate(zip(found, contexts, strict=True)):
-        mine = np.flatnonzero(question == number)
+        mine = np.flatnonzero(rows.question == number)
         best, odds, n_best = expected_answer(
             context, [windows[i] for i in mine], mine[0], start, end, null_threshold, 8
         )
@@ -182,3 +181,34 @@ def test_each_text_comes_once_at_its_best_place(ask):
     [answer] = ask(["c d c e"], [{"c": 2.0}, {"c": 2.0}], n_best=20)
     texts = answer["n_best_answer"]
     assert len(set(texts)) == len(texts) == 8 and texts[0] == "c"
+
+
+def every_span(start, end, begins, in_context, longest):
+    """`(score, start, end)` of each allowed span of a window, the best first."""
+    spans = [
+        (start[i] + end[j], i, j)
+        for i in np.flatnonzero(begins)
+        for j in range(i, min(i + longest, len(end)))
+        if in_context[j]
+    ]
+    return sorted(spans, key=lambda span: (-span[0], span[1], span[2]))
+
+
+@pytest.mark.parametrize("longest", [1, 3, 50])
+def test_the_best_spans_are_those_of_all(assert_close, longest):
+    generator = np.random.default_rng(longest)
+    start, end = generator.normal(size=(2, 6, 14)).astype("float32")
+    in_context = np.zeros((6, 14), bool)
+    in_context[:5, 4:12] = True
+    begins = in_context & (generator.random((6, 14)) < 0.6)
+    found = best_spans(start, end, begins, in_context, longest, 7, numpy_ops)
+    for row in range(6):
+        expected = every_span(start[row], end[row], begins[row], in_context[row], longest)
+        number = min(7, len(expected))
+        assert (found["score"][row, number:] <= NO_SPAN).all()
+        spans = list(zip(*(found[name][row] for name in ("score", "start", "end")), strict=True))
+        assert spans[:number] == expected[:number]
+        if expected:
+            total = np.log(np.exp([score for score, _, _ in expected]).sum())
+            assert_close(found["total"][row], total)
+    assert (found["score"][5] <= NO_SPAN).all()

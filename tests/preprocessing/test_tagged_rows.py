@@ -1,6 +1,5 @@
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from keras_bert import Batching, BertPreprocessor
 from keras_bert.preprocessing.tagged_rows import TaggedRows
@@ -35,8 +34,7 @@ def pieces(tokenizer, sentences):
 def batch_of(rows, numbers=None, batching=FULL):
     """`(inputs, labels, weights)` of some rows, or of all, as arrays."""
     numbers = range(len(rows.windows)) if numbers is None else numbers
-    batch = rows.batch(tf.constant(list(numbers), tf.int64), batching)
-    return tf.nest.map_structure(lambda values: values.numpy(), batch)
+    return rows.batch(np.array(numbers), batching)
 
 
 def labeled_words(batch, tokenizer):
@@ -84,21 +82,17 @@ def test_long_sentences_are_split_between_words(preprocessor):
     words = [["abc", "de", "fgh", "ij", "klmnop", "qr"]]  # 3 2 3 | 2 6 | 2 pieces for 8
     rows = TaggedRows(words, preprocessor)
     assert rows.windows.tolist() == [[0, 0, 3, 3], [3, 3, 5, 5], [5, 5, 6, 6]]
-    row, position = rows.places()
-    assert row.tolist() == [0, 0, 0, 1, 1, 2]
-    assert position.tolist() == [1, 4, 6, 1, 3, 1]
+    places = np.arange(30).reshape(3, 10)  # ten of each row
+    assert rows.at_words(places).tolist() == [1, 4, 6, 11, 13, 21]
 
 
 def test_outputs_of_words_are_those_of_their_first_pieces(preprocessor, sentences):
     words, _ = sentences
     rows = TaggedRows(words, preprocessor, [i // 7 for i in range(100)])
-    outputs = np.random.default_rng(2).normal(size=(len(rows.windows), 10, 2)).astype("float32")
-    found = rows.at_words(outputs)
-    assert found.row_lengths().numpy().tolist() == [*map(len, words)]
-    row, position = rows.places()
-    assert np.array_equal(found.flat_values, outputs[row, position])
-    inputs = rows.batch(tf.range(len(rows.windows)), FULL)[0]["token_ids"].numpy()
-    assert np.array_equal(inputs[row, position], rows.pieces[rows.starts[:-1]])
+    assert rows.lengths.tolist() == [*map(len, words)]
+    [inputs] = batch_of(rows)
+    found = rows.at_words(inputs["token_ids"])
+    assert np.array_equal(found, rows.pieces[rows.starts[:-1]])
 
 
 def test_context_comes_from_the_document_alone_and_fills_the_sequence(preprocessor):

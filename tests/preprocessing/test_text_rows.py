@@ -1,13 +1,14 @@
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from keras_bert import BertPreprocessor
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.text_rows import TextRows, check_window_stride, windowed
+from keras_bert.text import numpy_ops
+from keras_bert.text.tokens import Tokens
 
 ROOM = 6
-COUNTS = [0, 1, 6, 7, 8, 12, 13, 21]
+COUNTS = np.array([0, 1, 6, 7, 8, 12, 13, 21])
 
 
 @pytest.fixture(scope="module")
@@ -18,28 +19,32 @@ def preprocessor(tokenizer):
 @pytest.fixture(scope="module")
 def rows(preprocessor):
     """Texts of the tokens 100, 101, ...; each text has a label, a weight and a number."""
-    starts = 100 + np.cumsum([0, *COUNTS[:-1]])
-    texts = [list(range(a, a + n)) for a, n in zip(starts, COUNTS, strict=True)]
-    numbers = tf.range(len(COUNTS))
+    ids, numbers = 100 + np.arange(COUNTS.sum(), dtype="int32"), np.arange(len(COUNTS))
     return TextRows(
-        preprocessor,
-        (tf.ragged.constant(texts, tf.int32),),
+        preprocessor.packer,
+        (Tokens.of(ids, COUNTS, numpy_ops),),
         extra_inputs={"features": 10 * numbers},
-        targets=(2 * numbers, tf.cast(numbers, tf.float32) / 2),
+        targets=(2 * numbers, numbers / 2),
     )
 
 
-def test_each_text_is_a_row_with_its_labels_and_numbers(rows, preprocessor):
+def texts_of(tokens):
+    spans = zip(tokens.starts, tokens.lengths, strict=True)
+    return [tokens.values[start : start + length].tolist() for start, length in spans]
+
+
+def test_each_text_is_a_row_with_its_labels_and_numbers(rows):
     assert rows.num_tokens().tolist() == [min(n, ROOM) + 2 for n in COUNTS]
-    inputs, labels, weights = rows.batch(tf.constant([7, 2]), Batching(pad_to="full"))
-    packed = preprocessor.pack(tf.gather(rows.columns[0], [7, 2]))
-    assert all(np.array_equal(inputs[name], values) for name, values in packed.items())
-    assert inputs["features"].numpy().tolist() == [70, 20]
-    assert labels.numpy().tolist() == [14, 4] and weights.numpy().tolist() == [3.5, 1]
+    inputs, labels, weights = rows.batch(np.array([7, 2]), Batching(pad_to="full"))
+    texts = texts_of(rows.columns[0])
+    assert [ids[1:-1] for ids in inputs["token_ids"].tolist()] == [texts[7][:ROOM], texts[2]]
+    assert inputs["padding_mask"].all() and not inputs["segment_ids"].any()
+    assert inputs["features"].tolist() == [70, 20]
+    assert labels.tolist() == [14, 4] and weights.tolist() == [3.5, 1]
 
 
 def test_a_pair_has_the_tokens_of_both(rows, preprocessor):
-    pairs = TextRows(preprocessor, (rows.columns[0], rows.columns[0]))
+    pairs = TextRows(preprocessor.packer, (rows.columns[0], rows.columns[0]))
     assert pairs.num_tokens().tolist() == [min(2 * n + 3, ROOM + 2) for n in COUNTS]
     with pytest.raises(ValueError, match="need single texts; got pairs.*None"):
         windowed(pairs, 1)
@@ -48,7 +53,7 @@ def test_a_pair_has_the_tokens_of_both(rows, preprocessor):
 @pytest.mark.parametrize("stride", [1, 2, 4, ROOM])
 def test_windows_start_a_stride_apart_until_one_reaches_the_end(rows, stride):
     expected, owners = [], []
-    for owner, text in enumerate(rows.columns[0].to_list()):
+    for owner, text in enumerate(texts_of(rows.columns[0])):
         first = 0
         while True:
             expected.append(text[first : first + ROOM])
@@ -57,14 +62,14 @@ def test_windows_start_a_stride_apart_until_one_reaches_the_end(rows, stride):
                 break
             first += stride
     found = windowed(rows, stride)
-    assert found.columns[0].to_list() == expected
-    assert found.counts.numpy().tolist() == np.bincount(owners).tolist()
+    assert texts_of(found.columns[0]) == expected
+    assert found.counts.tolist() == np.bincount(owners).tolist()
     assert found.num_tokens().tolist() == [len(window) + 2 for window in expected]
-    numbers = tf.range(len(expected))[::-1]
+    numbers = np.arange(len(expected))[::-1]
     inputs, labels, weights = found.batch(numbers, Batching(pad_to="longest"))
-    assert inputs["features"].numpy().tolist() == [10 * owner for owner in owners[::-1]]
-    assert labels.numpy().tolist() == [2 * owner for owner in owners[::-1]]
-    assert weights.numpy().tolist() == [owner / 2 for owner in owners[::-1]]
+    assert inputs["features"].tolist() == [10 * owner for owner in owners[::-1]]
+    assert labels.tolist() == [2 * owner for owner in owners[::-1]]
+    assert weights.tolist() == [owner / 2 for owner in owners[::-1]]
 
 
 def test_strides_that_leave_tokens_out_are_refused():

@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
-import tensorflow as tf
 
-from keras_bert import BertPreprocessor
+from keras_bert import Batching, BertPreprocessor
 from keras_bert.preprocessing.text_words import text_words
 
 LETTERS = "abcdefghijklmnopqrst"
+FULL = Batching(pad_to="full")
 
 
 @pytest.fixture(scope="module")
@@ -13,10 +13,8 @@ def preprocessor(tokenizer):
     return BertPreprocessor(tokenizer, sequence_length=10)
 
 
-def strings(text, words):
-    data = text.encode()
-    spans = zip(words.start.numpy(), words.end.numpy(), strict=True)
-    return [data[start:end].decode() for start, end in spans]
+def words_of(preprocessor, *texts):
+    return text_words(preprocessor.located(list(texts)), preprocessor.packer)
 
 
 @pytest.mark.parametrize(
@@ -36,41 +34,38 @@ def strings(text, words):
     ],
 )
 def test_words_are_those_of_tagged_files(preprocessor, text, expected):
-    assert strings(text, text_words(tf.constant([text]), preprocessor)) == expected
+    words = words_of(preprocessor, text)
+    spans = zip(words.start, words.end, strict=True)
+    assert [text[start:end] for start, end in spans] == expected
 
 
-def test_words_of_several_texts_and_in_a_graph_are_those_of_each(preprocessor):
+def test_words_of_several_texts_are_those_of_each(preprocessor):
     texts = ["ab, c", "", "中 (d", "a" * 30 + " b " * 40, "x"]
-    names = ("position", "start", "end", "window", "windows")
-
-    def read(texts):
-        words = text_words(texts, preprocessor)
-        return {name: getattr(words, name) for name in names}
-
-    in_graph = tf.function(read, autograph=False)
-    together = in_graph(tf.constant(texts))
-    apart = [text_words(tf.constant([text]), preprocessor) for text in texts]
+    together, apart = words_of(preprocessor, *texts), [words_of(preprocessor, t) for t in texts]
     for name in ("position", "start", "end"):
         found = np.concatenate([getattr(words, name) for words in apart])
-        assert together[name].numpy().tolist() == found.tolist()
-    offsets = np.cumsum([0] + [int(words.windows.nrows()) for words in apart])
-    windows = [words.window + offset for words, offset in zip(apart, offsets, strict=False)]
-    assert together["window"].numpy().tolist() == np.concatenate(windows).tolist()
-    rows = [row for words in apart for row in words.windows.to_list()]
-    assert together["windows"].to_list() == rows
+        assert np.array_equal(getattr(together, name), found)
+    counts = [len(words.num_tokens()) for words in apart]
+    first = np.cumsum([0, *counts[:-1]])
+    windows = [words.window + number for words, number in zip(apart, first, strict=True)]
+    assert np.array_equal(together.window, np.concatenate(windows))
+    rows = [words.batch(np.arange(n), FULL)[0] for words, n in zip(apart, counts, strict=True)]
+    expected = np.concatenate([inputs["token_ids"] for inputs in rows])
+    [inputs] = together.batch(np.arange(sum(counts)), FULL)
+    assert np.array_equal(inputs["token_ids"], expected)
 
 
 @pytest.mark.parametrize("sequence_length", [3, 4, 5, 10, 33])
 def test_every_word_of_a_long_text_is_read_where_it_stands_amid(tokenizer, sequence_length):
-    preprocessor = BertPreprocessor(tokenizer, sequence_length)  # traced once for all lengths
+    preprocessor = BertPreprocessor(tokenizer, sequence_length)
     room = sequence_length - 2
     for length in (1, 7, 8, 9, 12, 13, 100, 333):
         letters = np.random.default_rng(length).choice(list(LETTERS), length)
-        words = text_words(tf.constant([" ".join(letters)]), preprocessor)
-        token_ids = preprocessor.pack(words.windows)["token_ids"].numpy()
-        read = token_ids[words.window.numpy(), words.position.numpy()]
+        words = words_of(preprocessor, " ".join(letters))
+        token_ids = preprocessor.packer(words.windows)["token_ids"]
+        window, position = words.window, words.position
+        read = token_ids[window, position]
         assert [tokenizer.id_to_token(int(i)) for i in read] == letters.tolist(), length
-        window, position = words.window.numpy(), words.position.numpy()
         assert (np.diff(window) >= 0).all() and set(window) <= set(range(len(token_ids))), length
         inner = (window > 0) & (window < len(token_ids) - 1)
         distance = np.minimum(position, room + 1 - position)

@@ -45,7 +45,7 @@ def test_a_dict_of_columns_is_accepted():
         ("{Nmae}.", "no column 'Nmae'.*Name, Description, Age.*Did you mean 'Name'"),
         ("no column", "names no column"),
         ("{Name", "malformed"),
-        ("{Age:.2f}", "has a format for column 'Age'.*Write {Age}"),
+        ("{Age:.2f}", "column 'Age' has a format"),
         ("{Age!r}", "has a format"),
         ("{}", "no column ''"),
     ],

@@ -91,7 +91,6 @@ def test_token_ids_have_a_signature_of_their_own(assert_close, served, same_answ
     one = served(name)
     task, examples = one.task, take(one.examples, slice(0, 4))
     x = next(iter(task.preprocessor.batches(examples, with_labels=False)))
-    x = {key: values.numpy() for key, values in x.items()}
     found = one.ask(x, "token_ids")
     outputs = task.predict(x, verbose=0)
     outputs = outputs if isinstance(outputs, dict) else {task.output_name: outputs}

@@ -21,6 +21,8 @@ from tensorflow.core.framework import types_pb2
 from tensorflow.python.framework import kernels
 
 import keras_bert
+from keras_bert.graph.datasets import as_dataset
+from keras_bert.preprocessing.batches import Batches
 from keras_bert.training.keras_internals import build_from_batch
 
 pytestmark = [
@@ -56,6 +58,7 @@ def mixed_bfloat16():
 
 def train_step(model, data, accumulation_steps, **arguments):
     """A model's train step as a function of the tensors of a batch, and the specs of these."""
+    data = as_dataset(data) if isinstance(data, Batches) else data
     spec = model.with_checked_labels(data).element_spec
     model.compile(**{**model.default_compile_args(), **arguments})
     model.accumulation_steps = accumulation_steps

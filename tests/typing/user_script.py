@@ -10,7 +10,7 @@ import numpy as np
 import keras_bert
 from keras_bert import BertTokenizer
 from keras_bert.preprocessing.question_windows import QuestionWindows
-from keras_bert.preprocessing.rows import Rows
+from keras_bert.preprocessing.text_rows import Rows
 
 backbone = keras_bert.BertBackbone(
     vocabulary_size=30522, num_layers=2, num_heads=2, hidden_dim=128, intermediate_dim=512

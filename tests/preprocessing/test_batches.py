@@ -2,18 +2,19 @@ import numpy as np
 import pytest
 
 from keras_bert import Batching
-from keras_bert.preprocessing.row_batches import row_batches
+from keras_bert.preprocessing.batches import row_batches
 
 LENGTHS = np.random.default_rng(0).integers(3, 33, size=200)
 BUCKETS = (8, 16, 32)
 
 
-def dataset_of(**options):
-    return row_batches(LENGTHS, Batching(16, **options))
+def batches_of(**options):
+    """Batches whose inputs are the row numbers themselves."""
+    return row_batches(LENGTHS, lambda rows: (rows,), Batching(16, **options).for_rows(32))
 
 
 def batches(**options):
-    return [rows.tolist() for rows in dataset_of(**options).as_numpy_iterator()]
+    return [rows.tolist() for rows in batches_of(**options)]
 
 
 def test_every_row_is_in_one_batch_whatever_the_batching():
@@ -49,24 +50,29 @@ def test_the_longest_come_first_and_equals_in_their_order():
 @pytest.mark.parametrize("tokens_per_batch", [None, 70])
 def test_the_number_of_batches_is_known(tokens_per_batch):
     options = {"bucket_lengths": BUCKETS, "tokens_per_batch": tokens_per_batch}
-    dataset = dataset_of(shuffle=True, **options)
-    assert int(dataset.cardinality()) == len(list(dataset))
+    found = batches_of(shuffle=True, **options)
+    assert len(found) == found.num_batches == len(list(found)) == len(list(found))
 
 
 @pytest.mark.parametrize("options", [{}, {"bucket_lengths": BUCKETS}])
 def test_a_smaller_last_batch_is_optionally_left_out(options):
-    dataset = dataset_of(drop_remainder=True, **options)
-    found = list(dataset.as_numpy_iterator())
-    assert int(dataset.cardinality()) == len(found) > 8
-    assert {len(rows) for rows in found} == {16}
-    assert dataset.element_spec.shape == (16,) or options
-    whole = [rows for rows in batches(**options) if len(rows) == 16]
-    assert [rows.tolist() for rows in found] == whole
+    found = batches(drop_remainder=True, **options)
+    assert len(batches_of(drop_remainder=True, **options)) == len(found) > 8
+    assert found == [rows for rows in batches(**options) if len(rows) == 16]
 
 
 def test_epochs_differ_and_a_seed_repeats():
     options = {"shuffle": True, "bucket_lengths": BUCKETS}
-    dataset = dataset_of(seed=3, **options)
-    first, second = ([rows.tolist() for rows in dataset.as_numpy_iterator()] for _ in range(2))
+    passes = batches_of(seed=3, **options)
+    first, second = ([rows.tolist() for rows in passes] for _ in range(2))
     assert first != second
     assert first == batches(seed=3, **options) != batches(seed=4, **options)
+
+
+def test_keras_gets_the_passes_that_an_iteration_gets():
+    options = {"shuffle": True, "seed": 3}
+    of_keras, passes = batches_of(**options), batches_of(**options)
+    for _ in range(2):
+        found = [of_keras[index].tolist() for index in range(len(of_keras))]
+        of_keras.on_epoch_end()
+        assert found == [rows.tolist() for rows in passes]

@@ -1,0 +1,113 @@
+"""Batches of examples in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import keras
+import numpy as np
+import numpy.typing as npt
+
+from keras_bert.preprocessing.batching import Batching
+
+
+class Batches(keras.utils.PyDataset):
+    """Batches of examples in memory, NumPy arrays, in a new order in each pass.
+
+    `fit`, `evaluate` and `predict` of any Keras model take it, and it can be iterated over.
+
+    Args:
+        order: a function of a `np.random.Generator` that returns what each batch is made of, such
+            as row numbers; as many batches in each pass.
+        make: a function that makes a batch: inputs, `(inputs, labels)` or `(inputs, labels,
+            weights)`.
+        batching: a `Batching` from `for_rows`.
+    """
+
+    def __init__(
+        self,
+        order: Callable[[np.random.Generator], list],
+        make: Callable[[Any], tuple],
+        batching: Batching,
+    ):
+        super().__init__()
+        self.batching, self._order, self._make = batching, order, make
+        self._seed = np.random.randint(2**31) if batching.seed is None else batching.seed
+        self._passes = 0
+        self.on_epoch_end()
+
+    @property
+    def num_batches(self) -> int:
+        return len(self._numbers)
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def __getitem__(self, index: int) -> Any:
+        return alone(self._make(self._numbers[index]))
+
+    def __iter__(self) -> Iterator:
+        numbers = self._numbers
+        self.on_epoch_end()
+        return (alone(self._make(each)) for each in numbers)
+
+    def on_epoch_end(self) -> None:
+        """Draws the order of the next pass."""
+        self._numbers = self._order(np.random.default_rng((self._seed, self._passes)))
+        self._passes += bool(self.batching.shuffle)
+
+
+def row_batches(lengths: npt.ArrayLike, make: Callable, batching: Batching) -> Batches:
+    """Makes batches of rows, optionally with rows of similar lengths together.
+
+    Args:
+        lengths: `[N]` ints, the tokens of each row.
+        make: a function that makes a batch of row numbers, int64 `[B]`.
+        batching: a `Batching` from `for_rows`.
+    """
+    lengths = np.asarray(lengths)
+
+    def order(generator):
+        rows = by_length(lengths) if batching.longest_first else np.arange(len(lengths))
+        if batching.shuffle:
+            rows = generator.permutation(rows)
+        if batching.bucket_lengths is not None:
+            return _bucketed(rows, lengths, batching)
+        return in_parts(rows, batching)
+
+    return Batches(order, make, batching)
+
+
+def in_parts(rows: np.ndarray, batching: Batching) -> list[np.ndarray]:
+    """Cuts rows into those of batches."""
+    size = batching.batch_size
+    parts = [rows[start : start + size] for start in range(0, len(rows), size)]
+    return parts[:-1] if batching.drop_remainder and len(rows) % size else parts
+
+
+def _bucketed(rows, lengths, batching):
+    """A batch is full of rows of one bucket; batches come in the order in which they are full."""
+    buckets = np.array(sorted(batching.bucket_lengths))
+    sizes = np.full(len(buckets), batching.batch_size)
+    if batching.tokens_per_batch is not None:
+        sizes = batching.tokens_per_batch // buckets
+    waiting, full = [[] for _ in buckets], []
+    bucket_of = np.searchsorted(buckets, lengths[rows])
+    for row, bucket in zip(rows.tolist(), bucket_of.tolist(), strict=True):
+        waiting[bucket].append(row)
+        if len(waiting[bucket]) == sizes[bucket]:
+            full.append(waiting[bucket])
+            waiting[bucket] = []
+    rest = [] if batching.drop_remainder else filter(None, waiting)
+    return [np.array(each) for each in (*full, *rest)]
+
+
+def alone(parts: tuple) -> Any:
+    """Unwraps a tuple that holds the inputs only; other tuples are returned unchanged."""
+    return parts if len(parts) > 1 else parts[0]
+
+
+def by_length(lengths: npt.ArrayLike) -> np.ndarray:
+    """Sorts row numbers by length, the longest first, so that neighbors need little padding."""
+    return np.argsort(-np.asarray(lengths), kind="stable")

@@ -1,0 +1,246 @@
+"""Batches from a `tf.data.Dataset` of texts, in the TensorFlow graph."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import tensorflow as tf
+
+from keras_bert.corpus.best_fit import best_fit
+from keras_bert.graph import graph_ops
+from keras_bert.graph.datasets import map_batches, prefetched
+from keras_bert.graph.graph_tokens import graph_tokens
+from keras_bert.preprocessing.batches import alone
+from keras_bert.preprocessing.batching import Batching
+from keras_bert.preprocessing.embedding_rows import TextColumns
+from keras_bert.preprocessing.extra_inputs import checked_targets, finite, with_finite_check
+from keras_bert.preprocessing.packed_batches import check_packable, packed
+from keras_bert.preprocessing.raw import is_raw
+from keras_bert.preprocessing.text_examples import split_inputs
+from keras_bert.preprocessing.text_rows import LONGEST
+
+if TYPE_CHECKING:
+    from keras_bert.preprocessing.bert_embedder_preprocessor import BertEmbedderPreprocessor
+    from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
+
+_PACKED_AT_ONCE = 1024  # sequences: enough to fill the rows, few enough to wait for
+
+
+def stream_batches(
+    preprocessor: BertPreprocessor, dataset: tf.data.Dataset, batching: Batching, with_labels: bool
+) -> tf.data.Dataset:
+    """Reads texts batch by batch, in the graph; see `BertPreprocessor.batches`.
+
+    Raises:
+        ValueError: if the dataset doesn't yield texts, or the batching needs texts in memory.
+    """
+    _check_unsorted(batching)
+    batching = batching.for_rows(preprocessor.sequence_length)
+    size, drop = batching.batch_size, batching.drop_remainder
+    dataset = text_batches(dataset, size, with_labels, preprocessor.max_texts)
+    if batching.packed:
+        check_packable(dataset.element_spec[1])
+        dataset = dataset.rebatch(_PACKED_AT_ONCE)
+    elif drop:
+        dataset = dataset.rebatch(size, drop_remainder=True)
+
+    def read(columns, extra, rest, batching=batching):
+        targets = ()
+        if rest and with_labels:
+            rest = checked_targets(rest)
+            targets = (preprocessor.stream_targets(rest[0]), *rest[1:])
+        columns = tuple(graph_tokens(preprocessor, each) for each in columns)
+        rows = preprocessor.rows(columns, with_finite_check(extra), targets)
+        return rows.batch(graph_ops.arange(graph_ops.size(rows.columns[0].lengths)), batching)
+
+    if batching.packed:
+        unpacked = _as_written(functools.partial(read, batching=LONGEST))
+        return _packed(preprocessor, dataset.map(unpacked, tf.data.AUTOTUNE), batching)
+    if not preprocessor.cuts_windows:
+        return map_batches(dataset, lambda *batch: alone(read(*batch)))
+    whole = dataclasses.replace(batching, pad_to="full")
+    windows = dataset.map(_as_written(functools.partial(read, batching=whole)), tf.data.AUTOTUNE)
+    windows = windows.unbatch().batch(size, drop_remainder=drop)
+    return map_batches(windows, lambda x, *rest: alone((trimmed(x, batching), *rest)))
+
+
+def _packed(preprocessor, batches, batching):
+    """Packs the rows of each large batch together, in the order of their first sequences."""
+    length = preprocessor.sequence_length
+    most = batching.sequences_per_row or length // 2  # of [CLS] and [SEP] alone
+
+    def pack(*unpacked):
+        lengths = tf.reduce_sum(unpacked[0]["padding_mask"], axis=1)
+        numbers = best_fit(
+            lengths,
+            tf.zeros_like(lengths),
+            sequence_length=length,
+            max_predictions=0,
+            sequences_per_row=most,
+        )
+        last = tf.size(lengths)
+        numbers = tf.sort(tf.where(numbers < 0, last, numbers), axis=1)  # [rows, K]
+        numbers = tf.gather(numbers, tf.argsort(numbers[:, 0]))
+        is_used = tf.ensure_shape(numbers < last, [None, most])
+        order = tf.boolean_mask(numbers, is_used)
+        rows = tf.nest.map_structure(lambda part: tf.gather(part, order), unpacked)
+        return packed(rows, is_used, length, preprocessor.packs, graph_ops)
+
+    rows = batches.map(_as_written(pack), tf.data.AUTOTUNE)
+    rows = rows.rebatch(batching.batch_size, drop_remainder=bool(batching.drop_remainder))
+    return prefetched(rows.map(lambda *parts: alone(parts)))
+
+
+def stream_columns(
+    preprocessor: BertEmbedderPreprocessor, dataset: tf.data.Dataset, batching: Batching
+) -> tf.data.Dataset:
+    """Makes training batches of a dataset of `(anchor, positive, ...)` or `((a, b), score)`."""
+    _check_unsorted(batching)
+    batching = batching.for_rows(preprocessor.sequence_length)
+    spec = dataset.element_spec
+    parts = spec if isinstance(spec, tuple) else (spec,)
+    are_texts = all(map(is_strings, parts))
+    columns, rest = (parts, ()) if are_texts else (parts[0], parts[1:])
+    columns = columns if isinstance(columns, tuple) else (columns,)
+    ranks = {part.shape.rank for part in columns if is_strings(part)}
+    is_right = all(map(is_strings, columns)) and len(columns) > 1 and ranks in ({0}, {1})
+    if (
+        not is_right
+        or len(rest) > 1
+        or any(is_strings(part) or part.dtype.is_complex for part in rest)
+    ):
+        raise ValueError(
+            "A dataset that trains an embedder must yield (anchor, positive), (anchor, positive, "
+            "negative, ...) or ((text, other), score), batched or not; this one yields "
+            f"{spec}. Texts with classes must be in memory: fit(texts, labels)."
+        )
+    dataset = dataset.map(lambda *x: (x, ()) if are_texts else (x[0], x[1:]))
+    if ranks == {0}:
+        dataset = dataset.batch(batching.batch_size)
+    if batching.drop_remainder:
+        dataset = dataset.rebatch(batching.batch_size, drop_remainder=True)
+
+    def read(columns, rest):
+        own = preprocessor.of_columns(len(columns), rest[0] if rest else None)
+        tokens = tuple(graph_tokens(*pair) for pair in zip(own, columns, strict=True))
+        numbers = None
+        if not rest:
+            every = tf.unique(tf.concat(columns, axis=0)).idx
+            numbers = tf.transpose(tf.reshape(every, [len(columns), -1]))
+        targets = tuple(finite(tf.cast(scores, "float32"), "Scores") for scores in rest)
+        rows = TextColumns(preprocessor.packer, tokens, numbers, targets)
+        return rows.batch(graph_ops.arange(graph_ops.size(tokens[0].lengths)), batching)
+
+    return map_batches(dataset, read)
+
+
+def text_batches(
+    dataset: tf.data.Dataset, batch_size: int, with_labels: bool, most: int = 2
+) -> tf.data.Dataset:
+    """Converts a `tf.data.Dataset` of texts to a uniform structure.
+
+    Args:
+        dataset: texts, `(text, label)` or `(text, label, weight)`, batched or not. A text is a
+            string, a pair `(string, string)`, or a dict with either as `text`, and extra inputs.
+            Batches of pairs may also be `[B, 2]`.
+        batch_size: int, for a dataset without batches.
+        with_labels: bool. With labels, two bare strings are a text and its label; without, a pair.
+        most: int, the most texts that one example may have.
+
+    Returns:
+        A dataset of batches `((columns), extra inputs, rest)`: string tensors `[B]`, a dict, and
+        the tuple of labels and weights.
+
+    Raises:
+        ValueError: if the dataset has another structure.
+    """
+    spec = dataset.element_spec
+    parts = spec if isinstance(spec, tuple) else (spec,)
+    is_pair = len(parts) == 2 and not with_labels and all(map(is_strings, parts))
+    if not isinstance(spec, tuple) or is_pair:
+        dataset = dataset.map(lambda *x: (x if is_pair else x[0],))
+
+    def in_order(x, *rest):
+        text, extra = split_inputs(x)
+        return (text if isinstance(text, tuple) else (text,)), extra, rest
+
+    dataset = dataset.map(in_order)
+    columns, extra, rest = dataset.element_spec
+    ranks = [column.shape.rank for column in columns if is_strings(column)]
+    is_alike = len(ranks) == len(columns) <= most and len(set(ranks)) == 1
+    is_batch = ranks[:1] == [1] or (ranks == [2] and columns[0].shape[1] in range(1, most + 1))
+    is_batch = is_batch and not any(part.shape.rank == 0 for part in tf.nest.flatten(rest))
+    is_text = is_alike and (is_batch or ranks[0] == 0)
+    if not is_text or len(rest) > 2 or any(map(is_strings, tf.nest.flatten(rest[1:]))):
+        raise ValueError(
+            "A dataset of text must yield texts, (text, label) or (text, label, weight), batched "
+            "or not, where a text is a string or a pair (string, string), as in "
+            f"((text, text), label); this one yields {spec}. Convert it with dataset.map."
+        )
+    if not is_batch:
+        dataset = dataset.batch(batch_size)
+
+    def as_columns(columns, extra, rest):
+        if columns[0].shape.rank == 2:  # [B, number of texts]
+            columns = tuple(tf.unstack(columns[0], axis=1))
+        return columns, extra, rest
+
+    return dataset.map(as_columns)
+
+
+def in_memory(dataset: tf.data.Dataset) -> tuple[Any, Any, Any]:
+    """Reads a dataset of texts, batched or not, as arrays `(x, y, sample_weight)`.
+
+    Missing labels and weights are None.
+    """
+    elements = list(dataset.as_numpy_iterator())
+    if not elements:
+        raise ValueError("There are no texts: the dataset is empty.")
+    elements = [e if isinstance(e, tuple) else (e,) for e in elements]
+    text, _ = split_inputs(elements[0][0])
+    text = text[0] if isinstance(text, tuple) else text
+    join = np.stack if isinstance(text, bytes) else np.concatenate
+    joined = tf.nest.map_structure(lambda *leaves: join(leaves), *elements)
+    return (*joined, None, None)[:3]
+
+
+def labels_of(dataset: tf.data.Dataset) -> tuple[Any, Any]:
+    """Reads a dataset of raw texts or of prepared batches as `(x, labels)` in memory."""
+    if is_raw(dataset):
+        x, y, _ = in_memory(dataset)
+        return x, y
+    if not isinstance(dataset.element_spec, tuple) or len(dataset.element_spec) < 2:
+        raise ValueError("scores needs labels: make the dataset yield (x, label).")
+    parts = [(x, y) for x, y, *_ in dataset.as_numpy_iterator()]
+    if not parts:
+        raise ValueError("There are no examples: the dataset is empty.")
+    return tf.nest.map_structure(lambda *arrays: np.concatenate(arrays), *parts)
+
+
+def is_strings(spec: object) -> bool:
+    """Returns whether a spec describes a string tensor."""
+    return isinstance(spec, tf.TensorSpec) and spec.dtype == tf.string
+
+
+def trimmed(inputs: dict[str, tf.Tensor], batching: Batching) -> dict[str, tf.Tensor]:
+    """Cuts full rows, a dict of `[B, S]`, to the width of a `Batching`."""
+    lengths = tf.reduce_sum(tf.cast(inputs["padding_mask"], tf.int64), axis=-1)
+    width = batching.width(lengths, inputs["padding_mask"].shape[-1], graph_ops)
+    names = ("token_ids", "segment_ids", "padding_mask")  # others have no axis of tokens
+    return {n: values[:, :width] if n in names else values for n, values in inputs.items()}
+
+
+def _check_unsorted(batching):
+    if batching.bucket_lengths is not None or batching.longest_first:
+        raise ValueError(
+            "A dataset's texts can't be sorted by length: bucket_lengths and longest_first need "
+            "them in memory, as a list."
+        )
+
+
+def _as_written(function):
+    """Keeps AutoGraph, which takes time, from a function that chooses by Python values alone."""
+    return tf.autograph.experimental.do_not_convert(function)

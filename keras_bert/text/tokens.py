@@ -1,0 +1,173 @@
+"""Token ids of texts, and their packing into rows. N texts, T tokens, B rows, S sequence.
+
+The code serves NumPy arrays and TensorFlow's tensors: `ops` is `numpy_ops` or `graph_ops`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from types import ModuleType
+from typing import Any, Self
+
+from keras_bert.text.tokenizer import BertTokenizer
+
+TRUNCATIONS = ("head", "tail", "head_tail")
+
+
+@dataclasses.dataclass(frozen=True)
+class Tokens:
+    """Token ids of N texts, or of parts of texts, which may overlap.
+
+    Attributes:
+        values: int32, the ids of all texts, one after the other, and at least one more.
+        starts: int64 `[N]`, where each text starts in `values`.
+        lengths: int64 `[N]`, the number of tokens of each.
+        ops: `numpy_ops` or `graph_ops`.
+    """
+
+    values: Any
+    starts: Any
+    lengths: Any
+    ops: ModuleType
+
+    @classmethod
+    def of(cls, ids: Any, lengths: Any, ops: ModuleType) -> Self:
+        """Makes the tokens of texts, int32 `[T]`, whose lengths are int64 `[N]`."""
+        values = ops.concat([ids, ops.full([1], 0, "int32")], axis=0)
+        return cls(values, ops.cumsum(lengths) - lengths, lengths, ops)
+
+    def take(self, numbers: Any) -> Self:
+        """Takes texts by number, int64 `[B]`."""
+        starts, lengths = (self.ops.take(x, numbers) for x in (self.starts, self.lengths))
+        return dataclasses.replace(self, starts=starts, lengths=lengths)
+
+    def shortened(self, most: int) -> Self:
+        """Cuts texts to their first tokens."""
+        return dataclasses.replace(self, lengths=self.ops.minimum(self.lengths, most))
+
+    def windows(self, room: int, stride: int) -> tuple[Self, Any]:
+        """Cuts texts into overlapping windows.
+
+        The windows of a text start `stride` tokens apart, and the last one ends with the text. A
+        text that fits is one window; so is an empty one. With a room of 4 and a stride of 2, seven
+        tokens are the windows 0-3, 2-5 and 4-6.
+
+        Returns:
+            The windows, text after text, and int64 `[N]`, the number of windows of each text.
+        """
+        ops = self.ops
+        counts = 1 + ops.maximum(-((room - self.lengths) // stride), 0)  # [N], rounded up
+        text, number = numbered(counts, ops)
+        shift = number * stride
+        lengths = ops.minimum(ops.take(self.lengths, text) - shift, room)
+        starts = ops.take(self.starts, text) + shift
+        return dataclasses.replace(self, starts=starts, lengths=lengths), counts
+
+
+@dataclasses.dataclass(frozen=True)
+class TextTokens:
+    """Texts with the places of their tokens.
+
+    Attributes:
+        texts: `[N]` strings: a list of str, or a tensor.
+        tokens: their `Tokens`.
+        starts: int64 `[T + 1]`, where each token of `tokens.values` starts in its text, in
+            characters of a str, or in bytes of a string in a tensor.
+        ends: int64 `[T + 1]`, the end of each.
+    """
+
+    texts: Any
+    tokens: Tokens
+    starts: Any
+    ends: Any
+
+    @classmethod
+    def of(cls, texts: Any, ids: Any, starts: Any, ends: Any, lengths: Any, ops: Any) -> Self:
+        """Makes it of values for each token, `[T]`, and the lengths of the texts, `[N]`."""
+        zero = ops.full([1], 0, "int64")
+        starts, ends = (ops.concat([x, zero], axis=0) for x in (starts, ends))
+        return cls(texts, Tokens.of(ids, lengths, ops), starts, ends)
+
+
+def numbered(counts: Any, ops: ModuleType) -> tuple[Any, Any]:
+    """Numbers the parts of wholes: for counts 2, 1 the wholes 0, 0, 1 and the parts 0, 1, 0."""
+    whole = ops.repeat(ops.arange(ops.size(counts)), counts)
+    before = ops.take(ops.cumsum(counts) - counts, whole)
+    return whole, ops.arange(ops.size(whole)) - before
+
+
+@dataclasses.dataclass(frozen=True)
+class SegmentPacker:
+    """Packs texts as `[CLS] A [SEP]` and pairs as `[CLS] A [SEP] B [SEP]`, truncated and padded.
+
+    In a pair, the longer text loses a token until both fit, the second one on ties. Each text thus
+    keeps at least its half of the room, and more if the other text is shorter. In a room of 5
+    tokens, texts of 4 and 2 tokens keep 3 and 2; texts of 4 and 4 also keep 3 and 2.
+    Source: `_truncate_seq_pair` of google-research/bert run_classifier.py.
+
+    Args:
+        tokenizer: a `BertTokenizer`, for the ids of special tokens.
+        sequence_length: int, the most tokens of a row.
+        truncation: one of `TRUNCATIONS`, the part of a long text to keep.
+    """
+
+    tokenizer: BertTokenizer
+    sequence_length: int
+    truncation: str
+
+    def __call__(
+        self, first: Tokens, second: Tokens | None = None, width: Any = None
+    ) -> dict[str, Any]:
+        """Makes rows.
+
+        Args:
+            first: `[B]` texts.
+            second: the second text of each, or None.
+            width: int, S, no less than the longest row; None for `sequence_length`.
+
+        Returns:
+            A dict of `token_ids`, `segment_ids` and `padding_mask`, each int32 `[B, S]`.
+        """
+        ops, special = first.ops, self.tokenizer
+        column = ops.arange(self.sequence_length if width is None else width)[None]  # [1, S]
+        kept, *kept_second = (x[:, None] for x in self._kept(first, second))  # [B, 1]
+        last = end = kept + 1  # [SEP]
+        ids = ops.where(column < end, self._ids(first, kept, column - 1), special.sep_token_id)
+        if second is not None:
+            last = end + kept_second[0] + 1
+            own = self._ids(second, kept_second[0], column - end - 1)
+            ids = ops.where((column > end) & (column < last), own, ids)
+        ids = ops.where(column == 0, special.cls_token_id, ids)
+        is_token = column <= last
+        return {
+            "token_ids": ops.where(is_token, ids, special.pad_token_id),
+            "segment_ids": ops.cast(is_token & (column > end), "int32"),
+            "padding_mask": ops.cast(is_token, "int32"),
+        }
+
+    def lengths(self, first: Tokens, second: Tokens | None = None) -> Any:
+        """Returns the number of tokens of each row, int64 `[B]`."""
+        kept = self._kept(first, second)
+        return 1 + len(kept) + sum(kept[1:], kept[0])
+
+    def _kept(self, first, second):
+        """Returns how many tokens of each text are kept, int64 `[B]` for each text of a row."""
+        ops = first.ops
+        if second is None:
+            return (ops.minimum(first.lengths, self.sequence_length - 2),)
+        room = self.sequence_length - 3
+        kept = ops.minimum(first.lengths, ops.maximum(room - second.lengths, (room + 1) // 2))
+        return kept, ops.minimum(second.lengths, ops.maximum(room - kept, room // 2))
+
+    def _ids(self, tokens, kept, place):
+        """Returns the ids at places among the kept tokens of each text, int32 `[B, S]`."""
+        lengths, source = tokens.lengths[:, None], place
+        if self.truncation == "tail":
+            source = place + lengths - kept
+        elif self.truncation == "head_tail":  # a quarter of the room for the beginning
+            beginning = (kept + 3) // 4
+            source = tokens.ops.where(place < beginning, place, place + lengths - kept)
+        is_there = (place >= 0) & (place < kept)
+        return tokens.ops.take(
+            tokens.values, tokens.ops.where(is_there, tokens.starts[:, None] + source, 0)
+        )

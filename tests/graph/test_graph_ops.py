@@ -1,0 +1,164 @@
+"""Each function of `graph_ops` gives what the function of that name in `numpy_ops` gives."""
+
+import re
+import types
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+tf = pytest.importorskip("tensorflow")
+
+import keras_bert
+from keras_bert.graph import graph_ops
+from keras_bert.preprocessing.text_words import _kind
+from keras_bert.text import numpy_ops
+
+WORDS = ["", "a", "é", "中", "😀b", ".", "«", "龍", "$", "ab", "e\u0301"]
+
+
+def texts_and_spans(generator, n):
+    """Texts with spans between their characters, in characters and in bytes."""
+    texts = ["".join(generator.choice(WORDS, 5)) for _ in range(n)]
+    rows = generator.integers(0, n, 3 * n)
+    ends = [int(generator.integers(0, len(texts[row]) + 1)) for row in rows]
+    spans = [(int(generator.integers(0, end + 1)), end) for end in ends]
+    bytes_ = [[len(texts[row][:place].encode()) for place in span]
+              for row, span in zip(rows, spans, strict=True)]  # fmt: skip
+    of_numpy = texts, rows, *np.array(spans, "int64").reshape(-1, 2).T
+    return of_numpy, (texts, rows, *np.array(bytes_, "int64").reshape(-1, 2).T)
+
+
+def cases(generator, n):
+    """Arguments for every function, of n rows: `{name: [arguments, ...]}`."""
+    ints, counts = generator.integers(-5, 6, n), generator.integers(0, 4, n)
+    floats = generator.normal(0, 3, n).astype("float32")
+    grid = generator.normal(0, 3, (n, 4)).astype("float32")
+    coarse, bools = np.round(grid), generator.random(n) < 0.5
+    numbers = generator.integers(0, n, 5 * min(n, 1))
+    columns, segments = generator.integers(0, 4, (n, 3)), generator.integers(-1, 3, n)
+    full = np.concatenate([np.arange(3), segments[segments >= 0]])  # no segment is empty
+    words = np.array(generator.choice(WORDS, n).tolist(), object)
+    places = np.arange(n), counts % 3
+    of_segments = [(values, segments, 3) for values in (ints, floats, grid)]
+    of_segments += [(columns, np.tile(segments[:, None], 3), 4)]
+    return {
+        "arange": [(n,)],
+        "argmax": [(coarse, -1)],
+        "array": [([True, False],), ([3, -1],)],
+        "cast": [(ints, "int32"), (bools, "float32"), (ints, "bool")],
+        "concat": [([ints, counts], 0), ([grid, coarse[:, :2]], 1)],
+        "cumsum": [(ints,), (columns, 1)],
+        "exp": [(floats,)],
+        "first_of_each": [(np.sort(counts), words)] if n else [],
+        "flatnonzero": [(bools,), (ints > 9,)],
+        "full": [([n], -1e30, "float32"), ([1], True, "bool"), ([n, 2], 3, "int64")],
+        "in_blocks": [(lambda rows: {"a": 2 * rows}, np.int64(n), 4, {"a": ("int64", [])})]
+        if n
+        else [],
+        "kinds_of_strings": [(words, _kind)],
+        "log": [(np.abs(floats) + 1,)],
+        "logsumexp": [(grid,), (np.minimum(grid, -1e30),)],
+        "maximum": [(ints, counts), (ints, 2), (floats, -1e30)],
+        "maximum_of": [(counts,)],
+        "minimum": [(ints, counts), (ints, 2), (floats, 0.5)],
+        "nonzero": [(columns > 1,)],
+        "put": [((n, 3), places, ints), ((n, 3), places, grid)],
+        "ragged": [(np.arange(counts.sum()), counts)],
+        "renumbered": [(np.sort(columns, axis=None).reshape(n, 3),)],
+        "repeat": [(ints, counts), (ints, 3)],
+        "replaced": [(ints, np.flatnonzero(bools), -ints[bools])],
+        "reshape": [(grid, [-1]), (grid, [n, 2, 2])],
+        "row_sums": [(columns,), (columns > 1,)],
+        "segment_max": of_segments,
+        "segment_mean": [(np.resize(floats, len(full)), full, 3)] if n else [],
+        "segment_min": of_segments,
+        "segment_sum": of_segments,
+        "sigmoid": [(floats,), (100 * floats,)],
+        "size": [(ints,), (grid,)],
+        "smallest_of": [([4, 8, 16], np.int64(least)) for least in (1, 4, 5, 16)],
+        "softmax": [(grid,), (30 * grid,)],
+        "stable_argsort": [(np.round(floats),), (ints,)],
+        "stack": [([ints, counts], 1), ([grid, coarse], 1)],
+        "strings": [(WORDS,)],
+        "take": [(grid, numbers), (ints, numbers)],
+        "take_at": [(grid, numbers, numbers % 4)],
+        "take_columns": [(grid, np.array([[0, 3], [2, 2]]))],
+        "take_each": [(grid, columns)],
+        "top_k": [(coarse, 1), (coarse, 3), (grid, 4)],
+        "where": [(bools, ints, counts), (bools, floats, -1e30), (bools, 0, ints)],
+        "width": [(grid,)],
+    }
+
+
+def as_tensors(value):
+    if isinstance(value, np.ndarray):
+        return (
+            tf.constant(value.tolist(), tf.string) if value.dtype == object else tf.constant(value)
+        )
+    is_of_arrays = isinstance(value, (list, tuple)) and any(
+        isinstance(v, np.ndarray) for v in value
+    )
+    return [*map(as_tensors, value)] if is_of_arrays else value
+
+
+def as_arrays(result):
+    """Returns a result as a list of arrays, strings as bytes."""
+    if isinstance(result, dict):
+        return sum((as_arrays(result[name]) for name in sorted(result)), [])
+    if isinstance(result, (list, tuple)):
+        return sum(map(as_arrays, result), [])
+    if isinstance(result, tf.RaggedTensor):
+        return [row.numpy() for row in result]
+    array = np.asarray(result)
+    return [
+        np.array([s.encode() for s in array], object) if isinstance(array.flat[:1], str) else array
+    ]
+
+
+def check(assert_close, name, found, expected):
+    found, expected = as_arrays(found), as_arrays(expected)
+    assert len(found) == len(expected), name
+    for a, b in zip(found, expected, strict=True):
+        assert a.shape == b.shape, name
+        if b.dtype == object:
+            assert a.tolist() == [s.encode() if isinstance(s, str) else s for s in b], name
+        elif b.dtype.kind == "f":
+            assert a.dtype == b.dtype, name
+            assert_close(a, b, sums=4, name=name)
+        else:
+            assert np.array_equal(a, b), name
+
+
+@pytest.mark.parametrize("n", [0, 1, 9, 40])
+def test_arrays_and_tensors_give_the_same(assert_close, n):
+    generator = np.random.default_rng(n)
+    for name, each in cases(generator, n).items():
+        for arguments in each:
+            found = getattr(graph_ops, name)(*map(as_tensors, arguments))
+            check(assert_close, name, found, getattr(numpy_ops, name)(*arguments))
+    of_numpy, of_graph = texts_and_spans(generator, n)
+    tensors = tf.constant(of_graph[0], tf.string), *map(tf.constant, of_graph[1:])
+    for name in ("cut", "located"):
+        expected = getattr(numpy_ops, name)(*of_numpy)
+        check(assert_close, name, getattr(graph_ops, name)(*tensors), expected)
+
+
+def test_both_have_the_functions_that_rows_and_answers_use():
+    def names(module):
+        kept = {n for n, v in vars(module).items() if not isinstance(v, types.ModuleType)}
+        return {n for n in kept if n[0] != "_"} - imported
+
+    imported = {"annotations", "Any", "Callable", "CJK", "Sequence", "is_punctuation"}
+    assert names(numpy_ops) == names(graph_ops)
+    root = Path(keras_bert.__file__).parent
+    files = [*(root / "preprocessing").glob("*.py"), root / "text" / "tokens.py"]
+    used = {n for file in files for n in re.findall(r"(?<!keras\.)\bops\.(\w+)", file.read_text())}
+    tested = {*cases(np.random.default_rng(0), 1), "cut", "located"}
+    assert used <= names(graph_ops) == tested
+
+
+def test_every_character_is_of_the_same_kind():
+    characters = [chr(code) for code in range(1, 0x32000) if not 0xD800 <= code < 0xE000]
+    found = graph_ops.kinds_of_strings(tf.constant(characters), _kind)
+    assert np.array_equal(found, numpy_ops.kinds_of_strings(characters, _kind))

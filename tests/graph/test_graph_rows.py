@@ -1,0 +1,297 @@
+"""Texts in a graph are read and answered as in Python: rows, windows and answers of every task."""
+
+import unicodedata
+
+import numpy as np
+import pytest
+
+tf = pytest.importorskip("tensorflow")
+pytest.importorskip("tensorflow_text", reason="pip install tensorflow-text")
+
+from keras_bert import (
+    Batching,
+    BertClassifierPreprocessor,
+    BertEmbedderPreprocessor,
+    BertMultipleChoicePreprocessor,
+    BertRerankerPreprocessor,
+    BertSpanLabelerPreprocessor,
+    BertTokenClassifierPreprocessor,
+    BertTokenizer,
+)
+from keras_bert.graph import graph_ops
+from keras_bert.graph.graph_tokens import graph_text_tokens, graph_tokens
+from keras_bert.preprocessing.packed_batches import packed
+from keras_bert.preprocessing.question_windows import question_windows
+from keras_bert.preprocessing.text_rows import LONGEST, ops_of
+from keras_bert.preprocessing.text_words import text_words
+from keras_bert.text import numpy_ops
+
+FEW, MANY, LENGTH, SLOTS = 300, 20_000, 14, 3
+TAGS = ["O", "B-LOC", "I-LOC", "B-PER", "I-PER", "E-PER", "S-PER"]
+PIECES = [*"abcdeé中字Σσς.,()'#", "ab", "bc", "ss", "ᄒ", "ᅡ", "ᆫ"]
+ODD = [
+    *"ABÉßΣΣσςİıǅﬁ龍한ß한«»$\0\t\n",
+    *"\u0301\u0327\u0345\u200b\u200d\u00ad\ufeff\ufffd\u2028\u3000",
+]
+ODD += [
+    "😀",
+    "👩\u200d🚒",
+    "e\u0301",
+    "O\u0308\u0327",
+    "ΑΣ",
+    "Σ.",
+    "𝒜",
+    "क\u094d",
+    "مُ",
+    "[MASK]",
+    "##a",
+]
+LOGITS = np.random.default_rng(0).normal(0, 3, 10_007).astype("float32")
+
+
+def odd_texts(count, seed, most=12):
+    """Texts of up to `most` words, some of six times as many, of usual and odd characters."""
+    generator = np.random.default_rng(seed)
+    others = map(chr, generator.integers(0x80, 0x30000, 900).tolist())
+    # Marks outside category Mn keep a wrong order in a graph, as `GraphTokenizer` documents.
+    others = [c for c in others if unicodedata.category(c) not in ("Cs", "Mc", "Me")]
+    characters = np.array([*"abcde" * 60, *".,'( " * 20, *ODD * 6, *others], object)
+    numbers = generator.integers(0, most, count) * np.where(generator.random(count) < 0.05, 6, 1)
+    letters = generator.choice(characters, (int(numbers.sum()), 4)).tolist()
+    sizes = generator.integers(1, 5, len(letters)).tolist()
+    words = ("".join(some[:size]) for some, size in zip(letters, sizes, strict=True))
+    return [" ".join(next(words) for _ in range(number)) for number in numbers]
+
+
+def keys(inputs):
+    """A number for each token of inputs, `[..., S]`, from which logits are drawn."""
+    ops = ops_of(inputs)
+    ids, segments = (ops.cast(inputs[name], "int64") for name in ("token_ids", "segment_ids"))
+    return (ids + 90 * segments) * (7 + ops.arange(ids.shape[-1] or tf.shape(ids)[-1]) ** 2)
+
+
+def logits(keys, classes):
+    """Random logits in the place of a model's, `[..., C]`, for keys `[...]`."""
+    ops = ops_of(keys)
+    return ops.take(LOGITS, (31 * keys[..., None] + 101 * np.arange(classes)) % len(LOGITS))
+
+
+class Reader:
+    """Functions that tokenize in Python or in a graph."""
+
+    def __init__(self, preprocessor, ops):
+        self.preprocessor, self.ops = preprocessor, ops
+
+    def tokens(self, texts):
+        if self.ops is numpy_ops:
+            return self.preprocessor.tokenized(texts)
+        return graph_tokens(self.preprocessor, texts)
+
+    def located(self, texts):
+        if self.ops is numpy_ops:
+            return self.preprocessor.located(texts)
+        return graph_text_tokens(self.preprocessor, texts)
+
+    def all(self, rows, count, batching=LONGEST):
+        return rows.batch(self.ops.arange(self.ops.size(count)), batching)
+
+
+def classified(reader, *columns):
+    """Inputs and answers of a classifier: of texts, pairs or windows."""
+    preprocessor = reader.preprocessor
+    rows = preprocessor.rows(tuple(map(reader.tokens, columns)), {}, ())
+    [inputs] = reader.all(rows, rows.columns[0].lengths)
+    outputs = logits(reader.ops.row_sums(keys(inputs)), 3)
+    return inputs, preprocessor.answers(preprocessor.pooled(outputs, rows))
+
+
+def reranked(reader, *columns):
+    rows = reader.preprocessor.rows(tuple(map(reader.tokens, columns)), {}, ())
+    [inputs] = reader.all(rows, rows.columns[0].lengths)
+    outputs = logits(keys(inputs)[:, :, 1], 1)[..., 0]
+    return inputs, reader.preprocessor.answers(outputs, rows)
+
+
+def found_entities(reader, texts):
+    rows = text_words(reader.located(texts), reader.preprocessor.packer)
+    [inputs] = reader.all(rows, rows.windows.lengths)
+    return inputs, reader.preprocessor.answers(logits(keys(inputs), len(TAGS)), rows)
+
+
+def answered(reader, questions, contexts):
+    preprocessor = reader.preprocessor
+    own = reader.ops.arange(reader.ops.size(contexts) if reader.ops is graph_ops else len(contexts))
+    rows = question_windows(
+        preprocessor.packer,
+        reader.tokens(questions),
+        reader.located(contexts),
+        own,
+        document_stride=preprocessor.document_stride,
+        max_question_length=preprocessor.max_question_length,
+    )
+    [inputs] = reader.all(rows, rows.question)
+    outputs = logits(keys(inputs), 2)
+    outputs = {"start": outputs[..., 0], "end": outputs[..., 1]}
+    places = rows.places(LENGTH)
+    parts = rows.question, rows.first, rows.length, places["begins"], places["in_context"]
+    return inputs, parts, preprocessor.answers(outputs, rows, n_best=6)
+
+
+def in_packed_rows(reader, is_used, labels, *columns):
+    """Packed rows of classifiers' sequences, of tags and of answers."""
+    rows = reader.preprocessor.rows(tuple(map(reader.tokens, columns)), {}, ())
+    [inputs] = reader.all(rows, rows.columns[0].lengths)
+    place = labels % reader.ops.row_sums(inputs["padding_mask"])
+    targets = {
+        "sequences": (labels,),
+        "tokens": (inputs["token_ids"], inputs["padding_mask"]),
+        "positions": ({"start": reader.ops.cast(place, "int32")},),
+    }
+    return [
+        packed((inputs, *each), is_used, SLOTS * LENGTH, packs, reader.ops)
+        for packs, each in targets.items()
+    ]
+
+
+def assert_equal(assert_close, found, expected):
+    """Whole numbers and strings are equal; floats within the rounding of probabilities."""
+    if isinstance(expected, dict):
+        assert found.keys() == expected.keys()
+        for name in expected:
+            assert_equal(assert_close, found[name], expected[name])
+    elif isinstance(found, tf.RaggedTensor):
+        assert found.row_lengths().numpy().tolist() == [*map(len, expected)]
+        assert_equal(assert_close, found.flat_values, np.concatenate(expected))
+    elif isinstance(expected, (list, tuple)):
+        for one, other in zip(found, expected, strict=True):
+            assert_equal(assert_close, one, other)
+    elif expected.dtype == object:
+        strings = [text.encode() for text in expected.ravel()]
+        assert found.shape == expected.shape and found.numpy().ravel().tolist() == strings
+    else:
+        assert found.dtype.name == expected.dtype and found.shape == expected.shape
+        assert_close(found, expected, sums=4, size=np.abs(LOGITS).max())
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    return BertTokenizer([*special, *PIECES, *(f"##{piece}" for piece in PIECES)])
+
+
+@pytest.fixture(scope="module")
+def compare(tokenizer, assert_close):
+    """Holds what a function makes in a graph equal to what it makes in Python."""
+
+    def compare(function, kind, *columns, **settings):
+        preprocessor = kind(tokenizer, LENGTH, **settings)
+        expected = function(Reader(preprocessor, numpy_ops), *columns)
+        tensors = [tf.constant(column) for column in columns]
+        in_graph = tf.function(
+            lambda *tensors: function(Reader(preprocessor, graph_ops), *tensors),
+            [tf.TensorSpec([None, *t.shape[1:]], t.dtype) for t in tensors],
+            autograph=False,
+        )
+        assert_equal(assert_close, in_graph(*tensors), expected)
+
+    return compare
+
+
+@pytest.fixture(params=[FEW, pytest.param(MANY, marks=pytest.mark.slow)])
+def count(request):
+    return request.param
+
+
+NAMES = ["bad", "fine", "good"]
+
+
+@pytest.mark.parametrize("truncation", ["head", "tail", "head_tail"])
+def test_texts_and_pairs(compare, count, truncation):
+    classifier, settings = BertClassifierPreprocessor, {"label_names": NAMES}
+    texts, pairs = odd_texts(count, 1), odd_texts(count, 2)
+    compare(classified, classifier, texts, truncation=truncation, **settings)
+    compare(classified, classifier, texts, pairs, truncation=truncation, **settings)
+
+
+@pytest.mark.parametrize("pooling", ["mean", "max"])
+def test_windows(compare, count, pooling):
+    settings = {"label_names": NAMES, "multi_label": pooling == "max", "window_pooling": pooling}
+    texts = odd_texts(count, 3)
+    compare(classified, BertClassifierPreprocessor, texts, window_stride=5, **settings)
+
+
+def test_documents(compare, count):
+    columns = [odd_texts(count, seed) for seed in (4, 5, 6)]
+    compare(reranked, BertRerankerPreprocessor, *columns)
+    compare(reranked, BertRerankerPreprocessor, *columns[:2], activation="linear")
+
+
+def test_entities(compare, count):
+    compare(found_entities, BertTokenClassifierPreprocessor, odd_texts(count, 7), label_names=TAGS)
+
+
+@pytest.mark.parametrize("null_threshold", [None, -2.0])
+def test_answers_to_questions(compare, count, null_threshold):
+    settings = {"document_stride": 3, "max_question_length": 4, "max_answer_length": 5}
+    columns = odd_texts(count, 8, most=4), odd_texts(count, 9)
+    kind = BertSpanLabelerPreprocessor
+    compare(answered, kind, *columns, null_threshold=null_threshold, **settings)
+
+
+def test_packed_rows(compare, count):
+    generator = np.random.default_rng(10)
+    is_used = np.arange(SLOTS) < generator.integers(1, SLOTS + 1, count)[:, None]
+    total = int(is_used.sum())
+    columns = odd_texts(total, 11), odd_texts(total, 12)
+    labels = generator.integers(0, 1000, total)
+    compare(in_packed_rows, BertClassifierPreprocessor, is_used, labels, *columns)
+
+
+def test_choices(tokenizer, assert_close, count):
+    generator, most = np.random.default_rng(13), 4
+    contexts, texts = odd_texts(count, 14), odd_texts(most * count, 15)
+    is_there = np.arange(most) < generator.integers(2, most + 1, (count, 1))
+    is_there = generator.permuted(is_there, axis=1)
+    texts = np.array([text or " " for text in texts], object).reshape(is_there.shape)
+    choices = np.where(is_there, texts, "")
+    preprocessor = BertMultipleChoicePreprocessor(tokenizer, LENGTH)
+
+    def predict(inputs):
+        is_empty = ops_of(inputs).cast(inputs["padding_mask"][..., 0] == 0, "float32")
+        return logits(keys(inputs)[:, :, 1], 1)[..., 0] - 1e9 * is_empty
+
+    questions = zip(contexts, choices.tolist(), strict=True)
+    rows = preprocessor.read([{"context": a, "choices": b} for a, b in questions])
+    inputs, *_ = rows.batch(np.arange(count), LONGEST)
+    expected = preprocessor.answers(predict(inputs), rows)
+    expected |= {"probabilities": np.stack(expected["probabilities"])}
+    expected |= {"choice": numpy_ops.strings(expected["choice"])}
+
+    @tf.function(autograph=False)
+    def serve(contexts, choices):
+        seen = []
+        found = preprocessor.serve(lambda x: seen.append(x) or predict(x), contexts, choices)
+        return seen[0], found
+
+    found = serve(tf.constant(contexts), tf.constant(choices.tolist()))
+    assert_equal(assert_close, found, (inputs, expected))
+
+
+def test_columns_of_an_embedder(tokenizer, assert_close, count):
+    """From batches of both, because a dataset numbers its texts batch by batch."""
+    columns = tuple(odd_texts(count, seed) for seed in (16, 17, 18))
+    columns = tuple([text.strip() or "a" for text in column] for column in columns)
+    columns[2][:9] = columns[0][5:14]  # so that some are equal
+    prompts = {"query": "a: ", "document": "É"}
+    preprocessor = BertEmbedderPreprocessor(tokenizer, LENGTH, prompts=prompts)
+    batching, scores = Batching(count, shuffle=False), np.linspace(0, 1, count, dtype="float32")
+    for data in ((columns,), (columns[:2], scores)):
+        [(inputs, labels)] = preprocessor.batches(*data, batching=batching)
+        dataset = tf.data.Dataset.from_tensor_slices(data if len(data) > 1 else columns)
+        [(found, own)] = preprocessor.batches(dataset, batching=batching)
+        assert_equal(assert_close, found, inputs)
+        if len(data) == 1:  # numbers, equal for equal texts
+            pairs = np.stack([np.ravel(own), labels.ravel()])
+            assert len(np.unique(pairs, axis=1).T) == labels.max() + 1 == own.numpy().max() + 1
+        else:
+            assert_equal(assert_close, own, labels)

@@ -125,21 +125,44 @@ def _masked_crc(data):
 
 
 def _crc32c(data):
-    """Returns the Castagnoli checksum, two bytes at a time."""
-    table, crc = _crc_table(), 0xFFFFFFFF
-    even = len(data) & ~1
-    for pair in np.frombuffer(data[:even], "<u2").tolist():
-        crc = table[(crc ^ pair) & 0xFFFF] ^ crc >> 16
-    if len(data) > even:
-        low = crc & 0xFF ^ data[-1]
-        crc = table[low << 8] ^ crc >> 8
-    return crc ^ 0xFFFFFFFF
+    """Returns the Castagnoli checksum of four bytes or more.
+
+    The checksum is linear: equal parts of the data are processed side by side, and two neighbors
+    are combined by moving the first one over as many zeros as the second one has bytes.
+    """
+    table = _crc_table()
+    num_parts = 2 ** max(0, len(data).bit_length() - 6) if len(data) > 4096 else 1
+    parts = np.zeros((num_parts, -(-len(data) // num_parts)), np.uint8)
+    flat = parts.reshape(-1)
+    begin = len(flat) - len(data)  # zeros before the data change nothing
+    flat[begin:] = np.frombuffer(data, np.uint8)
+    flat[begin : begin + 4] ^= 0xFF
+    if num_parts == 1:
+        state, small = 0, table.tolist()
+        for byte in flat.tolist():
+            state = small[(state ^ byte) & 0xFF] ^ state >> 8
+        return state ^ 0xFFFFFFFF
+    state = np.zeros(num_parts, np.uint32)
+    zeros = 1 << np.arange(32, dtype=np.uint32)  # what the zeros make of each bit
+    for column in parts.T:
+        state = table[(state ^ column) & 0xFF] ^ state >> 8
+        zeros = table[zeros & 0xFF] ^ zeros >> 8
+    while len(state) > 1:
+        state = _linear(zeros, state[::2]) ^ state[1::2]
+        zeros = _linear(zeros, zeros)
+    return int(state[0]) ^ 0xFFFFFFFF
+
+
+def _linear(images, values):
+    """Applies the linear map with these images of the 32 bits."""
+    bits = values[:, None] >> np.arange(32, dtype=np.uint32) & 1
+    return np.bitwise_xor.reduce(bits * images, axis=1)
 
 
 @functools.cache
 def _crc_table():
-    """The effect of each pair of bytes on the checksum."""
-    table = np.arange(2**16, dtype=np.uint32)
-    for _ in range(16):
+    """The effect of each byte on the checksum."""
+    table = np.arange(256, dtype=np.uint32)
+    for _ in range(8):
         table = np.where(table & 1, table >> 1 ^ np.uint32(0x82F63B78), table >> 1)
-    return table.tolist()
+    return table

@@ -2,7 +2,7 @@
 
 from array import array
 from collections.abc import Iterator, Sequence
-from itertools import accumulate
+from itertools import accumulate, chain
 
 import numpy as np
 
@@ -87,12 +87,20 @@ class Wordpieces:
             sources, character_ends = self._words.sources(chunk)
             starts = [sources[letter] for letter in bounds[:-1]]
             ends = [character_ends[sources[letter - 1]] for letter in bounds[1:]]
-        return np.array([ids, starts, ends], np.int32).T.tobytes()
+        return array("i", chain.from_iterable(zip(ids, starts, ends, strict=True))).tobytes()
 
     def _part_pieces(self, part):
         """Returns the ids of the tokens of a part of a chunk, and their numbers of letters."""
-        pieces = [self._cut(word) for word in self._words.words(part)]
-        return [i for ids, _ in pieces for i in ids], [n for _, sizes in pieces for n in sizes]
+        ids, sizes = [], []
+        for word in self._words.words(part):
+            if word in self._first and len(word) <= self._max_word_characters:
+                ids.append(self._first[word])
+                sizes.append(len(word))
+            else:
+                word_ids, word_sizes = self._cut(word)
+                ids += word_ids
+                sizes += word_sizes
+        return ids, sizes
 
     def _cut(self, word):
         """Cuts a word greedily; returns the ids of its pieces and their numbers of letters."""

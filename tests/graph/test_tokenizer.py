@@ -49,6 +49,17 @@ def test_every_kind_of_character_gives_the_tokens_of_python(alphabet, varied_cha
     assert_same(tokenizer, [pattern.replace("{0}", c) for c in varied_characters])
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("lowercase", [True, False])
+def test_every_other_character_gives_the_tokens_of_python(
+    alphabet, assigned_characters, varied_characters, lowercase
+):
+    others = [chr(point) for point in range(0, 0x110000, 64) if not 0xD800 <= point < 0xE000]
+    others = sorted({*assigned_characters, *others}.difference(varied_characters))
+    tokenizer = BertTokenizer(alphabet(others, lowercase), lowercase)
+    assert_same(tokenizer, [" ".join(CONTEXTS).replace("{0}", c) for c in others])
+
+
 @pytest.mark.parametrize("lowercase", [True, False])
 @pytest.mark.parametrize("letter", ["a", "é", "ß", "字", "ก", "😀", "한", "Σ"])
 def test_words_are_measured_in_characters(alphabet, letter, lowercase):

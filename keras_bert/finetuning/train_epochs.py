@@ -143,11 +143,11 @@ def _save(model, path):
 
 
 def _num_steps(dataset):
-    steps = int(dataset.cardinality())
+    steps = int(dataset.cardinality()) if hasattr(dataset, "cardinality") else len(dataset)
     if steps < 1:
         raise ValueError(
-            "batches(epoch) must give a dataset of known length, at least one batch; its "
-            f"cardinality is {steps}. Set it with dataset.apply(tf.data.experimental"
+            "batches(epoch) must give batches of known length, at least one; theirs is "
+            f"{steps}. Set a dataset's with dataset.apply(tf.data.experimental"
             ".assert_cardinality(n))."
         )
     return steps

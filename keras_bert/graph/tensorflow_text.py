@@ -16,9 +16,9 @@ except (ImportError, tf.errors.NotFoundError) as error:  # NotFoundError: an und
         state = "it isn't installed"
     version = ".".join(tf.__version__.split(".")[:2])
     raise ImportError(
-        f"Texts need TensorFlow Text {version}, that of TensorFlow {tf.__version__}; {state}: pip "
-        f'install --upgrade "tensorflow-text=={version}.*". It has no wheels for Windows: use WSL '
-        "there. Models of token ids work without it."
+        f"Texts in TensorFlow's graphs need TensorFlow Text {version}, that of TensorFlow "
+        f'{tf.__version__}; {state}: pip install --upgrade "tensorflow-text=={version}.*". It has '
+        "no wheels for Windows: use WSL there. Texts in memory work without it."
     ) from error
 
 __all__ = ["tf_text", "wordpiece_builder"]

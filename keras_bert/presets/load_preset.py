@@ -10,7 +10,7 @@ from keras_bert.presets.preset_folder import PresetFolder, public_class
 from keras_bert.presets.quantization import quantized_from_config
 from keras_bert.training.keras_internals import all_layers
 
-if TYPE_CHECKING:  # needs TensorFlow Text
+if TYPE_CHECKING:
     from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
 
 

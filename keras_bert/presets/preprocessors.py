@@ -3,7 +3,6 @@
 import inspect
 import logging
 import os
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +15,7 @@ from keras_bert.presets.preset_arguments import did_you_mean
 from keras_bert.presets.preset_folder import PresetFolder, public_class
 from keras_bert.presets.read_source import local_source, read_source
 
-if TYPE_CHECKING:  # needs TensorFlow Text
+if TYPE_CHECKING:
     from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
     from keras_bert.text.tokenizer import BertTokenizer
 
@@ -74,7 +73,7 @@ def setting_names(cls: type) -> list[str]:
     """Lists the argument names of a class's preprocessor."""
     if not hasattr(cls, "preprocessor_class"):
         return []
-    return cls.preprocessor_class().arguments() if _has_text() else list(TEXT_SETTINGS)
+    return cls.preprocessor_class().arguments()
 
 
 def preprocessor_from(
@@ -136,8 +135,6 @@ def preprocessor_for(
     num_classes: int | None,
 ) -> "BertPreprocessor | None":
     """Makes the preprocessor of a task's class, like `preprocessor_from`."""
-    if not _has_text():  # the model works, but reads no text
-        return given
     is_same_task = (
         cls is source.model_class
         if isinstance(source, PresetFolder)
@@ -184,7 +181,3 @@ def _is_hugging_face(path):
         return "class" not in config and "registered_name" not in config
     names = ("modules.json", "tokenizer_config.json", "tokenizer.json")
     return any((path / name).is_file() for name in names)
-
-
-def _has_text():
-    return find_spec("tensorflow_text") is not None

@@ -24,7 +24,7 @@ from keras_bert.presets.read_source import published_name, read_source
 from keras_bert.presets.save_preset import save_preset
 from keras_bert.training.training_record import record_training, start_record
 
-if TYPE_CHECKING:  # needs TensorFlow Text
+if TYPE_CHECKING:
     from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
 
 

@@ -13,7 +13,7 @@ from keras_bert.presets.formats.checkpoint import check_size
 from keras_bert.presets.formats.tensor_files import check_crc32, checked_num_bytes
 from keras_bert.presets.formats.weight_names import read_own_arguments
 
-if TYPE_CHECKING:  # needs TensorFlow Text
+if TYPE_CHECKING:
     from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
 
 FORMAT = 3

@@ -1,0 +1,66 @@
+"""Every task, from text to answers, where importing TensorFlow fails; run by test_backends.py."""
+
+import sys
+
+for name in ("tensorflow", "tensorflow_text", "flatbuffers", "keras_hub", "keras_nlp"):
+    sys.modules[name] = None  # import raises ModuleNotFoundError
+import keras_bert
+
+assert "keras" not in sys.modules, "names load on first use"
+import keras
+import numpy as np
+
+FOLDER = sys.argv[1]
+LETTERS = [*"abcdefghijklmnopqrstuvwxyz"]
+SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+TOKENIZER = keras_bert.BertTokenizer(SPECIAL + LETTERS + ["##" + x for x in LETTERS] + [*".,()"])
+TINY = {"num_layers": 1, "num_heads": 2, "hidden_dim": 8, "intermediate_dim": 16}
+TEXTS = ["ab c d", "hello, this is a longer text.", "x", "a (b) c"]
+PAIRS = (TEXTS, TEXTS[::-1])
+WORDS = [text.split() for text in TEXTS]
+QUESTIONS = [
+    {"id": str(n), "question": "who is", "context": text, "answers": [answer]}
+    for n, text in enumerate(["a b c d e f", "g h i j k l m n o p q r s t u v w"])
+    for answer in [{"text": text[:3], "answer_start": 0}]
+]
+CHOICES = [{"context": "a b", "choices": ["c", "d e", "f"][: 2 + n], "label": n} for n in (0, 1)]
+TASKS = {
+    "BertClassifier": (TEXTS, ["no", "yes"] * 2, {"num_classes": 2, "label_names": ["no", "yes"]}),
+    "BertTokenClassifier": (WORDS, [["B-X"] * len(words) for words in WORDS], {"num_classes": 2}),
+    "BertSpanLabeler": (QUESTIONS, None, {"document_stride": 4, "max_question_length": 4}),
+    "BertMultipleChoice": (CHOICES, None, {}),
+    "BertReranker": (PAIRS, [1, 0, 0.5, 0], {}),
+    "BertEmbedder": (PAIRS, None, {"pooling": "mean"}),
+}
+TASKS["BertTokenClassifier"][2]["label_names"] = ["O", "B-X"]
+
+for task, (x, y, arguments) in TASKS.items():
+    kind, reader = getattr(keras_bert, task), getattr(keras_bert, f"{task}Preprocessor")
+    own = {name: arguments.pop(name) for name in reader.arguments() if name in arguments}
+    backbone = keras_bert.BertBackbone(TOKENIZER.vocabulary_size(), **TINY)
+    model = kind(backbone, preprocessor=reader(TOKENIZER, sequence_length=16, **own), **arguments)
+    assert np.isfinite(model.fit(x, y, verbose=0).history["loss"]).all()
+    model.evaluate(x, y, verbose=0)
+    answers = model.answer(x)
+    assert len(answers) == len(QUESTIONS if x is QUESTIONS else CHOICES if x is CHOICES else TEXTS)
+    assert model.scores(x, y)
+    model.save_to_preset(f"{FOLDER}/{task}")
+    model.save_to_hugging_face(f"{FOLDER}/{task}-hf")
+    for folder in (task, f"{task}-hf"):
+        loaded = kind.from_preset(f"{FOLDER}/{folder}", **own, **arguments)
+        for found, expected in zip(loaded.answer(x), answers, strict=True):
+            for name, value in expected.items():
+                if not isinstance(value, (str, list)):
+                    np.testing.assert_allclose(found[name], value, rtol=1e-4, atol=1e-5)
+
+packed = keras_bert.Batching(2, packed=True)
+kind, (x, y, _) = keras_bert.BertClassifier, TASKS["BertClassifier"]
+model = kind.from_preset(f"{FOLDER}/BertClassifier")
+model.fit(x, y, batching=packed, verbose=0)
+keras_bert.finetune(model, (x, y), (x, y), f"{FOLDER}/run", epochs=1)
+assert kind.from_preset(f"{FOLDER}/run/best").answer("a b")["label"] in ("no", "yes")
+pretrainer = keras_bert.BertPretrainer.from_preset(f"{FOLDER}/run/best")
+assert len(pretrainer.fill_mask("a [MASK] c", top_k=3)[0]) == 3
+batches = model.batches(x, y, batching=keras_bert.Batching(2))
+assert isinstance(batches, keras.utils.PyDataset) and len(list(batches)) == 2
+print("all is well")

@@ -75,12 +75,12 @@ def features_of(lines, model, batch_size):
         sizes = sum(np.array([*map(len, reader.tokenizer(part))]) for part in texts)
         truncated += int((sizes > reader.sequence_length - 2 - is_pair).sum())
         inputs = reader(*texts)
-        lengths = inputs["padding_mask"].numpy().sum(axis=1)
+        lengths = inputs["padding_mask"].sum(axis=1)
         x = tuple(texts) if is_pair else texts[0]
         vectors = model.predict(x, batch_size, verbose=0)  # [n, S, layers * H]
         for number, row in enumerate(rows):
             length = lengths[number]
-            tokens = names[inputs["token_ids"].numpy()[number, :length]]
+            tokens = names[inputs["token_ids"][number, :length]]
             of_layers = np.split(vectors[number, :length], len(model.chosen_layers), axis=-1)
             found[row] = tokens, np.stack(of_layers, axis=1)
     return found, truncated

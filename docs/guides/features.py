@@ -47,7 +47,7 @@ for layer in (0, -1):
         "hf://sentence-transformers/all-MiniLM-L6-v2", layers=[layer], pooling=None
     )
     vectors = tokens.predict(sentences, verbose=0)  # [4, S, H]
-    token_ids = tokens.preprocessor(sentences)["token_ids"].numpy()
+    token_ids = tokens.preprocessor(sentences)["token_ids"]
     spring = tokens.preprocessor.tokenizer("spring")[0]
     springs = np.array([row[list(ids).index(spring)] for row, ids in zip(vectors, token_ids)])
     print(f"layer {layer}\n{(springs @ springs.T).round(2)}")

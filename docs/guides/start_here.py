@@ -36,9 +36,9 @@ for question in ["How long does shipping take?", "I forgot my login.", "May I se
 # %%
 inputs = model.preprocessor(["May I send it back?"], ["Yes, within thirty days."])
 ids = inputs["token_ids"][0, :16]
-print(*(model.preprocessor.tokenizer.id_to_token(id) for id in ids.numpy()))
-print(inputs["segment_ids"][0, :16].numpy())
-print(inputs["padding_mask"][0, :16].numpy())
+print(*(model.preprocessor.tokenizer.id_to_token(id) for id in ids))
+print(inputs["segment_ids"][0, :16])
+print(inputs["padding_mask"][0, :16])
 
 # %% [markdown]
 # ## Fine-tune

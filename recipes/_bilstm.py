@@ -68,5 +68,7 @@ class BiLSTMEncoder(keras_bert.Backbone):
 
 def with_bilstm(model, units):
     """Makes a task like `model` with a new head on an LSTM over its encoder."""
+    if not units:
+        return model
     parts = {"backbone": BiLSTMEncoder(model.backbone, units), "preprocessor": model.preprocessor}
     return type(model)(**{**model.get_config(), **parts})

@@ -49,6 +49,8 @@ def main(argv=None):
     args = parse_args(argv)
     import keras  # slow: after the command line is checked
 
+    from keras_bert.recipes._bilstm import with_bilstm
+
     strategy = keras_bert.get_strategy(args.strategy, args.tpu, args.devices)
     keras.utils.set_random_seed(args.seed)
     keras.config.set_dtype_policy(args.precision)
@@ -63,10 +65,7 @@ def main(argv=None):
             num_classes=len(tag_names),
             label_names=tag_names,
         )
-        if args.bilstm_units:
-            from keras_bert.recipes._bilstm import with_bilstm
-
-            model = with_bilstm(model, args.bilstm_units)
+        model = with_bilstm(model, args.bilstm_units)
     settings = _shared.finetuning_settings(args)
     keras_bert.finetune(model, train, dev, args.output, test=test, strategy=strategy, **settings)
 

@@ -38,6 +38,8 @@ def main(argv=None):
     args = parse_args(argv)
     import keras  # slow: after the command line is checked
 
+    from keras_bert.recipes._bilstm import with_bilstm
+
     strategy = keras_bert.get_strategy(args.strategy, args.tpu, args.devices)
     keras.utils.set_random_seed(args.seed)
     keras.config.set_dtype_policy(args.precision)
@@ -55,10 +57,7 @@ def main(argv=None):
             max_answer_length=args.max_answer_length,
             null_threshold=0.0 if has_impossible else None,
         )
-        if args.bilstm_units:
-            from keras_bert.recipes._bilstm import with_bilstm
-
-            model = with_bilstm(model, args.bilstm_units)
+        model = with_bilstm(model, args.bilstm_units)
     keras_bert.finetune(
         model,
         train,

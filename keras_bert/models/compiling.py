@@ -6,12 +6,6 @@ import inspect
 import keras
 
 _BINARY = (keras.losses.BinaryCrossentropy, keras.losses.BinaryFocalCrossentropy)
-_BY_SHAPE = {  # names for which Keras chooses by the shape of the labels
-    ("loss", "crossentropy"): keras.losses.SparseCategoricalCrossentropy(),
-    ("loss", "ce"): keras.losses.SparseCategoricalCrossentropy(),
-    ("metric", "crossentropy"): keras.metrics.SparseCategoricalCrossentropy(),
-    ("metric", "ce"): keras.metrics.SparseCategoricalCrossentropy(),
-}
 
 
 def arguments(defaults, *, optimizer, loss, loss_weights, metrics, weighted_metrics):
@@ -85,7 +79,8 @@ def _line_to_write(kind, given, loss):
     if given in ("accuracy", "acc"):
         given = keras.metrics.BinaryAccuracy() if isinstance(loss, _BINARY) else None
     elif isinstance(given, str):
-        given = _BY_SHAPE.get((kind, given)) or namespace.get(given)
+        is_by_shape = given in ("crossentropy", "ce")  # of the labels
+        given = namespace.SparseCategoricalCrossentropy() if is_by_shape else namespace.get(given)
     name = type(given).__name__
     if inspect.isfunction(given):
         has_logits = "from_logits" in inspect.signature(given).parameters

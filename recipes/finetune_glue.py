@@ -106,11 +106,9 @@ def make_model(args, label_names):
         num_classes=1 if label_names is None else len(label_names),
         label_names=label_names,
     )
-    if args.bilstm_units:
-        from keras_bert.recipes._bilstm import with_bilstm
+    from keras_bert.recipes._bilstm import with_bilstm
 
-        model = with_bilstm(model, args.bilstm_units)
-    return model
+    return with_bilstm(model, args.bilstm_units)
 
 
 def predictions(answers, label_names):

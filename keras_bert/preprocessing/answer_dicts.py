@@ -18,8 +18,15 @@ def answer_dicts(answers: Mapping[str, Any]) -> list[dict]:
         A list of B dicts with the same keys. Strings become str or lists of str, single numbers
         int, float or bool, and several numbers an array.
     """
-    columns = {name: [*map(_plain, values)] for name, values in answers.items()}
+    columns = {name: [*map(_plain, _rows(values))] for name, values in answers.items()}
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def _rows(values):
+    if isinstance(values, list):
+        return values
+    values = np.asarray(values)  # a task of the user's own may return tensors
+    return values.tolist() if values.ndim == 1 and values.dtype != object else values
 
 
 def _plain(value):

@@ -4,6 +4,7 @@ Source: `tokenization.py` of google-research/bert.
 """
 
 import unicodedata
+from collections.abc import Callable
 
 # The blocks that tokenization.py calls CJK; each of their characters is a word.
 CJK = (
@@ -47,7 +48,7 @@ def without_accents(character: str) -> str:
 class Table(dict):
     """A table for `str.translate` that computes the replacement of a character on first use."""
 
-    def __init__(self, replace):
+    def __init__(self, replace: Callable[[str], str]):
         super().__init__()
         self._replace = replace
 

@@ -112,7 +112,7 @@ def test_recipes_stay_short():  # 1,630 lines for what the paper does, 320 to em
     assert lengths.pop("ablations") + lengths.pop("score_texts") < 430
     assert sum(lengths.values()) < 1960
     shared = [path for path in RECIPES.rglob("*.py") if path not in PATHS]
-    assert sum(len(path.read_text(encoding="utf-8").splitlines()) for path in shared) < 780
+    assert sum(len(path.read_text(encoding="utf-8").splitlines()) for path in shared) < 840
 
 
 def test_settings_come_from_the_command_line():

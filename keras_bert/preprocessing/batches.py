@@ -36,6 +36,11 @@ class Batches(keras.utils.PyDataset):
         self._seed = np.random.randint(2**31) if batching.seed is None else batching.seed
         self._passes = 0
         self.on_epoch_end()
+        if not self._numbers:
+            raise ValueError(
+                f"The examples don't fill a batch of {batching.batch_size} rows, and smaller ones "
+                "are left out (drop_remainder): give a smaller batch_size."
+            )
 
     @property
     def num_batches(self) -> int:

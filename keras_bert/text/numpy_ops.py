@@ -82,8 +82,9 @@ def ragged(values: np.ndarray, lengths: np.ndarray) -> list[np.ndarray]:
 
 
 def renumbered(numbers: np.ndarray) -> np.ndarray:
-    """Numbers distinct values 0, 1, ..., int32."""
-    return np.unique(numbers, return_inverse=True)[1].reshape(numbers.shape).astype("int32")
+    """Numbers distinct values 0, 1, ... in the order of their first places, int32."""
+    _, first, of_sorted = np.unique(numbers, return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(first))[of_sorted].reshape(numbers.shape).astype("int32")
 
 
 def replaced(values: np.ndarray, places: np.ndarray, new: np.ndarray) -> np.ndarray:

@@ -64,7 +64,7 @@ def test_short_texts_are_padded_no_more_than_a_device_needs(model, monkeypatch):
         lengths.clear()
         model.predict(TEXTS, batch_size=2)
         assert lengths == expected
-        model.fit(TEXTS, LABELS)
+        model.fit(TEXTS, LABELS, batch_size=2)
     assert shapes == [12, None, None]
 
 

@@ -81,20 +81,35 @@ def weights_of(rng, y):
     return rng.uniform(0.1, 3, len(y)).astype("float32")
 
 
-MORE = {"metrics": ["accuracy", "AUC"], "weighted_metrics": ["accuracy", "AUC"]}
-ERRORS = {"metrics": ["mae"], "weighted_metrics": ["mse"]}
-BINARY = {"metrics": ["binary_accuracy", "AUC"], "weighted_metrics": ["binary_accuracy"]}
+def more():
+    """Metrics of classes, new ones for each model."""
+    return {
+        name: ["accuracy", keras.metrics.SparseCategoricalCrossentropy(from_logits=True)]
+        for name in ("metrics", "weighted_metrics")
+    }
+
+
+def binary():
+    accuracy = [keras.metrics.BinaryAccuracy(threshold=0.0) for _ in range(2)]
+    auc = keras.metrics.AUC(from_logits=True)
+    return {"metrics": [accuracy[0], auc], "weighted_metrics": accuracy[1:]}
+
+
+def errors():
+    return {"metrics": ["mae"], "weighted_metrics": ["mse"]}
+
+
 CASES = {  # how examples are made, with what settings, whether with weights, and other metrics
-    "sentences": (classification, {}, False, MORE),
-    "weighted sentences": (classification, {}, True, MORE),
-    "pairs": (classification, {"pairs": True}, False, {}),
-    "windows": (classification, {"window_stride": 6}, True, {}),
-    "a regression": (regression, {}, False, ERRORS),
-    "a weighted regression": (regression, {}, True, ERRORS),
-    "several labels": (several_labels, {}, False, BINARY),
-    "several labels, weighted": (several_labels, {}, True, BINARY),
-    "tags": (tags, {}, False, {}),
-    "spans": (spans, {}, False, {}),
+    "sentences": (classification, {}, False, more),
+    "weighted sentences": (classification, {}, True, more),
+    "pairs": (classification, {"pairs": True}, False, dict),
+    "windows": (classification, {"window_stride": 6}, True, dict),
+    "a regression": (regression, {}, False, errors),
+    "a weighted regression": (regression, {}, True, errors),
+    "several labels": (several_labels, {}, False, binary),
+    "several labels, weighted": (several_labels, {}, True, binary),
+    "tags": (tags, {}, False, dict),
+    "spans": (spans, {}, False, dict),
 }
 
 
@@ -125,7 +140,7 @@ def test_losses_gradients_and_metrics_are_those_of_padded_rows(
 def trained(model, x, y, weights, batching, eager, metrics):
     """The logs of a step, and what it adds to the weights: the gradient times a large number."""
     before = [keras.ops.convert_to_numpy(variable) for variable in model.trainable_variables]
-    eager(model, optimizer=keras.optimizers.SGD(1e4), **metrics)
+    eager(model, optimizer=keras.optimizers.SGD(1e4), **metrics())
     history = model.fit(x, y, sample_weight=weights, batching=batching, epochs=1, verbose=0)
     step = []
     for variable, value in zip(model.trainable_variables, before, strict=True):

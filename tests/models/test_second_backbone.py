@@ -219,7 +219,7 @@ def test_lower_layers_lie_deeper(rope):
 
 def test_no_other_library_has_files_for_it(rope, tmp_path):
     with pytest.raises(ValueError, match="RopeBackbone"):
-        keras_bert.save_to_hugging_face(rope, tmp_path)
+        rope.save_to_hugging_face(tmp_path)
 
 
 def test_a_backbone_that_breaks_the_contract_is_told_what_it_lacks(rope):

@@ -152,7 +152,7 @@ def test_links_and_bombs_in_weight_files_are_refused(backbone, tmp_path):
         assert_refused(source, "model.weights.h5 is damaged, a truncated file or unsafe")
 
 
-@pytest.mark.parametrize("name", ["keras_bert>sizes", "keras_bert>read_glue", "keras_bert>AdamW"])
+@pytest.mark.parametrize("name", ["keras_bert>sizes", "keras_bert>finetune", "keras_bert>AdamW"])
 def test_a_preset_names_only_models(backbone, tmp_path, name):
     backbone().save_to_preset(tmp_path / "bert")
     path = tmp_path / "bert" / "config.json"

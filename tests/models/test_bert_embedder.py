@@ -290,9 +290,9 @@ def test_other_libraries_pool_the_last_layer(deep, tmp_path, arguments):
         ({"layers": "-1,-2"}, "list of layers' numbers.*got '-1,-2'"),
         (
             {"layers": [-1, -2], "combine": "max"},
-            "one of 'concat', 'sum', 'mean', 'weighted'; got 'max'",
+            "'concat', 'sum', 'mean', 'weighted'; got 'max'",
         ),
-        ({"combine": "max"}, "one of 'concat', 'sum', 'mean', 'weighted'; got 'max'"),
+        ({"combine": "max"}, "'concat', 'sum', 'mean', 'weighted'; got 'max'"),
         ({"layers": [-1], "combine": "weighted"}, "it was given 1. Give two layers or more"),
         ({"combine": "weighted"}, "it was given 1. Give two layers or more"),
     ],

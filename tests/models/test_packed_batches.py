@@ -91,7 +91,7 @@ def more():
 
 def binary():
     accuracy = [keras.metrics.BinaryAccuracy(threshold=0.0) for _ in range(2)]
-    auc = keras.metrics.AUC(from_logits=True)
+    auc = keras.metrics.AUC(from_logits=True, name="auc")
     return {"metrics": [accuracy[0], auc], "weighted_metrics": accuracy[1:]}
 
 

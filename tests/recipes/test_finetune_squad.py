@@ -79,7 +79,7 @@ def test_it_learns_and_writes_what_the_official_scripts_take(
 @pytest.mark.slow
 def test_the_second_version_keeps_the_threshold_that_is_best(recipe, preset, files, tmp_path):
     output, paths = tmp_path / "out", files(is_second=True, train=96)
-    recipe("finetune_squad").main(arguments(preset, paths, output, "--epochs", "2"))
+    recipe("finetune_squad").main(arguments(preset, paths, output, "--epochs", "4"))
     history, examples = read(output / "scores.json"), keras_bert.readers.read_squad(paths["dev"])
     best = max(history, key=lambda scores: scores["f1"])
     assert {"HasAns_f1", "NoAns_f1", "null_threshold"} < set(best)

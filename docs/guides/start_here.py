@@ -67,7 +67,7 @@ classifier.answer("The courier never came.")
 # | `predict(x)` | the same | the model's outputs, arrays |
 # | `answer(x)` | the same | a dict per example, with the keys of the exported model |
 # | `scores(x, y)` | the same | the task's official metrics |
-# | `batches(x, y)` | raw examples | the `tf.data.Dataset` that `fit` trains on |
+# | `batches(x, y)` | raw examples | the batches that `fit` trains on, NumPy arrays |
 # | `export(folder)` | | a SavedModel that takes raw strings; [other formats](serve.py), token ids |
 # | `save_to_preset(folder)` | | a folder that `from_preset` loads |
 #

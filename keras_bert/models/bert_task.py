@@ -18,6 +18,7 @@ from keras_bert.models.task_parts import (
     fitting_preprocessor,
     preprocessor_config,
 )
+from keras_bert.preprocessing.batches import Batches
 from keras_bert.preprocessing.raw import is_dataset, is_raw
 from keras_bert.preprocessing.split_examples import split_examples
 from keras_bert.presets.preset import PresetModel
@@ -230,8 +231,8 @@ class BertTask(PresetModel, Lora, Retracing, TrainLoop, RowInputs, keras.Model):
         validation_data = task_data.validation_data(self, validation_data)
         batching = task_data.merged_batching(batching, batch_size, shuffle)
         x, y, sample_weight = task_data.keras_data(self, x, y, sample_weight, batching)
-        shuffle = batching.shuffle and not is_dataset(x)  # a dataset is shuffled already
-        if not is_dataset(x):
+        is_batched = is_dataset(x) or isinstance(x, Batches)  # and shuffled already
+        if not is_batched:
             kwargs.update(batch_size=batching.batch_size, validation_split=validation_split)
         if self._schedules_fit:
             start_schedule(self, x, kwargs)
@@ -240,7 +241,7 @@ class BertTask(PresetModel, Lora, Retracing, TrainLoop, RowInputs, keras.Model):
             y,
             sample_weight=sample_weight,
             validation_data=validation_data,
-            shuffle=shuffle,
+            shuffle=batching.shuffle and not is_batched,
             **kwargs,
         )
 

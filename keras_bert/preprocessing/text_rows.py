@@ -61,9 +61,8 @@ class TextRows:
 
     def inputs(self, rows: Any, batching: Batching) -> dict[str, Any]:
         """Makes the model's inputs, a dict of `[B, ...]`, for rows by number."""
-        return packed([tuple(column.take(rows) for column in self.columns)], self.packer, batching)[
-            0
-        ]
+        columns = tuple(column.take(rows) for column in self.columns)
+        return packed([columns], self.packer, batching)[0]
 
     def batch(self, rows: Any, batching: Batching) -> tuple:
         ops = self.columns[0].ops

@@ -11,6 +11,7 @@ from keras_bert import (
     BertPretrainer,
     BertSpanLabeler,
 )
+from keras_bert.models import task_data
 
 IDS = np.array([[2, 5, 6, 3], [2, 7, 3, 0]])
 NAN, INF = float("nan"), float("inf")
@@ -353,8 +354,11 @@ def test_texts_with_one_label_are_no_questions(tensorflow, make_backbone, prepro
         labeler.fit(stream)
 
 
-def test_fit_keeps_the_order_if_batching_says_so(model, monkeypatch):
+@pytest.mark.parametrize("is_dataset", [True, False])  # False: as on JAX and PyTorch
+def test_fit_keeps_the_order_if_batching_says_so(model, monkeypatch, is_dataset):
     seen = []
+    if not is_dataset:
+        monkeypatch.setattr(task_data, "_on_backend", lambda batches: batches)
     monkeypatch.setattr(
         keras.Model, "fit", lambda self, x, *rest, **options: seen.append((x, options))
     )
@@ -365,6 +369,7 @@ def test_fit_keeps_the_order_if_batching_says_so(model, monkeypatch):
         data, options = seen.pop()
         if isinstance(data, dict):
             return options["shuffle"], options["batch_size"]
+        assert options["shuffle"] is False, "Keras shuffles what is shuffled already"
         return [int(row) for x, _ in data for row in x["token_ids"][:, 1]]
 
     kept = order(batching=Batching(8, shuffle=False))

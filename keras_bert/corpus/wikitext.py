@@ -34,7 +34,7 @@ _MAX_OPEN_LINKS = 50  # links nest two deep: a picture's caption holds others
 # begin at the start of a run of spaces only, else a long run is read again from each of its spaces.
 _HOLES = (
     (re.compile(r"\(\s*(?:[,;:]\s*)+"), "("),
-    (re.compile(r"(?<![\s,;:])\s*+[,;:][\s,;:]*+\)"), ")"),
+    (re.compile(r"(\([^()\n]*?)(?<![\s,;:])\s*+[,;:][\s,;:]*+\)"), r"\1)"),
     (re.compile(r"(?<!\s)\s*+\(\s*+\)"), ""),
     (re.compile(r"[ \t\u00a0]{2,}"), " "),
     (re.compile(r" +([,.;:!?](?:\s|$))"), r"\1"),

@@ -188,12 +188,11 @@ def _parse(path, tag_column):
     words, tags, lines, documents = [], [], [], []
     is_new, document, has_documents, first = True, -1, False, None
     for line, text in enumerate(read_utf8(path).split("\n"), start=1):
-        text = text.rstrip("\r")
-        if not text.strip(" \t"):
+        if not text.strip(" \t\r"):
             is_new = True
             continue
         fields = text.split("\t") if "\t" in text else text.split(" ")
-        fields = [field for field in (part.strip(" ") for part in fields) if field]
+        fields = [field for field in (part.strip(" \r") for part in fields) if field]
         if fields[0] == _DOCUMENT:
             is_new, has_documents, document = True, True, document + 1
             continue

@@ -17,6 +17,7 @@ PROSE = "This is a sentence of prose."
         ("It<ref>{{cite|x}} == | y</ref> is<ref name=a/>.<ref name='b'>z</ref>", "It is."),
         ("It<!-- a {{ comment --> is&nbsp;so &ndash; <b>yes</b><br/>now.", None),
         ("The (; {{lang|el|x}}, born 1900) poet ( ) died , late .", None),
+        ("A smile :) stays, and one ,) too.", "A smile :) stays, and one ,) too."),
         ("Energy <math>E == mc^{2}</math> is [citation needed].", None),
         ("The sum x < 5 and y > 3 holds.", "The sum x < 5 and y > 3 holds."),
         ("D'Artagnan's ''''l'été'''' was 'hot'.", None),

@@ -160,3 +160,8 @@ def test_spaces_inside_words_and_tags_are_written_as_underscores(write, tmp_path
     found.write_predictions(tmp_path / "predicted.txt", found.tags)
     again = read_conll(tmp_path / "predicted.txt")
     assert again.words == [["New_York", "is"]] and again.tags == [["big_city", "O"]]
+
+
+def test_a_column_of_a_carriage_return_alone_is_none(write):
+    with pytest.raises(ValueError, match="line 1: 1 columns"):
+        read_conll(write("w\t\r\t"))

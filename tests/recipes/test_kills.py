@@ -269,6 +269,8 @@ def test_a_recipe_killed_at_random_ends_as_if_it_had_not_been(
 
 def served(folder):
     """The answers of an exported model to some texts."""
+    import tensorflow_text  # noqa: F401 (the ops of the tokenizer)
+
     model = tf.saved_model.load(str(folder / "run/1"))
     answers = model.signatures["serving_default"](
         text=tf.constant(["the book was good", "a dull film", ""])

@@ -18,8 +18,9 @@ from keras_bert.finetuning.train_epochs import (
 )
 from keras_bert.messages import check_one_of
 from keras_bert.models.bert_task import BertTask
+from keras_bert.models.task_data import in_memory
 from keras_bert.preprocessing.batching import Batching
-from keras_bert.preprocessing.split_examples import split_examples
+from keras_bert.preprocessing.raw import split_examples
 from keras_bert.training.adamw import AdamW
 from keras_bert.training.describe_training import describe_training
 from keras_bert.training.processes import is_chief, wait_for_all
@@ -115,8 +116,8 @@ def finetune(
     ```
     """
     check_epochs(epochs, patience)
-    train, dev = _train_and_dev(train, dev, validation_split)
-    test = None if test is None else _examples(test, "test")
+    train, dev = _train_and_dev(model, train, dev, validation_split)
+    test = None if test is None else _examples(model, test, "test")
     reader = _reader(model)
     batching = dataclasses.replace(batching or Batching(), shuffle=True)
     batching.check_model(model)
@@ -209,8 +210,9 @@ def _number_of_rows(x):
     return len(x[0] if isinstance(x, tuple) else x)
 
 
-def _examples(part, name):
-    part = _Examples(*part) if isinstance(part, tuple) and 0 < len(part) < 4 else _Examples(part)
+def _examples(model, part, name):
+    part = part if isinstance(part, tuple) and 0 < len(part) < 4 else (part,)
+    part = _Examples(*in_memory(model, *part))
     is_prepared = isinstance(part.x, dict) and "token_ids" in part.x
     if is_prepared or hasattr(part.x, "element_spec"):
         kind = "prepared inputs" if is_prepared else "a tf.data.Dataset"
@@ -221,7 +223,7 @@ def _examples(part, name):
     return part
 
 
-def _train_and_dev(train, dev, validation_split):
+def _train_and_dev(model, train, dev, validation_split):
     """Returns the training and the dev examples, one of which may be a part of the other."""
     if not 0 <= validation_split < 1:
         raise ValueError(
@@ -233,9 +235,9 @@ def _train_and_dev(train, dev, validation_split):
             "The best epoch is selected on dev, or on a validation_split of train: pass one of "
             f"them; got {'neither' if dev is None else 'both'}."
         )
-    train = _examples(train, "train")
+    train = _examples(model, train, "train")
     if dev is not None:
-        return train, _examples(dev, "dev")
+        return train, _examples(model, dev, "dev")
     return [_Examples(*part) for part in split_examples(train, validation_split)]
 
 

@@ -1,25 +1,28 @@
 """Outputs, answers and scores of raw examples: methods of `BertTask`."""
 
 import inspect
+from collections.abc import Mapping
+from typing import Any
 
 import keras
 import numpy as np
 
 from keras_bert.models.row_outputs import row_outputs
-from keras_bert.models.task_data import check_columns, checked_batch_size, reader_of
+from keras_bert.models.task_data import check_columns, checked_batch_size, in_memory, reader_of
 from keras_bert.preprocessing.batching import Batching
-from keras_bert.preprocessing.model_inputs import checked_inputs
+from keras_bert.preprocessing.extra_inputs import checked_inputs
 from keras_bert.preprocessing.raw import as_arrays, is_dataset, is_raw, is_single
 from keras_bert.preprocessing.sample_weights import checked_weights
 
 
 def answer(task, x, batch_size=None, *, verbose=0, **options):
     """Answers examples; see `BertTask.answer`."""
-    from keras_bert.preprocessing.answer_dicts import answer_dicts
+    from keras_bert.models.answering import answer_dicts
 
     reader = reader_of(task)
     batch_size = checked_batch_size(batch_size)
     _check_options(reader, options)
+    x, *_ = in_memory(task, x, with_labels=False)
     if not is_raw(x):
         _check_unpacked(x)
         outputs = task.predict(x, batch_size=batch_size, verbose=verbose)
@@ -69,6 +72,7 @@ def scores(task, x, y=None, batch_size=None):
         from keras_bert.preprocessing.text_streams import labels_of
 
         x, y = labels_of(x)
+    x, y, _ = in_memory(task, x, y)
     check_columns(task, y, None)
     reader.check_scorable(x, y)
     answers = task.answers_to_score(x, batch_size, y=y)
@@ -85,9 +89,9 @@ def raw_outputs(task, x, batch_size, steps=None, **kwargs):
         data = reader.batches(x, batching=batching, with_labels=False)
         return task.predict_batches(data, steps=steps, **kwargs)
     if is_dataset(x):
-        from keras_bert.preprocessing.text_streams import in_memory
+        from keras_bert.preprocessing.text_streams import arrays_of
 
-        x, *_ = in_memory(x)
+        x, *_ = arrays_of(x)
     if steps is not None:
         x = next(reader.parts(x, steps * batch_size))
     return outputs_of(task, reader.read(x), batch_size, **kwargs)
@@ -96,9 +100,9 @@ def raw_outputs(task, x, batch_size, steps=None, **kwargs):
 def evaluate_pooled(task, x, y, sample_weight, batch_size, return_dict=False, **kwargs):
     """Evaluates texts by the pooled logits of their windows; see `BertTask.evaluate`."""
     if is_dataset(x):
-        from keras_bert.preprocessing.text_streams import in_memory
+        from keras_bert.preprocessing.text_streams import arrays_of
 
-        x, y, sample_weight = in_memory(x)
+        x, y, sample_weight = arrays_of(x)
     if y is None:
         raise ValueError("evaluate needs labels: give y, or a dataset of (text, label).")
     check_columns(task, y, sample_weight)
@@ -146,3 +150,37 @@ def predict_batches(task, x, batch_size=None, **kwargs):
         return keras.Model.predict(task, x, batch_size=batch_size, **kwargs)
     except UnboundLocalError as error:  # Keras has no outputs to return
         raise ValueError("There are no examples: the dataset is empty.") from error
+
+
+_NOT_UTF8 = dict.fromkeys(range(0xDC80, 0xDD00), "\ufffd")  # bytes of `surrogateescape`
+
+
+def answer_dicts(answers: Mapping[str, Any]) -> list[dict]:
+    """Splits a dict of arrays into one dict per example.
+
+    Args:
+        answers: a dict of arrays `[B, ...]`, or of lists of B arrays that differ in length.
+
+    Returns:
+        A list of B dicts with the same keys. Strings become str or lists of str, single numbers
+        int, float or bool, and several numbers an array.
+    """
+    columns = {name: [*map(_plain, _rows(values))] for name, values in answers.items()}
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def _rows(values):
+    if isinstance(values, list):
+        return values
+    values = np.asarray(values)  # a task of the user's own may return tensors
+    return values.tolist() if values.ndim == 1 and values.dtype != object else values
+
+
+def _plain(value):
+    if isinstance(value, np.ndarray) and value.dtype.kind in "OSU":
+        return [*map(_plain, value)]
+    if isinstance(value, bytes):
+        value = value.decode("utf-8", "surrogateescape")
+    if isinstance(value, str):
+        return str(value) if value.isascii() else value.translate(_NOT_UTF8)
+    return value.item() if isinstance(value, np.generic) else value

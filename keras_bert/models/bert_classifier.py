@@ -11,11 +11,12 @@ from keras_bert.layers.initializer import dense
 from keras_bert.messages import check_int
 from keras_bert.models.bert_task import BertTask
 from keras_bert.models.precision import head_policy
+from keras_bert.models.task_data import in_memory
 from keras_bert.models.task_parts import check_backbone, number_of_classes
 from keras_bert.preprocessing.class_labels import class_targets
-from keras_bert.preprocessing.class_weights import class_sample_weight, class_weights
-from keras_bert.preprocessing.model_inputs import checked_inputs, features_in_memory
+from keras_bert.preprocessing.extra_inputs import checked_inputs, features_in_memory
 from keras_bert.preprocessing.raw import is_dataset
+from keras_bert.preprocessing.sample_weights import class_sample_weight, class_weights
 from keras_bert.training.adamw import AdamW
 
 
@@ -136,15 +137,19 @@ class BertClassifier(BertTask):
         Raises:
             ValueError: if a label, a class of `class_weight` or a feature is invalid.
         """
-        if self.num_features and not self.feature_normalization.is_adapted:
+        is_new = self.num_features and not self.feature_normalization.is_adapted
+        if is_new or class_weight is not None:
+            weight = kwargs.pop("sample_weight", None)
+            x, y, kwargs["sample_weight"] = in_memory(self, x, y, weight)
+        if is_new:
             self.adapt_features(features_in_memory(self, x))
         if class_weight is not None:
             if is_dataset(x):
                 weights = map(float, class_weights(class_weight, self._class_names()))
                 kwargs["class_weight"] = dict(enumerate(weights))
             else:
-                weight = kwargs.get("sample_weight")
-                kwargs["sample_weight"] = self.class_sample_weight(y, class_weight, weight)
+                weight = self.class_sample_weight(y, class_weight, kwargs["sample_weight"])
+                kwargs["sample_weight"] = weight
         return super().fit(x, y, batch_size, **kwargs)
 
     def adapt_features(self, features):

@@ -165,7 +165,7 @@ class BertPretrainer(BertTask):
         if not isinstance(texts, (list, tuple)):
             raise ValueError(f"fill_mask takes a str or a list of them; got {shown(texts)}.")
         reader = reader_of(self)
-        from keras_bert.preprocessing.masked_text import masked_inputs
+        from keras_bert.preprocessing.whole_texts import masked_inputs
 
         tokens = reader.tokenizer.get_vocabulary()
         answers = []

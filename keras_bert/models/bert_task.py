@@ -19,8 +19,7 @@ from keras_bert.models.task_parts import (
     preprocessor_config,
 )
 from keras_bert.preprocessing.batches import Batches
-from keras_bert.preprocessing.raw import is_dataset, is_raw
-from keras_bert.preprocessing.split_examples import split_examples
+from keras_bert.preprocessing.raw import is_dataset, is_raw, split_examples
 from keras_bert.presets.preset import PresetModel
 from keras_bert.presets.preset_arguments import check_keras_arguments
 from keras_bert.presets.quantization import quantization_config, quantized_from_config
@@ -223,13 +222,18 @@ class BertTask(PresetModel, Lora, Retracing, TrainLoop, RowInputs, keras.Model):
         self.set_accumulation(accumulation_steps)
         self.check_whole_executions(kwargs)
         task_data.check_validation_split(validation_split)
+        batching = task_data.merged_batching(batching, batch_size, shuffle)
+        x, y, sample_weight = (
+            task_data.in_memory(self, x, y, sample_weight)
+            if validation_split
+            else task_data.training_data(self, x, y, sample_weight, batching, kwargs)
+        )
         if validation_split and is_raw(x):
             task_data.check_labels_apart(x, y)
             parts = split_examples((x, y, sample_weight), validation_split)
             (x, y, sample_weight), validation_data = parts
             validation_split = 0.0
         validation_data = task_data.validation_data(self, validation_data)
-        batching = task_data.merged_batching(batching, batch_size, shuffle)
         x, y, sample_weight = task_data.keras_data(self, x, y, sample_weight, batching)
         is_batched = is_dataset(x) or isinstance(x, Batches)  # and shuffled already
         if not is_batched:
@@ -255,6 +259,7 @@ class BertTask(PresetModel, Lora, Retracing, TrainLoop, RowInputs, keras.Model):
         if not self.compiled:
             self.compile()
         self.check_whole_executions(kwargs)
+        x, y, sample_weight = task_data.in_memory(self, x, y, sample_weight)
         if is_raw(x) and task_data.reader_of(self).cuts_windows:
             return answering.evaluate_pooled(self, x, y, sample_weight, batch_size, **kwargs)
         batching = task_data.merged_batching(batching, batch_size).for_evaluation()
@@ -271,6 +276,7 @@ class BertTask(PresetModel, Lora, Retracing, TrainLoop, RowInputs, keras.Model):
         """
         self.check_whole_executions(kwargs)
         batch_size = task_data.checked_batch_size(batch_size)
+        x, *_ = task_data.in_memory(self, x, with_labels=False)
         if is_raw(x):
             return answering.raw_outputs(self, x, batch_size, **kwargs)
         x = task_data.checked_prepared(self, x)

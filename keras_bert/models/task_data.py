@@ -1,6 +1,7 @@
 """Conversion of examples to Keras's training data: methods of `BertTask`."""
 
 import dataclasses
+import functools
 import types
 
 import keras
@@ -10,19 +11,68 @@ from keras_bert.messages import check_int, check_number, shown
 from keras_bert.preprocessing.batches import Batches
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.class_labels import check_one_hot
-from keras_bert.preprocessing.model_inputs import checked_inputs
+from keras_bert.preprocessing.extra_inputs import checked_inputs
+from keras_bert.preprocessing.iterables import is_iterable, raw_passes, read_ahead
 from keras_bert.preprocessing.prepared_inputs import checked_arrays
-from keras_bert.preprocessing.raw import is_dataset, is_raw
+from keras_bert.preprocessing.raw import (
+    check_not_empty,
+    first_element,
+    is_dataset,
+    is_raw,
+    labels_spec,
+)
 from keras_bert.preprocessing.sample_weights import checked_weights
-from keras_bert.preprocessing.streams import check_not_empty, first_element, labels_spec
+
+
+def in_memory(task, x, y=None, sample_weight=None, with_labels=True, most=None):
+    """Reads an iterable of raw examples; returns anything else as it is.
+
+    Args:
+        task: a `BertTask`.
+        x: examples in any form.
+        y: labels or None.
+        sample_weight: weights or None.
+        with_labels: bool, whether an iterable yields labels, too, if `y` is None.
+        most: int, the most examples to read, or None.
+
+    Returns:
+        `(x, y, sample_weight)`.
+    """
+    passes, x = raw_passes(
+        x, with_labels=with_labels and y is None and not task.takes_columns, most=most
+    )
+    y, sample_weight = (list(v) if is_iterable(v) else v for v in (y, sample_weight))
+    if passes is None:
+        return x, y, sample_weight
+    x, *own = passes.read()
+    if y is None and with_labels:
+        y, sample_weight = own
+    return x, y, sample_weight
+
+
+def training_data(task, x, y, sample_weight, batching, arguments):
+    """Like `in_memory`, but an iterable that yields other examples in each pass is read ahead."""
+    steps, epochs = (arguments.get(name) for name in ("steps_per_epoch", "epochs"))
+    most = None if steps is None else steps * batching.batch_size
+    if y is None:
+        passes, x = raw_passes(x, with_labels=not task.takes_columns, most=most)
+        number = (epochs or 1) - arguments.get("initial_epoch", 0)
+        if passes is not None and passes.are_several and number > 1:
+            return (
+                read_ahead(passes, functools.partial(_labelled_batches, task), batching, number),
+                None,
+                None,
+            )
+    return in_memory(task, x, y, sample_weight, most=most)
 
 
 def batches(task, x, y=None, sample_weight=None, *, batching=None):
     """Makes the batches that `fit` trains on; see `BertTask.batches`."""
     batching = _checked_batching(batching)
+    x, y, sample_weight = in_memory(task, x, y, sample_weight)
     if is_raw(x):
         return _raw_batches(task, x, y, sample_weight, batching)
-    from keras_bert.preprocessing.prepared import prepared_batches
+    from keras_bert.preprocessing.batches import prepared_batches
 
     x, y, sample_weight = _checked(task, x, y, sample_weight)
     if not isinstance(x, dict) and not is_dataset(x):
@@ -35,14 +85,19 @@ def keras_data(task, x, y=None, sample_weight=None, batching=None):
     if not is_raw(x):
         return _checked(task, _on_backend(x), y, sample_weight)
     batching = Batching().for_evaluation() if batching is None else batching
-    found = _raw_batches(task, x, y, sample_weight, batching)
+    return _on_backend(_labelled_batches(task, (x, y, sample_weight), batching)), None, None
+
+
+def _labelled_batches(task, data, batching):
+    """Makes batches of raw examples, with labels if the task has a loss."""
+    found = _raw_batches(task, *data, batching)
     if task.loss is not None and not _has_labels(found):
         raise ValueError(
             "The dataset yields no labels; make it yield (text, label)."
-            if is_dataset(x)
+            if is_dataset(data[0])
             else "There are no labels: give y, or a dataset of (text, label)."
         )
-    return _on_backend(found), None, None
+    return found
 
 
 def _on_backend(x):
@@ -63,7 +118,7 @@ def validation_data(task, data):
             "validation_data must be (x, y), (x, y, sample_weight) or a dataset; got a tuple of "
             f"{len(data)}."
         )
-    found = keras_data(task, *(data if isinstance(data, tuple) else (data,)))
+    found = keras_data(task, *in_memory(task, *(data if isinstance(data, tuple) else (data,))))
     return found[0] if found[1] is None else found
 
 

@@ -36,8 +36,6 @@ from keras_bert.text.tokens import Tokens
 if TYPE_CHECKING:
     import tensorflow as tf
 
-    import keras_bert
-
 
 WINDOW_POOLINGS = ("mean", "max")
 
@@ -131,7 +129,7 @@ class BertClassifierPreprocessor(BertPreprocessor):
         """Whether the model predicts a score instead of classes."""
         return not self.multi_label and self.label_names is not None and len(self.label_names) == 1
 
-    def for_model(self, backbone: keras_bert.BertBackbone, outputs: keras.KerasTensor) -> Self:
+    def for_model(self, backbone: keras.Model, outputs: keras.KerasTensor) -> Self:
         """Returns this preprocessor with a name for each of the model's classes."""
         return named_classes(super().for_model(backbone, outputs), outputs.shape[-1])
 

@@ -35,8 +35,6 @@ from keras_bert.text.tokens import TRUNCATIONS, SegmentPacker, TextTokens, Token
 if TYPE_CHECKING:
     import tensorflow as tf
 
-    import keras_bert
-
 
 Outputs: TypeAlias = Any
 """A model's outputs: an array, or a dict of several by name; tensors in a SavedModel."""
@@ -87,6 +85,7 @@ class BertPreprocessor:
     sequence_length: int
     truncation: str
 
+    tokenizer_class = BertTokenizer
     max_texts = 2  # the most texts that one example may have
     prompt = ""  # before each text
     cuts_windows = False  # whether a text may become several rows
@@ -379,7 +378,7 @@ class BertPreprocessor:
 
     def for_model(
         self,
-        backbone: keras_bert.BertBackbone,
+        backbone: keras.Model,
         outputs: keras.KerasTensor | dict[str, keras.KerasTensor],
     ) -> Self:
         """Returns this preprocessor, checked and completed for a model.
@@ -427,7 +426,7 @@ class BertPreprocessor:
         Raises:
             ValueError: if the source is unknown or has no vocabulary.
         """
-        from keras_bert.presets.preprocessors import load_preprocessor  # a higher room
+        from keras_bert.presets.preprocessors import load_preprocessor
 
         return load_preprocessor(cls, source, settings)
 

@@ -16,20 +16,17 @@ from keras_bert.messages import shown
 from keras_bert.metrics.entities import entity_scores
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
 from keras_bert.preprocessing.class_labels import checked_label_names, named_classes
-from keras_bert.preprocessing.found_entities import found_entities
 from keras_bert.preprocessing.raw import Examples, Labels, as_arrays
 from keras_bert.preprocessing.tagged_rows import TaggedRows
 from keras_bert.preprocessing.text_examples import text_examples
 from keras_bert.preprocessing.text_rows import LONGEST, ops_of
-from keras_bert.preprocessing.text_words import TextWords, text_words
+from keras_bert.preprocessing.text_words import TextWords, found_entities, text_words
 from keras_bert.readers.conll import write_conll
 from keras_bert.text import numpy_ops
 from keras_bert.text.tokenizer import BertTokenizer
 
 if TYPE_CHECKING:
     import tensorflow as tf
-
-    import keras_bert
 
 
 @keras.saving.register_keras_serializable(package="keras_bert")
@@ -81,7 +78,7 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
     def signature(self) -> dict[str, int | None]:
         return {"text": 1}
 
-    def for_model(self, backbone: keras_bert.BertBackbone, outputs: keras.KerasTensor) -> Self:
+    def for_model(self, backbone: keras.Model, outputs: keras.KerasTensor) -> Self:
         """Returns this preprocessor with a name for each of the model's classes."""
         return named_classes(super().for_model(backbone, outputs), outputs.shape[-1])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import numbers
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,17 +15,7 @@ if TYPE_CHECKING:
     import keras
     import numpy.typing as npt
 
-    from keras_bert.preprocessing.bert_classifier_preprocessor import (
-        BertClassifierPreprocessor,
-    )
-    from keras_bert.preprocessing.bert_token_classifier_preprocessor import (
-        BertTokenClassifierPreprocessor,
-    )
     from keras_bert.preprocessing.raw import Labels
-
-_Preprocessor = TypeVar(
-    "_Preprocessor", bound="BertClassifierPreprocessor | BertTokenClassifierPreprocessor"
-)
 
 
 def checked_label_names(names: Any) -> list[str] | None:
@@ -205,7 +195,7 @@ def choice_targets(labels: Labels, inputs: Mapping[str, npt.ArrayLike] | None = 
     return labels
 
 
-def named_classes(preprocessor: _Preprocessor, num_classes: int) -> _Preprocessor:
+def named_classes(preprocessor: Any, num_classes: int) -> Any:
     """Returns the preprocessor with `label_names`, "0", "1", ... if it has none.
 
     Raises:

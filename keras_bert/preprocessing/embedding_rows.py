@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -15,9 +15,6 @@ from keras_bert.preprocessing.raw import as_floats
 from keras_bert.preprocessing.text_examples import check_same_number
 from keras_bert.preprocessing.text_rows import packed
 from keras_bert.text.tokens import SegmentPacker, Tokens
-
-if TYPE_CHECKING:  # which imports this module
-    from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
 
 
 @dataclasses.dataclass
@@ -114,10 +111,10 @@ class LabelledTexts:
 
 
 def text_columns_rows(
-    preprocessor: BertPreprocessor,
+    preprocessor: Any,
     columns: tuple[list[str], ...],
     targets: tuple,
-    of_columns: Sequence[BertPreprocessor],
+    of_columns: Sequence[Any],
 ) -> TextColumns:
     """Reads columns of n texts, with scores or without, as `TextColumns`.
 
@@ -156,7 +153,7 @@ def text_columns_rows(
     return TextColumns(preprocessor.packer, token_ids, numbers, found)
 
 
-def labelled_texts(preprocessor: BertPreprocessor, texts: list[str], labels: Any) -> LabelledTexts:
+def labelled_texts(preprocessor: Any, texts: list[str], labels: Any) -> LabelledTexts:
     """Reads texts with class labels, names or numbers, as `LabelledTexts`.
 
     Raises:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+import keras
 import tensorflow as tf
 
 from keras_bert.preprocessing.extra_inputs import checked_targets
@@ -17,11 +16,8 @@ from keras_bert.preprocessing.prepared_inputs import (
     upper_limits,
 )
 
-if TYPE_CHECKING:
-    import keras_bert
 
-
-def checked_dataset(model: keras_bert.BertTask, dataset: tf.data.Dataset) -> tf.data.Dataset:
+def checked_dataset(model: keras.Model, dataset: tf.data.Dataset) -> tf.data.Dataset:
     """Makes a dataset of prepared inputs raise an error at values that a model would misread.
 
     On a GPU or a TPU, a token id outside the table reads zeros or another row. Each batch is

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import keras
 import numpy as np
 
 from keras_bert.preprocessing.raw import as_arrays
-
-if TYPE_CHECKING:
-    import keras_bert
 
 PACKED = ("sequence_ids", "cls_positions")
 """Inputs of rows that hold several sequences each, in calls only."""
@@ -28,7 +25,7 @@ OTHER_NAMES = {  # in other libraries
 }
 
 
-def checked_arrays(model: keras_bert.BertTask, x: dict[str, Any]) -> dict[str, Any]:
+def checked_arrays(model: keras.Model, x: dict[str, Any]) -> dict[str, Any]:
     """Checks prepared inputs in memory.
 
     Args:
@@ -84,7 +81,7 @@ def input_names(model: keras.Model) -> list[str]:
     return [*model.input, *(PACKED if model.takes_packed_rows else ())]
 
 
-def upper_limits(model: keras_bert.BertTask) -> dict[str, int | None]:
+def upper_limits(model: keras.Model) -> dict[str, int | None]:
     """Returns `{name: number of values}` of a model's integer inputs; None is the length."""
     sizes = model.backbone
     limits = {
@@ -99,7 +96,7 @@ def upper_limits(model: keras_bert.BertTask) -> dict[str, int | None]:
 
 
 def check_shape(
-    model: keras_bert.BertTask, name: str, shape: Sequence[int | None], ids: Sequence[int | None]
+    model: keras.Model, name: str, shape: Sequence[int | None], ids: Sequence[int | None]
 ) -> None:
     """Raises a ValueError if an input's shape, with None for unknown sizes, can't fit `ids`."""
     letters = ["B", "C", "S"] if len(model.input["token_ids"].shape) == 3 else ["B", "S"]
@@ -120,7 +117,7 @@ def check_shape(
         )
 
 
-def too_long(model: keras_bert.BertTask, tokens: str) -> str:
+def too_long(model: keras.Model, tokens: str) -> str:
     """Returns the message for sequences that are longer than a model's position table."""
     return (
         f"Sequences of {tokens} are longer than the position table of "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
@@ -12,9 +12,6 @@ from keras_bert.preprocessing.text_examples import checked_text
 from keras_bert.preprocessing.text_rows import packed
 from keras_bert.text import numpy_ops
 from keras_bert.text.tokens import Tokens, numbered
-
-if TYPE_CHECKING:
-    from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
 
 
 class TaggedRows:
@@ -46,7 +43,7 @@ class TaggedRows:
     def __init__(
         self,
         words: Sequence[Sequence[str]],
-        preprocessor: BertPreprocessor,
+        preprocessor: Any,
         documents: Sequence[int] | np.ndarray | None = None,
         labels: Sequence[Sequence[int]] | None = None,
     ):

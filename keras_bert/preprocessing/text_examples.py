@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from keras_bert.messages import shown
-from keras_bert.preprocessing.model_inputs import input_array
+from keras_bert.preprocessing.extra_inputs import input_array
 from keras_bert.preprocessing.raw import Examples, as_arrays, is_dataset, is_single
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -22,15 +22,11 @@ from keras_bert.preprocessing.raw import is_raw
 from keras_bert.preprocessing.text_examples import split_inputs
 from keras_bert.preprocessing.text_rows import LONGEST
 
-if TYPE_CHECKING:
-    from keras_bert.preprocessing.bert_embedder_preprocessor import BertEmbedderPreprocessor
-    from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
-
 _PACKED_AT_ONCE = 1024  # sequences: enough to fill the rows, few enough to wait for
 
 
 def stream_batches(
-    preprocessor: BertPreprocessor, dataset: tf.data.Dataset, batching: Batching, with_labels: bool
+    preprocessor: Any, dataset: tf.data.Dataset, batching: Batching, with_labels: bool
 ) -> tf.data.Dataset:
     """Reads texts batch by batch, in the graph; see `BertPreprocessor.batches`.
 
@@ -95,7 +91,7 @@ def _packed(preprocessor, batches, batching):
 
 
 def stream_columns(
-    preprocessor: BertEmbedderPreprocessor, dataset: tf.data.Dataset, batching: Batching
+    preprocessor: Any, dataset: tf.data.Dataset, batching: Batching
 ) -> tf.data.Dataset:
     """Makes training batches of a dataset of `(anchor, positive, ...)` or `((a, b), score)`."""
     _check_unsorted(batching)
@@ -191,7 +187,7 @@ def text_batches(
     return dataset.map(as_columns)
 
 
-def in_memory(dataset: tf.data.Dataset) -> tuple[Any, Any, Any]:
+def arrays_of(dataset: tf.data.Dataset) -> tuple[Any, Any, Any]:
     """Reads a dataset of texts, batched or not, as arrays `(x, y, sample_weight)`.
 
     Missing labels and weights are None.
@@ -210,7 +206,7 @@ def in_memory(dataset: tf.data.Dataset) -> tuple[Any, Any, Any]:
 def labels_of(dataset: tf.data.Dataset) -> tuple[Any, Any]:
     """Reads a dataset of raw texts or of prepared batches as `(x, labels)` in memory."""
     if is_raw(dataset):
-        x, y, _ = in_memory(dataset)
+        x, y, _ = arrays_of(dataset)
         return x, y
     if not isinstance(dataset.element_spec, tuple) or len(dataset.element_spec) < 2:
         raise ValueError("scores needs labels: make the dataset yield (x, label).")

@@ -1,4 +1,4 @@
-"""Tokenization of texts that must fit in a row as a whole, for a pre-trained model."""
+"""Texts as a pre-trained model reads them: as a whole, some with [MASK]."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from keras_bert.preprocessing.text_examples import checked_text
 from keras_bert.text.numpy_ops import ragged
+from keras_bert.text.vocabulary import MASK
 
 if TYPE_CHECKING:
     from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
@@ -45,3 +46,59 @@ def whole_texts(
             )
         rows.append(np.array([*first, *ids, *last], "int32"))
     return rows
+
+
+def masked_inputs(
+    texts: Sequence[str], preprocessor: BertPreprocessor
+) -> tuple[dict[str, np.ndarray], list[int]]:
+    """Tokenizes texts with "[MASK]" as a masked token.
+
+    Args:
+        texts: list of B str, each with at least one "[MASK]".
+        preprocessor: a `BertPreprocessor`.
+
+    Returns:
+        `(inputs, counts)`: a dict of `token_ids`, `segment_ids`, `padding_mask`, `[B, S]`, and
+        `mask_positions`, `[B, P]`, int32; and the number of masked tokens of each text, `[B]`.
+
+    Raises:
+        ValueError: if a text has no [MASK], or has one beyond the sequence length.
+    """
+    tokenizer, longest = preprocessor.tokenizer, preprocessor.sequence_length
+    rows = []
+    for text in texts:
+        parts = checked_text("A text", text).split(MASK)
+        if len(parts) == 1:
+            raise ValueError(
+                f"There is no [MASK] to fill in {text!r}. Write [MASK] in place of a word."
+            )
+        row = [tokenizer.cls_token_id]
+        for ids in ragged(*tokenizer.flat_ids(parts)):
+            row += [*ids, tokenizer.mask_token_id]
+        row[-1] = tokenizer.sep_token_id
+        if len(row) > longest:
+            if tokenizer.mask_token_id in row[longest - 1 :]:
+                raise ValueError(
+                    f"A text of {len(row)} tokens has a [MASK] beyond the {longest - 1} that are "
+                    f"read: {text[:60]!r}... Shorten the text, or use a preprocessor with a larger "
+                    "sequence_length."
+                )
+            row[longest - 1 :] = [tokenizer.sep_token_id]
+        rows.append(np.array(row, "int32"))
+    length = max(map(len, rows))
+    positions = [np.flatnonzero(row == tokenizer.mask_token_id) for row in rows]
+    padding_mask = np.stack([np.arange(length) < len(row) for row in rows])
+    inputs = {
+        "token_ids": _padded(rows, length, tokenizer.pad_token_id),
+        "segment_ids": np.zeros((len(rows), length), "int32"),
+        "padding_mask": padding_mask.astype("int32"),
+        "mask_positions": _padded(positions, max(map(len, positions)), 0),
+    }
+    return inputs, [len(row) for row in positions]
+
+
+def _padded(rows, length, value):
+    padded = np.full((len(rows), length), value, "int32")
+    for target, row in zip(padded, rows, strict=True):
+        target[: len(row)] = row
+    return padded

@@ -4,7 +4,7 @@ import inspect
 import logging
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from keras_bert.files.json_files import read_json
 from keras_bert.presets.formats.checkpoint import Checkpoint
@@ -15,18 +15,12 @@ from keras_bert.presets.preset_arguments import did_you_mean
 from keras_bert.presets.preset_folder import PresetFolder, public_class
 from keras_bert.presets.read_source import local_source, read_source
 
-if TYPE_CHECKING:
-    from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
-    from keras_bert.text.tokenizer import BertTokenizer
-
 logger = logging.getLogger("keras_bert")
 
 TEXT_SETTINGS = ("sequence_length", "truncation")
 
 
-def load_preprocessor(
-    cls: "type[BertPreprocessor]", source: str | os.PathLike, settings: dict[str, Any]
-) -> "BertPreprocessor":
+def load_preprocessor(cls: type, source: str | os.PathLike, settings: dict[str, Any]) -> Any:
     """Loads the preprocessor of a source, as `BertPreprocessor.from_preset` does."""
     found = preprocessor_from(read_source(source), cls, None, settings)
     if found is None:
@@ -34,19 +28,22 @@ def load_preprocessor(
     return found
 
 
-def load_tokenizer(source: str | os.PathLike, lowercase: bool | None = None) -> "BertTokenizer":
+def load_tokenizer(cls: type, source: str | os.PathLike, lowercase: bool | None = None) -> Any:
     """Loads the tokenizer of a source, as `BertTokenizer.from_preset` does.
 
     For a model of the Hugging Face hub, only the small files are downloaded.
     """
-    tokenizer_class = public_class("BertTokenizer")
     if str(source).endswith(".txt"):
-        return tokenizer_class(source, lowercase=lowercase is not False)
+        return cls(source, lowercase=lowercase is not False)
     path = Path(local_source(source, weights=False))
     if not _is_hugging_face(path):
         source = path if (path / "preprocessor.json").is_file() else source
-        kind = public_class("BertPreprocessor")
-        return load_preprocessor(kind, source, {"lowercase": lowercase}).tokenizer
+        found = read_source(source)
+        vocabulary, settings, _ = _text(found, lowercase)
+        if vocabulary is None:
+            raise ValueError(f"{source} has no vocabulary, so it has no preprocessor for text.")
+        with naming(found):
+            return cls(vocabulary, **settings)
     sentences = read_sentence_transformer(path)
     vocabulary, settings, _ = read_tokenizer(sentences.transformer)
     if not vocabulary:
@@ -55,7 +52,7 @@ def load_tokenizer(source: str | os.PathLike, lowercase: bool | None = None) -> 
         settings["lowercase"] = lowercase
     if sentences.lowercases and not settings["lowercase"]:
         raise ValueError(f"{source} lowercases text, but has a cased vocabulary.")
-    return tokenizer_class(vocabulary, **settings)
+    return cls(vocabulary, **settings)
 
 
 def split_arguments(cls: type, arguments: dict[str, Any]) -> tuple[dict, dict]:
@@ -78,12 +75,12 @@ def setting_names(cls: type) -> list[str]:
 
 def preprocessor_from(
     source: PresetFolder | Checkpoint,
-    kind: "type[BertPreprocessor]",
-    given: "BertPreprocessor | None",
+    kind: type,
+    given: Any,
     settings: dict[str, Any],
     is_same_task: bool = True,
     num_classes: int | None = None,
-) -> "BertPreprocessor | None":
+) -> Any:
     """Makes a preprocessor for a loaded model, or returns None if there is no vocabulary.
 
     Args:
@@ -109,8 +106,8 @@ def preprocessor_from(
         )
     if isinstance(given, kind):
         return type(given).like(given, **settings) if settings else given
-    text = _text_preprocessor(source, lowercase) if given is None else given
-    if text is None:
+    vocabulary, tokenizer, text = _text(source, lowercase) if given is None else (None,) * 3
+    if given is None and vocabulary is None:
         if saved:
             logger.warning(
                 "%s has no vocabulary, so its preprocessor's settings were left out: %s. Give "
@@ -124,16 +121,18 @@ def preprocessor_from(
             saved.pop("label_names", None)
         settings = {**saved, **settings}
     with naming(source):
-        return made.like(text, **settings)
+        if given is not None:
+            return made.like(given, **settings)
+        return made(made.tokenizer_class(vocabulary, **tokenizer), **{**text, **settings})
 
 
 def preprocessor_for(
     cls: type,
     source: PresetFolder | Checkpoint,
-    given: "BertPreprocessor | None",
+    given: Any,
     settings: dict[str, Any],
     num_classes: int | None,
-) -> "BertPreprocessor | None":
+) -> Any:
     """Makes the preprocessor of a task's class, like `preprocessor_from`."""
     is_same_task = (
         cls is source.model_class
@@ -155,8 +154,8 @@ def _task_settings(source):
     return kind, {name: settings[name] for name in names if name in settings}
 
 
-def _text_preprocessor(source, lowercase):
-    """Makes a `BertPreprocessor` with a source's text settings, or None without a vocabulary."""
+def _text(source, lowercase):
+    """Returns the vocabulary of a source, its tokenizer's settings and those of sequences."""
     if isinstance(source, PresetFolder):
         vocabulary, tokenizer, text = source.text()
     else:
@@ -165,13 +164,9 @@ def _text_preprocessor(source, lowercase):
         check_vocabulary(source)
         vocabulary, tokenizer = source.vocabulary, source.tokenizer
         text = {"sequence_length": source.sequence_length}
-    if vocabulary is None:
-        return None
-    if lowercase is not None:
+    if lowercase is not None and vocabulary is not None:
         tokenizer = {**tokenizer, "lowercase": lowercase}
-    with naming(source):
-        tokenizer = public_class("BertTokenizer")(vocabulary, **tokenizer)
-        return public_class("BertPreprocessor")(tokenizer, **text)
+    return vocabulary, tokenizer, text
 
 
 def _is_hugging_face(path):

@@ -3,7 +3,7 @@
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import keras
 
@@ -12,9 +12,6 @@ from keras_bert.messages import check_finite
 from keras_bert.presets.formats.checkpoint import check_size
 from keras_bert.presets.formats.tensor_files import check_crc32, checked_num_bytes
 from keras_bert.presets.formats.weight_names import read_own_arguments
-
-if TYPE_CHECKING:
-    from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
 
 FORMAT = 3
 
@@ -84,7 +81,7 @@ class PresetFolder:
         return JsonFields(self.file("preprocessor.json"))
 
     @cached_property
-    def settings(self) -> "tuple[type[BertPreprocessor], dict[str, Any]]":
+    def settings(self) -> tuple[type, dict[str, Any]]:
         """The preprocessor's class and settings; the task's class and `{}` if there is none."""
         settings = {**self._settings.values}
         if "class" in settings:
@@ -118,7 +115,7 @@ class PresetFolder:
         return str(self.file("vocab.txt")), arguments, text
 
     def model(
-        self, preprocessor: "BertPreprocessor | None", precision: dict[str, Any]
+        self, preprocessor: Any, precision: dict[str, Any]
     ) -> tuple[dict[str, Any], keras.Model]:
         """Loads `(config, model)`; `precision` may hold a `dtype` to replace the saved one."""
         weights = self.file("model.weights.h5")

@@ -115,9 +115,9 @@ class BertTokenizer:
         >>> BertTokenizer.from_preset(folder)
         BertTokenizer(6 tokens, lowercase=True)
         """
-        from keras_bert.presets.preprocessors import load_tokenizer  # a higher room
+        from keras_bert.presets.preprocessors import load_tokenizer
 
-        return load_tokenizer(source, lowercase)
+        return load_tokenizer(cls, source, lowercase)
 
     def __repr__(self):
         return f"BertTokenizer({self.vocabulary_size():,} tokens, lowercase={self.lowercase})"

@@ -140,6 +140,21 @@ def test_predict_gives_arrays_of_raw_and_of_prepared_inputs(made, assert_close, 
     assert_close(raw, ready)
 
 
+@each([name for name in TASKS if name != "vectors"])
+def test_an_iterable_of_examples_is_read_like_a_list(made, assert_close):
+    task, x, y, *_ = made
+    rows = x
+    if isinstance(x, dict):
+        rows = [{"text": t, "features": f} for t, f in zip(x["text"], x["features"], strict=True)]
+    elif isinstance(x, tuple):
+        rows = list(zip(*x, strict=True))
+    pairs = rows if y is None else zip(rows, y, strict=True)
+    batches = [[*task.batches(*data, batching=Batching(3))] for data in ((x, y), (iter(pairs),))]
+    assert_close(*batches)
+    assert_close(task.predict(iter(rows), verbose=0), task.predict(x, verbose=0))
+    assert len(task.answer(iter(rows))) == 4
+
+
 @each(TASKS)
 def test_examples_in_memory_need_no_pipeline(made, monkeypatch):
     task, x, *_ = made

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from keras_bert import BertPretrainer
-from keras_bert.preprocessing.masked_text import masked_inputs
+from keras_bert.preprocessing.whole_texts import masked_inputs
 
 TEXTS = ["a [MASK] c", "[MASK] b [MASK] d e", "[MASK]", "f g h i [MASK]", "k [MASK] l"]
 

@@ -1,6 +1,6 @@
 import numpy as np
 
-from keras_bert.preprocessing.answer_dicts import answer_dicts
+from keras_bert.models.answering import answer_dicts
 
 
 def test_each_example_gets_python_values():

@@ -13,7 +13,7 @@ from keras_bert.preprocessing.class_labels import (
     named_classes,
     token_targets,
 )
-from keras_bert.preprocessing.class_weights import class_sample_weight, class_weights
+from keras_bert.preprocessing.sample_weights import class_sample_weight, class_weights
 
 NAMES = ["bad", "fine", "good"]
 

@@ -2,7 +2,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert import Batching
-from keras_bert.preprocessing.prepared import prepared_batches
+from keras_bert.preprocessing.batches import prepared_batches
 from keras_bert.preprocessing.text_streams import labels_of
 
 X = {"token_ids": np.arange(10).reshape(5, 2)}

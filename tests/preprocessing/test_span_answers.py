@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from keras_bert import Batching, BertSpanLabelerPreprocessor
-from keras_bert.preprocessing.answer_dicts import answer_dicts
+from keras_bert.models.answering import answer_dicts
 from keras_bert.preprocessing.span_answers import NO_SPAN, best_spans
 from keras_bert.text import numpy_ops
 

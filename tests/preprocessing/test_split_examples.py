@@ -1,6 +1,6 @@
 import pytest
 
-from keras_bert.preprocessing.split_examples import split_examples
+from keras_bert.preprocessing.raw import split_examples
 
 
 def test_columns_are_split_alike_in_order():

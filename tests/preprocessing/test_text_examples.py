@@ -3,7 +3,7 @@ import pytest
 import tensorflow as tf
 
 from keras_bert.preprocessing.text_examples import text_examples
-from keras_bert.preprocessing.text_streams import in_memory, text_batches
+from keras_bert.preprocessing.text_streams import arrays_of, text_batches
 
 TEXTS = ["a b", "c", "d e f g h i j k l m", "", "b b b", "k l"]
 SECONDS = ["m", "l k j i", "", "c", "a a", "h"]
@@ -172,7 +172,7 @@ def test_only_datasets_without_batches_are_batched():
 def test_a_dataset_is_read_whole(size):
     def read(*parts):
         dataset = slices(*parts)
-        return in_memory(dataset if size is None else dataset.batch(size))
+        return arrays_of(dataset if size is None else dataset.batch(size))
 
     def texts(column):
         return [text.decode() for text in column]
@@ -185,7 +185,7 @@ def test_a_dataset_is_read_whole(size):
     x, y, _ = read({"text": TEXTS, "features": LABELS}, SECONDS)
     assert texts(x["text"]) == TEXTS and x["features"].tolist() == LABELS and texts(y) == SECONDS
     with pytest.raises(ValueError, match="There are no texts"):
-        in_memory(slices(TEXTS).take(0))
+        arrays_of(slices(TEXTS).take(0))
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,219 @@
+"""Iterables of raw examples, such as generators and loaders, read into memory pass by pass."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import keras
+import numpy as np
+
+from keras_bert.messages import shown
+from keras_bert.preprocessing.batches import Batches
+from keras_bert.preprocessing.batching import Batching
+from keras_bert.preprocessing.raw import first_element, is_dataset, is_raw
+
+_MOST = 10_000_000  # examples of an iterable that is taken to end
+
+
+@dataclasses.dataclass
+class Passes:
+    """An iterable of raw examples, of which each pass is read into memory.
+
+    Attributes:
+        iterable: examples, or batches of them: a generator, a loader, or columns of a data set. An
+            example is what a list may hold, `(example, label)` or `(example, label, weight)`; or a
+            dict with its `text`, its `label` and extra inputs.
+        with_labels: bool. With labels, two bare strings are a text and its label; without, a pair.
+        most: int, the examples of a pass; None for all.
+    """
+
+    iterable: Any
+    with_labels: bool = True
+    most: int | None = None
+
+    def __post_init__(self):
+        self.is_read_once = iter(self.iterable) is self.iterable
+        is_loader = not self.is_read_once and not hasattr(self.iterable, "__getitem__")
+        # Others hold the same examples in each pass, or have no more of them.
+        self.are_several = is_loader or (self.is_read_once and self.most is not None)
+
+    def read(self) -> tuple[Any, list | None, list | None]:
+        """Reads the next pass as `(x, y, sample_weight)`, in the forms that tasks take in memory.
+
+        Raises:
+            ValueError: if there are no examples, they have no end, or one is unlike the first.
+        """
+        parts = []
+        for number, example in enumerate(itertools.islice(self._examples(), self.most)):
+            if number == _MOST:
+                raise ValueError(
+                    f"The {self._name} has no end after {_MOST:,} examples. Give steps_per_epoch, "
+                    "or texts as a tf.data.Dataset, which are not held in memory."
+                )
+            parts.append(_parts(example, self.with_labels))
+            if _kind(parts[-1]) != _kind(parts[0]):
+                raise ValueError(
+                    f"Example {number} of the {self._name} is {shown(example)}, unlike the first: "
+                    f"{shown(parts[0][0] if len(parts[0]) == 1 else parts[0])}. Make all examples "
+                    "alike."
+                )
+        if not parts:
+            raise ValueError(f"There are no examples: the {self._name} is empty.")
+        x, *rest = map(list, zip(*parts, strict=True))
+        if isinstance(x[0], dict) and "text" in x[0]:
+            columns = {name: [example[name] for example in x] for name in x[0]}
+            x = {name: v if name == "text" else np.array(v) for name, v in columns.items()}
+        return (x, *rest, None, None)[:3]
+
+    @property
+    def _name(self):
+        return type(self.iterable).__name__
+
+    def _examples(self) -> Iterator:
+        collate = getattr(getattr(self.iterable, "collate_fn", None), "__name__", None)
+        makes_batches = collate is not None and self.iterable.batch_size is not None
+        for element in self.iterable:
+            first = next(iter(keras.tree.flatten(element)), None)
+            is_batch = getattr(first, "ndim", 0) > 0 and is_raw(first)
+            if is_batch or (makes_batches and collate == "default_collate"):
+                yield from _examples_of(element)
+            elif makes_batches:
+                yield from element
+            else:  # PyTorch makes lists of tuples
+                yield tuple(element) if collate and isinstance(element, list) else element
+
+
+class PassBatches(Batches):
+    """Batches of `Passes`: while a model trains on a pass, a thread reads the next one.
+
+    Args:
+        make: a function of a pass's number that reads the pass and makes its `Batches`.
+        passes: int, the number of passes.
+    """
+
+    def __init__(self, make: Callable[[int], Batches], passes: int):
+        keras.utils.PyDataset.__init__(self)
+        self._reads = ThreadPoolExecutor(1)
+        self._futures = map(lambda number: self._reads.submit(make, number), range(1, passes))
+        self._now, self._next, self._is_used = make(0), next(self._futures, None), False
+
+    @property
+    def batching(self) -> Batching:
+        return self._now.batching
+
+    @property
+    def num_batches(self) -> int:
+        return len(self._now)
+
+    def __len__(self) -> int:
+        return len(self._now)
+
+    def __getitem__(self, index: int) -> Any:
+        return self._now[index]
+
+    def __iter__(self) -> Iterator:
+        if self._is_used:
+            self.on_epoch_end()
+        self._is_used = True
+        return iter(self._now)
+
+    def on_epoch_end(self) -> None:
+        """Goes on to the next pass, if there is one."""
+        if self._next is None:
+            return
+        following, self._next = self._next.result(), next(self._futures, None)
+        if len(following) != len(self._now):
+            raise ValueError(
+                f"A pass of the examples makes {len(following)} batches, and the first one made "
+                f"{len(self._now)}. Make all passes equally long, or give steps_per_epoch."
+            )
+        self._now = following
+
+
+def read_ahead(
+    passes: Passes, make: Callable[[tuple, Batching], Batches], batching: Batching, number: int
+) -> Batches:
+    """Makes the batches of several passes, with another order in each.
+
+    Args:
+        passes: `Passes`.
+        make: a function of `(x, y, sample_weight)` and a `Batching` that makes `Batches`.
+        batching: a `Batching`.
+        number: int, the number of passes.
+    """
+
+    def one(index):
+        seed = None if batching.seed is None else batching.seed + index
+        return make(passes.read(), dataclasses.replace(batching, seed=seed))
+
+    return PassBatches(one, number)
+
+
+def raw_passes(x: Any, **options: Any) -> tuple[Passes | None, Any]:
+    """Returns `(Passes, x)` of an iterable of raw examples, or `(None, x)` of anything else."""
+    if not is_iterable(x):
+        return None, x
+    first = first_element(x)
+    if first is None and iter(x) is not x:
+        first = next(iter(x), ())
+    elif first is None:
+        x, first = peeked(x)
+    is_labelled = isinstance(first, (tuple, list)) and len(first)
+    return (Passes(x, **options) if is_raw(first[0] if is_labelled else first) else None), x
+
+
+def is_iterable(x: Any) -> bool:
+    """Returns whether examples must be iterated over: no list, array, table, dict or dataset."""
+    known = (str, bytes, dict, list, tuple, keras.utils.PyDataset)
+    if isinstance(x, known) or is_dataset(x) or hasattr(x, "dtype") or hasattr(x, "dtypes"):
+        return False
+    return hasattr(x, "__iter__")
+
+
+def peeked(iterator: Iterator) -> tuple[Iterator, Any]:
+    """Returns a generator of the same elements, and the first of them, or `()`."""
+    start = list(itertools.islice(iterator, 1))
+
+    def every():
+        yield from start
+        yield from iterator
+
+    return every(), start[0] if start else ()
+
+
+def _parts(example, with_labels):
+    """Splits an example into `(x,)`, `(x, label)` or `(x, label, weight)`."""
+    if isinstance(example, dict) and "text" in example and "label" in example:
+        x = {name: value for name, value in example.items() if name != "label"}
+        return (x["text"] if len(x) == 1 else x), _plain(example["label"])
+    are_texts = isinstance(example, tuple) and all(isinstance(p, (str, bytes)) for p in example)
+    if not isinstance(example, tuple) or (are_texts and not with_labels):
+        return (example,)
+    return (example[0], *map(_plain, example[1:]))
+
+
+def _plain(value):
+    return value.tolist() if hasattr(value, "tolist") else value  # of NumPy and PyTorch
+
+
+def _kind(parts):
+    """Returns what all examples of an iterable have in common."""
+    x = parts[0]
+    if isinstance(x, dict):
+        return sorted(x) if "text" in x else dict, len(parts)
+    is_text = isinstance(x, (str, bytes))
+    return str if is_text else len(x) if isinstance(x, tuple) else type(x), len(parts)
+
+
+def _examples_of(batch):
+    """Returns the examples of a batch in columns: a dict, a tuple or an array of them."""
+    if isinstance(batch, dict):
+        columns = map(_examples_of, batch.values())
+        return [dict(zip(batch, values, strict=True)) for values in zip(*columns, strict=True)]
+    if isinstance(batch, (tuple, list)) and not all(isinstance(part, str) for part in batch):
+        return [*zip(*map(_examples_of, batch), strict=True)]
+    return list(batch)

@@ -1,0 +1,163 @@
+"""Iterables of raw examples train and answer as lists of them."""
+
+import itertools
+
+import keras
+import numpy as np
+import pytest
+
+from keras_bert import Batching, BertClassifier, BertClassifierPreprocessor, finetune
+
+TEXTS = ["a b c", "b b d", "a b a", "e c c d", "a a", "e d"]
+LABELS, NUMBERS = ["good", "bad"] * 3, [1, 0] * 3
+ROWS = list(zip(TEXTS, LABELS, strict=True))
+SETTINGS = {"batching": Batching(2, shuffle=False), "epochs": 3, "verbose": 0}
+
+
+class Loader:
+    """Yields the same examples in each pass, or others."""
+
+    def __init__(self, *passes):
+        self.passes = itertools.cycle(passes)
+
+    def __iter__(self):
+        return iter(next(self.passes))
+
+
+class Columns:
+    """Rows by number, with a column by name, as in a data set of Hugging Face."""
+
+    def __len__(self):
+        return len(TEXTS)
+
+    def __getitem__(self, key):
+        rows = [
+            {"text": text, "label": number} for text, number in zip(TEXTS, NUMBERS, strict=True)
+        ]
+        return Column(row[key] for row in rows) if isinstance(key, str) else rows[key]
+
+    def __iter__(self):
+        return iter([self[number] for number in range(len(self))])
+
+
+class Column:
+    def __init__(self, values):
+        self.values = list(values)
+
+    def __len__(self):
+        return len(self.values)
+
+    def __getitem__(self, key):
+        return self.values[key]
+
+    def __iter__(self):
+        return iter(self.values)
+
+
+def forever(rows):
+    while True:
+        yield from rows
+
+
+def grain_source(rows):
+    return pytest.importorskip("grain", reason="grain is not installed").MapDataset.source(rows)
+
+
+def torch_loader(rows, **options):
+    loading = pytest.importorskip("torch.utils.data", reason="PyTorch is not installed")
+    return loading.DataLoader(rows, **options)
+
+
+NUMBERED = list(zip(TEXTS, NUMBERS, strict=True))
+DICTS = [{"text": text, "label": label} for text, label in ROWS]
+FORMS = {
+    "a generator": lambda: (iter(ROWS),),
+    "weights": lambda: (((*row, 1.0) for row in ROWS),),
+    "dicts": lambda: (iter(DICTS),),
+    "texts and a list": lambda: (iter(TEXTS), LABELS),
+    "passes": lambda: (Loader(ROWS),),
+    "rows": lambda: (Columns(),),
+    "columns": lambda: (Columns()["text"], Columns()["label"]),
+    "grain": lambda: (grain_source(NUMBERED),),
+    "grain batches": lambda: (grain_source(NUMBERED).batch(4),),
+    "a grain iterator": lambda: (grain_source(NUMBERED).to_iter_dataset(),),
+    "torch": lambda: (torch_loader(NUMBERED, batch_size=4),),
+    "torch dicts": lambda: (torch_loader(DICTS, batch_size=4),),
+    "torch lists": lambda: (torch_loader(ROWS, batch_size=4, collate_fn=list),),
+    "torch, one by one": lambda: (torch_loader(ROWS, batch_size=None),),
+}
+
+
+@pytest.fixture
+def make(make_backbone, letters):
+    def make():
+        keras.utils.set_random_seed(1)
+        reader = BertClassifierPreprocessor(letters, 12, label_names=["bad", "good"])
+        return BertClassifier(make_backbone(num_layers=1), preprocessor=reader)
+
+    return make
+
+
+@pytest.fixture
+def train(make):
+    def train(*data, **options):
+        model = make()
+        model.compile(keras.optimizers.SGD(0.1), run_eagerly=True)
+        return model.fit(*data, **{**SETTINGS, **options}).history["loss"]
+
+    return train
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_an_iterable_trains_like_lists(form, train):
+    assert train(*FORMS[form]()) == train(TEXTS, LABELS)
+
+
+def test_a_part_of_an_endless_iterable_is_a_pass(train):
+    assert train(forever(ROWS), steps_per_epoch=3) == train(TEXTS, LABELS)
+
+
+def test_each_pass_is_read_again(train):
+    other = [(text, "good") for text in TEXTS]
+    same, other_ones = train(Loader(ROWS)), train(Loader(ROWS, other, other))
+    assert same[0] == other_ones[0] and same[1] != other_ones[1]
+
+
+def test_passes_of_unequal_length_are_refused(train):
+    with pytest.raises(Exception, match="3.*1|1.*3"):
+        train(Loader(ROWS, ROWS[:2]))
+
+
+def test_an_iterable_is_answered_scored_and_split_like_a_list(make, tmp_path):
+    model = make()
+    model.compile()
+    assert model.scores(iter(ROWS)) == model.scores(TEXTS, LABELS)
+    assert model.evaluate(iter(ROWS), verbose=0) == model.evaluate(TEXTS, LABELS, verbose=0)
+    np.testing.assert_array_equal(model.predict(iter(TEXTS)), model.predict(TEXTS))
+    answers = model.answer(iter(TEXTS))
+    assert [each["label"] for each in answers] == [each["label"] for each in model.answer(TEXTS)]
+    options = {"epochs": 1, "batching": Batching(2)}
+    with_lists = finetune(model, (TEXTS, LABELS), (TEXTS, LABELS), tmp_path / "lists", **options)
+    model = make()
+    assert finetune(model, iter(ROWS), iter(ROWS), tmp_path / "rows", **options) == with_lists
+    model.fit(iter(ROWS), validation_split=0.5, class_weight="balanced", verbose=0)
+
+
+@pytest.mark.parametrize(
+    "examples, words",
+    [
+        ([ROWS[0], (3, "bad")], "Example 1.*3"),
+        ([ROWS[0], "text"], "Example 1.*text"),
+        ([], "no examples"),
+        (TEXTS, "no labels"),
+    ],
+)
+def test_unlike_examples_and_missing_ones_are_refused(examples, words, train):
+    with pytest.raises(ValueError, match=words):
+        train(iter(examples))
+
+
+def test_examples_without_end_need_steps(train, monkeypatch):
+    monkeypatch.setattr("keras_bert.preprocessing.iterables._MOST", 100)
+    with pytest.raises(ValueError, match="100.*steps_per_epoch"):
+        train(forever(ROWS))

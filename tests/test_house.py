@@ -2,6 +2,7 @@
 
 import ast
 import doctest
+import graphlib
 import importlib
 import inspect
 import pkgutil
@@ -21,6 +22,7 @@ FLOORS = {
     "presets": 4,
     "serving": 4,
     "planning": 4,
+    "scoring": 4,
     "callbacks": 3,
     "preprocessing": 3,
     "graph": 2,
@@ -89,6 +91,26 @@ def test_a_room_imports_only_from_rooms_below(path):
             and module not in FROM_PRESET.get(own, ())
         ):
             assert FLOORS[other] < FLOORS[own], f"{path.name} of {own} imports {module}"
+
+
+def test_no_file_depends_on_itself():
+    homes = {
+        alias.name: node.module
+        for node in ast.parse((ROOT / "keras_bert/__init__.pyi").read_text()).body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    paths = (ROOT / "keras_bert").rglob("*.py")
+    files = {".".join(path.relative_to(ROOT).with_suffix("").parts): path for path in paths}
+    needs = {}
+    for module, path in files.items():
+        needs[module] = {*imports(path)} & files.keys()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom):  # of a page of a room
+                needs[module] |= {f"{node.module}.{a.name}" for a in node.names} & files.keys()
+            elif isinstance(node, ast.Attribute) and getattr(node.value, "id", "") == "keras_bert":
+                needs[module] |= {homes.get(node.attr)} & files.keys()
+    graphlib.TopologicalSorter(needs).prepare()  # a CycleError names the files
 
 
 @pytest.mark.parametrize("path", KERAS_ALONE, ids=lambda path: str(path.relative_to(ROOT)))

@@ -130,10 +130,10 @@ def finetune(
     )
     if hasattr(model, "class_counts"):
         print(shown_classes(model.class_counts(train.y)), end="")
-    select, output = _selected(reader, select, scores, dev), local_path(output)
+    select, output = _selected(model.scorer, select, scores, dev), local_path(output)
     strategy = strategy or getattr(model, "distribute_strategy", None)
     rows = _training_rows(model, train, class_weight)
-    options = reader.answer_options if answer_options is None else answer_options
+    options = model.scorer.answer_options if answer_options is None else answer_options
 
     def batches(epoch):  # in a different order for each seed and epoch
         return reader.batched(rows, dataclasses.replace(batching, seed=1000 * seed + epoch))
@@ -142,12 +142,12 @@ def finetune(
         if scores is not None:
             found = scores(answers, dev.x, dev.y)
         else:
-            model.preprocessor, found = model.preprocessor.tuned(answers, dev.x, dev.y)
+            model.preprocessor, found = model.scorer.tuned(answers, dev.x, dev.y)
         record_scores(model, {"dev": found})
         return found
 
     def keep(answers):
-        model.preprocessor.write_answers(output, "dev", answers, dev.x, dev.y)
+        model.scorer.write(output, "dev", answers, dev.x, dev.y)
 
     with _scope(strategy):
         steps = epochs * len(batches(0))
@@ -254,15 +254,15 @@ def _reader(model):
 
 def _check_examples(model, **parts):
     """Raises a ValueError at a missing label or an invalid example, before any training."""
-    reader = model.preprocessor
+    scorer = model.scorer
     for name, part in parts.items():
         if part is None:
             continue
-        if not reader.has_labels(part.x, part.y) and name != "test":
+        if not scorer.has_labels(part.x, part.y) and name != "test":
             raise ValueError(f"{name} has no labels: pass (x, y), or examples with their labels.")
         model.check_labels(part.y)
         if name != "train":  # training examples are read later
-            reader.read(part.x, part.y, with_labels=reader.has_labels(part.x, part.y))
+            model.preprocessor.read(part.x, part.y, with_labels=scorer.has_labels(part.x, part.y))
 
 
 def shown_classes(counts: dict[str, int], most: int = 10) -> str:
@@ -274,9 +274,9 @@ def shown_classes(counts: dict[str, int], most: int = 10) -> str:
     return f"{len(counts):,} classes: {', '.join(shown)}{more}.\n"
 
 
-def _selected(reader, select, scores, dev):
+def _selected(scorer, select, scores, dev):
     """Returns the name of the score that selects the best epoch."""
-    names = reader.names_of_scores(dev.x, dev.y) if scores is None else ()
+    names = scorer.names_for(dev.x, dev.y) if scores is None else ()
     if select is None and names:
         return names[0]
     if select is None:
@@ -326,12 +326,12 @@ def _scope(strategy):
 
 def _write_test(model, output, answers, test, scores):
     """Writes the answers to the test set; returns and writes their scores if it has labels."""
-    reader, (x, y, _) = model.preprocessor, test
+    scorer, (x, y, _) = model.scorer, test
     if is_chief(model):
-        reader.write_answers(output, "test", answers, x, y)
-    if not reader.has_labels(x, y):
+        scorer.write(output, "test", answers, x, y)
+    if not scorer.has_labels(x, y):
         return None
-    found = (reader.scores if scores is None else scores)(answers, x, y)
+    found = (scorer.score if scores is None else scores)(answers, x, y)
     print("test:", shown_scores(found))
     if is_chief(model):
         write_json(output / "test_scores.json", found)

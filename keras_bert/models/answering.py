@@ -17,8 +17,6 @@ from keras_bert.preprocessing.sample_weights import checked_weights
 
 def answer(task, x, batch_size=None, *, verbose=0, **options):
     """Answers examples; see `BertTask.answer`."""
-    from keras_bert.models.answering import answer_dicts
-
     reader = reader_of(task)
     batch_size = checked_batch_size(batch_size)
     _check_options(reader, options)
@@ -61,22 +59,22 @@ def _check_unpacked(x):
 
 
 def answers_to_score(task, x, batch_size=None, *, y=None, verbose=0, **options):
-    """Answers examples as the preprocessor's `scores` takes them; a task may override it."""
+    """Answers examples as the task's `scorer` takes them; a task may override it."""
     return answer(task, x, batch_size, verbose=verbose, **options)
 
 
 def scores(task, x, y=None, batch_size=None):
     """Computes the task's official metrics; see `BertTask.scores`."""
-    reader = reader_of(task)
+    scorer = task.scorer
     if is_dataset(x):
         from keras_bert.preprocessing.text_streams import labels_of
 
         x, y = labels_of(x)
     x, y, _ = in_memory(task, x, y)
     check_columns(task, y, None)
-    reader.check_scorable(x, y)
+    scorer.check(x, y)
     answers = task.answers_to_score(x, batch_size, y=y)
-    return reader.scores([answers] if isinstance(answers, dict) else answers, x, y)
+    return scorer.score([answers] if isinstance(answers, dict) else answers, x, y)
 
 
 def raw_outputs(task, x, batch_size, steps=None, **kwargs):

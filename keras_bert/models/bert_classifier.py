@@ -17,6 +17,7 @@ from keras_bert.preprocessing.class_labels import class_targets
 from keras_bert.preprocessing.extra_inputs import checked_inputs, features_in_memory
 from keras_bert.preprocessing.raw import is_dataset
 from keras_bert.preprocessing.sample_weights import class_sample_weight, class_weights
+from keras_bert.scoring.label_scorers import ClassScorer
 from keras_bert.training.adamw import AdamW
 
 
@@ -63,6 +64,7 @@ class BertClassifier(BertTask):
     """
 
     preprocessor_name = "BertClassifierPreprocessor"
+    scorer_class = ClassScorer
 
     def __init__(
         self,

@@ -14,6 +14,7 @@ from keras_bert.models.precision import head_policy
 from keras_bert.models.task_data import reader_of
 from keras_bert.models.task_parts import check_backbone
 from keras_bert.preprocessing.raw import is_dataset, is_raw
+from keras_bert.scoring.ranking_scorers import VectorScorer
 from keras_bert.training.adamw import AdamW
 
 _TEXTS = 8192  # tokenized at a time
@@ -74,6 +75,7 @@ class BertEmbedder(BertTask):
     """
 
     preprocessor_name = "BertEmbedderPreprocessor"
+    scorer_class = VectorScorer
     takes_columns = True
     takes_packed_rows = False
     uses_pooler = False

@@ -6,6 +6,7 @@ from keras_bert.models.bert_task import BertTask
 from keras_bert.models.precision import head_policy
 from keras_bert.models.task_parts import check_backbone, scores_of_several
 from keras_bert.preprocessing.class_labels import choice_targets
+from keras_bert.scoring.label_scorers import ChoiceScorer
 from keras_bert.training.adamw import AdamW
 
 
@@ -45,6 +46,7 @@ class BertMultipleChoice(BertTask):
     """
 
     preprocessor_name = "BertMultipleChoicePreprocessor"
+    scorer_class = ChoiceScorer
     takes_packed_rows = False
 
     def __init__(self, backbone, preprocessor=None, dropout=0.1, dtype=None, **kwargs):

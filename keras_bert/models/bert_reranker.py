@@ -14,6 +14,7 @@ from keras_bert.preprocessing.relevance import (
     checked_relevance,
     relevance_targets,
 )
+from keras_bert.scoring.ranking_scorers import RelevanceScorer
 from keras_bert.training.adamw import AdamW
 
 _BINARY = (keras.losses.BinaryCrossentropy, keras.losses.BinaryFocalCrossentropy)
@@ -64,6 +65,7 @@ class BertReranker(BertTask):
     """
 
     preprocessor_name = "BertRerankerPreprocessor"
+    scorer_class = RelevanceScorer
     takes_packed_rows = False
 
     def __init__(self, backbone, preprocessor=None, dropout=0.1, dtype=None, **kwargs):

@@ -7,6 +7,7 @@ from keras_bert.layers.packed_rows import SequenceLogits
 from keras_bert.models.bert_task import BertTask
 from keras_bert.models.precision import head_policy
 from keras_bert.models.task_parts import check_backbone, warn_if_causal
+from keras_bert.scoring.span_scorers import SpanScorer
 from keras_bert.training.adamw import AdamW
 
 
@@ -47,6 +48,7 @@ class BertSpanLabeler(BertTask):
     """
 
     preprocessor_name = "BertSpanLabelerPreprocessor"
+    scorer_class = SpanScorer
     uses_pooler = False
 
     def __init__(self, backbone, preprocessor=None, dtype=None, **kwargs):

@@ -23,6 +23,7 @@ from keras_bert.preprocessing.raw import is_dataset, is_raw, split_examples
 from keras_bert.presets.preset import PresetModel
 from keras_bert.presets.preset_arguments import check_keras_arguments
 from keras_bert.presets.quantization import quantization_config, quantized_from_config
+from keras_bert.scoring.scorer import Scorer
 from keras_bert.training.train_loop import TrainLoop
 
 
@@ -60,6 +61,7 @@ class BertTask(PresetModel, Lora, Retracing, TrainLoop, RowInputs, keras.Model):
     """
 
     preprocessor_name = "BertPreprocessor"
+    scorer_class = Scorer  # of answers
     takes_columns = False  # whether inputs may be a tuple of dicts, one for each text of an example
     uses_pooler = True  # False of a task whose head reads the vectors of tokens alone
     output_name = "logits"  # of an array in exported files; the outputs in a dict have names
@@ -88,6 +90,11 @@ class BertTask(PresetModel, Lora, Retracing, TrainLoop, RowInputs, keras.Model):
         if preprocessor is not None:
             preprocessor = fitting_preprocessor(self, preprocessor)
         self._preprocessor = preprocessor
+
+    @property
+    def scorer(self):
+        """What scores the task's answers, tunes them, and writes them to files."""
+        return self.scorer_class(task_data.reader_of(self))
 
     @property
     def takes_packed_rows(self):
@@ -309,7 +316,7 @@ class BertTask(PresetModel, Lora, Retracing, TrainLoop, RowInputs, keras.Model):
         return answering.answer(self, x, batch_size, verbose=verbose, **options)
 
     def answers_to_score(self, x, batch_size=None, *, y=None, verbose=0, **options):
-        """Answers examples as the preprocessor's `scores` takes them; a task may override it."""
+        """Answers examples as the task's `scorer` takes them; a task may override it."""
         return answering.answers_to_score(self, x, batch_size, y=y, verbose=verbose, **options)
 
     def scores(self, x, y=None, batch_size=None):
@@ -321,7 +328,7 @@ class BertTask(PresetModel, Lora, Retracing, TrainLoop, RowInputs, keras.Model):
             batch_size: int; 32 by default.
 
         Returns:
-            A dict of floats; the preprocessor's `scores` documents them.
+            A dict of floats; the scorer's `score` documents them.
 
         Raises:
             ValueError: if there is no preprocessor, labels are missing, or the task has no scores.

@@ -12,6 +12,7 @@ from keras_bert.models.task_parts import (
     warn_if_causal,
 )
 from keras_bert.preprocessing.class_labels import token_targets
+from keras_bert.scoring.label_scorers import TagScorer
 from keras_bert.training.adamw import AdamW
 
 
@@ -63,6 +64,7 @@ class BertTokenClassifier(BertTask):
     """
 
     preprocessor_name = "BertTokenClassifierPreprocessor"
+    scorer_class = TagScorer
     uses_pooler = False
 
     def __init__(

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import keras
 import numpy as np
 
-from keras_bert.files.whole import whole_file
 from keras_bert.messages import check_bool, check_number
-from keras_bert.metrics.classification import classification_scores
-from keras_bert.metrics.multi_label import multi_label_scores
-from keras_bert.metrics.regression import regression_scores
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
 from keras_bert.preprocessing.class_labels import (
     checked_label_names,
     class_targets,
     named_classes,
 )
-from keras_bert.preprocessing.raw import Examples, Labels
+from keras_bert.preprocessing.raw import Labels
 from keras_bert.preprocessing.text_rows import (
     LONGEST,
     Rows,
@@ -117,14 +111,6 @@ class BertClassifierPreprocessor(BertPreprocessor):
         return self.window_stride is not None
 
     @property
-    def score_names(self) -> tuple[str, ...]:
-        if self.is_regression:
-            return ("spearman", "pearson")
-        if self.multi_label:
-            return ("micro_f1", "macro_f1", "accuracy", "exact_match")
-        return ("accuracy", "f1", "mcc")
-
-    @property
     def is_regression(self) -> bool:
         """Whether the model predicts a score instead of classes."""
         return not self.multi_label and self.label_names is not None and len(self.label_names) == 1
@@ -214,46 +200,6 @@ class BertClassifierPreprocessor(BertPreprocessor):
         ops = rows.columns[0].ops
         inputs, *_ = rows.batch(ops.arange(ops.size(rows.text)), LONGEST)
         return self.answers(self.pooled(predict(inputs), rows))
-
-    def scores(self, answers: list, x: Examples, y: Labels | None = None) -> dict:
-        """Computes accuracy, F1 and Matthews correlation; F1 of labels; or correlations."""
-        if y is None:
-            raise ValueError("scores needs labels: give y, or a dataset of (text, label).")
-        labels = np.asarray(self.targets(y))
-        if self.is_regression:
-            return regression_scores(labels, np.array([answer["score"] for answer in answers]))
-        if self.multi_label:
-            return multi_label_scores(labels, np.stack([answer["is_label"] for answer in answers]))
-        numbers = [self.label_names.index(answer["label"]) for answer in answers]
-        return classification_scores(labels, np.array(numbers), len(self.label_names))
-
-    def write_answers(
-        self,
-        folder: str | os.PathLike,
-        split: str,
-        answers: list,
-        x: Examples,
-        y: Labels | None = None,
-    ) -> None:
-        """Writes `{split}_predictions.tsv`: index, label and probabilities, or index and score.
-
-        The labels of a `multi_label` model are separated by "|".
-        """
-        header = ["score"] if self.is_regression else ["label", *self.label_names]
-        with whole_file(Path(folder) / f"{split}_predictions.tsv") as file:
-            print("index", *header, sep="\t", file=file)
-            for index, answer in enumerate(answers):
-                print(index, *self._cells(answer), sep="\t", file=file)
-
-    def _cells(self, answer):
-        """Formats the label and the numbers of an answer as text."""
-        if self.is_regression:
-            return [f"{answer['score']:.6g}"]
-        label = answer.get("label")
-        if self.multi_label:
-            names = zip(self.label_names, answer["is_label"], strict=True)
-            label = "|".join(name for name, is_label in names if is_label)
-        return [label, *(f"{value:.6g}" for value in answer["probabilities"])]
 
     def get_config(self):
         return {

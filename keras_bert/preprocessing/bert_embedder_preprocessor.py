@@ -9,7 +9,6 @@ import keras
 import numpy as np
 import numpy.typing as npt
 
-from keras_bert.metrics.embeddings import pair_scores
 from keras_bert.preprocessing.batches import Batches
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
@@ -17,14 +16,13 @@ from keras_bert.preprocessing.embedding_rows import (
     LabelledTexts,
     TextColumns,
     check_negatives,
-    checked_scores,
     labelled_texts,
     text_columns_rows,
 )
 from keras_bert.preprocessing.prompts import KINDS, checked_prompts, prompt_of
 from keras_bert.preprocessing.raw import Examples, Labels, as_arrays, is_dataset
 from keras_bert.preprocessing.sample_weights import checked_weights
-from keras_bert.preprocessing.text_examples import check_same_number, text_columns
+from keras_bert.preprocessing.text_examples import text_columns
 from keras_bert.preprocessing.text_rows import Rows
 from keras_bert.text.tokenizer import BertTokenizer
 
@@ -150,46 +148,6 @@ class BertEmbedderPreprocessor(BertPreprocessor):
         variants = self.variants() if y is None else {}
         query, document = variants.get("query", self), variants.get("document", self)
         return [query, *[document] * (number - 1)]
-
-    def has_labels(self, x: Examples, y: Labels | None = None) -> bool:
-        return y is not None or len(text_columns(x)) > 1
-
-    def names_of_scores(self, x: Examples, y: Labels | None = None) -> tuple[str, ...]:
-        texts = len(text_columns(x))
-        if y is None:
-            return ("accuracy",) if texts > 2 else ("mrr@10", "accuracy")
-        return ("accuracy",) if texts == 1 else ("spearman", "pearson", "mean_squared_error")
-
-    def check_scorable(self, x: Examples, y: Labels | None = None) -> None:
-        """Raises a ValueError unless `scores` knows what the examples say of their vectors."""
-        if not self.has_labels(x, y):
-            raise ValueError(
-                "Scores need pairs of texts, (texts, others), alone or with scores as y, or texts "
-                "with classes as y; got texts alone."
-            )
-        columns = text_columns(x)
-        if y is not None and len(columns) > 1:
-            checked_scores(as_arrays(y), len(columns[0]), len(columns))
-        elif y is not None:
-            check_same_number(len(columns[0]), y, "labels")
-
-    def scores(self, answers: list, x: Examples, y: Labels | None = None) -> dict:
-        """Scores vectors by what the examples say of them.
-
-        Args:
-            answers: n dicts with an `embedding`: `[k, H]`, the vectors of k texts, or `[H]`.
-            x: the examples.
-            y: scores of pairs or classes of texts, or None.
-
-        Returns:
-            A dict of floats. Pairs with scores have `spearman`, `pearson` and `mean_squared_error`
-            of their cosines. For pairs, `mrr@10` and `accuracy` tell how well each anchor finds its
-            own positive among all. For examples with negatives, `accuracy` is the share whose
-            positive is nearer than all of its own negatives; for texts with classes, the share
-            whose nearest text has the same class.
-        """
-        vectors = np.stack([answer["embedding"] for answer in answers])
-        return pair_scores(vectors, None if y is None else as_arrays(y))
 
     def answers(self, outputs: Any, rows: Rows | None = None) -> dict:
         """Returns the model's vectors as `embedding`, `[B, H]`.

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import keras
-import numpy as np
 import numpy.typing as npt
 
-from keras_bert.files.whole import whole_file
-from keras_bert.metrics.classification import classification_scores
 from keras_bert.preprocessing.batches import Batches
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
-from keras_bert.preprocessing.choice_rows import ChoiceRows, choice_rows
+from keras_bert.preprocessing.choice_rows import ChoiceRows, choice_rows, listed_questions
 from keras_bert.preprocessing.choice_rows import with_labels as labeled
 from keras_bert.preprocessing.class_labels import choice_targets
-from keras_bert.preprocessing.raw import Examples, Labels, is_dataset
+from keras_bert.preprocessing.raw import Examples, Labels
 from keras_bert.preprocessing.text_rows import LONGEST, ops_of
 
 if TYPE_CHECKING:
@@ -57,8 +52,6 @@ class BertMultipleChoicePreprocessor(BertPreprocessor):
     ([[[2, 5, 3, 6, 3], [2, 5, 3, 7, 3]]], [1])
     """
 
-    score_names = ("accuracy",)
-
     @property
     def signature(self) -> dict[str, int | None]:
         return {"context": 1, "choices": 2}
@@ -85,14 +78,14 @@ class BertMultipleChoicePreprocessor(BertPreprocessor):
         """
         if sample_weight is not None:
             raise ValueError("Questions have no weights: leave sample_weight out.")
-        questions = _questions(x)
+        questions = listed_questions(x)
         if y is not None:
             questions = labeled(questions, y)
         return choice_rows(questions, self, with_labels or y is not None)
 
     def parts(self, x: Examples, size: int = 1024) -> Iterator[list[dict]]:
         """Yields questions part by part."""
-        questions = _questions(x)
+        questions = listed_questions(x)
         for start in range(0, max(len(questions), 1), size):
             yield questions[start : start + size]
 
@@ -163,44 +156,3 @@ class BertMultipleChoicePreprocessor(BertPreprocessor):
             "label": found["label"],
             "choice": tf.gather(choices, found["label"], batch_dims=1),
         }
-
-    def scores(self, answers: list, x: Examples, y: Labels | None = None) -> dict:
-        """Computes the accuracy."""
-        if not self.has_labels(x, y):
-            raise ValueError("scores needs labels: give y, or questions with a 'label'.")
-        y = [question["label"] for question in _questions(x)] if y is None else self.targets(y)
-        scores = classification_scores(np.asarray(y), np.array([a["label"] for a in answers]))
-        return {"accuracy": scores["accuracy"]}
-
-    def has_labels(self, x: Examples, y: Labels | None = None) -> bool:
-        """Whether there is a label for each question."""
-        return y is not None or all("label" in question for question in _questions(x))
-
-    def write_answers(
-        self,
-        folder: str | os.PathLike,
-        split: str,
-        answers: list,
-        x: Examples,
-        y: Labels | None = None,
-    ) -> None:
-        """Writes `{split}_predictions.tsv`: index, label and the probability of each choice."""
-        most = max(len(answer["probabilities"]) for answer in answers)
-        with whole_file(Path(folder) / f"{split}_predictions.tsv") as file:
-            header = (f"probability{number}" for number in range(most))
-            print("index", "label", *header, sep="\t", file=file)
-            for index, answer in enumerate(answers):
-                values = (f"{value:.6g}" for value in answer["probabilities"])
-                print(index, answer["label"], *values, sep="\t", file=file)
-
-
-def _questions(x):
-    if not is_dataset(x):
-        x = [x] if isinstance(x, dict) else x
-    is_text = is_dataset(x) or isinstance(x, (str, bytes)) or not isinstance(x, (list, tuple))
-    if is_text or (len(x) and isinstance(x[0], (str, bytes))):
-        raise ValueError(
-            "A BertMultipleChoice takes questions, dicts of 'context' and 'choices', as "
-            "read_choices returns them; got texts."
-        )
-    return list(x)

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import inspect
-import json
 import numbers
 import os
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import keras
 import numpy as np
 import numpy.typing as npt
 
-from keras_bert.files.whole import whole_file
 from keras_bert.preprocessing.batches import Batches, row_batches
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.extra_inputs import checked_extra_inputs
@@ -90,10 +87,6 @@ class BertPreprocessor:
     prompt = ""  # before each text
     cuts_windows = False  # whether a text may become several rows
     packs: str | None = None  # "sequences", "tokens" or "positions" in packed rows have labels
-    # The floats of `scores` that can select an epoch, the main one first.
-    score_names: tuple[str, ...] = ()
-    # The options of `answers` that `tuned` and `write_answers` need.
-    answer_options: dict[str, Any] = {}
 
     def __init__(
         self, tokenizer: BertTokenizer, sequence_length: int = 128, truncation: str = "head"
@@ -288,58 +281,6 @@ class BertPreprocessor:
     def pooled(self, outputs: Outputs, rows: Rows | None) -> Outputs:
         """Pools outputs with one row for each of `rows` into one row per example."""
         return outputs
-
-    def check_scorable(self, x: Examples, y: Labels | None = None) -> None:
-        """Raises a ValueError, before any work, if `scores` can't score these examples."""
-
-    def names_of_scores(self, x: Examples, y: Labels | None = None) -> tuple[str, ...]:
-        """Returns the names of the scores of these examples, the main one first."""
-        return self.score_names
-
-    def scores(self, answers: list, x: Examples, y: Labels | None = None) -> dict:
-        """Computes the task's official metrics of a list of answers; see `BertTask.scores`."""
-        raise ValueError(f"A {type(self).__name__} has no official scores. Use evaluate.")
-
-    def has_labels(self, x: Examples, y: Labels | None = None) -> bool:
-        """Returns whether examples have labels, in `y` or in `x`."""
-        return y is not None
-
-    def tuned(
-        self, answers: list, x: Examples, y: Labels | None = None
-    ) -> tuple[BertPreprocessor, dict]:
-        """Tunes settings of `answers`, such as a threshold, on a development set.
-
-        Args:
-            answers: the result of `answer` with `answer_options`.
-            x: the examples.
-            y: their labels, unless `x` contains them.
-
-        Returns:
-            The tuned preprocessor and the scores of its answers. This class has nothing to tune
-            and returns itself.
-        """
-        return self, self.scores(answers, x, y)
-
-    def write_answers(
-        self,
-        folder: str | os.PathLike,
-        split: str,
-        answers: list,
-        x: Examples,
-        y: Labels | None = None,
-    ) -> None:
-        """Writes answers to a folder, by default as lines of JSON, `{split}_answers.jsonl`.
-
-        Args:
-            folder: str or `Path`.
-            split: str, such as `"dev"`, the prefix of file names.
-            answers: the result of `answer` with `answer_options`.
-            x: the examples.
-            y: their labels, or None.
-        """
-        with whole_file(Path(folder) / f"{split}_answers.jsonl") as file:
-            for answer in answers:
-                print(json.dumps(answer, default=lambda array: array.tolist()), file=file)
 
     def serve(
         self,

@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-import os
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import keras
 import numpy as np
 
-from keras_bert.files.whole import whole_file
-from keras_bert.metrics.retrieval import retrieval_scores
 from keras_bert.preprocessing.batches import Batches
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
-from keras_bert.preprocessing.raw import Examples, Labels
+from keras_bert.preprocessing.raw import Labels
 from keras_bert.preprocessing.relevance import relevance_targets
-from keras_bert.preprocessing.text_examples import check_same_number, text_examples
 from keras_bert.preprocessing.text_rows import DocumentRows, ops_of
 from keras_bert.text.tokenizer import BertTokenizer
 from keras_bert.text.tokens import Tokens
@@ -67,7 +62,6 @@ class BertRerankerPreprocessor(BertPreprocessor):
     """
 
     max_texts = 3
-    score_names = ("mrr@10", "ndcg@10", "map")
 
     def __init__(
         self,
@@ -148,69 +142,5 @@ class BertRerankerPreprocessor(BertPreprocessor):
         outputs = predict({name: values[:, None] for name, values in inputs.items()})
         return {"score": self.answers(outputs)["score"][:, 0]}
 
-    def scores(self, answers: list, x: Examples, y: Labels | None = None) -> dict:
-        """Computes MRR@10, NDCG@10 and MAP of the documents of each query, as means over queries.
-
-        Pairs with the same query belong together. A document is relevant if its relevance is above
-        0; NDCG takes the relevance as the gain. See `retrieval_scores`. A query without a relevant
-        document counts as 0, with a warning.
-
-        Raises:
-            ValueError: if there is no relevance, examples aren't pairs, no query has a relevant
-                document, or a score is NaN.
-        """
-        if y is None:
-            raise ValueError("scores needs relevance: give y, or a dataset of (pair, relevance).")
-        columns = text_examples(x, self.max_texts).columns
-        if len(columns) != 2:
-            raise ValueError("scores takes pairs (query, document); got triplets.")
-        labels = self.targets(y)
-        check_same_number(len(columns[0]), labels, "labels")
-        relevance, scores = {}, {}
-        examples = zip(columns[0], labels, answers, strict=True)
-        for number, (query, label, answer) in enumerate(examples):
-            if np.isnan(answer["score"]):
-                raise ValueError(
-                    f"The score of example {number} is NaN: the weights of the model are damaged, "
-                    "or its training diverged."
-                )
-            document = f"{number:012d}"  # in the order of strings, which decides ties
-            relevance.setdefault(query, {})[document] = float(label)
-            scores.setdefault(query, {})[document] = answer["score"]
-        _warn_of_queries_without_relevant_documents(relevance)
-        found = retrieval_scores(relevance, scores, k=10)
-        return {name: found[name] for name in self.score_names}
-
-    def write_answers(
-        self,
-        folder: str | os.PathLike,
-        split: str,
-        answers: list,
-        x: Examples,
-        y: Labels | None = None,
-    ) -> None:
-        """Writes `{split}_predictions.tsv`: index and score."""
-        with whole_file(Path(folder) / f"{split}_predictions.tsv") as file:
-            print("index", "score", sep="\t", file=file)
-            for index, answer in enumerate(answers):
-                print(index, f"{answer['score']:.6g}", sep="\t", file=file)
-
     def get_config(self):
         return {**super().get_config(), "activation": self.activation}
-
-
-def _warn_of_queries_without_relevant_documents(relevance):
-    without = [query for query, labels in relevance.items() if max(labels.values()) <= 0]
-    if len(without) == len(relevance):
-        raise ValueError(
-            f"None of the {len(relevance):,} queries has a relevant document: every relevance is 0 "
-            "or below. Give each query at least one document with a relevance above 0."
-        )
-    if without:
-        logger.warning(
-            "%d of %d queries have no relevant document and count as 0, the first %r. Remove them "
-            "to score the others alone.",
-            len(without),
-            len(relevance),
-            without[0],
-        )

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-import json
-import os
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import keras
 import numpy.typing as npt
 
-from keras_bert.files.whole import whole_file
-from keras_bert.messages import check_int, check_number, shown
-from keras_bert.metrics.squad import squad_scores
+from keras_bert.messages import check_int, check_number
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
 from keras_bert.preprocessing.question_examples import (
     check_questions,
-    check_scored,
+    listed_questions,
     trained_windows,
     windows_of,
 )
@@ -82,8 +77,6 @@ class BertSpanLabelerPreprocessor(BertPreprocessor):
     """
 
     packs = "positions"
-    score_names = ("f1", "exact")
-    answer_options = {"n_best": 20}  # as many as run_squad.py writes
 
     def __init__(
         self,
@@ -133,13 +126,13 @@ class BertSpanLabelerPreprocessor(BertPreprocessor):
                 "Questions contain their answers, as example['answers']: leave y and "
                 "sample_weight out."
             )
-        examples = _examples(x)
+        examples = listed_questions(x)
         check_questions(examples)
         return (trained_windows if with_labels else windows_of)(examples, self, **self._lengths())
 
     def parts(self, x: Examples, size: int = 1024) -> Iterator[list[dict]]:
         """Yields questions in parts."""
-        examples = _examples(x)
+        examples = listed_questions(x)
         check_questions(examples)
         for start in range(0, len(examples), size):
             yield examples[start : start + size]
@@ -202,71 +195,6 @@ class BertSpanLabelerPreprocessor(BertPreprocessor):
         found = self.answers(_outputs_by_block(predict, rows), rows)
         return {name: values[: tf.shape(question)[0]] for name, values in found.items()}
 
-    def scores(self, answers: list, x: Examples, y: Labels | None = None) -> dict:
-        """Computes exact match and F1 as SQuAD's scripts do; for 2.0 also the best threshold."""
-        examples = _examples(x)
-        check_scored(examples)
-        predictions = {e["id"]: a["answer"] for e, a in zip(examples, answers, strict=True)}
-        if not any("is_impossible" in example for example in examples):
-            return squad_scores(examples, predictions)
-        odds = {e["id"]: a["null_odds"] for e, a in zip(examples, answers, strict=True)}
-        return squad_scores(examples, predictions, odds)
-
-    def has_labels(self, x: Examples, y: Labels | None = None) -> bool:
-        """Returns whether every question has its true answers."""
-        return all("answers" in example for example in _examples(x))
-
-    def tuned(
-        self, answers: list, x: Examples, y: Labels | None = None
-    ) -> tuple[BertSpanLabelerPreprocessor, dict]:
-        """Tunes `null_threshold` for F1 if some questions may be impossible, as in SQuAD 2.0.
-
-        Args:
-            answers: the result of `answer` with `n_best` of 2 or more.
-            x: questions with their answers.
-            y: None.
-
-        Returns:
-            The preprocessor with the tuned `null_threshold`, and the scores, which include it.
-        """
-        examples = _examples(x)
-        if not any("is_impossible" in example for example in examples):
-            return self, self.scores(answers, x)
-        texts, odds = _best_texts(examples, answers), _null_odds(examples, answers)
-        threshold = squad_scores(examples, texts, odds)["best_f1_thresh"]
-        scores = squad_scores(examples, texts, odds, threshold)
-        reader = self.like(self, null_threshold=threshold)
-        return reader, {**scores, "null_threshold": threshold}
-
-    def write_answers(
-        self,
-        folder: str | os.PathLike,
-        split: str,
-        answers: list,
-        x: Examples,
-        y: Labels | None = None,
-    ) -> None:
-        """Writes the JSON files that SQuAD's scripts read and Google's `run_squad.py` writes.
-
-        `predictions.json` has an answer to every question, and `null_odds.json` the `null_odds`.
-        With `n_best`, `nbest_predictions.json` has more answers. With a `null_threshold`,
-        `answers.json` has "" for questions without an answer. For splits other than "dev", file
-        names begin with the split.
-        """
-        examples = _examples(x)
-        texts, odds = _best_texts(examples, answers), _null_odds(examples, answers)
-        files = {"predictions": texts, "null_odds": odds}
-        if answers and "n_best_answer" in answers[0]:
-            rows = zip(examples, answers, strict=True)
-            files["nbest_predictions"] = {e["id"]: _n_best(answer) for e, answer in rows}
-        if self.null_threshold is not None:
-            limit = self.null_threshold
-            files["answers"] = {i: "" if odds[i] > limit else text for i, text in texts.items()}
-        for name, content in files.items():
-            name = name if split == "dev" else f"{split}_{name}"
-            with whole_file(Path(folder) / f"{name}.json") as file:
-                file.write(json.dumps(content, indent=1) + "\n")
-
     def get_config(self):
         return {
             **super().get_config(),
@@ -280,45 +208,6 @@ class BertSpanLabelerPreprocessor(BertPreprocessor):
             "document_stride": self.document_stride,
             "max_question_length": self.max_question_length,
         }
-
-
-def _examples(x):
-    if isinstance(x, dict):
-        return [x]
-    if not hasattr(x, "__getitem__") or getattr(x, "shape", None) == ():
-        raise ValueError(
-            "A BertSpanLabeler takes questions, dicts of 'question' and 'context', as read_squad "
-            f"returns them; got {shown(x)}."
-        )
-    return list(x)
-
-
-def _best_texts(examples, answers):
-    """Returns the best non-empty answer to each question, by id; "" if there is none."""
-    texts = {}
-    for example, answer in zip(examples, answers, strict=True):
-        found = [answer["answer"], *answer.get("n_best_answer", ())]
-        texts[example["id"]] = next(filter(None, found), "")
-    return texts
-
-
-def _null_odds(examples, answers):
-    return {e["id"]: answer["null_odds"] for e, answer in zip(examples, answers, strict=True)}
-
-
-def _n_best(answer):
-    """Formats the best answers to a question as `run_squad.py` does."""
-    names = ("answer", "score", "start_logit", "end_logit")
-    rows = zip(*(answer[f"n_best_{name}"] for name in names), strict=True)
-    return [
-        {
-            "text": text,
-            "probability": float(probability),
-            "start_logit": float(start_logit),
-            "end_logit": float(end_logit),
-        }
-        for text, probability, start_logit, end_logit in rows
-    ]
 
 
 def _outputs_by_block(predict, rows):

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import numbers
-import os
 from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import keras
@@ -13,15 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from keras_bert.messages import shown
-from keras_bert.metrics.entities import entity_scores
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
 from keras_bert.preprocessing.class_labels import checked_label_names, named_classes
-from keras_bert.preprocessing.raw import Examples, Labels, as_arrays
-from keras_bert.preprocessing.tagged_rows import TaggedRows
+from keras_bert.preprocessing.raw import Examples, Labels
+from keras_bert.preprocessing.tagged_rows import TaggedRows, holds_words, words_and_documents
 from keras_bert.preprocessing.text_examples import text_examples
 from keras_bert.preprocessing.text_rows import LONGEST, ops_of
 from keras_bert.preprocessing.text_words import TextWords, found_entities, text_words
-from keras_bert.readers.conll import write_conll
 from keras_bert.text import numpy_ops
 from keras_bert.text.tokenizer import BertTokenizer
 
@@ -62,7 +58,6 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
     """
 
     packs = "tokens"
-    score_names = ("f1", "precision", "recall", "accuracy")
 
     def __init__(
         self,
@@ -118,7 +113,7 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
             return text_words(self.located(examples.columns[0]), self.packer)
         if (with_labels and y is None) or sample_weight is not None:
             raise ValueError("With words, give the tags of each sentence, and no sample_weight.")
-        words, documents = _words(x)
+        words, documents = words_and_documents(x)
         return TaggedRows(words, self, documents, None if y is None else self.targets(y))
 
     def parts(self, x: Examples, size: int = 1024) -> Iterator[Examples]:
@@ -126,7 +121,7 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
         if not holds_words(x):
             yield from super().parts(x, size)
             return
-        words, documents = _words(x)
+        words, documents = words_and_documents(x)
         if documents is None:
             for start in range(0, len(words), size):
                 yield words[start : start + size]
@@ -203,37 +198,6 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
         inputs, *_ = rows.batch(ops.arange(ops.size(rows.windows.lengths)), LONGEST)
         return self.answers(predict(inputs), rows)
 
-    def scores(self, answers: list, x: Examples, y: Labels | None = None) -> dict:
-        """Computes precision, recall and F1 of entities as `conlleval` does."""
-        if y is None:
-            raise ValueError("scores needs the tags of each sentence: give y.")
-        if not holds_words(x):
-            raise ValueError("scores needs words, a list of sentences; texts have no tags.")
-        return entity_scores(self._tags(y), [answer["label"] for answer in answers])
-
-    def write_answers(
-        self,
-        folder: str | os.PathLike,
-        split: str,
-        answers: list,
-        x: Examples,
-        y: Labels | None = None,
-    ) -> None:
-        """Writes `{split}_predictions.txt` for `conlleval`: word, true tag and predicted tag.
-
-        Answers to raw texts are written as lines of JSON.
-        """
-        if not holds_words(x):
-            super().write_answers(folder, split, answers, x, y)
-            return
-        tags = [] if y is None else [self._tags(y)]
-        path = Path(folder) / f"{split}_predictions.txt"
-        write_conll(path, _words(x)[0], *tags, [answer["label"] for answer in answers])
-
-    def _tags(self, labels):
-        """Converts lists of tags, given by name or by number, to lists of names."""
-        return [[self.label_names[number] for number in row] for row in self.targets(labels)]
-
     def get_config(self):
         return {**super().get_config(), "label_names": self.label_names}
 
@@ -244,21 +208,3 @@ def _is_known(tag, names):
         return names is not None and tag in names
     is_number = isinstance(tag, numbers.Real) and tag == tag and tag == int(tag)
     return is_number and 0 <= tag < (np.inf if names is None else len(names))
-
-
-def holds_words(x: Examples) -> bool:
-    """Returns whether `x` holds sentences: a list of lists of strings, or a dict with `words`."""
-    if isinstance(x, dict):
-        return "words" in x
-    x = as_arrays(x)
-    if not isinstance(x, (list, tuple, np.ndarray)) or getattr(x, "shape", None) == ():
-        return False
-    sentences = [sentence for sentence in x if not isinstance(sentence, (str, bytes))]
-    is_words = (isinstance(s, (list, tuple, np.ndarray)) for s in sentences)
-    return bool(sentences) and all(is_words)
-
-
-def _words(x):
-    """Returns `(sentences, documents)`."""
-    words, documents = (x["words"], x.get("documents")) if isinstance(x, dict) else (x, None)
-    return list(as_arrays(words)), documents

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from keras_bert.preprocessing.batching import Batching
+from keras_bert.preprocessing.raw import is_dataset
 from keras_bert.preprocessing.text_rows import packed
 from keras_bert.text.tokens import SegmentPacker, Tokens, numbered
 
@@ -135,3 +136,16 @@ def _is_string(value):
 def _shown(value):
     shown = repr(value)
     return shown if len(shown) <= 80 else shown[:77] + "..."
+
+
+def listed_questions(x: Any) -> list[dict]:
+    """Returns questions, or one of them, as a list."""
+    if not is_dataset(x):
+        x = [x] if isinstance(x, dict) else x
+    is_text = is_dataset(x) or isinstance(x, (str, bytes)) or not isinstance(x, (list, tuple))
+    if is_text or (len(x) and isinstance(x[0], (str, bytes))):
+        raise ValueError(
+            "A BertMultipleChoice takes questions, dicts of 'context' and 'choices', as "
+            "read_choices returns them; got texts."
+        )
+    return list(x)

@@ -127,8 +127,6 @@ def checked_inputs(model: keras.Model, x: Any) -> Any:
     wanted = extra_input_shapes(model)
     if not wanted or getattr(x, "dtype", None) is not None:
         return x
-    from keras_bert.preprocessing.extra_inputs import checked_extra_inputs, with_finite_check
-
     if is_dataset(x):
         spec = x.element_spec
         _check_has(model, spec[0] if isinstance(spec, tuple) else spec, wanted, is_batch=False)

@@ -3,9 +3,11 @@
 import dataclasses
 import numbers
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
+from keras_bert.messages import shown
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
 from keras_bert.preprocessing.question_windows import QuestionWindows, question_windows
 from keras_bert.readers.squad import training_answer
@@ -138,3 +140,15 @@ def check_scored(examples: Sequence[dict]) -> None:
 def _shown(value):
     shown = repr(value)
     return shown if len(shown) <= 80 else shown[:77] + "..."
+
+
+def listed_questions(x: Any) -> list[dict]:
+    """Returns questions, or one of them, as a list."""
+    if isinstance(x, dict):
+        return [x]
+    if not hasattr(x, "__getitem__") or getattr(x, "shape", None) == ():
+        raise ValueError(
+            "A BertSpanLabeler takes questions, dicts of 'question' and 'context', as read_squad "
+            f"returns them; got {shown(x)}."
+        )
+    return list(x)

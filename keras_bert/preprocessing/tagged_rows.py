@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from keras_bert.preprocessing.batching import Batching
+from keras_bert.preprocessing.raw import as_arrays
 from keras_bert.preprocessing.text_examples import checked_text
 from keras_bert.preprocessing.text_rows import packed
 from keras_bert.text import numpy_ops
@@ -169,3 +170,21 @@ def _flat_labels(words, labels):
                 "for each word."
             )
     return np.array([number for numbers in labels for number in numbers], "int32")
+
+
+def holds_words(x: Any) -> bool:
+    """Returns whether `x` holds sentences: a list of lists of strings, or a dict with `words`."""
+    if isinstance(x, dict):
+        return "words" in x
+    x = as_arrays(x)
+    if not isinstance(x, (list, tuple, np.ndarray)) or getattr(x, "shape", None) == ():
+        return False
+    sentences = [sentence for sentence in x if not isinstance(sentence, (str, bytes))]
+    is_words = (isinstance(s, (list, tuple, np.ndarray)) for s in sentences)
+    return bool(sentences) and all(is_words)
+
+
+def words_and_documents(x: Any) -> tuple[list, Any]:
+    """Returns `(sentences, documents)`, the documents None if sentences are alone."""
+    words, documents = (x["words"], x.get("documents")) if isinstance(x, dict) else (x, None)
+    return list(as_arrays(words)), documents

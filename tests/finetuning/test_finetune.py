@@ -16,6 +16,7 @@ from keras_bert import (
     sizes,
 )
 from keras_bert.finetuning.finetune import shown_classes
+from keras_bert.scoring.scorer import Scorer
 
 pytestmark = pytest.mark.skipif(
     keras.backend.backend() != "tensorflow", reason="tf.data reads its texts"
@@ -183,7 +184,7 @@ def test_scores_of_ones_own_need_a_name(tmp_path):
 
 def test_answers_of_any_preprocessor_can_be_written(tmp_path):
     reader = keras_bert.BertPreprocessor(BertTokenizer(WORDS), 6)
-    reader.write_answers(tmp_path, "dev", [{"label": "a", "values": np.ones(2)}], ["x"])
+    Scorer(reader).write(tmp_path, "dev", [{"label": "a", "values": np.ones(2)}], ["x"])
     lines = (tmp_path / "dev_answers.jsonl").read_text().splitlines()
     assert json.loads(lines[0]) == {"label": "a", "values": [1.0, 1.0]}
 

@@ -74,7 +74,7 @@ def test_it_learns_to_answer(make_backbone, reader):
         example["context"][answer["start"] : answer["end"]] == answer["answer"]
         for answer, example in zip(answers, questions, strict=True)
     )
-    scores = model.preprocessor.scores(answers, questions)
+    scores = model.scorer.score(answers, questions)
     assert scores["exact"] == pytest.approx(100 * np.mean(right))
 
 

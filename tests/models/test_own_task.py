@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from keras_bert import BertBackbone, BertClassifier, BertTask
+from keras_bert.scoring.scorer import Scorer
 
 pytest.importorskip("tensorflow_text", reason="pip install tensorflow-text")
 
@@ -35,17 +36,23 @@ class ReviewPreprocessor(BertPreprocessor):
         topics = tf.gather(tf.constant(self.topics), tf.argmax(outputs["topic"], axis=-1))
         return {"topic": topics, "mood": outputs["mood"][:, 0]}
 
-    def scores(self, answers, x, y=None):
-        right = [a["topic"] == name for a, name in zip(answers, y["topic"], strict=True)]
-        return {"accuracy": float(np.mean(right))}
-
     def get_config(self):
         return {**super().get_config(), "topics": self.topics}
+
+
+class ReviewScorer(Scorer):
+    """Counts the right topics."""
+
+    def score(self, answers, x, y=None):
+        right = [a["topic"] == name for a, name in zip(answers, y["topic"], strict=True)]
+        return {"accuracy": float(np.mean(right))}
 
 
 @keras.saving.register_keras_serializable(package="tests")
 class BertReviewer(BertTask):
     """The topic and the mood of a review."""
+
+    scorer_class = ReviewScorer
 
     def __init__(self, backbone, num_topics, preprocessor=None, **kwargs):
         pooled = backbone(backbone.input)["pooled_output"]

@@ -3,6 +3,7 @@ import pytest
 import tensorflow as tf
 
 from keras_bert import Batching, BertClassifierPreprocessor
+from keras_bert.scoring.label_scorers import ClassScorer
 
 NAMES = ["bad", "fine", "good"]
 LOGITS = np.array([[1, 3, 2], [0, -1, -2]], "float32")
@@ -123,13 +124,16 @@ def test_served_texts_are_read_as_in_training(assert_close, make):
 
 def test_scores_suit_the_task(make):
     answers = [{"label": "good"}, {"label": "bad"}]
-    assert make().scores(answers, None, ["good", "fine"])["accuracy"] == 0.5
+    assert ClassScorer(make()).score(answers, None, ["good", "fine"])["accuracy"] == 0.5
     several = [{"is_label": np.array([True, False, True])}, {"is_label": np.zeros(3, bool)}]
-    assert make(multi_label=True).scores(several, None, [["good", "bad"], []])["micro_f1"] == 1
+    assert (
+        ClassScorer(make(multi_label=True)).score(several, None, [["good", "bad"], []])["micro_f1"]
+        == 1
+    )
     scores = [{"score": 1.0}, {"score": 2.0}, {"score": 4.0}]
-    assert make(["x"]).scores(scores, None, [2, 4, 8])["pearson"] == pytest.approx(1)
+    assert ClassScorer(make(["x"])).score(scores, None, [2, 4, 8])["pearson"] == pytest.approx(1)
     with pytest.raises(ValueError, match="scores needs labels: give y"):
-        make().scores(answers, None)
+        ClassScorer(make()).score(answers, None)
 
 
 @pytest.mark.parametrize(

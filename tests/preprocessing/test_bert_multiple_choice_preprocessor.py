@@ -3,6 +3,7 @@ import pytest
 import tensorflow as tf
 
 from keras_bert import Batching, BertMultipleChoicePreprocessor
+from keras_bert.scoring.label_scorers import ChoiceScorer
 
 QUESTIONS = [
     {"context": "a b", "choices": ["c", "d e"], "label": 1},
@@ -92,8 +93,8 @@ def test_served_questions_are_read_as_in_training(preprocessor):
 
 def test_scores_are_the_accuracy(preprocessor):
     answers = [{"label": 1}, {"label": 2}]
-    assert preprocessor.scores(answers, QUESTIONS) == {"accuracy": 0.5}
-    assert preprocessor.scores(answers, QUESTIONS, [1, 2]) == {"accuracy": 1}
+    assert ChoiceScorer(preprocessor).score(answers, QUESTIONS) == {"accuracy": 0.5}
+    assert ChoiceScorer(preprocessor).score(answers, QUESTIONS, [1, 2]) == {"accuracy": 1}
 
 
 @pytest.mark.parametrize("x", ["a b", ["a", "b"], tf.data.Dataset.from_tensors("a"), np.array("a")])

@@ -3,6 +3,7 @@ import pytest
 import tensorflow as tf
 
 from keras_bert import Batching, BertSpanLabelerPreprocessor
+from keras_bert.scoring.span_scorers import SpanScorer
 
 
 @pytest.fixture(scope="module")
@@ -84,12 +85,12 @@ def test_scores_are_those_of_squad(preprocessor):
         example("a", "b c", id="2", is_impossible=True),
     ]
     answers = [{"answer": "c", "null_odds": -1.0}, {"answer": "b", "null_odds": 1.0}]
-    assert preprocessor.scores(answers[:1], examples[:1])["exact"] == 100
-    found = preprocessor.scores(answers, examples)
+    assert SpanScorer(preprocessor).score(answers[:1], examples[:1])["exact"] == 100
+    found = SpanScorer(preprocessor).score(answers, examples)
     assert found["exact"] == 50 and found["best_exact"] == 100
     for wrong in ("c", [{"answer_start": 2}], None):
         with pytest.raises(ValueError, match="must be a list of dicts of 'text'.*number 0 has"):
-            preprocessor.scores(answers[:1], [{**examples[0], "answers": wrong}])
+            SpanScorer(preprocessor).score(answers[:1], [{**examples[0], "answers": wrong}])
 
 
 @pytest.mark.parametrize(

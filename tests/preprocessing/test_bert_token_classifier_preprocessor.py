@@ -5,6 +5,7 @@ import tensorflow as tf
 from keras_bert import Batching, BertTokenClassifierPreprocessor
 from keras_bert.metrics.entities import tagged_entities
 from keras_bert.preprocessing.bert_token_classifier_preprocessor import holds_words
+from keras_bert.scoring.label_scorers import TagScorer
 
 NAMES = ["O", "B-LOC", "I-LOC", "B-PER", "I-PER", "E-PER", "S-PER"]
 WORDS = [["ab", "c"], ["d"], ["abc", "defg", "h"]]
@@ -130,11 +131,11 @@ def test_tags_without_prefixes_are_entities_of_one_word(tokenizer):
 
 def test_scores_are_those_of_entities(preprocessor):
     answers = [{"label": tags} for tags in TAGS]
-    assert preprocessor.scores(answers, WORDS, TAGS)["f1"] == 1
+    assert TagScorer(preprocessor).score(answers, WORDS, TAGS)["f1"] == 1
     answers[1] = {"label": ["O"]}
-    assert preprocessor.scores(answers, WORDS, TAGS)["recall"] == pytest.approx(2 / 3)
+    assert TagScorer(preprocessor).score(answers, WORDS, TAGS)["recall"] == pytest.approx(2 / 3)
     with pytest.raises(ValueError, match="needs the tags of each sentence"):
-        preprocessor.scores(answers, WORDS)
+        TagScorer(preprocessor).score(answers, WORDS)
 
 
 @pytest.mark.parametrize(

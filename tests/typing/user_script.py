@@ -57,5 +57,3 @@ reader.pooled(np.zeros((1, 2)), rows)  # type: ignore[arg-type]
 
 span_labeler = keras_bert.BertSpanLabelerPreprocessor(tokenizer)
 assert_type(span_labeler.read(keras_bert.readers.read_squad("dev.json")), QuestionWindows)
-tuned, scores = span_labeler.tuned([], [])
-assert_type(tuned, keras_bert.BertSpanLabelerPreprocessor)

@@ -1,0 +1,113 @@
+"""Scorers of labels: of texts, of choices, and of words."""
+
+from pathlib import Path
+
+import numpy as np
+
+from keras_bert.metrics.classification import classification_scores
+from keras_bert.metrics.entities import entity_scores
+from keras_bert.metrics.multi_label import multi_label_scores
+from keras_bert.metrics.regression import regression_scores
+from keras_bert.preprocessing.choice_rows import listed_questions
+from keras_bert.preprocessing.tagged_rows import holds_words, words_and_documents
+from keras_bert.readers.conll import write_conll
+from keras_bert.scoring.scorer import Scorer, write_table
+
+
+class ClassScorer(Scorer):
+    """Accuracy, F1 and Matthews correlation; F1 of several labels; or correlations of numbers."""
+
+    @property
+    def names(self):
+        if self.preprocessor.is_regression:
+            return ("spearman", "pearson")
+        if self.preprocessor.multi_label:
+            return ("micro_f1", "macro_f1", "accuracy", "exact_match")
+        return ("accuracy", "f1", "mcc")
+
+    def score(self, answers, x, y=None):
+        if y is None:
+            raise ValueError("scores needs labels: give y, or a dataset of (text, label).")
+        labels = np.asarray(self.preprocessor.targets(y))
+        if self.preprocessor.is_regression:
+            return regression_scores(labels, np.array([answer["score"] for answer in answers]))
+        if self.preprocessor.multi_label:
+            return multi_label_scores(labels, np.stack([a["is_label"] for a in answers]))
+        names = self.preprocessor.label_names
+        numbers = [names.index(answer["label"]) for answer in answers]
+        return classification_scores(labels, np.array(numbers), len(names))
+
+    def write(self, folder, split, answers, x, y=None):
+        """Writes `{split}_predictions.tsv`: index, label and probabilities, or index and score.
+
+        Several labels of a text are separated by "|".
+        """
+        if self.preprocessor.is_regression:
+            write_table(folder, split, ["score"], ([answer["score"]] for answer in answers))
+            return
+        names = self.preprocessor.label_names
+        rows = ([_label(answer, names), *answer["probabilities"]] for answer in answers)
+        write_table(folder, split, ["label", *names], rows)
+
+
+def _label(answer, names):
+    if "label" in answer:
+        return answer["label"]
+    pairs = zip(names, answer["is_label"], strict=True)
+    return "|".join(name for name, is_label in pairs if is_label)
+
+
+class ChoiceScorer(Scorer):
+    """The share of questions whose most probable choice is the right one, `accuracy`."""
+
+    names = ("accuracy",)
+
+    def has_labels(self, x, y=None):
+        return y is not None or all("label" in question for question in listed_questions(x))
+
+    def score(self, answers, x, y=None):
+        if not self.has_labels(x, y):
+            raise ValueError("scores needs labels: give y, or questions with a 'label'.")
+        if y is None:
+            y = [question["label"] for question in listed_questions(x)]
+        labels = np.asarray(self.preprocessor.targets(y))
+        scores = classification_scores(labels, np.array([answer["label"] for answer in answers]))
+        return {"accuracy": scores["accuracy"]}
+
+    def write(self, folder, split, answers, x, y=None):
+        """Writes `{split}_predictions.tsv`: index, label and the probability of each choice."""
+        most = max(len(answer["probabilities"]) for answer in answers)
+        header = ["label", *(f"probability{number}" for number in range(most))]
+        rows = ([int(answer["label"]), *answer["probabilities"]] for answer in answers)
+        write_table(folder, split, header, rows)
+
+
+class TagScorer(Scorer):
+    """Precision, recall and F1 of entities, as `conlleval` computes them."""
+
+    names = ("f1", "precision", "recall", "accuracy")
+
+    def score(self, answers, x, y=None):
+        if y is None:
+            raise ValueError("scores needs the tags of each sentence: give y.")
+        if not holds_words(x):
+            raise ValueError("scores needs words, a list of sentences; texts have no tags.")
+        return entity_scores(self._tags(y), [answer["label"] for answer in answers])
+
+    def write(self, folder, split, answers, x, y=None):
+        """Writes `{split}_predictions.txt` for `conlleval`: word, true tag and predicted tag.
+
+        Answers to raw texts are written as lines of JSON.
+        """
+        if not holds_words(x):
+            super().write(folder, split, answers, x, y)
+            return
+        tags = [] if y is None else [self._tags(y)]
+        words, _ = words_and_documents(x)
+        path = Path(folder) / f"{split}_predictions.txt"
+        write_conll(path, words, *tags, [answer["label"] for answer in answers])
+
+    def _tags(self, labels):
+        """Converts lists of tags, given by name or by number, to lists of names."""
+        names = self.preprocessor.label_names
+        return [[names[number] for number in row] for row in self.preprocessor.targets(labels)]

@@ -1,0 +1,112 @@
+"""Scorers of rankings: of documents by relevance, and of texts by their vectors."""
+
+import logging
+
+import numpy as np
+
+from keras_bert.messages import check_one_each
+from keras_bert.metrics.embeddings import pair_scores
+from keras_bert.metrics.retrieval import retrieval_scores
+from keras_bert.preprocessing.embedding_rows import checked_scores
+from keras_bert.preprocessing.raw import as_arrays
+from keras_bert.preprocessing.text_examples import text_columns, text_examples
+from keras_bert.scoring.scorer import Scorer, write_table
+
+logger = logging.getLogger("keras_bert")
+
+
+class RelevanceScorer(Scorer):
+    """MRR@10, NDCG@10 and MAP of the documents of each query, as means over queries.
+
+    Pairs with the same query belong together. A document is relevant if its relevance is above 0;
+    NDCG takes the relevance as the gain. See `retrieval_scores`. A query without a relevant
+    document counts as 0, with a warning.
+    """
+
+    names = ("mrr@10", "ndcg@10", "map")
+
+    def score(self, answers, x, y=None):
+        """Computes the scores.
+
+        Raises:
+            ValueError: if there is no relevance, examples aren't pairs, no query has a relevant
+                document, or a score is NaN.
+        """
+        if y is None:
+            raise ValueError("scores needs relevance: give y, or a dataset of (pair, relevance).")
+        columns = text_examples(x, self.preprocessor.max_texts).columns
+        if len(columns) != 2:
+            raise ValueError("scores takes pairs (query, document); got triplets.")
+        labels = self.preprocessor.targets(y)
+        check_one_each(len(columns[0]), "texts", labels=labels)
+        relevance, scores = {}, {}
+        examples = zip(columns[0], labels, answers, strict=True)
+        for number, (query, label, answer) in enumerate(examples):
+            if np.isnan(answer["score"]):
+                raise ValueError(
+                    f"The score of example {number} is NaN: the weights of the model are damaged, "
+                    "or its training diverged."
+                )
+            document = f"{number:012d}"  # in the order of strings, which decides ties
+            relevance.setdefault(query, {})[document] = float(label)
+            scores.setdefault(query, {})[document] = answer["score"]
+        _warn_of_queries_without_relevant_documents(relevance)
+        found = retrieval_scores(relevance, scores, k=10)
+        return {name: found[name] for name in self.names}
+
+    def write(self, folder, split, answers, x, y=None):
+        """Writes `{split}_predictions.tsv`: index and score."""
+        write_table(folder, split, ["score"], ([answer["score"]] for answer in answers))
+
+
+def _warn_of_queries_without_relevant_documents(relevance):
+    without = [query for query, labels in relevance.items() if max(labels.values()) <= 0]
+    if len(without) == len(relevance):
+        raise ValueError(
+            f"None of the {len(relevance):,} queries has a relevant document: every relevance is 0 "
+            "or below. Give each query at least one document with a relevance above 0."
+        )
+    if without:
+        logger.warning(
+            "%d of %d queries have no relevant document and count as 0, the first %r. Remove them "
+            "to score the others alone.",
+            len(without),
+            len(relevance),
+            without[0],
+        )
+
+
+class VectorScorer(Scorer):
+    """Scores of the cosines of texts.
+
+    Answers have an `embedding`: `[k, H]`, the vectors of an example's k texts, or `[H]`. Pairs with
+    scores have `spearman`, `pearson` and `mean_squared_error` of their cosines. For pairs, `mrr@10`
+    and `accuracy` tell how well each anchor finds its own positive among all. For examples with
+    negatives, `accuracy` is the share whose positive is nearer than all of its own negatives; for
+    texts with classes, the share whose nearest text has the same class.
+    """
+
+    def has_labels(self, x, y=None):
+        return y is not None or len(text_columns(x)) > 1
+
+    def names_for(self, x, y=None):
+        texts = len(text_columns(x))
+        if y is None:
+            return ("accuracy",) if texts > 2 else ("mrr@10", "accuracy")
+        return ("accuracy",) if texts == 1 else ("spearman", "pearson", "mean_squared_error")
+
+    def check(self, x, y=None):
+        if not self.has_labels(x, y):
+            raise ValueError(
+                "Scores need pairs of texts, (texts, others), alone or with scores as y, or texts "
+                "with classes as y; got texts alone."
+            )
+        columns = text_columns(x)
+        if y is not None and len(columns) > 1:
+            checked_scores(as_arrays(y), len(columns[0]), len(columns))
+        elif y is not None:
+            check_one_each(len(columns[0]), "texts", labels=y)
+
+    def score(self, answers, x, y=None):
+        vectors = np.stack([answer["embedding"] for answer in answers])
+        return pair_scores(vectors, None if y is None else as_arrays(y))

@@ -1,0 +1,106 @@
+"""The base of what scores, tunes and writes a task's answers."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, ClassVar
+
+from keras_bert.files.whole import whole_file
+from keras_bert.preprocessing.raw import Examples, Labels
+
+
+class Scorer:
+    """Scores answers, and writes them to files; `BertTask.scorer` makes one.
+
+    A task of your own with a metric of its own names a subclass as its `scorer_class` and overrides
+    `score`.
+
+    Args:
+        preprocessor: the task's preprocessor, which made the answers.
+    """
+
+    names: tuple[str, ...] = ()
+    """The floats of `score` that can select an epoch, the main one first."""
+
+    answer_options: ClassVar[dict[str, Any]] = {}
+    """The options of `answer` that `tuned` and `write` need."""
+
+    def __init__(self, preprocessor: Any):
+        self.preprocessor = preprocessor
+
+    def names_for(self, x: Examples, y: Labels | None = None) -> tuple[str, ...]:
+        """Returns the names of the scores of these examples, the main one first."""
+        return self.names
+
+    def has_labels(self, x: Examples, y: Labels | None = None) -> bool:
+        """Returns whether examples have labels, in `y` or in `x`."""
+        return y is not None
+
+    def check(self, x: Examples, y: Labels | None = None) -> None:
+        """Raises a ValueError, before any work, if these examples can't be scored."""
+
+    def score(self, answers: list[dict], x: Examples, y: Labels | None = None) -> dict:
+        """Computes the task's official metrics.
+
+        Args:
+            answers: the result of `answer`, in the order of the examples.
+            x: the examples.
+            y: their labels, unless `x` contains them.
+
+        Returns:
+            A dict of floats.
+
+        Raises:
+            ValueError: if labels are missing, or the task has no official metrics.
+        """
+        raise ValueError(
+            f"A {type(self.preprocessor).__name__} has no official scores. Use evaluate."
+        )
+
+    def tuned(self, answers: list[dict], x: Examples, y: Labels | None = None) -> tuple[Any, dict]:
+        """Tunes settings of answers, such as a threshold, on a development set.
+
+        Args:
+            answers: the result of `answer` with `answer_options`.
+            x: the examples.
+            y: their labels, unless `x` contains them.
+
+        Returns:
+            The tuned preprocessor and the scores of its answers. Here, nothing is tuned.
+        """
+        return self.preprocessor, self.score(answers, x, y)
+
+    def write(
+        self,
+        folder: str | os.PathLike,
+        split: str,
+        answers: list[dict],
+        x: Examples,
+        y: Labels | None = None,
+    ) -> None:
+        """Writes answers to a folder, by default as lines of JSON, `{split}_answers.jsonl`.
+
+        Args:
+            folder: str or `Path`.
+            split: str, such as `"dev"`, the prefix of file names.
+            answers: the result of `answer` with `answer_options`.
+            x: the examples.
+            y: their labels, or None.
+        """
+        with whole_file(Path(folder) / f"{split}_answers.jsonl") as file:
+            for answer in answers:
+                print(json.dumps(answer, default=lambda array: array.tolist()), file=file)
+
+
+def write_table(
+    folder: str | os.PathLike, split: str, header: Iterable[str], rows: Iterable[list]
+) -> None:
+    """Writes rows of cells with their index, `{split}_predictions.tsv`; floats to six digits."""
+    with whole_file(Path(folder) / f"{split}_predictions.tsv") as file:
+        print("index", *header, sep="\t", file=file)
+        for index, row in enumerate(rows):
+            cells = (cell if isinstance(cell, (str, int)) else f"{cell:.6g}" for cell in row)
+            print(index, *cells, sep="\t", file=file)

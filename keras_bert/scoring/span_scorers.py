@@ -1,0 +1,96 @@
+"""Scores of answers to questions on contexts, and the files of SQuAD's scripts."""
+
+import json
+from pathlib import Path
+
+from keras_bert.files.whole import whole_file
+from keras_bert.metrics.squad import squad_scores
+from keras_bert.preprocessing.question_examples import check_scored, listed_questions
+from keras_bert.scoring.scorer import Scorer
+
+
+class SpanScorer(Scorer):
+    """Exact match and F1 as SQuAD's scripts compute them; for 2.0 also the best threshold."""
+
+    names = ("f1", "exact")
+    answer_options = {"n_best": 20}  # as many as run_squad.py writes
+
+    def has_labels(self, x, y=None):
+        return all("answers" in example for example in listed_questions(x))
+
+    def score(self, answers, x, y=None):
+        examples = listed_questions(x)
+        check_scored(examples)
+        predictions = {e["id"]: a["answer"] for e, a in zip(examples, answers, strict=True)}
+        if not _may_be_impossible(examples):
+            return squad_scores(examples, predictions)
+        return squad_scores(examples, predictions, _null_odds(examples, answers))
+
+    def tuned(self, answers, x, y=None):
+        """Tunes `null_threshold` for F1 if some questions may be impossible, as in SQuAD 2.0.
+
+        Args:
+            answers: the result of `answer` with `n_best` of 2 or more.
+            x: questions with their answers.
+            y: None.
+
+        Returns:
+            The preprocessor with the tuned `null_threshold`, and the scores, which include it.
+        """
+        examples = listed_questions(x)
+        if not _may_be_impossible(examples):
+            return self.preprocessor, self.score(answers, x)
+        texts, odds = _best_texts(examples, answers), _null_odds(examples, answers)
+        threshold = squad_scores(examples, texts, odds)["best_f1_thresh"]
+        scores = squad_scores(examples, texts, odds, threshold)
+        preprocessor = self.preprocessor.like(self.preprocessor, null_threshold=threshold)
+        return preprocessor, {**scores, "null_threshold": threshold}
+
+    def write(self, folder, split, answers, x, y=None):
+        """Writes the JSON files that SQuAD's scripts read and Google's `run_squad.py` writes.
+
+        `predictions.json` has an answer to every question, and `null_odds.json` the `null_odds`.
+        With `n_best`, `nbest_predictions.json` has more answers. With a `null_threshold`,
+        `answers.json` has "" for questions without an answer. For splits other than "dev", file
+        names begin with the split.
+        """
+        examples = listed_questions(x)
+        texts, odds = _best_texts(examples, answers), _null_odds(examples, answers)
+        files = {"predictions": texts, "null_odds": odds}
+        if answers and "n_best_answer" in answers[0]:
+            rows = zip(examples, answers, strict=True)
+            files["nbest_predictions"] = {e["id"]: _n_best(answer) for e, answer in rows}
+        limit = self.preprocessor.null_threshold
+        if limit is not None:
+            files["answers"] = {i: "" if odds[i] > limit else text for i, text in texts.items()}
+        for name, content in files.items():
+            name = name if split == "dev" else f"{split}_{name}"
+            with whole_file(Path(folder) / f"{name}.json") as file:
+                file.write(json.dumps(content, indent=1) + "\n")
+
+
+def _may_be_impossible(examples):
+    return any("is_impossible" in example for example in examples)
+
+
+def _best_texts(examples, answers):
+    """Returns the best non-empty answer to each question, by id; "" if there is none."""
+    texts = {}
+    for example, answer in zip(examples, answers, strict=True):
+        candidates = [answer["answer"], *answer.get("n_best_answer", ())]
+        texts[example["id"]] = next(filter(None, candidates), "")
+    return texts
+
+
+def _null_odds(examples, answers):
+    return {e["id"]: answer["null_odds"] for e, answer in zip(examples, answers, strict=True)}
+
+
+def _n_best(answer):
+    """Formats the best answers to a question as `run_squad.py` does."""
+    names = ("score", "start_logit", "end_logit")
+    rows = zip(*(answer[f"n_best_{name}"] for name in ("answer", *names)), strict=True)
+    keys = ("probability", "start_logit", "end_logit")
+    return [
+        {"text": text, **dict(zip(keys, map(float, values), strict=True))} for text, *values in rows
+    ]

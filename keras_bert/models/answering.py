@@ -49,7 +49,7 @@ def _check_options(reader, options):
 
 def _check_unpacked(x):
     """Raises a ValueError if prepared inputs are packed rows, whose sequences have no order."""
-    spec = getattr(x, "element_spec", x)
+    spec = x[0] if isinstance(x, keras.utils.PyDataset) else getattr(x, "element_spec", x)
     spec = spec[0] if isinstance(spec, tuple) else spec
     if isinstance(spec, dict) and spec.get("sequence_ids") is not None:
         raise ValueError(

@@ -13,7 +13,7 @@ from keras_bert.models.bert_task import BertTask
 from keras_bert.models.precision import head_policy
 from keras_bert.models.task_data import in_memory
 from keras_bert.models.task_parts import check_backbone, number_of_classes
-from keras_bert.preprocessing.class_labels import class_targets
+from keras_bert.preprocessing.class_labels import checked_labels, class_targets
 from keras_bert.preprocessing.extra_inputs import checked_inputs, features_in_memory
 from keras_bert.preprocessing.raw import is_dataset
 from keras_bert.preprocessing.sample_weights import class_sample_weight, class_weights
@@ -199,8 +199,6 @@ class BertClassifier(BertTask):
         """A dataset of prepared inputs that ends in an error at a label of no class."""
         if self.num_classes == 1:
             return dataset
-        from keras_bert.preprocessing.checked_labels import checked_labels
-
         return checked_labels(dataset, self.num_classes)
 
     def get_config(self):

@@ -5,7 +5,7 @@ import keras
 from keras_bert.models.bert_task import BertTask
 from keras_bert.models.precision import head_policy
 from keras_bert.models.task_parts import check_backbone, scores_of_several
-from keras_bert.preprocessing.class_labels import choice_targets
+from keras_bert.preprocessing.choice_labels import checked_choices, choice_targets
 from keras_bert.scoring.label_scorers import ChoiceScorer
 from keras_bert.training.adamw import AdamW
 
@@ -71,8 +71,6 @@ class BertMultipleChoice(BertTask):
 
     def with_checked_labels(self, dataset):
         """Makes a dataset of prepared inputs raise an error at a label of a missing choice."""
-        from keras_bert.preprocessing.checked_labels import checked_choices
-
         return checked_choices(dataset)
 
     def get_config(self):

@@ -11,6 +11,7 @@ import numpy as np
 from keras_bert.messages import check_bool, check_number
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
 from keras_bert.preprocessing.class_labels import (
+    checked_classes,
     checked_label_names,
     class_targets,
     named_classes,
@@ -145,8 +146,6 @@ class BertClassifierPreprocessor(BertPreprocessor):
         """Converts the labels of a batch from a `tf.data.Dataset`, in the graph."""
         if self.is_regression or self.multi_label:
             return super().stream_targets(labels)
-        from keras_bert.preprocessing.checked_labels import checked_classes
-
         return checked_classes(labels, self.label_names)
 
     def pooled(self, outputs: Any, rows: TextRows | None) -> Any:

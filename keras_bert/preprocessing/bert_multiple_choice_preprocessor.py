@@ -12,9 +12,9 @@ import numpy.typing as npt
 from keras_bert.preprocessing.batches import Batches
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
+from keras_bert.preprocessing.choice_labels import choice_targets
 from keras_bert.preprocessing.choice_rows import ChoiceRows, choice_rows, listed_questions
 from keras_bert.preprocessing.choice_rows import with_labels as labeled
-from keras_bert.preprocessing.class_labels import choice_targets
 from keras_bert.preprocessing.raw import Examples, Labels
 from keras_bert.preprocessing.text_rows import LONGEST, ops_of
 

@@ -1,10 +1,10 @@
-"""Labels by name or by number. Needs NumPy only."""
+"""Labels of classes: by name or by number, in memory, and in TensorFlow's graph."""
 
 from __future__ import annotations
 
 import difflib
 import numbers
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from keras_bert.preprocessing.raw import as_arrays, as_floats
 
 if TYPE_CHECKING:
     import keras
-    import numpy.typing as npt
+    import tensorflow as tf
 
     from keras_bert.preprocessing.raw import Labels
 
@@ -60,7 +60,7 @@ def class_numbers(labels: Labels, names: Sequence[str]) -> Labels:
     >>> class_numbers(["yes", "no", "yes"], ["no", "yes"]).tolist()
     [1, 0, 1]
     """
-    array = _array(labels)
+    array = label_array(labels)
     if array.dtype.kind not in "USO" or not array.size:
         return labels
     hint = _naming_hint(array, names)
@@ -154,13 +154,100 @@ def class_targets(
     return labels
 
 
+def checked_classes(labels: tf.Tensor, names: Sequence[str] | None) -> tf.Tensor:
+    """Converts a batch's labels to class numbers in the graph; unknown labels are errors.
+
+    Args:
+        labels: class numbers, or strings, the names of classes.
+        names: C strings, the classes; or None if they are unknown, for labels by number.
+
+    Raises:
+        ValueError: if labels are strings, and the names are unknown.
+    """
+    import tensorflow as tf
+
+    if labels.dtype == tf.string:
+        if not names:
+            raise ValueError("Labels must be class numbers; the dataset yields strings.")
+        is_name = labels[..., None] == tf.constant(names)  # [B, C]
+        message = f"Labels must be one of {', '.join(names)}. Others:"
+        is_inside, numbers = tf.reduce_any(is_name, -1), tf.argmax(is_name, -1, tf.int32)
+    else:
+        if names is None or not _is_one_each(labels.shape):
+            return labels
+        message = (
+            f"Labels must be in 0 to {len(names) - 1} for num_classes={len(names)}. Number the "
+            "classes from 0, or make the model with a larger num_classes. Labels outside:"
+        )
+        values = tf.cast(labels, tf.float64)
+        is_inside, numbers = (values >= 0) & (values < len(names)), labels
+        is_inside &= values == tf.floor(values)
+    outside = tf.boolean_mask(tf.reshape(labels, [-1]), ~tf.reshape(is_inside, [-1]))
+    assertion = tf.debugging.Assert(tf.reduce_all(is_inside), [message, outside])
+    with tf.control_dependencies([assertion]):
+        return tf.identity(numbers)
+
+
+def checked_labels(dataset: Any, num_classes: int) -> Any:
+    """Makes a dataset raise an error at a label outside the classes.
+
+    A model can't detect such a label: on a GPU or a TPU its loss is NaN, or the loss of another
+    class. Labels are checked once each, in the input pipeline, so the train step has no extra work.
+
+    Args:
+        dataset: a `tf.data.Dataset` of `(x, label)` or `(x, label, weight)`, batched or not.
+            Anything else is returned unchanged, and so are labels of several numbers each.
+        num_classes: int, C; labels are 0 to C - 1.
+
+    Returns:
+        A `tf.data.Dataset` of the same elements. Reading a batch with another label raises a
+        `tf.errors.InvalidArgumentError` that names the label.
+
+    Raises:
+        ValueError: if the dataset yields no labels, or strings as labels.
+
+    Example:
+    >>> import tensorflow as tf
+    >>> dataset = tf.data.Dataset.from_tensor_slices(([10, 20], [0, 1])).batch(2)
+    >>> [labels.tolist() for _, labels in checked_labels(dataset, 2).as_numpy_iterator()]
+    [[0, 1]]
+    """
+    import tensorflow as tf
+
+    if not isinstance(dataset, tf.data.Dataset):
+        return dataset
+    spec = dataset.element_spec
+    if not isinstance(spec, tuple) or len(spec) < 2:
+        raise ValueError(
+            "The dataset yields no labels; make it yield (x, label), the label a class number "
+            f"from 0 to {num_classes - 1}."
+        )
+    label = spec[1]
+    is_packed = isinstance(spec[0], dict) and "cls_positions" in spec[0]  # with labels [B, K]
+    if not isinstance(label, tf.TensorSpec) or not (_is_one_each(label.shape) or is_packed):
+        return dataset
+    if label.dtype == tf.string:
+        raise ValueError(
+            f"Labels must be class numbers, 0 to {num_classes - 1}; the dataset yields strings. "
+            "Use label_names.index(name) to number named classes."
+        )
+    names = [*map(str, range(num_classes))]
+
+    @tf.autograph.experimental.do_not_convert
+    def check(x, labels, *rest):
+        one_each = tf.reshape(labels, [-1]) if is_packed else labels
+        return (x, tf.reshape(checked_classes(one_each, names), tf.shape(labels)), *rest)
+
+    return dataset.map(check, tf.data.AUTOTUNE, deterministic=True)
+
+
 def token_targets(labels: Labels, num_classes: int) -> Labels:
     """Checks the class numbers of tokens, `[B, S]`, and returns them.
 
     Raises:
         ValueError: if a number is outside the classes.
     """
-    array = _whole(_array(labels))
+    array = _whole(label_array(labels))
     if array.size:
         if array.min() < 0 or array.max() >= num_classes:
             raise ValueError(
@@ -168,30 +255,6 @@ def token_targets(labels: Labels, num_classes: int) -> Labels:
                 f"values from {array.min()} to {array.max()}. To leave tokens out of training, "
                 "give them any class and a sample_weight of 0."
             )
-    return labels
-
-
-def choice_targets(labels: Labels, inputs: Mapping[str, npt.ArrayLike] | None = None) -> Labels:
-    """Checks indices of choices, and returns them.
-
-    Args:
-        labels: `[B]` ints.
-        inputs: prepared inputs, `[B, C, S]` each, or None.
-
-    Raises:
-        ValueError: if a label can't be an index, or is the index of a missing choice.
-    """
-    array = _array(labels)
-    if not array.size or not (array.ndim == 1 or array.shape[1:] == (1,)):
-        return labels
-    if not np.issubdtype(array.dtype, np.integer) or array.min() < 0:
-        found = array.min() if np.issubdtype(array.dtype, np.number) else array.flat[0]
-        raise ValueError(
-            "Labels must be indices of choices, ints with 0 for the first; got "
-            f"{found!r}. Number the choices of each question from 0."
-        )
-    if isinstance(inputs, dict):
-        _check_chosen(inputs, array.reshape(-1))
     return labels
 
 
@@ -272,7 +335,8 @@ def class_number(index: int | None, label: Any, names: Sequence[str], hint: str 
     )
 
 
-def _array(labels):
+def label_array(labels: Labels) -> np.ndarray:
+    """Returns labels as an array of any dtype."""
     try:
         return np.asarray(labels)
     except ValueError as error:
@@ -304,7 +368,7 @@ def _whole(array):
 
 def _scores(labels):
     """Returns the labels of a regression, checked."""
-    array = _array(labels)
+    array = label_array(labels)
     if array.dtype.kind == "O":
         try:
             array = array.astype("float64")
@@ -340,18 +404,5 @@ def _shown(value):
     return shown if len(shown) <= 80 else shown[:77] + "..."
 
 
-def _check_chosen(inputs, labels):
-    """Raises a ValueError if a label of `[B]` is out of range, or its choice is missing."""
-    padding_mask = inputs.get("padding_mask")
-    tokens = inputs["token_ids"] if padding_mask is None else padding_mask
-    tokens = np.asarray(tokens)  # [B, C, S]
-    is_there = np.ones(tokens.shape[:2], "bool") if padding_mask is None else tokens.any(axis=-1)
-    inside = labels < is_there.shape[1]
-    chosen = is_there[np.arange(len(labels)), np.where(inside, labels, 0)] & inside
-    if not chosen.all():
-        row = int(np.argmin(chosen))
-        raise ValueError(
-            f"Question {row} has the label {labels[row]}, but its choices are "
-            f"{', '.join(map(str, np.flatnonzero(is_there[row]))) or 'none'}. Number the choices "
-            "of each question from 0."
-        )
+def _is_one_each(shape):
+    return shape.rank in (None, 0, 1) or shape[1:] == (1,)

@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_bert.preprocessing.checked_labels import checked_choices, checked_classes, checked_labels
+from keras_bert.preprocessing.choice_labels import checked_choices
+from keras_bert.preprocessing.class_labels import checked_classes, checked_labels
 
 slices = tf.data.Dataset.from_tensor_slices
 

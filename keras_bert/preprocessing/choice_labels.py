@@ -1,0 +1,99 @@
+"""Labels of questions with choices: indices, in memory, and in TensorFlow's graph."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from keras_bert.preprocessing.class_labels import label_array
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from keras_bert.preprocessing.raw import Labels
+
+
+def choice_targets(labels: Labels, inputs: Mapping[str, npt.ArrayLike] | None = None) -> Labels:
+    """Checks indices of choices, and returns them.
+
+    Args:
+        labels: `[B]` ints.
+        inputs: prepared inputs, `[B, C, S]` each, or None.
+
+    Raises:
+        ValueError: if a label can't be an index, or is the index of a missing choice.
+    """
+    array = label_array(labels)
+    if not array.size or not (array.ndim == 1 or array.shape[1:] == (1,)):
+        return labels
+    if not np.issubdtype(array.dtype, np.integer) or array.min() < 0:
+        found = array.min() if np.issubdtype(array.dtype, np.number) else array.flat[0]
+        raise ValueError(
+            "Labels must be indices of choices, ints with 0 for the first; got "
+            f"{found!r}. Number the choices of each question from 0."
+        )
+    if isinstance(inputs, dict):
+        _check_chosen(inputs, array.reshape(-1))
+    return labels
+
+
+def checked_choices(dataset: Any) -> Any:
+    """Makes a dataset raise an error at a label that isn't the index of a choice.
+
+    A model can't detect such a label: its loss would be NaN or 1e9. See `checked_labels`.
+
+    Args:
+        dataset: a `tf.data.Dataset` of batches of `(inputs, label)` or `(inputs, label, weight)`.
+
+    Returns:
+        A `tf.data.Dataset` of the same elements. Reading a batch with another label raises a
+        `tf.errors.InvalidArgumentError` that names the label.
+
+    Raises:
+        ValueError: if the dataset yields something else.
+    """
+    import tensorflow as tf
+
+    if not isinstance(dataset, tf.data.Dataset):
+        return dataset
+    spec = dataset.element_spec
+    if not isinstance(spec, tuple) or len(spec) < 2 or not isinstance(spec[0], dict):
+        raise ValueError(
+            "The dataset must yield (inputs, label): a dict of inputs and the indices of the right "
+            "choices, as BertMultipleChoice.batches returns them."
+        )
+    message = "Labels must be indices of choices, from 0 in each question. Others:"
+
+    @tf.autograph.experimental.do_not_convert
+    def check(inputs, labels, *weights):
+        tokens = inputs["token_ids"]
+        tokens = inputs.get("padding_mask", tf.ones_like(tokens))  # [B, C, S]
+        is_there = tf.reduce_any(tf.cast(tokens, tf.bool), axis=-1)  # [B, C]
+        flat = tf.reshape(tf.cast(labels, tf.int64), [-1])
+        is_chosen = tf.one_hot(flat, tf.shape(is_there)[1], True, False, dtype=tf.bool)
+        is_right = tf.reduce_any(is_chosen & is_there, axis=-1)
+        wrong = tf.boolean_mask(flat, ~is_right)
+        assertion = tf.debugging.Assert(tf.reduce_all(is_right), [message, wrong])
+        with tf.control_dependencies([assertion]):
+            return (inputs, tf.identity(labels), *weights)
+
+    return dataset.map(check, tf.data.AUTOTUNE, deterministic=True)
+
+
+def _check_chosen(inputs, labels):
+    """Raises a ValueError if a label of `[B]` is out of range, or its choice is missing."""
+    padding_mask = inputs.get("padding_mask")
+    tokens = inputs["token_ids"] if padding_mask is None else padding_mask
+    tokens = np.asarray(tokens)  # [B, C, S]
+    is_there = np.ones(tokens.shape[:2], "bool") if padding_mask is None else tokens.any(axis=-1)
+    inside = labels < is_there.shape[1]
+    chosen = is_there[np.arange(len(labels)), np.where(inside, labels, 0)] & inside
+    if not chosen.all():
+        row = int(np.argmin(chosen))
+        raise ValueError(
+            f"Question {row} has the label {labels[row]}, but its choices are "
+            f"{', '.join(map(str, np.flatnonzero(is_there[row]))) or 'none'}. Number the choices "
+            "of each question from 0."
+        )

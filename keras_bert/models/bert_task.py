@@ -203,9 +203,11 @@ class BertTask(PresetModel, Lora, Retracing, TrainLoop, RowInputs, keras.Model):
         frozen when an optimizer of `compile` was first used, compile with a new optimizer.
 
         Args:
-            x: raw examples (see the task) as lists, arrays, pandas columns or a `tf.data.Dataset`
-                of `(text, label)`; or prepared inputs.
-            y: labels, by name or by number, unless `x` brings its own.
+            x: raw examples (see the task) as lists, arrays, pandas columns, a `tf.data.Dataset` of
+                `(text, label)`, or any iterable of `(text, label)` or of dicts with `text` and
+                `label`: a generator, a data set, or a loader, which is read again for each epoch
+                while the model trains on the one before. Or prepared inputs.
+            y: labels, by name or by number, unless `x` contains them.
             batch_size: int; 32 by default.
             sample_weight: `[n]` floats, or None.
             validation_data: `(x, y)`, `(x, y, sample_weight)`, or a dataset.

@@ -224,6 +224,8 @@ def test_rows_packed_before_are_checked_as_others_are(tokenizer, backbone, tenso
     for read in (model.answer, model.scores):
         with pytest.raises(ValueError, match="rows of one sequence each, and these are packed"):
             read(as_dataset(data))
+        with pytest.raises(ValueError, match="packed"):
+            read(data)
 
 
 def test_rows_packed_before_are_arrays_too(assert_close, tokenizer, backbone, eager):

@@ -3,6 +3,8 @@
 import re
 from collections.abc import Sequence
 
+from keras_bert.messages import check_one_each
+
 _KINDS = {"B": "B", "I": "I", "E": "E", "S": "S", "M": "I", "L": "E", "U": "S"}
 _PREFIXED = re.compile(r"([BIESMLU])-(.*)", re.DOTALL)
 
@@ -47,10 +49,8 @@ def entity_scores(
         for name, entities in found.items():
             for type_, _, _ in entities:
                 counts.setdefault(type_, {"true": 0, "predicted": 0, "correct": 0})[name] += 1
-    sums = {
-        name: sum(count[name] for count in counts.values())
-        for name in ("true", "predicted", "correct")
-    }
+    names = ("true", "predicted", "correct")
+    sums = {name: sum(count[name] for count in counts.values()) for name in names}
     return {
         **_ratios(**sums),
         "accuracy": right / total if total else 0.0,
@@ -113,14 +113,6 @@ def _check_as_many(true_tags, predicted_tags):
                 f"{name} must be a list of sentences, each a list of tags; it is a single list. "
                 "Give [tags] for one sentence."
             )
-    if len(true_tags) != len(predicted_tags):
-        raise ValueError(
-            f"There are {len(true_tags)} tagged sentences but {len(predicted_tags)} predicted "
-            "ones: give predicted tags for each sentence."
-        )
+    check_one_each(len(true_tags), "tagged sentences", predicted_tags=predicted_tags)
     for index, (true, predicted) in enumerate(zip(true_tags, predicted_tags, strict=True)):
-        if len(true) != len(predicted):
-            raise ValueError(
-                f"Sentence {index} has {len(true)} tags but {len(predicted)} predicted ones: give "
-                "each word one true and one predicted tag."
-            )
+        check_one_each(len(true), f"tags in sentence {index}", predicted_tags=predicted)

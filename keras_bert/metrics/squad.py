@@ -134,13 +134,11 @@ def _check(examples, predictions, null_odds, null_threshold):
         missing = [e["id"] for e in examples if given is not None and e["id"] not in given]
         if missing:
             raise ValueError(
-                f"{name} lacks {len(missing)} of the {len(examples)} questions, {missing[0]!r} "
-                "first. Give one for each question; the answer '' means no answer."
+                f"{name} lacks {len(missing)} of the {len(examples)} questions, such as "
+                f"{missing[0]!r}. Give one for each; the answer '' means no answer."
             )
     for example in examples:
         prediction = predictions[example["id"]]
         if not isinstance(prediction, str):
-            raise ValueError(
-                f"The prediction of question {example['id']!r} must be a string; it is "
-                f"{prediction!r}."
-            )
+            name = f"question {example['id']!r}"
+            raise ValueError(f"The prediction of {name} must be a str; it is {prediction!r}.")

@@ -12,9 +12,7 @@ import numpy as np
 
 from keras_bert.files.whole import whole_file
 from keras_bert.messages import check_bool, check_number
-from keras_bert.metrics.classification import classification_scores
-from keras_bert.metrics.multi_label import multi_label_scores
-from keras_bert.metrics.regression import regression_scores
+from keras_bert.metrics.labels import classification_scores, multi_label_scores, regression_scores
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
 from keras_bert.preprocessing.class_labels import (
     checked_label_names,

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from keras_bert.files.whole import whole_file
-from keras_bert.metrics.classification import classification_scores
+from keras_bert.metrics.labels import classification_scores
 from keras_bert.preprocessing.batches import Batches
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor

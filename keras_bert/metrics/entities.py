@@ -70,20 +70,14 @@ def tagged_entities(tags: Sequence[str]) -> list[tuple[str, int, int]]:
     entities, before, type_before = [], "O", ""
     for index, tag in enumerate([*tags, "O"]):
         kind, type_ = split_tag(tag)
-        begins = begins_entity(before, type_before, kind, type_)
+        # E and S end an entity.
+        begins = kind != "O" and (kind in "BS" or before in "OES" or type_ != type_before)
         if before != "O" and (begins or kind == "O"):
             entities[-1] += (index,)
         if begins:
             entities.append((type_, index))
         before, type_before = kind, type_
     return entities
-
-
-def begins_entity(kind_before: str, type_before: str, kind: str, type_: str) -> bool:
-    """Returns whether a tag begins an entity after another tag, both split by `split_tag`."""
-    return kind != "O" and (
-        kind in "BS" or kind_before in "OES" or type_ != type_before  # E and S end an entity
-    )
 
 
 def split_tag(tag: str) -> tuple[str, str]:

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 
 from keras_bert.corpus.corpus_plan import find_inputs, plan_description, plan_slices
 from keras_bert.corpus.corpus_slice import PROGRESS_FOLDER, done_path, write_slice
-from keras_bert.corpus.shard_writer import COUNTS
 from keras_bert.corpus.shards import CORPUS_FILE, Corpus, finish_corpus
 from keras_bert.corpus.slices import Settings
 from keras_bert.corpus.workers import progress_bar, run_locally, run_on_beam
-from keras_bert.files.json_files import JsonFields, read_json, write_json
+from keras_bert.files.json_files import read_json, write_json
 from keras_bert.files.remote import names_in, size_and_time
 from keras_bert.files.whole import remove, remove_unfinished
 from keras_bert.reports import Reports
@@ -127,9 +126,8 @@ def _check_same_plan(output, old, new):
         return
     names = sorted(name for name in {*old, *new} if old.get(name) != new.get(name))
     raise ValueError(
-        f"{output} holds a finished or unfinished corpus that was made with different "
-        f"{', '.join(names)}. Give another output folder, or remove this one to prepare the "
-        "corpus again."
+        f"{output} holds a corpus, finished or not, that was made with different "
+        f"{', '.join(names)}. Give another output folder, or remove this one."
     )
 
 
@@ -140,8 +138,7 @@ def _open_folder(output, description):
         _check_same_plan(output, plan, description)
     elif any(name.startswith("shard-") for name in names_in(output)):
         raise ValueError(
-            f"{output} holds shards of an unknown corpus. Give another output folder, or empty "
-            "this one."
+            f"{output} holds shards of an unknown corpus. Empty it, or give another folder."
         )
     for folder in (output, os.path.dirname(plan_path)):
         remove_unfinished(folder)
@@ -151,18 +148,13 @@ def _open_folder(output, description):
 def _read_done(output, slice_, num_slices):
     """Reads an earlier run's result for this slice; None unless its shard is complete."""
     path = done_path(output, slice_, num_slices)
+    shard = os.path.join(output, os.path.basename(path).removesuffix(".json"))
     try:
         done = read_json(path)
-        counts = JsonFields(path, done).fields("shard")
-        Reports.of(JsonFields(path, done).fields("reports").values)
-    except (ValueError, TypeError, KeyError, AttributeError):  # damaged: the shard is written again
+        is_whole = done["shard"]["num_bytes"] == size_and_time(shard)[0]
+    except (ValueError, TypeError, KeyError):  # missing or damaged: the shard is written again
         return None
-    sizes = [counts.values.get(name) for name in ("num_bytes", *COUNTS)]
-    name = os.path.basename(path).removesuffix(".json")
-    if not all(isinstance(size, int) for size in sizes) or counts.values.get("name") != name:
-        return None
-    state = size_and_time(os.path.join(output, name))
-    return done if state and state[0] == sizes[0] else None
+    return done if is_whole else None
 
 
 def _progress_bar(slices, done, progress):
@@ -193,47 +185,35 @@ def _finish(output, tokenizer, slices, done, description, reports):
     results = [done[slice_.index] for slice_ in slices]
     for result in results:
         reports.merge(result["reports"])
-    shards = [result["shard"] for result in results]
-    filled = _without_empty(output, shards)
-    if filled:
+    shards = []
+    for shard in (result["shard"] for result in results):
+        if shard["num_records"]:
+            shards.append(shard)
+        else:
+            remove(os.path.join(output, shard["name"]))
+    if shards:
         more = {"reports": reports.as_dict(), "prepared_with": description}
-        corpus = finish_corpus(output, tokenizer, filled, **more)
+        corpus = finish_corpus(output, tokenizer, shards, **more)
     remove(os.path.join(output, PROGRESS_FOLDER))
-    if not filled:
-        raise ValueError(_no_text(slices, reports))
+    if not shards:
+        raise ValueError(
+            f"There is no text in the input ({len(slices):,} slices read). Give files that contain "
+            f"text. {'; '.join(reports.lines())}"
+        )
     if corpus.num_documents == 1:
         warnings.warn(
-            f"The corpus in {output} has only one document: next sentence prediction needs other "
-            "documents to draw from. Give more files, or mark with document_separator where "
-            "documents end.",
+            f"The corpus in {output} has only one document: next sentence prediction needs others. "
+            "Give more files, or mark where documents end with document_separator.",
             stacklevel=3,
         )
     return corpus
 
 
-def _without_empty(output, shards):
-    """Removes the files of shards without records; returns the other shards."""
-    for shard in shards:
-        if not shard["num_records"]:
-            remove(os.path.join(output, shard["name"]))
-    return [shard for shard in shards if shard["num_records"]]
-
-
-def _no_text(slices, reports):
-    found = f"Found: {'; '.join(reports.lines())}. " if reports.lines() else ""
-    return (
-        f"There is no text in the input ({len(slices):,} slices read). {found}"
-        "Give files that contain text."
-    )
-
-
 def _summary(corpus, num_new_tokens, seconds):
-    documents = "document" if corpus.num_documents == 1 else "documents"
-    shards = "shard" if len(corpus.shards) == 1 else "shards"
     lines = [
-        f"{corpus.num_documents:,} {documents}, {corpus.num_sentences:,} sentences, "
-        f"{corpus.num_tokens:,} tokens in {len(corpus.shards):,} {shards}; "
-        f"{num_new_tokens:,} tokens in {seconds:,.1f} s, {num_new_tokens / seconds:,.0f} tokens/s",
+        f"{corpus.num_documents:,} documents, {corpus.num_sentences:,} sentences, "
+        f"{corpus.num_tokens:,} tokens in {len(corpus.shards):,} shards; {num_new_tokens:,} tokens "
+        f"in {seconds:,.1f} s, {num_new_tokens / seconds:,.0f} tokens/s",
         *(f"note: {line}" for line in Reports.of(corpus.description["reports"]).lines()),
         f"corpus: {corpus.folder}",
     ]

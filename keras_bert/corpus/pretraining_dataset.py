@@ -112,10 +112,7 @@ def pretraining_dataset(
     """
     corpus = Corpus(corpus) if isinstance(corpus, str | os.PathLike) else corpus
     if left_to_right and next_sentence:
-        raise ValueError(
-            "left_to_right=True predicts next words in rows of contiguous sentences, without next "
-            "sentence prediction: pass next_sentence=False."
-        )
+        raise ValueError("left_to_right=True needs next_sentence=False.")
     pairing = Pairing(
         sequence_length, next_sentence, random_next_rate, exact_random_next, short_sequence_rate
     )

@@ -45,9 +45,9 @@ class SavedVocabulary:
         found = self.of(tokens)
         if found != self:
             raise ValueError(
-                "This is not the vocabulary that the model was saved with: its "
-                f"{found.size} tokens have the SHA-256 {found.sha256[:12]}, those of the model's "
-                f"{self.size} tokens {self.sha256[:12]}. The file is damaged or was changed."
+                "This is not the vocabulary that the model was saved with, but a damaged or another "
+                f"one: {found.size} tokens, SHA-256 {found.sha256[:12]}; the model's has "
+                f"{self.size}, {self.sha256[:12]}."
             )
 
 

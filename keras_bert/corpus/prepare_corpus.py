@@ -101,15 +101,11 @@ def prepare_corpus(
     else:
         written = run_on_beam(left, work, beam_options)
         results = ((slice_, _read_done(output, slice_, count)) for slice_ in written)
-    with _progress_bar(slices, done, progress) as bar:
-        for slice_, result in results:
-            done[slice_.index] = result
-            _show_progress(bar, slice_, result)
+    num_tokens = _collect(results, slices, done, progress)
     seconds = time.monotonic() - started
     corpus = _finish(output, tokenizer, slices, done, description, reports)
     if progress:
-        num_new = sum(done[slice_.index]["shard"]["num_tokens"] for slice_ in left)
-        print(_summary(corpus, num_new, seconds))
+        print(_summary(corpus, num_tokens, seconds))
     return corpus
 
 
@@ -157,27 +153,23 @@ def _read_done(output, slice_, num_slices):
     return done if is_whole else None
 
 
-def _progress_bar(slices, done, progress):
+def _collect(results, slices, done, progress):
+    """Adds the results of slices to those `done`, with a progress bar; returns their tokens."""
+    kept = [slice_.num_bytes for slice_ in slices if done[slice_.index]]
+    started, num_documents, num_tokens = time.monotonic(), 0, 0
     num_bytes = sum(slice_.num_bytes for slice_ in slices)
-    bar = progress_bar("corpus", num_bytes, progress)
-    bar.num_documents = bar.num_tokens = 0
-    bar.started = time.monotonic()
-    kept = [slice_ for slice_ in slices if done[slice_.index]]
-    if kept:
-        bar.write(f"{len(kept):,} of {len(slices):,} shards exist from an earlier run.")
-        bar.initial = bar.n = sum(slice_.num_bytes for slice_ in kept)
-    return bar
-
-
-def _show_progress(bar, slice_, result):
-    bar.num_documents += result["shard"]["num_documents"]
-    bar.num_tokens += result["shard"]["num_tokens"]
-    speed = bar.num_tokens / (time.monotonic() - bar.started)
-    bar.set_postfix_str(
-        f"{bar.num_documents:,} documents, {bar.num_tokens:,} tokens, {speed:,.0f} tokens/s",
-        refresh=False,
-    )
-    bar.update(slice_.num_bytes)
+    with progress_bar("corpus", num_bytes, progress, initial=sum(kept)) as bar:
+        if kept:
+            bar.write(f"{len(kept):,} of {len(slices):,} shards exist from an earlier run.")
+        for slice_, result in results:
+            done[slice_.index] = result
+            num_documents += result["shard"]["num_documents"]
+            num_tokens += result["shard"]["num_tokens"]
+            speed = num_tokens / (time.monotonic() - started)
+            counts = f"{num_documents:,} documents, {num_tokens:,} tokens, {speed:,.0f} tokens/s"
+            bar.set_postfix_str(counts, refresh=False)
+            bar.update(slice_.num_bytes)
+    return num_tokens
 
 
 def _finish(output, tokenizer, slices, done, description, reports):
@@ -210,10 +202,12 @@ def _finish(output, tokenizer, slices, done, description, reports):
 
 
 def _summary(corpus, num_new_tokens, seconds):
+    documents = "document" if corpus.num_documents == 1 else "documents"
+    shards = "shard" if len(corpus.shards) == 1 else "shards"
     lines = [
-        f"{corpus.num_documents:,} documents, {corpus.num_sentences:,} sentences, "
-        f"{corpus.num_tokens:,} tokens in {len(corpus.shards):,} shards; {num_new_tokens:,} tokens "
-        f"in {seconds:,.1f} s, {num_new_tokens / seconds:,.0f} tokens/s",
+        f"{corpus.num_documents:,} {documents}, {corpus.num_sentences:,} sentences, "
+        f"{corpus.num_tokens:,} tokens in {len(corpus.shards):,} {shards}; {num_new_tokens:,} "
+        f"tokens in {seconds:,.1f} s, {num_new_tokens / seconds:,.0f} tokens/s",
         *(f"note: {line}" for line in Reports.of(corpus.description["reports"]).lines()),
         f"corpus: {corpus.folder}",
     ]

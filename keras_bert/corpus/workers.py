@@ -103,7 +103,7 @@ def run_on_beam(
     yield from slices
 
 
-def progress_bar(name: str, num_bytes: int, progress: bool) -> "tqdm.tqdm":
+def progress_bar(name: str, num_bytes: int, progress: bool, initial: int = 0) -> "tqdm.tqdm":
     """Makes a bar of bytes: a widget in a notebook with ipywidgets, otherwise text."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # "IProgress not found": the bar is text then
@@ -111,6 +111,7 @@ def progress_bar(name: str, num_bytes: int, progress: bool) -> "tqdm.tqdm":
 
     return tqdm(
         total=num_bytes,
+        initial=initial,
         unit="B",
         unit_scale=True,
         desc=name,

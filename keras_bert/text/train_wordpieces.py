@@ -48,9 +48,9 @@ def train_wordpieces(
         )
     if vocabulary_size < len(SPECIAL_TOKENS) + len(alphabet):
         raise ValueError(
-            f"vocabulary_size={vocabulary_size} is too small for {len(SPECIAL_TOKENS)} special "
-            f"tokens and {len(alphabet)} characters: give several times their number, or lower "
-            f"max_characters={max_characters}."
+            f"vocabulary_size={vocabulary_size} is too small: give at least "
+            f"{len(SPECIAL_TOKENS) + len(alphabet)}, the special tokens and characters, better "
+            f"several times that, or lower max_characters={max_characters}."
         )
     return _train(counts, alphabet, vocabulary_size, min_frequency, progress)
 

@@ -45,8 +45,8 @@ class SavedVocabulary:
         found = self.of(tokens)
         if found != self:
             raise ValueError(
-                "This is not the vocabulary that the model was saved with, but a damaged or another "
-                f"one: {found.size} tokens, SHA-256 {found.sha256[:12]}; the model's has "
+                "This is not the vocabulary that the model was saved with, or it is damaged. "
+                f"It has {found.size} tokens, SHA-256 {found.sha256[:12]}; the model's has "
                 f"{self.size}, {self.sha256[:12]}."
             )
 

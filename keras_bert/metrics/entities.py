@@ -1,6 +1,7 @@
 """Named entity recognition scores, as CoNLL's `conlleval` defines them."""
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 
 from keras_bert.messages import check_one_each
@@ -40,21 +41,22 @@ def entity_scores(
     (0.5, 1.0, 0.75)
     """
     _check_as_many(true_tags, predicted_tags)
-    counts, right, total = {}, 0, 0
-    for true, predicted in zip(true_tags, predicted_tags, strict=True):
-        right += sum(a == b for a, b in zip(true, predicted, strict=True))
-        total += len(true)
-        found = {"true": set(tagged_entities(true)), "predicted": set(tagged_entities(predicted))}
-        found["correct"] = found["true"] & found["predicted"]
-        for name, entities in found.items():
-            for type_, _, _ in entities:
-                counts.setdefault(type_, {"true": 0, "predicted": 0, "correct": 0})[name] += 1
-    names = ("true", "predicted", "correct")
-    sums = {name: sum(count[name] for count in counts.values()) for name in names}
+    true, predicted = (
+        {(row, *entity) for row, tags in enumerate(sentences) for entity in tagged_entities(tags)}
+        for sentences in (true_tags, predicted_tags)
+    )
+    entities = {"true": true, "predicted": predicted, "correct": true & predicted}
+    counts = {name: Counter(type_ for _, type_, _, _ in each) for name, each in entities.items()}
+    types = {}
+    for type_ in sorted(counts["true"] | counts["predicted"]):
+        numbers = {name: count[type_] for name, count in counts.items()}
+        types[type_] = {**_ratios(**numbers), **numbers}
+    pairs = zip(true_tags, predicted_tags, strict=True)
+    is_right = [a == b for pair in pairs for a, b in zip(*pair, strict=True)]
     return {
-        **_ratios(**sums),
-        "accuracy": right / total if total else 0.0,
-        "types": {type_: {**_ratios(**counts[type_]), **counts[type_]} for type_ in sorted(counts)},
+        **_ratios(**{name: count.total() for name, count in counts.items()}),
+        "accuracy": sum(is_right) / len(is_right) if is_right else 0.0,
+        "types": types,
     }
 
 

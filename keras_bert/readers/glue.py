@@ -92,34 +92,28 @@ def read_glue(
     description.check_split(split)
     if malformed is None:
         malformed = "skip" if description.name == "QQP" and split != "test" else "error"
-    texts, labels, reports = _read_files(os.fspath(folder), description, split, malformed)
-    return GlueExamples(description.name, split, texts, labels, description.class_names(), reports)
-
-
-def _read_files(folder, task, split, malformed):
-    """Reads `(texts, labels, reports)` from the file of a split."""
-    path = _path(folder, task, split)
-    bare = task.name == "CoLA" and split != "test"
+    path = _path(os.fspath(folder), description, split)
+    bare = description.name == "CoLA" and split != "test"
     table = read_table(path, header=not bare, delimiter="\t", quoting=False, malformed=malformed)
     if bare and len(table.columns) != 4:
         raise ValueError(
             f"{path}, line 1: {len(table.columns)} columns, but CoLA's files have 4 and no header: "
             "source, label, mark, sentence."
         )
-    names, label = (("3",), "1") if bare else (task.texts, task.label)
+    names, label = (("3",), "1") if bare else (description.texts, description.label)
     texts = tuple(table[name] for name in names)
     if label not in table and split.startswith("test"):
         labels = None
-    elif task.values is None:
+    elif description.values is None:
         labels = table.scores(label)
     else:
-        labels = table.class_numbers(label, list(task.values))
+        labels = table.class_numbers(label, list(description.values))
     reports = Reports()
     for line in table.malformed:
         reports.add(MALFORMED, 1, f"line {line}")
     for line in reports.lines():
         logger.warning("%s: %s", path, line)
-    return texts, labels, reports
+    return GlueExamples(description.name, split, texts, labels, description.class_names(), reports)
 
 
 def _path(folder, task, split):

@@ -38,10 +38,8 @@ class Settings:
 class Reader(Protocol):
     """Reader of one kind of input file; each kind is an entry of `corpus_plan.READERS`."""
 
-    @property
-    def expansion(self) -> int:
-        """Approximate bytes of text per byte of the file."""
-        return 1
+    expansion: int = 1
+    """Approximate bytes of text per byte of the file."""
 
     def matches(self, name: str) -> bool:
         """Returns whether a lowercase file name is of this kind."""

@@ -99,11 +99,10 @@ def _read(example, answer):
 
 
 def _marked(question, text, marks, tints):
-    found, place = ["<p>"], 0
-    if question is not None:
-        found = [f'<p class="question">{html.escape(question)}</p>\n<p>']
-        if not marks:
-            return f'{found[0]}<span class="none">(no answer in the text)</span></p>'
+    asked = "" if question is None else f'<p class="question">{html.escape(question)}</p>\n'
+    if asked and not marks:
+        return f'{asked}<p class="none">(no answer in the text)</p>'
+    found, place = [f"{asked}<p>"], 0
     for start, end, kind, score in marks:
         found.append(html.escape(text[place:start]))
         title = f' title="{score:.3f}"' if score != "" else ""

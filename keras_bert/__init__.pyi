@@ -10,9 +10,9 @@ from keras_bert import metrics as metrics
 from keras_bert import pictures as pictures
 from keras_bert import readers as readers
 from keras_bert import sizes as sizes
-from keras_bert.corpus.heldout_dataset import heldout_dataset as heldout_dataset
 from keras_bert.corpus.learn_vocabulary import learn_vocabulary as learn_vocabulary
 from keras_bert.corpus.prepare_corpus import prepare_corpus as prepare_corpus
+from keras_bert.corpus.pretraining_dataset import heldout_dataset as heldout_dataset
 from keras_bert.corpus.pretraining_dataset import pretraining_dataset as pretraining_dataset
 from keras_bert.corpus.shards import Corpus as Corpus
 from keras_bert.finetuning.finetune import finetune as finetune

@@ -7,6 +7,7 @@ many. Python's `bz2` reads each block as a separate stream and verifies its chec
 """
 
 import bz2
+import itertools
 from collections.abc import Iterator
 
 from keras_bert.files.remote import open_bytes
@@ -34,7 +35,10 @@ def bz2_chunks(path: str, start: int, stop: int) -> Iterator[tuple[bytes, bool]]
                 if text is None and bit - block < 8 * _MAX_BLOCK_BYTES:
                     continue  # these 48 bits also occur by chance, once in terabytes
                 if text is None:
-                    raise _damaged(path, block)
+                    raise ValueError(
+                        f"{path} is damaged: the block at byte {block // 8:,} cannot be unpacked. "
+                        "Download the file again (bzip2 -t tests whether it is complete)."
+                    )
                 yield text, block < 8 * stop
             block = bit if magic == _BLOCK else None
     if block is not None:
@@ -44,23 +48,14 @@ def bz2_chunks(path: str, start: int, stop: int) -> Iterator[tuple[bytes, bool]]
         )
 
 
-def _damaged(path, block):
-    return ValueError(
-        f"{path} is damaged: the block at byte {block // 8:,} cannot be unpacked. Download the "
-        "file again (bzip2 -t tests whether it is complete)."
-    )
-
-
 def _magics(path, start):
     """Yields `(bit offset, magic)` of the block starts and stream ends after byte `start`."""
     with open_bytes(path) as file:
         file.seek(start)
         data = file.read(_READ_BYTES)
         while data:
-            found = []
-            for magic in (_BLOCK, _END):
-                for shift in range(8):
-                    found += [(bit, magic) for bit in _find(data, magic, shift)]
+            kinds = itertools.product((_BLOCK, _END), range(8))
+            found = ((bit, magic) for magic, shift in kinds for bit in _find(data, magic, shift))
             for bit, magic in sorted(found):
                 yield 8 * start + bit, magic
             more = file.read(_READ_BYTES)

@@ -6,6 +6,7 @@ them, or when.
 
 import dataclasses
 import hashlib
+import itertools
 import json
 import os
 from collections.abc import Iterable
@@ -41,23 +42,31 @@ def find_inputs(
             no files.
     """
     inputs = [inputs] if isinstance(inputs, str | os.PathLike) else list(inputs)
-    files, seen = [], set()
+    files = {}
     for path in map(os.fspath, inputs):
         if size_and_time(path) is None:
             raise ValueError(f"The input file {path} does not exist. Check the path.")
-        found = _files_below(path, reports) if is_folder(path) else [path]
-        for name in found:
+        for name in files_below(path) if is_folder(path) else [path]:
+            kind = os.path.basename(name).lower()
+            reader = next((reader for reader in READERS if reader.matches(kind)), None)
             name = name if "://" in name else os.path.abspath(name)
-            if name in seen:
+            if reader is None and is_folder(path):
+                reports.add(OTHER_FILES, 1, name)
+                continue
+            if reader is None:
+                raise ValueError(
+                    f"{name} has an unknown kind: text files end in .txt, MediaWiki dumps in .xml "
+                    "or .xml*.bz2. Rename it, or decompress it first."
+                )
+            if name in files:
                 raise ValueError(f"{name} is given twice. Give each input once.")
-            seen.add(name)
-            files.append((name, _reader(name), size_and_time(name)[0]))
+            files[name] = (name, reader, size_and_time(name)[0])
     if not files:
         raise ValueError(
             f"No input files in {', '.join(map(str, inputs)) or 'an empty list'}. Give .txt files, "
             "MediaWiki dumps (.xml, .xml.bz2), or folders that contain such files."
         )
-    return files
+    return [*files.values()]
 
 
 def plan_slices(files: list[tuple[str, Reader, int]], settings: Settings) -> list[Slice]:
@@ -68,33 +77,25 @@ def plan_slices(files: list[tuple[str, Reader, int]], settings: Settings) -> lis
     """
     total = sum(size * reader.expansion for _, reader, size in files)
     slice_bytes = min(max(total // NUM_SLICES, MIN_SLICE_BYTES), MAX_SLICE_BYTES)
-    slices, group, group_bytes = [], [], 0
-
-    def close_group():
-        nonlocal group, group_bytes
-        if group:
-            slices.append(Slice(len(slices), tuple(group)))
-        group, group_bytes = [], 0
-
+    groups, room = [], -1  # the spans of each slice, and the bytes that the last one has room for
     for path, reader, size in files:
         reader.check(path)
         num_bytes = size * reader.expansion
         num_parts = -(-num_bytes // slice_bytes)
         if num_parts > 1 and reader.can_be_cut(path):
-            close_group()
             is_whole = reader.is_one_document(settings)
-            document_id = first_document_id(len(slices)) if is_whole else None
+            document_id = first_document_id(len(groups)) if is_whole else None
             cuts = [size * part // num_parts for part in range(num_parts + 1)]
-            for start, stop in zip(cuts, cuts[1:], strict=False):
-                span = Span(path, reader, start, stop, size, document_id)
-                slices.append(Slice(len(slices), (span,)))
+            for start, stop in itertools.pairwise(cuts):
+                groups.append([Span(path, reader, start, stop, size, document_id)])
+            room = -1
         else:
-            if group_bytes + num_bytes > slice_bytes:
-                close_group()
-            group.append(Span(path, reader, 0, size, size))
-            group_bytes += num_bytes
-    close_group()
-    return slices
+            if num_bytes > room:
+                groups.append([])
+                room = slice_bytes
+            groups[-1].append(Span(path, reader, 0, size, size))
+            room -= num_bytes
+    return [Slice(index, tuple(spans)) for index, spans in enumerate(groups)]
 
 
 def plan_description(slices: list[Slice], settings: Settings, tokenizer: "BertTokenizer") -> dict:
@@ -112,26 +113,3 @@ def plan_description(slices: list[Slice], settings: Settings, tokenizer: "BertTo
         "num_slices": len(slices),
         "vocabulary": vocabulary_sha256(tokenizer.get_vocabulary()),
     }
-
-
-def _reader(path):
-    name = os.path.basename(path).lower()
-    for reader in READERS:
-        if reader.matches(name):
-            return reader
-    raise ValueError(
-        f"{path} has an unknown kind: text files end in .txt, MediaWiki dumps in .xml or "
-        ".xml*.bz2. Rename it, or decompress it first."
-    )
-
-
-def _files_below(folder, reports):
-    found = []
-    for path in files_below(folder):
-        try:
-            _reader(path)
-        except ValueError:
-            reports.add(OTHER_FILES, 1, path)
-        else:
-            found.append(path)
-    return found

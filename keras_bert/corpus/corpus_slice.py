@@ -1,5 +1,7 @@
 """The function that every worker runs: turns one slice of the input into one shard."""
 
+import itertools
+import operator
 import os
 from typing import TYPE_CHECKING
 
@@ -91,47 +93,32 @@ def _tokenized(documents, tokenizer, dtype):
         if num_characters > BATCH_CHARACTERS:
             yield from tokenize()
             batch, parts, num_characters = [], [], 0
-    if batch:
-        yield from tokenize()
+    yield from tokenize()
 
 
 def _records(parts, reports):
-    """Joins the parts of each document and splits documents longer than a record."""
-    current, token_ids, lengths = None, [], []
-    for document_id, new_ids, new_lengths in parts:
-        if document_id != current:
-            yield from _cut(current, token_ids, lengths, reports, final=True)
-            current, token_ids, lengths = document_id, [], []
-        token_ids.append(new_ids)
-        lengths.append(new_lengths)
-        if sum(map(len, token_ids)) > MAX_RECORD_TOKENS:
-            rest = yield from _cut(current, token_ids, lengths, reports, final=False)
-            token_ids, lengths = [rest[0]], [rest[1]]
-    yield from _cut(current, token_ids, lengths, reports, final=True)
+    """Joins the parts of each document, and splits documents longer than a record."""
+    for document_id, group in itertools.groupby(parts, operator.itemgetter(0)):
+        token_ids, lengths = np.zeros(0, "uint8"), np.zeros(0, "uint8")
+        for _, new_ids, new_lengths in group:
+            token_ids = np.concatenate([token_ids, new_ids])
+            lengths = np.concatenate([lengths, _without_long(new_lengths, reports)])
+            while len(token_ids) > MAX_RECORD_TOKENS:
+                count = np.searchsorted(np.cumsum(lengths), MAX_RECORD_TOKENS, side="right")
+                end = lengths[:count].sum()
+                yield document_id, token_ids[:end], lengths[:count]
+                token_ids, lengths = token_ids[end:], lengths[count:]
+        if len(token_ids):
+            yield document_id, token_ids, lengths
 
 
-def _cut(document_id, token_ids, lengths, reports, final):
-    """Yields full records from the front; returns the remaining tokens and lengths."""
-    if not token_ids:
-        return None
-    token_ids, lengths = np.concatenate(token_ids), np.concatenate(lengths)
-    if len(lengths) and lengths.max() > MAX_RECORD_TOKENS:
-        reports.add(CUT_SENTENCES, int((lengths > MAX_RECORD_TOKENS).sum()))
-        lengths = np.concatenate([_cut_sentence(length) for length in lengths])
-    ends = np.cumsum(lengths)
-    begin = begin_token = 0
-    while len(token_ids) - begin_token > MAX_RECORD_TOKENS:
-        end = int(np.searchsorted(ends, begin_token + MAX_RECORD_TOKENS, side="right"))
-        yield document_id, token_ids[begin_token : ends[end - 1]], lengths[begin:end]
-        begin, begin_token = end, int(ends[end - 1])
-    if final and begin < len(lengths):
-        yield document_id, token_ids[begin_token:], lengths[begin:]
-    return token_ids[begin_token:], lengths[begin:]
-
-
-def _cut_sentence(length):
-    whole, rest = divmod(int(length), MAX_RECORD_TOKENS)
-    return [MAX_RECORD_TOKENS] * whole + [rest] * (rest > 0)
+def _without_long(lengths, reports):
+    """Splits sentences longer than a record."""
+    if num_long := np.count_nonzero(lengths > MAX_RECORD_TOKENS):
+        reports.add(CUT_SENTENCES, int(num_long))
+        parts = [np.diff([*range(0, n, MAX_RECORD_TOKENS), n]) for n in lengths]
+        lengths = np.concatenate(parts)
+    return lengths
 
 
 class _WaitingDocuments:

@@ -67,16 +67,12 @@ def text_blocks(path: str, begin: int, end: int, reports: Reports) -> Iterator[s
     else:
         pieces = _wide_pieces(path, begin, end, encoding, reports)
     for text in pieces:
-        if "\r" in text:
-            num_crlf = text.count("\r\n")
-            num_bare = text.count("\r") - num_crlf
-            for kind, count in ((CRLF, num_crlf), (BARE_CR, num_bare)):
-                if count:
-                    reports.add(kind, count, str(path))
-            text = text.replace("\r\n", "\n").replace("\r", "\n")
-        if "\0" in text:
-            reports.add(NUL, text.count("\0"), str(path))
-        yield text
+        num_crlf = text.count("\r\n")
+        num_bare = text.count("\r") - num_crlf
+        for kind, count in ((CRLF, num_crlf), (BARE_CR, num_bare), (NUL, text.count("\0"))):
+            if count:
+                reports.add(kind, count, str(path))
+        yield text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def decode_utf8(data: bytes, reports: Reports, place: Callable[[int], str]) -> str:
@@ -84,20 +80,17 @@ def decode_utf8(data: bytes, reports: Reports, place: Callable[[int], str]) -> s
 
     `place` describes an offset in `data`, for the reports.
     """
+    num_replaced = data.count(b"\xef\xbf\xbd")
     try:
         text = data.decode("utf-8")
-        num_broken = 0
     except UnicodeDecodeError as error:
         text = data.decode("utf-8", "replace")
-        num_broken = text.count("\ufffd") - data.count(b"\xef\xbf\xbd")
         where = place(error.start) if reports.wants_example(BROKEN) else None
-        reports.add(BROKEN, num_broken, where)
-    if "\ufffd" in text:
-        num_replaced = text.count("\ufffd") - num_broken
-        if num_replaced:
-            is_wanted = reports.wants_example(REPLACED)
-            where = place(data.index(b"\xef\xbf\xbd")) if is_wanted else None
-            reports.add(REPLACED, num_replaced, where)
+        reports.add(BROKEN, text.count("\ufffd") - num_replaced, where)
+    if num_replaced:
+        is_wanted = reports.wants_example(REPLACED)
+        where = place(data.index(b"\xef\xbf\xbd")) if is_wanted else None
+        reports.add(REPLACED, num_replaced, where)
     return text
 
 

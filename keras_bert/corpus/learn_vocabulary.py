@@ -70,14 +70,18 @@ def learn_vocabulary(
     if vocabulary_size <= len(SPECIAL_TOKENS):
         raise ValueError(
             f"vocabulary_size={vocabulary_size} leaves no room beyond the {len(SPECIAL_TOKENS)} "
-            "special tokens; 30522 is the size of BERT's uncased vocabulary"
+            "special tokens; BERT's is 30522."
         )
     reports = Reports()
     files = find_inputs(inputs, reports)
     slices = plan_slices(files, Settings())
     counts = _count_words(slices, lowercase, min_frequency, num_workers, reports, progress)
     if not counts:
-        raise ValueError(_no_words(files, reports))
+        names = ", ".join(path for path, *_ in files[:3])
+        raise ValueError(
+            f"no words to learn from in {names} (of {len(files):,}). Give files that contain text. "
+            f"{'; '.join(reports.lines())}"
+        )
     _tell(files, counts, reports, progress)
     tokens = train_wordpieces(
         counts,
@@ -88,8 +92,8 @@ def learn_vocabulary(
     )
     if len(tokens) < vocabulary_size:
         warnings.warn(
-            f"the texts have {len(tokens)} pieces that occur {min_frequency} times or more, fewer "
-            f"than vocabulary_size={vocabulary_size}: the vocabulary has {len(tokens)} tokens",
+            f"the vocabulary has {len(tokens)} tokens, not vocabulary_size={vocabulary_size}: no "
+            f"more pieces occur {min_frequency} times or more in the texts",
             stacklevel=2,
         )
     return tokens
@@ -124,15 +128,6 @@ def _count_slice(slice_, lowercase):
         for text in span.reader.texts(span, reports):
             counts.update(count_words(text, lowercase))
     return counts, reports.as_dict()
-
-
-def _no_words(files, reports):
-    found = f" Found: {'; '.join(reports.lines())}." if reports.lines() else ""
-    noun = "file" if len(files) == 1 else "files"
-    return (
-        f"no words to learn from in {len(files):,} {noun} of {sum(size for *_, size in files):,} "
-        f"bytes: {', '.join(path for path, *_ in files[:3])}.{found} Give files that contain text."
-    )
 
 
 def _tell(files, counts, reports, progress):

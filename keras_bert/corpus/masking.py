@@ -15,14 +15,7 @@ from keras_bert.text.vocabulary import MASK
 class Masking:
     """Choice of the tokens to predict, and what stands in their place.
 
-    Args:
-        sequence_length: int, S.
-        max_predictions: int, prediction slots per row, P; None for enough for `masked_lm_rate`.
-        masked_lm_rate: float, the fraction of a row's tokens to predict.
-        mask_token_rate: float, the fraction of predicted tokens that become [MASK].
-        random_token_rate: float, the fraction that become a random word.
-        whole_word_masking: bool, whether the pieces of a word are predicted together.
-        left_to_right: bool, whether every next word is predicted and none masked.
+    The arguments are those of `pretraining_dataset`.
     """
 
     sequence_length: int
@@ -38,18 +31,14 @@ class Masking:
             check_rate(name, getattr(self, name))
         if self.mask_token_rate + self.random_token_rate > 1 + 1e-9:
             raise ValueError(
-                "mask_token_rate and random_token_rate are fractions of the predicted tokens and "
-                f"must add up to at most 1; got {self.mask_token_rate} and "
-                f"{self.random_token_rate}."
+                "mask_token_rate and random_token_rate must add up to at most 1; got "
+                f"{self.mask_token_rate} and {self.random_token_rate}."
             )
         if self.left_to_right:
             fields = dataclasses.fields(self)[1:-1]
             given = [field.name for field in fields if getattr(self, field.name) != field.default]
             if given:
-                raise ValueError(
-                    "left_to_right=True predicts every word and masks none: leave out "
-                    f"{', '.join(given)}."
-                )
+                raise ValueError(f"left_to_right=True masks nothing: omit {', '.join(given)}.")
         check_int("max_predictions", self.num_slots)
 
     @property
@@ -185,8 +174,8 @@ def mask_tokens(
     Random words come from the whole vocabulary, as in Google's code.
     """
     seeds = tf.random.split(seed, 2)
-    draw = tf.random.stateless_uniform(tf.shape(token_ids), seeds[0])
     shape = tf.shape(token_ids)
+    draw = tf.random.stateless_uniform(shape, seeds[0])
     words = tf.random.stateless_uniform(shape, seeds[1], 0, len(vocabulary), tf.int32)
     is_replaced = draw < masking.mask_token_rate + masking.random_token_rate
     replacement = tf.where(is_replaced, words, token_ids)

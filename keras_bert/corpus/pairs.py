@@ -13,23 +13,12 @@ import dataclasses
 import tensorflow as tf
 
 from keras_bert.corpus.record_groups import RecordGroup
-from keras_bert.messages import check_rate
+from keras_bert.messages import check_int, check_rate
 
 
 @dataclasses.dataclass(frozen=True)
 class Pairing:
-    """Choice of the texts of each sequence.
-
-    Args:
-        sequence_length: int, tokens of a sequence, including its special tokens.
-        next_sentence: bool, whether sequences are pairs of texts.
-        random_next_rate: float, the probability of a random second text.
-        exact_random_next: bool. Google's chunks of one sentence always get a random second text,
-            which raises the true rate above `random_next_rate`. If true, such a chunk is split
-            within its sentence instead.
-        short_sequence_rate: float, the fraction of documents with sequences of a random, shorter
-            length.
-    """
+    """Choice of the texts of each sequence; the arguments are those of `pretraining_dataset`."""
 
     sequence_length: int
     next_sentence: bool = True
@@ -39,11 +28,7 @@ class Pairing:
 
     def __post_init__(self):
         least = 5 if self.next_sentence else 3
-        if not least <= self.sequence_length <= 2048:
-            raise ValueError(
-                f"sequence_length must be {least} to 2048 (including special tokens); got "
-                f"{self.sequence_length}. BERT is trained with 128, then 512."
-            )
+        check_int("sequence_length", self.sequence_length, least, 2048)
         check_rate("random_next_rate", self.random_next_rate)
         check_rate("short_sequence_rate", self.short_sequence_rate)
 

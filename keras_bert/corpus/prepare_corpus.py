@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 
 from keras_bert.corpus.corpus_plan import find_inputs, plan_description, plan_slices
 from keras_bert.corpus.corpus_slice import PROGRESS_FOLDER, done_path, write_slice
-from keras_bert.corpus.shard_writer import COUNTS
 from keras_bert.corpus.shards import CORPUS_FILE, Corpus, finish_corpus
 from keras_bert.corpus.slices import Settings
 from keras_bert.corpus.workers import progress_bar, run_locally, run_on_beam
-from keras_bert.files.json_files import JsonFields, read_json, write_json
+from keras_bert.files.json_files import read_json, write_json
 from keras_bert.files.remote import names_in, size_and_time
 from keras_bert.files.whole import remove, remove_unfinished
 from keras_bert.reports import Reports
@@ -102,15 +101,11 @@ def prepare_corpus(
     else:
         written = run_on_beam(left, work, beam_options)
         results = ((slice_, _read_done(output, slice_, count)) for slice_ in written)
-    with _progress_bar(slices, done, progress) as bar:
-        for slice_, result in results:
-            done[slice_.index] = result
-            _show_progress(bar, slice_, result)
+    num_tokens = _collect(results, slices, done, progress)
     seconds = time.monotonic() - started
     corpus = _finish(output, tokenizer, slices, done, description, reports)
     if progress:
-        num_new = sum(done[slice_.index]["shard"]["num_tokens"] for slice_ in left)
-        print(_summary(corpus, num_new, seconds))
+        print(_summary(corpus, num_tokens, seconds))
     return corpus
 
 
@@ -127,9 +122,8 @@ def _check_same_plan(output, old, new):
         return
     names = sorted(name for name in {*old, *new} if old.get(name) != new.get(name))
     raise ValueError(
-        f"{output} holds a finished or unfinished corpus that was made with different "
-        f"{', '.join(names)}. Give another output folder, or remove this one to prepare the "
-        "corpus again."
+        f"{output} holds a corpus, finished or not, that was made with different "
+        f"{', '.join(names)}. Give another output folder, or remove this one."
     )
 
 
@@ -140,8 +134,7 @@ def _open_folder(output, description):
         _check_same_plan(output, plan, description)
     elif any(name.startswith("shard-") for name in names_in(output)):
         raise ValueError(
-            f"{output} holds shards of an unknown corpus. Give another output folder, or empty "
-            "this one."
+            f"{output} holds shards of an unknown corpus. Empty it, or give another folder."
         )
     for folder in (output, os.path.dirname(plan_path)):
         remove_unfinished(folder)
@@ -151,41 +144,32 @@ def _open_folder(output, description):
 def _read_done(output, slice_, num_slices):
     """Reads an earlier run's result for this slice; None unless its shard is complete."""
     path = done_path(output, slice_, num_slices)
+    shard = os.path.join(output, os.path.basename(path).removesuffix(".json"))
     try:
         done = read_json(path)
-        counts = JsonFields(path, done).fields("shard")
-        Reports.of(JsonFields(path, done).fields("reports").values)
-    except (ValueError, TypeError, KeyError, AttributeError):  # damaged: the shard is written again
+        is_whole = done["shard"]["num_bytes"] == size_and_time(shard)[0]
+    except (ValueError, TypeError, KeyError):  # missing or damaged: the shard is written again
         return None
-    sizes = [counts.values.get(name) for name in ("num_bytes", *COUNTS)]
-    name = os.path.basename(path).removesuffix(".json")
-    if not all(isinstance(size, int) for size in sizes) or counts.values.get("name") != name:
-        return None
-    state = size_and_time(os.path.join(output, name))
-    return done if state and state[0] == sizes[0] else None
+    return done if is_whole else None
 
 
-def _progress_bar(slices, done, progress):
+def _collect(results, slices, done, progress):
+    """Adds the results of slices to those `done`, with a progress bar; returns their tokens."""
+    kept = [slice_.num_bytes for slice_ in slices if done[slice_.index]]
+    started, num_documents, num_tokens = time.monotonic(), 0, 0
     num_bytes = sum(slice_.num_bytes for slice_ in slices)
-    bar = progress_bar("corpus", num_bytes, progress)
-    bar.num_documents = bar.num_tokens = 0
-    bar.started = time.monotonic()
-    kept = [slice_ for slice_ in slices if done[slice_.index]]
-    if kept:
-        bar.write(f"{len(kept):,} of {len(slices):,} shards exist from an earlier run.")
-        bar.initial = bar.n = sum(slice_.num_bytes for slice_ in kept)
-    return bar
-
-
-def _show_progress(bar, slice_, result):
-    bar.num_documents += result["shard"]["num_documents"]
-    bar.num_tokens += result["shard"]["num_tokens"]
-    speed = bar.num_tokens / (time.monotonic() - bar.started)
-    bar.set_postfix_str(
-        f"{bar.num_documents:,} documents, {bar.num_tokens:,} tokens, {speed:,.0f} tokens/s",
-        refresh=False,
-    )
-    bar.update(slice_.num_bytes)
+    with progress_bar("corpus", num_bytes, progress, initial=sum(kept)) as bar:
+        if kept:
+            bar.write(f"{len(kept):,} of {len(slices):,} shards exist from an earlier run.")
+        for slice_, result in results:
+            done[slice_.index] = result
+            num_documents += result["shard"]["num_documents"]
+            num_tokens += result["shard"]["num_tokens"]
+            speed = num_tokens / (time.monotonic() - started)
+            counts = f"{num_documents:,} documents, {num_tokens:,} tokens, {speed:,.0f} tokens/s"
+            bar.set_postfix_str(counts, refresh=False)
+            bar.update(slice_.num_bytes)
+    return num_tokens
 
 
 def _finish(output, tokenizer, slices, done, description, reports):
@@ -193,38 +177,28 @@ def _finish(output, tokenizer, slices, done, description, reports):
     results = [done[slice_.index] for slice_ in slices]
     for result in results:
         reports.merge(result["reports"])
-    shards = [result["shard"] for result in results]
-    filled = _without_empty(output, shards)
-    if filled:
+    shards = []
+    for shard in (result["shard"] for result in results):
+        if shard["num_records"]:
+            shards.append(shard)
+        else:
+            remove(os.path.join(output, shard["name"]))
+    if shards:
         more = {"reports": reports.as_dict(), "prepared_with": description}
-        corpus = finish_corpus(output, tokenizer, filled, **more)
+        corpus = finish_corpus(output, tokenizer, shards, **more)
     remove(os.path.join(output, PROGRESS_FOLDER))
-    if not filled:
-        raise ValueError(_no_text(slices, reports))
+    if not shards:
+        raise ValueError(
+            f"There is no text in the input ({len(slices):,} slices read). Give files that contain "
+            f"text. {'; '.join(reports.lines())}"
+        )
     if corpus.num_documents == 1:
         warnings.warn(
-            f"The corpus in {output} has only one document: next sentence prediction needs other "
-            "documents to draw from. Give more files, or mark with document_separator where "
-            "documents end.",
+            f"The corpus in {output} has only one document: next sentence prediction needs others. "
+            "Give more files, or mark where documents end with document_separator.",
             stacklevel=3,
         )
     return corpus
-
-
-def _without_empty(output, shards):
-    """Removes the files of shards without records; returns the other shards."""
-    for shard in shards:
-        if not shard["num_records"]:
-            remove(os.path.join(output, shard["name"]))
-    return [shard for shard in shards if shard["num_records"]]
-
-
-def _no_text(slices, reports):
-    found = f"Found: {'; '.join(reports.lines())}. " if reports.lines() else ""
-    return (
-        f"There is no text in the input ({len(slices):,} slices read). {found}"
-        "Give files that contain text."
-    )
 
 
 def _summary(corpus, num_new_tokens, seconds):
@@ -232,8 +206,8 @@ def _summary(corpus, num_new_tokens, seconds):
     shards = "shard" if len(corpus.shards) == 1 else "shards"
     lines = [
         f"{corpus.num_documents:,} {documents}, {corpus.num_sentences:,} sentences, "
-        f"{corpus.num_tokens:,} tokens in {len(corpus.shards):,} {shards}; "
-        f"{num_new_tokens:,} tokens in {seconds:,.1f} s, {num_new_tokens / seconds:,.0f} tokens/s",
+        f"{corpus.num_tokens:,} tokens in {len(corpus.shards):,} {shards}; {num_new_tokens:,} "
+        f"tokens in {seconds:,.1f} s, {num_new_tokens / seconds:,.0f} tokens/s",
         *(f"note: {line}" for line in Reports.of(corpus.description["reports"]).lines()),
         f"corpus: {corpus.folder}",
     ]

@@ -86,8 +86,10 @@ def parse_group(serialized: tf.Tensor, token_dtype: str) -> RecordGroup:
     lengths = features["sentence_lengths"]
     num_sentences = tf.strings.length(lengths) // 4
     sentence_lengths = tf.io.decode_raw(tf.strings.reduce_join(lengths), tf.int32)
+    decoded_as = {"uint16": tf.uint16, "uint32": tf.int32}[token_dtype]
+    token_ids = tf.io.decode_raw(tf.strings.reduce_join(features["token_ids"]), decoded_as)
     return RecordGroup(
-        token_ids=_decode_tokens(tf.strings.reduce_join(features["token_ids"]), token_dtype),
+        token_ids=tf.cast(token_ids, tf.int32),
         sentence_starts=_starts(sentence_lengths),
         record_starts=_starts(num_sentences),
         document_ids=features["document_id"],
@@ -97,8 +99,3 @@ def parse_group(serialized: tf.Tensor, token_dtype: str) -> RecordGroup:
 def _starts(lengths):
     """Returns the starts of consecutive pieces with lengths `[n]`, then the total: `[n + 1]`."""
     return tf.concat([[0], tf.cumsum(lengths)], axis=0)
-
-
-def _decode_tokens(data, token_dtype):
-    decoded_as = {"uint16": tf.uint16, "uint32": tf.int32}[token_dtype]
-    return tf.cast(tf.io.decode_raw(data, decoded_as), tf.int32)

@@ -2,9 +2,8 @@
 
 import tensorflow as tf
 
-from keras_bert.corpus.best_fit import best_fit
 from keras_bert.corpus.masking import Masking
-from keras_bert.corpus.packed_rows import Places, sequence_lengths, write_rows
+from keras_bert.corpus.packed_rows import Places, best_fit, sequence_lengths, write_rows
 from keras_bert.corpus.pairs import Pairing
 from keras_bert.corpus.record_groups import num_groups, parse_group, serialized_groups
 from keras_bert.corpus.shards import Corpus
@@ -81,28 +80,23 @@ class RowSource:
     def _check(self):
         corpus, (index, count) = self.corpus, self.shard
         if not 0 <= index < count:
-            raise ValueError(
-                f"shard must be (index, count) with 0 <= index < count; got {self.shard}."
-            )
+            raise ValueError(f"shard must be (index, count), index below count; got {self.shard}.")
         if not corpus.num_sentences:
             raise ValueError(
-                f"The corpus in {corpus.folder} has no sentences, so there is nothing to train on. "
-                "Prepare it again, from files that contain text."
+                f"The corpus in {corpus.folder} has no sentences. Prepare it from files with text."
             )
         groups = num_groups(corpus.num_records)
         if index >= groups:
             raise ValueError(
-                f"The corpus in {corpus.folder} has {corpus.num_records:,} records, which make "
-                f"{groups:,} groups; a shard needs at least one, and shard={self.shard} has none. "
-                f"Give at most {groups:,} shards, or a larger corpus."
+                f"shard={self.shard} has no data: the {corpus.num_records:,} records of the corpus "
+                f"in {corpus.folder} make {groups:,} groups. Give at most as many shards."
             )
         if self.pairing.next_sentence and corpus.num_documents < 2:
             raise ValueError(
-                f"The corpus in {corpus.folder} has {corpus.num_documents} document: next sentence "
-                "prediction needs another one to draw random sentences from. Prepare more files, "
-                "mark where documents end with document_separator (--document_separator '^CHAPTER "
-                "' of prepare_corpus.py splits a novel), or pass next_sentence=False "
-                "(--no_next_sentence)."
+                f"The corpus in {corpus.folder} has {corpus.num_documents} document: random "
+                "next sentences come from another one. Prepare more files, mark where documents "
+                "end with document_separator (prepare_corpus.py --document_separator '^CHAPTER ' "
+                "splits a novel), or pass next_sentence=False (--no_next_sentence)."
             )
 
     def _groups(self, first_epoch):
@@ -138,8 +132,8 @@ class RowSource:
             if epoch and not before:  # endless epochs without any row
                 break
         raise ValueError(
-            f"start_step is past the end of the data, which has {before:,} rows; the steps "
-            f"before it would take {first_row:,}. Give more epochs, or None for endless data."
+            f"start_step is past the end of the data: the steps before it take {first_row:,} of "
+            f"{before:,} rows. Give more epochs, or None for endless data."
         )
 
     def _plan(self, epoch, number, serialized):

@@ -5,6 +5,7 @@ import functools
 import os
 import struct
 from collections.abc import Iterator
+from typing import IO
 
 import numpy as np
 import numpy.typing as npt
@@ -56,8 +57,7 @@ class ShardWriter:
         tokens = np.asarray(token_ids, self.dtype)
         if lengths.sum() != len(tokens):
             raise ValueError(
-                f"sentence_lengths must add up to the number of token_ids, {len(tokens)}; "
-                f"they add up to {lengths.sum()}."
+                f"sentence_lengths add up to {lengths.sum()}; there are {len(tokens)} token_ids."
             )
         record = _framed(_example(document_id, lengths.tobytes(), tokens.tobytes()))
         self._file.write(record)
@@ -69,20 +69,19 @@ class ShardWriter:
         self._last_document_id = document_id
 
     def __enter__(self):
-        with contextlib.ExitStack() as stack:
-            stack.enter_context(_full_disk_named(self.path))
-            self._file = stack.enter_context(whole_file(self.path, "wb"))
-            self._stack = stack.pop_all()
+        self._opened = _shard_file(self.path)
+        self._file = self._opened.__enter__()
         return self
 
     def __exit__(self, *error):
-        return self._stack.__exit__(*error)
+        return self._opened.__exit__(*error)
 
 
 @contextlib.contextmanager
-def _full_disk_named(path) -> Iterator[None]:
+def _shard_file(path) -> Iterator[IO[bytes]]:
     try:
-        yield
+        with whole_file(path, "wb") as file:
+            yield file
     except OSError as error:
         if not is_disk_full(error):
             raise

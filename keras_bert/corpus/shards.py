@@ -21,8 +21,7 @@ from keras_bert.corpus.shard_writer import COUNTS, token_dtype
 from keras_bert.files.json_files import read_json, write_json
 from keras_bert.files.remote import is_folder, size_and_time
 from keras_bert.files.utf8 import read_utf8
-from keras_bert.files.whole import whole_file
-from keras_bert.text.vocabulary import vocabulary_sha256
+from keras_bert.text.vocabulary import vocabulary_sha256, write_vocabulary
 
 if TYPE_CHECKING:
     from keras_bert.text.tokenizer import BertTokenizer
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
 CORPUS_FILE = "corpus.json"
 VOCABULARY_FILE = "vocab.txt"
 FORMAT = 1
+FIELDS = (*COUNTS, "vocabulary_size", "vocabulary_sha256", "lowercase", "token_dtype", "shards")
 
 
 class Corpus:
@@ -58,9 +58,8 @@ class Corpus:
     def __init__(self, folder: str | os.PathLike):
         self.folder = os.fspath(folder)
         self.description = _read_description(self.folder)
-        for name in (*COUNTS, "vocabulary_size", "vocabulary_sha256", "lowercase", "token_dtype"):
-            setattr(self, name, self._value(name))
-        self.shards = self._value("shards")
+        for name in FIELDS:
+            setattr(self, name, self.description[name])
         self.shard_paths = [os.path.join(self.folder, shard["name"]) for shard in self.shards]
         self.vocabulary_path = os.path.join(self.folder, VOCABULARY_FILE)
         self._check_shards()
@@ -82,31 +81,17 @@ class Corpus:
         self._check_same(f"The corpus in {other.folder}", other.vocabulary_sha256, other.lowercase)
 
     def _check_same(self, what, sha256, lowercase):
-        for name, own, its in (
-            (
-                "vocabulary",
-                f"SHA-256 {self.vocabulary_sha256[:12]}...",
-                f"SHA-256 {sha256[:12]}...",
-            ),
-            ("casing", f"lowercase={self.lowercase}", f"lowercase={lowercase}"),
-        ):
-            if own != its:
-                raise ValueError(
-                    f"{what} has a different {name} ({its}) than the corpus in {self.folder} "
-                    f"({own}). Use BertTokenizer({self.vocabulary_path!r}, lowercase="
-                    f"{self.lowercase}), or prepare the corpus again."
-                )
-
-    def _value(self, name):
-        if name not in self.description:
+        if (sha256, lowercase) != (self.vocabulary_sha256, self.lowercase):
             raise ValueError(
-                f"{os.path.join(self.folder, CORPUS_FILE)} has no {name!r}: prepare_corpus did not "
-                "write it. Prepare the corpus again."
+                f"{what} has a different vocabulary or casing (SHA-256 {sha256[:12]}..., lowercase="
+                f"{lowercase}) than the corpus in {self.folder} ({self.vocabulary_sha256[:12]}...,"
+                f" {self.lowercase}). Use BertTokenizer({self.vocabulary_path!r}, lowercase="
+                f"{self.lowercase}), or prepare the corpus again."
             )
-        return self.description[name]
 
     def _check_vocabulary(self):
-        if vocabulary_sha256(_tokens(self.vocabulary_path)) != self.vocabulary_sha256:
+        lines = read_utf8(self.vocabulary_path).removesuffix("\n").split("\n")
+        if vocabulary_sha256([token.strip() for token in lines]) != self.vocabulary_sha256:
             raise ValueError(
                 f"{self.vocabulary_path} is not the vocabulary that this corpus was prepared with "
                 f"({self.vocabulary_size} tokens, SHA-256 {self.vocabulary_sha256[:12]}...). Put "
@@ -116,20 +101,13 @@ class Corpus:
     def _check_shards(self):
         for shard, path in zip(self.shards, self.shard_paths, strict=True):
             state = size_and_time(path)
+            fault = None
             if state is None:
-                raise ValueError(
-                    f"The corpus in {self.folder} lacks the shard {shard['name']}. Copy the "
-                    "complete folder, or prepare the corpus again."
-                )
-            if state[0] != shard["num_bytes"]:
-                raise ValueError(
-                    f"{path} has {state[0]:,} bytes but was written with {shard['num_bytes']:,}: "
-                    "it was truncated or changed. Copy the folder or prepare the corpus again."
-                )
-
-
-def _tokens(path):
-    return [token.strip() for token in read_utf8(path).removesuffix("\n").split("\n")]
+                fault = f"The corpus in {self.folder} lacks the shard {shard['name']}"
+            elif state[0] != shard["num_bytes"]:
+                fault = f"{path} has {state[0]:,} of {shard['num_bytes']:,} bytes: it was changed"
+            if fault:
+                raise ValueError(f"{fault}. Copy the folder again, or prepare the corpus again.")
 
 
 def finish_corpus(
@@ -142,8 +120,7 @@ def finish_corpus(
     """
     folder = os.fspath(folder)
     vocabulary = tokenizer.get_vocabulary()
-    with whole_file(os.path.join(folder, VOCABULARY_FILE)) as file:
-        file.write("\n".join(vocabulary) + "\n")
+    write_vocabulary(os.path.join(folder, VOCABULARY_FILE), vocabulary)
     description = {
         "format": FORMAT,
         "vocabulary_size": len(vocabulary),
@@ -162,8 +139,7 @@ def _read_description(folder):
     path = os.path.join(folder, CORPUS_FILE)
     if not is_folder(folder):
         raise ValueError(
-            f"There is no corpus folder {folder}. Check the path, or create the corpus with "
-            "prepare_corpus."
+            f"There is no corpus folder {folder}. Check the path, or run prepare_corpus."
         )
     if size_and_time(path) is None:
         raise ValueError(
@@ -179,4 +155,6 @@ def _read_description(folder):
             f"{path} has format {description.get('format')!r}; this version reads format {FORMAT}. "
             "Prepare the corpus again."
         )
+    if absent := [name for name in FIELDS if name not in description]:
+        raise ValueError(f"{path} has no {', '.join(absent)}. Prepare the corpus again.")
     return description

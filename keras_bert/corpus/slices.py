@@ -8,8 +8,6 @@ from typing import Protocol
 from keras_bert.messages import check_one_of
 from keras_bert.reports import Reports
 
-TEXT_FORMATS = ("prose", "sentences")
-
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
@@ -21,20 +19,14 @@ class Settings:
     seed: int = 0
 
     def __post_init__(self):
-        # "sentences": a sentence per line, a blank line between documents; "prose": other text
-        check_one_of("text_format", self.text_format, TEXT_FORMATS)
+        check_one_of("text_format", self.text_format, ("prose", "sentences"))
         if self.document_separator is not None and self.text_format == "sentences":
-            raise ValueError(
-                "document_separator is only for text_format='prose'; with 'sentences' a blank line "
-                "ends a document. Omit it."
-            )
+            raise ValueError("text_format='sentences' takes no document_separator. Omit it.")
         try:
             re.compile(self.document_separator or "")
         except re.error as error:
-            raise ValueError(
-                f"document_separator {self.document_separator!r} is not a regular expression: "
-                f"{error}"
-            ) from error
+            what = f"document_separator {self.document_separator!r}"
+            raise ValueError(f"{what} is not a regular expression: {error}") from error
 
     @property
     def separator(self) -> re.Pattern | None:
@@ -46,10 +38,8 @@ class Settings:
 class Reader(Protocol):
     """Reader of one kind of input file; each kind is an entry of `corpus_plan.READERS`."""
 
-    @property
-    def expansion(self) -> int:
-        """Approximate bytes of text per byte of the file."""
-        return 1
+    expansion: int = 1
+    """Approximate bytes of text per byte of the file."""
 
     def matches(self, name: str) -> bool:
         """Returns whether a lowercase file name is of this kind."""
@@ -68,10 +58,7 @@ class Reader(Protocol):
     def documents(
         self, span: "Span", settings: Settings, reports: Reports
     ) -> Iterator[tuple[int, list[str]]]:
-        """Yields `(document, sentences)`: the document's number in the span, and a list of str.
-
-        A long document is yielded in consecutive parts with the same number.
-        """
+        """Yields the number in the span and the sentences of each document, or of its parts."""
 
     def texts(self, span: "Span", reports: Reports) -> Iterator[str]:
         """Yields the text of a span in pieces of about a megabyte, none ending in a word."""
@@ -111,7 +98,7 @@ class Slice:
 
     @property
     def first_document_id(self) -> int:
-        """The id of the slice's first document; later ids count up from it."""
+        """Id of the slice's first document; later ids count up from it."""
         return first_document_id(self.index)
 
 

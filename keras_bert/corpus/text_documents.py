@@ -22,37 +22,33 @@ class TextReader(Reader):
     """`Reader` of `.txt` files."""
 
     def matches(self, name: str) -> bool:
-        """Returns whether a lowercase file name is of this kind."""
         return name.endswith(".txt")
 
     def check(self, path: str) -> None:
-        """Raises a ValueError if a file is binary or in an unknown encoding."""
         detect_encoding(path)
 
     def can_be_cut(self, path: str) -> bool:
-        """Returns whether the file is UTF-8: only there line endings are single bytes."""
-        return detect_encoding(path)[0] == "utf-8"
+        return detect_encoding(path)[0] == "utf-8"  # only there line endings are single bytes
 
     def is_one_document(self, settings: Settings) -> bool:
-        """Returns whether no line separates documents."""
         return settings.separator is None
 
     def documents(
         self, span: Span, settings: Settings, reports: Reports
     ) -> Iterator[tuple[int, list[str]]]:
-        """Yields `(document, sentences)`, as `Reader.documents`."""
         begin, end = _own_bytes(span, settings.separator)
         lines = _line_batches(text_blocks(span.path, begin, end, reports))
         if settings.text_format == "sentences":
             yield from _sentence_lines(lines, settings.separator)
             return
-        is_cut = (begin, end) != (0, span.size)
-        width = _wrap_width_of_file(span) if is_cut else None
+        width = None
+        if (begin, end) != (0, span.size):  # all spans of a file are read as its beginning is
+            blocks = text_blocks(span.path, 0, span.size, Reports())
+            width = wrap_width(next(_line_batches(blocks), []))
         for document, paragraph in _paragraphs(lines, settings.separator, width):
             yield document, split_sentences(paragraph, settings.language)
 
     def texts(self, span: Span, reports: Reports) -> Iterator[str]:
-        """Yields the text of a span in pieces of about a megabyte."""
         begin, end = _own_bytes(span, separator=None)
         yield from text_blocks(span.path, begin, end, reports)
 
@@ -86,12 +82,6 @@ def _sentence_lines(batches, separator):
                 sentences.append(line)
         if sentences:
             yield document, sentences
-
-
-def _wrap_width_of_file(span):
-    """Guesses from the beginning of a file, so that all of its spans are read alike."""
-    blocks = text_blocks(span.path, 0, span.size, Reports())
-    return wrap_width(next(_line_batches(blocks), []))
 
 
 def _paragraphs(batches, separator, width=None):
@@ -139,9 +129,8 @@ def _ends_paragraph(line, below, width):
     # If the first word below would have fit, the line break is intentional.
     if not width:
         return True
-    first_word = below.find(" ")
-    first_word = len(below) if first_word < 0 else first_word
-    if line[-1] not in _TERMINAL or len(line) + 1 + first_word > width:
+    first_word = below.partition(" ")[0]
+    if line[-1] not in _TERMINAL or len(line) + 1 + len(first_word) > width:
         return False
     return not _ABBREVIATION.search(line)
 

@@ -19,7 +19,7 @@ OTHER_NAMESPACES = "pages of other namespaces, skipped"
 OTHER_MODELS = "pages that are not wikitext, skipped"
 BROKEN_PASSAGES = "passages with broken markup, dropped"
 
-_PAGE, _PAGE_END = b"<page>", b"</page>"
+_PAGE, _PAGE_END, _DUMP_END = b"<page>", b"</page>", b"</mediawiki>"
 _MAX_PAGE_BYTES = 2**27
 _HEAD_BYTES = 2**16
 
@@ -32,32 +32,26 @@ class DumpReader(Reader):
 
     @property
     def expansion(self) -> int:
-        """Approximate bytes of text per byte of a file."""
         return 4 if self.packed else 1
 
     def matches(self, name: str) -> bool:
-        """Returns whether a lowercase file name is of this kind."""
         return name.endswith(".bz2") and ".xml" in name if self.packed else name.endswith(".xml")
 
     def check(self, path: str) -> None:
-        """Raises a ValueError unless the file starts like a MediaWiki export."""
         if b"<mediawiki" not in _head(path, self.packed):
             raise ValueError(
-                f"{path} is not a MediaWiki dump: it does not start with <mediawiki>. Give other "
-                "text as .txt."
+                f"{path} is not a MediaWiki dump: no <mediawiki> in it. Give other text as .txt."
             )
 
     def documents(
         self, span: Span, settings: Settings, reports: Reports
     ) -> Iterator[tuple[int, list[str]]]:
-        """Yields `(document, sentences)` for each article that has text."""
         for document, passages in self._articles(span, reports):
             sentences = [s for text in passages for s in split_sentences(text, settings.language)]
             if sentences:
                 yield document, sentences
 
     def texts(self, span: Span, reports: Reports) -> Iterator[str]:
-        """Yields the prose of a span's articles in pieces of about a megabyte."""
         passages, num_characters = [], 0
         for _, article in self._articles(span, reports):
             passages += article
@@ -72,9 +66,8 @@ class DumpReader(Reader):
         """Yields `(document, passages)`; counts other pages, such as redirects, in the reports."""
         namespaces = dump_namespaces(span.path, self.packed)
         for document, page in enumerate(dump_pages(span.path, _chunks(span, self.packed))):
-            passages, num_broken = wikitext_passages(
-                _article_text(page, span.path, reports), namespaces
-            )
+            text = _article_text(page, span.path, reports)
+            passages, num_broken = wikitext_passages(text, namespaces)
             if num_broken:
                 reports.add(BROKEN_PASSAGES, num_broken, f"{span.path}, {_title(page)}")
             if passages:
@@ -93,44 +86,33 @@ def dump_pages(path: str, chunks: Iterator[tuple[bytes, bool]]) -> Iterator[byte
     """Yields the bytes of each `<page>` that begins in a span.
 
     `chunks` are `(bytes, whether they begin in the span)`, to the end of the file.
-
-    Raises:
-        ValueError: if the file is truncated or damaged.
     """
-    data, own_bytes, own = b"", 0, True
-    position, num_chunks = 0, 0
-    while True:
-        begin = data.find(_PAGE, position)
-        end = data.find(_PAGE_END, begin) if begin >= 0 else -1
-        if begin >= 0 and not own and begin >= own_bytes:
-            return
-        if end >= 0:
+    data, start, limit = b"", 0, None  # bytes read, their offset in the span, the span's length
+    for chunk, is_own in chunks:
+        if limit is None and not is_own:
+            limit = start + len(data)
+        data += chunk
+        position = 0
+        while (begin := data.find(_PAGE, position)) >= 0:
+            if limit is not None and start + begin >= limit:
+                return
+            end = data.find(_PAGE_END, begin)
+            if end < 0:
+                break
             position = end + len(_PAGE_END)
             yield data[begin:position]
-            continue
-        # A tag that starts here and ends in the next chunk belongs to this span.
-        if begin < 0 and not own and own_bytes + len(_PAGE) <= len(data):
-            return
-        keep = begin if begin >= 0 else max(position, len(data) - len(_PAGE) - len("</mediawiki>"))
         if begin >= 0 and len(data) - begin > _MAX_PAGE_BYTES:
             raise ValueError(f"{path} is damaged: a page never ends. Download the file again.")
-        rest = data[keep:]
-        own_bytes, position = own_bytes - keep, 0
-        chunk, still_own = next(chunks, (b"", False))
-        if not chunk:
-            if num_chunks == 0:  # no block of a compressed file begins in this span
-                return
-            if begin >= 0 or b"</mediawiki>" not in rest:
-                raise ValueError(
-                    f"{path} is truncated: it does not end with </mediawiki>. Download the "
-                    "file again."
-                )
+        # A tag that starts here and ends in the next chunk belongs to this span.
+        if begin < 0 and limit is not None and start + len(data) >= limit + len(_PAGE):
             return
-        num_chunks += 1
-        data = rest + chunk
-        if still_own:
-            own_bytes = len(data)
-        own = still_own
+        if begin < 0:
+            begin = max(position, len(data) - len(_PAGE) - len(_DUMP_END))
+        start, data = start + begin, data[begin:]
+    if start + len(data) and (data.startswith(_PAGE) or _DUMP_END not in data):
+        raise ValueError(
+            f"{path} is truncated: it does not end with </mediawiki>. Download the file again."
+        )
 
 
 def _chunks(span, packed):

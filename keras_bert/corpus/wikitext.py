@@ -22,8 +22,7 @@ _EXTERNAL_LINK = re.compile(
     r"\[(?:https?:|ftps?:|mailto:|news:|ircs?:)?//[^\s\]]*+[ \t]*+([^\]\n]*+)(\]?)", re.I
 )
 _QUOTES = re.compile(r"'{2,}")
-# `html.unescape` fails at numbers of more than 4,300 digits.
-_LONG_REFERENCE = re.compile(r"&#([0-9]{8,});?")
+_LONG_REFERENCE = re.compile(r"&#[0-9]{4000,};?")  # at which `html.unescape` fails
 _SWITCH = re.compile(r"__[A-Z]+__")
 _INTERWIKI = re.compile(r"[a-z]{2,3}(?:-[a-z]+)*")
 _FIXED_NAMESPACES = frozenset(["file", "image", "media", "category"])
@@ -69,7 +68,7 @@ def wikitext_passages(text: str, namespaces: frozenset[str] = frozenset()) -> tu
     text = _links_to_text(text, namespaces | _FIXED_NAMESPACES)
     text = _EXTERNAL_LINK.sub(_link_text, text)
     text = _SWITCH.sub("", _QUOTES.sub("", _TAG.sub(_space_for_break, text)))
-    text = html.unescape(_LONG_REFERENCE.sub(_short_reference, text))
+    text = html.unescape(_LONG_REFERENCE.sub("\ufffd", text))
     passages, num_broken = [], 0
     for passage in _paragraphs(text):
         for pattern, replacement in _HOLES:
@@ -92,11 +91,6 @@ def _space_for_break(match):
 
 def _link_text(match):
     return match[1] if match[2] else match[0]
-
-
-def _short_reference(match):
-    digits = match[1].lstrip("0") or "0"
-    return f"&#{digits};" if len(digits) < 8 else "\ufffd"  # above U+10FFFF, as in HTML
 
 
 class _Pairs:
@@ -156,8 +150,6 @@ def _without_elements(text):
 
 def _without_braces(text):
     """Removes nested templates and tables; unclosed openers stay."""
-    if "{{" not in text and "{|" not in text:
-        return text
     pairs = _Pairs()
     for match in _BRACES.finditer(text):
         mark, begin = match[0], match.start()

@@ -13,7 +13,7 @@ from concurrent.futures.process import BrokenProcessPool
 from typing import TYPE_CHECKING, Any
 
 from keras_bert.corpus.slices import Slice
-from keras_bert.messages import check_int
+from keras_bert.messages import check_int, missing
 
 if TYPE_CHECKING:
     import tqdm
@@ -29,8 +29,7 @@ def run_locally(
 ) -> Iterator[tuple[Slice, Any]]:
     """Yields `(slice, work(slice))` as slices finish; one worker means this process itself.
 
-    `work` can be pickled. By default there is one worker per core available to this process, or
-    fewer for small inputs.
+    By default there is one worker per available core, or fewer for small inputs.
 
     Raises:
         RuntimeError: if a worker process dies. An exception raised by a slice propagates.
@@ -93,10 +92,7 @@ def run_on_beam(
         import apache_beam as beam
         from apache_beam.options.pipeline_options import PipelineOptions
     except ImportError as error:
-        raise ImportError(
-            "Apache Beam is not installed. Run pip install 'keras3-bert[beam]', or omit "
-            "beam_options to use this machine's cores."
-        ) from error
+        raise missing("apache-beam", "beam") from error
     with beam.Pipeline(options=PipelineOptions(list(options))) as pipeline:
         (
             pipeline
@@ -107,19 +103,19 @@ def run_on_beam(
     yield from slices
 
 
-def progress_bar(name: str, num_bytes: int, progress: bool) -> "tqdm.tqdm":
+def progress_bar(name: str, num_bytes: int, progress: bool, initial: int = 0) -> "tqdm.tqdm":
     """Makes a bar of bytes: a widget in a notebook with ipywidgets, otherwise text."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # "IProgress not found": the bar is text then
         from tqdm.auto import tqdm
 
-    # Each update is a line of a log, and of a notebook that a program runs.
-    interval = 0.1 if sys.stderr.isatty() else 1.0
     return tqdm(
         total=num_bytes,
+        initial=initial,
         unit="B",
         unit_scale=True,
         desc=name,
         disable=not progress,
-        mininterval=interval,
+        # Each update is a line of a log, and of a notebook that a program runs.
+        mininterval=0.1 if sys.stderr.isatty() else 1.0,
     )

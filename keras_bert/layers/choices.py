@@ -25,7 +25,10 @@ class ChoicesAsRows(keras.layers.Layer):
     """
 
     def call(self, inputs):
-        return {name: None if x is None else _as_rows(x) for name, x in inputs.items()}
+        return {
+            name: None if x is None else ops.reshape(x, (-1, ops.shape(x)[-1]))  # [B x C, S]
+            for name, x in inputs.items()
+        }
 
     def compute_output_spec(self, inputs):
         return {
@@ -65,7 +68,3 @@ class RowsAsChoices(keras.layers.Layer):
 
     def compute_output_spec(self, scores, token_ids, padding_mask=None):
         return keras.KerasTensor(token_ids.shape[:2], dtype="float32")
-
-
-def _as_rows(x):
-    return ops.reshape(x, (-1, ops.shape(x)[-1]))  # [B x C, S]

@@ -46,9 +46,9 @@ class Dropout(keras.layers.Layer):
 
     def __init__(self, rate, seed=None, **kwargs):
         super().__init__(**kwargs)
-        check_number("The dropout rate", rate)
-        if not 0 <= rate < 1:
-            raise ValueError(f"The dropout rate must be at least 0 and below 1; got {rate}.")
+        check_number("The dropout rate", rate, at_least=0)
+        if rate >= 1:
+            raise ValueError(f"The dropout rate must be below 1; got {rate}.")
         self.rate = rate
         self.seed = seed
         if rate > 0:

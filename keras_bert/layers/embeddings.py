@@ -2,9 +2,10 @@
 
 import keras
 from keras import ops
+from keras.layers import Embedding, ReversibleEmbedding
 
+from keras_bert.layers.dense_and_norms import EPSILON, bert_initializer, layer_norm
 from keras_bert.layers.dropout import Dropout
-from keras_bert.layers.initializer import EPSILON, bert_initializer, layer_norm
 from keras_bert.layers.packed_rows import packed_input
 from keras_bert.messages import check_int
 
@@ -64,27 +65,14 @@ class Embeddings(keras.layers.Layer):
         self.num_segments = num_segments
         self.dropout = dropout
         self.layer_norm_epsilon = layer_norm_epsilon
-        self.token_embedding = keras.layers.ReversibleEmbedding(
-            vocabulary_size,
-            hidden_dim,
-            embeddings_initializer=bert_initializer(),
-            name="token_embedding",
-            dtype=self.dtype_policy,
-        )
-        self.segment_embedding = keras.layers.Embedding(
-            num_segments,
-            hidden_dim,
-            embeddings_initializer=bert_initializer(),
-            name="segment_embedding",
-            dtype=self.dtype_policy,
-        )
-        self.position_embedding = keras.layers.Embedding(
-            max_sequence_length,
-            hidden_dim,
-            embeddings_initializer=bert_initializer(),
-            name="position_embedding",
-            dtype=self.dtype_policy,
-        )
+
+        def table(layer, rows, name):
+            options = {"embeddings_initializer": bert_initializer(), "dtype": self.dtype_policy}
+            return layer(rows, hidden_dim, name=name, **options)
+
+        self.token_embedding = table(ReversibleEmbedding, vocabulary_size, "token_embedding")
+        self.segment_embedding = table(Embedding, num_segments, "segment_embedding")
+        self.position_embedding = table(Embedding, max_sequence_length, "position_embedding")
         self.norm = layer_norm("norm", layer_norm_epsilon, self.dtype_policy)
         self.output_dropout = Dropout(dropout, name="output_dropout", dtype=self.dtype_policy)
 

@@ -3,9 +3,9 @@
 import keras
 from keras import ops
 
+from keras_bert.layers.dense_and_norms import EPSILON, dense, layer_norm
 from keras_bert.layers.dropout import Dropout, drawn_seeds, with_seeds
 from keras_bert.layers.gelu import activation_function
-from keras_bert.layers.initializer import EPSILON, dense, layer_norm
 from keras_bert.layers.packed_rows import packed_input
 from keras_bert.layers.self_attention import SelfAttention
 from keras_bert.messages import check_bool, check_int

@@ -61,12 +61,7 @@ def gelu_approximate(x):
 
 def activation_function(name):
     """Returns the function for `"gelu"`, `"gelu_approximate"` or the name of a Keras activation."""
-    own = {"gelu": gelu, "gelu_approximate": gelu_approximate}
     if not isinstance(name, str) and not callable(name):
-        raise ValueError(
-            "activation must be 'gelu', 'gelu_approximate' or the name of a Keras activation; got "
-            f"{name!r}."
-        )
-    if isinstance(name, str) and name in own:
-        return own[name]
-    return keras.activations.get(name)
+        raise ValueError(f"activation must be the name of an activation; got {name!r}.")
+    own = {"gelu": gelu, "gelu_approximate": gelu_approximate}
+    return own.get(name) or keras.activations.get(name)

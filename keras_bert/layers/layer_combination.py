@@ -4,7 +4,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_bert.messages import check_one_of
+from keras_bert.messages import check_int, check_one_of
 
 COMBINATIONS = ("concat", "sum", "mean", "weighted")
 
@@ -46,11 +46,7 @@ class LayerCombination(keras.layers.Layer):
         if self.combine != "weighted":
             return
         count = len(hidden_states_shape)
-        if count < 2:
-            raise ValueError(
-                'combine="weighted" trains a weight for each of several layers; it was given '
-                f"{count}. Give two layers or more."
-            )
+        check_int('The number of layers of combine="weighted"', count, at_least=2)
         self.weights_before_softmax = self.add_weight(
             shape=(count,),
             initializer="zeros",
@@ -98,16 +94,12 @@ def layer_places(layers, num_layers):
     [0, 12]
     """
     if isinstance(layers, str) or not hasattr(layers, "__len__") or not len(layers):
-        raise ValueError(
-            f"layers must be a list of layers' numbers, such as [-1, -2, -3, -4]; got {layers!r}."
-        )
+        raise ValueError(f"layers must be a list of numbers, such as [-1, -2]; got {layers!r}.")
     for layer in layers:
-        if (
-            not isinstance(layer, (int, np.integer))
-            or not -num_layers <= layer + 1 <= num_layers + 1
-        ):
+        is_number = isinstance(layer, (int, np.integer))
+        if not is_number or not -num_layers - 1 <= layer <= num_layers:
             raise ValueError(
                 f"There is no layer {layer!r}: this encoder has layers 0 (the embeddings) to "
-                f"{num_layers}, or, counted from the end, -1 to {-num_layers - 1}."
+                f"{num_layers}, or -1 to {-num_layers - 1} from the end."
             )
     return [int(layer) % (num_layers + 1) for layer in layers]

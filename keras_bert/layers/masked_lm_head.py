@@ -3,8 +3,8 @@
 import keras
 from keras import ops
 
+from keras_bert.layers.dense_and_norms import EPSILON, bert_initializer, dense, layer_norm
 from keras_bert.layers.gelu import activation_function
-from keras_bert.layers.initializer import EPSILON, bert_initializer, dense, layer_norm
 from keras_bert.layers.packed_rows import gather_positions
 
 

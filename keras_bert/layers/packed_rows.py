@@ -81,8 +81,7 @@ class ClsVectors(keras.layers.Layer):
         cls_positions = packed_input("cls_positions", cls_positions)
         if self.last:
             sequence_ids = packed_input("sequence_ids", sequence_ids)
-            length = ops.shape(sequence_output)[1]
-            return _last_vectors(sequence_output, cls_positions, padding_mask, sequence_ids, length)
+            return _last_vectors(sequence_output, cls_positions, padding_mask, sequence_ids)
         if cls_positions is None:
             return sequence_output[:, 0, :]
         return gather_positions(sequence_output, cls_positions)
@@ -96,19 +95,20 @@ class ClsVectors(keras.layers.Layer):
         return {**super().get_config(), "last": self.last}
 
 
-def _last_vectors(sequence_output, cls_positions, padding_mask, sequence_ids, length):
-    places = ops.arange(length, dtype="int32")
+def _own_tokens(sequence_ids, cls_positions):
+    """Computes which tokens belong to each of the sequences of a row, bool `[B, K, S]`."""
+    count = 1 if cls_positions is None else ops.shape(cls_positions)[1]
+    numbers = ops.arange(1, count + 1, dtype="int32")
+    sequence_ids = ops.expand_dims(ops.cast(sequence_ids, "int32"), 1)
+    return ops.equal(sequence_ids, ops.expand_dims(numbers, 1))
+
+
+def _last_vectors(sequence_output, cls_positions, padding_mask, sequence_ids):
+    places = ops.arange(ops.shape(sequence_output)[1], dtype="int32")
     if sequence_ids is not None:
-        count = 1 if cls_positions is None else ops.shape(cls_positions)[1]
-        numbers = ops.arange(1, count + 1, dtype="int32")
-        is_own = ops.equal(
-            ops.expand_dims(ops.cast(sequence_ids, "int32"), 1), ops.expand_dims(numbers, 1)
-        )  # [B, K, S]
+        is_own = _own_tokens(sequence_ids, cls_positions)  # [B, K, S]
     elif cls_positions is not None:
-        raise ValueError(
-            "In a causal encoder the last token of each sequence is read, which sequence_ids "
-            "tell: give them with cls_positions."
-        )
+        raise ValueError("A causal encoder needs sequence_ids, too, with cls_positions.")
     elif padding_mask is not None:
         is_own = ops.expand_dims(ops.cast(padding_mask, "bool"), 1)  # [B, 1, S]
     else:
@@ -144,8 +144,7 @@ class SequenceLogits(keras.layers.Layer):
         cls_positions = packed_input("cls_positions", cls_positions)
         if sequence_ids is None or cls_positions is None:
             return logits
-        slots = 1 + ops.arange(ops.shape(cls_positions)[1], dtype=sequence_ids.dtype)
-        is_own = ops.equal(ops.expand_dims(sequence_ids, 1), ops.expand_dims(slots, 1))
+        is_own = _own_tokens(sequence_ids, cls_positions)
         return ops.where(is_own, ops.expand_dims(logits, 1), HIDDEN)  # [B, K, S]
 
     def compute_output_spec(self, logits, sequence_ids=None, cls_positions=None):

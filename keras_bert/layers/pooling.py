@@ -44,18 +44,13 @@ class Pooling(keras.layers.Layer):
         self.pooling = pooling
         if truncate_dim is not None:
             check_int("truncate_dim", truncate_dim)
-        if truncate_dim is not None and pooling is None:
-            raise ValueError("truncate_dim cuts vectors of texts: give it with a pooling.")
+            check_one_of("pooling with truncate_dim", pooling, POOLINGS)
         self.normalize = normalize
         self.truncate_dim = truncate_dim
 
     def build(self, input_shape, *args):
-        width = input_shape[-1]
-        if self.truncate_dim is not None and self.truncate_dim > width:
-            raise ValueError(
-                f"truncate_dim must be at most {width}, the width of the vectors; got "
-                f"{self.truncate_dim}."
-            )
+        if self.truncate_dim is not None:
+            check_int("truncate_dim", self.truncate_dim, at_most=input_shape[-1])
 
     def call(self, sequence_output, padding_mask=None):
         x = ops.cast(sequence_output, "float32")  # [B, S, H]

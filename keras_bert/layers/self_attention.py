@@ -4,8 +4,8 @@ import keras
 from keras import ops
 
 from keras_bert.layers.attention import attention
+from keras_bert.layers.dense_and_norms import dense
 from keras_bert.layers.dropout import Dropout
-from keras_bert.layers.initializer import dense
 from keras_bert.layers.plain_attention import attention_scores
 from keras_bert.messages import check_bool, check_int
 

@@ -216,7 +216,7 @@ def _heads(numbers, head_dim):
 
 
 def _bias(ids, settings):
-    """Returns the bias that hides keys, `[S, S]` or `[1, S]`, from ids `[1, S]`."""
+    """Computes the bias that hides keys, `[S, S]` or `[1, S]`, from ids `[1, S]`."""
     length = ids.shape[1]
     if settings.is_packed:
         of_queries = jnp.broadcast_to(ids, (LANES, length)).T[:, :1]  # [S, 1]
@@ -240,16 +240,9 @@ def _probabilities(query, key, bias):
 
 
 def kept(seeds, head, length, rate):
-    """Draws which probabilities of a head dropout keeps, by a hash of seeds and positions.
+    """Draws which probabilities of a head dropout keeps, bool `[S, S]`, by a hash.
 
-    Args:
-        seeds: uint32 `[2]`.
-        head: int32 scalar, a number of the head that is unique in the batch.
-        length: int, S.
-        rate: float.
-
-    Returns:
-        bool `[S, S]`.
+    `seeds` are uint32 `[2]`, and `head` is a number of the head that is unique in the batch.
     """
     queries = jax.lax.broadcasted_iota(jnp.uint32, (length, 1), 0)
     keys = jax.lax.broadcasted_iota(jnp.uint32, (1, length), 1)

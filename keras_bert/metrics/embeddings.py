@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from keras_bert.metrics.regression import regression_scores
+from keras_bert.metrics.labels import regression_scores
 
 _BLOCK = 1024  # rows of cosines at a time
 
@@ -42,7 +42,7 @@ def pair_scores(vectors: npt.ArrayLike, y: npt.ArrayLike | None = None) -> dict[
 
 
 def _ranks(anchors, positives):
-    """Returns the rank of each anchor's positive among all positives, from 1."""
+    """Ranks each anchor's positive among all positives, from 1."""
     found = []
     for start in range(0, len(anchors), _BLOCK):
         cosines = anchors[start : start + _BLOCK] @ positives.T

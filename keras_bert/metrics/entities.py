@@ -1,7 +1,10 @@
 """Named entity recognition scores, as CoNLL's `conlleval` defines them."""
 
 import re
+from collections import Counter
 from collections.abc import Sequence
+
+from keras_bert.messages import check_one_each
 
 _KINDS = {"B": "B", "I": "I", "E": "E", "S": "S", "M": "I", "L": "E", "U": "S"}
 _PREFIXED = re.compile(r"([BIESMLU])-(.*)", re.DOTALL)
@@ -38,23 +41,22 @@ def entity_scores(
     (0.5, 1.0, 0.75)
     """
     _check_as_many(true_tags, predicted_tags)
-    counts, right, total = {}, 0, 0
-    for true, predicted in zip(true_tags, predicted_tags, strict=True):
-        right += sum(a == b for a, b in zip(true, predicted, strict=True))
-        total += len(true)
-        found = {"true": set(tagged_entities(true)), "predicted": set(tagged_entities(predicted))}
-        found["correct"] = found["true"] & found["predicted"]
-        for name, entities in found.items():
-            for type_, _, _ in entities:
-                counts.setdefault(type_, {"true": 0, "predicted": 0, "correct": 0})[name] += 1
-    sums = {
-        name: sum(count[name] for count in counts.values())
-        for name in ("true", "predicted", "correct")
-    }
+    true, predicted = (
+        {(row, *entity) for row, tags in enumerate(sentences) for entity in tagged_entities(tags)}
+        for sentences in (true_tags, predicted_tags)
+    )
+    entities = {"true": true, "predicted": predicted, "correct": true & predicted}
+    counts = {name: Counter(type_ for _, type_, _, _ in each) for name, each in entities.items()}
+    types = {}
+    for type_ in sorted(counts["true"] | counts["predicted"]):
+        numbers = {name: count[type_] for name, count in counts.items()}
+        types[type_] = {**_ratios(**numbers), **numbers}
+    pairs = zip(true_tags, predicted_tags, strict=True)
+    is_right = [a == b for pair in pairs for a, b in zip(*pair, strict=True)]
     return {
-        **_ratios(**sums),
-        "accuracy": right / total if total else 0.0,
-        "types": {type_: {**_ratios(**counts[type_]), **counts[type_]} for type_ in sorted(counts)},
+        **_ratios(**{name: count.total() for name, count in counts.items()}),
+        "accuracy": sum(is_right) / len(is_right) if is_right else 0.0,
+        "types": types,
     }
 
 
@@ -70,20 +72,14 @@ def tagged_entities(tags: Sequence[str]) -> list[tuple[str, int, int]]:
     entities, before, type_before = [], "O", ""
     for index, tag in enumerate([*tags, "O"]):
         kind, type_ = split_tag(tag)
-        begins = begins_entity(before, type_before, kind, type_)
+        # E and S end an entity.
+        begins = kind != "O" and (kind in "BS" or before in "OES" or type_ != type_before)
         if before != "O" and (begins or kind == "O"):
             entities[-1] += (index,)
         if begins:
             entities.append((type_, index))
         before, type_before = kind, type_
     return entities
-
-
-def begins_entity(kind_before: str, type_before: str, kind: str, type_: str) -> bool:
-    """Returns whether a tag begins an entity after another tag, both split by `split_tag`."""
-    return kind != "O" and (
-        kind in "BS" or kind_before in "OES" or type_ != type_before  # E and S end an entity
-    )
 
 
 def split_tag(tag: str) -> tuple[str, str]:
@@ -113,14 +109,6 @@ def _check_as_many(true_tags, predicted_tags):
                 f"{name} must be a list of sentences, each a list of tags; it is a single list. "
                 "Give [tags] for one sentence."
             )
-    if len(true_tags) != len(predicted_tags):
-        raise ValueError(
-            f"There are {len(true_tags)} tagged sentences but {len(predicted_tags)} predicted "
-            "ones: give predicted tags for each sentence."
-        )
+    check_one_each(len(true_tags), "tagged sentences", predicted_tags=predicted_tags)
     for index, (true, predicted) in enumerate(zip(true_tags, predicted_tags, strict=True)):
-        if len(true) != len(predicted):
-            raise ValueError(
-                f"Sentence {index} has {len(true)} tags but {len(predicted)} predicted ones: give "
-                "each word one true and one predicted tag."
-            )
+        check_one_each(len(true), f"tags in sentence {index}", predicted_tags=predicted)

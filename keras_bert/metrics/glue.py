@@ -3,8 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from keras_bert.metrics.classification import classification_scores
-from keras_bert.metrics.regression import regression_scores
+from keras_bert.metrics.labels import classification_scores, regression_scores
 
 METRICS = {
     "cola": ("mcc",),
@@ -18,7 +17,6 @@ METRICS = {
     "wnli": ("accuracy",),
     "ax": ("mcc",),
 }
-_THREE_CLASSES = ("mnli", "ax")
 
 
 def glue_scores(task: str, labels: npt.ArrayLike, predictions: npt.ArrayLike) -> dict[str, float]:
@@ -48,8 +46,7 @@ def glue_scores(task: str, labels: npt.ArrayLike, predictions: npt.ArrayLike) ->
     if task == "stsb":
         scores = regression_scores(labels, predictions)
     else:
-        num_classes = 3 if task in _THREE_CLASSES else 2
-        scores = classification_scores(labels, predictions, num_classes)
+        scores = classification_scores(labels, predictions, 3 if task in ("mnli", "ax") else 2)
     scores = {name: scores[name] for name in METRICS[task]}
     return {**scores, "score": float(np.mean(list(scores.values())))}
 

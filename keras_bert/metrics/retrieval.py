@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from keras_bert.messages import check_int
-from keras_bert.metrics.paired_arrays import paired_arrays
+from keras_bert.metrics.labels import paired_arrays
 
 
 def retrieval_scores(
@@ -46,11 +46,8 @@ def retrieval_scores(
     if not relevance:
         raise ValueError("There are no queries: relevance is empty.")
     if not relevance.keys() & scores.keys():
-        raise ValueError(
-            "No query has both relevance and scores: the keys differ, such as "
-            f"{next(iter(relevance))!r} and {next(iter(scores), None)!r}. Give both dicts the same "
-            "ids."
-        )
+        keys = f"{next(iter(relevance))!r} and {next(iter(scores), None)!r}"
+        raise ValueError(f"No query has relevance and scores: their keys differ, such as {keys}.")
     rows = [_of_query(query, relevance[query], scores.get(query, {}), k) for query in relevance]
     names = (f"mrr@{k}", f"ndcg@{k}", f"recall@{k}", f"map@{k}", "map")
     return dict(zip(names, np.mean(rows, axis=0).tolist(), strict=True))
@@ -81,7 +78,6 @@ def triplet_accuracy(positive_scores: npt.ArrayLike, negative_scores: npt.ArrayL
 
 
 def _of_query(query, judged, scored, k):
-    """Returns the five scores of one query."""
     for name, numbers in (("relevance", judged), ("score", scored)):
         for document, number in numbers.items():
             if math.isnan(number):
@@ -104,5 +100,4 @@ def _of_query(query, judged, scored, k):
 
 
 def _discounted(gains):
-    """Returns the sum of gains, each divided by log2(1 + rank)."""
-    return float(np.sum(gains / np.log2(2 + np.arange(len(gains)))))
+    return float(np.sum(gains / np.log2(2 + np.arange(len(gains)))))  # log2(1 + rank)

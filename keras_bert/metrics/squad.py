@@ -51,29 +51,31 @@ def squad_scores(
     examples = list(examples)
     _check(examples, predictions, null_odds, null_threshold)
     has_impossible = any("is_impossible" in example for example in examples)
-    exact, f1, has_answer = {}, {}, {}
+    raw, has_answer = {"exact": {}, "f1": {}}, {}
     for example in examples:
         id_, prediction = example["id"], predictions[example["id"]]
         truths = [answer["text"] for answer in example["answers"]]
         if has_impossible:
             truths = [text for text in truths if normalized_answer(text)] or [""]
-        exact[id_] = max(_exact(truth, prediction) for truth in truths) if truths else 0
-        f1[id_] = max(_f1(truth, prediction, has_impossible) for truth in truths) if truths else 0
+        f1 = (_f1(truth, prediction, has_impossible) for truth in truths)
+        raw["exact"][id_] = max((_exact(truth, prediction) for truth in truths), default=0)
+        raw["f1"][id_] = max(f1, default=0)
         has_answer[id_] = bool(example["answers"])
-    raw = {"exact": exact, "f1": f1}
-    if null_odds is not None and null_threshold is not None:
-        exact, f1 = (
-            {
-                id_: float(not has_answer[id_]) if null_odds[id_] > null_threshold else score
+    final = raw
+    if null_threshold is not None:
+        unanswered = {id_ for id_ in has_answer if null_odds[id_] > null_threshold}
+        final = {
+            name: {
+                id_: float(not has_answer[id_]) if id_ in unanswered else score
                 for id_, score in values.items()
             }
-            for values in (exact, f1)
-        )
-    scores = _means(exact, f1, list(exact))
+            for name, values in raw.items()
+        }
+    scores = _means(final, list(has_answer))
     if has_impossible:
         for name, wanted in (("HasAns", True), ("NoAns", False)):
-            ids = [id_ for id_ in exact if has_answer[id_] is wanted]
-            means = _means(exact, f1, ids) if ids else {}
+            ids = [id_ for id_, answered in has_answer.items() if answered is wanted]
+            means = _means(final, ids) if ids else {}
             scores |= {f"{name}_{key}": value for key, value in means.items()}
     if null_odds is not None:
         for name, values in raw.items():
@@ -103,12 +105,9 @@ def _f1(truth, prediction, both_may_be_empty):
     return 2 * precision * recall / (precision + recall)
 
 
-def _means(exact, f1, ids):
-    return {
-        "exact": 100.0 * sum(exact[id_] for id_ in ids) / len(ids),
-        "f1": 100.0 * sum(f1[id_] for id_ in ids) / len(ids),
-        "total": len(ids),
-    }
+def _means(scores, ids):
+    means = {name: sum(values[id_] for id_ in ids) / len(ids) for name, values in scores.items()}
+    return {**{name: 100.0 * mean for name, mean in means.items()}, "total": len(ids)}
 
 
 def _best_threshold(predictions, scores, null_odds, has_answer):
@@ -134,13 +133,11 @@ def _check(examples, predictions, null_odds, null_threshold):
         missing = [e["id"] for e in examples if given is not None and e["id"] not in given]
         if missing:
             raise ValueError(
-                f"{name} lacks {len(missing)} of the {len(examples)} questions, {missing[0]!r} "
-                "first. Give one for each question; the answer '' means no answer."
+                f"{name} lacks {len(missing)} of the {len(examples)} questions, such as "
+                f"{missing[0]!r}. Give one for each; the answer '' means no answer."
             )
     for example in examples:
         prediction = predictions[example["id"]]
         if not isinstance(prediction, str):
-            raise ValueError(
-                f"The prediction of question {example['id']!r} must be a string; it is "
-                f"{prediction!r}."
-            )
+            name = f"question {example['id']!r}"
+            raise ValueError(f"The prediction of {name} must be a str; it is {prediction!r}.")

@@ -2,7 +2,7 @@
 
 import keras
 
-from keras_bert.layers.initializer import EPSILON
+from keras_bert.layers.dense_and_norms import EPSILON
 from keras_bert.models.exporting import export_encoder
 from keras_bert.models.precision import policy_config
 from keras_bert.models.retracing import Retracing

@@ -2,9 +2,9 @@
 
 import keras
 
+from keras_bert.layers.dense_and_norms import EPSILON, dense
 from keras_bert.layers.embeddings import Embeddings
 from keras_bert.layers.encoder_block import EncoderBlock
-from keras_bert.layers.initializer import EPSILON, dense
 from keras_bert.layers.packed_rows import ClsVectors, packed_rows
 from keras_bert.messages import check_bool, check_int, plain_int
 from keras_bert.models.backbone import Backbone

@@ -5,9 +5,8 @@ import math
 import keras
 import numpy as np
 
+from keras_bert.layers.dense_and_norms import FeatureNormalization, dense
 from keras_bert.layers.dropout import Dropout
-from keras_bert.layers.feature_normalization import FeatureNormalization
-from keras_bert.layers.initializer import dense
 from keras_bert.messages import check_int
 from keras_bert.models.bert_task import BertTask
 from keras_bert.models.precision import head_policy

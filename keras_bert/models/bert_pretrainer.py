@@ -3,7 +3,7 @@
 import keras
 import numpy as np
 
-from keras_bert.layers.initializer import dense
+from keras_bert.layers.dense_and_norms import dense
 from keras_bert.layers.masked_lm_head import MaskedLMHead, decoder_table
 from keras_bert.messages import check_bool, check_int, shown
 from keras_bert.models.bert_task import BertTask

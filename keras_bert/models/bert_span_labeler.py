@@ -2,7 +2,7 @@
 
 import keras
 
-from keras_bert.layers.initializer import dense
+from keras_bert.layers.dense_and_norms import dense
 from keras_bert.layers.packed_rows import SequenceLogits
 from keras_bert.models.bert_task import BertTask
 from keras_bert.models.precision import head_policy

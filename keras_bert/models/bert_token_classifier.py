@@ -2,8 +2,8 @@
 
 import keras
 
+from keras_bert.layers.dense_and_norms import dense
 from keras_bert.layers.dropout import Dropout
-from keras_bert.layers.initializer import dense
 from keras_bert.models.bert_task import BertTask
 from keras_bert.models.precision import head_policy
 from keras_bert.models.task_parts import (

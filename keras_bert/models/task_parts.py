@@ -6,8 +6,8 @@ from typing import Any
 import keras
 
 from keras_bert.layers.choices import ChoicesAsRows, RowsAsChoices
+from keras_bert.layers.dense_and_norms import dense
 from keras_bert.layers.dropout import Dropout
-from keras_bert.layers.initializer import dense
 from keras_bert.messages import check_int
 from keras_bert.models.backbone import Backbone
 from keras_bert.text.vocabulary import SavedVocabulary

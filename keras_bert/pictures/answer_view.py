@@ -2,10 +2,10 @@
 
 import html
 import os
-import reprlib
 from collections.abc import Mapping, Sequence
 
 from keras_bert.files.whole import whole_file
+from keras_bert.messages import check_one_each, shown
 
 _TINTS = ["#cfe8fc", "#fde2b8", "#cdeccd", "#f6d0de", "#e3d7f5", "#fdf1a6", "#d5dde5"]
 _STYLE = """<style>
@@ -26,10 +26,9 @@ class AnswerView:
 
     def html(self) -> str:
         """Returns a page, which needs no other file and no network."""
-        head = (
-            '<!DOCTYPE html>\n<html lang="en">\n<head><meta charset="utf-8"><title>Answers</title>'
-        )
-        return f"{head}</head>\n<body>\n{self._repr_html_()}\n</body>\n</html>\n"
+        head = '<head><meta charset="utf-8"><title>Answers</title></head>'
+        body = f"<body>\n{self._repr_html_()}\n</body>"
+        return f'<!DOCTYPE html>\n<html lang="en">\n{head}\n{body}\n</html>\n'
 
     def save(self, path: str | os.PathLike) -> None:
         """Writes the page to a file, to open in a browser."""
@@ -69,11 +68,7 @@ def show_answers(
     """
     if isinstance(answers, Mapping):
         x, answers = [x], [answers]
-    if len(x) != len(answers):
-        raise ValueError(
-            f"There are {len(x)} texts and {len(answers)} answers. Give what answer(...) was "
-            "given, and what it returned."
-        )
+    check_one_each(len(x), "texts", answers=answers)
     read = [_read(*pair) for pair in zip(x, answers, strict=True)]
     types = {kind for _, _, marks in read for _, _, kind, _ in marks}
     tints = {kind: _TINTS[i % len(_TINTS)] for i, kind in enumerate(sorted(types))}
@@ -98,24 +93,16 @@ def _read(example, answer):
     places = [place for start, end, *_ in marks for place in (start, end)]
     if places != sorted(places) or (places and not 0 <= places[0] <= places[-1] <= len(text)):
         raise ValueError(
-            f"Spans must lie in their text, one after the other; got {marks} for a text of "
-            f"{len(text)} characters, {reprlib.repr(text)}."
+            f"Spans must lie in their text, one after the other; got {marks} for {shown(text)}."
         )
     return question, text, marks
 
 
 def _marked(question, text, marks, tints):
-    if question is None:
-        return f"<p>{_text(text, marks, tints)}</p>"
-    asked = f'<p class="question">{html.escape(question)}</p>\n'
-    if not marks:
+    asked = "" if question is None else f'<p class="question">{html.escape(question)}</p>\n'
+    if asked and not marks:
         return f'{asked}<p class="none">(no answer in the text)</p>'
-    return f"{asked}<p>{_text(text, marks, tints)}</p>"
-
-
-def _text(text, marks, tints):
-    """Escapes a text, with tags around its marks."""
-    found, place = [], 0
+    found, place = [f"{asked}<p>"], 0
     for start, end, kind, score in marks:
         found.append(html.escape(text[place:start]))
         title = f' title="{score:.3f}"' if score != "" else ""
@@ -123,4 +110,4 @@ def _text(text, marks, tints):
         inside = html.escape(text[start:end])
         found.append(f'<mark style="background: {tints[kind]}"{title}>{inside}{label}</mark>')
         place = end
-    return "".join([*found, html.escape(text[place:])])
+    return "".join([*found, html.escape(text[place:]), "</p>"])

@@ -3,14 +3,14 @@
 import base64
 import html
 import json
-import numbers
 import os
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from keras_bert.files.whole import whole_file
+from keras_bert.messages import check_int
 
 if TYPE_CHECKING:
     import keras
@@ -69,7 +69,7 @@ class AttentionView:
         """Draws a heat map of a head; needs matplotlib.
 
         Args:
-            path: the file to write; its ending gives the format, such as `.svg` or `.png`. None
+            path: the file to write; its extension sets the format, such as `.svg` or `.png`. None
                 writes nothing.
             layer: int, from 0; None means the one that is shown.
             head: int, from 0; None means the mean of the heads that are shown.
@@ -81,8 +81,8 @@ class AttentionView:
 
         layer = self._layer if layer is None else layer
         heads = self._heads if head is None else [head]
-        _check_number("layer", layer, self.probabilities.shape[0])
-        _check_number("head", max(heads), self.probabilities.shape[1])
+        check_int("layer", layer, 0, self.probabilities.shape[0] - 1)
+        check_int("head", max(heads), 0, self.probabilities.shape[1] - 1)
         size = 1.2 + 0.22 * len(self.tokens)
         figure = new_figure(size, size)
         panel = figure.subplots()
@@ -142,11 +142,13 @@ def show_attention(
     >>> view.tokens, view.probabilities.shape
     (['[CLS]', 'rain', 'in', 'spain', '[SEP]'], (2, 2, 5, 5))
     """
+    import keras
+
     for name, value in (("text", text), ("pair", pair)):
         if not isinstance(value, str) and not (name == "pair" and value is None):
             raise ValueError(
-                f"show_attention takes the {name} as a str; got {type(value).__name__}. For "
-                "prepared inputs, call model.backbone.attention_probabilities(inputs)."
+                f"show_attention takes the {name} as a str; got {type(value).__name__}. For inputs "
+                "of a backbone, call model.backbone.attention_probabilities(inputs)."
             )
     preprocessor = getattr(model, "preprocessor", None)
     if preprocessor is None:
@@ -155,22 +157,21 @@ def show_attention(
             "with from_preset, or pass preprocessor=... to its constructor."
         )
     backbone = model.backbone
-    _check_number("layer", layer, backbone.num_layers)
+    check_int("layer", layer, 0, backbone.num_layers - 1)
     if head is not None:
-        _check_number("head", head, backbone.num_heads)
+        check_int("head", head, 0, backbone.num_heads - 1)
     inputs = _inputs(preprocessor.tokenizer, text, pair)
     length = inputs["token_ids"].shape[1]
     if length > backbone.max_sequence_length:
-        raise ValueError(
-            f"The text has {length} tokens, and the model reads at most "
-            f"{backbone.max_sequence_length}: {text[:60]!r}... Shorten it."
-        )
+        most = backbone.max_sequence_length
+        raise ValueError(f"The text has {length} tokens, and the model reads at most {most}.")
     vocabulary = preprocessor.tokenizer.get_vocabulary()
     tokens = [vocabulary[number] for number in inputs["token_ids"][0]]
-    found = [_as_numpy(layer)[0] for layer in backbone.attention_probabilities(inputs)]
+    layers = backbone.attention_probabilities(inputs)
+    probabilities = np.stack([keras.ops.convert_to_numpy(each)[0] for each in layers])
     heads = [*range(backbone.num_heads)] if head is None else [head]
     segments = inputs["segment_ids"][0].tolist()
-    return AttentionView(tokens, segments, np.stack(found), layer, heads)
+    return AttentionView(tokens, segments, probabilities, layer, heads)
 
 
 def _inputs(tokenizer, text, pair):
@@ -180,18 +181,4 @@ def _inputs(tokenizer, text, pair):
     for piece in second:
         ids += [*piece, tokenizer.sep_token_id]
         segments += [1] * (len(piece) + 1)
-    return {
-        "token_ids": np.array([ids], "int32"),
-        "segment_ids": np.array([segments], "int32"),
-    }
-
-
-def _check_number(name: str, number: Any, count: int) -> None:
-    if not isinstance(number, numbers.Integral) or not 0 <= number < count:
-        raise ValueError(f"{name} must be 0 to {count - 1}; got {number!r}.")
-
-
-def _as_numpy(tensor):
-    import keras
-
-    return keras.ops.convert_to_numpy(tensor)
+    return {"token_ids": np.array([ids], "int32"), "segment_ids": np.array([segments], "int32")}

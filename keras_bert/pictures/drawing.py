@@ -5,6 +5,7 @@ import os
 from typing import TYPE_CHECKING
 
 from keras_bert.files.whole import whole_path
+from keras_bert.messages import missing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -19,7 +20,7 @@ def new_figure(width: float, height: float) -> "Figure":
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise ImportError("Pictures need matplotlib: pip install 'keras3-bert[plots]'.") from error
+        raise missing("matplotlib", "plots") from error
 
     class NotebookFigure(Figure):
         def _repr_png_(self):

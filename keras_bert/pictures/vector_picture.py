@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from keras_bert.messages import check_one_each
 from keras_bert.pictures.drawing import new_figure, plain, save_figure
 
 if TYPE_CHECKING:
@@ -50,11 +51,7 @@ def plot_vectors(
     points = pca.fit_transform(vectors)  # [n, 2]
     labels = [""] * len(points) if labels is None else [str(label) for label in labels]
     texts = [""] * len(points) if texts is None else texts
-    if not len(labels) == len(texts) == len(points):
-        raise ValueError(
-            f"There are {len(points)} vectors, {len(labels)} labels and {len(texts)} texts. Give "
-            "one of each for every example."
-        )
+    check_one_each(len(points), "vectors", labels=labels, texts=texts)
     figure = new_figure(7, 5.5)
     panel = figure.subplots()
     classes = sorted({*labels})

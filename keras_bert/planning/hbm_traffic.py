@@ -1,5 +1,6 @@
 """Memory traffic of a compiled program: the bytes it reads from and writes to a chip's HBM."""
 
+import math
 import re
 from collections.abc import Iterator
 
@@ -83,14 +84,9 @@ def _parse(program):
 
 def _arrays(shape):
     """Returns `(bytes, whether in HBM)` for each array in the text of a shape."""
-    return [
-        (_num_bytes(dtype, dims), _OTHER_MEMORY not in layout)
-        for dtype, dims, layout in _SHAPE.findall(shape)
-    ]
-
-
-def _num_bytes(dtype, dims):
-    bits = 8 if dtype == "pred" else int(_BITS.match(dtype).group(1))
-    for size in filter(None, dims.split(",")):
-        bits *= int(size)
-    return bits // 8
+    arrays = []
+    for dtype, dims, layout in _SHAPE.findall(shape):
+        bits = 8 if dtype == "pred" else int(_BITS.match(dtype).group(1))
+        num_bytes = bits * math.prod(map(int, filter(None, dims.split(",")))) // 8
+        arrays.append((num_bytes, _OTHER_MEMORY not in layout))
+    return arrays

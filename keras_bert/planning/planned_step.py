@@ -152,10 +152,7 @@ def _work(name, amount, unit, seconds):
 
 
 def pretraining_flops(
-    backbone: Any,
-    sequence_length: int,
-    max_predictions: int,
-    next_sentence: bool = True,
+    backbone: Any, sequence_length: int, max_predictions: int, next_sentence: bool = True
 ) -> int:
     """Counts the FLOPs of the matrix products for one training row.
 

@@ -44,8 +44,8 @@ def check_compiler() -> None:
     """Raises a `ValueError` if this process can't compile for TPUs."""
     if keras.backend.backend() != "jax":
         raise ValueError(
-            "Planning for TPUs requires Keras's JAX backend; this process uses "
-            f"{keras.backend.backend()}. Set KERAS_BACKEND=jax before Keras is imported."
+            f"Planning for TPUs needs JAX; Keras uses {keras.backend.backend()}. Set "
+            "KERAS_BACKEND=jax before Keras is imported."
         )
     if not has_compiler():
         raise ValueError(
@@ -57,12 +57,8 @@ def check_compiler() -> None:
 def has_compiler() -> bool:
     """Returns whether the TPU compiler and JAX are installed."""
     path = os.environ.get("TPU_LIBRARY_PATH")
-    has_libtpu = os.path.isfile(path) if path else _is_installed("libtpu")
-    return has_libtpu and _is_installed("jax")
-
-
-def _is_installed(package):
-    return importlib.util.find_spec(package) is not None
+    has_libtpu = os.path.isfile(path) if path else importlib.util.find_spec("libtpu")
+    return bool(has_libtpu and importlib.util.find_spec("jax"))
 
 
 def tpu_devices(topology: str, options: dict[str, Any]) -> Sequence["jax.Device"]:
@@ -100,7 +96,8 @@ def lower_step(
     state = tuple([_shape(variable, replicated) for variable in part] for part in state)
     batch = jax.tree.map(lambda values: _shape(values, replicated), batch)
     steps = compiled(one_or_more(model.train_step, shard), replicated)
-    return _lowered(steps, mesh, state, (batch,))
+    with planned_for(mesh):
+        return steps.lower(state, (batch,))
 
 
 def lower_prediction(
@@ -120,12 +117,8 @@ def lower_prediction(
         outputs, _ = model.stateless_call(*state, shard(inputs), training=False)
         return shard(outputs)
 
-    return _lowered(jax.jit(predict), mesh, state, inputs)
-
-
-def _lowered(function, mesh, *arguments):
     with planned_for(mesh):
-        return function.lower(*arguments)
+        return jax.jit(predict).lower(state, inputs)
 
 
 def _shared_by(devices):

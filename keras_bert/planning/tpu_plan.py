@@ -8,11 +8,7 @@ import numpy as np
 
 from keras_bert.messages import check_int
 from keras_bert.planning.chips import GIB, Chip, find_chips
-from keras_bert.planning.planned_step import (
-    PlannedPrediction,
-    PlannedStep,
-    pretraining_flops,
-)
+from keras_bert.planning.planned_step import PlannedPrediction, PlannedStep, pretraining_flops
 from keras_bert.planning.tpu_compiler import (
     check_compiler,
     compile_step,
@@ -77,11 +73,7 @@ class TpuPlan:
             check_int("sequences_per_row", sequences_per_row)
         if max_predictions is None:
             max_predictions = 4 * math.ceil(0.15 * sequence_length / 4)
-        if not 1 <= max_predictions <= sequence_length:
-            raise ValueError(
-                f"max_predictions must be 1 to {sequence_length}, the tokens of a row; got "
-                f"{max_predictions}."
-            )
+        check_int("max_predictions", max_predictions, at_most=sequence_length)
         check_compiler()
         self.topology = topology
         self.sequence_length = sequence_length
@@ -98,7 +90,7 @@ class TpuPlan:
         parts = self.num_chips * self.accumulation_steps
         if batch_size < 1 or batch_size % parts:
             raise ValueError(
-                f"A batch of {batch_size} rows can't be divided among {self.num_chips} chips with "
+                f"{batch_size} rows can't be divided among {self.num_chips} chips with "
                 f"accumulation_steps={self.accumulation_steps}: choose a multiple of {parts}, for "
                 f"instance {max(1, -(-batch_size // parts)) * parts}."
             )
@@ -119,11 +111,10 @@ class TpuPlan:
         """
         self.check_batch(batch_size)
         rows = batch_size // self.num_chips
-        self.log(
-            f"Compiling a step for {self.topology}, {rows} rows per chip; this takes minutes ..."
-        )
+        self.log(f"Compiling a step of {rows} rows per chip, {self.topology}; it takes minutes ...")
         lowered = self._lower(model, batch_size)
-        cost = compile_step(lowered, self.accumulation_steps, _update_flops(model))
+        sizes = (math.prod(variable.shape) for variable in model.trainable_variables)
+        cost = compile_step(lowered, self.accumulation_steps, _UPDATE_FLOPS * sum(sizes))
         row_flops = pretraining_flops(
             model.backbone, self.sequence_length, self.max_predictions, model.next_sentence
         )
@@ -144,15 +135,12 @@ class TpuPlan:
                 have; or if the model takes other inputs than token ids, segments and padding.
         """
         if self.accumulation_steps > 1 or self.sequences_per_row is not None:
-            raise ValueError(
-                "Prediction has neither accumulation_steps nor packed rows: leave out "
-                "accumulation_steps and sequences_per_row."
-            )
+            raise ValueError("For prediction, omit accumulation_steps and sequences_per_row.")
         names = ("token_ids", "segment_ids", "padding_mask")
         if others := sorted(set(model.input) - set(names)):
             raise ValueError(
-                f"This {type(model).__name__} takes {', '.join(others)}, which a plan of "
-                "prediction doesn't make. Give a BertEmbedder, or the model's backbone."
+                f"A plan of prediction can't make {', '.join(others)} for this "
+                f"{type(model).__name__}. Give a BertEmbedder, or the model's backbone."
             )
         self.check_batch(batch_size)
         self.log(f"Compiling a prediction for {self.topology}; this takes a minute or more ...")
@@ -200,13 +188,8 @@ class TpuPlan:
 
     def _lower(self, model, batch_size):
         devices = tpu_devices(self.topology, self.chip.topology_options)
-        batch = pretraining_batch(
-            model,
-            batch_size,
-            self.sequence_length,
-            self.max_predictions,
-            self.sequences_per_row,
-        )
+        shape = (self.sequence_length, self.max_predictions, self.sequences_per_row)
+        batch = pretraining_batch(model, batch_size, *shape)
         before, model.accumulation_steps = model.accumulation_steps, self.accumulation_steps
         try:
             return lower_step(model, devices, batch)
@@ -214,7 +197,6 @@ class TpuPlan:
             model.accumulation_steps = before
 
     def _trial(self, step):
-        """Converts a step to the form that `next_rows` takes."""
         needed = None if step.spare_bytes is None else self.chip.available_bytes - step.spare_bytes
         return step.batch_size // self.num_chips, needed, step.fits
 
@@ -259,7 +241,3 @@ def _verdict(step):
     if step.fits:
         return f"fits, {spare / GIB:.2f} GiB per chip to spare"
     return "doesn't fit" + ("" if spare is None else f", {-spare / GIB:.2f} GiB too much")
-
-
-def _update_flops(model):
-    return _UPDATE_FLOPS * sum(math.prod(variable.shape) for variable in model.trainable_variables)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from keras_bert.corpus.best_fit import best_fit
+from keras_bert.corpus.packed_rows import best_fit
 from keras_bert.graph import graph_ops
 from keras_bert.graph.datasets import map_batches, prefetched
 from keras_bert.graph.graph_tokens import graph_tokens

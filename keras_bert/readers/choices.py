@@ -37,7 +37,6 @@ def read_choices(path: str | os.PathLike) -> list[dict]:
     [{'context': 'It rains. I', 'choices': ['get wet.', 'am a lemon.'], 'label': 0}]
     """
     path = os.fspath(path)
-    # CODAH's quotes are plain characters.
     table = read_table(path, header=False, quoting=path.lower().endswith(".csv"))
     first = [table[column][0].strip() for column in table.columns]
     if any(re.fullmatch(r"sent1|ending\d+", name) for name in first):
@@ -67,14 +66,13 @@ _FORMS = (
 def _example(table, row, context, begin, endings, label):
     for number, text in enumerate(endings):
         if not text.strip():
-            message = f"ending {number} of {len(endings)} is empty. Fill it, or remove the row."
-            raise table.error(row, message)
+            wrong = f"ending {number} of {len(endings)} is empty"
+            raise table.error(row, f"{wrong}. Fill it, or remove the row.")
     choices = list(endings) if begin is None else [f"{begin} {text}".strip() for text in endings]
     example = {"context": context, "choices": choices}
     if label is None:
         return example
     if label.strip() not in map(str, range(len(endings))):
-        numbers = f"0 to {len(endings) - 1}"
-        message = f"the label {label!r} is not the number of an ending, {numbers}. {_FORMS}"
-        raise table.error(row, message)
+        wrong = f"the label {label!r} is not the number of an ending, 0 to {len(endings) - 1}"
+        raise table.error(row, f"{wrong}. {_FORMS}")
     return {**example, "label": int(label)}

@@ -1,50 +1,44 @@
 """Reader of CoNLL files: a word and its tags per line, a blank line between sentences."""
 
+import dataclasses
 import itertools
-import operator
 import os
 from collections.abc import Iterator
 
 from keras_bert.files.utf8 import read_utf8
 from keras_bert.files.whole import whole_file
-from keras_bert.messages import check_one_of, shortened
-from keras_bert.metrics.entities import begins_entity, split_tag, tagged_entities
+from keras_bert.messages import check_one_of, shortened, shown
+from keras_bert.metrics.entities import split_tag, tagged_entities
 
 _DOCUMENT = "-DOCSTART-"
-_SCHEMES = ("bio", "bioes", None)
 
 
+@dataclasses.dataclass(repr=False, eq=False)
 class TaggedSentences:
     """Sentences of tagged words from `read_conll`.
 
-    `words` and `tags` are lists of str, and `lines` the lines of the words in the file, for each
-    sentence. `documents` has a number for each sentence; without -DOCSTART- lines, each is a
-    document of its own. `num_repaired` counts the tags that violated their scheme and were
-    repaired.
+    Args:
+        path: str, the file.
+        words: lists of str, the words of each sentence.
+        tags: lists of str.
+        documents: a number for each sentence. Without -DOCSTART- lines, each is a document.
+        lines: lists of int, the lines of the words in the file.
+        num_repaired: int, the number of tags that violated their scheme and were repaired.
     """
 
-    def __init__(
-        self,
-        path: str,
-        words: list[list[str]],
-        tags: list[list[str]],
-        documents: list[int],
-        lines: list[list[int]],
-        num_repaired: int = 0,
-    ):
-        self.path = path
-        self.words = words
-        self.tags = tags
-        self.documents = documents
-        self.lines = lines
-        self.num_repaired = num_repaired
+    path: str
+    words: list[list[str]]
+    tags: list[list[str]]
+    documents: list[int]
+    lines: list[list[int]]
+    num_repaired: int = 0
 
     def __len__(self):
         return len(self.words)
 
     def __getitem__(self, part: slice) -> "TaggedSentences":
-        columns = (self.words, self.tags, self.documents, self.lines)
-        return TaggedSentences(self.path, *(column[part] for column in columns))
+        names = ("words", "tags", "documents", "lines")
+        return TaggedSentences(self.path, *(getattr(self, name)[part] for name in names))
 
     def __repr__(self):
         num_words = sum(map(len, self.words))
@@ -139,54 +133,50 @@ def read_conll(
     >>> sentences.words, sentences.tags
     ([['Ada', 'sleeps'], ['Paris']], [['B-PER', 'O'], ['B-LOC']])
     """
-    check_one_of("scheme", scheme, _SCHEMES)
+    check_one_of("scheme", scheme, ("bio", "bioes", None))
     path = os.fspath(path)
     sentences = _parse(path, tag_column)
     if scheme is None or not _has_prefixes(sentences):
         return sentences
-    kinds = {split_tag(tag)[0] for tag in sentences.tag_names()}
-    found = "bioes" if kinds & {"E", "S"} else "bio"
-    fault = _fault(sentences, found)
-    if fault and not repair:
-        raise ValueError(
-            f"{path}, {fault} Fix the tags, or read them with repair=True, which starts and ends "
-            "entities where conlleval would."
-        )
     entities = [tagged_entities(tags) for tags in sentences.tags]
-    given = sentences.tags
-
-    def tags_in(scheme):
-        pairs = zip(entities, given, strict=True)
-        return [encode_entities(spans, len(tags), scheme) for spans, tags in pairs]
-
-    if fault:
-        repaired = itertools.chain(*tags_in(found))
-        sentences.num_repaired = sum(map(operator.ne, repaired, itertools.chain(*given)))
-    sentences.tags = tags_in(scheme)
+    kinds = {split_tag(tag)[0] for tag in sentences.tag_names()}
+    schemes = ("bioes",) if kinds & {"E", "S"} else ("bio", "iob1")
+    changes = [_changes(sentences, entities, each) for each in schemes]
+    if all(changes):
+        if not repair:
+            raise ValueError(
+                f"{path}, {_fault(*changes)} Fix the tags, or read them with repair=True, which "
+                "starts and ends entities where conlleval would."
+            )
+        sentences.num_repaired = len(changes[0])
+    sentences.tags = _encoded(sentences, entities, scheme)
     return sentences
 
 
 def encode_entities(
     entities: list[tuple[str, int, int]], num_words: int, scheme: str = "bio"
 ) -> list[str]:
-    """Returns a sentence's tags, in BIO or BIOES, from its entities `(type, start, end)`.
+    """Returns a sentence's tags in "bio", "iob1" or "bioes" from entities `(type, start, end)`.
 
     >>> encode_entities([("LOC", 0, 2), ("PER", 3, 4)], 4, "bioes")
     ['B-LOC', 'E-LOC', 'O', 'S-PER']
     """
-    tags = ["O"] * num_words
+    tags, before = ["O"] * num_words, ()
     for type_, start, end in entities:
         kinds = ["B"] + ["I"] * (end - start - 1)
         if scheme == "bioes":
             kinds[-1] = "E" if end - start > 1 else "S"
+        if scheme == "iob1" and before != (type_, start):
+            kinds[0] = "I"
         tags[start:end] = [f"{kind}-{type_}" for kind in kinds]
+        before = type_, end
     return tags
 
 
 def _parse(path, tag_column):
     """Reads `TaggedSentences` with the tags of the file."""
     words, tags, lines, documents = [], [], [], []
-    is_new, document, has_documents, first = True, -1, False, None
+    is_new, document, first = True, None, None
     for line, text in enumerate(read_utf8(path).split("\n"), start=1):
         if not text.strip(" \t\r"):
             is_new = True
@@ -194,24 +184,24 @@ def _parse(path, tag_column):
         fields = text.split("\t") if "\t" in text else text.split(" ")
         fields = [field for field in (part.strip(" \r") for part in fields) if field]
         if fields[0] == _DOCUMENT:
-            is_new, has_documents, document = True, True, document + 1
+            is_new, document = True, 0 if document is None else document + 1
             continue
         first = first or (len(fields), line)
         if len(fields) < 2 or len(fields) != first[0]:
             expected = f"line {first[1]} has {first[0]}" if len(fields) > 1 else "2 or more needed"
             raise ValueError(
-                f"{path}, line {line}: {len(fields)} columns, {expected}: {text[:80]!r}. A line "
-                "has a word first and its tag last, separated by tabs or spaces."
+                f"{path}, line {line}: {len(fields)} columns, {expected}: {shown(text)}. Separate "
+                "a word and its tag by a tab or spaces."
             )
         if not -len(fields) <= tag_column < len(fields) or tag_column % len(fields) == 0:
             raise ValueError(
-                f"{path} has {len(fields)} columns, the word first; tag_column={tag_column} is not "
-                f"a column of tags. Give one from 1 to {len(fields) - 1}, or -1 for the last."
+                f"{path} has {len(fields)} columns, the word first: tag_column must be from 1 to "
+                f"{len(fields) - 1}, or -1 for the last; got {tag_column}."
             )
         if is_new:
             for part in (words, tags, lines):
                 part.append([])
-            documents.append(document if has_documents else len(documents))
+            documents.append(len(documents) if document is None else document)
             is_new = False
         words[-1].append(fields[0])
         tags[-1].append(fields[tag_column])
@@ -231,37 +221,35 @@ def _has_prefixes(sentences):
     if plain and len(plain) < len(names):
         tag, line = next(iter(plain.items()))
         raise ValueError(
-            f"{sentences.path}, line {line}: the tag {tag!r} has no prefix (B-, I-, ...), but "
-            f"others, such as {min(names - set(plain))!r}, have one. Fix the tags, or read them "
-            "as they are with scheme=None."
+            f"{sentences.path}, line {line}: the tag {tag!r} has no prefix (B-, I-, ...), unlike "
+            f"{min(names - set(plain))!r}. Fix the tags, or leave them unchanged with scheme=None."
         )
     return bool(names) and not plain
 
 
-def _fault(sentences, scheme):
-    """Describes the first tag that violates its scheme, or returns None.
+def _encoded(sentences, entities, scheme):
+    """Returns the tags of all entities, by sentence."""
+    pairs = zip(entities, sentences.tags, strict=True)
+    return [encode_entities(spans, len(tags), scheme) for spans, tags in pairs]
 
-    `scheme` is "bioes" if E- or S- tags occur; otherwise the tags may be BIO or IOB1.
-    """
-    late, needless = None, None
-    for tags, lines in zip(sentences.tags, sentences.lines, strict=True):
-        before, type_before, line_before = "O", "", None
-        for tag, line in [*zip(tags, lines, strict=True), ("O", None)]:
-            kind, type_ = split_tag(tag)
-            open_before = before in "BI" and before != "O"
-            continues = kind in "IE" and open_before and type_ == type_before
-            if scheme == "bioes" and open_before != continues:
-                return f"line {line_before}: an entity has no end (E- or S-), as BIOES needs."
-            if kind in "IE" and not continues:
-                late = late or (line, tag)
-                if scheme == "bioes":
-                    return f"line {line}: {tag!r} continues no entity."
-            if kind == "B" and begins_entity(before, type_before, "I", type_):
-                needless = needless or (line, tag)
-            before, type_before, line_before = kind, type_, line
-    if late and needless and scheme == "bio":
-        return (
-            f"line {late[0]}: {late[1]!r} starts an entity, as in IOB1, but {needless[1]!r} in "
-            f"line {needless[0]} starts one as in BIO."
-        )
-    return None
+
+def _changes(sentences, entities, scheme):
+    """Lists the `(tag, line, right tag)` that differ when the entities are written in a scheme."""
+    right = itertools.chain(*_encoded(sentences, entities, scheme))
+    return [
+        (tag, line, new)
+        for (tag, line), new in zip(sentences.tag_lines(), right, strict=True)
+        if split_tag(tag) != split_tag(new)
+    ]
+
+
+def _fault(changes, as_iob1=None):
+    """Describes the first tag that violates BIOES, or the first ones that violate BIO and IOB1."""
+    tag, line, right = changes[0]
+    if as_iob1 is None:
+        return f"line {line}: {tag!r} must be {right!r} in BIOES."
+    other, other_line, _ = as_iob1[0]
+    return (
+        f"line {line}: {tag!r} starts an entity, as in IOB1, but {other!r} in line {other_line} "
+        "starts one as in BIO."
+    )

@@ -1,5 +1,6 @@
 """Reader of GLUE's tasks, from their official files."""
 
+import dataclasses
 import logging
 import os
 
@@ -14,10 +15,9 @@ logger = logging.getLogger("keras_bert")
 MALFORMED = "rows with a wrong number of columns, skipped"
 
 
+@dataclasses.dataclass(repr=False, eq=False)
 class GlueExamples:
-    """Examples of a GLUE task from `read_glue`.
-
-    `len(examples)` is the number of examples.
+    """Examples of a GLUE task from `read_glue`; `len(examples)` is their number.
 
     Args:
         task: str, the task as GLUE writes it, such as `"STS-B"`.
@@ -28,21 +28,12 @@ class GlueExamples:
         reports: a `Reports` of irregularities in the files.
     """
 
-    def __init__(
-        self,
-        task: str,
-        split: str,
-        texts: tuple[list[str], ...],
-        labels: np.ndarray | None,
-        label_names: list[str] | None,
-        reports: Reports,
-    ):
-        self.task = task
-        self.split = split
-        self.texts = texts
-        self.labels = labels
-        self.label_names = label_names
-        self.reports = reports
+    task: str
+    split: str
+    texts: tuple[list[str], ...]
+    labels: np.ndarray | None
+    label_names: list[str] | None
+    reports: Reports
 
     def __len__(self):
         return len(self.texts[0])
@@ -101,35 +92,28 @@ def read_glue(
     description.check_split(split)
     if malformed is None:
         malformed = "skip" if description.name == "QQP" and split != "test" else "error"
-    texts, labels, reports = _read_files(os.fspath(folder), description, split, malformed)
-    return GlueExamples(description.name, split, texts, labels, description.class_names(), reports)
-
-
-def _read_files(folder, task, split, malformed):
-    """Reads `(texts, labels, reports)` from the file of a split."""
-    path = _path(folder, task, split)
-    bare = task.name == "CoLA" and split != "test"
+    path = _path(os.fspath(folder), description, split)
+    bare = description.name == "CoLA" and split != "test"
     table = read_table(path, header=not bare, delimiter="\t", quoting=False, malformed=malformed)
     if bare and len(table.columns) != 4:
         raise ValueError(
-            f"{path}, line 1: CoLA's files have 4 columns and no header (source, label, mark, "
-            f"sentence); this row has {len(table.columns)} columns."
+            f"{path}, line 1: {len(table.columns)} columns, but CoLA's files have 4 and no header: "
+            "source, label, mark, sentence."
         )
-    names, label = (("3",), "1") if bare else (task.texts, task.label)
+    names, label = (("3",), "1") if bare else (description.texts, description.label)
     texts = tuple(table[name] for name in names)
-    labels = None
-    if label in table or not split.startswith("test"):
-        labels = (
-            table.scores(label)
-            if task.values is None
-            else table.class_numbers(label, list(task.values))
-        )
+    if label not in table and split.startswith("test"):
+        labels = None
+    elif description.values is None:
+        labels = table.scores(label)
+    else:
+        labels = table.class_numbers(label, list(description.values))
     reports = Reports()
     for line in table.malformed:
         reports.add(MALFORMED, 1, f"line {line}")
     for line in reports.lines():
         logger.warning("%s: %s", path, line)
-    return texts, labels, reports
+    return GlueExamples(description.name, split, texts, labels, description.class_names(), reports)
 
 
 def _path(folder, task, split):

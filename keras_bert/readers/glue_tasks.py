@@ -2,15 +2,21 @@
 
 import dataclasses
 
+from keras_bert.messages import check_one_of
 from keras_bert.metrics.glue import task_key
 
-_SPLITS = ("train", "dev", "test")
 _MNLI_SPLITS = ("train", "dev_matched", "dev_mismatched", "test_matched", "test_mismatched")
+_FILES = {split: (f"{split}.tsv",) for split in ("train", "dev", "test")}
+_MNLI_FILES = {split: (f"{split}.tsv",) for split in _MNLI_SPLITS}
+_AX_FILES = {"test": ("diagnostic.tsv", "AX.tsv", "test.tsv")}
 _DIGITS = ("0", "1")
 _ENTAILMENT = ("entailment", "not_entailment")
 _NLI = ("contradiction", "entailment", "neutral")  # as Google's run_classifier.py numbers them
 _SENTENCES = ("sentence1", "sentence2")
 _PREMISE = ("premise", "hypothesis")
+_QUESTIONS = ("question1", "question2")
+_MRPC = ("#1 String", "#2 String")
+_SAME = ("not_equivalent", "equivalent")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,14 +39,11 @@ class GlueTask:
     values: tuple[str, ...] | None = None
     label_names: tuple[str, ...] | None = None
     tfds_texts: tuple[str, ...] | None = None
-    files: dict = dataclasses.field(default_factory=lambda: {s: (f"{s}.tsv",) for s in _SPLITS})
+    files: dict[str, tuple[str, ...]] = dataclasses.field(default_factory=_FILES.copy)
 
     def check_split(self, split: str) -> None:
         """Raises a ValueError if the task has no such split."""
-        if split not in self.files:
-            raise ValueError(
-                f"{self.name} has no split {split!r}. Its splits are: {', '.join(self.files)}."
-            )
+        check_one_of(f"The split of {self.name}", split, self.files)
 
     def class_names(self) -> list[str] | None:
         """Lists the names of the classes; returns None for regression."""
@@ -60,61 +63,16 @@ def glue_task(task: str) -> GlueTask:
 
 
 TASKS = {
-    "cola": GlueTask(
-        name="CoLA",
-        texts=("sentence",),
-        label="label",
-        values=_DIGITS,
-        label_names=("unacceptable", "acceptable"),
-    ),
-    "sst2": GlueTask(
-        name="SST-2",
-        texts=("sentence",),
-        label="label",
-        values=_DIGITS,
-        label_names=("negative", "positive"),
-    ),
-    "mrpc": GlueTask(
-        name="MRPC",
-        texts=("#1 String", "#2 String"),
-        label="Quality",
-        values=_DIGITS,
-        label_names=("not_equivalent", "equivalent"),
-        tfds_texts=_SENTENCES,
-    ),
-    "stsb": GlueTask(name="STS-B", texts=_SENTENCES, label="score"),
-    "qqp": GlueTask(
-        name="QQP",
-        texts=("question1", "question2"),
-        label="is_duplicate",
-        values=_DIGITS,
-        label_names=("not_duplicate", "duplicate"),
-    ),
+    "cola": GlueTask("CoLA", ("sentence",), "label", _DIGITS, ("unacceptable", "acceptable")),
+    "sst2": GlueTask("SST-2", ("sentence",), "label", _DIGITS, ("negative", "positive")),
+    "mrpc": GlueTask("MRPC", _MRPC, "Quality", _DIGITS, _SAME, tfds_texts=_SENTENCES),
+    "stsb": GlueTask("STS-B", _SENTENCES, "score"),
+    "qqp": GlueTask("QQP", _QUESTIONS, "is_duplicate", _DIGITS, ("not_duplicate", "duplicate")),
     "mnli": GlueTask(
-        name="MNLI",
-        texts=_SENTENCES,
-        label="gold_label",
-        values=_NLI,
-        tfds_texts=_PREMISE,
-        files={split: (f"{split}.tsv",) for split in _MNLI_SPLITS},
+        "MNLI", _SENTENCES, "gold_label", _NLI, tfds_texts=_PREMISE, files=_MNLI_FILES
     ),
-    "qnli": GlueTask(
-        name="QNLI", texts=("question", "sentence"), label="label", values=_ENTAILMENT
-    ),
-    "rte": GlueTask(name="RTE", texts=_SENTENCES, label="label", values=_ENTAILMENT),
-    "wnli": GlueTask(
-        name="WNLI",
-        texts=_SENTENCES,
-        label="label",
-        values=_DIGITS,
-        label_names=("not_entailment", "entailment"),
-    ),
-    "ax": GlueTask(
-        name="AX",
-        texts=_SENTENCES,
-        label="label",
-        values=_NLI,
-        tfds_texts=_PREMISE,
-        files={"test": ("diagnostic.tsv", "AX.tsv", "test.tsv")},
-    ),
+    "qnli": GlueTask("QNLI", ("question", "sentence"), "label", _ENTAILMENT),
+    "rte": GlueTask("RTE", _SENTENCES, "label", _ENTAILMENT),
+    "wnli": GlueTask("WNLI", _SENTENCES, "label", _DIGITS, ("not_entailment", "entailment")),
+    "ax": GlueTask("AX", _SENTENCES, "label", _NLI, tfds_texts=_PREMISE, files=_AX_FILES),
 }

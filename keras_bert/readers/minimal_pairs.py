@@ -38,19 +38,18 @@ def read_minimal_pairs(
     """
     path = Path(path)
     endings = (".jsonl", ".tsv", ".csv", ".txt")
-    files = [path]
-    if path.is_dir():
-        files = sorted(file for file in path.iterdir() if file.suffix in endings)
+    is_folder = path.is_dir()
+    files = sorted(f for f in path.iterdir() if f.suffix in endings) if is_folder else [path]
     if not files or not path.exists():
         raise ValueError(
-            f"{path} has no minimal pairs: give a file of BLiMP (.jsonl) or Zorro (.txt), or a "
+            f"{path} has no minimal pairs. Give a file of BLiMP (.jsonl) or Zorro (.txt), or a "
             "folder of them."
         )
-    found = {}
+    pairs = {}
     for file in files:
         good, bad = (_read_lines if file.suffix == ".txt" else _read_columns)(file)
-        found[file.stem] = good[:limit], bad[:limit]
-    return found
+        pairs[file.stem] = good[:limit], bad[:limit]
+    return pairs
 
 
 def _read_columns(path):
@@ -61,8 +60,5 @@ def _read_columns(path):
 def _read_lines(path):
     lines = [line.strip() for line in read_utf8(path).splitlines() if line.strip()]
     if not lines or len(lines) % 2:
-        raise ValueError(
-            f"{path} has {len(lines)} sentences; bad and good ones must take turns, a line each, "
-            "so that their number is even."
-        )
+        raise ValueError(f"{path} has {len(lines)} sentences. Bad and good ones must take turns.")
     return lines[1::2], lines[::2]

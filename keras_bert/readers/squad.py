@@ -66,10 +66,7 @@ def read_squad(path: str | os.PathLike) -> SquadExamples:
     examples, reports, ids = [], Reports(), set()
     for example, place in _examples(path):
         if example["id"] in ids:
-            raise ValueError(
-                f"{place}: the id {example['id']!r} occurs twice, but predictions are matched by "
-                "id. Give each question its own id."
-            )
+            raise ValueError(f"{place}: the id {example['id']!r} occurs twice. Make ids unique.")
         ids.add(example["id"])
         _report(example, reports)
         examples.append(example)
@@ -115,11 +112,11 @@ def _examples(path):
             f'{path} is JSON, but not SQuAD\'s, which is {{"data": [{{"title", "paragraphs": '
             f'[{{"context", "qas": [{{"id", "question", "answers"}}]}}]}}]}}; got {shown(content)}.'
         )
-    for article in _listed(JsonFields(path, content), "data"):
+    for article in _given(JsonFields(path, content), "data").listed_fields("data"):
         title = _text(article, "title") if "title" in article else ""
-        for paragraph in _listed(article, "paragraphs"):
+        for paragraph in _given(article, "paragraphs").listed_fields("paragraphs"):
             context = _text(paragraph, "context")
-            for question in _listed(paragraph, "qas"):
+            for question in _given(paragraph, "qas").listed_fields("qas"):
                 yield _example(question, title, context), f"{path}: {question.place}"
 
 
@@ -130,7 +127,7 @@ def _example(question, title, context):
         "question": _text(question, "question"),
         "context": context,
         "answers": [
-            {"text": _text(answer, "text"), "answer_start": _number(answer, "answer_start")}
+            {"text": _text(answer, "text"), "answer_start": _start(answer)}
             for answer in question.listed_fields("answers")
         ],
     }
@@ -139,23 +136,22 @@ def _example(question, title, context):
     return example
 
 
-def _listed(fields, key):
+def _given(fields, key):
+    """Returns the fields of an object that must have a key."""
     if key not in fields:
-        raise fields.error(key, "a list of objects", None)
-    return fields.listed_fields(key)
+        raise fields.error(key, "given", None)
+    return fields
 
 
 def _text(fields, key):
-    text = fields.text(key)
-    if text is None or any("\ud800" <= character <= "\udfff" for character in text):
+    text = _given(fields, key).text(key)
+    if any("\ud800" <= character <= "\udfff" for character in text):
         raise fields.error(key, "a text, without halves of characters (lone surrogates)", text)
     return text
 
 
-def _number(fields, key):
-    if key not in fields:
-        raise fields.error(key, "an integer", None)
-    return fields.integer(key, low=-(2**31))
+def _start(answer):
+    return _given(answer, "answer_start").integer("answer_start", low=-(2**31))
 
 
 def _report(example, reports):

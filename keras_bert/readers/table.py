@@ -1,47 +1,45 @@
 """Reader of TSV, CSV and JSONL files: rows of texts and labels in named columns."""
 
 import csv
+import dataclasses
 import difflib
 import io
+import json
 import os
 import sys
 import warnings
-from collections.abc import Sequence
 
 import numpy as np
 
 from keras_bert.files.utf8 import read_utf8
 from keras_bert.messages import check_one_of, shortened, shown
-from keras_bert.readers.json_lines import json_rows
 
 
+@dataclasses.dataclass(repr=False, eq=False)
 class Table:
     """Columns of strings from `read_table`, with the line of each row.
 
-    `table["text"]` is a column, a list of strings; `len(table)` is the number of rows. `columns`
-    are the names, `lines` the line in the file where each row starts, and `malformed` the lines of
-    skipped rows.
+    `table["text"]` is a column, a list of strings; `len(table)` is the number of rows.
+
+    Args:
+        path: str, the file.
+        columns: the names of the columns.
+        rows: lists of strings.
+        lines: the line in the file where each row starts.
+        malformed: the lines of skipped rows.
 
     Raises:
         ValueError: if a column does not exist; lists the columns that do.
     """
 
-    def __init__(
-        self,
-        path: str,
-        columns: list[str],
-        rows: list[list[str]],
-        lines: list[int],
-        malformed: Sequence[int] = (),
-    ):
-        self.path = path
-        self.columns = columns
-        self.lines = lines
-        self.malformed = list(malformed)
-        self._rows = rows
+    path: str
+    columns: list[str]
+    rows: list[list[str]]
+    lines: list[int]
+    malformed: list[int]
 
     def __len__(self):
-        return len(self._rows)
+        return len(self.rows)
 
     def __repr__(self):
         skipped = f"; skipped malformed rows: {len(self.malformed):,}" if self.malformed else ""
@@ -59,7 +57,7 @@ class Table:
                 f"{_suggestion(column, self.columns)}{_delimiter_hint(self.columns)}"
             )
         position = self.columns.index(column)
-        return [row[position] for row in self._rows]
+        return [row[position] for row in self.rows]
 
     def error(self, row: int, message: str) -> ValueError:
         """Returns a ValueError that names the file and the line of a row."""
@@ -88,9 +86,7 @@ class Table:
         """
         labels = self[column]
         if "" in labels:
-            message = (
-                f"the label in column {column!r} is empty. Give the row a label, or remove it."
-            )
+            message = f"the label in column {column!r} is empty. Fill it, or remove the row."
             raise self.error(labels.index(""), message)
         names = set(labels)
         numbers = all(name.isdecimal() for name in names)
@@ -106,12 +102,9 @@ class Table:
         labels = self[column]
         for row, label in enumerate(labels):
             if label not in numbers:
-                raise self.error(
-                    row,
-                    f"the label {label!r} in column {column!r} is none of the {len(names)} "
-                    f"classes: {', '.join(names)}.{_suggestion(label, names)} Fix the row, or add "
-                    "the class to training.",
-                )
+                classes = f"{len(names)} classes: {', '.join(names)}.{_suggestion(label, names)}"
+                wrong = f"the label {label!r} in column {column!r} is none of the {classes}"
+                raise self.error(row, f"{wrong} Fix the row, or add the class to training.")
         return np.array([numbers[label] for label in labels], "int32")
 
     def scores(self, column: str) -> np.ndarray:
@@ -132,11 +125,8 @@ class Table:
                 except ValueError:
                     values[row, number] = np.nan
                 if not np.isfinite(values[row, number]):
-                    raise self.error(
-                        row,
-                        f"{text!r} in column {column!r} is not a finite number. Fix the row, or "
-                        "remove it.",
-                    )
+                    wrong = f"{text!r} in column {column!r} is not a finite number"
+                    raise self.error(row, f"{wrong}. Fix the row, or remove it.")
         return values
 
     def label_lists(self, column: str, separator: str = "|") -> list[list[str]]:
@@ -191,23 +181,21 @@ def read_table(
     if not text.strip():
         raise ValueError(f"{path} is empty. It needs a row of column names and rows of examples.")
     if path.lower().endswith(".jsonl"):
-        return Table(path, *json_rows(path, text, malformed))
+        return Table(path, *_json_rows(path, text, malformed))
     delimiter = delimiter or ("," if path.lower().endswith(".csv") else "\t")
     rows, lines, skipped = _parse(path, text, delimiter, quoting, malformed)
     if not header:
         columns = [str(number) for number in range(len(rows[0]))]
         return Table(path, columns, rows, lines, skipped)
     if len(rows) == 1:
-        raise ValueError(
-            f"{path} has no rows below its header: {shown(rows[0], 120)}."
-            + (f" {len(skipped)} have a different number of columns." if skipped else "")
-        )
+        skips = f" {len(skipped)} have a different number of columns." if skipped else ""
+        raise ValueError(f"{path} has no rows below its header: {shown(rows[0], 120)}.{skips}")
     columns = [name.strip() for name in rows[0]]
     repeated = [name for name in columns if columns.count(name) > 1]
     if repeated:
         raise ValueError(
             f"{path}: two columns are named {repeated[0]!r} in the header: {', '.join(columns)}. "
-            "Give each column its own name, or read the file with header=False."
+            "Rename one, or read the file with header=False."
         )
     return Table(path, columns, rows[1:], lines[1:], skipped)
 
@@ -248,6 +236,49 @@ def _parse(path, text, delimiter, quoting, malformed):
     finally:
         csv.field_size_limit(limit)
     return rows, lines, skipped
+
+
+def _json_rows(path, text, malformed):
+    """Returns `(columns, rows, lines, skipped)` of lines of JSON with the keys of the first one.
+
+    Strings are kept, and numbers and booleans become JSON text.
+    """
+    columns, rows, lines, skipped = None, [], [], []
+    for number, line in enumerate(text.split("\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            row = _json_row(line, columns)
+        except (ValueError, RecursionError) as error:
+            if malformed == "error":
+                raise ValueError(
+                    f"{path}, line {number}: {shown(line)}: {error}. Each line needs a JSON object "
+                    "of strings and numbers, with the keys of the first line. Fix or remove it."
+                ) from error
+            skipped.append(number)
+            continue
+        columns = columns or list(row)
+        rows.append([row[name] for name in columns])
+        lines.append(number)
+    if not rows:
+        raise ValueError(f"{path} has no rows: none of its lines is a JSON object.")
+    return columns, rows, lines, skipped
+
+
+def _json_row(line, columns):
+    values = json.loads(line, parse_constant=_refuse)
+    if not isinstance(values, dict) or not values:
+        raise ValueError("not a JSON object with keys")
+    if columns and values.keys() != set(columns):
+        raise ValueError(f"the first line has the keys {', '.join(columns)}")
+    for name, value in values.items():
+        if not isinstance(value, str | int | float):
+            raise ValueError(f"the value of {name!r} is {shown(value)}")
+    return {name: v if isinstance(v, str) else json.dumps(v) for name, v in values.items()}
+
+
+def _refuse(constant):
+    raise ValueError(f"{constant} is no number in JSON")
 
 
 def _delimiter_hint(header):

@@ -67,7 +67,6 @@ def _sentences(template):
 
 
 def _text(sentences, values):
-    """Makes the text of one row, without sentences whose values are all empty."""
     texts = []
     for sentence in sentences:
         own = [values[name] for _, name in sentence if name is not None]

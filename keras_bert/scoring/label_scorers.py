@@ -4,10 +4,8 @@ from pathlib import Path
 
 import numpy as np
 
-from keras_bert.metrics.classification import classification_scores
 from keras_bert.metrics.entities import entity_scores
-from keras_bert.metrics.multi_label import multi_label_scores
-from keras_bert.metrics.regression import regression_scores
+from keras_bert.metrics.labels import classification_scores, multi_label_scores, regression_scores
 from keras_bert.preprocessing.choice_rows import listed_questions
 from keras_bert.preprocessing.tagged_rows import holds_words, words_and_documents
 from keras_bert.readers.conll import write_conll

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from keras_bert.messages import check_bool, check_int
+from keras_bert.messages import check_bool, check_int, check_one_of
 from keras_bert.text.vocabulary import (
     CLS,
     MASK,
@@ -125,10 +125,9 @@ class BertTokenizer:
     def __getattr__(self, name):  # Python asks for names that aren't set, so only before the tokens
         if name in _OF_THE_TOKENS and self.__dict__.get("_saved"):
             raise ValueError(
-                f"The tokenizer's vocabulary of {self._saved.size} tokens isn't loaded: the config "
-                f"of a .keras file doesn't hold it, its asset {ASSET} does. Load the whole file "
-                "with keras.saving.load_model(path); if the asset is missing, give the model a "
-                "preprocessor with BertTokenizer(vocabulary)."
+                f"The tokenizer's vocabulary of {self._saved.size} tokens isn't loaded: it is the "
+                f"asset {ASSET} of a .keras file. Load the whole file with keras.saving.load_model"
+                "(path), or give the model a preprocessor with BertTokenizer(vocabulary)."
             )
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
@@ -170,8 +169,7 @@ class BertTokenizer:
         >>> tokenizer.tokenize_with_offsets("Two Caf\u00e9s", unit="bytes")
         ([1, 5, 6], [0, 4, 9], [3, 9, 10])
         """
-        if unit not in ("characters", "bytes"):
-            raise ValueError(f'unit must be "characters" or "bytes"; got {unit!r}.')
+        check_one_of("unit", unit, ("characters", "bytes"))
 
         def ids_and_offsets(texts):
             ids, starts, ends, lengths = self.flat_ids_with_offsets(texts)
@@ -224,13 +222,8 @@ class BertTokenizer:
     def _joined(self, ids):
         if any(isinstance(row, list) for row in ids):
             return [self._joined(row) for row in ids]
-        size = len(self._tokens)
         for each in ids:
-            if type(each) is not int or not 0 <= each < size:
-                raise ValueError(
-                    f"detokenize takes integer ids from 0 to {size - 1}, those of the vocabulary; "
-                    f"got {each!r}."
-                )
+            check_int("Each of the token_ids", each, 0, len(self._tokens) - 1)
         text = " ".join(self._tokens[each] for each in ids if each != self.pad_token_id)
         return " ".join(text.replace(" ##", "").split(" "))
 
@@ -253,8 +246,7 @@ class BertTokenizer:
 
     def id_to_token(self, id: int) -> str:
         """Returns the token with an id."""
-        if not 0 <= id < len(self._tokens):
-            raise ValueError(f"id {id} is outside the vocabulary of {len(self._tokens)} tokens")
+        check_int("id", id, 0, len(self._tokens) - 1)
         return self._tokens[id]
 
     def save_vocabulary(self, path: str | os.PathLike) -> None:

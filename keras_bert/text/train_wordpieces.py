@@ -14,15 +14,7 @@ _MAX_COUNT = 1 << 30  # the trainer counts pairs in 32 bits
 
 
 def count_words(text: str, lowercase: bool) -> collections.Counter:
-    """Counts the words that `BertTokenizer` cuts into pieces.
-
-    Args:
-        text: str.
-        lowercase: whether letters are lower-cased and stripped of their accents.
-
-    Returns:
-        Counter of the normalized words.
-    """
+    """Counts the normalized words that a `BertTokenizer` cuts into pieces."""
     counts = collections.Counter()
     words = _basic_words(lowercase)
     for chunk, count in collections.Counter(chunks(text)).items():
@@ -42,39 +34,23 @@ def train_wordpieces(
     min_frequency: int,
     progress: bool,
 ) -> list[str]:
-    """Trains a WordPiece vocabulary on counted words.
+    """Trains a WordPiece vocabulary on words from `count_words`.
 
-    The trainer of Hugging Face `tokenizers` finds the pieces on all cores, by byte pair encoding
-    with WordPiece's "##".
-
-    Args:
-        counts: words from `count_words`, with their numbers.
-        vocabulary_size: most tokens, including the special ones.
-        max_characters: number of characters to keep, the most frequent ones.
-        min_frequency: number of occurrences; rarer pieces are not learned.
-        progress: whether to show progress bars, in a terminal.
-
-    Returns:
-        list of str: special tokens, then characters, then pieces.
-
-    Raises:
-        ValueError: if no word can be learned from, or `vocabulary_size` leaves no room for the
-            special tokens and characters.
+    The other arguments and errors are those of `learn_vocabulary`. Returns a list of str: special
+    tokens, then characters, then pieces.
     """
     counts, alphabet = _keep_frequent_characters(counts, max_characters)
     if not counts:
         raise ValueError(
-            f"every word of the texts is longer than {_MAX_WORD_CHARACTERS} characters or has a "
-            f"character beyond the max_characters={max_characters} most frequent ones: the "
-            "tokenizer turns such words into [UNK]. Give texts with other words, or raise "
-            "max_characters"
+            f"every word of the texts is [UNK]: longer than {_MAX_WORD_CHARACTERS} characters, or "
+            f"with a character beyond the max_characters={max_characters} most frequent ones. Give "
+            "other texts, or raise max_characters."
         )
     if vocabulary_size < len(SPECIAL_TOKENS) + len(alphabet):
         raise ValueError(
-            f"vocabulary_size={vocabulary_size} is too small: the texts need "
-            f"{len(SPECIAL_TOKENS)} special tokens and {len(alphabet)} characters; give at least "
-            f"{len(SPECIAL_TOKENS) + len(alphabet)}, preferably several times that, or lower "
-            f"max_characters={max_characters}"
+            f"vocabulary_size={vocabulary_size} is too small: give at least "
+            f"{len(SPECIAL_TOKENS) + len(alphabet)}, the special tokens and characters, better "
+            f"several times that, or lower max_characters={max_characters}."
         )
     return _train(counts, alphabet, vocabulary_size, min_frequency, progress)
 

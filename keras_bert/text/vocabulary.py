@@ -11,6 +11,7 @@ from typing import Any, Self
 from keras_bert.files.remote import read_bytes
 from keras_bert.files.utf8 import decode_utf8
 from keras_bert.files.whole import whole_file
+from keras_bert.messages import shown
 
 PAD, UNK, CLS, SEP, MASK = SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 
@@ -45,9 +46,9 @@ class SavedVocabulary:
         found = self.of(tokens)
         if found != self:
             raise ValueError(
-                "This is not the vocabulary that the model was saved with: its "
-                f"{found.size} tokens have the SHA-256 {found.sha256[:12]}, those of the model's "
-                f"{self.size} tokens {self.sha256[:12]}. The file is damaged or was changed."
+                "This is not the vocabulary that the model was saved with, or it is damaged. "
+                f"It has {found.size} tokens, SHA-256 {found.sha256[:12]}; the model's has "
+                f"{self.size}, {self.sha256[:12]}."
             )
 
 
@@ -79,17 +80,14 @@ def read_vocabulary(vocabulary: str | os.PathLike | Iterable[str]) -> list[str]:
         tokens = _read_lines(vocabulary, source)
     else:
         source = "vocabulary list"
-        is_list = hasattr(vocabulary, "__iter__") and getattr(vocabulary, "shape", None) != ()
-        if not is_list or isinstance(vocabulary, (bytes, dict)):
-            raise ValueError(
-                "vocabulary must be the path of a vocab.txt or a list of str, got "
-                f"{type(vocabulary).__name__}"
-            )
-        tokens = list(vocabulary)
+        is_list = isinstance(vocabulary, Iterable) and not isinstance(vocabulary, (bytes, dict))
+        tokens = list(vocabulary) if is_list else [vocabulary]
         wrong = [token for token in tokens if not isinstance(token, str)]
         if wrong:
+            kind = type(wrong[0]).__name__
             raise ValueError(
-                f"the {source} must hold str, got {wrong[0]!r} of type {type(wrong[0]).__name__}"
+                f"vocabulary must be the path of a vocab.txt or a list of str; got {kind}, "
+                f"{shown(wrong[0])}."
             )
     tokens = [token.strip() for token in tokens]
     _check(tokens, source)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_bert.corpus.best_fit import best_fit
+from keras_bert.corpus.packed_rows import best_fit
 from keras_bert.corpus.pretraining_dataset import pretraining_dataset
 
 PAD, UNK, CLS, SEP, MASK = range(5)

@@ -215,22 +215,22 @@ def test_exact_random_next(corpus, batches, restored_rows):
     ("options", "message"),
     [
         ({"batch_size": 0}, "batch_size must be at least 1"),
-        ({"sequence_length": 4}, "sequence_length must be 5"),
+        ({"sequence_length": 4}, "sequence_length must be at least 5"),
         ({"masked_lm_rate": 1.5}, "masked_lm_rate is a probability"),
         ({"mask_token_rate": 0.95}, "add up to at most 1"),
         ({"shard": (2, 2)}, "shard must be"),
         ({"epochs": 0}, "epochs must be at least 1"),
         ({"start_step": -1}, "start_step must be at least 0"),
-        ({"start_step": 10_000}, "past the end of the data, which has"),
+        ({"start_step": 10_000}, "past the end of the data"),
         ({"max_predictions": 0}, "max_predictions must be at least 1"),
-        ({"left_to_right": True}, "pass next_sentence=False"),
+        ({"left_to_right": True}, "needs next_sentence=False"),
         (
             {"left_to_right": True, "next_sentence": False, "whole_word_masking": True},
-            "masks none: leave out whole_word_masking",
+            "omit whole_word_masking",
         ),
         (
             {"left_to_right": True, "next_sentence": False, "masked_lm_rate": 0.4},
-            "masks none: leave out masked_lm_rate",
+            "omit masked_lm_rate",
         ),
     ],
 )
@@ -251,7 +251,7 @@ def test_one_document_has_no_random_next_sentence(documents_of, tmp_path, batche
 @pytest.mark.parametrize("next_sentence", [True, False])
 def test_an_empty_corpus_is_refused(documents_of, tmp_path, next_sentence):
     corpus = documents_of(num_documents=0).write(tmp_path / "corpus")
-    with pytest.raises(ValueError, match="has no sentences.*Prepare it again"):
+    with pytest.raises(ValueError, match="has no sentences"):
         pretraining_dataset(corpus, batch_size=2, next_sentence=next_sentence)
 
 
@@ -260,7 +260,7 @@ def test_shards_that_would_be_empty_are_refused(corpus, monkeypatch, batches):
     # The 60 records make groups of 25, 25 and 10.
     assert batches(corpus, shard=(2, 9), batch_size=1)  # the last group, which is the smallest
     for shard in ((3, 4), (8, 9)):
-        message = rf"has 60 records, which make 3 groups.*shard=\({shard[0]}.*at most 3 shards"
+        message = rf"shard=\({shard[0]}.* has no data: the 60 records .* make 3 groups"
         with pytest.raises(ValueError, match=message):
             pretraining_dataset(corpus, batch_size=1, shard=shard)
 

@@ -48,7 +48,7 @@ def test_the_variables_name_is_valid_in_a_tensorflow_graph():
 
 def test_a_rate_outside_of_its_range_is_refused():
     for rate in (-0.1, 1.0):
-        with pytest.raises(ValueError, match="below 1"):
+        with pytest.raises(ValueError, match="dropout rate must be"):
             Dropout(rate)
 
 

@@ -7,10 +7,10 @@ from keras import ops
 from keras.dtype_policies import DTypePolicyMap
 
 from keras_bert.layers.choices import ChoicesAsRows, RowsAsChoices
+from keras_bert.layers.dense_and_norms import FeatureNormalization
 from keras_bert.layers.dropout import Dropout
 from keras_bert.layers.embeddings import Embeddings
 from keras_bert.layers.encoder_block import EncoderBlock
-from keras_bert.layers.feature_normalization import FeatureNormalization
 from keras_bert.layers.layer_combination import LayerCombination
 from keras_bert.layers.masked_lm_head import MaskedLMHead
 from keras_bert.layers.pooling import Pooling

@@ -3,7 +3,7 @@ import numpy as np
 from keras import ops
 from sklearn.preprocessing import StandardScaler
 
-from keras_bert.layers.feature_normalization import FeatureNormalization
+from keras_bert.layers.dense_and_norms import FeatureNormalization
 
 DATA = np.random.default_rng(1).normal([3e6, 0.1, -4, 0.1], [7, 1e-4, 100, 0], (50, 4))
 

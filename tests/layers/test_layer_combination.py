@@ -58,7 +58,7 @@ def test_another_combination_is_refused():
 
 
 def test_one_layer_has_no_weights_to_learn():
-    with pytest.raises(ValueError, match="it was given 1. Give two layers or more"):
+    with pytest.raises(ValueError, match="weighted.* must be at least 2; got 1"):
         LayerCombination("weighted")(STATES[:1])
 
 

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from keras import ops
 
+from keras_bert.layers.dense_and_norms import EPSILON, LayerNorm, _normalized
 from keras_bert.layers.gelu import _value_and_parts, _with_slope, gelu
-from keras_bert.layers.initializer import EPSILON, LayerNorm, _normalized
 from keras_bert.layers.masked_lm_head import MaskedLMHead
 from keras_bert.layers.plain_attention import softmax_with_small_gradient
 
@@ -119,7 +119,7 @@ def test_the_layers_use_their_gradients(assert_close, tensorflow, jit_compile):
 def test_accelerators_keep_keras_layer_norm(tensorflow, monkeypatch, kind):
     devices = [tensorflow.config.LogicalDevice(name, name) for name in ("CPU", kind)]
     monkeypatch.setattr(tensorflow.config, "list_logical_devices", lambda: devices)
-    monkeypatch.setattr("keras_bert.layers.initializer._normalized", None)
+    monkeypatch.setattr("keras_bert.layers.dense_and_norms._normalized", None)
     layer = LayerNorm(epsilon=EPSILON)
     np.testing.assert_allclose(layer(X, training=True), layer(X, training=False))
 

@@ -46,7 +46,7 @@ def test_without_masks_a_row_is_one_sequence():
 
 
 def test_the_ends_of_packed_sequences_need_sequence_ids():
-    with pytest.raises(ValueError, match="sequence_ids.*give them with cls_positions"):
+    with pytest.raises(ValueError, match="needs sequence_ids.*cls_positions"):
         vectors_of(True, cls_positions=CLS_POSITIONS)
 
 

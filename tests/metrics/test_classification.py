@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from keras_bert.metrics.classification import classification_scores
+from keras_bert.metrics.labels import classification_scores
 
 
 def test_binary_scores_are_those_counted_by_hand():
@@ -52,9 +52,9 @@ def test_f1_is_over_classes_when_there_are_more_than_occur():
         ([0, 1], [0], None, "shapes"),
         ([], [], None, "n at least 1"),
         ([0, 2], [0, 1], 2, "0 to 1"),
-        ([0, -1], [0, 1], None, "from -1"),
+        ([0, -1], [0, 1], None, "got -1 to 1"),
         ([0.5, 1.0], [0.0, 1.0], None, "integers; got float64, such as 0.5"),
-        (["good", "bad"], ["good", "good"], None, "such as 'good'. Give the number"),
+        (["good", "bad"], ["good", "good"], None, "such as 'good'"),
     ],
 )
 def test_what_are_no_classes_is_refused(labels, predictions, num_classes, message):

@@ -75,7 +75,7 @@ def test_nothing_to_find_is_a_score_of_zero_and_no_error():
         (["O"], [["O"]], "true_tags must be a list of sentences"),
         ([["O"]], ["O"], "predicted_tags must be a list of sentences"),
         ([["O"]], [], "1 tagged sentences but 0"),
-        ([["O"], ["O", "O"]], [["O"], ["O"]], "Sentence 1 has 2 tags but 1"),
+        ([["O"], ["O", "O"]], [["O"], ["O"]], "2 tags in sentence 1 but 1"),
     ],
 )
 def test_what_does_not_match_is_refused(true, predicted, message):

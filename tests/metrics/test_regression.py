@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from keras_bert.metrics.regression import regression_scores
+from keras_bert.metrics.labels import regression_scores
 
 
 def test_scores_are_those_counted_by_hand():

@@ -122,7 +122,7 @@ def test_the_official_numbers_of_a_prediction_file_for_real_questions(shared_dat
     [
         (([], {}), "no examples"),
         (([question("1", "a"), question("2", "a")], {"1": "a"}), "lacks 1 of the 2.*'2'"),
-        (([question("1", "a")], {"1": None}), "question '1' must be a string; it is None"),
+        (([question("1", "a")], {"1": None}), "question '1' must be a str; it is None"),
         (([question("1", "a")], {"1": "a"}, {}), "null_odds lacks 1 of the 1"),
         (([question("1", "a")], {"1": "a"}, None, 0.5), "give null_odds too"),
     ],

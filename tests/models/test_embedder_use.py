@@ -160,8 +160,8 @@ def test_what_cannot_be_compared_is_refused(model, backbone, preprocessor):
         (lambda: model.search("a", {"text": ["b"]}, 1), "Give a text or a list of texts"),
         (lambda: BertEmbedder(backbone, matryoshka_dims=8), "matryoshka_dims must be .*got 8"),
         (lambda: model.encode_query({"text": "a"}), "Give a text or a list of texts"),
-        (lambda: BertEmbedder(backbone, truncate_dim=17), "must be at most 16, the width"),
-        (lambda: BertEmbedder(backbone, None, truncate_dim=3), "cuts vectors of texts"),
+        (lambda: BertEmbedder(backbone, truncate_dim=17), "truncate_dim must be at most 16"),
+        (lambda: BertEmbedder(backbone, None, truncate_dim=3), "pooling with truncate_dim must be"),
     ):
         with pytest.raises(ValueError, match=message):
             call()

@@ -12,10 +12,10 @@ from keras import ops
 
 import keras_bert
 from keras_bert import BertBackbone
+from keras_bert.layers.dense_and_norms import FeatureNormalization
 from keras_bert.layers.dropout import Dropout
 from keras_bert.layers.embeddings import Embeddings
 from keras_bert.layers.encoder_block import EncoderBlock
-from keras_bert.layers.feature_normalization import FeatureNormalization
 from keras_bert.layers.masked_lm_head import MaskedLMHead
 from keras_bert.layers.pooling import Pooling
 from keras_bert.layers.self_attention import SelfAttention

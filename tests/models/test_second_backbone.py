@@ -12,7 +12,7 @@ from keras import ops
 import keras_bert
 from keras_bert import Backbone
 from keras_bert.layers.attention import attention
-from keras_bert.layers.initializer import dense
+from keras_bert.layers.dense_and_norms import dense
 from keras_bert.layers.packed_rows import ClsVectors, packed_input
 
 

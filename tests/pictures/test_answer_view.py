@@ -55,7 +55,7 @@ def test_spans_that_overlap_or_leave_the_text_are_refused(starts, ends):
 
 
 def test_what_has_no_spans_is_refused():
-    with pytest.raises(ValueError, match="2 texts and 1 answers"):
+    with pytest.raises(ValueError, match="2 texts but 1 answers"):
         show_answers(["a", "b"], [FOUND])
     with pytest.raises(ValueError, match="got list and an answer of label"):
         show_answers([["a", "word"]], [{"label": ["O", "O"]}])

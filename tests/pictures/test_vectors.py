@@ -27,5 +27,5 @@ def test_many_classes_have_colors_of_their_own():
 
 
 def test_other_numbers_of_texts_are_refused():
-    with pytest.raises(ValueError, match="12 vectors, 12 labels and 11 texts"):
+    with pytest.raises(ValueError, match="12 vectors but 11 texts"):
         plot_vectors(np.eye(12), texts=["a"] * 11)

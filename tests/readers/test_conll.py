@@ -81,10 +81,10 @@ def test_writing_and_reading_entities_are_inverse():
     [
         ("B-A O I-A", "line 3: 'I-A' starts.*IOB1, but 'B-A' in line 1", "B-A O B-A", 1),
         ("B-A I-B", "line 2: 'I-B' starts", "B-A B-B", 1),
-        ("B-A O S-A", "line 1: an entity has no end.*BIOES", "B-A O B-A", 1),
-        ("S-A B-A", "line 2: an entity has no end.*BIOES", "B-A B-A", 1),
-        ("O I-A E-A", "line 2: 'I-A' continues no entity", "O B-A I-A", 1),
-        ("S-A E-A", "line 2: 'E-A' continues no entity", "B-A B-A", 1),
+        ("B-A O S-A", "line 1: 'B-A' must be 'S-A' in BIOES", "B-A O B-A", 1),
+        ("S-A B-A", "line 2: 'B-A' must be 'S-A' in BIOES", "B-A B-A", 1),
+        ("O I-A E-A", "line 2: 'I-A' must be 'B-A' in BIOES", "O B-A I-A", 1),
+        ("S-A E-A", "line 2: 'E-A' must be 'S-A' in BIOES", "B-A B-A", 1),
     ],
 )
 def test_tags_against_their_scheme(write, tags, message, repaired, num_repaired):

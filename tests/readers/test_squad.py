@@ -89,7 +89,7 @@ def test_spaces_around_an_answer_are_not_trained_on(write):
         ('{"texts": []}', r"not SQuAD's.*got .'texts'"),
         ('{"data": []}', "has no questions"),
         ('{"data": [3]}', r"data must be a list of objects; got \[3\]"),
-        ('{"data": [{"title": "T"}]}', r"data\[0\].paragraphs must be a list"),
+        ('{"data": [{"title": "T"}]}', r"data\[0\].paragraphs must be given"),
         (
             '{"data": [{"paragraphs": [{"context": 5, "qas": []}]}]}',
             r"data\[0\].paragraphs\[0\].context must be a string; got 5",

@@ -82,7 +82,7 @@ def test_of_repeated_tokens_the_last_counts_and_a_warning_names_them(write, good
 
 @pytest.mark.parametrize("bad", [[1], [None], [b"[PAD]"]])
 def test_tokens_that_are_no_strings_are_refused(special_tokens, bad):
-    with pytest.raises(ValueError, match="must hold str"):
+    with pytest.raises(ValueError, match="must be the path.*list of str"):
         BertTokenizer(special_tokens + bad)
 
 

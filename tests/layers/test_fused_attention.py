@@ -3,6 +3,7 @@
 import functools
 import importlib
 import inspect
+import itertools
 from types import SimpleNamespace
 
 import keras
@@ -128,8 +129,10 @@ def of_torch(dtype, padding_mask=None, sequence_ids=None, **options):
     return value, vectors.grad
 
 
-@pytest.mark.parametrize("dtype", TOLERANCES)
-@pytest.mark.parametrize("visible", VISIBLE)
+@pytest.mark.parametrize(
+    ("visible", "dtype"),
+    [*itertools.product(VISIBLE, ["float32"]), ("tokens", "bfloat16"), ("sequences", "bfloat16")],
+)
 @pytest.mark.parametrize("kernel", [of_tpu, of_cudnn, of_torch])
 def test_kernels_agree_with_the_formula(kernel, visible, dtype):
     expected = reference(**VISIBLE[visible])
@@ -142,7 +145,7 @@ def test_kernels_agree_with_the_formula(kernel, visible, dtype):
         assert np.isfinite(found).all(), "a row of padding alone stays finite"
 
 
-@pytest.mark.parametrize("visible", VISIBLE)
+@pytest.mark.parametrize("visible", ["earlier tokens anywhere", "near of sequences"])
 def test_the_tpu_kernel_drops_what_its_hash_says(visible):
     jax = pytest.importorskip("jax", reason='pip install ".[parity]"')
     from keras_bert.layers.tpu_attention import kept

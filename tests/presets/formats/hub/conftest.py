@@ -63,6 +63,7 @@ class Handler(BaseHTTPRequestHandler):
     """The responses of huggingface.co that a download needs."""
 
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # or each answer waits 40 ms
 
     def log_message(self, *args):
         pass

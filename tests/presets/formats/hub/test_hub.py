@@ -181,7 +181,7 @@ def test_the_vectors_of_sentence_transformers(hub, encoder, words, folder):
         "1_Pooling/config.json": {"pooling_mode_cls_token": True},
         "vocab.txt": "\n".join(words),
     }
-    hub.models["user/sentences"] = {"main": folder(encoder, files=files)}
+    hub.models["user/sentences"] = {"main": folder(encoder, files=files, name="sentences")}
     model = BertEmbedder.from_preset("hf://user/sentences")
     assert model.pooling == "cls" and not model.normalize
 

@@ -130,7 +130,7 @@ def make_backbone():
     def make(**arguments):
         tiny = {
             "vocabulary_size": 30,
-            "num_layers": 2,
+            "num_layers": 1,
             "num_heads": 2,
             "hidden_dim": 16,
             "intermediate_dim": 32,

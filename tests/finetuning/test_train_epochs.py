@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from keras_bert import BertBackbone, BertClassifier, sizes
+from keras_bert import BertClassifier
 from keras_bert.finetuning.train_epochs import train_epochs
 
 pytestmark = pytest.mark.skipif(
@@ -21,9 +21,10 @@ NAN, INF = float("nan"), float("inf")
 
 def make_model():
     keras.utils.set_random_seed(1)
-    shape = {**sizes.tiny, "num_layers": 1, "hidden_dim": 16, "intermediate_dim": 16}
-    model = BertClassifier(BertBackbone(vocabulary_size=20, **shape), num_classes=2)
-    model.compile(**model.default_compile_args(), run_eagerly=True)  # nothing to trace
+    inputs = keras.Input((5,), name="token_ids")
+    x = keras.layers.Dropout(0.5)(keras.layers.Dense(8)(inputs))
+    model = keras.Model({"token_ids": inputs}, keras.layers.Dense(1, name="head")(x))
+    model.compile(optimizer="adam", loss="mse", run_eagerly=True)  # nothing to trace
     return model
 
 
@@ -50,19 +51,17 @@ class Scores:
         return {"f1": score, "types": {"a": 1}}
 
 
-def run(output, *scores, epochs=3, **options):
-    model, kept = make_model(), []
-    found = train_epochs(
-        model,
-        output,
-        epochs=epochs,
-        batches=batches,
-        predict=predictions,
-        score=Scores(*scores),
-        select="f1",
-        keep=lambda _: kept.append(int(model.optimizer.iterations) // 3),
-        **options,
-    )
+def run(output, *scores, model=None, **options):
+    model, kept = model or make_model(), []
+    defaults = {
+        "epochs": 3,
+        "batches": batches,
+        "predict": predictions,
+        "score": Scores(*scores),
+        "select": "f1",
+        "keep": lambda _: kept.append(int(model.optimizer.iterations) // 3),
+    }
+    found = train_epochs(model, output, **{**defaults, **options})
     return model, [score["f1"] for score in found], kept
 
 
@@ -92,7 +91,7 @@ def test_the_first_of_the_best_epochs_is_kept(tmp_path, capsys):
     said = capsys.readouterr().out.splitlines()
     assert said[-1] == "Best epoch by f1: 2 of 3, f1 0.5"
     two, _, _ = run(tmp_path / "two", 0.1, 0.5, epochs=2)
-    assert same(BertClassifier.from_preset(tmp_path / "best"), two)
+    assert same(keras.saving.load_model(tmp_path / "best.keras"), two)
 
 
 @pytest.mark.parametrize(("scores", "best"), [((NAN, 0.5, 0.9), 3), ((NAN, -INF, NAN), 2)])
@@ -119,31 +118,14 @@ def test_a_rerun_resumes_as_if_it_had_not_stopped(tmp_path, capsys):
     assert scores == expected and kept == [2, 3] and same(again, whole)
 
 
-def test_other_keras_models_are_kept_whole(tmp_path):
-    model = keras.Sequential([keras.Input((5,)), keras.layers.Dense(1)])
-    model.compile(optimizer="sgd", loss="mse")
-    train_epochs(
-        model,
-        tmp_path,
-        epochs=1,
-        batches=lambda epoch: tf.data.Dataset.from_tensors((IDS, LABELS)),
-        predict=predictions,
-        score=lambda _: {"f1": 1.0},
-        select="f1",
-    )
-    assert same(keras.saving.load_model(tmp_path / "best.keras"), model)
-
-
 def test_bad_runs_are_refused(tmp_path):
     for options in ({"epochs": 0}, {"patience": 0}):
         with pytest.raises(ValueError, match="must be at least 1"):
             run(tmp_path, 0.1, **options)
-    with pytest.raises(ValueError, match="no score 'f1'.*the scores are loss"):
-        bad = {"batches": batches, "predict": predictions, "score": lambda _: {"loss": 1.0}}
-        train_epochs(make_model(), tmp_path, epochs=1, select="f1", **bad)
+    with pytest.raises(ValueError, match="'f1'.* loss"):
+        run(tmp_path, score=lambda _: {"loss": 1.0})
     with pytest.raises(ValueError, match="known length.*-2"):
-        bad["batches"] = lambda epoch: batches(epoch).filter(lambda *_: True)
-        train_epochs(make_model(), tmp_path, epochs=1, select="f1", **bad)
+        run(tmp_path, 0.1, batches=lambda epoch: batches(epoch).filter(lambda *_: True))
 
 
 @pytest.mark.parametrize("kind", [str, Path])
@@ -154,38 +136,24 @@ def test_a_folder_of_a_bucket_is_refused(tmp_path, monkeypatch, kind):
     assert not list(tmp_path.iterdir())
 
 
-def test_batches_are_split_into_parts(tmp_path):
-    model, *_ = run(tmp_path / "own", 0.1, epochs=1, accumulation_steps=2)
+def test_tasks_are_saved_as_presets_and_may_split_their_batches(tmp_path, make_backbone):
+    model = BertClassifier(make_backbone(), num_classes=2)
+    model.compile(**model.default_compile_args(), run_eagerly=True)
+    options = {"epochs": 1, "accumulation_steps": 2}
+    run(tmp_path / "own", 0.1, model=model, **options)
     assert model.accumulation_steps == 2
-    dense = keras.Sequential([keras.Input((5,)), keras.layers.Dense(1)])
-    with pytest.raises(ValueError, match="accumulation_steps=2 is for tasks.*a Sequential"):
-        train_epochs(
-            dense,
-            tmp_path / "other",
-            epochs=1,
-            batches=batches,
-            predict=predictions,
-            score=Scores(0.1),
-            select="f1",
-            accumulation_steps=2,
-        )
+    assert same(BertClassifier.from_preset(tmp_path / "own" / "best"), model)
+    with pytest.raises(ValueError, match="accumulation_steps=2 .* Functional"):
+        run(tmp_path / "other", 0.1, **options)
 
 
 def test_a_run_with_other_settings_is_refused(one_epoch):
-    with pytest.raises(ValueError, match="run with other settings: its checkpoint is at step 3"):
-        train_epochs(
-            make_model(),
-            one_epoch,
-            epochs=2,
-            batches=lambda epoch: batches(epoch, size=2),
-            predict=predictions,
-            score=Scores(0.1),
-            select="f1",
-        )
+    with pytest.raises(ValueError, match="other settings: its checkpoint is at step 3"):
+        run(one_epoch, 0.1, epochs=2, batches=lambda epoch: batches(epoch, size=2))
 
 
 def test_an_epoch_that_diverges_ends_the_run_and_leaves_the_epochs_before(one_epoch):
-    best = (one_epoch / "best" / "model.weights.h5").read_bytes()
+    best = (one_epoch / "best.keras").read_bytes()
     files = sorted(path.name for path in (one_epoch / "checkpoints").iterdir())
     model = make_model()
 
@@ -196,13 +164,12 @@ def test_an_epoch_that_diverges_ends_the_run_and_leaves_the_epochs_before(one_ep
 
         def on_train_batch_end(self, batch, logs=None):
             if int(self.model.optimizer.iterations) == self.at:
-                self.model.head.kernel.assign(np.full((16, 2), np.nan))
+                self.model.get_layer("head").kernel.assign(np.full((8, 1), np.nan))
 
-    options = {"batches": batches, "predict": predictions, "select": "f1", "epochs": 3}
     for at, message in ((4, "became nan at step 5.*of step 3"), (6, "kernel has.*after step 6")):
         with pytest.raises(ValueError, match=message):
-            train_epochs(model, one_epoch, score=Scores(0.9), callbacks=[Diverges(at)], **options)
-    assert (one_epoch / "best" / "model.weights.h5").read_bytes() == best
+            run(one_epoch, 0.9, model=model, callbacks=[Diverges(at)])
+    assert (one_epoch / "best.keras").read_bytes() == best
     assert sorted(path.name for path in (one_epoch / "checkpoints").iterdir()) == files
     assert [s["f1"] for s in json.loads((one_epoch / "scores.json").read_text())] == [0.5]
     events = EventAccumulator(str(one_epoch / "logs"))

@@ -38,6 +38,7 @@ def test_a_causal_token_attends_to_none_after_it(varied):
     assert not np.triu(found, 1).any() and (np.tril(found) > 0).sum() == 2 * 2 * 2 * 21
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("causal", [False, True])
 def test_they_are_those_of_transformers(assert_close, causal, tmp_path, varied):
     torch = pytest.importorskip("torch", reason='pip install ".[parity]"')

@@ -137,7 +137,7 @@ def test_a_changed_file_is_refused(adapted, make_backbone, change, match):
     if isinstance(change, dict):
         metadata |= change
     else:
-        name = "block_1/attention/query_key_value/lora_kernel_a"
+        name = "block_0/attention/query_key_value/lora_kernel_a"
         tensors[name] = change(tensors[name])
     path.write_bytes(save(tensors, metadata))
     with pytest.raises(ValueError, match=match):

@@ -55,7 +55,7 @@ HOSTILE = [
 
 @pytest.fixture
 def small(make_backbone):
-    return make_backbone(num_layers=1, max_sequence_length=128)
+    return make_backbone(max_sequence_length=128)
 
 
 @pytest.fixture
@@ -107,6 +107,7 @@ def test_the_card_of_a_preset_loads_the_model(cls, small, reader, tmp_path, caps
     assert cls is BertBackbone or capsys.readouterr().out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cls", TASKS)
 def test_the_card_of_a_hugging_face_folder_loads_it_both_ways(cls, small, reader, tmp_path):
     pytest.importorskip("transformers", reason='pip install ".[parity]"')
@@ -128,7 +129,7 @@ def test_the_card_of_a_hugging_face_folder_loads_it_both_ways(cls, small, reader
 
 
 def test_a_card_has_the_arguments_of_the_model(make_backbone, reader, tmp_path):
-    backbone = make_backbone(num_layers=1, max_sequence_length=128, causal=True)
+    backbone = make_backbone(max_sequence_length=128, causal=True)
     names = [f"label {i}" for i in range(1200)]
     reader = BertClassifierPreprocessor.like(reader, label_names=names)
     model = BertClassifier(backbone, 1200, reader)
@@ -143,7 +144,7 @@ def test_a_card_has_the_arguments_of_the_model(make_backbone, reader, tmp_path):
 
 
 def test_a_causal_model_says_so(make_backbone, reader, tmp_path):
-    causal = make_backbone(num_layers=1, max_sequence_length=128, causal=True)
+    causal = make_backbone(max_sequence_length=128, causal=True)
     BertPretrainer(causal, False, reader).save_to_preset(tmp_path / "causal")
     assert metadata(tmp_path / "causal")["pipeline_tag"] == "text-generation"
     assert "predicts each next word" in text_of(tmp_path / "causal")

@@ -41,7 +41,7 @@ def saved(make_backbone, preprocessor, tmp_path):
 
     def save(name, reads_text=True, number=1):
         cls, (arguments, settings) = getattr(keras_bert, name), TASKS[name]
-        backbone = make_backbone(num_layers=1)
+        backbone = make_backbone()
         if name == "BertBackbone":
             model, reader = backbone, None
         else:

@@ -20,7 +20,7 @@ FILES = ["README.md", "config.json", "model.weights.h5", "preprocessor.json", "v
 
 @pytest.fixture
 def backbone(make_backbone, randomized):
-    return randomized(make_backbone(num_layers=1))
+    return randomized(make_backbone())
 
 
 @pytest.fixture
@@ -196,7 +196,7 @@ def test_a_config_of_no_preset_is_reported(classifier, folder, config, message):
 
 def test_weights_of_another_size_are_refused(classifier, make_backbone, folder, tmp_path):
     classifier.save_to_preset(folder)
-    other = BertClassifier(make_backbone(num_layers=1, hidden_dim=8), 2)
+    other = BertClassifier(make_backbone(hidden_dim=8), 2)
     other.save_to_preset(tmp_path / "other")
     (tmp_path / "other" / "model.weights.h5").replace(folder / "model.weights.h5")
     with pytest.raises(

@@ -33,7 +33,7 @@ def save(request, tmp_path):
 
 
 def test_what_neither_the_source_nor_the_caller_gives_is_named(make_backbone, save):
-    folder = save(BertPretrainer(make_backbone(num_layers=1)))
+    folder = save(BertPretrainer(make_backbone()))
     for arguments in ({}, {"dropout": 0.2}):
         with pytest.raises(ValueError, match="BertClassifier needs to know its classes: give lab"):
             BertClassifier.from_preset(folder, **arguments)
@@ -41,7 +41,7 @@ def test_what_neither_the_source_nor_the_caller_gives_is_named(make_backbone, sa
 
 
 def test_what_the_source_gives_need_not_be_given(make_backbone, save):
-    folder = save(BertClassifier(make_backbone(num_layers=1), 4))
+    folder = save(BertClassifier(make_backbone(), 4))
     assert BertClassifier.from_preset(folder).num_classes == 4
     assert BertClassifier.from_preset(folder, dropout=0.2).num_classes == 4
 
@@ -61,13 +61,13 @@ def test_what_the_source_gives_need_not_be_given(make_backbone, save):
     ],
 )
 def test_an_argument_that_there_is_not_is_named(make_backbone, save, cls, arguments, message):
-    folder = save(BertPretrainer(make_backbone(num_layers=1)))
+    folder = save(BertPretrainer(make_backbone()))
     with pytest.raises(ValueError, match=message):
         cls.from_preset(folder, **arguments)
 
 
 def test_misspelt_arguments_are_named_with_the_right_ones(make_backbone, preprocessor):
-    backbone = make_backbone(num_layers=1)
+    backbone = make_backbone()
     for make, right in (
         (lambda: BertClassifier(backbone, num_clases=2), "num_classes"),
         (lambda: BertClassifier(backbone, 2, preprocesor=preprocessor), "preprocessor"),
@@ -100,7 +100,7 @@ def test_a_class_of_the_users_has_the_arguments_of_its_parent_too(make_backbone,
             super().__init__(*args, **kwargs)
             self.grade = grade
 
-    folder = save(BertPretrainer(make_backbone(num_layers=1)))
+    folder = save(BertPretrainer(make_backbone()))
     model = Graded.from_preset(folder, num_classes=2, grade="B", name="graded")
     assert (model.num_classes, model.grade, model.name) == (2, "B", "graded")
 
@@ -111,7 +111,7 @@ def reviews(make_backbone, preprocessor, tmp_path):
     reader = BertClassifierPreprocessor.like(
         preprocessor, truncation="tail", label_names=["no", "yes"], threshold=0.3
     )
-    BertClassifier(make_backbone(num_layers=1), 2, reader).save_to_preset(tmp_path / "reviews")
+    BertClassifier(make_backbone(), 2, reader).save_to_preset(tmp_path / "reviews")
     return tmp_path / "reviews"
 
 
@@ -194,6 +194,6 @@ def test_a_tokenizer_loads_alone(reviews, preprocessor, make_backbone, tmp_path)
     expected = BertClassifier.from_preset(theirs).preprocessor.tokenizer.get_config()
     (theirs / "model.safetensors").unlink()
     assert BertTokenizer.from_preset(theirs).get_config() == expected
-    make_backbone(num_layers=1).save_to_preset(tmp_path / "encoder")
+    make_backbone().save_to_preset(tmp_path / "encoder")
     with pytest.raises(ValueError, match="encoder has no vocabulary"):
         BertTokenizer.from_preset(tmp_path / "encoder")

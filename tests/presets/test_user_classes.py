@@ -60,7 +60,7 @@ class Rope(BertBackbone):
 @pytest.fixture
 def folder(make_backbone, preprocessor, tmp_path):
     reader = Marked.like(preprocessor, label_names=["no", "yes"], mark="?")
-    model = Graded(make_backbone(num_layers=1), 2, reader, grade="B")
+    model = Graded(make_backbone(), 2, reader, grade="B")
     model.save_to_preset(tmp_path / "graded")
     return tmp_path / "graded"
 
@@ -80,7 +80,7 @@ def test_a_registered_subclass_loads_by_itself_and_by_its_bases(folder, cls):
 
 
 def test_a_registered_backbone_comes_back_as_its_class(make_backbone, tmp_path, difference):
-    config = make_backbone(num_layers=1).get_config()
+    config = make_backbone().get_config()
     BertClassifier(Rope.from_config(config), 2).save_to_preset(tmp_path / "same_config")
     assert type(BertTask.from_preset(tmp_path / "same_config").backbone) is Rope
     saved = BertClassifier(Rope.from_config({**config, "base": 500}), 2)
@@ -106,7 +106,7 @@ def test_a_registered_backbone_comes_back_as_its_class(make_backbone, tmp_path, 
 def test_a_preset_of_a_plain_backbone_loads_as_a_subclass(
     make_backbone, preprocessor, tmp_path, inputs, difference
 ):
-    task = BertClassifier(make_backbone(num_layers=1), 2, preprocessor)
+    task = BertClassifier(make_backbone(), 2, preprocessor)
     task.save_to_preset(tmp_path / "task")
     rope = Rope.from_preset(tmp_path / "task", base=7)
     assert type(rope) is Rope and rope.base == 7 and not rope.load_report.new
@@ -135,7 +135,7 @@ def test_unregistered_classes_are_refused_when_they_are_saved(
     class UnknownBackbone(BertBackbone):
         pass
 
-    backbone = make_backbone(num_layers=1)
+    backbone = make_backbone()
     own = UnknownBackbone.from_config(backbone.get_config())
     for name, model in (
         ("Unknown", Unknown(backbone, 2)),
@@ -159,7 +159,7 @@ def test_configs_that_lack_an_argument_are_refused_when_they_are_saved(make_back
         def __init__(self, backbone, preprocessor=None, *, name=None, trainable=True):
             super().__init__(backbone, 2, preprocessor, name=name, trainable=trainable)
 
-    backbone = make_backbone(num_layers=1)
+    backbone = make_backbone()
     with pytest.raises(ValueError, match="Forgetful can't be saved: its get_config lacks grade"):
         Forgetful(backbone, 2, "A").save_to_preset(tmp_path / "model")
     with pytest.raises(ValueError, match="Strict can't be saved: its get_config has num_classes, "):

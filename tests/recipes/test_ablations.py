@@ -128,7 +128,9 @@ def test_a_step_that_fails_is_run_again_and_the_others_are_not(module, data, pre
         module.main([*options, "--pretraining_options=--precision mixed_bfloat16"])
 
 
-def test_table_7_reads_layers_of_a_model(module, data, pretended, preset, tmp_path):
+def test_table_7_reads_layers_of_a_model(module, data, pretended, tmp_path):
+    preset = tmp_path / "two_layers"
+    keras_bert.BertBackbone(9, 2, 2, 8, 8).save_to_preset(preset)
     options = ["--init", str(preset), "--output", str(tmp_path / "out"), "--probe_seeds", "1"]
     module.main(["--table", "7", *data, *options])
     layers = [" ".join(c[c.index("--layers", c.index("3e-3")) :]) for c in pretended.commands[1:]]

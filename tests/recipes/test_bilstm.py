@@ -13,7 +13,7 @@ TASKS = {BertClassifier: {"num_classes": 2}, BertTokenClassifier: {"num_classes"
 def test_a_task_reads_both_ways_and_is_saved(
     kind, recipe, make_backbone, randomized, inputs, assert_close, tmp_path
 ):
-    encoder = randomized(make_backbone(num_layers=1, causal=True, dropout=0.0))
+    encoder = randomized(make_backbone(causal=True, dropout=0.0))
     model = recipe("_bilstm").with_bilstm(kind(encoder, **TASKS.get(kind, {})), 4)
     randomized(model.head)
     assert len(model.trainable_variables) == len(encoder.trainable_variables) - 2 + 6 + 2

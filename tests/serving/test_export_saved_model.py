@@ -14,7 +14,7 @@ TEXTS = ["the film was good.", "so", "a bad book is a bad book is a bad film " *
 def make(**options):
     keras.utils.set_random_seed(2)
     backbone = keras_bert.BertBackbone(
-        len(WORDS), num_layers=2, num_heads=2, hidden_dim=16, intermediate_dim=32
+        len(WORDS), num_layers=1, num_heads=2, hidden_dim=16, intermediate_dim=32
     )
     preprocessor = keras_bert.BertPreprocessor(keras_bert.BertTokenizer(WORDS), sequence_length=16)
     model = keras_bert.BertClassifier(backbone, 3, **{"preprocessor": preprocessor, **options})

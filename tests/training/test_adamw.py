@@ -268,6 +268,7 @@ def test_words_that_do_not_occur_decay_and_move_on(tensorflow):
     np.testing.assert_allclose(actual[3], start[3] * 0.99, rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_several_steps_equal_those_of_torch(assert_close, variable):
     torch = pytest.importorskip("torch", reason='pip install ".[parity]"')
     weights = [torch.tensor(KERNEL, requires_grad=True), torch.tensor(BIAS, requires_grad=True)]

@@ -8,8 +8,9 @@ X, Y = {"token_ids": np.arange(32).reshape(8, 4) % 25 + 5}, np.arange(8) % 2
 
 
 def test_fit_says_at_which_step_the_loss_became_nan(make_backbone, caplog):
-    model = BertClassifier(make_backbone(num_layers=1), num_classes=2)
-    model.compile(keras.optimizers.SGD(1e30))  # the second step meets the weights of the first
+    model = BertClassifier(make_backbone(), num_classes=2)
+    # The second step meets the weights of the first.
+    model.compile(keras.optimizers.SGD(1e30), run_eagerly=True)
     history = model.fit(X, Y, batch_size=2, epochs=2, verbose=0).history
     assert not np.isfinite(history["loss"]).any()
     first, second = [
@@ -18,15 +19,15 @@ def test_fit_says_at_which_step_the_loss_became_nan(make_backbone, caplog):
     assert "at step 2 of epoch 1" in first and "learning rate" in first
     assert "at step 1 of epoch 2" in second
     caplog.clear()
-    good = BertClassifier(make_backbone(num_layers=1), num_classes=2)
-    good.compile(keras.optimizers.SGD(1e-3))
-    good.fit(X, Y, batch_size=2, verbose=0)
+    good = BertClassifier(make_backbone(), num_classes=2)
+    good.compile(keras.optimizers.SGD(1e-3), run_eagerly=True)
+    good.fit(X, Y, batch_size=4, verbose=0)
     assert not caplog.records
 
 
 @pytest.mark.skipif(keras.backend.backend() == "torch", reason="takes one step at a time")
 def test_the_message_covers_all_steps_of_an_execution(make_backbone, caplog):
-    model = BertClassifier(make_backbone(num_layers=1), num_classes=2)
+    model = BertClassifier(make_backbone(), num_classes=2)
     model.compile(keras.optimizers.SGD(1e30), steps_per_execution=2)
     model.fit(X, Y, batch_size=2, verbose=0)
     assert "at step 2 of epoch 1 or in the 1 steps before it" in caplog.text

@@ -97,7 +97,7 @@ def folder(tmp_path):
     return write
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def backbone():
     """Makes a `BertBackbone` of the encoder's sizes, with random weights."""
     from keras_bert import BertBackbone

@@ -18,7 +18,7 @@ def folder(make_backbone, letters, randomized, tmp_path):
     from keras_bert import BertClassifierPreprocessor
 
     reader = BertClassifierPreprocessor(letters, sequence_length=12)
-    model = randomized(BertClassifier(make_backbone(num_layers=1), 1, reader, dropout=0.3))
+    model = randomized(BertClassifier(make_backbone(), 1, reader, dropout=0.3))
     save_to_hugging_face(model, tmp_path / "theirs")
     return tmp_path / "theirs"
 
@@ -71,7 +71,7 @@ def test_an_unknown_activation_becomes_the_sigmoid_with_a_warning(folder, caplog
 
 
 def test_three_labels_stay_a_classifier(make_backbone, tmp_path):
-    save_to_hugging_face(BertClassifier(make_backbone(num_layers=1), 3), tmp_path / "nli")
+    save_to_hugging_face(BertClassifier(make_backbone(), 3), tmp_path / "nli")
     changed(tmp_path / "nli", **FORMS["version 4"])
     assert type(BertTask.from_preset(tmp_path / "nli")) is BertClassifier
 

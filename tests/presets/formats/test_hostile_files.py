@@ -184,12 +184,14 @@ def torch_file(encoder, folder):
     return write
 
 
+@pytest.mark.slow
 def test_parameters_that_require_gradients_are_read(torch_file, encoder):
     source = torch_file(lambda torch, tensor: torch.nn.Parameter(tensor))
     kernel = BertBackbone.from_preset(source).pooler.kernel
     assert np.array_equal(np.asarray(kernel), encoder["bert.pooler.dense.weight"].T)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "message"),
     [

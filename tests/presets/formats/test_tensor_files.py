@@ -80,6 +80,7 @@ def test_a_config_that_is_not_a_json_object_is_refused(encoder, folder):
             BertBackbone.from_preset(source)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("legacy", [False, True])
 def test_pytorch_files_are_read(torch, state, folder, encoder, as_ours, same, legacy):
     source = folder(None)
@@ -87,6 +88,7 @@ def test_pytorch_files_are_read(torch, state, folder, encoder, as_ours, same, le
     assert same(BertBackbone.from_preset(source), as_ours(encoder))
 
 
+@pytest.mark.slow
 def test_pytorch_files_of_bfloat16_and_in_shards_are_read(torch, state, folder, as_ours, same):
     source = folder(None)
     narrow = {name: tensor.bfloat16() for name, tensor in state.items()}
@@ -116,6 +118,7 @@ class Bomb:
         return os.mkdir, (self.path,)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("legacy", [False, True])
 def test_code_in_a_pytorch_file_is_refused_and_not_executed(torch, state, folder, tmp_path, legacy):
     source = folder(None)
@@ -128,6 +131,7 @@ def test_code_in_a_pytorch_file_is_refused_and_not_executed(torch, state, folder
     assert (tmp_path / "exploded").exists(), "the bomb is a bomb"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("broken", ["cut", "empty", "text", "list"])
 def test_a_broken_pytorch_file_is_refused(torch, state, folder, broken):
     source = folder(None)

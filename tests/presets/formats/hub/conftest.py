@@ -16,7 +16,7 @@ import pytest
 import yaml
 from huggingface_hub import constants
 
-from keras_bert import BertClassifier
+from keras_bert import BertClassifier, BertPreprocessor
 
 
 class Hub(ThreadingHTTPServer):
@@ -63,6 +63,7 @@ class Handler(BaseHTTPRequestHandler):
     """The responses of huggingface.co that a download needs."""
 
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # or each answer waits 40 ms
 
     def log_message(self, *args):
         pass
@@ -346,8 +347,13 @@ def tiny(encoder, heads, words, folder):
     return write
 
 
+@pytest.fixture(scope="module")
+def classifier(backbone, randomized, letters):
+    reader = BertPreprocessor(letters, sequence_length=12)
+    return randomized(BertClassifier(backbone(), num_classes=2, preprocessor=reader))
+
+
 @pytest.fixture
-def our_preset(backbone, randomized, preprocessor, tmp_path):
-    model = randomized(BertClassifier(backbone(), num_classes=2, preprocessor=preprocessor))
-    model.save_to_preset(tmp_path / "ours")
-    return model, tmp_path / "ours"
+def our_preset(classifier, tmp_path):
+    classifier.save_to_preset(tmp_path / "ours")
+    return classifier, tmp_path / "ours"

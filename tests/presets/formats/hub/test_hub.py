@@ -23,8 +23,14 @@ from keras_bert.presets.formats.hub import download
 from keras_bert.presets.save_checkpoint import save_to_google
 
 
-def test_a_model_is_loaded_with_its_labels_and_tokenizer(hub, tiny, same):
+@pytest.fixture
+def hub(hub, tiny):
+    """The hub with one model."""
     hub.models["user/tiny"] = {"main": tiny()}
+    return hub
+
+
+def test_a_model_is_loaded_with_its_labels_and_tokenizer(hub, tiny, same):
     model = BertClassifier.from_preset("hf://user/tiny")
     assert same(model, BertClassifier.from_preset(tiny("another")))
     assert model.preprocessor.label_names == ["no", "maybe", "yes"]
@@ -32,16 +38,14 @@ def test_a_model_is_loaded_with_its_labels_and_tokenizer(hub, tiny, same):
     assert type(BertTask.from_preset("hf://user/tiny")) is BertClassifier
 
 
-def test_the_report_names_the_model_and_not_the_cache(hub, tiny, caplog):
-    hub.models["user/tiny"] = {"main": tiny()}
+def test_the_report_names_the_model_and_not_the_cache(hub, caplog):
     model = BertEmbedder.from_preset("hf://user/tiny")
     assert str(model.load_report).splitlines()[-1].startswith("hf://user/tiny: ")
     BertClassifier.from_preset("hf://user/tiny", num_classes=7)
     assert "hf://user/tiny lacks logits/kernel" in caplog.text
 
 
-def test_only_needed_files_are_downloaded_and_only_once(hub, tiny):
-    hub.models["user/tiny"] = {"main": tiny()}
+def test_only_needed_files_are_downloaded_and_only_once(hub):
     folder = download("hf://user/tiny")
     fetched = {"config.json", "vocab.txt", "tokenizer_config.json", "model.safetensors"}
     assert fetched <= hub.fetched() <= fetched | {"onnx/config.json"}
@@ -50,8 +54,7 @@ def test_only_needed_files_are_downloaded_and_only_once(hub, tiny):
     assert not hub.fetched()
 
 
-def test_a_tokenizer_alone_needs_no_weights(hub, tiny):
-    hub.models["user/tiny"] = {"main": tiny()}
+def test_a_tokenizer_alone_needs_no_weights(hub):
     tokenizer = BertTokenizer.from_preset("hf://user/tiny")
     assert hub.fetched() >= {"vocab.txt", "tokenizer_config.json"}
     assert "model.safetensors" not in hub.fetched()
@@ -62,8 +65,8 @@ def test_a_tokenizer_alone_needs_no_weights(hub, tiny):
 
 
 @pytest.mark.parametrize("name", ["bert-base-uncased", "google-bert/bert-base-uncased"])
-def test_well_known_names_are_found_on_the_hub(hub, tiny, tmp_path, monkeypatch, name):
-    hub.models["google-bert/bert-base-uncased"] = {"main": tiny()}
+def test_well_known_names_are_found_on_the_hub(hub, tmp_path, monkeypatch, name):
+    hub.models["google-bert/bert-base-uncased"] = hub.models["user/tiny"]
     assert BertClassifier.from_preset(name).preprocessor.label_names == ["no", "maybe", "yes"]
     assert BertTokenizer.from_preset(name).lowercase
     monkeypatch.chdir(tmp_path)  # a folder of that name comes first
@@ -77,8 +80,8 @@ def weights(folder):
 
 
 def test_a_revision_has_its_own_weights(hub, tiny):
-    main, second = tiny(), tiny("other", scale=2)
-    hub.models["user/tiny"] = {"main": main, "v2": second}
+    main, second = hub.models["user/tiny"]["main"], tiny("other", scale=2)
+    hub.models["user/tiny"]["v2"] = second
     assert weights(main) != weights(second)
     commit = hub.commit("user/tiny", "v2")
     for revision, expected in (("", main), ("@v2", second), (f"@{commit}", second)):
@@ -86,7 +89,7 @@ def test_a_revision_has_its_own_weights(hub, tiny):
 
 
 def test_offline_the_cache_is_used(hub, tiny, monkeypatch):
-    hub.models["user/tiny"] = {"main": tiny(), "v2": tiny("other", scale=2)}
+    hub.models["user/tiny"]["v2"] = tiny("other", scale=2)
     online = download("hf://user/tiny")
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     hub.asked.clear()
@@ -97,9 +100,8 @@ def test_offline_the_cache_is_used(hub, tiny, monkeypatch):
     assert not hub.asked
 
 
-def test_the_environment_variables_of_huggingface_hub_apply(hub, tiny, tmp_path):
+def test_the_environment_variables_of_huggingface_hub_apply(hub, tmp_path):
     """HF_ENDPOINT, HF_HOME and HF_HUB_OFFLINE are read when a process starts."""
-    hub.models["user/tiny"] = {"main": tiny()}
     script = (
         "from keras_bert.presets.formats.hub import download; print(download('hf://user/tiny'))"
     )
@@ -123,11 +125,10 @@ def test_the_environment_variables_of_huggingface_hub_apply(hub, tiny, tmp_path)
     assert not hub.asked
 
 
-def test_a_sharded_model(hub, tiny, same):
-    whole = tiny()
+def test_a_sharded_model(hub, same):
+    whole = hub.models["user/tiny"]["main"]
     expected = BertClassifier.from_preset(whole)
     split(whole)
-    hub.models["user/tiny"] = {"main": whole}
     assert same(BertClassifier.from_preset("hf://user/tiny"), expected)
     shards = {f"model-0000{i}-of-00002.safetensors" for i in (1, 2)}
     assert shards < hub.fetched() and "pytorch_model.bin" not in hub.fetched()
@@ -180,16 +181,14 @@ def test_the_vectors_of_sentence_transformers(hub, encoder, words, folder):
         "1_Pooling/config.json": {"pooling_mode_cls_token": True},
         "vocab.txt": "\n".join(words),
     }
-    hub.models["user/sentences"] = {"main": folder(encoder, files=files)}
+    hub.models["user/sentences"] = {"main": folder(encoder, files=files, name="sentences")}
     model = BertEmbedder.from_preset("hf://user/sentences")
     assert model.pooling == "cls" and not model.normalize
 
 
-def test_a_configuration_of_google_beside_a_hugging_face_model_is_no_checkpoint(hub, tiny):
-    model = tiny()
-    (model / "bert_config.json").write_text('{"vocab_size": 30}')
-    hub.models["user/both"] = {"main": model}
-    assert BertClassifier.from_preset("hf://user/both").num_classes == 3
+def test_a_configuration_of_google_beside_a_hugging_face_model_is_no_checkpoint(hub):
+    (hub.models["user/tiny"]["main"] / "bert_config.json").write_text('{"vocab_size": 30}')
+    assert BertClassifier.from_preset("hf://user/tiny").num_classes == 3
 
 
 @pytest.mark.parametrize(
@@ -203,8 +202,7 @@ def test_a_configuration_of_google_beside_a_hugging_face_model_is_no_checkpoint(
         ("hf://user/ti ny", r"must be hf://user/name"),
     ],
 )
-def test_an_unknown_model_is_refused(hub, tiny, handle, message):
-    hub.models["user/tiny"] = {"main": tiny()}
+def test_an_unknown_model_is_refused(hub, handle, message):
     with pytest.raises(ValueError, match=message) as caught:
         download(handle)
     assert_short(caught)
@@ -232,9 +230,8 @@ def assert_short(caught):
     ],
 )
 def test_a_refusal_of_the_hub_is_explained(
-    hub, tiny, monkeypatch, no_waiting, status, headers, metadata_too, message
+    hub, monkeypatch, no_waiting, status, headers, metadata_too, message
 ):
-    hub.models["user/tiny"] = {"main": tiny()}
     hub.refusals["user/tiny"] = (status, headers, metadata_too)
     with pytest.raises(ValueError, match=message) as caught:
         download("hf://user/tiny")
@@ -243,36 +240,31 @@ def test_a_refusal_of_the_hub_is_explained(
     assert weights(download("hf://user/tiny")) == weights(hub.models["user/tiny"]["main"])
 
 
-def test_a_model_without_weights_is_refused_before_the_download(hub, tiny):
-    model = tiny()
-    (model / "model.safetensors").unlink()
-    (model / "pytorch_model.bin").unlink()
-    hub.models["user/tiny"] = {"main": model}
+def test_a_model_without_weights_is_refused_before_the_download(hub):
+    for name in ("model.safetensors", "pytorch_model.bin"):
+        (hub.models["user/tiny"]["main"] / name).unlink()
     with pytest.raises(ValueError, match="no weights in a supported format.*tf_model.h5") as caught:
         BertClassifier.from_preset("hf://user/tiny")
     assert len(str(caught.value)) < 600
     assert not hub.fetched()
 
 
-def test_a_missing_shard_is_named(hub, tiny):
-    model = tiny()
+def test_a_missing_shard_is_named(hub):
+    model = hub.models["user/tiny"]["main"]
     split(model)
     (model / "model-00002-of-00002.safetensors").unlink()
-    hub.models["user/tiny"] = {"main": model}
     with pytest.raises(ValueError, match=r"model-00002-of-00002.safetensors.*missing"):
         BertClassifier.from_preset("hf://user/tiny")
 
 
-def test_a_broken_connection_is_resumed(hub, tiny, no_waiting):
-    hub.models["user/tiny"] = {"main": tiny()}
+def test_a_broken_connection_is_resumed(hub, no_waiting):
     hub.breaks = 3
     folder = download("hf://user/tiny")
     assert hub.breaks == 0
     assert weights(folder) == weights(hub.models["user/tiny"]["main"])
 
 
-def test_a_failed_download_resumes_when_it_is_repeated(hub, tiny, no_waiting):
-    hub.models["user/tiny"] = {"main": tiny()}
+def test_a_failed_download_resumes_when_it_is_repeated(hub, no_waiting):
     hub.breaks = 10**6
     with pytest.raises(ValueError, match="user/tiny could not be downloaded.*try again") as caught:
         download("hf://user/tiny")
@@ -294,8 +286,7 @@ def test_an_unreachable_hub_is_reported_at_once(tmp_path, point_to, monkeypatch)
     assert not waits
 
 
-def test_a_silent_hub_times_out(hub, tiny, monkeypatch):
-    hub.models["user/tiny"] = {"main": tiny()}
+def test_a_silent_hub_times_out(hub, monkeypatch):
     hub.silent = True
     monkeypatch.setattr(constants, "HF_HUB_ETAG_TIMEOUT", 0.2)
     with pytest.raises(ValueError, match="could not be downloaded.*timed out"):
@@ -312,8 +303,7 @@ def test_a_name_without_its_scheme_is_refused_with_advice():
         BertBackbone.from_preset("bert_base_uncased_en")
 
 
-def test_a_truncated_file_in_the_cache_is_named(hub, tiny):
-    hub.models["user/tiny"] = {"main": tiny()}
+def test_a_truncated_file_in_the_cache_is_named(hub):
     path = Path(download("hf://user/tiny")) / "model.safetensors"
     content = path.read_bytes()
     path.unlink()  # a link into the cache
@@ -330,8 +320,7 @@ def test_handles_that_climb_are_refused(hub, handle):
 
 
 @pytest.mark.parametrize("name", ["model.safetensors", "config.json", "vocab.txt"])
-def test_a_file_that_is_damaged_in_the_cache_is_downloaded_again(hub, tiny, same, caplog, name):
-    hub.models["user/tiny"] = {"main": tiny()}
+def test_a_file_that_is_damaged_in_the_cache_is_downloaded_again(hub, same, caplog, name):
     whole = BertClassifier.from_preset("hf://user/tiny")
     blob = (Path(download("hf://user/tiny")) / name).resolve()
     blob.write_bytes(flipped(blob.read_bytes()))
@@ -351,7 +340,6 @@ def flipped(content, place=-1):
 
 
 def test_a_bit_that_is_flipped_on_the_way_is_seen(hub, tiny, same, caplog):
-    hub.models["user/tiny"] = {"main": tiny()}
     hub.flips = 1
     assert same(BertClassifier.from_preset("hf://user/tiny"), BertClassifier.from_preset(tiny("b")))
     assert hub.flips == 0 and "model.safetensors is damaged in the cache" in caplog.text
@@ -361,7 +349,7 @@ def test_a_bit_that_is_flipped_on_the_way_is_seen(hub, tiny, same, caplog):
         BertClassifier.from_preset("hf://user/other")
 
 
-def test_a_large_file_is_checked_once_and_after_each_change(hub, tiny, monkeypatch):
+def test_a_large_file_is_checked_once_and_after_each_change(hub, monkeypatch):
     monkeypatch.setattr(hub_module, "_LARGE", 1000)
     checked, check = [], hub_module._has_checksum
     monkeypatch.setattr(
@@ -369,7 +357,6 @@ def test_a_large_file_is_checked_once_and_after_each_change(hub, tiny, monkeypat
         "_has_checksum",
         lambda file, name: checked.append(file.name) or check(file, name),
     )
-    hub.models["user/tiny"] = {"main": tiny()}
     snapshot_download("user/tiny", allow_patterns=["model.safetensors"])  # by another program
     for _ in range(3):
         file = Path(download("hf://user/tiny")) / "model.safetensors"
@@ -378,8 +365,7 @@ def test_a_large_file_is_checked_once_and_after_each_change(hub, tiny, monkeypat
     assert weights(download("hf://user/tiny")) == weights(hub.models["user/tiny"]["main"])
 
 
-def test_a_blob_that_models_share_may_have_another_name(hub, tiny):
-    hub.models["user/tiny"] = {"main": tiny()}
+def test_a_blob_that_models_share_may_have_another_name(hub):
     file = Path(download("hf://user/tiny")) / "model.safetensors"
     blob = file.resolve()
     shared = file.parents[3] / "blobs" / "ab" / ("ab" * 32)  # as huggingface_hub 2 stores them
@@ -393,8 +379,7 @@ def test_a_blob_that_models_share_may_have_another_name(hub, tiny):
     assert weights(download("hf://user/tiny")) == weights(hub.models["user/tiny"]["main"])
 
 
-def test_weights_that_the_hub_lost_are_no_missing_model(hub, tiny, no_waiting):
-    hub.models["user/tiny"] = {"main": tiny()}
+def test_weights_that_the_hub_lost_are_no_missing_model(hub, no_waiting):
     hub.lost = {"model.safetensors"}
     message = r"user/tiny is on the hub, but a part of it isn't: \S+/model.safetensors .*404"
     with pytest.raises(ValueError, match=message) as caught:
@@ -402,10 +387,8 @@ def test_weights_that_the_hub_lost_are_no_missing_model(hub, tiny, no_waiting):
     assert_short(caught)
 
 
-def test_a_file_that_is_broken_on_the_hub_is_not_downloaded_for_ever(hub, tiny):
-    source = tiny()
-    (source / "config.json").write_text("{")
-    hub.models["user/tiny"] = {"main": source}
+def test_a_file_that_is_broken_on_the_hub_is_not_downloaded_for_ever(hub):
+    (hub.models["user/tiny"]["main"] / "config.json").write_text("{")
     with pytest.raises(ValueError, match="config.json is not JSON"):
         BertClassifier.from_preset("hf://user/tiny")
     assert len([asked for asked in hub.asked if "resolve/main/config.json" in asked]) <= 2

@@ -12,11 +12,6 @@ from keras_bert.presets.push_to_hub import push_to_hub
 from keras_bert.presets.save_checkpoint import save_to_hugging_face
 
 
-@pytest.fixture
-def classifier(backbone, randomized, preprocessor):
-    return randomized(BertClassifier(backbone(), num_classes=2, preprocessor=preprocessor))
-
-
 def on_hub(hub, name="user/tiny"):
     folder = hub.models[name]["main"]
     return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}

@@ -22,9 +22,12 @@ from keras_bert.preprocessing.batches import Batches
 from keras_bert.preprocessing.raw import is_dataset, is_raw
 from keras_bert.preprocessing.split_examples import split_examples
 from keras_bert.presets.preset import PresetModel
-from keras_bert.presets.preset_arguments import check_keras_arguments
-from keras_bert.presets.quantization import quantization_config, quantized_from_config
-from keras_bert.training.train_loop import TrainLoop
+from keras_bert.presets.preset_arguments import (
+    check_keras_arguments,
+    quantization_config,
+    quantized_from_config,
+)
+from keras_bert.training import TrainLoop
 
 
 class BertTask(PresetModel, Lora, Retracing, TrainLoop, RowInputs, keras.Model):

@@ -5,9 +5,13 @@ from typing import TYPE_CHECKING, Any
 import keras
 
 from keras_bert.presets.load_checkpoint import LoadReport
-from keras_bert.presets.preset_arguments import changed_arguments, check_arguments, split_dtype
+from keras_bert.presets.preset_arguments import (
+    check_arguments,
+    quantized_from_config,
+    shared_arguments,
+    split_dtype,
+)
 from keras_bert.presets.preset_folder import PresetFolder, public_class
-from keras_bert.presets.quantization import quantized_from_config
 from keras_bert.training.keras_internals import all_layers
 
 if TYPE_CHECKING:
@@ -50,7 +54,7 @@ def load_preset(
 def _changed_model(cls, saved, arguments, source):
     """Makes a `cls` with changed arguments, the same quantization, and the weights that fit."""
     quantized = {**saved.get("quantized_layers", {})}
-    changed = changed_arguments(saved, arguments)
+    changed = {**shared_arguments(saved), **arguments}
     model = quantized_from_config(cls, {**changed, "quantized_layers": quantized})
     fitting = _weights_that_fit(model, source)
     new = {

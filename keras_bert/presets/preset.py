@@ -11,11 +11,10 @@ from keras_bert.presets.load_checkpoint import LoadReport, check_vocabulary, wit
 from keras_bert.presets.load_preset import load_preset
 from keras_bert.presets.preprocessors import preprocessor_for, setting_names, split_arguments
 from keras_bert.presets.preset_arguments import (
-    OF_ONE_MODEL,
-    changed_arguments,
     check_arguments,
     check_loads,
     check_spelling,
+    shared_arguments,
     split_dtype,
 )
 from keras_bert.presets.preset_folder import PresetFolder, public_class
@@ -256,7 +255,7 @@ def _class_for(cls, source, arguments):
 
 def _with_random_weights(model):
     """Makes a model like this one with random weights."""
-    config = {name: value for name, value in model.get_config().items() if name not in OF_ONE_MODEL}
+    config = shared_arguments(model.get_config())
     if hasattr(model, "backbone"):
         config["backbone"] = _with_random_weights(model.backbone)
         config["preprocessor"] = model.preprocessor
@@ -280,7 +279,7 @@ def _from_checkpoint(cls, checkpoint, preprocessor, arguments):
     saved, _ = split_arguments(cls, saved)
     check_arguments(cls, arguments, checkpoint.source, {"backbone", "preprocessor", *saved})
     encoder, arguments = split_dtype(arguments)
-    arguments = {"preprocessor": preprocessor, **changed_arguments(saved, arguments)}
+    arguments = {"preprocessor": preprocessor, **shared_arguments(saved), **arguments}
     return with_weights(
         checkpoint,
         lambda: cls(backbone=backbone_class(**{**checkpoint.backbone, **encoder}), **arguments),

@@ -1,6 +1,7 @@
 """Reader of presets, and of published weights in any supported format."""
 
 import re
+from importlib.util import find_spec
 from os import PathLike
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from keras_bert.files.whole import recover
 from keras_bert.messages import shown
 from keras_bert.presets.formats.checkpoint import Checkpoint
 from keras_bert.presets.formats.tensor_files import FILES
-from keras_bert.presets.known_presets import hub_handle, similar_preset
+from keras_bert.presets.known_presets import KNOWN_PRESETS, hub_handle, similar_preset
 from keras_bert.presets.preset_folder import PresetFolder
 
 
@@ -84,6 +85,8 @@ def published_name(source: str | PathLike) -> str | None:
 
 def _is_preset_name(handle):
     if not re.fullmatch(r"[\w.]+", handle):
+        return False
+    if handle not in KNOWN_PRESETS and find_spec("keras_hub") is None:
         return False
     from keras_bert.presets.formats.read_keras_hub import has_preset
 

@@ -8,7 +8,7 @@ import keras
 from keras_bert.files.new_folder import new_folder
 from keras_bert.presets.formats.checkpoint import Checkpoint, Tensor
 from keras_bert.presets.model_card import write_card
-from keras_bert.presets.preset_arguments import OF_ONE_MODEL
+from keras_bert.presets.preset_arguments import shared_arguments
 from keras_bert.presets.save_preset import num_weight_bytes
 from keras_bert.training.keras_internals import all_layers, lora_table
 
@@ -69,15 +69,14 @@ def checkpoint_of(model: keras.Model) -> Checkpoint:
 
 def _task_arguments(model, preprocessor):
     """Merges the arguments of a task and its preprocessor, as other libraries store them."""
-    left_out = (*OF_ONE_MODEL, "backbone", "preprocessor")
-    arguments = {name: value for name, value in model.get_config().items() if name not in left_out}
-    if preprocessor is None:
-        if "num_classes" in arguments:
-            arguments["label_names"] = [*map(str, range(arguments["num_classes"]))]
-        return arguments
-    text = ("tokenizer", "sequence_length", "truncation")
-    settings = {n: v for n, v in preprocessor.get_config().items() if n not in text}
-    return {**arguments, **settings}
+    arguments = shared_arguments(model.get_config())
+    del arguments["backbone"], arguments["preprocessor"]
+    if preprocessor is not None:
+        text = ("tokenizer", "sequence_length", "truncation")
+        arguments |= {n: v for n, v in preprocessor.get_config().items() if n not in text}
+    elif "num_classes" in arguments:
+        arguments["label_names"] = [*map(str, range(arguments["num_classes"]))]
+    return arguments
 
 
 def _check_pools_last_layer(model):

@@ -11,6 +11,7 @@ from pathlib import Path
 import keras
 
 from keras_bert.files.json_files import JsonFields
+from keras_bert.messages import missing
 from keras_bert.presets.formats.checkpoint import (
     Checkpoint,
     Spelling,
@@ -22,6 +23,12 @@ from keras_bert.presets.formats.checkpoint import (
 )
 from keras_bert.presets.formats.tensor_files import checked_num_bytes
 from keras_bert.presets.formats.weight_names import OWN_CLASSIFIER, read_own_arguments
+
+try:
+    import kagglehub
+    import keras_hub
+except ImportError as error:
+    raise missing("keras-hub", "keras-hub") from error
 
 logger = logging.getLogger("keras_bert")
 
@@ -72,15 +79,11 @@ _BLOCK = {
 
 def has_preset(name: str) -> bool:
     """Returns whether KerasHub publishes a BERT under this name."""
-    import keras_hub
-
     return name in keras_hub.models.BertBackbone.presets
 
 
 def read_keras_hub(source: str | PathLike) -> Checkpoint:
     """Reads a preset of KerasHub's BERT: a folder, a name, or a `kaggle://` handle."""
-    import keras_hub
-
     folder = Path(source) if Path(source).is_dir() else _download(str(source))
     _check_config(folder)
     task = JsonFields(folder / "task.json").text("class_name")
@@ -227,9 +230,6 @@ def _tokenizer(folder):
 
 def _download(handle):
     """Downloads a preset, by name or `kaggle://` handle, and returns its folder."""
-    import kagglehub
-    import keras_hub
-
     name = handle
     if not handle.startswith("kaggle://"):
         handle = keras_hub.models.BertBackbone.presets[handle]["kaggle_handle"]

@@ -13,6 +13,7 @@ from keras_bert.presets.formats.read_keras_hub import (
     HEAD_EPSILON,
     OWN_LABEL_NAMES,
     TASKS,
+    keras_hub,
     keras_hub_spellings,
 )
 from keras_bert.presets.formats.weight_names import OWN_CLASSIFIER, own_classifier_arguments
@@ -26,8 +27,6 @@ def write_keras_hub(checkpoint: Checkpoint, folder: str | PathLike) -> None:
     Small differences of KerasHub's BERT (its form of GELU, its epsilons) are logged, and so are
     weights that it doesn't have.
     """
-    import keras_hub
-
     _check_supported(checkpoint)
     _log_differences(checkpoint)
     tokenizer = None
@@ -53,8 +52,6 @@ def write_keras_hub(checkpoint: Checkpoint, folder: str | PathLike) -> None:
 
 def _their_model(checkpoint, tokenizer):
     """Returns KerasHub's model of the same sizes, with random weights."""
-    import keras_hub
-
     backbone = keras_hub.models.BertBackbone(
         **{name: checkpoint.backbone[name] for name in BACKBONE}
     )

@@ -56,7 +56,7 @@ def read_source(source: str | PathLike) -> Checkpoint | PresetFolder:
     raise ValueError(
         f"{path} holds no BERT in a supported format: neither config.json (keras_bert, Hugging "
         "Face, KerasHub) nor bert_config.json and bert_model.ckpt.* (Google). Found: "
-        f"{shown(found, 400)}.{folder_hint(path, found)}"
+        f"{shown(found, 400)}.{_folder_hint(path, found)}"
     )
 
 
@@ -104,7 +104,7 @@ def _is_prefix(path):
     return path.with_name(f"{path.name}.index").is_file()
 
 
-def folder_hint(path: Path, found: list[str]) -> str:
+def _folder_hint(path: Path, found: list[str]) -> str:
     """Returns what to do about a folder that this library wrote, if it is no preset."""
     for name in ("best", "preset"):  # in the output of a recipe
         if (path / name / "config.json").is_file():

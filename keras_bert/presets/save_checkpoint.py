@@ -84,19 +84,17 @@ def _check_pools_last_layer(model):
     if config.get("layers") is not None or config.get("pooling", "mean") is None:
         raise ValueError(
             f"This {type(model).__name__} has pooling={config['pooling']!r}, layers="
-            f"{config['layers']}; other libraries' embedders pool the last layer. Write only its "
-            "encoder: pass model.backbone in place of model."
+            f"{config['layers']}; other libraries' embedders pool the last layer. Write "
+            "model.backbone in place of model."
         )
 
 
 def _check_reads_text_alone(model):
-    num_features = getattr(model, "num_features", 0)
-    if num_features:
+    if num_features := getattr(model, "num_features", 0):
         raise ValueError(
             f"This {type(model).__name__} takes numbers alongside texts (num_features="
             f"{num_features}), which other libraries don't support. Save it with "
-            "save_to_preset(folder), or write only its encoder: pass model.backbone in place of "
-            "model."
+            "save_to_preset(folder), or write model.backbone in place of model."
         )
     truncation = getattr(getattr(model, "preprocessor", None), "truncation", "head")
     if truncation != "head":
@@ -107,14 +105,10 @@ def _check_reads_text_alone(model):
 
 def _report_prompts_and_width(model):
     """Logs what an embedder's folder of Google or KerasHub lacks; Hugging Face's holds it."""
-    reader = getattr(model, "preprocessor", None)
-    settings = {
-        "prompts": getattr(reader, "prompts", None),
-        "default_prompt_name": getattr(reader, "default_prompt_name", None),
-        "truncate_dim": getattr(model, "truncate_dim", None),
-    }
-    lost = [f"{name}={value!r}" for name, value in settings.items() if value]
-    if lost:
+    preprocessor = getattr(model, "preprocessor", None)
+    settings = {n: getattr(preprocessor, n, None) for n in ("prompts", "default_prompt_name")}
+    settings["truncate_dim"] = getattr(model, "truncate_dim", None)
+    if lost := [f"{name}={value!r}" for name, value in settings.items() if value]:
         logger.warning(
             "Not stored in this format: %s. Pass them to from_preset again, or use "
             "save_to_preset or save_to_hugging_face.",
@@ -132,7 +126,7 @@ def _write(model, folder, write):
 
 def _float_weights(model):
     """Returns `{name: array}` of a model's weights, with LoRA's matrices merged into kernels."""
-    merged, adapters = {}, set()
+    weights = {variable.path: variable for variable in model.weights}
     for layer in all_layers(model, include_self=False):
         if getattr(layer, "quantization_mode", None):
             raise ValueError(
@@ -141,14 +135,7 @@ def _float_weights(model):
             )
         if getattr(layer, "lora_enabled", False):
             name, table = lora_table(layer)
-            merged[table.path] = keras.ops.convert_to_numpy(getattr(layer, name))
-            adapters |= {v.path for v in layer.variables if "lora" in v.path}
-    return {
-        variable.path: (
-            merged[variable.path]
-            if variable.path in merged
-            else keras.ops.convert_to_numpy(variable)
-        )
-        for variable in model.weights
-        if variable.path not in adapters
-    }
+            weights[table.path] = getattr(layer, name)
+            for path in [v.path for v in layer.variables if "lora" in v.path]:
+                del weights[path]
+    return {path: keras.ops.convert_to_numpy(weight) for path, weight in weights.items()}

@@ -236,7 +236,7 @@ def _is_lowercase(folder, config, tokens):
     by_name = named[1] != "cased"
     if by_name != by_vocabulary and named[1] != "chinese":
         logger.warning(
-            "%s is named like a model of %s text, but its vocabulary doesn't look so. The name is "
+            "%s is named like a model of %s text, but its vocabulary looks otherwise. The name is "
             "used; pass from_preset(..., lowercase=%s) to override it.",
             folder,
             named[1],

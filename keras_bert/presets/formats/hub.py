@@ -74,11 +74,9 @@ def _has_checksum(path, expected):
     """Returns whether a file has a checksum; True if `expected` isn't one."""
 
     def has(algorithm, header=b""):
+        digest = hashlib.new(algorithm, header, usedforsecurity=False)
         with open(path, "rb") as file:
-            digest = hashlib.file_digest(
-                file, lambda: hashlib.new(algorithm, header, usedforsecurity=False)
-            )
-        return digest.hexdigest() == expected
+            return hashlib.file_digest(file, lambda: digest).hexdigest() == expected
 
     if re.fullmatch("[0-9a-f]{64}", expected):
         return has("sha256")

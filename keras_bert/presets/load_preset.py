@@ -70,7 +70,6 @@ def _changed_model(cls, saved, arguments, source):
 
 
 def _report(model, source, folder):
-    """Reports which weights of a model come from `source`."""
     saved = _weights_that_fit(model, source)
     shapes = {w.path: tuple(w.shape) for w in model.weights}
     return LoadReport(
@@ -82,7 +81,6 @@ def _report(model, source, folder):
 
 
 def _take_over_weights(model, source):
-    """Copies to `model` the weights of `source` that fit."""
     saved = _weights_that_fit(model, source)
     for variable in model.weights:
         if variable.path in saved and variable is not saved[variable.path]:

@@ -22,7 +22,7 @@ _JOINERS = "\u200c\u200d"  # invisible, but part of words in Persian and Indic s
 
 
 class _Kind(NamedTuple):
-    pipeline: str
+    pipeline: str  # of the hub
     task: str  # continues "A BERT that"
     example: str = ""
 
@@ -142,7 +142,6 @@ def _metadata(model, name, kind, training, has_hugging_face):
 
 
 def _facts(model):
-    """Lists the arguments of a model, its encoder and its preprocessor."""
     reader, facts = getattr(model, "preprocessor", None), {"parameters": model.count_params()}
     for part in (getattr(model, "backbone", None), reader and reader.tokenizer, model, reader):
         facts |= shared_arguments(part.get_config()) if part is not None else {}
@@ -155,7 +154,6 @@ def _facts(model):
 
 
 def _training(training):
-    """Yields the sections on the source of the weights, each training run, and the scores."""
     if training.keys() & {"source", "runs"}:
         yield "## Training"
     if "source" in training:
@@ -171,7 +169,6 @@ def _training(training):
 
 
 def _our_lines(model, name, kind):
-    """Returns the Python that loads and uses a folder with this library."""
     own = "" if _is_ours(type(model)) else f"  # and the module of {type(model).__name__}"
     load = f'model = keras_bert.{name}.from_preset("{FOLDER}")'
     example = [kind.example] if kind.example and model.preprocessor is not None else []
@@ -179,7 +176,6 @@ def _our_lines(model, name, kind):
 
 
 def _their_lines(name, folder):
-    """Returns the Python that loads a folder with transformers or sentence-transformers."""
     if name in _THEIR_WRAPPERS:
         wrapper = _THEIR_WRAPPERS[name]
         return f"from sentence_transformers import {wrapper}", "", f'model = {wrapper}("{FOLDER}")'

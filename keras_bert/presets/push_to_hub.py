@@ -63,7 +63,6 @@ def _opened(name, private, token):
 
 
 def _upload(api, name, folder, commit_message):
-    """Uploads the files of a folder in one commit, and returns the handle of its version."""
     from huggingface_hub import CommitOperationAdd, CommitOperationDelete
 
     contents = {file.name: str(file) for file in sorted(folder.iterdir())}
@@ -94,7 +93,6 @@ def _is_of_a_model(file):
 
 @contextlib.contextmanager
 def _explained(name: str) -> Iterator[None]:
-    """Turns errors of the hub and the network into ValueErrors."""
     from huggingface_hub import constants
 
     try:

@@ -34,8 +34,8 @@ def read_source(source: str | PathLike) -> Checkpoint | PresetFolder:
         )
     if path.is_file() and not _is_prefix(path):
         raise ValueError(
-            f"{path} is a file. Pass its folder; if the folder has several TF1 checkpoints, pass "
-            "the prefix of one: its path without .index or .data-*."
+            f"{path} is a file. Pass its folder; of several TF1 checkpoints in a folder, pass the "
+            "prefix of one: its path without .index or .data-*."
         )
     if not path.is_dir() or _is_google(path):
         from keras_bert.presets.formats.google import read_google

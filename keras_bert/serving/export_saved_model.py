@@ -23,8 +23,8 @@ def export_saved_model(
 ) -> str:
     """Writes a task and its vocabulary as a SavedModel in TensorFlow Serving's layout.
 
-    TensorFlow with TensorFlow Text loads it, and so does TensorFlow Serving. It needs neither Keras
-    nor this library, and it can be moved. It has two signatures.
+    TensorFlow with TensorFlow Text loads it, and so does TensorFlow Serving, without Keras and this
+    library. It has two signatures.
 
     `serving_default` takes raw strings and returns the answers of `task.answer`, as tensors with
     one row per example. `token_ids` takes the prepared inputs `token_ids`, `segment_ids` and
@@ -49,9 +49,9 @@ def export_saved_model(
     `document` too, which prepend them to `text`. `token_ids` names a single output `logits`, and
     that of a `BertEmbedder` `embedding`.
 
-    Texts are padded to the longest in a request, not to `sequence_length`. Short requests are
-    therefore answered sooner, with the same scores. The model computes in the precision that it
-    was made with, and weights that it reads in bfloat16 or float16 are written so.
+    Texts are padded to the longest in a request, so that short requests are answered sooner. The
+    model computes in the precision that it was made with, and weights that it reads in bfloat16 or
+    float16 are written so.
 
     Args:
         task: a `BertTask` with a preprocessor that has answers.
@@ -196,9 +196,8 @@ def _check_task(task):
         raise no_answers(name)
     if task.preprocessor is None:
         raise ValueError(
-            f"This {name} has no preprocessor, so it can't read text. Make it with "
-            f"preprocessor={task.preprocessor_class().__name__}(tokenizer), or set "
-            "model.preprocessor."
+            f"This {name} has no preprocessor, so it can't read text: set model.preprocessor to a "
+            f"{task.preprocessor_class().__name__}."
         )
 
 
@@ -228,7 +227,6 @@ def _warmup_requests(task, texts):
 
 
 def _short_and_long(task, ranks):
-    """Makes warm-up texts: a short text, a text that fills the sequence, and a pair."""
     word = task.preprocessor.tokenizer.get_vocabulary()[-1].removeprefix("##")
     filling = " ".join([word] * task.preprocessor.sequence_length)
     if len(ranks) == 1:
@@ -239,7 +237,6 @@ def _short_and_long(task, ranks):
 
 
 def _row(task, ranks, text):
-    """Makes the inputs, `{name: value}`, of a request for one warm-up text."""
     is_list = isinstance(text, (list, tuple))
     if len(ranks) == 1:
         is_pair = is_list and len(text) == 2 and None in ranks.values()
@@ -261,6 +258,6 @@ def _free_version(path, version):
         free = 1 + max(int(name) for name in names if name.isdecimal())
         raise ValueError(
             f"{target} already exists. Export with version={free}, which TensorFlow Serving then "
-            "serves instead, or remove that folder first."
+            "serves, or remove that folder."
         )
     return target

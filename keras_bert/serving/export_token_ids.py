@@ -183,9 +183,8 @@ def _check_precision(model, format):
         how = layer.quantization_mode or layer.compute_dtype
         if how != "float32" and (format, how) != ("onnx", "int8"):
             raise ValueError(
-                f"{layer.path} computes in {how}, which format={format!r} can't hold. Load the "
-                f'model in float32, {type(model).__name__}.from_preset(folder, dtype="float32"), '
-                "from weights that aren't quantized."
+                f"{layer.path} computes in {how}, which format={format!r} can't hold: load it with "
+                f'{type(model).__name__}.from_preset(folder, dtype="float32"), not quantized.'
             )
 
 

@@ -157,13 +157,13 @@ def test_several_workers_need_their_list(monkeypatch):
 
 
 def test_an_unknown_name_is_told():
-    with pytest.raises(ValueError, match="Unknown strategy 'gpus': choose 'auto'"):
+    with pytest.raises(ValueError, match="strategy must be one of 'auto'.*got 'gpus'"):
         get_strategy("gpus")
 
 
 @ON_TENSORFLOW
 def test_more_devices_than_there_are_is_told():
-    with pytest.raises(ValueError, match="devices must be in 1 to"):
+    with pytest.raises(ValueError, match="devices must be at "):
         get_strategy("mirrored", devices=99)
 
 

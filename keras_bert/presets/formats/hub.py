@@ -86,7 +86,6 @@ def _has_checksum(path, expected):
 
 
 def _snapshot(name, revision, weights):
-    """Returns the folder of the files that a model needs, in the hub's cache."""
     from huggingface_hub import HfApi, constants, snapshot_download
 
     try:
@@ -114,7 +113,6 @@ def _check_has_weights(folder, weights):
 
 
 def _patterns(handle, files):
-    """Returns glob patterns of the files that a model needs."""
     for name, weights in WEIGHTS.items():
         if name in files:
             return [*_SMALL_FILES, *weights]

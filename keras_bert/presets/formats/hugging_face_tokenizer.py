@@ -91,7 +91,7 @@ def _check_algorithm(folder, settings, fast):
 def _refuse(folder, found, supported):
     raise ValueError(
         f"the tokenizer of {folder} {found}; BertTokenizer supports only {supported}. Pass your "
-        "own preprocessor, from_preset(..., preprocessor=), or load the encoder alone with "
+        "own preprocessor, from_preset(..., preprocessor=), or load only the encoder with "
         "BertBackbone.from_preset."
     )
 

@@ -8,7 +8,7 @@ from keras_bert.models.precision import policy_config
 from keras_bert.models.retracing import Retracing
 from keras_bert.models.row_inputs import RowInputs
 from keras_bert.presets.preset import PresetModel
-from keras_bert.presets.quantization import quantization_config, quantized_from_config
+from keras_bert.presets.preset_arguments import quantization_config, quantized_from_config
 from keras_bert.training.keras_internals import all_layers
 
 

@@ -21,8 +21,11 @@ from keras_bert.models.task_parts import (
 from keras_bert.preprocessing.batches import Batches
 from keras_bert.preprocessing.raw import is_dataset, is_raw, split_examples
 from keras_bert.presets.preset import PresetModel
-from keras_bert.presets.preset_arguments import check_keras_arguments
-from keras_bert.presets.quantization import quantization_config, quantized_from_config
+from keras_bert.presets.preset_arguments import (
+    check_keras_arguments,
+    quantization_config,
+    quantized_from_config,
+)
 from keras_bert.scoring.scorer import Scorer
 from keras_bert.training.train_loop import TrainLoop
 

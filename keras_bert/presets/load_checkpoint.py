@@ -2,6 +2,7 @@
 
 import contextlib
 import logging
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
@@ -35,12 +36,11 @@ class LoadReport:
         rows += [(name, _size(shape), "newly initialized") for name, shape in self.new.items()]
         rows += [("(left over)", _size(shape), name) for name, shape in self.left_over.items()]
         first, second = (max(len(row[i]) for row in rows) for i in (0, 1))
-        lines = [f"{name:<{first}}  {shape:<{second}}  {theirs}" for name, shape, theirs in rows]
-        lines.append(
-            f"{self.source}: {len(self.matched)} weights matched, {len(self.new)} newly "
+        table = "".join(f"{name:<{first}}  {size:<{second}}  {of}\n" for name, size, of in rows)
+        return (
+            f"{table}{self.source}: {len(self.matched)} weights matched, {len(self.new)} newly "
             f"initialized, {len(self.left_over)} left over."
         )
-        return "\n".join(lines)
 
     def log(self) -> None:
         """Warns of new weights, and logs the tensors that were not used."""
@@ -71,20 +71,16 @@ def check_vocabulary(checkpoint: Checkpoint) -> None:
     """Raises a ValueError if a `Checkpoint` has more words than its table has rows."""
     if checkpoint.vocabulary is None:
         return
-    words, rows = len(checkpoint.vocabulary), checkpoint.backbone["vocabulary_size"]
+    source, words = checkpoint.source, len(checkpoint.vocabulary)
+    rows = checkpoint.backbone["vocabulary_size"]
     if words > rows:
         raise ValueError(
-            f"{checkpoint.source} has a vocabulary of {words} tokens but a table of {rows}: they "
-            "belong to different models. Put the vocabulary that the weights were trained with in "
-            "the same folder."
+            f"{source} has a vocabulary of {words} tokens but a table of {rows}: they belong to "
+            "different models. Put the vocabulary of these weights in the same folder."
         )
     if words < rows:
-        logger.info(
-            "%s: %d tokens, the last %d rows of the table are unused.",
-            checkpoint.source,
-            words,
-            rows - words,
-        )
+        message = "%s: %d tokens, the last %d rows of the table are unused."
+        logger.info(message, source, words, rows - words)
 
 
 def with_weights(
@@ -125,17 +121,20 @@ def with_weights(
 def _report(model, checkpoint, head_may_differ):
     """Reports which weights a model takes; raises a ValueError unless its encoder matches."""
     report = LoadReport(checkpoint.source, left_over={**checkpoint.left_over})
-    faults = _unmatched_encoder(model, checkpoint)
+    left_over = checkpoint.left_over.items()
+    faults = [f"{n} {list(s)} has no place" for n, s in left_over if re.match("bert[./]", n)]
     other_task = type(model).__name__ != checkpoint.task  # another task's head has the same names
     for variable in model.weights:
         name, shape = variable.path, tuple(variable.shape)
-        weight = checkpoint.weights.get(name)
-        if other_task and not name.startswith((*ENCODER_PARTS, "pooler/")):
+        weight, theirs = checkpoint.weights.get(name), _their_names(checkpoint, name)
+        is_encoder = name.startswith(ENCODER_PARTS)
+        if other_task and not is_encoder and not name.startswith("pooler/"):
             weight = None
-        if weight is not None and weight.shape == shape:
-            theirs = checkpoint.spellings.get(name, Spelling((name,)))
-            report.matched[name] = (shape, ", ".join(theirs.names))
-        elif weight is None or (head_may_differ and not name.startswith(ENCODER_PARTS)):
+        if weight is None and is_encoder:
+            faults.append(f"{theirs} is missing, {list(shape)} here")
+        elif weight is not None and weight.shape == shape:
+            report.matched[name] = (shape, theirs)
+        elif weight is None or (head_may_differ and not is_encoder):
             report.new[name] = shape
         else:
             faults.append(f"{name} is {list(weight.shape)} there and {list(shape)} here")
@@ -148,24 +147,14 @@ def _report(model, checkpoint, head_may_differ):
         )
     for name, weight in checkpoint.weights.items():
         if name not in report.matched:
-            theirs = checkpoint.spellings.get(name, Spelling((name,)))
-            shape = weight.shape[::-1] if theirs.transposed else weight.shape
-            report.left_over[", ".join(theirs.names)] = shape
+            is_transposed = name in checkpoint.spellings and checkpoint.spellings[name].transposed
+            shape = weight.shape[::-1] if is_transposed else weight.shape
+            report.left_over[_their_names(checkpoint, name)] = shape
     return report
 
 
-def _unmatched_encoder(model, checkpoint):
-    """Describes weights that the encoder lacks, and tensors that it doesn't use."""
-    faults = []
-    for variable in model.weights:
-        name = variable.path
-        if name.startswith(ENCODER_PARTS) and name not in checkpoint.weights:
-            theirs = checkpoint.spellings[name].names if name in checkpoint.spellings else (name,)
-            faults.append(f"{', '.join(theirs)} is missing, {list(variable.shape)} here")
-    for name, shape in checkpoint.left_over.items():
-        if name.startswith(("bert.", "bert/")):
-            faults.append(f"{name} {list(shape)} has no place")
-    return faults
+def _their_names(checkpoint, name):
+    return ", ".join(checkpoint.spellings.get(name, Spelling((name,))).names)
 
 
 def _size(shape):

@@ -5,9 +5,13 @@ from typing import TYPE_CHECKING, Any
 import keras
 
 from keras_bert.presets.load_checkpoint import LoadReport
-from keras_bert.presets.preset_arguments import changed_arguments, check_arguments, split_dtype
+from keras_bert.presets.preset_arguments import (
+    check_arguments,
+    quantized_from_config,
+    shared_arguments,
+    split_dtype,
+)
 from keras_bert.presets.preset_folder import PresetFolder, public_class
-from keras_bert.presets.quantization import quantized_from_config
 from keras_bert.training.keras_internals import all_layers
 
 if TYPE_CHECKING:
@@ -23,9 +27,9 @@ def load_preset(
     """Loads a `cls` from a preset, with arguments that replace the saved ones."""
     its_class = folder.model_class
     is_backbone = issubclass(cls, public_class("Backbone"))
-    of_source = None if cls in (its_class, folder.backbone_class) else ("backbone", "preprocessor")
-    if of_source and is_backbone:
-        of_source = folder.backbone_config.values
+    of_source = folder.backbone_config.values if is_backbone else ("backbone", "preprocessor")
+    if cls in (its_class, folder.backbone_class):
+        of_source = None
     check_arguments(cls, arguments, f"preset {folder}", of_source)
     precision, arguments = split_dtype(arguments)
     is_whole = cls is its_class and not arguments  # else the saved head may have other classes
@@ -50,7 +54,7 @@ def load_preset(
 def _changed_model(cls, saved, arguments, source):
     """Makes a `cls` with changed arguments, the same quantization, and the weights that fit."""
     quantized = {**saved.get("quantized_layers", {})}
-    changed = changed_arguments(saved, arguments)
+    changed = {**shared_arguments(saved), **arguments}
     model = quantized_from_config(cls, {**changed, "quantized_layers": quantized})
     fitting = _weights_that_fit(model, source)
     new = {
@@ -66,21 +70,17 @@ def _changed_model(cls, saved, arguments, source):
 
 
 def _report(model, source, folder):
-    """Reports which weights of a model come from `source`."""
     saved = _weights_that_fit(model, source)
-    report = LoadReport(f"preset {folder}")
-    for variable in model.weights:
-        name, shape = variable.path, tuple(variable.shape)
-        if name in saved:
-            report.matched[name] = (shape, name)
-        else:
-            report.new[name] = shape
-    report.left_over = {w.path: tuple(w.shape) for w in source.weights if w.path not in saved}
-    return report
+    shapes = {w.path: tuple(w.shape) for w in model.weights}
+    return LoadReport(
+        f"preset {folder}",
+        matched={name: (shape, name) for name, shape in shapes.items() if name in saved},
+        new={name: shape for name, shape in shapes.items() if name not in saved},
+        left_over={w.path: tuple(w.shape) for w in source.weights if w.path not in saved},
+    )
 
 
 def _take_over_weights(model, source):
-    """Copies to `model` the weights of `source` that fit."""
     saved = _weights_that_fit(model, source)
     for variable in model.weights:
         if variable.path in saved and variable is not saved[variable.path]:

@@ -14,7 +14,7 @@ from keras_bert.files.json_files import read_json
 from keras_bert.files.new_folder import CARD_MARK, README
 from keras_bert.files.whole import whole_file
 from keras_bert.messages import shortened
-from keras_bert.presets.preset_arguments import OF_ONE_MODEL
+from keras_bert.presets.preset_arguments import shared_arguments
 from keras_bert.training.training_record import training_of
 
 FOLDER = "path/to/this/folder"  # in the card of a folder; `hub_card` replaces it
@@ -22,11 +22,12 @@ _JOINERS = "\u200c\u200d"  # invisible, but part of words in Persian and Indic s
 
 
 class _Kind(NamedTuple):
-    pipeline: str
+    pipeline: str  # of the hub
     task: str  # continues "A BERT that"
     example: str = ""
 
 
+_ENCODER = _Kind("feature-extraction", "encodes texts, a vector for each token")
 _KINDS = {
     "BertPretrainer": _Kind(
         "fill-mask",
@@ -59,23 +60,27 @@ _KINDS = {
         "scores documents for a query",
         'print(model.rank("Who wrote it?", ["a dull book", "Ada did"]))',
     ),
-    "BertBackbone": _Kind("feature-extraction", "encodes texts, a vector for each token"),
-    "BertTask": _Kind("", "has a task of its own"),
+    "Backbone": _ENCODER,
+    "BertBackbone": _ENCODER,
 }
 _CAUSAL = _Kind("text-generation", "predicts each next word")
 _THEIR_WRAPPERS = {"BertEmbedder": "SentenceTransformer", "BertReranker": "CrossEncoder"}
 
 
 def write_card(model: keras.Model, folder: Path, has_hugging_face: bool = False) -> None:
-    """Writes the model card of a model to the new folder that it was saved to."""
+    """Writes the model card of a model to the new folder that it was saved to.
+
+    It says what the model is, how it was trained (see `record_training`), its scores, and how to
+    load it.
+    """
     name = next(cls.__name__ for cls in type(model).__mro__ if _is_ours(cls))
     is_causal = name == "BertPretrainer" and model.backbone.causal
-    kind = _CAUSAL if is_causal else _KINDS.get(name, _KINDS["BertTask"])
+    kind = _CAUSAL if is_causal else _KINDS.get(name, _Kind("", "has a task of its own"))
     training = training_of(model)
     parts = [
-        f"---\n{_metadata(name, kind, training, has_hugging_face).to_yaml()}\n---",
+        f"---\n{_metadata(model, name, kind, training, has_hugging_face).to_yaml()}\n---",
         f"# {type(model).__name__}",
-        f"A BERT that {kind.task}. Saved by keras_bert {keras_bert.__version__}.",
+        f"{_sentence(model, kind.task)} Saved by keras_bert {keras_bert.__version__}.",
         "## Model",
         "\n".join(_facts(model)),
         *_training(training),
@@ -115,34 +120,40 @@ def _is_ours(cls):
     return cls.__module__.startswith("keras_bert.")
 
 
-def _metadata(name, kind, training, has_hugging_face):
+def _sentence(model, task):
+    backbone = getattr(model, "backbone", model)
+    if _is_ours(type(backbone)) and backbone.architecture:
+        return f"A {backbone.architecture.upper()} that {task}."
+    return f"A model that {task}, with the encoder {code(type(backbone).__name__)}."
+
+
+def _metadata(model, name, kind, training, has_hugging_face):
     from huggingface_hub import ModelCardData
 
     library = "sentence-transformers" if name in _THEIR_WRAPPERS else "transformers"
     base = re.fullmatch(r"hf://([\w.-]+/[\w.-]+)(@.+)?", training.get("source", ""))
+    architecture = getattr(model, "backbone", model).architecture
     return ModelCardData(
         library_name=library if has_hugging_face else "keras_bert",
         pipeline_tag=kind.pipeline or None,
-        tags=["bert", "keras", "keras_bert"],
+        tags=[*filter(None, [architecture]), "keras", "keras_bert"],
         base_model=base and base[1],
     )
 
 
 def _facts(model):
-    """Lists the arguments of a model, its encoder and its preprocessor."""
-    reader, found = getattr(model, "preprocessor", None), {"parameters": model.count_params()}
+    reader, facts = getattr(model, "preprocessor", None), {"parameters": model.count_params()}
     for part in (getattr(model, "backbone", None), reader and reader.tokenizer, model, reader):
-        found |= part.get_config() if part is not None else {}
-    left_out = (*OF_ONE_MODEL, "backbone", "preprocessor", "tokenizer", "vocabulary")
+        facts |= shared_arguments(part.get_config()) if part is not None else {}
+    left_out = ("backbone", "preprocessor", "tokenizer", "vocabulary")
     return [
         f"- {code(name)}: {_value(value)}"
-        for name, value in found.items()
+        for name, value in facts.items()
         if name not in left_out and value not in (None, False, [], {})
     ]
 
 
 def _training(training):
-    """Yields the sections on the source of the weights, each training run, and the scores."""
     if training.keys() & {"source", "runs"}:
         yield "## Training"
     if "source" in training:
@@ -158,7 +169,6 @@ def _training(training):
 
 
 def _our_lines(model, name, kind):
-    """Returns the Python that loads and uses a folder with this library."""
     own = "" if _is_ours(type(model)) else f"  # and the module of {type(model).__name__}"
     load = f'model = keras_bert.{name}.from_preset("{FOLDER}")'
     example = [kind.example] if kind.example and model.preprocessor is not None else []
@@ -166,7 +176,6 @@ def _our_lines(model, name, kind):
 
 
 def _their_lines(name, folder):
-    """Returns the Python that loads a folder with transformers or sentence-transformers."""
     if name in _THEIR_WRAPPERS:
         wrapper = _THEIR_WRAPPERS[name]
         return f"from sentence_transformers import {wrapper}", "", f'model = {wrapper}("{FOLDER}")'

@@ -83,23 +83,15 @@ def preprocessor_from(
 ) -> Any:
     """Makes a preprocessor for a loaded model, or returns None if there is no vocabulary.
 
-    Args:
-        source: a preset or a `Checkpoint`.
-        kind: the preprocessor's class; the source's may be a subclass.
-        given: the caller's preprocessor, or None.
-        settings: the caller's arguments for the class, and `lowercase`.
-        is_same_task: whether the source's settings for labels and answers are taken over, too.
-        num_classes: the caller's number of classes, or None.
-
-    Raises:
-        ValueError: if a setting is unknown, or a file of the source is missing or damaged.
+    Its class is `kind`, or the source's if that is a subclass. `settings` are the caller's
+    arguments for the class, and `lowercase`. The source's settings for labels and answers are taken
+    over only if `is_same_task`.
     """
     settings = {**settings}
     lowercase = settings.pop("lowercase", None)
     its_kind, saved = _task_settings(source)
     made = its_kind if is_same_task and issubclass(its_kind, kind) else kind
-    unknown = [name for name in settings if name not in made.arguments()]
-    if unknown:
+    if unknown := [name for name in settings if name not in made.arguments()]:
         raise ValueError(
             f"{made.__name__} has no argument {', '.join(unknown)}; it has "
             f"{', '.join(made.arguments())}.{did_you_mean(unknown, made.arguments())}"
@@ -134,11 +126,8 @@ def preprocessor_for(
     num_classes: int | None,
 ) -> Any:
     """Makes the preprocessor of a task's class, like `preprocessor_from`."""
-    is_same_task = (
-        cls is source.model_class
-        if isinstance(source, PresetFolder)
-        else cls.__name__ == source.task
-    )
+    is_preset = isinstance(source, PresetFolder)
+    is_same_task = cls is source.model_class if is_preset else cls.__name__ == source.task
     kind = cls.preprocessor_class()
     return preprocessor_from(source, kind, given, settings, is_same_task, num_classes)
 
@@ -171,8 +160,7 @@ def _text(source, lowercase):
 
 def _is_hugging_face(path):
     """Returns whether a folder's tokenizer is in Hugging Face's format, with weights or without."""
-    config = read_json(path / "config.json") if path.is_dir() else {}
-    if config:
+    if config := read_json(path / "config.json"):
         return "class" not in config and "registered_name" not in config
     names = ("modules.json", "tokenizer_config.json", "tokenizer.json")
     return any((path / name).is_file() for name in names)

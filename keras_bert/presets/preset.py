@@ -11,11 +11,10 @@ from keras_bert.presets.load_checkpoint import LoadReport, check_vocabulary, wit
 from keras_bert.presets.load_preset import load_preset
 from keras_bert.presets.preprocessors import preprocessor_for, setting_names, split_arguments
 from keras_bert.presets.preset_arguments import (
-    OF_ONE_MODEL,
-    changed_arguments,
     check_arguments,
     check_loads,
     check_spelling,
+    shared_arguments,
     split_dtype,
 )
 from keras_bert.presets.preset_folder import PresetFolder, public_class
@@ -41,9 +40,10 @@ class PresetModel:
     def save_to_preset(self, folder: str | os.PathLike) -> None:
         """Writes a folder from which `from_preset` loads this model.
 
-        It holds `config.json`, `model.weights.h5`, a model card, and for a task with a preprocessor
-        `preprocessor.json` and `vocab.txt`. The folder is written atomically. If several processes
-        train together, all call this method; the first writes, and the others wait.
+        It holds `config.json`, `model.weights.h5`, a model card (a `README.md` that a person edited
+        is kept), and for a task with a preprocessor `preprocessor.json` and `vocab.txt`. The folder
+        is written atomically. If several processes train together, all call this method; the first
+        writes, and the others wait.
 
         Args:
             folder: a path; an earlier preset there is replaced.
@@ -118,14 +118,16 @@ class PresetModel:
         save_checkpoint.save_to_keras_hub(self, folder)
 
     def push_to_hub(self, name: str, **options: Any) -> str:
-        """Uploads this model to the Hugging Face Hub, as a preset with a model card.
+        """Uploads this model to the Hugging Face Hub, as a preset with a model card, in one commit.
 
-        If several processes train together, all call this method; the first uploads.
+        The model is created on the hub if it isn't there. Files of an earlier model there are
+        replaced or removed; a card that keras_bert didn't write is kept. If several processes train
+        together, all call this method; the first uploads.
 
         Args:
             name: `"user/name"` or `"organization/name"`.
-            **options: `private`, a bool for a new model; `token`, by default `HF_TOKEN` or that of
-                `hf auth login`; and `commit_message`.
+            **options: `private`, a bool for a new model, by default as set on the hub; `token`, by
+                default `HF_TOKEN` or that of `hf auth login`; and `commit_message`.
 
         Returns:
             The handle of the uploaded version for `from_preset`, `"hf://user/name@commit"`.
@@ -141,9 +143,9 @@ class PresetModel:
         """Records how this model was trained, for the model card that saving it writes.
 
         `finetune` and the recipes do this by themselves. After a `fit` of your own, the card has
-        what Keras knows: optimizer, epochs, and validation metrics. Call this method instead, after
-        training and before saving; each call with other settings adds a run. Absolute paths are
-        shortened to their last part, because cards are public.
+        what Keras knows: optimizer, epochs, and validation metrics, unless you call this method
+        before saving. Each call with other settings adds a run. Absolute paths are shortened to
+        their last part, because cards are public.
 
         Args:
             settings: dict from names to numbers, strings, bools, None, and lists or dicts of them.
@@ -206,16 +208,15 @@ class PresetModel:
         if not is_preset:
             source = source.as_task(model_class.__name__)
         arguments, settings = split_arguments(model_class, arguments)
-        if settings.get("label_names") is not None and "num_classes" in _parameters(model_class):
+        takes_classes = "num_classes" in inspect.signature(model_class.__init__).parameters
+        if settings.get("label_names") is not None and takes_classes:
             settings["label_names"] = checked_label_names(settings["label_names"])
             arguments.setdefault("num_classes", len(settings["label_names"]))
         if hasattr(model_class, "preprocessor_class"):
             settings = {**settings, "lowercase": lowercase}
             settings = {name: value for name, value in settings.items() if value is not None}
-            new_classes = arguments.get("num_classes")
-            preprocessor = preprocessor_for(
-                model_class, source, preprocessor, settings, new_classes
-            )
+            classes = arguments.get("num_classes")
+            preprocessor = preprocessor_for(model_class, source, preprocessor, settings, classes)
         load = load_preset if is_preset else _from_checkpoint
         model = load(model_class, source, preprocessor, arguments)
         if not load_weights:
@@ -229,12 +230,7 @@ class PresetModel:
         return model
 
 
-def _parameters(cls):
-    return inspect.signature(cls.__init__).parameters
-
-
 def _check_names(cls, arguments):
-    """Raises a ValueError if neither a class nor its preprocessor has an argument."""
     own, _ = split_arguments(cls, arguments)
     check_arguments(cls, own, None, settings=setting_names(cls))
 
@@ -255,8 +251,7 @@ def _class_for(cls, source, arguments):
 
 
 def _with_random_weights(model):
-    """Makes a model like this one with random weights."""
-    config = {name: value for name, value in model.get_config().items() if name not in OF_ONE_MODEL}
+    config = shared_arguments(model.get_config())
     if hasattr(model, "backbone"):
         config["backbone"] = _with_random_weights(model.backbone)
         config["preprocessor"] = model.preprocessor
@@ -267,7 +262,6 @@ def _with_random_weights(model):
 
 
 def _from_checkpoint(cls, checkpoint, preprocessor, arguments):
-    """Makes a `cls` with the weights of a `Checkpoint`."""
     backbone_class = public_class("BertBackbone")
     head_may_differ = bool(arguments)
     if getattr(cls, "architecture", "bert") != "bert":
@@ -280,7 +274,7 @@ def _from_checkpoint(cls, checkpoint, preprocessor, arguments):
     saved, _ = split_arguments(cls, saved)
     check_arguments(cls, arguments, checkpoint.source, {"backbone", "preprocessor", *saved})
     encoder, arguments = split_dtype(arguments)
-    arguments = {"preprocessor": preprocessor, **changed_arguments(saved, arguments)}
+    arguments = {"preprocessor": preprocessor, **shared_arguments(saved), **arguments}
     return with_weights(
         checkpoint,
         lambda: cls(backbone=backbone_class(**{**checkpoint.backbone, **encoder}), **arguments),

@@ -1,14 +1,22 @@
-"""Arguments that come partly from a source and partly from the caller: checks and merging."""
+"""Arguments of models: from the caller and a source, and in the configs that presets store."""
 
 import difflib
 import inspect
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, TypeVar
 
 import keras
 
-# Entries of a config that belong to one model, not to other models made from its config.
-OF_ONE_MODEL = ("name", "trainable", "quantized_layers")
+from keras_bert.training.keras_internals import all_layers
+
+Model = TypeVar("Model", bound=keras.Model)
+
+_OF_ONE_MODEL = ("name", "trainable", "quantized_layers")  # entries of a config
+
+
+def shared_arguments(config: dict[str, Any]) -> dict[str, Any]:
+    """Returns the entries of a config that other models made from it share."""
+    return {name: value for name, value in config.items() if name not in _OF_ONE_MODEL}
 
 
 def check_arguments(
@@ -20,25 +28,18 @@ def check_arguments(
 ) -> None:
     """Raises a ValueError if a `cls` can't be made from the caller's and the source's arguments.
 
-    Args:
-        cls: the class.
-        given: `{name: value}`, the caller's arguments.
-        source: the name of the source that gives the other arguments.
-        saved: names of the source's arguments; None if it gives all of them.
-        settings: names of the preprocessor's arguments, for the message.
+    `saved` names the source's arguments; None if it gives all of them. The message also lists
+    `settings`, the arguments of the preprocessor.
     """
-    names = inspect.signature(cls.__init__).parameters
-    unknown = [name for name in given if name not in _accepted(cls)]
-    if unknown:
-        theirs = [name for name in names if name in _accepted(cls)]
-        theirs += [name for name in settings if name not in theirs]
+    accepted, names = _accepted(cls), inspect.signature(cls.__init__).parameters
+    if unknown := [name for name in given if name not in accepted]:
+        known = [*dict.fromkeys([*(name for name in names if name in accepted), *settings])]
         raise ValueError(
-            f"{cls.__name__} has no argument {', '.join(unknown)}; it has {', '.join(theirs)}."
-            + did_you_mean(unknown, theirs)
+            f"{cls.__name__} has no argument {', '.join(unknown)}; it has {', '.join(known)}."
+            + did_you_mean(unknown, known)
         )
-    theirs = names if saved is None else saved
-    missing = [name for name in _required(cls) if name not in given and name not in theirs]
-    if missing:
+    saved = names if saved is None else saved
+    if missing := [name for name in _required(cls) if name not in given and name not in saved]:
         arguments = ", ".join(f"{name}=..." for name in missing)
         raise ValueError(
             f"{cls.__name__} needs {', '.join(missing)}, which {source} doesn't define: pass it, "
@@ -69,12 +70,6 @@ def check_spelling(cls: type, given: dict[str, Any]) -> None:
         raise ValueError(f"{cls.__name__} has no argument {', '.join(unknown)}.{suggestion}")
 
 
-def changed_arguments(saved: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
-    """Replaces saved arguments of a model with those that the caller gives."""
-    saved = {name: value for name, value in saved.items() if name not in OF_ONE_MODEL}
-    return {**saved, **given}
-
-
 def check_loads(dtype: Any) -> None:
     """Raises a ValueError if a `dtype` quantizes a layer, which saved floats don't fit."""
     if dtype is None:
@@ -94,6 +89,39 @@ def split_dtype(arguments: dict[str, Any]) -> tuple[dict[str, Any], dict[str, An
     return {n: v for n, v in arguments.items() if n == "dtype"}, others
 
 
+def check_keras_arguments(cls: type, given: dict[str, Any]) -> None:
+    """Raises a ValueError for arguments of a task that Keras would silently ignore."""
+    unknown = [name for name in given if name not in ("name", "trainable")]
+    if unknown:
+        raise ValueError(
+            f"{cls.__name__} has no argument {', '.join(unknown)}. Settings for text, labels or "
+            f"answers are arguments of its preprocessor, {cls.__name__}Preprocessor(tokenizer, "
+            "...)."
+        )
+
+
+def check_saves(cls: type, config: dict[str, Any]) -> None:
+    """Raises a ValueError if a model or preprocessor couldn't be loaded again from its config."""
+    name = cls.__name__
+    if keras.saving.get_registered_object(keras.saving.get_registered_name(cls)) is not cls:
+        raise ValueError(
+            f"{name} can't be saved: loading couldn't find the class, which isn't registered. "
+            "Decorate the class with @keras.saving.register_keras_serializable(package=...)."
+        )
+    parameters = inspect.signature(cls.__init__).parameters
+    takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+    missing = [n for n in _required(cls) if n not in config]
+    unknown = [] if takes_any else [n for n in shared_arguments(config) if n not in parameters]
+    faults = [f"lacks {', '.join(missing)}"] if missing else []
+    if unknown:
+        faults.append(f"has {', '.join(unknown)}, which its constructor doesn't take")
+    if faults:
+        raise ValueError(
+            f"{name} can't be saved: its get_config {' and '.join(faults)}. It must return every "
+            "argument of the constructor, under its name."
+        )
+
+
 def _required(cls):
     """Lists the arguments of a class's constructor that have no default."""
     parameters = [*inspect.signature(cls.__init__).parameters.values()][1:]
@@ -109,35 +137,27 @@ def _accepted(cls):
     return names - {"self", "args", "kwargs", "inputs", "outputs", "backbone", "preprocessor"}
 
 
-def check_keras_arguments(cls: type, given: dict[str, Any]) -> None:
-    """Raises a ValueError for arguments of a task that Keras would silently ignore."""
-    unknown = [name for name in given if name not in ("name", "trainable")]
-    if unknown:
-        kind = f"{cls.__name__}Preprocessor"
-        raise ValueError(
-            f"{cls.__name__} has no argument {', '.join(unknown)}. Settings for text, labels or "
-            f"answers are arguments of its preprocessor, such as {kind}(tokenizer, ...)."
-        )
+def quantization_config(model: keras.Model) -> dict[str, Any]:
+    """Returns `{"quantized_layers": {path: how}}`, or `{}` if no layer of `model` is quantized.
+
+    `model.quantize("int8")` replaces weights inside layers. The weight file then loads only into a
+    model with the same layers quantized in the same way.
+    """
+    layers = {
+        layer.path: keras.saving.serialize_keras_object(layer.quantization_config)
+        for layer in all_layers(model)
+        if layer.quantization_mode
+    }
+    return {"quantized_layers": layers} if layers else {}
 
 
-def check_saves(cls: type, config: dict[str, Any]) -> None:
-    """Raises a ValueError if a model or preprocessor couldn't be loaded again from its config."""
-    name = cls.__name__
-    if keras.saving.get_registered_object(keras.saving.get_registered_name(cls)) is not cls:
-        raise ValueError(
-            f"{name} can't be saved: loading couldn't find the class, which isn't registered. "
-            "Decorate the class with @keras.saving.register_keras_serializable(package=...)."
-        )
-    names = inspect.signature(cls.__init__).parameters
-    takes_any = any(p.kind is p.VAR_KEYWORD for p in names.values())
-    missing = [n for n in _required(cls) if n not in config]
-    unknown = [] if takes_any else [n for n in config if n not in (*names, *OF_ONE_MODEL)]
-    if missing or unknown:
-        raise ValueError(
-            f"{name} can't be saved: its get_config "
-            + " and ".join(
-                [f"lacks {', '.join(missing)}"] * bool(missing)
-                + [f"has {', '.join(unknown)}, which its constructor doesn't take"] * bool(unknown)
-            )
-            + ". It must return every argument of the constructor, under its name."
-        )
+def quantized_from_config(cls: type[Model], config: dict[str, Any]) -> Model:
+    """Makes `cls(**config)` and quantizes the layers that `quantization_config` named."""
+    config = {**config}
+    quantized = config.pop("quantized_layers", {})
+    model = cls(**config)
+    for layer in all_layers(model):
+        if layer.path in quantized and layer.quantization_mode is None:
+            how = keras.saving.deserialize_keras_object(quantized[layer.path])
+            layer.quantize(config=how)
+    return model

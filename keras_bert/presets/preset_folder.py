@@ -41,8 +41,7 @@ class PresetFolder:
         if not path.is_file():
             found = sorted(p.name for p in self.path.iterdir())
             raise ValueError(
-                f"{self} is not a complete preset: {name} is missing (found: {found}). Write it "
-                "again with save_to_preset."
+                f"{self} is not a complete preset: {name} is missing (found: {found})."
             )
         return path
 
@@ -102,15 +101,13 @@ class PresetFolder:
         """
         if not self._saved.value("reads_text"):
             return None, {}, {}
-        tokenizer = self._settings.fields("tokenizer")
-        text = {
-            "sequence_length": self._settings.integer("sequence_length", low=1),
-            "truncation": self._settings.text("truncation"),
-        }
+        saved, tokenizer = self._settings, self._settings.fields("tokenizer")
         arguments = {
             "lowercase": tokenizer.boolean("lowercase", True),
             "max_word_characters": tokenizer.integer("max_word_characters", 200, low=1),
         }
+        text = {"sequence_length": saved.integer("sequence_length", low=1)}
+        text["truncation"] = saved.text("truncation")
         text = {name: value for name, value in text.items() if value is not None}
         return str(self.file("vocab.txt")), arguments, text
 
@@ -147,7 +144,6 @@ class PresetFolder:
         return config, model
 
     def _check_sizes(self, num_bytes):
-        """Raises a ValueError if the config describes a much larger model than the file holds."""
         config = self._saved.fields("config")
         for name in ("num_classes", "num_features"):
             config.integer(name, high=num_bytes)
@@ -182,7 +178,6 @@ def _as_format_3(config, path):
 
 
 def _registered(name, base, path):
-    """Returns the subclass of `base` that is registered under a name."""
     package, _, short = name.rpartition(">")
     if package == "keras_bert" and hasattr(import_module("keras_bert"), short):
         found = public_class(short)
@@ -191,7 +186,7 @@ def _registered(name, base, path):
     if found is None:
         raise ValueError(
             f"{path} names the class {name!r}, which isn't defined here. Import the module that "
-            "registers it with @keras.saving.register_keras_serializable(), then load again."
+            "registers it with Keras, then load again."
         )
     if not (isinstance(found, type) and issubclass(found, base)):
         raise ValueError(f"{path} names {found!r}, which is no {base.__name__}.")

@@ -1,6 +1,7 @@
 """Reader of presets, and of published weights in any supported format."""
 
 import re
+from importlib.util import find_spec
 from os import PathLike
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from keras_bert.files.whole import recover
 from keras_bert.messages import shown
 from keras_bert.presets.formats.checkpoint import Checkpoint
 from keras_bert.presets.formats.tensor_files import FILES
-from keras_bert.presets.known_presets import hub_handle, similar_preset
+from keras_bert.presets.known_presets import KNOWN_PRESETS, hub_handle, similar_preset
 from keras_bert.presets.preset_folder import PresetFolder
 
 
@@ -33,8 +34,8 @@ def read_source(source: str | PathLike) -> Checkpoint | PresetFolder:
         )
     if path.is_file() and not _is_prefix(path):
         raise ValueError(
-            f"{path} is a file. Pass its folder; if the folder has several TF1 checkpoints, pass "
-            "the prefix of one: its path without .index or .data-*."
+            f"{path} is a file. Pass its folder; of several TF1 checkpoints in a folder, pass the "
+            "prefix of one: its path without .index or .data-*."
         )
     if not path.is_dir() or _is_google(path):
         from keras_bert.presets.formats.google import read_google
@@ -55,7 +56,7 @@ def read_source(source: str | PathLike) -> Checkpoint | PresetFolder:
     raise ValueError(
         f"{path} holds no BERT in a supported format: neither config.json (keras_bert, Hugging "
         "Face, KerasHub) nor bert_config.json and bert_model.ckpt.* (Google). Found: "
-        f"{shown(found, 400)}.{folder_hint(path, found)}"
+        f"{shown(found, 400)}.{_folder_hint(path, found)}"
     )
 
 
@@ -85,6 +86,8 @@ def published_name(source: str | PathLike) -> str | None:
 def _is_preset_name(handle):
     if not re.fullmatch(r"[\w.]+", handle):
         return False
+    if handle not in KNOWN_PRESETS and find_spec("keras_hub") is None:
+        return False
     from keras_bert.presets.formats.read_keras_hub import has_preset
 
     return has_preset(handle)
@@ -101,7 +104,7 @@ def _is_prefix(path):
     return path.with_name(f"{path.name}.index").is_file()
 
 
-def folder_hint(path: Path, found: list[str]) -> str:
+def _folder_hint(path: Path, found: list[str]) -> str:
     """Returns what to do about a folder that this library wrote, if it is no preset."""
     for name in ("best", "preset"):  # in the output of a recipe
         if (path / name / "config.json").is_file():

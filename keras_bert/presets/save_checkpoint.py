@@ -8,7 +8,7 @@ import keras
 from keras_bert.files.new_folder import new_folder
 from keras_bert.presets.formats.checkpoint import Checkpoint, Tensor
 from keras_bert.presets.model_card import write_card
-from keras_bert.presets.preset_arguments import OF_ONE_MODEL
+from keras_bert.presets.preset_arguments import shared_arguments
 from keras_bert.presets.save_preset import num_weight_bytes
 from keras_bert.training.keras_internals import all_layers, lora_table
 
@@ -69,15 +69,14 @@ def checkpoint_of(model: keras.Model) -> Checkpoint:
 
 def _task_arguments(model, preprocessor):
     """Merges the arguments of a task and its preprocessor, as other libraries store them."""
-    left_out = (*OF_ONE_MODEL, "backbone", "preprocessor")
-    arguments = {name: value for name, value in model.get_config().items() if name not in left_out}
-    if preprocessor is None:
-        if "num_classes" in arguments:
-            arguments["label_names"] = [*map(str, range(arguments["num_classes"]))]
-        return arguments
-    text = ("tokenizer", "sequence_length", "truncation")
-    settings = {n: v for n, v in preprocessor.get_config().items() if n not in text}
-    return {**arguments, **settings}
+    arguments = shared_arguments(model.get_config())
+    del arguments["backbone"], arguments["preprocessor"]
+    if preprocessor is not None:
+        text = ("tokenizer", "sequence_length", "truncation")
+        arguments |= {n: v for n, v in preprocessor.get_config().items() if n not in text}
+    elif "num_classes" in arguments:
+        arguments["label_names"] = [*map(str, range(arguments["num_classes"]))]
+    return arguments
 
 
 def _check_pools_last_layer(model):
@@ -85,19 +84,17 @@ def _check_pools_last_layer(model):
     if config.get("layers") is not None or config.get("pooling", "mean") is None:
         raise ValueError(
             f"This {type(model).__name__} has pooling={config['pooling']!r}, layers="
-            f"{config['layers']}; other libraries' embedders pool the last layer. Write only its "
-            "encoder: pass model.backbone in place of model."
+            f"{config['layers']}; other libraries' embedders pool the last layer. Write "
+            "model.backbone in place of model."
         )
 
 
 def _check_reads_text_alone(model):
-    num_features = getattr(model, "num_features", 0)
-    if num_features:
+    if num_features := getattr(model, "num_features", 0):
         raise ValueError(
             f"This {type(model).__name__} takes numbers alongside texts (num_features="
             f"{num_features}), which other libraries don't support. Save it with "
-            "save_to_preset(folder), or write only its encoder: pass model.backbone in place of "
-            "model."
+            "save_to_preset(folder), or write model.backbone in place of model."
         )
     truncation = getattr(getattr(model, "preprocessor", None), "truncation", "head")
     if truncation != "head":
@@ -108,14 +105,10 @@ def _check_reads_text_alone(model):
 
 def _report_prompts_and_width(model):
     """Logs what an embedder's folder of Google or KerasHub lacks; Hugging Face's holds it."""
-    reader = getattr(model, "preprocessor", None)
-    settings = {
-        "prompts": getattr(reader, "prompts", None),
-        "default_prompt_name": getattr(reader, "default_prompt_name", None),
-        "truncate_dim": getattr(model, "truncate_dim", None),
-    }
-    lost = [f"{name}={value!r}" for name, value in settings.items() if value]
-    if lost:
+    preprocessor = getattr(model, "preprocessor", None)
+    settings = {n: getattr(preprocessor, n, None) for n in ("prompts", "default_prompt_name")}
+    settings["truncate_dim"] = getattr(model, "truncate_dim", None)
+    if lost := [f"{name}={value!r}" for name, value in settings.items() if value]:
         logger.warning(
             "Not stored in this format: %s. Pass them to from_preset again, or use "
             "save_to_preset or save_to_hugging_face.",
@@ -133,7 +126,7 @@ def _write(model, folder, write):
 
 def _float_weights(model):
     """Returns `{name: array}` of a model's weights, with LoRA's matrices merged into kernels."""
-    merged, adapters = {}, set()
+    weights = {variable.path: variable for variable in model.weights}
     for layer in all_layers(model, include_self=False):
         if getattr(layer, "quantization_mode", None):
             raise ValueError(
@@ -142,14 +135,7 @@ def _float_weights(model):
             )
         if getattr(layer, "lora_enabled", False):
             name, table = lora_table(layer)
-            merged[table.path] = keras.ops.convert_to_numpy(getattr(layer, name))
-            adapters |= {v.path for v in layer.variables if "lora" in v.path}
-    return {
-        variable.path: (
-            merged[variable.path]
-            if variable.path in merged
-            else keras.ops.convert_to_numpy(variable)
-        )
-        for variable in model.weights
-        if variable.path not in adapters
-    }
+            weights[table.path] = getattr(layer, name)
+            for path in [v.path for v in layer.variables if "lora" in v.path]:
+                del weights[path]
+    return {path: keras.ops.convert_to_numpy(weight) for path, weight in weights.items()}

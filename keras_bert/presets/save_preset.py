@@ -16,24 +16,7 @@ from keras_bert.training.training_record import training_of
 
 
 def save_preset(model: keras.Model, folder: str | os.PathLike) -> None:
-    """Writes `config.json`, `model.weights.h5`, `preprocessor.json`, `vocab.txt` and a model card.
-
-    The folder is written atomically. A backbone has no preprocessor. If several processes train
-    together, all call this function; the first writes, and the others wait.
-
-    The card, `README.md`, says what the model is, how it was trained (see `record_training`), its
-    scores, and how to load it. Its last line marks it as ours: a `README.md` without that line is a
-    person's and is kept, and no card is written.
-
-    Args:
-        model: a `BertBackbone`, or a task with one.
-        folder: a path; an earlier preset there is replaced.
-
-    Raises:
-        ValueError: if the folder holds something that is not a preset; or if the model couldn't be
-            loaded again, because its class or its backbone's isn't registered, or a config lacks
-            an argument.
-    """
+    """Writes a model as a preset; see `PresetModel.save_to_preset`."""
     if is_chief(model):
         _write(model, folder)
     wait_for_all("a preset", model)
@@ -47,41 +30,35 @@ def num_weight_bytes(model: keras.Model) -> int:
 
 def _write(model, folder):
     preprocessor = getattr(model, "preprocessor", None)
-    name, config = _description(model)
-    if "backbone" in config:
-        config["backbone"] = dict(
-            zip(("class", "config"), _description(model.backbone), strict=True)
-        )
-        del config["preprocessor"]
-    if preprocessor is not None:
-        reader, _ = _description(preprocessor)
+    description = _description(model)
+    if "backbone" in description["config"]:
+        description["config"]["backbone"] = _description(model.backbone)
+        del description["config"]["preprocessor"]
+    reader = {} if preprocessor is None else _description(preprocessor)
     training = training_of(model)
     with new_folder(folder, num_weight_bytes(model)) as unfinished:
         weights = unfinished / "model.weights.h5"
         _save_weights_alone(model, weights)
-        write_json(
-            unfinished / "config.json",
-            {
-                "format": FORMAT,
-                "class": name,
-                "reads_text": preprocessor is not None,
-                "config": config,
-                "weights_crc32": crc32_of(weights),
-                **({"training": training} if training else {}),
-            },
-        )
+        config = {
+            "format": FORMAT,
+            "class": description["class"],
+            "reads_text": preprocessor is not None,
+            "config": description["config"],
+            "weights_crc32": crc32_of(weights),
+            **({"training": training} if training else {}),
+        }
+        write_json(unfinished / "config.json", config)
         if preprocessor is not None:
             preprocessor.tokenizer.save_vocabulary(unfinished / "vocab.txt")
-            settings = {"class": reader, **preprocessor.settings()}
+            settings = {"class": reader["class"], **preprocessor.settings()}
             write_json(unfinished / "preprocessor.json", settings)
         write_card(model, unfinished)
 
 
 def _description(part):
-    """Returns the registered name of an object's class, and its config."""
     config = part.get_config()
     check_saves(type(part), config)
-    return keras.saving.get_registered_name(type(part)), config
+    return {"class": keras.saving.get_registered_name(type(part)), "config": config}
 
 
 def _save_weights_alone(task, path):

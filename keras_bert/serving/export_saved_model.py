@@ -1,16 +1,15 @@
 """Export of a task as a SavedModel that takes raw strings."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import keras
 import numpy as np
 import tensorflow as tf
 
 from keras_bert.files.new_folder import new_folder
+from keras_bert.messages import check_int
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor, no_answers
-from keras_bert.serving.check_backend import check_backend
-from keras_bert.serving.save_quietly import save_quietly
 from keras_bert.serving.warmup_requests import MAX_REQUESTS, write_warmup_requests
 from keras_bert.training.keras_internals import autocast_variables
 
@@ -24,8 +23,8 @@ def export_saved_model(
 ) -> str:
     """Writes a task and its vocabulary as a SavedModel in TensorFlow Serving's layout.
 
-    TensorFlow with TensorFlow Text loads it, and so does TensorFlow Serving. It needs neither Keras
-    nor this library, and it can be moved. It has two signatures.
+    TensorFlow with TensorFlow Text loads it, and so does TensorFlow Serving, without Keras and this
+    library. It has two signatures.
 
     `serving_default` takes raw strings and returns the answers of `task.answer`, as tensors with
     one row per example. `token_ids` takes the prepared inputs `token_ids`, `segment_ids` and
@@ -50,9 +49,9 @@ def export_saved_model(
     `document` too, which prepend them to `text`. `token_ids` names a single output `logits`, and
     that of a `BertEmbedder` `embedding`.
 
-    Texts are padded to the longest in a request, not to `sequence_length`. Short requests are
-    therefore answered sooner, with the same scores. The model computes in the precision that it
-    was made with, and weights that it reads in bfloat16 or float16 are written so.
+    Texts are padded to the longest in a request, so that short requests are answered sooner. The
+    model computes in the precision that it was made with, and weights that it reads in bfloat16 or
+    float16 are written so.
 
     Args:
         task: a `BertTask` with a preprocessor that has answers.
@@ -87,7 +86,8 @@ def export_saved_model(
             **{name: _text_signature(task, r) for name, r in task.preprocessor.variants().items()},
         }
     module = tf.Module()
-    module.weights = _unique([v for each in signatures.values() for v in each.variables])
+    variables = [v for each in signatures.values() for v in each.variables]
+    module.weights = list({id(variable): variable for variable in variables}.values())
     del cast
 
     with new_folder(target, check=lambda names: _free_version(path, version)) as folder:
@@ -96,6 +96,30 @@ def export_saved_model(
             name = os.path.basename(os.path.normpath(path))
             write_warmup_requests(str(folder), name, requests)
     return target
+
+
+def check_backend(model: keras.Model, exported: str) -> None:
+    """Raises a ValueError unless Keras runs on TensorFlow, whose graph all formats are made from.
+
+    `exported` is the format's name with its article, for the message.
+    """
+    if keras.backend.backend() != "tensorflow":
+        raise ValueError(
+            f"Exporting {exported} requires TensorFlow; Keras runs on {keras.backend.backend()} "
+            "here. Save the model with save_to_preset(folder), then run "
+            f"{type(model).__name__}.from_preset(folder).export(...) with KERAS_BACKEND=tensorflow."
+        )
+
+
+def save_quietly(module: tf.Module, folder: str, signatures: dict[str, Callable]) -> None:
+    """Writes a SavedModel without TensorFlow's message, which names a folder that is renamed."""
+    logger = tf.get_logger()
+    level = logger.level
+    logger.setLevel("WARNING")
+    try:
+        tf.saved_model.save(module, folder, signatures=signatures)
+    finally:
+        logger.setLevel(level)
 
 
 def _weights_in_compute_dtype(task):
@@ -153,11 +177,10 @@ def _checked_extra_inputs(extra, values, texts):
     """Checks extra inputs, `{name: value}`; a request fails if one is not finite."""
     checked = {}
     for name, value in zip(extra, values, strict=True):
+        rows, texts_given = tf.shape(value)[0], tf.shape(texts)[0]
         is_finite = tf.reduce_all(tf.math.is_finite(value))
         asserted = [
-            tf.debugging.assert_equal(
-                tf.shape(value)[0], tf.shape(texts)[0], f"give each text its {name}"
-            ),
+            tf.debugging.assert_equal(rows, texts_given, f"give each text its {name}"),
             tf.debugging.Assert(is_finite, [f"{name} must be finite numbers; got", value]),
         ]
         with tf.control_dependencies(asserted):
@@ -173,9 +196,8 @@ def _check_task(task):
         raise no_answers(name)
     if task.preprocessor is None:
         raise ValueError(
-            f"This {name} has no preprocessor, so it can't read text. Make it with "
-            f"preprocessor={task.preprocessor_class().__name__}(tokenizer), or set "
-            "model.preprocessor."
+            f"This {name} has no preprocessor, so it can't read text: set model.preprocessor to a "
+            f"{task.preprocessor_class().__name__}."
         )
 
 
@@ -188,8 +210,8 @@ def _warmup_requests(task, texts):
         return []
     if len(texts) >= MAX_REQUESTS:
         raise ValueError(
-            f"TensorFlow Serving takes at most {MAX_REQUESTS} warm-up requests; {len(texts)} "
-            f"warmup_texts were given. Give at most {MAX_REQUESTS - 1}."
+            f"TensorFlow Serving takes at most {MAX_REQUESTS} warm-up requests: give at most "
+            f"{MAX_REQUESTS - 1} warmup_texts; got {len(texts)}."
         )
     rows = [_row(task, ranks, text) for text in texts]
     columns = tf.nest.flatten(list(rows[0].values()))[:2]
@@ -205,7 +227,6 @@ def _warmup_requests(task, texts):
 
 
 def _short_and_long(task, ranks):
-    """Makes warm-up texts: a short text, a text that fills the sequence, and a pair."""
     word = task.preprocessor.tokenizer.get_vocabulary()[-1].removeprefix("##")
     filling = " ".join([word] * task.preprocessor.sequence_length)
     if len(ranks) == 1:
@@ -216,34 +237,27 @@ def _short_and_long(task, ranks):
 
 
 def _row(task, ranks, text):
-    """Makes the inputs, `{name: value}`, of a request for one warm-up text."""
+    is_list = isinstance(text, (list, tuple))
     if len(ranks) == 1:
-        takes_pairs = None in ranks.values()
-        is_pair = isinstance(text, (list, tuple)) and len(text) == 2 and takes_pairs
+        is_pair = is_list and len(text) == 2 and None in ranks.values()
         if not isinstance(text, str) and not is_pair:
             raise ValueError("warmup_texts must be texts or pairs of texts; one is neither.")
         [name] = ranks
         return {name: [text] if isinstance(text, str) else [list(text)]}
-    is_pair = isinstance(text, (list, tuple)) and len(text) == len(ranks)
     kinds = [str if rank == 1 else (list, tuple) for rank in ranks.values()]
-    if not is_pair or not all(map(isinstance, text, kinds)):
+    if not (is_list and len(text) == len(ranks) and all(map(isinstance, text, kinds))):
         raise ValueError(f"warmup_texts of a {type(task).__name__} are pairs ({', '.join(ranks)}).")
     return {name: [value] for name, value in zip(ranks, text, strict=True)}
 
 
 def _free_version(path, version):
-    if version < 1:
-        raise ValueError(f"version must be 1 or more; got {version}.")
+    check_int("version", version)
     target = os.path.join(path, str(version))
     if tf.io.gfile.exists(target):
         names = (name.rstrip("/") for name in tf.io.gfile.listdir(path))
         free = 1 + max(int(name) for name in names if name.isdecimal())
         raise ValueError(
             f"{target} already exists. Export with version={free}, which TensorFlow Serving then "
-            "serves instead, or remove that folder first."
+            "serves, or remove that folder."
         )
     return target
-
-
-def _unique(variables):
-    return list({id(variable): variable for variable in variables}.values())

@@ -11,8 +11,8 @@ import keras
 import tensorflow as tf
 
 from keras_bert.files.new_folder import new_folder
-from keras_bert.serving.check_backend import check_backend
-from keras_bert.serving.save_quietly import save_quietly
+from keras_bert.messages import missing
+from keras_bert.serving.export_saved_model import check_backend, save_quietly
 from keras_bert.serving.tokenizer_files import TOKENIZER_FILES, write_tokenizer_files
 from keras_bert.training.keras_internals import all_layers
 
@@ -68,13 +68,12 @@ def export_token_ids(
     model.export("books", format="onnx")  # writes books/model.onnx
     ```
     """
-    name, packages, write = _FORMATS[format]
-    _check_folder_name(folder)
-    _check_options(format, write, options)
+    name, package, write = _FORMATS[format]
+    _check_arguments(folder, format, write, options)
     check_backend(model, f"format={format!r}")
     _check_precision(model, format)
-    for package in packages:
-        _check_installed(package, format)
+    if find_spec(package) is None:
+        raise missing(package, "export")
     function = token_id_function(model)
     with new_folder(folder, check=lambda names: _check_replaces_export(folder, names)) as new:
         write(function, new / name, **options)
@@ -127,11 +126,11 @@ def _write_openvino(function, path, compress_to_fp16=False):
         openvino.save_model(converted, path, compress_to_fp16=compress_to_fp16)
 
 
-# Name of the model's file, packages to install, writer.
+# Name of the model's file, the package that the writer needs, and the writer.
 _FORMATS = {
-    "onnx": ("model.onnx", ("tf2onnx",), _write_onnx),
-    "litert": ("model.tflite", (), _write_litert),
-    "openvino": ("model.xml", ("openvino",), _write_openvino),
+    "onnx": ("model.onnx", "tf2onnx", _write_onnx),
+    "litert": ("model.tflite", "tensorflow", _write_litert),
+    "openvino": ("model.xml", "openvino", _write_openvino),
 }
 _WRITTEN = {"model.onnx", "model.tflite", "model.xml", "model.bin", *TOKENIZER_FILES}
 _ENDINGS = (".onnx", ".tflite", ".xml")
@@ -152,8 +151,7 @@ def _rename_outputs(graph, names):
         value.name = renamed[value.name]
     for node in graph.node:
         for ends in (node.input, node.output):
-            for place, end in enumerate(ends):
-                ends[place] = renamed.get(end, end)
+            ends[:] = [renamed.get(end, end) for end in ends]
 
 
 def _name_axes(graph):
@@ -168,19 +166,15 @@ def _name_axes(graph):
                 dim.dim_param = name
 
 
-def _check_folder_name(folder):
+def _check_arguments(folder, format, write, options):
     folder = os.fspath(folder)
     if folder.endswith(_ENDINGS):
         raise ValueError(
             f"export writes a folder, with the tokenizer next to the model; got {folder}. Give the "
             f"folder's name, such as {os.path.splitext(folder)[0]}."
         )
-
-
-def _check_options(format, write, options):
     known = list(inspect.signature(write).parameters)[2:]
-    unknown = [name for name in options if name not in known]
-    if unknown:
+    if unknown := [name for name in options if name not in known]:
         raise ValueError(f"format={format!r} takes {', '.join(known)}; got {', '.join(unknown)}.")
 
 
@@ -189,23 +183,13 @@ def _check_precision(model, format):
         how = layer.quantization_mode or layer.compute_dtype
         if how != "float32" and (format, how) != ("onnx", "int8"):
             raise ValueError(
-                f"{layer.path} computes in {how}, which format={format!r} can't hold. Load the "
-                f'model in float32, {type(model).__name__}.from_preset(folder, dtype="float32"), '
-                "from weights that aren't quantized."
+                f"{layer.path} computes in {how}, which format={format!r} can't hold: load it with "
+                f'{type(model).__name__}.from_preset(folder, dtype="float32"), not quantized.'
             )
 
 
-def _check_installed(package, format):
-    if find_spec(package) is None:
-        raise ImportError(
-            f"format={format!r} needs the package {package}: pip install {package}, or "
-            'pip install "keras3-bert[export]" for all formats.'
-        )
-
-
 def _check_replaces_export(folder, names):
-    others = sorted(set(names) - _WRITTEN)
-    if others:
+    if others := sorted(set(names) - _WRITTEN):
         raise ValueError(
             f"{folder} exists and holds {', '.join(others[:5])}, which would be lost. Choose "
             "another folder."

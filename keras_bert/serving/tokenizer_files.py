@@ -33,10 +33,6 @@ def write_tokenizer_files(preprocessor: BertPreprocessor, folder: Path) -> None:
 
     The last file is that of `save_to_preset`: `sequence_length`, `label_names` and the task's other
     settings.
-
-    Args:
-        preprocessor: the preprocessor of the exported model.
-        folder: an existing local folder.
     """
     fast_tokenizer(preprocessor).save(str(folder / "tokenizer.json"))
     preprocessor.tokenizer.save_vocabulary(folder / "vocab.txt")
@@ -57,12 +53,9 @@ def fast_tokenizer(preprocessor: BertPreprocessor) -> tokenizers.Tokenizer:
     tokenizer.post_processor = processors.BertProcessing(*ends)
     tokenizer.decoder = decoders.WordPiece()
     tokenizer.enable_padding(pad_id=ids["[PAD]"], pad_token="[PAD]")
-    direction = None if _reads_windows(preprocessor) else _DIRECTIONS.get(preprocessor.truncation)
-    if direction is not None:
+    # Truncation would lose all but the first window of a long text.
+    has_windows = preprocessor.cuts_windows or isinstance(preprocessor, _WINDOWED)
+    direction = _DIRECTIONS.get(preprocessor.truncation)
+    if direction is not None and not has_windows:
         tokenizer.enable_truncation(preprocessor.sequence_length, direction=direction)
     return tokenizer
-
-
-def _reads_windows(preprocessor):
-    """Returns whether a long text becomes several rows, which truncation would lose."""
-    return preprocessor.cuts_windows or isinstance(preprocessor, _WINDOWED)

@@ -18,13 +18,10 @@ MAX_REQUESTS = 1000
 def write_warmup_requests(
     saved_model: str, model_name: str, requests: Iterable[tuple[str, dict]]
 ) -> None:
-    """Adds warm-up requests to a SavedModel's folder.
+    """Adds warm-up requests to a SavedModel's folder, for the name that it is served under.
 
-    Args:
-        saved_model: path of the folder that holds `saved_model.pb`.
-        model_name: str, the name that the model is served under.
-        requests: list of `(signature name, {input name: value})`, with values that
-            `tf.make_tensor_proto` takes.
+    Requests are `(signature name, {input name: value})`, with values that `tf.make_tensor_proto`
+    takes.
     """
     path = os.path.join(saved_model, WARMUP_FILE)
     tf.io.gfile.makedirs(os.path.dirname(path))
@@ -39,11 +36,6 @@ def prediction_log(model_name: str, signature_name: str, inputs: dict) -> bytes:
     The message is encoded field by field, because tensorflow-serving-api, which has the class, is
     pinned to one TensorFlow version. The field numbers come from prediction_log.proto,
     predict.proto and model.proto in tensorflow/serving.
-
-    Args:
-        model_name: str.
-        signature_name: str.
-        inputs: a dict of input names and values.
     """
     model_spec = _message((1, model_name.encode()), (3, signature_name.encode()))
     entries = [

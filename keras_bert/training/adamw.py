@@ -100,14 +100,22 @@ class AdamW(SummedOptimizer):
         name: str = "adamw",
         **kwargs: Any,
     ):
-        _check_settings(learning_rate, weight_decay, beta_1, beta_2, epsilon)
+        if isinstance(learning_rate, numbers.Real):  # not a schedule
+            check_number("learning_rate", learning_rate, at_least=0)
+        if weight_decay is not None:
+            check_number("weight_decay", weight_decay, at_least=0)
+        check_number("epsilon", epsilon, at_least=0)
+        for beta_name, beta in (("beta_1", beta_1), ("beta_2", beta_2)):
+            check_number(beta_name, beta, at_least=0)
+            if beta >= 1:
+                raise ValueError(f"{beta_name} must be below 1; got {beta}.")
         check_bool("bias_correction", bias_correction)
         if global_clipnorm is not None:
             check_number("global_clipnorm", global_clipnorm, at_least=0, exclusive=True)
         if layer_decay is not None:
-            check_number("layer_decay", layer_decay)
-        if layer_decay is not None and not 0 < layer_decay <= 1:
-            raise ValueError(f"layer_decay must be above 0 and at most 1; got {layer_decay}.")
+            check_number("layer_decay", layer_decay, at_least=0, exclusive=True)
+            if layer_decay > 1:
+                raise ValueError(f"layer_decay must be at most 1; got {layer_decay}.")
         super().__init__(
             learning_rate=learning_rate,
             weight_decay=weight_decay,
@@ -210,9 +218,9 @@ class AdamW(SummedOptimizer):
     def _update_at_once(self, gradient, variable, index, learning_rate):
         """Makes the same update with TensorFlow's Adam kernel, in one pass over memory.
 
-        The kernel computes `w -= lr * m / (sqrt(v) + epsilon)` on moments without bias correction.
-        The correction divides m by `first` = 1 - beta_1^step and v by `second` = 1 - beta_2^step.
-        It can be moved into the kernel's two scalars:
+        The kernel computes `w -= lr * m / (sqrt(v) + epsilon)` on moments without bias correction,
+        which divides m by `first` = 1 - beta_1^step and v by `second` = 1 - beta_2^step. It moves
+        into the kernel's two scalars:
 
             (m / first) / (sqrt(v / second) + epsilon)
                 = sqrt(second) / first * m / (sqrt(v) + sqrt(second) * epsilon)
@@ -254,14 +262,13 @@ class AdamW(SummedOptimizer):
         )
 
     def __repr__(self):
-        config = self.get_config()
-        rate = config["learning_rate"]
+        rate = self.get_config()["learning_rate"]
         if isinstance(rate, dict):  # a schedule
             settings = ", ".join(f"{name}={value}" for name, value in rate["config"].items())
             rate = f"{rate['class_name']}({settings})"
         else:
             rate = f"{rate:g}"
-        return f"{type(self).__name__}({rate}, weight_decay={config['weight_decay']})"
+        return f"{type(self).__name__}({rate}, weight_decay={self.weight_decay})"
 
     def get_config(self):
         return {
@@ -273,15 +280,3 @@ class AdamW(SummedOptimizer):
             "no_decay": self.no_decay,
             "layer_decay": self.layer_decay,
         }
-
-
-def _check_settings(learning_rate, weight_decay, beta_1, beta_2, epsilon):
-    if isinstance(learning_rate, numbers.Real):  # not a schedule
-        check_number("learning_rate", learning_rate, at_least=0)
-    if weight_decay is not None:
-        check_number("weight_decay", weight_decay, at_least=0)
-    check_number("epsilon", epsilon, at_least=0)
-    for name, beta in (("beta_1", beta_1), ("beta_2", beta_2)):
-        check_number(name, beta, at_least=0)
-        if beta >= 1:
-            raise ValueError(f"{name} must be below 1; got {beta}.")

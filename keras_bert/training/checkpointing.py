@@ -26,9 +26,8 @@ class TrainingCheckpoint(keras.callbacks.Callback):
     """Saves everything that training needs to resume, at the end of every epoch.
 
     A checkpoint is a file with the weights, the optimizer's state and step, and the dropout seeds.
-    A background thread writes it to a temporary name and renames it, so every checkpoint is
-    complete; its parts also have checksums. If several processes train together, one writes and all
-    read.
+    A background thread writes it; it appears when it is complete, and its parts have checksums. If
+    several processes train together, one writes and all read.
 
     A run that diverges ends with an error that names the step and the last good checkpoint: in
     `fit` at the first loss that is NaN or infinite, and before such weights would be saved.
@@ -77,7 +76,7 @@ class TrainingCheckpoint(keras.callbacks.Callback):
 
     def path(self, step: int) -> str:
         """Returns the path of the checkpoint of an optimizer step."""
-        return f"{self.folder}/{_name(step)}"
+        return f"{self.folder}/step-{step:010d}.npz"
 
     def restore(self, model: keras.Model, step: int | None = None) -> int:
         """Restores the state of a compiled model from a checkpoint.
@@ -93,8 +92,8 @@ class TrainingCheckpoint(keras.callbacks.Callback):
             The optimizer step to resume from; 0 if there is no checkpoint.
 
         Raises:
-            ValueError: if the checkpoint belongs to another model or optimizer, or is damaged and
-                there is no other; or if processes that train together find different checkpoints.
+            ValueError: if the checkpoint belongs to another model or optimizer, if no checkpoint is
+                undamaged, or if processes that train together find different ones.
         """
         self.wait()
         _build_optimizer(model)
@@ -171,13 +170,11 @@ class TrainingCheckpoint(keras.callbacks.Callback):
             try:
                 return step, *self._read(step)
             except Exception as error:  # zipfile raises many kinds: RuntimeError, zlib.error, ...
-                damage = (
-                    f"The checkpoint {self.path(step)} is damaged ({type(error).__name__}: {error})"
-                )
+                reason = f"{type(error).__name__}: {error}"
+                damage = f"The checkpoint {self.path(step)} is damaged ({reason})"
                 if not steps:
                     raise ValueError(
-                        f"{damage}, and there is no earlier one. Remove it to start over, or start "
-                        "from a preset."
+                        f"{damage}, and there is no earlier one. Remove it to start over."
                     ) from error
                 warnings.warn(f"{damage}; training resumes from step {steps[-1]}.", stacklevel=3)
         return 0, None, None
@@ -210,13 +207,12 @@ class TrainingCheckpoint(keras.callbacks.Callback):
             return
         best = self._best()
         sign = -1 if self.keep_best.endswith("loss") else 1
-        is_lost = best is not None and best[0] not in self._steps()
-        if best is None or rank(sign * score) > rank(sign * best[1]) or is_lost:
+        is_lost = best is None or best[0] not in self._steps()
+        if is_lost or rank(sign * score) > rank(sign * best[1]):
             with whole_file(f"{self.folder}/best") as file:
                 file.write(f"{step} {float(score)!r}\n")
 
     def _best(self):
-        """Returns the `(step, score)` of the best checkpoint, or None."""
         if self.keep_best is None or "best" not in names_in(self.folder):
             return None
         with open_bytes(f"{self.folder}/best") as file:
@@ -231,10 +227,6 @@ class TrainingCheckpoint(keras.callbacks.Callback):
 def rank(score: float) -> tuple[bool, float]:
     """Returns a key for comparing scores: higher is better, and NaN is lowest."""
     return (False, 0.0) if math.isnan(score) else (True, score)
-
-
-def _name(step):
-    return f"step-{step:010d}.npz"
 
 
 def _names(count, found):
@@ -279,8 +271,7 @@ def _check_fits(model, kinds, arrays, path):
         return
     raise ValueError(
         f"The checkpoint {path} can't be restored into this model, because {differs}: it was "
-        "written by a run with other settings. Use the settings of that run, or give this run a "
-        "folder of its own."
+        "written by a run with other settings. Use those, or give this run a folder of its own."
     )
 
 

@@ -25,15 +25,13 @@ def describe_training(
     check_batch(strategy, batch_size, accumulation_steps)
     _check_scope(strategy, model)
     replicas = strategy.num_replicas_in_sync
-    words = [
-        f"{_counted(replicas, 'replica')} on {device_kind()}{_processes()}",
-        f"batches of {batch_size} rows, {batch_size // replicas} a replica"
-        + (f" in {accumulation_steps} parts" if accumulation_steps > 1 else ""),
-        model.dtype_policy.name,
-        f"{_counted(model.steps_per_execution, 'step')} per execution",
-        f"XLA {'on' if model.jit_compile else 'off'}",
-    ]
-    return "; ".join(words)
+    parts = f" in {accumulation_steps} parts" if accumulation_steps > 1 else ""
+    return (
+        f"{_counted(replicas, 'replica')} on {device_kind()}{_processes()}; batches of "
+        f"{batch_size} rows, {batch_size // replicas} a replica{parts}; {model.dtype_policy.name}; "
+        f"{_counted(model.steps_per_execution, 'step')} per execution; "
+        f"XLA {'on' if model.jit_compile else 'off'}"
+    )
 
 
 def check_batch(strategy: Strategy, batch_size: int, accumulation_steps: int = 1) -> None:
@@ -50,7 +48,6 @@ def check_batch(strategy: Strategy, batch_size: int, accumulation_steps: int = 1
 
 
 def _check_scope(strategy, model):
-    """Raises a ValueError if any part of the model was created outside the strategy's scope."""
     backend = keras.backend.backend()
     if backend == "jax":
         outside = [weight.path for weight in model.weights if not strategy.holds(weight)]

@@ -20,11 +20,9 @@ _ADVICE = (
 class Checkpoints(Protocol):
     """Saved states to resume from, such as a `TrainingCheckpoint`."""
 
-    def latest_step(self) -> int | None:
-        """Returns the step of the newest one, or None."""
+    def latest_step(self) -> int | None: ...  # of the newest
 
-    def path(self, step: int) -> str:
-        """Returns the path of the one of a step."""
+    def path(self, step: int) -> str: ...
 
 
 class DivergedError(ValueError):

@@ -8,7 +8,7 @@ from typing import Any
 
 import keras
 
-from keras_bert.messages import check_int
+from keras_bert.messages import check_int, check_one_of
 from keras_bert.training.divergence import DivergenceMessage
 from keras_bert.training.keras_internals import (
     TrainerHooks,
@@ -18,12 +18,7 @@ from keras_bert.training.keras_internals import (
     replaced_losses,
     update_metrics,
 )
-from keras_bert.training.packed_slots import (
-    has_slots,
-    slot_weights,
-    slots_as_rows,
-    used_slots,
-)
+from keras_bert.training.packed_slots import has_slots, slot_weights, slots_as_rows, used_slots
 from keras_bert.training.processes import is_chief
 
 _MEANS = ("sum_over_batch_size", "mean", "mean_with_sample_weight")
@@ -34,8 +29,8 @@ class GlobalLoss(TrainerHooks):
 
     A batch is split among replicas, and each replica splits its rows into `accumulation_steps`
     parts. Keras takes the mean of the parts' means, which differs from the mean over the batch if
-    the parts' weights differ. Here the loss of each part is scaled so that the mean over parts,
-    weighted by their rows, is the loss of the global batch:
+    their weights differ. Here the loss of each part is scaled so that the mean over parts, weighted
+    by their rows, is the loss of the global batch:
 
     - a loss that is a mean over rows is the part's own mean;
     - a loss that divides by its weights (`reduction="mean_with_sample_weight"`) gets weights that
@@ -81,8 +76,8 @@ class GlobalLoss(TrainerHooks):
             if self.compiled and steps and steps % self.steps_per_execution:
                 raise ValueError(
                     f"{name}={steps} is not a multiple of steps_per_execution="
-                    f"{self.steps_per_execution}, so more steps would run than that. Compile with "
-                    "steps_per_execution set to one of its divisors."
+                    f"{self.steps_per_execution}, so more steps would run. Compile with one of its "
+                    "divisors."
                 )
 
     def evaluate(self, *args: Any, **kwargs: Any) -> Any:
@@ -97,10 +92,7 @@ class GlobalLoss(TrainerHooks):
 
         `x`, `y` and `sample_weight` are this replica's, and the result is for its parts, in the
         structure of `sample_weight` or of `y`. `total` sums a float32 scalar over all replicas;
-        `is_split` says whether there are several replicas or parts.
-
-        Raises:
-            ValueError: if the batch is split and a loss isn't a mean.
+        `is_split` says whether there are several replicas or parts, which only means allow.
         """
         losses = compiled_losses(self, y)
         if is_split:
@@ -214,8 +206,5 @@ def _mean_over_rows(loss):
 
 def _check_means(losses):
     for _, loss, _, name in losses:
-        if loss.reduction not in _MEANS:
-            raise ValueError(
-                f"The loss {name!r} has reduction={loss.reduction!r}, which depends on how a batch "
-                f"is split. Choose one of {', '.join(map(repr, _MEANS))}."
-            )
+        hint = " Others depend on how a batch is split."
+        check_one_of(f"reduction of the loss {name!r}", loss.reduction, _MEANS, hint)

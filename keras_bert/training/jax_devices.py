@@ -14,10 +14,8 @@ _PREFIX = "KERAS_DISTRIBUTION_"  # JOB_ADDRESSES, NUM_PROCESSES, PROCESS_ID
 class ReplicatedBatches(keras.distribution.DataParallel):
     """Data parallelism in which every process and device gets the entire batch.
 
-    Each device takes its own rows in the compiled step of the train loop. Any data that gives the
-    same batches in every process therefore works, such as data that depends only on seeds. A batch
-    may have any number of rows, even fewer than there are devices. Token ids are small compared
-    with weights, so copying them to every device costs little.
+    Each device takes its own rows in the compiled step of the train loop, so a batch may have any
+    number of rows. Token ids are small compared with weights: copying them costs little.
     """
 
     def __init__(self, devices: list[str]):

@@ -55,8 +55,7 @@ class TrainLoop(GlobalLoss):
         weights = self.scaled_weights(x, y, sample_weight, lambda value: value, parts > 1)
         rows, density = num_rows(x), sequences_per_row(x, lambda value: value)
         # Gradients of parts of equal size are added unscaled, and scaled after the loop.
-        equal = rows % parts == 0
-        scale = parts if equal else 1
+        scale = parts if rows % parts == 0 else 1
         gradient_of = jax.value_and_grad(self.compute_loss_and_updates, has_aux=True)
 
         def pass_part(carried, part):
@@ -64,15 +63,9 @@ class TrainLoop(GlobalLoss):
             x, y, sample_weight, weights = part
             examples = num_rows(x) * density
             with losses_weighted_by(self, examples):
+                values = (trainable, others, metrics, x, y, weights)
                 (_, aux), gradients = gradient_of(
-                    trainable,
-                    others,
-                    metrics,
-                    x,
-                    y,
-                    weights,
-                    training=True,
-                    optimizer_variables=optimizer,
+                    *values, training=True, optimizer_variables=optimizer
                 )
             loss, y_pred, others, metrics = aux
             metrics = self._updated(metrics, loss, examples, (x, y, y_pred, sample_weight))
@@ -81,17 +74,7 @@ class TrainLoop(GlobalLoss):
             return (sums, others, metrics), None
 
         carried = (_zeros(trainable), others, metrics)
-        batch = (x, y, sample_weight, weights)
-        if parts == 1:
-            carried, _ = pass_part(carried, batch)
-        elif equal:
-            # Part i has rows i, i + parts, ..., so each device splits its own rows.
-            stacked = jax.tree.map(lambda v: _interleaved(v, parts), batch)
-            carried, _ = jax.lax.scan(pass_part, carried, stacked)
-        else:
-            for number in range(min(parts, rows)):
-                part = jax.tree.map(lambda v, number=number: v[number::parts], batch)
-                carried, _ = pass_part(carried, part)
+        carried, _ = _over_parts(pass_part, carried, (x, y, sample_weight, weights), parts)
         sums, others, metrics = carried
         gradients = [s / scale for s in sums]
         trainable, optimizer = self._applied(optimizer, gradients, trainable)
@@ -111,11 +94,11 @@ class TrainLoop(GlobalLoss):
             return others, outputs
 
         def add_gradients(carried, part):
-            sums, others = carried
+            (sums, others), (x, upstream) = carried, part
             _, backward, others = jax.vjp(
-                lambda trainable: embed(trainable, others, part[0]), trainable, has_aux=True
+                lambda trainable: embed(trainable, others, x), trainable, has_aux=True
             )
-            gradients = backward(part[1])[0]
+            (gradients,) = backward(upstream)
             return ([s + g for s, g in zip(sums, gradients, strict=True)], others), None
 
         _, outputs = _over_parts(embed_next, others, x, parts)
@@ -245,10 +228,7 @@ def one_or_more(step: Callable, shard: Callable) -> Callable:
 
 
 def compiled(steps: Callable, shardings: Any = None) -> Callable:
-    """Compiles `steps` into one program, whose new state replaces the old.
-
-    `shardings` of the state may be None to leave them to JAX.
-    """
+    """Compiles `steps` into one program, whose new state, of these shardings, replaces the old."""
     shardings = None if shardings is None else (None, shardings)
     return jax.jit(steps, donate_argnums=0, out_shardings=shardings)
 
@@ -279,7 +259,6 @@ def _laid_out(data, axes):
 
 
 def _check_same_batch(batch):
-    """Raises a ValueError if processes that should get the same batch do not."""
     distribution = keras.distribution.distribution()
     if jax.process_count() == 1 or not isinstance(distribution, ReplicatedBatches):
         return
@@ -289,8 +268,7 @@ def _check_same_batch(batch):
     check_same(
         checksum >> 1,
         "All processes must be given the same batches, because each takes its own rows of them. "
-        "Their first batches differ: call keras.utils.set_random_seed with the same seed in all "
-        "processes, and shuffle data with seeds.",
+        "Call keras.utils.set_random_seed with one seed in all, and shuffle data with seeds.",
     )
 
 
@@ -302,10 +280,14 @@ def _symbol(spec):
 def _over_parts(function, carried, batch, parts):
     """Calls `function(carried, part)` for each part of a batch.
 
+    Part i has rows i, i + parts, ..., so each device splits its own rows.
+
     Returns:
         `(carried, results)`, with the results in the order of the batch's rows.
     """
     rows = num_rows(batch)
+    if parts == 1:
+        return function(carried, batch)
     if rows % parts == 0:
         stacked = jax.tree.map(lambda values: _interleaved(values, parts), batch)
         carried, results = jax.lax.scan(function, carried, stacked)
@@ -314,13 +296,13 @@ def _over_parts(function, carried, batch, parts):
             return jnp.moveaxis(values, 0, 1).reshape(rows, *values.shape[2:])
 
         return carried, jax.tree.map(in_order, results)
-    found, order = [], np.concatenate([np.arange(rows)[number::parts] for number in range(parts)])
+    results, parts = [], min(parts, rows)
     for number in range(parts):
         part = jax.tree.map(lambda values, number=number: values[number::parts], batch)
         carried, result = function(carried, part)
-        found.append(result)
-    places = np.argsort(order)
-    return carried, jax.tree.map(lambda *values: jnp.concatenate(values)[places], *found)
+        results.append(result)
+    places = np.argsort(np.concatenate([np.arange(rows)[i::parts] for i in range(parts)]))
+    return carried, jax.tree.map(lambda *values: jnp.concatenate(values)[places], *results)
 
 
 def _zeros(values):
@@ -329,8 +311,7 @@ def _zeros(values):
 
 
 def _interleaved(values, parts):
-    """Reshapes `[B, ...]` to `[parts, B / parts, ...]`."""
-    return jnp.moveaxis(values.reshape(-1, parts, *values.shape[1:]), 1, 0)
+    return jnp.moveaxis(values.reshape(-1, parts, *values.shape[1:]), 1, 0)  # [parts, B / parts]
 
 
 def _shapes(batch):

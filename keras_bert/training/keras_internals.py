@@ -81,21 +81,18 @@ class TrainerHooks:
 def step_loss(
     model: keras.Model, x: Any, y: Any, y_pred: Any, sample_weight: Any, training: bool
 ) -> Any:
-    """Computes the loss of a train or test step.
+    """Computes the loss of a train or test step, as Keras's own train steps do.
 
-    Keras's own train steps call this method, which also supports a user's `compute_loss` without
-    the argument `training`. `compute_loss` itself keeps its public meaning: the loss of its
-    arguments.
+    Unlike `compute_loss`, it supports a user's `compute_loss` without the argument `training`.
     """
     return model._compute_loss(x, y, y_pred, sample_weight, training)
 
 
 def build_from_batch(model: keras.Model, batch: tuple) -> None:
-    """Builds a compiled model's weights, losses, metrics and optimizer without computing anything.
+    """Builds a compiled model's weights, losses, metrics and optimizer, as `fit` does first.
 
-    Keras has no public way to do what `fit` does before its first step. Without this function, the
-    first step would create variables while it is traced or lowered. `batch` may have specs in place
-    of arrays.
+    Without it, the first step would create variables while it is traced or lowered. `batch` may
+    have specs in place of arrays.
     """
     model._symbolic_build(data_batch=batch)
 
@@ -103,8 +100,7 @@ def build_from_batch(model: keras.Model, batch: tuple) -> None:
 def compiled_losses(model: keras.Model, y: Any) -> list:
     """Returns the losses that a model is compiled with, as `(path, loss, weight, name)`.
 
-    Keras keeps them in the private list of a `CompileLoss`, the only place that records which loss
-    belongs to which output. `GlobalLoss` needs it to know which weights to scale.
+    Only the private list of a `CompileLoss` records which loss belongs to which output.
     """
     compiled = model._compile_loss
     if compiled is None:
@@ -134,9 +130,9 @@ def replaced_losses(model: keras.Model, replacement: Callable) -> Iterator[None]
 
 
 def loss_means(model: keras.Model) -> list:
-    """Returns the means that track the loss of each output of a model with several outputs.
+    """Returns the means that track the losses of several outputs.
 
-    Keras lists them among `model.metrics`, where nothing distinguishes them from a user's metrics.
+    In `model.metrics`, nothing distinguishes them from a user's metrics.
     """
     return [] if model._compile_loss is None else model._compile_loss.metrics
 
@@ -149,8 +145,8 @@ def track_loss(model: keras.Model, loss: Any, rows: Any) -> None:
 def without_replica_scaling(loss: Any) -> Any:
     """Undoes Keras's division of a mean by the number of replicas, on TensorFlow.
 
-    Keras divides each replica's mean, because it sums gradients over replicas. `GlobalLoss` weights
-    replicas by their rows instead. With both, gradients on N replicas would be N times too small.
+    `GlobalLoss` weights replicas by their rows instead. With both, gradients on N replicas would be
+    N times too small.
     """
     return unscale_loss_for_distribution(loss)
 
@@ -158,8 +154,7 @@ def without_replica_scaling(loss: Any) -> Any:
 def dataset_specs(iterator: Any) -> Any:
     """Returns the specs of the `tf.data.Dataset` that an epoch iterator on JAX reads, or None.
 
-    Data that is not a dataset gives None. Keras's data adapter doesn't expose the dataset; without
-    the specs, `fit` draws a batch to build from.
+    Without them, `fit` draws a batch to build from.
     """
     dataset = getattr(getattr(iterator, "data_adapter", None), "_dataset", None)
     return getattr(dataset, "element_spec", None)
@@ -168,8 +163,7 @@ def dataset_specs(iterator: Any) -> Any:
 def replica_specs(iterator: Any) -> Any:
     """Returns the specs of one replica's share of an epoch iterator's batches, on TensorFlow.
 
-    Neither Keras's iterator nor TensorFlow's `PerReplicaSpec` gives public access to its parts.
-    Without the specs, `fit` under a strategy draws a batch, and several workers crash.
+    Without them, `fit` under a strategy draws a batch, and several workers crash.
     """
 
     def first(spec):
@@ -183,8 +177,8 @@ def replica_specs(iterator: Any) -> Any:
 def without_tracing_warning(function: Any) -> None:
     """Stops TensorFlow's warning of frequent traces, for a `tf.function`.
 
-    TensorFlow counts by the line that defines a function. All models share Keras's, so each trace
-    of a new model counts as another trace of one function, and the fifth model is warned of.
+    TensorFlow counts by the line that defines a function, which all models share: it would warn of
+    the fifth model.
     """
     function._omit_frequent_tracing_warning = True
 
@@ -292,26 +286,20 @@ def check_optimizer_scope(
 ) -> None:
     """Raises a ValueError if an optimizer was created outside the scope of a strategy.
 
-    Keras stores the strategy only in a private attribute. Without the check, the first step fails
-    with a message about `colocate_vars_with`.
+    Without the check, the first step fails with a message about `colocate_vars_with`.
     """
     if getattr(optimizer, "_distribution_strategy", strategy) is not strategy:
         raise ValueError(
-            "The optimizer was created outside the scope of the model's strategy, "
-            f"{type(strategy).__name__}. Create the optimizer, and create and compile the model, "
-            "in `with strategy.scope():`."
+            f"The optimizer was created outside the scope of the {type(strategy).__name__}. Create "
+            "it, and create and compile the model, in `with strategy.scope():`."
         )
 
 
 def learning_rate_at(optimizer: keras.optimizers.Optimizer, step: int) -> float:
-    """The learning rate of an optimizer's `step`-th step, counted from 1.
+    """Returns the learning rate of the `step`-th step, from 1, of an optimizer that has taken it.
 
-    The public `learning_rate` is that of the next step alone. A curve needs that of the step whose
-    loss it shows, which of a schedule can be computed for any step.
-
-    Args:
-        optimizer: an optimizer that has taken `step` steps.
-        step: int.
+    The public `learning_rate` is that of the next step. A curve needs that of the step whose loss
+    it shows.
     """
     optimizer = getattr(optimizer, "inner_optimizer", optimizer)  # of a LossScaleOptimizer
     rate = optimizer._learning_rate
@@ -337,12 +325,9 @@ def layer_variables(model: keras.Model) -> list[keras.Variable]:
 
 
 def autocast_variables(model: keras.Model) -> list[tuple[keras.Variable, str]]:
-    """Lists a model's variables that layers read in another dtype, each with that dtype.
+    """Lists a built model's variables that layers read in another dtype, each with that dtype.
 
-    Keras casts such a variable whenever it is read. Whether it does is a private attribute.
-
-    Args:
-        model: a model whose layers are built.
+    Keras casts such a variable whenever it is read.
     """
     dtypes = {}  # by the id of a variable; an inner layer comes after the layers around it
     for layer in all_layers(model):
@@ -361,8 +346,7 @@ def resolve_policies(model: keras.Model) -> None:
     """Gives each layer without sub-layers its own policy, in place of a shared `DTypePolicyMap`.
 
     Keras 3.15 can neither save nor quantize a layer under a map: it reads the map's default instead
-    of the layer's entry ("Invalid dtype: object", "Cannot convert 'map_float32'"). Setting
-    `dtype_policy` adds to the map and doesn't replace it.
+    of the layer's entry. Setting `dtype_policy` adds to the map and doesn't replace it.
     """
     for layer in all_layers(model, include_self=False):
         policy = layer.dtype_policy
@@ -410,8 +394,8 @@ def merge_lora(layer: keras.layers.Layer) -> None:
 def writes_assets() -> bool:
     """Returns whether Keras asks for a config of which it writes the assets to the same file.
 
-    True in `model.save` and in an Orbax checkpoint, False in `get_config` and `to_json`, where the
-    config is all that is kept. Keras has no public sign of it, but serializes the former in an
-    `ObjectSharingScope`. If Keras drops that scope, the config in files has the vocabulary again.
+    True in `model.save` and in an Orbax checkpoint, which Keras serializes in an
+    `ObjectSharingScope`; False in `get_config` and `to_json`, where the config is all that is kept.
+    If Keras drops that scope, the config in files has the vocabulary again.
     """
     return global_state.get_global_attribute("shared_objects/id_to_config_map") is not None

@@ -9,10 +9,10 @@ if TYPE_CHECKING:
 
 
 def is_chief(strategy: "Strategy | keras.Model | None" = None) -> bool:
-    """Returns whether this process writes the files when several processes train together.
+    """Returns whether this process, the first, writes the files when several train together.
 
-    The first process writes. Call `save_to_preset`, `finetune` and similar functions in all
-    processes, because each waits there for the others.
+    Call `save_to_preset`, `finetune` and similar functions in all processes, because each waits
+    there for the others.
 
     Args:
         strategy: the result of `get_strategy`, or a model that was built in its scope. It can be

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import keras
 
+from keras_bert.messages import check_int, check_one_of
 from keras_bert.training.jax_devices import JaxDevices, connect_processes, keep_compiled_programs
 
 if TYPE_CHECKING:
@@ -67,25 +68,19 @@ def get_strategy(
         A strategy; build and compile the model in its `scope()`.
 
     Raises:
-        ValueError: if the name is unknown or belongs to another backend; if the strategy doesn't
-            take `address` or `devices`; if its devices are not found or don't answer; or if fewer
-            devices are requested than several processes have.
+        ValueError: if the name is unknown or belongs to another backend, the strategy doesn't take
+            `address` or `devices`, or its devices are not found or don't answer.
 
     Example:
     >>> get_strategy("single").num_replicas_in_sync
     1
     """
-    if name not in _NAMES:
-        raise ValueError(
-            f"Unknown strategy {name!r}: choose {', '.join(map(repr, _NAMES[:-1]))} or "
-            f"{_NAMES[-1]!r}."
-        )
+    check_one_of("strategy", name, _NAMES)
     backend = keras.backend.backend()
     if backend != "tensorflow" and name not in ("auto", "single"):
         raise ValueError(
-            f"The strategy {name!r} is TensorFlow's. On JAX choose 'auto', which takes all devices "
-            "of all connected processes, or 'single', which takes one; on PyTorch choose 'auto' or "
-            "'single', which take one."
+            f"The strategy {name!r} is TensorFlow's: on JAX choose 'auto', for all devices of all "
+            "connected processes, or 'single'; on PyTorch choose 'auto' or 'single', for one."
         )
     found = _found(address) if name == "auto" and backend != "jax" else name
     _check_uses(name, found, address, devices)
@@ -103,12 +98,9 @@ def get_strategy(
 
 
 def device_kind() -> str:
-    """Returns the kind of device that this process trains on.
+    """Returns the kind of device that this process trains on: "GPU", "CPU" or "TPU".
 
     Call it after `get_strategy`, which connects to a TPU.
-
-    Returns:
-        "GPU", "CPU", or "TPU", where all batches must have the same shape.
 
     Example:
     >>> device_kind() in ("TPU", "GPU", "CPU")
@@ -129,7 +121,6 @@ def device_kind() -> str:
 
 
 def _found(address):
-    """Returns the strategy that `"auto"` selects on this machine."""
     if keras.backend.backend() == "torch":
         return "single"
     if address is not None:
@@ -142,19 +133,17 @@ def _found(address):
 
 
 def _check_uses(name, found, address, devices):
-    """Raises a ValueError if the strategy doesn't accept a given argument."""
     if address is not None and found != "tpu":
         raise ValueError(
-            f"The strategy {name!r} doesn't accept a TPU address; got {address!r}. Omit it, or "
-            "choose 'tpu' on TensorFlow."
+            f"The strategy {name!r} doesn't accept a TPU address; got {address!r}: choose 'tpu'."
         )
     if devices is None or found in ("auto", "mirrored") or (found == "single" and devices == 1):
         return
     here = "" if name == found else f", which is {found!r} here,"
     taken = "one device" if found == "single" else "all devices that it finds"
     raise ValueError(
-        f"The strategy {name!r}{here} takes {taken}; got devices={devices}. Omit devices, or "
-        "choose 'mirrored' on TensorFlow, or 'auto' on JAX."
+        f"The strategy {name!r}{here} takes {taken}; got devices={devices}. Omit it, or choose "
+        "'mirrored' on TensorFlow, or 'auto' on JAX."
     )
 
 
@@ -163,16 +152,11 @@ def _mirrored(devices):
 
     gpus = tf.config.list_logical_devices("GPU")
     names = [device.name for device in gpus or tf.config.list_logical_devices("CPU")]
-    names = _some(names, devices)
-    if gpus:
-        return tf.distribute.MirroredStrategy(names)
-    return tf.distribute.MirroredStrategy(
-        names, cross_device_ops=tf.distribute.ReductionToOneDevice()
-    )
+    sums = None if gpus else tf.distribute.ReductionToOneDevice()
+    return tf.distribute.MirroredStrategy(_some(names, devices), cross_device_ops=sums)
 
 
 def _tpu(address):
-    """Connects to the TPU at `"local"`, a name, or `"grpc://host:port"`."""
     import tensorflow as tf
 
     if address.startswith("grpc://"):
@@ -181,9 +165,8 @@ def _tpu(address):
         resolver = tf.distribute.cluster_resolver.TPUClusterResolver.connect(tpu=address)
     except Exception as error:  # many kinds, none documented
         raise ValueError(
-            f"No TPU was found at {address!r}. Install tensorflow-tpu on a TPU host, give the "
-            "address of one, or choose the strategy 'mirrored' or 'single'. TensorFlow reported: "
-            f"{error}"
+            f"No TPU was found at {address!r}. Install tensorflow-tpu on a TPU host, give its "
+            f"address, or choose 'mirrored' or 'single'. TensorFlow reported: {error}"
         ) from error
     return tf.distribute.TPUStrategy(resolver)
 
@@ -191,9 +174,8 @@ def _tpu(address):
 def _check_answers(address):
     """Raises a ValueError if no gRPC server answers at `grpc://host:port` in time.
 
-    TensorFlow itself waits forever for a connection that is refused or silent. A time limit around
-    its `connect` doesn't help: the waiting thread holds a TensorFlow lock, so every later op waits
-    too. gRPC's own client, a dependency of TensorFlow, therefore connects first.
+    TensorFlow's `connect` would wait forever, holding a lock that every later op waits for. gRPC's
+    own client, a dependency of TensorFlow, therefore connects first.
     """
     import grpc
 
@@ -202,8 +184,8 @@ def _check_answers(address):
         grpc.channel_ready_future(channel).result(timeout=_SECONDS_TO_ANSWER)
     except grpc.FutureTimeoutError as error:
         raise ValueError(
-            f"Nothing answers at {address!r} within {_SECONDS_TO_ANSWER} s. The address of a TPU "
-            "is grpc://host:port, usually with port 8470. Check that it is running and reachable."
+            f"Nothing answers at {address!r} within {_SECONDS_TO_ANSWER} s. Check that the TPU is "
+            "running, and that the address is grpc://host:port, usually with port 8470."
         ) from error
     finally:
         channel.close()
@@ -214,16 +196,16 @@ def _multiworker():
 
     if not os.environ.get("TF_CONFIG"):
         raise ValueError(
-            "The strategy 'multiworker' needs the environment variable TF_CONFIG, which lists the "
-            'machines and names this one: {"cluster": {"worker": ["host1:2222", '
-            '"host2:2222"]}, "task": {"type": "worker", "index": 0}}.'
+            "The strategy 'multiworker' needs the environment variable TF_CONFIG, such as "
+            '{"cluster": {"worker": ["host1:2222", "host2:2222"]}, "task": {"type": "worker", '
+            '"index": 0}}.'
         )
     try:
         return tf.distribute.MultiWorkerMirroredStrategy()
     except RuntimeError as error:
         raise ValueError(
-            "The strategy 'multiworker' must be chosen before any other use of TensorFlow: make "
-            f"get_strategy the first call of the program. TensorFlow reported: {error}"
+            "get_strategy('multiworker') must come before any other use of TensorFlow, which "
+            f"reported: {error}"
         ) from error
 
 
@@ -242,6 +224,6 @@ def _jax_devices(name, devices):
 
 
 def _some(found, number):
-    if number is not None and not 1 <= number <= len(found):
-        raise ValueError(f"devices must be in 1 to {len(found)}, the devices found; got {number}.")
+    if number is not None:
+        check_int("devices", number, at_most=len(found))
     return found[:number]

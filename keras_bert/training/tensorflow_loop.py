@@ -122,13 +122,7 @@ class TrainLoop(GlobalLoss):
             tf.zeros(variable.shape, keras.backend.result_type(variable.dtype, "float32"))
             for variable in self.trainable_variables
         ]
-        _, sums = tf.while_loop(
-            lambda number, _: number < parts,
-            add,
-            (tf.constant(0), zeros),
-            parallel_iterations=1,
-        )
-        return sums
+        return _looped(add, zeros, parts)
 
     def _gradients_over_batch(self, x, y, sample_weight):
         """Returns this replica's gradients of a loss that compares examples; see `BatchLoss`."""
@@ -154,27 +148,21 @@ class TrainLoop(GlobalLoss):
             part = tf.nest.map_structure(lambda v: _part(v, number, parts), (x, upstream))
             with tf.GradientTape() as tape:
                 outputs = embed(part[0])
-            return number + 1, _added(
-                sums, tape.gradient(outputs, self.trainable_variables, part[1])
-            )
+            gradients = tape.gradient(outputs, self.trainable_variables, part[1])
+            return number + 1, _added(sums, gradients)
 
         return self._summed(add, parts)
 
     def _outputs_of_parts(self, embed, x, parts):
-        """Returns the outputs of all rows, from one part at a time."""
         found = tf.TensorArray(self.output.dtype, parts, infer_shape=False)
 
         def add(number, found):
             part = tf.nest.map_structure(lambda values: _part(values, number, parts), x)
             return number + 1, found.write(number, embed(part))
 
-        _, found = tf.while_loop(
-            lambda number, _: number < parts, add, (tf.constant(0), found), parallel_iterations=1
-        )
-        rows, width = _static_rows(x), self.output.shape[-1]
-        outputs = found.concat()
+        outputs = _looped(add, found, parts).concat()
         texts = [len(x)] if isinstance(x, tuple) else []
-        return tf.ensure_shape(outputs, [rows, *texts, width])
+        return tf.ensure_shape(outputs, [_static_rows(x), *texts, self.output.shape[-1]])
 
     def _loss_over_batch(self, y, outputs, sample_weight, training):
         """Computes the loss of the global batch from its outputs on all replicas; updates metrics.
@@ -249,6 +237,12 @@ class TrainLoop(GlobalLoss):
         return bool(tf.config.list_logical_devices("GPU"))
 
 
+def _looped(step, carried, times):
+    """Calls `step(number, carried)`, which returns the next of both, one after the other."""
+    is_left = lambda number, _: number < times  # noqa: E731
+    return tf.while_loop(is_left, step, (tf.constant(0), carried), parallel_iterations=1)[1]
+
+
 def _part(values, number, parts):
     """Returns the rows of part `number` of `parts`, with a static count if the batch has one."""
     if values is None:
@@ -266,7 +260,6 @@ def _added(sums, gradients):
 
 
 def _total(value):
-    """Sums a value over replicas."""
     return tf.distribute.get_replica_context().all_reduce(tf.distribute.ReduceOp.SUM, value)
 
 
@@ -275,7 +268,6 @@ def _unchanged(value):
 
 
 def _gathered(value):
-    """Concatenates the rows of all replicas."""
     return tf.distribute.get_replica_context().all_gather(value, axis=0)
 
 

@@ -96,6 +96,5 @@ def _on_device(data):
 
 
 def _ranges(rows, parts):
-    """Returns `(start, stop)` of each of the parts of a batch."""
     ends = [rows * number // parts for number in range(parts + 1)]
     return list(zip(ends[:-1], ends[1:], strict=True))

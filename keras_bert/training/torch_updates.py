@@ -61,10 +61,7 @@ def fused_adamw_(
     steps = step.to(like.device, torch.float32).expand(len(weights)).clone()  # the kernel adds 1
     adamw(
         weights,
-        [
-            gradient.to(weight.dtype).contiguous()
-            for gradient, weight in zip(gradients, weights, strict=True)
-        ],
+        [g.to(w.dtype).contiguous() for g, w in zip(gradients, weights, strict=True)],
         first_moments,
         second_moments,
         [],

@@ -18,9 +18,7 @@ def record_training(
 ) -> None:
     """Records how a model was trained; see `PresetModel.record_training`."""
     if not isinstance(settings, dict) or not all(isinstance(name, str) for name in settings):
-        raise ValueError(
-            f"settings must be a dict of names to values, such as {{'epochs': 3}}; got {settings!r}"
-        )
+        raise ValueError(f"settings must be a dict, such as {{'epochs': 3}}; got {settings!r}")
     settings = {name: _plain(v) for name, v in settings.items() if v is not None}
     record, run = _record(model), {"task": type(model).__name__, "settings": settings}
     if record["runs"][-1:] != [run]:
@@ -30,12 +28,9 @@ def record_training(
 
 
 def record_scores(model: keras.Model, scores: dict[str, dict[str, Any]]) -> None:
-    """Records scores of a model's present weights; they replace those of the same names.
+    """Records scores, `{name of the examples: {name: number}}`, of a model's present weights.
 
-    Args:
-        model: as in `record_training`.
-        scores: `{name of the examples: {name: number}}`; values that aren't finite numbers are left
-            out.
+    They replace those of the same names. Values that aren't finite numbers are left out.
     """
     if not isinstance(scores, dict) or not all(isinstance(v, dict) for v in scores.values()):
         raise ValueError(
@@ -55,14 +50,8 @@ def start_record(
 ) -> None:
     """Sets the record of a model that was just loaded.
 
-    Args:
-        model: as in `record_training`.
-        source: name of the published weights, or None.
-        saved: the result of `training_of` in a local preset; None without one.
-        has_new_weights: whether some weights are newly initialized, so that scores don't hold.
-
-    Raises:
-        ValueError: if the saved record is damaged.
+    `source` names published weights; `saved` is the result of `training_of` in a local preset.
+    Scores don't hold if the model `has_new_weights`.
     """
     record = _record(model)
     record |= {"source": source, "runs": []}
@@ -103,7 +92,6 @@ def _record(model):
 
 
 def _settings_of_fit(model, history):
-    """Returns what Keras knows about the last `fit`."""
     settings = {"epochs of the last fit": len(history.epoch)}
     if steps := (history.params or {}).get("steps"):
         settings["steps per epoch"] = int(steps)

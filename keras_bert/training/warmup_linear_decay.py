@@ -84,9 +84,5 @@ class WarmupLinearDecay(keras.optimizers.schedules.LearningRateSchedule):
         )
 
     def get_config(self):
-        return {
-            "peak_learning_rate": self.peak_learning_rate,
-            "warmup_steps": self.warmup_steps,
-            "total_steps": self.total_steps,
-            "continuous": self.continuous,
-        }
+        names = ("peak_learning_rate", "warmup_steps", "total_steps", "continuous")
+        return {name: getattr(self, name) for name in names}

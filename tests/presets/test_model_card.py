@@ -353,3 +353,21 @@ def test_a_users_own_class_is_loaded_by_its_base(small, reader, tmp_path):
     assert metadata(tmp_path / "model")["pipeline_tag"] == "text-classification"
     assert "import keras_bert  # and the module of Graded" in text
     assert type(run_blocks(tmp_path / "model")[0]["model"]) is Graded
+
+
+def test_the_card_names_the_encoder_as_it_names_itself(small, reader, tmp_path):
+    import keras
+
+    @keras.saving.register_keras_serializable(package="cards")
+    class Rotary(BertBackbone):
+        architecture = None
+
+    BertClassifier(small, 2, reader).save_to_preset(tmp_path / "bert")
+    assert "\nA BERT that classifies texts." in text_of(tmp_path / "bert")
+    assert metadata(tmp_path / "bert")["tags"] == ["bert", "keras", "keras_bert"]
+    rotary = Rotary.from_config(small.get_config())
+    for model, task in ((BertClassifier(rotary, 2), "classifies"), (rotary, "encodes")):
+        model.save_to_preset(tmp_path / task)
+        assert f"A model that {task} texts" in text_of(tmp_path / task)
+        assert "the encoder `Rotary`" in text_of(tmp_path / task)
+        assert metadata(tmp_path / task)["tags"] == ["keras", "keras_bert"]

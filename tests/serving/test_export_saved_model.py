@@ -66,7 +66,7 @@ def test_what_cannot_be_exported_says_why(model, monkeypatch, tmp_path):
     (tmp_path / "there" / "1").mkdir(parents=True)
     with pytest.raises(ValueError, match="already exists. Export with version=2"):
         model.export(tmp_path / "there")
-    with pytest.raises(ValueError, match="version must be 1 or more; got 0"):
+    with pytest.raises(ValueError, match="version must be at least 1; got 0"):
         model.export(tmp_path / "served", version=0)
     with pytest.raises(ValueError, match="no preprocessor"):
         make(preprocessor=None).export(tmp_path / "served")

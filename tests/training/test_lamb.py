@@ -126,7 +126,7 @@ def test_lower_layers_learn_more_slowly(optimizer):
 
 @pytest.mark.parametrize("layer_decay", [0, 1.5])
 def test_a_layer_decay_outside_of_its_range_is_refused(layer_decay):
-    with pytest.raises(ValueError, match="above 0 and at most 1"):
+    with pytest.raises(ValueError, match="layer_decay must be"):
         AdamW(layer_decay=layer_decay)
 
 

@@ -105,7 +105,7 @@ def test_a_server_of_grpc_answers():
     [
         ("tpu", {}, "'local'.*'mirrored' or 'single'"),
         ("multiworker", {}, "TF_CONFIG"),
-        ("mirrored", {"devices": 99}, "devices must be in 1 to"),
+        ("mirrored", {"devices": 99}, "devices must be at"),
         ("single", {"devices": 4}, "'single'.* devices=4.*'mirrored'"),
         ("single", {"devices": 0}, "'single'.* devices=0"),
         ("tpu", {"devices": 1}, "'tpu'.* devices=1"),
@@ -143,7 +143,7 @@ def test_pytorch_trains_on_one_device():
 
 
 def test_an_unknown_name_is_told():
-    with pytest.raises(ValueError, match="Unknown strategy 'gpus': choose 'auto'"):
+    with pytest.raises(ValueError, match="strategy must be one of 'auto'.*got 'gpus'"):
         get_strategy("gpus")
 
 

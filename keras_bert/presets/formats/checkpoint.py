@@ -24,16 +24,10 @@ class Tensor:
 
 @dataclass(frozen=True)
 class Spelling:
-    """Another library's names and layout for one of our weights.
+    """Another library's names and layout for one of our weights."""
 
-    Args:
-        names: the other library's tensors, to be concatenated along our last axis. Query, key and
-            value are one matrix here.
-        transposed: whether the other library stores the transpose.
-    """
-
-    names: tuple[str, ...]
-    transposed: bool = False
+    names: tuple[str, ...]  # concatenated along our last axis: query, key and value are one here
+    transposed: bool = False  # there
 
 
 @dataclass
@@ -105,16 +99,10 @@ def check_size(
     source: object,
     least_values: Callable[[dict], int] = least_bert_values,
 ) -> None:
-    """Checks that the files can hold the weights of a model, before a model of that size is made.
+    """Raises a ValueError if files of `num_values` are much too small for a model's weights.
 
-    Args:
-        backbone: arguments of the backbone.
-        num_values: the number of values in the files, or a bound of it.
-        source: for the message.
-        least_values: a function of the arguments; see `Backbone.least_values`.
-
-    Raises:
-        ValueError: if the model is much larger.
+    It is called before a model of that size is made. `least_values` is a function of the arguments
+    of the backbone; see `Backbone.least_values`.
     """
     described = least_values(backbone)
     if described > 2 * num_values + 10_000:  # a smaller difference is reported weight by weight
@@ -159,8 +147,7 @@ def translate(
 ) -> tuple[dict[str, Tensor], dict[str, tuple[int, ...]]]:
     """Renames another library's tensors to our names.
 
-    Returns the weights found, and `{source name: shape}` of the other tensors. Raises a ValueError
-    if a part of a weight is missing, or its parts have incompatible shapes.
+    Returns the weights found, and `{source name: shape}` of the other tensors.
     """
     weights = {}
     used = set()
@@ -168,8 +155,7 @@ def translate(
         parts = [tensors[part] for part in spelling.names if part in tensors]
         if not parts:
             continue
-        if len(parts) < len(spelling.names):
-            missing = [part for part in spelling.names if part not in tensors]
+        if missing := [part for part in spelling.names if part not in tensors]:
             raise ValueError(
                 f"{source} lacks {', '.join(missing)}, {list(parts[0].shape)} like its companions: "
                 "the file is incomplete."
@@ -195,10 +181,9 @@ def spell(weights: dict[str, Tensor], spellings: dict[str, Spelling]) -> dict[st
 
 
 def read_vocabulary(path: Path) -> list[str]:
-    r"""Reads the tokens of a vocabulary file, by id.
+    r"""Reads the tokens of a vocabulary file, by id, whatever the special tokens are called.
 
-    As in Google's `load_vocab`, lines end only at "\n" and are stripped. The special tokens aren't
-    checked here, because other libraries may use other names for them.
+    As in Google's `load_vocab`, lines end only at "\n" and are stripped.
     """
     try:
         text = path.read_bytes().decode("utf-8-sig")

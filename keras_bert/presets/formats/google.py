@@ -8,6 +8,7 @@ from os import PathLike
 from pathlib import Path
 
 from keras_bert.files.json_files import JsonFields, write_json
+from keras_bert.messages import check_one_of, missing
 from keras_bert.presets.formats.checkpoint import (
     Checkpoint,
     Tensor,
@@ -22,7 +23,9 @@ from keras_bert.presets.formats.checkpoint import (
     translate,
 )
 from keras_bert.presets.formats.weight_names import (
+    BACKBONE,
     OWN_CLASSIFIER,
+    OWN_SPAN_LABELER,
     google_spellings,
     own_classifier_arguments,
     read_own_arguments,
@@ -31,25 +34,13 @@ from keras_bert.text.vocabulary import write_vocabulary
 
 logger = logging.getLogger("keras_bert")
 
-# {argument of BertBackbone: (key of bert_config.json, its default in modeling.py)}
-_BACKBONE = {
-    "vocabulary_size": ("vocab_size", None),
-    "num_layers": ("num_hidden_layers", 12),
-    "num_heads": ("num_attention_heads", 12),
-    "hidden_dim": ("hidden_size", 768),
-    "intermediate_dim": ("intermediate_size", 3072),
-    "dropout": ("hidden_dropout_prob", 0.1),
-    "attention_dropout": ("attention_probs_dropout_prob", 0.1),
-    "max_sequence_length": ("max_position_embeddings", 512),
-    "num_segments": ("type_vocab_size", 16),
-}
+_BACKBONE = {**BACKBONE, "num_segments": ("type_vocab_size", 16)}  # the default of modeling.py
 # modeling.py computes "gelu" by its tanh approximation.
 _ACTIVATIONS = {"gelu": "gelu_approximate", "relu": "relu", "tanh": "tanh", "linear": "linear"}
 # Google's code has no exact GELU; its tanh approximation is closest.
 _HIDDEN_ACTS = {ours: theirs for theirs, ours in _ACTIVATIONS.items()} | {"gelu": "gelu"}
 # Keys added to Google's config; its code ignores unknown keys.
 _OWN_ACTIVATION, _OWN_CASING = "keras_bert_activation", "do_lower_case"
-_OWN_SPAN_LABELER = "keras_bert_span_labeler"
 _SLOTS = re.compile(r"(/adam_[mv]|/Adam(_1)?|/Adafactor.*|/LAMB.*|/[mv])$|^global_step$|_power$")
 
 
@@ -64,7 +55,7 @@ def read_google(path: str | PathLike) -> Checkpoint:
     prefix = _prefix(path)
     source = f"TF1 checkpoint {prefix}"
     if find_spec("tensorflow") is None:
-        raise ValueError(f"{source} can't be read without TensorFlow: pip install tensorflow.")
+        raise missing("tensorflow", "tensorflow")
     config = JsonFields(folder / "bert_config.json")
     if "vocab_size" not in config:
         raise ValueError(
@@ -99,9 +90,7 @@ def read_google(path: str | PathLike) -> Checkpoint:
 def write_google(checkpoint: Checkpoint, folder: str | PathLike) -> None:
     """Writes a complete `Checkpoint` in the format of google-research/bert."""
     if find_spec("tensorflow") is None:
-        raise ValueError(
-            "A TF1 checkpoint can't be written without TensorFlow: pip install tensorflow."
-        )
+        raise missing("tensorflow", "tensorflow")
     _check_supported(checkpoint)
     if checkpoint.task == "BertEmbedder":
         logger.warning(
@@ -133,7 +122,6 @@ def _check_supported(checkpoint):
 
 
 def _config(checkpoint):
-    """Returns the contents of `bert_config.json`."""
     backbone, arguments = checkpoint.backbone, checkpoint.task_arguments
     config = {key: backbone[ours] for ours, (key, _) in _BACKBONE.items()}
     config |= {
@@ -142,7 +130,7 @@ def _config(checkpoint):
         _OWN_ACTIVATION: backbone["activation"],
     }
     if checkpoint.task == "BertSpanLabeler":
-        config[_OWN_SPAN_LABELER] = arguments
+        config[OWN_SPAN_LABELER] = arguments
     if checkpoint.task == "BertClassifier":
         own = {name: arguments[name] for name in ("dropout", "label_names")}
         config[OWN_CLASSIFIER] = {**own, **own_classifier_arguments(arguments)}
@@ -164,7 +152,6 @@ def _write_tensors(tensors, prefix):
 
 
 def _prefix(path):
-    """Returns the prefix of the checkpoint in a folder, or the path if it is a prefix."""
     if not path.is_dir():
         return path
     latest = path / "checkpoint"
@@ -176,17 +163,13 @@ def _prefix(path):
             return path / Path(named[1]).name
     found = sorted(file.with_suffix("") for file in path.glob("*.index"))
     standard = path / "bert_model.ckpt"
-    if standard in found:
-        return standard
-    if len(found) == 1:
-        return found[0]
+    if standard in found or len(found) == 1:
+        return standard if standard in found else found[0]
+    if not found:
+        raise ValueError(f"{path} lacks the checkpoint, bert_model.ckpt.index and .data-*.")
     raise ValueError(
-        f"{path} holds {len(found)} checkpoints"
-        + (
-            f" ({', '.join(file.name for file in found)}): pass the path of one of them."
-            if found
-            else ": bert_model.ckpt.index and bert_model.ckpt.data-* are missing."
-        )
+        f"{path} holds {len(found)} checkpoints ({', '.join(file.name for file in found)}): pass "
+        "the path of one of them."
     )
 
 
@@ -195,10 +178,7 @@ def _activation(config, source):
     if own is not None:
         return own
     name = config.text("hidden_act", "gelu")
-    if name not in _ACTIVATIONS:
-        raise ValueError(
-            f"{source} has hidden_act={name!r}; Google's code supports {', '.join(_ACTIVATIONS)}."
-        )
+    check_one_of(f"hidden_act of {source}", name, _ACTIVATIONS)
     return _ACTIVATIONS[name]
 
 
@@ -241,7 +221,7 @@ def _task_arguments(task, weights, config):
         own = read_own_arguments(config.fields(OWN_CLASSIFIER))
         return {"num_classes": weights["logits/kernel"].shape[-1], **own}
     if task == "BertSpanLabeler":
-        return read_own_arguments(config.fields(_OWN_SPAN_LABELER))
+        return read_own_arguments(config.fields(OWN_SPAN_LABELER))
     return {}
 
 
@@ -256,11 +236,10 @@ def _is_lowercase(folder, config, tokens):
     by_name = named[1] != "cased"
     if by_name != by_vocabulary and named[1] != "chinese":
         logger.warning(
-            "%s is named like a model of %s text, but its vocabulary looks %s. The name is used; "
-            "pass from_preset(..., lowercase=%s) to override it.",
+            "%s is named like a model of %s text, but its vocabulary looks otherwise. The name is "
+            "used; pass from_preset(..., lowercase=%s) to override it.",
             folder,
             named[1],
-            "uncased" if by_vocabulary else "cased",
             by_vocabulary,
         )
     return by_name

@@ -8,6 +8,7 @@ import re
 import sys
 from pathlib import Path
 
+from keras_bert.messages import shown
 from keras_bert.presets.formats.tensor_files import FILES
 
 logger = logging.getLogger("keras_bert")
@@ -22,16 +23,15 @@ WEIGHTS = {
     "bert_model.ckpt.index": ("bert_model.ckpt.*",),
 }
 _LARGE = 2**20  # bytes
-LOG_IN = "log in (hf auth login) or set HF_TOKEN"
+_LOG_IN = "log in (hf auth login) or set HF_TOKEN"
 
 
 def download(handle: str, weights: bool = True) -> str:
     """Downloads a model from the hub, or finds it in the hub's cache; returns its folder.
 
-    huggingface_hub's environment variables apply: `HF_TOKEN`, `HF_HOME`, `HF_ENDPOINT`,
-    `HF_HUB_OFFLINE`. An interrupted download resumes. If the hub can't be reached, the cached model
-    is used, with a warning. Files are compared with the hub's checksums; a damaged one is
-    downloaded again. Without `weights`, only the small files are downloaded.
+    An interrupted download resumes. If the hub can't be reached, the cached model is used, with a
+    warning. Files are compared with the hub's checksums; a damaged one is downloaded again. Without
+    `weights`, only the small files are downloaded.
     """
     match = _HANDLE.fullmatch(handle)
     if not match or ".." in handle:
@@ -46,8 +46,8 @@ def download(handle: str, weights: bool = True) -> str:
 def _remove_damaged(folder):
     """Removes the files of a cached model that differ from their checksums; returns whether any do.
 
-    The hub's cache names each file by its checksum: SHA-256, or Git's SHA-1 for small files. A
-    large file is checked once, and after each change: a mark in the cache has its time.
+    The cache names each file by its checksum: SHA-256, or Git's SHA-1 for small files. A large file
+    is checked once, and after each change: a mark in the cache has its time.
     """
     found = False
     for file in Path(folder).rglob("*"):
@@ -72,33 +72,29 @@ def _remove_damaged(folder):
 
 def _has_checksum(path, expected):
     """Returns whether a file has a checksum; True if `expected` isn't one."""
+
+    def has(algorithm, header=b""):
+        digest = hashlib.new(algorithm, header, usedforsecurity=False)
+        with open(path, "rb") as file:
+            return hashlib.file_digest(file, lambda: digest).hexdigest() == expected
+
     if re.fullmatch("[0-9a-f]{64}", expected):
-        checksums = [hashlib.sha256()]
-    elif re.fullmatch("[0-9a-f]{40}", expected):  # Git's, or a mirror's
-        headers = (f"blob {path.stat().st_size}\0".encode(), b"")
-        checksums = [hashlib.sha1(header, usedforsecurity=False) for header in headers]
-    else:
-        return True
-    with open(path, "rb") as file:
-        while part := file.read(2**20):
-            for checksum in checksums:
-                checksum.update(part)
-    return expected in [checksum.hexdigest() for checksum in checksums]
+        return has("sha256")
+    if re.fullmatch("[0-9a-f]{40}", expected):
+        return has("sha1", b"blob %d\0" % path.stat().st_size) or has("sha1")  # Git's, a mirror's
+    return True
 
 
 def _snapshot(name, revision, weights):
-    """Returns the folder of the files that a model needs, in the hub's cache."""
     from huggingface_hub import HfApi, constants, snapshot_download
 
-    patterns = _SMALL_FILES
     try:
         timeout = constants.HF_HUB_ETAG_TIMEOUT
         info = HfApi().model_info(name, revision=revision, timeout=timeout)
         files = [str(file.rfilename) for file in info.siblings]
     except Exception as error:  # of any kind at answers that aren't a hub's
         return _cached(name, revision, weights, error)
-    if weights:
-        patterns = _patterns(f"hf://{name}", files)
+    patterns = _patterns(f"hf://{name}", files) if weights else _SMALL_FILES
     try:
         folder = snapshot_download(name, revision=revision, allow_patterns=patterns)
         _check_has_weights(folder, weights)
@@ -117,14 +113,12 @@ def _check_has_weights(folder, weights):
 
 
 def _patterns(handle, files):
-    """Returns glob patterns of the files that a model needs."""
     for name, weights in WEIGHTS.items():
         if name in files:
             return [*_SMALL_FILES, *weights]
-    listed = ", ".join(sorted(files)[:12]) + (", ..." if len(files) > 12 else "")
     raise ValueError(
         f"{handle} has no weights in a supported format, none of {', '.join(WEIGHTS)}. It holds "
-        f"{listed}."
+        f"{shown(sorted(files), 400)}."
     )
 
 
@@ -134,8 +128,7 @@ def _cached(name, revision, weights, error):
     from huggingface_hub.errors import OfflineModeIsEnabled
 
     offline = isinstance(error, OfflineModeIsEnabled)
-    refused = None if offline else refusal(name, revision, error)
-    if refused:
+    if not offline and (refused := refusal(name, revision, error)):
         raise ValueError(refused) from error
     reason = reason_of(error)
     try:
@@ -167,7 +160,7 @@ def refusal(name: str, revision: str | None, error: BaseException) -> str | None
     if answer is None:
         return None
     if isinstance(answer, GatedRepoError):
-        return f"{name} is gated: request access on its page, then {LOG_IN}."
+        return f"{name} is gated: request access on its page, then {_LOG_IN}."
     if isinstance(answer, RevisionNotFoundError):
         return f"{name!r} has no revision {revision!r}."
     status, url = answer.response.status_code, str(answer.response.url).partition("?")[0]
@@ -175,9 +168,9 @@ def refusal(name: str, revision: str | None, error: BaseException) -> str | None
     if status == 404 and not is_unknown and "/api/" not in url:
         return f"{name} is on the hub, but a part of it isn't: {url} answers HTTP 404."
     if status == 404 or is_unknown:
-        return f"The hub has no model {name!r}: check the name; if it is private, {LOG_IN}."
+        return f"The hub has no model {name!r}: check the name; if it is private, {_LOG_IN}."
     if status in (401, 403):
-        return f"Access to {name!r} is denied (HTTP {status}): {LOG_IN} with a token that has it."
+        return f"Access to {name!r} is denied (HTTP {status}): {_LOG_IN} with a token that has it."
     return None
 
 

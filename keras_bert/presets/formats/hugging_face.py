@@ -10,7 +10,7 @@ from pathlib import Path
 from safetensors.numpy import save_file
 
 from keras_bert.files.json_files import JsonFields, write_json
-from keras_bert.messages import shortened
+from keras_bert.messages import check_one_of, shortened
 from keras_bert.presets.formats.checkpoint import (
     Checkpoint,
     backbone_arguments,
@@ -29,8 +29,10 @@ from keras_bert.presets.formats.sentence_transformers import (
 )
 from keras_bert.presets.formats.tensor_files import POOLER_FILE, read_tensors
 from keras_bert.presets.formats.weight_names import (
+    BACKBONE,
     OUTPUT_HEADS,
     OWN_CLASSIFIER,
+    OWN_SPAN_LABELER,
     hugging_face_spellings,
     own_classifier_arguments,
     read_own_arguments,
@@ -38,17 +40,9 @@ from keras_bert.presets.formats.weight_names import (
 
 logger = logging.getLogger("keras_bert")
 
-# {argument of BertBackbone: (key of config.json, its default in transformers)}
 _BACKBONE = {
+    **BACKBONE,
     "vocabulary_size": ("vocab_size", 30522),
-    "num_layers": ("num_hidden_layers", 12),
-    "num_heads": ("num_attention_heads", 12),
-    "hidden_dim": ("hidden_size", 768),
-    "intermediate_dim": ("intermediate_size", 3072),
-    "dropout": ("hidden_dropout_prob", 0.1),
-    "attention_dropout": ("attention_probs_dropout_prob", 0.1),
-    "max_sequence_length": ("max_position_embeddings", 512),
-    "num_segments": ("type_vocab_size", 2),
     "layer_norm_epsilon": ("layer_norm_eps", 1e-12),
 }
 _ACTIVATIONS = {
@@ -78,7 +72,6 @@ _WITHOUT_POOLER = (
     "BertForQuestionAnswering",
 )
 _POOLED = ("BertClassifier", "BertReranker", "BertMultipleChoice")  # heads on the pooled output
-_OWN_SPAN_LABELER = "keras_bert_span_labeler"  # holds arguments that transformers doesn't have
 _POOLING = (
     "transformers classifies by [CLS], which sees only itself there, and this library by the last "
     "token."
@@ -149,8 +142,7 @@ def write_hugging_face(checkpoint: Checkpoint, folder: str | PathLike) -> None:
     if checkpoint.backbone["causal"] and checkpoint.task in _POOLED:
         raise ValueError(
             f"This {checkpoint.task} has a causal encoder: {_POOLING} Save it with "
-            "save_to_preset(folder), or write only its encoder: pass model.backbone in place of "
-            "model."
+            "save_to_preset(folder), or write model.backbone in place of model."
         )
     config = _config(checkpoint)
     _write_tensors(checkpoint, config, folder)
@@ -162,7 +154,6 @@ def write_hugging_face(checkpoint: Checkpoint, folder: str | PathLike) -> None:
 
 
 def _config(checkpoint):
-    """Returns the contents of `config.json`."""
     backbone, arguments = checkpoint.backbone, checkpoint.task_arguments
     config = {
         "architectures": [_architecture(checkpoint)],
@@ -178,7 +169,7 @@ def _config(checkpoint):
     if checkpoint.vocabulary:
         config["pad_token_id"] = checkpoint.vocabulary.index("[PAD]")
     if checkpoint.task == "BertSpanLabeler":
-        config[_OWN_SPAN_LABELER] = arguments
+        config[OWN_SPAN_LABELER] = arguments
     if "dropout" in arguments:
         config["classifier_dropout"] = arguments["dropout"]
     if "num_classes" in arguments:
@@ -208,11 +199,8 @@ def _plain_name(name):
     name = re.sub(r"^((module|_orig_mod)\.)+", "", name)  # prefixes of torch's wrappers
     if re.match(r"(embeddings|encoder|pooler)\.", name):
         name = f"bert.{name}"
-    return re.sub(
-        r"LayerNorm\.(gamma|beta)$",
-        lambda match: "LayerNorm." + {"gamma": "weight", "beta": "bias"}[match[1]],
-        name,
-    )
+    name = re.sub(r"LayerNorm\.gamma$", "LayerNorm.weight", name)
+    return re.sub(r"LayerNorm\.beta$", "LayerNorm.bias", name)
 
 
 def _without_copies(tensors, tied):
@@ -256,20 +244,11 @@ def _check_is_bert(config, source):
                 f"{source} has {key}={reprlib.repr(value)}, which this library doesn't support; it "
                 f"loads BERTs with {key}={only!r}."
             )
-    activation = config.text("hidden_act", "gelu")
-    if activation not in _ACTIVATIONS:
-        raise ValueError(
-            f"{source} has hidden_act={activation!r}; this library supports "
-            f"{', '.join(_ACTIVATIONS)}."
-        )
+    check_one_of(f"hidden_act of {source}", config.text("hidden_act", "gelu"), _ACTIVATIONS)
 
 
 def _check_supported(backbone, arguments):
-    if backbone["activation"] not in _HIDDEN_ACTS:
-        raise ValueError(
-            f"The activation {backbone['activation']!r} can't be written for transformers; these "
-            f"can: {', '.join(_HIDDEN_ACTS)}."
-        )
+    check_one_of("the activation, for transformers,", backbone["activation"], _HIDDEN_ACTS)
     for argument, of_encoder in (
         ("masked_lm_activation", "activation"),
         ("masked_lm_epsilon", "layer_norm_epsilon"),
@@ -302,7 +281,7 @@ def _task_arguments(task, config, weights, source):
             "tie_embeddings": "masked_lm/decoder/embeddings" not in weights,
         }
     if task == "BertSpanLabeler":
-        return read_own_arguments(config.fields(_OWN_SPAN_LABELER))
+        return read_own_arguments(config.fields(OWN_SPAN_LABELER))
     if task not in OUTPUT_HEADS:
         return {}
     multi_label = config.text("problem_type") == "multi_label_classification"
@@ -313,15 +292,13 @@ def _task_arguments(task, config, weights, source):
             source,
             task,
         )
-    arguments = {}
     dropout = config.number("hidden_dropout_prob", 0.1, low=0, high=1)
-    arguments["dropout"] = config.number("classifier_dropout", dropout, low=0, high=1)
+    arguments = {"dropout": config.number("classifier_dropout", dropout, low=0, high=1)}
     if task in ("BertClassifier", "BertTokenClassifier"):
         num_classes = weights["logits/kernel"].shape[-1]
         names = config.fields("id2label")
         labels = [names.text(str(i), str(i)) for i in range(num_classes)]
-        labels = _distinct(labels, source)
-        arguments |= {"num_classes": num_classes, "label_names": labels}
+        arguments |= {"num_classes": num_classes, "label_names": _distinct(labels, source)}
     if task == "BertClassifier":
         own = {**read_own_arguments(config.fields(OWN_CLASSIFIER)), "multi_label": multi_label}
         arguments |= {name: value for name, value in own.items() if value is not False}

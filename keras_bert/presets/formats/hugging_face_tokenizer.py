@@ -25,11 +25,10 @@ _DEFINED_BY_FILE = ("PreTrainedTokenizerFast", "TokenizersBackend")
 
 
 def read_tokenizer(folder: Path, rows: int = 2**20) -> tuple[list[str] | None, dict, int]:
-    """Reads the tokenizer of a Hugging Face folder.
+    """Reads the tokenizer of a Hugging Face folder, for a table of `rows`, which bound the ids.
 
-    `rows` are those of the model's table, which bound the ids. Returns the tokens by id, or None if
-    the folder has no vocabulary; the other arguments of `BertTokenizer`; and the longest sequence.
-    Raises a ValueError if `BertTokenizer` doesn't support the algorithm.
+    Returns the tokens by id, or None if the folder has no vocabulary; the other arguments of
+    `BertTokenizer`; and the longest sequence.
     """
     settings = JsonFields(folder / "tokenizer_config.json")
     fast = JsonFields(folder / "tokenizer.json")
@@ -50,20 +49,14 @@ def read_tokenizer(folder: Path, rows: int = 2**20) -> tuple[list[str] | None, d
     ):
         if value is not None and bool(value) != only:
             _refuse(folder, f"has {key}={value} with do_lower_case={lowercase}", f"{key}={only}")
-    tokenizer = {
-        "lowercase": lowercase,
-        "max_word_characters": settings.integer(
-            "max_input_chars_per_word",
-            fast.fields("model").integer("max_input_chars_per_word", 100, low=1),
-            low=1,
-        ),
-    }
+    key = "max_input_chars_per_word"
+    longest_word = fast.fields("model").integer(key, 100, low=1)
+    longest_word = settings.integer(key, longest_word, low=1)
     longest = settings.integer("model_max_length", high=10**31) or 512
     known = set(vocabulary)
-    vocabulary = [
-        special[token] if token in special and special[token] not in known else token
-        for token in vocabulary
-    ]
+    renamed = {theirs: ours for theirs, ours in special.items() if ours not in known}
+    vocabulary = [renamed.get(token, token) for token in vocabulary]
+    tokenizer = {"lowercase": lowercase, "max_word_characters": longest_word}
     return vocabulary, tokenizer, int(min(longest, 1 << 30))
 
 
@@ -99,15 +92,13 @@ def _refuse(folder, found, supported):
     raise ValueError(
         f"the tokenizer of {folder} {found}; BertTokenizer supports only {supported}. Pass your "
         "own preprocessor, from_preset(..., preprocessor=), or load only the encoder with "
-        "BertBackbone.from_preset and prepare the tokens yourself."
+        "BertBackbone.from_preset."
     )
 
 
 def _either(key, settings, other_key, normalizer):
     """Returns a setting of either file; `null` in the first counts as a value, as it means None."""
-    if key in settings.values:
-        return settings.boolean(key)
-    return normalizer.boolean(other_key)
+    return settings.boolean(key) if key in settings.values else normalizer.boolean(other_key)
 
 
 def _vocabulary(folder, settings, fast, special, rows):
@@ -123,12 +114,10 @@ def _vocabulary(folder, settings, fast, special, rows):
         return []
     whole = set(added) - set(tokens.values()) - set(special)
     if whole:
-        logger.warning(
-            "%s: %s were added to the vocabulary as unsplit tokens; BertTokenizer splits them like "
-            "other text.",
-            folder,
-            ", ".join(sorted(whole)),
+        message = (
+            "%s: %s were added to the vocabulary as unsplit tokens; BertTokenizer splits them."
         )
+        logger.warning(message, folder, ", ".join(sorted(whole)))
     for token, index in added.items():
         tokens.setdefault(index, token)
     last = max(tokens)
@@ -141,7 +130,6 @@ def _vocabulary(folder, settings, fast, special, rows):
 
 
 def _added_tokens(settings, fast, file):
-    """Returns `{token: id}` of the tokens that three files may add."""
     added = {}
     for token in fast.listed_fields("added_tokens"):
         added[token.text("content")] = token.integer("id")

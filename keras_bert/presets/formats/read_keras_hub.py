@@ -11,6 +11,7 @@ from pathlib import Path
 import keras
 
 from keras_bert.files.json_files import JsonFields
+from keras_bert.messages import missing
 from keras_bert.presets.formats.checkpoint import (
     Checkpoint,
     Spelling,
@@ -23,20 +24,18 @@ from keras_bert.presets.formats.checkpoint import (
 from keras_bert.presets.formats.tensor_files import checked_num_bytes
 from keras_bert.presets.formats.weight_names import OWN_CLASSIFIER, read_own_arguments
 
+try:
+    import kagglehub
+    import keras_hub
+except ImportError as error:
+    raise missing("keras-hub", "keras-hub") from error
+
 logger = logging.getLogger("keras_bert")
 
 # Arguments of a backbone with the same name in both libraries.
-BACKBONE = (
-    "vocabulary_size",
-    "num_layers",
-    "num_heads",
-    "hidden_dim",
-    "intermediate_dim",
-    "dropout",
-    "max_sequence_length",
-    "num_segments",
-)
-BACKBONE_SIZES = tuple(name for name in BACKBONE if name != "dropout")
+BACKBONE_SIZES = ("vocabulary_size", "num_layers", "num_heads", "hidden_dim", "intermediate_dim")
+BACKBONE_SIZES += ("max_sequence_length", "num_segments")
+BACKBONE = (*BACKBONE_SIZES, "dropout")
 # KerasHub's encoder uses the tanh approximation of GELU; its masked-LM head uses the exact form.
 ACTIVATION, HEAD_ACTIVATION, HEAD_EPSILON = "gelu_approximate", "gelu", 1e-5
 # Key added to KerasHub's metadata.json, because its classifiers have no label names.
@@ -72,15 +71,11 @@ _BLOCK = {
 
 def has_preset(name: str) -> bool:
     """Returns whether KerasHub publishes a BERT under this name."""
-    import keras_hub
-
     return name in keras_hub.models.BertBackbone.presets
 
 
 def read_keras_hub(source: str | PathLike) -> Checkpoint:
     """Reads a preset of KerasHub's BERT: a folder, a name, or a `kaggle://` handle."""
-    import keras_hub
-
     folder = Path(source) if Path(source).is_dir() else _download(str(source))
     _check_config(folder)
     task = JsonFields(folder / "task.json").text("class_name")
@@ -92,7 +87,7 @@ def read_keras_hub(source: str | PathLike) -> Checkpoint:
         )
     except Exception as error:  # damaged files raise errors of any kind there
         raise ValueError(
-            f"KerasHub can't load a BERT from {source}: {_reason(error)}. It must be a complete "
+            f"KerasHub can't load a BERT from {source}: {_reason(error)}. Pass a complete "
             "preset of a BertBackbone, or of a task with one."
         ) from error
     backbone = getattr(theirs, "backbone", theirs)
@@ -108,10 +103,7 @@ def read_keras_hub(source: str | PathLike) -> Checkpoint:
     longest = preprocessor.integer("sequence_length", backbone.max_sequence_length, low=1)
     return Checkpoint(
         source=f"KerasHub preset {source}",
-        backbone={
-            **{name: getattr(backbone, name) for name in BACKBONE},
-            "activation": ACTIVATION,
-        },
+        backbone={"activation": ACTIVATION, **{name: getattr(backbone, name) for name in BACKBONE}},
         weights=weights,
         task=TASKS.get(task),
         task_arguments=_task_arguments(theirs, task, folder, source),
@@ -131,17 +123,12 @@ def keras_hub_spellings(num_layers: int) -> dict[str, Spelling]:
             f"block_{i}/{ours}": tuple(f"transformer_layer_{i}/{name}" for name in theirs)
             for ours, theirs in _BLOCK.items()
         }
-    spellings = {}
+    spellings = {"masked_lm/bias": Spelling(("mlm_head/output_bias",))}
     for ours, theirs in layers.items():
-        variables = ("kernel", "bias")
-        if ours.endswith("_embedding"):
-            variables = ("embeddings",)
-        elif ours.endswith("norm"):
-            variables = ("gamma", "beta")
-        for variable in variables:
-            names = tuple(f"{layer}/{variable}" for layer in theirs)
-            spellings[f"{ours}/{variable}"] = Spelling(names)
-    return {**spellings, "masked_lm/bias": Spelling(("mlm_head/output_bias",))}
+        variables = ("gamma", "beta") if ours.endswith("norm") else ("kernel", "bias")
+        for variable in ("embeddings",) if ours.endswith("_embedding") else variables:
+            spellings[f"{ours}/{variable}"] = Spelling(tuple(f"{t}/{variable}" for t in theirs))
+    return spellings
 
 
 def _check_config(folder):
@@ -161,7 +148,6 @@ def _check_config(folder):
 
 
 def _task_arguments(theirs, task, folder, source):
-    """Returns arguments of our class for KerasHub's task, except backbone and preprocessor."""
     if task == "BertMaskedLM":
         return {
             "next_sentence": False,
@@ -170,12 +156,8 @@ def _task_arguments(theirs, task, folder, source):
         }
     if task == "BertTextClassifier":
         if theirs.activation is not keras.activations.linear:
-            logger.warning(
-                "%s ends with %s, which isn't loaded: a BertClassifier returns the logits before "
-                "it.",
-                source,
-                theirs.activation.__name__,
-            )
+            message = "%s ends with %s, which isn't loaded: a BertClassifier returns logits."
+            logger.warning(message, source, theirs.activation.__name__)
         metadata = JsonFields(folder / "metadata.json")
         arguments = {"num_classes": theirs.num_classes, "dropout": theirs.dropout}
         arguments |= read_own_arguments(metadata.fields(OWN_CLASSIFIER))
@@ -217,7 +199,6 @@ def _tensors(model, path):
 
 
 def _tokenizer(folder):
-    """Returns `(vocabulary, other arguments of BertTokenizer)`."""
     config = JsonFields(folder / "tokenizer.json").fields("config")
     path = folder / "assets" / "tokenizer" / "vocabulary.txt"
     if not config or not path.is_file():
@@ -227,9 +208,6 @@ def _tokenizer(folder):
 
 def _download(handle):
     """Downloads a preset, by name or `kaggle://` handle, and returns its folder."""
-    import kagglehub
-    import keras_hub
-
     name = handle
     if not handle.startswith("kaggle://"):
         handle = keras_hub.models.BertBackbone.presets[handle]["kaggle_handle"]
@@ -244,5 +222,4 @@ def _download(handle):
 
 
 def _reason(error):
-    """Returns the start of an error's message on one line."""
     return " ".join(str(error).split())[:300].rstrip(".")

@@ -33,21 +33,13 @@ _ACTIVATIONS = {
 
 @dataclass
 class SentenceSettings:
-    """Settings that sentence-transformers adds to an encoder.
+    """Settings that sentence-transformers adds to an encoder."""
 
-    Args:
-        transformer: folder of the encoder.
-        embedder: arguments of `BertEmbedder`; empty if the folder has no pooling.
-        sequence_length: int, or None if the tokenizer defines it.
-        lowercases: bool, whether text is lowercased before it is tokenized.
-        refused: `{"BertEmbedder": reason}` if `BertEmbedder` doesn't support the pooling.
-    """
-
-    transformer: Path
-    embedder: dict = field(default_factory=dict)
-    sequence_length: int | None = None
-    lowercases: bool = False
-    refused: dict = field(default_factory=dict)
+    transformer: Path  # the folder of the encoder
+    embedder: dict = field(default_factory=dict)  # arguments of `BertEmbedder`, if there is pooling
+    sequence_length: int | None = None  # None if the tokenizer defines it
+    lowercases: bool = False  # whether text is lowercased before it is tokenized
+    refused: dict = field(default_factory=dict)  # {"BertEmbedder": reason} for other pooling
 
 
 def read_sentence_transformer(folder: Path) -> SentenceSettings:
@@ -78,8 +70,8 @@ def read_sentence_transformer(folder: Path) -> SentenceSettings:
         theirs = ", ".join(other or on) or mode or "no Pooling"
         found.refused["BertEmbedder"] = (
             f"The vectors of {folder} are made by {theirs}; BertEmbedder supports only "
-            f"{', '.join(_MODES.values())} pooling. Choose one of these "
-            "(from_preset(..., pooling=)), or load the encoder with BertBackbone.from_preset."
+            f"{', '.join(_MODES.values())} pooling: choose one, from_preset(..., pooling=), or "
+            "load the encoder with BertBackbone.from_preset."
         )
         return found
     config = JsonFields(folder / _CONFIG)
@@ -104,8 +96,7 @@ def read_sentence_transformer(folder: Path) -> SentenceSettings:
 def write_sentence_transformer(checkpoint: Checkpoint, folder: Path) -> None:
     """Writes the files that sentence-transformers needs in addition to the encoder's."""
     arguments = checkpoint.task_arguments
-    width, prompts = checkpoint.backbone["hidden_dim"], arguments.get("prompts", {})
-    truncate_dim = arguments.get("truncate_dim")
+    prompts, truncate_dim = arguments.get("prompts", {}), arguments.get("truncate_dim")
     if truncate_dim is not None:
         logger.warning(
             "sentence-transformers doesn't store truncate_dim: load the folder there with "
@@ -114,10 +105,8 @@ def write_sentence_transformer(checkpoint: Checkpoint, folder: Path) -> None:
         )
     (folder / "1_Pooling").mkdir()
     modes = {name: mode == arguments["pooling"] for name, mode in _MODES.items()}
-    write_json(
-        folder / "1_Pooling" / "config.json",
-        {"word_embedding_dimension": width, **modes},
-    )
+    pooling = {"word_embedding_dimension": checkpoint.backbone["hidden_dim"], **modes}
+    write_json(folder / "1_Pooling" / "config.json", pooling)
     kinds = [("", "Transformer"), ("1_Pooling", "Pooling")]
     if arguments["normalize"]:
         kinds.append(("2_Normalize", "Normalize"))
@@ -127,20 +116,16 @@ def write_sentence_transformer(checkpoint: Checkpoint, folder: Path) -> None:
         for i, (path, kind) in enumerate(kinds)
     ]
     write_json(folder / "modules.json", modules)
+    both = {kind: prompt_of(prompts, kind) for kind in KINDS}  # or there would be empty ones
     config = {
-        "prompts": {  # of both, or sentence-transformers adds empty ones
-            **{kind: prompt_of(prompts, kind) for kind in KINDS},
-            **prompts,
-        },
+        "prompts": {**both, **prompts},
         "default_prompt_name": arguments.get("default_prompt_name"),
         "similarity_fn_name": "cosine",
         **({} if truncate_dim is None else {_OWN: {"truncate_dim": truncate_dim}}),
     }
     write_json(folder / _CONFIG, config)
-    write_json(
-        folder / "sentence_bert_config.json",
-        {"max_seq_length": checkpoint.sequence_length, "do_lower_case": False},
-    )
+    settings = {"max_seq_length": checkpoint.sequence_length, "do_lower_case": False}
+    write_json(folder / "sentence_bert_config.json", settings)
 
 
 def is_cross_encoder(folder: Path, config: JsonFields) -> bool:
@@ -151,18 +136,16 @@ def is_cross_encoder(folder: Path, config: JsonFields) -> bool:
 def reranker_arguments(folder: Path, config: JsonFields, dropout: float) -> dict:
     """Returns the arguments of a `BertReranker` and its preprocessor for a folder with one label.
 
-    Without a known activation it is the sigmoid, as in sentence-transformers.
+    By default, the activation is the sigmoid, as in sentence-transformers.
     """
     theirs = _activation(folder, config)
     kinds = {name.rsplit(".", 1)[-1]: ours for ours, name in _ACTIVATIONS.items()}
     activation = kinds.get((theirs or "Sigmoid").rsplit(".", 1)[-1])
     if activation is None:
-        logger.warning(
-            "%s: scores are %s of the logits there, and their sigmoid here; the order of documents "
-            "is the same.",
-            folder,
-            theirs,
+        message = (
+            "%s: scores are %s of the logits there, and their sigmoid here, in the same order."
         )
+        logger.warning(message, folder, theirs)
     return {"dropout": dropout, "activation": activation or "sigmoid"}
 
 
@@ -178,8 +161,6 @@ def cross_encoder_config(arguments: dict) -> dict:
 
 
 def _activation(folder, config):
-    """Returns the name of the activation's class, or None."""
-    files = (config.fields("sentence_transformers"),)
-    files += (JsonFields(folder / _CONFIG),)
-    found = (fields.text("activation_fn") for fields in files)
-    return next((name for name in found if name), None) or config.text(_OLD_KEY)
+    files = (config.fields("sentence_transformers"), JsonFields(folder / _CONFIG))
+    names = [fields.text("activation_fn") for fields in files]
+    return next(filter(None, names), None) or config.text(_OLD_KEY)

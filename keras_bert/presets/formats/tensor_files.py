@@ -11,12 +11,8 @@ from safetensors import safe_open
 from keras_bert.files.json_files import JsonFields
 from keras_bert.presets.formats.checkpoint import Tensor, checked_read
 
-FILES = (
-    "model.safetensors",
-    "model.safetensors.index.json",
-    "pytorch_model.bin",
-    "pytorch_model.bin.index.json",
-)
+FILES = ("model.safetensors", "model.safetensors.index.json")
+FILES += ("pytorch_model.bin", "pytorch_model.bin.index.json")
 """Names of weight files, in order of preference."""
 POOLER_FILE = "pooler.safetensors"
 """File with the pooler of a model whose class in transformers has none."""
@@ -25,11 +21,9 @@ POOLER_FILE = "pooler.safetensors"
 def read_tensors(folder: str | PathLike) -> dict[str, Tensor]:
     """Reads the tensors of a folder with one of `FILES`, each one on demand."""
     folder = Path(folder)
-    for name in FILES:
-        if (folder / name).is_file():
-            break
-    else:
-        found = sorted(path.name for path in folder.iterdir())
+    found = sorted(path.name for path in folder.iterdir())
+    name = next((name for name in FILES if name in found), None)
+    if name is None:
         raise ValueError(f"{folder} holds no weights, none of {', '.join(FILES)}; found {found}.")
     tensors = {}
     for path in _shards(folder / name):
@@ -42,8 +36,8 @@ def read_tensors(folder: str | PathLike) -> dict[str, Tensor]:
 def checked_num_bytes(path: Path) -> int | None:
     """Checks a `.weights.h5` file and returns its size; None if there is no such file.
 
-    Keras reads an array completely before it compares its shape, and follows links. The arrays must
-    therefore be stored in the file itself, without compression.
+    Keras reads an array before it compares its shape, and follows links. The arrays must therefore
+    be stored in the file itself, without compression.
     """
     import h5py
 
@@ -83,7 +77,7 @@ def check_crc32(path: Path, expected: int | None) -> None:
     if expected is not None and crc32_of(path) != expected:
         raise ValueError(
             f"{path} is damaged, or not the file that belongs to config.json: its checksum is "
-            "another one. Write the preset again with save_to_preset, or download it again."
+            "another one. Write the preset again, or download it again."
         )
 
 
@@ -124,8 +118,8 @@ def _safetensors(path):
 def _pytorch(path):
     if find_spec("torch") is None:
         raise ValueError(
-            f"{path} can't be read without PyTorch, which is not installed. Install it "
-            "(pip install torch), or use model.safetensors, which most models have."
+            f"{path} can't be read without PyTorch: pip install torch, or use model.safetensors, "
+            "which most models have."
         )
     import torch
 

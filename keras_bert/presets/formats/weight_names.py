@@ -1,4 +1,4 @@
-"""Google's and Hugging Face's names for the weights of a BERT.
+"""Google's and Hugging Face's names for the weights and arguments of a BERT.
 
 Sources: google-research/bert modeling.py, run_pretraining.py, run_classifier.py, run_squad.py;
 transformers modeling_bert.py.
@@ -9,6 +9,18 @@ import re
 from keras_bert.files.json_files import JsonFields
 from keras_bert.presets.formats.checkpoint import Spelling
 
+# {argument of BertBackbone: (key of the config, default)}
+BACKBONE = {
+    "vocabulary_size": ("vocab_size", None),
+    "num_layers": ("num_hidden_layers", 12),
+    "num_heads": ("num_attention_heads", 12),
+    "hidden_dim": ("hidden_size", 768),
+    "intermediate_dim": ("intermediate_size", 3072),
+    "dropout": ("hidden_dropout_prob", 0.1),
+    "attention_dropout": ("attention_probs_dropout_prob", 0.1),
+    "max_sequence_length": ("max_position_embeddings", 512),
+    "num_segments": ("type_vocab_size", 2),
+}
 # {our name: Google's scopes}
 _EMBEDDINGS = {
     "embeddings/token_embedding/embeddings": ("bert/embeddings/word_embeddings",),
@@ -16,11 +28,7 @@ _EMBEDDINGS = {
     "embeddings/position_embedding/embeddings": ("bert/embeddings/position_embeddings",),
 }
 _BLOCK_DENSE = {
-    "attention/query_key_value": (
-        "attention/self/query",
-        "attention/self/key",
-        "attention/self/value",
-    ),
+    "attention/query_key_value": tuple(f"attention/self/{n}" for n in ("query", "key", "value")),
     "attention/output_dense": ("attention/output/dense",),
     "intermediate_dense": ("intermediate/dense",),
     "output_dense": ("output/dense",),
@@ -48,25 +56,23 @@ _HEADS = {
 }
 OUTPUT_HEADS = tuple(task for task, head in _HEADS.items() if "logits/kernel" in head)
 """Tasks whose head is a single dense layer, `logits`."""
-OWN_CLASSIFIER = "keras_bert_classifier"
-"""Key in another library's config for arguments of `BertClassifier` that it ignores."""
+OWN_CLASSIFIER, OWN_SPAN_LABELER = "keras_bert_classifier", "keras_bert_span_labeler"
+"""Keys in another library's config for arguments of our classes, which it ignores."""
 _OWN_ARGUMENTS = ("multi_label", "threshold", "window_stride", "window_pooling")
 
 
 def read_own_arguments(fields: JsonFields) -> dict:
     """Reads the arguments of our tasks and preprocessors from another library's config."""
-    label_names = fields.texts("label_names") if "label_names" in fields else None
-    found = {
-        **{name: fields.boolean(name) for name in ("multi_label", "next_sentence")},
-        "threshold": fields.number("threshold"),
-        "dropout": fields.number("dropout", low=0, high=1),
-        "label_names": label_names,
-        "window_pooling": fields.text("window_pooling"),
-        "null_threshold": fields.number("null_threshold"),
-    }
     lengths = ("window_stride", "document_stride", "max_question_length", "max_answer_length")
-    found |= {name: fields.integer(name, low=1) for name in lengths}
-    return {name: value for name, value in found.items() if value is not None}
+    own = {
+        **{name: fields.boolean(name) for name in ("multi_label", "next_sentence")},
+        **{name: fields.number(name) for name in ("threshold", "null_threshold")},
+        **{name: fields.integer(name, low=1) for name in lengths},
+        "dropout": fields.number("dropout", low=0, high=1),
+        "label_names": fields.texts("label_names") if "label_names" in fields else None,
+        "window_pooling": fields.text("window_pooling"),
+    }
+    return {name: value for name, value in own.items() if value is not None}
 
 
 def own_classifier_arguments(arguments: dict) -> dict:
@@ -79,13 +85,10 @@ def google_spellings(num_layers: int, task: str | None = None) -> dict[str, Spel
     names = {**_EMBEDDINGS}
     names |= _variables("embeddings/norm", ("bert/embeddings/LayerNorm",), ("gamma", "beta"))
     for i in range(num_layers):
-        for layers, variables in (
-            (_BLOCK_DENSE, ("kernel", "bias")),
-            (_BLOCK_NORMS, ("gamma", "beta")),
-        ):
-            for ours, theirs in layers.items():
-                scopes = tuple(f"bert/encoder/layer_{i}/{scope}" for scope in theirs)
-                names |= _variables(f"block_{i}/{ours}", scopes, variables)
+        for ours, theirs in (*_BLOCK_DENSE.items(), *_BLOCK_NORMS.items()):
+            scopes = tuple(f"bert/encoder/layer_{i}/{scope}" for scope in theirs)
+            variables = ("gamma", "beta") if ours in _BLOCK_NORMS else ("kernel", "bias")
+            names |= _variables(f"block_{i}/{ours}", scopes, variables)
     names |= _variables("pooler", ("bert/pooler/dense",), ("kernel", "bias"))
     names |= {ours: (theirs,) for ours, theirs in _HEADS.get(task, {}).items()}
     return {

@@ -13,6 +13,7 @@ from keras_bert.presets.formats.read_keras_hub import (
     HEAD_EPSILON,
     OWN_LABEL_NAMES,
     TASKS,
+    keras_hub,
     keras_hub_spellings,
 )
 from keras_bert.presets.formats.weight_names import OWN_CLASSIFIER, own_classifier_arguments
@@ -26,8 +27,6 @@ def write_keras_hub(checkpoint: Checkpoint, folder: str | PathLike) -> None:
     Small differences of KerasHub's BERT (its form of GELU, its epsilons) are logged, and so are
     weights that it doesn't have.
     """
-    import keras_hub
-
     _check_supported(checkpoint)
     _log_differences(checkpoint)
     tokenizer = None
@@ -52,24 +51,18 @@ def write_keras_hub(checkpoint: Checkpoint, folder: str | PathLike) -> None:
 
 
 def _their_model(checkpoint, tokenizer):
-    """Returns KerasHub's model of the same sizes, with random weights."""
-    import keras_hub
-
     backbone = keras_hub.models.BertBackbone(
         **{name: checkpoint.backbone[name] for name in BACKBONE}
     )
     name = {ours: theirs for theirs, ours in TASKS.items()}.get(checkpoint.task)
     if name is None:
         return backbone
-    arguments = checkpoint.task_arguments
-    settings = {
+    names = {  # {their argument: ours}
         "BertMaskedLM": {},
-        "BertTextClassifier": {k: arguments.get(k) for k in ("num_classes", "dropout")},
-        "BertTextEmbedder": {
-            "pooling_mode": arguments.get("pooling"),
-            "normalize": arguments.get("normalize"),
-        },
+        "BertTextClassifier": {"num_classes": "num_classes", "dropout": "dropout"},
+        "BertTextEmbedder": {"pooling_mode": "pooling", "normalize": "normalize"},
     }[name]
+    settings = {theirs: checkpoint.task_arguments[ours] for theirs, ours in names.items()}
     task_class = getattr(keras_hub.models, name)
     preprocessor = tokenizer and task_class.preprocessor_cls(
         tokenizer, sequence_length=checkpoint.sequence_length
@@ -95,18 +88,18 @@ def _fill(model, checkpoint):
 
 def _check_supported(checkpoint):
     settings = {**checkpoint.backbone, **checkpoint.task_arguments}
-    for name in ("activation", "masked_lm_activation"):
-        if settings.get(name, ACTIVATION) not in (ACTIVATION, HEAD_ACTIVATION):
+    gelus = (ACTIVATION, HEAD_ACTIVATION)
+    for name, supported in (
+        ("activation", gelus),
+        ("masked_lm_activation", gelus),
+        ("causal", (False,)),
+        ("tie_embeddings", (True,)),
+    ):
+        if name in settings and settings[name] not in supported:
             raise ValueError(
-                f"This model has {name}={settings[name]!r}; KerasHub's BERT supports only GELU."
+                f"This model has {name}={settings[name]!r}; KerasHub's BERT supports only "
+                f"{' or '.join(map(repr, supported))}."
             )
-    if settings["causal"]:
-        raise ValueError("This model has a causal encoder, which KerasHub's BERT doesn't support.")
-    if not settings.get("tie_embeddings", True):
-        raise ValueError(
-            "This model's masked-LM head has its own table (tie_embeddings=False), which KerasHub "
-            "doesn't support."
-        )
 
 
 def _log_differences(checkpoint):

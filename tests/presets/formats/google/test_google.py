@@ -182,7 +182,7 @@ def test_a_folder_without_a_checkpoint_is_refused(google):
     source = google()
     for file in source.glob("bert_model.ckpt.*"):
         file.unlink()
-    with pytest.raises(ValueError, match="holds 0 checkpoints: bert_model.ckpt.index and bert_mod"):
+    with pytest.raises(ValueError, match="lacks .* bert_model.ckpt.index"):
         BertBackbone.from_preset(source)
 
 
@@ -254,7 +254,7 @@ def test_a_checkpoint_without_a_pooler_has_a_new_one(google, golden, caplog):
         ({"num_hidden_layers": 3}, r"bert/encoder/layer_2/\S+query/kernel, .* is missing"),
         (
             {"hidden_act": "swish"},
-            "hidden_act='swish'; Google's code supports gelu, relu, tanh, linear",
+            "hidden_act .* one of 'gelu', 'relu', 'tanh', 'linear'; got 'swish'",
         ),
     ],
 )

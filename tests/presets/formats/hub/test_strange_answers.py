@@ -51,14 +51,14 @@ def files(folder):
 def test_a_push_is_refused_with_a_reason_or_done(
     hub, our_preset, point_to, tmp_path, no_waiting, request_
 ):
-    model, folder = our_preset
-    push_to_hub(folder, "user/tiny", token=hub.token)  # whose card is then compared
+    model, _ = our_preset
+    push_to_hub(model, "user/tiny", token=hub.token)  # whose card is then compared
     for number, answer in enumerate(ANSWERS):
         point_to(hub.url, tmp_path / str(number))
         hub.commits.clear()
         hub.strange = PUSHES[request_], answer
         try:
-            handle = push_to_hub(folder, "user/tiny", token=hub.token)
+            handle = push_to_hub(model, "user/tiny", token=hub.token)
         except ValueError as error:
             assert_explained(error)
         else:

@@ -1,5 +1,7 @@
 """KerasHub presets by their names and handles on Kaggle."""
 
+import sys
+
 import pytest
 
 from keras_bert import BertBackbone
@@ -55,3 +57,18 @@ def test_a_malformed_handle_is_refused():
         ValueError, match="kaggle://tiny could not be .* Invalid model handle: tiny"
     ):
         BertBackbone.from_preset("kaggle://tiny")
+
+
+def test_without_kerashub_its_names_say_what_to_install(backbone, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "keras_hub", None)
+    monkeypatch.setattr("keras_bert.presets.read_source.find_spec", lambda name: None)
+    for name in ("read_keras_hub", "write_keras_hub"):
+        monkeypatch.delitem(sys.modules, f"keras_bert.presets.formats.{name}", raising=False)
+    for call in (
+        lambda: BertBackbone.from_preset("bert_tiny_en_uncased"),
+        lambda: backbone().save_to_keras_hub(tmp_path / "theirs"),
+    ):
+        with pytest.raises(ImportError, match=r"keras3-bert\[keras-hub\]"):
+            call()
+    with pytest.raises(ValueError, match="'bert_tini' is neither a folder"):
+        BertBackbone.from_preset("bert_tini")

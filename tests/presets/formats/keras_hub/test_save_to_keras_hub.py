@@ -89,9 +89,9 @@ def test_a_classifier_of_raw_text_gives_the_same_outputs_there(
 @pytest.mark.parametrize(
     ("model", "encoder", "message"),
     [
-        ({}, {"activation": "relu"}, "activation='relu'; KerasHub's BERT supports only GELU"),
+        ({}, {"activation": "relu"}, "activation='relu'; KerasHub's BERT supports only 'gelu"),
         ({"masked_lm_activation": "relu"}, {}, "masked_lm_activation='relu'"),
-        ({"tie_embeddings": False}, {}, "masked-LM head has its own table"),
+        ({"tie_embeddings": False}, {}, "tie_embeddings=False; KerasHub's BERT supports only True"),
     ],
 )
 def test_what_kerashub_does_not_support_is_refused(backbone, tmp_path, model, encoder, message):

@@ -5,7 +5,7 @@ import os
 from keras_bert.files.json_files import read_json, write_json
 from keras_bert.files.remote import names_in
 from keras_bert.finetuning.train_epochs import train_epochs
-from keras_bert.finetuning.finetune import split_examples
+from keras_bert.preprocessing.raw import split_examples
 from keras_bert.training.describe_training import check_batch, describe_training
 from keras_bert.training.processes import is_chief, wait_for_all
 

@@ -50,7 +50,7 @@ def _check_options(reader, options):
 def _check_unpacked(x):
     """Raises a ValueError if prepared inputs are packed rows, whose sequences have no order."""
     spec = x[0] if isinstance(x, keras.utils.PyDataset) else getattr(x, "element_spec", x)
-    spec = spec[0] if isinstance(spec, tuple) else spec
+    spec = spec[0] if isinstance(spec, tuple) and spec else spec
     if isinstance(spec, dict) and spec.get("sequence_ids") is not None:
         raise ValueError(
             "answer and scores take rows of one sequence each, and these are packed: they have "

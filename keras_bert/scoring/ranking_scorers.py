@@ -39,6 +39,8 @@ class RelevanceScorer(Scorer):
             raise ValueError("scores takes pairs (query, document); got triplets.")
         labels = self.preprocessor.targets(y)
         check_one_each(len(columns[0]), "texts", labels=labels)
+        if labels.ndim != 1:
+            raise ValueError(f"scores takes a relevance for each pair; got shape {labels.shape}.")
         relevance, scores = {}, {}
         examples = zip(columns[0], labels, answers, strict=True)
         for number, (query, label, answer) in enumerate(examples):

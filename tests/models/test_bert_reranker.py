@@ -231,6 +231,8 @@ def test_scores_are_means_over_the_queries(model, caplog):
     assert "1 of 2 queries have no relevant document and count as 0, the first 'c'" in caplog.text
     with pytest.raises(ValueError, match="None of the 2 queries has a relevant document"):
         model.scores(PAIRS, np.zeros(5))
+    with pytest.raises(ValueError, match=r"a relevance for each pair.*\(2, 1\)"):
+        model.scores([("a", "b"), ("c", "d")], [[1.0], [0.0]])
     with pytest.raises(ValueError, match="got triplets"):
         model.scores(TRIPLETS, [1, 0])
 

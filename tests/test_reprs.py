@@ -11,7 +11,8 @@ from keras_bert import BertBackbone, BertClassifier, BertClassifierPreprocessor
 SETTINGS = "num_layers=2, num_heads=2, hidden_dim=16"
 
 
-def test_a_model_shows_its_sizes(backbone):
+def test_a_model_shows_its_sizes(make_backbone):
+    backbone = make_backbone(num_layers=2)
     sizes = f"BertBackbone(vocabulary_size=30, {SETTINGS}: {backbone.count_params():,} weights)"
     assert repr(backbone) == sizes
     assert repr(BertClassifier(backbone, 3)) == f"BertClassifier(num_classes=3, {sizes})"
@@ -46,8 +47,9 @@ def test_no_public_object_shows_its_address(name):
         )
 
 
-def test_views_of_a_model_show_their_sizes(backbone, letters):
-    model = BertClassifier(backbone, 2, BertClassifierPreprocessor(letters, 8))
+def test_views_of_a_model_show_their_sizes(make_backbone, letters):
+    reader = BertClassifierPreprocessor(letters, 8)
+    model = BertClassifier(make_backbone(num_layers=2), 2, reader)
     view = keras_bert.pictures.show_attention(model, "a b")
     assert repr(view) == "AttentionView(4 tokens, 2 layers, 2 heads)"
     found = {"entity_start": [0], "entity_end": [1], "entity_type": ["X"], "entity_score": [1.0]}

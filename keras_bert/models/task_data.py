@@ -41,13 +41,18 @@ def in_memory(task, x, y=None, sample_weight=None, with_labels=True, most=None):
     passes, x = raw_passes(
         x, with_labels=with_labels and y is None and not task.takes_columns, most=most
     )
-    y, sample_weight = (list(v) if is_iterable(v) else v for v in (y, sample_weight))
+    y, sample_weight = (list(v) if _is_sequence(v) else v for v in (y, sample_weight))
     if passes is None:
         return x, y, sample_weight
     x, *own = passes.read()
     if y is None and with_labels:
         y, sample_weight = own
     return x, y, sample_weight
+
+
+def _is_sequence(values):
+    """Returns whether labels are the column of a data set, which other code wants as a list."""
+    return is_iterable(values) and hasattr(values, "__getitem__")
 
 
 def training_data(task, x, y, sample_weight, batching, arguments):

@@ -168,7 +168,7 @@ def raw_passes(x: Any, **options: Any) -> tuple[Passes | None, Any]:
 
 def is_iterable(x: Any) -> bool:
     """Returns whether examples must be iterated over: no list, array, table, dict or dataset."""
-    known = (str, bytes, dict, list, tuple, keras.utils.PyDataset)
+    known = (str, bytes, dict, list, tuple, set, frozenset, keras.utils.PyDataset)
     if isinstance(x, known) or is_dataset(x) or hasattr(x, "dtype") or hasattr(x, "dtypes"):
         return False
     return hasattr(x, "__iter__")

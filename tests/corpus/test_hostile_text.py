@@ -285,7 +285,7 @@ def test_prose_of_any_length_is_split_as_by_sentencex(language):
     [
         ("An [http://a b [c] d.", "An b [c d."),
         ("An [http://a b\nc] d.", "An [http://a b c] d."),
-        ("It (;,  ; ) is , ;) so ( ;born) here.", "It is) so (born) here."),
+        ("It (;,  ; ) is , ;) so ( ;born) here.", "It is, ;) so (born) here."),
         ("It ( ( ) ) is.", "It ( ) is."),
         ("A <ref>a<math></ref></math><ref><math><ref></math></ref>b</ref>.", "A b."),
         ("A <ref>b</ref c.<ref>d</ref> e.", None),

@@ -285,16 +285,16 @@ def test_other_libraries_pool_the_last_layer(deep, tmp_path, arguments):
         ({"layers": [-5]}, "no layer -5"),
         ({"layers": [1.0]}, "no layer 1.0"),
         ({"layers": ["-1"]}, "no layer '-1'"),
-        ({"layers": []}, r"list of layers' numbers, such as .*; got \[\]"),
-        ({"layers": -1}, "list of layers' numbers.*got -1"),
-        ({"layers": "-1,-2"}, "list of layers' numbers.*got '-1,-2'"),
+        ({"layers": []}, r"layers .*got \[\]"),
+        ({"layers": -1}, "layers .*got -1"),
+        ({"layers": "-1,-2"}, "layers .*got '-1,-2'"),
         (
             {"layers": [-1, -2], "combine": "max"},
             "'concat', 'sum', 'mean', 'weighted'; got 'max'",
         ),
         ({"combine": "max"}, "'concat', 'sum', 'mean', 'weighted'; got 'max'"),
-        ({"layers": [-1], "combine": "weighted"}, "it was given 1. Give two layers or more"),
-        ({"combine": "weighted"}, "it was given 1. Give two layers or more"),
+        ({"layers": [-1], "combine": "weighted"}, "at least 2; got 1"),
+        ({"combine": "weighted"}, "at least 2; got 1"),
     ],
 )
 def test_layers_that_are_not_there_are_refused(deep, arguments, message):

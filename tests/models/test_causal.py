@@ -85,7 +85,7 @@ def test_packed_sequences_give_what_padded_ones_give(assert_close, deep, inputs)
     del packed["cls_positions"]
     [first] = arrays(deep(packed))["pooled_output"]
     assert_close(first, padded["pooled_output"][0])
-    with pytest.raises(ValueError, match="give them with cls_positions"):
+    with pytest.raises(ValueError, match="sequence_ids.*cls_positions"):
         deep({"token_ids": packed["token_ids"], "cls_positions": np.array([[0, 5]])})
 
 
@@ -116,7 +116,7 @@ def test_tasks_of_both_sides_refuse_a_causal_encoder(causal):
 def test_other_libraries_hold_no_causal_encoder_that_they_would_read_otherwise(causal, tmp_path):
     model = BertPretrainer(causal, next_sentence=False)
     for save in (save_to_google, save_to_keras_hub):
-        with pytest.raises(ValueError, match="causal encoder"):
+        with pytest.raises(ValueError, match="causal"):
             save(model, tmp_path / "theirs")
         assert not (tmp_path / "theirs").exists()
     for model in (BertClassifier(causal, 2), BertMultipleChoice(causal)):

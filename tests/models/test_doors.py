@@ -289,25 +289,15 @@ class Batches(keras.utils.PyDataset):
 
 
 def test_other_sources_of_texts_say_what_to_give_instead(model):
-    batch = (np.array(["a", "b"]), np.array([0, 1]))
-    for x in (((text, label) for text, label in zip(*batch, strict=True)), Batches(*batch)):
-        with pytest.raises(ValueError, match="can't read raw examples.*Dataset.from_generator"):
-            model.fit(x, verbose=0)
-    for x in (None, 3, {"a"}, [1, 2], IDS, [IDS, IDS], map(str, "ab"), object()):
+    with pytest.raises(ValueError, match="can't read raw examples.*Dataset.from_generator"):
+        model.fit(Batches(np.array(["a", "b"]), np.array([0, 1])), verbose=0)
+    for x in (None, 3, {"a"}, [1, 2], IDS, [IDS, IDS], map(int, "12"), object()):
         with pytest.raises(ValueError, match="BertClassifier takes raw examples, or a dict of"):
             model.predict(x, verbose=0)
     model.fit(Batches({"token_ids": IDS}, np.array([0, 1])), verbose=0)
     model.fit((part for part in [({"token_ids": IDS}, np.array([0, 1]))]), verbose=0)
     with pytest.raises(ValueError, match="Labels must be in 0 to 1"):
         model.fit((part for part in [({"token_ids": IDS}, np.array([0, 2]))]), verbose=0)
-
-
-def test_grain_datasets_of_texts_say_what_to_give_instead(model):
-    grain = pytest.importorskip("grain", reason='pip install ".[parity]"')
-    source = grain.MapDataset.source([("a", 0), ("b", 1)])
-    for x in (source, source.to_iter_dataset()):
-        with pytest.raises(ValueError, match="can't read raw examples.*Dataset.from_generator"):
-            model.fit(x, verbose=0)
 
 
 def test_unknown_names_say_how_to_name_the_classes(make_backbone, preprocessor, eager):

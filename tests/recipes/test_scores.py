@@ -53,4 +53,4 @@ def test_without_matplotlib_the_table_is_written_all_the_same(tmp_path, monkeypa
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     write_score_table(SCORES, tmp_path / "table")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["table.csv", "table.md"]
-    assert "pip install 'keras3-bert[plots]'" in capsys.readouterr().out
+    assert "keras3-bert[plots]" in capsys.readouterr().out

@@ -8,14 +8,11 @@ from typing import Any
 import numpy as np
 
 from keras_bert.messages import shown
-from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
 from keras_bert.preprocessing.question_windows import QuestionWindows, question_windows
 from keras_bert.readers.squad import training_answer
 
 
-def trained_windows(
-    examples: Sequence[dict], preprocessor: BertPreprocessor, **lengths: int
-) -> QuestionWindows:
+def trained_windows(examples: Sequence[dict], preprocessor: Any, **lengths: int) -> QuestionWindows:
     """Makes `QuestionWindows` with targets from the examples that have an answer to train on.
 
     Raises:
@@ -35,9 +32,7 @@ def trained_windows(
     return dataclasses.replace(windows, targets=labels)
 
 
-def windows_of(
-    examples: Sequence[dict], preprocessor: BertPreprocessor, **lengths: int
-) -> QuestionWindows:
+def windows_of(examples: Sequence[dict], preprocessor: Any, **lengths: int) -> QuestionWindows:
     """Cuts examples into `QuestionWindows`; a shared context is tokenized once."""
     numbers = {}
     context = [numbers.setdefault(e["context"], len(numbers)) for e in examples]

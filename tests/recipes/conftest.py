@@ -62,14 +62,14 @@ def curves():
 
 @pytest.fixture(scope="session")
 def preset(tmp_path_factory):
-    """A folder with a pre-trainer of one tiny layer that reads text."""
+    """A folder with a pre-trainer of two tiny layers that reads text."""
     keras.utils.set_random_seed(1)
     tokenizer = keras_bert.BertTokenizer(
         ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS], lowercase=True
     )
     backbone = keras_bert.BertBackbone(
         tokenizer.vocabulary_size(),
-        num_layers=1,
+        num_layers=2,
         num_heads=2,
         hidden_dim=16,
         intermediate_dim=32,

@@ -83,16 +83,16 @@ def test_lines_of_json_are_those_of_googles_code(
 
 def test_arrays_hold_the_same(assert_close, module, preset, texts, expected, tmp_path):
     output = tmp_path / "features.npz"
-    module.main(arguments(texts, preset, output, "--batch_size", "2", "--layers", "1", "0"))
+    module.main(arguments(texts, preset, output, "--batch_size", "2", "--layers", "2", "1"))
     data = np.load(output)
     starts = data["starts"]
-    assert starts.dtype == np.int64 and data["layers"].tolist() == [1, 0]
+    assert starts.dtype == np.int64 and data["layers"].tolist() == [2, 1]
     assert data["values"].shape == (starts[-1], 2, 16) and data["values"].dtype == np.float32
     for number, (tokens, states) in enumerate(expected):
         rows = slice(starts[number], starts[number + 1])
         assert data["tokens"][rows].tolist() == tokens
-        assert_close(data["values"][rows, 0], states[1])
-        assert_close(data["values"][rows, 1], states[0])
+        assert_close(data["values"][rows, 0], states[2])
+        assert_close(data["values"][rows, 1], states[1])
     assert sorted(path.name for path in tmp_path.iterdir()) == ["features.npz", "texts.txt"]
 
 

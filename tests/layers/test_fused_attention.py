@@ -3,7 +3,6 @@
 import functools
 import importlib
 import inspect
-import itertools
 from types import SimpleNamespace
 
 import keras
@@ -129,20 +128,10 @@ def of_torch(dtype, padding_mask=None, sequence_ids=None, **options):
     return value, vectors.grad
 
 
-def skip_most_elsewhere(kernel, visible):
-    """Leaves the other cases of JAX's kernels to `tests/test_backends.py`, which runs this file."""
-    is_brief = kernel is of_tpu and visible in ("tokens anywhere", "near of sequences")
-    if keras.backend.backend() != "jax" and kernel is not of_torch and not is_brief:
-        pytest.skip("only on the JAX backend")
-
-
-@pytest.mark.parametrize(
-    ("visible", "dtype"),
-    [*itertools.product(VISIBLE, ["float32"]), ("tokens", "bfloat16"), ("sequences", "bfloat16")],
-)
+@pytest.mark.parametrize("dtype", TOLERANCES)
+@pytest.mark.parametrize("visible", VISIBLE)
 @pytest.mark.parametrize("kernel", [of_tpu, of_cudnn, of_torch])
 def test_kernels_agree_with_the_formula(kernel, visible, dtype):
-    skip_most_elsewhere(kernel, visible)
     expected = reference(**VISIBLE[visible])
     for found, wanted, tolerance in zip(
         kernel(dtype, **VISIBLE[visible]), expected, TOLERANCES[dtype], strict=True
@@ -153,9 +142,8 @@ def test_kernels_agree_with_the_formula(kernel, visible, dtype):
         assert np.isfinite(found).all(), "a row of padding alone stays finite"
 
 
-@pytest.mark.parametrize("visible", ["earlier tokens anywhere", "near of sequences"])
+@pytest.mark.parametrize("visible", VISIBLE)
 def test_the_tpu_kernel_drops_what_its_hash_says(visible):
-    skip_most_elsewhere(of_tpu, visible)
     jax = pytest.importorskip("jax", reason='pip install ".[parity]"')
     from keras_bert.layers.tpu_attention import kept
 

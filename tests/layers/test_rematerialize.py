@@ -4,36 +4,52 @@ import keras
 import numpy as np
 import pytest
 
-from keras_bert import BertBackbone
+from keras_bert import BertBackbone, BertPretrainer
 
 X = {"token_ids": np.arange(64).reshape(8, 8) % 40}
 X["padding_mask"] = (np.arange(8) < np.arange(1, 9)[:, None]).astype("int32")
+MASKED = {**X, "mask_positions": np.full((8, 2), 3)}
+Y = {"masked_lm": np.arange(16).reshape(8, 2), "next_sentence": np.arange(8) % 2}
 
 
-@functools.cache
-def trained(dtype, remat, dropout=0.3):
-    """The losses and weights of a model that was trained for two steps."""
-    keras.utils.set_random_seed(1)
-    backbone = BertBackbone(40, 1, 2, 16, 32, dropout=dropout, dtype=dtype, remat=remat)
-    inputs = {name: keras.Input((8,), dtype="int32", name=name) for name in X}
-    model = keras.Model(inputs, backbone(inputs)["pooled_output"])
-    model.compile(optimizer=keras.optimizers.SGD(0.1), loss="mse")
-    losses = model.fit(X, np.ones((8, 16)), epochs=2, shuffle=False, verbose=0).history["loss"]
+def trained(model, x, y, **compiled):
+    model.compile(**compiled)
+    losses = model.fit(x, y, batch_size=8, epochs=2, shuffle=False, verbose=0).history["loss"]
     return losses, [keras.ops.convert_to_numpy(w) for w in model.trainable_variables]
 
 
+def trained_pretrainer(remat):
+    keras.utils.set_random_seed(1)
+    model = BertPretrainer(BertBackbone(40, 1, 2, 16, 32, dropout=0.3, remat=remat))
+    return trained(model, MASKED, Y, **model.default_compile_args())
+
+
+@functools.cache
+def trained_encoder(remat, dropout=0.3):
+    keras.utils.set_random_seed(1)
+    sizes = (40, 1, 2, 16, 32)
+    backbone = BertBackbone(*sizes, dropout=dropout, dtype="mixed_bfloat16", remat=remat)
+    inputs = {name: keras.Input((8,), dtype="int32", name=name) for name in X}
+    model = keras.Model(inputs, backbone(inputs)["pooled_output"])
+    return trained(model, X, np.ones((8, 16)), optimizer=keras.optimizers.SGD(0.1), loss="mse")
+
+
 @pytest.mark.parametrize(
-    ("dtype", "rtol", "atol"), [("float32", 1e-5, 1e-6), ("mixed_bfloat16", 1e-2, 2e-4)]
+    ("train", "rtol", "atol"),
+    [
+        pytest.param(trained_pretrainer, 1e-5, 1e-6, id="float32"),
+        pytest.param(trained_encoder, 1e-2, 2e-4, id="mixed_bfloat16"),
+    ],
 )
-def test_gradients_are_those_of_without_with_dropout_too(dtype, rtol, atol):
-    (losses, weights), (expected_losses, expected) = trained(dtype, True), trained(dtype, False)
+def test_gradients_are_those_of_without_with_dropout_too(train, rtol, atol):
+    (losses, weights), (expected_losses, expected) = train(True), train(False)
     np.testing.assert_allclose(losses, expected_losses, rtol=rtol)
     for actual, wanted in zip(weights, expected, strict=True):
         np.testing.assert_allclose(actual, wanted, atol=atol)
 
 
 def test_dropout_acts():
-    losses = [trained("mixed_bfloat16", True, dropout)[0][0] for dropout in (0.3, 0.0)]
+    losses = [trained_encoder(True, dropout)[0][0] for dropout in (0.3, 0.0)]
     assert abs(losses[0] - losses[1]) > 1e-3
 
 

@@ -177,14 +177,14 @@ def test_whichever_byte_is_flipped_it_is_found_or_does_no_harm(tmp_path):
     content = path.read_bytes()
     flips = np.random.default_rng(0).integers(1, 256, size=len(content))
     harmless = 0
-    for place in range(0, len(content), 7):
+    for place in range(0, len(content), 3):
         path.write_bytes(flipped(content, place, int(flips[place])))
         step, is_told = restored(model, checkpoint)
         assert step == (4 if is_told else 8), place
         np.testing.assert_array_equal(model.get_weights()[0], states[step], err_msg=place)
         assert int(model.optimizer.iterations) == step, place
         harmless += step == 8
-    assert 0 < harmless < len(content) / 14  # such as the time at which it was written
+    assert 0 < harmless < len(content) / 6  # such as the time at which it was written
 
 
 DIRECTORY = b"PK\x01\x02"  # begins an entry of zip's directory

@@ -113,18 +113,19 @@ class PassBatches(Batches):
         return len(self._now)
 
     def __getitem__(self, index: int) -> Any:
+        self._is_used |= index == len(self) - 1
         return self._now[index]
 
     def __iter__(self) -> Iterator:
-        if self._is_used:
-            self.on_epoch_end()
+        self.on_epoch_end()
         self._is_used = True
         return iter(self._now)
 
     def on_epoch_end(self) -> None:
-        """Goes on to the next pass, if there is one."""
-        if self._next is None:
+        """Starts the next pass after the last batch of one; Keras also calls it once it is built."""
+        if self._next is None or not self._is_used:
             return
+        self._is_used = False
         following, self._next = self._next.result(), next(self._futures, None)
         if len(following) != len(self._now):
             raise ValueError(

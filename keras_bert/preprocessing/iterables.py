@@ -122,7 +122,7 @@ class PassBatches(Batches):
         return iter(self._now)
 
     def on_epoch_end(self) -> None:
-        """Starts the next pass after the last batch of one; Keras also calls it once it is built."""
+        """Starts the next pass, if this one was read to its end: building a model ends none."""
         if self._next is None or not self._is_used:
             return
         self._is_used = False

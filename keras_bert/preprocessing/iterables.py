@@ -36,7 +36,7 @@ class Passes:
     most: int | None = None
 
     def __post_init__(self):
-        self.is_read_once = iter(self.iterable) is self.iterable
+        self.is_read_once = hasattr(self.iterable, "__next__")
         is_loader = not self.is_read_once and not hasattr(self.iterable, "__getitem__")
         # Others hold the same examples in each pass, or have no more of them.
         self.are_several = is_loader or (self.is_read_once and self.most is not None)
@@ -159,7 +159,7 @@ def raw_passes(x: Any, **options: Any) -> tuple[Passes | None, Any]:
     if not is_iterable(x):
         return None, x
     first = first_element(x)
-    if first is None and iter(x) is not x:
+    if first is None and not hasattr(x, "__next__"):
         first = next(iter(x), ())
     elif first is None:
         x, first = peeked(x)

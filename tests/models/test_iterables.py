@@ -120,14 +120,17 @@ def test_a_part_of_an_endless_iterable_is_a_pass(train):
 
 def test_each_pass_is_read_again(train):
     other = [(text, "good") for text in TEXTS]
-    same, other_ones = train(Loader(ROWS)), train(Loader(ROWS, other, other))
+    same, other_ones = (
+        train(Loader(ROWS)),
+        train(Loader(other, ROWS, other)),
+    )  # the first tells what there is
     assert same[0] == other_ones[0] and same[1] != other_ones[1]
 
 
 def test_passes_of_unequal_length_are_refused(make):
     model, batching = make(), Batching(2, shuffle=False)
     model.compile()
-    data = Loader(ROWS, ROWS[:2])
+    data = Loader(ROWS[:2], ROWS)  # before the passes, a look at the first example
     batches, *_ = training_data(model, data, None, None, batching, {"epochs": 2})
     assert len(list(batches)) == 3
     with pytest.raises(ValueError, match="makes 1 batches.* 3"):

@@ -94,7 +94,7 @@ def make(make_backbone, letters):
     def make():
         keras.utils.set_random_seed(1)
         reader = BertClassifierPreprocessor(letters, 12, label_names=["bad", "good"])
-        return BertClassifier(make_backbone(num_layers=1), preprocessor=reader)
+        return BertClassifier(make_backbone(dropout=0.0), preprocessor=reader, dropout=0.0)
 
     return make
 

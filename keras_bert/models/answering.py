@@ -141,14 +141,6 @@ def outputs_of(task, rows, batch_size, **kwargs):
     return keras.tree.map_structure(keras.ops.convert_to_numpy, pooled)
 
 
-def predict_batches(task, x, batch_size=None, **kwargs):
-    """Predicts prepared inputs that were checked before."""
-    try:
-        return keras.Model.predict(task, x, batch_size=batch_size, **kwargs)
-    except UnboundLocalError as error:  # Keras has no outputs to return
-        raise ValueError("There are no examples: the dataset is empty.") from error
-
-
 _NOT_UTF8 = dict.fromkeys(range(0xDC80, 0xDD00), "\ufffd")  # bytes of `surrogateescape`
 
 

@@ -360,7 +360,10 @@ class BertTask(PresetModel, Lora, Retracing, TrainLoop, RowInputs, keras.Model):
 
     def predict_batches(self, x, batch_size=None, **kwargs):
         """Predicts prepared inputs that were checked before."""
-        return answering.predict_batches(self, x, batch_size, **kwargs)
+        try:
+            return super().predict(x, batch_size=batch_size, **kwargs)
+        except UnboundLocalError as error:  # Keras has no outputs to return
+            raise ValueError("There are no examples: the dataset is empty.") from error
 
     def check_labels(self, y):
         """Raises a ValueError unless labels have the loss's form: class numbers, or one-hot."""

@@ -38,8 +38,7 @@ def find_inputs(
     """Lists the input files as `(path, reader, size)`; the files of a folder are sorted.
 
     Raises:
-        ValueError: if a file is missing, has an unknown kind or is given twice, or if there are
-            no files.
+        ValueError: if a file is missing, of an unknown kind or given twice, or there are none.
     """
     inputs = [inputs] if isinstance(inputs, str | os.PathLike) else list(inputs)
     files = {}
@@ -100,16 +99,14 @@ def plan_slices(files: list[tuple[str, Reader, int]], settings: Settings) -> lis
 
 def plan_description(slices: list[Slice], settings: Settings, tokenizer: "BertTokenizer") -> dict:
     """Describes everything that the shards depend on: equal descriptions give equal shards."""
-    spans = [
-        [span.path, span.start, span.stop, size_and_time(span.path)[1]]
-        for slice_ in slices
-        for span in slice_.spans
-    ]
+    spans = [span for slice_ in slices for span in slice_.spans]
+    bounds = [[span.path, span.start, span.stop, size_and_time(span.path)[1]] for span in spans]
     config = tokenizer.get_config()
+    vocabulary = config.pop("vocabulary")
     return {
         **dataclasses.asdict(settings),
-        **{name: config[name] for name in config if name != "vocabulary"},
-        "inputs": hashlib.sha256(json.dumps(spans).encode()).hexdigest(),
+        **config,
+        "inputs": hashlib.sha256(json.dumps(bounds).encode()).hexdigest(),
         "num_slices": len(slices),
-        "vocabulary": vocabulary_sha256(tokenizer.get_vocabulary()),
+        "vocabulary": vocabulary_sha256(vocabulary),
     }

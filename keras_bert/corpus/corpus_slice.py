@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from keras_bert.corpus.shard_writer import ShardWriter, shard_name, token_dtype
-from keras_bert.corpus.slices import Settings, Slice
+from keras_bert.corpus.shard_writer import ShardWriter
+from keras_bert.corpus.shards import shard_name, token_dtype
+from keras_bert.corpus.slices import Settings, Slice, first_document_id
 from keras_bert.files.json_files import write_json
 from keras_bert.reports import Reports
 
@@ -35,9 +36,8 @@ def write_slice(
 ) -> dict:
     """Reads a slice, tokenizes it and writes its shard atomically.
 
-    The shard is a pure function of the arguments and the input files: it is the same whichever
-    process or machine writes it, and writing it twice is harmless. Returns a dict of "shard" (the
-    shard's entry in `corpus.json`) and "reports".
+    The shard is a pure function of the arguments and the input files, so writing it twice is
+    harmless. Returns a dict of "shard" (its entry in `corpus.json`) and "reports".
     """
     reports = Reports()
     dtype = token_dtype(tokenizer.vocabulary_size())
@@ -49,7 +49,7 @@ def write_slice(
             waiting.add(*record)
         waiting.write()
     document_id = slice_.spans[0].document_id
-    if shard.counts["num_records"] and document_id not in (None, slice_.first_document_id):
+    if shard.counts["num_records"] and document_id not in (None, first_document_id(slice_.index)):
         shard.counts["num_documents"] -= 1  # its only document began in an earlier slice
     done = {"shard": shard.counts, "reports": reports.as_dict()}
     write_json(done_path(folder, slice_, num_slices), done, indent=None)
@@ -58,7 +58,7 @@ def write_slice(
 
 def _documents(slice_, settings, reports):
     """Yields `(document_id, sentences)`; the parts of a long document are consecutive."""
-    next_id = slice_.first_document_id
+    next_id = first_document_id(slice_.index)
     for span in slice_.spans:
         last_number = document_id = None
         for number, sentences in span.reader.documents(span, settings, reports):
@@ -116,8 +116,7 @@ def _without_long(lengths, reports):
     """Splits sentences longer than a record."""
     if num_long := np.count_nonzero(lengths > MAX_RECORD_TOKENS):
         reports.add(CUT_SENTENCES, int(num_long))
-        parts = [np.diff([*range(0, n, MAX_RECORD_TOKENS), n]) for n in lengths]
-        lengths = np.concatenate(parts)
+        lengths = np.hstack([np.diff([*range(0, n, MAX_RECORD_TOKENS), n]) for n in lengths])
     return lengths
 
 

@@ -62,11 +62,8 @@ def text_blocks(path: str, begin: int, end: int, reports: Reports) -> Iterator[s
     if mark and begin == 0:
         begin = mark
         reports.add(MARK, 1, f"{path}: {encoding}")
-    if encoding == "utf-8":
-        pieces = _utf8_pieces(path, begin, end, reports)
-    else:
-        pieces = _wide_pieces(path, begin, end, encoding, reports)
-    for text in pieces:
+    pieces = _utf8_pieces if encoding == "utf-8" else _wide_pieces
+    for text in pieces(path, begin, end, encoding, reports):
         num_crlf = text.count("\r\n")
         num_bare = text.count("\r") - num_crlf
         for kind, count in ((CRLF, num_crlf), (BARE_CR, num_bare), (NUL, text.count("\0"))):
@@ -80,21 +77,22 @@ def decode_utf8(data: bytes, reports: Reports, place: Callable[[int], str]) -> s
 
     `place` describes an offset in `data`, for the reports.
     """
+
+    def report(kind, count, offset):
+        reports.add(kind, count, place(offset) if reports.wants_example(kind) else None)
+
     num_replaced = data.count(b"\xef\xbf\xbd")
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         text = data.decode("utf-8", "replace")
-        where = place(error.start) if reports.wants_example(BROKEN) else None
-        reports.add(BROKEN, text.count("\ufffd") - num_replaced, where)
+        report(BROKEN, text.count("\ufffd") - num_replaced, error.start)
     if num_replaced:
-        is_wanted = reports.wants_example(REPLACED)
-        where = place(data.index(b"\xef\xbf\xbd")) if is_wanted else None
-        reports.add(REPLACED, num_replaced, where)
+        report(REPLACED, num_replaced, data.index(b"\xef\xbf\xbd"))
     return text
 
 
-def _utf8_pieces(path, begin, end, reports):
+def _utf8_pieces(path, begin, end, _, reports):
     with open_bytes(path) as file:
         file.seek(begin)
         offset, carry = begin, b""

@@ -15,9 +15,8 @@ _SHARDS, _PLAN, _ORDER, _MASKS = range(4)  # folded into the seed, so that draws
 class RowSource:
     """Rows of a corpus, planned, packed and written group by group.
 
-    Each row is a pure function of the seed, the epoch and the group. Packed rows have slots for the
-    predictions of their sequences. With `shard=(index, count)`, every count-th group is read;
-    `epochs=None` gives endless data.
+    Each row is a pure function of the seed, the epoch and the group. With `shard=(index, count)`,
+    every count-th group is read; `epochs=None` gives endless data.
 
     Raises:
         ValueError: if the corpus has too little text.

@@ -11,7 +11,7 @@ from keras_bert.reports import Reports
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
-    """Options of `prepare_corpus` that determine the records, for given inputs and tokenizer."""
+    """Options of `prepare_corpus` that determine the records."""
 
     text_format: str = "prose"
     document_separator: str | None = None
@@ -96,12 +96,7 @@ class Slice:
         """Approximate number of bytes of text, after decompression."""
         return sum((span.stop - span.start) * span.reader.expansion for span in self.spans)
 
-    @property
-    def first_document_id(self) -> int:
-        """Id of the slice's first document; later ids count up from it."""
-        return first_document_id(self.index)
-
 
 def first_document_id(slice_index: int) -> int:
-    """Returns the id of the first document of a slice."""
+    """Returns the id of the first document of a slice; later ids count up from it."""
     return slice_index << 32

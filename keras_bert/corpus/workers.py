@@ -32,8 +32,7 @@ def run_locally(
     By default there is one worker per available core, or fewer for small inputs.
 
     Raises:
-        RuntimeError: if a worker process dies. An exception raised by a slice propagates.
-            Finished shards are kept in both cases.
+        RuntimeError: if a worker process dies.
     """
     if num_workers is None:
         has_affinity = hasattr(os, "sched_getaffinity")
@@ -87,19 +86,15 @@ def _run(slice_):
 def run_on_beam(
     slices: list[Slice], work: Callable[[Slice], Any], options: Sequence[str]
 ) -> Iterator[Slice]:
-    """Runs `work` on all slices with Beam, with the same function as locally; then yields them."""
+    """Runs `work` on all slices with Beam; then yields them."""
     try:
         import apache_beam as beam
         from apache_beam.options.pipeline_options import PipelineOptions
     except ImportError as error:
         raise missing("apache-beam", "beam") from error
     with beam.Pipeline(options=PipelineOptions(list(options))) as pipeline:
-        (
-            pipeline
-            | "Slices" >> beam.Create(slices)
-            | "Spread" >> beam.Reshuffle()  # otherwise one worker may get all slices
-            | "Write" >> beam.Map(work)
-        )
+        spread = pipeline | beam.Create(slices) | beam.Reshuffle()  # or one worker may get them all
+        spread | beam.Map(work)
     yield from slices
 
 

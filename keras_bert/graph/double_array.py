@@ -18,11 +18,8 @@ def double_array(values: Mapping[bytes, int]) -> np.ndarray:
     requested label. Two states may therefore share a base only if their subtrees are equal; equal
     subtrees are stored once.
 
-    Args:
-        values: dict from non-empty `bytes` without NUL to int, `0 <= value < 2**31`.
-
-    Returns:
-        uint32 array whose length is a multiple of 256.
+    `values` maps non-empty `bytes` without NUL to `0 <= value < 2**31`. Returns a uint32 array,
+    whose length is a multiple of 256.
 
     Example:
     >>> double_array({b"a": 1, b"ab": 2}).dtype

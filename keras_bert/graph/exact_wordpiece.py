@@ -23,13 +23,7 @@ class ExactWordpiece:
     [UNK]. The ops also count a word's bytes, not its characters: with a limit of 200 bytes, longer
     words of up to 200 characters become [UNK]. So only a batch with an [UNK] is processed again.
 
-    One difference remains: two adjacent marks of different combining classes, neither of category
-    Mn, in an order that NFD would change. It matters only with a vocabulary that contains both.
-
-    Args:
-        tokens: list of str, the vocabulary as `read_vocabulary` returns it.
-        lowercase: whether letters are lower-cased and stripped of their accents.
-        max_word_characters: longer words become [UNK].
+    The arguments are those of `GraphTokenizer`, with the difference that it describes.
     """
 
     def __init__(self, tokens: list[str], lowercase: bool, max_word_characters: int):
@@ -82,11 +76,8 @@ class ExactWordpiece:
     def _visible_ends(self, texts, rows, last, ends):
         """Moves the ends of tokens before the invisible characters that were deleted there.
 
-        Args:
-            texts: strings `[B]`.
-            rows: int64 `[T]`, the text of each token.
-            last: int64 `[T]`, the byte at which each token's last character starts.
-            ends: int64 `[T]`, the byte at which the next character that isn't deleted starts.
+        For T tokens, `rows` are their texts, `last` the bytes at which their last characters start,
+        and `ends` those at which the next characters that aren't deleted start.
         """
         sizes = tf.strings.length(texts, "BYTE") + 1
         begins = tf.cumsum(tf.cast(sizes, tf.int64), exclusive=True)
@@ -116,7 +107,7 @@ class ExactWordpiece:
 
     def _correct(self, texts, pieces):
         if self.lowercase:
-            has_sigma = _has_sigma(texts)
+            has_sigma = tf.strings.regex_full_match(texts, f"(?s).*{normalization.SIGMA}.*")
             texts, pieces = tf.cond(
                 tf.reduce_any(has_sigma),
                 lambda: self._with_final_sigmas(texts, has_sigma),
@@ -131,7 +122,10 @@ class ExactWordpiece:
         )
 
     def _with_final_sigmas(self, texts, has_sigma):
-        texts = _lower_sigmas(texts, has_sigma)
+        lowered = tf.boolean_mask(texts, has_sigma)
+        for pattern, rewrite in normalization.sigma_rewrites():
+            lowered = tf.strings.regex_replace(lowered, pattern, rewrite)
+        texts = tf.tensor_scatter_nd_update(texts, tf.where(has_sigma), lowered)
         return texts, self._fast_pieces(texts)
 
     def _cut_long_words(self, texts, pieces, is_long):
@@ -167,17 +161,6 @@ class ExactWordpiece:
         return ids, starts, ends, splits
 
 
-def _has_sigma(texts):
-    return tf.strings.regex_full_match(texts, f"(?s).*{normalization.SIGMA}.*")
-
-
-def _lower_sigmas(texts, has_sigma):
-    lowered = tf.boolean_mask(texts, has_sigma)
-    for pattern, rewrite in normalization.sigma_rewrites():
-        lowered = tf.strings.regex_replace(lowered, pattern, rewrite)
-    return tf.tensor_scatter_nd_update(texts, tf.where(has_sigma), lowered)
-
-
 def _reachable_tokens(tokens, lowercase, max_word_characters):
     """Returns the vocabulary with placeholders for the tokens that no text can produce."""
     unreachable = {*normalization.character_map(lowercase), " "}
@@ -189,22 +172,17 @@ def _reachable_tokens(tokens, lowercase, max_word_characters):
     reachable = []
     for index, token in enumerate(tokens):
         piece = token.removeprefix("##")
+        is_long = len(piece) > max_word_characters
         if ids[token] != index:
             token = ""
-        elif token == UNK:
-            pass
-        elif not unreachable.isdisjoint(token):
+        elif token != UNK and (is_long or not unreachable.isdisjoint(token)):
             token = ""
-        elif len(piece) > max_word_characters:
-            token = ""
-        elif len(piece.encode()) > _MAX_TOKEN_BYTES:
+        elif token != UNK and len(piece.encode()) > _MAX_TOKEN_BYTES:
             raise ValueError(
                 f"token {index} of the vocabulary has {len(piece.encode())} bytes, more than the "
                 f"limit of {_MAX_TOKEN_BYTES}: {token[:40]!r}..."
             )
-        elif not token.isascii():
-            token = token.translate(written)
-        reachable.append(token or f"{normalization.PLACEHOLDER}{index}")
+        reachable.append(token.translate(written) or f"{normalization.PLACEHOLDER}{index}")
     return [*reachable, normalization.PLACEHOLDER]  # an empty trie can't be built
 
 
@@ -216,24 +194,16 @@ def _wordpiece_model(tokens, max_bytes):
 
 def _trace(function):
     with tf.init_scope():
-        signature = [tf.TensorSpec([None], tf.string)]
-        return tf.function(
-            function, input_signature=signature, autograph=False
-        ).get_concrete_function()
+        traced = tf.function(function, autograph=False)
+        return traced.get_concrete_function(tf.TensorSpec([None], tf.string))
 
 
 def _sources(sources, starts, ends):
     """Maps spans of normalized text to spans of the original.
 
-    Args:
-        sources: int64, for each byte of all normalized texts, the position of the character that
-            it comes from; after each text, the length of the original.
-        starts: int64, starts of the spans in `sources`.
-        ends: int64, ends of the spans in `sources`.
-
-    Returns:
-        `(starts, last, ends)` in the originals: the start of the first character, the start of the
-        last one, and the start of the next one.
+    `sources` are, for each byte of all normalized texts, the place of the character that it comes
+    from; after each text, the length of the original. `starts` and `ends` are places in them.
+    Returns where the first character, the last one and the next one start in the originals.
     """
     source_starts, source_ends = tf.gather(sources, starts), tf.gather(sources, ends)
     last = tf.gather(sources, ends - 1)

@@ -115,12 +115,8 @@ def located(texts, rows, starts, ends):
     def characters(bytes_):
         return tf.gather(before, bytes_ + offset) - tf.gather(before, offset)
 
-    return {
-        "start": characters(starts),
-        "end": characters(ends),
-        "start_byte": starts,
-        "end_byte": ends,
-    }
+    in_bytes = {"start_byte": starts, "end_byte": ends}
+    return {"start": characters(starts), "end": characters(ends), **in_bytes}
 
 
 def logsumexp(values):

@@ -34,11 +34,7 @@ def _assigned_characters():
 def character_map(lowercase: bool) -> dict[str, str]:
     """Returns the replacements of all characters that normalization changes.
 
-    Args:
-        lowercase: whether letters are lower-cased and stripped of their accents.
-
-    Returns:
-        dict from a character to its replacement: "" if it is deleted, " " if it separates words.
+    A character that is deleted has "", and one that separates words " ".
     """
     table = {}
     for character in _assigned_characters():
@@ -79,13 +75,7 @@ def normalizer_model(lowercase: bool) -> np.ndarray:
     """Serializes the table for `tensorflow_text.FastBertNormalizer(model_buffer=...)`.
 
     The table also deletes each ill-formed piece of UTF-8, as Python's
-    `decode("utf-8", errors="ignore")` does. It uses the Unicode version of the running Python.
-
-    Args:
-        lowercase: whether letters are lower-cased and stripped of their accents.
-
-    Returns:
-        uint8 array: a flatbuffer of the type FastBertNormalizerModel.
+    `decode("utf-8", errors="ignore")` does.
     """
     pool, offsets, values = bytearray(), {}, {}
     punctuation = str.maketrans(punctuation_map())
@@ -134,13 +124,11 @@ def _flatbuffer(lowercase, trie, value_of_nul, pool):
 
 @functools.cache
 def sigma_rewrites() -> list[tuple[str, str]]:
-    """Returns the final-sigma rule of `str.lower` as ordered substitutions on normalized text.
+    """Returns the final-sigma rule of `str.lower` as `(RE2 pattern, rewrite)`, in order.
 
     A sigma is final if a cased letter precedes it and none follows it within the word, ignoring
-    characters that Unicode calls case-ignorable (apostrophes, full stops, ...).
-
-    Returns:
-        list of (RE2 pattern, rewrite). All keep the number of bytes, and so the offsets.
+    characters that Unicode calls case-ignorable (apostrophes, full stops, ...). All rewrites keep
+    the number of bytes, and so the offsets.
     """
     cased, ignorable = [], []
     changed = character_map(True)

@@ -1,6 +1,7 @@
 """`BertTokenizer` as TensorFlow ops."""
 
 import functools
+import operator
 
 import tensorflow as tf
 
@@ -22,11 +23,10 @@ def graph_tokenizer(tokenizer: BertTokenizer) -> "GraphTokenizer":
 class GraphTokenizer:
     """Tokenizes tensors of strings as `BertTokenizer` does, also in `tf.data` and in a SavedModel.
 
-    It consists only of TensorFlow ops, so a SavedModel that contains it loads with only tensorflow
-    and tensorflow_text installed. It differs from `BertTokenizer` in two ways. Offsets are in bytes
-    of UTF-8. And Unicode has 25 marks that take part in canonical ordering and are not accents
-    (Indic viramas, musical stems): if a text has two of them next to each other in the wrong order,
-    they keep that order.
+    A SavedModel that contains it loads with only tensorflow and tensorflow_text installed. It
+    differs from `BertTokenizer` in two ways. Offsets are in bytes of UTF-8. And Unicode has 25
+    marks that take part in canonical ordering and are not accents (Indic viramas, musical stems):
+    if a text has two of them next to each other in the wrong order, they keep that order.
 
     Args:
         tokens: tuple of str, the vocabulary.
@@ -82,20 +82,18 @@ def _map_flat(function, text):
     if text.shape.rank is None:
         raise ValueError("expected texts of known rank; set their shape with set_shape")
     with tf.device("CPU:0"):
-        if text.shape.rank == 0:
-            result = function(text[None])
-            if isinstance(result, tf.RaggedTensor):
-                return result.values
-            return tuple(ragged.values for ragged in result)
         if text.shape.rank == 1:
             return function(text)
-        if isinstance(text, tf.Tensor):
-            text = tf.RaggedTensor.from_tensor(text, ragged_rank=text.shape.rank - 1)
-        text = text.with_row_splits_dtype(tf.int64)
-        result = function(text.flat_values)
+        if text.shape.rank == 0:
+            result, restored = function(text[None]), operator.attrgetter("values")
+        else:
+            if isinstance(text, tf.Tensor):
+                text = tf.RaggedTensor.from_tensor(text, ragged_rank=text.shape.rank - 1)
+            text = text.with_row_splits_dtype(tf.int64)
+            result, restored = function(text.flat_values), text.with_flat_values
         if isinstance(result, tf.RaggedTensor):
-            return text.with_flat_values(result)
-        return tuple(text.with_flat_values(ragged) for ragged in result)
+            return restored(result)
+        return tuple(map(restored, result))
 
 
 def _to_strings(text):

@@ -105,15 +105,13 @@ class PlannedStep:
         return "\n".join(lines)
 
     def _memory_lines(self):
-        available = self.chip.available_bytes / GIB
+        available, cost = self.chip.available_bytes / GIB, self.cost
         if not self.fits:
-            excess = self.cost.excess
-            missing = "" if excess is None else f": {excess / GIB:.2f} GiB too much"
+            missing = "" if cost.excess is None else f": {cost.excess / GIB:.2f} GiB too much"
             return [
                 f"  doesn't fit in the {available:.2f} available to a program{missing}",
                 f"  {self.advice}",
             ]
-        cost = self.cost
         total, spare = f"total, of {available:.2f}", self.spare_bytes / GIB
         return [
             f"  {self.state:32}{cost.arguments / GIB:9.2f}",
@@ -154,11 +152,10 @@ def _work(name, amount, unit, seconds):
 def pretraining_flops(
     backbone: Any, sequence_length: int, max_predictions: int, next_sentence: bool = True
 ) -> int:
-    """Counts the FLOPs of the matrix products for one training row.
+    """Counts the FLOPs of the matrix products for one training row of a `Backbone`.
 
     A multiplication and an addition are two operations. The backward pass takes twice the forward
-    pass. Recomputation by `remat` isn't counted, since it doesn't advance training. `backbone` is a
-    `Backbone`.
+    pass. Recomputation by `remat` isn't counted, since it doesn't advance training.
 
     Example:
     >>> from keras_bert import BertBackbone, sizes

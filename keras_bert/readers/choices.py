@@ -64,10 +64,9 @@ _FORMS = (
 
 
 def _example(table, row, context, begin, endings, label):
-    for number, text in enumerate(endings):
-        if not text.strip():
-            wrong = f"ending {number} of {len(endings)} is empty"
-            raise table.error(row, f"{wrong}. Fill it, or remove the row.")
+    if empty := [number for number, text in enumerate(endings) if not text.strip()]:
+        wrong = f"ending {empty[0]} of {len(endings)} is empty"
+        raise table.error(row, f"{wrong}. Fill it, or remove the row.")
     choices = list(endings) if begin is None else [f"{begin} {text}".strip() for text in endings]
     example = {"context": context, "choices": choices}
     if label is None:

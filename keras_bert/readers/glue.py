@@ -55,10 +55,9 @@ def read_glue(
 ) -> GlueExamples:
     r"""Reads a split of a GLUE task.
 
-    It reads the files of gluebenchmark.com/tasks, unchanged: quotes are plain characters, CoLA's
-    files have no header except for the test set, and some rows of QQP are broken. Classes are
-    numbered as in Google's `run_classifier.py`.
-    Source: Wang et al. 2019.
+    It reads the files of gluebenchmark.com/tasks (Wang et al. 2019), unchanged: quotes are plain
+    characters, CoLA's files have no header except for the test set, and some rows of QQP are
+    broken. Classes are numbered as in Google's `run_classifier.py`.
 
     Args:
         folder: the task's own folder, such as `"glue_data/MRPC"`.
@@ -118,9 +117,8 @@ def read_glue(
 
 def _path(folder, task, split):
     names = names_in(folder)
-    for name in task.files[split]:
-        if name in names:
-            return os.path.join(folder, name)
+    if found := [name for name in task.files[split] if name in names]:
+        return os.path.join(folder, found[0])
     raise ValueError(
         f"{folder} has no {' or '.join(task.files[split])}, the {split} set of {task.name}. Give "
         f"the folder of {task.name} itself, as GLUE's download script creates it."

@@ -43,8 +43,7 @@ def read_squad(path: str | os.PathLike) -> SquadExamples:
     Returns:
         A list of dicts, one per question: `id`, `title`, `question`, `context`, `answers` (a list
         of dicts of `text` and `answer_start`, in characters) and, in 2.0 files, `is_impossible`.
-        Its attribute `reports` counts irregularities, which are also logged. For example, answers
-        that are not where the file says are not used for training.
+        Its attribute `reports` counts irregularities, which are also logged.
 
     Raises:
         ValueError: if the file is not SQuAD's JSON (the message names the place), or an id occurs
@@ -80,8 +79,7 @@ def read_squad(path: str | os.PathLike) -> SquadExamples:
 def training_answer(example: dict) -> tuple[int, int] | None:
     """Returns the answer that an example is trained on, `(start, end)` in characters.
 
-    It is `(0, 0)` for an impossible question, and None if the example has no answer, or none at its
-    `answer_start`.
+    It is `(0, 0)` for an impossible question, and None if no answer is at its `answer_start`.
     """
     if example.get("is_impossible"):
         return 0, 0
@@ -155,12 +153,11 @@ def _start(answer):
 
 
 def _report(example, reports):
-    context, answers = example["context"], example["answers"]
-    misplaced = sum(not is_placed(context, answer) for answer in answers)
-    place = f"question {example['id']}"
-    if misplaced:
-        reports.add(MISPLACED, misplaced, place)
-    if example.get("is_impossible") and answers:
-        reports.add(CONTRADICTORY, 1, place)
-    if not example.get("is_impossible") and not answers:
-        reports.add(UNANSWERED, 1, place)
+    answers, impossible = example["answers"], bool(example.get("is_impossible"))
+    for kind, count in {
+        MISPLACED: sum(not is_placed(example["context"], answer) for answer in answers),
+        CONTRADICTORY: impossible and len(answers) > 0,
+        UNANSWERED: not impossible and not answers,
+    }.items():
+        if count:
+            reports.add(kind, int(count), f"question {example['id']}")

@@ -64,13 +64,11 @@ class Table:
         return ValueError(f"{self.path}, line {self.lines[row]}: {message}")
 
     def texts(self, column: str) -> list[str]:
-        """Returns a column, with a warning if some of its texts are empty.
-
-        BERT reads an empty text as `[CLS] [SEP]`, so it is no error.
-        """
+        """Returns a column, with a warning if some of its texts are empty: `[CLS] [SEP]`."""
         texts = self[column]
-        empty = [line for line, text in zip(self.lines, texts, strict=True) if not text.strip()]
-        if empty:
+        if empty := [
+            line for line, text in zip(self.lines, texts, strict=True) if not text.strip()
+        ]:
             warnings.warn(
                 f"{self.path}: column {column!r} has no text in {len(empty):,} of {len(self):,} "
                 f"rows, first on line {empty[0]}. The model reads these as empty texts.",
@@ -191,8 +189,7 @@ def read_table(
         skips = f" {len(skipped)} have a different number of columns." if skipped else ""
         raise ValueError(f"{path} has no rows below its header: {shown(rows[0], 120)}.{skips}")
     columns = [name.strip() for name in rows[0]]
-    repeated = [name for name in columns if columns.count(name) > 1]
-    if repeated:
+    if repeated := [name for name in columns if columns.count(name) > 1]:
         raise ValueError(
             f"{path}: two columns are named {repeated[0]!r} in the header: {', '.join(columns)}. "
             "Rename one, or read the file with header=False."
@@ -214,14 +211,13 @@ def _parse(path, text, delimiter, quoting, malformed):
         for row in reader:
             if not row and rows and len(rows[0]) == 1:
                 row = [""]
-            is_malformed = bool(row and rows) and len(row) != len(rows[0])
-            if is_malformed and malformed == "error":
-                raise ValueError(
-                    f"{path}, line {line}: {len(row)} columns, but the first row has "
-                    f"{len(rows[0])}: {shown(row, 120)}. Fix the row, or check the delimiter "
-                    f"({delimiter!r}) and the quotes."
-                )
-            if is_malformed:
+            if row and rows and len(row) != len(rows[0]):
+                if malformed == "error":
+                    raise ValueError(
+                        f"{path}, line {line}: {len(row)} columns, but the first row has "
+                        f"{len(rows[0])}: {shown(row, 120)}. Fix the row, or check the delimiter "
+                        f"({delimiter!r}) and the quotes."
+                    )
                 skipped.append(line)
             elif row:
                 rows.append(row)
@@ -239,10 +235,7 @@ def _parse(path, text, delimiter, quoting, malformed):
 
 
 def _json_rows(path, text, malformed):
-    """Returns `(columns, rows, lines, skipped)` of lines of JSON with the keys of the first one.
-
-    Strings are kept, and numbers and booleans become JSON text.
-    """
+    """Reads lines of JSON; strings are kept, and numbers and booleans become JSON text."""
     columns, rows, lines, skipped = None, [], [], []
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
@@ -283,13 +276,13 @@ def _refuse(constant):
 
 def _delimiter_hint(header):
     """Returns advice for a header of one column that other characters seem to separate."""
-    mark = next((mark for mark in "\t;," if len(header) == 1 and mark in header[0]), None)
-    if mark is None:
-        return ""
-    return (
-        f" The first line holds {mark!r}: if that separates the columns, read the file with "
-        f"delimiter={mark!r}, or save it with commas as .csv or with tabs as .tsv."
-    )
+    for mark in "\t;," if len(header) == 1 else "":
+        if mark in header[0]:
+            return (
+                f" The first line holds {mark!r}: if that separates the columns, read the file "
+                f"with delimiter={mark!r}, or save it with commas as .csv or with tabs as .tsv."
+            )
+    return ""
 
 
 def _suggestion(name, names):

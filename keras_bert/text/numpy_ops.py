@@ -31,7 +31,7 @@ def arange(stop: int) -> np.ndarray:
 
 
 def array(values: Sequence) -> np.ndarray:
-    """Makes a constant of bools or of ints, as int64."""
+    """Makes a constant of bools or int64."""
     return np.array(values, bool if isinstance(values[0], bool) else "int64")
 
 
@@ -98,12 +98,10 @@ def row_sums(values: np.ndarray) -> np.ndarray:
 
 
 def size(values: np.ndarray) -> int:
-    """Returns the number of rows."""
     return len(values)
 
 
 def width(values: np.ndarray) -> int:
-    """Returns the size of the second axis."""
     return values.shape[1]
 
 
@@ -122,7 +120,6 @@ def smallest_of(lengths: Sequence[int], at_least: int) -> int:
 
 
 def take(values: np.ndarray, indices: np.ndarray) -> np.ndarray:
-    """Takes rows by number."""
     return values[indices]
 
 
@@ -149,21 +146,19 @@ def put(shape: Sequence[int], places: Sequence[np.ndarray], values: np.ndarray) 
 
 
 def segment_max(values: np.ndarray, segments: np.ndarray, count: int) -> np.ndarray:
-    """Returns the largest value of each segment; values of segment -1 are left out."""
     return _segments(np.maximum, values, segments, count, _limits(values).min)
 
 
 def segment_min(values: np.ndarray, segments: np.ndarray, count: int) -> np.ndarray:
-    """Returns the smallest value of each segment; values of segment -1 are left out."""
     return _segments(np.minimum, values, segments, count, _limits(values).max)
 
 
 def segment_sum(values: np.ndarray, segments: np.ndarray, count: int) -> np.ndarray:
-    """Returns the sum of each segment; values of segment -1 are left out."""
     return _segments(np.add, values, segments, count, 0)
 
 
 def _segments(function, values, segments, count, start):
+    """Reduces the values of each segment; values of segment -1 are left out."""
     found = np.full((count, *values.shape[segments.ndim :]), start, values.dtype)
     is_in = segments >= 0
     function.at(found, segments[is_in], values[is_in])

@@ -2,6 +2,7 @@
 
 import collections
 import functools
+import itertools
 import sys
 from collections.abc import Mapping
 
@@ -29,7 +30,6 @@ _basic_words = functools.cache(BasicWords)  # which fills its tables
 def train_wordpieces(
     counts: Mapping[str, int],
     vocabulary_size: int,
-    *,
     max_characters: int,
     min_frequency: int,
     progress: bool,
@@ -62,8 +62,7 @@ def _keep_frequent_characters(counts, max_characters):
     for word, count in words.items():
         for character in word:
             frequency[character] += count
-    kept = sorted(frequency, key=lambda character: (-frequency[character], character))
-    kept = set(kept[:max_characters])
+    kept = set(sorted(frequency, key=lambda c: (-frequency[c], c))[:max_characters])
     words = {word: count for word, count in words.items() if kept.issuperset(word)}
     inner = set().union(*(word[1:] for word in words))
     return words, sorted(kept) + [f"##{character}" for character in sorted(inner)]
@@ -97,15 +96,7 @@ def _train(counts, alphabet, vocabulary_size, min_frequency, progress):
 
 def _repeated(counts, scale):
     """Yields each word as often as it was counted, in strings of up to 4,096 words."""
-    line = []
-    for word in sorted(counts):
-        times = max(1, counts[word] // scale)
-        while times:
-            now = min(times, 4096 - len(line))
-            line += [word] * now
-            times -= now
-            if len(line) == 4096:
-                yield " ".join(line)
-                line = []
-    if line:
-        yield " ".join(line)
+    repeated = (itertools.repeat(word, max(1, counts[word] // scale)) for word in sorted(counts))
+    words = itertools.chain.from_iterable(repeated)
+    while line := " ".join(itertools.islice(words, 4096)):
+        yield line

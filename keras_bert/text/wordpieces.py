@@ -19,8 +19,7 @@ _IS_SPACE = np.array([chr(point).isspace() for point in range(_NO_SPACE + 1)])
 class Wordpieces:
     """Cuts texts into the pieces of a vocabulary.
 
-    The text between two spaces is a chunk. Most chunks have been cut before, so their tokens are
-    kept, as bytes that are joined into arrays.
+    The text between two spaces is a chunk. Most occur again, so their tokens are kept, as bytes.
 
     Args:
         tokens: list of str, the vocabulary.

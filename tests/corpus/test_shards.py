@@ -7,8 +7,8 @@ import pytest
 import tensorflow as tf
 
 from keras_bert.corpus.record_groups import RECORD_FEATURES, serialized_groups
-from keras_bert.corpus.shard_writer import ShardWriter, shard_name, token_dtype
-from keras_bert.corpus.shards import Corpus, finish_corpus
+from keras_bert.corpus.shard_writer import ShardWriter
+from keras_bert.corpus.shards import Corpus, finish_corpus, shard_name, token_dtype
 from keras_bert.files import whole
 
 

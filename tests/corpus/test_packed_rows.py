@@ -133,5 +133,3 @@ def test_best_fit_takes_the_fullest_row_with_room():
     bounds = dict(sequence_length=64, max_predictions=64, sequences_per_row=4)
     rows = best_fit(lengths, tf.ones_like(lengths), **bounds).numpy()
     assert rows.tolist() == [[1, 2, -1, -1], [3, 0, -1, -1]]
-
-

@@ -12,17 +12,7 @@ from keras_bert.graph.exact_wordpiece import ExactWordpiece
 def test_what_a_character_becomes_stays(lowercase):
     changed = normalization.character_map(lowercase)
     assert not set("".join(changed.values())) - {" "} & set(changed)
-
-
-@pytest.mark.parametrize("lowercase", [True, False])
-def test_the_model_fits_the_format(lowercase):
-    for normal in normalization.character_map(lowercase).values():
-        assert len(normal.encode()) < 64
-    assert normalization.normalizer_model(lowercase).dtype == "uint8"
-
-
-def test_unnamed_characters_stay():
-    changed = normalization.character_map(True)
+    assert max(len(normal.encode()) for normal in changed.values()) < 64  # the format's limit
     assert not [c for c in changed if unicodedata.category(c) in ("Cn", "Co", "Cs")]
 
 

@@ -20,10 +20,8 @@ def test_buckets_count_the_tokens_of_all_choices(preprocessor):
     long = {"context": "a " * 20, "choices": ["b", "c", "d", "e", "f"], "label": 0}
     short = {"context": "a", "choices": ["b", "c d"], "label": 0}
     rows = preprocessor.read([long] * 35 + [short] * 5, with_labels=True)
-    batching = Batching(
-        1, bucket_lengths=(8, 14), tokens_per_batch=5 * 14 * 3, shuffle=True, seed=3
-    )
-    data = preprocessor.batched(rows, batching)
+    options = {"bucket_lengths": (8, 14), "tokens_per_batch": 5 * 14 * 3}
+    data = preprocessor.batched(rows, Batching(1, shuffle=True, seed=3, **options))
     shapes = [inputs["token_ids"].shape for inputs, _ in data]
     assert {shape[1:] for shape in shapes} == {(5, 8), (5, 14)}
     assert max(np.prod(shape) for shape in shapes) == 5 * 14 * 3
@@ -31,9 +29,8 @@ def test_buckets_count_the_tokens_of_all_choices(preprocessor):
 
 
 def test_batches_are_the_questions_shuffled_by_their_seed(preprocessor):
-    examples = [
-        {"context": letter, "choices": ["y", "z"], "label": 0} for letter in "abcdefghijklmnopqrst"
-    ]
+    letters = "abcdefghijklmnopqrst"
+    examples = [{"context": letter, "choices": ["y", "z"], "label": 0} for letter in letters]
     rows = preprocessor.read(examples, with_labels=True)
 
     def epoch(seed):

@@ -71,9 +71,8 @@ def test_the_served_answers_are_those_of_many_windows_at_once(assert_close, prep
     outputs = {name: values.numpy() for name, values in predict(inputs).items()}
     expected = small.answers(outputs, rows)
     assert served.keys() == expected.keys()
-    assert [text.decode() for text in served.pop("answer").numpy()] == expected.pop(
-        "answer"
-    ).tolist()
+    texts = [text.decode() for text in served.pop("answer").numpy()]
+    assert texts == expected.pop("answer").tolist()
     assert_close(served, expected)
     nothing = small.serve(predict, tf.constant([], tf.string), tf.constant([], tf.string))
     assert {len(values) for values in nothing.values()} == {0}

@@ -22,9 +22,6 @@ def bz2_chunks(path: str, start: int, stop: int) -> Iterator[tuple[bytes, bool]]
     """Yields `(bytes, own)` for each unpacked block after byte `start` of the compressed file.
 
     `own` is true for blocks that begin before byte `stop`; later ones may finish a page.
-
-    Raises:
-        ValueError: if a block is damaged or the file ends inside one.
     """
     block = None  # first bit of the block to unpack next
     with open_bytes(path) as file:

@@ -35,11 +35,7 @@ OTHER_FILES = "files in input folders that are neither .txt nor dumps, skipped"
 def find_inputs(
     inputs: str | os.PathLike | Iterable[str | os.PathLike], reports: Reports
 ) -> list[tuple[str, Reader, int]]:
-    """Lists the input files as `(path, reader, size)`; the files of a folder are sorted.
-
-    Raises:
-        ValueError: if a file is missing, of an unknown kind or given twice, or there are none.
-    """
+    """Lists the input files as `(path, reader, size)`; the files of a folder are sorted."""
     inputs = [inputs] if isinstance(inputs, str | os.PathLike) else list(inputs)
     files = {}
     for path in map(os.fspath, inputs):
@@ -69,11 +65,7 @@ def find_inputs(
 
 
 def plan_slices(files: list[tuple[str, Reader, int]], settings: Settings) -> list[Slice]:
-    """Groups small files and cuts large ones into slices of about the same size.
-
-    Raises:
-        ValueError: if a file's content does not match the kind that its name implies.
-    """
+    """Groups small files and cuts large ones into slices of about the same size."""
     total = sum(size * reader.expansion for _, reader, size in files)
     slice_bytes = min(max(total // NUM_SLICES, MIN_SLICE_BYTES), MAX_SLICE_BYTES)
     groups, room = [], -1  # the spans of each slice, and the bytes that the last one has room for

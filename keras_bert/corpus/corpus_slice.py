@@ -34,10 +34,10 @@ def done_path(folder: str, slice_: Slice, num_slices: int) -> str:
 def write_slice(
     slice_: Slice, num_slices: int, folder: str, settings: Settings, tokenizer: "BertTokenizer"
 ) -> dict:
-    """Reads a slice, tokenizes it and writes its shard atomically.
+    """Reads a slice, tokenizes it and writes its shard.
 
-    The shard is a pure function of the arguments and the input files, so writing it twice is
-    harmless. Returns a dict of "shard" (its entry in `corpus.json`) and "reports".
+    The shard is a pure function of the arguments and the input files. Returns a dict of "shard"
+    (its entry in `corpus.json`) and "reports".
     """
     reports = Reports()
     dtype = token_dtype(tokenizer.vocabulary_size())
@@ -125,26 +125,25 @@ class _WaitingDocuments:
 
     def __init__(self, shard, rng):
         self._shard, self._rng = shard, rng
-        self._documents, self._num_tokens, self._open = [], 0, None
+        self._documents, self._num_tokens, self._open = {}, 0, None
 
     def add(self, document_id, token_ids, lengths):
         if document_id == self._open:  # its first records are already written
             self._shard.write(document_id, token_ids, lengths)
             return
-        if not self._documents or self._documents[-1][0] != document_id:
-            self._documents.append((document_id, []))
-        self._documents[-1][1].append((token_ids, lengths))
+        self._documents.setdefault(document_id, []).append((token_ids, lengths))
         self._num_tokens += len(token_ids)
         if self._num_tokens > MAX_WAITING_TOKENS:
-            unfinished = self._documents.pop()
+            unfinished = self._documents.pop(document_id)
             self.write()
-            self._documents = [unfinished]
+            self._documents[document_id] = unfinished
             self.write()
             self._open = document_id
 
     def write(self):
-        for index in self._rng.permutation(len(self._documents)):
-            document_id, records = self._documents[index]
-            for token_ids, lengths in records:
-                self._shard.write(document_id, token_ids, lengths)
-        self._documents, self._num_tokens = [], 0
+        documents = [*self._documents.items()]
+        for index in self._rng.permutation(len(documents)):
+            document_id, records = documents[index]
+            for record in records:
+                self._shard.write(document_id, *record)
+        self._documents, self._num_tokens = {}, 0

@@ -26,11 +26,7 @@ MARK = "files that start with a byte order mark"
 
 
 def detect_encoding(path: str) -> tuple[str, int]:
-    """Detects `(encoding, length of the mark)` from a byte order mark; without one it is UTF-8.
-
-    Raises:
-        ValueError: if the first 4 KB are not text in that encoding.
-    """
+    """Detects `(encoding, length of the mark)` from a byte order mark; without one it is UTF-8."""
     with open_bytes(path) as file:
         head = file.read(4096)
     for mark, encoding in _BYTE_ORDER_MARKS:
@@ -73,10 +69,7 @@ def text_blocks(path: str, begin: int, end: int, reports: Reports) -> Iterator[s
 
 
 def decode_utf8(data: bytes, reports: Reports, place: Callable[[int], str]) -> str:
-    """Decodes UTF-8; invalid sequences become U+FFFD and are reported.
-
-    `place` describes an offset in `data`, for the reports.
-    """
+    """Decodes UTF-8; invalid sequences become U+FFFD and are reported at a `place(offset)`."""
 
     def report(kind, count, offset):
         reports.add(kind, count, place(offset) if reports.wants_example(kind) else None)
@@ -111,11 +104,8 @@ def _utf8_pieces(path, begin, end, _, reports):
 
 
 def _last_line_end(data):
-    cut = data.rfind(b"\n") + 1
-    if not cut:  # a final CR may be half of a CR LF
-        cut = data.rfind(b"\r", 0, len(data) - 1) + 1
-    if not cut:
-        cut = data.rfind(b" ") + 1
+    # A final CR may be half of a CR LF.
+    cut = data.rfind(b"\n") + 1 or data.rfind(b"\r", 0, -1) + 1 or data.rfind(b" ") + 1
     if not cut:  # before the last character's first byte
         cut = len(data) - 1
         while cut > max(0, len(data) - 4) and data[cut] & 0xC0 == 0x80:

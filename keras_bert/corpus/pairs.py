@@ -41,12 +41,8 @@ class Pairing:
 class TextPairs:
     """Texts of n sequences, as token positions in a `RecordGroup`. All fields are int32 `[n]`.
 
-    Attributes:
-        first_start: position of the first text's first token.
-        first_length: number of tokens of the first text.
-        second_start: position of the second text's first token.
-        second_length: number of tokens of the second text, 0 if there is only one text.
-        is_random: 1 if the second text comes from another document, else 0.
+    `second_length` is 0 if there is only one text. `is_random` is 1 if the second text comes from
+    another document.
     """
 
     first_start: tf.Tensor

@@ -41,13 +41,11 @@ def pretraining_dataset(
     """Makes batches for `BertPretrainer.fit`, with new pairs and masks in every epoch.
 
     Pairs and masks follow `create_pretraining_data.py` of google-research/bert, which draws them
-    only once:
-
-    - A chunk is filled with sentences up to `sequence_length`, or up to a random shorter length.
-    - It is split at a random sentence. The second text is a random one from another document with
-      probability `random_next_rate`, and always if the chunk has only one sentence. Google's true
-      rate is therefore about 0.53 to 0.56.
-    - The longer text is truncated token by token, at a random end.
+    only once. A chunk is filled with sentences up to `sequence_length`, or up to a random shorter
+    length, and split at a random sentence. The second text is a random one from another document
+    with probability `random_next_rate`, and always if the chunk has only one sentence. Google's
+    true rate is therefore about 0.53 to 0.56. The longer text is truncated token by token, at a
+    random end.
 
     A random text comes from another document in the same group: 128 records, interleaved from up
     to 16 shards. A document alone in its group gets none. Google's code takes any document.
@@ -89,12 +87,11 @@ def pretraining_dataset(
             y: `masked_lm` `[B, P]`, the original tokens, and `next_sentence` `[B]`, 1 if the second
                 text is random;
             sample_weight: `masked_lm` `[B, P]`, 0 at unused slots, and `next_sentence` `[B]`.
-        With `next_sentence=False`, y and sample_weight have no `next_sentence` key. With
-        `left_to_right`, `mask_positions` are those before the words, whose vectors predict them.
-
-        Packed rows have `sequence_ids` `[B, S]` in place of `padding_mask`: 1, 2, ... at the tokens
-        of the row's sequences and 0 at padding. Their `next_sentence` labels and weights are
-        `[B, K]`, and x has `cls_positions` `[B, K]`; unused slots have weight 0.
+        With `next_sentence=False` there is no `next_sentence` key. With `left_to_right`,
+        `mask_positions` are those before the words, whose vectors predict them. Packed rows have
+        `sequence_ids` `[B, S]` in place of `padding_mask`: 1, 2, ... at the tokens of the row's
+        sequences and 0 at padding. Their `next_sentence` labels and weights are `[B, K]`, and x has
+        `cls_positions` `[B, K]`; unused slots have weight 0.
 
     Raises:
         ValueError: if an argument is out of range, `start_step` is past the end of the data, or the
@@ -146,19 +143,15 @@ def heldout_dataset(
 ) -> tf.data.Dataset:
     """Makes `validation_data` for `BertPretrainer.fit` from a corpus that is not trained on.
 
-    One pass over the held-out corpus, kept in memory: pairs and masks are the same at every
-    evaluation, so that two losses differ only in the model.
+    One pass over the held-out corpus, of known length and kept in memory: pairs and masks are the
+    same at every evaluation.
 
     Args:
         heldout: the held-out corpus, a folder that `prepare_corpus` wrote, or a `Corpus`.
         corpus: the training corpus, to compare the vocabularies.
         multiple_of: int, the model's `steps_per_execution`: batches after the last multiple are
             dropped.
-        **settings: arguments of `pretraining_dataset`, the same as for training. `batch_size` is
-            required.
-
-    Returns:
-        A `tf.data.Dataset` of known length.
+        **settings: arguments of `pretraining_dataset`, the same as for training, with `batch_size`.
 
     Raises:
         ValueError: if the corpora differ in vocabulary or casing, the held-out text has fewer than

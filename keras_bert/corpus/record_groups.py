@@ -41,8 +41,7 @@ def serialized_groups(
 ) -> tf.data.Dataset:
     """Reads the groups of one epoch, each `(index, [R] strings)`, in an order set by the seed.
 
-    The records of up to 16 shards are interleaved. A damaged shard ends in a
-    `tf.errors.InvalidArgumentError` that names it.
+    The records of up to 16 shards are interleaved. A damaged shard ends in an error that names it.
     """
     order = tf.random.experimental.stateless_shuffle(tf.range(len(shard_paths)), seed)
     paths = tf.gather(tf.constant(shard_paths), order)

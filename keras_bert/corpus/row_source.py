@@ -17,9 +17,6 @@ class RowSource:
 
     Each row is a pure function of the seed, the epoch and the group. With `shard=(index, count)`,
     every count-th group is read; `epochs=None` gives endless data.
-
-    Raises:
-        ValueError: if the corpus has too little text.
     """
 
     def __init__(
@@ -42,12 +39,8 @@ class RowSource:
     def rows(self, first_row: int) -> tf.data.Dataset:
         """Reads rows starting at `first_row`, group by group, shuffled within each group.
 
-        Returns:
-            A dataset of dicts of `token_ids` `[R, S]` and `first_length`, `second_length` and
-            `is_random` `[R, K]`, int32.
-
-        Raises:
-            ValueError: if the data has fewer rows.
+        Returns a dataset of dicts of `token_ids` `[R, S]` and `first_length`, `second_length` and
+        `is_random` `[R, K]`, int32.
         """
         first_epoch, first_group, rows_before = self._seek(first_row)
 

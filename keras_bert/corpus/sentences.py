@@ -34,10 +34,9 @@ _CUTS = (
 def split_sentences(paragraph: str, language: str = "en") -> list[str]:
     """Splits a paragraph into sentences with `sentencex` (Wikimedia's rules for 300 languages).
 
-    `sentencex` keeps text between quotation marks or brackets in one piece. A piece longer than
-    500 characters is split again as if it had no such marks, and one of thousands of characters may
-    be cut anywhere, preferably after a sentence or a word. The time is linear in the length. An
-    unknown language code gives default rules.
+    `sentencex` keeps text between quotation marks or brackets in one piece. A piece longer than 500
+    characters is split again as if it had no such marks, and one of thousands of characters may be
+    cut anywhere, preferably after a sentence or a word. The time is linear in the length.
 
     Example:
     ```python

@@ -23,9 +23,6 @@ class ShardWriter:
 
     After the block, `counts` is the shard's entry in `corpus.json`.
 
-    Raises:
-        OSError: if the disk is full or the folder is not writable; no partial file remains.
-
     Example:
     ```python
     with ShardWriter("shard-00000-of-00001.tfrecord", "uint16") as shard:

@@ -42,10 +42,7 @@ def shard_name(index: int, count: int) -> str:
 
 
 class Corpus:
-    """A finished corpus folder, with all shards checked against `corpus.json`.
-
-    Args:
-        folder: folder that `prepare_corpus` wrote.
+    """A finished corpus folder that `prepare_corpus` wrote, checked against its `corpus.json`.
 
     Attributes: `folder`, `vocabulary_size`, `vocabulary_sha256`, `lowercase`, `token_dtype`,
     `num_documents`, `num_sentences`, `num_tokens`, `num_records`, `shards` (list of dicts, one per
@@ -121,10 +118,7 @@ class Corpus:
 def finish_corpus(
     folder: str | os.PathLike, tokenizer: "BertTokenizer", shards: list[dict], **more: Any
 ) -> Corpus:
-    """Turns a folder of shards into a corpus: writes `vocab.txt`, then `corpus.json`.
-
-    `shards` are the `counts` of each `ShardWriter`; `more` are further entries of `corpus.json`.
-    """
+    """Writes `vocab.txt`, then `corpus.json` with the `counts` of each `ShardWriter` and `more`."""
     vocabulary = tokenizer.get_vocabulary()
     write_vocabulary(os.path.join(folder, VOCABULARY_FILE), vocabulary)
     description = {

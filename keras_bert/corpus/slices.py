@@ -66,9 +66,9 @@ class Reader(Protocol):
 
 @dataclasses.dataclass(frozen=True)
 class Span:
-    """Bytes `start` to `stop` of a file; readers move both ends to the next document boundary.
+    """Bytes `start` to `stop` of a file, perhaps a part of a single document with `document_id`.
 
-    `document_id` is set if the file is a single document and this span is only one part.
+    Readers move both ends to the next document boundary.
     """
 
     path: str

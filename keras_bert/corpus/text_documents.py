@@ -108,8 +108,7 @@ def _paragraphs(batches, separator, width=None):
 def wrap_width(lines: list[str]) -> int:
     """Guesses the width at which a text was wrapped; 0 if each line is a paragraph.
 
-    Text counts as wrapped if fewer than half of the lines followed by another line end in closing
-    punctuation.
+    It was wrapped if fewer than half of the lines before another line end in closing punctuation.
     """
     lines = [line.strip() for line in lines]
     inner = [line for line, below in zip(lines, lines[1:], strict=False) if line and below]

@@ -45,16 +45,13 @@ _BROKEN = re.compile(r"\{\{|\}\}|\[\[|\]\]|\{\||\|\}|\|\||==|<ref|</ref|<!--", r
 
 
 def wikitext_passages(text: str, namespaces: frozenset[str] = frozenset()) -> tuple[list[str], int]:
-    r"""Extracts the paragraphs of prose from an article.
+    r"""Extracts the paragraphs of prose from an article, and counts those with broken markup.
 
     Headings, lists and their leads, tables, templates, references, formulas, code, captioned
     pictures, categories and links into `namespaces`, the wiki's in lowercase, are dropped. Other
     links and emphasis keep their text. A template inside a sentence leaves a gap, because it cannot
-    be expanded without the wiki.
-
-    Returns:
-        `(passages, num_broken)`: a list of str, one per paragraph, and the number of paragraphs
-        dropped because they still contain markup, such as unclosed brackets.
+    be expanded without the wiki. Paragraphs that still contain markup, such as unclosed brackets,
+    are dropped.
 
     Example:
     ```python

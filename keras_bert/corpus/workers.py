@@ -30,9 +30,6 @@ def run_locally(
     """Yields `(slice, work(slice))` as slices finish; one worker means this process itself.
 
     By default there is one worker per available core, or fewer for small inputs.
-
-    Raises:
-        RuntimeError: if a worker process dies.
     """
     if num_workers is None:
         has_affinity = hasattr(os, "sched_getaffinity")

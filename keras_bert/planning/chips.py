@@ -9,11 +9,7 @@ _3D_SLICES = ("2x2x1", "2x2x2", "2x2x4", "2x4x4", "4x4x4", "4x4x8", "4x8x8", "8x
 
 
 class Chip(NamedTuple):
-    """A kind of TPU chip.
-
-    `available_bytes` isn't published. It is the limit that the compiler (libtpu 0.0.52) reports
-    for a program that is too large.
-    """
+    """A kind of TPU chip; libtpu 0.0.52 reports `available_bytes`, which aren't published."""
 
     flops_per_second: float  # peak rate of dense bfloat16 operations
     bytes_per_second: float  # peak rate between the chip and its HBM
@@ -34,7 +30,7 @@ CHIPS = {
 
 
 def find_chips(topology: str) -> tuple[Chip, int]:
-    """Finds the kind and the number of chips in a topology, such as "v5e:4x4".
+    """Finds the kind and the number of chips in a topology.
 
     Raises:
         ValueError: if the kind of chip is unknown or has no slice of that shape.

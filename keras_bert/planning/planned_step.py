@@ -77,12 +77,9 @@ class PlannedStep:
         return max(self.least_seconds, self.model_seconds / utilization)
 
     def table(self, steps: int = 1_000_000, utilization: float = 0.4) -> str:
-        """Formats memory, work and time as a table of several lines.
+        """Formats memory, work and time of so many steps as a table of several lines.
 
-        Args:
-            steps: int, the number of training steps.
-            utilization: float in (0, 1], the expected model FLOPs utilization: `model_flops` as a
-                fraction of the chips' peak rate.
+        `utilization` in (0, 1] is the expected share of the chips' peak rate in `model_flops`.
         """
         unit = f"per {self.unit}, on each chip"
         lines = ["memory per chip, GiB", *self._memory_lines(), "", unit]
@@ -154,8 +151,7 @@ def pretraining_flops(
 ) -> int:
     """Counts the FLOPs of the matrix products for one training row of a `Backbone`.
 
-    A multiplication and an addition are two operations. The backward pass takes twice the forward
-    pass. Recomputation by `remat` isn't counted, since it doesn't advance training.
+    The backward pass takes twice the forward pass. Recomputation by `remat` isn't counted.
 
     Example:
     >>> from keras_bert import BertBackbone, sizes

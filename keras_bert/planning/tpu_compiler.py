@@ -143,8 +143,8 @@ def compile_step(
 ) -> CompiledCost:
     """Compiles a lowered step.
 
-    The compiler counts a single iteration of the step's loop, if it has one: `num_iterations` gives
-    their number, and `flops_outside_loop` the operations outside the loop.
+    The compiler counts one of the `num_iterations` of the step's loop, if it has one;
+    `flops_outside_loop` are the operations outside the loop.
     """
     import jax
 
@@ -176,7 +176,7 @@ def compile_program(
 ) -> tuple["jax.stages.Compiled", str]:
     """Compiles a lowered step; returns the program and the text of its optimized HLO.
 
-    The text is dumped by the compiler, because JAX can't read every program for newer chips (v5p).
+    The compiler dumps the text: JAX can't read every program for newer chips (v5p).
     """
     with tempfile.TemporaryDirectory() as folder:
         dump = {"xla_dump_to": folder, "xla_dump_hlo_as_text": True}
@@ -192,11 +192,15 @@ def read_excess(message: str) -> float | None:
     >>> read_excess("HLO temporaries (20.00G) exceeds available HBM (15.75G)") / 2**30
     4.25
     """
-    found = _TOO_MUCH.search(message) or _EXCESS.search(message)
-    if found is None:
-        return None
-    needed, unit, available, of_available = (*found.groups(), "0", "")[:4]
-    return float(needed) * _UNITS[unit] - float(available) * _UNITS[of_available]
+    if found := _TOO_MUCH.search(message):
+        needed, available = _bytes(*found.groups()[:2]), _bytes(*found.groups()[2:])
+        return needed - available
+    found = _EXCESS.search(message)
+    return _bytes(*found.groups()) if found else None
+
+
+def _bytes(number, unit):
+    return float(number) * _UNITS[unit]
 
 
 def pretraining_batch(
@@ -206,10 +210,7 @@ def pretraining_batch(
     max_predictions: int,
     sequences_per_row: int | None = None,
 ) -> tuple:
-    """Returns a batch of zeros with the shapes and dtypes of `pretraining_dataset`.
-
-    `sequences_per_row` is None if rows aren't packed.
-    """
+    """Returns a batch of zeros with the shapes and dtypes of `pretraining_dataset`."""
 
     def zeros(*shape):
         return np.broadcast_to(np.int32(0), (batch_size, *shape))

@@ -26,22 +26,18 @@ _FILL = 0.98  # fraction of a chip's memory that the largest batch aims for
 class TpuPlan:
     """A plan of work on TPUs: the memory it needs and the shortest time it can take.
 
-    The step that `fit` runs on JAX (forward and backward pass, all-reduce of gradients, clipping,
-    optimizer) is compiled by libtpu, the TPUs' own compiler. No TPU is needed, only Linux and
-    `pip install "keras3-bert[tpu-plan]"`. The precision is the model's, so call
-    `keras.config.set_dtype_policy("mixed_bfloat16")` before you make the model. Communication
-    between chips is compiled, but isn't included in the times.
+    The step that `fit` runs on JAX is compiled by libtpu, the TPUs' own compiler. No TPU is needed,
+    only Linux and `pip install "keras3-bert[tpu-plan]"`. The precision is the model's: call
+    `keras.config.set_dtype_policy("mixed_bfloat16")` before you make it. Communication between
+    chips is compiled, but isn't included in the times.
 
     Args:
         topology: str, the kind of chip and the shape of the slice. "v5e:2x2", "v4:2x2x1",
             "v5p:2x2x1" and "v6e:2x2" have 4 chips; "v5e:4x4" has 16.
         sequence_length: int, tokens S of a row.
-        max_predictions: int, prediction slots P of a row. The default is the same as in
-            `pretraining_dataset`: 20 for 128 tokens, 80 for 512.
-        accumulation_steps: int, the number of parts that each chip's share of a batch is split
-            into.
-        sequences_per_row: int, the sequences that a row of `pretraining_dataset(packed=True)`
-            holds, there 8 by default; None if rows aren't packed.
+        max_predictions: int, prediction slots P of a row, by default as in `pretraining_dataset`.
+        accumulation_steps: int, the parts that each chip's share of a batch is split into.
+        sequences_per_row: int, the most sequences of a packed row; None if rows aren't packed.
         log: function that is called with each progress message.
 
     Raises:

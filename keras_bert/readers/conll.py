@@ -59,11 +59,7 @@ class TaggedSentences:
         return sorted(names, key=lambda name: (name != "O", name))
 
     def class_numbers(self, names: list[str]) -> list[list[int]]:
-        """Converts the tags to their indices in `names`, lists of int.
-
-        Raises:
-            ValueError: at the first tag missing from `names`, with its line and the classes.
-        """
+        """Converts the tags to their indices in `names`; an error names the line of another tag."""
         numbers = {name: number for number, name in enumerate(names)}
         for tag, line in self.tag_lines():
             if tag not in numbers:

@@ -67,11 +67,7 @@ def read_glue(
             `"dev_mismatched"`, `"test_matched"` or `"test_mismatched"`; for AX `"test"`.
         malformed: `"error"`, or `"skip"` to skip rows with a wrong number of columns, which are
             counted in the examples' `reports` and logged. By default only QQP's train and dev
-            sets are read with `"skip"`, because their official files need it.
-
-    Returns:
-        A `GlueExamples` of `texts`, `labels` (None for a test set without labels) and
-        `label_names`.
+            sets are read with `"skip"`: their official files need it.
 
     Raises:
         ValueError: if the task, split or file does not exist, a column is missing, a row is

@@ -16,10 +16,7 @@ CONTRADICTORY = "impossible questions that have answers, read as impossible"
 
 
 class SquadExamples(list):
-    """Questions of a SQuAD file: a list of dicts, one per question, from `read_squad`.
-
-    `reports` are the irregularities in the file.
-    """
+    """A list of dicts, one per question, from `read_squad`, with `reports` of irregularities."""
 
     def __init__(self, path: str, examples: list[dict], reports: Reports):
         super().__init__(examples)
@@ -33,9 +30,7 @@ class SquadExamples(list):
 
 
 def read_squad(path: str | os.PathLike) -> SquadExamples:
-    """Reads a SQuAD 1.1 or 2.0 file.
-
-    Source: Rajpurkar et al. 2016 and 2018; the files of rajpurkar.github.io/SQuAD-explorer.
+    """Reads a SQuAD 1.1 or 2.0 file (Rajpurkar et al. 2016 and 2018).
 
     Args:
         path: the JSON file; any path that `tf.io.gfile` can open.
@@ -52,11 +47,11 @@ def read_squad(path: str | os.PathLike) -> SquadExamples:
     Example:
     >>> import json, os, tempfile
     >>> path = os.path.join(tempfile.mkdtemp(), "dev.json")
-    >>> question = {"id": "1", "question": "What is it?", "answers": [
-    ...     {"text": "a book", "answer_start": 6}]}
-    >>> paragraphs = [{"context": "It is a book.", "qas": [question]}]
+    >>> answer = {"text": "a book", "answer_start": 6}
+    >>> questions = [{"id": "1", "question": "What is it?", "answers": [answer]}]
+    >>> paragraphs = [{"context": "It is a book.", "qas": questions}]
     >>> with open(path, "w") as file:
-    ...     json.dump({"version": "1.1", "data": [{"title": "T", "paragraphs": paragraphs}]}, file)
+    ...     json.dump({"data": [{"paragraphs": paragraphs}]}, file)
     >>> [example] = read_squad(path)
     >>> example["context"], example["answers"][0]["text"]
     ('It is a book.', 'a book')
@@ -153,11 +148,10 @@ def _start(answer):
 
 
 def _report(example, reports):
-    answers, impossible = example["answers"], bool(example.get("is_impossible"))
-    for kind, count in {
-        MISPLACED: sum(not is_placed(example["context"], answer) for answer in answers),
-        CONTRADICTORY: impossible and len(answers) > 0,
-        UNANSWERED: not impossible and not answers,
-    }.items():
-        if count:
-            reports.add(kind, int(count), f"question {example['id']}")
+    answers, place = example["answers"], f"question {example['id']}"
+    if misplaced := sum(not is_placed(example["context"], answer) for answer in answers):
+        reports.add(MISPLACED, misplaced, place)
+    if example.get("is_impossible") and answers:
+        reports.add(CONTRADICTORY, 1, place)
+    if not example.get("is_impossible") and not answers:
+        reports.add(UNANSWERED, 1, place)

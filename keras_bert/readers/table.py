@@ -27,9 +27,6 @@ class Table:
         rows: lists of strings.
         lines: the line in the file where each row starts.
         malformed: the lines of skipped rows.
-
-    Raises:
-        ValueError: if a column does not exist; lists the columns that do.
     """
 
     path: str
@@ -66,9 +63,8 @@ class Table:
     def texts(self, column: str) -> list[str]:
         """Returns a column, with a warning if some of its texts are empty: `[CLS] [SEP]`."""
         texts = self[column]
-        if empty := [
-            line for line, text in zip(self.lines, texts, strict=True) if not text.strip()
-        ]:
+        empty = [line for line, text in zip(self.lines, texts, strict=True) if not text.strip()]
+        if empty:
             warnings.warn(
                 f"{self.path}: column {column!r} has no text in {len(empty):,} of {len(self):,} "
                 f"rows, first on line {empty[0]}. The model reads these as empty texts.",
@@ -77,11 +73,7 @@ class Table:
         return texts
 
     def class_names(self, column: str) -> list[str]:
-        """Lists the distinct values of a column of labels, sorted, with numbers sorted by value.
-
-        Raises:
-            ValueError: if the column does not exist, or a label is empty.
-        """
+        """Lists the distinct values of a column of labels, sorted, with numbers sorted by value."""
         labels = self[column]
         if "" in labels:
             message = f"the label in column {column!r} is empty. Fill it, or remove the row."
@@ -143,18 +135,15 @@ def read_table(
 ) -> Table:
     r"""Reads a TSV, CSV or JSONL file of examples.
 
-    Byte order marks and all line endings are supported. Blank lines are skipped, except in files
-    of one column, where they are empty texts. A file whose name ends in `.jsonl` has a JSON object
-    in each line, all with the same keys, which are the columns.
+    Blank lines are skipped, except in files of one column, where they are empty texts. A file whose
+    name ends in `.jsonl` has a JSON object in each line, all with the same keys, the columns.
 
     Args:
         path: the file, in UTF-8; any path that `tf.io.gfile` can open.
-        header: bool, whether the first row names the columns. If not, they are named "0", "1",
-            and so on.
+        header: bool, whether the first row names the columns, which are otherwise "0", "1", ...
         delimiter: str; by default "," if the name ends in `.csv`, otherwise a tab.
-        quoting: bool, whether double quotes may enclose fields, as in files that pandas and
-            spreadsheets write. Pass False for files whose quotes are plain characters, such as
-            GLUE's.
+        quoting: bool, whether double quotes may enclose fields. Pass False for files whose quotes
+            are plain characters, such as GLUE's.
         malformed: `"error"`, or `"skip"` to skip rows with other columns than the first;
             the `Table`'s `malformed` then lists their lines.
 

@@ -6,28 +6,29 @@ that each rule exists once. Integers are int64 there, until a model gets them as
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
+arange = functools.partial(np.arange, dtype="int64")
 argmax = np.argmax
 concat = np.concatenate
 cumsum = np.cumsum
 exp = np.exp
 flatnonzero = np.flatnonzero
+full = np.full
 log = np.log
 maximum = np.maximum
 minimum = np.minimum
 nonzero = np.nonzero
 repeat = np.repeat
 reshape = np.reshape
+row_sums = functools.partial(np.sum, axis=1, dtype="int64")
+size = len
+stable_argsort = functools.partial(np.argsort, kind="stable")
 stack = np.stack
 where = np.where
-
-
-def arange(stop: int) -> np.ndarray:
-    return np.arange(stop, dtype="int64")
 
 
 def array(values: Sequence) -> np.ndarray:
@@ -72,10 +73,6 @@ def first_of_each(groups: np.ndarray, texts: np.ndarray) -> np.ndarray:
     return np.array([*first.values()], "int64")
 
 
-def full(shape: Sequence[int], value: Any, dtype: str) -> np.ndarray:
-    return np.full(shape, value, dtype)
-
-
 def ragged(values: np.ndarray, lengths: np.ndarray) -> list[np.ndarray]:
     """Cuts values into rows of these lengths."""
     return np.split(values, np.cumsum(lengths)[:-1]) if len(lengths) else []
@@ -91,14 +88,6 @@ def replaced(values: np.ndarray, places: np.ndarray, new: np.ndarray) -> np.ndar
     values = values.copy()
     values[places] = new
     return values
-
-
-def row_sums(values: np.ndarray) -> np.ndarray:
-    return values.sum(axis=1, dtype="int64")
-
-
-def size(values: np.ndarray) -> int:
-    return len(values)
 
 
 def width(values: np.ndarray) -> int:
@@ -195,10 +184,6 @@ def strings(values: Sequence[str]) -> np.ndarray:
     found = np.empty(len(values), object)
     found[:] = values
     return found
-
-
-def stable_argsort(values: np.ndarray) -> np.ndarray:
-    return np.argsort(values, kind="stable")
 
 
 def top_k(values: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:

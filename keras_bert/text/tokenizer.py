@@ -132,14 +132,11 @@ class BertTokenizer:
     def tokenize_with_offsets(self, text: Any, unit: str = "characters") -> tuple:
         """Turns texts into ids, with the span of each token in its text.
 
-        A token comes from `text[start:end]`. An accent belongs to the token of its letter. No token
-        starts or ends with an invisible character that normalization deletes, such as a soft
-        hyphen. A character that is cut into several tokens belongs to all of them. Hugging Face's
-        offsets leave out an accent that is a character of its own (U+0301).
-
-        Args:
-            text: one text, or texts of any shape.
-            unit: "characters", or "bytes" of UTF-8.
+        A token comes from `text[start:end]`, in characters or in `unit="bytes"` of UTF-8. An accent
+        belongs to the token of its letter (not so in Hugging Face's offsets, if it is a character
+        of its own, U+0301). No token starts or ends with an invisible character that normalization
+        deletes, such as a soft hyphen. A character that becomes several tokens belongs to all of
+        them.
 
         Returns:
             `(ids, starts, ends)`, each like the result of `tokenize(text)`.
@@ -234,7 +231,6 @@ class BertTokenizer:
 
         Raises:
             ValueError: if the tokens aren't those that the config was saved with.
-            OSError: if the file can't be read.
         """
         if self._saved is not None:
             tokens = read_vocabulary(os.path.join(folder, ASSET))

@@ -34,11 +34,7 @@ def train_wordpieces(
     min_frequency: int,
     progress: bool,
 ) -> list[str]:
-    """Trains a WordPiece vocabulary on words from `count_words`.
-
-    The other arguments and errors are those of `learn_vocabulary`. Returns a list of str: special
-    tokens, then characters, then pieces.
-    """
+    """Trains a WordPiece vocabulary on words from `count_words`; see `learn_vocabulary`."""
     counts, alphabet = _keep_frequent_characters(counts, max_characters)
     if not counts:
         raise ValueError(
@@ -69,10 +65,10 @@ def _keep_frequent_characters(counts, max_characters):
 
 
 def _train(counts, alphabet, vocabulary_size, min_frequency, progress):
-    """Runs the trainer on counted words.
+    """Runs the trainer.
 
-    The trainer breaks ties between pairs by token id, and numbers "##" characters in hash-table
-    order. They are therefore passed as special tokens, which come first and in order.
+    It breaks ties between pairs by token id, and numbers "##" characters in hash-table order. They
+    are therefore passed as special tokens, which come first and in order.
     """
     try:
         import tokenizers

@@ -58,20 +58,13 @@ def vocabulary_sha256(tokens: Iterable[str]) -> str:
 
 
 def read_vocabulary(vocabulary: str | os.PathLike | Iterable[str]) -> list[str]:
-    r"""Reads and checks a vocabulary.
+    r"""Reads and checks a vocabulary: the path of a vocab.txt, local or remote, or a list of str.
 
     Lines end only at "\n" and are stripped, as in `load_vocab` of google-research/bert. Google's
     Chinese vocabulary thus keeps its ids, although some of its lines are a single unusual space.
 
-    Args:
-        vocabulary: path of a vocab.txt, local or remote, or the tokens as a list of str.
-
-    Returns:
-        list of str: the tokens by id.
-
     Raises:
-        ValueError: if there are no tokens, the file is not UTF-8, or one of [PAD], [UNK], [CLS],
-            [SEP] and [MASK] is missing.
+        ValueError: if there are no tokens, the file is not UTF-8, or a special token is missing.
         OSError: if the file can't be read.
     """
     if isinstance(vocabulary, (str, os.PathLike)):

@@ -157,23 +157,18 @@ def test_files_that_are_not_text_are_refused(tmp_path, data, message):
 
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
-@pytest.mark.parametrize(
-    "settings", [{"text_format": "sentences"}, {"document_separator": "^== "}, {}]
-)
-def test_spans_hold_each_document_once_wherever_a_file_is_cut(tmp_path, newline, settings):
+def test_spans_hold_each_sentence_once_wherever_a_document_is_cut(tmp_path, newline):
+    # `tests/fuzz` cuts files of several documents.
     lines = []
     for i in range(40):
         lines += [f"== {i}.", *(f"Größe {i} {j}." for j in range(i % 4 + 1)), ""]
     path = write(tmp_path, newline.join(lines))
-    whole, _ = read(path, **settings)
+    [whole], _ = read(path)
     size = path.stat().st_size
     for num_parts in (2, 3, 7, 60, size):
         cuts = [size * part // num_parts for part in range(num_parts + 1)]
-        parts = [read(path, a, b, **settings)[0] for a, b in zip(cuts, cuts[1:], strict=False)]
-        if settings:
-            assert [d for part in parts for d in part] == whole
-        else:  # a file is a document: its sentences are all there, in order
-            assert [s for part in parts for d in part for s in d] == whole[0]
+        parts = [read(path, a, b)[0] for a, b in zip(cuts, cuts[1:], strict=False)]
+        assert [s for part in parts for document in part for s in document] == whole
 
 
 @pytest.mark.parametrize("text", [" ".join(f"wörd{i}" for i in range(300)), "東" * 1000])

@@ -28,21 +28,6 @@ def test_buckets_count_the_tokens_of_all_choices(preprocessor):
     assert sum(shape[0] for shape in shapes) == 40 and len(shapes) == len(data)
 
 
-def test_batches_are_the_questions_shuffled_by_their_seed(preprocessor):
-    letters = "abcdefghijklmnopqrst"
-    examples = [{"context": letter, "choices": ["y", "z"], "label": 0} for letter in letters]
-    rows = preprocessor.read(examples, with_labels=True)
-
-    def epoch(seed):
-        batching = Batching(8, shuffle=True, seed=seed, pad_to="full")
-        data = preprocessor.batched(rows, batching)
-        assert len(data) == 3 and data[0][0]["token_ids"].shape == (8, 2, 14)
-        return [ids[0, 1] for inputs, _ in data for ids in inputs["token_ids"]]
-
-    assert epoch(1) == epoch(1) != epoch(2)
-    assert sorted(epoch(1)) == sorted(epoch(2)) == list(range(5, 25))
-
-
 def test_labels_are_in_the_questions_or_in_y(preprocessor):
     without = [{name: q[name] for name in ("context", "choices")} for q in QUESTIONS]
     [(_, labels)] = preprocessor.batches(QUESTIONS)

@@ -46,7 +46,7 @@ def kept(tokens, room, truncation):
 
 
 @pytest.mark.parametrize("truncation", ["head", "tail", "head_tail"])
-@pytest.mark.parametrize("length", [3, 4, 5, 6, 7, 10, 11, 16, 29])
+@pytest.mark.parametrize("length", [3, 4, 7, 16, 29])
 def test_pairs_are_truncated_as_google_truncates_them(tokenizer, vocabulary, length, truncation):
     sizes = list(itertools.product(range(len(FIRST) + 1), repeat=2))
     pairs = [(FIRST[:a], SECOND[:b]) for a, b in sizes]
@@ -117,16 +117,6 @@ def test_tf_data_gives_what_a_call_gives(tokenizer, texts, truncation):
     batches = list(dataset.as_numpy_iterator())
     for name, values in preprocessor(*texts).items():
         assert np.array_equal(np.concatenate([batch[name] for batch in batches]), values), name
-
-
-def test_arrays_and_tensors_are_read_as_lists_are(tokenizer):
-    preprocessor = BertPreprocessor(tokenizer, 9)
-    expected = preprocessor(TEXTS, SECONDS)
-    for form in (np.array, tf.constant, lambda x: np.array(x, object)):
-        found = preprocessor(form(TEXTS), form(SECONDS))
-        assert all(np.array_equal(found[name], expected[name]) for name in expected)
-    one = preprocessor(TEXTS[0], SECONDS[0].encode())
-    assert all(np.array_equal(one[name], expected[name][:1]) for name in expected)
 
 
 def test_trimming_cuts_off_columns_of_padding_alone(tokenizer):

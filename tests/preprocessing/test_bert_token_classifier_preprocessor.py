@@ -26,18 +26,6 @@ def test_tags_are_trained_on_by_name_and_by_number(preprocessor):
     tf.nest.map_structure(np.testing.assert_array_equal, found, expected)
 
 
-def test_an_epoch_is_shuffled_by_its_seed_and_loses_nothing(preprocessor):
-    words = [[letter] for letter in "abcdefghijklmnopqrst"]
-    rows = preprocessor.read(words)
-
-    def epoch(seed):
-        data = preprocessor.batched(rows, Batching(8, shuffle=True, seed=seed))
-        return [ids[1] for batch in data for ids in batch["token_ids"]]
-
-    assert epoch(1) == epoch(1) != epoch(2)
-    assert sorted(epoch(1)) == sorted(epoch(2)) == list(range(5, 25))
-
-
 def test_without_names_labels_are_numbers(tokenizer):
     preprocessor = BertTokenClassifierPreprocessor(tokenizer, sequence_length=10)
     assert preprocessor.targets([[3, np.int64(1)], []]) == [[3, 1], []]

@@ -17,17 +17,13 @@ TEXTS = ["plain", "", 'she said "no", twice', '"all"', "comma, tab\tand\nline", 
 TEXTS += ["Zürich 北京 \u2028 e\u0301", "x" * 200_000]
 
 
-@pytest.mark.parametrize("name", ["rows.csv", "rows.tsv"])
-@pytest.mark.parametrize("quoting", [csv.QUOTE_MINIMAL, csv.QUOTE_ALL])
+@pytest.mark.parametrize("name, delimiter", [("rows.csv", ","), ("rows.tsv", "\t")])
 @pytest.mark.parametrize("line_end", ["\n", "\r\n", "\r"])
-def test_files_of_the_csv_module_are_read_back(tmp_path, name, quoting, line_end):
-    path = tmp_path / name
-    with open(path, "w", newline="", encoding="utf-8") as file:
-        delimiter = "," if name.endswith("csv") else "\t"
-        writer = csv.writer(file, delimiter=delimiter, quoting=quoting, lineterminator=line_end)
-        writer.writerow(["text", "label"])
-        writer.writerows((text, i) for i, text in enumerate(TEXTS))
-    table = read_table(path, quoting=True)
+def test_files_of_the_csv_module_are_read_back(tmp_path, name, delimiter, line_end):
+    with open(tmp_path / name, "w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, delimiter=delimiter, lineterminator=line_end)
+        writer.writerows([("text", "label"), *((text, i) for i, text in enumerate(TEXTS))])
+    table = read_table(tmp_path / name)
     assert table["text"] == TEXTS and table["label"] == [*map(str, range(len(TEXTS)))]
 
 

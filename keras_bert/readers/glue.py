@@ -7,6 +7,7 @@ import os
 import numpy as np
 
 from keras_bert.files.remote import names_in
+from keras_bert.messages import check_one_of
 from keras_bert.readers.glue_tasks import glue_task
 from keras_bert.readers.table import read_table
 from keras_bert.reports import Reports
@@ -84,7 +85,7 @@ def read_glue(
     ((['"Yes," he said.'], ['He spoke.']), 'entailment')
     """
     description = glue_task(task)
-    description.check_split(split)
+    check_one_of(f"The split of {description.name}", split, description.files)
     if malformed is None:
         malformed = "skip" if description.name == "QQP" and split != "test" else "error"
     path = _path(os.fspath(folder), description, split)

@@ -153,13 +153,15 @@ def read_file(text):
 
 def tokenize(text):
     """Tokenizes a text in Python and with ops."""
+    import tensorflow as tf
+
     from keras_bert.graph.tokenizer import graph_tokenizer
     from keras_bert.text.tokenizer import BertTokenizer
 
     tokenizer = BertTokenizer([*SPECIAL, "a", "##a", "'", "σ", "##σ", "##ς"])
     tokenizer.flat_ids([text])
     tokenizer.tokenize_with_offsets(text)
-    graph_tokenizer(tokenizer).tokenize_with_offsets(text)
+    graph_tokenizer(tokenizer).tokenize_with_offsets(tf.constant([text]))
 
 
 def learn(text):

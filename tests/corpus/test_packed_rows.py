@@ -70,15 +70,6 @@ def test_packing_keeps_every_sequence(packed, one_epoch_in_rows, restored_rows):
     assert len(set(own) - set(rows)) < 8 * 8  # sequences in the rows that fill no batch
 
 
-def test_packed_sequences_are_pairs_of_contiguous_texts(packed, documents, restored_rows):
-    for ids, first, second, is_random in restored_rows(unpacked(packed)):
-        assert ids[0] == CLS and ids[first + 1] == SEP and ids[-1] == SEP
-        a, b = ids[1 : first + 1], ids[first + 2 : -1]
-        assert len(a) == first >= 1 and len(b) == second >= 1
-        same = documents.document_of(a[0]) == documents.document_of(b[0])
-        assert same != bool(is_random)
-
-
 def test_predictions_are_counted_for_each_sequence(packed):
     for x, _, weights in unpacked(packed):
         length = int(x["padding_mask"].sum())

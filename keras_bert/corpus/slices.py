@@ -91,11 +91,6 @@ class Slice:
         """Number of bytes in the input files."""
         return sum(span.stop - span.start for span in self.spans)
 
-    @property
-    def num_text_bytes(self) -> int:
-        """Approximate number of bytes of text, after decompression."""
-        return sum((span.stop - span.start) * span.reader.expansion for span in self.spans)
-
 
 def first_document_id(slice_index: int) -> int:
     """Returns the id of the first document of a slice; later ids count up from it."""

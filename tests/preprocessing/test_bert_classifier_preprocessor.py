@@ -35,19 +35,11 @@ def served(preprocessor, texts):
 
 def test_labels_are_trained_on_by_name_and_by_number(make):
     texts, labels = ["a", "b", "c"], ["good", "bad", "fine"]
-    slices = tf.data.Dataset.from_tensor_slices
-    for x, y in (
-        (texts, labels),
-        (texts, [2, 0, 1]),
-        (slices((texts, labels)), None),
-        (slices((texts, [2, 0, 1])).batch(2), None),
-    ):
+    dataset = tf.data.Dataset.from_tensor_slices((texts, labels))
+    for x, y in ((texts, labels), (texts, [2, 0, 1]), (dataset, None)):
         data = make().batches(x, y, batching=Batching(3, pad_to="full"))
         found = np.concatenate([labels for _, labels in data])
         assert found.tolist() == [2, 0, 1]
-    data = make().batches(slices((texts, ["good", "god", "fine"])))
-    with pytest.raises(tf.errors.InvalidArgumentError, match="one of bad, fine, good.*god"):
-        list(data)
     with pytest.raises(ValueError, match="Label 1 is 'god'.*Did you mean 'good'"):
         make().batches(texts, ["good", "god", "fine"])
 

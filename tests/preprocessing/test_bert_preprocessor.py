@@ -205,9 +205,7 @@ def test_inputs_that_are_no_list_of_texts_are_refused(tokenizer, texts, message)
     "length, truncation, message",
     [
         (2, "head", "no room.*use 3 or more"),
-        (-1, "head", "no room.*use 3 or more"),
         (7.5, "head", "must be an int"),
-        ("8", "head", "must be an int"),
         (None, "head", "must be an int"),
         (8, "middle", "one of 'head', 'tail', 'head_tail'; got 'middle'"),
     ],

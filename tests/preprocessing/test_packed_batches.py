@@ -60,6 +60,15 @@ def rows_of(inputs):
             yield tuple(tokens[ids == number]), tuple(segments[ids == number])
 
 
+def packed_labels(batch, expected, weights):
+    """The labels of a batch, which are the numbers of its sequences among the expected ones."""
+    inputs, own, weight = batch
+    used = np.arange(own.shape[1]) < inputs["sequence_ids"].max(axis=1, keepdims=True)
+    assert [expected[number] for number in own[used]] == list(rows_of(inputs))
+    np.testing.assert_array_equal(weight, np.where(used, weights[own], 0))
+    return own[used].tolist()
+
+
 def test_packed_rows_hold_the_sequences_of_padded_rows(tokenizer):
     rng = np.random.default_rng(0)
     texts, pairs = texts_of(50, rng), texts_of(50, rng)
@@ -68,17 +77,13 @@ def test_packed_rows_hold_the_sequences_of_padded_rows(tokenizer):
     data = ((texts, pairs), labels, weights)
     packed = preprocessor.batches(*data, batching=Batching(4, packed=True))
     [(padded, *_)] = preprocessor.batches(*data, batching=Batching(50))
-    expected = list(rows_of(padded))
     assert len(packed) == len(list(packed))
-    seen = []
-    for inputs, own, weight in packed:
+    for inputs, _, _ in packed:
         assert inputs["token_ids"].shape[1] == 24
-        used = np.arange(own.shape[1]) < inputs["sequence_ids"].max(axis=1, keepdims=True)
-        assert [expected[number] for number in own[used]] == list(rows_of(inputs))
-        np.testing.assert_array_equal(weight, np.where(used, weights[own], 0))
         starts = np.take_along_axis(inputs["token_ids"], inputs["cls_positions"], axis=1)
         assert (starts == tokenizer.cls_token_id).all()
-        seen.extend(own[used])
+    expected = list(rows_of(padded))
+    seen = sum((packed_labels(batch, expected, weights) for batch in packed), [])
     assert sorted(seen) == list(range(50))
 
 
@@ -87,23 +92,16 @@ def test_streams_are_packed_as_they_come(tokenizer):
     texts, labels, weights = texts_of(1500, rng), np.arange(1500), rng.random(1500, "float32")
     preprocessor = BertClassifierPreprocessor(tokenizer, sequence_length=24)
     [padded] = preprocessor.batches(texts, batching=Batching(1500))
-    expected, seen, tokens, rows = list(rows_of(padded)), [], 0, 0
+    expected = list(rows_of(padded))
     stream = tf.data.Dataset.from_tensor_slices((texts, labels, weights))
-    for data, most in ((stream, None), (stream.batch(7), 3)):
+    for data, most, fill in ((stream, None, 0.97), (stream.batch(7), 3, 0)):
         batching = Batching(16, packed=True, sequences_per_row=most)
-        batches = preprocessor.batches(data, batching=batching)
-        assert batches.element_spec[1].shape.as_list() == [None, most or 12]
-        seen = []
-        for inputs, own, weight in batches.as_numpy_iterator():
-            used = np.arange(own.shape[1]) < inputs["sequence_ids"].max(axis=1, keepdims=True)
-            assert [expected[number] for number in own[used]] == list(rows_of(inputs))
-            np.testing.assert_array_equal(weight, np.where(used, weights[own], 0))
-            seen.extend(own[used])
-            if most is None:
-                tokens += (inputs["sequence_ids"] > 0).sum()
-                rows += len(own)
-        assert sorted(seen) == list(range(1500)) and sorted(seen[:900])[-1] < 1024
-    assert tokens / (24 * rows) > 0.97
+        dataset = preprocessor.batches(data, batching=batching)
+        assert dataset.element_spec[1].shape.as_list() == [None, most or 12]
+        batches = [*dataset.as_numpy_iterator()]
+        seen = sum((packed_labels(batch, expected, weights) for batch in batches), [])
+        assert sorted(seen) == list(range(1500)) and max(seen[:900]) < 1024
+        assert np.concatenate([x["sequence_ids"] for x, *_ in batches]).astype(bool).mean() > fill
 
 
 def test_tags_stay_at_their_words(tokenizer):

@@ -206,7 +206,7 @@ def check_no_hang(size, kinds, hang_seconds):
 
 
 def test_no_markup_or_paragraph_hangs():
-    check_no_hang(150_000, ["wikitext", "sentences"], hang_seconds=300)
+    check_no_hang(100_000, ["wikitext", "sentences"], hang_seconds=300)
 
 
 @pytest.mark.weekly

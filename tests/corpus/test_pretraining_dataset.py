@@ -93,7 +93,7 @@ def test_masking_rates(corpus, batches):
 
 
 def test_same_seed_same_batches_other_seed_others(corpus, one_epoch, batches, equal):
-    assert equal(batches(corpus), one_epoch)
+    assert equal(batches(corpus, count=2), one_epoch[:2])
     assert not equal(batches(corpus, count=2, seed=4), one_epoch[:2])
 
 
@@ -111,15 +111,14 @@ def test_epochs_differ_in_pairs_and_masks(corpus, one_epoch, batches):
     assert not first & later
 
 
-@pytest.mark.parametrize("shard, start_steps", [((0, 1), (1, 75)), ((1, 2), (40,))])
 def test_starting_at_a_step_gives_what_an_uninterrupted_run_sees(
-    corpus, shard, start_steps, monkeypatch, batches, equal
+    corpus, monkeypatch, batches, equal
 ):
-    # Several groups per epoch; the steps lie in the first block of masks, the third and the second.
+    # Several groups per epoch; the steps lie in the first block of masks and the third.
     monkeypatch.setattr("keras_bert.corpus.record_groups.RECORDS_PER_GROUP", 16)
-    options = {"epochs": None, "shard": shard, "seed": 9}
-    whole = batches(corpus, count=max(start_steps) + 3, **options)
-    for step in start_steps:
+    options = {"epochs": None, "shard": (1, 2), "seed": 9}
+    whole = batches(corpus, count=78, **options)
+    for step in (1, 75):
         rest = batches(corpus, count=3, start_step=step, **options)
         assert equal(whole[step : step + 3], rest), step
 

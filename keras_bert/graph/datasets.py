@@ -56,3 +56,17 @@ def prefetched(batches: tf.data.Dataset) -> tf.data.Dataset:
     options = tf.data.Options()
     options.autotune.enabled = False
     return batches.prefetch(tf.data.AUTOTUNE).with_options(options)
+
+
+def asserted(values: tf.Tensor, is_right: tf.Tensor, message: str) -> tf.Tensor:
+    """Returns values whose reading fails, with the wrong ones, unless all are right."""
+    wrong = tf.boolean_mask(tf.reshape(values, [-1]), ~tf.reshape(is_right, [-1]))
+    assertion = tf.debugging.Assert(tf.reduce_all(is_right), [message, wrong])
+    with tf.control_dependencies([assertion]):
+        return tf.identity(values)
+
+
+def map_checked(dataset: tf.data.Dataset, check: Callable) -> tf.data.Dataset:
+    """Checks each element in the input pipeline, so the train step has no extra work."""
+    check = tf.autograph.experimental.do_not_convert(check)
+    return dataset.map(check, tf.data.AUTOTUNE, deterministic=True)

@@ -7,8 +7,14 @@ from typing import Any
 import keras
 import numpy as np
 
+from keras_bert.messages import check_one_each
 from keras_bert.models.row_outputs import row_outputs
-from keras_bert.models.task_data import check_columns, checked_batch_size, in_memory, reader_of
+from keras_bert.models.task_data import (
+    check_columns,
+    checked_batch_size,
+    in_memory,
+    preprocessor_of,
+)
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.extra_inputs import checked_inputs
 from keras_bert.preprocessing.raw import as_arrays, is_dataset, is_raw, is_single
@@ -17,32 +23,32 @@ from keras_bert.preprocessing.sample_weights import checked_weights
 
 def answer(task, x, batch_size=None, *, verbose=0, **options):
     """Answers examples; see `BertTask.answer`."""
-    reader = reader_of(task)
+    preprocessor = preprocessor_of(task)
     batch_size = checked_batch_size(batch_size)
-    _check_options(reader, options)
+    _check_options(preprocessor, options)
     x, *_ = in_memory(task, x, with_labels=False)
     if not is_raw(x):
         _check_unpacked(x)
         outputs = task.predict(x, batch_size=batch_size, verbose=verbose)
-        return answer_dicts(reader.answers(outputs, **options))
-    found = []
-    for part in reader.parts(checked_inputs(task, x)):
-        rows = reader.read(part)
+        return answer_dicts(preprocessor.answers(outputs, **options))
+    answers = []
+    for part in preprocessor.parts(checked_inputs(task, x)):
+        rows = preprocessor.read(part)
         outputs = outputs_of(task, rows, batch_size, verbose=verbose)
-        found += answer_dicts(reader.answers(outputs, rows, **options))
-    if not found:
+        answers += answer_dicts(preprocessor.answers(outputs, rows, **options))
+    if not answers:
         raise ValueError("There are no examples to answer.")
-    return found[0] if is_single(x) else found
+    return answers[0] if is_single(x) else answers
 
 
-def _check_options(reader, options):
+def _check_options(preprocessor, options):
     """Raises a TypeError at an option that `answers` of the preprocessor doesn't take."""
-    known = inspect.signature(reader.answers)
+    known = inspect.signature(preprocessor.answers)
     try:
         known.bind(None, None, **options)
     except TypeError as error:
         raise TypeError(
-            f"answer {error}. Its options are those of {type(reader).__name__}.answers: "
+            f"answer {error}. Its options are those of {type(preprocessor).__name__}.answers: "
             f"{', '.join([*known.parameters][2:]) or 'none'}."
         ) from error
 
@@ -53,8 +59,7 @@ def _check_unpacked(x):
     spec = spec[0] if isinstance(spec, tuple) and spec else spec
     if isinstance(spec, dict) and spec.get("sequence_ids") is not None:
         raise ValueError(
-            "answer and scores take rows of one sequence each, and these are packed: they have "
-            "sequence_ids. Give the raw examples."
+            "answer and scores take no packed rows (sequence_ids): give the raw examples."
         )
 
 
@@ -79,20 +84,20 @@ def scores(task, x, y=None, batch_size=None):
 
 def raw_outputs(task, x, batch_size, steps=None, **kwargs):
     """Predicts raw examples; see `BertTask.predict`."""
-    reader, x = reader_of(task), checked_inputs(task, x)
-    if is_dataset(x) and not reader.cuts_windows:
+    preprocessor, x = preprocessor_of(task), checked_inputs(task, x)
+    if is_dataset(x) and not preprocessor.cuts_windows:
         has_tokens = any(None in part.shape[1:] for part in keras.tree.flatten(task.output))
         pad_to = "full" if has_tokens else "auto"
         batching = Batching(batch_size, pad_to=pad_to, drop_remainder=False)
-        data = reader.batches(x, batching=batching, with_labels=False)
+        data = preprocessor.batches(x, batching=batching, with_labels=False)
         return task.predict_batches(data, steps=steps, **kwargs)
     if is_dataset(x):
         from keras_bert.preprocessing.text_streams import arrays_of
 
         x, *_ = arrays_of(x)
     if steps is not None:
-        x = next(reader.parts(x, steps * batch_size))
-    return outputs_of(task, reader.read(x), batch_size, **kwargs)
+        x = next(preprocessor.parts(x, steps * batch_size))
+    return outputs_of(task, preprocessor.read(x), batch_size, **kwargs)
 
 
 def evaluate_pooled(task, x, y, sample_weight, batch_size, return_dict=False, **kwargs):
@@ -104,19 +109,13 @@ def evaluate_pooled(task, x, y, sample_weight, batch_size, return_dict=False, **
     if y is None:
         raise ValueError("evaluate needs labels: give y, or a dataset of (text, label).")
     check_columns(task, y, sample_weight)
-    sample_weight = checked_weights(sample_weight)
     task.check_labels(y)
     logits = keras.ops.convert_to_tensor(task.predict(x, batch_size, **kwargs))
     y = keras.ops.convert_to_tensor(task.targets(as_arrays(y)))
-    for part in (y, sample_weight):
-        if part is not None and len(part) != len(logits):
-            raise ValueError(
-                f"There are {len(logits)} texts but {len(part)} labels or weights: give one per "
-                "text."
-            )
-    if sample_weight is not None and np.ndim(sample_weight) > 1:
-        raise ValueError("sample_weight must have one number for each text.")
+    check_one_each(len(logits), "texts", labels=y)
     if sample_weight is not None:
+        sample_weight = checked_weights(sample_weight)
+        check_one_each(len(logits), "texts", weights=sample_weight)
         sample_weight = keras.ops.convert_to_tensor(sample_weight, "float32")
     task.reset_metrics()
     logs = task.compute_metrics(None, y, logits, sample_weight)
@@ -140,14 +139,6 @@ def outputs_of(task, rows, batch_size, **kwargs):
     batch_size = checked_batch_size(batch_size)
     pooled = task.preprocessor.pooled(row_outputs(task, rows, batch_size, **kwargs), rows)
     return keras.tree.map_structure(keras.ops.convert_to_numpy, pooled)
-
-
-def predict_batches(task, x, batch_size=None, **kwargs):
-    """Predicts prepared inputs that were checked before."""
-    try:
-        return keras.Model.predict(task, x, batch_size=batch_size, **kwargs)
-    except UnboundLocalError as error:  # Keras has no outputs to return
-        raise ValueError("There are no examples: the dataset is empty.") from error
 
 
 _NOT_UTF8 = dict.fromkeys(range(0xDC80, 0xDD00), "\ufffd")  # bytes of `surrogateescape`

@@ -11,7 +11,7 @@ from keras_bert.models.answering import outputs_of
 from keras_bert.models.bert_task import BertTask
 from keras_bert.models.comparing import check_finite, nearest, unit
 from keras_bert.models.precision import head_policy
-from keras_bert.models.task_data import reader_of
+from keras_bert.models.task_data import preprocessor_of
 from keras_bert.models.task_parts import check_backbone
 from keras_bert.preprocessing.raw import is_dataset, is_raw
 from keras_bert.scoring.ranking_scorers import VectorScorer
@@ -171,9 +171,9 @@ class BertEmbedder(BertTask):
 
     def answers_to_score(self, x, batch_size=None, *, y=None, verbose=0):
         """Embeds examples to score, a list of dicts: `embedding`, `[H]` or `[k, H]` of k texts."""
-        from keras_bert.preprocessing.text_examples import text_columns
+        from keras_bert.preprocessing.raw import text_columns
 
-        columns, reader = text_columns(x), reader_of(self)
+        columns, reader = text_columns(x), preprocessor_of(self)
         vectors = [
             outputs_of(self, each.read(column), batch_size, verbose=verbose)
             for each, column in zip(reader.of_columns(len(columns), y), columns, strict=True)
@@ -287,7 +287,7 @@ class BertEmbedder(BertTask):
             )
         if isinstance(texts, tuple):  # several texts, no example of them
             texts = list(texts)
-        reader = reader_of(self)
+        reader = preprocessor_of(self)
         reader = reader.variants().get(kind, reader)
         parts = reader.parts(texts, _TEXTS)
         found = [outputs_of(self, reader.read(part), batch_size, verbose=verbose) for part in parts]

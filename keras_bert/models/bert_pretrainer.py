@@ -9,7 +9,7 @@ from keras_bert.messages import check_bool, check_int, shown
 from keras_bert.models.bert_task import BertTask
 from keras_bert.models.precision import head_policy
 from keras_bert.models.scoring import token_likelihoods
-from keras_bert.models.task_data import reader_of
+from keras_bert.models.task_data import preprocessor_of
 from keras_bert.models.task_parts import check_backbone
 from keras_bert.training.adamw import AdamW
 
@@ -164,13 +164,13 @@ class BertPretrainer(BertTask):
             return self.fill_mask([texts], top_k, batch_size)[0]
         if not isinstance(texts, (list, tuple)):
             raise ValueError(f"fill_mask takes a str or a list of them; got {shown(texts)}.")
-        reader = reader_of(self)
+        preprocessor = preprocessor_of(self)
         from keras_bert.preprocessing.whole_texts import masked_inputs
 
-        tokens = reader.tokenizer.get_vocabulary()
+        tokens = preprocessor.tokenizer.get_vocabulary()
         answers = []
         for start in range(0, len(texts), batch_size):
-            inputs, counts = masked_inputs(texts[start : start + batch_size], reader)
+            inputs, counts = masked_inputs(texts[start : start + batch_size], preprocessor)
             logits = self.predict_on_batch(inputs)["masked_lm"][..., : len(tokens)]  # [B, P, V]
             scores = keras.ops.convert_to_numpy(keras.ops.softmax(logits, axis=-1))
             best = np.argsort(-scores, axis=-1, kind="stable")[..., :top_k]  # [B, P, top_k]
@@ -213,12 +213,12 @@ class BertPretrainer(BertTask):
             return self.score_texts([texts], batch_size)[0]
         if not isinstance(texts, (list, tuple)):
             raise ValueError(f"score_texts takes a str or a list of them; got {shown(texts)}.")
-        reader = reader_of(self)
+        preprocessor = preprocessor_of(self)
         from keras_bert.preprocessing.whole_texts import whole_texts
 
-        rows = whole_texts(texts, reader)
+        rows = whole_texts(texts, preprocessor)
         found = token_likelihoods(self, rows, batch_size)
-        tokens = reader.tokenizer.get_vocabulary()
+        tokens = preprocessor.tokenizer.get_vocabulary()
         return [
             {
                 "log_likelihood": float(values.sum()),
@@ -255,10 +255,12 @@ class BertPretrainer(BertTask):
                 f"{len(bad)}."
             )
         check_int("batch_size", batch_size)
-        reader = reader_of(self)
+        preprocessor = preprocessor_of(self)
         from keras_bert.preprocessing.whole_texts import whole_texts
 
-        rows = whole_texts(good, reader, "Good text") + whole_texts(bad, reader, "Bad text")
+        rows = whole_texts(good, preprocessor, "Good text") + whole_texts(
+            bad, preprocessor, "Bad text"
+        )
         found = token_likelihoods(self, rows, batch_size)
         likelihoods = np.array([values.sum() for values in found]).reshape(2, -1)
         difference = likelihoods[0] - likelihoods[1]

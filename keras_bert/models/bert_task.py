@@ -97,7 +97,7 @@ class BertTask(PresetModel, Lora, Retracing, TrainLoop, RowInputs, keras.Model):
     @property
     def scorer(self):
         """What scores the task's answers, tunes them, and writes them to files."""
-        return self.scorer_class(task_data.reader_of(self))
+        return self.scorer_class(task_data.preprocessor_of(self))
 
     @property
     def takes_packed_rows(self):
@@ -272,7 +272,7 @@ class BertTask(PresetModel, Lora, Retracing, TrainLoop, RowInputs, keras.Model):
             self.compile()
         self.check_whole_executions(kwargs)
         x, y, sample_weight = task_data.in_memory(self, x, y, sample_weight)
-        if is_raw(x) and task_data.reader_of(self).cuts_windows:
+        if is_raw(x) and task_data.preprocessor_of(self).cuts_windows:
             return answering.evaluate_pooled(self, x, y, sample_weight, batch_size, **kwargs)
         batching = task_data.merged_batching(batching, batch_size).for_evaluation()
         x, y, sample_weight = task_data.keras_data(self, x, y, sample_weight, batching)
@@ -360,7 +360,10 @@ class BertTask(PresetModel, Lora, Retracing, TrainLoop, RowInputs, keras.Model):
 
     def predict_batches(self, x, batch_size=None, **kwargs):
         """Predicts prepared inputs that were checked before."""
-        return answering.predict_batches(self, x, batch_size, **kwargs)
+        try:
+            return super().predict(x, batch_size=batch_size, **kwargs)
+        except UnboundLocalError as error:  # Keras has no outputs to return
+            raise ValueError("There are no examples: the dataset is empty.") from error
 
     def check_labels(self, y):
         """Raises a ValueError unless labels have the loss's form: class numbers, or one-hot."""

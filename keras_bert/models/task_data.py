@@ -12,12 +12,13 @@ from keras_bert.preprocessing.batches import Batches
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.class_labels import check_one_hot
 from keras_bert.preprocessing.extra_inputs import checked_inputs
-from keras_bert.preprocessing.iterables import is_iterable, raw_passes, read_ahead
+from keras_bert.preprocessing.iterables import raw_passes, read_ahead
 from keras_bert.preprocessing.prepared_inputs import checked_arrays
 from keras_bert.preprocessing.raw import (
     check_not_empty,
     first_element,
     is_dataset,
+    is_iterable,
     is_raw,
     labels_spec,
 )
@@ -38,28 +39,24 @@ def in_memory(task, x, y=None, sample_weight=None, with_labels=True, most=None):
     Returns:
         `(x, y, sample_weight)`.
     """
-    passes, x = raw_passes(
-        x, with_labels=with_labels and y is None and not task.takes_columns, most=most
+    y, sample_weight = (  # columns of a data set
+        list(v) if is_iterable(v) and hasattr(v, "__getitem__") else v for v in (y, sample_weight)
     )
-    y, sample_weight = (list(v) if _is_sequence(v) else v for v in (y, sample_weight))
+    if not is_iterable(x):
+        return x, y, sample_weight
+    are_labelled = with_labels and y is None and not task.takes_columns
+    passes, x = raw_passes(x, with_labels=are_labelled, most=most)
     if passes is None:
         return x, y, sample_weight
     x, *own = passes.read()
-    if y is None and with_labels:
-        y, sample_weight = own
-    return x, y, sample_weight
-
-
-def _is_sequence(values):
-    """Returns whether labels are the column of a data set, which other code wants as a list."""
-    return is_iterable(values) and hasattr(values, "__getitem__")
+    return (x, *own) if y is None and with_labels else (x, y, sample_weight)
 
 
 def training_data(task, x, y, sample_weight, batching, arguments):
     """Like `in_memory`, but an iterable that yields other examples in each pass is read ahead."""
     steps, epochs = (arguments.get(name) for name in ("steps_per_epoch", "epochs"))
     most = None if steps is None else steps * batching.batch_size
-    if y is None:
+    if y is None and is_iterable(x):
         passes, x = raw_passes(x, with_labels=not task.takes_columns, most=most)
         number = (epochs or 1) - arguments.get("initial_epoch", 0)
         if passes is not None and passes.are_several and number > 1:
@@ -95,14 +92,10 @@ def keras_data(task, x, y=None, sample_weight=None, batching=None):
 
 def _labelled_batches(task, data, batching):
     """Makes batches of raw examples, with labels if the task has a loss."""
-    found = _raw_batches(task, *data, batching)
-    if task.loss is not None and not _has_labels(found):
-        raise ValueError(
-            "The dataset yields no labels; make it yield (text, label)."
-            if is_dataset(data[0])
-            else "There are no labels: give y, or a dataset of (text, label)."
-        )
-    return found
+    made = _raw_batches(task, *data, batching)
+    if task.loss is not None and not _has_labels(made):
+        raise ValueError("There are no labels: give y, or a dataset of (text, label).")
+    return made
 
 
 def _on_backend(x):
@@ -120,11 +113,10 @@ def validation_data(task, data):
         return None
     if isinstance(data, tuple) and len(data) not in (2, 3):
         raise ValueError(
-            "validation_data must be (x, y), (x, y, sample_weight) or a dataset; got a tuple of "
-            f"{len(data)}."
+            f"validation_data must be (x, y), (x, y, weights) or a dataset; got {shown(data)}."
         )
-    found = keras_data(task, *in_memory(task, *(data if isinstance(data, tuple) else (data,))))
-    return found[0] if found[1] is None else found
+    data = keras_data(task, *in_memory(task, *(data if isinstance(data, tuple) else (data,))))
+    return data[0] if data[1] is None else data
 
 
 def merged_batching(batching, batch_size, shuffle=False):
@@ -141,9 +133,7 @@ def _checked_batching(batching, batch_size=None):
     if batching is None:
         return Batching(checked_batch_size(batch_size))
     if not isinstance(batching, Batching):
-        raise ValueError(
-            f"batching must be a Batching, such as Batching(batch_size=16); got {shown(batching)}."
-        )
+        raise ValueError(f"batching must be a Batching; got {shown(batching)}.")
     return batching
 
 
@@ -159,17 +149,11 @@ def check_validation_split(validation_split):
     """Raises a ValueError unless it is a share of the examples, or 0."""
     check_number("validation_split", validation_split, at_least=0)
     if validation_split >= 1:
-        raise ValueError(
-            f"validation_split is a share of the examples, below 1; got {validation_split}."
-        )
+        raise ValueError(f"validation_split must be below 1; got {validation_split}.")
 
 
 def checked_prepared(task, x):
-    """Checks inputs that are not raw, in memory or in batches.
-
-    Raises:
-        ValueError: if the task can't read them.
-    """
+    """Checks inputs that are not raw, in memory or in batches."""
     if isinstance(x, dict):
         return checked_arrays(task, checked_inputs(task, x) if "token_ids" in x else x)
     if task.takes_columns and _are_columns(x):
@@ -185,8 +169,8 @@ def checked_prepared(task, x):
     first = first_element(x)
     if first is None:
         raise ValueError(
-            f"{type(task).__name__} takes raw examples, or a dict of {', '.join(task.input)}, or "
-            f"batches of these; got {shown(x)}."
+            f"{type(task).__name__} takes raw examples, or {', '.join(task.input)} in a dict, or "
+            f"batches of either; got {shown(x)}."
         )
     _check_not_raw(task, x, first)
     return x
@@ -197,17 +181,12 @@ def _are_columns(x):
     return isinstance(x, tuple) and bool(x) and all(isinstance(column, dict) for column in x)
 
 
-def reader_of(task):
-    """Returns the task's preprocessor.
-
-    Raises:
-        ValueError: if the task has none.
-    """
+def preprocessor_of(task):
+    """Returns the task's preprocessor, which raw examples need."""
     if task.preprocessor is None:
         raise ValueError(
-            f"{type(task).__name__} was given text, but it has no preprocessor. Make it with "
-            f"preprocessor={task.preprocessor_class().__name__}(tokenizer), or start from a preset "
-            "that has one."
+            f"Text needs a preprocessor: {type(task).__name__}(..., "
+            f"preprocessor={task.preprocessor_class().__name__}(tokenizer))."
         )
     return task.preprocessor
 
@@ -215,14 +194,14 @@ def reader_of(task):
 def _raw_batches(task, x, y, sample_weight, batching):
     batching.check_model(task)
     check_labels_apart(x, y)
-    reader, x = reader_of(task), checked_inputs(task, x)
+    preprocessor, x = preprocessor_of(task), checked_inputs(task, x)
     if is_dataset(x):
         check_not_empty(x)
         _check_structure(task, _labels_of_spec(x.element_spec))
     check_columns(task, y, sample_weight)
     task.check_labels(labels_spec(x) if is_dataset(x) else y)
-    found = reader.batches(x, y, sample_weight, batching=batching)
-    return task.with_checked_labels(found) if is_dataset(x) and _has_labels(found) else found
+    made = preprocessor.batches(x, y, sample_weight, batching=batching)
+    return task.with_checked_labels(made) if is_dataset(x) and _has_labels(made) else made
 
 
 def _has_labels(batches):
@@ -238,8 +217,7 @@ def check_labels_apart(x, y):
         return
     others = [column for column in x.columns if column != name] or [name]
     raise ValueError(
-        f"The table of texts contains the labels too, in column {name!r}: its columns are read as "
-        f"pairs of texts. Pass the texts alone, such as table[{others[0]!r}]."
+        f"The table of texts contains the labels, {name!r}, too: pass table[{others[0]!r}]."
     )
 
 
@@ -281,8 +259,7 @@ def _slots_as_rows(name, values, slots):
     shape = np.shape(values)
     if shape[:2] != slots:
         raise ValueError(
-            f"{name} of packed rows must have a value for each of cls_positions, {list(slots)}; "
-            f"got shape {shape}. Give unused slots any class."
+            f"{name} must have a value for each of cls_positions, {list(slots)}; got shape {shape}."
         )
     return np.reshape(values, (-1, *shape[2:]))
 
@@ -300,10 +277,8 @@ def _checked_batches(task, batches):
 def _check_not_raw(task, x, element):
     if is_raw(element[0] if isinstance(element, (tuple, list)) and element else element):
         raise ValueError(
-            f"{type(task).__name__} can't read raw examples from a {type(x).__name__}. Give them "
-            "as a list, or texts as a tf.data.Dataset: tf.data.Dataset.from_generator(lambda: "
-            "examples, output_signature=(tf.TensorSpec([], tf.string), tf.TensorSpec([], "
-            "tf.int32))) of (text, label)."
+            f"A {type(x).__name__} can't yield batches of raw examples: give single ones, a list, "
+            "or a tf.data.Dataset."
         )
 
 
@@ -325,12 +300,7 @@ def check_columns(task, y, sample_weight):
         is_dict = isinstance(values, dict) and isinstance(task.output, dict)
         for part in values.values() if is_dict else [values]:
             if part is not None and not _is_column(part):
-                raise ValueError(
-                    f"{name} must be a list or an array with a value for each example; got "
-                    f"{shown(part)}."
-                )
-            if 0 in getattr(part, "shape", ())[1:]:
-                raise ValueError(f"{name} has no values: its shape is {tuple(part.shape)}.")
+                raise ValueError(f"{name} must have a value for each example; got {shown(part)}.")
     rank = len(getattr(task.output, "shape", ()))
     if sample_weight is None or rank != 2:
         return
@@ -348,8 +318,9 @@ def _is_column(values):
     """Returns whether values can be read one by one: a list, an array or a table's column."""
     if isinstance(values, (str, bytes, dict, keras.utils.PyDataset)) or is_dataset(values):
         return False
+    shape = getattr(values, "shape", None)
     has_items = hasattr(values, "__len__") and hasattr(values, "__getitem__")
-    return has_items and getattr(values, "shape", None) != ()
+    return has_items and shape != () and (shape is None or 0 not in shape[1:])
 
 
 def check_labels(task, y):

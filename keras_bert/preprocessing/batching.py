@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import numbers
-import reprlib
 from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
 import keras
+import numpy as np
 
-from keras_bert.messages import check_bool, check_int
+from keras_bert.messages import check_bool, check_int, check_one_of, shown
 from keras_bert.training.strategy import device_kind
 
 PAD_TO = ("auto", "longest", "full")
@@ -81,17 +81,13 @@ class Batching:
                 check_bool(name, getattr(self, name))
         if self.seed is not None:
             check_int("seed", self.seed, at_least=0, at_most=2**63 - 1)
-        if isinstance(self.pad_to, str) and self.pad_to not in PAD_TO:
-            raise ValueError(
-                f"pad_to must be one of {', '.join(map(repr, PAD_TO))}, or a list of lengths; got "
-                f"{self.pad_to!r}."
-            )
-        if not isinstance(self.pad_to, str):
+        if isinstance(self.pad_to, str):
+            check_one_of("pad_to", self.pad_to, PAD_TO, " Or give a list of lengths.")
+        else:
             _check_lengths("pad_to", self.pad_to)
         if self.longest_first and (self.shuffle or self.bucket_lengths is not None):
             raise ValueError(
-                "longest_first sets the order of examples, and so do shuffle and bucket_lengths. "
-                "Leave out longest_first, or leave out the others."
+                "longest_first, shuffle and bucket_lengths each set an order: give one."
             )
         self._check_buckets()
         self._check_packed()
@@ -104,14 +100,11 @@ class Batching:
 
         Returns:
             A `Batching` whose `pad_to` is not `"auto"` and whose `drop_remainder` is a bool.
-
-        Raises:
-            ValueError: if the largest of `bucket_lengths` is shorter than the longest row.
         """
         if self.bucket_lengths is not None and max(self.bucket_lengths) < longest:
             raise ValueError(
-                f"The largest of bucket_lengths must be at least {longest}, the length of the "
-                f"longest row; got {list(self.bucket_lengths)}."
+                f"The largest of bucket_lengths must be at least {longest}, the longest row; got "
+                f"{list(self.bucket_lengths)}."
             )
         kind = device_kind()
         pad_to, drop = self.pad_to, self.drop_remainder
@@ -146,11 +139,7 @@ class Batching:
     def check_model(self, model: keras.Model) -> None:
         """Raises a ValueError if rows are packed and a model reads one sequence per row."""
         if self.packed and not model.takes_packed_rows:
-            which = " with num_features" if getattr(model, "num_features", 0) else ""
-            raise ValueError(
-                f"A {type(model).__name__}{which} reads one sequence per row, and "
-                "Batching(packed=True) packs several into one. Leave packed out."
-            )
+            raise ValueError(f"This {type(model).__name__} takes no packed rows: leave packed out.")
 
     def _check_packed(self):
         if self.sequences_per_row is not None:
@@ -161,41 +150,29 @@ class Batching:
         is_cut = not isinstance(self.pad_to, str) or self.pad_to == "longest"
         if self.packed and (others or is_cut):
             raise ValueError(
-                "Packed rows have one length, the preprocessor's sequence_length. Leave out "
-                "packed, or leave out bucket_lengths, tokens_per_batch, longest_first and pad_to."
+                "packed makes rows of sequence_length, so it excludes bucket_lengths, "
+                "tokens_per_batch, longest_first and pad_to."
             )
 
     def _check_buckets(self):
         if self.bucket_lengths is None:
             if self.tokens_per_batch is not None:
                 raise ValueError(
-                    "tokens_per_batch needs bucket_lengths, the lengths that batches are padded "
-                    "to, for example bucket_lengths=(32, 64, 128)."
+                    "tokens_per_batch needs bucket_lengths, such as bucket_lengths=(32, 64, 128)."
                 )
             return
         _check_lengths("bucket_lengths", self.bucket_lengths)
         buckets = list(self.bucket_lengths)
-        if self.tokens_per_batch is not None:
-            check_int("tokens_per_batch", self.tokens_per_batch)
-        if self.tokens_per_batch is not None and self.tokens_per_batch < max(buckets):
-            raise ValueError(
-                f"tokens_per_batch={self.tokens_per_batch} is too small for one row of the largest "
-                f"of bucket_lengths, {max(buckets)}. Give at least that many."
-            )
+        if self.tokens_per_batch is not None:  # at least one row of the largest
+            check_int("tokens_per_batch", self.tokens_per_batch, at_least=int(max(buckets)))
 
 
 def _check_lengths(name, lengths):
-    is_list = (
-        isinstance(lengths, (list, tuple, range, set, frozenset))
-        or getattr(lengths, "ndim", 0) == 1
-    )
-    are_lengths = is_list and all(
-        isinstance(length, numbers.Integral) and length >= 1 for length in lengths
-    )
-    if not are_lengths or not len(lengths):
+    is_list = isinstance(lengths, (list, tuple, range, set, frozenset, np.ndarray))
+    are_ints = is_list and all(isinstance(length, numbers.Integral) for length in lengths)
+    if not are_ints or not len(lengths) or min(lengths) < 1:
         raise ValueError(
-            f"{name} must hold lengths of at least 1, such as (32, 64, 128); got "
-            f"{reprlib.repr(lengths)}."
+            f"{name} must hold lengths of at least 1, such as (32, 64, 128); got {shown(lengths)}."
         )
 
 

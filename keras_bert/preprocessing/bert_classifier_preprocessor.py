@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import keras
 import numpy as np
 
-from keras_bert.messages import check_bool, check_number
+from keras_bert.messages import check_bool, check_number, check_one_of
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
 from keras_bert.preprocessing.class_labels import (
     checked_classes,
@@ -39,6 +39,8 @@ WINDOW_POOLINGS = ("mean", "max")
 class BertClassifierPreprocessor(BertPreprocessor):
     """Preprocessor of `BertClassifier`: texts and labels in, labels and probabilities out.
 
+    Calls pack texts, as those of `BertPreprocessor`.
+
     Args:
         tokenizer: a `BertTokenizer`.
         sequence_length: int, S.
@@ -51,13 +53,6 @@ class BertClassifierPreprocessor(BertPreprocessor):
             `window_stride` tokens apart. Each window trains on its text's label, and the windows'
             logits are pooled. None truncates texts.
         window_pooling: `"mean"` or `"max"`, how the windows' logits are pooled.
-
-    Call arguments:
-        texts: `[B]` strings.
-        pairs: `[B]` strings, the second text of each; or None.
-
-    Returns:
-        A dict of `token_ids`, `segment_ids` and `padding_mask`, each `[B, S]` int32.
 
     Raises:
         ValueError: if `label_names` repeat a name, `threshold` is not between 0 and 1,
@@ -90,11 +85,7 @@ class BertClassifierPreprocessor(BertPreprocessor):
         check_number("threshold", threshold)
         if not 0 < threshold < 1:
             raise ValueError(f"threshold must be between 0 and 1, exclusive; got {threshold}.")
-        if not isinstance(window_pooling, str) or window_pooling not in WINDOW_POOLINGS:
-            raise ValueError(
-                f"window_pooling must be one of {', '.join(map(repr, WINDOW_POOLINGS))}; got "
-                f"{window_pooling!r}."
-            )
+        check_one_of("window_pooling", window_pooling, WINDOW_POOLINGS)
         if window_stride is not None:
             check_window_stride(window_stride, sequence_length)
         self.label_names = checked_label_names(label_names)
@@ -130,15 +121,8 @@ class BertClassifierPreprocessor(BertPreprocessor):
     def targets(self, labels: Labels) -> np.ndarray:
         """Converts labels, given by name or by number, to the loss's form.
 
-        Args:
-            labels: `[n]` names or numbers; with `multi_label` a list of names for each text, or
-                `[n, C]` of 0 and 1.
-
-        Returns:
-            Class numbers `[n]`; with `multi_label` 0 and 1, `[n, C]` float32.
-
-        Raises:
-            ValueError: if a name is unknown, or a label is outside the classes.
+        See `labels` of this class; the result is class numbers `[n]`, with `multi_label` 0 and 1,
+        `[n, C]` float32.
         """
         return class_targets(labels, self.label_names, self.multi_label)
 

@@ -20,9 +20,8 @@ from keras_bert.preprocessing.embedding_rows import (
     text_columns_rows,
 )
 from keras_bert.preprocessing.prompts import KINDS, checked_prompts, prompt_of
-from keras_bert.preprocessing.raw import Examples, Labels, as_arrays, is_dataset
+from keras_bert.preprocessing.raw import Examples, Labels, as_arrays, is_dataset, text_columns
 from keras_bert.preprocessing.sample_weights import checked_weights
-from keras_bert.preprocessing.text_examples import text_columns
 from keras_bert.preprocessing.text_rows import Rows
 from keras_bert.text.tokenizer import BertTokenizer
 
@@ -46,6 +45,8 @@ class BertEmbedderPreprocessor(BertPreprocessor):
 
     Inputs of batches are a tuple of dicts, one for each text of an example.
 
+    Calls pack texts, as those of `BertPreprocessor`.
+
     Args:
         tokenizer: a `BertTokenizer`.
         sequence_length: int, S.
@@ -55,13 +56,6 @@ class BertEmbedderPreprocessor(BertPreprocessor):
             `encode_document` of `BertEmbedder` prepend them, and so does training on pairs without
             scores: an anchor is a query, its positives and negatives are documents.
         default_prompt_name: str, the name of the prompt of all other texts; None is no prompt.
-
-    Call arguments:
-        texts: `[B]` strings.
-        pairs: `[B]` strings, the second text of each; or None.
-
-    Returns:
-        A dict of `token_ids`, `segment_ids` and `padding_mask`, each `[B, S]` int32.
 
     Example:
     >>> from keras_bert import BertEmbedderPreprocessor, BertTokenizer

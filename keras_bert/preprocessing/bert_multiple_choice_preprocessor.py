@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import keras
@@ -13,9 +13,9 @@ from keras_bert.preprocessing.batches import Batches
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
 from keras_bert.preprocessing.choice_labels import choice_targets
-from keras_bert.preprocessing.choice_rows import ChoiceRows, choice_rows, listed_questions
+from keras_bert.preprocessing.choice_rows import ChoiceRows, choice_rows
 from keras_bert.preprocessing.choice_rows import with_labels as labeled
-from keras_bert.preprocessing.raw import Examples, Labels
+from keras_bert.preprocessing.raw import Examples, Labels, listed
 from keras_bert.preprocessing.text_rows import LONGEST, ops_of
 
 if TYPE_CHECKING:
@@ -30,17 +30,12 @@ class BertMultipleChoicePreprocessor(BertPreprocessor):
     long, its longer text loses tokens first. Questions may differ in the number of their choices.
     Source: Devlin et al. 2019, section 4.4.
 
+    Calls pack texts, as those of `BertPreprocessor`.
+
     Args:
         tokenizer: a `BertTokenizer`.
         sequence_length: int, S.
         truncation: see `BertPreprocessor`.
-
-    Call arguments:
-        texts: `[B]` strings.
-        pairs: `[B]` strings, the second text of each; or None.
-
-    Returns:
-        A dict of `token_ids`, `segment_ids` and `padding_mask`, each `[B, S]` int32.
 
     Example:
     >>> from keras_bert import BertMultipleChoicePreprocessor, BertTokenizer
@@ -78,16 +73,13 @@ class BertMultipleChoicePreprocessor(BertPreprocessor):
         """
         if sample_weight is not None:
             raise ValueError("Questions have no weights: leave sample_weight out.")
-        questions = listed_questions(x)
+        questions = listed(x)
         if y is not None:
             questions = labeled(questions, y)
         return choice_rows(questions, self, with_labels or y is not None)
 
-    def parts(self, x: Examples, size: int = 1024) -> Iterator[list[dict]]:
-        """Yields questions part by part."""
-        questions = listed_questions(x)
-        for start in range(0, max(len(questions), 1), size):
-            yield questions[start : start + size]
+    def listed(self, x: Examples) -> list[dict]:
+        return listed(x)
 
     def batched(self, rows: ChoiceRows, batching: Batching) -> Batches:
         """Makes batches of questions; `tokens_per_batch` counts the tokens of all choices."""

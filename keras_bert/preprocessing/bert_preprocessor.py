@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import numbers
 import os
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
@@ -12,18 +11,21 @@ import keras
 import numpy as np
 import numpy.typing as npt
 
+from keras_bert.messages import check_int, check_one_each, check_one_of
 from keras_bert.preprocessing.batches import Batches, row_batches
 from keras_bert.preprocessing.batching import Batching
-from keras_bert.preprocessing.extra_inputs import checked_extra_inputs
 from keras_bert.preprocessing.packed_batches import packed_batches
-from keras_bert.preprocessing.raw import Examples, Labels, as_arrays, is_dataset
-from keras_bert.preprocessing.sample_weights import checked_weights
-from keras_bert.preprocessing.text_examples import (
+from keras_bert.preprocessing.raw import (
+    Examples,
+    Labels,
     TextExamples,
-    check_same_number,
+    as_arrays,
+    checked_extra_input,
+    is_dataset,
     text_columns,
     text_examples,
 )
+from keras_bert.preprocessing.sample_weights import checked_weights
 from keras_bert.preprocessing.text_rows import LONGEST, Rows, TextRows, packed
 from keras_bert.text import numpy_ops
 from keras_bert.text.tokenizer import BertTokenizer
@@ -97,18 +99,8 @@ class BertPreprocessor:
                 "Make one with BertTokenizer(vocabulary), or load it with "
                 "BertTokenizer.from_preset(source)."
             )
-        if not isinstance(sequence_length, numbers.Integral):
-            raise ValueError(f"sequence_length must be an int; got {sequence_length!r}.")
-        if sequence_length < 3:
-            raise ValueError(
-                f"sequence_length={sequence_length} leaves no room for a token between [CLS] and "
-                "[SEP]; use 3 or more."
-            )
-        if not isinstance(truncation, str) or truncation not in TRUNCATIONS:
-            raise ValueError(
-                f"truncation must be one of {', '.join(map(repr, TRUNCATIONS))}; got "
-                f"{truncation!r}."
-            )
+        check_int("sequence_length", sequence_length, at_least=3)  # a token, [CLS] and [SEP]
+        check_one_of("truncation", truncation, TRUNCATIONS)
         self.tokenizer = tokenizer
         self.sequence_length = int(sequence_length)
         self.truncation = truncation
@@ -121,13 +113,9 @@ class BertPreprocessor:
             from keras_bert.graph.graph_tokens import graph_tokens
 
             return self.packer(*(graph_tokens(self, column) for column in columns))
-        found = [_column(column) for column in columns]
-        if len(found[-1]) != len(found[0]):
-            raise ValueError(
-                f"There are {len(found[0])} texts but {len(found[-1])} second texts: give one "
-                "for each text."
-            )
-        return self.packer(*map(self.tokenized, found))
+        columns = [_column(column) for column in columns]
+        check_one_each(len(columns[0]), "texts", **{"second texts": columns[-1]})
+        return self.packer(*map(self.tokenized, columns))
 
     @property
     def packer(self) -> SegmentPacker:
@@ -167,17 +155,16 @@ class BertPreprocessor:
             ValueError: if there are no texts, something is not a text, or texts, labels and weights
                 differ in number.
         """
-        if y is None and sample_weight is not None:
-            raise ValueError("There are weights but no labels: give y with sample_weight.")
-        sample_weight = checked_weights(sample_weight)
-        examples = text_examples(x, self.max_texts)
-        extra = checked_extra_inputs(examples.extra_inputs)
+        examples = self.listed(x)
         targets = () if y is None else (_arrays(self.targets(as_arrays(y))),)
         if sample_weight is not None:
-            targets += (np.asarray(sample_weight),)
+            if y is None:
+                raise ValueError("There are weights but no labels: give y with sample_weight.")
+            targets += (np.asarray(checked_weights(sample_weight)),)
         for part in keras.tree.flatten(targets):
-            check_same_number(len(examples), part, "labels or weights")
-        return self.rows(tuple(map(self.tokenized, examples.columns)), extra, targets)
+            check_one_each(len(examples), "texts", **{"labels or weights": part})
+        columns = tuple(map(self.tokenized, examples.columns))
+        return self.rows(columns, examples.extra_inputs, targets)
 
     def rows(
         self, columns: tuple[Tokens, ...], extra_inputs: dict[str, Any], targets: tuple
@@ -192,11 +179,16 @@ class BertPreprocessor:
 
             for columns, extra, _ in text_batches(x, size, False, self.max_texts):
                 columns = text_columns(tuple(columns))
-                yield TextExamples(columns, {name: v.numpy() for name, v in extra.items()})
+                extra = {n: checked_extra_input(n, v.numpy()) for n, v in extra.items()}
+                yield TextExamples(columns, extra)
             return
-        examples = text_examples(x, self.max_texts)
-        for start in range(0, len(examples), size):
+        examples = self.listed(x)
+        for start in range(0, max(len(examples), 1), size):
             yield examples[start : start + size]
+
+    def listed(self, x: Examples) -> Any:
+        """Returns raw examples in memory as a sequence that can be sliced for `read`."""
+        return text_examples(x, self.max_texts)
 
     def batches(
         self,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import keras
 import numpy as np
 
+from keras_bert.messages import check_one_of
 from keras_bert.preprocessing.batches import Batches
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
@@ -33,6 +34,8 @@ class BertRerankerPreprocessor(BertPreprocessor):
 
     Each document is paired with its query, `[CLS] query [SEP] document [SEP]`. If a pair is too
     long, its longer text loses tokens first.
+
+    Calls pack texts, as those of `BertPreprocessor`.
 
     Args:
         tokenizer: a `BertTokenizer`.
@@ -71,11 +74,7 @@ class BertRerankerPreprocessor(BertPreprocessor):
         activation: str = "sigmoid",
     ):
         super().__init__(tokenizer, sequence_length, truncation)
-        if not isinstance(activation, str) or activation not in ACTIVATIONS:
-            raise ValueError(
-                f"activation must be one of {', '.join(map(repr, ACTIVATIONS))}; got "
-                f"{activation!r}."
-            )
+        check_one_of("activation", activation, ACTIVATIONS)
         self.activation = activation
 
     @property

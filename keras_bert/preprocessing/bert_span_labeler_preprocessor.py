@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import keras
@@ -13,7 +13,6 @@ from keras_bert.messages import check_int, check_number
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
 from keras_bert.preprocessing.question_examples import (
     check_questions,
-    listed_questions,
     trained_windows,
     windows_of,
 )
@@ -22,7 +21,7 @@ from keras_bert.preprocessing.question_windows import (
     check_lengths,
     question_windows,
 )
-from keras_bert.preprocessing.raw import Examples, Labels
+from keras_bert.preprocessing.raw import Examples, Labels, listed
 from keras_bert.preprocessing.span_answers import span_answers
 from keras_bert.preprocessing.text_rows import LONGEST
 from keras_bert.text.tokenizer import BertTokenizer
@@ -42,6 +41,8 @@ class BertSpanLabelerPreprocessor(BertPreprocessor):
     so are all windows of an impossible question. Training leaves out examples without an answer.
     Source: Devlin et al. 2019, sections 4.2 and 4.3; google-research/bert run_squad.py.
 
+    Calls pack texts, as those of `BertPreprocessor`.
+
     Args:
         tokenizer: a `BertTokenizer`.
         sequence_length: int, S; 384 in the paper.
@@ -52,13 +53,6 @@ class BertSpanLabelerPreprocessor(BertPreprocessor):
         null_threshold: float, for SQuAD 2.0. The answer is "" if the score of "no answer" exceeds
             the best answer's by more than this; `squad_scores` finds the best value. None, for
             SQuAD 1.1, always answers.
-
-    Call arguments:
-        texts: `[B]` strings.
-        pairs: `[B]` strings, the second text of each; or None.
-
-    Returns:
-        A dict of `token_ids`, `segment_ids` and `padding_mask`, each `[B, S]` int32.
 
     Raises:
         ValueError: if the windows leave no room for a context, or a length is below 1.
@@ -126,16 +120,13 @@ class BertSpanLabelerPreprocessor(BertPreprocessor):
                 "Questions contain their answers, as example['answers']: leave y and "
                 "sample_weight out."
             )
-        examples = listed_questions(x)
-        check_questions(examples)
+        examples = self.listed(x)
         return (trained_windows if with_labels else windows_of)(examples, self, **self._lengths())
 
-    def parts(self, x: Examples, size: int = 1024) -> Iterator[list[dict]]:
-        """Yields questions in parts."""
-        examples = listed_questions(x)
-        check_questions(examples)
-        for start in range(0, len(examples), size):
-            yield examples[start : start + size]
+    def listed(self, x: Examples) -> list[dict]:
+        questions = listed(x)
+        check_questions(questions)
+        return questions
 
     def answers(
         self, outputs: dict[str, Any], rows: QuestionWindows | None = None, n_best: int = 1

@@ -13,9 +13,8 @@ import numpy.typing as npt
 from keras_bert.messages import shown
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
 from keras_bert.preprocessing.class_labels import checked_label_names, named_classes
-from keras_bert.preprocessing.raw import Examples, Labels
+from keras_bert.preprocessing.raw import Examples, Labels, text_examples
 from keras_bert.preprocessing.tagged_rows import TaggedRows, holds_words, words_and_documents
-from keras_bert.preprocessing.text_examples import text_examples
 from keras_bert.preprocessing.text_rows import LONGEST, ops_of
 from keras_bert.preprocessing.text_words import TextWords, found_entities, text_words
 from keras_bert.text import numpy_ops
@@ -32,6 +31,8 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
     A word is labeled on its first piece. A sentence longer than a sequence is split between words
     into several rows. Source: Devlin et al. 2019, section 5.3.
 
+    Calls pack texts, as those of `BertPreprocessor`.
+
     Args:
         tokenizer: a `BertTokenizer`.
         sequence_length: int, S.
@@ -39,12 +40,6 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
         label_names: C strings, the tags: "O", "B-LOC", ...; "0", "1", ... by default. The BIO,
             IOB1 and BIOES schemes are supported. A tag without a prefix is a one-word entity; "O"
             is no entity.
-
-    Call arguments:
-        texts: `[B]` strings.
-
-    Returns:
-        A dict of `token_ids`, `segment_ids` and `padding_mask`, each `[B, S]` int32.
 
     Example:
     >>> from keras_bert import BertTokenClassifierPreprocessor, BertTokenizer

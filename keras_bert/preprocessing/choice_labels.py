@@ -16,57 +16,36 @@ if TYPE_CHECKING:
 
 
 def choice_targets(labels: Labels, inputs: Mapping[str, npt.ArrayLike] | None = None) -> Labels:
-    """Checks indices of choices, and returns them.
-
-    Args:
-        labels: `[B]` ints.
-        inputs: prepared inputs, `[B, C, S]` each, or None.
-
-    Raises:
-        ValueError: if a label can't be an index, or is the index of a missing choice.
-    """
+    """Checks indices of choices `[B]`, also by prepared inputs `[B, C, S]`, and returns them."""
     array = label_array(labels)
     if not array.size or not (array.ndim == 1 or array.shape[1:] == (1,)):
         return labels
     if not np.issubdtype(array.dtype, np.integer) or array.min() < 0:
-        found = array.min() if np.issubdtype(array.dtype, np.number) else array.flat[0]
-        raise ValueError(
-            "Labels must be indices of choices, ints with 0 for the first; got "
-            f"{found!r}. Number the choices of each question from 0."
-        )
+        wrong = (array.min() if np.issubdtype(array.dtype, np.number) else array.flat[0]).item()
+        raise ValueError(f"Labels must be indices of choices, 0 for the first; got {wrong!r}.")
     if isinstance(inputs, dict):
         _check_chosen(inputs, array.reshape(-1))
     return labels
 
 
 def checked_choices(dataset: Any) -> Any:
-    """Makes a dataset raise an error at a label that isn't the index of a choice.
+    """Makes a `tf.data.Dataset` raise an error at a label that isn't the index of a choice.
 
     A model can't detect such a label: its loss would be NaN or 1e9. See `checked_labels`.
-
-    Args:
-        dataset: a `tf.data.Dataset` of batches of `(inputs, label)` or `(inputs, label, weight)`.
-
-    Returns:
-        A `tf.data.Dataset` of the same elements. Reading a batch with another label raises a
-        `tf.errors.InvalidArgumentError` that names the label.
-
-    Raises:
-        ValueError: if the dataset yields something else.
     """
     import tensorflow as tf
+
+    from keras_bert.graph.datasets import asserted, map_checked
 
     if not isinstance(dataset, tf.data.Dataset):
         return dataset
     spec = dataset.element_spec
     if not isinstance(spec, tuple) or len(spec) < 2 or not isinstance(spec[0], dict):
         raise ValueError(
-            "The dataset must yield (inputs, label): a dict of inputs and the indices of the right "
-            "choices, as BertMultipleChoice.batches returns them."
+            "The dataset must yield (inputs, label), as BertMultipleChoice.batches returns them."
         )
     message = "Labels must be indices of choices, from 0 in each question. Others:"
 
-    @tf.autograph.experimental.do_not_convert
     def check(inputs, labels, *weights):
         tokens = inputs["token_ids"]
         tokens = inputs.get("padding_mask", tf.ones_like(tokens))  # [B, C, S]
@@ -74,12 +53,9 @@ def checked_choices(dataset: Any) -> Any:
         flat = tf.reshape(tf.cast(labels, tf.int64), [-1])
         is_chosen = tf.one_hot(flat, tf.shape(is_there)[1], True, False, dtype=tf.bool)
         is_right = tf.reduce_any(is_chosen & is_there, axis=-1)
-        wrong = tf.boolean_mask(flat, ~is_right)
-        assertion = tf.debugging.Assert(tf.reduce_all(is_right), [message, wrong])
-        with tf.control_dependencies([assertion]):
-            return (inputs, tf.identity(labels), *weights)
+        return (inputs, asserted(labels, is_right, message), *weights)
 
-    return dataset.map(check, tf.data.AUTOTUNE, deterministic=True)
+    return map_checked(dataset, check)
 
 
 def _check_chosen(inputs, labels):
@@ -93,7 +69,6 @@ def _check_chosen(inputs, labels):
     if not chosen.all():
         row = int(np.argmin(chosen))
         raise ValueError(
-            f"Question {row} has the label {labels[row]}, but its choices are "
-            f"{', '.join(map(str, np.flatnonzero(is_there[row]))) or 'none'}. Number the choices "
-            "of each question from 0."
+            f"The label of question {row} must be the index of one of its choices, "
+            f"{', '.join(map(str, np.flatnonzero(is_there[row])))}; got {labels[row]}."
         )

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from keras_bert.messages import check_one_each, shown
 from keras_bert.preprocessing.batching import Batching
-from keras_bert.preprocessing.raw import is_dataset
 from keras_bert.preprocessing.text_rows import packed
 from keras_bert.text.tokens import SegmentPacker, Tokens, numbered
 
@@ -98,31 +98,25 @@ def check_choices(examples: Sequence[dict], labelled: bool = False) -> None:
         if not isinstance(context, str) or not is_list or not all(map(_is_string, choices)):
             raise ValueError(
                 "A question must be a dict of a string and a list of strings, {'context': ..., "
-                f"'choices': [..., ...]}}; number {index} is {_shown(example)}."
+                f"'choices': [..., ...]}}; number {index} is {shown(example)}."
             )
         there = [place for place, text in enumerate(choices) if text]
         if len(there) < 2:
             raise ValueError(
-                f"Question {index} has {len(there)} non-empty choices: {_shown(list(choices))}. "
-                "Give it two or more."
+                f"Question {index} must have two or more choices; got {shown(list(choices))}."
             )
         label = example.get("label")
         is_place = isinstance(label, numbers.Integral) and not isinstance(label, (bool, np.bool_))
         if labelled and not (is_place and label in there):
             raise ValueError(
-                f"Question {index} has the label {label!r}, which is not the index of one of its "
-                f"choices: {', '.join(map(str, there))}. Number the choices of each question from "
-                "0."
+                f"The label of question {index} must be the index of one of its choices, "
+                f"{', '.join(map(str, there))}; got {label!r}."
             )
 
 
 def with_labels(questions: Sequence[dict], labels: Labels) -> list[dict]:
     """Returns the questions with labels from a separate array."""
-    if len(labels) != len(questions):
-        raise ValueError(
-            f"There are {len(questions)} questions but {len(labels)} labels: give one for each "
-            "question."
-        )
+    check_one_each(len(questions), "questions", labels=labels)
     return [
         {**question, "label": label} if isinstance(question, dict) else question
         for question, label in zip(questions, labels, strict=True)
@@ -131,21 +125,3 @@ def with_labels(questions: Sequence[dict], labels: Labels) -> list[dict]:
 
 def _is_string(value):
     return isinstance(value, str)
-
-
-def _shown(value):
-    shown = repr(value)
-    return shown if len(shown) <= 80 else shown[:77] + "..."
-
-
-def listed_questions(x: Any) -> list[dict]:
-    """Returns questions, or one of them, as a list."""
-    if not is_dataset(x):
-        x = [x] if isinstance(x, dict) else x
-    is_text = is_dataset(x) or isinstance(x, (str, bytes)) or not isinstance(x, (list, tuple))
-    if is_text or (len(x) and isinstance(x[0], (str, bytes))):
-        raise ValueError(
-            "A BertMultipleChoice takes questions, dicts of 'context' and 'choices', as "
-            "read_choices returns them; got texts."
-        )
-    return list(x)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from keras_bert.messages import check_all_finite, shown
 from keras_bert.preprocessing.raw import as_arrays, as_floats
 
 if TYPE_CHECKING:
@@ -17,44 +18,40 @@ if TYPE_CHECKING:
 
     from keras_bert.preprocessing.raw import Labels
 
+_RENUMBER = "Number the classes from 0, or make the model with a larger num_classes."
+
 
 def checked_label_names(names: Any) -> list[str] | None:
-    """Returns the names of classes as a list of str, or None.
-
-    Raises:
-        ValueError: if it is not a list of names, or a name occurs twice.
-    """
+    """Returns the names of classes as a list of str, each once, or None."""
     if names is None:
         return None
     is_list = isinstance(names, (list, tuple)) or hasattr(as_arrays(names), "tolist")
-    found = list(as_arrays(names)) if is_list and np.ndim(names) == 1 else []
-    if not found or not all(isinstance(name, (str, numbers.Real)) for name in found):
+    listed = list(as_arrays(names)) if is_list and np.ndim(names) == 1 else []
+    if not listed or not all(isinstance(name, (str, numbers.Real)) for name in listed):
         raise ValueError(
             "label_names must be a list of names, one for each class, such as ['bad', 'good']; got "
-            f"{_shown(names)}."
+            f"{shown(names)}."
         )
-    found = [*map(str, found)]
-    repeated = [name for name in found if found.count(name) > 1]
+    listed = [*map(str, listed)]
+    repeated = [name for name in listed if listed.count(name) > 1]
     if repeated:
-        raise ValueError(
-            f"label_names has {repeated[0]!r} {len(repeated)} times: {_shown(found)}. Give each "
-            "class a name of its own."
-        )
-    return found
+        raise ValueError(f"label_names has {repeated[0]!r} {len(repeated)} times: {shown(listed)}.")
+    return listed
+
+
+def named_classes(preprocessor: Any, num_classes: int) -> Any:
+    """Returns the preprocessor with `label_names`, "0", "1", ... if it has none."""
+    names = preprocessor.label_names
+    if names is None:
+        names = [*map(str, range(num_classes))]
+        return type(preprocessor).like(preprocessor, label_names=names)
+    if len(names) != num_classes:
+        raise ValueError(f"There are {num_classes} classes but {len(names)} label_names: {names}.")
+    return preprocessor
 
 
 def class_numbers(labels: Labels, names: Sequence[str]) -> Labels:
-    """Converts labels to class numbers.
-
-    Args:
-        labels: `[n]` names or numbers; numbers are returned unchanged.
-        names: C strings, the classes.
-
-    Returns:
-        An integer array of the same shape.
-
-    Raises:
-        ValueError: if a label is unknown. The message lists the known names.
+    """Converts labels `[n]` to class numbers; those by number are returned unchanged.
 
     Example:
     >>> class_numbers(["yes", "no", "yes"], ["no", "yes"]).tolist()
@@ -64,22 +61,42 @@ def class_numbers(labels: Labels, names: Sequence[str]) -> Labels:
     if array.dtype.kind not in "USO" or not array.size:
         return labels
     hint = _naming_hint(array, names)
-    found = [class_number(index, label, names, hint) for index, label in enumerate(array.flat)]
-    return np.array(found, "int32").reshape(array.shape)
+    chosen = [class_number(index, label, names, hint) for index, label in enumerate(array.flat)]
+    return np.array(chosen, "int32").reshape(array.shape)
+
+
+def class_number(index: int | None, label: Any, names: Sequence[str], hint: str = "") -> int:
+    """Returns the number of a class, by its name or number.
+
+    `index` is the label's place, or None for a class of `class_weight`; the error ends in `hint`.
+    """
+    label = label.decode(errors="backslashreplace") if isinstance(label, bytes) else label
+    label = str(label) if isinstance(label, str) else label  # NumPy's shows its type
+    if isinstance(label, str) and label in names:
+        return names.index(label)
+    if isinstance(label, numbers.Integral) and abs(label) < 2**31:
+        return int(label)  # the classes of the model are compared later
+    what = "class_weight has the class" if index is None else f"Label {index} is"
+    close = difflib.get_close_matches(str(label), names, n=1)
+    raise ValueError(
+        f"{what} {shown(label)}, which is not one of the {len(names)} classes: {', '.join(names)}."
+        + (f" Did you mean {close[0]!r}?" if close else hint)
+    )
+
+
+def _naming_hint(labels, names):
+    """Returns how to name classes that have only numbers, if labels are names."""
+    given = {label for label in labels.flat if isinstance(label, str)}
+    if list(names) != [*map(str, range(len(names)))] or len(given) > 20:
+        return ""
+    given = sorted(map(str, given))
+    return f" To name the classes, give the preprocessor, or from_preset, label_names={given}."
 
 
 def label_matrix(labels: Labels, names: Sequence[str]) -> np.ndarray:
-    """Converts the labels of each text to zeros and ones.
+    """Converts the labels of each text to zeros and ones, float32 `[n, C]`.
 
-    Args:
-        labels: a list of label names for each text, empty for none; or `[n, C]` of 0 and 1.
-        names: C strings, the labels.
-
-    Returns:
-        `[n, C]` float32.
-
-    Raises:
-        ValueError: if a name is unknown, or the labels have another form.
+    Labels are a list of names for each text, empty for none; or `[n, C]` of 0 and 1.
 
     Example:
     >>> label_matrix([["b"], [], ["a", "b"]], ["a", "b"]).tolist()
@@ -91,19 +108,19 @@ def label_matrix(labels: Labels, names: Sequence[str]) -> np.ndarray:
             for label in row:
                 matrix[index, class_number(index, label, names)] = 1
         return matrix
-    form = (
-        f"Labels of a multi_label model must be a list of names for each text, or 0 and 1, [n, "
-        f"{len(names)}]"
-    )
     try:
         matrix = as_floats(labels)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{form}; got rows such as {_shown(labels[0])}.") from error
-    if matrix.ndim != 2 or matrix.shape[1] != len(names):
-        raise ValueError(f"{form}; got shape {matrix.shape}.")
-    if not np.isin(matrix, (0, 1)).all():
+        wrong = None if matrix.shape[1:] == (len(names),) else f"shape {matrix.shape}"
+    except (TypeError, ValueError):
+        wrong = f"rows such as {shown(labels[0])}"
+    if wrong is None and not np.isin(matrix, (0, 1)).all():
         row, column = np.argwhere(~np.isin(matrix, (0, 1)))[0]
-        raise ValueError(f"{form}; row {row} has {matrix[row, column]:g} in column {column}.")
+        wrong = f"{matrix[row, column]:g} in row {row}, column {column}"
+    if wrong is not None:
+        raise ValueError(
+            "Labels of a multi_label model must be a list of names for each text, or 0 and 1, [n, "
+            f"{len(names)}]; got {wrong}."
+        )
     return matrix
 
 
@@ -113,98 +130,80 @@ def class_targets(
     """Checks labels and converts them to the form of a classifier's loss.
 
     Args:
-        labels: `[n]` names or numbers; with `multi_label` a list of names for each text, or
-            `[n, C]` of 0 and 1; for a regression (one class without `multi_label`) numbers.
+        labels: `[n]` names or numbers; with `multi_label` as for `label_matrix`; numbers for a
+            regression, which has one class without `multi_label`.
         names: C strings, the classes; or None if they are unknown, for labels by number.
         multi_label: bool.
 
     Returns:
-        An array: class numbers `[n]`; 0 and 1, `[n, C]` float32; or numbers `[n]`.
+        Class numbers `[n]`; 0 and 1, `[n, C]` float32; or numbers `[n]`.
 
     Raises:
         ValueError: if a name is unknown, or a label is outside the classes.
-
-    Example:
-    >>> class_targets(["yes", "no"], ["no", "yes"]).tolist()
-    [1, 0]
     """
     if multi_label:
         return label_matrix(labels, names)
     if names is not None and len(names) == 1:
         return _scores(labels)
     labels = _whole(np.asarray(class_numbers(labels, names or [])))
-    if labels.ndim > 1 and 0 in labels.shape[1:]:
-        raise ValueError(f"Labels must be [n] names or numbers; got shape {labels.shape}.")
     is_one_each = labels.ndim == 1 or labels.shape[1:] == (1,)
-    if names is None or not labels.size:
-        return labels
-    if not is_one_each and labels.shape[1:] != (len(names),):
+    is_one_hot = names is None or labels.shape[1:] == (len(names),) or not labels.size
+    if 0 in labels.shape[1:] or not (is_one_each or is_one_hot):
         raise ValueError(
-            f"Labels must be [n] names or numbers, or one-hot, [n, {len(names)}], for a loss that "
-            f"takes these; got shape {labels.shape}."
+            "Labels must be [n] names or numbers, or one-hot, [n, C], for a loss that takes these; "
+            f"got shape {labels.shape}."
         )
-    if not is_one_each:
-        return labels
-    if labels.min() < 0 or labels.max() >= len(names):
-        raise ValueError(
-            f"Labels must be in 0 to {len(names) - 1} for num_classes={len(names)}; got values "
-            f"from {labels.min()} to {labels.max()}. Number the classes from 0, or make the model "
-            "with a larger num_classes."
-        )
+    if names is not None and is_one_each:
+        _check_range(labels, len(names), _RENUMBER)
     return labels
 
 
+def token_targets(labels: Labels, num_classes: int) -> Labels:
+    """Checks the class numbers of tokens, `[B, S]`, and returns them."""
+    hint = "To leave tokens out of training, give them any class and a sample_weight of 0."
+    _check_range(_whole(label_array(labels)), num_classes, hint)
+    return labels
+
+
+def _check_range(array, number, hint):
+    if array.size and (array.min() < 0 or array.max() >= number):
+        raise ValueError(
+            f"Labels must be in 0 to {number - 1} for num_classes={number}; got values from "
+            f"{array.min()} to {array.max()}. {hint}"
+        )
+
+
 def checked_classes(labels: tf.Tensor, names: Sequence[str] | None) -> tf.Tensor:
-    """Converts a batch's labels to class numbers in the graph; unknown labels are errors.
+    """Converts a batch's labels, by name or by number, to class numbers in the graph.
 
-    Args:
-        labels: class numbers, or strings, the names of classes.
-        names: C strings, the classes; or None if they are unknown, for labels by number.
-
-    Raises:
-        ValueError: if labels are strings, and the names are unknown.
+    Reading a batch with a label that is none of the C `names` fails. If these are None, labels by
+    number are returned unchanged.
     """
     import tensorflow as tf
+
+    from keras_bert.graph.datasets import asserted
 
     if labels.dtype == tf.string:
         if not names:
             raise ValueError("Labels must be class numbers; the dataset yields strings.")
         is_name = labels[..., None] == tf.constant(names)  # [B, C]
         message = f"Labels must be one of {', '.join(names)}. Others:"
-        is_inside, numbers = tf.reduce_any(is_name, -1), tf.argmax(is_name, -1, tf.int32)
-    else:
-        if names is None or not _is_one_each(labels.shape):
-            return labels
-        message = (
-            f"Labels must be in 0 to {len(names) - 1} for num_classes={len(names)}. Number the "
-            "classes from 0, or make the model with a larger num_classes. Labels outside:"
-        )
-        values = tf.cast(labels, tf.float64)
-        is_inside, numbers = (values >= 0) & (values < len(names)), labels
-        is_inside &= values == tf.floor(values)
-    outside = tf.boolean_mask(tf.reshape(labels, [-1]), ~tf.reshape(is_inside, [-1]))
-    assertion = tf.debugging.Assert(tf.reduce_all(is_inside), [message, outside])
-    with tf.control_dependencies([assertion]):
-        return tf.identity(numbers)
+        labels = asserted(labels, tf.reduce_any(is_name, -1), message)
+        return tf.argmax(labels[..., None] == tf.constant(names), -1, tf.int32)
+    if names is None or not _is_one_each(labels.shape):
+        return labels
+    message = f"Labels must be in 0 to {len(names) - 1} for num_classes={len(names)}. {_RENUMBER}"
+    values = tf.cast(labels, tf.float64)
+    is_inside = (values >= 0) & (values < len(names)) & (values == tf.floor(values))
+    return asserted(labels, is_inside, message + " Labels outside:")
 
 
 def checked_labels(dataset: Any, num_classes: int) -> Any:
-    """Makes a dataset raise an error at a label outside the classes.
+    """Makes a `tf.data.Dataset` of `(x, label)` raise an error at a label outside the classes.
 
     A model can't detect such a label: on a GPU or a TPU its loss is NaN, or the loss of another
     class. Labels are checked once each, in the input pipeline, so the train step has no extra work.
-
-    Args:
-        dataset: a `tf.data.Dataset` of `(x, label)` or `(x, label, weight)`, batched or not.
-            Anything else is returned unchanged, and so are labels of several numbers each.
-        num_classes: int, C; labels are 0 to C - 1.
-
-    Returns:
-        A `tf.data.Dataset` of the same elements. Reading a batch with another label raises a
-        `tf.errors.InvalidArgumentError` that names the label.
-
-    Raises:
-        ValueError: if the dataset yields no labels, or strings as labels.
+    Anything else is returned unchanged, and so are labels of several numbers each.
 
     Example:
     >>> import tensorflow as tf
@@ -214,14 +213,13 @@ def checked_labels(dataset: Any, num_classes: int) -> Any:
     """
     import tensorflow as tf
 
+    from keras_bert.graph.datasets import map_checked
+
     if not isinstance(dataset, tf.data.Dataset):
         return dataset
     spec = dataset.element_spec
     if not isinstance(spec, tuple) or len(spec) < 2:
-        raise ValueError(
-            "The dataset yields no labels; make it yield (x, label), the label a class number "
-            f"from 0 to {num_classes - 1}."
-        )
+        raise ValueError("The dataset yields no labels; make it yield (x, label).")
     label = spec[1]
     is_packed = isinstance(spec[0], dict) and "cls_positions" in spec[0]  # with labels [B, K]
     if not isinstance(label, tf.TensorSpec) or not (_is_one_each(label.shape) or is_packed):
@@ -233,47 +231,11 @@ def checked_labels(dataset: Any, num_classes: int) -> Any:
         )
     names = [*map(str, range(num_classes))]
 
-    @tf.autograph.experimental.do_not_convert
     def check(x, labels, *rest):
         one_each = tf.reshape(labels, [-1]) if is_packed else labels
         return (x, tf.reshape(checked_classes(one_each, names), tf.shape(labels)), *rest)
 
-    return dataset.map(check, tf.data.AUTOTUNE, deterministic=True)
-
-
-def token_targets(labels: Labels, num_classes: int) -> Labels:
-    """Checks the class numbers of tokens, `[B, S]`, and returns them.
-
-    Raises:
-        ValueError: if a number is outside the classes.
-    """
-    array = _whole(label_array(labels))
-    if array.size:
-        if array.min() < 0 or array.max() >= num_classes:
-            raise ValueError(
-                f"Labels must be in 0 to {num_classes - 1} for num_classes={num_classes}; got "
-                f"values from {array.min()} to {array.max()}. To leave tokens out of training, "
-                "give them any class and a sample_weight of 0."
-            )
-    return labels
-
-
-def named_classes(preprocessor: Any, num_classes: int) -> Any:
-    """Returns the preprocessor with `label_names`, "0", "1", ... if it has none.
-
-    Raises:
-        ValueError: if it has names for a different number of classes.
-    """
-    names = preprocessor.label_names
-    if names is None:
-        names = [*map(str, range(num_classes))]
-        return type(preprocessor).like(preprocessor, label_names=names)
-    if len(names) != num_classes:
-        raise ValueError(
-            f"There are {num_classes} classes but {len(names)} label_names: {names}. Give each "
-            "class one name."
-        )
-    return preprocessor
+    return map_checked(dataset, check)
 
 
 def check_one_hot(
@@ -284,55 +246,19 @@ def check_one_hot(
     if labels is None or len(labels) == 0 or num_classes < 2:
         return
     row = as_arrays(labels)[0]
-    if _shape(row) in ((), (1,)) and name.lower().startswith("categorical"):
+    shape = (len(row),) if isinstance(row, (list, tuple)) else getattr(row, "shape", ())
+    if shape in ((), (1,)) and name.lower().startswith("categorical"):
         raise ValueError(
             f"Labels are class names or numbers, [n]; the loss {name} takes one-hot labels, "
             f'[n, {num_classes}]. Compile with loss="sparse_categorical_crossentropy", or leave '
             "the loss out."
         )
-    is_one_hot = _shape(row) == (num_classes,) and not _is_names(row)
-    if is_one_hot and "sparse" in name.lower():
+    if shape == (num_classes,) and not _is_names(row) and "sparse" in name.lower():
         raise ValueError(
             f"Labels are one-hot, [n, {num_classes}]; this loss takes class numbers, [n]: pass "
             "y.argmax(axis=1). If a text may have several labels, make the preprocessor with "
             "multi_label=True."
         )
-
-
-def _naming_hint(labels, names):
-    """Returns how to name classes that have only numbers, if labels are names."""
-    found = {label for label in labels.flat if isinstance(label, str)}
-    if list(names) != [*map(str, range(len(names)))] or len(found) > 20:
-        return ""
-    shown = sorted(map(str, found))
-    return f" To name the classes, give the preprocessor, or from_preset, label_names={shown}."
-
-
-def class_number(index: int | None, label: Any, names: Sequence[str], hint: str = "") -> int:
-    """Returns the number of a class, by its name or number.
-
-    Args:
-        index: int, the label's place, or None for a class of `class_weight`.
-        label: a name, or a number.
-        names: C strings, the classes.
-        hint: str, added to the error.
-
-    Raises:
-        ValueError: if it is none of the classes.
-    """
-    label = label.decode(errors="backslashreplace") if isinstance(label, bytes) else label
-    label = str(label) if isinstance(label, str) else label  # NumPy's shows its type
-    if isinstance(label, str) and label in names:
-        return names.index(label)
-    if isinstance(label, numbers.Integral) and abs(label) < 2**31:
-        return int(label)  # the classes of the model are compared later
-    where = "class_weight" if index is None else f"Label {index}"
-    verb = "has the class" if index is None else "is"
-    close = difflib.get_close_matches(str(label), names, n=1)
-    raise ValueError(
-        f"{where} {verb} {_shown(label)}, which is not one of the {len(names)} classes: "
-        f"{', '.join(names)}." + (f" Did you mean {close[0]!r}?" if close else hint)
-    )
 
 
 def label_array(labels: Labels) -> np.ndarray:
@@ -344,10 +270,6 @@ def label_array(labels: Labels) -> np.ndarray:
             "Labels must be one for each example; got lists of different lengths. If a text may "
             "have several labels, make the preprocessor with multi_label=True."
         ) from error
-
-
-def _shape(row):
-    return (len(row),) if isinstance(row, (list, tuple)) else getattr(row, "shape", ())
 
 
 def _whole(array):
@@ -369,39 +291,27 @@ def _whole(array):
 def _scores(labels):
     """Returns the labels of a regression, checked."""
     array = label_array(labels)
-    if array.dtype.kind == "O":
-        try:
-            array = array.astype("float64")
-        except (TypeError, ValueError) as error:
-            raise ValueError(
-                "A regression (num_classes=1) takes numbers as labels; got "
-                f"{_shown(array.flat[0])}."
-            ) from error
-    if array.dtype.kind not in "biuf":
-        kind = "strings" if array.dtype.kind in "US" else f"dtype {array.dtype}"
-        raise ValueError(f"A regression (num_classes=1) takes numbers as labels; got {kind}.")
-    if array.ndim > 1 and array.shape[1:] != (1,):
-        raise ValueError(
-            f"A regression (num_classes=1) takes a number for each example, [n]; got labels of "
-            f"shape {array.shape}."
+    try:
+        array = array.astype("float64") if array.dtype.kind == "O" else array
+    except (TypeError, ValueError):
+        pass
+    is_number = array.dtype.kind in "biuf"
+    if not is_number or (array.ndim > 1 and array.shape[1:] != (1,)):
+        given = (
+            f"labels of shape {array.shape}"
+            if is_number
+            else shown(array.reshape(-1)[:1].tolist()[0])
         )
-    if not np.isfinite(array).all():
-        place = tuple(map(int, np.argwhere(~np.isfinite(array))[0]))
         raise ValueError(
-            f"Labels of a regression must be finite numbers; label {place[0]} is {array[place]}. "
-            "Leave the example out."
+            f"A regression (num_classes=1) takes a number for each example, [n]; got {given}."
         )
+    check_all_finite("Labels of a regression", array, "Leave the example out.")
     return array
 
 
 def _is_names(row):
     is_list = isinstance(row, (list, tuple, set, frozenset)) or getattr(row, "ndim", 0) == 1
     return is_list and all(isinstance(label, (str, bytes)) for label in row)
-
-
-def _shown(value):
-    shown = repr(value)
-    return shown if len(shown) <= 80 else shown[:77] + "..."
 
 
 def _is_one_each(shape):

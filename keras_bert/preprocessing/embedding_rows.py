@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from keras_bert.messages import shown
+from keras_bert.messages import check_all_finite, check_one_each, shown
 from keras_bert.preprocessing.batches import Batches, in_parts
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.raw import as_floats
-from keras_bert.preprocessing.text_examples import check_same_number
 from keras_bert.preprocessing.text_rows import packed
 from keras_bert.text.tokens import SegmentPacker, Tokens
 
@@ -116,17 +115,10 @@ def text_columns_rows(
     targets: tuple,
     of_columns: Sequence[Any],
 ) -> TextColumns:
-    """Reads columns of n texts, with scores or without, as `TextColumns`.
+    """Reads k columns of n texts as `TextColumns`.
 
-    Args:
-        preprocessor: a `BertPreprocessor`.
-        columns: k lists of str.
-        targets: `(scores, weights)`, either of which may be None.
-        of_columns: the preprocessor that tokenizes each column, with its prompt.
-
-    Raises:
-        ValueError: if a text is empty, there is nothing to learn from the scores, or all positives
-            are equal.
+    `targets` are `(scores, weights)`, either of which may be None. `of_columns` are the
+    preprocessors that tokenize the columns, each with its prompt.
     """
     for name, column in zip(names_of_columns(len(columns)), columns, strict=True):
         _check_not_empty(name, column)
@@ -145,23 +137,18 @@ def text_columns_rows(
         numbers = np.array(numbers, "int32").T
         _check_positives(numbers)
     if weights is not None:
-        check_same_number(len(columns[0]), weights, "weights")
+        check_one_each(len(columns[0]), "examples", weights=weights)
         weights = np.asarray(weights, "float32")
-    pairs = zip(of_columns, columns, strict=True)
-    token_ids = tuple(reader.tokenized(column) for reader, column in pairs)
-    found = tuple(part for part in (scores, weights) if part is not None)
-    return TextColumns(preprocessor.packer, token_ids, numbers, found)
+    token_ids = tuple(own.tokenized(x) for own, x in zip(of_columns, columns, strict=True))
+    targets = tuple(part for part in (scores, weights) if part is not None)
+    return TextColumns(preprocessor.packer, token_ids, numbers, targets)
 
 
 def labelled_texts(preprocessor: Any, texts: list[str], labels: Any) -> LabelledTexts:
-    """Reads texts with class labels, names or numbers, as `LabelledTexts`.
-
-    Raises:
-        ValueError: if a text is empty, a class has one text, or there is one class.
-    """
+    """Reads texts with class labels, names or numbers, as `LabelledTexts`."""
     _check_not_empty("text", texts)
     labels = np.asarray(labels)
-    check_same_number(len(texts), labels, "labels")
+    check_one_each(len(texts), "texts", labels=labels)
     if labels.ndim != 1 or labels.dtype.kind not in "iubUSO":
         raise ValueError(
             "The labels of texts must be class names or class numbers, one for each text; got "
@@ -171,14 +158,12 @@ def labelled_texts(preprocessor: Any, texts: list[str], labels: Any) -> Labelled
     if counts.min() < 2:
         lonely = [name for name, count in zip(names, counts, strict=True) if count < 2]
         raise ValueError(
-            f"Class '{lonely[0]}' has one text, and each text needs a positive: another text of "
-            f"its class. Classes with one text: {len(lonely)}. Give them more, or leave them out. "
-            "Pairs of texts are a tuple of two columns: fit((texts, positives))."
+            f"Class '{lonely[0]}' has one text, and so have {len(lonely) - 1} others: no positive. "
+            "Leave them out. Pairs are a tuple of two columns: fit((texts, positives))."
         )
     if len(names) < 2:
         raise ValueError(
-            f"All {len(labels)} texts have the class '{names[0]}', so none has a negative. Give "
-            "texts of two or more classes."
+            f"All {len(labels)} texts have the class '{names[0]}': none has a negative."
         )
     return LabelledTexts(
         preprocessor.packer,
@@ -190,31 +175,21 @@ def labelled_texts(preprocessor: Any, texts: list[str], labels: Any) -> Labelled
 
 
 def checked_scores(scores: Any, number: int, texts: int) -> np.ndarray:
-    """Returns the scores of pairs as float32 `[n]`.
-
-    Raises:
-        ValueError: if they aren't finite numbers, one for each pair, or are all equal.
-    """
+    """Returns the scores of pairs as float32 `[n]`, not all of them equal."""
     if texts != 2:
-        raise ValueError(
-            f"Scores are those of pairs; got examples of {texts} texts with y. Leave y out."
-        )
-    check_same_number(number, scores, "scores")
+        raise ValueError(f"Scores are those of pairs; got examples of {texts} texts with y.")
+    check_one_each(number, "pairs", scores=scores)
     try:
         array = as_floats(scores)
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"The scores of pairs must be numbers; got {shown(scores)}. For pairs of which only "
-            "some fit together, pass the others' texts as hard negatives."
-        ) from error
-    if array.ndim != 1 or not np.isfinite(array).all():
-        raise ValueError(
-            f"The scores of pairs must be finite numbers, one for each; got {shown(scores)}."
-        )
+    except (TypeError, ValueError):
+        array = np.empty((0, 0))
+    if array.ndim != 1:
+        raise ValueError(f"The scores of pairs must be numbers, one for each; got {shown(scores)}.")
+    check_all_finite("Scores", array, "Leave the pair out.")
     if np.ptp(array) == 0:
         raise ValueError(
-            f"All pairs have the score {array[0]:g}, so there is no order to learn. If all of them "
-            "fit together, leave the scores out."
+            f"All pairs have the score {array[0]:g}: no order to learn. If all of them fit "
+            "together, leave the scores out."
         )
     return array
 

@@ -14,7 +14,7 @@ import numpy as np
 from keras_bert.messages import shown
 from keras_bert.preprocessing.batches import Batches
 from keras_bert.preprocessing.batching import Batching
-from keras_bert.preprocessing.raw import first_element, is_dataset, is_raw
+from keras_bert.preprocessing.raw import first_element, is_iterable, is_raw
 
 _MOST = 10_000_000  # examples of an iterable that is taken to end
 
@@ -165,14 +165,6 @@ def raw_passes(x: Any, **options: Any) -> tuple[Passes | None, Any]:
         x, first = peeked(x)
     is_labelled = isinstance(first, (tuple, list)) and len(first)
     return (Passes(x, **options) if is_raw(first[0] if is_labelled else first) else None), x
-
-
-def is_iterable(x: Any) -> bool:
-    """Returns whether examples must be iterated over: no list, array, table, dict or dataset."""
-    known = (str, bytes, dict, list, tuple, set, frozenset, keras.utils.PyDataset)
-    if isinstance(x, known) or is_dataset(x) or hasattr(x, "dtype") or hasattr(x, "dtypes"):
-        return False
-    return hasattr(x, "__iter__")
 
 
 def peeked(iterator: Iterator) -> tuple[Iterator, Any]:

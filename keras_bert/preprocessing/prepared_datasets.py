@@ -5,6 +5,7 @@ from __future__ import annotations
 import keras
 import tensorflow as tf
 
+from keras_bert.graph.datasets import asserted, map_checked
 from keras_bert.preprocessing.extra_inputs import checked_targets
 from keras_bert.preprocessing.prepared_inputs import (
     NUMBERING,
@@ -20,20 +21,8 @@ from keras_bert.preprocessing.prepared_inputs import (
 def checked_dataset(model: keras.Model, dataset: tf.data.Dataset) -> tf.data.Dataset:
     """Makes a dataset of prepared inputs raise an error at values that a model would misread.
 
-    On a GPU or a TPU, a token id outside the table reads zeros or another row. Each batch is
-    checked once, on the CPU, so the train step has no extra work.
-
-    Args:
-        model: a `BertTask`.
-        dataset: a `tf.data.Dataset` of batches of inputs, `(inputs, labels)` or `(inputs, labels,
-            weights)`. Any other kind of dataset is returned unchanged.
-
-    Returns:
-        A `tf.data.Dataset` of the same elements. Reading a batch with a wrong value raises a
-        `tf.errors.InvalidArgumentError` that says what was expected.
-
-    Raises:
-        ValueError: if names or shapes of inputs don't fit the model.
+    On a GPU or a TPU, a token id outside the table reads zeros or another row. Anything but a
+    `tf.data.Dataset` is returned unchanged.
     """
     if not isinstance(dataset, tf.data.Dataset):
         return dataset
@@ -57,16 +46,14 @@ def checked_dataset(model: keras.Model, dataset: tf.data.Dataset) -> tf.data.Dat
         with tf.control_dependencies([fits]):
             return {name: _in_range(name, v, limits, length) for name, v in inputs.items()}
 
-    @tf.autograph.experimental.do_not_convert
     def check(x, *rest):
         x = tuple(map(in_range, x)) if is_columns else in_range(x)
         return (x, *checked_targets(rest)) if rest else x
 
-    return dataset.map(check, tf.data.AUTOTUNE, deterministic=True)
+    return map_checked(dataset, check)
 
 
 def _check_specs(model, inputs, limits):
-    """Raises a ValueError if names, dtypes or shapes of inputs don't fit the model."""
     check_names(model, inputs)
     for name in limits.keys() & inputs.keys():
         if not isinstance(inputs[name], tf.TensorSpec) or inputs[name].dtype == tf.string:
@@ -76,7 +63,6 @@ def _check_specs(model, inputs, limits):
 
 
 def _in_range(name, values, limits, length):
-    """Adds an assertion to an input's values."""
     if name not in limits:
         return tf.identity(values)
     if values.dtype == tf.bool:
@@ -87,15 +73,11 @@ def _in_range(name, values, limits, length):
     is_right = (values >= 0) & (values < upper)
     if values.dtype.is_floating:
         is_right &= values == tf.floor(values)
-    wrong = tf.boolean_mask(values, ~is_right)
-    assertion = tf.debugging.Assert(tf.reduce_all(is_right), [message + ". Others:", wrong])
-    assertions = [assertion, _numbering(values)] if name == "sequence_ids" else [assertion]
-    with tf.control_dependencies(assertions):
-        return tf.identity(values)
+    values = asserted(values, is_right, message + ". Others:")
+    return _numbered(values) if name == "sequence_ids" else values
 
 
-def _numbering(ids):
+def _numbered(ids):
     before = tf.pad(ids[:, :-1], [[0, 0], [1, 0]])
     is_right = follows(before, ids) | ((tf.range(tf.shape(ids)[1]) == 0) & (ids == 1))
-    wrong = tf.boolean_mask(ids, tf.reduce_any(~is_right, axis=1))
-    return tf.debugging.Assert(tf.reduce_all(is_right), [NUMBERING + ". Others:", wrong])
+    return asserted(ids, is_right, NUMBERING + ". Others:")

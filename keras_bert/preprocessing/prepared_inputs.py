@@ -26,18 +26,7 @@ OTHER_NAMES = {  # in other libraries
 
 
 def checked_arrays(model: keras.Model, x: dict[str, Any]) -> dict[str, Any]:
-    """Checks prepared inputs in memory.
-
-    Args:
-        model: a `BertTask`.
-        x: a dict of arrays or of lists.
-
-    Returns:
-        The same dict, with arrays in place of lists, without inputs that are None.
-
-    Raises:
-        ValueError: if a name is unknown or missing, shapes don't fit, or a number is out of range.
-    """
+    """Checks prepared inputs, and returns those that aren't None, lists as arrays."""
     x = {name: values for name, values in x.items() if values is not None}
     check_names(model, x)
     limits = upper_limits(model)
@@ -66,13 +55,12 @@ def check_names(model: keras.Model, names: Iterable[str]) -> None:
             raise ValueError(
                 f"{type(model).__name__} has no input {name!r}; it takes {wanted}."
                 + (f" {name} is called {other} here." if other in model.input else "")
-                + (" Give it rows of one sequence each." if name in PACKED else "")
             )
     missing = [name for name in model.input if name not in names and name not in OPTIONAL]
     if missing:
         raise ValueError(
-            f"{type(model).__name__} needs {', '.join(missing)}; its inputs are {wanted}. Give "
-            "them as a dict of arrays, or give texts to a model with a preprocessor."
+            f"{type(model).__name__} needs {', '.join(missing)}; its inputs are {wanted}, as a "
+            "dict of arrays."
         )
 
 
@@ -102,8 +90,8 @@ def check_shape(
     letters = ["B", "C", "S"] if len(model.input["token_ids"].shape) == 3 else ["B", "S"]
     if len(shape) != len(letters):
         raise ValueError(
-            f"{name} must have the shape [{', '.join(letters)}]; got {tuple(shape)}. Put a single "
-            "example into a batch of one, and batch a dataset: dataset.batch(32)."
+            f"{name} must have the shape [{', '.join(letters)}]; got {tuple(shape)}. Batch a "
+            "dataset: dataset.batch(32)."
         )
     length = shape[-1]
     if name == "token_ids" and length is not None and length > model.backbone.max_sequence_length:
@@ -111,10 +99,7 @@ def check_shape(
     compared = shape[:-1] if name in ("mask_positions", "cls_positions") else shape
     pairs = zip(compared, ids, strict=False)
     if any(own != other for own, other in pairs if None not in (own, other)):
-        raise ValueError(
-            f"{name} has shape {tuple(shape)} but token_ids has shape {tuple(ids)}: give a value "
-            "for each token."
-        )
+        raise ValueError(f"{name} has shape {tuple(shape)} but token_ids has shape {tuple(ids)}.")
 
 
 def too_long(model: keras.Model, tokens: str) -> str:
@@ -147,8 +132,7 @@ def _array(name, values):
         return np.asarray(values)
     except ValueError as error:
         raise ValueError(
-            f"{name} has rows of different lengths. Pad them with 0, and set padding_mask to 0 "
-            "there."
+            f"{name} has rows of different lengths: pad them, with padding_mask 0 there."
         ) from error
 
 
@@ -178,8 +162,4 @@ def _check_sequence_ids(ids):
     is_right[:, 0] |= ids[:, 0] == 1
     if not is_right.all():
         row, column = map(int, np.argwhere(~is_right)[0])
-        raise ValueError(
-            f"{NUMBERING}; got {ids[row, column]} after {before[row, column]} at {[row, column]}."
-            if column
-            else f"{NUMBERING}; row {row} starts with {ids[row, 0]}."
-        )
+        raise ValueError(f"{NUMBERING}; got {ids[row, column]} at {[row, column]}.")

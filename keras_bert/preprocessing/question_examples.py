@@ -11,22 +11,16 @@ from keras_bert.messages import shown
 from keras_bert.preprocessing.question_windows import QuestionWindows, question_windows
 from keras_bert.readers.squad import training_answer
 
+_ANSWERS = "Answers must be a list of dicts of 'text' and 'answer_start', in characters"
+
 
 def trained_windows(examples: Sequence[dict], preprocessor: Any, **lengths: int) -> QuestionWindows:
-    """Makes `QuestionWindows` with targets from the examples that have an answer to train on.
-
-    Raises:
-        ValueError: if no example has one.
-    """
+    """Makes `QuestionWindows` with targets from the examples that have an answer to train on."""
     check_answers(examples)
     spans = [training_answer(example) for example in examples]
     examples = [e for e, span in zip(examples, spans, strict=True) if span is not None]
     if not examples:
-        raise ValueError(
-            "No question has an answer to train on. Give each an answer, a dict of 'text' and "
-            "'answer_start', the character of the context at which the text starts; or "
-            "is_impossible=True."
-        )
+        raise ValueError(f"No question has answers to train on or is_impossible=True. {_ANSWERS}.")
     windows = windows_of(examples, preprocessor, **lengths)
     labels = window_labels(windows, examples, [span for span in spans if span is not None])
     return dataclasses.replace(windows, targets=labels)
@@ -51,11 +45,7 @@ def window_labels(
     """Finds the answer in each window.
 
     An answer starts with the token of its first character and ends with the token of its last.
-
-    Args:
-        windows: the `QuestionWindows` of the examples.
-        examples: dicts with `context`.
-        spans: `(start, end)` of each answer, in characters of the context; empty for no answer.
+    `spans` are its characters in the context, empty for no answer.
 
     Returns:
         A dict of `start` and `end`, int32 `[N]`; 0, which is [CLS], if the answer isn't in the
@@ -91,7 +81,7 @@ def check_questions(examples: Sequence[dict]) -> None:
             if not isinstance(value, str):
                 raise ValueError(
                     "A question must be a dict of two strings, {'question': ..., 'context': ...}; "
-                    f"number {index} is {_shown(example)}."
+                    f"number {index} is {shown(example)}."
                 )
 
 
@@ -99,17 +89,9 @@ def check_answers(examples: Sequence[dict]) -> None:
     """Raises a ValueError if the answers of a question are not as `read_squad` returns them."""
     for index, example in enumerate(examples):
         answers = example.get("answers", ())
-        is_right = isinstance(answers, (list, tuple)) and all(
-            isinstance(answer, dict)
-            and isinstance(answer.get("text"), str)
-            and isinstance(answer.get("answer_start"), numbers.Integral)
-            for answer in answers
-        )
-        if not is_right:
-            raise ValueError(
-                "The answers of a question must be a list of dicts of 'text' and 'answer_start', "
-                f"a character of the context; number {index} has {_shown(answers)}."
-            )
+        _check_answers(index, answers)
+        if not all(isinstance(a.get("answer_start"), numbers.Integral) for a in answers):
+            raise ValueError(f"{_ANSWERS}; number {index} has {shown(answers)}.")
 
 
 def check_scored(examples: Sequence[dict]) -> None:
@@ -119,31 +101,14 @@ def check_scored(examples: Sequence[dict]) -> None:
         if missing:
             raise ValueError(
                 f"scores needs questions as read_squad returns them; number {index} has no "
-                f"{' and no '.join(map(repr, missing))}: {_shown(example)}."
+                f"{' and no '.join(map(repr, missing))}: {shown(example)}."
             )
-        answers = example["answers"]
-        is_right = isinstance(answers, (list, tuple)) and all(
-            isinstance(answer, dict) and isinstance(answer.get("text"), str) for answer in answers
-        )
-        if not is_right:
-            raise ValueError(
-                "The answers of a question must be a list of dicts of 'text' and 'answer_start'; "
-                f"number {index} has {_shown(answers)}."
-            )
+        _check_answers(index, example["answers"])
 
 
-def _shown(value):
-    shown = repr(value)
-    return shown if len(shown) <= 80 else shown[:77] + "..."
-
-
-def listed_questions(x: Any) -> list[dict]:
-    """Returns questions, or one of them, as a list."""
-    if isinstance(x, dict):
-        return [x]
-    if not hasattr(x, "__getitem__") or getattr(x, "shape", None) == ():
-        raise ValueError(
-            "A BertSpanLabeler takes questions, dicts of 'question' and 'context', as read_squad "
-            f"returns them; got {shown(x)}."
-        )
-    return list(x)
+def _check_answers(index, answers):
+    is_list = isinstance(answers, (list, tuple))
+    if not is_list or not all(
+        isinstance(a, dict) and isinstance(a.get("text"), str) for a in answers
+    ):
+        raise ValueError(f"{_ANSWERS}; number {index} has {shown(answers)}.")

@@ -1,12 +1,16 @@
-"""Raw examples in all their forms. Needs no TensorFlow."""
+"""Raw examples in all their forms. n texts, B texts of a batch. Needs no TensorFlow."""
 
 from __future__ import annotations
 
+import dataclasses
+import warnings
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import keras
 import numpy as np
+
+from keras_bert.messages import check_all_finite, check_one_each, shown
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -119,6 +123,20 @@ def count(x: Any) -> int:
     return count(x[0]) if isinstance(x, tuple) and x else len(x)
 
 
+def is_iterable(x: Any) -> bool:
+    """Returns whether examples must be iterated over: no list, array, table, dict or dataset."""
+    known = (str, bytes, dict, list, tuple, set, frozenset, keras.utils.PyDataset)
+    if isinstance(x, known) or is_dataset(x) or hasattr(x, "dtype") or hasattr(x, "dtypes"):
+        return False
+    return hasattr(x, "__iter__")
+
+
+def listed(x: Any) -> list:
+    """Returns questions, which are dicts, or one of them, as a list."""
+    is_one = isinstance(x, (dict, str, bytes)) or is_dataset(x) or getattr(x, "shape", None) == ()
+    return [x] if is_one or not hasattr(x, "__getitem__") else list(x)
+
+
 def first_element(x: Any) -> Any:
     """Returns the first example or batch of a `PyDataset`, a PyTorch or a grain loader, or None."""
     packages = {base.__module__.partition(".")[0] for base in type(x).__mro__}
@@ -185,10 +203,8 @@ def split_examples(examples: tuple, validation_split: float) -> tuple[tuple, tup
         )
     number = count(examples[0])
     for part in examples[1:]:
-        if part is not None and not isinstance(part, dict) and len(part) != number:
-            raise ValueError(
-                f"There are {number} examples but {len(part)} labels or weights: give one for each."
-            )
+        if part is not None and not isinstance(part, dict):
+            check_one_each(number, "examples", **{"labels or weights": part})
     cut = int(number * (1 - validation_split))
     if not 0 < cut < number:
         raise ValueError(
@@ -197,3 +213,187 @@ def split_examples(examples: tuple, validation_split: float) -> tuple[tuple, tup
         )
     first, last = slice(cut), slice(cut, None)
     return tuple(take(p, first) for p in examples), tuple(take(p, last) for p in examples)
+
+
+def checked_extra_input(name: str, values: Any) -> np.ndarray:
+    """Converts numbers `[n, ...]` to an array, floats as float32.
+
+    Example:
+    >>> checked_extra_input("features", [[30, 1.5], [41, 2]]).dtype
+    dtype('float32')
+    """
+    try:
+        array = np.asarray(values)
+        array = array if array.dtype.kind in "iub" else array.astype("float32")
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"{name} must be an array of numbers with one row for each text: {error}. Read a "
+            "file's column with table.numbers([column])."
+        ) from error
+    check_all_finite(name, array, "Leave the row out, or fill the value, such as with the mean.")
+    return array
+
+
+@dataclasses.dataclass
+class TextExamples:
+    """Texts or pairs in memory, with the model's extra inputs.
+
+    Attributes:
+        columns: lists of n str: the texts, the second text of each, and so on.
+        extra_inputs: a dict of arrays `[n, ...]`.
+    """
+
+    columns: tuple[list[str], ...]
+    extra_inputs: dict[str, np.ndarray]
+
+    def __len__(self):
+        return len(self.columns[0])
+
+    def __getitem__(self, part):
+        columns = tuple(column[part] for column in self.columns)
+        return TextExamples(columns, {name: v[part] for name, v in self.extra_inputs.items()})
+
+
+def text_examples(x: Examples, most: int = 2) -> TextExamples:
+    """Reads texts in memory, in any form.
+
+    Args:
+        x: a string, a list, array or Series of strings, a tuple of two columns `(texts, texts)`, a
+            list of pairs, an array `[n, 2]` or a DataFrame of two columns; or a dict with any of
+            these as `text`, and the extra inputs, arrays `[n, ...]`. A list of two lists of two
+            texts is a list of two pairs, with a warning.
+        most: int, the most texts that one example may have.
+    """
+    if isinstance(x, TextExamples):
+        return x
+    x, extra = split_inputs(as_arrays(x))
+    extra = {name: checked_extra_input(name, values) for name, values in extra.items()}
+    if is_single(x):
+        extra = {name: v[None] if v.ndim < 2 else v for name, v in extra.items()}
+    columns = text_columns(x, most)
+    check_one_each(len(columns[0]), "texts", **{f"rows of {n}": v for n, v in extra.items()})
+    return TextExamples(columns, extra)
+
+
+def checked_text(name: str, text: Any) -> str:
+    """Returns a text as a str; bytes that aren't UTF-8 become lone surrogates, read as none."""
+    if isinstance(text, bytes):
+        return text.decode("utf-8", "surrogateescape")
+    if not isinstance(text, str):
+        raise ValueError(f"{name} is {shown(text)}, not a string. Leave it out, or give ''.")
+    try:
+        text.isascii() or text.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(
+            f"{name} has half a character, the lone surrogate {text[error.start]!r} at "
+            f"{error.start}. Remove it: text.encode(errors='ignore').decode()."
+        ) from error
+    return str(text)
+
+
+_MADE_FROM_TEXT = frozenset(("token_ids", "segment_ids", "padding_mask"))
+
+
+def split_inputs(x: Any) -> tuple[Any, dict[str, Any]]:
+    """Splits `x` into `(texts, extra inputs)`."""
+    if not isinstance(x, dict):
+        return x, {}
+    if "text" not in x:
+        raise ValueError(
+            "A dict of raw examples must have its texts as 'text', for example {'text': texts, "
+            f"'features': numbers}}; this one has {', '.join(map(repr, x))}."
+        )
+    made = _MADE_FROM_TEXT.intersection(x)
+    if made:
+        raise ValueError(
+            f"The preprocessor makes {', '.join(sorted(made))} from the texts. Give the dict "
+            "without them, or prepared inputs without 'text'."
+        )
+    return x["text"], {name: values for name, values in x.items() if name != "text"}
+
+
+def _check_no_dataset(x):
+    """Raises a ValueError if texts are a dataset, or the first two columns or texts hold one."""
+    if any(map(is_dataset, x[:2] if isinstance(x, (list, tuple)) else [x])):
+        raise ValueError(
+            "A tf.data.Dataset can't be part of the examples. Make one dataset of all parts, with "
+            "tf.data.Dataset.zip(texts, labels) for labels, or tf.data.Dataset.zip((texts, second "
+            f"texts), labels) for pairs; got {shown(x)}."
+        )
+
+
+def text_columns(x: Any, most: int | None = None) -> tuple[list[str], ...]:
+    """Converts texts, pairs, or examples of up to `most` texts to columns, lists of n str."""
+    x = as_arrays(x)
+    _check_no_dataset(x)
+    columns = _columns(x)
+    if most is not None and len(columns) > most:
+        raise ValueError(
+            f"An example has up to {most} texts; got {len(columns)} together. Give a list of "
+            "texts, a list of pairs (text, second), or a tuple of two columns (texts, seconds)."
+        )
+    for part in columns[1:]:
+        check_one_each(len(columns[0]), "texts", **{"second texts": part})
+    return columns
+
+
+def _columns(x):
+    """Converts `x` to a tuple of lists of str."""
+    if isinstance(x, (str, bytes)) or (isinstance(x, tuple) and all(map(_is_text, x))):
+        x = [x] if x != () else []
+    elif not isinstance(x, (list, tuple)):
+        x = np.atleast_1d(x)
+    if isinstance(x, tuple) and any(map(_is_single, x)):
+        raise ValueError(f"A tuple must hold two lists or arrays of texts; got {shown(x)}.")
+    if not len(x) or not len(x[0] if isinstance(x, tuple) else x):
+        raise ValueError("There are no texts: give at least one.")
+    if not isinstance(x, tuple):
+        widths = {len(row) if _is_row(row) else 0 for row in x}
+        if len(widths) > 1:
+            raise ValueError(
+                "Some texts are pairs and others are not; give all of them a second text, or none."
+            )
+        _warn_of_two_by_two(x)
+        x = zip(*x, strict=True) if widths != {0} else (x,)
+    return tuple(map(_strings, x))
+
+
+def _warn_of_two_by_two(x):
+    """Warns of `[[a, b], [c, d]]`, which may be two pairs or Keras's `x=[first, second]`."""
+    is_list = isinstance(x, list) and not any(isinstance(row, tuple) for row in x)
+    if is_list and len(x) == 2 and all(_is_row(row) and len(row) == 2 for row in x):
+        (a, b), (c, d) = ([shown(_plain(text), 40) for text in row] for row in x)
+        warnings.warn(
+            "A list of two lists of two texts is read as two pairs: "
+            f"{a} with {b}, {c} with {d}. Write pairs as tuples, "
+            f"[({a}, {b}), ({c}, {d})], and two columns as a tuple of lists, "
+            f"([{a}, {b}], [{c}, {d}]).",
+            stacklevel=2,
+        )
+
+
+def _plain(text):
+    return str(text) if isinstance(text, str) else text  # NumPy's repr names its type
+
+
+def _strings(column):
+    if _is_text(column) or not hasattr(column, "__iter__"):
+        raise ValueError(
+            f"Texts must be a list or an array of strings, or a tuple of two; got {shown(column)}."
+        )
+    if hasattr(column, "numpy"):  # a tensor
+        column = column.numpy()
+    texts = column.tolist() if isinstance(column, np.ndarray) else list(column)
+    return [checked_text(f"Text {index}", text) for index, text in enumerate(texts)]
+
+
+def _is_row(value):
+    return isinstance(value, (list, tuple)) or getattr(value, "ndim", 0) == 1
+
+
+def _is_single(part):
+    return getattr(part, "shape", None) == () or not hasattr(part, "__len__")
+
+
+def _is_text(value):
+    return isinstance(value, (str, bytes))

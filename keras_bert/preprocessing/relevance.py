@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from keras_bert.messages import shown
+from keras_bert.messages import check_all_finite, shown
 from keras_bert.preprocessing.raw import as_floats
 
 if TYPE_CHECKING:
@@ -20,24 +20,14 @@ _OUTSIDE = (
 
 
 def relevance_targets(labels: Labels) -> np.ndarray:
-    """Converts relevance, a teacher's scores or margins to float32.
-
-    Args:
-        labels: `[n]` or `[n, D]` finite numbers.
-
-    Raises:
-        ValueError: if they are something else.
-    """
+    """Converts relevance, a teacher's scores or margins, `[n]` or `[n, D]`, to float32."""
     try:
         targets = as_floats(labels)
     except (TypeError, ValueError):  # lists of different lengths, or objects that are no numbers
         targets = None
     if targets is None or targets.ndim not in (1, 2):
         raise ValueError(f"Relevance must be a number for each example; got {shown(labels)}.")
-    wrong = np.argwhere(~np.isfinite(targets))
-    if wrong.size:
-        value = targets[tuple(wrong[0])]
-        raise ValueError(f"Relevance must be finite; that of example {wrong[0][0]} is {value}.")
+    check_all_finite("Relevance", targets, "Leave the example out.")
     return targets
 
 
@@ -51,21 +41,16 @@ def check_relevance(labels: Labels) -> None:
 
 
 def checked_relevance(dataset: Any) -> Any:
-    """Makes a dataset of `(inputs, relevance)` raise an error at a relevance outside 0 to 1.
-
-    Anything but a `tf.data.Dataset` with labels is returned unchanged.
-    """
+    """Makes a `tf.data.Dataset` of `(inputs, relevance)` raise an error outside 0 to 1."""
     import tensorflow as tf
+
+    from keras_bert.graph.datasets import asserted, map_checked
 
     if not isinstance(dataset, tf.data.Dataset) or not isinstance(dataset.element_spec, tuple):
         return dataset
 
-    @tf.autograph.experimental.do_not_convert
     def check(x, labels, *rest):
         is_inside = (labels >= 0) & (labels <= 1)
-        outside = tf.boolean_mask(labels, ~is_inside)
-        assertion = tf.debugging.Assert(tf.reduce_all(is_inside), [_OUTSIDE + ". Others:", outside])
-        with tf.control_dependencies([assertion]):
-            return (x, tf.identity(labels), *rest)
+        return (x, asserted(labels, is_inside, _OUTSIDE + ". Others:"), *rest)
 
-    return dataset.map(check, tf.data.AUTOTUNE, deterministic=True)
+    return map_checked(dataset, check)

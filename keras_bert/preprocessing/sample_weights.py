@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from keras_bert.messages import shown
 from keras_bert.preprocessing.class_labels import class_number
 from keras_bert.preprocessing.raw import as_arrays, as_floats
 
@@ -16,14 +17,7 @@ if TYPE_CHECKING:
 
 
 def checked_weights(sample_weight: Any) -> Any:
-    """Checks sample weights, and returns them with arrays in place of lists and columns.
-
-    Args:
-        sample_weight: `[n, ...]` numbers, a dict of such arrays, or None.
-
-    Raises:
-        ValueError: if a weight is not a finite number of at least 0.
-    """
+    """Checks sample weights, `[n, ...]`, a dict of these or None, and returns lists as arrays."""
     if sample_weight is None:
         return None
     if isinstance(sample_weight, dict):
@@ -31,20 +25,17 @@ def checked_weights(sample_weight: Any) -> Any:
     sample_weight = as_arrays(sample_weight)
     try:
         array = as_floats(sample_weight, "float64")
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError):
+        array = np.float64("nan")
+    if np.ndim(array) == 0:
         raise ValueError(
-            "sample_weight must be a list or an array of numbers, one for each example."
-        ) from error
-    if array.ndim == 0:
-        raise ValueError(
-            f"sample_weight must have a number for each example; got the single value {array}."
+            f"sample_weight must be a number for each example; got {shown(sample_weight)}."
         )
     is_right = np.isfinite(array) & (array >= 0)
     if not is_right.all():
         place = tuple(map(int, np.argwhere(~is_right)[0]))
         raise ValueError(
-            f"sample_weight must be finite numbers of at least 0; example {place[0]} has "
-            f"{array[place]}. Give an example a weight of 0 to leave it out."
+            f"sample_weight must be finite and at least 0; example {place[0]} has {array[place]}."
         )
     return array.astype("float32") if isinstance(sample_weight, (list, tuple)) else sample_weight
 
@@ -55,16 +46,7 @@ def class_sample_weight(
     names: Sequence[str],
     sample_weight: npt.ArrayLike | None = None,
 ) -> np.ndarray:
-    """Computes the weight of each example from its class, `[n]` float32.
-
-    Args:
-        labels: `[n]` class numbers.
-        class_weight: see `class_weights`.
-        names: C strings, the classes.
-        sample_weight: `[n]` floats to multiply by, or None.
-
-    Raises:
-        ValueError: if a class is unknown.
+    """Computes the weight of each example from its class number, times `sample_weight`, `[n]`.
 
     Example:
     >>> class_sample_weight([0, 1, 1], {"yes": 3}, ["no", "yes"]).tolist()
@@ -89,9 +71,6 @@ def class_weights(
     Returns:
         `[C]` float32.
 
-    Raises:
-        ValueError: if a class is unknown, or a weight is not a finite number of at least 0.
-
     Example:
     >>> class_weights({"yes": 3}, ["no", "yes"]).tolist()
     [1.0, 3.0]
@@ -99,8 +78,7 @@ def class_weights(
     if isinstance(class_weight, str) and class_weight == "balanced":
         if labels is None:
             raise ValueError(
-                'class_weight="balanced" needs to count the labels: give them as an array y. For a '
-                "dataset, give a dict of weights."
+                'class_weight="balanced" counts the labels: give an array y, or a dict of weights.'
             )
         counts = np.bincount(np.asarray(labels).reshape(-1), minlength=len(names))
         return (counts.sum() / (len(names) * np.maximum(counts, 1))).astype("float32")

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from keras_bert.preprocessing.batching import Batching
-from keras_bert.preprocessing.raw import as_arrays
-from keras_bert.preprocessing.text_examples import checked_text
+from keras_bert.preprocessing.raw import as_arrays, checked_text
 from keras_bert.preprocessing.text_rows import packed
 from keras_bert.text import numpy_ops
 from keras_bert.text.tokens import Tokens, numbered

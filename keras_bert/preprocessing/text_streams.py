@@ -18,8 +18,7 @@ from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.embedding_rows import TextColumns
 from keras_bert.preprocessing.extra_inputs import checked_targets, finite, with_finite_check
 from keras_bert.preprocessing.packed_batches import check_packable, packed
-from keras_bert.preprocessing.raw import is_raw
-from keras_bert.preprocessing.text_examples import split_inputs
+from keras_bert.preprocessing.raw import is_raw, split_inputs
 from keras_bert.preprocessing.text_rows import LONGEST
 
 _PACKED_AT_ONCE = 1024  # sequences: enough to fill the rows, few enough to wait for

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from keras_bert.preprocessing.text_examples import checked_text
+from keras_bert.preprocessing.raw import checked_text
 from keras_bert.text.numpy_ops import ragged
 from keras_bert.text.vocabulary import MASK
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from keras_bert.metrics.entities import entity_scores
 from keras_bert.metrics.labels import classification_scores, multi_label_scores, regression_scores
-from keras_bert.preprocessing.choice_rows import listed_questions
+from keras_bert.preprocessing.raw import listed
 from keras_bert.preprocessing.tagged_rows import holds_words, words_and_documents
 from keras_bert.readers.conll import write_conll
 from keras_bert.scoring.scorer import Scorer, write_table
@@ -61,13 +61,13 @@ class ChoiceScorer(Scorer):
     names = ("accuracy",)
 
     def has_labels(self, x, y=None):
-        return y is not None or all("label" in question for question in listed_questions(x))
+        return y is not None or all("label" in question for question in listed(x))
 
     def score(self, answers, x, y=None):
         if not self.has_labels(x, y):
             raise ValueError("scores needs labels: give y, or questions with a 'label'.")
         if y is None:
-            y = [question["label"] for question in listed_questions(x)]
+            y = [question["label"] for question in listed(x)]
         labels = np.asarray(self.preprocessor.targets(y))
         scores = classification_scores(labels, np.array([answer["label"] for answer in answers]))
         return {"accuracy": scores["accuracy"]}

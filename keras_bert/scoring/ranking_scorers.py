@@ -8,8 +8,7 @@ from keras_bert.messages import check_one_each
 from keras_bert.metrics.embeddings import pair_scores
 from keras_bert.metrics.retrieval import retrieval_scores
 from keras_bert.preprocessing.embedding_rows import checked_scores
-from keras_bert.preprocessing.raw import as_arrays
-from keras_bert.preprocessing.text_examples import text_columns, text_examples
+from keras_bert.preprocessing.raw import as_arrays, text_columns, text_examples
 from keras_bert.scoring.scorer import Scorer, write_table
 
 logger = logging.getLogger("keras_bert")

@@ -5,7 +5,8 @@ from pathlib import Path
 
 from keras_bert.files.whole import whole_file
 from keras_bert.metrics.squad import squad_scores
-from keras_bert.preprocessing.question_examples import check_scored, listed_questions
+from keras_bert.preprocessing.question_examples import check_scored
+from keras_bert.preprocessing.raw import listed
 from keras_bert.scoring.scorer import Scorer
 
 
@@ -16,10 +17,10 @@ class SpanScorer(Scorer):
     answer_options = {"n_best": 20}  # as many as run_squad.py writes
 
     def has_labels(self, x, y=None):
-        return all("answers" in example for example in listed_questions(x))
+        return all("answers" in example for example in listed(x))
 
     def score(self, answers, x, y=None):
-        examples = listed_questions(x)
+        examples = listed(x)
         check_scored(examples)
         predictions = {e["id"]: a["answer"] for e, a in zip(examples, answers, strict=True)}
         if not _may_be_impossible(examples):
@@ -37,7 +38,7 @@ class SpanScorer(Scorer):
         Returns:
             The preprocessor with the tuned `null_threshold`, and the scores, which include it.
         """
-        examples = listed_questions(x)
+        examples = listed(x)
         if not _may_be_impossible(examples):
             return self.preprocessor, self.score(answers, x)
         texts, odds = _best_texts(examples, answers), _null_odds(examples, answers)
@@ -54,7 +55,7 @@ class SpanScorer(Scorer):
         `answers.json` has "" for questions without an answer. For splits other than "dev", file
         names begin with the split.
         """
-        examples = listed_questions(x)
+        examples = listed(x)
         texts, odds = _best_texts(examples, answers), _null_odds(examples, answers)
         files = {"predictions": texts, "null_odds": odds}
         if answers and "n_best_answer" in answers[0]:

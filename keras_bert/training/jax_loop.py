@@ -14,6 +14,7 @@ from jax import numpy as jnp
 from keras_bert.training.global_loss import GlobalLoss, losses_weighted_by, num_rows
 from keras_bert.training.jax_devices import ReplicatedBatches
 from keras_bert.training.keras_internals import (
+    StateAfterErrors,
     dataset_specs,
     state_shardings,
     step_loss,
@@ -24,7 +25,7 @@ from keras_bert.training.packed_slots import sequences_per_row
 from keras_bert.training.processes import check_same
 
 
-class TrainLoop(GlobalLoss):
+class TrainLoop(StateAfterErrors, GlobalLoss):
     """A train loop for `keras.Model` on any number of JAX devices and processes.
 
     On JAX a batch that is sharded over devices is still one array, so means over it and the norm
@@ -37,7 +38,8 @@ class TrainLoop(GlobalLoss):
       therefore have any number of rows, and all processes get the same data;
     - the model is built without drawing a batch from a `tf.data.Dataset`. Data that is shuffled for
       each pass would otherwise begin with its second pass;
-    - `predict` returns all outputs to every process.
+    - `predict` returns all outputs to every process;
+    - a model keeps its weights if data or a callback raise an error, or the user interrupts.
     """
 
     def predict_step(self, state: tuple, data: Any) -> tuple:

@@ -3,7 +3,7 @@
 No other file uses a private part of Keras (`tests/training/test_keras_internals.py`), so a new
 release is checked only against this page. It is written for Keras 3.15. The page has four parts:
 
-- `TrainerHooks`: methods of `keras.Model` that Keras calls by private names;
+- `TrainerHooks` and `StateAfterErrors`: what `keras.Model` calls and keeps by private names;
 - functions on a compiled model: its losses, metrics and build;
 - `SummedOptimizer`: methods of an optimizer that Keras calls by private names;
 - functions on layers and variables, for loading and saving.
@@ -76,6 +76,40 @@ class TrainerHooks:
 
     def _resolve_auto_jit_compile(self):
         return self.compiles_by_default()
+
+
+class StateAfterErrors:
+    """Mixin that gives a model on JAX its weights back after an error in `fit` or `predict`.
+
+    Keras moves them out of the variables before the first step, and back at the end of an epoch.
+    """
+
+    def fit(self, *args: Any, **kwargs: Any) -> Any:
+        with self._synced_at_an_error():
+            return super().fit(*args, **kwargs)
+
+    def evaluate(self, *args: Any, **kwargs: Any) -> Any:
+        with self._synced_at_an_error():
+            return super().evaluate(*args, **kwargs)
+
+    def predict(self, *args: Any, **kwargs: Any) -> Any:
+        with self._synced_at_an_error():
+            return super().predict(*args, **kwargs)
+
+    @contextlib.contextmanager
+    def _synced_at_an_error(self):
+        try:
+            yield
+        except BaseException:
+            with contextlib.suppress(RuntimeError):  # a step that failed has used its state up
+                self.jax_state_sync()
+            raise
+
+    def _get_jax_state(self, purge_model_variables=False, **kinds):
+        state = super()._get_jax_state(purge_model_variables=purge_model_variables, **kinds)
+        if purge_model_variables:  # Keras's own record begins with the first step
+            self._jax_state = dict(zip(filter(kinds.get, kinds), state, strict=True))
+        return state
 
 
 def step_loss(

@@ -47,14 +47,17 @@ def test_evaluation_keeps_every_example_in_order():
     ("options", "message"),
     [
         ({"batch_size": 0}, "batch_size must be at least 1; got 0"),
-        ({"pad_to": "shortest"}, "one of 'auto', 'longest', 'full', or a list.*got 'shortest'"),
+        ({"pad_to": "shortest"}, "one of 'auto', 'longest', 'full'.*got 'shortest'"),
         ({"pad_to": ()}, r"lengths of at least 1.*got \(\)"),
         ({"pad_to": [0, 8]}, r"lengths of at least 1.*got \[0, 8\]"),
-        ({"longest_first": True, "shuffle": True}, "longest_first sets the order"),
-        ({"longest_first": True, "bucket_lengths": (5,)}, "longest_first sets the order"),
+        ({"longest_first": True, "shuffle": True}, "longest_first, shuffle and bucket_lengths"),
+        (
+            {"longest_first": True, "bucket_lengths": (5,)},
+            "longest_first, shuffle and bucket_lengths",
+        ),
         ({"bucket_lengths": ()}, r"bucket_lengths must hold lengths of at least 1.*got \(\)"),
         ({"tokens_per_batch": 64}, "tokens_per_batch needs bucket_lengths"),
-        ({"bucket_lengths": (8, 32), "tokens_per_batch": 31}, "too small for one row.*32"),
+        ({"bucket_lengths": (8, 32), "tokens_per_batch": 31}, "at least 32; got 31"),
     ],
 )
 def test_sizes_that_are_invalid_are_refused(options, message):

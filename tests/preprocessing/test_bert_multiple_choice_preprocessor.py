@@ -33,7 +33,7 @@ def test_labels_are_in_the_questions_or_in_y(preprocessor):
     [(_, labels)] = preprocessor.batches(QUESTIONS)
     [(_, given)] = preprocessor.batches(without, [1, 0])
     assert labels.tolist() == given.tolist() == [1, 0]
-    with pytest.raises(ValueError, match="Question 0 has the label None"):
+    with pytest.raises(ValueError, match="question 0 .*got None"):
         preprocessor.batches(without)
     with pytest.raises(ValueError, match="have no weights: leave sample_weight out"):
         preprocessor.batches(QUESTIONS, sample_weight=[1, 2])
@@ -81,5 +81,5 @@ def test_scores_are_the_accuracy(preprocessor):
 
 @pytest.mark.parametrize("x", ["a b", ["a", "b"], tf.data.Dataset.from_tensors("a"), np.array("a")])
 def test_whole_texts_are_refused(preprocessor, x):
-    with pytest.raises(ValueError, match="dicts of 'context' and 'choices'.*got texts"):
+    with pytest.raises(ValueError, match="number 0 is"):
         preprocessor.read(x)

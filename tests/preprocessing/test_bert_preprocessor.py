@@ -204,7 +204,7 @@ def test_inputs_that_are_no_list_of_texts_are_refused(tokenizer, texts, message)
 @pytest.mark.parametrize(
     "length, truncation, message",
     [
-        (2, "head", "no room.*use 3 or more"),
+        (2, "head", "sequence_length must be at least 3"),
         (7.5, "head", "must be an int"),
         (None, "head", "must be an int"),
         (8, "middle", "one of 'head', 'tail', 'head_tail'; got 'middle'"),

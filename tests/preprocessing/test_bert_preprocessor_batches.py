@@ -57,7 +57,9 @@ def test_extra_inputs_are_inputs_of_their_texts(preprocessor):
     for data in (x, slices(x)):
         assert equal(joined(preprocessor.batches(data, batching=FULL)), expected)
     numbers[4, 1] = np.nan
-    with pytest.raises(ValueError, match="features must be finite numbers; row 4 has nan in col"):
+    with pytest.raises(
+        ValueError, match="features must be finite numbers; that of row 4 in column 1 is nan"
+    ):
         preprocessor.batches(x)
     with pytest.raises(tf.errors.InvalidArgumentError, match="features must be finite numbers"):
         list(preprocessor.batches(slices(x)))

@@ -80,12 +80,12 @@ def test_a_choice_of_nothing_keeps_its_place(preprocessor):
         ([GOOD, {**GOOD, "context": 3}], "number 1 is"),
         ([{**GOOD, "choices": "bc"}], "a dict of a string and a list of strings"),
         ([{"context": "a", "label": 0}], "number 0 is"),
-        ([GOOD, {**GOOD, "choices": ["b", ""]}], "Question 1 has 1 non-empty choices"),
-        ([{**GOOD, "label": 2}], "Question 0 has the label 2.*choices: 0, 1"),
-        ([{**GOOD, "label": -1}], "the label -1"),
-        ([{**GOOD, "label": True}], "the label True"),
-        ([{"context": "a", "choices": ["b", "c"]}], "the label None"),
-        ([{**GOOD, "choices": ["", "b", "c"]}], "the label 0.*choices: 1, 2"),
+        ([GOOD, {**GOOD, "choices": ["b", ""]}], "Question 1 .*got \\['b', ''\\]"),
+        ([{**GOOD, "label": 2}], "question 0 .*choices, 0, 1; got 2"),
+        ([{**GOOD, "label": -1}], "got -1"),
+        ([{**GOOD, "label": True}], "got True"),
+        ([{"context": "a", "choices": ["b", "c"]}], "got None"),
+        ([{**GOOD, "choices": ["", "b", "c"]}], "choices, 1, 2; got 0"),
     ],
 )
 def test_examples_that_are_no_questions_are_named(preprocessor, examples, message):

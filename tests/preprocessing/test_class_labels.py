@@ -52,8 +52,8 @@ def test_several_labels_become_zeros_and_ones():
         (["good", "bad"], "a list of names for each text.*got rows such as 'good'"),
         ([0, 2, 1], r"got shape \(3,\)"),
         ([[1, 0], [0, 1]], r"0 and 1, \[n, 3\]; got shape \(2, 2\)"),
-        ([[1, 0, 0], [0, 2, 0]], "row 1 has 2 in column 1"),
-        ([[1, 0, 0], [0, float("nan"), 0]], "row 1 has nan in column 1"),
+        ([[1, 0, 0], [0, 2, 0]], "got 2 in row 1, column 1"),
+        ([[1, 0, 0], [0, float("nan"), 0]], "got nan in row 1, column 1"),
         ([[2], [0, 1]], "list of names"),
     ],
 )
@@ -79,7 +79,7 @@ def test_weights_by_name_and_by_number():
         ({3: 2}, "has the class 3; the classes are 0 to 2"),
         ({"good": -1}, "must be 0 or more; got -1"),
         ("balance", "dict of weights by class, or .balanced.*'balance'"),
-        ("balanced", "needs to count the labels"),
+        ("balanced", "counts the labels"),
     ],
 )
 def test_weights_that_cannot_be_meant_are_refused(weights, message):
@@ -106,15 +106,15 @@ def test_class_targets_are_numbers_of_classes_or_of_scores():
     [
         (class_targets, [0, 3], r"0 to 2 for num_classes=3; got values from 0 to 3.*from 0"),
         (class_targets, [[-1], [2]], "got values from -1 to 2"),
-        (lambda y, _: class_targets(y, ["x"]), ["a"], "takes numbers as labels; got strings"),
+        (lambda y, _: class_targets(y, ["x"]), ["a"], "takes a number for each.*'a'"),
         (
             lambda y, _: token_targets(y, 3),
             [[0, 3]],
             "0 to 2 for num_classes=3.*sample_weight of 0",
         ),
-        (lambda y, _: choice_targets(y), [0, -1], "indices of choices, ints with 0.*got.*-1"),
-        (lambda y, _: choice_targets(y), [0.5], "indices of choices, ints with 0.*0.5"),
-        (lambda y, _: choice_targets(y), ["a"], "indices of choices, ints with 0.*'a'"),
+        (lambda y, _: choice_targets(y), [0, -1], "indices of choices.*got -1"),
+        (lambda y, _: choice_targets(y), [0.5], "indices of choices.*got 0.5"),
+        (lambda y, _: choice_targets(y), ["a"], "indices of choices.*got 'a'"),
     ],
 )
 def test_labels_outside_the_classes_are_refused(check, labels, message):
@@ -128,7 +128,7 @@ def test_the_choice_of_a_label_is_there():
     for labels in ([1], np.array([[0]])):
         assert choice_targets(labels, inputs) is labels
     for label in (2, 3):
-        with pytest.raises(ValueError, match=f"Question 0 has the label {label}, but .* are 0, 1"):
+        with pytest.raises(ValueError, match=f"question 0.* choices, 0, 1; got {label}"):
             choice_targets([label], inputs)
     assert choice_targets([2], {"token_ids": mask}) == [2]
 
@@ -171,10 +171,10 @@ def test_a_dense_loss_takes_no_class_numbers(labels):
     [
         ([2**70, 0], ["a", "b"], "Label 0 is 1180591620717411303424"),
         ([b"\xff", b"a"], ["a", "b"], "Label 0"),
-        (np.zeros((2, 4), int), ["a", "b"], r"one-hot, \[n, 2\].*shape \(2, 4\)"),
+        (np.zeros((2, 4), int), ["a", "b"], r"one-hot.*shape \(2, 4\)"),
         (np.zeros((2, 4)), ["a"], r"shape \(2, 4\)"),
         (np.zeros((2, 0)), ["a"], r"shape \(2, 0\)"),
-        (np.zeros((2, 0), int), ["no", "yes"], r"names or numbers; got shape \(2, 0\)"),
+        (np.zeros((2, 0), int), ["no", "yes"], r"got shape \(2, 0\)"),
     ],
 )
 def test_labels_of_other_shapes_and_sizes_are_refused(labels, names, message):

@@ -163,9 +163,9 @@ def test_numbers_alongside_text_refuse_to_pack(tokenizer):
         ({"packed": "yes"}, "packed must be"),
         ({"sequences_per_row": 4}, "sequences_per_row needs packed=True"),
         ({"packed": True, "sequences_per_row": 1}, "sequences_per_row must be at least 2"),
-        ({"packed": True, "bucket_lengths": (32, 64)}, "Leave out packed, or leave out bucket"),
-        ({"packed": True, "longest_first": True}, "Leave out packed"),
-        ({"packed": True, "pad_to": "longest"}, "Packed rows have one length"),
+        ({"packed": True, "bucket_lengths": (32, 64)}, "packed makes rows of sequence_length"),
+        ({"packed": True, "longest_first": True}, "packed makes rows of sequence_length"),
+        ({"packed": True, "pad_to": "longest"}, "packed makes rows of sequence_length"),
     ],
 )
 def test_settings_that_exclude_packing_are_refused(options, message):

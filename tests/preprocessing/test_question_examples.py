@@ -70,5 +70,5 @@ def test_accents_and_wide_characters_do_not_shift_an_answer(preprocessor):
 def test_examples_without_an_answer_to_train_on_are_left_out(preprocessor):
     examples = [example("a", "b c", ("c", 0)), example("a", "b c", ("c", 2)), example("a", "b")]
     assert labels_of(preprocessor, examples) == [(4, 4)]
-    with pytest.raises(ValueError, match="No question has an answer to train on"):
+    with pytest.raises(ValueError, match="No question has answers to train on"):
         trained(preprocessor, examples[:1])

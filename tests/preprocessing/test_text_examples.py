@@ -4,7 +4,7 @@ import tensorflow as tf
 
 pd = pytest.importorskip("pandas", reason='pip install ".[dev]"')
 
-from keras_bert.preprocessing.text_examples import text_examples
+from keras_bert.preprocessing.raw import text_examples
 from keras_bert.preprocessing.text_streams import arrays_of, text_batches
 
 TEXTS = ["a b", "c", "d e f g h i j k l m", "", "b b b", "k l"]
@@ -108,7 +108,7 @@ def test_extra_inputs_stay_with_their_texts():
     part = examples[2:5]
     assert part.columns == (TEXTS[2:5],) and len(part) == 3
     assert np.array_equal(part.extra_inputs["features"], numbers[2:5])
-    with pytest.raises(ValueError, match="6 texts but 5 rows of features: give one per text"):
+    with pytest.raises(ValueError, match="6 texts but 5 rows of features"):
         text_examples({"text": TEXTS, "features": numbers[:5]})
     with pytest.raises(ValueError, match="have its texts as 'text'.*this one has 'texts', 'numb"):
         text_examples({"texts": TEXTS, "numbers": numbers})
@@ -164,7 +164,7 @@ def test_a_dataset_is_read_whole(size):
     [
         (([], []), "There are no texts"),
         ((), "There are no texts"),
-        ((TEXTS, SECONDS[:3]), "6 texts but 3 second texts: give one per text"),
+        ((TEXTS, SECONDS[:3]), "6 texts but 3 second texts"),
         (["a", None], "Text 1 is None, not a string.*give ''"),
         (["a", "b", float("nan")], "Text 2 is nan, not a string"),
         ((TEXTS, list(range(6))), "Text 0 is 0, not a string"),

@@ -1,5 +1,6 @@
 import keras
 import numpy as np
+import pytest
 
 from keras_bert import AdamW, BertClassifier
 
@@ -17,3 +18,40 @@ def test_gradients_of_many_parts_are_summed_in_float32(make_backbone):
         gradients.append([keras.ops.convert_to_numpy(moment) for moment in moments])
     for one, many in zip(*gradients, strict=True):
         np.testing.assert_allclose(many, one, rtol=16 * np.finfo("float32").eps)
+
+
+class Broken(keras.utils.PyDataset):
+    """Two batches, the second of which can't be read."""
+
+    def __len__(self):
+        return 2
+
+    def __getitem__(self, index):
+        if index:
+            raise OSError("no such file")
+        return {"token_ids": np.full((2, 4), 5)}, np.array([0, 1])
+
+
+class Ends(keras.callbacks.Callback):
+    def on_train_batch_end(self, batch, logs=None):
+        raise KeyboardInterrupt
+
+
+def test_a_model_keeps_its_weights_when_data_or_a_callback_raise_an_error(make_backbone):
+    """On JAX, Keras moves them out of the variables before the first step."""
+    model = BertClassifier(make_backbone(dropout=0.0), num_classes=2, dropout=0.0)
+    model.compile("sgd")
+    x, y = Broken()[0]
+    before = model.predict(x, verbose=0)
+    for run in (model.predict, model.evaluate):
+        with pytest.raises(Exception, match="no such file"):
+            run(Broken(), verbose=0)
+        np.testing.assert_array_equal(model.predict(x, verbose=0), before)
+    with pytest.raises(Exception, match="no such file"):
+        model.fit(Broken(), verbose=0, shuffle=False)
+    assert np.isfinite(model.predict(x, verbose=0)).all()
+    before = model.predict(x, verbose=0)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(x, y, callbacks=[Ends()], verbose=0)
+    after = model.predict(x, verbose=0)
+    assert np.isfinite(after).all() and np.any(after != before)  # one step was taken

@@ -28,8 +28,8 @@ import tensorflow as tf
 from training_speed import processor
 
 import keras_bert
-from keras_bert.corpus.shard_writer import ShardWriter, shard_name
-from keras_bert.corpus.shards import finish_corpus
+from keras_bert.corpus.shard_writer import ShardWriter
+from keras_bert.corpus.shards import finish_corpus, shard_name
 
 
 def parse_args(argv=None):

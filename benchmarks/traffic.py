@@ -28,7 +28,7 @@ import keras
 import numpy as np
 
 import keras_bert
-from keras_bert.planning.chips import COMPILER_OPTIONS, GIB, TARGETS, find_chips, gpu_devices
+from keras_bert.planning.chips import GIB, find_chips
 from keras_bert.planning.hbm_traffic import hbm_moves
 from keras_bert.planning.tpu_compiler import (
     compile_program,
@@ -45,6 +45,48 @@ CAUSES = {  # by the first pattern that an operation's name has
     "encoder, the rest": r"block_|transformer_layer|bert_backbone",
     "other": r"",
 }
+
+_SHARED = """
+platform_name: "CUDA"
+runtime_version { major: 13 }
+dnn_version_info { major: 9 minor: 12 }
+gpu_device_info {
+  threads_per_block_limit: 1024 threads_per_warp: 32 threads_per_core_limit: 2048
+  block_dim_limit_x: 2147483647 block_dim_limit_y: 65535 block_dim_limit_z: 65535
+  registers_per_core_limit: 65536 registers_per_block_limit: 65536
+  shared_memory_per_block: 49152
+"""
+TARGETS = {  # as in XLA's own files of GPU specifications
+    "h100": """
+  cuda_compute_capability { major: 9 } core_count: 132 fpus_per_core: 128 clock_rate_ghz: 1.98
+  shared_memory_per_core: 233472 shared_memory_per_block_optin: 232448
+  memory_bandwidth: 3352320000000 l2_cache_size: 52428800 device_memory_size: 84929347584 }
+device_description_str: "NVIDIA H100 80GB HBM3"
+""",
+    "a100": """
+  cuda_compute_capability { major: 8 } core_count: 108 fpus_per_core: 64 clock_rate_ghz: 1.41
+  shared_memory_per_core: 167936 shared_memory_per_block_optin: 166912
+  memory_bandwidth: 2039000000000 l2_cache_size: 41943040 device_memory_size: 85050130432 }
+device_description_str: "NVIDIA A100-SXM4-80GB"
+""",
+}
+# Which of several kernels of a product is faster is measured on a GPU; without one, any is taken.
+# Optimizing machine code only takes time.
+COMPILER_OPTIONS = {"xla_gpu_autotune_level": "0", "xla_llvm_disable_expensive_passes": True}
+
+
+def gpu_devices(name, count=1):
+    """Returns GPUs, "h100" or "a100", that programs compile for, but don't run on.
+
+    This needs jax-cuda13-plugin and jax-cuda13-pjrt, in JAX's version and installed without what
+    they depend on, `ptxas` on the PATH, and `JAX_SKIP_CUDA_CONSTRAINTS_CHECK=1`, which spares JAX
+    the search for CUDA's libraries.
+    """
+    from jax.experimental import topologies
+
+    return topologies.get_topology_desc(
+        platform="cuda", target_config=_SHARED + TARGETS[name], topology=f"1x{count}x1"
+    ).devices
 
 
 def keras_hub_step(args):

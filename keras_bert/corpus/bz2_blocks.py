@@ -1,9 +1,9 @@
 """Random access to bzip2 files: unpacks a part without reading the bytes before it.
 
-A bzip2 file is a sequence of blocks of up to 900 KB of text, each compressed separately. A block
-can start at any bit and begins with the same 48 bits (the format's "block magic", the digits of
-pi). Each worker can therefore unpack its own slice of a dump, whether the file has one stream or
-many. Python's `bz2` reads each block as a separate stream and verifies its checksum.
+A bzip2 file is a sequence of blocks of up to 900 KB of text, compressed separately. A block can
+start at any bit and begins with the same 48 bits (the "block magic", the digits of pi). A worker
+can therefore unpack its own slice, whether the file has one stream or many. Python's `bz2` reads
+each block as a stream and verifies its checksum.
 """
 
 import bz2
@@ -21,11 +21,7 @@ _MAX_BLOCK_BYTES = 2**21
 def bz2_chunks(path: str, start: int, stop: int) -> Iterator[tuple[bytes, bool]]:
     """Yields `(bytes, own)` for each unpacked block after byte `start` of the compressed file.
 
-    `own` is true for blocks that begin before byte `stop`. The caller may continue into later
-    blocks to finish a page.
-
-    Raises:
-        ValueError: if a block is damaged or the file ends inside one.
+    `own` is true for blocks that begin before byte `stop`; later ones may finish a page.
     """
     block = None  # first bit of the block to unpack next
     with open_bytes(path) as file:

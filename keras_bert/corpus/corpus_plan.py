@@ -35,12 +35,7 @@ OTHER_FILES = "files in input folders that are neither .txt nor dumps, skipped"
 def find_inputs(
     inputs: str | os.PathLike | Iterable[str | os.PathLike], reports: Reports
 ) -> list[tuple[str, Reader, int]]:
-    """Lists the input files as `(path, reader, size)`; the files of a folder are sorted.
-
-    Raises:
-        ValueError: if a file is missing, has an unknown kind or is given twice, or if there are
-            no files.
-    """
+    """Lists the input files as `(path, reader, size)`; the files of a folder are sorted."""
     inputs = [inputs] if isinstance(inputs, str | os.PathLike) else list(inputs)
     files = {}
     for path in map(os.fspath, inputs):
@@ -70,11 +65,7 @@ def find_inputs(
 
 
 def plan_slices(files: list[tuple[str, Reader, int]], settings: Settings) -> list[Slice]:
-    """Groups small files and cuts large ones into slices of about the same size.
-
-    Raises:
-        ValueError: if a file's content does not match the kind that its name implies.
-    """
+    """Groups small files and cuts large ones into slices of about the same size."""
     total = sum(size * reader.expansion for _, reader, size in files)
     slice_bytes = min(max(total // NUM_SLICES, MIN_SLICE_BYTES), MAX_SLICE_BYTES)
     groups, room = [], -1  # the spans of each slice, and the bytes that the last one has room for
@@ -100,16 +91,14 @@ def plan_slices(files: list[tuple[str, Reader, int]], settings: Settings) -> lis
 
 def plan_description(slices: list[Slice], settings: Settings, tokenizer: "BertTokenizer") -> dict:
     """Describes everything that the shards depend on: equal descriptions give equal shards."""
-    spans = [
-        [span.path, span.start, span.stop, size_and_time(span.path)[1]]
-        for slice_ in slices
-        for span in slice_.spans
-    ]
+    spans = [span for slice_ in slices for span in slice_.spans]
+    bounds = [[span.path, span.start, span.stop, size_and_time(span.path)[1]] for span in spans]
     config = tokenizer.get_config()
+    vocabulary = config.pop("vocabulary")
     return {
         **dataclasses.asdict(settings),
-        **{name: config[name] for name in config if name != "vocabulary"},
-        "inputs": hashlib.sha256(json.dumps(spans).encode()).hexdigest(),
+        **config,
+        "inputs": hashlib.sha256(json.dumps(bounds).encode()).hexdigest(),
         "num_slices": len(slices),
-        "vocabulary": vocabulary_sha256(tokenizer.get_vocabulary()),
+        "vocabulary": vocabulary_sha256(vocabulary),
     }

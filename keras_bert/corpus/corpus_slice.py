@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from keras_bert.corpus.shard_writer import ShardWriter, shard_name, token_dtype
-from keras_bert.corpus.slices import Settings, Slice
+from keras_bert.corpus.shard_writer import ShardWriter
+from keras_bert.corpus.shards import shard_name, token_dtype
+from keras_bert.corpus.slices import Settings, Slice, first_document_id
 from keras_bert.files.json_files import write_json
 from keras_bert.reports import Reports
 
@@ -33,11 +34,10 @@ def done_path(folder: str, slice_: Slice, num_slices: int) -> str:
 def write_slice(
     slice_: Slice, num_slices: int, folder: str, settings: Settings, tokenizer: "BertTokenizer"
 ) -> dict:
-    """Reads a slice, tokenizes it and writes its shard atomically.
+    """Reads a slice, tokenizes it and writes its shard.
 
-    The shard is a pure function of the arguments and the input files: it is the same whichever
-    process or machine writes it, and writing it twice is harmless. Returns a dict of "shard" (the
-    shard's entry in `corpus.json`) and "reports".
+    The shard is a pure function of the arguments and the input files. Returns a dict of "shard"
+    (its entry in `corpus.json`) and "reports".
     """
     reports = Reports()
     dtype = token_dtype(tokenizer.vocabulary_size())
@@ -49,7 +49,7 @@ def write_slice(
             waiting.add(*record)
         waiting.write()
     document_id = slice_.spans[0].document_id
-    if shard.counts["num_records"] and document_id not in (None, slice_.first_document_id):
+    if shard.counts["num_records"] and document_id not in (None, first_document_id(slice_.index)):
         shard.counts["num_documents"] -= 1  # its only document began in an earlier slice
     done = {"shard": shard.counts, "reports": reports.as_dict()}
     write_json(done_path(folder, slice_, num_slices), done, indent=None)
@@ -58,7 +58,7 @@ def write_slice(
 
 def _documents(slice_, settings, reports):
     """Yields `(document_id, sentences)`; the parts of a long document are consecutive."""
-    next_id = slice_.first_document_id
+    next_id = first_document_id(slice_.index)
     for span in slice_.spans:
         last_number = document_id = None
         for number, sentences in span.reader.documents(span, settings, reports):
@@ -116,8 +116,7 @@ def _without_long(lengths, reports):
     """Splits sentences longer than a record."""
     if num_long := np.count_nonzero(lengths > MAX_RECORD_TOKENS):
         reports.add(CUT_SENTENCES, int(num_long))
-        parts = [np.diff([*range(0, n, MAX_RECORD_TOKENS), n]) for n in lengths]
-        lengths = np.concatenate(parts)
+        lengths = np.hstack([np.diff([*range(0, n, MAX_RECORD_TOKENS), n]) for n in lengths])
     return lengths
 
 
@@ -126,26 +125,25 @@ class _WaitingDocuments:
 
     def __init__(self, shard, rng):
         self._shard, self._rng = shard, rng
-        self._documents, self._num_tokens, self._open = [], 0, None
+        self._documents, self._num_tokens, self._open = {}, 0, None
 
     def add(self, document_id, token_ids, lengths):
         if document_id == self._open:  # its first records are already written
             self._shard.write(document_id, token_ids, lengths)
             return
-        if not self._documents or self._documents[-1][0] != document_id:
-            self._documents.append((document_id, []))
-        self._documents[-1][1].append((token_ids, lengths))
+        self._documents.setdefault(document_id, []).append((token_ids, lengths))
         self._num_tokens += len(token_ids)
         if self._num_tokens > MAX_WAITING_TOKENS:
-            unfinished = self._documents.pop()
+            unfinished = self._documents.pop(document_id)
             self.write()
-            self._documents = [unfinished]
+            self._documents[document_id] = unfinished
             self.write()
             self._open = document_id
 
     def write(self):
-        for index in self._rng.permutation(len(self._documents)):
-            document_id, records = self._documents[index]
-            for token_ids, lengths in records:
-                self._shard.write(document_id, token_ids, lengths)
-        self._documents, self._num_tokens = [], 0
+        documents = [*self._documents.items()]
+        for index in self._rng.permutation(len(documents)):
+            document_id, records = documents[index]
+            for record in records:
+                self._shard.write(document_id, *record)
+        self._documents, self._num_tokens = {}, 0

@@ -26,11 +26,7 @@ MARK = "files that start with a byte order mark"
 
 
 def detect_encoding(path: str) -> tuple[str, int]:
-    """Detects `(encoding, length of the mark)` from a byte order mark; without one it is UTF-8.
-
-    Raises:
-        ValueError: if the first 4 KB are not text in that encoding.
-    """
+    """Detects `(encoding, length of the mark)` from a byte order mark; without one it is UTF-8."""
     with open_bytes(path) as file:
         head = file.read(4096)
     for mark, encoding in _BYTE_ORDER_MARKS:
@@ -62,11 +58,8 @@ def text_blocks(path: str, begin: int, end: int, reports: Reports) -> Iterator[s
     if mark and begin == 0:
         begin = mark
         reports.add(MARK, 1, f"{path}: {encoding}")
-    if encoding == "utf-8":
-        pieces = _utf8_pieces(path, begin, end, reports)
-    else:
-        pieces = _wide_pieces(path, begin, end, encoding, reports)
-    for text in pieces:
+    pieces = _utf8_pieces if encoding == "utf-8" else _wide_pieces
+    for text in pieces(path, begin, end, encoding, reports):
         num_crlf = text.count("\r\n")
         num_bare = text.count("\r") - num_crlf
         for kind, count in ((CRLF, num_crlf), (BARE_CR, num_bare), (NUL, text.count("\0"))):
@@ -76,25 +69,23 @@ def text_blocks(path: str, begin: int, end: int, reports: Reports) -> Iterator[s
 
 
 def decode_utf8(data: bytes, reports: Reports, place: Callable[[int], str]) -> str:
-    """Decodes UTF-8; invalid sequences become U+FFFD and are reported.
+    """Decodes UTF-8; invalid sequences become U+FFFD and are reported at a `place(offset)`."""
 
-    `place` describes an offset in `data`, for the reports.
-    """
+    def report(kind, count, offset):
+        reports.add(kind, count, place(offset) if reports.wants_example(kind) else None)
+
     num_replaced = data.count(b"\xef\xbf\xbd")
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         text = data.decode("utf-8", "replace")
-        where = place(error.start) if reports.wants_example(BROKEN) else None
-        reports.add(BROKEN, text.count("\ufffd") - num_replaced, where)
+        report(BROKEN, text.count("\ufffd") - num_replaced, error.start)
     if num_replaced:
-        is_wanted = reports.wants_example(REPLACED)
-        where = place(data.index(b"\xef\xbf\xbd")) if is_wanted else None
-        reports.add(REPLACED, num_replaced, where)
+        report(REPLACED, num_replaced, data.index(b"\xef\xbf\xbd"))
     return text
 
 
-def _utf8_pieces(path, begin, end, reports):
+def _utf8_pieces(path, begin, end, _, reports):
     with open_bytes(path) as file:
         file.seek(begin)
         offset, carry = begin, b""
@@ -113,11 +104,8 @@ def _utf8_pieces(path, begin, end, reports):
 
 
 def _last_line_end(data):
-    cut = data.rfind(b"\n") + 1
-    if not cut:  # a final CR may be half of a CR LF
-        cut = data.rfind(b"\r", 0, len(data) - 1) + 1
-    if not cut:
-        cut = data.rfind(b" ") + 1
+    # A final CR may be half of a CR LF.
+    cut = data.rfind(b"\n") + 1 or data.rfind(b"\r", 0, -1) + 1 or data.rfind(b" ") + 1
     if not cut:  # before the last character's first byte
         cut = len(data) - 1
         while cut > max(0, len(data) - 4) and data[cut] & 0xC0 == 0x80:

@@ -30,12 +30,10 @@ def learn_vocabulary(
     """Learns a WordPiece vocabulary from the inputs of `prepare_corpus`.
 
     Use it when no published vocabulary fits the language or domain. Inputs are read as
-    `prepare_corpus` reads them: a dump gives the prose of its articles, and irregularities are
-    reported. The texts are split into words as `BertTokenizer` splits them, so the pieces fit the
-    words that it will cut. Words are counted in a stream: memory grows with the
-    number of distinct words, not with the inputs. The trainer of Hugging Face `tokenizers` then
-    finds the pieces on all cores, by byte pair encoding with WordPiece's "##". The same inputs give
-    the same vocabulary.
+    `prepare_corpus` reads them, and split into words as `BertTokenizer` splits them. Memory grows
+    with the number of distinct words, not with the inputs. The trainer of Hugging Face `tokenizers`
+    then finds the pieces on all cores, by byte pair encoding with WordPiece's "##". The same inputs
+    give the same vocabulary.
 
     Args:
         inputs: path or list of paths of text files (.txt, UTF-8 or with a byte order mark),
@@ -45,14 +43,14 @@ def learn_vocabulary(
         max_characters: number of characters to keep, the most frequent first; words with any other
             character are skipped, because the tokenizer turns them into [UNK].
         min_frequency: number of occurrences; rarer pieces are not learned.
-        num_workers: number of processes that count words; by default one per available core, and
-            fewer for small inputs. 1 means this process itself.
+        num_workers: number of processes; by default one per available core, and fewer for small
+            inputs. 1 means this process itself.
         progress: whether to show progress bars and print a summary, with irregularities of the
             input. If false, bytes that are not UTF-8 are still reported, by a warning.
 
     Returns:
-        list of str: [PAD] (id 0), [UNK], [CLS], [SEP], [MASK], then characters, then pieces. It is
-        shorter than `vocabulary_size`, with a warning, if the texts have no more pieces.
+        list of str: [PAD] (id 0), [UNK], [CLS], [SEP], [MASK], then characters, then pieces; fewer
+        than `vocabulary_size`, with a warning, if the texts have no more pieces.
 
     Raises:
         ValueError: if inputs are missing, damaged, of an unknown kind or without any words, or
@@ -83,13 +81,7 @@ def learn_vocabulary(
             f"{'; '.join(reports.lines())}"
         )
     _tell(files, counts, reports, progress)
-    tokens = train_wordpieces(
-        counts,
-        vocabulary_size,
-        max_characters=max_characters,
-        min_frequency=min_frequency,
-        progress=progress,
-    )
+    tokens = train_wordpieces(counts, vocabulary_size, max_characters, min_frequency, progress)
     if len(tokens) < vocabulary_size:
         warnings.warn(
             f"the vocabulary has {len(tokens)} tokens, not vocabulary_size={vocabulary_size}: no "
@@ -100,7 +92,6 @@ def learn_vocabulary(
 
 
 def _count_words(slices, lowercase, min_frequency, num_workers, reports, progress):
-    """Returns a Counter of the words of all slices."""
     work = functools.partial(_count_slice, lowercase=lowercase)
     counts, waiting, next_index = collections.Counter(), {}, 0
     total = sum(slice_.num_bytes for slice_ in slices)
@@ -121,9 +112,7 @@ def _count_words(slices, lowercase, min_frequency, num_workers, reports, progres
 
 
 def _count_slice(slice_, lowercase):
-    """Counts the words of a slice in a worker; returns them with the reports."""
-    reports = Reports()
-    counts = collections.Counter()
+    reports, counts = Reports(), collections.Counter()
     for span in slice_.spans:
         for text in span.reader.texts(span, reports):
             counts.update(count_words(text, lowercase))
@@ -137,10 +126,6 @@ def _tell(files, counts, reports, progress):
         print(f"{counts.total():,} words, {len(counts):,} distinct, in {len(files):,} {noun}")
         for line in reports.lines():
             print(f"note: {line}")
-    elif BROKEN in reports.as_dict():
-        broken = Reports.of({BROKEN: reports.as_dict()[BROKEN]})
-        warnings.warn(
-            f"{broken.lines()[0]}. The vocabulary lacks these characters; convert the files to "
-            "UTF-8.",
-            stacklevel=3,
-        )
+    elif broken := [line for line in reports.lines() if BROKEN in line]:
+        lost = "The vocabulary lacks these characters; convert the files to UTF-8."
+        warnings.warn(f"{broken[0]}. {lost}", stacklevel=3)

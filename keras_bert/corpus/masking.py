@@ -15,7 +15,7 @@ from keras_bert.text.vocabulary import MASK
 class Masking:
     """Choice of the tokens to predict, and what stands in their place.
 
-    The arguments are those of `pretraining_dataset`.
+    Args as in `pretraining_dataset`.
     """
 
     sequence_length: int
@@ -103,8 +103,8 @@ def in_each_sequence(
 ) -> tf.Tensor:
     """Chooses tokens in each sequence of packed rows: bool `[B, S]`.
 
-    `choose` does so for rows of one sequence, from bool `[N, S]` candidates and int32 `[N]` counts.
-    `slot` `[B, S]` is the sequence of each token, from 0; `counts` are `[B, K]`.
+    `choose` does so in rows of one sequence: bool `[N, S]` candidates, int32 `[N]` counts. `slot`
+    `[B, S]` is the sequence of each token, from 0; `counts` are `[B, K]`.
     """
     if counts.shape[1] == 1:
         return choose(is_candidate, counts[:, 0])

@@ -70,10 +70,7 @@ def at_slots(values: tf.Tensor, slot: tf.Tensor) -> tf.Tensor:
 def write_rows(
     group: RecordGroup, texts: TextPairs, places: Places, vocabulary: list[str]
 ) -> tf.Tensor:
-    """Writes sequences as token ids: `[CLS] first [SEP] second [SEP]`, and 0 at padding.
-
-    The fields of `texts` are `[R, K]`. Returns int32 `[R, S]`, not yet masked.
-    """
+    """Writes texts `[R, K]` as token ids: `[CLS] first [SEP] second [SEP]`, and 0 at padding."""
     column, slot = places.column, places.slot
     position = tf.where(
         column < places.middle,
@@ -98,10 +95,9 @@ def best_fit(
 ) -> tf.Tensor:
     """Packs sequences into rows, the longest first, each into the fullest row that has room.
 
-    `lengths` `[n]` count the tokens of each sequence, special ones included, and `predictions`
-    `[n]` those to predict. A row has room for `sequence_length` tokens, `max_predictions`
-    predictions and `sequences_per_row` sequences, K. Returns int32 `[rows, K]`: the numbers of the
-    sequences in each row, then -1 in unused slots.
+    `lengths` `[n]` count the tokens of each sequence and `predictions` `[n]` those to predict. A
+    row has room for `sequence_length` tokens, `max_predictions` predictions and `sequences_per_row`
+    sequences, K. Returns int32 `[rows, K]`: the numbers of the sequences in each row, then -1.
     """
     if sequences_per_row == 1:
         return tf.range(tf.size(lengths))[:, None]

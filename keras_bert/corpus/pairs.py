@@ -18,7 +18,7 @@ from keras_bert.messages import check_int, check_rate
 
 @dataclasses.dataclass(frozen=True)
 class Pairing:
-    """Choice of the texts of each sequence; the arguments are those of `pretraining_dataset`."""
+    """Choice of the texts of each sequence; args as in `pretraining_dataset`."""
 
     sequence_length: int
     next_sentence: bool = True
@@ -41,12 +41,8 @@ class Pairing:
 class TextPairs:
     """Texts of n sequences, as token positions in a `RecordGroup`. All fields are int32 `[n]`.
 
-    Attributes:
-        first_start: position of the first text's first token.
-        first_length: number of tokens of the first text.
-        second_start: position of the second text's first token.
-        second_length: number of tokens of the second text, 0 if there is only one text.
-        is_random: 1 if the second text comes from another document, else 0.
+    `second_length` is 0 if there is only one text. `is_random` is 1 if the second text comes from
+    another document.
     """
 
     first_start: tf.Tensor
@@ -106,10 +102,7 @@ def plan_pairs(group: RecordGroup, seed: tf.Tensor, pairing: Pairing) -> TextPai
 
 
 def plan_sentences(group: RecordGroup, seed: tf.Tensor, pairing: Pairing) -> TextPairs:
-    """Plans texts of as many whole sentences as fit; cuts a sentence longer than a row at its end.
-
-    There are no second texts.
-    """
+    """Plans single texts of whole sentences; cuts a sentence longer than a row at its end."""
     seeds = tf.random.split(tf.convert_to_tensor(seed), 8)
     room = pairing.sequence_length - 2
     sentences, starts, record, record_end = _sentences(group)
@@ -140,7 +133,7 @@ def _targets(group, room, short_sequence_rate, seeds):
 
 
 def _chunk_end(starts, first, goal, record_end):
-    """Returns the index after the sentence that reaches token `goal`, up to the record's end."""
+    """Finds the index after the sentence that reaches token `goal`, up to the record's end."""
     return tf.minimum(tf.maximum(tf.searchsorted(starts, goal), first + 1), record_end)
 
 
@@ -190,7 +183,7 @@ def _truncated(rows, room, seed):
     """Truncates pairs to `room` tokens.
 
     Equivalent to Google's loop, which removes one token at a time from a random end of the longer
-    text. On ties it takes the second text.
+    text, or of the second one on ties.
     """
     first, second = rows.first_length, rows.second_length
     surplus = tf.maximum(first + second - room, 0)
@@ -209,7 +202,6 @@ def _truncated(rows, room, seed):
 
 
 def _coin_tosses(counts, seed):
-    """Counts the heads among `counts` tosses of a coin."""
     return tf.random.stateless_binomial(
         tf.shape(counts), seed, tf.cast(counts, tf.float32), 0.5, output_dtype=tf.int32
     )

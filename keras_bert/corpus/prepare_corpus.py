@@ -38,11 +38,11 @@ def prepare_corpus(
 ) -> Corpus:
     r"""Turns raw text into a folder of tokenized documents for `pretraining_dataset`.
 
-    Run it once per corpus and vocabulary: pairs, masks and epochs are made later, during
-    training. The text is cut into slices, which are processed in parallel; each becomes a shard.
-    Memory does not grow with the corpus. Rerun the same call to resume an interrupted run.
+    Run it once per corpus and vocabulary. The text is cut into slices, which are processed in
+    parallel; each becomes a shard. Memory does not grow with the corpus. Rerun the same call to
+    resume an interrupted run.
 
-    This is the first half of `create_pretraining_data.py` in google-research/bert, whose input
+    Source: the first half of `create_pretraining_data.py` in google-research/bert, whose input
     format is `text_format="sentences"`.
 
     Args:
@@ -60,9 +60,9 @@ def prepare_corpus(
         seed: seed of the order of documents within a shard.
         num_workers: number of processes; by default one per available core, or fewer for small
             inputs. 1 means this process itself.
-        beam_options: list of str, for example `["--runner=DirectRunner"]`: runs the slices on
-            Apache Beam with these pipeline options (`pip install keras3-bert[beam]`). All workers
-            must reach the inputs and the output by the same paths.
+        beam_options: list of str, the pipeline options with which slices run on Apache Beam, for
+            example `["--runner=DirectRunner"]` (`pip install keras3-bert[beam]`). All workers must
+            reach the inputs and the output by the same paths.
         progress: whether to show a progress bar and print a summary.
 
     Returns:
@@ -128,7 +128,6 @@ def _check_same_plan(output, old, new):
 
 
 def _open_folder(output, description):
-    """Creates the folder, or checks that the run to resume was started with the same plan."""
     plan_path = os.path.join(output, PROGRESS_FOLDER, PLAN_FILE)
     if plan := read_json(plan_path):
         _check_same_plan(output, plan, description)
@@ -142,7 +141,7 @@ def _open_folder(output, description):
 
 
 def _read_done(output, slice_, num_slices):
-    """Reads an earlier run's result for this slice; None unless its shard is complete."""
+    """Reads an earlier run's result; None unless its shard is complete."""
     path = done_path(output, slice_, num_slices)
     shard = os.path.join(output, os.path.basename(path).removesuffix(".json"))
     try:
@@ -174,24 +173,22 @@ def _collect(results, slices, done, progress):
 
 def _finish(output, tokenizer, slices, done, description, reports):
     """Turns the shards into a corpus and removes the progress files."""
-    results = [done[slice_.index] for slice_ in slices]
-    for result in results:
-        reports.merge(result["reports"])
     shards = []
-    for shard in (result["shard"] for result in results):
-        if shard["num_records"]:
-            shards.append(shard)
+    for result in (done[slice_.index] for slice_ in slices):
+        reports.merge(result["reports"])
+        if result["shard"]["num_records"]:
+            shards.append(result["shard"])
         else:
-            remove(os.path.join(output, shard["name"]))
-    if shards:
-        more = {"reports": reports.as_dict(), "prepared_with": description}
-        corpus = finish_corpus(output, tokenizer, shards, **more)
-    remove(os.path.join(output, PROGRESS_FOLDER))
+            remove(os.path.join(output, result["shard"]["name"]))
     if not shards:
+        remove(os.path.join(output, PROGRESS_FOLDER))
         raise ValueError(
             f"There is no text in the input ({len(slices):,} slices read). Give files that contain "
             f"text. {'; '.join(reports.lines())}"
         )
+    more = {"reports": reports.as_dict(), "prepared_with": description}
+    corpus = finish_corpus(output, tokenizer, shards, **more)
+    remove(os.path.join(output, PROGRESS_FOLDER))
     if corpus.num_documents == 1:
         warnings.warn(
             f"The corpus in {output} has only one document: next sentence prediction needs others. "
@@ -204,11 +201,10 @@ def _finish(output, tokenizer, slices, done, description, reports):
 def _summary(corpus, num_new_tokens, seconds):
     documents = "document" if corpus.num_documents == 1 else "documents"
     shards = "shard" if len(corpus.shards) == 1 else "shards"
-    lines = [
+    notes = (f"note: {line}\n" for line in Reports.of(corpus.description["reports"]).lines())
+    return (
         f"{corpus.num_documents:,} {documents}, {corpus.num_sentences:,} sentences, "
         f"{corpus.num_tokens:,} tokens in {len(corpus.shards):,} {shards}; {num_new_tokens:,} "
-        f"tokens in {seconds:,.1f} s, {num_new_tokens / seconds:,.0f} tokens/s",
-        *(f"note: {line}" for line in Reports.of(corpus.description["reports"]).lines()),
-        f"corpus: {corpus.folder}",
-    ]
-    return "\n".join(lines)
+        f"tokens in {seconds:,.1f} s, {num_new_tokens / seconds:,.0f} tokens/s\n"
+        f"{''.join(notes)}corpus: {corpus.folder}"
+    )

@@ -41,20 +41,18 @@ def pretraining_dataset(
     """Makes batches for `BertPretrainer.fit`, with new pairs and masks in every epoch.
 
     Pairs and masks follow `create_pretraining_data.py` of google-research/bert, which draws them
-    only once:
-
-    - A chunk is filled with sentences up to `sequence_length`, or up to a random shorter length.
-    - It is split at a random sentence. The second text is a random one from another document with
-      probability `random_next_rate`, and always if the chunk has only one sentence. Google's true
-      rate is therefore about 0.53 to 0.56.
-    - The longer text is truncated token by token, at a random end.
+    only once. A chunk is filled with sentences up to `sequence_length`, or up to a random shorter
+    length, and split at a random sentence. The second text is a random one from another document
+    with probability `random_next_rate`, and always if the chunk has only one sentence. Google's
+    true rate is therefore about 0.53 to 0.56. The longer text is truncated token by token, at a
+    random end.
 
     A random text comes from another document in the same group: 128 records, interleaved from up
     to 16 shards. A document alone in its group gets none. Google's code takes any document.
 
-    Every batch is a pure function of the seed and the position in the data. The same arguments
-    give the same batches, and `start_step=k` continues exactly as an uninterrupted run would at
-    step k. Starting inside an epoch costs a pass over the sentence lengths before that step.
+    Every batch is a pure function of the seed and the position in the data, so that `start_step=k`
+    continues exactly as an uninterrupted run would at step k. Starting inside an epoch costs a pass
+    over the sentence lengths before that step.
 
     Args:
         corpus: folder that `prepare_corpus` wrote, or a `Corpus`.
@@ -65,8 +63,7 @@ def pretraining_dataset(
         masked_lm_rate: float, the fraction of a row's tokens to predict:
             `min(max_predictions, max(1, round(masked_lm_rate * tokens)))`.
         mask_token_rate: float, the fraction of predicted tokens that become [MASK].
-        random_token_rate: float, the fraction that become a random word; the others stay as they
-            are.
+        random_token_rate: float, the fraction that become a random word; the others stay.
         whole_word_masking: bool, whether the pieces of a word are predicted together.
         left_to_right: bool, whether to predict every next word instead of masked ones, as a causal
             encoder does. Nothing is masked, and P is S - 2. It needs `next_sentence=False`.
@@ -81,29 +78,24 @@ def pretraining_dataset(
         seed: int.
         start_step: int, the number of batches to skip.
         shard: `(index, count)`: this pipeline reads one of `count` disjoint parts of the data.
-        epochs: int, passes over the corpus; None for endless data. Every batch has `batch_size`
-            rows and may span two epochs. Rows at the end of the last epoch that do not fill a batch
-            are dropped.
+        epochs: int, passes over the corpus; None for endless data. A batch may span two epochs, and
+            the last rows, which do not fill a batch, are dropped.
 
     Returns:
-        A `tf.data.Dataset` of `(x, y, sample_weight)` with static shapes:
-            x: `token_ids`, `segment_ids`, `padding_mask` `[B, S]` and `mask_positions` `[B, P]`,
-                int32;
-            y: `masked_lm` `[B, P]` int32, the original tokens, and `next_sentence` `[B]` int32,
-                1 if the second text is random;
-            sample_weight: `masked_lm` `[B, P]`, 0 at unused slots, and `next_sentence` `[B]`,
-                float32.
-        With `next_sentence=False`, y and sample_weight have no `next_sentence` key. With
-        `left_to_right`, `mask_positions` are those before the words, whose vectors predict them.
-
-        Packed rows have `sequence_ids` `[B, S]` in place of `padding_mask`: 1, 2, ... at the tokens
-        of the row's sequences and 0 at padding. Their `next_sentence` labels and weights are
-        `[B, K]`, and x has `cls_positions` `[B, K]`; unused slots have weight 0.
+        A `tf.data.Dataset` of `(x, y, sample_weight)` with static shapes, int32, weights float32:
+            x: `token_ids`, `segment_ids`, `padding_mask` `[B, S]` and `mask_positions` `[B, P]`;
+            y: `masked_lm` `[B, P]`, the original tokens, and `next_sentence` `[B]`, 1 if the second
+                text is random;
+            sample_weight: `masked_lm` `[B, P]`, 0 at unused slots, and `next_sentence` `[B]`.
+        With `next_sentence=False` there is no `next_sentence` key. With `left_to_right`,
+        `mask_positions` are those before the words, whose vectors predict them. Packed rows have
+        `sequence_ids` `[B, S]` in place of `padding_mask`: 1, 2, ... at the tokens of the row's
+        sequences and 0 at padding. Their `next_sentence` labels and weights are `[B, K]`, and x has
+        `cls_positions` `[B, K]`; unused slots have weight 0.
 
     Raises:
-        ValueError: if an argument is out of range; if the corpus is incomplete, empty, has only
-            one document (with pairs) or too few records for `shard`; or if `start_step` is past
-            the end of the data.
+        ValueError: if an argument is out of range, `start_step` is past the end of the data, or the
+            corpus is incomplete, empty, of one document (with pairs) or too small for `shard`.
 
     Example:
     ```python
@@ -151,19 +143,15 @@ def heldout_dataset(
 ) -> tf.data.Dataset:
     """Makes `validation_data` for `BertPretrainer.fit` from a corpus that is not trained on.
 
-    One pass over the held-out corpus, kept in memory: pairs and masks are the same at every
-    evaluation, so that two losses differ only in the model.
+    One pass over the held-out corpus, of known length and kept in memory: pairs and masks are the
+    same at every evaluation.
 
     Args:
         heldout: the held-out corpus, a folder that `prepare_corpus` wrote, or a `Corpus`.
         corpus: the training corpus, to compare the vocabularies.
         multiple_of: int, the model's `steps_per_execution`: batches after the last multiple are
             dropped.
-        **settings: arguments of `pretraining_dataset`, the same as for training. `batch_size` is
-            required.
-
-    Returns:
-        A `tf.data.Dataset` of known length.
+        **settings: arguments of `pretraining_dataset`, the same as for training, with `batch_size`.
 
     Raises:
         ValueError: if the corpora differ in vocabulary or casing, the held-out text has fewer than
@@ -172,17 +160,12 @@ def heldout_dataset(
     Example:
     ```python
     settings = {"batch_size": 256, "sequence_length": 128}
-    model.fit(
-        keras_bert.pretraining_dataset("corpus", **settings),
-        validation_data=keras_bert.heldout_dataset("others", "corpus", **settings),
-        steps_per_epoch=1000,
-        epochs=900,
-    )
+    data = keras_bert.pretraining_dataset("corpus", **settings)
+    heldout = keras_bert.heldout_dataset("others", "corpus", **settings)
+    model.fit(data, validation_data=heldout, steps_per_epoch=1000, epochs=900)
     ```
     """
-    heldout, corpus = (
-        part if isinstance(part, Corpus) else Corpus(part) for part in (heldout, corpus)
-    )
+    heldout, corpus = (c if isinstance(c, Corpus) else Corpus(c) for c in (heldout, corpus))
     corpus.check_corpus(heldout)
     data = pretraining_dataset(heldout, epochs=1, **settings).cache()
     batches = sum(1 for _ in data)
@@ -197,7 +180,7 @@ def heldout_dataset(
 
 
 def _batches(source, masked, batch_size, start_step):
-    """Makes batches of a `RowSource`; small ones are masked several at a time, which is faster."""
+    """Makes batches; small ones are masked several at a time, which is faster."""
     together = max(1, ROWS_MASKED_AT_ONCE // batch_size)
     first_block, batches_before = divmod(start_step, together)
     rows = source.rows(first_block * together * batch_size)

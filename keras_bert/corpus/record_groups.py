@@ -41,8 +41,7 @@ def serialized_groups(
 ) -> tf.data.Dataset:
     """Reads the groups of one epoch, each `(index, [R] strings)`, in an order set by the seed.
 
-    Shards come in random order, and the records of up to 16 shards are interleaved. Reading a
-    damaged shard ends in a `tf.errors.InvalidArgumentError` that names it.
+    The records of up to 16 shards are interleaved. A damaged shard ends in an error that names it.
     """
     order = tf.random.experimental.stateless_shuffle(tf.range(len(shard_paths)), seed)
     paths = tf.gather(tf.constant(shard_paths), order)
@@ -57,12 +56,11 @@ def serialized_groups(
 
 
 def _shard_records(path, count):
-    """Reads the records of a shard and asserts their number at its end.
-
-    TensorFlow's own error at a damaged record doesn't name the file.
-    """
-    message = "This shard of the corpus is damaged or was truncated while it was read: copy it "
-    message += "again, or prepare the corpus again. Path, records found, records written:"
+    """Reads the records of a shard; TensorFlow's error at a damaged one doesn't name the file."""
+    message = (
+        "This shard of the corpus is damaged or was truncated while it was read: copy it again, or "
+        "prepare the corpus again. Path, records found, records written:"
+    )
 
     def checked(index, record):
         is_whole = (record != _END) | (index == count)
@@ -76,7 +74,7 @@ def _shard_records(path, count):
 
 
 def num_groups(num_records: int) -> int:
-    """Counts the groups of an epoch over `num_records` records."""
+    """Counts the groups of an epoch."""
     return -(-num_records // RECORDS_PER_GROUP)
 
 

@@ -15,12 +15,8 @@ _SHARDS, _PLAN, _ORDER, _MASKS = range(4)  # folded into the seed, so that draws
 class RowSource:
     """Rows of a corpus, planned, packed and written group by group.
 
-    Each row is a pure function of the seed, the epoch and the group. Packed rows have slots for the
-    predictions of their sequences. With `shard=(index, count)`, every count-th group is read;
-    `epochs=None` gives endless data.
-
-    Raises:
-        ValueError: if the corpus has too little text.
+    Each row is a pure function of the seed, the epoch and the group. With `shard=(index, count)`,
+    every count-th group is read; `epochs=None` gives endless data.
     """
 
     def __init__(
@@ -43,12 +39,8 @@ class RowSource:
     def rows(self, first_row: int) -> tf.data.Dataset:
         """Reads rows starting at `first_row`, group by group, shuffled within each group.
 
-        Returns:
-            A dataset of dicts of `token_ids` `[R, S]` and `first_length`, `second_length` and
-            `is_random` `[R, K]`, int32.
-
-        Raises:
-            ValueError: if the data has fewer rows.
+        Returns a dataset of dicts of `token_ids` `[R, S]` and `first_length`, `second_length` and
+        `is_random` `[R, K]`, int32.
         """
         first_epoch, first_group, rows_before = self._seek(first_row)
 

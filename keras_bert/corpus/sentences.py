@@ -34,10 +34,9 @@ _CUTS = (
 def split_sentences(paragraph: str, language: str = "en") -> list[str]:
     """Splits a paragraph into sentences with `sentencex` (Wikimedia's rules for 300 languages).
 
-    `sentencex` keeps text between quotation marks or brackets in one piece. A piece longer than
-    500 characters is split again as if it had no such marks, and one of thousands of characters may
-    be cut anywhere, preferably after a sentence or a word. The time is linear in the length. An
-    unknown language code, of those in Wikipedia's addresses, gives default rules.
+    `sentencex` keeps text between quotation marks or brackets in one piece. A piece longer than 500
+    characters is split again as if it had no such marks, and one of thousands of characters may be
+    cut anywhere, preferably after a sentence or a word. The time is linear in the length.
 
     Example:
     ```python
@@ -54,7 +53,6 @@ def split_sentences(paragraph: str, language: str = "en") -> list[str]:
 
 
 def _pieces(text, language):
-    """Yields the pieces of `sentencex.segment`, which is given one window after another."""
     begin = 0
     while begin < len(text):
         window = text[begin : _window_end(text, begin)]
@@ -99,9 +97,7 @@ def _split_inside_quotes(text, language):
             cut -= 1
         if cut == begin or not text[cut - 1].isspace():
             cut = end
-        if sentence := text[begin:cut].strip():
-            sentences.append(sentence)
+        sentences.append(text[begin:cut].strip())
         begin = cut
-    if sentence := text[begin:].strip():
-        sentences.append(sentence)
-    return sentences
+    sentences.append(text[begin:].strip())
+    return [*filter(None, sentences)]

@@ -1,29 +1,21 @@
 """Writer of shards, TFRecord files of `tf.train.Example`, without TensorFlow."""
 
 import contextlib
-import functools
 import os
 import struct
-from collections.abc import Iterator
-from typing import IO
 
 import numpy as np
 import numpy.typing as npt
 
+from keras_bert.corpus.shards import COUNTS
 from keras_bert.files.remote import disk_full, is_disk_full
 from keras_bert.files.whole import whole_file
+from keras_bert.messages import missing
 
-COUNTS = ("num_records", "num_documents", "num_sentences", "num_tokens")
-
-
-def token_dtype(vocabulary_size: int) -> str:
-    """Returns the smallest dtype that holds every token id: "uint16" or "uint32"."""
-    return "uint16" if vocabulary_size <= 2**16 else "uint32"
-
-
-def shard_name(index: int, count: int) -> str:
-    """Returns the file name of shard `index` of `count`."""
-    return f"shard-{index:05d}-of-{count:05d}.tfrecord"
+try:
+    import google_crc32c
+except ImportError as error:
+    raise missing("google-crc32c", "corpus") from error
 
 
 class ShardWriter:
@@ -31,12 +23,9 @@ class ShardWriter:
 
     After the block, `counts` is the shard's entry in `corpus.json`.
 
-    Raises:
-        OSError: if the disk is full or the folder is not writable; no partial file remains.
-
     Example:
     ```python
-    with ShardWriter(f"{folder}/{shard_name(0, 1)}", "uint16") as shard:
+    with ShardWriter("shard-00000-of-00001.tfrecord", "uint16") as shard:
         shard.write(document_id=7, token_ids=[12, 13, 14, 12], sentence_lengths=[3, 1])
     shard.counts["num_tokens"]  # 4
     ```
@@ -78,7 +67,7 @@ class ShardWriter:
 
 
 @contextlib.contextmanager
-def _shard_file(path) -> Iterator[IO[bytes]]:
+def _shard_file(path):
     try:
         with whole_file(path, "wb") as file:
             yield file
@@ -113,55 +102,11 @@ def _varint(value):
 
 
 def _framed(data):
-    """Adds the length of a record and the checksums of both, as TFRecord has them."""
+    """Adds the length of a record and the Castagnoli checksums of both, as TFRecord has them."""
     length = struct.pack("<Q", len(data))
     return length + _masked_crc(length) + data + _masked_crc(data)
 
 
 def _masked_crc(data):
-    crc = _crc32c(data)
+    crc = google_crc32c.value(data)
     return struct.pack("<I", ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF)
-
-
-def _crc32c(data):
-    """Returns the Castagnoli checksum of four bytes or more.
-
-    The checksum is linear: equal parts of the data are processed side by side, and two neighbors
-    are combined by moving the first one over as many zeros as the second one has bytes.
-    """
-    table = _crc_table()
-    num_parts = 2 ** max(0, len(data).bit_length() - 6) if len(data) > 4096 else 1
-    parts = np.zeros((num_parts, -(-len(data) // num_parts)), np.uint8)
-    flat = parts.reshape(-1)
-    begin = len(flat) - len(data)  # zeros before the data change nothing
-    flat[begin:] = np.frombuffer(data, np.uint8)
-    flat[begin : begin + 4] ^= 0xFF
-    if num_parts == 1:
-        state, small = 0, table.tolist()
-        for byte in flat.tolist():
-            state = small[(state ^ byte) & 0xFF] ^ state >> 8
-        return state ^ 0xFFFFFFFF
-    state = np.zeros(num_parts, np.uint32)
-    zeros = 1 << np.arange(32, dtype=np.uint32)  # what the zeros make of each bit
-    for column in parts.T:
-        state = table[(state ^ column) & 0xFF] ^ state >> 8
-        zeros = table[zeros & 0xFF] ^ zeros >> 8
-    while len(state) > 1:
-        state = _linear(zeros, state[::2]) ^ state[1::2]
-        zeros = _linear(zeros, zeros)
-    return int(state[0]) ^ 0xFFFFFFFF
-
-
-def _linear(images, values):
-    """Applies the linear map with these images of the 32 bits."""
-    bits = values[:, None] >> np.arange(32, dtype=np.uint32) & 1
-    return np.bitwise_xor.reduce(bits * images, axis=1)
-
-
-@functools.cache
-def _crc_table():
-    """The effect of each byte on the checksum."""
-    table = np.arange(256, dtype=np.uint32)
-    for _ in range(8):
-        table = np.where(table & 1, table >> 1 ^ np.uint32(0x82F63B78), table >> 1)
-    return table

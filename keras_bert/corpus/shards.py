@@ -10,14 +10,12 @@ A record is a document, or a piece of a very long one:
     sentence_lengths   bytes   little-endian uint32, tokens of each sentence
     document_id        int64   unique in the corpus; the pieces of a document share it
 
-Each file is written to a temporary name and renamed when it is complete. Any path that
-`tf.io.gfile` can open is accepted.
+Each file is written to a temporary name and renamed when it is complete.
 """
 
 import os
 from typing import TYPE_CHECKING, Any
 
-from keras_bert.corpus.shard_writer import COUNTS, token_dtype
 from keras_bert.files.json_files import read_json, write_json
 from keras_bert.files.remote import is_folder, size_and_time
 from keras_bert.files.utf8 import read_utf8
@@ -29,14 +27,22 @@ if TYPE_CHECKING:
 CORPUS_FILE = "corpus.json"
 VOCABULARY_FILE = "vocab.txt"
 FORMAT = 1
+COUNTS = ("num_records", "num_documents", "num_sentences", "num_tokens")
 FIELDS = (*COUNTS, "vocabulary_size", "vocabulary_sha256", "lowercase", "token_dtype", "shards")
 
 
-class Corpus:
-    """A finished corpus folder, with all shards checked against `corpus.json`.
+def token_dtype(vocabulary_size: int) -> str:
+    """Returns the smallest dtype that holds every token id: "uint16" or "uint32"."""
+    return "uint16" if vocabulary_size <= 2**16 else "uint32"
 
-    Args:
-        folder: folder that `prepare_corpus` wrote.
+
+def shard_name(index: int, count: int) -> str:
+    """Returns the file name of shard `index` of `count`."""
+    return f"shard-{index:05d}-of-{count:05d}.tfrecord"
+
+
+class Corpus:
+    """A finished corpus folder that `prepare_corpus` wrote, checked against its `corpus.json`.
 
     Attributes: `folder`, `vocabulary_size`, `vocabulary_sha256`, `lowercase`, `token_dtype`,
     `num_documents`, `num_sentences`, `num_tokens`, `num_records`, `shards` (list of dicts, one per
@@ -101,24 +107,18 @@ class Corpus:
     def _check_shards(self):
         for shard, path in zip(self.shards, self.shard_paths, strict=True):
             state = size_and_time(path)
-            fault = None
-            if state is None:
-                fault = f"The corpus in {self.folder} lacks the shard {shard['name']}"
-            elif state[0] != shard["num_bytes"]:
+            if state and state[0] == shard["num_bytes"]:
+                continue
+            fault = f"The corpus in {self.folder} lacks the shard {shard['name']}"
+            if state:
                 fault = f"{path} has {state[0]:,} of {shard['num_bytes']:,} bytes: it was changed"
-            if fault:
-                raise ValueError(f"{fault}. Copy the folder again, or prepare the corpus again.")
+            raise ValueError(f"{fault}. Copy the folder again, or prepare the corpus again.")
 
 
 def finish_corpus(
     folder: str | os.PathLike, tokenizer: "BertTokenizer", shards: list[dict], **more: Any
 ) -> Corpus:
-    """Turns a folder of shards into a corpus: writes `vocab.txt`, then `corpus.json`.
-
-    `shards` are the `counts` of each `ShardWriter`, in order; `more` are further entries of
-    `corpus.json`.
-    """
-    folder = os.fspath(folder)
+    """Writes `vocab.txt`, then `corpus.json` with the `counts` of each `ShardWriter` and `more`."""
     vocabulary = tokenizer.get_vocabulary()
     write_vocabulary(os.path.join(folder, VOCABULARY_FILE), vocabulary)
     description = {
@@ -138,9 +138,7 @@ def finish_corpus(
 def _read_description(folder):
     path = os.path.join(folder, CORPUS_FILE)
     if not is_folder(folder):
-        raise ValueError(
-            f"There is no corpus folder {folder}. Check the path, or run prepare_corpus."
-        )
+        raise ValueError(f"There is no corpus folder {folder}. Run prepare_corpus, or fix it.")
     if size_and_time(path) is None:
         raise ValueError(
             f"{folder} has no {CORPUS_FILE}: its preparation was interrupted, or it is not a "

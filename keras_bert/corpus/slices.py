@@ -11,7 +11,7 @@ from keras_bert.reports import Reports
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
-    """Options of `prepare_corpus` that determine the records, for given inputs and tokenizer."""
+    """Options of `prepare_corpus` that determine the records."""
 
     text_format: str = "prose"
     document_separator: str | None = None
@@ -66,9 +66,9 @@ class Reader(Protocol):
 
 @dataclasses.dataclass(frozen=True)
 class Span:
-    """Bytes `start` to `stop` of a file; readers move both ends to the next document boundary.
+    """Bytes `start` to `stop` of a file, perhaps a part of a single document with `document_id`.
 
-    `document_id` is set if the file is a single document and this span is only one part.
+    Readers move both ends to the next document boundary.
     """
 
     path: str
@@ -91,17 +91,7 @@ class Slice:
         """Number of bytes in the input files."""
         return sum(span.stop - span.start for span in self.spans)
 
-    @property
-    def num_text_bytes(self) -> int:
-        """Approximate number of bytes of text, after decompression."""
-        return sum((span.stop - span.start) * span.reader.expansion for span in self.spans)
-
-    @property
-    def first_document_id(self) -> int:
-        """Id of the slice's first document; later ids count up from it."""
-        return first_document_id(self.index)
-
 
 def first_document_id(slice_index: int) -> int:
-    """Returns the id of the first document of a slice."""
+    """Returns the id of the first document of a slice; later ids count up from it."""
     return slice_index << 32

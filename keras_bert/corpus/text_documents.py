@@ -1,5 +1,6 @@
 """Documents of `.txt` files: one sentence per line (Google's format), or prose."""
 
+import itertools
 import re
 from collections.abc import Iterator
 
@@ -71,17 +72,11 @@ def _line_batches(blocks):
 def _sentence_lines(batches, separator):
     document = 0
     for lines in batches:
-        sentences = []
-        for line in lines:
-            if separator.search(line):
-                if sentences:
-                    yield document, sentences
-                    sentences = []
+        for is_separator, group in itertools.groupby(lines, separator.search):
+            if is_separator:
                 document += 1
             else:
-                sentences.append(line)
-        if sentences:
-            yield document, sentences
+                yield document, list(group)
 
 
 def _paragraphs(batches, separator, width=None):
@@ -113,8 +108,7 @@ def _paragraphs(batches, separator, width=None):
 def wrap_width(lines: list[str]) -> int:
     """Guesses the width at which a text was wrapped; 0 if each line is a paragraph.
 
-    Wrapped lines end within sentences; paragraphs do not. Text counts as wrapped if fewer than
-    half of the lines followed by another line end in closing punctuation.
+    It was wrapped if fewer than half of the lines before another line end in closing punctuation.
     """
     lines = [line.strip() for line in lines]
     inner = [line for line, below in zip(lines, lines[1:], strict=False) if line and below]

@@ -26,7 +26,7 @@ _HEAD_BYTES = 2**16
 
 @dataclasses.dataclass(frozen=True)
 class DumpReader(Reader):
-    """`Reader` of dumps, compressed with bzip2 if `packed`; each article is a document."""
+    """`Reader` of dumps, in bzip2 if `packed`; each article is a document."""
 
     packed: bool = False
 
@@ -52,15 +52,14 @@ class DumpReader(Reader):
                 yield document, sentences
 
     def texts(self, span: Span, reports: Reports) -> Iterator[str]:
-        passages, num_characters = [], 0
-        for _, article in self._articles(span, reports):
-            passages += article
-            num_characters += sum(map(len, article))
-            if num_characters > BLOCK_BYTES:
-                yield "\n".join(passages)
-                passages, num_characters = [], 0
-        if passages:
-            yield "\n".join(passages)
+        text = ""
+        for _, passages in self._articles(span, reports):
+            text += "\n".join([*passages, ""])
+            if len(text) > BLOCK_BYTES:
+                yield text
+                text = ""
+        if text:
+            yield text
 
     def _articles(self, span, reports):
         """Yields `(document, passages)`; counts other pages, such as redirects, in the reports."""
@@ -83,10 +82,7 @@ def dump_namespaces(path: str, packed: bool) -> frozenset[str]:
 
 
 def dump_pages(path: str, chunks: Iterator[tuple[bytes, bool]]) -> Iterator[bytes]:
-    """Yields the bytes of each `<page>` that begins in a span.
-
-    `chunks` are `(bytes, whether they begin in the span)`, to the end of the file.
-    """
+    """Yields each `<page>` that begins in a span of chunks `(bytes, if they begin in the span)`."""
     data, start, limit = b"", 0, None  # bytes read, their offset in the span, the span's length
     for chunk, is_own in chunks:
         if limit is None and not is_own:
@@ -121,14 +117,10 @@ def _chunks(span, packed):
         return
     with open_bytes(span.path) as file:
         file.seek(span.start)
-        position = span.start
-        while True:
-            own = position < span.stop
-            data = file.read(min(BLOCK_BYTES, span.stop - position) if own else BLOCK_BYTES)
-            if not data:
-                return
-            position += len(data)
-            yield data, own
+        left = span.stop - span.start
+        while data := file.read(min(BLOCK_BYTES, left) if left > 0 else BLOCK_BYTES):
+            yield data, left > 0
+            left -= len(data)
 
 
 def _head(path, packed):
@@ -158,18 +150,18 @@ def _article_text(page, path, reports):
             f"{path} is damaged: {_title(page)} is not XML ({error}, counted from its <page>). "
             "Download the file again."
         ) from error
+    revision = element.find("revision[last()]")
+    wikitext = "" if revision is None else revision.findtext("text") or ""
     if element.findtext("ns", "0") != "0":
-        reports.add(OTHER_NAMESPACES, 1)
-        return ""
-    revisions = element.findall("revision")
-    wikitext = (revisions[-1].findtext("text") or "") if revisions else ""
-    if element.find("redirect") is not None or wikitext[:9].upper() == "#REDIRECT":
-        reports.add(REDIRECTS, 1)
-        return ""
-    if revisions and revisions[-1].findtext("model", "wikitext") != "wikitext":
-        reports.add(OTHER_MODELS, 1)
-        return ""
-    return wikitext
+        kind = OTHER_NAMESPACES
+    elif element.find("redirect") is not None or wikitext[:9].upper() == "#REDIRECT":
+        kind = REDIRECTS
+    elif revision is not None and revision.findtext("model", "wikitext") != "wikitext":
+        kind = OTHER_MODELS
+    else:
+        return wikitext
+    reports.add(kind, 1)
+    return ""
 
 
 def _title(page):

@@ -2,6 +2,7 @@
 
 import collections
 import html
+import itertools
 import re
 
 # Elements that contain no prose.
@@ -39,21 +40,18 @@ _HOLES = (
     (re.compile(r" +([,.;:!?](?:\s|$))"), r"\1"),
 )
 _SENTENCE_END = re.compile(r"\w\W*[.!?…。！？।؟።။][\"'”’»)\]]*$")
-_NOT_PROSE = tuple("=*#:;|!{}")
+_NOT_PROSE = (*"=*#:;|!{}", "----")
 _BROKEN = re.compile(r"\{\{|\}\}|\[\[|\]\]|\{\||\|\}|\|\||==|<ref|</ref|<!--", re.I)
 
 
 def wikitext_passages(text: str, namespaces: frozenset[str] = frozenset()) -> tuple[list[str], int]:
-    r"""Extracts the paragraphs of prose from an article.
+    r"""Extracts the paragraphs of prose from an article, and counts those with broken markup.
 
     Headings, lists and their leads, tables, templates, references, formulas, code, captioned
-    pictures and categories are dropped, and so are links into `namespaces`, the wiki's in
-    lowercase. Links and emphasis keep their text. A template inside a sentence leaves a gap,
-    because templates cannot be expanded without the wiki.
-
-    Returns:
-        `(passages, num_broken)`: a list of str, one per paragraph, and the number of paragraphs
-        dropped because they still contain markup, such as unclosed brackets.
+    pictures, categories and links into `namespaces`, the wiki's in lowercase, are dropped. Other
+    links and emphasis keep their text. A template inside a sentence leaves a gap, because it cannot
+    be expanded without the wiki. Paragraphs that still contain markup, such as unclosed brackets,
+    are dropped.
 
     Example:
     ```python
@@ -61,12 +59,10 @@ def wikitext_passages(text: str, namespaces: frozenset[str] = frozenset()) -> tu
     # (["He was a Poet."], 0)
     ```
     """
-    text = _COMMENT.sub("", text)
-    text = _EMPTY.sub(_space_for_break, text)
-    text = _without_elements(text)
-    text = _without_braces(text)
+    text = _EMPTY.sub(_space_for_break, _COMMENT.sub("", text))
+    text = _without_braces(_without_elements(text))
     text = _links_to_text(text, namespaces | _FIXED_NAMESPACES)
-    text = _EXTERNAL_LINK.sub(_link_text, text)
+    text = _EXTERNAL_LINK.sub(lambda match: match[1] if match[2] else match[0], text)
     text = _SWITCH.sub("", _QUOTES.sub("", _TAG.sub(_space_for_break, text)))
     text = html.unescape(_LONG_REFERENCE.sub("\ufffd", text))
     passages, num_broken = [], 0
@@ -87,10 +83,6 @@ def _is_prose(passage):
 
 def _space_for_break(match):
     return " " if match[0].lower().startswith("<br") else ""
-
-
-def _link_text(match):
-    return match[1] if match[2] else match[0]
 
 
 class _Pairs:
@@ -161,9 +153,9 @@ def _without_braces(text):
         elif mark.endswith("|}"):
             pairs.close("{|", match.end())
         else:
-            for i in range(len(mark) // 2):
-                last = i == len(mark) // 2 - 1
-                pairs.close("{{", match.end() if last else begin + 2 * i + 2)
+            ends = range(begin + 2, match.end() - 1, 2)
+            for end in [*ends, match.end()]:
+                pairs.close("{{", end)
     return pairs.without(text)
 
 
@@ -195,20 +187,15 @@ def _label(link, namespaces):
     prefix = prefix.strip().lower()
     if colon and prefix and (prefix in namespaces or _INTERWIKI.fullmatch(prefix)):
         return ""
-    if bar:
-        return label.rpartition("|")[2]
-    return target.lstrip(":")
+    return label.rpartition("|")[2] if bar else target.lstrip(":")
 
 
 def _paragraphs(text):
-    paragraph = []
-    for line in text.split("\n"):
-        line = line.strip()
-        if line and not line.startswith(_NOT_PROSE) and not line.startswith("----"):
-            paragraph.append(line)
-            continue
-        if paragraph:
-            yield " ".join(paragraph)
-        paragraph = []
-    if paragraph:
-        yield " ".join(paragraph)
+    lines = map(str.strip, text.split("\n"))
+    for is_prose, group in itertools.groupby(lines, _is_line_of_prose):
+        if is_prose:
+            yield " ".join(group)
+
+
+def _is_line_of_prose(line):
+    return line != "" and not line.startswith(_NOT_PROSE)

@@ -30,15 +30,12 @@ def run_locally(
     """Yields `(slice, work(slice))` as slices finish; one worker means this process itself.
 
     By default there is one worker per available core, or fewer for small inputs.
-
-    Raises:
-        RuntimeError: if a worker process dies. An exception raised by a slice propagates.
-            Finished shards are kept in both cases.
     """
     if num_workers is None:
         has_affinity = hasattr(os, "sched_getaffinity")
         num_cores = len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
-        num_bytes = sum(slice_.num_text_bytes for slice_ in slices)
+        spans = (span for slice_ in slices for span in slice_.spans)
+        num_bytes = sum((span.stop - span.start) * span.reader.expansion for span in spans)
         num_workers = max(1, min(num_cores, num_bytes // BYTES_WORTH_A_WORKER))
     check_int("num_workers", num_workers)
     num_workers = min(num_workers, len(slices))
@@ -87,19 +84,15 @@ def _run(slice_):
 def run_on_beam(
     slices: list[Slice], work: Callable[[Slice], Any], options: Sequence[str]
 ) -> Iterator[Slice]:
-    """Runs `work` on all slices with Beam, with the same function as locally; then yields them."""
+    """Runs `work` on all slices with Beam; then yields them."""
     try:
         import apache_beam as beam
         from apache_beam.options.pipeline_options import PipelineOptions
     except ImportError as error:
         raise missing("apache-beam", "beam") from error
     with beam.Pipeline(options=PipelineOptions(list(options))) as pipeline:
-        (
-            pipeline
-            | "Slices" >> beam.Create(slices)
-            | "Spread" >> beam.Reshuffle()  # otherwise one worker may get all slices
-            | "Write" >> beam.Map(work)
-        )
+        spread = pipeline | beam.Create(slices) | beam.Reshuffle()  # or one worker may get them all
+        spread | beam.Map(work)
     yield from slices
 
 

@@ -11,8 +11,7 @@ import tensorflow as tf
 def as_dataset(batches: Any) -> tf.data.Dataset:
     """Makes a dataset of `Batches`, of known length; each pass has an order of its own.
 
-    Shapes are static where all batches have the same: that of a TPU, whose rows all have the full
-    length and whose batches are all full.
+    Shapes are static where all batches have the same, as on a TPU.
     """
     batching = batches.batching
     first = batches[0]

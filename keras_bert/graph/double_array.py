@@ -10,19 +10,13 @@ _PAGE = 256
 
 
 def double_array(values: Mapping[bytes, int]) -> np.ndarray:
-    """Builds the double array of a map from byte strings to numbers.
+    """Builds the double array of a map from byte strings, without NUL, to numbers below 2**31.
 
-    Each unit of the array is one state. Its low byte is the label that leads to it, bit 8 is set if
-    the state has a value, and bits 10 and up hold `index ^ base`. The state after byte `b` is at
-    `base ^ b`, and the value is at `base`. A step is valid if the unit found there carries the
-    requested label. Two states may therefore share a base only if their subtrees are equal; equal
-    subtrees are stored once.
-
-    Args:
-        values: dict from non-empty `bytes` without NUL to int, `0 <= value < 2**31`.
-
-    Returns:
-        uint32 array whose length is a multiple of 256.
+    Each unit of the array, uint32, is one state. Its low byte is the label that leads to it, bit 8
+    is set if the state has a value, and bits 10 and up hold `index ^ base`. The state after byte
+    `b` is at `base ^ b`, and the value is at `base`. A step is valid if the unit found there
+    carries the requested label. Two states may therefore share a base only if their subtrees are
+    equal; equal subtrees are stored once. The length is a multiple of 256.
 
     Example:
     >>> double_array({b"a": 1, b"ab": 2}).dtype

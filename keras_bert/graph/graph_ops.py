@@ -9,11 +9,17 @@ import tensorflow as tf
 
 from keras_bert.text.characters import CJK, is_punctuation
 
+arange = functools.partial(tf.range, dtype=tf.int64)
+argmax = tf.argmax
+cast = tf.cast
 concat = tf.concat
+cumsum = tf.cumsum
 exp = tf.exp
 log = tf.math.log
+logsumexp = functools.partial(tf.reduce_logsumexp, axis=-1)
 maximum = tf.maximum
 minimum = tf.minimum
+ragged = functools.partial(tf.RaggedTensor.from_row_lengths, validate=False)
 repeat = tf.repeat
 reshape = tf.reshape
 segment_max = tf.math.unsorted_segment_max
@@ -22,29 +28,16 @@ segment_min = tf.math.unsorted_segment_min
 segment_sum = tf.math.unsorted_segment_sum
 sigmoid = tf.sigmoid
 softmax = tf.nn.softmax
+stable_argsort = functools.partial(tf.argsort, stable=True)
 stack = tf.stack
 strings = tf.constant
 take = tf.gather
-
-
-def arange(stop):
-    return tf.range(stop, dtype=tf.int64)
-
-
-def argmax(values, axis):
-    return tf.argmax(values, axis)
+take_columns = functools.partial(tf.gather, axis=1)
+take_each = functools.partial(tf.gather, batch_dims=1)
 
 
 def array(values):
     return tf.constant(np.array(values, bool if isinstance(values[0], bool) else "int64"))
-
-
-def cast(values, dtype):
-    return tf.cast(values, dtype)
-
-
-def cumsum(values, axis=0):
-    return tf.cumsum(values, axis)
 
 
 def cut(texts, rows, starts, ends):
@@ -115,16 +108,8 @@ def located(texts, rows, starts, ends):
     def characters(bytes_):
         return tf.gather(before, bytes_ + offset) - tf.gather(before, offset)
 
-    return {
-        "start": characters(starts),
-        "end": characters(ends),
-        "start_byte": starts,
-        "end_byte": ends,
-    }
-
-
-def logsumexp(values):
-    return tf.reduce_logsumexp(values, axis=-1)
+    in_bytes = {"start_byte": starts, "end_byte": ends}
+    return {"start": characters(starts), "end": characters(ends), **in_bytes}
 
 
 def maximum_of(values):
@@ -139,10 +124,6 @@ def put(shape, places, values):
     rows = tf.stack([tf.cast(number, tf.int64) for number in shape])
     shape = tf.concat([rows, tf.shape(values, tf.int64)[1:]], axis=0)
     return tf.scatter_nd(tf.stack(places, axis=-1), values, shape)
-
-
-def ragged(values, lengths):
-    return tf.RaggedTensor.from_row_lengths(values, lengths, validate=False)
 
 
 def renumbered(numbers):
@@ -166,20 +147,8 @@ def smallest_of(lengths, at_least):
     return tf.gather(lengths, tf.searchsorted(lengths, at_least[None])[0])
 
 
-def stable_argsort(values):
-    return tf.argsort(values, stable=True)
-
-
 def take_at(values, rows, columns):
     return tf.gather_nd(values, tf.stack([rows, columns], axis=1))
-
-
-def take_columns(values, indices):
-    return tf.gather(values, indices, axis=1)
-
-
-def take_each(values, indices):
-    return tf.gather(values, indices, batch_dims=1)
 
 
 def top_k(values, count):

@@ -2,7 +2,7 @@
 
 Source: `tokenization.py` of google-research/bert, `BasicTokenizer`. Its cleaning, lower-casing and
 accent stripping act on one character at a time, with two exceptions: the capital sigma, whose lower
-case depends on its neighbors (`exact_wordpiece.py` corrects it), and marks that NFD reorders.
+case depends on its neighbors (`tokenizer.py` corrects it), and marks that NFD reorders.
 """
 
 import functools
@@ -32,14 +32,7 @@ def _assigned_characters():
 
 @functools.cache
 def character_map(lowercase: bool) -> dict[str, str]:
-    """Returns the replacements of all characters that normalization changes.
-
-    Args:
-        lowercase: whether letters are lower-cased and stripped of their accents.
-
-    Returns:
-        dict from a character to its replacement: "" if it is deleted, " " if it separates words.
-    """
+    """Maps the characters that normalization changes to "" if deleted, " ", or a replacement."""
     table = {}
     for character in _assigned_characters():
         normal = cleaned(character)
@@ -54,9 +47,9 @@ def character_map(lowercase: bool) -> dict[str, str]:
 def punctuation_map() -> dict[str, str]:
     """Returns replacements of characters that are punctuation for only one of ICU and Python.
 
-    TensorFlow Text splits words at ICU's punctuation, tokenization.py at Python's, and the two have
-    different Unicode versions. A character at which only ICU splits is replaced by two others that
-    no text contains. A character at which only Python splits gets spaces around it.
+    TensorFlow Text splits words at ICU's punctuation, tokenization.py at Python's. A character at
+    which only ICU splits is replaced by two others that no text contains. A character at which only
+    Python splits gets spaces around it.
     """
     code_points = np.setdiff1d(np.arange(1, _PROBED), np.arange(0xD800, 0xE000))
     words = np.stack(np.broadcast_arrays(ord("a"), code_points, ord("a")), axis=1).astype(np.int32)
@@ -78,14 +71,7 @@ def punctuation_map() -> dict[str, str]:
 def normalizer_model(lowercase: bool) -> np.ndarray:
     """Serializes the table for `tensorflow_text.FastBertNormalizer(model_buffer=...)`.
 
-    The table also deletes each ill-formed piece of UTF-8, as Python's
-    `decode("utf-8", errors="ignore")` does. It uses the Unicode version of the running Python.
-
-    Args:
-        lowercase: whether letters are lower-cased and stripped of their accents.
-
-    Returns:
-        uint8 array: a flatbuffer of the type FastBertNormalizerModel.
+    It also deletes ill-formed pieces of UTF-8, as Python's `decode(errors="ignore")` does.
     """
     pool, offsets, values = bytearray(), {}, {}
     punctuation = str.maketrans(punctuation_map())
@@ -134,13 +120,10 @@ def _flatbuffer(lowercase, trie, value_of_nul, pool):
 
 @functools.cache
 def sigma_rewrites() -> list[tuple[str, str]]:
-    """Returns the final-sigma rule of `str.lower` as ordered substitutions on normalized text.
+    """Returns the final-sigma rule of `str.lower` as `(RE2 pattern, rewrite)`, in order.
 
     A sigma is final if a cased letter precedes it and none follows it within the word, ignoring
-    characters that Unicode calls case-ignorable (apostrophes, full stops, ...).
-
-    Returns:
-        list of (RE2 pattern, rewrite). All keep the number of bytes, and so the offsets.
+    what Unicode calls case-ignorable (apostrophes, ...). All rewrites keep the number of bytes.
     """
     cased, ignorable = [], []
     changed = character_map(True)
@@ -162,10 +145,5 @@ def sigma_rewrites() -> list[tuple[str, str]]:
 
 
 def _character_class(code_points):
-    runs = []
-    for code_point in code_points:
-        if runs and runs[-1][1] == code_point - 1:
-            runs[-1][1] = code_point
-        else:
-            runs.append([code_point, code_point])
-    return "[" + "".join(f"\\x{{{first:X}}}-\\x{{{last:X}}}" for first, last in runs) + "]"
+    runs = np.split(code_points, np.flatnonzero(np.diff(code_points) > 1) + 1)
+    return "[" + "".join(f"\\x{{{run[0]:X}}}-\\x{{{run[-1]:X}}}" for run in runs) + "]"

@@ -1,115 +1,246 @@
-"""`BertTokenizer` as TensorFlow ops."""
+"""`BertTokenizer` as TensorFlow ops: TensorFlow Text's, corrected where they are wrong."""
 
 import functools
 
+import numpy as np
 import tensorflow as tf
 
-from keras_bert.graph.exact_wordpiece import ExactWordpiece
+from keras_bert.graph import normalization
+from keras_bert.graph.tensorflow_text import tf_text, wordpiece_builder
 from keras_bert.text.tokenizer import BertTokenizer
-from keras_bert.text.vocabulary import PAD
+from keras_bert.text.vocabulary import UNK
+
+_MAX_TOKEN_BYTES = 256  # limit of tensorflow_text's trie
+_MAX_CHARACTER_BYTES = 4  # in UTF-8
 
 
 def graph_tokenizer(tokenizer: BertTokenizer) -> "GraphTokenizer":
-    """Makes a tokenizer's graph, or returns the one of an equal tokenizer.
-
-    Raises:
-        ValueError: if a token of the vocabulary has more than 256 bytes.
-    """
+    """Makes a tokenizer's graph, or returns the one of an equal tokenizer."""
     tokens = tuple(tokenizer.get_vocabulary())
     return _shared(tokens, tokenizer.lowercase, tokenizer.max_word_characters)
+
+
+@functools.lru_cache(maxsize=4)
+def _shared(tokens, lowercase, max_word_characters):
+    with tf.init_scope(), tf.device("CPU:0"):
+        return GraphTokenizer(list(tokens), lowercase, max_word_characters)
 
 
 class GraphTokenizer:
     """Tokenizes tensors of strings as `BertTokenizer` does, also in `tf.data` and in a SavedModel.
 
-    It consists only of TensorFlow ops, so a SavedModel that contains it loads with only tensorflow
-    and tensorflow_text installed. It differs from `BertTokenizer` in two ways. Offsets are in bytes
-    of UTF-8. And Unicode has 25 marks that take part in canonical ordering and are not accents
-    (Indic viramas, musical stems): if a text has two of them next to each other in the wrong order,
-    they keep that order.
+    A SavedModel that contains it loads with only tensorflow and tensorflow_text installed. It
+    differs from `BertTokenizer` in two ways. Offsets are in bytes of UTF-8. And Unicode has 25
+    marks that take part in canonical ordering and are not accents (Indic viramas, musical stems):
+    if a text has two of them next to each other in the wrong order, they keep that order.
 
-    Args:
-        tokens: tuple of str, the vocabulary.
-        lowercase: whether letters are lower-cased and stripped of their accents.
-        max_word_characters: longer words become [UNK].
-
-    Call arguments:
-        text: strings of any shape, as a tensor, a `tf.RaggedTensor` or a list.
-
-    Returns:
-        int32 ids: a tensor `[T]` for one text, a `tf.RaggedTensor` `[B, (T)]` for `[B]` texts.
+    FastBertNormalizer normalizes with our table; FastWordpieceTokenizer splits and cuts words.
+    These ops get two things wrong. `str.lower` turns a capital sigma into one of two letters,
+    depending on its neighbors: the table keeps it and no token contains it, so its word becomes
+    [UNK]. The ops also count a word's bytes, not its characters: with a limit of 200 bytes, longer
+    words of up to 200 characters become [UNK]. So only a batch with an [UNK] is processed again.
     """
 
-    def __init__(self, tokens: tuple[str, ...], lowercase: bool, max_word_characters: int):
-        with tf.init_scope(), tf.device("CPU:0"):
-            self._graph = ExactWordpiece(list(tokens), lowercase, max_word_characters)
-            self._token_strings = tf.constant(["" if t == PAD else t for t in tokens])
+    def __init__(self, tokens: list[str], lowercase: bool, max_word_characters: int):
+        self.lowercase = lowercase
+        self.max_word_characters = max_word_characters
+        tokens = _reachable_tokens(tokens, lowercase, max_word_characters)
+        self._unknown = tokens.index(UNK)
+        self._normalizer = tf_text.FastBertNormalizer(
+            model_buffer=tf.constant(normalization.normalizer_model(lowercase))
+        )
+        model = _wordpiece_model(tokens, max_word_characters)
+        self._wordpiece_model = tf.constant(model)
+        self._visible = tf_text.FastBertNormalizer(  # deletes control characters, but no accents
+            model_buffer=tf.constant(normalization.normalizer_model(lowercase=False))
+        )
+        self._wordpiece = tf_text.FastWordpieceTokenizer(
+            model_buffer=self._wordpiece_model, token_out_type=tf.int32
+        )
+        # The same model with room for four bytes per character: only a few bytes differ.
+        longer = _wordpiece_model(tokens, max_word_characters * _MAX_CHARACTER_BYTES)
+        places = np.flatnonzero(model != longer)
+        self._longer_places, self._longer_bytes = places[:, None], longer[places]
 
-    def __call__(self, text: tf.Tensor | tf.RaggedTensor) -> tf.Tensor | tf.RaggedTensor:
-        """Calls `tokenize`."""
-        return self.tokenize(text)
-
-    def tokenize(self, text: tf.Tensor | tf.RaggedTensor) -> tf.Tensor | tf.RaggedTensor:
-        """Turns texts into ids."""
-        return _map_flat(self._graph.ids, text)
-
-    def tokenize_with_offsets(self, text: tf.Tensor | tf.RaggedTensor) -> tuple:
-        """Turns texts into `(ids, starts, ends)`, offsets int64 in bytes of UTF-8."""
-        return _map_flat(self._graph.ids_and_offsets, text)
-
-    def detokenize(self, token_ids: tf.Tensor | tf.RaggedTensor) -> tf.Tensor | tf.RaggedTensor:
-        """Joins int ids `[T]`, `[B, T]` or ragged `[B, (T)]` into strings, without [PAD]."""
+    def tokenize(self, texts: tf.Tensor) -> tf.RaggedTensor:
+        """Turns strings `[N]` into int32 ids `[N, (T)]`."""
         with tf.device("CPU:0"):
-            tokens = tf.ragged.map_flat_values(
-                lambda ids: tf.gather(self._token_strings, ids),  # [PAD] is ""
-                token_ids,
+            return self._traced_ids(texts)
+
+    def tokenize_with_offsets(self, texts: tf.Tensor) -> tuple[tf.RaggedTensor, ...]:
+        """Turns strings `[N]` into int32 ids, int64 byte starts and ends, all `[N, (T)]`."""
+        with tf.device("CPU:0"):
+            return self._traced_ids_and_offsets(texts)
+
+    @functools.cached_property
+    def _traced_ids(self):
+        return _trace(self._ids)
+
+    @functools.cached_property
+    def _traced_ids_and_offsets(self):
+        return _trace(self._ids_and_offsets)
+
+    def _ids(self, texts):
+        ids, _, _, splits = self._pieces(self._normalizer.normalize(texts))
+        return tf.RaggedTensor.from_row_splits(ids, splits, validate=False)
+
+    def _ids_and_offsets(self, texts):
+        normalized, sources = self._normalizer.normalize_with_offsets(texts)
+        ids, starts, ends, splits = self._pieces(normalized)
+        rows = tf.RaggedTensor.from_row_splits(ids, splits, validate=False).value_rowids()
+        first = tf.gather(sources.row_starts(), rows)
+        starts, last, ends = _sources(sources.flat_values, first + starts, first + ends)
+        ends = self._visible_ends(texts, rows, last, ends)
+        return tuple(
+            tf.RaggedTensor.from_row_splits(values, splits, validate=False)
+            for values in (ids, starts, ends)
+        )
+
+    def _visible_ends(self, texts, rows, last, ends):
+        """Moves the ends of tokens before the invisible characters that were deleted there.
+
+        For T tokens, `rows` are their texts, `last` the bytes at which their last characters start,
+        and `ends` those at which the next characters that aren't deleted start.
+        """
+        sizes = tf.strings.length(texts, "BYTE") + 1
+        begins = tf.cumsum(tf.cast(sizes, tf.int64), exclusive=True)
+        data = tf.io.decode_raw(tf.strings.reduce_join(texts, separator="\0"), tf.uint8)
+        begin = tf.gather(begins, rows)
+        last, ends = begin + last, begin + ends  # in all texts together
+
+        def move():
+            _, sources = self._visible.normalize_with_offsets(texts)
+            sources = sources.flat_values + tf.gather(begins, sources.value_rowids())
+            last_visible = tf.gather(sources, tf.searchsorted(sources, ends, out_type=tf.int64) - 1)
+            return last_visible + _character_sizes(data, last_visible)
+
+        is_followed = tf.reduce_any(last + _character_sizes(data, last) < ends)
+        return tf.cond(is_followed, move, lambda: ends) - begin
+
+    def _pieces(self, texts):
+        """Cuts normalized texts `[B]` into flat (ids, starts, ends, row_splits)."""
+        pieces = self._fast_pieces(texts)
+        # Every mistake of the fast ops results in an [UNK].
+        has_unknown = tf.reduce_any(pieces[0] == self._unknown)
+        return tf.cond(has_unknown, lambda: self._correct(texts, pieces), lambda: pieces)
+
+    def _fast_pieces(self, texts):
+        ids, starts, ends = self._wordpiece.tokenize_with_offsets(texts)
+        return ids.flat_values, starts.flat_values, ends.flat_values, ids.row_splits
+
+    def _correct(self, texts, pieces):
+        if self.lowercase:
+            has_sigma = tf.strings.regex_full_match(texts, f"(?s).*{normalization.SIGMA}.*")
+            texts, pieces = tf.cond(
+                tf.reduce_any(has_sigma),
+                lambda: self._with_final_sigmas(texts, has_sigma),
+                lambda: (texts, pieces),
             )
-            joined = tf.strings.reduce_join(tokens, axis=-1, separator=" ")
-            return tf.ragged.map_flat_values(_join_pieces, joined)
+        ids, starts, ends, _ = pieces
+        is_long = (ids == self._unknown) & (ends - starts > self.max_word_characters)
+        return tf.cond(
+            tf.reduce_any(is_long),
+            lambda: self._cut_long_words(texts, pieces, is_long),
+            lambda: pieces,
+        )
+
+    def _with_final_sigmas(self, texts, has_sigma):
+        lowered = tf.boolean_mask(texts, has_sigma)
+        for pattern, rewrite in normalization.sigma_rewrites():
+            lowered = tf.strings.regex_replace(lowered, pattern, rewrite)
+        texts = tf.tensor_scatter_nd_update(texts, tf.where(has_sigma), lowered)
+        return texts, self._fast_pieces(texts)
+
+    def _cut_long_words(self, texts, pieces, is_long):
+        """Cuts the words whose bytes exceed `max_word_characters`, but whose characters don't."""
+        ids, starts, ends, splits = pieces
+        rows = tf.RaggedTensor.from_row_splits(ids, splits, validate=False).value_rowids()
+        at = tf.where(is_long)[:, 0]  # [W] of W long words
+        word_starts, word_ends = tf.gather(starts, at), tf.gather(ends, at)
+        words = tf.strings.substr(
+            tf.gather(texts, tf.gather(rows, at)), word_starts, word_ends - word_starts
+        )
+        fits = tf.strings.length(words, "UTF8_CHAR") <= self.max_word_characters
+        at, words = tf.boolean_mask(at, fits), tf.boolean_mask(words, fits)
+        model = tf.tensor_scatter_nd_update(
+            self._wordpiece_model, self._longer_places, self._longer_bytes
+        )
+        longer = tf_text.FastWordpieceTokenizer(model_buffer=model, token_out_type=tf.int32)
+        new_ids, new_starts, new_ends = longer.tokenize_with_offsets(words)
+        shift = tf.gather(tf.boolean_mask(word_starts, fits), new_ids.value_rowids())
+        # Each token stays, or is replaced by its word's new tokens at the end of the pool.
+        size = tf.size(ids, tf.int64)
+        begin = tf.range(size)
+        begin = tf.tensor_scatter_nd_update(begin, at[:, None], size + new_ids.row_starts())
+        count = tf.tensor_scatter_nd_update(tf.ones_like(begin), at[:, None], new_ids.row_lengths())
+        order = tf.ragged.range(begin, begin + count).flat_values
+        pool = (
+            (ids, new_ids.flat_values),
+            (starts, new_starts.flat_values + shift),
+            (ends, new_ends.flat_values + shift),
+        )
+        ids, starts, ends = (tf.gather(tf.concat(pair, 0), order) for pair in pool)
+        splits = tf.gather(tf.concat([[0], tf.cumsum(count)], 0), splits)
+        return ids, starts, ends, splits
 
 
-@functools.lru_cache(maxsize=4)
-def _shared(tokens, lowercase, max_word_characters):
-    return GraphTokenizer(tokens, lowercase, max_word_characters)
-
-
-def _map_flat(function, text):
-    """Applies a function of strings `[N]` to strings of any shape."""
-    if not isinstance(text, (tf.RaggedTensor, tf.Tensor)):
-        text = _to_strings(text)
-    if text.dtype != tf.string:
-        raise ValueError(f"expected strings, got {text.dtype.name} of shape {text.shape}")
-    if text.shape.rank is None:
-        raise ValueError("expected texts of known rank; set their shape with set_shape")
-    with tf.device("CPU:0"):
-        if text.shape.rank == 0:
-            result = function(text[None])
-            if isinstance(result, tf.RaggedTensor):
-                return result.values
-            return tuple(ragged.values for ragged in result)
-        if text.shape.rank == 1:
-            return function(text)
-        if isinstance(text, tf.Tensor):
-            text = tf.RaggedTensor.from_tensor(text, ragged_rank=text.shape.rank - 1)
-        text = text.with_row_splits_dtype(tf.int64)
-        result = function(text.flat_values)
-        if isinstance(result, tf.RaggedTensor):
-            return text.with_flat_values(result)
-        return tuple(text.with_flat_values(ragged) for ragged in result)
-
-
-def _to_strings(text):
-    try:
-        return tf.convert_to_tensor(text, tf.string)
-    except (TypeError, ValueError) as error:
-        try:
-            return tf.ragged.constant(text, tf.string)  # lists of different lengths
-        except (TypeError, ValueError, AttributeError):
+def _reachable_tokens(tokens, lowercase, max_word_characters):
+    """Returns the vocabulary with placeholders for the tokens that no text can produce."""
+    unreachable = {*normalization.character_map(lowercase), " "}
+    if lowercase:
+        unreachable.add(normalization.SIGMA)
+    written = {c: n for c, n in normalization.punctuation_map().items() if n[0] != " "}
+    written = str.maketrans(written)
+    ids = {token: index for index, token in enumerate(tokens)}
+    reachable = []
+    for index, token in enumerate(tokens):
+        piece = token.removeprefix("##")
+        is_long = len(piece) > max_word_characters
+        if ids[token] != index:
+            token = ""
+        elif token != UNK and (is_long or not unreachable.isdisjoint(token)):
+            token = ""
+        elif token != UNK and len(piece.encode()) > _MAX_TOKEN_BYTES:
             raise ValueError(
-                f"expected a text or texts, got {type(text).__name__}: {error}"
-            ) from error
+                f"token {index} of the vocabulary has {len(piece.encode())} bytes, more than the "
+                f"limit of {_MAX_TOKEN_BYTES}: {token[:40]!r}..."
+            )
+        reachable.append(token.translate(written) or f"{normalization.PLACEHOLDER}{index}")
+    return [*reachable, normalization.PLACEHOLDER]  # an empty trie can't be built
 
 
-def _join_pieces(joined):
-    joined = tf.strings.regex_replace(joined, " ##", "")
-    return tf.strings.strip(tf.strings.regex_replace(joined, " +", " "))
+def _wordpiece_model(tokens, max_bytes):
+    # FastWordpieceTokenizer's constructor calls this too, but copies the bytes through a list.
+    model = wordpiece_builder.build_fast_wordpiece_model(tokens, max_bytes, "##", UNK, False, False)
+    return np.frombuffer(model, np.uint8)
+
+
+def _trace(function):
+    with tf.init_scope():
+        traced = tf.function(function, autograph=False)
+        return traced.get_concrete_function(tf.TensorSpec([None], tf.string))
+
+
+def _sources(sources, starts, ends):
+    """Maps spans of normalized text to spans of the original.
+
+    `sources` are, for each byte of all normalized texts, the place of the character that it comes
+    from; after each text, the length of the original. `starts` and `ends` are places in them.
+    Returns where the first character, the last one and the next one start in the originals.
+    """
+    source_starts, source_ends = tf.gather(sources, starts), tf.gather(sources, ends)
+    last = tf.gather(sources, ends - 1)
+
+    def next_greater():
+        changes = tf.where(sources[1:] != sources[:-1])[:, 0] + 1
+        return tf.gather(sources, tf.gather(changes, tf.searchsorted(changes, ends)))
+
+    # A character that became several characters ends where the next one starts.
+    inside = tf.reduce_any(last == source_ends)
+    return source_starts, last, tf.cond(inside, next_greater, lambda: source_ends)
+
+
+def _character_sizes(data, places):
+    """Numbers of bytes of the characters that start at places in UTF-8."""
+    lead = tf.gather(data, places)[:, None]
+    return 1 + tf.math.count_nonzero(lead >= tf.constant([0xC0, 0xE0, 0xF0], tf.uint8), axis=1)

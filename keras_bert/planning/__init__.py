@@ -1,4 +1,4 @@
-"""Planning of TPU runs, and compilation for GPUs, without either."""
+"""Planning of TPU runs, without a TPU."""
 
 from keras_bert.lazy_names import lazy_names
 

@@ -17,10 +17,9 @@ _OTHER_MEMORY = "S("  # a memory space other than HBM; VMEM is S(1)
 def hbm_traffic(program: str, num_iterations: int = 1) -> int:
     """Counts the bytes that a program moves between a chip and its HBM.
 
-    The compiler keeps many intermediate results in on-chip memory (VMEM), but includes them in its
-    own "bytes accessed". This function counts only operands and results in HBM, each in full. An
-    operand that an instruction names several times, to read different parts, is counted once.
-    `program` is the text of an optimized HLO module, whose loops have `num_iterations`.
+    The compiler's own "bytes accessed" include what stays in on-chip memory (VMEM). This function
+    counts only operands and results in HBM, each in full, and an operand that an instruction names
+    several times once. `program` is an optimized HLO module, with loops of `num_iterations`.
 
     Example:
     >>> text = '''
@@ -39,7 +38,7 @@ def hbm_moves(program: str, num_iterations: int = 1) -> Iterator[tuple[int, str]
     """Yields `(bytes, name)` for each instruction that moves data between a chip and its HBM.
 
     The name is that of the operation in the model's own code, such as
-    `"jit(steps)/jvp(bert_backbone)/block_0/attention/dot_general"`, or `""`. See `hbm_traffic`.
+    `"jit(steps)/jvp(bert_backbone)/block_0/attention/dot_general"`, or `""`.
     """
     entry, computations = _parse(program)
     return _moves(computations, entry, num_iterations)

@@ -77,12 +77,9 @@ class PlannedStep:
         return max(self.least_seconds, self.model_seconds / utilization)
 
     def table(self, steps: int = 1_000_000, utilization: float = 0.4) -> str:
-        """Formats memory, work and time as a table of several lines.
+        """Formats memory, work and time of so many steps as a table of several lines.
 
-        Args:
-            steps: int, the number of training steps.
-            utilization: float in (0, 1], the expected model FLOPs utilization: `model_flops` as a
-                fraction of the chips' peak rate.
+        `utilization` in (0, 1] is the expected share of the chips' peak rate in `model_flops`.
         """
         unit = f"per {self.unit}, on each chip"
         lines = ["memory per chip, GiB", *self._memory_lines(), "", unit]
@@ -105,15 +102,13 @@ class PlannedStep:
         return "\n".join(lines)
 
     def _memory_lines(self):
-        available = self.chip.available_bytes / GIB
+        available, cost = self.chip.available_bytes / GIB, self.cost
         if not self.fits:
-            excess = self.cost.excess
-            missing = "" if excess is None else f": {excess / GIB:.2f} GiB too much"
+            missing = "" if cost.excess is None else f": {cost.excess / GIB:.2f} GiB too much"
             return [
                 f"  doesn't fit in the {available:.2f} available to a program{missing}",
                 f"  {self.advice}",
             ]
-        cost = self.cost
         total, spare = f"total, of {available:.2f}", self.spare_bytes / GIB
         return [
             f"  {self.state:32}{cost.arguments / GIB:9.2f}",
@@ -154,11 +149,9 @@ def _work(name, amount, unit, seconds):
 def pretraining_flops(
     backbone: Any, sequence_length: int, max_predictions: int, next_sentence: bool = True
 ) -> int:
-    """Counts the FLOPs of the matrix products for one training row.
+    """Counts the FLOPs of the matrix products for one training row of a `Backbone`.
 
-    A multiplication and an addition are two operations. The backward pass takes twice the forward
-    pass. Recomputation by `remat` isn't counted, since it doesn't advance training. `backbone` is a
-    `Backbone`.
+    The backward pass takes twice the forward pass. Recomputation by `remat` isn't counted.
 
     Example:
     >>> from keras_bert import BertBackbone, sizes

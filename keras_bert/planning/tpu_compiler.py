@@ -1,4 +1,4 @@
-"""Compilation of the train step for TPUs and GPUs that are absent."""
+"""Compilation of the train step for TPUs that are absent."""
 
 import importlib.util
 import os
@@ -73,11 +73,7 @@ def tpu_devices(topology: str, options: dict[str, Any]) -> Sequence["jax.Device"
 def lower_step(
     model: keras.Model, devices: Sequence["jax.Device"], batch: tuple
 ) -> "jax.stages.Lowered":
-    """Lowers the step of `model.fit` on JAX for devices, perhaps absent, that share the batch.
-
-    This is the function that `fit` compiles, with shapes in place of arrays. See
-    `pretraining_batch` for the batch.
-    """
+    """Lowers the step that `fit` compiles on JAX, for devices that share a `pretraining_batch`."""
     import jax
 
     from keras_bert.training.jax_loop import compiled, one_or_more
@@ -106,10 +102,8 @@ def lower_prediction(
     import jax
 
     mesh, replicated, shard = _shared_by(devices)
-    state = [
-        [_shape(variable, replicated) for variable in part]
-        for part in (model.trainable_variables, model.non_trainable_variables)
-    ]
+    state = model.trainable_variables, model.non_trainable_variables
+    state = [[_shape(variable, replicated) for variable in part] for part in state]
     inputs = jax.tree.map(lambda values: _shape(values, replicated), inputs)
 
     def predict(state, inputs):
@@ -125,7 +119,6 @@ def _lowered(function, mesh, *arguments):
 
 
 def _shared_by(devices):
-    """Returns the mesh of devices, the sharding of what all have, and a sharder of batches."""
     import jax
     from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
@@ -150,8 +143,8 @@ def compile_step(
 ) -> CompiledCost:
     """Compiles a lowered step.
 
-    The compiler counts a single iteration of the step's loop, if it has one: `num_iterations` gives
-    their number, and `flops_outside_loop` the operations outside the loop.
+    The compiler counts one of the `num_iterations` of the step's loop, if it has one;
+    `flops_outside_loop` are the operations outside the loop.
     """
     import jax
 
@@ -165,11 +158,10 @@ def compile_step(
         return CompiledCost(None, None, None, None, None, read_excess(str(error)), seconds)
     seconds = time.perf_counter() - started
     memory = program.memory_analysis()
+    outputs = memory.output_size_in_bytes - memory.alias_size_in_bytes
     flops = program.cost_analysis()["flops"]
     return CompiledCost(
-        arguments=memory.argument_size_in_bytes
-        + memory.output_size_in_bytes
-        - memory.alias_size_in_bytes,
+        arguments=memory.argument_size_in_bytes + outputs,
         temporaries=memory.temp_size_in_bytes,
         code=memory.generated_code_size_in_bytes,
         flops=num_iterations * flops - (num_iterations - 1) * flops_outside_loop,
@@ -184,7 +176,7 @@ def compile_program(
 ) -> tuple["jax.stages.Compiled", str]:
     """Compiles a lowered step; returns the program and the text of its optimized HLO.
 
-    The text is dumped by the compiler, because JAX can't read every program for newer chips (v5p).
+    The compiler dumps the text: JAX can't read every program for newer chips (v5p).
     """
     with tempfile.TemporaryDirectory() as folder:
         dump = {"xla_dump_to": folder, "xla_dump_hlo_as_text": True}
@@ -203,9 +195,8 @@ def read_excess(message: str) -> float | None:
     if found := _TOO_MUCH.search(message):
         needed, available = _bytes(*found.groups()[:2]), _bytes(*found.groups()[2:])
         return needed - available
-    if found := _EXCESS.search(message):
-        return _bytes(*found.groups())
-    return None
+    found = _EXCESS.search(message)
+    return _bytes(*found.groups()) if found else None
 
 
 def _bytes(number, unit):
@@ -219,10 +210,7 @@ def pretraining_batch(
     max_predictions: int,
     sequences_per_row: int | None = None,
 ) -> tuple:
-    """Returns a batch of zeros with the shapes and dtypes of `pretraining_dataset`.
-
-    `sequences_per_row` is None if rows aren't packed.
-    """
+    """Returns a batch of zeros with the shapes and dtypes of `pretraining_dataset`."""
 
     def zeros(*shape):
         return np.broadcast_to(np.int32(0), (batch_size, *shape))

@@ -26,22 +26,18 @@ _FILL = 0.98  # fraction of a chip's memory that the largest batch aims for
 class TpuPlan:
     """A plan of work on TPUs: the memory it needs and the shortest time it can take.
 
-    The step that `fit` runs on JAX (forward and backward pass, all-reduce of gradients, clipping,
-    optimizer) is compiled by libtpu, the TPUs' own compiler. No TPU is needed, only Linux and
-    `pip install "keras3-bert[tpu-plan]"`. The precision is the model's, so call
-    `keras.config.set_dtype_policy("mixed_bfloat16")` before you make the model. Communication
-    between chips is compiled, but isn't included in the times.
+    The step that `fit` runs on JAX is compiled by libtpu, the TPUs' own compiler. No TPU is needed,
+    only Linux and `pip install "keras3-bert[tpu-plan]"`. The precision is the model's: call
+    `keras.config.set_dtype_policy("mixed_bfloat16")` before you make it. Communication between
+    chips is compiled, but isn't included in the times.
 
     Args:
         topology: str, the kind of chip and the shape of the slice. "v5e:2x2", "v4:2x2x1",
             "v5p:2x2x1" and "v6e:2x2" have 4 chips; "v5e:4x4" has 16.
         sequence_length: int, tokens S of a row.
-        max_predictions: int, prediction slots P of a row. The default is the same as in
-            `pretraining_dataset`: 20 for 128 tokens, 80 for 512.
-        accumulation_steps: int, the number of parts that each chip's share of a batch is split
-            into.
-        sequences_per_row: int, the sequences that a row of `pretraining_dataset(packed=True)`
-            holds, there 8 by default; None if rows aren't packed.
+        max_predictions: int, prediction slots P of a row, by default as in `pretraining_dataset`.
+        accumulation_steps: int, the parts that each chip's share of a batch is split into.
+        sequences_per_row: int, the most sequences of a packed row; None if rows aren't packed.
         log: function that is called with each progress message.
 
     Raises:
@@ -96,14 +92,11 @@ class TpuPlan:
             )
 
     def compile(self, model: keras.Model, batch_size: int) -> PlannedStep:
-        """Compiles the step for a batch size. This takes minutes.
+        """Compiles the step of a `BertPretrainer` for a batch size, which takes minutes.
 
         Args:
             model: a `BertPretrainer`.
             batch_size: int, rows B of a batch over all chips.
-
-        Returns:
-            A `PlannedStep`.
 
         Raises:
             ValueError: if the batch can't be split evenly over chips and parts, or the rows are
@@ -121,18 +114,15 @@ class TpuPlan:
         return self._planned(PlannedStep, batch_size, row_flops, cost)
 
     def compile_prediction(self, model: keras.Model, batch_size: int) -> PlannedPrediction:
-        """Compiles the forward pass for a batch size. This takes a minute or more.
+        """Compiles the forward pass for a batch size, which takes a minute or more.
 
         Args:
             model: a task of rows of tokens, such as a `BertEmbedder`, or a `BertBackbone`.
             batch_size: int, rows B of a batch over all chips.
 
-        Returns:
-            A `PlannedPrediction`.
-
         Raises:
-            ValueError: as `compile`; if the plan has parts or packed rows, which prediction doesn't
-                have; or if the model takes other inputs than token ids, segments and padding.
+            ValueError: as `compile`; or if the plan has parts or packed rows, or the model takes
+                other inputs than token ids, segments and padding.
         """
         if self.accumulation_steps > 1 or self.sequences_per_row is not None:
             raise ValueError("For prediction, omit accumulation_steps and sequences_per_row.")
@@ -163,9 +153,8 @@ class TpuPlan:
     ) -> PlannedStep | None:
         """Searches for the largest batch that fits, by compiling other batch sizes.
 
-        Memory grows almost linearly with the rows per chip. Each compilation uses the batch size
-        that should fill 98 % of the chip's memory, and refines the linear estimate. The search ends
-        when a batch that fits is within a sixteenth of that size.
+        Each compilation takes the batch size that should fill 98 % of the chip's memory, and
+        refines a linear estimate. The search ends within a sixteenth of that size.
 
         Args:
             model: a `BertPretrainer`.
@@ -206,9 +195,8 @@ def next_rows(
 ) -> int | None:
     """Chooses the rows per chip to try next in the search for the largest batch that fits.
 
-    `tried` lists `(rows, bytes, fits)`: the memory needed, or None if unknown, and whether the chip
-    has it. `state_bytes` is the memory needed for no rows at all, and `parts` must divide the rows.
-    Returns None if the search is over.
+    `tried` lists `(rows, bytes or None, fits)`, `state_bytes` is the memory needed for no rows at
+    all, and `parts` must divide the rows. Returns None if the search is over.
 
     Example:
     >>> from keras_bert.planning.chips import CHIPS

@@ -10,11 +10,9 @@ def read_choices(path: str | os.PathLike) -> list[dict]:
     r"""Reads the questions of a file in the format of SWAG or CODAH.
 
     SWAG (Zellers et al. 2018), CSV or TSV, has a header. The context is `sent1`, and each choice
-    is `sent2` followed by one of `ending0`, `ending1`, ...; `label` is the number of the right
-    choice, absent in its test file.
-
+    is `sent2` followed by one of `ending0`, `ending1`, ...; `label` is the number of the right one.
     CODAH (Chen et al. 2019), TSV, has no header. A row is a category, the context, the choices,
-    and the number of the right choice from 0. Its quotes are plain characters.
+    and the number of the right one from 0. Its quotes are plain characters.
 
     Args:
         path: the file, in UTF-8; any path that `tf.io.gfile` can open.
@@ -24,9 +22,8 @@ def read_choices(path: str | os.PathLike) -> list[dict]:
         has labels.
 
     Raises:
-        ValueError: if the file can't be read or lacks a column; if a row has fewer choices than
-            the others, or fewer than two; or if a label is not the number of a choice. The message
-            names the file and line.
+        ValueError: if the file can't be read or lacks a column, a row lacks a choice, or a label is
+            not the number of a choice. The message names the file and line.
 
     Example:
     >>> import os, tempfile
@@ -64,10 +61,9 @@ _FORMS = (
 
 
 def _example(table, row, context, begin, endings, label):
-    for number, text in enumerate(endings):
-        if not text.strip():
-            wrong = f"ending {number} of {len(endings)} is empty"
-            raise table.error(row, f"{wrong}. Fill it, or remove the row.")
+    if empty := [number for number, text in enumerate(endings) if not text.strip()]:
+        wrong = f"ending {empty[0]} of {len(endings)} is empty"
+        raise table.error(row, f"{wrong}. Fill it, or remove the row.")
     choices = list(endings) if begin is None else [f"{begin} {text}".strip() for text in endings]
     example = {"context": context, "choices": choices}
     if label is None:

@@ -59,11 +59,7 @@ class TaggedSentences:
         return sorted(names, key=lambda name: (name != "O", name))
 
     def class_numbers(self, names: list[str]) -> list[list[int]]:
-        """Converts the tags to their indices in `names`, lists of int.
-
-        Raises:
-            ValueError: at the first tag missing from `names`, with its line and the classes.
-        """
+        """Converts the tags to their indices in `names`; an error names the line of another tag."""
         numbers = {name: number for number, name in enumerate(names)}
         for tag, line in self.tag_lines():
             if tag not in numbers:
@@ -79,10 +75,7 @@ class TaggedSentences:
 
 
 def write_conll(path: str | os.PathLike, words: list[list[str]], *tags: list[list[str]]) -> None:
-    """Writes sentences in CoNLL's column format: a word and its tags per line.
-
-    Spaces inside words and tags become underscores, because columns are separated by spaces.
-    """
+    """Writes sentences in CoNLL's columns, with underscores for spaces inside words and tags."""
     with whole_file(path) as file:
         if words and words[0] and words[0][0].startswith("\ufeff"):
             file.write("\ufeff")  # a byte order mark, which the word's own would be read as
@@ -174,14 +167,13 @@ def encode_entities(
 
 
 def _parse(path, tag_column):
-    """Reads `TaggedSentences` with the tags of the file."""
     words, tags, lines, documents = [], [], [], []
     is_new, document, first = True, None, None
     for line, text in enumerate(read_utf8(path).split("\n"), start=1):
         if not text.strip(" \t\r"):
             is_new = True
             continue
-        fields = text.split("\t") if "\t" in text else text.split(" ")
+        fields = text.split("\t" if "\t" in text else " ")
         fields = [field for field in (part.strip(" \r") for part in fields) if field]
         if fields[0] == _DOCUMENT:
             is_new, document = True, 0 if document is None else document + 1

@@ -7,6 +7,7 @@ import os
 import numpy as np
 
 from keras_bert.files.remote import names_in
+from keras_bert.messages import check_one_of
 from keras_bert.readers.glue_tasks import glue_task
 from keras_bert.readers.table import read_table
 from keras_bert.reports import Reports
@@ -55,10 +56,9 @@ def read_glue(
 ) -> GlueExamples:
     r"""Reads a split of a GLUE task.
 
-    It reads the files of gluebenchmark.com/tasks, unchanged: quotes are plain characters, CoLA's
-    files have no header except for the test set, and some rows of QQP are broken. Classes are
-    numbered as in Google's `run_classifier.py`.
-    Source: Wang et al. 2019.
+    It reads the files of gluebenchmark.com/tasks (Wang et al. 2019), unchanged: quotes are plain
+    characters, CoLA's files have no header except for the test set, and some rows of QQP are
+    broken. Classes are numbered as in Google's `run_classifier.py`.
 
     Args:
         folder: the task's own folder, such as `"glue_data/MRPC"`.
@@ -68,11 +68,7 @@ def read_glue(
             `"dev_mismatched"`, `"test_matched"` or `"test_mismatched"`; for AX `"test"`.
         malformed: `"error"`, or `"skip"` to skip rows with a wrong number of columns, which are
             counted in the examples' `reports` and logged. By default only QQP's train and dev
-            sets are read with `"skip"`, because their official files need it.
-
-    Returns:
-        A `GlueExamples` of `texts`, `labels` (None for a test set without labels) and
-        `label_names`.
+            sets are read with `"skip"`: their official files need it.
 
     Raises:
         ValueError: if the task, split or file does not exist, a column is missing, a row is
@@ -89,7 +85,7 @@ def read_glue(
     ((['"Yes," he said.'], ['He spoke.']), 'entailment')
     """
     description = glue_task(task)
-    description.check_split(split)
+    check_one_of(f"The split of {description.name}", split, description.files)
     if malformed is None:
         malformed = "skip" if description.name == "QQP" and split != "test" else "error"
     path = _path(os.fspath(folder), description, split)
@@ -118,9 +114,8 @@ def read_glue(
 
 def _path(folder, task, split):
     names = names_in(folder)
-    for name in task.files[split]:
-        if name in names:
-            return os.path.join(folder, name)
+    if found := [name for name in task.files[split] if name in names]:
+        return os.path.join(folder, found[0])
     raise ValueError(
         f"{folder} has no {' or '.join(task.files[split])}, the {split} set of {task.name}. Give "
         f"the folder of {task.name} itself, as GLUE's download script creates it."

@@ -2,7 +2,6 @@
 
 import dataclasses
 
-from keras_bert.messages import check_one_of
 from keras_bert.metrics.glue import task_key
 
 _MNLI_SPLITS = ("train", "dev_matched", "dev_mismatched", "test_matched", "test_mismatched")
@@ -40,10 +39,6 @@ class GlueTask:
     label_names: tuple[str, ...] | None = None
     tfds_texts: tuple[str, ...] | None = None
     files: dict[str, tuple[str, ...]] = dataclasses.field(default_factory=_FILES.copy)
-
-    def check_split(self, split: str) -> None:
-        """Raises a ValueError if the task has no such split."""
-        check_one_of(f"The split of {self.name}", split, self.files)
 
     def class_names(self) -> list[str] | None:
         """Lists the names of the classes; returns None for regression."""

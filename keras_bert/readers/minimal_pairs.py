@@ -14,8 +14,7 @@ def read_minimal_pairs(
 
     Each file holds the pairs of one paradigm. BLiMP's (Warstadt et al. 2020) are `.jsonl`, with the
     keys `sentence_good` and `sentence_bad`; a `.tsv` or `.csv` may have columns of these names.
-    Zorro's (Huebner et al. 2021) are `.txt`: a bad sentence and the good one take turns, a line
-    each.
+    Zorro's (Huebner et al. 2021) are `.txt`, where bad and good sentences take turns.
 
     Args:
         path: a file, or a folder of them.
@@ -53,8 +52,7 @@ def read_minimal_pairs(
 
 
 def _read_columns(path):
-    table = read_table(path)
-    return table.texts("sentence_good"), table.texts("sentence_bad")
+    return map(read_table(path).texts, ("sentence_good", "sentence_bad"))
 
 
 def _read_lines(path):

@@ -16,10 +16,7 @@ CONTRADICTORY = "impossible questions that have answers, read as impossible"
 
 
 class SquadExamples(list):
-    """Questions of a SQuAD file: a list of dicts, one per question, from `read_squad`.
-
-    `reports` are the irregularities in the file.
-    """
+    """A list of dicts, one per question, from `read_squad`, with `reports` of irregularities."""
 
     def __init__(self, path: str, examples: list[dict], reports: Reports):
         super().__init__(examples)
@@ -33,9 +30,7 @@ class SquadExamples(list):
 
 
 def read_squad(path: str | os.PathLike) -> SquadExamples:
-    """Reads a SQuAD 1.1 or 2.0 file.
-
-    Source: Rajpurkar et al. 2016 and 2018; the files of rajpurkar.github.io/SQuAD-explorer.
+    """Reads a SQuAD 1.1 or 2.0 file (Rajpurkar et al. 2016 and 2018).
 
     Args:
         path: the JSON file; any path that `tf.io.gfile` can open.
@@ -43,8 +38,7 @@ def read_squad(path: str | os.PathLike) -> SquadExamples:
     Returns:
         A list of dicts, one per question: `id`, `title`, `question`, `context`, `answers` (a list
         of dicts of `text` and `answer_start`, in characters) and, in 2.0 files, `is_impossible`.
-        Its attribute `reports` counts irregularities, which are also logged. For example, answers
-        that are not where the file says are not used for training.
+        Its attribute `reports` counts irregularities, which are also logged.
 
     Raises:
         ValueError: if the file is not SQuAD's JSON (the message names the place), or an id occurs
@@ -53,11 +47,11 @@ def read_squad(path: str | os.PathLike) -> SquadExamples:
     Example:
     >>> import json, os, tempfile
     >>> path = os.path.join(tempfile.mkdtemp(), "dev.json")
-    >>> question = {"id": "1", "question": "What is it?", "answers": [
-    ...     {"text": "a book", "answer_start": 6}]}
-    >>> paragraphs = [{"context": "It is a book.", "qas": [question]}]
+    >>> answer = {"text": "a book", "answer_start": 6}
+    >>> questions = [{"id": "1", "question": "What is it?", "answers": [answer]}]
+    >>> paragraphs = [{"context": "It is a book.", "qas": questions}]
     >>> with open(path, "w") as file:
-    ...     json.dump({"version": "1.1", "data": [{"title": "T", "paragraphs": paragraphs}]}, file)
+    ...     json.dump({"data": [{"paragraphs": paragraphs}]}, file)
     >>> [example] = read_squad(path)
     >>> example["context"], example["answers"][0]["text"]
     ('It is a book.', 'a book')
@@ -80,8 +74,7 @@ def read_squad(path: str | os.PathLike) -> SquadExamples:
 def training_answer(example: dict) -> tuple[int, int] | None:
     """Returns the answer that an example is trained on, `(start, end)` in characters.
 
-    It is `(0, 0)` for an impossible question, and None if the example has no answer, or none at its
-    `answer_start`.
+    It is `(0, 0)` for an impossible question, and None if no answer is at its `answer_start`.
     """
     if example.get("is_impossible"):
         return 0, 0
@@ -155,10 +148,8 @@ def _start(answer):
 
 
 def _report(example, reports):
-    context, answers = example["context"], example["answers"]
-    misplaced = sum(not is_placed(context, answer) for answer in answers)
-    place = f"question {example['id']}"
-    if misplaced:
+    answers, place = example["answers"], f"question {example['id']}"
+    if misplaced := sum(not is_placed(example["context"], answer) for answer in answers):
         reports.add(MISPLACED, misplaced, place)
     if example.get("is_impossible") and answers:
         reports.add(CONTRADICTORY, 1, place)

@@ -27,9 +27,6 @@ class Table:
         rows: lists of strings.
         lines: the line in the file where each row starts.
         malformed: the lines of skipped rows.
-
-    Raises:
-        ValueError: if a column does not exist; lists the columns that do.
     """
 
     path: str
@@ -64,10 +61,7 @@ class Table:
         return ValueError(f"{self.path}, line {self.lines[row]}: {message}")
 
     def texts(self, column: str) -> list[str]:
-        """Returns a column, with a warning if some of its texts are empty.
-
-        BERT reads an empty text as `[CLS] [SEP]`, so it is no error.
-        """
+        """Returns a column, with a warning if some of its texts are empty: `[CLS] [SEP]`."""
         texts = self[column]
         empty = [line for line, text in zip(self.lines, texts, strict=True) if not text.strip()]
         if empty:
@@ -79,11 +73,7 @@ class Table:
         return texts
 
     def class_names(self, column: str) -> list[str]:
-        """Lists the distinct values of a column of labels, sorted, with numbers sorted by value.
-
-        Raises:
-            ValueError: if the column does not exist, or a label is empty.
-        """
+        """Lists the distinct values of a column of labels, sorted, with numbers sorted by value."""
         labels = self[column]
         if "" in labels:
             message = f"the label in column {column!r} is empty. Fill it, or remove the row."
@@ -145,18 +135,15 @@ def read_table(
 ) -> Table:
     r"""Reads a TSV, CSV or JSONL file of examples.
 
-    Byte order marks and all line endings are supported. Blank lines are skipped, except in files
-    of one column, where they are empty texts. A file whose name ends in `.jsonl` has a JSON object
-    in each line, all with the same keys, which are the columns.
+    Blank lines are skipped, except in files of one column, where they are empty texts. A file whose
+    name ends in `.jsonl` has a JSON object in each line, all with the same keys, the columns.
 
     Args:
         path: the file, in UTF-8; any path that `tf.io.gfile` can open.
-        header: bool, whether the first row names the columns. If not, they are named "0", "1",
-            and so on.
+        header: bool, whether the first row names the columns, which are otherwise "0", "1", ...
         delimiter: str; by default "," if the name ends in `.csv`, otherwise a tab.
-        quoting: bool, whether double quotes may enclose fields, as in files that pandas and
-            spreadsheets write. Pass False for files whose quotes are plain characters, such as
-            GLUE's.
+        quoting: bool, whether double quotes may enclose fields. Pass False for files whose quotes
+            are plain characters, such as GLUE's.
         malformed: `"error"`, or `"skip"` to skip rows with other columns than the first;
             the `Table`'s `malformed` then lists their lines.
 
@@ -191,8 +178,7 @@ def read_table(
         skips = f" {len(skipped)} have a different number of columns." if skipped else ""
         raise ValueError(f"{path} has no rows below its header: {shown(rows[0], 120)}.{skips}")
     columns = [name.strip() for name in rows[0]]
-    repeated = [name for name in columns if columns.count(name) > 1]
-    if repeated:
+    if repeated := [name for name in columns if columns.count(name) > 1]:
         raise ValueError(
             f"{path}: two columns are named {repeated[0]!r} in the header: {', '.join(columns)}. "
             "Rename one, or read the file with header=False."
@@ -214,14 +200,13 @@ def _parse(path, text, delimiter, quoting, malformed):
         for row in reader:
             if not row and rows and len(rows[0]) == 1:
                 row = [""]
-            is_malformed = bool(row and rows) and len(row) != len(rows[0])
-            if is_malformed and malformed == "error":
-                raise ValueError(
-                    f"{path}, line {line}: {len(row)} columns, but the first row has "
-                    f"{len(rows[0])}: {shown(row, 120)}. Fix the row, or check the delimiter "
-                    f"({delimiter!r}) and the quotes."
-                )
-            if is_malformed:
+            if row and rows and len(row) != len(rows[0]):
+                if malformed == "error":
+                    raise ValueError(
+                        f"{path}, line {line}: {len(row)} columns, but the first row has "
+                        f"{len(rows[0])}: {shown(row, 120)}. Fix the row, or check the delimiter "
+                        f"({delimiter!r}) and the quotes."
+                    )
                 skipped.append(line)
             elif row:
                 rows.append(row)
@@ -239,10 +224,7 @@ def _parse(path, text, delimiter, quoting, malformed):
 
 
 def _json_rows(path, text, malformed):
-    """Returns `(columns, rows, lines, skipped)` of lines of JSON with the keys of the first one.
-
-    Strings are kept, and numbers and booleans become JSON text.
-    """
+    """Reads lines of JSON; strings are kept, and numbers and booleans become JSON text."""
     columns, rows, lines, skipped = None, [], [], []
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
@@ -283,13 +265,13 @@ def _refuse(constant):
 
 def _delimiter_hint(header):
     """Returns advice for a header of one column that other characters seem to separate."""
-    mark = next((mark for mark in "\t;," if len(header) == 1 and mark in header[0]), None)
-    if mark is None:
-        return ""
-    return (
-        f" The first line holds {mark!r}: if that separates the columns, read the file with "
-        f"delimiter={mark!r}, or save it with commas as .csv or with tabs as .tsv."
-    )
+    for mark in "\t;," if len(header) == 1 else "":
+        if mark in header[0]:
+            return (
+                f" The first line holds {mark!r}: if that separates the columns, read the file "
+                f"with delimiter={mark!r}, or save it with commas as .csv or with tabs as .tsv."
+            )
+    return ""
 
 
 def _suggestion(name, names):

@@ -24,8 +24,7 @@ def texts_from_columns(table: Table | dict[str, Sequence], template: str) -> lis
         A list of str.
 
     Raises:
-        ValueError: if the template is malformed, names no column, or names one that does not
-            exist.
+        ValueError: if the template is malformed, or names no column or a missing one.
 
     Example:
     >>> table = {"Name": ["Rex", "Tom"], "Kind": ["Dog", ""], "Age": ["3", ""]}
@@ -37,8 +36,7 @@ def texts_from_columns(table: Table | dict[str, Sequence], template: str) -> lis
     for name in names:
         if name not in table and isinstance(table, dict):
             raise ValueError(f"There is no column {name!r}. The columns are: {', '.join(table)}.")
-    columns = ([str(value).strip() for value in table[name]] for name in names)
-    rows = zip(*columns, strict=True)
+    rows = zip(*([str(value).strip() for value in table[name]] for name in names), strict=True)
     return [_text(sentences, dict(zip(names, row, strict=True))) for row in rows]
 
 
@@ -48,9 +46,9 @@ def _sentences(template):
         parts = list(string.Formatter().parse(template))
         if all(name is None for _, name, *_ in parts):
             raise ValueError("it names no column")
-        formatted = [name for _, name, form, conversion in parts if form or conversion]
-        if formatted:
-            raise ValueError(f"column {formatted[0]!r} has a format, but is written as in the file")
+        for _, name, form, conversion in parts:
+            if form or conversion:
+                raise ValueError(f"column {name!r} has a format, but is written as in the file")
     except ValueError as error:
         raise ValueError(
             f"The template {template!r} is malformed: {error}. Write column names in braces, as in "

@@ -15,11 +15,7 @@ _CONTROL_SPACES = "\x0b\x0c\x1c\x1d\x1e\x1f\x85"
 
 
 class BasicWords:
-    """Splits chunks of text, which contain no spaces, into words.
-
-    Args:
-        lowercase: whether letters are lower-cased and stripped of their accents.
-    """
+    """Splits chunks of text, which contain no spaces, into words."""
 
     def __init__(self, lowercase: bool):
         self._lowercase = lowercase
@@ -48,11 +44,9 @@ class BasicWords:
         return words.split()
 
     def sources(self, chunk: str) -> tuple[list[int], list[int]]:
-        """Returns where the letters of the words of a chunk come from.
+        """Returns the place in a chunk of each letter of its words, and the end of each place.
 
-        Returns:
-            `(sources, ends)`: the place in the chunk of each letter; and for each place the one
-            after its character and the accents that belong to it.
+        The end is the place after a character and the accents that belong to it.
         """
         letters = [self._letters[ord(character)] for character in chunk]
         sources, ends, last = [], list(range(1, len(chunk) + 1)), None

@@ -6,32 +6,33 @@ that each rule exists once. Integers are int64 there, until a model gets them as
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
+arange = functools.partial(np.arange, dtype="int64")
 argmax = np.argmax
 concat = np.concatenate
 cumsum = np.cumsum
 exp = np.exp
 flatnonzero = np.flatnonzero
+full = np.full
 log = np.log
 maximum = np.maximum
 minimum = np.minimum
 nonzero = np.nonzero
 repeat = np.repeat
 reshape = np.reshape
+row_sums = functools.partial(np.sum, axis=1, dtype="int64")
+size = len
+stable_argsort = functools.partial(np.argsort, kind="stable")
 stack = np.stack
 where = np.where
 
 
-def arange(stop: int) -> np.ndarray:
-    return np.arange(stop, dtype="int64")
-
-
 def array(values: Sequence) -> np.ndarray:
-    """Makes a constant of bools or of ints, as int64."""
+    """Makes a constant of bools or int64."""
     return np.array(values, bool if isinstance(values[0], bool) else "int64")
 
 
@@ -72,10 +73,6 @@ def first_of_each(groups: np.ndarray, texts: np.ndarray) -> np.ndarray:
     return np.array([*first.values()], "int64")
 
 
-def full(shape: Sequence[int], value: Any, dtype: str) -> np.ndarray:
-    return np.full(shape, value, dtype)
-
-
 def ragged(values: np.ndarray, lengths: np.ndarray) -> list[np.ndarray]:
     """Cuts values into rows of these lengths."""
     return np.split(values, np.cumsum(lengths)[:-1]) if len(lengths) else []
@@ -93,17 +90,7 @@ def replaced(values: np.ndarray, places: np.ndarray, new: np.ndarray) -> np.ndar
     return values
 
 
-def row_sums(values: np.ndarray) -> np.ndarray:
-    return values.sum(axis=1, dtype="int64")
-
-
-def size(values: np.ndarray) -> int:
-    """Returns the number of rows."""
-    return len(values)
-
-
 def width(values: np.ndarray) -> int:
-    """Returns the size of the second axis."""
     return values.shape[1]
 
 
@@ -122,7 +109,6 @@ def smallest_of(lengths: Sequence[int], at_least: int) -> int:
 
 
 def take(values: np.ndarray, indices: np.ndarray) -> np.ndarray:
-    """Takes rows by number."""
     return values[indices]
 
 
@@ -149,21 +135,19 @@ def put(shape: Sequence[int], places: Sequence[np.ndarray], values: np.ndarray) 
 
 
 def segment_max(values: np.ndarray, segments: np.ndarray, count: int) -> np.ndarray:
-    """Returns the largest value of each segment; values of segment -1 are left out."""
     return _segments(np.maximum, values, segments, count, _limits(values).min)
 
 
 def segment_min(values: np.ndarray, segments: np.ndarray, count: int) -> np.ndarray:
-    """Returns the smallest value of each segment; values of segment -1 are left out."""
     return _segments(np.minimum, values, segments, count, _limits(values).max)
 
 
 def segment_sum(values: np.ndarray, segments: np.ndarray, count: int) -> np.ndarray:
-    """Returns the sum of each segment; values of segment -1 are left out."""
     return _segments(np.add, values, segments, count, 0)
 
 
 def _segments(function, values, segments, count, start):
+    """Reduces the values of each segment; values of segment -1 are left out."""
     found = np.full((count, *values.shape[segments.ndim :]), start, values.dtype)
     is_in = segments >= 0
     function.at(found, segments[is_in], values[is_in])
@@ -200,10 +184,6 @@ def strings(values: Sequence[str]) -> np.ndarray:
     found = np.empty(len(values), object)
     found[:] = values
     return found
-
-
-def stable_argsort(values: np.ndarray) -> np.ndarray:
-    return np.argsort(values, kind="stable")
 
 
 def top_k(values: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:

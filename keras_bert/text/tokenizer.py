@@ -9,11 +9,7 @@ import numpy as np
 
 from keras_bert.messages import check_bool, check_int, check_one_of
 from keras_bert.text.vocabulary import (
-    CLS,
-    MASK,
-    PAD,
-    SEP,
-    UNK,
+    SPECIAL_TOKENS,
     SavedVocabulary,
     read_vocabulary,
     write_vocabulary,
@@ -26,16 +22,15 @@ ASSET = "vocab.txt"
 class BertTokenizer:
     """WordPiece tokenizer that produces the original BERT's tokens.
 
-    It produces the same tokens as `FullTokenizer` in google-research/bert `tokenization.py`. It
-    removes control characters and puts spaces around CJK characters. With `lowercase`, it
+    It removes control characters and puts spaces around CJK characters. With `lowercase`, it
     lower-cases letters and strips accents. It splits words at spaces and punctuation, and cuts
     each word greedily into the longest pieces of the vocabulary. A word that can't be cut, or has
     more than `max_word_characters` characters, becomes one [UNK]. A literal "[MASK]" in a text is
     three words. Bytes that are not UTF-8 are skipped. The Unicode version is the running Python's;
-    an exported SavedModel keeps it.
+    an exported SavedModel keeps it. The tokens of chunks between spaces are cached: the first texts
+    take longer.
 
-    The tokens of the chunks between spaces are cached, so a text of common words takes little
-    time. The first texts take longer.
+    Source: `FullTokenizer` in google-research/bert `tokenization.py`.
 
     Args:
         vocabulary: path of a vocab.txt (UTF-8, one token per line), local or remote; or a list of
@@ -83,11 +78,9 @@ class BertTokenizer:
     def _set_vocabulary(self, tokens):
         self._tokens = tokens
         self._ids = {token: index for index, token in enumerate(tokens)}
-        self.pad_token_id = self._ids[PAD]
-        self.unk_token_id = self._ids[UNK]
-        self.cls_token_id = self._ids[CLS]
-        self.sep_token_id = self._ids[SEP]
-        self.mask_token_id = self._ids[MASK]
+        ids = [self._ids[token] for token in SPECIAL_TOKENS]
+        self.pad_token_id, self.unk_token_id, self.cls_token_id = ids[:3]
+        self.sep_token_id, self.mask_token_id = ids[3:]
         self._wordpieces = Wordpieces(tokens, self.lowercase, self.max_word_characters)
 
     @classmethod
@@ -105,14 +98,11 @@ class BertTokenizer:
             ValueError: if the source is unknown or has no vocabulary.
 
         Example:
-        >>> import tempfile
-        >>> from keras_bert import BertBackbone, BertEmbedder, BertEmbedderPreprocessor, sizes
+        >>> import os, tempfile
+        >>> path = os.path.join(tempfile.mkdtemp(), "vocab.txt")
         >>> tokenizer = BertTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "so"])
-        >>> backbone = BertBackbone(vocabulary_size=6, **sizes.tiny)
-        >>> model = BertEmbedder(backbone, preprocessor=BertEmbedderPreprocessor(tokenizer))
-        >>> folder = tempfile.mkdtemp()
-        >>> model.save_to_preset(folder)
-        >>> BertTokenizer.from_preset(folder)
+        >>> tokenizer.save_vocabulary(path)
+        >>> BertTokenizer.from_preset(path, lowercase=True)
         BertTokenizer(6 tokens, lowercase=True)
         """
         from keras_bert.presets.preprocessors import load_tokenizer
@@ -136,27 +126,17 @@ class BertTokenizer:
         return self.tokenize(text)
 
     def tokenize(self, text: Any) -> list:
-        """Turns texts into ids.
-
-        Args:
-            text: one text, or texts of any shape.
-
-        Returns:
-            A list of int for one text; nested lists for several.
-        """
+        """Turns one text into a list of int ids, or texts of any shape into nested lists."""
         return _map_flat(self._listed_ids, text)[0]
 
     def tokenize_with_offsets(self, text: Any, unit: str = "characters") -> tuple:
         """Turns texts into ids, with the span of each token in its text.
 
-        A token comes from `text[start:end]`. An accent belongs to the token of its letter. No token
-        starts or ends with an invisible character that normalization deletes, such as a soft
-        hyphen. A character that is cut into several tokens belongs to all of them. Hugging Face's
-        offsets leave out an accent that is a character of its own (U+0301).
-
-        Args:
-            text: one text, or texts of any shape.
-            unit: "characters", or "bytes" of UTF-8.
+        A token comes from `text[start:end]`, in characters or in `unit="bytes"` of UTF-8. An accent
+        belongs to the token of its letter (not so in Hugging Face's offsets, if it is a character
+        of its own, U+0301). No token starts or ends with an invisible character that normalization
+        deletes, such as a soft hyphen. A character that becomes several tokens belongs to all of
+        them.
 
         Returns:
             `(ids, starts, ends)`, each like the result of `tokenize(text)`.
@@ -180,10 +160,7 @@ class BertTokenizer:
         return tuple(_map_flat(ids_and_offsets, text))
 
     def flat_ids(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-        """Turns texts into one array of ids, the fastest form.
-
-        Args:
-            texts: list of N str.
+        """Turns a list of N str into one array of ids, the fastest form.
 
         Returns:
             `(ids, lengths)`: int32 `[T]`, the ids of all T tokens in the order of the texts; and
@@ -192,10 +169,7 @@ class BertTokenizer:
         return self._wordpieces.ids(texts)
 
     def flat_ids_with_offsets(self, texts: Sequence[str]) -> tuple[np.ndarray, ...]:
-        """Turns texts into arrays of ids and their offsets in characters.
-
-        Args:
-            texts: list of N str.
+        """Turns a list of N str into arrays of ids and their offsets in characters.
 
         Returns:
             `(ids, starts, ends, lengths)`: int32 and twice int64 `[T]`, as `flat_ids` and
@@ -204,15 +178,10 @@ class BertTokenizer:
         return self._wordpieces.ids_and_offsets(texts)
 
     def detokenize(self, token_ids: Any) -> str | list:
-        """Joins tokens into text: words separated by spaces, pieces joined, [PAD] dropped.
+        """Joins int ids `[T]`, or rows of them, into a str, or nested lists of str.
 
-        Case, accents and the original spaces are lost, because ids don't record them.
-
-        Args:
-            token_ids: int ids `[T]`, or rows of them, as a list or array.
-
-        Returns:
-            A str for ids `[T]`, nested lists of str for rows.
+        Words are separated by spaces, pieces joined and [PAD] dropped. Case, accents and the
+        original spaces are lost.
         """
         rows = _as_lists(token_ids)
         if not isinstance(rows, list):
@@ -262,7 +231,6 @@ class BertTokenizer:
 
         Raises:
             ValueError: if the tokens aren't those that the config was saved with.
-            OSError: if the file can't be read.
         """
         if self._saved is not None:
             tokens = read_vocabulary(os.path.join(folder, ASSET))
@@ -272,9 +240,8 @@ class BertTokenizer:
 
     def get_config(self) -> dict:
         """Returns the constructor's arguments, with the vocabulary as a list."""
-        vocabulary = self.get_vocabulary() if self._saved is None else self._saved.to_dict()
         return {
-            "vocabulary": vocabulary,
+            "vocabulary": self._saved.to_dict() if self._saved else self.get_vocabulary(),
             "lowercase": self.lowercase,
             "max_word_characters": self.max_word_characters,
         }
@@ -283,7 +250,7 @@ class BertTokenizer:
     def from_config(cls, config: dict) -> "BertTokenizer":
         """Creates a tokenizer from the result of `get_config`, or from the config in a file.
 
-        The config in a `.keras` file holds only the vocabulary's size and SHA-256. Keras then calls
+        A `.keras` file's config holds only the vocabulary's size and SHA-256; Keras then calls
         `load_assets`, which reads the tokens.
 
         Raises:
@@ -320,15 +287,8 @@ class BertTokenizer:
 
 
 _OF_THE_TOKENS = (
-    "_tokens",
-    "_ids",
-    "_wordpieces",
-    "pad_token_id",
-    "unk_token_id",
-    "cls_token_id",
-    "sep_token_id",
-    "mask_token_id",
-)
+    "_tokens _ids _wordpieces pad_token_id unk_token_id cls_token_id sep_token_id mask_token_id"
+).split()
 
 
 def _map_flat(function: Callable, text: Any) -> list:

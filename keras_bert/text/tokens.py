@@ -19,7 +19,7 @@ class Tokens:
     """Token ids of N texts, or of parts of texts, which may overlap.
 
     Attributes:
-        values: int32, the ids of all texts, one after the other, and at least one more.
+        values: int32, the ids of all texts, and at least one more.
         starts: int64 `[N]`, where each text starts in `values`.
         lengths: int64 `[N]`, the number of tokens of each.
         ops: `numpy_ops` or `graph_ops`.
@@ -46,14 +46,11 @@ class Tokens:
         return dataclasses.replace(self, lengths=self.ops.minimum(self.lengths, most))
 
     def windows(self, room: int, stride: int) -> tuple[Self, Any]:
-        """Cuts texts into overlapping windows.
+        """Cuts texts into overlapping windows; returns them, and int64 `[N]`, their numbers.
 
-        The windows of a text start `stride` tokens apart, and the last one ends with the text. A
-        text that fits is one window; so is an empty one. With a room of 4 and a stride of 2, seven
-        tokens are the windows 0-3, 2-5 and 4-6.
-
-        Returns:
-            The windows, text after text, and int64 `[N]`, the number of windows of each text.
+        They start `stride` tokens apart, and the last one ends with the text. A text that fits, or
+        is empty, is one window. With a room of 4 and a stride of 2, seven tokens are the windows
+        0-3, 2-5 and 4-6.
         """
         ops = self.ops
         counts = 1 + ops.maximum(-((room - self.lengths) // stride), 0)  # [N], rounded up
@@ -71,8 +68,8 @@ class TextTokens:
     Attributes:
         texts: `[N]` strings: a list of str, or a tensor.
         tokens: their `Tokens`.
-        starts: int64 `[T + 1]`, where each token of `tokens.values` starts in its text, in
-            characters of a str, or in bytes of a string in a tensor.
+        starts: int64 `[T + 1]`, where each token starts in its text, in characters of a str, or in
+            bytes of a string in a tensor.
         ends: int64 `[T + 1]`, the end of each.
     """
 
@@ -100,15 +97,10 @@ def numbered(counts: Any, ops: ModuleType) -> tuple[Any, Any]:
 class SegmentPacker:
     """Packs texts as `[CLS] A [SEP]` and pairs as `[CLS] A [SEP] B [SEP]`, truncated and padded.
 
-    In a pair, the longer text loses a token until both fit, the second one on ties. Each text thus
-    keeps at least its half of the room, and more if the other text is shorter. In a room of 5
-    tokens, texts of 4 and 2 tokens keep 3 and 2; texts of 4 and 4 also keep 3 and 2.
-    Source: `_truncate_seq_pair` of google-research/bert run_classifier.py.
-
-    Args:
-        tokenizer: a `BertTokenizer`, for the ids of special tokens.
-        sequence_length: int, the most tokens of a row.
-        truncation: one of `TRUNCATIONS`, the part of a long text to keep.
+    In a pair, the longer text loses a token until both fit, the second one on ties
+    (`_truncate_seq_pair` of google-research/bert run_classifier.py). Each text thus keeps at least
+    its half of the room: in a room of 5 tokens, texts of 4 and 2 tokens keep 3 and 2; texts of 4
+    and 4 also keep 3 and 2. `truncation` is the part of a long text to keep, of `TRUNCATIONS`.
     """
 
     tokenizer: BertTokenizer
@@ -118,15 +110,9 @@ class SegmentPacker:
     def __call__(
         self, first: Tokens, second: Tokens | None = None, width: Any = None
     ) -> dict[str, Any]:
-        """Makes rows.
+        """Makes rows of `width` tokens, S, or `sequence_length`, of texts `[B]`.
 
-        Args:
-            first: `[B]` texts.
-            second: the second text of each, or None.
-            width: int, S, no less than the longest row; None for `sequence_length`.
-
-        Returns:
-            A dict of `token_ids`, `segment_ids` and `padding_mask`, each int32 `[B, S]`.
+        Returns a dict of `token_ids`, `segment_ids` and `padding_mask`, each int32 `[B, S]`.
         """
         ops, special = first.ops, self.tokenizer
         column = ops.arange(self.sequence_length if width is None else width)[None]  # [1, S]

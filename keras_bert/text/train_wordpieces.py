@@ -2,6 +2,7 @@
 
 import collections
 import functools
+import itertools
 import sys
 from collections.abc import Mapping
 
@@ -29,16 +30,11 @@ _basic_words = functools.cache(BasicWords)  # which fills its tables
 def train_wordpieces(
     counts: Mapping[str, int],
     vocabulary_size: int,
-    *,
     max_characters: int,
     min_frequency: int,
     progress: bool,
 ) -> list[str]:
-    """Trains a WordPiece vocabulary on words from `count_words`.
-
-    The other arguments and errors are those of `learn_vocabulary`. Returns a list of str: special
-    tokens, then characters, then pieces.
-    """
+    """Trains a WordPiece vocabulary on words from `count_words`; see `learn_vocabulary`."""
     counts, alphabet = _keep_frequent_characters(counts, max_characters)
     if not counts:
         raise ValueError(
@@ -62,18 +58,17 @@ def _keep_frequent_characters(counts, max_characters):
     for word, count in words.items():
         for character in word:
             frequency[character] += count
-    kept = sorted(frequency, key=lambda character: (-frequency[character], character))
-    kept = set(kept[:max_characters])
+    kept = set(sorted(frequency, key=lambda c: (-frequency[c], c))[:max_characters])
     words = {word: count for word, count in words.items() if kept.issuperset(word)}
     inner = set().union(*(word[1:] for word in words))
     return words, sorted(kept) + [f"##{character}" for character in sorted(inner)]
 
 
 def _train(counts, alphabet, vocabulary_size, min_frequency, progress):
-    """Runs the trainer on counted words.
+    """Runs the trainer.
 
-    The trainer breaks ties between pairs by token id, and numbers "##" characters in hash-table
-    order. They are therefore passed as special tokens, which come first and in order.
+    It breaks ties between pairs by token id, and numbers "##" characters in hash-table order. They
+    are therefore passed as special tokens, which come first and in order.
     """
     try:
         import tokenizers
@@ -97,15 +92,7 @@ def _train(counts, alphabet, vocabulary_size, min_frequency, progress):
 
 def _repeated(counts, scale):
     """Yields each word as often as it was counted, in strings of up to 4,096 words."""
-    line = []
-    for word in sorted(counts):
-        times = max(1, counts[word] // scale)
-        while times:
-            now = min(times, 4096 - len(line))
-            line += [word] * now
-            times -= now
-            if len(line) == 4096:
-                yield " ".join(line)
-                line = []
-    if line:
-        yield " ".join(line)
+    repeated = (itertools.repeat(word, max(1, counts[word] // scale)) for word in sorted(counts))
+    words = itertools.chain.from_iterable(repeated)
+    while line := " ".join(itertools.islice(words, 4096)):
+        yield line

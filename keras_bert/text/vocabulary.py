@@ -58,21 +58,13 @@ def vocabulary_sha256(tokens: Iterable[str]) -> str:
 
 
 def read_vocabulary(vocabulary: str | os.PathLike | Iterable[str]) -> list[str]:
-    r"""Reads and checks a vocabulary.
+    r"""Reads and checks a vocabulary: the path of a vocab.txt, local or remote, or a list of str.
 
-    Lines end only at "\n" and are stripped, as in `load_vocab` of google-research/bert. Windows
-    line endings are therefore harmless, and Google's Chinese vocabulary keeps its ids, although
-    some of its lines are a single unusual space.
-
-    Args:
-        vocabulary: path of a vocab.txt, local or remote, or the tokens as a list of str.
-
-    Returns:
-        list of str: the tokens by id.
+    Lines end only at "\n" and are stripped, as in `load_vocab` of google-research/bert. Google's
+    Chinese vocabulary thus keeps its ids, although some of its lines are a single unusual space.
 
     Raises:
-        ValueError: if there are no tokens, the file is not UTF-8, or one of [PAD], [UNK], [CLS],
-            [SEP] and [MASK] is missing.
+        ValueError: if there are no tokens, the file is not UTF-8, or a special token is missing.
         OSError: if the file can't be read.
     """
     if isinstance(vocabulary, (str, os.PathLike)):
@@ -82,12 +74,10 @@ def read_vocabulary(vocabulary: str | os.PathLike | Iterable[str]) -> list[str]:
         source = "vocabulary list"
         is_list = isinstance(vocabulary, Iterable) and not isinstance(vocabulary, (bytes, dict))
         tokens = list(vocabulary) if is_list else [vocabulary]
-        wrong = [token for token in tokens if not isinstance(token, str)]
-        if wrong:
-            kind = type(wrong[0]).__name__
+        if wrong := [token for token in tokens if not isinstance(token, str)]:
             raise ValueError(
-                f"vocabulary must be the path of a vocab.txt or a list of str; got {kind}, "
-                f"{shown(wrong[0])}."
+                "vocabulary must be the path of a vocab.txt or a list of str; got "
+                f"{type(wrong[0]).__name__}, {shown(wrong[0])}."
             )
     tokens = [token.strip() for token in tokens]
     _check(tokens, source)
@@ -95,12 +85,7 @@ def read_vocabulary(vocabulary: str | os.PathLike | Iterable[str]) -> list[str]:
 
 
 def write_vocabulary(path: str | os.PathLike, tokens: Iterable[str]) -> None:
-    """Writes a vocabulary atomically, one token per line.
-
-    Args:
-        path: path of the vocab.txt, local or remote.
-        tokens: list of str.
-    """
+    """Writes a vocabulary atomically to a vocab.txt, local or remote, one token per line."""
     with whole_file(path) as file:
         file.writelines(f"{token}\n" for token in tokens)
 
@@ -123,16 +108,14 @@ def _read_lines(path, source):
 def _check(tokens, source):
     if not any(tokens):
         raise ValueError(f"the {source} is empty: expected one token per line, including [PAD]")
-    ids = {}
-    repeated = []
+    ids, repeated = {}, []
     for number, token in enumerate(tokens):
         if "\n" in token:
             raise ValueError(f"token {number} of the {source} contains a line ending: {token!r}")
         if token in ids and token:
             repeated.append((token, ids[token], number))
         ids[token] = number
-    missing = [token for token in SPECIAL_TOKENS if token not in ids]
-    if missing:
+    if missing := [token for token in SPECIAL_TOKENS if token not in ids]:
         raise ValueError(
             f"the {source} of {len(tokens)} lines, the first {tokens[0]!r}, lacks "
             f"{', '.join(missing)}. A BERT vocabulary is a text file with one token per line "

@@ -17,15 +17,9 @@ _IS_SPACE = np.array([chr(point).isspace() for point in range(_NO_SPACE + 1)])
 
 
 class Wordpieces:
-    """Cuts texts into the pieces of a vocabulary.
+    """Cuts texts into the pieces of a vocabulary; longer words than the limit become [UNK].
 
-    The text between two spaces is a chunk. Most chunks have been cut before, so their tokens are
-    kept, as bytes that are joined into arrays.
-
-    Args:
-        tokens: list of str, the vocabulary.
-        lowercase: whether letters are lower-cased and stripped of their accents.
-        max_word_characters: longer words become [UNK].
+    The text between two spaces is a chunk. Most occur again, so their tokens are kept, as bytes.
     """
 
     def __init__(self, tokens: Sequence[str], lowercase: bool, max_word_characters: int):
@@ -73,7 +67,7 @@ class Wordpieces:
         return array("i", self._part_pieces(chunk)[0]).tobytes()
 
     def _chunk_spans(self, chunk):
-        """Returns the bytes of int32 `[T, 3]`: id, start and end of the tokens of a chunk."""
+        """Returns the bytes of int32 `[T, 3]`: id, start and end of each token."""
         parts = self._words.parts(chunk)
         pieces = self._pieces.__getitem__ if len(parts) > 1 else self._part_pieces
         ids, sizes = [], []

@@ -5,8 +5,8 @@ import pytest
 import tensorflow as tf
 
 from keras_bert.corpus.pretraining_dataset import pretraining_dataset
-from keras_bert.corpus.shard_writer import ShardWriter, shard_name
-from keras_bert.corpus.shards import finish_corpus
+from keras_bert.corpus.shard_writer import ShardWriter
+from keras_bert.corpus.shards import finish_corpus, shard_name
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 
@@ -91,11 +91,21 @@ def batches():
 
 
 @pytest.fixture(scope="session")
+def one_epoch(corpus, batches):
+    """The batches of an epoch with the default seed. Tracing a pipeline takes most of a test."""
+    return batches(corpus)
+
+
+@pytest.fixture(scope="session")
+def one_epoch_in_rows(corpus, batches):
+    return batches(corpus, batch_size=1)
+
+
+@pytest.fixture(scope="session")
 def restored_rows():
-    """A function: rows of batches as they were before masking."""
+    """A function: rows with the masked words put back, `(ids, length of A, of B, label)`."""
 
     def restored_rows(found):
-        """Rows with the masked words put back: `(token ids, length of A, length of B, label)`."""
         rows = []
         for x, y, weights in found:
             for i, ids in enumerate(x["token_ids"].copy()):
@@ -115,8 +125,7 @@ def equal():
     """A function: whether two structures hold the same arrays."""
 
     def equal(a, b):
-        return all(
-            tf.nest.flatten(tf.nest.map_structure(lambda u, v: bool(np.array_equal(u, v)), a, b))
-        )
+        tf.nest.assert_same_structure(a, b)
+        return all(map(np.array_equal, tf.nest.flatten(a), tf.nest.flatten(b)))
 
     return equal

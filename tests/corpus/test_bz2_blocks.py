@@ -21,19 +21,18 @@ def own(path, start, stop):
     return b"".join(out)
 
 
-@pytest.mark.parametrize("num_streams", [1, 3])
-def test_parts_join_to_the_whole_wherever_they_are_cut(tmp_path, num_streams):
-    parts = [packed_text(seed=seed) for seed in range(num_streams)]
+def test_parts_join_to_the_whole_wherever_they_are_cut(tmp_path):
+    parts = [packed_text(seed=seed) for seed in range(2)]
     parts.append((b"", bz2.compress(b"")))  # a stream without any block
     text, packed = (b"".join(column) for column in zip(*parts, strict=True))
     path = tmp_path / "x.bz2"
     path.write_bytes(packed)
     rng = np.random.default_rng(1)
-    for num_parts in (1, 2, 5, 20):
+    for num_parts in (1, 2, 9):
         cuts = [0, *sorted(rng.integers(0, len(packed), num_parts - 1)), len(packed)]
         got = [own(path, int(a), int(b)) for a, b in zip(cuts, cuts[1:], strict=False)]
         assert b"".join(got) == text
-    assert sum(1 for _ in bz2_chunks(path, 0, 1)) >= 4 * num_streams
+    assert sum(1 for _ in bz2_chunks(path, 0, 1)) >= 8
 
 
 def test_blocks_are_found_across_the_reads_of_the_search(tmp_path, monkeypatch):
@@ -45,21 +44,13 @@ def test_blocks_are_found_across_the_reads_of_the_search(tmp_path, monkeypatch):
         assert own(path, 0, len(packed)) == text
 
 
-def test_a_file_that_is_truncated_is_refused(tmp_path):
-    text, packed = packed_text()
+def test_a_file_that_is_truncated_or_changed_is_refused(tmp_path):
+    text, packed = packed_text(num_blocks=2)
     path = tmp_path / "x.bz2"
-    for length in (len(packed) - 1, len(packed) - 12, len(packed) // 2, 20):
-        path.write_bytes(packed[:length])
-        if length == len(packed) - 1:  # only the final checksum is cut: no text is lost
-            assert own(path, 0, length) == text
-            continue
+    path.write_bytes(packed[:-1])  # only the final checksum is cut: no text is lost
+    assert own(path, 0, len(packed)) == text
+    changed = packed[:5000] + bytes([packed[5000] ^ 1]) + packed[5001:]
+    for data in (packed[:-12], packed[: len(packed) // 2], packed[:20], changed):
+        path.write_bytes(data)
         with pytest.raises(ValueError, match="truncated or damaged: it ends inside the block"):
-            own(path, 0, length)
-
-
-def test_a_changed_byte_is_refused(tmp_path):
-    _, packed = packed_text()
-    path = tmp_path / "x.bz2"
-    path.write_bytes(packed[:5000] + bytes([packed[5000] ^ 1]) + packed[5001:])
-    with pytest.raises(ValueError, match="damaged"):
-        own(path, 0, len(packed))
+            own(path, 0, len(packed))

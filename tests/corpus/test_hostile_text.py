@@ -153,13 +153,15 @@ def read_file(text):
 
 def tokenize(text):
     """Tokenizes a text in Python and with ops."""
+    import tensorflow as tf
+
     from keras_bert.graph.tokenizer import graph_tokenizer
     from keras_bert.text.tokenizer import BertTokenizer
 
     tokenizer = BertTokenizer([*SPECIAL, "a", "##a", "'", "σ", "##σ", "##ς"])
     tokenizer.flat_ids([text])
     tokenizer.tokenize_with_offsets(text)
-    graph_tokenizer(tokenizer).tokenize_with_offsets(text)
+    graph_tokenizer(tokenizer).tokenize_with_offsets(tf.constant([text]))
 
 
 def learn(text):
@@ -204,7 +206,7 @@ def check_no_hang(size, kinds, hang_seconds):
 
 
 def test_no_markup_or_paragraph_hangs():
-    check_no_hang(150_000, ["wikitext", "sentences"], hang_seconds=300)
+    check_no_hang(100_000, ["wikitext", "sentences"], hang_seconds=300)
 
 
 @pytest.mark.weekly

@@ -69,20 +69,6 @@ def test_whole_words_follow_the_greedy_rule(monkeypatch):
         assert set(np.flatnonzero(chosen[i])) == greedy(words, order, counts[i])
 
 
-def test_a_mask_hides_the_chosen_and_nothing_else():
-    ids = tf.constant(np.random.default_rng(0).integers(5, 99, (50, 16)), tf.int32)
-    chosen = masking.choose_tokens(tf.ones([50, 16], tf.bool), tf.fill([50], 5), [3, 4])
-    masked = masking.mask_tokens(ids, chosen, [5, 6], vocabulary_of(99), Masking(16))
-    positions, labels, weights = masking.predictions(ids, chosen, max_predictions=7)
-    assert positions.shape == labels.shape == weights.shape == (50, 7)
-    assert np.array_equal(masked[~chosen], ids[~chosen])
-    assert np.all(weights.numpy() == [1, 1, 1, 1, 1, 0, 0])
-    for row in range(50):
-        where = np.flatnonzero(chosen[row])
-        assert positions[row, :5].numpy().tolist() == where.tolist()
-        assert labels[row, :5].numpy().tolist() == ids.numpy()[row, where].tolist()
-
-
 def test_random_words_come_from_the_whole_vocabulary():
     ids = tf.fill([200, 100], 7)
     rates = Masking(100, mask_token_rate=0.0, random_token_rate=1.0)

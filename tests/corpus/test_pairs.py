@@ -81,15 +81,6 @@ def test_one_document_in_a_group_makes_no_wrong_labels():
     assert len(rows.is_random) > 0 and not rows.is_random.numpy().any()
 
 
-def test_same_seed_same_plan():
-    one, two, other = (
-        pairs.plan_pairs(group_of([40] * 5), [1, s], pairs.Pairing(13)) for s in (2, 2, 3)
-    )
-    same = [np.array_equal(vars(one)[name], vars(two)[name]) for name in vars(one)]
-    assert all(same)
-    assert not np.array_equal(one.first_length, other.first_length)
-
-
 def google_pairs(documents, room, rng):
     """The published algorithm, as a plain loop: `(length of A, length of B, is random)`."""
     instances = []

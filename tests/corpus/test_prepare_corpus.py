@@ -60,9 +60,7 @@ def records(corpus):
     for path in corpus.shard_paths:
         for record in tf.data.TFRecordDataset(path):
             parsed = tf.io.parse_single_example(record, RECORD_FEATURES)
-            ids = np.frombuffer(
-                parsed["token_ids"].numpy(), f"<{np.dtype(corpus.token_dtype).str[1:]}"
-            )
+            ids = np.frombuffer(parsed["token_ids"].numpy(), "<u2")
             lengths = np.frombuffer(parsed["sentence_lengths"].numpy(), "<u4")
             sentences = [part.tolist() for part in np.split(ids, np.cumsum(lengths)[:-1])]
             found.append((os.path.basename(path), int(parsed["document_id"]), sentences))
@@ -76,9 +74,7 @@ def contents(folder):
 def test_shards_hold_every_document_tokenized(inputs, tmp_path, tokenizer, small_slices):
     corpus = prepare(inputs, tmp_path / "out", tokenizer)
     assert len(corpus.shards) > 2 and corpus.num_documents == 12
-    expected = []
-    for path in sorted(inputs.iterdir()):
-        expected.append(tokenizer(path.read_text().splitlines()))
+    expected = [tokenizer(path.read_text().splitlines()) for path in sorted(inputs.iterdir())]
     found = records(corpus)
     assert sorted(sentences for *_, sentences in found) == sorted(expected)
     assert len({document_id for _, document_id, _ in found}) == 12
@@ -100,23 +96,17 @@ def test_documents_are_shuffled_within_a_shard_by_the_seed(inputs, tmp_path, tok
 
 
 @pytest.mark.slow
-def test_worker_processes_write_the_same_bytes(inputs, tmp_path, tokenizer, small_slices):
+@pytest.mark.parametrize("name", ["processes", "beam"])
+def test_workers_write_the_same_bytes(inputs, tmp_path, tokenizer, small_slices, name):
+    options = {"num_workers": 2}
+    if name == "beam":
+        pytest.importorskip("apache_beam", reason='pip install ".[beam]"')
+        options = {"beam_options": ["--runner=DirectRunner"]}
+    page = b"<page><ns>0</ns><revision><text>Word1 word2. Word3.</text></revision></page>"
+    dump = bz2.compress(b"<mediawiki>" + page + b"</mediawiki>")
+    (inputs / "wiki.xml.bz2").write_bytes(dump)
     prepare(inputs, tmp_path / "one", tokenizer)
-    prepare(inputs, tmp_path / "two", tokenizer, num_workers=2)
-    assert contents(tmp_path / "one") == contents(tmp_path / "two")
-
-
-@pytest.mark.slow
-def test_beam_writes_the_same_bytes(inputs, tmp_path, tokenizer, small_slices):
-    pytest.importorskip("apache_beam", reason='pip install ".[beam]"')
-    (inputs / "wiki.xml.bz2").write_bytes(
-        bz2.compress(
-            b"<mediawiki><page><title>A</title><ns>0</ns><revision><text>Word1 word2. Word3.</text>"
-            b"</revision></page></mediawiki>"
-        )
-    )
-    prepare(inputs, tmp_path / "one", tokenizer)
-    prepare(inputs, tmp_path / "two", tokenizer, beam_options=["--runner=DirectRunner"])
+    prepare(inputs, tmp_path / "two", tokenizer, **options)
     assert contents(tmp_path / "one") == contents(tmp_path / "two")
     assert Corpus(tmp_path / "two").num_documents == 13
 
@@ -186,6 +176,23 @@ def test_an_interrupted_run_resumes(inputs, tmp_path, tokenizer, small_slices, m
     assert again == [] and contents(tmp_path / "out") == contents(tmp_path / "whole")
 
 
+@pytest.mark.parametrize(
+    "damaged", ["", "{", "[]", '{"shard": []}', '{"shard": {"name": "../x"}, "reports": {}}']
+)
+def test_a_damaged_progress_file_has_its_shard_written_again(inputs, tokenizer, damaged):
+    tmp_path = inputs.parent
+    whole = prepare(inputs, tmp_path / "out", tokenizer)
+    expected = contents(tmp_path / "out")
+    description = whole.description["prepared_with"]
+    (tmp_path / "out" / "corpus.json").unlink()
+    progress = tmp_path / "out" / "progress"
+    progress.mkdir()
+    (progress / "plan.json").write_text(json.dumps(description))
+    (progress / f"{whole.shards[0]['name']}.json").write_text(damaged)
+    prepare(inputs, tmp_path / "out", tokenizer)
+    assert contents(tmp_path / "out") == expected
+
+
 def test_a_remote_folder_gets_the_same_bytes(inputs, tmp_path, tokenizer, small_slices):
     remote = prepare(inputs, "ram://corpora/remote", tokenizer)
     prepare(inputs, tmp_path / "local", tokenizer)
@@ -232,14 +239,14 @@ def test_bad_input_is_refused_and_leaves_no_corpus(
 ):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "empty_folder").mkdir()
-    dump = "<mediawiki>" + "<page><title>A</title></page>" * 9 + "</mediawiki>"
+    dump = b"<mediawiki>" + b"<page><title>A</title></page>" * 9 + b"</mediawiki>"
     for name, data in {
         "a.txt": b"Word1.",
         "a.pdf": b"",
         "binary.txt": b"\0\1",
         "blank.txt": b"\xef\xbb\xbf \n\n",
         "a.xml": b"x",
-        "cut.xml.bz2": bz2.compress(dump.encode())[:-14],
+        "cut.xml.bz2": bz2.compress(dump)[:-14],
     }.items():
         (tmp_path / name).write_bytes(data)
     arguments = {"inputs": ["a.txt"], **arguments}
@@ -282,9 +289,9 @@ def test_the_summary_and_the_progress_show_counts_and_reports(inputs, tmp_path, 
 
 
 @pytest.mark.slow
-def test_workers_need_no_tensorflow(inputs, tmp_path, tokenizer, small_slices):
+def test_workers_need_no_tensorflow_and_one_that_dies_is_reported(inputs, tmp_path, tokenizer):
     program = f"""
-import sys
+import os, sys
 import keras_bert
 from keras_bert.corpus import corpus_plan
 
@@ -293,37 +300,22 @@ class Alone(keras_bert.BertTokenizer):
         assert "tensorflow" not in sys.modules and "keras" not in sys.modules
         return super().flat_ids(texts)
 
-if __name__ == "__main__":
-    corpus_plan.MIN_SLICE_BYTES = 1500
-    tokenizer = Alone({tokenizer.get_vocabulary()!r})
-    keras_bert.prepare_corpus({str(inputs)!r}, {str(tmp_path / "out")!r}, tokenizer, num_workers=2)
-"""
-    script = tmp_path / "alone.py"
-    script.write_text(program)
-    run = subprocess.run([sys.executable, script], capture_output=True, text=True)
-    assert run.returncode == 0, run.stderr
-
-
-@pytest.mark.slow
-def test_a_worker_that_dies_is_reported(inputs, tmp_path, tokenizer, small_slices):
-    program = f"""
-import os
-import keras_bert
-from keras_bert.corpus import corpus_plan
-
 class Deadly(keras_bert.BertTokenizer):
     def flat_ids(self, texts):
         os._exit(9)
 
 if __name__ == "__main__":
     corpus_plan.MIN_SLICE_BYTES = 1500
-    tokenizer = Deadly({tokenizer.get_vocabulary()!r})
-    keras_bert.prepare_corpus({str(inputs)!r}, {str(tmp_path / "out")!r}, tokenizer, num_workers=2)
+    for kind in Alone, Deadly:
+        tokenizer, output = kind({tokenizer.get_vocabulary()!r}), kind.__name__
+        keras_bert.prepare_corpus({str(inputs)!r}, output, tokenizer, num_workers=2)
+        print("done", output)
 """
-    script = tmp_path / "deadly.py"
+    script = tmp_path / "alone.py"
     script.write_text(program)
-    run = subprocess.run([sys.executable, script], capture_output=True, text=True)
-    assert run.returncode != 0 and "RuntimeError: A worker process died" in run.stderr
+    run = subprocess.run([sys.executable, script], cwd=tmp_path, capture_output=True, text=True)
+    assert "done Alone" in run.stdout and "done Deadly" not in run.stdout, run.stderr
+    assert "RuntimeError: A worker process died" in run.stderr
 
 
 @pytest.mark.weekly
@@ -373,25 +365,3 @@ def test_novels_become_their_sentences(shared_data, tmp_path):
     reports = corpus.description["reports"]
     assert sum("byte order mark" in kind for kind in reports) == 1
     assert sum("CR LF" in kind for kind in reports) == 1
-
-
-@pytest.mark.parametrize(
-    "damaged", ["", "{", "[]", '{"shard": []}', '{"shard": {"name": "../x"}, "reports": {}}']
-)
-def test_a_damaged_progress_file_has_its_shard_written_again(
-    inputs, tmp_path, tokenizer, small_slices, monkeypatch, damaged
-):
-    prepare(inputs, tmp_path / "whole", tokenizer)
-
-    def full(*args, **more):
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        module = importlib.import_module("keras_bert.corpus.prepare_corpus")
-        patch.setattr(module, "_finish", full)
-        with pytest.raises(KeyboardInterrupt):
-            prepare(inputs, tmp_path / "out", tokenizer)
-    files = sorted((tmp_path / "out" / "progress").glob("shard-*"))
-    files[0].write_text(damaged)
-    prepare(inputs, tmp_path / "out", tokenizer)
-    assert contents(tmp_path / "out") == contents(tmp_path / "whole")

@@ -83,13 +83,11 @@ def test_a_tag_cut_between_two_spans_belongs_to_the_first(tmp_path):
         assert read(path, 0, cut)[0] + read(path, cut)[0] == whole
 
 
-@pytest.mark.parametrize("packed", [False, True])
 @pytest.mark.parametrize("missing", [5, 40, 3000])
-def test_a_truncated_dump_is_refused_with_its_name(tmp_path, packed, missing):
-    data = (HEAD + "".join(articles(100)) + "</mediawiki>").encode()[:-missing]
-    path = tmp_path / ("wiki.xml.bz2" if packed else "wiki.xml")
-    path.write_bytes(bz2.compress(data) if packed else data)
-    with pytest.raises(ValueError, match=rf"{path.name} is truncated"):
+def test_a_truncated_dump_is_refused_with_its_name(tmp_path, missing):
+    path = tmp_path / "wiki.xml"
+    path.write_bytes((HEAD + "".join(articles(100)) + "</mediawiki>").encode()[:-missing])
+    with pytest.raises(ValueError, match="wiki.xml is truncated"):
         read(path)
 
 

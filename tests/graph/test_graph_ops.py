@@ -23,8 +23,8 @@ def texts_and_spans(generator, n):
     rows = generator.integers(0, n, 3 * n)
     ends = [int(generator.integers(0, len(texts[row]) + 1)) for row in rows]
     spans = [(int(generator.integers(0, end + 1)), end) for end in ends]
-    bytes_ = [[len(texts[row][:place].encode()) for place in span]
-              for row, span in zip(rows, spans, strict=True)]  # fmt: skip
+    pairs = zip(rows, spans, strict=True)
+    bytes_ = [[len(texts[row][:place].encode()) for place in span] for row, span in pairs]
     of_numpy = texts, rows, *np.array(spans, "int64").reshape(-1, 2).T
     return of_numpy, (texts, rows, *np.array(bytes_, "int64").reshape(-1, 2).T)
 
@@ -96,10 +96,9 @@ def as_tensors(value):
         return (
             tf.constant(value.tolist(), tf.string) if value.dtype == object else tf.constant(value)
         )
-    is_of_arrays = isinstance(value, (list, tuple)) and any(
-        isinstance(v, np.ndarray) for v in value
-    )
-    return [*map(as_tensors, value)] if is_of_arrays else value
+    if isinstance(value, (list, tuple)) and any(isinstance(v, np.ndarray) for v in value):
+        return [*map(as_tensors, value)]
+    return value
 
 
 def as_arrays(result):
@@ -110,16 +109,11 @@ def as_arrays(result):
         return sum(map(as_arrays, result), [])
     if isinstance(result, tf.RaggedTensor):
         return [row.numpy() for row in result]
-    array = np.asarray(result)
-    return [
-        np.array([s.encode() for s in array], object) if isinstance(array.flat[:1], str) else array
-    ]
+    return [np.asarray(result)]
 
 
 def check(assert_close, name, found, expected):
-    found, expected = as_arrays(found), as_arrays(expected)
-    assert len(found) == len(expected), name
-    for a, b in zip(found, expected, strict=True):
+    for a, b in zip(as_arrays(found), as_arrays(expected), strict=True):
         assert a.shape == b.shape, name
         if b.dtype == object:
             assert a.tolist() == [s.encode() if isinstance(s, str) else s for s in b], name
@@ -130,7 +124,7 @@ def check(assert_close, name, found, expected):
             assert np.array_equal(a, b), name
 
 
-@pytest.mark.parametrize("n", [0, 1, 9, 40])
+@pytest.mark.parametrize("n", [0, 1, 40])
 def test_arrays_and_tensors_give_the_same(assert_close, n):
     generator = np.random.default_rng(n)
     for name, each in cases(generator, n).items():

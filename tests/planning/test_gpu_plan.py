@@ -2,13 +2,13 @@
 
 import importlib.util
 import time
+from pathlib import Path
 
 import keras
 import numpy as np
 import pytest
 
 import keras_bert
-from keras_bert.planning.chips import COMPILER_OPTIONS, TARGETS, gpu_devices
 from keras_bert.planning.hbm_traffic import hbm_traffic
 from keras_bert.planning.tpu_compiler import (
     compile_program,
@@ -25,6 +25,11 @@ pytestmark = [
         reason="make test-gpu-plan installs what it needs",
     ),
 ]
+_SPEC = importlib.util.spec_from_file_location(
+    "traffic", Path(__file__).parents[2] / "benchmarks" / "traffic.py"
+)
+traffic = importlib.util.module_from_spec(_SPEC)
+_SPEC.loader.exec_module(traffic)
 ROWS, LENGTH = 8, 128
 SCORES = f"[{ROWS},2,{LENGTH},{LENGTH}]"
 
@@ -44,13 +49,13 @@ def compiled(card, what, packed=False, plain=False):
     backbone = keras_bert.BertBackbone(1000, 1, 2, 128, 256, attention_dropout=0.0)
     model = keras_bert.BertPretrainer(backbone)
     batch = pretraining_batch(model, ROWS, LENGTH, 20, 8 if packed else None)
-    devices = gpu_devices(card)
+    devices = traffic.gpu_devices(card)
     started = time.perf_counter()
     if what == "train":
         lowered = lower_step(model, devices, batch)
     else:
         lowered = lower_prediction(model, devices, batch[0])
-    program, text = compile_program(lowered, COMPILER_OPTIONS)
+    program, text = compile_program(lowered, traffic.COMPILER_OPTIONS)
     memory, moved = program.memory_analysis(), hbm_traffic(text)
     print(
         f"{card}, {what}, {'packed' if packed else 'padded'}, {'plain' if plain else 'cuDNN'}: "
@@ -60,7 +65,7 @@ def compiled(card, what, packed=False, plain=False):
     return text, moved
 
 
-@pytest.mark.parametrize("card", TARGETS)
+@pytest.mark.parametrize("card", traffic.TARGETS)
 @pytest.mark.parametrize("packed", [False, True])
 @pytest.mark.parametrize("what", ["predict", "train"])
 def test_cudnn_attention_compiles_and_writes_no_scores(card, packed, what):
@@ -75,7 +80,7 @@ def test_padded_rows_of_several_gpus_are_not_exchanged():
     backbone = keras_bert.BertBackbone(1000, 1, 2, 128, 256)
     ids = np.zeros((ROWS, LENGTH), "int32")
     lowered = lower_prediction(
-        backbone, gpu_devices("h100", 4), {"token_ids": ids, "padding_mask": ids}
+        backbone, traffic.gpu_devices("h100", 4), {"token_ids": ids, "padding_mask": ids}
     )
-    _, text = compile_program(lowered, COMPILER_OPTIONS)
+    _, text = compile_program(lowered, traffic.COMPILER_OPTIONS)
     assert "__cudnn$fmha" in text and "all-" not in text and "collective-" not in text

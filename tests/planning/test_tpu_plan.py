@@ -1,4 +1,3 @@
-import dataclasses
 import importlib.util
 import os
 import subprocess
@@ -22,12 +21,9 @@ SCRIPT = Path(__file__).with_name("lowered_step.py")
 
 def planned(rows=64, needed=4 * GIB, excess=None, flops=4e12, hbm_bytes=2e10):
     """Makes a step on 4 chips of v5e, as if it were compiled."""
-    fits = excess is None
-    cost = (
-        CompiledCost(GIB, needed - 1.5 * GIB, 0.5 * GIB, flops, hbm_bytes, None, 1.0)
-        if fits
-        else CompiledCost(None, None, None, None, None, excess, 1.0)
-    )
+    cost = CompiledCost(GIB, needed - 1.5 * GIB, 0.5 * GIB, flops, hbm_bytes, None, 1.0)
+    if excess is not None:
+        cost = CompiledCost(None, None, None, None, None, excess, 1.0)
     return PlannedStep(*find_chips("v5e:2x2"), 4 * rows, 128, 4 * 3.94e12, cost)
 
 
@@ -35,9 +31,7 @@ def planned(rows=64, needed=4 * GIB, excess=None, flops=4e12, hbm_bytes=2e10):
 def plan(monkeypatch):
     """A plan for 4 chips on any machine; `compile` pretends to need 1 GiB and 0.05 per row."""
     monkeypatch.setattr("keras_bert.planning.tpu_plan.check_compiler", lambda: None)
-    logged = []
-    plan = TpuPlan("v5e:2x2", log=logged.append)
-    plan.logged = logged
+    plan = TpuPlan("v5e:2x2", log=[].append)
     plan.compiled = []
 
     def compile(model, batch_size):
@@ -59,8 +53,7 @@ def model():
 
 
 def test_a_topology_has_a_kind_and_a_number_of_chips():
-    assert find_chips("v5e:4x4") == (CHIPS["v5e"], 16)
-    assert find_chips("v5p:2x2x1")[1] == 4
+    assert find_chips("v5e:4x4") == (CHIPS["v5e"], 16) and find_chips("v5p:2x2x1")[1] == 4
     assert CHIPS["v4"].topology_options == {"chip_config_name": "megacore"}, "one device per chip"
 
 
@@ -107,8 +100,7 @@ def test_the_table_shows_memory_work_and_time():
 
 def test_a_prediction_has_rows_a_second():
     step = planned(flops=3.94e12, hbm_bytes=32.76e9)
-    fields = {field.name: getattr(step, field.name) for field in dataclasses.fields(step)}
-    table = PlannedPrediction(**fields).table(utilization=0.25)
+    table = PlannedPrediction(**vars(step)).table(utilization=0.25)
     for words in (
         "weights and batch                    1.00",
         "per batch, on each chip",
@@ -119,19 +111,19 @@ def test_a_prediction_has_rows_a_second():
         assert words in table
 
 
-def test_prediction_has_no_parts_and_no_packed_rows(plan):
-    for name in ("accumulation_steps", "sequences_per_row"):
-        before = getattr(plan, name)
-        setattr(plan, name, 2)
-        with pytest.raises(ValueError, match="omit accumulation_steps"):
-            plan.compile_prediction(None, 8)
-        setattr(plan, name, before)
-    reads_tokens = SimpleNamespace(input={"token_ids": 0, "padding_mask": 0})
-    with pytest.raises(ValueError, match="can't be divided among 4 chips"):
-        plan.compile_prediction(reads_tokens, 6)
-    pretrainer = SimpleNamespace(input={"token_ids": 0, "mask_positions": 0})
-    with pytest.raises(ValueError, match="can't make mask_positions"):
-        plan.compile_prediction(pretrainer, 8)
+@pytest.mark.parametrize(
+    "settings, inputs, rows, message",
+    [
+        ({"accumulation_steps": 2}, ["token_ids"], 8, "omit accumulation_steps"),
+        ({"sequences_per_row": 2}, ["token_ids"], 8, "omit accumulation_steps"),
+        ({}, ["token_ids", "padding_mask"], 6, "can't be divided among 4 chips"),
+        ({}, ["token_ids", "mask_positions"], 8, "can't make mask_positions"),
+    ],
+)
+def test_predictions_that_cannot_be_planned_are_refused(plan, settings, inputs, rows, message):
+    vars(plan).update(settings)
+    with pytest.raises(ValueError, match=message):
+        plan.compile_prediction(SimpleNamespace(input=dict.fromkeys(inputs)), rows)
 
 
 def test_a_step_that_does_not_fit_reports_the_excess():
@@ -194,7 +186,7 @@ def test_on_chip_data_is_no_traffic_and_each_iteration_of_a_loop_counts():
 
 
 @pytest.mark.parametrize("parts", [1, 4])
-@pytest.mark.parametrize("start", [8, 64, 292, 400, 5000])
+@pytest.mark.parametrize("start", [8, 292, 5000])
 @pytest.mark.parametrize("is_known", [True, False])
 def test_the_search_ends_near_the_largest_batch_that_fits(start, parts, is_known):
     chip, state = CHIPS["v5e"], 1.2 * GIB
@@ -238,8 +230,7 @@ def test_a_batch_that_cannot_be_split_evenly_is_refused(plan):
 
 
 def test_numbers_out_of_range_are_refused(plan):
-    assert plan.max_predictions == 20
-    assert TpuPlan("v5e:2x2", 512).max_predictions == 80
+    assert (plan.max_predictions, TpuPlan("v5e:2x2", 512).max_predictions) == (20, 80)
     with pytest.raises(ValueError, match="max_predictions must be at most 128; got 129"):
         TpuPlan("v5e:2x2", 128, 129)
     with pytest.raises(ValueError, match="accumulation_steps"):

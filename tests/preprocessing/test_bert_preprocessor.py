@@ -46,7 +46,7 @@ def kept(tokens, room, truncation):
 
 
 @pytest.mark.parametrize("truncation", ["head", "tail", "head_tail"])
-@pytest.mark.parametrize("length", [3, 4, 5, 6, 7, 10, 11, 16, 29])
+@pytest.mark.parametrize("length", [3, 4, 7, 16, 29])
 def test_pairs_are_truncated_as_google_truncates_them(tokenizer, vocabulary, length, truncation):
     sizes = list(itertools.product(range(len(FIRST) + 1), repeat=2))
     pairs = [(FIRST[:a], SECOND[:b]) for a, b in sizes]
@@ -71,8 +71,8 @@ def test_a_single_text_keeps_its_beginning_or_its_end_or_both(
     tokenizer, vocabulary, length, truncation
 ):
     texts = [FIRST[:size] for size in range(len(FIRST) + 1)]
-    preprocessor = BertPreprocessor(tokenizer, length, truncation)
-    inputs = preprocessor([" ".join(text) for text in texts])
+    inputs = BertPreprocessor(tokenizer, length, truncation)([" ".join(text) for text in texts])
+    assert {values.dtype for values in inputs.values()} == {np.dtype("int32")}
     for row, text in enumerate(texts):
         ids = list(map(vocabulary.index, text))
         expected = laid_out(kept(ids, length - 2, truncation), None, length)
@@ -87,19 +87,9 @@ def test_of_512_tokens_head_tail_keeps_the_first_128_and_the_last_382():
     assert row.tolist() == [CLS, *range(5, 5 + 128), *range(5 + 700 - 382, 5 + 700), SEP]
 
 
-def test_an_unknown_truncation_is_refused(tokenizer):
-    with pytest.raises(ValueError, match="one of 'head', 'tail', 'head_tail'; got 'middle'"):
-        BertPreprocessor(tokenizer, 8, truncation="middle")
-
-
 def test_empty_texts_keep_their_places(tokenizer):
     inputs = BertPreprocessor(tokenizer, 6)(["", "a", "", "  "], ["n", "", "", "\t"])
-    assert inputs["token_ids"].tolist() == [
-        [2, 3, 18, 3, 0, 0],
-        [2, 5, 3, 3, 0, 0],
-        [2, 3, 3, 0, 0, 0],
-        [2, 3, 3, 0, 0, 0],
-    ]
+    assert inputs["token_ids"][:, :4].tolist() == [[2, 3, 18, 3], [2, 5, 3, 3], *[[2, 3, 3, 0]] * 2]
     assert inputs["segment_ids"].sum(axis=1).tolist() == [2, 1, 1, 1]
     nothing = BertPreprocessor(tokenizer, 6)([])
     assert {values.shape for values in nothing.values()} == {(0, 6)}
@@ -113,38 +103,16 @@ def test_padding_is_the_vocabularys(tokenizer):
     assert inputs["padding_mask"].tolist() == [[1, 1, 1, 1, 0]]
 
 
-def test_all_is_int32(tokenizer):
-    for inputs in (
-        BertPreprocessor(tokenizer, 6)(["a"]),
-        BertPreprocessor(tokenizer, 6)(["a"], ["n"]),
-    ):
-        assert {values.dtype for values in inputs.values()} == {np.dtype("int32")}
-
-
 TEXTS = ["a b c", "", "d e f g h i j k l m a b", "zebra Ü b"]
 SECONDS = ["n", "o p q r s t u v w x y", "", "p"]
 
 
-@pytest.mark.parametrize("truncation", ["head", "head_tail"])
-@pytest.mark.parametrize("texts", [(TEXTS,), (TEXTS, SECONDS)])
-def test_tf_data_gives_what_a_call_gives(tokenizer, texts, truncation):
-    preprocessor = BertPreprocessor(tokenizer, 9, truncation)
-    dataset = tf.data.Dataset.from_tensor_slices(texts).batch(3).map(preprocessor)
-    spec = dataset.element_spec
-    assert {(s.shape[1], s.dtype) for s in spec.values()} == {(9, tf.int32)}
-    batches = list(dataset.as_numpy_iterator())
-    for name, values in preprocessor(*texts).items():
-        assert np.array_equal(np.concatenate([batch[name] for batch in batches]), values), name
-
-
-def test_arrays_and_tensors_are_read_as_lists_are(tokenizer):
-    preprocessor = BertPreprocessor(tokenizer, 9)
-    expected = preprocessor(TEXTS, SECONDS)
-    for form in (np.array, tf.constant, lambda x: np.array(x, object)):
-        found = preprocessor(form(TEXTS), form(SECONDS))
-        assert all(np.array_equal(found[name], expected[name]) for name in expected)
-    one = preprocessor(TEXTS[0], SECONDS[0].encode())
-    assert all(np.array_equal(one[name], expected[name][:1]) for name in expected)
+def test_tf_data_gives_what_a_call_gives(tokenizer):
+    preprocessor = BertPreprocessor(tokenizer, 9, "head_tail")
+    [found] = tf.data.Dataset.from_tensors((TEXTS, SECONDS)).map(preprocessor)
+    assert {(values.shape, values.dtype) for values in found.values()} == {((4, 9), tf.int32)}
+    for name, values in preprocessor(TEXTS, SECONDS).items():
+        assert np.array_equal(found[name], values), name
 
 
 def test_trimming_cuts_off_columns_of_padding_alone(tokenizer):
@@ -233,10 +201,17 @@ def test_inputs_that_are_no_list_of_texts_are_refused(tokenizer, texts, message)
         BertPreprocessor(tokenizer, 8)(*texts)
 
 
-@pytest.mark.parametrize("length", [2, 0, -1, 7.5, "8", None])
-def test_lengths_without_room_are_refused(tokenizer, length):
-    message = (
-        "must be an int" if not isinstance(length, int) else "sequence_length must be at least 3"
-    )
+@pytest.mark.parametrize(
+    "length, truncation, message",
+    [
+        (2, "head", "sequence_length must be at least 3"),
+        (7.5, "head", "must be an int"),
+        (None, "head", "must be an int"),
+        (8, "middle", "one of 'head', 'tail', 'head_tail'; got 'middle'"),
+    ],
+)
+def test_lengths_and_truncations_that_are_invalid_are_refused(
+    tokenizer, length, truncation, message
+):
     with pytest.raises(ValueError, match=message):
-        BertPreprocessor(tokenizer, length)
+        BertPreprocessor(tokenizer, length, truncation)

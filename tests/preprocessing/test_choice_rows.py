@@ -19,16 +19,18 @@ def examples():
     """Forty questions of two to five choices, some longer than a sequence, some without text."""
     generator = np.random.default_rng(1)
 
-    def text(most):
-        words = generator.choice(list(LETTERS), generator.integers(0, most))
-        return " ".join(words)
+    def text():
+        return " ".join(generator.choice(list(LETTERS), generator.integers(0, 12)))
 
-    made = []
-    for _ in range(40):
-        choices = [text(12) or " " for _ in range(generator.integers(2, 6))]
-        label = int(generator.integers(len(choices)))
-        made.append({"context": text(12), "choices": choices, "label": label})
-    return made
+    counts = generator.integers(2, 6, 40)
+    return [
+        {
+            "context": text(),
+            "choices": [text() or " " for _ in range(count)],
+            "label": int(generator.integers(count)),
+        }
+        for count in counts
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -70,12 +72,6 @@ def test_a_choice_of_nothing_keeps_its_place(preprocessor):
     assert inputs["token_ids"][0, :, 4].tolist() == [7, 0, 8]
 
 
-def test_without_labels_there_are_inputs_alone(preprocessor):
-    rows = choice_rows([{"context": "a", "choices": ("b", "c")}], preprocessor, False)
-    [inputs] = rows.batch(np.arange(1), LONGEST)
-    assert set(inputs) == {"token_ids", "segment_ids", "padding_mask"}
-
-
 @pytest.mark.parametrize(
     ("examples", "message"),
     [
@@ -83,12 +79,10 @@ def test_without_labels_there_are_inputs_alone(preprocessor):
         ([GOOD, "a"], "number 1 is 'a'"),
         ([GOOD, {**GOOD, "context": 3}], "number 1 is"),
         ([{**GOOD, "choices": "bc"}], "a dict of a string and a list of strings"),
-        ([{**GOOD, "choices": ["b", 3]}], "number 0 is"),
         ([{"context": "a", "label": 0}], "number 0 is"),
         ([GOOD, {**GOOD, "choices": ["b", ""]}], "Question 1 .*got \\['b', ''\\]"),
         ([{**GOOD, "label": 2}], "question 0 .*choices, 0, 1; got 2"),
         ([{**GOOD, "label": -1}], "got -1"),
-        ([{**GOOD, "label": "0"}], "got '0'"),
         ([{**GOOD, "label": True}], "got True"),
         ([{"context": "a", "choices": ["b", "c"]}], "got None"),
         ([{**GOOD, "choices": ["", "b", "c"]}], "choices, 1, 2; got 0"),

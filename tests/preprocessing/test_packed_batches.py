@@ -54,11 +54,19 @@ def texts_of(count, rng):
 def rows_of(inputs):
     """The token and segment ids of each sequence of packed or padded inputs."""
     numbers = inputs.get("sequence_ids", inputs.get("padding_mask"))
-    for tokens, segments, ids in zip(
-        inputs["token_ids"], inputs["segment_ids"], numbers, strict=True
-    ):
+    rows = zip(inputs["token_ids"], inputs["segment_ids"], numbers, strict=True)
+    for tokens, segments, ids in rows:
         for number in range(1, ids.max() + 1):
             yield tuple(tokens[ids == number]), tuple(segments[ids == number])
+
+
+def packed_labels(batch, expected, weights):
+    """The labels of a batch, which are the numbers of its sequences among the expected ones."""
+    inputs, own, weight = batch
+    used = np.arange(own.shape[1]) < inputs["sequence_ids"].max(axis=1, keepdims=True)
+    assert [expected[number] for number in own[used]] == list(rows_of(inputs))
+    np.testing.assert_array_equal(weight, np.where(used, weights[own], 0))
+    return own[used].tolist()
 
 
 def test_packed_rows_hold_the_sequences_of_padded_rows(tokenizer):
@@ -69,17 +77,13 @@ def test_packed_rows_hold_the_sequences_of_padded_rows(tokenizer):
     data = ((texts, pairs), labels, weights)
     packed = preprocessor.batches(*data, batching=Batching(4, packed=True))
     [(padded, *_)] = preprocessor.batches(*data, batching=Batching(50))
-    expected = list(rows_of(padded))
     assert len(packed) == len(list(packed))
-    seen = []
-    for inputs, own, weight in packed:
+    for inputs, _, _ in packed:
         assert inputs["token_ids"].shape[1] == 24
-        used = np.arange(own.shape[1]) < inputs["sequence_ids"].max(axis=1, keepdims=True)
-        assert [expected[number] for number in own[used]] == list(rows_of(inputs))
-        np.testing.assert_array_equal(weight, np.where(used, weights[own], 0))
         starts = np.take_along_axis(inputs["token_ids"], inputs["cls_positions"], axis=1)
         assert (starts == tokenizer.cls_token_id).all()
-        seen.extend(own[used])
+    expected = list(rows_of(padded))
+    seen = sum((packed_labels(batch, expected, weights) for batch in packed), [])
     assert sorted(seen) == list(range(50))
 
 
@@ -88,27 +92,16 @@ def test_streams_are_packed_as_they_come(tokenizer):
     texts, labels, weights = texts_of(1500, rng), np.arange(1500), rng.random(1500, "float32")
     preprocessor = BertClassifierPreprocessor(tokenizer, sequence_length=24)
     [padded] = preprocessor.batches(texts, batching=Batching(1500))
-    expected, seen, tokens, rows = list(rows_of(padded)), [], 0, 0
+    expected = list(rows_of(padded))
     stream = tf.data.Dataset.from_tensor_slices((texts, labels, weights))
-    for data, most in ((stream, None), (stream.batch(7), 3)):
+    for data, most, fill in ((stream, None, 0.97), (stream.batch(7), 3, 0)):
         batching = Batching(16, packed=True, sequences_per_row=most)
-        batches = preprocessor.batches(data, batching=batching)
-        assert batches.element_spec[1].shape.as_list() == [None, most or 12]
-        seen = []
-        for inputs, own, weight in batches.as_numpy_iterator():
-            used = np.arange(own.shape[1]) < inputs["sequence_ids"].max(axis=1, keepdims=True)
-            assert [expected[number] for number in own[used]] == list(rows_of(inputs))
-            np.testing.assert_array_equal(weight, np.where(used, weights[own], 0))
-            seen.extend(own[used])
-            if most is None:
-                tokens += (inputs["sequence_ids"] > 0).sum()
-                rows += len(own)
-        assert sorted(seen) == list(range(1500)) and sorted(seen[:900])[-1] < 1024
-    assert tokens / (24 * rows) > 0.97
-    numbers = {"text": texts, "features": np.ones((1500, 2), "float32")}
-    with pytest.raises(ValueError, match="features can't be packed"):
-        data = tf.data.Dataset.from_tensor_slices((numbers, labels))
-        preprocessor.batches(data, batching=Batching(packed=True))
+        dataset = preprocessor.batches(data, batching=batching)
+        assert dataset.element_spec[1].shape.as_list() == [None, most or 12]
+        batches = [*dataset.as_numpy_iterator()]
+        seen = sum((packed_labels(batch, expected, weights) for batch in batches), [])
+        assert sorted(seen) == list(range(1500)) and max(seen[:900]) < 1024
+        assert np.concatenate([x["sequence_ids"] for x, *_ in batches]).astype(bool).mean() > fill
 
 
 def test_tags_stay_at_their_words(tokenizer):
@@ -159,8 +152,9 @@ def test_preprocessors_of_other_tasks_refuse_to_pack(kind, tokenizer):
 
 def test_numbers_alongside_text_refuse_to_pack(tokenizer):
     x = {"text": ["a", "b"], "features": [[1.0], [2.0]]}
-    with pytest.raises(ValueError, match="features can't be packed"):
-        BertClassifierPreprocessor(tokenizer).batches(x, batching=Batching(packed=True))
+    for data in (x, tf.data.Dataset.from_tensor_slices((x, [0, 1]))):
+        with pytest.raises(ValueError, match="features can't be packed"):
+            BertClassifierPreprocessor(tokenizer).batches(data, batching=Batching(packed=True))
 
 
 @pytest.mark.parametrize(

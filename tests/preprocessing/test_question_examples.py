@@ -38,10 +38,7 @@ def test_windows_hold_question_and_part_of_the_context(preprocessor):
     assert inputs["token_ids"].tolist() == [[WORDS.index(word) for word in row.split()]]
     assert inputs["segment_ids"].tolist() == [[0] * 6 + [1] * 6]
     assert inputs["padding_mask"].tolist() == [[1] * 12]
-    assert {name: places.tolist() for name, places in labels.items()} == {
-        "start": [9],
-        "end": [9],
-    }
+    assert labels["start"].tolist() == labels["end"].tolist() == [9]
 
 
 def test_a_window_without_the_whole_answer_is_labeled_with_cls(preprocessor):

@@ -103,7 +103,9 @@ def expected_answer(context, windows, first_row, start, end, null_threshold, n_b
 @pytest.mark.parametrize("null_threshold", [None, -1.0, 0.0])
 def test_answers_are_the_best_of_every_span(make_preprocessor, null_threshold):
     generator = np.random.default_rng(5)
-    contexts = [" ".join(generator.choice(list("cdefgh"), n)) for n in (0, 1, 3, 5, 6, 9, 14, 14)]
+    contexts = [
+        " ".join(generator.choice(list("cdefgh"), n)) for n in (0, 1, 3, 5, 6, 9, 14, 14)
+    ] + [" \n"]
     preprocessor = make_preprocessor(null_threshold)
     rows = preprocessor.read([{"question": "a", "context": context} for context in contexts])
     start, end = generator.normal(0, 1.5, (2, len(rows.question), 9)).astype("float32")
@@ -133,11 +135,6 @@ def test_answers_are_in_the_words_of_the_context(ask):
     assert 0 < answer["score"] < 1 and answer["null_odds"] == -10 - 5
 
 
-def test_an_answer_is_not_too_long(ask):
-    [answer] = ask(["c d e f g h i j"], [{"c": 9.0}, {"j": 9.0, "d": 1.0}])
-    assert answer["answer"] == "c d"  # c to j would be longer than three tokens
-
-
 def test_scores_are_the_probabilities_of_all_spans(ask):
     [answer] = ask(["c d"], [{"c": 1.0}, {"d": 0.5}], n_best=9)
     weights = np.exp([1.5, 1.0, 0.5])  # c d, c, d
@@ -162,27 +159,6 @@ def test_none_wins_above_the_threshold_only(assert_close, ask):
     assert answer["answer"] == "c" and "" not in answer["n_best_answer"]
 
 
-def test_none_of_a_long_context_is_its_lowest(ask):
-    answers = ask(["c d e f g h i", "c"], [{}, {}], null=2.0)
-    assert [answer["null_odds"] for answer in answers] == [4.0, 4.0]
-
-
-@pytest.mark.parametrize("null_threshold", [None, 0.0])
-def test_a_context_without_words_has_no_answer(ask, null_threshold):
-    answers = ask(["", " \n", "c"], [{}, {}], n_best=4, null_threshold=null_threshold)
-    for answer in answers[:2]:
-        assert (answer["answer"], answer["start"], answer["end"]) == ("", 0, 0)
-        assert answer["score"] == 1.0 and answer["null_odds"] == -10
-        assert answer["n_best_answer"] == [""]
-    assert answers[2]["answer"] == "c"
-
-
-def test_each_text_comes_once_at_its_best_place(ask):
-    [answer] = ask(["c d c e"], [{"c": 2.0}, {"c": 2.0}], n_best=20)
-    texts = answer["n_best_answer"]
-    assert len(set(texts)) == len(texts) == 8 and texts[0] == "c"
-
-
 def every_span(start, end, begins, in_context, longest):
     """`(score, start, end)` of each allowed span of a window, the best first."""
     spans = [
@@ -194,7 +170,7 @@ def every_span(start, end, begins, in_context, longest):
     return sorted(spans, key=lambda span: (-span[0], span[1], span[2]))
 
 
-@pytest.mark.parametrize("longest", [1, 3, 50])
+@pytest.mark.parametrize("longest", [1, 50])
 def test_the_best_spans_are_those_of_all(assert_close, longest):
     generator = np.random.default_rng(longest)
     start, end = generator.normal(size=(2, 6, 14)).astype("float32")

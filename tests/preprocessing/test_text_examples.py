@@ -2,6 +2,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+pd = pytest.importorskip("pandas", reason='pip install ".[dev]"')
+
 from keras_bert.preprocessing.raw import text_examples
 from keras_bert.preprocessing.text_streams import arrays_of, text_batches
 
@@ -28,33 +30,9 @@ def texts_of(x):
     return [sum(column, []) for column in zip(*batches, strict=True)]
 
 
-class Column:
-    """A column as in pandas, whose labels don't begin at 0."""
-
-    def __init__(self, values):
-        self.values = np.asarray(values)
-
-    def __len__(self):
-        return len(self.values)
-
-    def __iter__(self):
-        return iter(self.values)
-
-    def __getitem__(self, label):
-        return self.values[{i + 7: i for i in range(len(self))}[label]]
-
-    def __array__(self, dtype=None, copy=None):
-        return self.values.astype(object) if self.values.dtype.kind == "U" else self.values
-
-
-class Frame:
-    """A Series or a DataFrame of pandas, which can't be read by its index."""
-
-    def __init__(self, values):
-        self.values = values
-
-    def to_numpy(self):
-        return np.array(self.values, object)
+def column(values):
+    """A column whose labels don't begin at 0."""
+    return pd.Series(values, index=range(7, 7 + len(values)))
 
 
 @pytest.mark.parametrize(
@@ -67,7 +45,7 @@ class Frame:
         np.array(TEXTS)[:, None],
         tf.constant(TEXTS),
         (TEXTS,),
-        Column(TEXTS),
+        column(TEXTS),
         {"text": TEXTS},
         text_examples(TEXTS),
         slices(TEXTS),
@@ -86,7 +64,9 @@ def test_every_form_of_texts_is_read(form):
         (TEXTS, SECONDS),
         (np.array(TEXTS), np.array(SECONDS, object)),
         (tf.constant(TEXTS), tf.constant(SECONDS)),
-        (Column(TEXTS), Column(SECONDS)),
+        (column(TEXTS), column(SECONDS)),
+        pd.DataFrame(PAIRS),
+        {"text": pd.DataFrame(PAIRS)},
         PAIRS,
         [list(pair) for pair in PAIRS],
         np.array(PAIRS),
@@ -114,13 +94,6 @@ def test_two_lists_of_two_texts_are_two_pairs_with_a_warning():
     assert texts_of([*rows, ["e", "f"]]) == [["a", "c", "e"], ["b", "d", "f"]]
     with pytest.raises(ValueError, match=r"got 3 together.*a tuple of two columns"):
         text_examples([["a", "b", "c"], ["d", "e", "f"]])
-
-
-def test_columns_of_a_data_frame_are_texts_or_pairs():
-    assert texts_of(Frame(TEXTS)) == [TEXTS]
-    assert texts_of(Frame(PAIRS)) == [TEXTS, SECONDS]
-    assert texts_of((Frame(TEXTS), Frame(SECONDS))) == [TEXTS, SECONDS]
-    assert texts_of({"text": Frame(PAIRS)}) == [TEXTS, SECONDS]
 
 
 def test_a_text_alone_is_one_and_not_its_letters():
@@ -161,11 +134,9 @@ def test_two_strings_are_a_pair_or_a_text_with_its_label():
 
 
 def test_only_datasets_without_batches_are_batched():
-    def sizes(dataset):
-        return [len(columns[0]) for columns, _, _ in text_batches(dataset, 4, with_labels=False)]
-
-    assert sizes(slices(TEXTS)) == [4, 2]
-    assert sizes(slices(TEXTS).batch(5)) == [5, 1]
+    for dataset, sizes in ((slices(TEXTS), [4, 2]), (slices(TEXTS).batch(5), [5, 1])):
+        found = text_batches(dataset, 4, with_labels=False)
+        assert [len(columns[0]) for columns, _, _ in found] == sizes
 
 
 @pytest.mark.parametrize("size", [None, 4])
@@ -191,7 +162,6 @@ def test_a_dataset_is_read_whole(size):
 @pytest.mark.parametrize(
     ("x", "message"),
     [
-        ([], "There are no texts"),
         (([], []), "There are no texts"),
         ((), "There are no texts"),
         ((TEXTS, SECONDS[:3]), "6 texts but 3 second texts"),
@@ -210,6 +180,7 @@ def test_a_dataset_is_read_whole(size):
         ((["a", "b"], slices(["c", "d"])), "tf.data.Dataset.zip"),
         ([slices(["a", "b"]), ["c", "d"]], "A tf.data.Dataset can't be part of the examples"),
         ({"text": slices(["a"])}, "A tf.data.Dataset can't be part of the examples"),
+        ({"text": ["a"], "segment_ids": [[0, 1]]}, "makes segment_ids from the texts"),
     ],
 )
 def test_examples_that_are_no_texts_are_refused(x, message):
@@ -232,8 +203,3 @@ def test_examples_that_are_no_texts_are_refused(x, message):
 def test_datasets_that_are_no_texts_are_refused(dataset, message):
     with pytest.raises(ValueError, match=message):
         text_batches(dataset, 4, with_labels=True)
-
-
-def test_inputs_that_the_preprocessor_makes_are_refused_alongside_text():
-    with pytest.raises(ValueError, match="makes segment_ids from the texts"):
-        text_examples({"text": ["a", "b"], "segment_ids": [[0, 1], [1, 0]]})

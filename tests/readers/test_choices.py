@@ -19,25 +19,15 @@ def test_swag_is_read(tmp_path):
         "1,v1,8,Snow. Someone,Snow.,Someone,gold0-orig,shovels.,melts.,sings.,0\n",
         "train.csv",
     )
+    first = ['He falls, "hard".', "He waits.", "He nan"]
+    second = ["Someone shovels.", "Someone melts.", "Someone sings."]
     assert read_choices(path) == [
-        {
-            "context": "He ran, fast.",
-            "choices": ['He falls, "hard".', "He waits.", "He nan"],
-            "label": 2,
-        },
-        {
-            "context": "Snow.",
-            "choices": ["Someone shovels.", "Someone melts.", "Someone sings."],
-            "label": 0,
-        },
+        {"context": "He ran, fast.", "choices": first, "label": 2},
+        {"context": "Snow.", "choices": second, "label": 0},
     ]
-
-
-def test_swag_without_labels_is_read(tmp_path):
-    path = write(
-        tmp_path, "sent1\tsent2\tending1\tending0\nIt rains.\t\tI swim.\tI fly.\n", "test.tsv"
-    )
-    assert read_choices(path) == [{"context": "It rains.", "choices": ["I fly.", "I swim."]}]
+    unlabeled = "sent1\tsent2\tending1\tending0\nIt rains.\t\tI swim.\tI fly.\n"
+    examples = read_choices(write(tmp_path, unlabeled, "test.tsv"))
+    assert examples == [{"context": "It rains.", "choices": ["I fly.", "I swim."]}]
 
 
 def test_codah_is_read_and_its_quotes_stand(tmp_path):
@@ -58,14 +48,10 @@ def test_codah_is_read_and_its_quotes_stand(tmp_path):
         ("o\ta\tb\tc\t²\n", "a.tsv", r"line 1: the label '²' is not"),
         ("question\tx\ty\tz\tlabel\no\ta\tb\tc\t0\n", "a.tsv", "line 1: the label 'label'.*sent1"),
         ("o\ta\tb\t0\n", "a.tsv", "has 4 columns.*two or more choices"),
-        ("sent1,sent2,ending0\na,b,c\n", "a.csv", "no column 'ending1'"),
         ("sent1,sent2,ending0,ending2\na,b,c,d\n", "a.csv", "no column 'ending1'"),
         ("sent1,ending0,ending1\na,b,c\n", "a.csv", "no column 'sent2'"),
         ("ending0,ending1,sent2\na,b,c\n", "a.csv", "no column 'sent1'"),
-        ('sent1,sent2,ending0,ending1,label\n"a\nb",c,d,,0\n', "a.csv", "line 2: ending 1"),
         ('sent1,sent2,ending0,ending1,label\n"a\nb",c,d,e,0\na,c,d,e,\n', "a.csv", "line 4: .*''"),
-        ("sent1,sent2,ending0,ending1,label\na,c,d,e,2\n", "a.csv", "line 2: .*'2'.*0 to 1"),
-        ("", "a.tsv", "is empty"),
     ],
 )
 def test_other_files_are_refused_with_the_line(tmp_path, text, name, message):

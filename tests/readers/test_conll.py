@@ -48,10 +48,6 @@ def test_documents_begin_at_docstart(write):
     assert sentences.documents == [0, 0, 1]
 
 
-def test_a_word_may_hold_spaces_between_tabs(write):
-    assert read_conll(write("New York\tB-LOC\n")).words == [["New York"]]
-
-
 @pytest.mark.parametrize(
     ("tags", "bio", "bioes"),
     [
@@ -77,21 +73,20 @@ def test_writing_and_reading_entities_are_inverse():
 
 
 @pytest.mark.parametrize(
-    ("tags", "message", "repaired", "num_repaired"),
+    ("tags", "message", "repaired"),
     [
-        ("B-A O I-A", "line 3: 'I-A' starts.*IOB1, but 'B-A' in line 1", "B-A O B-A", 1),
-        ("B-A I-B", "line 2: 'I-B' starts", "B-A B-B", 1),
-        ("B-A O S-A", "line 1: 'B-A' must be 'S-A' in BIOES", "B-A O B-A", 1),
-        ("S-A B-A", "line 2: 'B-A' must be 'S-A' in BIOES", "B-A B-A", 1),
-        ("O I-A E-A", "line 2: 'I-A' must be 'B-A' in BIOES", "O B-A I-A", 1),
-        ("S-A E-A", "line 2: 'E-A' must be 'S-A' in BIOES", "B-A B-A", 1),
+        ("B-A O I-A", "line 3: 'I-A' starts.*IOB1, but 'B-A' in line 1", "B-A O B-A"),
+        ("B-A I-B", "line 2: 'I-B' starts", "B-A B-B"),
+        ("B-A O S-A", "line 1: 'B-A' must be 'S-A' in BIOES", "B-A O B-A"),
+        ("O I-A E-A", "line 2: 'I-A' must be 'B-A' in BIOES", "O B-A I-A"),
+        ("S-A E-A", "line 2: 'E-A' must be 'S-A' in BIOES", "B-A B-A"),
     ],
 )
-def test_tags_against_their_scheme(write, tags, message, repaired, num_repaired):
+def test_tags_against_their_scheme(write, tags, message, repaired):
     with pytest.raises(ValueError, match=f"{message}.*repair=True"):
         tags_of(write, tags)
     sentences = tags_of(write, tags, repair=True)
-    assert (sentences.tags, sentences.num_repaired) == ([repaired.split()], num_repaired)
+    assert (sentences.tags, sentences.num_repaired) == ([repaired.split()], 1)
 
 
 def test_other_columns_are_chosen_by_number(write):
@@ -99,7 +94,7 @@ def test_other_columns_are_chosen_by_number(write):
     assert read_conll(path, tag_column=1).tags == [["NNP", "VBZ"]]
     assert read_conll(path, tag_column=-2).tags == [["B-NP", "B-VP"]]
     for column in (0, 4, -4):
-        with pytest.raises(ValueError, match="has 4 columns.*from 1 to 3"):
+        with pytest.raises(ValueError, match=f"4 columns.*from 1 to 3.*{column}"):
             read_conll(path, tag_column=column)
 
 
@@ -113,6 +108,7 @@ def test_other_columns_are_chosen_by_number(write):
         ("-DOCSTART- O\n", "has no words"),
         ("a B-A\nb NN\n", "line 2: the tag 'NN' has no prefix.*'B-A'.*scheme=None"),
         ("a B-A\nb I\n", "line 2: the tag 'I' has no prefix"),
+        ("w\t\r\t", "line 1: 1 columns"),
     ],
 )
 def test_other_files_are_refused_with_the_line(write, text, message):
@@ -123,11 +119,8 @@ def test_other_files_are_refused_with_the_line(write, text, message):
 def test_files_that_cannot_be_read_are_refused(tmp_path):
     with pytest.raises(ValueError, match="can't be read"):
         read_conll(tmp_path / "missing.txt")
-    (tmp_path / "latin.txt").write_bytes("a O\nKöln O\n".encode("latin-1"))
-    with pytest.raises(ValueError, match="line 2: not UTF-8"):
-        read_conll(tmp_path / "latin.txt")
     with pytest.raises(ValueError, match="scheme must be one of"):
-        read_conll(tmp_path / "latin.txt", scheme="iob")
+        read_conll(tmp_path / "missing.txt", scheme="iob")
 
 
 def test_a_word_that_begins_like_a_byte_order_mark_is_written_and_read(tmp_path):
@@ -157,11 +150,7 @@ def test_real_tweets_are_read_whole(shared_data):
 
 def test_spaces_inside_words_and_tags_are_written_as_underscores(write, tmp_path):
     found = read_conll(write("New York\tbig city\nis\tO\n"))
+    assert found.words == [["New York", "is"]]
     found.write_predictions(tmp_path / "predicted.txt", found.tags)
     again = read_conll(tmp_path / "predicted.txt")
     assert again.words == [["New_York", "is"]] and again.tags == [["big_city", "O"]]
-
-
-def test_a_column_of_a_carriage_return_alone_is_none(write):
-    with pytest.raises(ValueError, match="line 1: 1 columns"):
-        read_conll(write("w\t\r\t"))

@@ -13,33 +13,18 @@ def write(folder, text, name="rows.tsv", encoding="utf-8"):
     return path
 
 
-@pytest.fixture
-def texts():
-    return [
-        "plain",
-        "",
-        'she said "no", twice',
-        '"all of it"',
-        "comma, tab\tand\nline",
-        " spaces ",
-        "Zürich 北京 \u2028 e\u0301",
-        "x" * 200_000,
-    ]
+TEXTS = ["plain", "", 'she said "no", twice', '"all"', "comma, tab\tand\nline", " spaces "]
+TEXTS += ["Zürich 北京 \u2028 e\u0301", "x" * 200_000]
 
 
-@pytest.mark.parametrize("name", ["rows.csv", "rows.tsv"])
-@pytest.mark.parametrize("quoting", [csv.QUOTE_MINIMAL, csv.QUOTE_ALL])
+@pytest.mark.parametrize("name, delimiter", [("rows.csv", ","), ("rows.tsv", "\t")])
 @pytest.mark.parametrize("line_end", ["\n", "\r\n", "\r"])
-def test_files_of_the_csv_module_are_read_back(tmp_path, texts, name, quoting, line_end):
-    path = tmp_path / name
-    with open(path, "w", newline="", encoding="utf-8") as file:
-        delimiter = "," if name.endswith("csv") else "\t"
-        writer = csv.writer(file, delimiter=delimiter, quoting=quoting, lineterminator=line_end)
-        writer.writerow(["text", "label"])
-        writer.writerows((text, str(i % 2)) for i, text in enumerate(texts))
-    table = read_table(path, quoting=True)
-    assert table["text"] == texts
-    assert table["label"] == [str(i % 2) for i in range(len(texts))]
+def test_files_of_the_csv_module_are_read_back(tmp_path, name, delimiter, line_end):
+    with open(tmp_path / name, "w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, delimiter=delimiter, lineterminator=line_end)
+        writer.writerows([("text", "label"), *((text, i) for i, text in enumerate(TEXTS))])
+    table = read_table(tmp_path / name)
+    assert table["text"] == TEXTS and table["label"] == [*map(str, range(len(TEXTS)))]
 
 
 def test_quotes_are_plain_characters_where_a_file_says_so(tmp_path):
@@ -49,13 +34,8 @@ def test_quotes_are_plain_characters_where_a_file_says_so(tmp_path):
         read_table(path)
 
 
-def test_a_byte_order_mark_is_no_part_of_the_first_name(tmp_path):
-    table = read_table(write(tmp_path, "\ufefftext\tlabel\na\t1\n"))
-    assert table.columns == ["text", "label"]
-
-
 def test_a_table_shows_its_file_rows_and_columns(tmp_path):
-    path = write(tmp_path, "text\tlabel\na\t1\nb\nc\t1\n")
+    path = write(tmp_path, "\ufefftext\tlabel\na\t1\nb\nc\t1\n")
     table = read_table(path, malformed="skip")
     shown = f"Table({str(path)!r}: 2 rows; columns text, label; skipped malformed rows: 1)"
     assert repr(table) == shown
@@ -72,10 +52,8 @@ def test_columns_have_numbers_where_there_is_no_header(tmp_path):
 
 def test_blank_lines_are_skipped_but_one_column_keeps_them(tmp_path):
     two = read_table(write(tmp_path, "a\tb\n\n1\t2\n\n\n"))
-    assert two["a"] == ["1"]
-    assert two.lines == [3]
-    one = read_table(write(tmp_path, "a\nx\n\ny\n"))
-    assert one["a"] == ["x", "", "y"]
+    assert two["a"] == ["1"] and two.lines == [3]
+    assert read_table(write(tmp_path, "a\nx\n\ny\n"))["a"] == ["x", "", "y"]
 
 
 @pytest.mark.parametrize(
@@ -88,33 +66,24 @@ def test_blank_lines_are_skipped_but_one_column_keeps_them(tmp_path):
         ("a\ta\n1\t2\n", "rows.tsv", "two columns are named 'a'"),
         ("", "rows.tsv", "is empty"),
         ("a\tb\n", "rows.tsv", "no rows below its header"),
+        ("a\tb\n1\t2\n1\tZürich\n", "rows.tsv", r"rows\.tsv, line 3: not UTF-8 \(byte 0xfc\)"),
+        (None, "nowhere.tsv", r"nowhere\.tsv can't be read"),
     ],
 )
 def test_malformed_files_are_refused_with_file_and_line(tmp_path, text, name, message):
+    if text is not None:
+        write(tmp_path, text, name, encoding="latin-1")
     with pytest.raises(ValueError, match=message):
-        read_table(write(tmp_path, text, name))
-
-
-def test_other_encodings_are_refused_with_the_line(tmp_path):
-    with pytest.raises(ValueError, match=r"rows\.tsv, line 3: not UTF-8 \(byte 0xfc\)"):
-        read_table(write(tmp_path, "a\tb\n1\t2\n1\tZürich\n", encoding="latin-1"))
-
-
-def test_a_missing_file_is_named(tmp_path):
-    with pytest.raises(ValueError, match=r"nowhere\.tsv can't be read"):
-        read_table(tmp_path / "nowhere.tsv")
+        read_table(tmp_path / name)
 
 
 def test_a_missing_column_names_those_there_are_and_the_closest(tmp_path):
     table = read_table(write(tmp_path, "Sentiment\tText\n1\tx\n"))
-    with pytest.raises(
-        ValueError, match=r"no column 'text'.*Sentiment, Text\. Did you mean 'Text'"
-    ):
+    with pytest.raises(ValueError, match=r"column 'text'.*Sentiment, Text\. Did you mean 'Text'"):
         table["text"]
     with pytest.raises(ValueError, match=r"Sentiment, Text\.$"):
         table["zzzz"]
-    assert "Text" in table
-    assert "text" not in table
+    assert "Text" in table and "text" not in table
 
 
 def test_class_names_are_sorted_and_numbers_by_size(tmp_path):
@@ -126,9 +95,7 @@ def test_class_names_are_sorted_and_numbers_by_size(tmp_path):
 
 def test_an_unknown_label_is_refused_with_its_line_and_the_known_ones(tmp_path):
     table = read_table(write(tmp_path, 'text,label\n"two\nlines",bad\nx,god\n', "dev.csv"))
-    with pytest.raises(
-        ValueError, match=r"dev\.csv, line 4: .*'god'.*bad, good\. Did you mean 'good'"
-    ):
+    with pytest.raises(ValueError, match=r"dev\.csv, line 4: .*'god'.*bad, good\. .*'good'"):
         table.class_numbers("label", ["bad", "good"])
 
 
@@ -164,16 +131,15 @@ def test_what_is_left_after_skipping_must_be_a_table(tmp_path):
 
 @pytest.mark.shared
 def test_real_tables_are_read_whole(shared_data):
-    sentiment = {
-        n: read_table(shared_data / "sentiment" / f"{n}.tsv") for n in ("train", "dev", "test")
-    }
-    assert [len(table) for table in sentiment.values()] == [1707, 245, 488]
-    for table in sentiment.values():
+    sentiment, nli = (
+        [read_table(shared_data / name / f"{split}.tsv") for split in ("train", "dev", "test")]
+        for name in ("sentiment", "nli")
+    )
+    assert [*map(len, sentiment)] == [1707, 245, 488] and [*map(len, nli)] == [1666, 200, 400]
+    for table in sentiment:
         assert table.class_names("Sentiment") == ["Negative", "Positive"]
         assert not any(text.startswith('"') and '""' in text for text in table["Text"])
-    nli = {n: read_table(shared_data / "nli" / f"{n}.tsv") for n in ("train", "dev", "test")}
-    assert [len(table) for table in nli.values()] == [1666, 200, 400]
-    assert nli["dev"].class_names("gold_label") == ["contradiction", "entailment", "neutral"]
+    assert nli[1].class_names("gold_label") == ["contradiction", "entailment", "neutral"]
 
 
 @pytest.mark.parametrize("rows", ['text;label\n"A, b";1\n', "text;label\nA;1\nB;0\n"])
@@ -186,9 +152,7 @@ def test_another_delimiter_is_named(tmp_path, rows):
 
 def test_a_header_of_texts_is_shortened_in_messages(tmp_path):
     table = read_table(write(tmp_path, f"{'a long text ' * 99}\tlabel\nshort\t1\n"))
-    with pytest.raises(
-        ValueError, match=r"has no column 'text'.*a long text .*\.\.\., label"
-    ) as caught:
+    with pytest.raises(ValueError, match=r"column 'text'.*a long text .*\.\.\., label") as caught:
         table["text"]
     assert len(str(caught.value)) < 300
 

@@ -1,4 +1,4 @@
-"""BertTokenizer against a second implementation of the same rules."""
+"""BertTokenizer against a second implementation of the rules; `tests/fuzz` has random texts."""
 
 import json
 import random
@@ -13,14 +13,11 @@ from keras_bert.text.tokenizer import BertTokenizer
 
 def differences(tokenizer, reference, texts):
     """Returns [(text, ours, theirs), ...] where ids or offsets differ; also without offsets."""
-    ids, starts, ends = tokenizer.tokenize_with_offsets(texts, unit="bytes")
-    assert tokenizer(texts) == ids
-    wrong = []
-    for text, *ours in zip(texts, ids, starts, ends, strict=True):
-        theirs = reference(text)
-        if list(zip(*ours, strict=True)) != theirs:
-            wrong.append((text, list(zip(*ours, strict=True)), theirs))
-    return wrong
+    parts = tokenizer.tokenize_with_offsets(texts, unit="bytes")
+    assert tokenizer(texts) == parts[0]
+    ours = ([*zip(*rows, strict=True)] for rows in zip(*parts, strict=True))
+    triples = zip(texts, ours, map(reference, texts), strict=True)
+    return [triple for triple in triples if triple[1] != triple[2]]
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +50,7 @@ def test_every_other_character_gives_the_tokens_of_the_rules(
     pair, assigned_characters, varied_characters, lowercase
 ):
     characters = sorted(set(assigned_characters).difference(varied_characters))
-    assert len(characters) > 80_000
+    assert len(characters) > 100_000
     texts = [f"a{c}b {c} x" for c in characters]
     assert differences(*pair(characters, lowercase), texts) == []
 
@@ -71,81 +68,42 @@ def test_a_sigma_is_final_where_python_says_so(both, assigned_characters):
     texts = [
         f"Α{c}Σ ΑΣ{c} ΑΣ{c}Α {c}Σ {c}ΣΑ ΣΣ{c}ΣΣ"
         for c in assigned_characters
-        if unicodedata.category(c) != "Lo"
+        if c.lower() != c.upper() or unicodedata.category(c) not in ("Lo", "So")
     ]
     assert differences(*both[True], texts) == []
-
-
-@pytest.mark.parametrize("lowercase", [True, False])
-def test_random_texts_give_the_tokens_and_offsets_of_the_rules(both, varied_characters, lowercase):
-    rng = random.Random(7)
-    common = "aAbB  .,'-é\u00adÅΣσ\u0301\u200b\t한字\ufffd\u2028[]#"
-    texts = [
-        "".join(
-            rng.choice(common) if rng.random() < 0.7 else rng.choice(varied_characters)
-            for _ in range(rng.randrange(30))
-        )
-        for _ in range(3000)
-    ]
-    assert differences(*both[lowercase], texts) == []
 
 
 def test_random_pieces_are_cut_longest_first(special_tokens, rule_by_rule):
     rng = random.Random(11)
     letters = "abcdé.字Σ"
-    for trial in range(4):
+    for lowercase in (True, False, True, False):
         pieces = {
             rng.choice(("", "##")) + "".join(rng.choices(letters, k=rng.randrange(1, 5)))
             for _ in range(40)
         }
-        vocabulary = [*special_tokens, *sorted(pieces), "a", "##a", "b", "##b"]
-        vocabulary = list(dict.fromkeys(vocabulary))
-        lowercase = trial % 2 == 0
+        vocabulary = [*special_tokens, *sorted({*pieces, "a", "##a", "b", "##b"})]
         texts = ["".join(rng.choices(letters + "  E", k=rng.randrange(20))) for _ in range(900)]
         tokenizer = BertTokenizer(vocabulary, lowercase)
         assert differences(tokenizer, rule_by_rule(vocabulary, lowercase), texts) == []
 
 
-def test_random_bytes_are_decoded_as_python_ignores_errors(both):
-    rng = random.Random(13)
-    pool = [b"a", b" ", "é".encode(), "字".encode(), "😀".encode(), b"\xe2\x82", b"\xf0\x9f"]
-    pool += [bytes([byte]) for byte in range(0x80, 0x100)]
-    texts = [b"".join(rng.choices(pool, k=rng.randrange(12))) for _ in range(3000)]
-    assert differences(*both[True], texts) == []
-    assert differences(*both[False], texts) == []
-
-
 @pytest.mark.parametrize("lowercase", [True, False])
 def test_words_are_measured_in_characters(both, lowercase):
-    counts = (49, 50, 51, 66, 67, 68, 199, 200, 201, 400)
+    counts = (50, 51, 66, 67, 199, 200, 201, 400)
     words = [letter * count for letter in "aéß字ก😀한Σ" for count in counts]
     texts = [f"x {word}, y{'b' * 300} {word}.{word}" for word in words]
     assert differences(*both[lowercase], words + texts) == []
 
 
-def test_a_word_of_200_letters_is_cut_and_one_of_201_is_unknown(special_tokens):
-    tokenizer = BertTokenizer([*special_tokens, "a", "##a", "ก", "##ก"])
-    lengths = [len(row) for row in tokenizer(["a" * 200, "a" * 201, "ก" * 200, "ก" * 201])]
-    assert lengths == [200, 1, 200, 1]
+def test_words_longer_than_the_limit_are_unknown(special_tokens):
     short = BertTokenizer([*special_tokens, "a", "##a"], max_word_characters=3)
     assert [len(row) for row in short(["aaa", "aaaa"])] == [3, 1]
+    with pytest.raises(ValueError, match="max_word_characters"):
+        BertTokenizer(special_tokens, max_word_characters=0)
 
 
 def test_a_special_token_spelled_out_is_plain_text(small):
     assert [small.id_to_token(i) for i in small("[MASK] a")] == ["[", "mask", "]", "a"]
-
-
-@pytest.mark.parametrize("lowercase", [True, False])
-def test_no_token_ends_in_an_invisible_character(special_tokens, lowercase):
-    tokenizer = BertTokenizer([*special_tokens, "n", "##6", "\u4e2d", "!"], lowercase)
-    hidden = [c.encode() for c in "\x0b\u00ad\u200b\ufffd\0"] + [b"\xff", b"\xe2\x82"]
-    pattern = "n{0}{0}6{0}! \u4e2d{0}n{0}".encode()
-    texts = [b"", *(pattern.replace(b"{0}", character) for character in hidden), b"n"]
-    parts = tokenizer.tokenize_with_offsets(texts, unit="bytes")
-    for text, ids, starts, ends in list(zip(texts, *parts, strict=True))[1:-1]:
-        assert [tokenizer.id_to_token(i) for i in ids] == ["n", "##6", "!", "\u4e2d", "n"]
-        spans = [text[start:end] for start, end in zip(starts, ends, strict=True)]
-        assert spans == [b"n", b"6", b"!", "\u4e2d".encode(), b"n"], text
 
 
 def test_offsets_are_those_of_hugging_face(special_tokens):
@@ -172,19 +130,8 @@ def test_offsets_reach_over_deleted_decomposed_and_lowered_characters(special_to
 
 
 def test_tokens_that_no_text_can_give_do_no_harm(special_tokens, rule_by_rule):
-    vocabulary = [
-        *special_tokens,
-        "a b",
-        "É",
-        "Σ",
-        "a\u200bb",
-        "\x11",
-        "e",
-        "a" * 300,
-        "##",
-        "...",
-        "a",
-    ]
+    odd = ["a b", "É", "Σ", "a\u200bb", "\x11", "e", "a" * 300, "##", "...", "a"]
+    vocabulary = [*special_tokens, *odd]
     tokenizer = BertTokenizer(vocabulary, lowercase=True)
     texts = ["a b É Σ a\u200bb ...", "ΑΣ Σ ##", "a" * 300, "\x11e"]
     assert differences(tokenizer, rule_by_rule(vocabulary, True), texts) == []
@@ -196,12 +143,6 @@ def test_special_tokens_alone_make_every_word_unknown(special_tokens, lowercase)
     assert tokenizer("Ab, � c") == [1, 1, 1]
 
 
-@pytest.mark.parametrize("limit", [0, -3])
-def test_a_word_limit_below_one_is_refused(special_tokens, limit):
-    with pytest.raises(ValueError, match="max_word_characters"):
-        BertTokenizer(special_tokens, max_word_characters=limit)
-
-
 @pytest.mark.shared
 @pytest.mark.parametrize("file", ["google-code-points", "google-multilingual-text"])
 def test_tokens_are_those_of_the_original(shared_data, file):
@@ -211,13 +152,9 @@ def test_tokens_are_those_of_the_original(shared_data, file):
             cases.setdefault(line["vocabulary"], []).append(line)
     assert cases
     for name, expected in cases.items():
-        tokenizer = BertTokenizer(
-            shared_data / "vocab" / f"bert-base-{name}.txt",
-            lowercase=name in ("uncased", "chinese"),
-        )
-        texts = [
-            case["text"].encode("utf-16", "surrogatepass").decode("utf-16") for case in expected
-        ]
+        path = shared_data / "vocab" / f"bert-base-{name}.txt"
+        tokenizer = BertTokenizer(path, lowercase=name in ("uncased", "chinese"))
+        texts = [c["text"].encode("utf-16", "surrogatepass").decode("utf-16") for c in expected]
         vocabulary = tokenizer.get_vocabulary()
         ours = [[vocabulary[i] for i in row] for row in tokenizer(texts)]
         assert ours == [case["tokens"] for case in expected]

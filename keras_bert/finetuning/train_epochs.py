@@ -32,20 +32,17 @@ def train_epochs(
 ) -> list[dict]:
     """Trains a model for some epochs, scores it after each, and keeps the best epoch's model.
 
-    The output folder holds the preset `best` (`best.keras` for a model that is not a `BertTask`),
-    each epoch's scores in `scores.json`, checkpoints, and `logs` for TensorBoard.
+    The folder is that of `finetune`, but for `best.keras` of a model that is not a `BertTask`.
 
     Args:
         model: a compiled `keras.Model`.
         output: a folder, used only for this run.
         epochs: number of epochs.
-        batches: function of an epoch's number, from 0, that returns the training batches, a
-            `tf.data.Dataset` of known length.
+        batches: function of an epoch's number, from 0, that returns batches of known length.
         predict: function that predicts the development set with the current model.
         score: function of the predictions that returns a dict of floats. Other values, such as
             the scores of each class, are only kept in `scores.json`.
-        select: name of the score that selects the best epoch; higher is better. Among equal
-            epochs, the first is kept.
+        select: name of the score that selects the best epoch, the first of equal ones.
         keep: function of the predictions, called each time a new best model is saved; or None. If
             several processes train together, only the first calls it, so it can't use the model.
         patience: epochs without a better score after which training stops; or None.
@@ -146,9 +143,8 @@ def _num_steps(dataset):
     steps = int(dataset.cardinality()) if hasattr(dataset, "cardinality") else len(dataset)
     if steps < 1:
         raise ValueError(
-            "batches(epoch) must give batches of known length, at least one; theirs is "
-            f"{steps}. Set a dataset's with dataset.apply(tf.data.experimental"
-            ".assert_cardinality(n))."
+            f"batches(epoch) must give batches of known length, at least one; theirs is {steps}. "
+            "Set a dataset's with dataset.apply(tf.data.experimental.assert_cardinality(n))."
         )
     return steps
 

@@ -44,8 +44,6 @@ class GlobalLoss(TrainerHooks):
 
     If several processes train together, the first shows progress, writes TensorBoard logs, and logs
     a message if the loss becomes NaN or infinite.
-
-    The train loop of each backend builds on this mixin for `keras.Model`.
     """
 
     accumulation_steps = 1
@@ -127,7 +125,6 @@ class GlobalLoss(TrainerHooks):
         return by_output
 
     def loss_arguments(self, x: Any, y: Any, y_pred: Any, sample_weight: Any) -> tuple:
-        """Returns labels, outputs and weights with a row for each slot of packed rows."""
         used = used_slots(x, y)
         if used is None:
             return y, y_pred, sample_weight

@@ -154,21 +154,20 @@ class TrainLoop(GlobalLoss):
         return self._summed(add, parts)
 
     def _outputs_of_parts(self, embed, x, parts):
-        found = tf.TensorArray(self.output.dtype, parts, infer_shape=False)
+        outputs = tf.TensorArray(self.output.dtype, parts, infer_shape=False)
 
-        def add(number, found):
+        def add(number, outputs):
             part = tf.nest.map_structure(lambda values: _part(values, number, parts), x)
-            return number + 1, found.write(number, embed(part))
+            return number + 1, outputs.write(number, embed(part))
 
-        outputs = _looped(add, found, parts).concat()
+        outputs = _looped(add, outputs, parts).concat()
         texts = [len(x)] if isinstance(x, tuple) else []
         return tf.ensure_shape(outputs, [_static_rows(x), *texts, self.output.shape[-1]])
 
     def _loss_over_batch(self, y, outputs, sample_weight, training):
-        """Computes the loss of the global batch from its outputs on all replicas; updates metrics.
+        """Updates metrics; returns the gradients of the scaled loss by this replica's outputs.
 
-        Returns:
-            The gradients of the scaled loss with respect to this replica's outputs.
+        The loss is that of the global batch, from its outputs on all replicas.
         """
         gather = _gathered if self.distribute_strategy.num_replicas_in_sync > 1 else _unchanged
         everything = [

@@ -40,7 +40,6 @@ class TrainLoop(GlobalLoss):
             weight.grad_dtype = torch.promote_types(weight.dtype, torch.float32)
 
     def _applied(self):
-        """Takes the optimizer's step with the gradients of the variables; returns the logs."""
         variables = self.trainable_variables
         with torch.no_grad():
             self.optimizer.apply([variable.value.grad for variable in variables], variables)

@@ -32,17 +32,6 @@ def recipe():
 
 
 @pytest.fixture(scope="session")
-def split():
-    """A function that makes the last quarter of `--train` the examples that select an epoch."""
-
-    def change(arguments):
-        at = arguments.index("--dev")
-        return [*arguments[:at], "--validation_split", "0.25", *arguments[at + 2 :]]
-
-    return change
-
-
-@pytest.fixture(scope="session")
 def curves():
     """A function that reads the curves of a run as TensorBoard does, from its one folder of events.
 
@@ -62,18 +51,13 @@ def curves():
 
 @pytest.fixture(scope="session")
 def preset(tmp_path_factory):
-    """A folder with a pre-trainer of two tiny layers that reads text."""
+    """A folder with a pre-trainer of one tiny layer that reads text."""
     keras.utils.set_random_seed(1)
     tokenizer = keras_bert.BertTokenizer(
         ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS], lowercase=True
     )
     backbone = keras_bert.BertBackbone(
-        tokenizer.vocabulary_size(),
-        num_layers=2,
-        num_heads=2,
-        hidden_dim=16,
-        intermediate_dim=32,
-        max_sequence_length=32,
+        tokenizer.vocabulary_size(), 1, 2, 16, 32, max_sequence_length=32
     )
     preprocessor = keras_bert.BertPreprocessor(tokenizer, sequence_length=16)
     folder = tmp_path_factory.mktemp("presets") / "pretrained"

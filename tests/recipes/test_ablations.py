@@ -160,20 +160,6 @@ def test_every_command_is_one_that_its_recipe_takes(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--table", "5"], "--corpus is needed"),
-        (["--table", "7", "--tags", "tags"], "table 7 needs --init and --tags"),
-        (["--table", "5", "--corpus", "corpus"], "give data to judge by"),
-    ],
-)
-def test_arguments_that_lack_others_are_refused(module, capsys, options, message):
-    with pytest.raises(SystemExit):
-        module.parse_args([*options, "--output", "out"])
-    assert message in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
         (["--corpus", "tags", "--heldout", "heldout"], "--corpus: tags has no corpus.json"),
         (["--corpus", "corpus", "--squad", "tags"], "--squad: tags has no train-v1.1.json"),
         (["--corpus", "corpus", "--glue", "tags"], "tags has no folder of a GLUE task"),

@@ -12,11 +12,8 @@ TEXTS = {"good": ["a good book", "very good", "good day", "good film"], "bad": [
 @pytest.fixture
 def files(tmp_path):
     path = tmp_path / "texts.tsv"
-    with open(path, "w") as file:
-        print("text", "label", sep="\t", file=file)
-        for label, texts in TEXTS.items():
-            for text in texts:
-                print(text, label, sep="\t", file=file)
+    rows = [f"{text}\t{label}" for label, texts in TEXTS.items() for text in texts]
+    path.write_text("\n".join(["text\tlabel", *rows]) + "\n")
     return str(path)
 
 

@@ -136,12 +136,6 @@ def test_what_is_missing_is_said_before_anything_runs(module, data, pretended, t
     assert not (tmp_path / "other").exists()
 
 
-def test_tensorflow_datasets_are_one_task_at_a_time(module, capsys):
-    with pytest.raises(SystemExit):
-        module.parse_args(["--task", "all", "--init", "b", "--output", "o", "--source", "tfds"])
-    assert "--task all reads folders of TSV files" in capsys.readouterr().err
-
-
 @pytest.mark.slow
 def test_three_real_tasks_get_their_table_and_a_rerun_resumes(module, preset, tmp_path, capfd):
     def write(task, split, header, rows):

@@ -64,11 +64,3 @@ def test_files_are_read_before_long_work(recipe, preset, files, tmp_path):
     with pytest.raises(ValueError, match="dev.tsv, line 9: the label '3'"):
         module.main(arguments(preset, files, tmp_path / "out"))
     assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.slow
-def test_the_last_training_examples_may_select_the_epoch(recipe, preset, files, split, tmp_path):
-    output = tmp_path / "out"
-    recipe("finetune_choice").main(split(arguments(preset, files, output, "--epochs", "1")))
-    assert len(json.loads((output / "scores.json").read_text())) == 1
-    assert (output / "dev_predictions.tsv").exists()

@@ -185,23 +185,6 @@ def test_the_grid_is_that_of_the_paper(recipe):
     )
 
 
-@pytest.mark.parametrize(
-    ("more", "message"),
-    [
-        (["--seeds", "1", "--restarts", "2"], "--seeds or --restarts"),
-        (["--diagnostic", "ax"], "a model of mnli, not of rte"),
-        (["--task", "snli"], "invalid choice: 'snli'"),
-        (["--restarts", "0"], "--restarts must be at least 1"),
-        (["--epoch_counts", "3", "0"], "--epoch_counts must be above 0; got 0"),
-    ],
-)
-def test_arguments_that_contradict_are_refused(recipe, capsys, more, message):
-    needed = ["--init", "x", "--task", "rte", "--data", "y", "--output", "z"]
-    with pytest.raises(SystemExit):
-        recipe("finetune_glue").parse_args([*needed, *more])
-    assert message in capsys.readouterr().err
-
-
 def test_a_batch_that_parts_do_not_divide_is_refused_before_anything_is_read(recipe, tmp_path):
     more = ["--batch_sizes", "8", "9", "--accumulation_steps", "2", "--strategy", "single"]
     with pytest.raises(ValueError, match="A batch of 9 rows can't be split evenly.*instance 10"):

@@ -51,9 +51,3 @@ def test_pairs_and_held_out_text_give_their_scores(module, preset, corpus, tmp_p
     assert scores["perplexity"] == math.exp(scores["masked_lm_loss"]) and not scores["next_words"]
     assert 0 <= scores["next_sentence_accuracy"] <= 1
     assert "perplexity" in capsys.readouterr().out
-
-
-def test_something_to_score_is_needed(module, capsys):
-    with pytest.raises(SystemExit):
-        module.parse_args(["--init", "bert", "--output", "out"])
-    assert "give --texts, --minimal_pairs or --heldout_corpus" in capsys.readouterr().err

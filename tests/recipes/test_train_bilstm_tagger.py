@@ -136,8 +136,9 @@ def test_what_cannot_be_is_said_before_work(module, preset, files, tmp_path, mor
 
 
 @pytest.mark.slow
-def test_the_last_training_examples_may_select_the_epoch(module, preset, files, split, tmp_path):
-    output = tmp_path / "out"
-    module.main(split(arguments(preset, files, output, "--epochs", "1")))
+def test_the_last_training_examples_may_select_the_epoch(module, preset, files, tmp_path):
+    line, output = arguments(preset, files, tmp_path / "out", "--epochs", "1"), tmp_path / "out"
+    line[line.index("--dev") : line.index("--test")] = ["--validation_split", "0.25"]
+    module.main(line)
     assert len(json.loads((output / "scores.json").read_text())) == 1
     assert (output / "dev_predictions.txt").exists()

@@ -65,11 +65,6 @@ print(json.dumps(results))
 """
 
 
-@pytest.fixture(scope="module")
-def two_replicas(tensorflow):
-    return run(TRAINED, 2, 0.5)
-
-
 def run(script, *arguments):
     command = [sys.executable, "-c", script, *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600)
@@ -78,19 +73,12 @@ def run(script, *arguments):
 
 
 @pytest.mark.slow
-def test_two_replicas_clip_and_step_as_one_does(assert_close, two_replicas):
+def test_two_replicas_clip_and_step_as_one_does_and_drop_independently(assert_close, tensorflow):
+    two_replicas = run(TRAINED, 2, 0.5)
     clipped, free = run(TRAINED, 1, 0.5, 1e6)["trained"]
     assert np.abs(np.subtract(clipped[-1], free[-1])).max() > 0.1  # clipping bites
     assert_close(two_replicas["trained"][0], clipped)
-
-
-@pytest.mark.slow
-def test_replicas_drop_places_independently(two_replicas):
     assert abs(two_replicas["dropped_together"] - 0.25) < 0.025  # equal places would give 0.5
-
-
-@pytest.mark.slow
-def test_an_optimizer_made_outside_of_the_scope_is_told(two_replicas):
     assert "The optimizer was created outside the scope" in two_replicas["refusal"]
 
 

@@ -12,14 +12,15 @@ PUBLISHED_MILLIONS = {"tiny": 4.4, "mini": 11.3, "small": 29.1, "medium": 41.7}
 
 
 def num_weights(name, task=lambda backbone: backbone):
-    """Counts the weights of a model from those of one and two layers, which are built faster."""
-    with keras.StatelessScope():  # no memory for weights
-        one, two = (
-            task(BertBackbone(VOCABULARY_SIZE, **{**sizes.SIZES[name], "num_layers": layers}))
-            for layers in (1, 2)
-        )
-    of_a_layer = two.count_params() - one.count_params()
-    return one.count_params() + (sizes.SIZES[name]["num_layers"] - 1) * of_a_layer
+    """Counts the weights of a model from smaller ones: the count is linear in words and layers."""
+
+    def count(words, layers):
+        backbone = BertBackbone(words, **{**sizes.SIZES[name], "num_layers": layers})
+        return task(backbone).count_params()
+
+    of_words, of_layers = count(2, 1) - count(1, 1), count(1, 2) - count(1, 1)
+    more_layers = sizes.SIZES[name]["num_layers"] - 1
+    return count(1, 1) + (VOCABULARY_SIZE - 1) * of_words + more_layers * of_layers
 
 
 @pytest.mark.parametrize("name", PUBLISHED_ENCODERS)

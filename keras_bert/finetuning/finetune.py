@@ -10,13 +10,8 @@ import keras
 
 from keras_bert.files.json_files import write_json
 from keras_bert.files.remote import local_path
-from keras_bert.finetuning.train_epochs import (
-    best_model_path,
-    check_epochs,
-    shown_scores,
-    train_epochs,
-)
-from keras_bert.messages import check_one_of
+from keras_bert.finetuning.train_epochs import best_model_path, shown_scores, train_epochs
+from keras_bert.messages import check_int, check_one_of
 from keras_bert.models.bert_task import BertTask
 from keras_bert.models.task_data import in_memory
 from keras_bert.preprocessing.batching import Batching
@@ -113,7 +108,8 @@ def finetune(
     model = BertClassifier.from_preset("reviews/best")
     ```
     """
-    check_epochs(epochs, patience)
+    check_int("epochs", epochs)
+    check_int("patience", 1 if patience is None else patience)
     train, dev = _train_and_dev(model, train, dev, validation_split)
     test = None if test is None else _examples(model, test, "test")
     preprocessor = _preprocessor(model)

@@ -11,6 +11,7 @@ from keras_bert.callbacks import TrainingCurves
 from keras_bert.files.json_files import read_json, write_json
 from keras_bert.files.remote import local_path
 from keras_bert.files.whole import whole_path
+from keras_bert.messages import check_int
 from keras_bert.training.checkpointing import TrainingCheckpoint, rank
 from keras_bert.training.divergence import StopAtDivergence, check_weights
 from keras_bert.training.processes import is_chief, wait_for_all
@@ -52,8 +53,9 @@ def train_epochs(
     Returns:
         A list of dicts, the scores of each trained epoch.
     """
-    check_epochs(epochs, patience)
-    arguments = _fit_arguments(model, accumulation_steps)
+    check_int("epochs", epochs)
+    check_int("patience", 1 if patience is None else patience)
+    arguments = {"accumulation_steps": accumulation_steps} if accumulation_steps != 1 else {}
     output = local_path(output)
     kept = best_model_path(model, output)
     checkpoint = TrainingCheckpoint(output / "checkpoints")
@@ -100,33 +102,14 @@ def train_epochs(
 
 
 def best_model_path(model: keras.Model, output: Path) -> Path:
-    """Returns the path where `train_epochs` keeps the best model."""
+    """Returns where `train_epochs` keeps the best model."""
     return output / ("best" if hasattr(model, "save_to_preset") else "best.keras")
-
-
-def check_epochs(epochs: int, patience: int | None) -> None:
-    """Raises a ValueError unless `epochs` and `patience` are at least 1."""
-    if epochs < 1 or (patience is not None and patience < 1):
-        raise ValueError(
-            f"epochs and patience must be at least 1; got epochs={epochs}, patience={patience}."
-        )
 
 
 def shown_scores(scores: dict[str, Any]) -> str:
     """Formats the numbers in a dict of scores as a line of text."""
     numbers = {name: value for name, value in scores.items() if isinstance(value, (int, float))}
     return ", ".join(f"{name} {value:.4g}" for name, value in numbers.items())
-
-
-def _fit_arguments(model, accumulation_steps):
-    if hasattr(model, "accumulation_steps"):
-        return {"accumulation_steps": accumulation_steps}
-    if accumulation_steps != 1:
-        raise ValueError(
-            f"accumulation_steps={accumulation_steps} is for tasks of this library; the model is "
-            f"a {type(model).__name__}. Omit it."
-        )
-    return {}
 
 
 def _save(model, path):
@@ -150,15 +133,15 @@ def _num_steps(dataset):
 
 
 def _read_scores(output, step, steps_per_epoch, select):
-    """Returns the scores of the epochs before a checkpoint's step."""
     if not step:
         return []
     scores = read_json(output / "scores.json", list)
-    if not all(isinstance(score, dict) and _is_number(score.get(select)) for score in scores):
-        raise ValueError(
-            f"{output}/scores.json lacks a number {select!r} for an epoch: it is damaged, or the "
-            "run had another select. Restore it, or give this run a folder of its own."
-        )
+    for score in scores:
+        if not isinstance(score, dict) or not isinstance(score.get(select), (int, float)):
+            raise ValueError(
+                f"{output}/scores.json lacks a number {select!r} for an epoch: it is damaged, or "
+                "the run had another select. Restore it, or give this run a folder of its own."
+            )
     done = step // steps_per_epoch
     if step % steps_per_epoch or len(scores) < done:
         raise ValueError(
@@ -167,10 +150,6 @@ def _read_scores(output, step, steps_per_epoch, select):
             "the settings of that run, or give this run a folder of its own."
         )
     return scores[:done]
-
-
-def _is_number(value):
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def _best(scores, select):

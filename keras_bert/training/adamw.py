@@ -178,16 +178,11 @@ class AdamW(SummedOptimizer):
             moments = (self._first_moments[index].value, self._second_moments[index].value)
             key = (self._rate_scales[index], self._decay(index))
             groups.setdefault(key, []).append((variable.value, gradient, *moments))
+        step = ops.convert_to_tensor(self.iterations) if self.bias_correction else None
+        settings = {"beta1": self.beta_1, "beta2": self.beta_2, "eps": self.epsilon}
         for (rate_scale, decay), members in groups.items():
-            fused_adamw_(
-                *map(list, zip(*members, strict=True)),
-                step=ops.convert_to_tensor(self.iterations) if self.bias_correction else None,
-                learning_rate=learning_rate * rate_scale,
-                weight_decay=decay,
-                beta_1=self.beta_1,
-                beta_2=self.beta_2,
-                epsilon=self.epsilon,
-            )
+            rates = {"lr": learning_rate * rate_scale, "weight_decay": decay}
+            fused_adamw_(*map(list, zip(*members, strict=True)), step, **rates, **settings)
         return True
 
     def direction(self, gradient: Any, weight: Any, index: int) -> Any:

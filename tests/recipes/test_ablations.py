@@ -21,23 +21,13 @@ def module(recipe):
 @pytest.fixture
 def data(tmp_path):
     """Arguments with data of every kind, which nothing reads."""
-    for name, files in {
-        "corpus": ["corpus.json"],
-        "heldout": ["corpus.json"],
-        "tags": ["train.txt", "dev.txt"],
-        "squad": ["train-v1.1.json", "dev-v1.1.json"],
-        "pairs": [],
-        "glue/RTE": ["train.tsv", "dev.tsv"],
-    }.items():
-        (tmp_path / name).mkdir(parents=True)
-        for file in files:
-            (tmp_path / name / file).touch()
-    (tmp_path / "pairs/a.txt").write_text("it rain\nit rains\n")
-    names = {
-        "minimal_pairs": "pairs",
-        **{n: n for n in ("corpus", "heldout", "tags", "squad", "glue")},
-    }
-    return [w for flag, name in names.items() for w in (f"--{flag}", str(tmp_path / name))]
+    files = "corpus/corpus.json heldout/corpus.json tags/train.txt tags/dev.txt "
+    files += "squad/train-v1.1.json squad/dev-v1.1.json glue/RTE/train.tsv glue/RTE/dev.tsv"
+    for file in [*files.split(), "minimal_pairs/a.txt"]:
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / file).write_text("it rain\nit rains\n")
+    names = ("corpus", "heldout", "tags", "squad", "glue", "minimal_pairs")
+    return [word for name in names for word in (f"--{name}", str(tmp_path / name))]
 
 
 @pytest.fixture
@@ -96,11 +86,8 @@ def test_tables_share_their_variants_and_say_every_command(
     scores = rows(tmp_path / "out/table5.csv")
     f1 = [float(s["value"]) for s in scores if (s["row"], s["metric"]) == ("BERT", "F1 of tags")]
     assert f1 == [80, 81, 82]
-    [line] = [
-        line
-        for line in (tmp_path / "out/table5.md").read_text().splitlines()
-        if line.startswith("| BERT |")
-    ]
+    lines = (tmp_path / "out/table5.md").read_text().splitlines()
+    [line] = [line for line in lines if line.startswith("| BERT |")]
     assert "81.0 ± 1.0" in line and line.endswith("| 84.4 | 88.4 | 86.7 | 92.7 | 88.5 |")
     assert {float(s["value"]) for s in scores if s["metric"] == "RTE"} == {65.0}
     steps = {int(score["step"]) for score in rows(tmp_path / "out/figure5.csv")}

@@ -97,7 +97,7 @@ def test_flags_reach_the_model(recipe, preset, files):
     [
         (["--text_column", "reviews"], "'reviews'.*review, opinion.*Did you mean 'review'"),
         (["--select", "f2"], "select must be .*'f2'"),
-        (["--epochs", "0"], "epochs=0"),
+        (["--epochs", "0"], "epochs.*got 0"),
     ],
 )
 def test_settings_are_checked_before_training(recipe, preset, files, tmp_path, more, message):

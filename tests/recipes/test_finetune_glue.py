@@ -68,7 +68,9 @@ def grid(recipe, preset, sst2, tmp_path_factory):
 
 
 @pytest.mark.slow
-def test_the_best_of_a_grid_is_kept_with_its_answers(grid):
+def test_the_best_of_a_grid_is_kept_with_its_answers_as_without_an_interrupt(
+    recipe, preset, sst2, grid, tmp_path
+):
     rows = rows_of(grid / "results.tsv")
     assert [(row["learning_rate"], row["epoch"]) for row in rows] == [
         *itertools.product(["1e-05", "0.01"], "123")
@@ -84,27 +86,15 @@ def test_the_best_of_a_grid_is_kept_with_its_answers(grid):
         (str(i), str(i % 2)) for i in range(6)
     ]
     assert len(rows_of(grid / "dev" / "SST-2.tsv")) == 16
-
-
-@pytest.mark.slow
-def test_finished_runs_keep_no_models(grid):
-    assert len(list((grid / "runs").iterdir())) == 2
+    assert len(list((grid / "runs").iterdir())) == 2  # without their models
     left = {path.name for path in grid.glob("runs/*/*")}
     assert left == {"finished.json", "scores.json", "logs", "dev_predictions.tsv"}
-
-
-@pytest.mark.slow
-def test_an_interrupted_grid_ends_with_the_same(recipe, preset, sst2, grid, tmp_path, capsys):
-    recipe("finetune_glue").main(arguments(preset, "sst2", sst2, tmp_path, *TWO_RUNS))
+    main = recipe("finetune_glue").main
+    main(arguments(preset, "sst2", sst2, tmp_path, *TWO_RUNS))
     for name in ("results.tsv", "best.json", "submission/SST-2.tsv", "dev/SST-2.tsv"):
         assert (tmp_path / name).read_text() == (grid / name).read_text()
-
-
-@pytest.mark.slow
-def test_other_settings_for_the_same_folder_are_refused(recipe, preset, sst2, grid):
-    with pytest.raises(ValueError, match=r"other settings: sequence_length=16 \(there 12\)"):
-        more = [*TWO_RUNS, "--sequence_length", "16"]
-        recipe("finetune_glue").main(arguments(preset, "sst2", sst2, grid, *more))
+    with pytest.raises(ValueError, match=r"sequence_length=16 \(there 12\)"):
+        main(arguments(preset, "sst2", sst2, grid, *TWO_RUNS, "--sequence_length", "16"))
 
 
 @pytest.fixture
@@ -154,24 +144,6 @@ def test_mnli_is_scored_on_both_dev_sets_and_answers_the_diagnostic_set(
     assert np.mean(right) == pytest.approx(mismatched)
 
 
-@pytest.mark.slow
-def test_scores_of_pairs_are_learned_as_numbers(recipe, preset, tmp_path):
-    folder = tmp_path / "STS-B"
-    rows = [[i, review(i), review(3 * i), 2.5 + (i % 2)] for i in range(16)]
-    for split in ("train", "dev"):
-        write(folder / f"{split}.tsv", [["index", "sentence1", "sentence2", "score"], *rows])
-    write(folder / "test.tsv", [row[:3] for row in [["index", "sentence1", "sentence2"], *rows]])
-    output = tmp_path / "out"
-    more = ["--epochs", "1", "--bucket_lengths", "8", "12"]
-    recipe("finetune_glue").main(arguments(preset, "stsb", folder, output, *more))
-    [row] = rows_of(output / "results.tsv")
-    both = float(row["pearson"]), float(row["spearman"])
-    assert float(row["score"]) == pytest.approx(sum(both) / 2)
-    answers = [row["prediction"] for row in rows_of(output / "submission" / "STS-B.tsv")]
-    assert len(answers) == 16
-    assert all(len(a) == 5 and 0 <= float(a) <= 5 for a in answers)
-
-
 def test_the_grid_is_that_of_the_paper(recipe):
     parse = recipe("finetune_glue").parse_args
     needed = ["--init", "x", "--task", "rte", "--data", "y", "--output", "z"]
@@ -185,19 +157,13 @@ def test_the_grid_is_that_of_the_paper(recipe):
     )
 
 
-def test_a_batch_that_parts_do_not_divide_is_refused_before_anything_is_read(recipe, tmp_path):
-    more = ["--batch_sizes", "8", "9", "--accumulation_steps", "2", "--strategy", "single"]
-    with pytest.raises(ValueError, match="A batch of 9 rows can't be split evenly.*instance 10"):
-        recipe("finetune_glue").main(
-            arguments("nowhere", "sst2", tmp_path / "nothing", tmp_path / "out", *more)
-        )
-
-
-def test_bad_files_are_refused_before_anything_is_trained(recipe, sst2, tmp_path):
+def test_bad_batches_and_files_are_refused_before_anything_is_trained(recipe, tmp_path):
     def start(*more):
         recipe("finetune_glue").main(arguments("nowhere", "sst2", folder, tmp_path / "out", *more))
 
-    folder = tmp_path / "SST-2"
+    folder = tmp_path / "SST-2"  # is not there yet
+    with pytest.raises(ValueError, match="A batch of 9 rows.*instance 10"):
+        start("--batch_sizes", "8", "9", "--accumulation_steps", "2", "--strategy", "single")
     write(folder / "train.tsv", [["sentence", "label"], ["it is fine", 1]])
     write(folder / "dev.tsv", [["sentence", "label"], ["it is fine", 2]])
     with pytest.raises(ValueError, match=r"dev\.tsv, line 2: the label '2'.*0, 1"):

@@ -66,15 +66,11 @@ def test_the_best_of_all_runs_is_kept_and_all_are_in_the_table(run_grid, tmp_pat
     assert (tmp_path / "best" / "model").read_text() == "batch_size=2-learning_rate=0.5"
     rows = rows_of(tmp_path)
     assert len(rows) == 2 * len(RUNS)
-    assert list(rows[0].items()) == [
-        *(
-            ("batch_size", "1"),
-            ("learning_rate", "0.5"),
-            ("epoch", "1"),
-            ("f1", "0.25"),
-            ("score", "0.5"),
-        )
-    ]
+    assert [*rows[0]] == ["batch_size", "learning_rate", "epoch", "f1", "score"]
+    assert [*rows[0].values()] == ["1", "0.5", "1", "0.25", "0.5"]
+    assert len(list((tmp_path / "runs").iterdir())) == 4  # without models and checkpoints
+    assert {path.name for path in tmp_path.glob("runs/*/*")} == {"finished.json"}
+    assert not list(tmp_path.glob(".*"))
 
 
 def test_no_score_is_worse_than_nan(run_grid, tmp_path):
@@ -101,11 +97,8 @@ def test_a_run_that_diverges_does_not_stop_the_others(run_grid, tmp_path, capsys
     assert "The run diverged. The loss became nan at step 1." in capsys.readouterr().out
     assert [result["learning_rate"] for result in results] == [0.25, 0.5]
     assert json.loads((tmp_path / "best.json").read_text()) == results[0]
-    assert [(row["learning_rate"], row["f1"]) for row in rows_of(tmp_path)] == [
-        ("0.5", "nan"),
-        ("0.25", "4.0"),
-        ("0.25", "8.0"),
-    ]
+    found = [(row["learning_rate"], row["f1"]) for row in rows_of(tmp_path)]
+    assert found == [("0.5", "nan"), ("0.25", "4.0"), ("0.25", "8.0")]
 
 
 def test_of_equal_runs_the_first_is_kept(run_grid, tmp_path):
@@ -114,28 +107,17 @@ def test_of_equal_runs_the_first_is_kept(run_grid, tmp_path):
     assert (tmp_path / "best" / "model").read_text() == "seed=3"
 
 
-def test_finished_runs_leave_neither_models_nor_checkpoints(run_grid, tmp_path):
-    run_grid(tmp_path, GRID, Trainer())
-    assert len(list((tmp_path / "runs").iterdir())) == 4
-    assert {path.name for path in tmp_path.glob("runs/*/*")} == {"finished.json"}
-    assert not list(tmp_path.glob(".*"))
-
-
-@pytest.mark.parametrize("cut_at", [1, 3, 4])
+@pytest.mark.parametrize("cut_at", [1, 3])
 def test_a_rerun_skips_what_is_finished(run_grid, tmp_path, cut_at, capsys):
     run_grid(tmp_path / "whole", GRID, Trainer())
     output, cut, again = tmp_path / "parted", Trainer(cut_at), Trainer()
     with pytest.raises(KeyboardInterrupt):
         run_grid(output, GRID, cut)
-    assert (output / "runs" / "batch_size=1-learning_rate=0.5" / "checkpoints").exists() == (
-        cut_at == 1
-    )
     capsys.readouterr()
     run_grid(output, GRID, again)
     assert cut.calls[:-1] + again.calls == RUNS
     assert capsys.readouterr().out.count(" is done") == cut_at - 1
     assert rows_of(output) == rows_of(tmp_path / "whole")
-    assert (output / "best" / "model").read_text() == "batch_size=2-learning_rate=0.5"
 
 
 @pytest.mark.parametrize("step", range(13))

@@ -17,9 +17,6 @@ Y = X.sum(axis=1)
 DROPOUT = 0.0 if keras.backend.backend() == "torch" else 0.5  # torch draws from its own generator
 
 
-EAGER = keras.backend.backend() == "tensorflow"  # where tracing takes longer than these steps
-
-
 def make_model(width=6, optimizer=AdamW, **options):
     model = keras.Sequential([
         keras.Input((4,)),
@@ -27,7 +24,6 @@ def make_model(width=6, optimizer=AdamW, **options):
         keras.layers.Dropout(DROPOUT, name="dropout"),
         keras.layers.Dense(1, name="second"),
     ])  # fmt: skip
-    options = {"run_eagerly": EAGER, **options}
     model.compile(optimizer(WarmupLinearDecay(0.1, 3, 24)), "mse", **options)
     return model
 
@@ -66,13 +62,13 @@ def saved(trained, tmp_path):
 
 def test_a_resumed_run_equals_one_that_was_not_interrupted(assert_close, tmp_path):
     keras.utils.set_random_seed(3)
-    whole = make_model(run_eagerly=False)
+    whole = make_model()
     fit(whole, TrainingCheckpoint(tmp_path / "whole"), 0, 4)
 
     keras.utils.set_random_seed(3)
-    fit(make_model(run_eagerly=False), TrainingCheckpoint(tmp_path / "parts"), 0, 2)
+    fit(make_model(), TrainingCheckpoint(tmp_path / "parts"), 0, 2)
     keras.utils.set_random_seed(99)  # another process
-    resumed, checkpoint = make_model(run_eagerly=False), TrainingCheckpoint(tmp_path / "parts")
+    resumed, checkpoint = make_model(), TrainingCheckpoint(tmp_path / "parts")
     assert checkpoint.restore(resumed) == 8
     fit(resumed, checkpoint, 2, 4)
 
@@ -332,7 +328,7 @@ def test_weights_that_are_not_finite_are_never_saved(saved, tmp_path):
 def test_a_run_that_diverges_at_once_is_told_that_there_is_no_checkpoint(tmp_path, steps, message):
     if steps > 1 and keras.backend.backend() == "torch":
         pytest.skip("Keras has it one step at a time")
-    model = make_model(steps_per_execution=steps, run_eagerly=steps == 1)
+    model = make_model(steps_per_execution=steps)
     model.get_layer("first").kernel.assign(np.full((4, 6), np.nan))
     with pytest.raises(ValueError, match=message):
         fit(model, TrainingCheckpoint(tmp_path), 0, 1)

@@ -80,6 +80,21 @@ def tensorflow():
 
 
 @pytest.fixture(scope="session")
+def run_python():
+    """What Python prints for some arguments, in a process of its own; it ends without an error."""
+
+    def run(*arguments, cwd=None, **environment):
+        command = [sys.executable, *map(str, arguments)]
+        environment = {**os.environ, **environment}
+        options = {"text": True, "timeout": 2400, "cwd": cwd, "env": environment}
+        done = subprocess.run(command, capture_output=True, **options)
+        assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-3000:]
+        return done.stdout
+
+    return run
+
+
+@pytest.fixture(scope="session")
 def run_together():
     """What processes print that run Python with an environment each; all end without an error."""
 
@@ -128,15 +143,10 @@ def make_backbone():
     from keras_bert import BertBackbone
 
     def make(**arguments):
-        tiny = {
-            "vocabulary_size": 30,
-            "num_layers": 1,
-            "num_heads": 2,
-            "hidden_dim": 16,
-            "intermediate_dim": 32,
-            "max_sequence_length": 16,
-        }
-        return BertBackbone(**{**tiny, **arguments})
+        tiny = {"vocabulary_size": 30, "num_layers": 1, "num_heads": 2, "hidden_dim": 16}
+        return BertBackbone(
+            **{**tiny, "intermediate_dim": 32, "max_sequence_length": 16, **arguments}
+        )
 
     return make
 

@@ -80,14 +80,13 @@ def write_folders(root: Path) -> list[Path]:
     keras.utils.set_random_seed(1)
     backbone = keras_bert.BertBackbone(len(WORDS), max_sequence_length=16, **SIZES)
     tokenizer = keras_bert.BertTokenizer(WORDS)
-    reader = keras_bert.BertClassifierPreprocessor(tokenizer, 16, label_names=["no", "yes"])
-    classifier = keras_bert.BertClassifier(backbone, 2, reader)
+    own = keras_bert.BertClassifierPreprocessor(tokenizer, 16, label_names=["no", "yes"])
+    classifier = keras_bert.BertClassifier(backbone, 2, own)
     text = keras_bert.BertPreprocessor(tokenizer, 16)
-    tagger = keras_bert.BertTokenClassifier(
-        backbone,
-        3,
-        keras_bert.BertTokenClassifierPreprocessor(tokenizer, 16, label_names=["O", "B-x", "I-x"]),
+    tags = keras_bert.BertTokenClassifierPreprocessor(
+        tokenizer, 16, label_names="O B-x I-x".split()
     )
+    tagger = keras_bert.BertTokenClassifier(backbone, 3, tags)
     tanh = keras_bert.BertBackbone(
         len(WORDS), max_sequence_length=16, activation="gelu_approximate", **SIZES
     )
@@ -100,7 +99,7 @@ def write_folders(root: Path) -> list[Path]:
         root / "sentences"
     )
     classifier.save_to_google(root / "google")
-    keras_bert.BertClassifier(tanh, 2, reader).save_to_keras_hub(root / "keras_hub")
+    keras_bert.BertClassifier(tanh, 2, own).save_to_keras_hub(root / "keras_hub")
     return sorted(root.iterdir())
 
 

@@ -233,12 +233,9 @@ print({"keras", "tensorflow", "scipy", "sklearn"} & set(sys.modules) or "nothing
 """
 
 
-def test_help_and_errors_of_flags_come_before_slow_imports():
-    done = subprocess.run(
-        [sys.executable, "-c", SHOW_HELP, *map(str, PATHS)], capture_output=True, text=True
-    )
-    assert done.stdout.count("usage: ") == len(PATHS), done.stderr
-    assert done.stdout.splitlines()[-1] == "nothing slow"
+def test_help_and_errors_of_flags_come_before_slow_imports(run_python):
+    said = run_python("-c", SHOW_HELP, *PATHS)
+    assert said.count("usage: ") == len(PATHS) and said.endswith("nothing slow\n")
 
 
 def test_help_shows_the_defaults_that_there_are(capsys):
@@ -252,10 +249,8 @@ def test_help_shows_the_defaults_that_there_are(capsys):
     assert "Does one thing." in shown and "explains" not in shown
 
 
-def test_an_installed_package_brings_the_recipes():
-    command = [sys.executable, "-m", "keras_bert.recipes.finetune_classifier", "--help"]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0 and "--text_column" in done.stdout, done.stderr
+def test_an_installed_package_brings_the_recipes(run_python):
+    assert "--text_column" in run_python("-m", "keras_bert.recipes.finetune_classifier", "--help")
 
 
 RUN = """

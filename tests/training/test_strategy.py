@@ -2,10 +2,7 @@ import contextlib
 import http.server
 import importlib.util
 import json
-import os
 import socket
-import subprocess
-import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -225,31 +222,13 @@ print(json.dumps(results))
 """
 
 
-@pytest.fixture(scope="module")
-def on_two_jax_devices():
-    """What is said, and done, on two devices of JAX."""
-    if importlib.util.find_spec("jax") is None:
-        pytest.skip('pip install ".[parity]"')
-    environment = {
-        "KERAS_BACKEND": "jax",
-        "JAX_PLATFORMS": "cpu",
-        "JAX_DISABLE_MOST_OPTIMIZATIONS": "1",  # it compiles more than it computes here
-        "XLA_FLAGS": "--xla_force_host_platform_device_count=2",
-    }
-    done = subprocess.run(
-        [sys.executable, "-c", ON_JAX],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        env={**os.environ, **environment},
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    return json.loads(done.stdout.strip().splitlines()[-1])
-
-
 @pytest.mark.slow
-def test_jax_trains_in_the_scope_and_tells_what_is_outside(on_two_jax_devices):
-    results = on_two_jax_devices
+@pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason='pip install ".[parity]"')
+def test_jax_trains_in_the_scope_and_tells_what_is_outside(run_python):
+    settings = {"KERAS_BACKEND": "jax", "JAX_PLATFORMS": "cpu"}
+    settings["JAX_DISABLE_MOST_OPTIMIZATIONS"] = "1"  # it compiles more than it computes here
+    settings["XLA_FLAGS"] = "--xla_force_host_platform_device_count=2"
+    results = json.loads(run_python("-c", ON_JAX, **settings).splitlines()[-1])
     for name in ("outside", "outside_in_scope", "half", "of_two"):
         assert "outside the strategy's scope" in results[name], name
     assert results["inside"].startswith("2 replicas on CPU")

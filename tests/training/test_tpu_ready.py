@@ -10,8 +10,6 @@ Where libtpu and JAX are installed (`pip install libtpu`), the TPU's own compile
 import functools
 import importlib.util
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import keras
@@ -31,14 +29,7 @@ pytestmark = [
         keras.backend.backend() != "tensorflow", reason="TPUStrategy is TensorFlow's"
     ),
 ]
-TASKS = (
-    "pretrainer",
-    "classifier",
-    "token_classifier",
-    "span_labeler",
-    "multiple_choice",
-    "reranker",
-)
+TASKS = "pretrainer classifier token_classifier span_labeler multiple_choice reranker".split()
 
 # kTpuAllTypes of tensorflow/core/tpu/tpu_defs.h, less those that it emulates slowly (DT_DOUBLE)
 # or that no train step has reason to use; and handles of variables.
@@ -170,15 +161,12 @@ def check(step, spec):
 @pytest.mark.skipif(
     not all(map(importlib.util.find_spec, ("jax", "libtpu"))), reason='pip install ".[tpu-plan]"'
 )
-def test_the_compiler_of_tpus_takes_all(step_of, tmp_path):
+def test_the_compiler_of_tpus_takes_all(step_of, tmp_path, run_python):
     paths = [tmp_path / f"{task}.hlo" for task in TASKS]
     for task, path in zip(TASKS, paths, strict=True):
         step, spec = step_of(task, 2)
         path.write_bytes(step.experimental_get_compiler_ir(*spec)(stage="hlo_serialized"))
-    script = Path(__file__).with_name("compile_for_tpu.py")
-    command = [sys.executable, script, *paths]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
-    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
-    sizes = dict(line.split() for line in done.stdout.splitlines() if ".hlo " in line)
+    said = run_python(Path(__file__).with_name("compile_for_tpu.py"), *paths)
+    sizes = dict(line.split() for line in said.splitlines() if ".hlo " in line)
     assert set(sizes) == {path.name for path in paths}
     assert all(0 < int(size) < 2**24 for size in sizes.values()), sizes

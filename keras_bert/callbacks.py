@@ -144,14 +144,14 @@ class TrainingCurves(keras.callbacks.Callback):
         Values that aren't numbers, such as dicts, are left out.
         """
         self._add(step, values)
-        self._flush()
+        self._write()
 
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
         model = self.model
         self._is_writing = is_chief(model)
         self._is_mean = None  # metrics are built by the first step
         # TensorBoard drops all points from this step on: those of a run that was killed.
-        self._add_event(_steps(model.optimizer) + 1, is_start=True)
+        self._add(_steps(model.optimizer) + 1, {}, is_start=True)
 
     def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         optimizer = self.model.optimizer
@@ -171,10 +171,10 @@ class TrainingCurves(keras.callbacks.Callback):
             self._add_point()
         others = {name: value for name, value in (logs or {}).items() if name not in self._logs}
         self._add(self._step(), {_shown(name): value for name, value in others.items()})
-        self._flush()
+        self._write()
 
     def on_train_end(self, logs: dict[str, Any] | None = None) -> None:
-        self._flush()
+        self._write()
 
     def _step(self):
         return self._first + self._done // self._parts
@@ -194,13 +194,9 @@ class TrainingCurves(keras.callbacks.Callback):
         self._written = self._done
         self._add(self._step(), values)
 
-    def _add(self, step, values):
+    def _add(self, step, values, is_start=False):
         values = {n: float(v) for n, v in values.items() if isinstance(v, numbers.Real)}
-        if values:
-            self._add_event(step, values)
-
-    def _add_event(self, step, values=None, is_start=False):
-        if not self._is_writing:
+        if not self._is_writing or not (values or is_start):
             return
         # TensorBoard is imported by those who write curves alone.
         from tensorboard.compat.proto import event_pb2, summary_pb2
@@ -208,16 +204,14 @@ class TrainingCurves(keras.callbacks.Callback):
         event = event_pb2.Event(wall_time=time.time(), step=step)
         if is_start:
             event.session_log.status = event_pb2.SessionLog.START
-        for name, value in (values or {}).items():
+        for name, value in values.items():
             event.summary.value.append(summary_pb2.Summary.Value(tag=name, simple_value=value))
         self._write(event)
 
-    def _flush(self):
-        if self._is_writing:
-            self._write()
-
     def _write(self, event=None):
         """Writes an event, or to the disk what earlier ones left in memory."""
+        if not self._is_writing:
+            return
         try:
             self._file = self._file or _EventFile(self.folder)
             self._file.flush() if event is None else self._file.write(event)

@@ -249,9 +249,8 @@ def check_dims(dims: Sequence[int] | None, width: int) -> None:
     """Raises a ValueError unless `matryoshka_dims` are numbers of a vector's values, or None."""
     if dims is None:
         return
-    known = dims if isinstance(dims, (list, tuple)) else ()
-    are_sizes = all(isinstance(dim, int) and not isinstance(dim, bool) for dim in known)
-    if not known or not are_sizes or not all(1 <= dim <= width for dim in known):
+    is_list = isinstance(dims, (list, tuple)) and len(dims) > 0
+    if not is_list or not all(type(dim) is int and 1 <= dim <= width for dim in dims):
         raise ValueError(
             f"matryoshka_dims must be ints from 1 to {width}, the width of the vectors, such as "
             f"({width}, {max(width // 2, 1)}); got {dims}."

@@ -167,7 +167,6 @@ def letters():
 
 @pytest.fixture
 def preprocessor(letters):
-    """A preprocessor whose words are single letters, of sequences of twelve."""
     from keras_bert import BertPreprocessor
 
     return BertPreprocessor(letters, sequence_length=12)
@@ -175,7 +174,6 @@ def preprocessor(letters):
 
 @pytest.fixture
 def inputs():
-    """Prepared inputs: eight pairs of different lengths."""
     generator = np.random.default_rng(2)
     lengths = np.array([[12], [5], [9], [12], [3], [7], [11], [12]])
     padding_mask = (np.arange(12) < lengths).astype("int32")
@@ -248,8 +246,6 @@ def assert_close():
 
 @pytest.fixture
 def difference():
-    """The largest difference of two outputs, or dicts of them."""
-
     def largest(a, b):
         pairs = zip(keras.tree.flatten(a), keras.tree.flatten(b), strict=True)
         return max(

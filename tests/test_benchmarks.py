@@ -25,7 +25,6 @@ def test_benchmarks_load_and_explain_their_options(path, monkeypatch, capsys):
 
 @pytest.fixture(scope="module")
 def weights(shared_data, tmp_path_factory):
-    """A folder with a tiny BERT of random weights, as transformers writes it."""
     pytest.importorskip("torch", reason='pip install ".[parity]"')
     transformers = pytest.importorskip("transformers", reason='pip install ".[parity]"')
     folder = tmp_path_factory.mktemp("weights")

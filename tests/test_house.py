@@ -58,7 +58,6 @@ KERAS_ALONE = [
 
 
 def imports(path, top_level_only=False):
-    """Full names of the modules that a file imports."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     nodes = tree.body if top_level_only else ast.walk(tree)
     for node in nodes:

@@ -13,7 +13,7 @@ from keras_bert.files.remote import local_path
 from keras_bert.files.whole import whole_path
 from keras_bert.messages import check_int
 from keras_bert.training.checkpointing import TrainingCheckpoint, rank
-from keras_bert.training.divergence import StopAtDivergence, check_weights
+from keras_bert.training.divergence import check_loss, check_weights
 from keras_bert.training.processes import is_chief, wait_for_all
 
 
@@ -65,7 +65,9 @@ def train_epochs(
     if scores:
         print(f"Resumed: {len(scores)} of {epochs} epochs are done.")
     curves = TrainingCurves(output / "logs", every=1)
-    watch = [curves, StopAtDivergence(checkpoint)]  # in this order, so that the curves show it
+    stop = keras.callbacks.LambdaCallback(
+        on_train_batch_end=lambda _, logs: check_loss(stop, logs, checkpoint)
+    )
     for epoch in range(len(scores), epochs):
         if _is_exhausted(scores, select, patience):
             print(f"No better {select} in {patience} epochs: stopped early.")
@@ -75,7 +77,7 @@ def train_epochs(
             initial_epoch=epoch,
             epochs=epoch + 1,
             shuffle=False,  # the dataset is already shuffled
-            callbacks=[*callbacks, *watch],
+            callbacks=[*callbacks, curves, stop],  # in this order: the curves show the lost step
             **arguments,
         )
         check_weights(model, checkpoint)

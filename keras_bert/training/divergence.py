@@ -48,23 +48,12 @@ class DivergenceMessage(keras.callbacks.Callback):
             logger.warning("%s Train again with %s", became, _ADVICE)
 
 
-class StopAtDivergence(keras.callbacks.Callback):
-    """Ends `fit` with a `DivergedError` at the first loss that is NaN or infinite."""
-
-    def __init__(self, checkpoint: Checkpoints):
-        super().__init__()
-        self.checkpoint = checkpoint
-
-    def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
-        check_loss(self, logs, self.checkpoint)
-
-
 def check_loss(
     callback: keras.callbacks.Callback, logs: dict[str, Any] | None, checkpoint: Checkpoints
 ) -> None:
     """Raises a `DivergedError` if the loss of a batch is NaN or infinite."""
     if (loss := _lost(logs)) is not None:
-        model = callback.model  # it has the current state on JAX too
+        model = callback.model  # it has the current state on JAX too, which takes time to fetch
         raise DivergedError(f"{_became(loss, f'{_step(model):,}', model)} {_remedy(checkpoint)}")
 
 

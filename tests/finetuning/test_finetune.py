@@ -47,7 +47,6 @@ def same(first, second):
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
-    """A run of two epochs: its folder, its model and its scores."""
     output = tmp_path_factory.mktemp("whole")
     return output, *run(output, learning_rate=1e-2, test=(["good film", "bad film"],))
 

@@ -66,7 +66,6 @@ def run(output, *scores, model=None, **options):
 
 @pytest.fixture
 def one_epoch(tmp_path):
-    """The folder of a run of one epoch."""
     run(tmp_path / "run", 0.5, epochs=1)
     return tmp_path / "run"
 

@@ -76,7 +76,6 @@ def pytest_pyfunc_call(pyfuncitem):
 
 
 def write_folders(root: Path) -> list[Path]:
-    """Writes one folder for each format and returns them."""
     keras.utils.set_random_seed(1)
     backbone = keras_bert.BertBackbone(len(WORDS), max_sequence_length=16, **SIZES)
     tokenizer = keras_bert.BertTokenizer(WORDS)
@@ -104,7 +103,6 @@ def write_folders(root: Path) -> list[Path]:
 
 
 def _write_fast_tokenizer(folder):
-    """Replaces `vocab.txt` by a `tokenizer.json` with added tokens."""
     (folder / "vocab.txt").unlink()
     fast = {
         "normalizer": {"type": "BertNormalizer", "lowercase": True, "strip_accents": None},
@@ -146,12 +144,10 @@ def use(folder: Path, whole: bool = True) -> keras_bert.BertTask | None:
 
 @pytest.fixture(scope="session")
 def folders(tmp_path_factory, tensorflow):
-    """A valid folder of each format."""
     pytest.importorskip("tensorflow_text", reason="pip install tensorflow-text")
     return write_folders(tmp_path_factory.mktemp("folders"))
 
 
 @pytest.fixture(scope="session")
 def use_folder():
-    """The function that loads a folder."""
     return use

@@ -120,7 +120,6 @@ def datasets():
 
 
 def odd(generator):
-    """An odd object, sometimes in a container with others."""
     kinds = (scalars, containers, containers, arrays, datasets)
     kind = kinds[generator.integers(len(kinds))]()
     value = kind[generator.integers(len(kind))]
@@ -223,7 +222,6 @@ def checked(task, method, arguments, result):
 
 
 def fault(case, stream_errors=(tf.errors.InvalidArgumentError,)):
-    """What is wrong with a case, or None."""
     description, function, is_stream = case
     try:
         with warnings.catch_warnings():
@@ -242,7 +240,6 @@ def fault(case, stream_errors=(tf.errors.InvalidArgumentError,)):
 
 
 def faults_of(seed, first, last, until=None):
-    """Yields what is wrong with the cases of a seed, each with its number."""
     found = doors()
     keras.utils.set_random_seed(1)
     for number in range(first, last):

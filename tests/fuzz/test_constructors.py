@@ -37,7 +37,6 @@ values = odd | numbers | st.text(max_size=3) | st.lists(numbers | st.text(max_si
 
 @pytest.fixture(scope="module")
 def classes():
-    """`{class: valid arguments}`."""
     tokenizer, encoder = {"tokenizer": kb.BertTokenizer(WORDS)}, kb.BertBackbone(**BACKBONE)
     return {
         kb.BertBackbone: BACKBONE,

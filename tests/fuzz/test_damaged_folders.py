@@ -94,7 +94,6 @@ def _mutate_json(path, chance):
 
 
 def _places(content):
-    """Yields `(holder, key)` of every value in a JSON value."""
     if isinstance(content, (dict, list)):
         keys = range(len(content)) if isinstance(content, list) else content
         for key in keys:

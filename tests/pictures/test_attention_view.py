@@ -21,7 +21,6 @@ def model():
 
 
 def data_of(page):
-    """What the page's script reads."""
     [text] = re.findall(r'<script type="application/json" id="data">(.*?)</script>', page)
     return json.loads(text)
 

@@ -18,8 +18,6 @@ TEXT = (
 
 @pytest.fixture(scope="session")
 def recipe():
-    """A function that gives the module of a recipe by its name."""
-
     def load(name):
         spec = importlib.util.spec_from_file_location(
             f"recipe_{name}", next(RECIPES.rglob(f"{name}.py"))
@@ -67,7 +65,6 @@ def preset(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def corpus(preset, tmp_path_factory):
-    """A prepared corpus of four small documents, of the words of `preset`."""
     folder = tmp_path_factory.mktemp("pretrain")
     for i in range(4):
         sentences = TEXT.split(". ") * (5 + i)

@@ -55,7 +55,6 @@ def test_other_formats_hold_the_model_and_its_tokenizer(recipe, classifier, tmp_
 
 
 def command(out, program):
-    """The words of a command among what the recipe printed, as a shell reads them."""
     lines = out.replace("\\\n", " ").splitlines()
     return shlex.split(next(line for line in lines if line.startswith(f"  {program} ")))
 

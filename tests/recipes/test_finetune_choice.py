@@ -7,25 +7,17 @@ import keras_bert
 
 @pytest.fixture
 def files(tmp_path):
-    """Questions in which "good" is right, as CODAH writes them, and a test file of SWAG's."""
     rows = [
-        ("the book was", ["bad", "good", "dull"], 1),
-        ("so it is", ["very good", "very dull", "bad"], 0),
-        ("a film day", ["dull and bad", "bad", "not good"], 2),
-        ("the film", ["good", "dull", "but bad"], 0),
+        "o\tthe book was\tbad\tgood\tdull\t1\n",
+        "o\tso it is\tvery good\tvery dull\tbad\t0\n",
+        "o\ta film day\tdull and bad\tbad\tnot good\t2\n",
+        "o\tthe film\tgood\tdull\tbut bad\t0\n",
     ]
-    paths = {}
-    for name, count in (("train", 48), ("dev", 8)):
-        paths[name] = str(tmp_path / f"{name}.tsv")
-        with open(paths[name], "w") as file:
-            for i in range(count):
-                context, endings, label = rows[i % 4]
-                print("o", context, *endings, label, sep="\t", file=file)
-    paths["test"] = str(tmp_path / "test.csv")
-    with open(paths["test"], "w") as file:
-        print("sent1,sent2,ending0,ending1,ending2", file=file)
-        print("the book was,so,dull,bad,good", file=file)
-    return paths
+    test = "sent1,sent2,ending0,ending1,ending2\nthe book was,so,dull,bad,good\n"
+    files = {"train.tsv": "".join(rows * 12), "dev.tsv": "".join(rows * 2), "test.csv": test}
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    return {name.split(".")[0]: str(tmp_path / name) for name in files}
 
 
 def arguments(preset, files, output, *more):

@@ -9,18 +9,19 @@ import keras_bert
 @pytest.fixture
 def files(tmp_path):
     """Reviews whose class is that of one word in them."""
-    paths = {}
-    for name, rows in (("train", 240), ("dev", 20), ("test", 12)):
-        paths[name] = str(tmp_path / f"{name}.tsv")
-        with open(paths[name], "w") as file:
-            print("review\topinion\trating", file=file)
-            for i in range(rows):
-                word, opinion = [("very very good", "pro"), ("so so bad", "contra")][i % 2]
-                print(
-                    f"the {'book film day'.split()[i % 3]} is {word}.\t{opinion}\t{i % 5}",
-                    file=file,
-                )
-    return paths
+    rows = ["review\topinion\trating"]
+    for i in range(240):
+        words, opinion = [("very very good", "pro"), ("so so bad", "contra")][i % 2]
+        rows.append(f"the {['book', 'film', 'day'][i % 3]} is {words}.\t{opinion}\t{i % 5}")
+    return written(tmp_path, "tsv", rows, train=240, dev=20, test=12)
+
+
+def written(folder, ending, rows, **numbers):
+    """Writes a header and so many rows to files of these names; returns their paths."""
+    paths = {name: folder / f"{name}.{ending}" for name in numbers}
+    for name, path in paths.items():
+        path.write_text("\n".join(rows[: 1 + numbers[name]]) + "\n")
+    return {name: str(path) for name, path in paths.items()}
 
 
 def arguments(preset, files, output, *more):
@@ -121,17 +122,12 @@ def test_labels_are_checked_before_training(recipe, preset, files, tmp_path):
 @pytest.fixture
 def tables(tmp_path):
     """Rows whose class is "rare" if a number is large, whatever their texts say."""
-    paths = {}
-    for name, rows in (("train", 80), ("dev", 20), ("test", 10)):
-        paths[name] = str(tmp_path / f"{name}.csv")
-        with open(paths[name], "w") as file:
-            print("Kind,Mood,Pages,Price,label", file=file)
-            for i in range(rows):
-                label = "rare" if i % 5 == 0 else "common"
-                price = 900 + i % 3 if label == "rare" else 300 + i % 7
-                mood = ["good", "", "dull"][i % 3]
-                print(f"{'film book day'.split()[i % 3]},{mood},7,{price},{label}", file=file)
-    return paths
+    rows = ["Kind,Mood,Pages,Price,label"]
+    for i in range(80):
+        kind, mood = [("film", "good"), ("book", ""), ("day", "dull")][i % 3]
+        price, label = (900 + i % 3, "rare") if i % 5 == 0 else (300 + i % 7, "common")
+        rows.append(f"{kind},{mood},7,{price},{label}")
+    return written(tmp_path, "csv", rows, train=80, dev=20, test=10)
 
 
 def table_arguments(preset, files, output, *more):

@@ -27,7 +27,6 @@ def review(i):
 
 @pytest.fixture(scope="module")
 def sst2(tmp_path_factory):
-    """SST-2 of reviews whose class is that of a word in them."""
     folder = tmp_path_factory.mktemp("glue") / "SST-2"
     for split, count in (("train", 80), ("dev", 16)):
         rows = [[review(i), i % 2] for i in range(count)]
@@ -99,7 +98,6 @@ def test_the_best_of_a_grid_is_kept_with_its_answers_as_without_an_interrupt(
 
 @pytest.fixture
 def mnli(tmp_path):
-    """MNLI with both halves of dev and test set, and the diagnostic set."""
     folder, labels = tmp_path / "MNLI", ["contradiction", "entailment", "neutral"]
     rows = [[i, review(i), SUBJECTS[i % 3], labels[i % 3]] for i in range(24)]
     for split, count in (("train", 24), ("dev_matched", 6), ("dev_mismatched", 9)):

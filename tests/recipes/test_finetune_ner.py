@@ -39,7 +39,7 @@ def arguments(preset, files, output, *more):
 
 def test_it_learns_and_writes_what_it_says(recipe, preset, files, tmp_path, capsys):
     output = tmp_path / "out"
-    options = ["--epochs", "2"]
+    options = ["--epochs", "2", "--document_context"]
     recipe("finetune_ner").main(arguments(preset, files, output, *options))
     history = json.loads((output / "scores.json").read_text())
     assert len(history) == 2 and max(scores["f1"] for scores in history) == 1.0
@@ -54,30 +54,6 @@ def test_it_learns_and_writes_what_it_says(recipe, preset, files, tmp_path, caps
     found = best.answer("It was the film day.")
     assert (found["entity_text"], found["entity_type"]) == (["film day"], ["EVENT"])
     assert str(output / "best") in capsys.readouterr().out.splitlines()[-1]
-
-
-@pytest.mark.slow
-def test_a_rerun_resumes(recipe, preset, files, tmp_path, monkeypatch, capsys):
-    module = recipe("finetune_ner")
-    whole, parted = tmp_path / "whole", tmp_path / "parted"
-    more = ["--epochs", "2", "--document_context"]
-    module.main(arguments(preset, files, whole, *more))
-    real, calls = keras_bert.BertTokenClassifier.answers_to_score, []
-
-    def dies_in_epoch_2(*args, **options):
-        calls.append(args)
-        if len(calls) == 2:
-            raise KeyboardInterrupt
-        return real(*args, **options)
-
-    monkeypatch.setattr(keras_bert.BertTokenClassifier, "answers_to_score", dies_in_epoch_2)
-    with pytest.raises(KeyboardInterrupt):
-        module.main(arguments(preset, files, parted, *more))
-    capsys.readouterr()
-    module.main(arguments(preset, files, parted, *more))
-    assert "1 of 2 epochs are done" in capsys.readouterr().out
-    for name in ("scores.json", "test_scores.json", "test_predictions.txt"):
-        assert (parted / name).read_text() == (whole / name).read_text()
 
 
 def test_other_columns_and_schemes_are_read(recipe, preset, files):

@@ -15,20 +15,19 @@ ROWS = [
 @pytest.fixture
 def files(tmp_path):
     """Documents of which those with "good" are relevant, as TSV and JSONL, and a teacher's."""
-    paths = {}
-    for name, count in (("train", 48), ("dev", 4)):
-        paths[name] = str(tmp_path / f"{name}.tsv")
-        with open(paths[name], "w") as file:
-            print("query", "document", "relevance", sep="\t", file=file)
-            for i in range(count):
-                print(*ROWS[i % 4], sep="\t", file=file)
-    paths["taught"] = str(tmp_path / "taught.jsonl")
-    with open(paths["taught"], "w") as file:
-        for i in range(48):
-            better, worse = (ROWS[0], ROWS[1]) if i % 2 else (ROWS[3], ROWS[2])
-            row = {"query": better[0], "document": better[1], "worse": worse[1]}
-            print(json.dumps({**row, "margin": 4 + i % 2}), file=file)
-    return paths
+    rows = ["\t".join(map(str, row)) + "\n" for row in ROWS]
+    taught = [
+        {"query": good[0], "document": good[1], "worse": bad[1], "margin": margin}
+        for good, bad, margin in ((ROWS[3], ROWS[2], 4), (ROWS[0], ROWS[1], 5))
+    ]
+    header = "query\tdocument\trelevance\n"
+    for name, text in (
+        ("train.tsv", header + "".join(rows * 12)),
+        ("dev.tsv", header + "".join(rows)),
+        ("taught.jsonl", "\n".join(map(json.dumps, taught * 24))),
+    ):
+        (tmp_path / name).write_text(text)
+    return {path.stem: str(path) for path in tmp_path.iterdir()}
 
 
 def arguments(preset, files, output, *more):

@@ -17,8 +17,6 @@ def seeded():
 
 @pytest.fixture
 def variable():
-    """Makes a float32 variable of a name, with values."""
-
     def make(values, name="kernel"):
         values = np.asarray(values, "float32")
         return keras.Variable(values, name=name, dtype="float32")
@@ -64,7 +62,6 @@ def make_task(tmp_path_factory):
 
 
 def examples(task):
-    """Returns `(x, y)` of a task."""
     words = [text.split() for text in TEXTS]
     answers = [{"text": "b", "answer_start": 2}]
     return {

@@ -97,7 +97,6 @@ pytestmark = pytest.mark.slow
 
 
 def trained(backend, devices, settings):
-    """The results of training, by the JSON of its settings."""
     names = list(map(json.dumps, settings))
     return finished(start(backend, devices, *names), names)
 
@@ -123,7 +122,6 @@ def all_finished(processes, names):
 
 
 def finished(process, names):
-    """What a process printed, by these names."""
     output, errors = process.communicate(timeout=1200)
     assert process.returncode == 0, errors[-3000:]
     lines = [line for line in output.splitlines() if line.startswith("{")]
@@ -154,7 +152,6 @@ def test_two_devices_and_parts_give_the_numbers_of_one_device(backend):
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_packed_rows_give_the_numbers_of_padded_ones(backend):
-    """On one device, on two and on four, whole and in parts."""
     padded = {json.loads(name)["task"]: run for name, run in trained(backend, 1, PADDED).items()}
     names = list(map(json.dumps, PACKED))
     for found in all_finished([start(backend, n, *names) for n in (1, 2, 4)], names):

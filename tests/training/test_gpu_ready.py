@@ -31,7 +31,6 @@ def mixed_bfloat16():
 
 @pytest.fixture
 def lowered(monkeypatch):
-    """Lowers a step of a model for a GPU; returns the text of the program."""
     import jax
 
     from keras_bert.planning import tpu_compiler

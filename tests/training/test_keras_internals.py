@@ -31,7 +31,6 @@ def is_private(name):
 
 @functools.cache
 def keras_names():
-    """Private names of Keras's classes and of their objects."""
     model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)])
     model.compile("adam", "mse")
     seeds = keras.random.SeedGenerator(1)

@@ -63,8 +63,6 @@ def train_step(model, data, accumulation_steps, **arguments):
 
 @pytest.fixture(scope="module")
 def step_of(make_task):
-    """A function of a task and its accumulation steps that gives its train step, traced once."""
-
     @functools.cache
     def step(task, accumulation_steps):
         return train_step(*make_task(task), accumulation_steps)
@@ -73,7 +71,6 @@ def step_of(make_task):
 
 
 def nodes_of(graph):
-    """The nodes of a graph and of all functions that it calls, bodies of loops among them."""
     definition = graph.as_graph_def(add_shapes=True)
     yield from definition.node
     for function in definition.library.function:
@@ -138,12 +135,8 @@ def test_a_train_step_is_what_a_tpu_runs(task, step_of):
 
 
 @pytest.mark.weekly
-def test_so_is_one_without_accumulation(step_of):
+def test_so_is_one_without_accumulation_and_one_with_lamb_and_remat(make_task, step_of):
     check(*step_of("pretrainer", 1))
-
-
-@pytest.mark.weekly
-def test_so_is_one_with_lamb_and_remat(make_task):
     model, data = make_task("pretrainer", remat=True)
     check(*train_step(model, data, 2, optimizer=keras_bert.Lamb(1e-3)))
 

@@ -140,9 +140,6 @@ def finetune(
         record_scores(model, {"dev": dev_scores})
         return dev_scores
 
-    def keep(answers):
-        model.scorer.write(output, "dev", answers, dev.x, dev.y)
-
     with _scope(strategy):
         steps = epochs * len(batches(0))
         learning_rate = _compile(model, steps, learning_rate, warmup, layer_decay, loss)
@@ -157,8 +154,12 @@ def finetune(
         "class weights": class_weight,
         "best epoch by": select,
         "seed": seed,
+        "batch size": None if batching.tokens_per_batch else batching.batch_size,
+        "tokens per batch": batching.tokens_per_batch,
+        "packed": batching.packed or None,  # None is left out
+        "parts per batch": accumulation_steps if accumulation_steps > 1 else None,
     }
-    record_training(model, {**settings, **_batch_settings(batching, accumulation_steps)})
+    record_training(model, settings)
     if strategy is not None:
         size = batching.batch_size
         print(describe_training(strategy, size, model, accumulation_steps) + ".", flush=True)
@@ -170,7 +171,7 @@ def finetune(
         predict=lambda: model.answers_to_score(dev.x, batching.batch_size, y=dev.y, **options),
         score=score,
         select=select,
-        keep=keep,
+        keep=lambda answers: model.scorer.write(output, "dev", answers, dev.x, dev.y),
         patience=patience,
         accumulation_steps=accumulation_steps,
         callbacks=callbacks,
@@ -240,7 +241,6 @@ def _preprocessor(model):
 
 
 def _check_examples(model, **parts):
-    """Raises a ValueError at a missing label or an invalid example, before any training."""
     scorer = model.scorer
     for name, part in parts.items():
         if part is None:
@@ -284,7 +284,7 @@ def _training_rows(model, train, class_weight):
 
 
 def _compile(model, steps, learning_rate, warmup, layer_decay, loss):
-    """Compiles the model with a schedule of `steps` steps, and returns the peak learning rate."""
+    """Compiles the model, and returns the peak learning rate."""
     settings = model.default_compile_args()
     if learning_rate is None:
         learning_rate = settings["optimizer"].get_config()["learning_rate"]
@@ -293,15 +293,6 @@ def _compile(model, steps, learning_rate, warmup, layer_decay, loss):
     settings = settings if loss is None else {"loss": loss}
     model.compile(**{**settings, "optimizer": optimizer})
     return learning_rate
-
-
-def _batch_settings(batching, accumulation_steps):
-    return {
-        "batch size": None if batching.tokens_per_batch else batching.batch_size,
-        "tokens per batch": batching.tokens_per_batch,
-        "packed": batching.packed or None,
-        "parts per batch": accumulation_steps if accumulation_steps > 1 else None,
-    }
 
 
 def _scope(strategy):

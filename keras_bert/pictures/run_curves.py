@@ -66,7 +66,6 @@ def plot_curves(
 
 
 def _read(folder):
-    """Reads the curves of a run, `{name: {step: value}}`."""
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     for each in (folder, folder / "logs"):

@@ -247,7 +247,6 @@ def _kinds(model):
 
 
 def _check_fits(model, kinds, arrays, path):
-    """Raises a ValueError if the arrays of a checkpoint can't be the state of this model."""
     shapes, saved = [tuple(v.shape) for v in _state(model)], [array.shape for array in arrays]
     here = _kinds(model)
     if kinds not in (None, here):
@@ -266,6 +265,5 @@ def _check_fits(model, kinds, arrays, path):
 
 
 def _scope(model):
-    """Returns the scope in which the variables of a model's optimizer are created."""
     strategy = getattr(model, "distribute_strategy", None)
     return strategy.scope() if strategy is not None else contextlib.nullcontext()

@@ -110,7 +110,6 @@ def device_kind() -> str:
 
 
 def _own_of_auto(address):
-    """Returns the name of the strategy that "auto" is on this machine."""
     if keras.backend.backend() == "torch":
         return "single"
     if address is not None:

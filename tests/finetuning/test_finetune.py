@@ -6,13 +6,7 @@ import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 import keras_bert
-from keras_bert import (
-    BertBackbone,
-    BertClassifier,
-    BertClassifierPreprocessor,
-    BertTokenizer,
-    finetune,
-)
+from keras_bert import BertClassifier, BertClassifierPreprocessor, BertTokenizer, finetune
 from keras_bert.finetuning.finetune import shown_classes
 from keras_bert.scoring.scorer import Scorer
 
@@ -31,7 +25,7 @@ def make_model(**settings):
     preprocessor = BertClassifierPreprocessor(
         BertTokenizer(WORDS), 6, label_names=names, **settings
     )
-    return BertClassifier(BertBackbone(len(WORDS), 1, 2, 16, 16), 2, preprocessor)
+    return BertClassifier(keras_bert.BertBackbone(len(WORDS), 1, 2, 16, 16), 2, preprocessor)
 
 
 def run(output, model=None, train=(TEXTS, LABELS), dev=(TEXTS[:4], LABELS[:4]), **options):

@@ -29,6 +29,18 @@ def recipe():
     return load
 
 
+@pytest.fixture
+def arguments(request, preset, tmp_path):
+    """A function that makes a command line of files, with the module's SETTINGS."""
+
+    def make(files, *more):
+        paths = [p for n in ("train", "dev", "test") if n in files for p in (f"--{n}", files[n])]
+        start = ["--init", str(preset), "--output", str(tmp_path / "out"), *paths]
+        return [*start, *request.module.SETTINGS.split(), *more]
+
+    return make
+
+
 @pytest.fixture(scope="session")
 def curves():
     """A function that reads the curves of a run as TensorBoard does, from its one folder of events.

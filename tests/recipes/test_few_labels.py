@@ -6,6 +6,8 @@ import pytest
 
 import keras_bert
 
+SETTINGS = "--sequence_length 12 --epochs 2"
+
 TEXTS = {"good": ["a good book", "very good", "good day", "good film"], "bad": ["bad", "dull day"]}
 
 
@@ -14,19 +16,14 @@ def files(tmp_path):
     path = tmp_path / "texts.tsv"
     rows = [f"{text}\t{label}" for label, texts in TEXTS.items() for text in texts]
     path.write_text("\n".join(["text\tlabel", *rows]) + "\n")
-    return str(path)
+    return {"train": str(path), "dev": str(path)}
 
 
-def arguments(preset, files, output, *more):
-    return [
-        "--init", str(preset), "--train", files, "--dev", files, "--output", str(output),
-        "--sequence_length", "12", "--epochs", "2", *more,
-    ]  # fmt: skip
-
-
-def test_the_head_answers_as_the_files_say(assert_close, recipe, preset, files, tmp_path, capsys):
+def test_the_head_answers_as_the_files_say(
+    arguments, assert_close, recipe, files, tmp_path, capsys
+):
     output = tmp_path / "out"
-    recipe("few_labels").main(arguments(preset, files, output, "--examples_per_class", "2"))
+    recipe("few_labels").main(arguments(files, "--examples_per_class", "2"))
     assert "4 training examples; 6 are scored." in capsys.readouterr().out
     model = keras_bert.BertTask.from_preset(output / "embedder")
     head = np.load(output / "head.npz")
@@ -41,6 +38,6 @@ def test_the_head_answers_as_the_files_say(assert_close, recipe, preset, files, 
     assert json.loads((output / "scores.json").read_text())["accuracy"] == accuracy
 
 
-def test_too_few_examples_are_named(recipe, preset, files, tmp_path):
+def test_too_few_examples_are_named(arguments, recipe, files):
     with pytest.raises(ValueError, match="class 'bad' has 2 examples"):
-        recipe("few_labels").main(arguments(preset, files, tmp_path, "--examples_per_class", "3"))
+        recipe("few_labels").main(arguments(files, "--examples_per_class", "3"))

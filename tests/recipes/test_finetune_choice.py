@@ -4,6 +4,8 @@ import pytest
 
 import keras_bert
 
+SETTINGS = "--sequence_length 12 --batch_size 8 --learning_rate 5e-3"
+
 
 @pytest.fixture
 def files(tmp_path):
@@ -20,17 +22,9 @@ def files(tmp_path):
     return {name.split(".")[0]: str(tmp_path / name) for name in files}
 
 
-def arguments(preset, files, output, *more):
-    return [
-        "--init", str(preset), "--output", str(output),
-        "--train", files["train"], "--dev", files["dev"], "--test", files["test"],
-        "--sequence_length", "12", "--batch_size", "8", "--learning_rate", "5e-3", *more,
-    ]  # fmt: skip
-
-
-def test_it_learns_and_writes_what_it_says(recipe, preset, files, tmp_path, capsys):
+def test_it_learns_and_writes_what_it_says(arguments, recipe, files, tmp_path, capsys):
     output = tmp_path / "out"
-    recipe("finetune_choice").main(arguments(preset, files, output, "--epochs", "2"))
+    recipe("finetune_choice").main(arguments(files, "--epochs", "2"))
     history = json.loads((output / "scores.json").read_text())
     assert len(history) == 2 and max(scores["accuracy"] for scores in history) == 1.0
     lines = (output / "dev_predictions.tsv").read_text().splitlines()
@@ -46,13 +40,13 @@ def test_it_learns_and_writes_what_it_says(recipe, preset, files, tmp_path, caps
     assert str(output / "best") in capsys.readouterr().out.splitlines()[-1]
 
 
-def test_files_are_read_before_long_work(recipe, preset, files, tmp_path):
+def test_files_are_read_before_long_work(arguments, recipe, files, tmp_path):
     module = recipe("finetune_choice")
     test = files["test"]
     with pytest.raises(ValueError, match="test.csv has no labels"):
-        module.main(arguments(preset, {**files, "dev": test}, tmp_path / "out"))
+        module.main(arguments({**files, "dev": test}))
     with open(files["dev"], "a") as file:
         print("o\tthe film\tgood\tbad\tdull\t3", file=file)
     with pytest.raises(ValueError, match="dev.tsv, line 9: the label '3'"):
-        module.main(arguments(preset, files, tmp_path / "out"))
+        module.main(arguments(files))
     assert not (tmp_path / "out").exists()

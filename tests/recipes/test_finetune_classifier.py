@@ -5,11 +5,14 @@ import pytest
 
 import keras_bert
 
+SETTINGS = "--sequence_length 12 --batch_size 8 --learning_rate 1e-2"
+OF_TABLES = ["--text_template", "the {Kind} is {Mood}.", "--number_columns", "Price", "Pages"]
+
 
 @pytest.fixture
 def files(tmp_path):
     """Reviews whose class is that of one word in them."""
-    rows = ["review\topinion\trating"]
+    rows = ["text\tlabel\trating"]
     for i in range(240):
         words, opinion = [("very very good", "pro"), ("so so bad", "contra")][i % 2]
         rows.append(f"the {['book', 'film', 'day'][i % 3]} is {words}.\t{opinion}\t{i % 5}")
@@ -24,23 +27,14 @@ def written(folder, ending, rows, **numbers):
     return {name: str(path) for name, path in paths.items()}
 
 
-def arguments(preset, files, output, *more):
-    return [
-        "--init", str(preset), "--output", str(output),
-        "--train", files["train"], "--dev", files["dev"], "--test", files["test"],
-        "--text_column", "review", "--label_column", "opinion",
-        "--sequence_length", "12", "--batch_size", "8", "--learning_rate", "1e-2", *more,
-    ]  # fmt: skip
-
-
 def rows_of(path):
     with open(path) as file:
         return list(csv.DictReader(file, delimiter="\t"))
 
 
-def test_it_learns_and_writes_what_it_says(recipe, preset, files, tmp_path, capsys):
+def test_it_learns_and_writes_what_it_says(arguments, recipe, files, tmp_path, capsys):
     output = tmp_path / "out"
-    recipe("finetune_classifier").main(arguments(preset, files, output, "--epochs", "2"))
+    recipe("finetune_classifier").main(arguments(files, "--epochs", "2"))
     history = json.loads((output / "scores.json").read_text())
     assert len(history) == 2 and set(history[0]) == {"accuracy", "f1", "mcc"}
     assert max(scores["accuracy"] for scores in history) == 1.0
@@ -54,8 +48,8 @@ def test_it_learns_and_writes_what_it_says(recipe, preset, files, tmp_path, caps
 
 
 @pytest.mark.slow
-def test_regression_of_packed_texts_selected_on_a_part_of_them(recipe, preset, files, tmp_path):
-    line = arguments(preset, files, tmp_path / "out", "--regression", "--epochs", "1", "--packed")
+def test_regression_of_packed_texts_selected_on_a_part_of_them(arguments, recipe, files, tmp_path):
+    line = arguments(files, "--regression", "--epochs", "1", "--packed")
     line[line.index("--dev") : line.index("--test")] = ["--validation_split", "0.25"]
     recipe("finetune_classifier").main([*line, "--label_column", "rating"])
     history = json.loads((tmp_path / "out" / "scores.json").read_text())
@@ -64,24 +58,24 @@ def test_regression_of_packed_texts_selected_on_a_part_of_them(recipe, preset, f
 
 
 @pytest.mark.slow
-def test_texts_with_several_labels_are_read_in_windows(recipe, preset, files, tmp_path):
+def test_texts_with_several_labels_are_read_in_windows(arguments, recipe, files, tmp_path):
     for path in files.values():
         lines = open(path).read().replace("\tpro\t", "\tpro|fine\t").replace("\tcontra\t", "\t\t")
         open(path, "w").write(lines)
     more = ["--multi_label", "--window_stride", "4", "--sequence_length", "8", "--epochs", "2"]
-    recipe("finetune_classifier").main(arguments(preset, files, tmp_path, *more))
-    history = json.loads((tmp_path / "scores.json").read_text())
+    recipe("finetune_classifier").main(arguments(files, *more))
+    history = json.loads((tmp_path / "out/scores.json").read_text())
     assert max(scores["micro_f1"] for scores in history) == 1.0
-    labels = [row["label"] for row in rows_of(tmp_path / "test_predictions.tsv")]
+    labels = [row["label"] for row in rows_of(tmp_path / "out/test_predictions.tsv")]
     assert labels == ["fine|pro", ""] * 6
 
 
-def test_flags_reach_the_model(recipe, preset, files):
+def test_flags_reach_the_model(arguments, recipe, preset, files):
     module = recipe("finetune_classifier")
-    args = module.parse_args(arguments(preset, files, "unused"))
+    args = module.parse_args(arguments(files))
     taken = module.make_model(args, ["a", "b"]).backbone.get_weights()
     more = "--from_scratch --multi_label --window_stride 4 --truncation tail".split()
-    args = module.parse_args(arguments(preset, files, "unused", *more))
+    args = module.parse_args(arguments(files, *more))
     (_, labels), names = module.read_examples(files["dev"], args)
     assert labels[:2] == [["pro"], ["contra"]] and names == ["contra", "pro"]
     model = module.make_model(args, names)
@@ -96,25 +90,25 @@ def test_flags_reach_the_model(recipe, preset, files):
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (["--text_column", "reviews"], "'reviews'.*review, opinion.*Did you mean 'review'"),
+        (["--text_column", "texts"], "'texts'.*text, label.*Did you mean 'text'"),
         (["--select", "f2"], "select must be .*'f2'"),
         (["--epochs", "0"], "epochs.*got 0"),
     ],
 )
-def test_settings_are_checked_before_training(recipe, preset, files, tmp_path, more, message):
+def test_settings_are_checked_before_training(arguments, recipe, files, tmp_path, more, message):
     with pytest.raises(ValueError, match=message):
-        recipe("finetune_classifier").main(arguments(preset, files, tmp_path / "out", *more))
+        recipe("finetune_classifier").main(arguments(files, *more))
     assert not (tmp_path / "out").exists()
 
 
-def test_labels_are_checked_before_training(recipe, preset, files, tmp_path):
-    main, line = recipe("finetune_classifier").main, arguments(preset, files, tmp_path / "out")
+def test_labels_are_checked_before_training(arguments, recipe, files):
+    main, line = recipe("finetune_classifier").main, arguments(files)
     with open(files["dev"], "a") as file:
         print("it is fine\tneutral\t1", file=file)
     with pytest.raises(ValueError, match="dev.tsv, line 22.*'neutral'.*contra, pro"):
         main(line)
     with open(files["train"], "w") as file:
-        print("review\topinion\nit is fine\tpro", file=file)
+        print("text\tlabel\nit is fine\tpro", file=file)
     with pytest.raises(ValueError, match="only one class"):
         main(line)
 
@@ -130,21 +124,13 @@ def tables(tmp_path):
     return written(tmp_path, "csv", rows, train=80, dev=20, test=10)
 
 
-def table_arguments(preset, files, output, *more):
-    return [
-        "--init", str(preset), "--output", str(output),
-        "--train", files["train"], "--dev", files["dev"], "--test", files["test"],
-        "--text_template", "the {Kind} is {Mood}.", "--number_columns", "Price", "Pages",
-        "--sequence_length", "12", "--batch_size", "8", "--learning_rate", "2e-2", *more,
-    ]  # fmt: skip
-
-
 @pytest.mark.slow
-def test_it_learns_from_numbers_of_rare_classes(recipe, preset, tables, tmp_path):
+def test_it_learns_from_numbers_of_rare_classes(arguments, recipe, tables, tmp_path):
     output = tmp_path / "out"
     more = ["--epochs", "3", "--class_weight", "balanced"]
     more += ["--window_stride", "5", "--truncation", "head_tail"]
-    recipe("finetune_classifier").main(table_arguments(preset, tables, output, *more))
+    more += [*OF_TABLES, "--learning_rate", "2e-2"]
+    recipe("finetune_classifier").main(arguments(tables, *more))
     scores = json.loads((output / "scores.json").read_text())
     assert max(epoch["accuracy"] for epoch in scores) == 1.0
     assert json.loads((output / "test_scores.json").read_text())["mcc"] == 1.0
@@ -165,16 +151,15 @@ def test_it_learns_from_numbers_of_rare_classes(recipe, preset, tables, tmp_path
     ],
 )
 def test_mistakes_in_tables_are_reported_before_work_starts(
-    recipe, preset, tables, tmp_path, more, message
+    arguments, recipe, tables, tmp_path, more, message
 ):
     with pytest.raises(ValueError, match=message):
-        recipe("finetune_classifier").main(table_arguments(preset, tables, tmp_path / "out", *more))
+        recipe("finetune_classifier").main(arguments(tables, *OF_TABLES, *more))
 
 
-def test_texts_come_from_a_column_or_from_a_template(recipe, preset, tables):
+def test_texts_come_from_a_column_or_from_a_template(arguments, recipe, tables):
     module = recipe("finetune_classifier")
-    args = module.parse_args(table_arguments(preset, tables, "out"))
-    args.text_template, args.text_column, args.number_columns = None, "Kind", []
+    args = module.parse_args(arguments(tables, "--text_column", "Kind"))
     (x, labels), names = module.read_examples(tables["dev"], args)
     assert x == {"text": ["film", "book", "day"] * 6 + ["film", "book"]}
     assert (names, labels[:2].tolist()) == (["common", "rare"], [1, 0])

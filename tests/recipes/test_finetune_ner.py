@@ -4,6 +4,8 @@ import pytest
 
 import keras_bert
 
+SETTINGS = "--sequence_length 12 --batch_size 8 --learning_rate 1e-2"
+
 
 @pytest.fixture
 def files(tmp_path):
@@ -29,18 +31,10 @@ def files(tmp_path):
     return paths
 
 
-def arguments(preset, files, output, *more):
-    return [
-        "--init", str(preset), "--output", str(output),
-        "--train", files["train"], "--dev", files["dev"], "--test", files["test"],
-        "--sequence_length", "12", "--batch_size", "8", "--learning_rate", "1e-2", *more,
-    ]  # fmt: skip
-
-
-def test_it_learns_and_writes_what_it_says(recipe, preset, files, tmp_path, capsys):
+def test_it_learns_and_writes_what_it_says(arguments, recipe, files, tmp_path, capsys):
     output = tmp_path / "out"
     options = ["--epochs", "2", "--document_context"]
-    recipe("finetune_ner").main(arguments(preset, files, output, *options))
+    recipe("finetune_ner").main(arguments(files, *options))
     history = json.loads((output / "scores.json").read_text())
     assert len(history) == 2 and max(scores["f1"] for scores in history) == 1.0
     assert set(history[0]) == {"precision", "recall", "f1", "accuracy", "types"}
@@ -56,18 +50,18 @@ def test_it_learns_and_writes_what_it_says(recipe, preset, files, tmp_path, caps
     assert str(output / "best") in capsys.readouterr().out.splitlines()[-1]
 
 
-def test_other_columns_and_schemes_are_read(recipe, preset, files):
+def test_other_columns_and_schemes_are_read(arguments, recipe, files):
     module = recipe("finetune_ner")
-    args = module.parse_args(arguments(preset, files, "x", "--tag_column", "1"))
+    args = module.parse_args(arguments(files, "--tag_column", "1"))
     words = "THE BOOK SO GOOD A FILM DAY , AND IT WAS . VERY DULL".split()
     assert module.read_examples(files["train"], args)[1] == sorted(words)
-    args = module.parse_args(arguments(preset, files, "x", "--scheme", "bioes"))
+    args = module.parse_args(arguments(files, "--scheme", "bioes"))
     _, names = module.read_examples(files["train"], args)
     assert names == ["O", "B-EVENT", "E-EVENT", "S-THING"]
 
 
-def test_bad_tags_are_named_or_repaired_and_counted(recipe, preset, files, tmp_path, capsys):
-    module, line = recipe("finetune_ner"), arguments(preset, files, tmp_path / "out")
+def test_bad_tags_are_named_or_repaired_and_counted(arguments, recipe, files, tmp_path, capsys):
+    module, line = recipe("finetune_ner"), arguments(files)
     with open(files["dev"], "a") as file:
         print("book x O B-THING", file=file)
     with pytest.raises(ValueError, match="dev.txt, line .*repair=True"):

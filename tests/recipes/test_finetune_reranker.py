@@ -4,6 +4,8 @@ import pytest
 
 import keras_bert
 
+SETTINGS = "--sequence_length 12 --batch_size 8 --learning_rate 5e-3"
+
 ROWS = [
     ("the book", "very good", 1),
     ("the book", "was dull", 0),
@@ -30,18 +32,10 @@ def files(tmp_path):
     return {path.stem: str(path) for path in tmp_path.iterdir()}
 
 
-def arguments(preset, files, output, *more):
-    return [
-        "--init", str(preset), "--output", str(output),
-        "--train", files["train"], "--dev", files["dev"],
-        "--sequence_length", "12", "--batch_size", "8", "--learning_rate", "5e-3", *more,
-    ]  # fmt: skip
-
-
-def test_it_learns_and_writes_what_it_says(recipe, preset, files, tmp_path, capsys):
+def test_it_learns_and_writes_what_it_says(arguments, recipe, files, tmp_path, capsys):
     output = tmp_path / "out"
     more = ("--epochs", "2", "--test", files["dev"], "--hugging_face")
-    recipe("finetune_reranker").main(arguments(preset, files, output, *more))
+    recipe("finetune_reranker").main(arguments(files, *more))
     history = json.loads((output / "scores.json").read_text())
     assert len(history) == 2 and max(scores["mrr@10"] for scores in history) == 1.0
     lines = (output / "dev_predictions.tsv").read_text().splitlines()
@@ -55,25 +49,25 @@ def test_it_learns_and_writes_what_it_says(recipe, preset, files, tmp_path, caps
 
 
 @pytest.mark.slow
-def test_it_learns_from_a_teacher(recipe, preset, files, tmp_path):
+def test_it_learns_from_a_teacher(arguments, recipe, files, tmp_path):
     output = tmp_path / "out"
     more = ("--negative_column", "worse", "--teacher_column", "margin", "--epochs", "1")
     files = {**files, "train": files["taught"]}
-    recipe("finetune_reranker").main(arguments(preset, files, output, *more))
+    recipe("finetune_reranker").main(arguments(files, *more))
     best = keras_bert.BertTask.from_preset(output / "best")
     assert best.preprocessor.activation == "linear"
     good, dull = best.answer([("the book", "very good"), ("the book", "was dull")])
     assert good["score"] > dull["score"]
 
 
-def test_files_are_read_before_long_work(recipe, preset, files, tmp_path):
+def test_files_are_read_before_long_work(arguments, recipe, files, tmp_path):
     module = recipe("finetune_reranker")
     with open(files["dev"], "a") as file:
         print("the film\tgood\thigh", file=file)
     with pytest.raises(ValueError, match="dev.tsv, line 6: 'high' in column 'relevance'"):
-        module.main(arguments(preset, files, tmp_path / "out"))
+        module.main(arguments(files))
     with open(files["train"], "a") as file:
         print("the film\tgood\t3", file=file)
     with pytest.raises(ValueError, match="relevance from 0 to 1.*example 48 is 3"):
-        module.main(arguments(preset, {**files, "dev": files["train"]}, tmp_path / "out"))
+        module.main(arguments({**files, "dev": files["train"]}))
     assert not (tmp_path / "out").exists()

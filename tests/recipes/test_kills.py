@@ -136,16 +136,14 @@ def arrays_of(path):
         with np.load(path) as file:
             return [file[name].tobytes() for name in sorted(file.files)]
     if path.suffix == ".h5":
-        found = []
+        items = []
         with h5py.File(path) as file:
-            file.visititems(
-                lambda name, item: (
-                    found.append(name.encode() + np.asarray(item).tobytes())
-                    if isinstance(item, h5py.Dataset)
-                    else None
-                )
-            )
-        return found
+            file.visititems(lambda name, item: items.append((name, item)))
+            return [
+                name.encode() + np.asarray(item).tobytes()
+                for name, item in items
+                if isinstance(item, h5py.Dataset)
+            ]
     if path.suffix == ".safetensors":
         tensors = safetensors.numpy.load_file(path)
         return [name.encode() + tensors[name].tobytes() for name in sorted(tensors)]
@@ -255,14 +253,11 @@ def test_a_recipe_killed_at_random_ends_as_if_it_had_not_been(
     name, commands, ended, digests, tmp_path
 ):
     generator = random.Random(f"{name} {SEED}")
-    check(
-        name,
-        lambda first: weekly(generator, first, *KILLS[name][1:]),
-        commands,
-        ended,
-        digests,
-        tmp_path,
-    )
+
+    def drawn(first):
+        return weekly(generator, first, *KILLS[name][1:])
+
+    check(name, drawn, commands, ended, digests, tmp_path)
 
 
 def served(folder):

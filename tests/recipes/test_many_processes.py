@@ -14,14 +14,9 @@ RECIPES = Path(__file__).resolve().parents[2] / "recipes"
 
 
 def two_workers(free_addresses):
-    cluster = {"worker": free_addresses(2)}
-    return [
-        {
-            "KERAS_BACKEND": "tensorflow",
-            "TF_CONFIG": json.dumps({"cluster": cluster, "task": {"type": "worker", "index": i}}),
-        }
-        for i in range(2)
-    ]
+    cluster, tasks = {"worker": free_addresses(2)}, [{"type": "worker", "index": i} for i in (0, 1)]
+    configs = [json.dumps({"cluster": cluster, "task": task}) for task in tasks]
+    return [{"KERAS_BACKEND": "tensorflow", "TF_CONFIG": config} for config in configs]
 
 
 def two_jax_processes(free_addresses):

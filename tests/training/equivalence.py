@@ -244,11 +244,8 @@ def train(
         if stock:
             model, optimizer = stock_model(model, accumulation_steps)
             rows //= accumulation_steps
-        model.compile(
-            **{**arguments, "optimizer": optimizer},
-            steps_per_execution=steps_per_execution,
-            jit_compile=jit_compile,
-        )
+        arguments |= {"optimizer": optimizer, "jit_compile": jit_compile}
+        model.compile(**arguments, steps_per_execution=steps_per_execution)
         if reload:
             model = loaded(model)
     order = np.random.default_rng(2).permutation(total) if shuffle else np.arange(total)
@@ -256,15 +253,10 @@ def train(
         lambda part: None if part is None else part[order], (x, y, weights)
     )
     batches = {"batch_size": rows, "verbose": 0}
-    history = model.fit(
-        x,
-        y,
-        sample_weight=weights,
-        shuffle=False,
-        callbacks=[keras.callbacks.SwapEMAWeights(swap_on_epoch=True)] if use_ema else [],
-        **({} if stock else {"accumulation_steps": accumulation_steps}),
-        **batches,
-    )
+    options = {} if stock else {"accumulation_steps": accumulation_steps}
+    if use_ema:
+        options["callbacks"] = [keras.callbacks.SwapEMAWeights(swap_on_epoch=True)]
+    history = model.fit(x, y, sample_weight=weights, shuffle=False, **options, **batches)
     if reload:  # out of the scope
         model = loaded(model)
     scores, predicted = {}, []
@@ -287,13 +279,9 @@ def train(
 
 def stock_model(model, accumulation_steps):
     """The same layers with Keras's own `fit` and AdamW, for benchmarks/divided_batches.py."""
-    optimizer = keras.optimizers.AdamW(
-        1e-3,
-        weight_decay=0.01,
-        epsilon=1e-6,
-        global_clipnorm=0.05,
-        gradient_accumulation_steps=accumulation_steps if accumulation_steps > 1 else None,
-    )
+    parts = accumulation_steps if accumulation_steps > 1 else None
+    settings = {"weight_decay": 0.01, "epsilon": 1e-6, "global_clipnorm": 0.05}
+    optimizer = keras.optimizers.AdamW(1e-3, gradient_accumulation_steps=parts, **settings)
     optimizer.exclude_from_weight_decay(var_names=["bias", "beta", "gamma"])
     return Stock(model), optimizer
 

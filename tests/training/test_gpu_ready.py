@@ -12,10 +12,8 @@ import pytest
 
 from keras_bert.layers.fused_attention import planned_for
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(keras.backend.backend() != "jax", reason="needs the JAX backend"),
-]
+ON_JAX = pytest.mark.skipif(keras.backend.backend() != "jax", reason="needs the JAX backend")
+pytestmark = [pytest.mark.slow, ON_JAX]
 PACKED = ("pretrainer", "classifier", "token_classifier", "span_labeler")
 TASKS = (*PACKED, "multiple_choice", "reranker", "embedder")
 A100, H100 = "8.0", "9.0"  # compute capabilities
@@ -49,12 +47,11 @@ def lowered(monkeypatch):
     return lower
 
 
+PADDED = [(name, False, H100) for name in TASKS]
+
+
 @pytest.mark.parametrize(
-    "name, packed, capability",
-    [
-        *((name, False, H100) for name in TASKS),
-        *((name, True, capability) for name in PACKED for capability in (A100, H100)),
-    ],
+    "name, packed, capability", PADDED + [(n, True, c) for n in PACKED for c in (A100, H100)]
 )
 def test_each_task_predicts_and_trains_by_cudnn(name, packed, capability, make_task, lowered):
     model, data = make_task(name, packed, attention_dropout=0.0)

@@ -54,6 +54,26 @@ def shared_data():
     return SHARED_DATA
 
 
+@pytest.fixture(scope="session")
+def curves():
+    """A function that reads the curves of a run as TensorBoard does, from its one folder of events.
+
+    They are `{name: {step: value}}`.
+    """
+
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    def read(output):
+        events = EventAccumulator(f"{output}/logs")
+        events.Reload()
+        scalars = {name: events.Scalars(name) for name in events.Tags()["scalars"]}
+        for points in scalars.values():  # no step has two
+            assert [p.step for p in points] == sorted({p.step for p in points})
+        return {name: {p.step: p.value for p in points} for name, points in scalars.items()}
+
+    return read
+
+
 @pytest.fixture
 def full_disk():
     """Limits files to 3,000 bytes: a write then fails as it does at a quota."""

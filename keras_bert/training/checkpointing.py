@@ -189,7 +189,7 @@ class TrainingCheckpoint(keras.callbacks.Callback):
     def _read(self, step):
         with open_bytes(self.path(step)) as file, zipfile.ZipFile(file) as parts:
             file.seek(-12, 2)  # the number of parts is stored here, at the end of a zip file
-            names = _names(int.from_bytes(file.read(2), "little"), parts.namelist())
+            names = _checked_names(int.from_bytes(file.read(2), "little"), parts.namelist())
             # Complete parts, because zipfile compares the checksum only at the end of a part.
             arrays = [np.load(io.BytesIO(parts.read(name)), allow_pickle=False) for name in names]
         kinds = arrays.pop().tolist() if names[-1] == f"{_KINDS}.npy" else None  # an old file
@@ -222,12 +222,12 @@ def rank(score: float) -> tuple[bool, float]:
     return (False, 0.0) if math.isnan(score) else (True, score)
 
 
-def _names(count, found):
-    """Returns the names of a checkpoint's parts; raises a ValueError if `found` differs."""
-    names = [f"{number:05d}.npy" for number in range(count)]
-    if found[-1:] == [f"{_KINDS}.npy"]:
-        names[-1:] = found[-1:]
-    if found != names or not names:
+def _checked_names(count, names):
+    """Returns the names of a checkpoint's `count` parts; raises a ValueError if they differ."""
+    expected = [f"{number:05d}.npy" for number in range(count)]
+    if names[-1:] == [f"{_KINDS}.npy"]:
+        expected[-1:] = names[-1:]
+    if names != expected or not names:
         raise ValueError(f"its directory doesn't name its {count} parts as they were written")
     return names
 

@@ -63,8 +63,8 @@ def start_record(
         record["runs"].append({"task": run.text("task", ""), "settings": settings.values})
     if not has_new_weights and saved.text("scored") == type(model).__name__:
         sets = saved.fields("scores")
-        found = {name: sets.fields(name) for name in sets.values}
-        record_scores(model, {n: {s: f.number(s) for s in f.values} for n, f in found.items()})
+        fields = {name: sets.fields(name) for name in sets.values}
+        record_scores(model, {n: {s: f.number(s) for s in f.values} for n, f in fields.items()})
 
 
 def training_of(model: keras.Model) -> dict[str, Any]:

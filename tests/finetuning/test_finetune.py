@@ -3,7 +3,6 @@ import json
 import keras
 import numpy as np
 import pytest
-from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 import keras_bert
 from keras_bert import BertClassifier, BertClassifierPreprocessor, BertTokenizer, finetune
@@ -60,18 +59,15 @@ def test_scores_answers_and_the_best_model_are_kept(whole):
     assert not (output / "test_scores.json").exists()  # a test set without labels
 
 
-def test_the_curves_show_every_step_and_the_scores_that_select_an_epoch(whole):
+def test_the_curves_show_every_step_and_the_scores_that_select_an_epoch(whole, curves):
     output, _, history = whole
     (_,) = (output / "logs").iterdir()
-    events = EventAccumulator(str(output / "logs"))
-    events.Reload()
-    curves = {n: [(e.step, e.value) for e in events.Scalars(n)] for n in events.Tags()["scalars"]}
-    assert set(curves) == {
-        "loss", "accuracy", "learning_rate", "dev/accuracy", "dev/f1", "dev/mcc",
-    }  # fmt: skip
-    assert [step for step, _ in curves["loss"]] == [1, 2, 3, 4]
-    assert np.allclose(curves["dev/mcc"], [(2, history[0]["mcc"]), (4, history[1]["mcc"])])
-    assert np.isclose(curves["learning_rate"][0][1], 1e-2)
+    found = curves(output)
+    scores = {"dev/accuracy", "dev/f1", "dev/mcc"}
+    assert set(found) == {"loss", "accuracy", "learning_rate"} | scores
+    assert list(found["loss"]) == [1, 2, 3, 4] and np.isclose(found["learning_rate"][1], 1e-2)
+    mcc = {2: history[0]["mcc"], 4: history[1]["mcc"]}
+    assert found["dev/mcc"] == pytest.approx(mcc)
 
 
 def test_an_interrupted_run_resumes_with_the_same_numbers(whole, tmp_path):

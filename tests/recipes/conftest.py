@@ -1,11 +1,11 @@
 """Recipes as modules, and small things for them to work on."""
 
+import csv
 import importlib.util
 from pathlib import Path
 
 import keras
 import pytest
-from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 import keras_bert
 
@@ -29,6 +29,18 @@ def recipe():
     return load
 
 
+@pytest.fixture(scope="session")
+def rows_of():
+    """A function that reads the rows of a table, as dicts."""
+
+    def read(path):
+        delimiter = "," if path.suffix == ".csv" else "\t"
+        with open(path, newline="") as file:
+            return list(csv.DictReader(file, delimiter=delimiter))
+
+    return read
+
+
 @pytest.fixture
 def arguments(request, preset, tmp_path):
     """A function that makes a command line of files, with the module's SETTINGS."""
@@ -39,24 +51,6 @@ def arguments(request, preset, tmp_path):
         return [*start, *request.module.SETTINGS.split(), *more]
 
     return make
-
-
-@pytest.fixture(scope="session")
-def curves():
-    """A function that reads the curves of a run as TensorBoard does, from its one folder of events.
-
-    They are `{name: {step: value}}`.
-    """
-
-    def read(output):
-        events = EventAccumulator(f"{output}/logs")
-        events.Reload()
-        scalars = {name: events.Scalars(name) for name in events.Tags()["scalars"]}
-        for points in scalars.values():  # no step has two
-            assert [p.step for p in points] == sorted({p.step for p in points})
-        return {name: {p.step: p.value for p in points} for name, points in scalars.items()}
-
-    return read
 
 
 @pytest.fixture(scope="session")

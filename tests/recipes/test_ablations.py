@@ -1,6 +1,5 @@
 """The recipe of the paper's ablations, with recipes that pretend to run, and with real ones."""
 
-import csv
 import json
 import shlex
 from pathlib import Path
@@ -64,13 +63,8 @@ def pretended(module, monkeypatch):
     return pretend
 
 
-def rows(path):
-    with open(path) as file:
-        return list(csv.DictReader(file))
-
-
 def test_tables_share_their_variants_and_say_every_command(
-    module, data, pretended, tmp_path, capsys
+    rows_of, module, data, pretended, tmp_path, capsys
 ):
     options = ["--table", "5", "6", "8", "figure5", *data, "--output", str(tmp_path / "out")]
     module.main([*options, "--dry_run"])
@@ -83,14 +77,14 @@ def test_tables_share_their_variants_and_say_every_command(
     assert len(trained) == 8  # BERT, no NSP, left to right, three other mixes and two other sizes
     causal = [command for command in trained if "--left_to_right" in command]
     assert len(causal) == 1 and "--no_next_sentence" in causal[0]
-    scores = rows(tmp_path / "out/table5.csv")
+    scores = rows_of(tmp_path / "out/table5.csv")
     f1 = [float(s["value"]) for s in scores if (s["row"], s["metric"]) == ("BERT", "F1 of tags")]
     assert f1 == [80, 81, 82]
     lines = (tmp_path / "out/table5.md").read_text().splitlines()
     [line] = [line for line in lines if line.startswith("| BERT |")]
     assert "81.0 ± 1.0" in line and line.endswith("| 84.4 | 88.4 | 86.7 | 92.7 | 88.5 |")
     assert {float(s["value"]) for s in scores if s["metric"] == "RTE"} == {65.0}
-    steps = {int(score["step"]) for score in rows(tmp_path / "out/figure5.csv")}
+    steps = {int(score["step"]) for score in rows_of(tmp_path / "out/figure5.csv")}
     assert steps == {1000, 2000, 3000}
     assert (tmp_path / "out/table8.svg").exists() and (tmp_path / "out/table6.md").exists()
 
@@ -115,7 +109,7 @@ def test_a_step_that_fails_is_run_again_and_the_others_are_not(module, data, pre
         module.main([*options, "--pretraining_options=--precision mixed_bfloat16"])
 
 
-def test_table_7_reads_layers_of_a_model(module, data, pretended, tmp_path):
+def test_table_7_reads_layers_of_a_model(rows_of, module, data, pretended, tmp_path):
     preset = tmp_path / "two_layers"
     keras_bert.BertBackbone(9, 2, 2, 8, 8).save_to_preset(preset)
     options = ["--init", str(preset), "--output", str(tmp_path / "out"), "--probe_seeds", "1"]
@@ -123,7 +117,7 @@ def test_table_7_reads_layers_of_a_model(module, data, pretended, tmp_path):
     layers = [" ".join(c[c.index("--layers", c.index("3e-3")) :]) for c in pretended.commands[1:]]
     assert pretended.commands[0][0] == "finetune_ner" and len(layers) == 6
     assert "--combine weighted --layers 1 2" in " ".join(pretended.commands[-1])
-    found = {row["row"]: float(row["value"]) for row in rows(tmp_path / "out/table7.csv")}
+    found = {row["row"]: float(row["value"]) for row in rows_of(tmp_path / "out/table7.csv")}
     assert found == {"Fine-tuned": 80.0, **dict.fromkeys(module.LAYERS, 80.0)}
 
 
@@ -163,7 +157,7 @@ def test_files_that_are_missing_are_said_first(
 
 
 @pytest.mark.slow
-def test_a_figure_is_made_by_real_runs(module, corpus, monkeypatch, tmp_path):
+def test_a_figure_is_made_by_real_runs(rows_of, module, corpus, monkeypatch, tmp_path):
     (tmp_path / "pairs.txt").write_text("the book good was\nthe book was good\n")
     tiny = {
         "pretrain": ["--phase 16 --size tiny --batch_size 4 --save_every 4 --strategy single"],
@@ -176,7 +170,7 @@ def test_a_figure_is_made_by_real_runs(module, corpus, monkeypatch, tmp_path):
         "--table", "figure5", "--corpus", str(corpus), "--heldout", str(corpus),
         "--minimal_pairs", str(tmp_path / "pairs.txt"), "--output", str(tmp_path / "out"),
     ])  # fmt: skip
-    scores = rows(tmp_path / "out/figure5.csv")
+    scores = rows_of(tmp_path / "out/figure5.csv")
     assert {(score["row"], int(score["step"])) for score in scores} == {
         (row, step) for row in ("Masked LM", "Left to right") for step in (4, 8)
     }

@@ -1,4 +1,3 @@
-import csv
 import json
 
 import numpy as np
@@ -20,7 +19,7 @@ def files(tmp_path):
 
 
 def test_the_head_answers_as_the_files_say(
-    arguments, assert_close, recipe, files, tmp_path, capsys
+    rows_of, arguments, assert_close, recipe, files, tmp_path, capsys
 ):
     output = tmp_path / "out"
     recipe("few_labels").main(arguments(files, "--examples_per_class", "2"))
@@ -29,8 +28,7 @@ def test_the_head_answers_as_the_files_say(
     head = np.load(output / "head.npz")
     vectors = model.predict(sum(TEXTS.values(), []), verbose=0)
     logits = vectors @ head["coefficients"][0] + head["intercepts"]
-    with open(output / "dev_answers.tsv", newline="") as file:
-        rows = list(csv.DictReader(file, delimiter="\t"))
+    rows = rows_of(output / "dev_answers.tsv")
     found = [float(row[head["classes"][1]]) for row in rows]
     assert_close(found, 1 / (1 + np.exp(-logits)))
     answers = [row["label"] for row in rows]

@@ -1,6 +1,5 @@
 """`finetune_glue.py --task all`, with tasks that pretend to run, and with a real one."""
 
-import csv
 import zipfile
 from pathlib import Path
 from types import SimpleNamespace
@@ -77,14 +76,14 @@ def arguments(data, output, *more):
     return [*line, "--seeds", "0", "1", "--learning_rates", "1e-5", "2e-5", *more]
 
 
-def test_every_task_is_run_and_has_its_column(module, data, pretended, tmp_path, capsys):
+def test_every_task_is_run_and_has_its_column(rows_of, module, data, pretended, tmp_path, capsys):
     module.main(arguments(data, tmp_path / "out"))
     assert [*pretended.ran] == ["mrpc", "stsb", "mnli", "wnli"]
     for task, args in pretended.ran.items():
         assert args.seeds == [0, 1] and args.output == str(tmp_path / "out" / task)
         assert (args.diagnostic is not None) == (task == "mnli")
-    with open(tmp_path / "out/glue.csv") as file:
-        found = {(row["metric"], int(row["seed"])): row["value"] for row in csv.DictReader(file)}
+    rows = rows_of(tmp_path / "out/glue.csv")
+    found = {(row["metric"], int(row["seed"])): row["value"] for row in rows}
     expected = {"MNLI-m": 70, "MNLI-mm": 72, "MRPC": 80, "STS-B": 88, "WNLI": 50}
     expected["average of 4"] = (70 + 72 + 80 + 88) / 4
     for metric, value in expected.items():
@@ -137,7 +136,9 @@ def test_what_is_missing_is_said_before_anything_runs(module, data, pretended, t
 
 
 @pytest.mark.slow
-def test_three_real_tasks_get_their_table_and_a_rerun_resumes(module, preset, tmp_path, capfd):
+def test_three_real_tasks_get_their_table_and_a_rerun_resumes(
+    rows_of, module, preset, tmp_path, capfd
+):
     def write(task, split, header, rows):
         (tmp_path / "glue" / task).mkdir(parents=True, exist_ok=True)
         lines = [header, *rows, ""] if header else [*rows, ""]
@@ -183,8 +184,7 @@ def test_three_real_tasks_get_their_table_and_a_rerun_resumes(module, preset, tm
         ("cola", "CoLA", "mcc"),
         ("stsb", "STS-B", "spearman"),
     ):
-        with open(output / folder / "results.tsv") as file:
-            epochs = [*csv.DictReader(file, delimiter="\t")]
+        epochs = rows_of(output / folder / "results.tsv")
         for seed in (0, 1):  # the value of the epoch that has the best score
             own = [epoch for epoch in epochs if epoch["seed"] == str(seed)]
             best = float(max(own, key=lambda epoch: float(epoch["score"]))[name])

@@ -1,4 +1,3 @@
-import csv
 import json
 
 import pytest
@@ -27,12 +26,7 @@ def written(folder, ending, rows, **numbers):
     return {name: str(path) for name, path in paths.items()}
 
 
-def rows_of(path):
-    with open(path) as file:
-        return list(csv.DictReader(file, delimiter="\t"))
-
-
-def test_it_learns_and_writes_what_it_says(arguments, recipe, files, tmp_path, capsys):
+def test_it_learns_and_writes_what_it_says(rows_of, arguments, recipe, files, tmp_path, capsys):
     output = tmp_path / "out"
     recipe("finetune_classifier").main(arguments(files, "--epochs", "2"))
     history = json.loads((output / "scores.json").read_text())
@@ -48,7 +42,9 @@ def test_it_learns_and_writes_what_it_says(arguments, recipe, files, tmp_path, c
 
 
 @pytest.mark.slow
-def test_regression_of_packed_texts_selected_on_a_part_of_them(arguments, recipe, files, tmp_path):
+def test_regression_of_packed_texts_selected_on_a_part_of_them(
+    rows_of, arguments, recipe, files, tmp_path
+):
     line = arguments(files, "--regression", "--epochs", "1", "--packed")
     line[line.index("--dev") : line.index("--test")] = ["--validation_split", "0.25"]
     recipe("finetune_classifier").main([*line, "--label_column", "rating"])
@@ -58,7 +54,7 @@ def test_regression_of_packed_texts_selected_on_a_part_of_them(arguments, recipe
 
 
 @pytest.mark.slow
-def test_texts_with_several_labels_are_read_in_windows(arguments, recipe, files, tmp_path):
+def test_texts_with_several_labels_are_read_in_windows(rows_of, arguments, recipe, files, tmp_path):
     for path in files.values():
         lines = open(path).read().replace("\tpro\t", "\tpro|fine\t").replace("\tcontra\t", "\t\t")
         open(path, "w").write(lines)
@@ -125,7 +121,7 @@ def tables(tmp_path):
 
 
 @pytest.mark.slow
-def test_it_learns_from_numbers_of_rare_classes(arguments, recipe, tables, tmp_path):
+def test_it_learns_from_numbers_of_rare_classes(rows_of, arguments, recipe, tables, tmp_path):
     output = tmp_path / "out"
     more = ["--epochs", "3", "--class_weight", "balanced"]
     more += ["--window_stride", "5", "--truncation", "head_tail"]

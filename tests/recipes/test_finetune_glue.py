@@ -1,4 +1,3 @@
-import csv
 import itertools
 import json
 
@@ -16,11 +15,6 @@ def write(path, rows):
     path.write_text("".join("\t".join(map(str, row)) + "\n" for row in rows))
 
 
-def rows_of(path):
-    with open(path) as file:
-        return list(csv.DictReader(file, delimiter="\t"))
-
-
 def review(i):
     return f"{SUBJECTS[i % 3]} was {['so so bad', 'very very good'][i % 2]} ."
 
@@ -28,7 +22,7 @@ def review(i):
 @pytest.fixture(scope="module")
 def sst2(tmp_path_factory):
     folder = tmp_path_factory.mktemp("glue") / "SST-2"
-    for split, count in (("train", 80), ("dev", 16)):
+    for split, count in (("train", 160), ("dev", 16)):
         rows = [[review(i), i % 2] for i in range(count)]
         write(folder / f"{split}.tsv", [["sentence", "label"], *rows])
     rows = [[i, review(i)] for i in range(6)]
@@ -68,7 +62,7 @@ def grid(recipe, preset, sst2, tmp_path_factory):
 
 @pytest.mark.slow
 def test_the_best_of_a_grid_is_kept_with_its_answers_as_without_an_interrupt(
-    recipe, preset, sst2, grid, tmp_path
+    rows_of, recipe, preset, sst2, grid, tmp_path
 ):
     rows = rows_of(grid / "results.tsv")
     assert [(row["learning_rate"], row["epoch"]) for row in rows] == [
@@ -126,7 +120,7 @@ def test_mnli_has_two_dev_sets_and_three_to_answer(recipe, preset, mnli, capsys)
 
 @pytest.mark.slow
 def test_mnli_is_scored_on_both_dev_sets_and_answers_the_diagnostic_set(
-    recipe, preset, mnli, tmp_path
+    rows_of, recipe, preset, mnli, tmp_path
 ):
     output = tmp_path / "out"
     more = ["--epochs", "1", "--diagnostic", str(mnli), "--learning_rates", "1e-3"]

@@ -30,11 +30,6 @@ def arguments(corpus, output, *more):
     ]  # fmt: skip
 
 
-def weights(folder):
-    model = keras_bert.BertPretrainer.from_preset(folder / "preset")
-    return [np.asarray(w) for w in model.get_weights()]
-
-
 @pytest.mark.slow
 def test_a_phase_of_another_length_takes_all_the_steps(recipe, corpus, tmp_path, capsys):
     recipe("pretrain_tpu").main(arguments(corpus, tmp_path, "--phase", "16"))

@@ -16,6 +16,13 @@ def seeded():
 
 
 @pytest.fixture
+def mixed_bfloat16():
+    keras.config.set_dtype_policy("mixed_bfloat16")
+    yield
+    keras.config.set_dtype_policy("float32")
+
+
+@pytest.fixture
 def variable():
     def make(values, name="kernel"):
         values = np.asarray(values, "float32")

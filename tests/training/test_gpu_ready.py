@@ -13,18 +13,11 @@ import pytest
 from keras_bert.layers.fused_attention import planned_for
 
 ON_JAX = pytest.mark.skipif(keras.backend.backend() != "jax", reason="needs the JAX backend")
-pytestmark = [pytest.mark.slow, ON_JAX]
+pytestmark = [pytest.mark.slow, ON_JAX, pytest.mark.usefixtures("mixed_bfloat16")]
 PACKED = ("pretrainer", "classifier", "token_classifier", "span_labeler")
 TASKS = (*PACKED, "multiple_choice", "reranker", "embedder")
 A100, H100 = "8.0", "9.0"  # compute capabilities
 KERNEL = "__cudnn$fmha"
-
-
-@pytest.fixture(autouse=True)
-def mixed_bfloat16():
-    keras.config.set_dtype_policy("mixed_bfloat16")
-    yield
-    keras.config.set_dtype_policy("float32")
 
 
 @pytest.fixture

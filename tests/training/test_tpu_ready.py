@@ -23,12 +23,10 @@ from keras_bert.graph.datasets import as_dataset
 from keras_bert.preprocessing.batches import Batches
 from keras_bert.training.keras_internals import build_from_batch
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(
-        keras.backend.backend() != "tensorflow", reason="TPUStrategy is TensorFlow's"
-    ),
-]
+ON_TENSORFLOW = pytest.mark.skipif(
+    keras.backend.backend() != "tensorflow", reason="TPUStrategy is TensorFlow's"
+)
+pytestmark = [pytest.mark.slow, ON_TENSORFLOW, pytest.mark.usefixtures("mixed_bfloat16")]
 TASKS = "pretrainer classifier token_classifier span_labeler multiple_choice reranker".split()
 
 # kTpuAllTypes of tensorflow/core/tpu/tpu_defs.h, less those that it emulates slowly (DT_DOUBLE)
@@ -38,13 +36,6 @@ TPU_TYPES = {
     *("DT_INT32", "DT_UINT32", "DT_INT16", "DT_UINT16", "DT_INT8", "DT_UINT8", "DT_VARIANT"),
 }
 OF_THE_HOST = {"Placeholder", "NoOp"}  # arguments of the step, and order alone
-
-
-@pytest.fixture(autouse=True)
-def mixed_bfloat16():
-    keras.config.set_dtype_policy("mixed_bfloat16")
-    yield
-    keras.config.set_dtype_policy("float32")
 
 
 def train_step(model, data, accumulation_steps, **arguments):

@@ -31,16 +31,6 @@ def arguments(corpus, output, *more):
 
 
 @pytest.mark.slow
-def test_a_phase_of_another_length_takes_all_the_steps(recipe, corpus, tmp_path, capsys):
-    recipe("pretrain_tpu").main(arguments(corpus, tmp_path, "--phase", "16"))
-    assert "Pre-trained to step 10." in capsys.readouterr().out
-    model = keras_bert.BertPretrainer.from_preset(tmp_path / "preset")
-    assert model.preprocessor.sequence_length == 16 and model.backbone.dropout == 0.1
-    card = (tmp_path / "preset" / "README.md").read_text()
-    assert "- `size`: `tiny`\n" in card and "- `learning_rate`: `0.0001`\n" in card
-
-
-@pytest.mark.slow
 def test_both_phases_and_a_resumed_run_lie_on_one_axis(
     recipe, corpus, curves, tmp_path, monkeypatch
 ):
@@ -128,6 +118,9 @@ def test_corpus_and_output_may_lie_in_a_bucket(
     for name in gfile.listdir(f"{bucket}/out/preset"):
         gfile.copy(f"{bucket}/out/preset/{name}", str(tmp_path / name))
     saved = keras_bert.BertPretrainer.from_preset(tmp_path)
+    assert saved.preprocessor.sequence_length == 16 and saved.backbone.dropout == 0.1
+    card = (tmp_path / "README.md").read_text()
+    assert "- `size`: `tiny`\n" in card and "- `learning_rate`: `0.0001`\n" in card
     checkpoint = keras_bert.TrainingCheckpoint(f"{bucket}/out/checkpoints")
     model = module.make_model(module.parse_args(options), keras_bert.Corpus(corpus))
     assert checkpoint.restore(model) == 10

@@ -52,16 +52,15 @@ def finetune(
 ) -> list[dict]:
     """Trains a task on raw examples, scores each epoch on a dev set, keeps the best.
 
-    The model is compiled with its default loss and metrics, or a given `loss`, and `AdamW`. The
-    learning rate warms up and then falls linearly to 0 over the entire run. Examples are tokenized
-    once.
+    The model is compiled with its default loss and metrics, or a given `loss`, and `AdamW`, whose
+    rate warms up and then falls linearly to 0 over the run. Examples are tokenized once.
 
     The output folder holds the preset `best`, whose model card has the settings and the scores, its
     answers to the dev set, each epoch's scores in `scores.json`, checkpoints, and `logs` for
     TensorBoard; with `test`, also the answers to the test set and `test_scores.json`.
 
-    Rerun the same call to resume after the last finished epoch; the numbers are the same as without
-    an interruption. If several processes train together, each calls it, and the first writes.
+    Rerun the same call to resume after the last finished epoch, with the same numbers as without
+    the interruption. If several processes train together, each calls it, and the first writes.
 
     Source: Devlin et al. 2019, section 4 and appendix A.3.
 

@@ -31,27 +31,15 @@ def train_epochs(
     accumulation_steps: int = 1,
     callbacks: Sequence[keras.callbacks.Callback] = (),
 ) -> list[dict]:
-    """Trains a model for some epochs, scores it after each, and keeps the best epoch's model.
+    """Trains a compiled model, scores it after each epoch, and keeps the best epoch's model.
 
-    The folder is that of `finetune`, but for `best.keras` of a model that is not a `BertTask`.
+    `batches(epoch)`, from 0, gives batches of known length, and `predict()` the predictions of the
+    dev set. `score(predictions)` returns a dict of floats, of which `select` decides, the first of
+    equal epochs winning; other values are only kept in `scores.json`. `keep(predictions)` is called
+    for each new best model, by the first of several processes, so it can't use the model.
 
-    Args:
-        model: a compiled `keras.Model`.
-        output: a folder, used only for this run.
-        epochs: number of epochs.
-        batches: function of an epoch's number, from 0, that returns batches of known length.
-        predict: function that predicts the development set with the current model.
-        score: function of the predictions that returns a dict of floats. Other values, such as
-            the scores of each class, are only kept in `scores.json`.
-        select: name of the score that selects the best epoch, the first of equal ones.
-        keep: function of the predictions, called each time a new best model is saved; or None. If
-            several processes train together, only the first calls it, so it can't use the model.
-        patience: epochs without a better score after which training stops; or None.
-        accumulation_steps: see `BertTask.fit`.
-        callbacks: Keras callbacks.
-
-    Returns:
-        A list of dicts, the scores of each trained epoch.
+    Returns the scores of each trained epoch. Other arguments and the folder are those of
+    `finetune`; a model that is not a `BertTask` is kept as `best.keras`.
     """
     check_int("epochs", epochs)
     check_int("patience", 1 if patience is None else patience)

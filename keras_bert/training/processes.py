@@ -11,8 +11,7 @@ if TYPE_CHECKING:
 def is_chief(strategy: "Strategy | keras.Model | None" = None) -> bool:
     """Returns whether this process, the first, writes the files when several train together.
 
-    Call `save_to_preset`, `finetune` and similar functions in all processes, because each waits
-    there for the others.
+    Call `save_to_preset`, `finetune` and the like in all processes: each waits for the others.
 
     Args:
         strategy: the result of `get_strategy`, or a model built in its scope; optional on JAX.

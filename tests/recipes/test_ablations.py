@@ -1,4 +1,4 @@
-"""The recipe of the paper's ablations, with recipes that pretend to run, and with real ones."""
+"""The recipe of the paper's ablations, with recipes that pretend to run."""
 
 import json
 import shlex
@@ -154,31 +154,3 @@ def test_files_that_are_missing_are_said_first(
     with pytest.raises(ValueError, match=message):
         module.main(["--table", "5", *options, "--output", "out"])
     assert not pretended.commands and not Path("out").exists()
-
-
-@pytest.mark.slow
-def test_a_figure_is_made_by_real_runs(rows_of, module, corpus, monkeypatch, tmp_path):
-    (tmp_path / "pairs.txt").write_text("the book good was\nthe book was good\n")
-    tiny = {
-        "pretrain": ["--phase 16 --size tiny --batch_size 4 --save_every 4 --strategy single"],
-        "steps": 8,
-        "preset_every": 4,
-        "text": "--sequence_length 16",
-    }
-    monkeypatch.setitem(module.SCALES, "micro", module.SCALES["micro"] | tiny)
-    module.main([
-        "--table", "figure5", "--corpus", str(corpus), "--heldout", str(corpus),
-        "--minimal_pairs", str(tmp_path / "pairs.txt"), "--output", str(tmp_path / "out"),
-    ])  # fmt: skip
-    scores = rows_of(tmp_path / "out/figure5.csv")
-    assert {(score["row"], int(score["step"])) for score in scores} == {
-        (row, step) for row in ("Masked LM", "Left to right") for step in (4, 8)
-    }
-    perplexity = {"Masked LM": "perplexity", "Left to right": "perplexity, next words"}
-    for row, metric in perplexity.items():
-        found = [float(s["value"]) for s in scores if (s["row"], s["metric"]) == (row, metric)]
-        assert len(found) == 2 and 1 < found[1] < found[0] < 100
-    model = keras_bert.BertPretrainer.from_preset(
-        tmp_path / "out/pretrained/left_to_right-0/preset"
-    )
-    assert model.backbone.causal and not model.next_sentence

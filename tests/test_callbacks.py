@@ -69,20 +69,18 @@ def test_a_point_is_the_loss_of_its_step(assert_close, tmp_path):
     assert np.allclose([value for _, value in curves["learning_rate"]], rates)
 
 
-def test_points_lie_some_steps_apart_and_at_the_end_of_an_epoch(tmp_path):
-    history = fit(make_model(), tmp_path, epochs=2, every=4)
-    curve = read(tmp_path)["loss"]
+def test_points_lie_some_steps_apart_and_at_the_end_of_an_epoch_for_all_that_it_logs(tmp_path):
+    model = make_model(metrics=[keras.metrics.AUC(name="auc")])
+    options = {"more": [Throughput(tokens_per_step=4)], "validation_data": (X[:4], Y[:4])}
+    logs = fit(model, tmp_path, epochs=2, every=4, **options).history
+    found = read(tmp_path)
+    curve = found["loss"]
     assert steps(curve) == [4, 6, 8, 12]
     means = (4 * curve[0][1] + 2 * curve[1][1]) / 6, (2 * curve[2][1] + 4 * curve[3][1]) / 6
-    assert np.allclose(means, history.history["loss"])
-
-
-def test_what_an_epoch_logs_has_a_point_at_its_end(tmp_path):
-    speed = Throughput(tokens_per_step=4)
-    history = fit(make_model(), tmp_path, 2, more=[speed], validation_data=(X[:4], Y[:4]))
-    found = read(tmp_path)
+    assert np.allclose(means, logs["loss"])
+    assert np.allclose([v for _, v in found["auc"]][1::2], logs["auc"])  # is no mean of steps
     assert steps(found["validation/loss"]) == steps(found["tokens_per_second"]) == [6, 12]
-    assert np.allclose([v for _, v in found["validation/loss"]], history.history["val_loss"])
+    assert np.allclose([v for _, v in found["validation/loss"]], logs["val_loss"])
 
 
 @pytest.mark.skipif(keras.backend.backend() == "torch", reason="Keras has it one step at a time")
@@ -91,13 +89,6 @@ def test_executions_of_several_steps_keep_the_axis(tmp_path):
     curve = read(tmp_path)["loss"]
     assert steps(curve) == [3, 6, 9, 12]
     assert np.isclose(np.mean([value for _, value in curve[:2]]), history.history["loss"][0])
-
-
-def test_a_metric_that_is_no_mean_is_written_as_it_is(tmp_path):
-    history = fit(make_model(metrics=[keras.metrics.AUC(name="auc")]), tmp_path, epochs=1)
-    curve = read(tmp_path)["auc"]
-    assert all(0 <= value <= 1 for _, value in curve)
-    assert np.isclose(curve[-1][1], history.history["auc"][0])
 
 
 class Killed(BaseException):
@@ -210,11 +201,8 @@ def test_all_steps_of_an_execution_are_counted(monkeypatch):
     ticks = itertools.count()
     clock = SimpleNamespace(perf_counter=lambda: next(ticks))
     monkeypatch.setattr(callbacks, "time", clock)
-    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
-    model.compile(loss="mse", steps_per_execution=2)
-    history = model.fit(
-        np.ones((8, 2)), np.ones(8), batch_size=1, epochs=2, verbose=0, callbacks=[Throughput(100)]
-    )
+    model, options = make_model(steps_per_execution=2), {"batch_size": 3, "epochs": 2, "verbose": 0}
+    history = model.fit(X, Y, callbacks=[Throughput(100)], **options)
     assert history.history["tokens_per_second"] == [600.0, 800.0]  # each epoch takes a tick
 
 

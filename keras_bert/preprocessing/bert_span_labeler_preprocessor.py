@@ -77,6 +77,7 @@ class BertSpanLabelerPreprocessor(BertPreprocessor):
     """
 
     packs = "positions"
+    truncates = False
 
     def __init__(
         self,

@@ -58,6 +58,7 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
     """
 
     packs = "tokens"
+    truncates = False
 
     def __init__(
         self,

@@ -173,6 +173,11 @@ class Served:
             self._answers = self.task.answer(self.examples, batch_size=128)  # few eager batches
         return self._answers
 
+    def pairs(self, number):
+        """The first examples, each with its answer."""
+        examples = self.examples[:number]
+        return zip(examples, self.task.answer(examples), strict=True)
+
     def ask(self, columns, signature="serving_default"):
         """Asks the SavedModel; its answers as lists."""
         import tensorflow as tf

@@ -1,6 +1,7 @@
 """ONNX, LiteRT and OpenVINO answer as `predict` does, in their own runtimes."""
 
 import json
+import shutil
 import subprocess
 import sys
 import warnings
@@ -123,17 +124,6 @@ def of_both(model, run):
     return found, expected
 
 
-@pytest.fixture
-def assert_runs_as_predict(assert_close, difference, tmp_path):
-    def check(name, format, run):
-        model = make(name, num_layers=2)
-        found, expected = of_both(model, run(model.export(tmp_path / "out", format=format)))
-        print(f"{name}, {format}: largest difference {difference(found, expected):.1e}")
-        assert_close(found, expected)
-
-    return check
-
-
 def test_litert_answers_as_predict_in_the_stock_interpreter(assert_close, tmp_path):
     model = make("embedder")
     path = model.export(tmp_path / "out", format="litert")
@@ -143,31 +133,25 @@ def test_litert_answers_as_predict_in_the_stock_interpreter(assert_close, tmp_pa
     assert_close(*of_both(model, runner))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", EACH_TASK)
-def test_every_task_in_litert(assert_runs_as_predict, name):
-    assert_runs_as_predict(name, "litert", litert_runner)
+RUNTIMES = {  # package: format, runner
+    "tensorflow": ("litert", litert_runner),
+    "ai_edge_litert.interpreter": (
+        "litert",
+        lambda path: litert_runner(path, needed("ai_edge_litert.interpreter")),
+    ),
+    "tf2onnx": ("onnx", onnx_runner),
+    "openvino": ("openvino", openvino_runner),
+}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", EACH_TASK)
-def test_every_task_in_the_litert_package(assert_runs_as_predict, name):
-    module = needed("ai_edge_litert.interpreter")
-    assert_runs_as_predict(name, "litert", lambda path: litert_runner(path, module))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", EACH_TASK)
-def test_every_task_in_onnx_runtime(assert_runs_as_predict, name):
-    needed("tf2onnx")
-    assert_runs_as_predict(name, "onnx", onnx_runner)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", EACH_TASK)
-def test_every_task_in_openvino(assert_runs_as_predict, name):
-    needed("openvino")
-    assert_runs_as_predict(name, "openvino", openvino_runner)
+@pytest.mark.parametrize("package", RUNTIMES)
+def test_every_task_runs_as_predict(assert_close, tmp_path, package, name):
+    needed(package)
+    format, run = RUNTIMES[package]
+    model = make(name, num_layers=2)
+    assert_close(*of_both(model, run(model.export(tmp_path / "out", format=format))))
 
 
 @pytest.mark.slow
@@ -250,6 +234,12 @@ def test_the_tokenizers_files_truncate_and_pad_as_the_preprocessor_does(truncati
         np.testing.assert_array_equal(found, own(texts, seconds)[name], name)
 
 
+class OwnWindows(keras_bert.BertPreprocessor):
+    """A preprocessor of a user's that reads its examples in windows."""
+
+    truncates = False
+
+
 def test_the_tokenizers_files_lose_no_text_of_windows():
     from keras_bert.serving.tokenizer_files import fast_tokenizer
 
@@ -261,6 +251,7 @@ def test_the_tokenizers_files_lose_no_text_of_windows():
         ),
         keras_bert.BertClassifierPreprocessor(tokenizer, 9, window_stride=3),
         keras_bert.BertClassifierPreprocessor(tokenizer, 9, truncation="head_tail"),
+        OwnWindows(tokenizer, 9),
     ):
         assert len(fast_tokenizer(own).encode("good bad " * 20).ids) == 42
 
@@ -342,10 +333,9 @@ def test_the_folder_replaces_an_export_and_nothing_else(monkeypatch, tmp_path):
     ],
 )
 def test_an_unknown_format_is_named(format, message, tmp_path):
-    with pytest.raises(ValueError, match=message):
-        keras_bert.BertTask.export(None, tmp_path / "out", format)
-    with pytest.raises(ValueError, match=message):
-        exporting.export_encoder(None, tmp_path / "out", format)
+    for export in (keras_bert.BertTask.export, exporting.export_encoder):
+        with pytest.raises(ValueError, match=message):
+            export(None, tmp_path / "out", format)
 
 
 def test_what_cannot_be_exported_says_why(monkeypatch, tmp_path):
@@ -359,6 +349,12 @@ def test_what_cannot_be_exported_says_why(monkeypatch, tmp_path):
         mixed = make()
     finally:
         keras.config.set_dtype_policy("float32")
+    monkeypatch.setitem(sys.modules, "keras_bert.serving.tokenizer_files", None)  # not needed
+    fake_converter(monkeypatch)
+    assert model.export(tmp_path / "bare", format="litert")
+    with pytest.raises(ImportError):
+        with_preprocessor().export(tmp_path / "books", format="litert")
+    shutil.rmtree(tmp_path / "bare")
     message = "bfloat16, which format='openvino' can't hold.*, dtype=.float32"
     with pytest.raises(ValueError, match=message):
         mixed.export(tmp_path / "books", format="openvino")

@@ -68,11 +68,7 @@ _THEIR_WRAPPERS = {"BertEmbedder": "SentenceTransformer", "BertReranker": "Cross
 
 
 def write_card(model: keras.Model, folder: Path, has_hugging_face: bool = False) -> None:
-    """Writes the model card of a model to the new folder that it was saved to.
-
-    It says what the model is, how it was trained (see `record_training`), its scores, and how to
-    load it.
-    """
+    """Writes the model card of a model to the new folder that it was saved to."""
     name = next(cls.__name__ for cls in type(model).__mro__ if _is_ours(cls))
     is_causal = name == "BertPretrainer" and model.backbone.causal
     kind = _CAUSAL if is_causal else _KINDS.get(name, _Kind("", "has a task of its own"))

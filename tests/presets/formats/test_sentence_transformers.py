@@ -46,21 +46,18 @@ def sentences(encoder, folder):
 
 
 @pytest.mark.parametrize(
-    ("mode", "expected"), [("cls_token", "cls"), ("mean_tokens", "mean"), ("max_tokens", "max")]
+    ("kinds", "files", "expected"),
+    [
+        (["Normalize"], {"1_Pooling__config": pooling("cls_token")}, ("cls", True)),
+        (["Normalize"], {"1_Pooling__config": pooling("mean_tokens")}, ("mean", True)),
+        ([], {"1_Pooling__config": pooling("max_tokens")}, ("max", False)),
+        ([], {"1_Pooling__config": {"pooling_mode": "cls"}}, ("cls", False)),  # the newer key
+    ],
 )
-def test_pooling_and_normalization_come_from_the_folder(sentences, mode, expected):
-    model = BertTask.from_preset(sentences(("Transformer", "Pooling", "Normalize"), mode))
-    assert type(model) is BertEmbedder and (model.pooling, model.normalize) == (expected, True)
+def test_pooling_and_normalization_come_from_the_folder(sentences, kinds, files, expected):
+    model = BertTask.from_preset(sentences(("Transformer", "Pooling", *kinds), **files))
+    assert type(model) is BertEmbedder and (model.pooling, model.normalize) == expected
     assert not model.load_report.new
-
-
-def test_without_a_normalize_module_vectors_stay_as_they_are(sentences):
-    assert BertEmbedder.from_preset(sentences()).normalize is False
-
-
-def test_the_newer_key_for_pooling_is_read(sentences):
-    source = sentences(**{"1_Pooling__config": {"embedding_dimension": 8, "pooling_mode": "cls"}})
-    assert BertEmbedder.from_preset(source).pooling == "cls"
 
 
 def test_the_encoder_may_have_its_own_folder(encoder, folder, sentences):
@@ -103,6 +100,7 @@ def test_unsupported_pooling_is_refused_for_an_embedder_alone(sentences, kinds, 
     [
         (modules("Transformer")[:-1], "modules.json is not JSON"),
         ("{}", "modules.json must hold a JSON list; it holds a dict"),
+        (modules("Transformer", transformer="../elsewhere"), "path must be a path within"),
     ],
 )
 def test_a_broken_list_of_modules_is_named(sentences, content, message):

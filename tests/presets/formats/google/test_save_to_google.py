@@ -57,10 +57,9 @@ def test_a_classifier_is_written_as_run_classifier_names_it(google, with_head, t
         (BertPretrainer, "gelu_approximate"),
         (lambda backbone: BertPretrainer(backbone, next_sentence=False), "gelu"),
         (lambda backbone: BertClassifier(backbone, 4), "relu"),
-        (lambda backbone: BertClassifier(backbone, 1), "tanh"),
-        (BertSpanLabeler, "gelu"),
+        (BertSpanLabeler, "tanh"),
     ],
-    ids=["backbone", "pretrainer", "masked LM", "classifier", "regression", "span labeler"],
+    ids=["backbone", "pretrainer", "masked LM", "classifier", "span labeler"],
 )
 def test_every_model_comes_back_bit_for_bit(backbone, randomized, same, tmp_path, make, activation):
     encoder = backbone(activation=activation, dropout=0.2, attention_dropout=0.3, num_segments=4)
@@ -69,12 +68,8 @@ def test_every_model_comes_back_bit_for_bit(backbone, randomized, same, tmp_path
     back = type(model).from_preset(tmp_path / "google")
     assert same(model, back)
     assert not back.load_report.new and not back.load_report.left_over
-
-    def settings(model):
-        config = getattr(model, "backbone", model).get_config()
-        return {name: value for name, value in config.items() if name != "name"}
-
-    assert settings(back) == settings(model)
+    saved, loaded = (getattr(part, "backbone", part).get_config() for part in (model, back))
+    assert {**loaded, "name": ""} == {**saved, "name": ""}
 
 
 def test_a_classifier_keeps_its_labels_and_its_dropout(backbone, preprocessor, tmp_path):
@@ -108,7 +103,6 @@ def test_an_embedder_is_written_as_its_encoder_with_a_warning(backbone, same, tm
 
 @pytest.mark.parametrize("lowercase", [True, False])
 def test_the_preprocessor_comes_back(backbone, words, tmp_path, lowercase):
-    pytest.importorskip("tensorflow_text", reason="pip install tensorflow-text")
     preprocessor = BertPreprocessor(BertTokenizer(words, lowercase), sequence_length=16)
     model = BertClassifier(backbone(num_layers=1), 2, preprocessor)
     save_to_google(model, tmp_path / "google")

@@ -36,21 +36,9 @@ TASKS = {
     BertEmbedder: "sentence-similarity",
     BertReranker: "text-ranking",
 }
-HOSTILE = [
-    "a|b",
-    "`code`",
-    "---",
-    "# head\n# line",
-    "<script>alert(1)</script>",
-    CARD_MARK,
-    "[x](javascript:1)",
-    "$$x$$",
-    "\u202eright to left",
-    "\ud800",
-    "``",
-    "key: value",
-    "سلام\u200cها",
-]
+HOSTILE = ["a|b", "`code`", "---", "# head\n# line", "<script>alert(1)</script>", CARD_MARK]
+HOSTILE += ["[x](javascript:1)", "$$x$$", "\u202eright to left", "\ud800", "``", "key: value"]
+HOSTILE += ["سلام\u200cها"]
 
 
 @pytest.fixture
@@ -88,44 +76,40 @@ def run_blocks(folder):
     return found
 
 
-def make(cls, small, reader):
+@pytest.fixture(params=TASKS)
+def model(request, small, reader):
+    cls = request.param
     if cls is BertBackbone:
         return small
     arguments = {"num_classes": 2} if "Classifier" in cls.__name__ else {}
     return cls(small, preprocessor=reader, **arguments)
 
 
-@pytest.mark.parametrize("cls", TASKS)
-def test_the_card_of_a_preset_loads_the_model(cls, small, reader, tmp_path, capsys):
-    model = make(cls, small, reader)
-    model.save_to_preset(tmp_path / "model")
-    fields = metadata(tmp_path / "model")
-    assert fields["library_name"] == "keras_bert" and fields["pipeline_tag"] == TASKS[cls]
+def test_the_card_of_a_preset_loads_the_model(model, tmp_path, capsys):
+    model.save_to_preset(tmp_path)
+    fields = metadata(tmp_path)
+    assert fields["library_name"] == "keras_bert" and fields["pipeline_tag"] == TASKS[type(model)]
     assert not fields.keys() & {"base_model", "language", "license"}  # which nobody knows
-    [names] = run_blocks(tmp_path / "model")
-    assert type(names["model"]) is cls
-    assert cls is BertBackbone or capsys.readouterr().out
+    [names] = run_blocks(tmp_path)
+    assert type(names["model"]) is type(model)
+    assert type(model) is BertBackbone or capsys.readouterr().out
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("cls", TASKS)
-def test_the_card_of_a_hugging_face_folder_loads_it_both_ways(cls, small, reader, tmp_path):
-    pytest.importorskip("transformers", reason='pip install ".[parity]"')
-    pytest.importorskip("torch", reason='pip install ".[parity]"')
-    if cls in (BertEmbedder, BertReranker):
-        pytest.importorskip("sentence_transformers", reason='pip install ".[parity]"')
-    model = make(cls, small, reader)
-    save_to_hugging_face(model, tmp_path / "model")
-    fields = metadata(tmp_path / "model")
-    assert fields["library_name"] in ("transformers", "sentence-transformers")
-    theirs, ours = run_blocks(tmp_path / "model")
-    assert type(ours["model"]) is cls
-    if fields["library_name"] == "transformers":
-        of_head = 0 if cls is BertBackbone else model.count_params() - small.count_params()
-        assert theirs["model"].num_parameters() >= of_head
-        assert type(theirs["model"]).__module__.startswith("transformers.")
-    else:
-        assert type(theirs["model"]).__module__.startswith("sentence_transformers.")
+def test_the_card_of_a_hugging_face_folder_loads_it_both_ways(model, small, tmp_path):
+    for package in ("transformers", "torch", "sentence_transformers"):
+        pytest.importorskip(package, reason='pip install ".[parity]"')
+    save_to_hugging_face(model, tmp_path)
+    library = "transformers"
+    if isinstance(model, (BertEmbedder, BertReranker)):
+        library = "sentence-transformers"
+    assert metadata(tmp_path)["library_name"] == library
+    theirs, ours = (names["model"] for names in run_blocks(tmp_path))
+    assert type(ours) is type(model)
+    assert type(theirs).__module__.startswith(f"{library.replace('-', '_')}.")
+    if library == "transformers":
+        of_head = 0 if model is small else model.count_params() - small.count_params()
+        assert theirs.num_parameters() >= of_head
 
 
 def test_a_card_has_the_arguments_of_the_model(make_backbone, reader, tmp_path):
@@ -152,16 +136,9 @@ def test_finetune_tells_the_card_its_settings_and_scores(classifier, tmp_path, e
     finetune(classifier, examples, examples, tmp_path, test=examples, epochs=1, learning_rate=3e-5)
     [scores] = json.loads((tmp_path / "scores.json").read_text())
     text = text_of(tmp_path / "best")
-    for line in (
-        "Trained as a `BertClassifier`:",
-        "- `training examples`: `8`",
-        "- `learning rate`: `3e-05`",
-        "- `batch size`: `32`",
-        "- `epochs`: `1`",
-        "On `dev`:",
-        "On `test`:",
-        f"- `accuracy`: {scores['accuracy']:.4g}",
-    ):
+    lines = ["Trained as a `BertClassifier`:", "- `training examples`: `8`", "On `dev`:"]
+    lines += ["- `learning rate`: `3e-05`", "- `batch size`: `32`", "- `epochs`: `1`", "On `test`:"]
+    for line in (*lines, f"- `accuracy`: {scores['accuracy']:.4g}"):
         assert f"\n{line}\n" in text
     assert "layer decay" not in text
 
@@ -219,17 +196,14 @@ def test_paths_of_this_machine_stay_private(classifier, tmp_path):
         assert hidden not in text
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
+def test_records_that_no_card_can_hold_are_refused(classifier):
+    for arguments, message in (
         ((["epochs"],), "settings must be a dict"),
         (({1: 2},), "settings must be a dict"),
         (({}, {"accuracy": 0.9}), "scores must be a dict of dicts.*'accuracy': 0.9"),
-    ],
-)
-def test_records_that_no_card_can_hold_are_refused(classifier, arguments, message):
-    with pytest.raises(ValueError, match=message):
-        record_training(classifier, *arguments)
+    ):
+        with pytest.raises(ValueError, match=message):
+            record_training(classifier, *arguments)
 
 
 def test_settings_may_be_anything_that_recipes_have(classifier, tmp_path):
@@ -311,13 +285,12 @@ def test_a_card_by_hand_is_kept_and_one_of_ours_is_renewed(save, classifier, tmp
 
 
 def test_other_formats_leave_no_card_of_another_model(classifier, tmp_path):
-    folder = tmp_path / "model"
-    classifier.save_to_preset(folder)
-    save_to_google(classifier, folder)
-    assert not (folder / "README.md").exists()
-    (folder / "README.md").write_text("by hand")
-    save_to_google(classifier, folder)
-    assert text_of(folder) == "by hand"
+    classifier.save_to_preset(tmp_path)
+    save_to_google(classifier, tmp_path)
+    assert not (tmp_path / "README.md").exists()
+    (tmp_path / "README.md").write_text("by hand")
+    save_to_google(classifier, tmp_path)
+    assert text_of(tmp_path) == "by hand"
 
 
 def test_a_remote_card_by_hand_is_kept(classifier, tensorflow):

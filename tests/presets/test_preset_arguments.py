@@ -61,9 +61,7 @@ def test_an_argument_that_there_is_not_is_named_before_anything_is_fetched(cls, 
 
 def test_an_argument_that_the_class_of_the_source_lacks_is_named(make_backbone, save):
     folder = save(BertPretrainer(make_backbone()))
-    with pytest.raises(
-        ValueError, match="BertPretrainer has no argument num_classes; it has next"
-    ):
+    with pytest.raises(ValueError, match="BertPretrainer has no argument num_classes; it has next"):
         BertTask.from_preset(folder, num_classes=2)
 
 

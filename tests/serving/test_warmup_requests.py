@@ -25,42 +25,40 @@ def number_at(data, position):
 
 
 def fields(message):
-    """`{field number: [bytes, ...]}` of a message that has only length-delimited fields."""
-    found, position = {}, 0
+    """`[(field number, bytes)]` of a message that has only length-delimited fields."""
+    found, position = [], 0
     while position < len(message):
         tag, position = number_at(message, position)
         assert tag & 7 == 2, f"wire type {tag & 7}"
         length, position = number_at(message, position)
         assert position + length <= len(message)
-        found.setdefault(tag >> 3, []).append(message[position : position + length])
+        found.append((tag >> 3, message[position : position + length]))
         position += length
     return found
 
 
 def only(message, *numbers):
-    """The values of these fields, which are there once each, and no others are."""
+    """The values of these fields, which are there once each, in order, and no others are."""
     found = fields(message)
-    assert sorted(found) == sorted(numbers)
-    assert all(len(found[number]) == 1 for number in numbers)
-    return [found[number][0] for number in numbers]
+    assert [number for number, _ in found] == [*numbers]
+    return [value for _, value in found]
 
 
 def read_request(record):
     """`(model name, signature name, inputs)` of a serialized PredictionLog."""
-    (predict_log,) = only(record, 6)
-    (request,) = only(predict_log, 1)
-    request = fields(request)
-    assert set(request) == {1, 2} and len(request[1]) == 1
-    model_name, signature_name = only(request[1][0], 1, 3)
+    [predict_log] = only(record, 6)
+    [request] = only(predict_log, 1)
+    (number, spec), *entries = fields(request)
+    assert number == 1 and {number for number, _ in entries} == {2}
+    model_name, signature_name = only(spec, 1, 3)
     inputs = {}
-    for entry in request[2]:
+    for _, entry in entries:
         name, tensor = only(entry, 1, 2)
         inputs[name.decode()] = tf.make_ndarray(TensorProto.FromString(tensor))
-    assert len(inputs) == len(request[2])
+    assert len(inputs) == len(entries)
     return model_name.decode(), signature_name.decode(), inputs
 
 
-@pytest.fixture
 def requests_written(monkeypatch):
     """The requests that each export would write; the model itself is not written."""
     from keras_bert.serving import export_saved_model
@@ -91,8 +89,7 @@ def test_they_are_a_short_text_a_long_one_a_pair_and_token_ids(model, served):
     tokens = [model.preprocessor.tokenizer(list(text.ravel())) for text in texts]
     assert [[*map(len, rows)] for rows in tokens] == [[1], [LENGTH], [1, 1]]
     name, inputs = requests[3]
-    assert name == "token_ids" and len(requests) == 4
-    assert set(inputs) == {"token_ids", "segment_ids", "padding_mask"}
+    assert name == "token_ids" and set(inputs) == {"token_ids", "segment_ids", "padding_mask"}
     assert {(v.shape, v.dtype.name) for v in inputs.values()} == {((1, LENGTH), "int32")}
     assert inputs["padding_mask"].sum() == 3
 
@@ -167,10 +164,17 @@ def test_lengths_of_all_sizes_are_read_back(size):
     assert inputs["text"].tolist() == [text.encode()] and inputs["b"].tolist() == [1]
 
 
-def test_too_many_and_triples_are_refused_before_anything_is_written(model, tmp_path):
-    with pytest.raises(ValueError, match=f"at most {MAX_REQUESTS} warm-up requests.*at most 999"):
-        model.export(tmp_path / "served", warmup_texts=["a"] * MAX_REQUESTS)
-    for texts in ([("a", "b", "c")], [["a"]]):
-        with pytest.raises(ValueError, match="texts or pairs of texts"):
-            model.export(tmp_path / "served", warmup_texts=texts)
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        (["a"] * MAX_REQUESTS, f"at most {MAX_REQUESTS} warm-up requests.*at most 999"),
+        ([("a", "b", "c")], "texts or pairs of texts"),
+        ([["a"]], "texts or pairs of texts"),
+    ],
+)
+def test_too_many_and_triples_are_refused_before_anything_is_written(
+    model, tmp_path, texts, message
+):
+    with pytest.raises(ValueError, match=message):
+        model.export(tmp_path / "served", warmup_texts=texts)
     assert not (tmp_path / "served").exists()

@@ -28,23 +28,18 @@ def inputs_of(golden):
     return {ours: golden["input"][theirs] for ours, theirs in names.items()}
 
 
-def outputs_of(model, inputs):
-    return keras.tree.map_structure(keras.ops.convert_to_numpy, model(inputs, training=False))
-
-
-def log_softmax(logits):
-    return keras.ops.convert_to_numpy(keras.ops.log_softmax(logits, axis=-1))
+def arrays(outputs):
+    return keras.tree.map_structure(keras.ops.convert_to_numpy, outputs)
 
 
 def pretrained(model, golden):
     """A pretrainer's outputs, of the names that those of Google's code have."""
     inputs = inputs_of(golden)
-    heads = outputs_of(model, inputs)
+    heads = keras.tree.map_structure(keras.ops.log_softmax, model(inputs, training=False))
     del inputs["mask_positions"]
     return {
-        **outputs_of(model.backbone, inputs),
-        "masked_lm_log_probs": log_softmax(heads["masked_lm"]),
-        "next_sentence_log_probs": log_softmax(heads["next_sentence"]),
+        **arrays(model.backbone(inputs, training=False)),
+        **{f"{name}_log_probs": array for name, array in arrays(heads).items()},
     }
 
 
@@ -71,7 +66,7 @@ def test_a_classifier_of_run_classifier(assert_close, google, golden, with_head)
     del inputs["mask_positions"]
     logits = golden["output"]["pooled_output"] @ weights["output_weights"].T
     expected = logits + weights["output_bias"]
-    assert_close(outputs_of(model, inputs), expected)
+    assert_close(arrays(model(inputs, training=False)), expected)
     assert not model.load_report.new and not model.load_report.left_over
 
 
@@ -197,19 +192,13 @@ def test_a_file_of_a_checkpoint_is_refused_with_advice(google):
 @pytest.mark.parametrize(
     ("missing", "message"),
     [
-        ("bert/embeddings/word_embeddings", r"word_embeddings is missing, \[40, 32\] here"),
-        (
-            "bert/encoder/layer_1/attention/self/key/kernel",
-            r"lacks bert/encoder/layer_1/attention/self/key/kernel, \[32, 32\] like",
-        ),
-        (
-            "bert/encoder/layer_0/output/LayerNorm/beta",
-            r"layer_0/output/LayerNorm/beta is missing, \[32\] here",
-        ),
+        ("embeddings/word_embeddings", r"word_embeddings is missing, \[40, 32\] here"),
+        ("encoder/layer_1/attention/self/key/kernel", r"lacks .*1/.*key/kernel, \[32, 32\] like"),
+        ("encoder/layer_0/output/LayerNorm/beta", r"LayerNorm/beta is missing, \[32\] here"),
     ],
 )
 def test_a_missing_tensor_of_the_encoder_is_named(google, golden, missing, message):
-    weights = {name: w for name, w in golden["weight"].items() if name != missing}
+    weights = {name: w for name, w in golden["weight"].items() if name != f"bert/{missing}"}
     with pytest.raises(ValueError, match=message):
         BertBackbone.from_preset(google(weights))
 
@@ -226,15 +215,12 @@ def test_a_checkpoint_without_a_pooler_has_a_new_one(google, golden, caplog):
     [
         (
             {"max_position_embeddings": 20},
-            r"embeddings/position_embedding/embeddings is \[16, 32\] there and \[20, 32\] here",
+            r"embeddings is \[16, 32\] there and \[20, 32\] here",
         ),
         ({"intermediate_size": 48}, r"intermediate_dense/kernel is \[32, 64\] there and \[32, 48"),
         ({"num_hidden_layers": 1}, r"bert/encoder/layer_1/\S+ \[\d+(, \d+)?\] has no place"),
         ({"num_hidden_layers": 3}, r"bert/encoder/layer_2/\S+query/kernel, .* is missing"),
-        (
-            {"hidden_act": "swish"},
-            "hidden_act .* one of 'gelu', 'relu', 'tanh', 'linear'; got 'swish'",
-        ),
+        ({"hidden_act": "swish"}, "hidden_act .* 'gelu', 'relu', 'tanh', 'linear'; got 'swish'"),
     ],
 )
 def test_the_config_of_another_model_is_refused(google, config, message):

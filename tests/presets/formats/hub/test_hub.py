@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from huggingface_hub import constants, snapshot_download
+from safetensors.numpy import load_file, save_file
 
 from keras_bert import (
     BertBackbone,
@@ -20,7 +21,7 @@ from keras_bert import (
 )
 from keras_bert.presets.formats import hub as hub_module
 from keras_bert.presets.formats.hub import download
-from keras_bert.presets.save_checkpoint import save_to_google
+from keras_bert.presets.save_checkpoint import save_to_google, save_to_hugging_face
 
 
 @pytest.fixture
@@ -94,17 +95,15 @@ def test_offline_the_cache_is_used(hub, tiny, monkeypatch):
 
 
 def test_the_environment_variables_of_huggingface_hub_apply(hub, tmp_path):
-    """HF_ENDPOINT, HF_HOME and HF_HUB_OFFLINE are read when a process starts."""
     script = (
         "from keras_bert.presets.formats.hub import download; print(download('hf://user/tiny'))"
     )
 
     def run(**changes):
-        environment = {**os.environ, "HF_HOME": str(tmp_path / "home"), "HF_ENDPOINT": hub.url}
+        home = {"HF_HOME": str(tmp_path / "home"), "HF_ENDPOINT": hub.url}
         return subprocess.run(
             [sys.executable, "-c", script],
-            env={**environment, **changes},
-            cwd=Path(__file__).parents[3],
+            env={**os.environ, **home, **changes},
             capture_output=True,
             text=True,
             check=True,
@@ -121,57 +120,28 @@ def test_the_environment_variables_of_huggingface_hub_apply(hub, tmp_path):
 def test_a_sharded_model(hub, same):
     whole = hub.models["user/tiny"]["main"]
     expected = BertClassifier.from_preset(whole)
-    split(whole)
+    tensors = load_file(whole / "model.safetensors")
+    (whole / "model.safetensors").unlink()
+    names, shards = sorted(tensors), [f"model-0000{i}-of-00002.safetensors" for i in (1, 2)]
+    for shard, part in zip(shards, (names[:9], names[9:]), strict=True):
+        save_file({name: tensors[name] for name in part}, whole / shard)
+    index = {"weight_map": {name: shards[i >= 9] for i, name in enumerate(names)}}
+    (whole / "model.safetensors.index.json").write_text(json.dumps(index))
     assert same(BertClassifier.from_preset("hf://user/tiny"), expected)
-    shards = {f"model-0000{i}-of-00002.safetensors" for i in (1, 2)}
-    assert shards < hub.fetched() and "pytorch_model.bin" not in hub.fetched()
+    assert {*shards} < hub.fetched() and "pytorch_model.bin" not in hub.fetched()
 
 
-def split(folder):
-    from safetensors.numpy import load_file, save_file
-
-    tensors = load_file(folder / "model.safetensors")
-    (folder / "model.safetensors").unlink()
-    names = sorted(tensors)
-    places = {}
-    for i, part in enumerate((names[:9], names[9:]), start=1):
-        shard = f"model-0000{i}-of-00002.safetensors"
-        save_file({name: tensors[name] for name in part}, folder / shard)
-        places |= dict.fromkeys(part, shard)
-    index = {"metadata": {}, "weight_map": places}
-    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
-
-
-def test_a_preset_of_this_library(hub, our_preset, same):
-    model, folder = our_preset
-    hub.models["user/ours"] = {"main": folder}
-    loaded = BertTask.from_preset("hf://user/ours")
-    assert type(loaded) is BertClassifier and same(loaded, model)
-    assert loaded.preprocessor.sequence_length == 12
-
-
-def test_a_checkpoint_of_google(hub, our_preset, same):
+def test_every_format_is_downloaded(hub, our_preset, same):
     model, folder = our_preset
     save_to_google(model, folder.parent / "google")
-    hub.models["user/google"] = {"main": folder.parent / "google"}
-    loaded = BertClassifier.from_preset("hf://user/google")
-    assert same(loaded, model)
-    assert loaded.preprocessor.tokenizer.vocabulary_size() == 30
-
-
-def test_the_vectors_of_sentence_transformers(hub, encoder, words, folder):
-    modules = [
-        {"path": path, "type": f"sentence_transformers.models.{kind}"}
-        for path, kind in (("", "Transformer"), ("1_Pooling", "Pooling"))
-    ]
-    files = {
-        "modules.json": json.dumps(modules),
-        "1_Pooling/config.json": {"pooling_mode_cls_token": True},
-        "vocab.txt": "\n".join(words),
-    }
-    hub.models["user/sentences"] = {"main": folder(encoder, files=files, name="sentences")}
-    model = BertEmbedder.from_preset("hf://user/sentences")
-    assert model.pooling == "cls" and not model.normalize
+    embedder = BertEmbedder(model.backbone, preprocessor=model.preprocessor, pooling="max")
+    save_to_hugging_face(embedder, folder.parent / "sentences")
+    for name, task in (("ours", model), ("google", model), ("sentences", embedder)):
+        hub.models[f"user/{name}"] = {"main": folder.parent / name}
+        loaded = BertTask.from_preset(f"hf://user/{name}")
+        assert type(loaded) is type(task) and same(loaded, task)
+        assert loaded.preprocessor.tokenizer.vocabulary_size() == 30
+    assert loaded.pooling == "max"
 
 
 def test_a_configuration_of_google_beside_a_hugging_face_model_is_no_checkpoint(hub):
@@ -179,24 +149,23 @@ def test_a_configuration_of_google_beside_a_hugging_face_model_is_no_checkpoint(
     assert BertClassifier.from_preset("hf://user/tiny").num_classes == 3
 
 
+CLIMBING = ["user/tiny@..", "user/tiny@../../x", "../tiny", "user/.."]
+
+
 @pytest.mark.parametrize(
-    ("handle", "message"),
+    ("name", "message"),
     [
-        ("hf://user/nothing", r"no model 'user/nothing'.*check the name"),
-        ("hf://user/tiny@v9", r"'user/tiny' has no revision 'v9'"),
+        ("user/nothing", r"no model 'user/nothing'.*check the name"),
+        ("user/tiny@v9", r"'user/tiny' has no revision 'v9'"),
         *(
-            (f"hf://{name}", "must be hf://user/name")
-            for name in ("user/tiny/config.json", "", "@v2", "user/ti ny", "user/tiny@..")
-        ),
-        *(
-            (f"hf://{name}", "must be hf://user/name")
-            for name in ("user/tiny@../../x", "../tiny", "user/..")
+            (name, "must be hf://user/name")
+            for name in ("user/tiny/config.json", "", "@v2", "user/ti ny", *CLIMBING)
         ),
     ],
 )
-def test_an_unknown_model_is_refused(hub, handle, message):
+def test_an_unknown_model_is_refused(hub, name, message):
     with pytest.raises(ValueError, match=message) as caught:
-        download(handle)
+        download(f"hf://{name}")
     assert_short(caught)
     assert bool(hub.asked) != ("must be" in message)
 

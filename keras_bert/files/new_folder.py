@@ -91,8 +91,7 @@ def check_model_folder(folder: str | os.PathLike, names: list[str]) -> None:
     """Raises a ValueError unless a folder with files of these names is empty or holds a model."""
     if names and not set(MARKS) & set(names):
         raise ValueError(
-            f"{folder} exists and is not a model folder (it has no config.json). Choose another "
-            "folder."
+            f"{folder} exists and is not a model folder (it has no config.json). Choose another."
         )
     own = [pattern.partition("/")[0] for pattern in (*WRITTEN, README)]
     others = [name for name in sorted(names) if not any(fnmatch(name, each) for each in own)]

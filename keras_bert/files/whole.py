@@ -181,9 +181,7 @@ def _check_may_be_replaced(path, check):
         import tensorflow as tf
 
         if "/" not in path.partition("://")[2]:
-            raise ValueError(
-                f"{path} is the root of a file system. Give the path of a folder within it."
-            )
+            raise ValueError(f"{path} is the root of a file system. Give a folder within it.")
         with as_os_errors(path):
             exists, is_folder = tf.io.gfile.exists(path), tf.io.gfile.isdir(path)
     else:

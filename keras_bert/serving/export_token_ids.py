@@ -191,6 +191,5 @@ def _check_precision(model, format):
 def _check_replaces_export(folder, names):
     if others := sorted(set(names) - _WRITTEN):
         raise ValueError(
-            f"{folder} exists and holds {', '.join(others[:5])}, which would be lost. Choose "
-            "another folder."
+            f"{folder} holds {', '.join(others[:5])}, which would be lost. Choose another folder."
         )

@@ -106,8 +106,7 @@ def _check_has_weights(folder, weights):
     if weights and not any(Path(folder, name).is_file() for name in WEIGHTS):
         cache = Path(folder).parents[1]
         raise FileNotFoundError(
-            f"the list of its files has no weights (if that persists, delete {cache} and restart "
-            "Python)"
+            f"the hub lists no weights (if that persists, delete {cache} and restart Python)"
         )
 
 

@@ -60,6 +60,11 @@ def text_of(folder):
     return (folder / "README.md").read_text(encoding="utf-8")
 
 
+def card_of(model, folder):
+    model.save_to_preset(folder)
+    return text_of(folder)
+
+
 def metadata(folder):
     _, fields, _ = re.split(r"^---$", text_of(folder), maxsplit=2, flags=re.MULTILINE)
     return yaml.safe_load(fields)
@@ -117,18 +122,16 @@ def test_a_card_has_the_arguments_of_the_model(make_backbone, reader, tmp_path):
     names = [f"label {i}" for i in range(1200)]
     reader = BertClassifierPreprocessor.like(reader, label_names=names)
     model = BertClassifier(backbone, 1200, reader)
-    model.save_to_preset(tmp_path / "model")
-    text = text_of(tmp_path / "model")
+    text = card_of(model, tmp_path / "model")
     expected = {"num_layers": 1, "hidden_dim": 16, "causal": True, "num_classes": 1200}
     expected |= {"lowercase": True, "sequence_length": 96, "max_sequence_length": 128}
     expected["parameters"] = model.count_params()
     assert all(f"\n- `{name}`: `{value}`\n" in text for name, value in expected.items())
     assert "\n- `label_names`: `label 0, label 1, " in text and "label 999" not in text
     assert "## Training" not in text and "## Scores" not in text  # of which nothing is known
-    BertPretrainer(backbone, False).save_to_preset(tmp_path / "causal")
+    text = card_of(BertPretrainer(backbone, False), tmp_path / "causal")
     assert metadata(tmp_path / "causal")["pipeline_tag"] == "text-generation"
-    assert "predicts each next word" in text_of(tmp_path / "causal")
-    assert "fill_mask" not in text_of(tmp_path / "causal")
+    assert "predicts each next word" in text and "fill_mask" not in text
 
 
 def test_finetune_tells_the_card_its_settings_and_scores(classifier, tmp_path, eagerly):
@@ -145,8 +148,7 @@ def test_finetune_tells_the_card_its_settings_and_scores(classifier, tmp_path, e
 
 def test_a_fit_tells_the_card_what_keras_knows(classifier, tmp_path, eagerly):
     classifier.fit(["a", "b"], ["n", "y"], validation_data=(["a"], ["n"]), epochs=2, verbose=0)
-    classifier.save_to_preset(tmp_path / "model")
-    text = text_of(tmp_path / "model")
+    text = card_of(classifier, tmp_path / "model")
     assert "- `epochs of the last fit`: `2`\n" in text and "- `optimizer`: `AdamW`\n" in text
     last = classifier.history.history["val_accuracy"][-1]
     assert f"On `validation`:\n\n- `accuracy`: {last:.4g}\n" in text
@@ -154,24 +156,19 @@ def test_a_fit_tells_the_card_what_keras_knows(classifier, tmp_path, eagerly):
 
 def test_the_record_stays_with_the_model_that_it_describes(classifier, tmp_path, eagerly):
     record_training(classifier, {"epochs": 3}, {"dev": {"accuracy": 0.75}})
-    classifier.save_to_preset(tmp_path / "first")
+    first = card_of(classifier, tmp_path / "first")
     again = BertTask.from_preset(tmp_path / "first")
-    again.save_to_preset(tmp_path / "second")
-    assert text_of(tmp_path / "second") == text_of(tmp_path / "first")
-    assert "- `accuracy`: 0.75\n" in text_of(tmp_path / "second")
+    assert card_of(again, tmp_path / "again") == first and "- `accuracy`: 0.75\n" in first
 
     again.fit(["a"], ["n"], verbose=0)  # the scores were those of other weights
-    again.save_to_preset(tmp_path / "second")
-    text = text_of(tmp_path / "second")
+    text = card_of(again, tmp_path / "again")
     assert "Trained as" in text and "Then trained as" in text and "0.75" not in text
 
     for cls, changes in ((BertClassifier, {"num_classes": 3}), (BertEmbedder, {})):
-        cls.from_preset(tmp_path / "first", **changes).save_to_preset(tmp_path / "other")
-        text = text_of(tmp_path / "other")  # the encoder is the trained one, the head is new
-        assert "- `epochs`: `3`" in text and "0.75" not in text
-
-    BertTask.from_preset(tmp_path / "first", load_weights=False).save_to_preset(tmp_path / "fresh")
-    assert "## Training" not in text_of(tmp_path / "fresh")
+        text = card_of(cls.from_preset(tmp_path / "first", **changes), tmp_path / "other")
+        assert "- `epochs`: `3`" in text and "0.75" not in text  # the head is new
+    fresh = BertTask.from_preset(tmp_path / "first", load_weights=False)
+    assert "## Training" not in card_of(fresh, tmp_path / "fresh")
 
 
 def test_runs_are_those_of_the_encoder(classifier, tmp_path):
@@ -179,8 +176,7 @@ def test_runs_are_those_of_the_encoder(classifier, tmp_path):
         record_training(classifier, {"epochs": epochs}, {"dev": {"accuracy": 0.75}})
     runs = classifier.backbone.training_record["runs"]
     assert [run["settings"]["epochs"] for run in runs] == [3, 4]
-    BertEmbedder(classifier.backbone).save_to_preset(tmp_path / "model")
-    text = text_of(tmp_path / "model")
+    text = card_of(BertEmbedder(classifier.backbone), tmp_path)
     assert "Trained as a `BertClassifier`" in text and "0.75" not in text
 
 
@@ -188,8 +184,7 @@ def test_paths_of_this_machine_stay_private(classifier, tmp_path):
     places = {"init": "/home/me/bert/best", "corpus": "gs://secret/wiki"}
     places |= {"data": r"C:\me\train.tsv", "file": tmp_path / "dev.tsv", "kept": "a/b"}
     record_training(classifier, places)
-    classifier.save_to_preset(tmp_path / "model")
-    text = text_of(tmp_path / "model")
+    text = card_of(classifier, tmp_path / "model")
     for shown in ("best", "wiki", "train.tsv", "dev.tsv", "a/b"):
         assert f": `{shown}`\n" in text
     for hidden in ("/home", "secret", "C:", str(tmp_path)):
@@ -210,8 +205,7 @@ def test_settings_may_be_anything_that_recipes_have(classifier, tmp_path):
     settings = {"rate": np.float32(0.1), "n": np.int64(3), "weights": {"n": 0.5}, "none": None}
     settings |= {"lengths": [32, 64], "nan": float("nan"), "on": True, "loss": Exception()}
     record_training(classifier, settings, {"dev": {"a": np.float64(0.5), "b": float("nan")}})
-    classifier.save_to_preset(tmp_path / "model")
-    text = text_of(tmp_path / "model")
+    text = card_of(classifier, tmp_path / "model")
     lines = ["rate`: `0.1", "n`: `3", "weights`: `n: 0.5", "lengths`: `32, 64", "on`: `True"]
     lines += ["loss`: `Exception"]
     assert all(f"- `{line}`\n" in text for line in lines) and "none" not in text
@@ -327,7 +321,6 @@ def test_the_card_names_classes_of_a_user_as_they_name_themselves(small, reader,
     assert fields["tags"] == ["bert", "keras", "keras_bert"]
     rotary = Rotary.from_config(small.get_config())
     for model, task in ((BertClassifier(rotary, 2), "classifies"), (rotary, "encodes")):
-        model.save_to_preset(tmp_path / task)
-        text = text_of(tmp_path / task)
+        text = card_of(model, tmp_path / task)
         assert f"A model that {task} texts" in text and "the encoder `Rotary`" in text
         assert metadata(tmp_path / task)["tags"] == ["keras", "keras_bert"]

@@ -26,11 +26,9 @@ SPANS = {
 }
 TASKS = {
     "BertBackbone": ({}, {}),
-    "BertPretrainer": ({"next_sentence": False}, {}),
     "BertClassifier": ({"num_classes": 2, "num_features": 1}, CLASSIFIER),
     "BertTokenClassifier": ({"num_classes": 2}, {"label_names": ["O", "B-X"]}),
     "BertSpanLabeler": ({}, SPANS),
-    "BertMultipleChoice": ({"dropout": 0.2}, {}),
     "BertEmbedder": ({"pooling": "max"}, {}),
 }
 

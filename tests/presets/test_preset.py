@@ -1,4 +1,3 @@
-import errno
 import json
 import subprocess
 import sys
@@ -211,33 +210,6 @@ def test_a_preset_is_replaced_whole(backbone, saved):
     BertPretrainer(backbone).save_to_preset(saved)
     assert names(saved) == FILES[:3] and names(saved.parent) == ["bert"]
     assert json.loads((saved / "config.json").read_text())["class"] == "keras_bert>BertPretrainer"
-
-
-def test_other_folders_are_not_overwritten(classifier, tmp_path):
-    (tmp_path / "thesis.txt").write_text("years of work")
-    with pytest.raises(ValueError, match="exists and is not a model"):
-        classifier.save_to_preset(tmp_path)
-    with pytest.raises(ValueError, match="is a file"):
-        classifier.save_to_preset(tmp_path / "thesis.txt")
-    assert names(tmp_path) == ["thesis.txt"]
-
-
-@pytest.mark.parametrize("earlier", [False, True])
-def test_a_full_disk_leaves_nothing_half_written(classifier, folder, monkeypatch, earlier):
-    folder.parent.mkdir()
-    if earlier:
-        classifier.save_to_preset(folder)
-        before = {name: (folder / name).read_bytes() for name in FILES}
-
-    def no_space(*args, **kwargs):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(type(classifier.preprocessor.tokenizer), "save_vocabulary", no_space)
-    with pytest.raises(OSError, match="No space left"):
-        classifier.save_to_preset(folder)
-    assert names(folder.parent) == (["bert"] if earlier else [])
-    if earlier:
-        assert {name: (folder / name).read_bytes() for name in FILES} == before
 
 
 def test_a_preset_whose_writer_was_killed_while_replacing_it_loads(backbone, folder):

@@ -18,15 +18,12 @@ from keras_bert import (
 from keras_bert.presets.save_checkpoint import save_to_hugging_face
 
 
-@pytest.fixture(params=["keras_bert", "hugging_face"])
+@pytest.fixture(params=[BertBackbone.save_to_preset, save_to_hugging_face])
 def save(request, tmp_path):
     """Writes a model as a preset of either library; gives the folder."""
 
     def write(model):
-        if request.param == "keras_bert":
-            model.save_to_preset(tmp_path / "saved")
-        else:
-            save_to_hugging_face(model, tmp_path / "saved")
+        request.param(model, tmp_path / "saved")
         return tmp_path / "saved"
 
     return write
@@ -175,19 +172,15 @@ def test_preprocessors_load_alone(reviews):
 
 def test_a_tokenizer_loads_alone(reviews, preprocessor, make_backbone, tmp_path):
     vocabulary = preprocessor.tokenizer.get_vocabulary()
-    assert BertTokenizer.from_preset(reviews).get_vocabulary() == vocabulary
-    assert BertTokenizer.from_preset(reviews).lowercase
-    assert BertTokenizer.from_preset(str(reviews), lowercase=False).lowercase is False
-    path = tmp_path / "vocab.txt"
-    path.write_text("\n".join(vocabulary))
-    for lowercase in (None, False):
-        found = BertTokenizer.from_preset(path, lowercase)
-        assert found.get_vocabulary() == vocabulary and found.lowercase is (lowercase is None)
-    theirs = tmp_path / "theirs"
-    save_to_hugging_face(BertClassifier.from_preset(reviews), theirs)
-    expected = BertClassifier.from_preset(theirs).preprocessor.tokenizer.get_config()
-    (theirs / "model.safetensors").unlink()
-    assert BertTokenizer.from_preset(theirs).get_config() == expected
+    (tmp_path / "vocab.txt").write_text("\n".join(vocabulary))
+    for source in (reviews, tmp_path / "vocab.txt"):
+        for lowercase in (None, False):
+            found = BertTokenizer.from_preset(source, lowercase)
+            assert found.get_vocabulary() == vocabulary and found.lowercase is (lowercase is None)
+    save_to_hugging_face(BertClassifier.from_preset(reviews), tmp_path / "theirs")
+    expected = BertPreprocessor.from_preset(tmp_path / "theirs").tokenizer.get_config()
+    (tmp_path / "theirs" / "model.safetensors").unlink()
+    assert BertTokenizer.from_preset(tmp_path / "theirs").get_config() == expected
     make_backbone().save_to_preset(tmp_path / "encoder")
     with pytest.raises(ValueError, match="encoder has no vocabulary"):
         BertTokenizer.from_preset(tmp_path / "encoder")

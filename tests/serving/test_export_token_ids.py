@@ -317,7 +317,6 @@ def test_the_folder_replaces_an_export_and_nothing_else(monkeypatch, tmp_path):
     ("format", "message"),
     [
         ("tflite", "tf_saved_model, onnx, litert, openvino; got 'tflite'. Did you mean 'litert'"),
-        ("saved_model", "Did you mean 'tf_saved_model'"),
         ("TF", "Did you mean 'tf_saved_model'"),
         ("ONNX", "Did you mean 'onnx'"),
         ("coreml", "got 'coreml'.$"),

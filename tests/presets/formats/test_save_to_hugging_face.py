@@ -1,6 +1,5 @@
 """Folders for transformers are written whole or not at all, and load bit for bit."""
 
-import errno
 import json
 
 import numpy as np
@@ -129,39 +128,6 @@ def test_what_transformers_lacks_is_refused(backbone, tmp_path, head, encoder, m
     with pytest.raises(ValueError, match=message):
         save_to_hugging_face(BertPretrainer(backbone(num_layers=1, **encoder), **head), tmp_path)
     assert list(tmp_path.iterdir()) == []
-
-
-def test_an_earlier_model_is_replaced_and_nothing_else(backbone, tmp_path):
-    model = BertEmbedder(backbone())
-    save_to_hugging_face(model, tmp_path / "model")
-    save_to_hugging_face(model.backbone, tmp_path / "model")
-    names = sorted(path.name for path in (tmp_path / "model").iterdir())
-    assert names == ["README.md", "config.json", "model.safetensors"]
-    (tmp_path / "model" / "notes.txt").write_text("by hand")
-    with pytest.raises(ValueError, match="also notes.txt, which would be lost"):
-        save_to_hugging_face(model, tmp_path / "model")
-    (tmp_path / "thesis").mkdir()
-    (tmp_path / "thesis" / "chapter.txt").write_text("years of work")
-    with pytest.raises(ValueError, match="exists and is not a model"):
-        save_to_hugging_face(model, tmp_path / "thesis")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["model", "thesis"]
-
-
-def test_a_full_disk_leaves_nothing_half_written(
-    backbone, preprocessor, tmp_path, monkeypatch, same
-):
-    def no_space(*args, **kwargs):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    earlier = backbone()
-    save_to_hugging_face(earlier, tmp_path / "earlier")
-    monkeypatch.setattr("keras_bert.presets.formats.hugging_face.write_tokenizer", no_space)
-    model = BertPretrainer(backbone(), preprocessor=preprocessor)
-    for name in ("earlier", "new"):
-        with pytest.raises(OSError, match="No space left"):
-            save_to_hugging_face(model, tmp_path / name)
-    assert [path.name for path in tmp_path.iterdir()] == ["earlier"]
-    assert same(BertBackbone.from_preset(tmp_path / "earlier"), earlier)
 
 
 def test_a_model_of_bfloat16_is_written(encoder, folder, as_ours, same, tmp_path):

@@ -14,19 +14,14 @@ KIND = "sentence_transformers.models."
 
 def modules(*kinds, transformer=""):
     paths = {"Transformer": transformer}
-    content = [
-        {"idx": i, "name": str(i), "path": paths.get(kind, f"{i}_{kind}"), "type": KIND + kind}
-        for i, kind in enumerate(kinds)
-    ]
+    content = [{"path": paths.get(k, f"{i}_{k}"), "type": KIND + k} for i, k in enumerate(kinds)]
     return json.dumps(content)
 
 
 def pooling(mode, **others):
     modes = ["cls_token", "mean_tokens", "max_tokens", "mean_sqrt_len_tokens"]
-    return {
-        "word_embedding_dimension": 8,
-        **{f"pooling_mode_{m}": m == mode for m in modes},
-    } | others
+    named = {f"pooling_mode_{m}": m == mode for m in modes}
+    return {"word_embedding_dimension": 8, **named, **others}
 
 
 @pytest.fixture
@@ -121,11 +116,10 @@ def test_lower_case_before_a_cased_tokenizer_is_refused(sentences, words):
 
 def test_prompts_of_which_the_mean_leaves_out_tokens_are_refused(sentences):
     prompts = {"prompts": {"query": "query: "}, "default_prompt_name": "query"}
-    source = sentences(config_sentence_transformers=prompts)
-    path = source / "1_Pooling" / "config.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), "include_prompt": False}))
+    without = pooling("mean_tokens", include_prompt=False)
+    files = {"config_sentence_transformers": prompts, "1_Pooling__config": without}
     with pytest.raises(ValueError, match="leaves the tokens of its prompts out of the mean"):
-        BertEmbedder.from_preset(source)
+        BertEmbedder.from_preset(sentences(**files))
 
 
 def test_other_heads_in_the_file_do_not_hide_the_embedder(sentences, heads):

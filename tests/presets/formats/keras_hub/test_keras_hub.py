@@ -153,13 +153,6 @@ def test_weights_of_another_size_are_refused(their_preset, copy, setting, value,
         BertBackbone.from_preset(folder)
 
 
-def test_a_vocabulary_longer_than_the_table_is_refused(their_preset, copy, words):
-    folder = copy(their_preset()[1])
-    keras_hub.models.BertTokenizer(vocabulary=[*words, "more"]).save_to_preset(str(folder))
-    with pytest.raises(ValueError, match="a vocabulary of 31 tokens but a table of 30"):
-        BertBackbone.from_preset(folder)
-
-
 def test_a_head_without_weights_is_new_with_a_warning(their_preset, copy, caplog):
     folder = copy(their_preset("BertTextClassifier")[1])
     (folder / "task.weights.h5").unlink()

@@ -1,7 +1,6 @@
 """Presets for KerasHub load there with the same outputs, and come back bit for bit."""
 
 import logging
-import shutil
 
 import keras
 import numpy as np
@@ -85,8 +84,8 @@ def test_our_text_gives_the_same_outputs_there(assert_close, backbone, randomize
 )
 def test_what_kerashub_does_not_support_is_refused(backbone, tmp_path, model, encoder, message):
     with pytest.raises(ValueError, match=message):
-        save_to_keras_hub(BertPretrainer(backbone(**encoder), **model), tmp_path / "theirs")
-    assert not (tmp_path / "theirs").exists()
+        save_to_keras_hub(BertPretrainer(backbone(num_layers=1, **encoder), **model), tmp_path)
+    assert not list(tmp_path.iterdir())
 
 
 def test_small_differences_are_reported(
@@ -105,14 +104,3 @@ def test_small_differences_are_reported(
         assert difference in caplog.text
     theirs = keras_hub.models.BertMaskedLM.from_preset(str(tmp_path), preprocessor=None)
     assert_same_outputs(ours, theirs, sums=30_000)  # gelu and epsilons differ by 2 %
-
-
-def test_an_earlier_preset_is_replaced(backbone, tmp_path):
-    encoder = backbone(activation="gelu_approximate")
-    save_to_keras_hub(BertClassifier(encoder, 3), tmp_path / "theirs")
-    save_to_keras_hub(encoder, tmp_path / "theirs")
-    names = sorted(path.name for path in (tmp_path / "theirs").iterdir())
-    assert names == ["config.json", "metadata.json", "model.weights.h5"]
-    shutil.copy(__file__, tmp_path / "theirs" / "notes.py")
-    with pytest.raises(ValueError, match="also notes.py, which would be lost"):
-        save_to_keras_hub(encoder, tmp_path / "theirs")

@@ -79,10 +79,8 @@ def check_vocabulary(checkpoint: Checkpoint) -> None:
             "different models. Put the vocabulary of these weights in the same folder."
         )
     if words < rows:
-        unused = rows - words
-        logger.info(
-            "%s: %d tokens, the last %d rows of the table are unused.", source, words, unused
-        )
+        message = "%s: %d tokens, the last %d rows of the table are unused."
+        logger.info(message, source, words, rows - words)
 
 
 def with_weights(

@@ -120,8 +120,6 @@ def test_each_argument_goes_to_the_model_or_to_its_preprocessor(reviews):
     renamed = from_preset(reviews, label_names=["a", "b"], threshold=0.6)
     assert settings_of(renamed) == (12, ["a", "b"], 0.6, "tail")
     assert not renamed.load_report.new  # names alone leave the head as it was
-    wider = from_preset(reviews, num_classes=3)
-    assert settings_of(wider)[1] == ["0", "1", "2"]
     wider = from_preset(reviews, num_classes=3, label_names=["a", "b", "c"])
     assert settings_of(wider)[1] == ["a", "b", "c"]
     wider = from_preset(reviews, label_names=["a", "b", "c"])

@@ -5,26 +5,15 @@ import pytest
 import tensorflow as tf
 from google.protobuf.internal.encoder import _VarintBytes
 
-from keras_bert.serving import export_saved_model
+from keras_bert.serving.export_saved_model import _warmup_requests as warmup_requests
 from keras_bert.serving.warmup_requests import MAX_REQUESTS, WARMUP_FILE, _varint, prediction_log
 
 LENGTH = 16
 
 
-@pytest.fixture
-def requests_written(monkeypatch):
-    """The requests that each export would write; the model itself is not written."""
-    written = []
-    monkeypatch.setattr(tf.saved_model, "save", lambda *_, **__: None)
-    monkeypatch.setattr(
-        export_saved_model, "write_warmup_requests", lambda *given: written.append([*given[2]])
-    )
-    return written
-
-
 def requests_of(one):
     """`[(signature name, inputs)]` of a SavedModel's file."""
-    requests = export_saved_model._warmup_requests(one.task, None)
+    requests = warmup_requests(one.task, None)
     records = tf.data.TFRecordDataset(str(one.folder / WARMUP_FILE)).as_numpy_iterator()
     name = one.folder.parent.name
     assert [*records] == [prediction_log(name, *request) for request in requests]
@@ -48,20 +37,16 @@ def test_they_are_a_short_text_a_long_one_a_pair_and_token_ids(model, served):
     assert np.sum(inputs["padding_mask"]) == 3
 
 
-def test_texts_of_ones_own_take_their_place(model, requests_written, tmp_path):
+def test_texts_of_ones_own_take_their_place(model):
     texts = ["a b c", ("d e f", "Größe 好"), "d"]
-    model.export(tmp_path / "served", warmup_texts=texts)
-    model.export(tmp_path / "served", version=2, warmup_texts="d")
-    model.export(tmp_path / "served", version=3, warmup_texts=[])
-    [*requests, (name, prepared)], [(_, alone), _] = requests_written
-    assert (tmp_path / "served" / "3").exists()
+    [*requests, (name, prepared)] = warmup_requests(model, texts)
     found = [np.ravel(inputs["text"]).tolist() for _, inputs in requests]
     assert found == [["a b c"], ["d e f", "Größe 好"], ["d"]]
     assert name == "token_ids"
     expected = model.preprocessor([texts[0]])
-    for key, values in prepared.items():
-        assert np.array_equal(values, expected[key])
-    assert alone["text"] == ["d"]
+    assert all(np.array_equal(values, expected[key]) for key, values in prepared.items())
+    assert warmup_requests(model, "d")[0] == ("serving_default", {"text": ["d"]})
+    assert warmup_requests(model, []) == []
 
 
 @pytest.mark.parametrize(
@@ -86,18 +71,16 @@ def test_every_task_answers_its_own_requests(served, name, number):
             assert np.isclose(np.sum(answers["probabilities"]), 1)
 
 
-def test_requests_of_questions_and_choices_are_pairs(served, requests_written, tmp_path):
+def test_requests_of_questions_and_choices_are_pairs(served):
     choices, questions = (served(n).task for n in ("choices", "questions without answers"))
-    choices.export(tmp_path / "choices", warmup_texts=[("a b", ["c", "d", "e"])])
-    [[(name, inputs), (other, _)]] = requests_written
-    assert (name, other) == ("serving_default", "token_ids")
-    assert inputs == {"context": ["a b"], "choices": [["c", "d", "e"]]}
+    [request, (other, _)] = warmup_requests(choices, [("a b", ["c", "d", "e"])])
+    assert request == ("serving_default", {"context": ["a b"], "choices": [["c", "d", "e"]]})
+    assert other == "token_ids"
     for wrong in ("a", ("a", "b"), (["a"], ["b"]), ("a", ["b"], "c")):
         with pytest.raises(ValueError, match=r"pairs \(context, choices\)"):
-            choices.export(tmp_path / "refused", warmup_texts=[wrong])
+            warmup_requests(choices, [wrong])
     with pytest.raises(ValueError, match=r"pairs \(question, context\)"):
-        questions.export(tmp_path / "refused", warmup_texts=["a"])
-    assert not (tmp_path / "refused").exists()
+        warmup_requests(questions, ["a"])
 
 
 def test_a_record_is_that_of_tensorflow_servings_own_classes():

@@ -12,7 +12,7 @@ from keras_bert.models.task_data import training_data
 TEXTS = ["a b c", "b b d", "a b a", "e c c d", "a a", "e d"]
 LABELS, NUMBERS = ["good", "bad"] * 3, [1, 0] * 3
 ROWS = list(zip(TEXTS, LABELS, strict=True))
-SETTINGS = {"batching": Batching(2, shuffle=False), "epochs": 3, "verbose": 0}
+SETTINGS = {"batching": Batching(2, shuffle=False), "epochs": 2, "verbose": 0}
 
 
 class Loader:
@@ -89,47 +89,52 @@ FORMS = {
 }
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def make(make_backbone, letters):
+    """Gives the same classifier each time, with the weights that it started with."""
+    keras.utils.set_random_seed(1)
+    reader = BertClassifierPreprocessor(letters, 12, label_names=["bad", "good"])
+    model = BertClassifier(make_backbone(dropout=0.0), preprocessor=reader, dropout=0.0)
+    start = model.get_weights()
+
     def make():
-        keras.utils.set_random_seed(1)
-        reader = BertClassifierPreprocessor(letters, 12, label_names=["bad", "good"])
-        return BertClassifier(make_backbone(dropout=0.0), preprocessor=reader, dropout=0.0)
+        model.set_weights(start)
+        model.compile(keras.optimizers.SGD(0.1), run_eagerly=True)
+        return model
 
     return make
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def train(make):
     def train(*data, **options):
-        model = make()
-        model.compile(keras.optimizers.SGD(0.1), run_eagerly=True)
-        return model.fit(*data, **{**SETTINGS, **options}).history["loss"]
+        return make().fit(*data, **{**SETTINGS, **options}).history["loss"]
 
     return train
 
 
+@pytest.fixture(scope="module")
+def expected(train):
+    return train(TEXTS, LABELS)
+
+
 @pytest.mark.parametrize("form", FORMS)
-def test_an_iterable_trains_like_lists(form, train):
-    assert train(*FORMS[form]()) == train(TEXTS, LABELS)
+def test_an_iterable_trains_like_lists(form, train, expected):
+    assert train(*FORMS[form]()) == expected
 
 
-def test_a_part_of_an_endless_iterable_is_a_pass(train):
-    assert train(forever(ROWS), steps_per_epoch=3) == train(TEXTS, LABELS)
+def test_a_part_of_an_endless_iterable_is_a_pass(train, expected):
+    assert train(forever(ROWS), steps_per_epoch=3) == expected
 
 
-def test_each_pass_is_read_again(train):
+def test_each_pass_is_read_again(train, expected):
     other = [(text, "good") for text in TEXTS]
-    same, other_ones = (
-        train(Loader(ROWS)),
-        train(Loader(other, ROWS, other)),
-    )  # the first tells what there is
-    assert same[0] == other_ones[0] and same[1] != other_ones[1]
+    found = train(Loader(other, ROWS, other))  # the first tells what there is
+    assert found[0] == expected[0] and found[1] != expected[1]
 
 
 def test_passes_of_unequal_length_are_refused(make):
     model, batching = make(), Batching(2, shuffle=False)
-    model.compile()
     data = Loader(ROWS[:2], ROWS)  # before the passes, a look at the first example
     batches, *_ = training_data(model, data, None, None, batching, {"epochs": 2})
     assert len(list(batches)) == 3
@@ -139,7 +144,6 @@ def test_passes_of_unequal_length_are_refused(make):
 
 def test_an_iterable_is_answered_scored_and_split_like_a_list(make, tmp_path):
     model = make()
-    model.compile()
     assert model.scores(iter(ROWS)) == model.scores(TEXTS, LABELS)
     assert model.evaluate(iter(ROWS), verbose=0) == model.evaluate(TEXTS, LABELS, verbose=0)
     np.testing.assert_array_equal(model.predict(iter(TEXTS)), model.predict(TEXTS))
@@ -147,8 +151,7 @@ def test_an_iterable_is_answered_scored_and_split_like_a_list(make, tmp_path):
     assert [each["label"] for each in answers] == [each["label"] for each in model.answer(TEXTS)]
     options = {"epochs": 1, "batching": Batching(2)}
     with_lists = finetune(model, (TEXTS, LABELS), (TEXTS, LABELS), tmp_path / "lists", **options)
-    model = make()
-    assert finetune(model, iter(ROWS), iter(ROWS), tmp_path / "rows", **options) == with_lists
+    assert finetune(make(), iter(ROWS), iter(ROWS), tmp_path / "rows", **options) == with_lists
     model.fit(iter(ROWS), validation_split=0.5, class_weight="balanced", verbose=0)
 
 

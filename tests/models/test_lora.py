@@ -6,7 +6,7 @@ from keras import ops
 from safetensors import safe_open
 from safetensors.numpy import save
 
-from keras_bert import AdamW, BertClassifier, BertReranker
+from keras_bert import BertClassifier, BertReranker
 
 LABELS = np.arange(8) % 2
 
@@ -14,14 +14,13 @@ LABELS = np.arange(8) % 2
 def make(make_backbone, values=None, **arguments):
     """Makes a classifier, with the weights of another one's encoder if they are given."""
     model = BertClassifier(make_backbone(**arguments), num_classes=2, dropout=0.0)
-    if values:
-        restore(model, values)
+    restore(model, values or {})
     return model
 
 
 def restore(model, values):
     for weight in model.backbone.weights:
-        weight.assign(values[weight.path])
+        weight.assign(values.get(weight.path, weight))
 
 
 def encoder(model):
@@ -40,11 +39,11 @@ def adapted(make_backbone, tmp_path):
     return model, before, tmp_path / "adapters.safetensors"
 
 
-def test_only_adapters_and_the_head_are_trained(make_backbone, inputs, eager):
-    model = make(make_backbone, num_layers=1)
+def test_only_adapters_and_the_head_are_trained_after_everything_was(make_backbone, inputs):
+    model = make(make_backbone)
+    model.fit(inputs, LABELS, verbose=0)
     before = encoder(model)
     model.enable_lora(rank=2)
-    eager(model, optimizer=AdamW(0.01))
     model.fit(inputs, LABELS, epochs=2, verbose=0)
     *adapters, kernel, bias = model.trainable_variables
     assert (kernel.path, bias.path) == ("logits/kernel", "logits/bias")
@@ -65,26 +64,25 @@ def test_a_file_of_adapters_gives_the_same_model_on_the_same_encoder(
     assert path.stat().st_size < 4 * model.backbone.count_params()
 
 
-def test_merged_adapters_give_the_same_and_are_gone(adapted, make_backbone, inputs, assert_close):
+def test_merged_adapters_give_the_same_and_are_gone(
+    adapted, make_backbone, inputs, assert_close, tmp_path
+):
     model, before, path = adapted
     merged = make(make_backbone, before)
     merged.load_lora(path)
     merged.merge_lora()
-    assert_close(model(inputs), merged(inputs))
+    model.save_to_preset(tmp_path / "preset")
+    loaded = BertClassifier.from_preset(tmp_path / "preset")
+    for each in (merged, loaded):
+        assert_close(model(inputs), each(inputs))
     fresh = make(make_backbone)
     for kind in ("trainable_variables", "weights"):
-        assert [v.path for v in getattr(merged, kind)] == [v.path for v in getattr(fresh, kind)]
+        paths = [v.path for v in getattr(fresh, kind)]
+        assert [v.path for v in getattr(merged, kind)] == paths
+        assert [v.path for v in getattr(loaded, kind)] == paths
     with pytest.raises(ValueError, match="call enable_lora first"):
         merged.save_lora(path)
     merged.enable_lora(rank=1)
-
-
-def test_presets_hold_merged_weights(adapted, inputs, assert_close, tmp_path):
-    model, *_ = adapted
-    model.save_to_preset(tmp_path / "preset")
-    loaded = BertClassifier.from_preset(tmp_path / "preset")
-    assert_close(model(inputs), loaded(inputs))
-    assert not [w.path for w in loaded.weights if "lora" in w.path]
 
 
 def test_what_cannot_be_adapted_is_refused(adapted, make_backbone, tmp_path):
@@ -163,13 +161,3 @@ def test_adapters_of_a_quantized_encoder_are_merged_and_loaded_on_the_same(
     largest = np.abs(ops.convert_to_numpy(expected)).max()
     assert difference(first(inputs), expected) < 0.05 * largest  # kernels are rounded to int8 again
     assert all("int8" not in variable.dtype for variable in first.trainable_variables)
-
-
-def test_a_model_that_was_trained_trains_adapters_next(make_backbone, inputs):
-    model = make(make_backbone, num_layers=1)
-    model.fit(inputs, LABELS, verbose=0)
-    before = encoder(model)
-    model.enable_lora(rank=2)
-    model.fit(inputs, LABELS, verbose=0)
-    assert all(np.array_equal(value, before[path]) for path, value in encoder(model).items())
-    assert all(np.any(v) for v in model.trainable_variables)

@@ -1,11 +1,12 @@
-"""How probable texts are: against one token of one row at a time, and what pairs are."""
+"""How probable texts are, against one token of one row at a time, and words for [MASK]."""
 
 import keras
 import numpy as np
 import pytest
 
-from keras_bert import BertPretrainer
+from keras_bert import BertPreprocessor, BertPretrainer
 from keras_bert.models import scoring
+from keras_bert.preprocessing.whole_texts import masked_inputs
 
 TEXTS = ["a b c", "d", "e f g h i j k", "zz d", "o p q", "d"]
 
@@ -13,12 +14,10 @@ TEXTS = ["a b c", "d", "e f g h i j k", "zz d", "o p q", "d"]
 @pytest.fixture(scope="module")
 def models(make_backbone, letters, eager):
     """A masked and a causal model, whose table has two spare rows."""
-    from keras_bert import BertPreprocessor
-
     keras.utils.set_random_seed(1)
     generator, made = np.random.default_rng(4), {}
     for causal in (False, True):
-        backbone = make_backbone(vocabulary_size=32, num_layers=1, causal=causal)
+        backbone = make_backbone(vocabulary_size=32, causal=causal)
         model = BertPretrainer(backbone, False, BertPreprocessor(letters, sequence_length=12))
         for weight in model.trainable_weights:
             weight.assign(generator.normal(0.1, 0.3, weight.shape))
@@ -103,10 +102,10 @@ def test_rows_of_many_logits_are_computed_a_few_at_a_time(
 
 def test_one_text_gives_one_score(model):
     alone, [among] = model.score_texts(TEXTS[0]), model.score_texts(TEXTS[:1])
-    assert alone == among and alone.keys() == {
-        "log_likelihood", "perplexity", "tokens", "token_log_likelihoods"
-    }  # fmt: skip
+    names = {"log_likelihood", "perplexity", "tokens", "token_log_likelihoods"}
+    assert alone == among and alone.keys() == names
     assert model.score_texts([]) == []
+    assert len(model.score_texts("b " * 10)["tokens"]) == 10  # as many as the preprocessor reads
 
 
 def test_a_causal_text_scores_as_its_start_does(assert_close, models):
@@ -144,37 +143,42 @@ def test_equal_texts_are_ties_in_whatever_batches_they_are(model):
         (["a", "b"], ["a", ""], "Bad text 1 has no token to score"),
         (["a", "b " * 11], ["a", "a"], "Good text 1 has 11 tokens, .* at most 10"),
         (["a", "b"], [5, "a"], "Bad text 0 is 5, not a string"),
+        (["a", "b", " "], None, "Text 2 has no token to score: ' '"),
+        ("", None, "Text 0 has no token to score"),
+        (["a", "b " * 11], None, r"Text 1 has 11 tokens, .* \(sequence_length=12\): 'b b"),
+        (["a", None], None, "Text 1 is None, not a string"),
+        (5, None, "takes a str or a list of them; got 5"),
     ],
 )
-def test_pairs_that_are_none_are_refused(masked, good, bad, message):
+def test_texts_and_pairs_that_have_no_score_are_refused(masked, good, bad, message):
     with pytest.raises(ValueError, match=message):
-        masked.minimal_pair_accuracy(good, bad)
-
-
-@pytest.mark.parametrize(
-    ("texts", "message"),
-    [
-        (["a", "b", " "], "Text 2 has no token to score: ' '"),
-        ("", "Text 0 has no token to score"),
-        (["a", "b " * 11], r"Text 1 has 11 tokens, .* at most 10 \(sequence_length=12\): 'b b"),
-        (["a", None], "Text 1 is None, not a string"),
-        (5, "takes a str or a list of them; got 5"),
-    ],
-)
-def test_texts_that_have_no_score_are_refused(masked, texts, message):
-    with pytest.raises(ValueError, match=message):
-        masked.score_texts(texts)
-
-
-def test_a_text_may_be_as_long_as_the_preprocessor_reads(model):
-    assert len(model.score_texts("b " * 10)["tokens"]) == 10
+        masked.score_texts(good) if bad is None else masked.minimal_pair_accuracy(good, bad)
 
 
 def test_what_scores_need_is_named(make_backbone, masked):
-    model = BertPretrainer(make_backbone(num_layers=1))
-    for call in (lambda: model.score_texts("a"), lambda: model.minimal_pair_accuracy(["a"], ["b"])):
+    bare = BertPretrainer(make_backbone())
+    for call in (bare.score_texts, bare.fill_mask, lambda x: bare.minimal_pair_accuracy(x, x)):
         with pytest.raises(ValueError, match="has no preprocessor"):
-            call()
+            call(["a"])
     for call in (masked.score_texts, lambda *x: masked.minimal_pair_accuracy(["a"], *x)):
         with pytest.raises(ValueError, match="batch_size"):
             call(["a"], 0)
+
+
+def test_masks_are_filled_with_the_tokens_of_the_largest_logits(masked, assert_close):
+    texts = ["a [MASK] c", "[MASK] b [MASK] d e", "[MASK]", "f g h i [MASK]"]
+    answers = masked.fill_mask(texts, top_k=3, batch_size=2)
+    assert [len(answer) for answer in answers] == [1, 2, 1, 1]
+    tokens = masked.preprocessor.tokenizer.get_vocabulary()
+    for text, answer in zip(texts, answers, strict=True):
+        inputs, [count] = masked_inputs([text], masked.preprocessor)
+        logits = np.asarray(masked.predict_on_batch(inputs)["masked_lm"][0])[:, : len(tokens)]
+        for slot in range(count):
+            likely = np.exp(logits[slot]) / np.exp(logits[slot]).sum()
+            best = np.argsort(-likely)[:3]
+            assert [word["token"] for word in answer[slot]] == [tokens[i] for i in best]
+            assert_close([word["score"] for word in answer[slot]], likely[best])
+    [alone] = masked.fill_mask(texts[0], top_k=3)
+    assert [word["token"] for word in alone] == [word["token"] for word in answers[0][0]]
+    every = masked.fill_mask("a [MASK]", top_k=32)[0]  # spare rows of the table are no words
+    assert {word["token"] for word in every} == set(tokens)

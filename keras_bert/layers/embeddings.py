@@ -121,9 +121,6 @@ class Embeddings(keras.layers.Layer):
 def positions_in_sequences(sequence_ids):
     """Returns each token's position in its own sequence, int32 `[B, S]`.
 
-    Args:
-        sequence_ids: `[B, S]` integers.
-
     Example:
     >>> import numpy as np
     >>> positions_in_sequences(np.array([[1, 1, 1, 2, 2, 0]])).numpy()

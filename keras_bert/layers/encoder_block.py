@@ -130,16 +130,8 @@ class EncoderBlock(keras.layers.Layer):
 def rematerialize(function, x, dropouts):
     """Computes `function(x)` without keeping intermediate results for the gradients.
 
-    Seeds are drawn once, so that dropout repeats the same mask. (On TensorFlow, `keras.RematScope`
-    draws another mask the second time, which makes gradients wrong.)
-
-    Args:
-        function: a pure function of one tensor and weights.
-        x: a floating-point tensor.
-        dropouts: the `Dropout` layers that the function calls.
-
-    Returns:
-        The function's result.
+    The seeds of the `dropouts` that the function calls are drawn once, so that they repeat the same
+    mask. (On TensorFlow, `keras.RematScope` draws another one, which makes gradients wrong.)
     """
     seeds = drawn_seeds(dropouts)
 

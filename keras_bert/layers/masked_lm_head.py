@@ -80,13 +80,8 @@ class MaskedLMHead(keras.layers.Layer):
             self.token_embedding.build(mask_positions_shape)
         self.dense.build(sequence_output_shape)
         self.norm.build(sequence_output_shape)
-        self.bias = self.add_weight(
-            name="bias",
-            shape=(self.token_embedding.input_dim,),
-            initializer="zeros",
-            dtype="float32",
-            autocast=False,
-        )
+        shape = (self.token_embedding.input_dim,)
+        self.bias = self.add_weight(shape, "zeros", "float32", name="bias", autocast=False)
 
     def call(self, sequence_output, mask_positions):
         x = gather_positions(sequence_output, mask_positions)  # [B, P, H]

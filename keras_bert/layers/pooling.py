@@ -75,10 +75,8 @@ class Pooling(keras.layers.Layer):
     def compute_output_spec(self, sequence_output, padding_mask=None):
         batch, length, width = sequence_output.shape
         self.build(sequence_output.shape)
-        shape = (
-            (batch, length, width) if self.pooling is None else (batch, self.truncate_dim or width)
-        )
-        return keras.KerasTensor(shape, dtype="float32")
+        outer = (batch, length) if self.pooling is None else (batch,)
+        return keras.KerasTensor((*outer, self.truncate_dim or width), dtype="float32")
 
     def get_config(self):
         return {

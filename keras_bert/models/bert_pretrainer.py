@@ -18,8 +18,8 @@ from keras_bert.training.adamw import AdamW
 class BertPretrainer(BertTask):
     """An encoder with two heads, for masked LM and next sentence prediction.
 
-    Train it on `pretraining_dataset`. The masked-LM loss is the mean over the predicted tokens of
-    the batch; the next-sentence loss is the mean over its pairs. The total is their sum. A causal
+    Train it on `pretraining_dataset`. The loss is the sum of the masked-LM loss, the mean over the
+    predicted tokens of the batch, and the next-sentence loss, the mean over its pairs. A causal
     encoder learns to predict the next word instead, from data made with `left_to_right=True`.
     Source: Devlin et al. 2019, section 3.1; google-research/bert run_pretraining.py.
 
@@ -162,8 +162,7 @@ class BertPretrainer(BertTask):
             )
         if isinstance(texts, str):
             return self.fill_mask([texts], top_k, batch_size)[0]
-        if not isinstance(texts, (list, tuple)):
-            raise ValueError(f"fill_mask takes a str or a list of them; got {shown(texts)}.")
+        _check_list("texts", texts)
         reader = reader_of(self)
         from keras_bert.preprocessing.whole_texts import masked_inputs
 
@@ -176,12 +175,7 @@ class BertPretrainer(BertTask):
             best = np.argsort(-scores, axis=-1, kind="stable")[..., :top_k]  # [B, P, top_k]
             for row, count in enumerate(counts):
                 slots = zip(best[row, :count], scores[row, :count], strict=True)
-                answers.append(
-                    [
-                        [{"token": tokens[i], "score": float(of[i])} for i in ids]
-                        for ids, of in slots
-                    ]
-                )
+                answers.append([_words(tokens, ids, of) for ids, of in slots])
         return answers
 
     def score_texts(self, texts, batch_size=32):
@@ -211,8 +205,7 @@ class BertPretrainer(BertTask):
         check_int("batch_size", batch_size)
         if isinstance(texts, str):
             return self.score_texts([texts], batch_size)[0]
-        if not isinstance(texts, (list, tuple)):
-            raise ValueError(f"score_texts takes a str or a list of them; got {shown(texts)}.")
+        _check_list("texts", texts)
         reader = reader_of(self)
         from keras_bert.preprocessing.whole_texts import whole_texts
 
@@ -246,9 +239,8 @@ class BertPretrainer(BertTask):
             ValueError: if the lists are empty or differ in length, or `score_texts` would refuse a
                 text.
         """
-        for name, texts in (("good", good), ("bad", bad)):
-            if not isinstance(texts, (list, tuple)):
-                raise ValueError(f"{name} must be a list of texts; got {shown(texts)}.")
+        _check_list("good", good)
+        _check_list("bad", bad)
         if len(good) != len(bad) or not good:
             raise ValueError(
                 f"Minimal pairs need as many good as bad texts, at least one; got {len(good)} and "
@@ -275,3 +267,12 @@ class BertPretrainer(BertTask):
 
     def takes_preprocessor(self, preprocessor):
         return type(preprocessor).answers is self.preprocessor_class().answers
+
+
+def _words(tokens, ids, scores):
+    return [{"token": tokens[i], "score": float(scores[i])} for i in ids]
+
+
+def _check_list(name, texts):
+    if not isinstance(texts, (list, tuple)):
+        raise ValueError(f"{name} must be a list of texts; got {shown(texts)}.")

@@ -26,8 +26,7 @@ class BertReranker(BertTask):
 
     Use it to put the best of a search's results first: it reads query and document in one sequence,
     which is slower than comparing vectors of a `BertEmbedder`, and more exact. Folders of
-    sentence-transformers' cross-encoders load into it. Source: Nogueira and Cho 2019, "Passage
-    Re-ranking with BERT".
+    sentence-transformers' cross-encoders load into it. Source: Nogueira and Cho 2019.
 
     | your data, `x` | `y` | loss |
     |---|---|---|
@@ -78,8 +77,6 @@ class BertReranker(BertTask):
 
     def rank(self, query, documents, top_k=None, batch_size=None):
         """Ranks documents by their scores for a query.
-
-        Pairs are scored in batches of similar lengths.
 
         Args:
             query: a string, or a list of strings.
@@ -177,8 +174,8 @@ def _ranked(query, documents, scores):
         score = next(scores)
         if math.isnan(score):
             raise ValueError(
-                f"The score of document {index} for the query {shown(query)} is NaN: the weights "
-                "of the model are damaged, or its training diverged."
+                f"The score of document {index} for the query {shown(query)} is NaN: its training "
+                "diverged, or the weights are damaged."
             )
         rows.append({"index": index, "score": score, "text": text})
     return sorted(rows, key=lambda row: -row["score"])
@@ -200,9 +197,4 @@ def _check(queries, documents, top_k):
         if not candidates:
             raise ValueError(f"There are no documents for the query {shown(text)}.")
         if top_k is not None:
-            check_int("top_k", top_k)
-            if top_k > len(candidates):
-                raise ValueError(
-                    f"top_k={top_k} is above the number of documents, {len(candidates)}, for the "
-                    f"query {shown(text)}. Leave top_k out to rank all."
-                )
+            check_int("top_k", top_k, at_most=len(candidates))

@@ -6,11 +6,7 @@ from keras_bert.layers.dense_and_norms import dense
 from keras_bert.layers.dropout import Dropout
 from keras_bert.models.bert_task import BertTask
 from keras_bert.models.precision import head_policy
-from keras_bert.models.task_parts import (
-    check_backbone,
-    number_of_classes,
-    warn_if_causal,
-)
+from keras_bert.models.task_parts import check_backbone, number_of_classes, warn_if_causal
 from keras_bert.preprocessing.class_labels import token_targets
 from keras_bert.scoring.label_scorers import TagScorer
 from keras_bert.training.adamw import AdamW
@@ -68,13 +64,7 @@ class BertTokenClassifier(BertTask):
     uses_pooler = False
 
     def __init__(
-        self,
-        backbone,
-        num_classes=None,
-        preprocessor=None,
-        dropout=0.1,
-        dtype=None,
-        **kwargs,
+        self, backbone, num_classes=None, preprocessor=None, dropout=0.1, dtype=None, **kwargs
     ):
         check_backbone("BertTokenClassifier", backbone)
         num_classes = number_of_classes(
@@ -107,8 +97,4 @@ class BertTokenClassifier(BertTask):
         return token_targets(y, self.num_classes)
 
     def get_config(self):
-        return {
-            **super().get_config(),
-            "num_classes": self.num_classes,
-            "dropout": self.dropout,
-        }
+        return {**super().get_config(), "num_classes": self.num_classes, "dropout": self.dropout}

@@ -36,7 +36,7 @@ VISIBLE = {
 def reference(padding_mask=None, sequence_ids=None, causal=False, window=None, factors=1.0):
     """Attention in float64, by NumPy: its value and the gradients of its sum by `UPSTREAM`."""
     query, key, value, upstream = (
-        np.float64(x).transpose(0, 2, 1, 3) for x in (*VECTORS, upstream_of(padding_mask))
+        np.float64(x).transpose(0, 2, 1, 3).copy() for x in (*VECTORS, upstream_of(padding_mask))
     )
     hidden = np.zeros((B, 1, 1, S), bool)
     if sequence_ids is not None:

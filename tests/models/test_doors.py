@@ -183,12 +183,10 @@ def test_datasets_of_such_weights_and_labels_end_in_an_error(model, regression):
     data = tf.data.Dataset.from_tensor_slices((["a", "b"], [0.5, 1.0]))
     with pytest.raises(tf.errors.InvalidArgumentError, match="Labels must be in 0 to 1"):
         list(model.batches(data))
-    one_hot = (["a", "b", "c"], np.eye(2)[[0, 1, 0]])
-    for data in (one_hot, ({"token_ids": IDS[[0, 1, 0]]}, one_hot[1])):
-        data = tf.data.Dataset.from_tensor_slices(data)
-        for form in (data.batch(2), data.batch(2, drop_remainder=True)):
-            with pytest.raises(ValueError, match="Labels are one-hot"):
-                model.fit(form)
+    for x, is_static in ((["a", "b"], False), (["a", "b"], True), ({"token_ids": IDS}, True)):
+        data = tf.data.Dataset.from_tensor_slices((x, np.eye(2)))
+        with pytest.raises(ValueError, match="Labels are one-hot"):
+            model.fit(data.batch(2, drop_remainder=is_static))
     data = tf.data.Dataset.from_tensor_slices((["a", "b"], [0, 1])).batch(2, drop_remainder=True)
     model.fit(data, verbose=0)  # two labels for two classes, but not one-hot
 

@@ -137,7 +137,7 @@ def test_what_cannot_be_compared_is_refused(model, backbone, preprocessor):
     wrong[1, 3] = np.nan
     tokenizer = preprocessor.tokenizer
     for call, message in (
-        (lambda: model.search("a", ["b"], 2), "top_k=2 is above the number of documents, 1"),
+        (lambda: model.search("a", ["b"], 2), "top_k must be at most 1; got 2"),
         (lambda: model.search("a", ["b"], 0), "top_k must be at least 1"),
         (lambda: BertEmbedderPreprocessor(tokenizer, prompts=["q: "]), "prompts must be a dict"),
         (lambda: model.similarity(vectors, vectors[:, :3]), "differ in width: 16 and 3"),
@@ -147,7 +147,7 @@ def test_what_cannot_be_compared_is_refused(model, backbone, preprocessor):
         (lambda: model.similarity(np.ones(3), vectors), r"vectors as floats \[n, H\]"),
         (lambda: model.similarity({"text": [1]}, vectors), r"vectors as floats .*got \{'text'"),
         (lambda: model.similarity(vectors, [[1.0], [1.0, 2.0]]), r"as floats .*got \[\[1.0\]"),
-        (lambda: model.search("a", None, 1), "documents must be texts or vectors; got None"),
+        (lambda: model.search("a", None, 1), "vectors as floats .*got None"),
         (lambda: model.search("a", {"text": ["b"]}, 1), "Give a text or a list of texts"),
         (lambda: BertEmbedder(backbone, matryoshka_dims=8), "matryoshka_dims must be .*got 8"),
         (lambda: model.encode_query({"text": "a"}), "Give a text or a list of texts"),

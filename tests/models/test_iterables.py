@@ -95,11 +95,11 @@ def make(make_backbone, letters):
     keras.utils.set_random_seed(1)
     reader = BertClassifierPreprocessor(letters, 12, label_names=["bad", "good"])
     model = BertClassifier(make_backbone(dropout=0.0), preprocessor=reader, dropout=0.0)
+    model.compile(keras.optimizers.SGD(0.1))
     start = model.get_weights()
 
     def make():
         model.set_weights(start)
-        model.compile(keras.optimizers.SGD(0.1), run_eagerly=True)
         return model
 
     return make
@@ -142,19 +142,6 @@ def test_passes_of_unequal_length_are_refused(make):
         list(batches)
 
 
-def test_an_iterable_is_answered_scored_and_split_like_a_list(make, tmp_path):
-    model = make()
-    assert model.scores(iter(ROWS)) == model.scores(TEXTS, LABELS)
-    assert model.evaluate(iter(ROWS), verbose=0) == model.evaluate(TEXTS, LABELS, verbose=0)
-    np.testing.assert_array_equal(model.predict(iter(TEXTS)), model.predict(TEXTS))
-    answers = model.answer(iter(TEXTS))
-    assert [each["label"] for each in answers] == [each["label"] for each in model.answer(TEXTS)]
-    options = {"epochs": 1, "batching": Batching(2)}
-    with_lists = finetune(model, (TEXTS, LABELS), (TEXTS, LABELS), tmp_path / "lists", **options)
-    assert finetune(make(), iter(ROWS), iter(ROWS), tmp_path / "rows", **options) == with_lists
-    model.fit(iter(ROWS), validation_split=0.5, class_weight="balanced", verbose=0)
-
-
 @pytest.mark.parametrize(
     "examples, words",
     [
@@ -173,3 +160,16 @@ def test_examples_without_end_need_steps(train, monkeypatch):
     monkeypatch.setattr("keras_bert.preprocessing.iterables._MOST", 100)
     with pytest.raises(ValueError, match="100.*steps_per_epoch"):
         train(forever(ROWS))
+
+
+def test_an_iterable_is_answered_scored_and_split_like_a_list(make, tmp_path):
+    model = make()
+    assert model.scores(iter(ROWS)) == model.scores(TEXTS, LABELS)
+    assert model.evaluate(iter(ROWS), verbose=0) == model.evaluate(TEXTS, LABELS, verbose=0)
+    np.testing.assert_array_equal(model.predict(iter(TEXTS)), model.predict(TEXTS))
+    answers = model.answer(iter(TEXTS))
+    assert [each["label"] for each in answers] == [each["label"] for each in model.answer(TEXTS)]
+    options = {"epochs": 1, "batching": Batching(2)}
+    with_lists = finetune(model, (TEXTS, LABELS), (TEXTS, LABELS), tmp_path / "lists", **options)
+    assert finetune(make(), iter(ROWS), iter(ROWS), tmp_path / "rows", **options) == with_lists
+    model.fit(iter(ROWS), validation_split=0.5, class_weight="balanced", verbose=0)

@@ -60,8 +60,9 @@ def test_a_task_of_ones_own_takes_packed_rows(make_backbone, randomized, differe
         "cls_positions": np.array([[0, 3]]),
     }
     assert set(model.input) == {"token_ids", "segment_ids", "padding_mask"}
-    expected = model(alone)
+    expected = keras.ops.convert_to_numpy(model(alone))
     if kind != "layers":  # which read the first token alone
         assert difference(model(packed)[0], expected) < 1e-5
     packed["token_ids"] = packed["token_ids"][:, [0, 1, 2, 6, 5, 4, 3, 7]]  # other words after it
-    assert difference(model(packed)[:, :1].ravel()[:1], expected[0, :1]) < 1e-5
+    first = np.ravel(keras.ops.convert_to_numpy(model(packed)))[0]
+    assert difference(first, expected[0, 0]) < 1e-5

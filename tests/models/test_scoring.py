@@ -147,7 +147,7 @@ def test_equal_texts_are_ties_in_whatever_batches_they_are(model):
         ("", None, "Text 0 has no token to score"),
         (["a", "b " * 11], None, r"Text 1 has 11 tokens, .* \(sequence_length=12\): 'b b"),
         (["a", None], None, "Text 1 is None, not a string"),
-        (5, None, "takes a str or a list of them; got 5"),
+        (5, None, "texts must be a list of texts; got 5"),
     ],
 )
 def test_texts_and_pairs_that_have_no_score_are_refused(masked, good, bad, message):

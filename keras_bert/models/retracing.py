@@ -8,9 +8,10 @@ from keras_bert.training.keras_internals import layer_variables, updated_variabl
 class Retracing:
     """Makes `fit`, `evaluate` and `predict` compile again after a change of what they compute.
 
-    Keras keeps the function that the first call compiled, but LoRA, `quantize`, `trainable` and
-    `remat` change what it computes, perhaps through another model that shares the layers. It is
-    therefore used only while the model has the variables with which it was compiled.
+    Keras keeps the function that the first call compiled. LoRA, `quantize`, `trainable` and `remat`
+    change what a model computes or trains, and they may do so through any of its layers, or through
+    another model that shares them. A function is therefore used only while the model has the
+    variables with which it was compiled.
     """
 
     def make_train_function(self, force=False):

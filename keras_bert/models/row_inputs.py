@@ -30,7 +30,9 @@ class RowInputs:
 def split_inputs(model, inputs):
     """Returns the inputs of a model's graph, None where Keras misses one, and those of packed rows.
 
-    Keras would drop an input of an unknown name.
+    Raises:
+        ValueError: if the model has no input of a name, which Keras would drop, or packed rows are
+            also padded, or belong to a graph.
     """
     if not isinstance(inputs, dict) or inputs.keys() == model.input.keys():  # nothing is left out
         return inputs, {}
@@ -42,6 +44,9 @@ def split_inputs(model, inputs):
             "task of this library then takes packed rows when it is called or trained."
         )
     if "sequence_ids" in packed and inputs.get("padding_mask") is not None:
-        raise ValueError("Give sequence_ids, which are 0 at padding, or padding_mask; not both.")
+        raise ValueError(
+            "Give sequence_ids or padding_mask: sequence_ids are 0 at padding, so packed rows need "
+            "no padding_mask."
+        )
     own = {name: x for name, x in inputs.items() if name in model.input}
     return {**{name: None for name in OPTIONAL if name in model.input}, **own}, packed

@@ -7,7 +7,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_bert import Batching, BertClassifier, BertClassifierPreprocessor, BertTask
+from keras_bert import Batching, BertClassifier, BertClassifierPreprocessor
 from keras_bert.preprocessing import batching as batching_module
 
 TEXTS = ["a b c", "d", "e f g h", "a a a a a a a a a a a a a a", "", "zz b", "x y", "c b a"]
@@ -237,24 +237,3 @@ def test_wrong_arguments_are_named(backbone):
         BertClassifier(backbone, 2, num_features=-1)
     with pytest.raises(ValueError, match="no argument label_names.* BertClassifierPreprocessor"):
         BertClassifier(backbone, 2, label_names=["no", "yes"])
-
-
-def test_settings_are_kept_by_configs_and_presets(backbone, preprocessor, tmp_path):
-    settings = {
-        "label_names": ["no", "yes"],
-        "multi_label": True,
-        "threshold": 0.2,
-        "window_stride": 3,
-        "window_pooling": "max",
-    }
-    reader = BertClassifierPreprocessor(preprocessor.tokenizer, 12, "tail", **settings)
-    model = BertClassifier(backbone, 2, reader, dropout=0.3, num_features=4)
-    model.save_to_preset(tmp_path)
-    for copy in (BertClassifier.from_config(model.get_config()), BertTask.from_preset(tmp_path)):
-        assert copy.get_config() == model.get_config()
-        assert copy.preprocessor.settings() == reader.settings()
-        assert (copy.dropout, copy.num_features) == (0.3, 4)
-    other = BertClassifier.from_preset(tmp_path, dropout=0.1, threshold=0.4, sequence_length=16)
-    assert (other.dropout, other.num_features) == (0.1, 4)
-    changed = {**reader.get_config(), "threshold": 0.4, "sequence_length": 16}
-    assert other.preprocessor.get_config() == changed

@@ -56,17 +56,6 @@ def test_absent_inputs_are_no_padding_and_one_segment(assert_close, backbone, in
     assert difference(model({"token_ids": token_ids}), model(inputs)) > 1e-3
 
 
-@pytest.mark.parametrize(("pooling", "normalize"), [("cls", True), ("max", False)])
-def test_a_preset_keeps_the_pooling(backbone, inputs, difference, tmp_path, pooling, normalize):
-    model = BertEmbedder(backbone, pooling, normalize)
-    model.save_to_preset(tmp_path / "preset")
-    loaded = BertTask.from_preset(tmp_path / "preset")
-    assert (loaded.pooling, loaded.normalize) == (pooling, normalize)
-    assert difference(model(inputs), loaded(inputs)) == 0.0
-    other = BertEmbedder.from_preset(tmp_path / "preset", normalize=not normalize)
-    assert (other.pooling, other.normalize) == (pooling, not normalize)
-
-
 def test_any_preset_gives_an_embedder(backbone, inputs, tmp_path, difference):
     backbone.save_to_preset(tmp_path / "preset")
     model = BertTask.from_preset(tmp_path / "preset")
@@ -148,7 +137,7 @@ def test_weights_of_layers_train_while_the_encoder_is_frozen(
 
 
 @pytest.mark.parametrize(
-    "arguments", [{"layers": [-1, -2], "pooling": None}, {"layers": [0], "combine": "sum"}]
+    "arguments", [{"layers": [-1, -2], "pooling": None}, {"pooling": "cls", "normalize": False}]
 )
 def test_layers_are_saved_and_changed(assert_close, deep, inputs, tmp_path, arguments):
     model = BertEmbedder(deep, **arguments)

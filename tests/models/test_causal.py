@@ -62,27 +62,6 @@ def test_the_pooled_vector_is_that_of_the_last_token(assert_close, causal, input
         assert_close(found["pooled_output"][row], alone["pooled_output"][0])
 
 
-def test_packed_sequences_give_what_padded_ones_give(assert_close, causal, inputs):
-    rows, lengths = [1, 4, 5], [5, 3, 7]
-    padded = arrays(causal({name: x[rows] for name, x in inputs.items()}))
-    packed = {
-        name: np.concatenate([inputs[name][r, :n] for r, n in zip(rows, lengths, strict=True)])
-        for name in ("token_ids", "segment_ids")
-    }
-    packed = {name: np.pad(x, (0, 1))[None] for name, x in packed.items()}  # and one of padding
-    packed["sequence_ids"] = np.array([[1] * 5 + [2] * 3 + [3] * 7 + [0]])
-    packed["cls_positions"] = np.array([[0, 5, 8, 0]])
-    found = arrays(causal(packed))
-    assert_close(found["pooled_output"][0, :3], padded["pooled_output"])
-    tokens = [padded["sequence_output"][row, :n] for row, n in enumerate(lengths)]
-    assert_close(found["sequence_output"][0, :15], np.concatenate(tokens))
-    del packed["cls_positions"]
-    [first] = arrays(causal(packed))["pooled_output"]
-    assert_close(first, padded["pooled_output"][0])
-    with pytest.raises(ValueError, match="sequence_ids.*cls_positions"):
-        causal({"token_ids": packed["token_ids"], "cls_positions": np.array([[0, 5]])})
-
-
 @pytest.mark.parametrize("name", ["BertTokenClassifier", "BertSpanLabeler"])
 def test_heads_that_judge_tokens_say_what_these_see(name, causal, make_backbone, caplog):
     arguments = {} if name == "BertSpanLabeler" else {"num_classes": 2}

@@ -191,18 +191,6 @@ def test_class_weights_need_one_class_a_text(backbone, inputs, preprocessor):
             model.fit(inputs, np.zeros((8, 3)), class_weight={0: 2.0})
 
 
-def test_each_class_has_one_name(backbone, preprocessor):
-    two = BertClassifierPreprocessor.like(preprocessor, label_names=["no", "yes"])
-    with pytest.raises(ValueError, match="3 classes but 2 label_names"):
-        BertClassifier(backbone, 3, two)
-    with pytest.raises(ValueError, match="threshold must be between 0 and 1.*got 1"):
-        BertClassifierPreprocessor.like(preprocessor, multi_label=True, threshold=1)
-    assert BertClassifier(backbone, 2, preprocessor).preprocessor.label_names == ["0", "1"]
-    model = BertClassifier(backbone, 2, two)
-    model.preprocessor = preprocessor
-    assert model.preprocessor.label_names == ["0", "1"] and two.label_names == ["no", "yes"]
-
-
 def test_validation_split_takes_the_last_texts(model, randomized):
     tf = pytest.importorskip("tensorflow", reason="pip install tensorflow")
     randomized(model)

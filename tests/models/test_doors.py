@@ -65,20 +65,20 @@ def test_prepared_inputs_of_wrong_values_are_refused(model, x, message, more):
             call()
 
 
-@pytest.mark.parametrize(("x", "message", "_"), WRONG_INPUTS)
 @pytest.mark.parametrize("is_static", [True, False])
-def test_datasets_of_wrong_values_are_refused_in_the_graph_too(model, x, message, _, is_static):
+def test_datasets_of_wrong_values_are_refused_in_the_graph_too(model, is_static):
     tf = pytest.importorskip("tensorflow", reason="pip install tensorflow")
-    if is_static:
-        data = tf.data.Dataset.from_tensors((x, np.array([0, 1])))
-    else:
-        signature = {name: tf.TensorSpec([None] * np.ndim(v), v.dtype) for name, v in x.items()}
-        data = tf.data.Dataset.from_generator(
-            lambda: iter([(x, [0, 1])]),
-            output_signature=(signature, tf.TensorSpec([None], tf.int32)),
-        )
-    with pytest.raises((ValueError, tf.errors.InvalidArgumentError), match=message):
-        list(model.batches(data))
+    for x, message, _ in WRONG_INPUTS:
+        if is_static:
+            data = tf.data.Dataset.from_tensors((x, np.array([0, 1])))
+        else:
+            spec = {name: tf.TensorSpec([None] * np.ndim(v), v.dtype) for name, v in x.items()}
+            data = tf.data.Dataset.from_generator(
+                lambda x=x: iter([(x, [0, 1])]),
+                output_signature=(spec, tf.TensorSpec([None], tf.int32)),
+            )
+        with pytest.raises((ValueError, tf.errors.InvalidArgumentError), match=message):
+            list(model.batches(data))
 
 
 @pytest.mark.parametrize(

@@ -255,20 +255,3 @@ def test_a_dataset_of_texts_is_packed_too(
     loss = model.fit(data, batching=Batching(50, packed=True), verbose=0).history["loss"]
     assert_close(loss, [expected["loss"]])
     assert int(model.optimizer.iterations) == 1
-
-
-@pytest.mark.slow
-def test_packed_rows_learn_what_padded_rows_learn(letters, make_backbone):
-    rng = np.random.default_rng(6)
-    texts = texts_of(rng, 600)
-    labels = [int("a" in text) + int("b" in text) for text in texts]
-    scores = []
-    for batching in (Batching(16), Batching(6, packed=True)):  # 16 sequences in 6 rows
-        keras.utils.set_random_seed(7)
-        backbone = make_backbone(max_sequence_length=32)
-        reader = BertClassifierPreprocessor(letters, sequence_length=32)
-        model = BertClassifier(backbone, 3, reader)
-        model.compile(optimizer=keras.optimizers.Adam(3e-3), metrics=["accuracy"])
-        model.fit(texts, labels, batching=batching, epochs=12, verbose=0)
-        scores.append(model.evaluate(texts, labels, return_dict=True, verbose=0)["accuracy"])
-    assert min(scores) > 0.95 and abs(scores[1] - scores[0]) < 0.04

@@ -9,7 +9,6 @@ import pytest
 from keras_bert import (
     BertBackbone,
     BertClassifier,
-    BertEmbedder,
     BertMultipleChoice,
     BertPretrainer,
     BertReranker,
@@ -173,73 +172,6 @@ def test_heads_of_choices_and_documents_come_and_go(
     assert state.keys() == weights.keys()
     assert all((state[name] == weights[name]).all() for name in weights)
     assert_close(back(**asked).logits.detach(), expected, sums=0)
-
-
-def test_next_sentence_alone_comes_and_goes(
-    make_theirs, load_theirs, outputs, assert_close, tmp_path
-):
-    theirs = make_theirs("BertForNextSentencePrediction")
-    theirs.save_pretrained(tmp_path / "theirs")
-    model = BertPretrainer.from_preset(tmp_path / "theirs")
-    assert {name.split("/")[0] for name in model.load_report.new} == {"masked_lm"}
-    assert_close(outputs(model)[1:], outputs(theirs))
-    save_to_hugging_face(model, tmp_path / "ours")
-    back = load_theirs("BertForPreTraining", tmp_path / "ours")
-    assert_close(outputs(back)[1:], outputs(theirs), sums=0)
-
-
-def test_labels_and_dropouts_come_and_go(make_theirs, load_theirs, preprocessor, tmp_path):
-    config = {
-        "id2label": {0: "no", 1: "maybe", 2: "yes"},
-        "label2id": {"no": 0, "maybe": 1, "yes": 2},
-        "classifier_dropout": 0.4,
-        "hidden_dropout_prob": 0.2,
-        "attention_probs_dropout_prob": 0.3,
-    }
-    make_theirs("BertForSequenceClassification", **config).save_pretrained(tmp_path / "theirs")
-    words = "\n".join(preprocessor.tokenizer.get_vocabulary())
-    (tmp_path / "theirs" / "vocab.txt").write_text(words)
-    model = BertClassifier.from_preset(tmp_path / "theirs", lowercase=True)
-    assert model.preprocessor.label_names == ["no", "maybe", "yes"] and model.dropout == 0.4
-    save_to_hugging_face(model, tmp_path / "ours")
-    back = load_theirs("BertForSequenceClassification", tmp_path / "ours").config.to_dict()
-    assert {name: back[name] for name in config} == config
-
-
-@pytest.mark.parametrize("model", ["backbone", "embedder"])
-def test_models_without_a_head_go_as_a_bert_model(
-    backbone, randomized, load_theirs, outputs, assert_close, tmp_path, model
-):
-    randomized(backbone)
-    model = backbone if model == "backbone" else BertEmbedder(backbone)
-    save_to_hugging_face(model, tmp_path)
-    assert_close(outputs(load_theirs("BertModel", tmp_path)), outputs(backbone))
-
-
-def test_files_of_pytorch_and_in_shards_give_the_same(
-    torch, make_theirs, outputs, assert_close, tmp_path
-):
-    theirs = make_theirs("BertForPreTraining")
-    theirs.save_pretrained(tmp_path / "shards", max_shard_size="4KB")
-    assert len(list((tmp_path / "shards").glob("model-*.safetensors"))) > 3
-    theirs.config.save_pretrained(tmp_path / "bin")
-    torch.save(theirs.state_dict(), tmp_path / "bin" / "pytorch_model.bin")
-    for name in ("shards", "bin"):
-        model = BertPretrainer.from_preset(tmp_path / name)
-        assert not model.load_report.new and not model.load_report.left_over
-        assert_close(outputs(model), outputs(theirs))
-
-
-def test_decoders_that_the_config_calls_tied_and_the_file_does_not(
-    make_theirs, outputs, assert_close, transformers, tmp_path
-):
-    theirs = make_theirs("BertForMaskedLM", tie_word_embeddings=False)
-    theirs.config.tie_word_embeddings = True
-    theirs.save_pretrained(tmp_path, state_dict=theirs.state_dict())
-    again = transformers.BertForMaskedLM.from_pretrained(tmp_path).eval()
-    model = BertPretrainer.from_preset(tmp_path)
-    assert model.tie_embeddings is False
-    assert_close(outputs(model), outputs(again))
 
 
 @pytest.mark.parametrize("lowercase", [True, False])

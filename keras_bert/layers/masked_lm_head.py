@@ -55,14 +55,6 @@ class MaskedLMHead(keras.layers.Layer):
 
     Returns:
         Logits `[B, P, V]`, float32.
-
-    Example:
-    >>> import keras, numpy as np
-    >>> table = keras.layers.ReversibleEmbedding(10, 8)
-    >>> table.build()
-    >>> head = MaskedLMHead(table)
-    >>> tuple(head(np.zeros((1, 5, 8), "float32"), np.array([[1, 3]])).shape)
-    (1, 2, 10)
     """
 
     def __init__(self, token_embedding, activation="gelu", layer_norm_epsilon=EPSILON, **kwargs):

@@ -58,9 +58,6 @@ class ClsVectors(keras.layers.Layer):
         `[B, H]`, or `[B, K, H]` with `cls_positions`. Without them, packed rows give the vector of
         their first sequence.
 
-    Raises:
-        ValueError: if `last` is given `cls_positions` without `sequence_ids`.
-
     Example:
     >>> import numpy as np
     >>> vectors = np.arange(4.0).reshape(1, 4, 1)

@@ -26,25 +26,16 @@ class Pooling(keras.layers.Layer):
 
     Returns:
         `[B, H]` float32, or `[B, S, H]` for `pooling=None`.
-
-    Raises:
-        ValueError: if `pooling` is unknown.
-
-    Example:
-    >>> import numpy as np
-    >>> vectors = np.array([[[1.0, 0.0], [3.0, 4.0], [9.0, 9.0]]], "float32")
-    >>> Pooling("mean")(vectors, padding_mask=np.array([[1, 1, 0]])).numpy()
-    array([[2., 2.]], dtype=float32)
     """
 
     def __init__(self, pooling="mean", normalize=False, truncate_dim=None, **kwargs):
         super().__init__(**kwargs)
         check_one_of("pooling", pooling, (*POOLINGS, None))  # None: the vectors of all tokens
         check_bool("normalize", normalize)
-        self.pooling = pooling
         if truncate_dim is not None:
             check_int("truncate_dim", truncate_dim)
             check_one_of("pooling with truncate_dim", pooling, POOLINGS)
+        self.pooling = pooling
         self.normalize = normalize
         self.truncate_dim = truncate_dim
 

@@ -143,10 +143,8 @@ class BertPretrainer(BertTask):
         >>> from keras_bert import BertBackbone, BertPreprocessor, BertPretrainer
         >>> from keras_bert import BertTokenizer, sizes
         >>> words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "rain", "in", "spain"]
-        >>> model = BertPretrainer(
-        ...     BertBackbone(vocabulary_size=len(words), **sizes.tiny),
-        ...     preprocessor=BertPreprocessor(BertTokenizer(words)),
-        ... )
+        >>> reader = BertPreprocessor(BertTokenizer(words))
+        >>> model = BertPretrainer(BertBackbone(8, **sizes.tiny), preprocessor=reader)
         >>> [best] = model.fill_mask("Rain in [MASK]", top_k=1)[0]
         >>> best["token"] in words, 0 < best["score"] <= 1
         (True, True)
@@ -181,11 +179,10 @@ class BertPretrainer(BertTask):
     def score_texts(self, texts, batch_size=32):
         """Scores how probable texts are to the model, without any fine-tuning.
 
-        A masked language model gives a pseudo-log-likelihood: each token is masked in turn, and the
-        logarithms of the probabilities of all tokens, each given the others, are summed. A text of
-        n tokens takes n rows. A causal model gives the log-likelihood: the probability of each
-        token given those before it. The two are not comparable, nor are models with other
-        vocabularies. Source: Salazar et al. 2020, section 2.
+        A masked language model gives a pseudo-log-likelihood, the sum over the tokens, each masked
+        in turn and given all others: a text of n tokens takes n rows. A causal model gives the
+        log-likelihood, each token given those before it. The two are not comparable, nor are models
+        with other vocabularies. Source: Salazar et al. 2020, section 2.
 
         Args:
             texts: a str, or a list of them.
@@ -225,19 +222,16 @@ class BertPretrainer(BertTask):
     def minimal_pair_accuracy(self, good, bad, batch_size=32):
         """Computes the fraction of pairs in which the acceptable text is more probable.
 
-        The texts of a pair differ in one point of grammar, as in BLiMP (Warstadt et al. 2020).
+        The texts of a pair differ in one point of grammar, as in BLiMP (Warstadt et al. 2020). Ties
+        count as half.
 
         Args:
             good: list of str, the acceptable texts.
             bad: list of str, the unacceptable one of each pair.
             batch_size: int, as of `score_texts`.
 
-        Returns:
-            A float, 0 to 1. Ties count as half.
-
         Raises:
-            ValueError: if the lists are empty or differ in length, or `score_texts` would refuse a
-                text.
+            ValueError: if the lists are empty or differ in length, or `score_texts` refuses a text.
         """
         _check_list("good", good)
         _check_list("bad", bad)

@@ -42,13 +42,10 @@ class BertTokenClassifier(BertTask):
     >>> from keras_bert import BertBackbone, BertTokenizer, sizes
     >>> from keras_bert import BertTokenClassifier, BertTokenClassifierPreprocessor
     >>> words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "in", "paris", "rome"]
-    >>> model = BertTokenClassifier(
-    ...     BertBackbone(vocabulary_size=len(words), **sizes.tiny),
-    ...     num_classes=2,
-    ...     preprocessor=BertTokenClassifierPreprocessor(
-    ...         BertTokenizer(words), label_names=["O", "B-LOC"]
-    ...     ),
-    ... )
+    >>> named = {"label_names": ["O", "B-LOC"]}
+    >>> preprocessor = BertTokenClassifierPreprocessor(BertTokenizer(words), **named)
+    >>> backbone = BertBackbone(vocabulary_size=len(words), **sizes.tiny)
+    >>> model = BertTokenClassifier(backbone, preprocessor=preprocessor)
     >>> model.compile(**{**model.default_compile_args(), "optimizer": "adam"})
     >>> sentences, tags = [["in", "Paris"], ["Rome"]], [["O", "B-LOC"], ["B-LOC"]]
     >>> history = model.fit(sentences, tags, epochs=60, verbose=0)

@@ -25,33 +25,16 @@ def test_padding_does_not_change_outputs(backbone, randomized, inputs, differenc
     assert difference(a, b) == 0.0
 
 
-@pytest.mark.parametrize("dtype", ["bool", "int64", "float32"])
-def test_the_dtype_of_padding_mask_does_not_matter(backbone, inputs, difference, dtype):
-    other = {**inputs, "padding_mask": inputs["padding_mask"].astype(dtype)}
-    assert difference(backbone(inputs), backbone(other)) == 0.0
-
-
-def test_shorter_padding_gives_the_same_outputs(backbone, inputs, assert_close):
+def test_padding_may_be_shorter_of_any_dtype_and_all_there_is(
+    backbone, randomized, inputs, difference, assert_close
+):
+    expected = randomized(backbone)(inputs)
+    for dtype in ("bool", "int64", "float32"):
+        other = {**inputs, "padding_mask": inputs["padding_mask"].astype(dtype)}
+        assert difference(backbone(other), expected) == 0.0
     shorter = {name: values[4:6, :9] for name, values in inputs.items()}  # 3 and 7 tokens
-    longer = {name: values[4:6] for name, values in inputs.items()}
-    a, b = backbone(shorter)["pooled_output"], backbone(longer)["pooled_output"]
-    assert_close(a, b)
-
-
-def test_absent_inputs_are_no_padding_and_one_segment(assert_close, backbone, inputs):
-    token_ids = inputs["token_ids"]
-    full = {
-        "token_ids": token_ids,
-        "segment_ids": np.zeros_like(token_ids),
-        "padding_mask": np.ones_like(token_ids),
-    }
-    assert_close(backbone({"token_ids": token_ids}), backbone(full), sums=0)
-    predicted = backbone.predict({"token_ids": token_ids}, verbose=0)
-    assert_close(predicted, backbone.predict(full, verbose=0))
-
-
-def test_a_row_of_padding_alone_stays_finite(backbone, randomized, inputs):
-    outputs = randomized(backbone)({**inputs, "padding_mask": 0 * inputs["padding_mask"]})
+    assert_close(backbone(shorter)["pooled_output"], expected["pooled_output"][4:6])
+    outputs = backbone({**inputs, "padding_mask": 0 * inputs["padding_mask"]})
     assert all(np.isfinite(ops.convert_to_numpy(values)).all() for values in outputs.values())
 
 
@@ -69,11 +52,8 @@ def test_dropout_acts_in_training_only(backbone, inputs, difference):
 
 
 def test_every_layer_norm_has_the_epsilon_of_bert(backbone):
-    norms = [
-        layer
-        for layer in backbone._flatten_layers()
-        if isinstance(layer, keras.layers.LayerNormalization)
-    ]
+    kind = keras.layers.LayerNormalization
+    norms = [layer for layer in backbone._flatten_layers() if isinstance(layer, kind)]
     assert len(norms) == 3 and {norm.epsilon for norm in norms} == {1e-12}
 
 
@@ -98,21 +78,12 @@ def test_config_is_json_and_makes_the_same_model(make_backbone):
     assert [w.path for w in copy.weights] == [w.path for w in backbone.weights]
 
 
-def test_summary_counts_the_weights(backbone):
-    lines = []
-    backbone.summary(print_fn=lambda text, **_: lines.append(text))
-    assert f"Total params: {backbone.count_params():,}" in "\n".join(lines)
-
-
 @pytest.mark.filterwarnings("ignore:Layer .* does not have a `quantize`")
-@pytest.mark.parametrize(
-    "config",
-    [Int8QuantizationConfig(), Int8QuantizationConfig(activation_quantizer=None)],
-    ids=["weights and activations", "weights"],
-)
+@pytest.mark.parametrize("settings", [{}, {"activation_quantizer": None}])
 def test_quantized_models_answer_alike_and_load_again(
-    backbone, inputs, difference, tmp_path, config
+    backbone, inputs, difference, tmp_path, settings
 ):
+    config = Int8QuantizationConfig(**settings)
     exact = backbone(inputs)
     backbone.quantize(config=config)
     assert "int8" in {keras.backend.standardize_dtype(weight.dtype) for weight in backbone.weights}

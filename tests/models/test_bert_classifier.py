@@ -125,17 +125,6 @@ def test_every_form_of_texts_gives_the_same(model, randomized, eager, assert_clo
         assert_close(model.predict("", verbose=0), expected[4:5])
 
 
-def test_fit_learns_from_text_without_a_compile(model):
-    history = model.fit(
-        TEXTS, LABELS, batch_size=4, epochs=2, validation_data=(TEXTS, LABELS), verbose=0
-    ).history
-    assert set(history) == {"loss", "accuracy", "val_loss", "val_accuracy"}
-    assert int(model.optimizer.iterations) == 4
-    assert model.optimizer.name == "adamw"
-    results = model.evaluate(TEXTS, LABELS, verbose=0, return_dict=True)
-    assert results == pytest.approx({k: history[f"val_{k}"][-1] for k in results}, rel=1e-4)
-
-
 def test_fit_takes_datasets_of_text(model, eager):
     tf = pytest.importorskip("tensorflow", reason="pip install tensorflow")
     arguments = {**model.default_compile_args(), "optimizer": keras.optimizers.SGD(0.0)}

@@ -48,15 +48,6 @@ def test_logits_are_products_of_the_pooled_output_with_a_vector(
     assert_close(bare(choices), logits)
 
 
-def test_segments_and_padding_may_be_left_out(bare, choices, assert_close):
-    token_ids = {"token_ids": choices["token_ids"]}
-    whole = {**token_ids, "padding_mask": np.ones_like(token_ids["token_ids"])}
-    whole["segment_ids"] = 0 * whole["padding_mask"]
-    expected = bare(whole)
-    assert_close(bare.predict(token_ids, verbose=0), expected)
-    assert_close(bare(token_ids), expected)
-
-
 def test_a_choice_of_padding_alone_changes_nothing(bare, choices, assert_close):
     more = {name: np.pad(values, ((0, 0), (1, 2), (0, 3))) for name, values in choices.items()}
     logits = bare.predict(more, verbose=0)

@@ -95,16 +95,6 @@ def test_losses_and_metrics_of_logits_are_taken_as_they_are(backbone, tasks):
     tasks["classifier"].compile("sgd", metrics=metrics)
 
 
-def test_losses_and_metrics_survive_saving(assert_close, tasks, tmp_path):
-    model = tasks["classifier"]
-    model.compile("sgd", metrics=["accuracy"], run_eagerly=True)
-    expected = model.evaluate(X, Y, verbose=0, return_dict=True)
-    assert expected["accuracy"] == (np.array(model(X)).argmax(axis=-1) == Y).mean()
-    model.save(tmp_path / "model.keras")
-    loaded = keras.saving.load_model(tmp_path / "model.keras")
-    assert_close(loaded.evaluate(X, Y, verbose=0, return_dict=True), expected)
-
-
 @pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="a warning of TensorFlow")
 def test_many_models_in_a_process_bring_no_warning_of_retracing(backbone, caplog):
     backbone.trainable = False  # less to trace

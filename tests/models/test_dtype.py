@@ -33,16 +33,16 @@ REST = [name for name in TASKS if name != "classes"]
 def of_task(inputs):
     """A task on a backbone, and inputs for it."""
 
-    def make(name, backbone, **arguments):
+    def make(name, backbone):
         kind, own = TASKS[name]
         x = {part: values[:2] for part, values in inputs.items()}
-        if name == "features":
-            x["features"] = np.array([[1.0, 2000.0], [3.0, 2001.0]], "float32")
         if name == "choices":
             x = {part: np.stack([values, values[::-1]], 1) for part, values in x.items()}
+        if name == "features":
+            x["features"] = np.array([[1.0, 2000.0], [3.0, 2001.0]], "float32")
         if kind == "BertPretrainer":
             x["mask_positions"] = np.array([[1, 2], [0, 3]], "int32")
-        return getattr(keras_bert, kind)(backbone, **own, **arguments), x
+        return getattr(keras_bert, kind)(backbone, **own), x
 
     return make
 
@@ -55,10 +55,8 @@ def int8_map():
 
 def policies(model):
     """Names of the policies of a model's layers, without inputs."""
-    layers = model._flatten_layers()
-    return {
-        layer.dtype_policy.name for layer in layers if type(layer) is not keras.layers.InputLayer
-    }
+    layers = (layer for layer in model._flatten_layers() if type(layer).__name__ != "InputLayer")
+    return {layer.dtype_policy.name for layer in layers}
 
 
 def types_of(values):
@@ -145,12 +143,13 @@ def test_the_global_policy_is_not_saved(make_backbone, tmp_path):
     assert policies(BertClassifier.from_preset(tmp_path / "preset")) == {"float32"}
 
 
-def test_a_head_may_have_a_dtype_of_its_own(make_backbone, inputs):
+def test_a_head_may_have_a_dtype_of_its_own(make_backbone):
     task = BertClassifier(make_backbone(dtype="mixed_bfloat16"), 2, dtype="float32")
-    assert policies(task.backbone) == {"mixed_bfloat16"}
-    assert {task.dtype_policy.name, task.head.dtype_policy.name} == {"float32"}
     copy = BertClassifier.from_config(task.get_config())
-    assert copy.head.dtype_policy.name == "float32" and copy.get_config() == task.get_config()
+    assert copy.get_config() == task.get_config()
+    for each in (task, copy):
+        assert policies(each.backbone) == {"mixed_bfloat16"}
+        assert {each.dtype_policy.name, each.head.dtype_policy.name} == {"float32"}
 
 
 def test_a_map_keeps_its_default_and_its_names(make_backbone):
@@ -187,12 +186,17 @@ def test_losses_are_scaled_for_float16(make_backbone, eager, inputs):
     assert np.isfinite(losses).all()
 
 
-def test_a_dtype_that_quantizes_every_layer_is_refused(make_backbone):
-    message = r"every layer.*quantize\('int8'\).*DTypePolicyMap"
-    with pytest.raises(ValueError, match=message):
-        make_backbone(dtype="int8_from_float32")
-    with pytest.raises(ValueError, match=message):
-        BertClassifier(make_backbone(), 2, dtype="int8_from_float32")
+def test_a_dtype_that_quantizes_every_layer_is_refused(make_backbone, int8_map, tmp_path):
+    make_backbone().save_to_preset(tmp_path / "preset")
+    load, dtype = BertClassifier.from_preset, "int8_from_float32"
+    for call, message in (
+        (lambda: make_backbone(dtype=dtype), r"every layer.*quantize\('int8'\).*DTypePolicyMap"),
+        (lambda: BertClassifier(make_backbone(), 2, dtype=dtype), "every layer"),
+        (lambda: load(tmp_path / "preset", num_classes=2, dtype=dtype), "load.*then.*quantize"),
+        (lambda: load(tmp_path / "preset", num_classes=2, dtype=int8_map), "load.*then.*quantize"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            call()
 
 
 @pytest.mark.parametrize("kind", [BertBackbone, BertClassifier, BertEmbedder])
@@ -209,10 +213,3 @@ def test_from_preset_takes_a_dtype(make_backbone, tmp_path, kind, is_published):
         loaded.save_to_preset(tmp_path / "kept")
         assert policies(kind.from_preset(tmp_path / "kept")) == {"mixed_bfloat16"}
         assert policies(kind.from_preset(tmp_path / "kept", dtype=None)) == {"float32"}
-
-
-def test_from_preset_does_not_quantize(make_backbone, int8_map, tmp_path):
-    make_backbone().save_to_preset(tmp_path / "preset")
-    for dtype in (int8_map, "int8_from_float32"):
-        with pytest.raises(ValueError, match="quantizes.*load.*then.*quantize"):
-            BertClassifier.from_preset(tmp_path / "preset", num_classes=2, dtype=dtype)

@@ -108,6 +108,11 @@ def test_a_stream_gives_the_batches_of_memory(tensorflow, model):
         tensorflow.nest.map_structure(np.testing.assert_array_equal, found, expected)
     with pytest.raises(ValueError, match="must yield .anchor, positive.*fit.texts, labels"):
         model.batches(data((ANCHORS, np.arange(8))))
+    wrong = data(((ANCHORS, POSITIVES), np.full(8, np.nan)))
+    with pytest.raises(tensorflow.errors.InvalidArgumentError, match="Scores must be finite"):
+        list(model.batches(wrong))
+    with pytest.raises(ValueError, match="score.*complex"):
+        model.batches(data(((ANCHORS, POSITIVES), np.full(8, 1j))))
 
 
 def test_classes_draw_new_partners_in_each_epoch(model, preprocessor):
@@ -193,17 +198,6 @@ def test_it_is_saved_and_resumed_with_its_loss(assert_close, model, eager, tmp_p
 def test_examples_that_teach_nothing_are_refused(model, x, y, message):
     with pytest.raises(ValueError, match=message):
         model.fit(x, y, verbose=0)
-
-
-def test_scores_of_a_stream_are_checked_too(tensorflow, model):
-    def data(scores):
-        parts = ((["a", "b"], ["c", "d"]), scores)
-        return tensorflow.data.Dataset.from_tensor_slices(parts).batch(2)
-
-    with pytest.raises(tensorflow.errors.InvalidArgumentError, match="Scores must be finite"):
-        list(model.batches(data([1.0, float("nan")])))
-    with pytest.raises(ValueError, match="score.*complex"):
-        model.batches(data([1j, 1.0]))
 
 
 def test_settings_that_teach_nothing_are_refused(model, preprocessor):

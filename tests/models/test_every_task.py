@@ -193,6 +193,19 @@ def test_files_and_configs_make_the_same_task(made, tmp_path):
         keras.tree.map_structure(np.testing.assert_array_equal, found, expected)
 
 
+@each(["classes", "tags", "questions", "choices", "vectors"])
+def test_absent_inputs_are_no_padding_and_one_segment(made, inputs, assert_close, difference):
+    task = made[0]
+    of_choices = len(task.input["token_ids"].shape) == 3
+    inputs = {n: values.reshape(2, 4, 12) if of_choices else values for n, values in inputs.items()}
+    ids = {"token_ids": inputs["token_ids"]}
+    expected = task({**inputs, "segment_ids": 0 * ids["token_ids"], "padding_mask": None})
+    assert difference(task(inputs), expected) > 1e-3
+    whole = {**ids, "segment_ids": 0 * ids["token_ids"], "padding_mask": ids["token_ids"] >= 0}
+    for found in (task(ids), task.predict(ids, verbose=0), task(whole)):
+        assert_close(found, expected)
+
+
 @pytest.mark.parametrize("name", ["classes", "tags", "choices", "documents"])
 def test_dropout_acts_before_the_head_in_training_only(name, make_backbone, inputs, difference):
     kind, *_, arguments = TASKS[name]
@@ -248,14 +261,10 @@ def test_columns_of_tables_are_texts_and_labels(made, assert_close):
     task, _, y, _, _ = made
     other = TEXTS[::-1]
     expected = task.predict((TEXTS, other), verbose=0)
-    pair = column(TEXTS), column(other)
     both = pandas.DataFrame({"first": TEXTS, "second": other})
-    for form in (pair, both, {"text": pair}):
+    for form in ((column(TEXTS), column(other)), both):
         assert_close(task.predict(form, verbose=0), expected)
     names = column([str(label) for label in y])
-    evaluated = task.evaluate(TEXTS, y, verbose=0)
-    assert task.evaluate(column(TEXTS), names, verbose=0) == pytest.approx(evaluated, rel=1e-5)
-    assert len(task.answer(column(TEXTS))) == 4
     assert task.scores(column(TEXTS), names) == task.scores(TEXTS, y)
     weights = column([1.0, 2.0, 0.5, 1.0])
     task.fit(column(TEXTS), names, sample_weight=weights, validation_split=0.25, verbose=0)

@@ -1,6 +1,7 @@
 """Iterables of raw examples train and answer as lists of them."""
 
 import itertools
+from collections import UserList
 
 import keras
 import numpy as np
@@ -25,34 +26,11 @@ class Loader:
         return iter(next(self.passes))
 
 
-class Columns:
+class Columns(UserList):
     """Rows by number, with a column by name, as in a data set of Hugging Face."""
 
-    def __len__(self):
-        return len(TEXTS)
-
     def __getitem__(self, key):
-        rows = [
-            {"text": text, "label": number} for text, number in zip(TEXTS, NUMBERS, strict=True)
-        ]
-        return Column(row[key] for row in rows) if isinstance(key, str) else rows[key]
-
-    def __iter__(self):
-        return iter([self[number] for number in range(len(self))])
-
-
-class Column:
-    def __init__(self, values):
-        self.values = list(values)
-
-    def __len__(self):
-        return len(self.values)
-
-    def __getitem__(self, key):
-        return self.values[key]
-
-    def __iter__(self):
-        return iter(self.values)
+        return UserList(row[key] for row in self) if isinstance(key, str) else self.data[key]
 
 
 def forever(rows):
@@ -70,6 +48,7 @@ def torch_loader(rows, **options):
 
 
 NUMBERED = list(zip(TEXTS, NUMBERS, strict=True))
+COLUMNS = Columns({"text": text, "label": number} for text, number in NUMBERED)
 DICTS = [{"text": text, "label": label} for text, label in ROWS]
 FORMS = {
     "a generator": lambda: (iter(ROWS),),
@@ -77,8 +56,8 @@ FORMS = {
     "dicts": lambda: (iter(DICTS),),
     "texts and a list": lambda: (iter(TEXTS), LABELS),
     "passes": lambda: (Loader(ROWS),),
-    "rows": lambda: (Columns(),),
-    "columns": lambda: (Columns()["text"], Columns()["label"]),
+    "rows": lambda: (COLUMNS,),
+    "columns": lambda: (COLUMNS["text"], COLUMNS["label"]),
     "grain": lambda: (grain_source(NUMBERED),),
     "grain batches": lambda: (grain_source(NUMBERED).batch(4),),
     "a grain iterator": lambda: (grain_source(NUMBERED).to_iter_dataset(),),

@@ -34,13 +34,6 @@ def test_it_trains_on_the_three_inputs(make_backbone, eager, inputs, difference,
     assert difference(loaded(inputs), model(inputs)) == 0.0
 
 
-def test_absent_optional_inputs_are_none(backbone, inputs, difference):
-    model = classifier(backbone, "output")
-    full = {"segment_ids": np.zeros((8, 12), "int32"), "padding_mask": np.ones((8, 12), "int32")}
-    ids = {"token_ids": inputs["token_ids"]}
-    assert difference(model({**ids, **dict.fromkeys(full)}), model({**ids, **full})) < 1e-6
-
-
 def test_only_the_inputs_of_a_model_are_in_its_graph(backbone, inputs):
     with pytest.raises(ValueError, match="sequence_ids.*backbone.input"):
         packed = keras.Input((None,), dtype="int32", name="sequence_ids")

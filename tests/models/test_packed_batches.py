@@ -150,20 +150,6 @@ def test_batches_that_differ_in_sequences_evaluate_as_padded_rows(
     assert_close(model.evaluate(model.batches(*data, batching=packed), verbose=0), padded)
 
 
-def test_questions_of_any_length_have_the_losses_of_rows_of_their_own(
-    assert_close, letters, backbone, eager
-):
-    rng = np.random.default_rng(2)
-    model, *_ = spans(rng, letters, backbone)
-    eager(model)
-    questions = [question(rng, words) for words in (2, 12, 9)]
-    alone = [model.evaluate([each], return_dict=True, verbose=0) for each in questions]
-    packed = model.evaluate(questions, batching=PACKED, return_dict=True, verbose=0)
-    assert len(next(iter(model.batches(questions, batching=PACKED)))[0]["token_ids"]) == 2
-    mean = {name: np.mean([logs[name] for logs in alone]) for name in packed}
-    assert_close(packed, mean)
-
-
 def test_padding_takes_part_in_the_softmax_of_spans_unless_rows_are_packed(
     letters, backbone, eager
 ):
@@ -189,12 +175,19 @@ def test_padding_takes_part_in_the_softmax_of_spans_unless_rows_are_packed(
     assert loss(True) > 1.05 * loss(is_token)
 
 
-def test_rows_packed_before_are_checked_as_others_are(letters, backbone, tensorflow, eager):
+def test_rows_packed_before_are_read_as_others_are(
+    letters, backbone, tensorflow, eager, assert_close
+):
     from keras_bert.graph.datasets import as_dataset
 
     model, texts, _ = classification(np.random.default_rng(3), letters, backbone)
     eager(model)
     data = model.batches(texts, [0] * 21, batching=Batching(2, packed=True, sequences_per_row=3))
+    [(x, y, weights)] = model.batches(texts, [0] * 21, batching=PACKED)
+    found = model.evaluate(x, y, sample_weight=weights, verbose=0)
+    assert_close(found, model.evaluate(texts, [0] * 21, verbose=0))
+    with pytest.raises(ValueError, match="y of packed rows must have a value for each of cls_pos"):
+        model.fit(x, y[:, 0])
     wrong = as_dataset(data).map(lambda x, labels, weights: (x, labels + 3, weights))
     with pytest.raises(tensorflow.errors.InvalidArgumentError, match="in 0 to 2"):
         model.evaluate(wrong, verbose=0)
@@ -204,16 +197,6 @@ def test_rows_packed_before_are_checked_as_others_are(letters, backbone, tensorf
             read(as_dataset(data))
         with pytest.raises(ValueError, match="packed"):
             read(data)
-
-
-def test_rows_packed_before_are_arrays_too(assert_close, letters, backbone, eager):
-    model, texts, labels = classification(np.random.default_rng(3), letters, backbone)
-    eager(model)
-    [(x, y, weights)] = model.batches(texts, labels, batching=PACKED)
-    found = model.evaluate(x, y, sample_weight=weights, return_dict=True, verbose=0)
-    assert_close(found, model.evaluate(texts, labels, return_dict=True, verbose=0))
-    with pytest.raises(ValueError, match="y of packed rows must have a value for each of cls_pos"):
-        model.fit(x, y[:, 0])
 
 
 def with_features(backbone):

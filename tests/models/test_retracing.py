@@ -92,13 +92,14 @@ def test_a_change_of_an_encoder_is_one_of_all_tasks_on_it(model, difference):
     check_calls(model)
 
 
-def test_freezing_other_weights_of_the_same_shapes_changes_no_outputs(make_model):
+def test_freezing_other_weights_of_the_same_shapes_changes_no_outputs(make_model, assert_close):
     model = make_model(num_layers=2)
     first, second = model.backbone.blocks
-    first.trainable = False
-    check_calls(model)
-    first.trainable, second.trainable = True, False
-    check_calls(model)  # on JAX the values of both have the same shapes
+    inputs = model.preprocessor(TEXTS)
+    for frozen in (first, second):  # on JAX the values of both have the same shapes
+        first.trainable = second.trainable = True
+        frozen.trainable = False
+        assert_close(model.predict(inputs, verbose=0), model(inputs))
 
 
 def moved(model, *data):
@@ -108,20 +109,16 @@ def moved(model, *data):
     return {path for path, value in weights(model).items() if np.any(value != before[path])}
 
 
-@pytest.mark.parametrize("is_own", [False, True])
 def test_the_next_fit_trains_what_is_trainable_and_recomputes_as_told(
-    make_model, inputs, is_own, monkeypatch
+    make_model, inputs, monkeypatch
 ):
-    model = make_model(num_layers=1 if is_own else 2)
-    model.compile(AdamW(0.1) if is_own else None)
+    model = make_model(num_layers=2)
+    model.compile()
     data = inputs, np.arange(8) % 2
     everything = moved(model, *data)
-    first, *others = model.backbone.blocks
+    first, second = model.backbone.blocks
     first.trainable = False
     assert everything - moved(model, *data) == {variable.path for variable in first.weights}
-    if is_own:
-        return
-    [second] = others
     first.trainable, second.trainable = True, False
     model.backbone.remat, recomputed = True, []
     recompute = encoder_block.rematerialize
@@ -132,14 +129,15 @@ def test_the_next_fit_trains_what_is_trainable_and_recomputes_as_told(
     assert recomputed
 
 
-def test_an_optimizer_that_does_not_know_what_is_trainable_is_refused(make_model, inputs):
-    model = make_model()
+def test_an_optimizer_that_does_not_know_what_is_trainable_is_refused(model, inputs):
+    [block], data = model.backbone.blocks, (inputs, np.arange(8) % 2)
+    paths = {variable.path for variable in block.weights}
     model.compile(AdamW(0.1), run_eagerly=True)
-    model.backbone.blocks[0].trainable = False
-    data = inputs, np.arange(8) % 2
+    assert moved(model, *data) >= paths
+    block.trainable = False
+    assert not moved(model, *data) & paths
+    model.compile(AdamW(0.1), run_eagerly=True)
     model.fit(*data, verbose=0)
-    model.backbone.blocks[0].trainable = True
+    block.trainable = True
     with pytest.raises(ValueError, match="block_0/.*Compile again"):
         model.fit(*data, verbose=0)
-    model.compile(AdamW(0.1), run_eagerly=True)
-    assert moved(model, *data) >= {variable.path for variable in model.backbone.blocks[0].weights}

@@ -54,29 +54,20 @@ def one_by_one(model, text):
 
 @pytest.fixture(scope="module")
 def expected(models):
-    return {name: [one_by_one(model, text) for text in TEXTS] for name, model in models.items()}
-
-
-def expected_of(model, expected):
-    return expected["causal" if model.backbone.causal else "masked"]
+    return {model.name: [one_by_one(model, text) for text in TEXTS] for model in models.values()}
 
 
 def test_scores_are_those_of_one_token_at_a_time(assert_close, model, expected):
     scores = model.score_texts(TEXTS)
-    for score, (tokens, likelihoods) in zip(scores, expected_of(model, expected), strict=True):
+    for score, (tokens, likelihoods) in zip(scores, expected[model.name], strict=True):
         assert score["tokens"] == tokens
         assert_close(score["token_log_likelihoods"], likelihoods)
         assert_close(score["log_likelihood"], sum(likelihoods))
         assert score["perplexity"] == pytest.approx(np.exp(-np.mean(likelihoods)), rel=1e-5)
     assert len({round(score["log_likelihood"], 3) for score in scores}) == len(TEXTS) - 1
     assert scores[1] == scores[5]  # equal texts have equal scores, to the last bit
-
-
-@pytest.mark.parametrize("batch_size", [1, 3])
-def test_the_batch_size_does_not_change_scores(assert_close, model, expected, batch_size):
-    scores = model.score_texts(TEXTS, batch_size)
-    for score, (_, likelihoods) in zip(scores, expected_of(model, expected), strict=True):
-        assert_close(score["token_log_likelihoods"], likelihoods)
+    for score, other in zip(scores, model.score_texts(TEXTS, 3), strict=True):
+        assert_close(other["token_log_likelihoods"], score["token_log_likelihoods"])
 
 
 def test_rows_of_many_logits_are_computed_a_few_at_a_time(
@@ -92,7 +83,7 @@ def test_rows_of_many_logits_are_computed_a_few_at_a_time(
     monkeypatch.setattr(scoring, "_LOGITS_AT_ONCE", 8 * 32 * 2)
     scores = models["causal"].score_texts(TEXTS)
     assert len(shapes) > 2 and max(rows * places for rows, places in shapes) <= 8 * 2
-    for score, (_, likelihoods) in zip(scores, expected["causal"], strict=True):
+    for score, (_, likelihoods) in zip(scores, expected[models["causal"].name], strict=True):
         assert_close(score["token_log_likelihoods"], likelihoods)
     shapes.clear()
     monkeypatch.setattr(scoring, "_LOGITS_AT_ONCE", 1)

@@ -160,10 +160,8 @@ def _check_documents(loss, y, y_pred):
         return
     if len(y.shape) < 2 or y.shape[-1] != number:
         raise ValueError(
-            f"This loss takes a label for each document, and each query has {number} documents but "
-            "one label. Examples (query, positive, negative) train with "
-            "loss=MarginMeanSquaredError(); binary cross-entropy and squared error take pairs "
-            "(query, document)."
+            f"This loss takes a label for each document; each query has {number} documents but one "
+            "label. Examples (query, positive, negative) train with MarginMeanSquaredError()."
         )
 
 

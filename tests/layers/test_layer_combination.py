@@ -62,12 +62,6 @@ def test_one_layer_has_no_weights_to_learn():
         LayerCombination("weighted")(STATES[:1])
 
 
-def test_config_round_trip():
-    config = LayerCombination("mean", name="combination").get_config()
-    assert LayerCombination.from_config(config).get_config() == config
-    assert config["combine"] == "mean"
-
-
 @pytest.mark.parametrize("layers", [1j, object(), [], 3])
 def test_what_is_no_list_of_layers_is_refused(layers):
     with pytest.raises(ValueError, match="must be a list"):

@@ -67,9 +67,3 @@ def test_half_precision_is_pooled_in_float32():
 def test_another_pooling_is_refused():
     with pytest.raises(ValueError, match="pooling must be one of .*; got 'sum'"):
         Pooling("sum")
-
-
-def test_config_round_trip():
-    config = Pooling("max", normalize=True, name="pool").get_config()
-    assert Pooling.from_config(config).get_config() == config
-    assert (config["pooling"], config["normalize"]) == ("max", True)

@@ -109,10 +109,8 @@ def test_the_official_numbers_of_a_prediction_file_for_real_questions(shared_dat
 
     examples = read_squad(shared_data / "squad" / name)
     predictions, odds = made_up_answers(examples)
-    is_second = "v2" in name
-    scores = squad_scores(
-        examples, predictions, odds if is_second else None, 1.0 if is_second else None
-    )
+    options = (odds, 1.0) if "v2" in name else ()
+    scores = squad_scores(examples, predictions, *options)
     theirs = OFFICIAL[name]
     assert all(abs(scores[name] - value) < 1e-9 for name, value in theirs.items())
 

@@ -17,7 +17,6 @@ LABELS = np.array([0, 1, 2, 0, 1, 2, 0, 1])
 
 @pytest.fixture(scope="module")
 def reader(letters):
-    """A preprocessor whose graphs all models share."""
     return BertClassifierPreprocessor(letters, sequence_length=12, label_names=["0", "1", "2"])
 
 
@@ -28,7 +27,6 @@ def model(backbone, reader):
 
 @pytest.fixture
 def bare(backbone):
-    """A classifier without a preprocessor."""
     return BertClassifier(backbone, num_classes=3)
 
 

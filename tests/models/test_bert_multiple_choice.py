@@ -16,7 +16,6 @@ QUESTIONS = [
 
 @pytest.fixture
 def bare(make_backbone, randomized, eager):
-    """A multiple choice without a preprocessor."""
     return eager(randomized(BertMultipleChoice(make_backbone())))
 
 

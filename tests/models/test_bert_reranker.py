@@ -13,13 +13,11 @@ TRIPLETS = [("a b", "c d", "e f g h"), ("c", "d e f g h i j k l", "e")]
 
 @pytest.fixture
 def bare(make_backbone, randomized, eager):
-    """A reranker without a preprocessor."""
     return eager(randomized(BertReranker(make_backbone())))
 
 
 @pytest.fixture(scope="module")
 def reader(letters):
-    """A preprocessor whose graphs all models share."""
     return BertRerankerPreprocessor(letters, sequence_length=12)
 
 

@@ -15,7 +15,6 @@ SIZES = {"document_stride": 3, "max_question_length": 4, "max_answer_length": 2}
 
 @pytest.fixture(scope="module")
 def reader(letters):
-    """A preprocessor that tests share; a test that changes it makes its own."""
     return BertSpanLabelerPreprocessor(letters, sequence_length=12, **SIZES)
 
 

@@ -19,7 +19,6 @@ def model(make_backbone, eager):
 
 @pytest.fixture(scope="module")
 def reader(make_backbone, letters, varied, eager):
-    """A model that reads text."""
     keras.utils.set_random_seed(1)
     reader = BertClassifierPreprocessor(letters, sequence_length=12)
     model = BertClassifier(make_backbone(), 2, reader, num_features=3)

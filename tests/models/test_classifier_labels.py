@@ -20,7 +20,6 @@ def backbone(make_backbone):
 
 @pytest.fixture(scope="module")
 def named(letters):
-    """A preprocessor that knows the classes; all models share the graphs that it traced."""
     return BertClassifierPreprocessor(letters, sequence_length=12, label_names=NAMES)
 
 
@@ -31,7 +30,6 @@ def model(backbone, named, eager):
 
 @pytest.fixture
 def bare(backbone, eager):
-    """A classifier without a preprocessor."""
     return eager(BertClassifier(backbone, 3, dropout=0.0))
 
 

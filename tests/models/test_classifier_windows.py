@@ -66,23 +66,6 @@ def test_logits_are_those_of_the_windows_pooled(assert_close, model, difference,
     assert difference(found, cut) > 1e-2
 
 
-def test_every_form_of_texts_gives_the_same(model, assert_close):
-    tf = pytest.importorskip("tensorflow", reason="pip install tensorflow")
-    read_windows(model, 4)
-    expected = model.predict(with_number(TEXTS), batch_size=4, verbose=0)
-    data = tf.data.Dataset.from_tensor_slices((with_number(TEXTS), LABELS))
-    assert_close(model.predict(data.batch(4), verbose=0), expected)
-    alone = {"text": TEXTS[3], "features": [[2.0]]}
-    assert_close(model.predict(alone, verbose=0), expected[3:4])
-    if keras.backend.backend() == "tensorflow":
-        served = model.preprocessor.serve(
-            lambda inputs: model(inputs, training=False),
-            tf.constant(TEXTS),
-            features=tf.fill([6, 1], 2.0),
-        )
-        assert_close(served["probabilities"], tf.nn.softmax(expected))
-
-
 def test_evaluate_scores_whole_texts(model):
     tf = pytest.importorskip("tensorflow", reason="pip install tensorflow")
     read_windows(model, 4)

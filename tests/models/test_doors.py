@@ -22,7 +22,6 @@ NAN, INF = float("nan"), float("inf")
 
 @pytest.fixture(scope="module")
 def named(letters):
-    """A preprocessor that knows the classes; all models share the graphs that it traced."""
     return BertClassifierPreprocessor(letters, sequence_length=12, label_names=["no", "yes"])
 
 
@@ -250,8 +249,6 @@ def test_no_examples_are_an_error_that_says_so(model):
 
 
 class Batches(keras.utils.PyDataset):
-    """One batch."""
-
     def __init__(self, *batch):
         super().__init__()
         self.batch = batch

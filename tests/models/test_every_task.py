@@ -52,8 +52,6 @@ TASKS = {
 
 @pytest.fixture(scope="module")
 def task_of(make_backbone, letters, varied):
-    """Makes each task once, as its preprocessor keeps the graphs that it traced."""
-
     @functools.cache
     def make(name):
         kind, x, *_, settings, arguments = TASKS[name]
@@ -84,13 +82,6 @@ def without(*names):
     return each([name for name in TASKS if name not in names])
 
 
-def prepared(task, x):
-    """The model's inputs for examples, as arrays."""
-    batching = Batching(batch_size=64, pad_to="full")
-    [inputs] = task.preprocessor.batches(x, batching=batching, with_labels=False)
-    return inputs
-
-
 @each(TASKS)
 def test_predict_gives_arrays_of_raw_and_of_prepared_inputs(made, assert_close, request):
     task, x, _, shape, _ = made
@@ -98,7 +89,8 @@ def test_predict_gives_arrays_of_raw_and_of_prepared_inputs(made, assert_close, 
     parts = keras.tree.flatten(raw)
     assert all(type(part) is np.ndarray and part.dtype == np.float32 for part in parts)
     assert {part.shape for part in parts} == {shape}
-    inputs = prepared(task, x)
+    whole = Batching(batch_size=64, pad_to="full")
+    [inputs] = task.preprocessor.batches(x, batching=whole, with_labels=False)
     ready = task.predict(inputs, verbose=0)
     assert keras.tree.map_structure(type, raw) == keras.tree.map_structure(type, ready)
     if "windows" in request.node.name:
@@ -168,25 +160,22 @@ def test_fit_trains_on_batches_and_validates_on_the_last_examples(made):
     logs = task.fit(x, y, batch_size=64, validation_split=0.5, verbose=0).history
     assert int(task.optimizer.iterations) == 1 and np.isfinite(logs["loss"]).all()
     x, y = (take(part, slice(2, 4)) for part in (x, y))
-    forms = [(task.batches(x, y),)]
-    if not getattr(task.preprocessor, "cuts_windows", False):  # which are pooled
-        forms += [(x, y)]
-    for form in forms:
-        found = task.evaluate(*form, verbose=0, return_dict=True)["loss"]
-        assert logs["val_loss"] == [pytest.approx(found, rel=1e-4)]
+    is_pooled = getattr(task.preprocessor, "cuts_windows", False)
+    last = (task.batches(x, y),) if is_pooled else (x, y)
+    found = task.evaluate(*last, verbose=0, return_dict=True)["loss"]
+    assert logs["val_loss"] == [pytest.approx(found, rel=1e-4)]
 
 
 @without("pairs")
-def test_files_and_configs_make_the_same_task(made, tmp_path):
+def test_presets_and_configs_make_the_same_task(made, tmp_path):
     task, x, *_ = made
     expected = task.predict(x, verbose=0)
     task.save_to_preset(tmp_path / "preset")
-    task.save(tmp_path / "model.keras")
     copy = type(task).from_config(json.loads(json.dumps(task.get_config())))
     copy.set_weights(task.get_weights())
     preset = BertTask.from_preset(tmp_path / "preset")
     assert not preset.load_report.new
-    for loaded in (preset, keras.models.load_model(tmp_path / "model.keras"), copy):
+    for loaded in (preset, copy):
         assert type(loaded) is type(task) and loaded.get_config() == task.get_config()
         loaded.run_eagerly = True
         found = loaded.predict(x, verbose=0)

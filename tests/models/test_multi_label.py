@@ -14,7 +14,6 @@ LABELS = np.random.default_rng(1).integers(0, 2, (8, 3))
 
 @pytest.fixture(scope="module")
 def reader(letters):
-    """A preprocessor whose graphs all models share."""
     settings = {"label_names": NAMES, "multi_label": True, "threshold": 0.7}
     return BertClassifierPreprocessor(letters, sequence_length=12, **settings)
 

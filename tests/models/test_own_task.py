@@ -73,7 +73,6 @@ class BertReviewer(BertTask):
 # The task ends.
 @pytest.fixture(scope="module")
 def reviewer(make_backbone, letters):
-    """A `BertReviewer` that was trained."""
     keras.utils.set_random_seed(1)
     reader = BertPreprocessor(letters, sequence_length=8)
     model = BertReviewer(make_backbone(dropout=0.0), 2, reader)

@@ -166,18 +166,17 @@ def test_scores_are_those_of_the_cosines(assert_close, model, varied):
     assert_close(model.scores((TEXTS, others), scores), expected)
 
 
-def test_similarity_needs_an_other_for_each_text(model, backbone, preprocessor):
-    with pytest.raises(ValueError, match="There are 4 texts but 2 others"):
-        model.similarity_pairwise(TEXTS, TEXTS[:2])
+def test_what_cannot_be_compared_or_served_is_named(
+    tensorflow, model, backbone, preprocessor, tmp_path
+):
     tokens = BertEmbedder(backbone, pooling=None, preprocessor=preprocessor)
-    with pytest.raises(ValueError, match="this needs one for the whole.*pooling="):
-        tokens.similarity("a", "b")
-
-
-def test_vectors_of_tokens_are_not_served(tensorflow, backbone, preprocessor, tmp_path):
-    model = BertEmbedder(backbone, pooling=None, preprocessor=preprocessor)
-    for call in (lambda: model.export(tmp_path / "served"), lambda: model.answer(["a"])):
-        with pytest.raises(ValueError, match="An answer needs one vector per text.*pooling="):
+    for call, message in (
+        (lambda: model.similarity_pairwise(TEXTS, TEXTS[:2]), "There are 4 texts but 2 others"),
+        (lambda: tokens.similarity("a", "b"), "this needs one for the whole.*pooling="),
+        (lambda: tokens.export(tmp_path / "served"), "needs one vector per text.*pooling="),
+        (lambda: tokens.answer(["a"]), "needs one vector per text.*pooling="),
+    ):
+        with pytest.raises(ValueError, match=message):
             call()
     assert not (tmp_path / "served").exists()
 

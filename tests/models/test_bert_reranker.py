@@ -183,6 +183,8 @@ def test_single_texts_and_four_together_are_refused(model):
         model.answer(["a", "b"])
     with pytest.raises(ValueError, match="at most 3 together; got 4"):
         model.answer([("a", "b", "c", "d")])
+    with pytest.raises(ValueError, match="activation must be one of 'sigmoid', 'linear'; got 'so"):
+        type(model.preprocessor).like(model.preprocessor, activation="softmax")
 
 
 def test_scores_are_means_over_the_queries(model, caplog):
@@ -214,8 +216,3 @@ def test_settings_are_saved(model, tmp_path):
     assert isinstance(loaded.loss, MarginMeanSquaredError)
     linear = BertReranker.from_preset(tmp_path / "preset", activation="linear", sequence_length=9)
     assert (linear.preprocessor.activation, linear.preprocessor.sequence_length) == ("linear", 9)
-
-
-def test_an_unknown_activation_is_refused(letters, reader):
-    with pytest.raises(ValueError, match="activation must be one of 'sigmoid', 'linear'; got 'so"):
-        type(reader)(letters, activation="softmax")

@@ -157,17 +157,10 @@ def test_labels_outside_the_classes_are_refused(bare, inputs, tagged):
             bare.fit(inputs, wrong, sample_weight=weights)
 
 
-def test_datasets_of_texts_are_answered_and_those_of_pairs_are_not(model, varied):
-    tf = pytest.importorskip("tensorflow", reason="pip install tensorflow")
+def test_datasets_of_texts_are_answered_and_those_of_pairs_are_not(model, varied, tf):
     slices = tf.data.Dataset.from_tensor_slices
     answers = [varied(model).answer(x) for x in (TEXTS, slices(TEXTS))]
     mine, streamed = ([answer["entity_text"] for answer in each] for each in answers)
     assert mine == streamed and any(mine)
     with pytest.raises(ValueError, match="got pairs"):
         model.answer(slices((TEXTS, TEXTS)))
-
-
-def test_another_number_of_classes_gets_a_new_head(model, tmp_path):
-    model.save_to_preset(tmp_path / "preset")
-    other = BertTokenClassifier.from_preset(tmp_path / "preset", num_classes=2)
-    assert set(other.load_report.new) == {"logits/kernel", "logits/bias"}

@@ -45,8 +45,7 @@ def test_it_learns_from_features(model, eager, inputs):
     assert losses[-1] < 0.8 * losses[0]
 
 
-def test_features_count_and_datasets_give_what_arrays_give(assert_close, reader, difference):
-    tf = pytest.importorskip("tensorflow", reason="pip install tensorflow")
+def test_features_count_and_datasets_give_what_arrays_give(assert_close, reader, difference, tf):
     x = {"text": TEXTS, "features": FEATURES}
     expected = reader.predict(x, verbose=0)
     moved = reader.predict({**x, "features": FEATURES[::-1]}, verbose=0)
@@ -91,8 +90,7 @@ def test_features_that_are_none_are_refused(model, reader, inputs):
         reader.predict({"text": TEXTS, "features": FEATURES[:7]})
 
 
-def test_a_dataset_trains_after_adapt_features_only(model, inputs):
-    tf = pytest.importorskip("tensorflow", reason="pip install tensorflow")
+def test_a_dataset_trains_after_adapt_features_only(model, inputs, tf):
     x = {**inputs, "features": FEATURES.astype("float32")}
     data = tf.data.Dataset.from_tensor_slices((x, LABELS)).batch(4)
     with pytest.raises(ValueError, match="call model.adapt_features"):

@@ -61,8 +61,7 @@ def test_labels_outside_the_classes_are_refused(model, inputs, labels):
 
 
 @pytest.mark.parametrize("is_text", [True, False])
-def test_labels_outside_the_classes_are_refused_in_datasets_too(model, bare, inputs, is_text):
-    tf = pytest.importorskip("tensorflow", reason="pip install tensorflow")
+def test_labels_outside_the_classes_are_refused_in_datasets_too(model, bare, inputs, is_text, tf):
     task, x = (model, (TEXTS, PAIRS)) if is_text else (bare, inputs)
     wrong = tf.data.Dataset.from_tensor_slices((x, np.where(np.arange(8) == 6, 3, LABELS))).batch(4)
     assert task.predict(wrong, verbose=0).shape == (8, 3)  # labels of a test are often -1
@@ -75,8 +74,7 @@ def test_labels_outside_the_classes_are_refused_in_datasets_too(model, bare, inp
         assert "Labels outside:] [3]" in str(error.value)
 
 
-def test_texts_without_labels_are_refused(model):
-    tf = pytest.importorskip("tensorflow", reason="pip install tensorflow")
+def test_texts_without_labels_are_refused(model, tf):
     with pytest.raises(ValueError, match="yields no labels"):
         model.fit(tf.data.Dataset.from_tensor_slices((TEXTS,)))
     with pytest.raises(ValueError, match="yields no labels"):
@@ -86,8 +84,7 @@ def test_texts_without_labels_are_refused(model):
             call(TEXTS)
 
 
-def test_labels_of_a_dataset_may_be_names(model):
-    tf = pytest.importorskip("tensorflow", reason="pip install tensorflow")
+def test_labels_of_a_dataset_may_be_names(model, tf):
     slices = tf.data.Dataset.from_tensor_slices
     data = slices((TEXTS, np.array(NAMES)[LABELS])).batch(3)
     expected = model.evaluate(TEXTS, LABELS, verbose=0)
@@ -98,8 +95,7 @@ def test_labels_of_a_dataset_may_be_names(model):
         model.fit(slices((TEXTS, PAIRS)), verbose=0)  # a second text is no label
 
 
-def test_one_hot_labels_are_refused_unless_the_loss_takes_them(model, inputs):
-    tf = pytest.importorskip("tensorflow", reason="pip install tensorflow")
+def test_one_hot_labels_are_refused_unless_the_loss_takes_them(model, inputs, tf):
     one_hot = np.eye(3)[LABELS]
     for call in (
         lambda: model.fit(TEXTS, one_hot),
@@ -124,8 +120,7 @@ def test_one_hot_labels_are_refused_unless_the_loss_takes_them(model, inputs):
     assert int(bare.optimizer.iterations) == 3
 
 
-def test_numbers_of_a_dataset_are_left_to_a_regression(backbone, inputs, eager):
-    tf = pytest.importorskip("tensorflow", reason="pip install tensorflow")
+def test_numbers_of_a_dataset_are_left_to_a_regression(backbone, inputs, eager, tf):
     regression = eager(BertClassifier(backbone, num_classes=1))
     data = tf.data.Dataset.from_tensor_slices((inputs, np.linspace(-9, 9, 8))).batch(4)
     assert np.isfinite(regression.fit(data, verbose=0).history["loss"]).all()
@@ -161,8 +156,7 @@ def test_class_weights_weigh_the_loss_of_each_class(bare, inputs, randomized):
     assert both.tolist() == [0, 1, 2, 6, 4, 5, 12, 7]
 
 
-def test_class_weights_of_text_and_of_datasets(model, eager):
-    tf = pytest.importorskip("tensorflow", reason="pip install tensorflow")
+def test_class_weights_of_text_and_of_datasets(model, eager, tf):
     weights = {"low": 3, "high": 0.25}  # keras's own class_weight fails on classes left out
     names = np.array(NAMES)[LABELS]
     data = tf.data.Dataset.from_tensor_slices((TEXTS, LABELS))
@@ -189,8 +183,7 @@ def test_class_weights_need_one_class_a_text(backbone, inputs, preprocessor):
             model.fit(inputs, np.zeros((8, 3)), class_weight={0: 2.0})
 
 
-def test_validation_split_takes_the_last_texts(model, randomized):
-    tf = pytest.importorskip("tensorflow", reason="pip install tensorflow")
+def test_validation_split_takes_the_last_texts(model, randomized, tf):
     randomized(model)
     loss = model.default_compile_args()["loss"]
     model.compile(keras.optimizers.SGD(0.0), loss, run_eagerly=True)

@@ -66,8 +66,7 @@ def test_logits_are_those_of_the_windows_pooled(assert_close, model, difference,
     assert difference(found, cut) > 1e-2
 
 
-def test_evaluate_scores_whole_texts(model):
-    tf = pytest.importorskip("tensorflow", reason="pip install tensorflow")
+def test_evaluate_scores_whole_texts(model, tf):
     read_windows(model, 4)
     x = with_number(TEXTS)
     logits = model.predict(x, verbose=0).astype("float64")
@@ -82,8 +81,7 @@ def test_evaluate_scores_whole_texts(model):
         model.evaluate(x)
 
 
-def test_each_window_trains_with_the_label_and_features_of_its_text(model):
-    tf = pytest.importorskip("tensorflow", reason="pip install tensorflow")
+def test_each_window_trains_with_the_label_and_features_of_its_text(model, tf):
     read_windows(model, 4)
     x = {"text": TEXTS, "features": FEATURES}
     windows = [windows_of(text, 4) for text in TEXTS]

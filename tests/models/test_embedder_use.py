@@ -1,6 +1,5 @@
 """Prompts, similarity and search with vectors of texts."""
 
-import keras
 import numpy as np
 import pytest
 
@@ -51,20 +50,17 @@ def test_pairs_train_with_the_prompts_of_their_use(model, tensorflow):
 
 
 def test_prompts_and_widths_are_saved(backbone, preprocessor, assert_close, tmp_path, caplog):
-    reader = BertEmbedderPreprocessor(
-        preprocessor.tokenizer, 12, prompts=PROMPTS, default_prompt_name="query"
-    )
+    options = {"prompts": PROMPTS, "default_prompt_name": "query"}
+    reader = BertEmbedderPreprocessor(preprocessor.tokenizer, 12, **options)
     model = BertEmbedder(backbone, truncate_dim=5, preprocessor=reader)
     vectors = model.predict(TEXTS, verbose=0)
     assert vectors.shape == (4, 5)
     assert_close(np.linalg.norm(vectors, axis=-1), np.ones(len(vectors)))
-    model.save(tmp_path / "model.keras")
     model.save_to_preset(tmp_path / "preset")
     save_to_hugging_face(model, tmp_path / "hugging_face")
     assert "SentenceTransformer(folder, truncate_dim=5)" in caplog.text
     both = {**PROMPTS, "document": PROMPTS["passage"]}  # the names that sentence-transformers reads
     for loaded, prompts in (
-        (keras.models.load_model(tmp_path / "model.keras"), PROMPTS),
         (BertTask.from_preset(tmp_path / "preset"), PROMPTS),
         (BertTask.from_preset(tmp_path / "hugging_face"), both),
     ):

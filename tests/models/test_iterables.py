@@ -141,8 +141,9 @@ def test_examples_without_end_need_steps(train, monkeypatch):
         train(forever(ROWS))
 
 
-def test_an_iterable_is_answered_scored_and_split_like_a_list(make, tmp_path):
+def test_an_iterable_is_answered_scored_and_split_like_a_list(make, eager_compile, tmp_path):
     model = make()
+    model.compile()
     assert model.scores(iter(ROWS)) == model.scores(TEXTS, LABELS)
     assert model.evaluate(iter(ROWS), verbose=0) == model.evaluate(TEXTS, LABELS, verbose=0)
     np.testing.assert_array_equal(model.predict(iter(TEXTS)), model.predict(TEXTS))

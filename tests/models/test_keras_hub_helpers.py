@@ -24,14 +24,8 @@ X = ops.convert_to_tensor(GENERATOR.normal(size=(2, 8)), "float32")  # the helpe
 IDS = ops.convert_to_tensor(GENERATOR.integers(1, 10, (2, 5)), "int32")
 MASK = ops.convert_to_tensor([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]], "int32")
 PREPARED = {"token_ids": IDS, "segment_ids": 1 - MASK, "padding_mask": MASK}
-SIZES = {
-    "vocabulary_size": 10,
-    "num_layers": 2,
-    "num_heads": 2,
-    "hidden_dim": 8,
-    "intermediate_dim": 16,
-    "max_sequence_length": 8,
-}
+SIZES = {"vocabulary_size": 10, "num_layers": 2, "num_heads": 2, "hidden_dim": 8}
+SIZES |= {"intermediate_dim": 16, "max_sequence_length": 8}
 
 
 @pytest.fixture

@@ -27,7 +27,7 @@ def test_it_trains_on_the_three_inputs(make_backbone, eager, inputs, difference,
     model = classifier(backbone, kind)
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     eager(model, optimizer=keras.optimizers.Adam(0.01), loss=loss)
-    losses = model.fit(inputs, LABELS, epochs=3, verbose=0).history["loss"]
+    losses = [model.train_on_batch(inputs, LABELS) for _ in range(3)]
     assert losses[-1] < losses[0]
     model.save(tmp_path / "model.keras")
     loaded = keras.saving.load_model(tmp_path / "model.keras")

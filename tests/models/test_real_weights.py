@@ -49,21 +49,14 @@ def model(minilm):
 
 
 @pytest.fixture(scope="module")
-def theirs(minilm, sentences):
+def theirs(minilm, sentences, torch, transformers):
     """`(token ids, hidden states of the tokens, embedding)` of each text by transformers."""
-    torch = pytest.importorskip("torch", reason='pip install ".[parity]"')
-    transformers = pytest.importorskip("transformers", reason='pip install ".[parity]"')
     tokenizer = transformers.AutoTokenizer.from_pretrained(minilm)
     encoder = transformers.AutoModel.from_pretrained(minilm).eval()
     rows = []
     for start in range(0, len(sentences), 20):
-        inputs = tokenizer(
-            sentences[start : start + 20],
-            padding=True,
-            truncation=True,
-            max_length=256,
-            return_tensors="pt",
-        )
+        options = {"padding": True, "truncation": True, "max_length": 256, "return_tensors": "pt"}
+        inputs = tokenizer(sentences[start : start + 20], **options)
         with torch.no_grad():
             encoded = encoder(**inputs).last_hidden_state
         mask = inputs["attention_mask"][:, :, None]
@@ -153,9 +146,9 @@ def test_quantized_embeddings_point_the_same_way(minilm, sentences, theirs, tmp_
 
 
 @pytest.mark.parametrize("causal", [False, True])
-def test_scores_of_texts_equal_those_by_transformers(assert_close, minilm, tmp_path, causal):
-    torch = pytest.importorskip("torch", reason='pip install ".[parity]"')
-    transformers = pytest.importorskip("transformers", reason='pip install ".[parity]"')
+def test_scores_of_texts_equal_those_by_transformers(
+    assert_close, torch, transformers, minilm, tmp_path, causal
+):
     ours = BertPretrainer.from_preset(minilm, next_sentence=False)
     if causal:
         config = {**ours.backbone.get_config(), "causal": True}

@@ -178,9 +178,7 @@ def test_each_task_trains_answers_adapts_and_is_saved(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TASKS)
-def test_each_task_is_exported(name, make_task, tmp_path):
-    import tensorflow as tf
-
+def test_each_task_is_exported(name, make_task, tf, tmp_path):
     served = tf.saved_model.load(make_task(name).export(tmp_path / "served")).signatures
     assert {"serving_default", "token_ids"} <= served.keys()
 

@@ -10,34 +10,20 @@ from keras_bert import (
     BertBackbone,
     BertClassifier,
     BertMultipleChoice,
+    BertPreprocessor,
     BertPretrainer,
     BertReranker,
     BertSpanLabeler,
     BertTask,
     BertTokenClassifier,
+    BertTokenizer,
 )
 from keras_bert.presets.save_checkpoint import save_to_hugging_face
 
 pytestmark = pytest.mark.slow
 
-SMALL = {
-    "vocab_size": 30,
-    "hidden_size": 16,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 2,
-    "intermediate_size": 32,
-    "max_position_embeddings": 16,
-}
-
-
-@pytest.fixture(scope="module")
-def torch():
-    return pytest.importorskip("torch", reason='pip install ".[parity]"')
-
-
-@pytest.fixture(scope="module")
-def transformers(torch):
-    return pytest.importorskip("transformers", reason='pip install ".[parity]"')
+SMALL = {"vocab_size": 30, "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2}
+SMALL |= {"intermediate_size": 32, "max_position_embeddings": 16}
 
 
 @pytest.fixture
@@ -176,9 +162,6 @@ def test_heads_of_choices_and_documents_come_and_go(
 
 @pytest.mark.parametrize("lowercase", [True, False])
 def test_their_tokenizer_reads_text_as_ours(transformers, make_backbone, tmp_path, lowercase):
-    pytest.importorskip("tensorflow_text", reason="pip install tensorflow-text")
-    from keras_bert import BertPreprocessor, BertTokenizer
-
     letters = "abcdefghijABCDEFGHIJé中!?.'"
     words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *letters, *(f"##{c}" for c in letters)]
     preprocessor = BertPreprocessor(BertTokenizer(words, lowercase), sequence_length=16)

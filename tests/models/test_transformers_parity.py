@@ -40,16 +40,6 @@ SIZES = {
 }
 
 
-@pytest.fixture(scope="module")
-def torch():
-    return pytest.importorskip("torch", reason='pip install ".[parity]"')
-
-
-@pytest.fixture(scope="module")
-def transformers():
-    return pytest.importorskip("transformers", reason='pip install ".[parity]"')
-
-
 @pytest.fixture
 def make_theirs(torch, transformers, tmp_path):
     """Makes a random `BertForPreTraining` of theirs and a folder that it saved itself to."""

@@ -97,7 +97,6 @@ class BertClassifier(BertTask):
 
     @property
     def takes_packed_rows(self):
-        """Whether the head reads the encoder alone, which tells the sequences of a row apart."""
         return not self.num_features and self.backbone.takes_packed_rows
 
     def default_compile_args(self):
@@ -105,18 +104,14 @@ class BertClassifier(BertTask):
         if self.preprocessor is not None and self.preprocessor.multi_label:
             threshold = self.preprocessor.threshold
             logit = math.log(threshold / (1 - threshold))
-            return {
-                "optimizer": AdamW(5e-5),
-                "loss": keras.losses.BinaryCrossentropy(from_logits=True),
-                "metrics": [keras.metrics.BinaryAccuracy(name="accuracy", threshold=logit)],
-            }
-        if self.num_classes == 1:
+            loss = keras.losses.BinaryCrossentropy(from_logits=True)
+            metric = keras.metrics.BinaryAccuracy(name="accuracy", threshold=logit)
+        elif self.num_classes == 1:
             return {"optimizer": AdamW(5e-5), "loss": "mean_squared_error"}
-        return {
-            "optimizer": AdamW(5e-5),
-            "loss": keras.losses.SparseCategoricalCrossentropy(from_logits=True),
-            "metrics": [keras.metrics.SparseCategoricalAccuracy(name="accuracy")],
-        }
+        else:
+            loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+            metric = keras.metrics.SparseCategoricalAccuracy(name="accuracy")
+        return {"optimizer": AdamW(5e-5), "loss": loss, "metrics": [metric]}
 
     def fit(self, x=None, y=None, batch_size=None, *, class_weight=None, **kwargs):
         """Trains, as `BertTask.fit`. The first call with features in memory adapts to them.
@@ -184,16 +179,12 @@ class BertClassifier(BertTask):
         return {str(name): int(count) for name, count in zip(names, counts, strict=True)}
 
     def targets(self, y, x=None):
-        """Labels as the loss takes them, from names or numbers."""
         if self.preprocessor is not None:
             return self.preprocessor.targets(y)
         return class_targets(y, [*map(str, range(self.num_classes))])
 
     def with_checked_labels(self, dataset):
-        """A dataset of prepared inputs that ends in an error at a label of no class."""
-        if self.num_classes == 1:
-            return dataset
-        return checked_labels(dataset, self.num_classes)
+        return dataset if self.num_classes == 1 else checked_labels(dataset, self.num_classes)
 
     def get_config(self):
         return {

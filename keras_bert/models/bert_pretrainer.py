@@ -103,7 +103,6 @@ class BertPretrainer(BertTask):
 
     @property
     def uses_pooler(self):
-        """Whether the model predicts next sentences."""
         return self.next_sentence
 
     def default_compile_args(self):

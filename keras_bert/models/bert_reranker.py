@@ -125,7 +125,6 @@ class BertReranker(BertTask):
         }
 
     def targets(self, y, x=None):
-        """Converts relevance, a teacher's scores or margins to float32."""
         return relevance_targets(y)
 
     def check_labels(self, y):
@@ -136,7 +135,6 @@ class BertReranker(BertTask):
             check_relevance(y)
 
     def with_checked_labels(self, dataset):
-        """Makes a dataset raise an error at a relevance outside 0 to 1, as `check_labels`."""
         return checked_relevance(dataset) if self._is_binary() else dataset
 
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):

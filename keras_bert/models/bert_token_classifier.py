@@ -90,7 +90,6 @@ class BertTokenClassifier(BertTask):
         }
 
     def targets(self, y, x=None):
-        """Checks the class numbers of tokens, and returns them."""
         return token_targets(y, self.num_classes)
 
     def get_config(self):

@@ -47,12 +47,3 @@ def test_the_decoder_has_no_table_of_its_own(assert_close, head):
     after = ops.convert_to_numpy(head(SEQUENCES, POSITIONS))
     bias = ops.convert_to_numpy(head.bias)
     assert_close(after - bias, 2 * (before - bias))
-
-
-def test_logits_are_float32_under_mixed_bfloat16():
-    table = keras.layers.ReversibleEmbedding(11, 8, dtype="mixed_bfloat16")
-    table.build()
-    head = MaskedLMHead(table, dtype="mixed_bfloat16")
-    logits = head(ops.cast(SEQUENCES, "bfloat16"), POSITIONS)
-    assert keras.backend.standardize_dtype(logits.dtype) == "float32"
-    assert keras.backend.standardize_dtype(head.bias.dtype) == "float32"

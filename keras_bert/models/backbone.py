@@ -81,9 +81,8 @@ class Backbone(PresetModel, Retracing, RowInputs, keras.Model):
     @property
     def token_embedding(self):
         """The token table, a `keras.layers.ReversibleEmbedding`."""
-        raise ValueError(
-            f"{type(self).__name__} has no token_embedding: pass tie_embeddings=False."
-        )
+        name = type(self).__name__
+        raise ValueError(f"{name} has no token_embedding: pass tie_embeddings=False.")
 
     @property
     def remat(self):

@@ -235,10 +235,8 @@ class BertPretrainer(BertTask):
         _check_list("good", good)
         _check_list("bad", bad)
         if len(good) != len(bad) or not good:
-            raise ValueError(
-                f"Minimal pairs need as many good as bad texts, at least one; got {len(good)} and "
-                f"{len(bad)}."
-            )
+            counts = f"{len(good)} and {len(bad)}"
+            raise ValueError(f"Give as many good as bad texts, at least one; got {counts}.")
         check_int("batch_size", batch_size)
         reader = reader_of(self)
         from keras_bert.preprocessing.whole_texts import whole_texts

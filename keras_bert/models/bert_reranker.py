@@ -9,11 +9,7 @@ from keras_bert.messages import check_int, shown
 from keras_bert.models.bert_task import BertTask
 from keras_bert.models.precision import head_policy
 from keras_bert.models.task_parts import check_backbone, scores_of_several
-from keras_bert.preprocessing.relevance import (
-    check_relevance,
-    checked_relevance,
-    relevance_targets,
-)
+from keras_bert.preprocessing.relevance import check_relevance, checked_relevance, relevance_targets
 from keras_bert.scoring.ranking_scorers import RelevanceScorer
 from keras_bert.training.adamw import AdamW
 
@@ -119,10 +115,7 @@ class BertReranker(BertTask):
 
     def default_compile_args(self):
         """Returns AdamW at 2e-5 and binary cross-entropy."""
-        return {
-            "optimizer": AdamW(2e-5),
-            "loss": keras.losses.BinaryCrossentropy(from_logits=True),
-        }
+        return {"optimizer": AdamW(2e-5), "loss": keras.losses.BinaryCrossentropy(from_logits=True)}
 
     def targets(self, y, x=None):
         return relevance_targets(y)
@@ -185,11 +178,9 @@ def _listed(name, values):
 
 
 def _check(queries, documents, top_k):
-    if not queries:
-        raise ValueError("There is no query: give at least one.")
+    if not queries or not all(isinstance(text, str) and text.strip() for text in queries):
+        raise ValueError(f"Queries must be non-empty strings, at least one; got {shown(queries)}.")
     for text, candidates in zip(queries, documents, strict=True):
-        if not isinstance(text, str) or not text.strip():
-            raise ValueError(f"A query must be a non-empty string; got {shown(text)}.")
         if not candidates:
             raise ValueError(f"There are no documents for the query {shown(text)}.")
         if top_k is not None:

@@ -8,13 +8,7 @@ from keras_bert import BertTokenClassifier, BertTokenClassifierPreprocessor
 from keras_bert.metrics import entity_scores
 
 NAMES = ["O", "B-X", "I-X", "B-Y", "I-Y"]
-SENTENCES = [
-    ["a", "b", "c"],
-    ["d"],
-    [],
-    ["e", "f", "g", "h"] * 6,
-    ["zz", "b", "\u200b"],
-]
+SENTENCES = [["a", "b", "c"], ["d"], [], ["e", "f", "g", "h"] * 6, ["zz", "b", "\u200b"]]
 TAGS = [["O", "B-X", "I-X"], ["B-Y"], [], ["O", "O", "B-X", "I-X"] * 6, ["O", "B-X", "O"]]
 TEXTS = ["a b c", "d", "", "e, (f) g-h. " * 9, "zz b ä"]
 

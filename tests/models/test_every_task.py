@@ -1,6 +1,7 @@
 """Properties that all tasks share: arrays from `predict`, dicts from `answer`, batches, files."""
 
 import functools
+import inspect
 import json
 
 import keras
@@ -175,6 +176,9 @@ def test_presets_and_configs_make_the_same_task(made, tmp_path):
     copy.set_weights(task.get_weights())
     preset = BertTask.from_preset(tmp_path / "preset")
     assert not preset.load_report.new
+    for each in (task, task.backbone):
+        arguments = inspect.signature(type(each)).parameters.keys() - {"dtype", "kwargs"}
+        assert arguments <= each.get_config().keys()
     for loaded in (preset, copy):
         assert type(loaded) is type(task) and loaded.get_config() == task.get_config()
         loaded.run_eagerly = True

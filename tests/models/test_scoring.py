@@ -119,7 +119,7 @@ def test_equal_texts_are_ties_in_whatever_batches_they_are(model):
 @pytest.mark.parametrize(
     ("good", "bad", "message"),
     [
-        (["a", "b"], ["a"], "as many good as bad texts, at least one; got 2 and 1"),
+        (["a", "b"], ["a"], "as many good as bad texts.*; got 2 and 1"),
         ([], [], "at least one; got 0 and 0"),
         ("a", ["a"], "good must be a list of texts"),
         (["a"], "a", "bad must be a list of texts"),

@@ -4,7 +4,7 @@ import math
 import numbers
 import os
 import reprlib
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from typing import Any
 
 import numpy as np
@@ -54,7 +54,7 @@ def check_finite(array: np.ndarray, path: Any, name: str) -> None:
 
 def check_path(name: str, value: Any) -> None:
     """Raises a ValueError unless an argument is a path."""
-    if not isinstance(value, (str, os.PathLike)):
+    if not isinstance(value, (str, os.PathLike)) or "\0" in str(value):
         raise ValueError(f"{name} must be a path, a str or a Path; got {reprlib.repr(value)}.")
 
 
@@ -72,7 +72,7 @@ def check_one_of(name: str, value: Any, choices: Iterable[Any], hint: str = "") 
     Traceback (most recent call last):
     ValueError: pooling must be one of 'cls', 'mean'; got 'max'.
     """
-    if value not in tuple(choices):
+    if not isinstance(value, Hashable) or value not in tuple(choices):  # an array isn't hashable
         raise ValueError(
             f"{name} must be one of {', '.join(map(repr, choices))}; got {shown(value)}.{hint}"
         )

@@ -42,7 +42,7 @@ INVALID = {  # {class: {argument: values}}
         "multi_label": ["no"],
         "window_stride": [2.5, "2"],
         "sequence_length": [True],
-        "truncation": [["head"]],
+        "truncation": [["head"], np.array(["head", "tail"])],
         "window_pooling": [None],
         "label_names": LABEL_NAMES,
     },

@@ -163,10 +163,10 @@ class BertEmbedder(BertTask):
         """Embeds examples to score, a list of dicts: `embedding`, `[H]` or `[k, H]` of k texts."""
         from keras_bert.preprocessing.raw import text_columns
 
-        columns, reader = text_columns(x), preprocessor_of(self)
+        columns, preprocessor = text_columns(x), preprocessor_of(self)
         vectors = [
             outputs_of(self, each.read(column), batch_size, verbose=verbose)
-            for each, column in zip(reader.of_columns(len(columns), y), columns, strict=True)
+            for each, column in zip(preprocessor.of_columns(len(columns), y), columns, strict=True)
         ]
         vectors = vectors[0] if len(vectors) == 1 else np.stack(vectors, axis=1)
         return [{"embedding": vector} for vector in vectors]
@@ -257,10 +257,12 @@ class BertEmbedder(BertTask):
         self._check_pools()
         if isinstance(texts, tuple):  # several texts, no example of them
             texts = list(texts)
-        reader = preprocessor_of(self)
-        reader = reader.variants().get(kind, reader)
-        parts = reader.parts(texts, _TEXTS)
-        found = [outputs_of(self, reader.read(part), batch_size, verbose=verbose) for part in parts]
+        preprocessor = preprocessor_of(self)
+        preprocessor = preprocessor.variants().get(kind, preprocessor)
+        parts = preprocessor.parts(texts, _TEXTS)
+        found = [
+            outputs_of(self, preprocessor.read(part), batch_size, verbose=verbose) for part in parts
+        ]
         return np.concatenate(found)
 
     def _both(self, texts, others, batch_size, kinds):

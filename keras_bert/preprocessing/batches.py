@@ -68,13 +68,7 @@ class Batches(keras.utils.PyDataset):
 
 
 def row_batches(lengths: npt.ArrayLike, make: Callable, batching: Batching) -> Batches:
-    """Makes batches of rows, optionally with rows of similar lengths together.
-
-    Args:
-        lengths: `[N]` ints, the tokens of each row.
-        make: a function that makes a batch of row numbers, int64 `[B]`.
-        batching: a `Batching` from `for_rows`.
-    """
+    """Makes batches of rows of these lengths, `make` of row numbers `[B]`, bucketed optionally."""
     lengths = np.asarray(lengths)
 
     def order(generator):

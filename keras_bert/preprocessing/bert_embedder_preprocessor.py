@@ -107,9 +107,8 @@ class BertEmbedderPreprocessor(BertPreprocessor):
             )
         if y is None:
             raise ValueError(
-                "Texts alone don't train an embedder. Give pairs, fit((anchors, positives)), "
-                "pairs with scores, fit((texts, others), scores), or texts with classes, "
-                "fit(texts, labels)."
+                "Texts alone don't train an embedder: fit((anchors, positives)), fit((texts, "
+                "others), scores) or fit(texts, classes) do."
             )
         if weights is not None:
             raise ValueError("Texts with classes take no sample_weight.")
@@ -151,9 +150,8 @@ class BertEmbedderPreprocessor(BertPreprocessor):
         """
         if len(outputs.shape) != 2:
             raise ValueError(
-                "An answer needs one vector per text; with pooling=None there is one per token. "
-                'Load the model with pooling="mean", "max" or "cls", for example '
-                'BertEmbedder.from_preset(folder, pooling="mean"). predict returns token vectors.'
+                "With pooling=None there is a vector for each token, as of predict. For one per "
+                'text, load the model with pooling="mean", "max" or "cls".'
             )
         return {"embedding": outputs}
 

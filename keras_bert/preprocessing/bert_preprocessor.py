@@ -97,8 +97,7 @@ class BertPreprocessor:
         if not isinstance(tokenizer, BertTokenizer):
             raise ValueError(
                 f"{type(self).__name__} takes a BertTokenizer; got {type(tokenizer).__name__}. "
-                "Make one with BertTokenizer(vocabulary), or load it with "
-                "BertTokenizer.from_preset(source)."
+                "BertTokenizer(vocabulary) or BertTokenizer.from_preset(source) makes one."
             )
         check_int("sequence_length", sequence_length, at_least=3)  # a token, [CLS] and [SEP]
         check_one_of("truncation", truncation, TRUNCATIONS)
@@ -222,15 +221,12 @@ class BertPreprocessor:
                 `tf.errors.InvalidArgumentError` when its batch is read.
         """
         if batching.packed and self.packs is None:
-            raise ValueError(
-                f"The rows of a {type(self).__name__} can't be packed, because its task reads one "
-                "sequence per row. Leave packed out of the Batching."
-            )
+            raise ValueError(f"A {type(self).__name__} makes no packed rows: leave packed out.")
         if is_dataset(x):
             if y is not None or sample_weight is not None:
                 raise ValueError(
-                    "A dataset contains its own labels and weights: make it yield (text, label) or "
-                    "(text, label, weight), and leave y and sample_weight out."
+                    "A dataset yields its labels and weights, (text, label, weight): leave y and "
+                    "sample_weight out."
                 )
             from keras_bert.preprocessing.text_streams import stream_batches
 
@@ -324,14 +320,12 @@ class BertPreprocessor:
         if words > backbone.vocabulary_size:
             raise ValueError(
                 f"The tokenizer has {words} words, but the backbone's table has only "
-                f"{backbone.vocabulary_size} rows. Use the vocabulary that the backbone was made "
-                f"for, or make the backbone with vocabulary_size={words}."
+                f"{backbone.vocabulary_size} rows: use the vocabulary that it was made for."
             )
         if self.sequence_length > backbone.max_sequence_length:
             raise ValueError(
-                f"The preprocessor makes sequences of {self.sequence_length} tokens, but the "
-                f"backbone has positions for {backbone.max_sequence_length}. Set the "
-                f"preprocessor's sequence_length to at most {backbone.max_sequence_length}."
+                f"The preprocessor's sequence_length={self.sequence_length} exceeds the backbone's "
+                f"{backbone.max_sequence_length} positions."
             )
         return self
 
@@ -401,8 +395,8 @@ def no_answers(kind: str) -> ValueError:
     """Makes the error for a kind of model that has no answers."""
     return ValueError(
         f"A {kind} has no answers for a text, so there is nothing to serve. Save it with "
-        "save_to_preset(folder), fine-tune a task from there, for example "
-        "BertClassifier.from_preset(folder, num_classes=2), and export that task."
+        "save_to_preset(folder), fine-tune BertClassifier.from_preset(folder, num_classes=2) or "
+        "another task, and export that."
     )
 
 
@@ -411,9 +405,8 @@ def _column(texts):
     shape = (1,) if isinstance(texts, (str, bytes)) else np.shape(texts)
     if len(shape) != 1:
         raise ValueError(
-            "A preprocessor takes [B] texts, or [B] texts and [B] second texts: "
-            "preprocessor(['text']), preprocessor(['text'], ['second text']). It got texts of "
-            f"shape {shape}."
+            "A preprocessor takes [B] texts, or [B] texts and [B] second texts, such as "
+            f"preprocessor(['text'], ['second text']); got texts of shape {shape}."
         )
     return text_columns(texts)[0] if shape[0] else []
 

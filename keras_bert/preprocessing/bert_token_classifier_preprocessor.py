@@ -97,14 +97,12 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
         if not holds_words(x):
             if with_labels or y is not None:
                 raise ValueError(
-                    "A BertTokenClassifier trains on words with one tag each; got texts. Give "
-                    "lists of words and of tags, as read_conll returns them."
+                    "A BertTokenClassifier trains on lists of words and of tags; got texts."
                 )
             examples = text_examples(x)
             if len(examples.columns) > 1:
                 raise ValueError(
-                    "A BertTokenClassifier takes single texts; got pairs. To tag words, give a "
-                    "list of lists."
+                    "A BertTokenClassifier takes texts, or words as a list of lists; got pairs."
                 )
             return text_words(self.located(examples.columns[0]), self.packer)
         if (with_labels and y is None) or sample_weight is not None:
@@ -142,8 +140,7 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
             is_single = getattr(sentence, "shape", None) == ()  # a scalar tensor has a __len__
             if isinstance(sentence, (str, bytes)) or is_single or not hasattr(sentence, "__len__"):
                 raise ValueError(
-                    f"Sentence {index} must have a list of tags, one for each word; got "
-                    f"{shown(sentence)}."
+                    f"Sentence {index} must have a list of tags; got {shown(sentence)}."
                 )
             for tag in sentence:
                 if not _is_known(tag, found if names else None):

@@ -42,24 +42,19 @@ class Passes:
         self.are_several = is_loader or (self.is_read_once and self.most is not None)
 
     def read(self) -> tuple[Any, list | None, list | None]:
-        """Reads the next pass as `(x, y, sample_weight)`, in the forms that tasks take in memory.
-
-        Raises:
-            ValueError: if there are no examples, they have no end, or one is unlike the first.
-        """
+        """Reads the next pass as `(x, y, sample_weight)`, in the forms of data in memory."""
         parts = []
         for number, example in enumerate(itertools.islice(self._examples(), self.most)):
             if number == _MOST:
                 raise ValueError(
                     f"The {self._name} has no end after {_MOST:,} examples. Give steps_per_epoch, "
-                    "or texts as a tf.data.Dataset, which are not held in memory."
+                    "or a tf.data.Dataset."
                 )
             parts.append(_parts(example, self.with_labels))
             if _kind(parts[-1]) != _kind(parts[0]):
                 raise ValueError(
                     f"Example {number} of the {self._name} is {shown(example)}, unlike the first: "
-                    f"{shown(parts[0][0] if len(parts[0]) == 1 else parts[0])}. Make all examples "
-                    "alike."
+                    f"{shown(parts[0][0] if len(parts[0]) == 1 else parts[0])}."
                 )
         if not parts:
             raise ValueError(f"There are no examples: the {self._name} is empty.")
@@ -129,8 +124,8 @@ class PassBatches(Batches):
         following, self._next = self._next.result(), next(self._futures, None)
         if len(following) != len(self._now):
             raise ValueError(
-                f"A pass of the examples makes {len(following)} batches, and the first one made "
-                f"{len(self._now)}. Make all passes equally long, or give steps_per_epoch."
+                f"A pass makes {len(following)} batches, and the first one made {len(self._now)}: "
+                "give steps_per_epoch."
             )
         self._now = following
 
@@ -138,14 +133,7 @@ class PassBatches(Batches):
 def read_ahead(
     passes: Passes, make: Callable[[tuple, Batching], Batches], batching: Batching, number: int
 ) -> Batches:
-    """Makes the batches of several passes, with another order in each.
-
-    Args:
-        passes: `Passes`.
-        make: a function of `(x, y, sample_weight)` and a `Batching` that makes `Batches`.
-        batching: a `Batching`.
-        number: int, the number of passes.
-    """
+    """Makes the batches of a `number` of passes, with another order in each."""
 
     def one(index):
         seed = None if batching.seed is None else batching.seed + index

@@ -23,20 +23,11 @@ def packed_batches(rows: Rows, batching: Batching, length: int, packs: str) -> B
     batches. Shuffling draws a new order of the packed rows for each epoch. The seed decides among
     sequences of equal lengths.
 
-    Args:
-        rows: what a preprocessor that packs has read.
-        batching: a `Batching` from `for_rows`.
-        length: int, S.
-        packs: what has labels; see `BertPreprocessor.packs`.
-
     Returns:
         `Batches`. Inputs have `sequence_ids` `[B, S]` in place of `padding_mask`; those of
         classifiers and span labelers also have `cls_positions` `[B, K]`, and their labels and
         weights are `[B, K, ...]`, with weight 0 in unused slots. Tags and their weights are
         `[B, S]`. Answers are positions in the packed row.
-
-    Raises:
-        ValueError: if examples have numbers alongside text.
     """
     check_packable(getattr(rows, "extra_inputs", None))
     seed = batching.seed if batching.shuffle else None
@@ -58,10 +49,7 @@ def packed_batches(rows: Rows, batching: Batching, length: int, packs: str) -> B
 def check_packable(extra_inputs: dict | None) -> None:
     """Raises a ValueError if examples have numbers alongside text."""
     if extra_inputs:
-        raise ValueError(
-            f"Texts with {', '.join(extra_inputs)} can't be packed, because a row has one value of "
-            "these. Leave packed out of the Batching."
-        )
+        raise ValueError(f"Texts with {', '.join(extra_inputs)} can't be packed: leave packed out.")
 
 
 def best_fit(
@@ -73,13 +61,7 @@ def best_fit(
     """Packs sequences into rows, the longest first, each into the fullest row that has room.
 
     Open rows are kept by their free tokens, so 400,000 sequences take two seconds. The number of
-    rows and of their slots depends on the lengths alone, not on the seed.
-
-    Args:
-        lengths: `[n]` ints, at most `sequence_length`.
-        sequence_length: int, tokens that a row holds.
-        sequences_per_row: int, the most sequences that a row holds; None for as many as fit.
-        seed: int, for the order of sequences of equal lengths; None keeps the order.
+    rows and of their slots depends on the lengths alone; the seed orders those of equal lengths.
 
     Returns:
         int64 `[rows, K]`, the numbers of the sequences in each row, then -1 in unused slots. Both

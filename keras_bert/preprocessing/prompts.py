@@ -10,11 +10,7 @@ KINDS = {"query": ("query",), "document": ("document", "passage", "corpus")}
 
 
 def checked_prompts(prompts: Any, default_prompt_name: Any) -> dict[str, str]:
-    """Returns prompts by name; None is a dict without any.
-
-    Raises:
-        ValueError: if prompts are not strings by name, or the default is none of them.
-    """
+    """Returns prompts by name; None is a dict without any."""
     prompts = {} if prompts is None else prompts
     is_dict = isinstance(prompts, dict)
     if not is_dict or not all(isinstance(t, str) for pair in prompts.items() for t in pair):

@@ -64,14 +64,11 @@ class QuestionWindows:
         return self.questions.take(self.question).lengths + 2  # [CLS] question [SEP]
 
     def places(self, length: Any) -> dict[str, Any]:
-        """Locates the tokens of each window in their context, and those that may start an answer.
+        """Locates the first `length` tokens of each window in its context, and where answers start.
 
         A token in several windows starts an answer only in the window with the most context around
         it. That is the window in which the smaller of its left and right contexts is largest; on
         ties, the longer window (the maximum-context rule of run_squad.py).
-
-        Args:
-            length: int, S, the number of positions of each window to locate.
 
         Returns:
             A dict of `begins` and `in_context`, bool `[N, S]`, and of `starts` and `ends`, int64
@@ -115,15 +112,9 @@ def question_windows(
     document_stride: int,
     max_question_length: int,
 ) -> QuestionWindows:
-    """Cuts contexts into `QuestionWindows`.
+    """Cuts contexts `[U]` into windows; `context` is the number of each question's, `[B]`.
 
-    Args:
-        packer: a `SegmentPacker`.
-        questions: `Tokens` `[B]`.
-        contexts: `TextTokens` `[U]`.
-        context: int64 `[B]`, the context of each question.
-        document_stride: int, tokens from the start of a window to the start of the next one.
-        max_question_length: int; longer questions lose their last tokens.
+    Windows start `document_stride` tokens apart; questions are cut to `max_question_length`.
     """
     ops = questions.ops
     questions = questions.shortened(max_question_length)
@@ -147,7 +138,5 @@ def check_lengths(sequence_length: int, document_stride: int, max_question_lengt
     if sequence_length - 3 - max_question_length < 1:
         raise ValueError(
             f"A question of max_question_length={max_question_length} tokens, [CLS] and two [SEP] "
-            f"leave no room for a context in sequences of {sequence_length} tokens. Give a larger "
-            "sequence_length, for example from_preset(..., sequence_length=384), or a smaller "
-            "max_question_length."
+            f"leave no room for a context in sequence_length={sequence_length}."
         )

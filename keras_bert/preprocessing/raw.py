@@ -39,10 +39,6 @@ def is_dataset(x: object) -> bool:
 def is_raw(x: Any) -> bool:
     """Returns whether `x` holds strings, for a preprocessor to read, and not prepared inputs.
 
-    Args:
-        x: a string, a list, tuple, array, pandas Series or DataFrame, a dict of these, or a
-            `tf.data.Dataset`.
-
     Example:
     >>> is_raw(["a text"]), is_raw({"question": "Who?"}), is_raw({"token_ids": [[2, 3]]})
     (True, True, False)
@@ -87,12 +83,7 @@ def as_arrays(x: Any) -> Any:
 
 
 def as_floats(values: Any, dtype: str = "float32") -> np.ndarray:
-    """Converts real numbers in any form to floats.
-
-    Raises:
-        TypeError or ValueError: if they are something else. NumPy would read numbers out of
-            strings, and drop the imaginary part of complex ones.
-    """
+    """Converts real numbers to floats; strings, which NumPy converts, are errors."""
     array = np.asarray(as_arrays(values))
     if array.dtype.kind in "cSU":
         raise TypeError(f"expected real numbers; got {array.dtype}")
@@ -156,10 +147,9 @@ def check_not_empty(dataset: Any) -> None:
 
 
 def labels_spec(dataset: Any) -> list[SimpleNamespace] | None:
-    """Returns what `check_labels` takes in place of the labels of a dataset: an example's spec.
+    """Returns `[spec of one example's label]` of a dataset, for `check_labels`.
 
-    The result is a list with one element that has the `shape` of one example's label, or None if
-    the dataset has no labels, or their shapes are unknown.
+    None if the dataset has no labels, or their shapes are unknown.
     """
     spec = dataset.element_spec
     if not isinstance(spec, tuple) or len(spec) < 2 or not hasattr(spec[1], "shape"):
@@ -176,21 +166,9 @@ def labels_spec(dataset: Any) -> list[SimpleNamespace] | None:
 
 
 def split_examples(examples: tuple, validation_split: float) -> tuple[tuple, tuple]:
-    """Splits examples in memory into the first ones, to train on, and the last, to validate on.
+    """Splits `(x, y, ...)` in memory into the first examples, and the last ones, to validate on.
 
-    `fit` and `finetune` split by it. The order is kept, so shuffle examples that are sorted.
-
-    Args:
-        examples: tuple `(x, y, ...)` of raw examples, labels and weights, as for `fit`; each may be
-            None but the first.
-        validation_split: the share of the examples in the second part, above 0 and below 1.
-
-    Returns:
-        Two tuples like `examples`.
-
-    Raises:
-        ValueError: if a part would be empty, the columns differ in length, or the examples are a
-            dataset.
+    The order is kept, so shuffle examples that are sorted.
 
     Example:
     >>> split_examples((["a", "b", "c", "d"], [0, 1, 0, 1]), 0.25)

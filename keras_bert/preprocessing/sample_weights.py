@@ -60,16 +60,13 @@ def class_sample_weight(
 def class_weights(
     class_weight: dict[Any, float] | str, names: Sequence[str], labels: npt.ArrayLike | None = None
 ) -> np.ndarray:
-    """Computes the weight of each class.
+    """Computes the weight of each class, `[C]` float32.
 
     Args:
         class_weight: a dict of weights by class name or number, 1 for a class that it leaves out;
             or `"balanced"`, scikit-learn's n / (C x texts of the class).
         names: C strings, the classes.
         labels: `[n]` class numbers, which `"balanced"` needs.
-
-    Returns:
-        `[C]` float32.
 
     Example:
     >>> class_weights({"yes": 3}, ["no", "yes"]).tolist()

@@ -26,12 +26,7 @@ def span_answers(
 ) -> dict[str, Any]:
     """Finds the best answer to each question among the spans of all of its windows.
 
-    Args:
-        windows: the `QuestionWindows` of the questions.
-        outputs: a dict of `start` and `end`, logits `[N, S]`.
-        max_answer_length: int, A.
-        null_threshold: float, or None; see `BertSpanLabelerPreprocessor`.
-        n_best: int, K.
+    `outputs` are logits `start` and `end`, `[N, S]`, A is `max_answer_length`, K is `n_best`.
 
     Returns:
         A dict of `[B]` values, `answer`, `start`, `end`, `start_byte`, `end_byte`, `score` and

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from keras_bert.messages import check_one_each
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.raw import as_arrays, checked_text
 from keras_bert.preprocessing.text_rows import packed
@@ -52,11 +53,8 @@ class TaggedRows:
         self.lengths = np.array([*map(len, words)], "int64")
         if not self.lengths.sum():
             raise ValueError("There are no words: give at least one sentence with words.")
-        if documents is not None and len(documents) != len(words):
-            raise ValueError(
-                f"There are {len(words)} sentences but {len(documents)} documents: give the "
-                "document of each sentence."
-            )
+        if documents is not None:
+            check_one_each(len(words), "sentences", documents=documents)
         room = preprocessor.sequence_length - 2
         self.packer = preprocessor.packer
         self.pieces, self.starts = _pieces(words, preprocessor.tokenizer, room)
@@ -97,12 +95,7 @@ class TaggedRows:
 
 def _checked(index, words):
     if isinstance(words, (str, bytes)):
-        raise ValueError(
-            f"Sentence {index} must be a list of words; got the string {words!r}. Split it first."
-        )
-    for word in words:
-        if not isinstance(word, (str, bytes)):
-            raise ValueError(f"Sentence {index} has the word {word!r}, which is not a string.")
+        raise ValueError(f"Sentence {index} must be a list of words; got the string {words!r}.")
     return [checked_text(f"The word {word!r} of sentence {index}", word) for word in words]
 
 
@@ -157,17 +150,9 @@ def _with_context(starts, own, bounds, room):
 
 def _flat_labels(words, labels):
     """Concatenates the labels of all words, `[W]`."""
-    if len(words) != len(labels):
-        raise ValueError(
-            f"There are {len(words)} sentences but {len(labels)} lists of labels: give one list "
-            "for each sentence."
-        )
+    check_one_each(len(words), "sentences", **{"lists of labels": labels})
     for index, (sentence, numbers) in enumerate(zip(words, labels, strict=True)):
-        if len(sentence) != len(numbers):
-            raise ValueError(
-                f"Sentence {index} has {len(sentence)} words but {len(numbers)} labels: give one "
-                "for each word."
-            )
+        check_one_each(len(sentence), f"words in sentence {index}", labels=numbers)
     return np.array([number for numbers in labels for number in numbers], "int32")
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import numbers
 from types import ModuleType
 from typing import Any, Protocol
 
 import keras
 import numpy as np
 
+from keras_bert.messages import check_int
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.text import numpy_ops
 from keras_bert.text.tokens import SegmentPacker, Tokens, numbered
@@ -110,10 +110,7 @@ def packed(
 def windowed(rows: TextRows, window_stride: int) -> TextRows:
     """Cuts the texts of `TextRows` into overlapping windows."""
     if len(rows.columns) > 1:
-        raise ValueError(
-            "Windows need single texts; got pairs. Make the model with window_stride=None, which "
-            "truncates a pair, or join the two texts."
-        )
+        raise ValueError("Windows need single texts; window_stride=None truncates pairs.")
     [texts] = rows.columns
     windows, counts = texts.windows(rows.packer.sequence_length - 2, window_stride)
     text, _ = numbered(counts, texts.ops)
@@ -131,9 +128,4 @@ def ops_of(outputs: Any) -> ModuleType:
 
 def check_window_stride(window_stride: int, sequence_length: int) -> None:
     """Raises a ValueError if windows with this stride would skip tokens."""
-    is_int = isinstance(window_stride, numbers.Integral)
-    if not is_int or not 1 <= window_stride <= sequence_length - 2:
-        raise ValueError(
-            f"window_stride must be from 1 to {sequence_length - 2}, the tokens that fit between "
-            f"[CLS] and [SEP] in sequence_length={sequence_length}; got {window_stride!r}."
-        )
+    check_int("window_stride", window_stride, at_most=sequence_length - 2)  # [CLS] and [SEP]

@@ -27,11 +27,7 @@ _PACKED_AT_ONCE = 1024  # sequences: enough to fill the rows, few enough to wait
 def stream_batches(
     preprocessor: Any, dataset: tf.data.Dataset, batching: Batching, with_labels: bool
 ) -> tf.data.Dataset:
-    """Reads texts batch by batch, in the graph; see `BertPreprocessor.batches`.
-
-    Raises:
-        ValueError: if the dataset doesn't yield texts, or the batching needs texts in memory.
-    """
+    """Reads texts batch by batch, in the graph; see `BertPreprocessor.batches`."""
     _check_unsorted(batching)
     batching = batching.for_rows(preprocessor.sequence_length)
     size, drop = batching.batch_size, batching.drop_remainder
@@ -108,9 +104,8 @@ def stream_columns(
         or any(is_strings(part) or part.dtype.is_complex for part in rest)
     ):
         raise ValueError(
-            "A dataset that trains an embedder must yield (anchor, positive), (anchor, positive, "
-            "negative, ...) or ((text, other), score), batched or not; this one yields "
-            f"{spec}. Texts with classes must be in memory: fit(texts, labels)."
+            "A dataset that trains an embedder must yield (anchor, positive, negative, ...) or "
+            f"((text, other), score), batched or not; got {spec}. Classes must be in memory."
         )
     dataset = dataset.map(lambda *x: (x, ()) if are_texts else (x[0], x[1:]))
     if ranks == {0}:
@@ -135,7 +130,9 @@ def stream_columns(
 def text_batches(
     dataset: tf.data.Dataset, batch_size: int, with_labels: bool, most: int = 2
 ) -> tf.data.Dataset:
-    """Converts a `tf.data.Dataset` of texts to a uniform structure.
+    """Converts a dataset of texts to batches of `((columns), extra inputs, rest)`.
+
+    Columns are string tensors `[B]`, the rest labels and weights.
 
     Args:
         dataset: texts, `(text, label)` or `(text, label, weight)`, batched or not. A text is a
@@ -144,13 +141,6 @@ def text_batches(
         batch_size: int, for a dataset without batches.
         with_labels: bool. With labels, two bare strings are a text and its label; without, a pair.
         most: int, the most texts that one example may have.
-
-    Returns:
-        A dataset of batches `((columns), extra inputs, rest)`: string tensors `[B]`, a dict, and
-        the tuple of labels and weights.
-
-    Raises:
-        ValueError: if the dataset has another structure.
     """
     spec = dataset.element_spec
     parts = spec if isinstance(spec, tuple) else (spec,)
@@ -171,9 +161,8 @@ def text_batches(
     is_text = is_alike and (is_batch or ranks[0] == 0)
     if not is_text or len(rest) > 2 or any(map(is_strings, tf.nest.flatten(rest[1:]))):
         raise ValueError(
-            "A dataset of text must yield texts, (text, label) or (text, label, weight), batched "
-            "or not, where a text is a string or a pair (string, string), as in "
-            f"((text, text), label); this one yields {spec}. Convert it with dataset.map."
+            "A dataset of text must yield a text, (text, label) or (text, label, weight), batched "
+            f"or not, where a text is a string or a pair (string, string); got {spec}."
         )
     if not is_batch:
         dataset = dataset.batch(batch_size)
@@ -187,10 +176,7 @@ def text_batches(
 
 
 def arrays_of(dataset: tf.data.Dataset) -> tuple[Any, Any, Any]:
-    """Reads a dataset of texts, batched or not, as arrays `(x, y, sample_weight)`.
-
-    Missing labels and weights are None.
-    """
+    """Reads a dataset of texts as arrays `(x, y, sample_weight)`, None where it has none."""
     elements = list(dataset.as_numpy_iterator())
     if not elements:
         raise ValueError("There are no texts: the dataset is empty.")
@@ -230,10 +216,7 @@ def trimmed(inputs: dict[str, tf.Tensor], batching: Batching) -> dict[str, tf.Te
 
 def _check_unsorted(batching):
     if batching.bucket_lengths is not None or batching.longest_first:
-        raise ValueError(
-            "A dataset's texts can't be sorted by length: bucket_lengths and longest_first need "
-            "them in memory, as a list."
-        )
+        raise ValueError("bucket_lengths and longest_first sort texts in memory, not a dataset.")
 
 
 def _as_written(function):

@@ -18,19 +18,7 @@ if TYPE_CHECKING:
 def whole_texts(
     texts: Sequence[str], preprocessor: BertPreprocessor, kind: str = "Text"
 ) -> list[np.ndarray]:
-    """Tokenizes texts as `[CLS] text [SEP]`, without truncation.
-
-    Args:
-        texts: list of str.
-        preprocessor: a `BertPreprocessor`.
-        kind: the texts' name in messages, before their number.
-
-    Returns:
-        A list of int32 arrays.
-
-    Raises:
-        ValueError: if a text is no str, has no token, or exceeds the sequence length.
-    """
+    """Tokenizes texts as `[CLS] text [SEP]`, without truncation; `kind` names them in messages."""
     texts = [checked_text(f"{kind} {number}", text) for number, text in enumerate(texts)]
     tokenizer, longest = preprocessor.tokenizer, preprocessor.sequence_length
     first, last = [tokenizer.cls_token_id], [tokenizer.sep_token_id]
@@ -40,9 +28,8 @@ def whole_texts(
             raise ValueError(f"{kind} {number} has no token to score: {texts[number]!r}.")
         if len(ids) + 2 > longest:
             raise ValueError(
-                f"{kind} {number} has {len(ids)} tokens, and the preprocessor reads at most "
-                f"{longest - 2} (sequence_length={longest}): {texts[number][:60]!r}... Split the "
-                "text, or load the model with a larger sequence_length."
+                f"{kind} {number} has {len(ids)} tokens, above the {longest - 2} of "
+                f"sequence_length={longest}: {texts[number][:60]!r}... Split it."
             )
         rows.append(np.array([*first, *ids, *last], "int32"))
     return rows
@@ -51,27 +38,18 @@ def whole_texts(
 def masked_inputs(
     texts: Sequence[str], preprocessor: BertPreprocessor
 ) -> tuple[dict[str, np.ndarray], list[int]]:
-    """Tokenizes texts with "[MASK]" as a masked token.
-
-    Args:
-        texts: list of B str, each with at least one "[MASK]".
-        preprocessor: a `BertPreprocessor`.
+    """Tokenizes B texts with "[MASK]" as a masked token, at least one in each.
 
     Returns:
         `(inputs, counts)`: a dict of `token_ids`, `segment_ids`, `padding_mask`, `[B, S]`, and
         `mask_positions`, `[B, P]`, int32; and the number of masked tokens of each text, `[B]`.
-
-    Raises:
-        ValueError: if a text has no [MASK], or has one beyond the sequence length.
     """
     tokenizer, longest = preprocessor.tokenizer, preprocessor.sequence_length
     rows = []
     for text in texts:
         parts = checked_text("A text", text).split(MASK)
         if len(parts) == 1:
-            raise ValueError(
-                f"There is no [MASK] to fill in {text!r}. Write [MASK] in place of a word."
-            )
+            raise ValueError(f"There is no [MASK] in {text!r}: write it in place of a word.")
         row = [tokenizer.cls_token_id]
         for ids in ragged(*tokenizer.flat_ids(parts)):
             row += [*ids, tokenizer.mask_token_id]
@@ -80,8 +58,7 @@ def masked_inputs(
             if tokenizer.mask_token_id in row[longest - 1 :]:
                 raise ValueError(
                     f"A text of {len(row)} tokens has a [MASK] beyond the {longest - 1} that are "
-                    f"read: {text[:60]!r}... Shorten the text, or use a preprocessor with a larger "
-                    "sequence_length."
+                    f"read: {text[:60]!r}... Shorten it."
                 )
             row[longest - 1 :] = [tokenizer.sep_token_id]
         rows.append(np.array(row, "int32"))

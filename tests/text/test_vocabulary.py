@@ -91,6 +91,7 @@ NO_VOCABULARY = r"path of a vocab\.txt or a list"
         ({"a": 1}, NO_VOCABULARY),
         ([*SPECIAL_TOKENS, "a\nb"], "token 5 .* line end"),
         ("\ud800", "is not a path"),
+        ("\0", "must be a path"),
     ],
 )
 def test_what_is_no_vocabulary_is_refused(vocabulary, message):

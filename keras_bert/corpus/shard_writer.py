@@ -14,8 +14,8 @@ from keras_bert.messages import missing
 
 try:
     import google_crc32c
-except ImportError as error:
-    raise missing("google-crc32c", "corpus") from error
+except ImportError:
+    google_crc32c = None
 
 
 class ShardWriter:
@@ -32,6 +32,8 @@ class ShardWriter:
     """
 
     def __init__(self, path: str | os.PathLike, dtype: str):
+        if google_crc32c is None:
+            raise missing("google-crc32c", "corpus")
         self.path = os.fspath(path)
         self.dtype = np.dtype(dtype).newbyteorder("<")
         counts = dict.fromkeys((*COUNTS, "num_bytes"), 0)

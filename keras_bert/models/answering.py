@@ -12,11 +12,11 @@ from keras_bert.models.row_outputs import row_outputs
 from keras_bert.models.task_data import (
     check_columns,
     checked_batch_size,
+    checked_inputs,
     in_memory,
     preprocessor_of,
 )
 from keras_bert.preprocessing.batching import Batching
-from keras_bert.preprocessing.extra_inputs import checked_inputs
 from keras_bert.preprocessing.raw import as_arrays, is_dataset, is_raw, is_single
 from keras_bert.preprocessing.sample_weights import checked_weights
 

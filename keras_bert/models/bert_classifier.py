@@ -10,10 +10,9 @@ from keras_bert.layers.dropout import Dropout
 from keras_bert.messages import check_int
 from keras_bert.models.bert_task import BertTask
 from keras_bert.models.precision import head_policy
-from keras_bert.models.task_data import in_memory
+from keras_bert.models.task_data import checked_inputs, features_in_memory, in_memory
 from keras_bert.models.task_parts import check_backbone, number_of_classes
 from keras_bert.preprocessing.class_labels import checked_labels, class_targets
-from keras_bert.preprocessing.extra_inputs import checked_inputs, features_in_memory
 from keras_bert.preprocessing.raw import is_dataset
 from keras_bert.preprocessing.sample_weights import class_sample_weight, class_weights
 from keras_bert.scoring.label_scorers import ClassScorer

@@ -11,15 +11,17 @@ from keras_bert.messages import check_int, check_number, shown
 from keras_bert.preprocessing.batches import Batches
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.class_labels import check_one_hot
-from keras_bert.preprocessing.extra_inputs import checked_inputs
 from keras_bert.preprocessing.iterables import raw_passes, read_ahead
 from keras_bert.preprocessing.prepared_inputs import checked_arrays
 from keras_bert.preprocessing.raw import (
+    as_arrays,
     check_not_empty,
+    checked_extra_input,
     first_element,
     is_dataset,
     is_iterable,
     is_raw,
+    is_single,
     labels_spec,
 )
 from keras_bert.preprocessing.sample_weights import checked_weights
@@ -160,7 +162,7 @@ def checked_prepared(task, x):
         return tuple(checked_prepared(task, column) for column in x)
     x = checked_inputs(task, x)
     if is_dataset(x):
-        from keras_bert.preprocessing.prepared_datasets import checked_dataset
+        from keras_bert.preprocessing.dataset_checks import checked_dataset
 
         check_not_empty(x)
         return checked_dataset(task, x)
@@ -332,3 +334,69 @@ def check_labels(task, y):
         loss = task.loss if task.compiled else task.default_compile_args()["loss"]
         if not getattr(task.preprocessor, "multi_label", False):
             check_one_hot(y, task.num_classes, loss)
+
+
+def checked_inputs(task, x):
+    """Checks that raw or prepared inputs have a task's extra inputs, such as features.
+
+    Returns:
+        The same inputs, or dataset of inputs, with extra inputs of floats as float32.
+
+    Raises:
+        ValueError: if an extra input is missing, has the wrong shape, or is not finite.
+    """
+    own = task.backbone.input
+    wanted = {name: tuple(x.shape[1:]) for name, x in task.input.items() if name not in own}
+    if not wanted or getattr(x, "dtype", None) is not None:
+        return x
+    if is_dataset(x):
+        spec = x.element_spec[0] if isinstance(x.element_spec, tuple) else x.element_spec
+        _check_has(task, spec, wanted, is_batch=False)
+        if "token_ids" not in spec:
+            return x  # texts, whose extra inputs the preprocessor checks
+        from keras_bert.preprocessing.dataset_checks import with_finite_check
+
+        return x.map(lambda *parts: _with(parts, with_finite_check, wanted))
+    if x is not None and not isinstance(x, (dict, list, tuple, str)):
+        return x  # a generator or a PyDataset
+    _check_has(task, x, wanted, is_batch=True)
+    return _with((as_arrays(x),), _checked_each, wanted)
+
+
+def features_in_memory(task, x):
+    """Returns the features of examples in memory, `[n, K]`."""
+    if is_dataset(x):
+        raise ValueError(
+            "The features of a dataset can't be looked at before training: call "
+            "model.adapt_features(features) first, with those of the training data."
+        )
+    return checked_inputs(task, x)["features"]
+
+
+def _checked_each(extra_inputs):
+    return {name: checked_extra_input(name, values) for name, values in extra_inputs.items()}
+
+
+def _with(parts, check, wanted):
+    x, *rest = parts
+    x = {**x, **check({name: x[name] for name in wanted})}
+    return (x, *rest) if rest else x
+
+
+def _check_has(task, x, wanted, is_batch):
+    form = {name: f"[{', '.join(['n', *map(str, shape)])}]" for name, shape in wanted.items()}
+    if not isinstance(x, dict) or not set(wanted) <= set(x):
+        numbers = ", ".join(f"'{name}': {shape} numbers" for name, shape in form.items())
+        raise ValueError(
+            f"This {type(task).__name__} takes {' and '.join(wanted)} alongside text: give "
+            f"{{'text': texts, {numbers}}}."
+        )
+    for name, shape in wanted.items():
+        given = getattr(x[name], "shape", None)
+        given = checked_extra_input(name, x[name]).shape if given is None else given
+        given, is_one = tuple(given), not is_batch or is_single(x)
+        is_shape = given[1:] == shape or (is_one and given == shape)
+        if not is_shape and None not in (*shape, *given[1:]):
+            raise ValueError(
+                f"{name} must be {form[name]} for this {type(task).__name__}; got shape {given}."
+            )

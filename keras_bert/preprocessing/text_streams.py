@@ -15,8 +15,8 @@ from keras_bert.graph.datasets import map_batches, prefetched
 from keras_bert.graph.graph_tokens import graph_tokens
 from keras_bert.preprocessing.batches import alone
 from keras_bert.preprocessing.batching import Batching
+from keras_bert.preprocessing.dataset_checks import checked_targets, finite, with_finite_check
 from keras_bert.preprocessing.embedding_rows import TextColumns
-from keras_bert.preprocessing.extra_inputs import checked_targets, finite, with_finite_check
 from keras_bert.preprocessing.packed_batches import check_packable, packed
 from keras_bert.preprocessing.raw import is_raw, split_inputs
 from keras_bert.preprocessing.text_rows import LONGEST

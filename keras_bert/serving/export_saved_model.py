@@ -10,7 +10,7 @@ import tensorflow as tf
 from keras_bert.files.new_folder import new_folder
 from keras_bert.messages import check_int
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor, no_answers
-from keras_bert.preprocessing.extra_inputs import with_finite_check
+from keras_bert.preprocessing.dataset_checks import with_finite_check
 from keras_bert.serving.warmup_requests import MAX_REQUESTS, write_warmup_requests
 from keras_bert.training.keras_internals import autocast_variables
 

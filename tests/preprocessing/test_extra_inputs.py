@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_bert.preprocessing.extra_inputs import with_finite_check
+from keras_bert.preprocessing.dataset_checks import with_finite_check
 from keras_bert.preprocessing.raw import checked_extra_input
 
 

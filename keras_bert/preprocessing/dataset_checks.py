@@ -1,12 +1,14 @@
-"""Checks of datasets of prepared inputs, in the input pipeline instead of the model."""
+"""Checks of the tensors of a dataset, in the input pipeline instead of the model."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import keras
 import tensorflow as tf
 
 from keras_bert.graph.datasets import asserted, map_checked
-from keras_bert.preprocessing.extra_inputs import checked_targets
 from keras_bert.preprocessing.prepared_inputs import (
     NUMBERING,
     check_names,
@@ -81,3 +83,39 @@ def _numbered(ids):
     before = tf.pad(ids[:, :-1], [[0, 0], [1, 0]])
     is_right = follows(before, ids) | ((tf.range(tf.shape(ids)[1]) == 0) & (ids == 1))
     return asserted(ids, is_right, NUMBERING + ". Others:")
+
+
+def with_finite_check(extra_inputs: Mapping[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+    """Adds the same check to the graph: reading a batch fails if a number is not finite."""
+    return {
+        name: finite(tf.cast(values, tf.float32), name) if values.dtype.is_floating else values
+        for name, values in extra_inputs.items()
+    }
+
+
+def checked_targets(targets: Sequence[Any]) -> tuple:
+    """Makes reading a batch fail if labels are not finite, or weights are negative either.
+
+    Args:
+        targets: labels, alone or with weights; tensors, or structures of them.
+    """
+    labels, *weights = targets
+    return keras.tree.map_structure(finite, labels), *keras.tree.map_structure(
+        _not_negative, weights
+    )
+
+
+def finite(values: tf.Tensor, name: str = "Labels") -> tf.Tensor:
+    """Makes reading a batch fail if a number of floats is not finite."""
+    if not isinstance(values, tf.Tensor) or not values.dtype.is_floating:
+        return values
+    message = f"{name} must be finite numbers; leave out or fill missing values. Others:"
+    return asserted(values, tf.math.is_finite(values), message)
+
+
+def _not_negative(weights):
+    if not isinstance(weights, tf.Tensor):
+        return weights
+    numbers = tf.cast(weights, tf.float32)
+    is_right = tf.math.is_finite(numbers) & (numbers >= 0)
+    return asserted(weights, is_right, "Weights must be finite numbers of at least 0. Others:")

@@ -79,10 +79,10 @@ class BertEmbedderPreprocessor(BertPreprocessor):
 
     def variants(self) -> dict[str, Self]:
         """Returns this preprocessor with the prompts of queries and documents, if it has any."""
-        found = {kind: copy.copy(self) for kind in KINDS} if self.prompts else {}
-        for kind, variant in found.items():
+        variants = {kind: copy.copy(self) for kind in KINDS} if self.prompts else {}
+        for kind, variant in variants.items():
             variant.prompt = prompt_of(self.prompts, kind)
-        return found
+        return variants
 
     def read(
         self,

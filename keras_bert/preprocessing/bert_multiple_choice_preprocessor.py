@@ -142,9 +142,9 @@ class BertMultipleChoicePreprocessor(BertPreprocessor):
             places,
         )
         inputs, *_ = rows.batch(ops.arange(ops.size(context)), LONGEST)
-        found = self.answers(predict(inputs))
+        answers = self.answers(predict(inputs))
         return {
-            "probabilities": found["probabilities"] * ops.cast(is_there, "float32"),
-            "label": found["label"],
-            "choice": tf.gather(choices, found["label"], batch_dims=1),
+            "probabilities": answers["probabilities"] * ops.cast(is_there, "float32"),
+            "label": answers["label"],
+            "choice": tf.gather(choices, answers["label"], batch_dims=1),
         }

@@ -132,12 +132,14 @@ class BertRerankerPreprocessor(BertPreprocessor):
         """Scores documents `[n]` for one query, `[1]`, or for a query each, `[n]`."""
         import tensorflow as tf
 
-        number, found = tf.size(documents), tf.size(query)
+        number, queries = tf.size(documents), tf.size(query)
         message = "give one query for all documents, or one for each; got these numbers:"
-        is_right = tf.debugging.Assert((found == 1) | (found == number), [message, found, number])
+        is_right = tf.debugging.Assert(
+            (queries == 1) | (queries == number), [message, queries, number]
+        )
         with tf.control_dependencies([is_right]):
-            queries = tf.broadcast_to(query, tf.shape(documents))
-        inputs = self.graph_inputs(queries, documents)
+            query = tf.broadcast_to(query, tf.shape(documents))
+        inputs = self.graph_inputs(query, documents)
         outputs = predict({name: values[:, None] for name, values in inputs.items()})
         return {"score": self.answers(outputs)["score"][:, 0]}
 

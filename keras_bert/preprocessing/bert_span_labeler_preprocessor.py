@@ -184,8 +184,8 @@ class BertSpanLabelerPreprocessor(BertPreprocessor):
         own = tf.range(tf.size(asked, tf.int64))
         questions, contexts = graph_tokens(self, asked), graph_text_tokens(self, read)
         rows = question_windows(self.packer, questions, contexts, own, **self._lengths())
-        found = self.answers(_outputs_by_block(predict, rows), rows)
-        return {name: values[: tf.shape(question)[0]] for name, values in found.items()}
+        answers = self.answers(_outputs_by_block(predict, rows), rows)
+        return {name: values[: tf.shape(question)[0]] for name, values in answers.items()}
 
     def get_config(self):
         return {

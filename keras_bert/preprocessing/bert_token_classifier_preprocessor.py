@@ -135,7 +135,7 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
     def targets(self, labels: Labels) -> list[list[int]]:
         """Converts lists of tags, given by name or by number, to lists of class numbers."""
         names = self.label_names
-        found = {name: number for number, name in enumerate(names or [])}
+        numbers_of = {name: number for number, name in enumerate(names or [])}
         for index, sentence in enumerate(labels):
             is_single = getattr(sentence, "shape", None) == ()  # a scalar tensor has a __len__
             if isinstance(sentence, (str, bytes)) or is_single or not hasattr(sentence, "__len__"):
@@ -143,12 +143,12 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
                     f"Sentence {index} must have a list of tags; got {shown(sentence)}."
                 )
             for tag in sentence:
-                if not _is_known(tag, found if names else None):
+                if not _is_known(tag, numbers_of if names else None):
                     expected = "not a class number; named tags need label_names"
                     if names is not None:
                         expected = f"not one of the {len(names)} classes: {', '.join(names)}"
                     raise ValueError(f"Sentence {index} has the tag {tag!r}, which is {expected}.")
-        return [[found[t] if isinstance(t, str) else int(t) for t in s] for s in labels]
+        return [[numbers_of[t] if isinstance(t, str) else int(t) for t in s] for s in labels]
 
     def answers(self, outputs: Any, rows: TaggedRows | TextWords | None = None) -> dict:
         """Turns logits into tags of words, entities of texts, or labels of tokens.
@@ -173,14 +173,16 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
             return found_entities(outputs, rows, self.label_names)
         ops, names = ops_of(outputs), ops_of(outputs).strings(self.label_names)
         logits = outputs if rows is None else rows.at_words(outputs)
-        found = {
+        answers = {
             "probabilities": ops.softmax(logits),
             "label": ops.take(names, ops.argmax(logits, axis=-1)),
         }
         if rows is not None:
-            found = {name: numpy_ops.ragged(values, rows.lengths) for name, values in found.items()}
+            answers = {
+                name: numpy_ops.ragged(values, rows.lengths) for name, values in answers.items()
+            }
         count = ops.size(outputs) if rows is None else len(rows.lengths)
-        return {**found, "labels": ops.repeat(names[None], count, axis=0)}
+        return {**answers, "labels": ops.repeat(names[None], count, axis=0)}
 
     def serve(self, predict: Callable[[dict[str, tf.Tensor]], tf.Tensor], text: tf.Tensor) -> dict:
         """Finds the entities of raw strings `[B]`, of any length."""

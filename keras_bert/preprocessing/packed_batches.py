@@ -125,18 +125,18 @@ def packed(unpacked: tuple, is_used: Any, length: int, packs: str, ops: ModuleTy
     def of_sequences(values):  # [M, ...] to [B, K, ...]
         return ops.put([batch, slots], (row, slot), values)
 
-    found = {name: of_tokens(inputs[name]) for name in ("token_ids", "segment_ids")}
+    rows = {name: of_tokens(inputs[name]) for name in ("token_ids", "segment_ids")}
     numbers = ops.cast(ops.take(slot, sequence) + 1, "int32")
-    found["sequence_ids"] = ops.put([batch, length], places, numbers)
+    rows["sequence_ids"] = ops.put([batch, length], places, numbers)
     if packs == "tokens":
-        return (found, *map(of_tokens, targets))
-    found["cls_positions"] = ops.cast(starts, "int32")
+        return (rows, *map(of_tokens, targets))
+    rows["cls_positions"] = ops.cast(starts, "int32")
     if not targets:
-        return (found,)
+        return (rows,)
     labels, *weights = keras.tree.map_structure(of_sequences, targets)
     used = ops.cast(is_used, "float32")
     if packs == "positions":
-        starts = found["cls_positions"]
+        starts = rows["cls_positions"]
         labels = {n: ops.where(is_used, starts + place, 0) for n, place in labels.items()}
-        return found, labels, dict.fromkeys(labels, used)
-    return found, labels, *(weights or [used])
+        return rows, labels, dict.fromkeys(labels, used)
+    return rows, labels, *(weights or [used])

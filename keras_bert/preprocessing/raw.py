@@ -51,8 +51,8 @@ def is_raw(x: Any) -> bool:
     if isinstance(x, dict):
         return "token_ids" not in x and any(map(is_raw, x.values()))
     if isinstance(x, (list, tuple)):
-        found = next((value for value in x if not is_missing(value)), "")
-        return is_raw(found)  # an empty list counts as raw, and one of missing texts
+        first = next((value for value in x if not is_missing(value)), "")
+        return is_raw(first)  # an empty list counts as raw, and one of missing texts
     if hasattr(x, "columns") and hasattr(x, "dtypes"):  # a DataFrame
         return any(map(_holds_strings, x.dtypes))
     return _holds_strings(getattr(x, "dtype", None))

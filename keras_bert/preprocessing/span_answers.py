@@ -34,13 +34,13 @@ def span_answers(
         best first. `BertSpanLabelerPreprocessor.answers` documents them.
     """
     ops = windows.questions.ops
-    found = _spans_of_windows(windows, outputs, max_answer_length, n_best, ops)
+    spans = _spans_of_windows(windows, outputs, max_answer_length, n_best, ops)
     question, number = windows.question, ops.size(windows.context)
-    best = ops.segment_max(found["score"][:, 0], question, number)  # [B]
-    row = _first_row(found["score"][:, 0], best, question, ops)
-    null = ops.segment_min(found["null"], question, number)
-    highest = ops.segment_max(found["total"], question, number)
-    shares = ops.exp(found["total"] - ops.take(highest, question))
+    best = ops.segment_max(spans["score"][:, 0], question, number)  # [B]
+    row = _first_row(spans["score"][:, 0], best, question, ops)
+    null = ops.segment_min(spans["null"], question, number)
+    highest = ops.segment_max(spans["total"], question, number)
+    shares = ops.exp(spans["total"] - ops.take(highest, question))
     total = highest + ops.log(ops.segment_sum(shares, question, number))
     is_answered = best > NO_SPAN
     odds = ops.where(is_answered, null - best, null)
@@ -50,7 +50,7 @@ def span_answers(
         is_null |= odds > null_threshold
     total = ops.where(is_answered, total, null)
     start, end = (
-        ops.where(is_null, 0, ops.take(found[name][:, 0], row)) for name in ("start", "end")
+        ops.where(is_null, 0, ops.take(spans[name][:, 0], row)) for name in ("start", "end")
     )
     answers = {
         "answer": ops.cut(windows.contexts.texts, windows.context, start, end),
@@ -59,12 +59,12 @@ def span_answers(
         "null_odds": odds,
     }
     if n_best > 1:
-        row = _first_row(found["null"], null, question, ops)  # where "no answer" scores lowest
+        row = _first_row(spans["null"], null, question, ops)  # where "no answer" scores lowest
         nulls = {"score": null, "start": 0 * row, "end": 0 * row}
         for name in ("start_logit", "end_logit"):
-            nulls[name] = ops.take(found[f"null_{name}"], row)
-        spans = _sorted_spans(found, nulls, question, number, null_threshold is not None, ops)
-        answers |= _n_best(windows, spans, total, n_best, ops)
+            nulls[name] = ops.take(spans[f"null_{name}"], row)
+        ranked = _sorted_spans(spans, nulls, question, number, null_threshold is not None, ops)
+        answers |= _n_best(windows, ranked, total, n_best, ops)
     return answers
 
 
@@ -148,11 +148,11 @@ def _first_row(values, extremes, question, ops):
     return ops.segment_min(rows, ops.where(is_it, question, -1), ops.size(extremes))
 
 
-def _sorted_spans(found, nulls, question, number, may_be_null, ops):
+def _sorted_spans(of_windows, nulls, question, number, may_be_null, ops):
     """Sorts all spans of each question, the best first, with "no answer" if it may have none."""
     names = ("score", "start", "end", "start_logit", "end_logit")
-    width = ops.width(found["score"])
-    spans = {name: ops.reshape(found[name], [-1]) for name in names}
+    width = ops.width(of_windows["score"])
+    spans = {name: ops.reshape(of_windows[name], [-1]) for name in names}
     spans["question"] = ops.repeat(question, width)
     is_span = ops.flatnonzero(spans["score"] > NO_SPAN)
     spans = {name: ops.take(values, is_span) for name, values in spans.items()}
@@ -175,7 +175,7 @@ def _n_best(windows, spans, total, n_best, ops):
     texts, context = windows.contexts.texts, ops.take(windows.context, question)
     answer = ops.cut(texts, context, spans["start"], spans["end"])
     places = ops.located(texts, context, spans["start"], spans["end"])
-    found = {
+    columns = {
         "answer": answer,
         "start": places["start"],
         "end": places["end"],
@@ -189,4 +189,4 @@ def _n_best(windows, spans, total, n_best, ops):
     rank = ops.arange(ops.size(first)) - ops.repeat(ops.cumsum(counts) - counts, counts)
     kept = ops.take(first, ops.flatnonzero(rank < n_best))
     counts = ops.minimum(counts, n_best)
-    return {f"n_best_{n}": ops.ragged(ops.take(v, kept), counts) for n, v in found.items()}
+    return {f"n_best_{n}": ops.ragged(ops.take(v, kept), counts) for n, v in columns.items()}

@@ -92,8 +92,8 @@ def _kinds(read, ids, text_of, tokenizer):
     kinds = ops.take(table, ids)
     unknown = ops.flatnonzero(ids == tokenizer.unk_token_id)
     places = (ops.take(values, unknown) for values in (text_of, read.starts, read.ends))
-    found = ops.kinds_of_strings(ops.cut(read.texts, *places), _kind)
-    return ops.replaced(kinds, unknown, found)
+    kinds_of_unknown = ops.kinds_of_strings(ops.cut(read.texts, *places), _kind)
+    return ops.replaced(kinds, unknown, kinds_of_unknown)
 
 
 def _begin_words(kinds, text_of, read, ops):
@@ -169,5 +169,5 @@ def found_entities(outputs: Any, words: TextWords, label_names: Sequence[str]) -
         "score": ops.segment_mean(ops.take(score, member), number, ops.size(first)),
     }
     counts = ops.segment_sum(ops.full([ops.size(first)], 1, "int64"), text, ops.size(words.texts))
-    found = {f"entity_{name}": ops.ragged(value, counts) for name, value in values.items()}
-    return {**found, "num_entities": counts}
+    entities = {f"entity_{name}": ops.ragged(value, counts) for name, value in values.items()}
+    return {**entities, "num_entities": counts}

@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bert.files.new_folder import new_folder
-from keras_bert.messages import check_int
+from keras_bert.messages import check_int, shown
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor, no_answers
 from keras_bert.preprocessing.dataset_checks import with_finite_check
 from keras_bert.serving.warmup_requests import MAX_REQUESTS, write_warmup_requests
@@ -226,17 +226,19 @@ def _short_and_long(task, ranks):
 
 
 def _row(task, ranks, text):
-    is_list = isinstance(text, (list, tuple))
+    is_list, expected = isinstance(text, (list, tuple)), f"pairs ({', '.join(ranks)})"
     if len(ranks) == 1:
-        is_pair = is_list and len(text) == 2 and None in ranks.values()
-        if not isinstance(text, str) and not is_pair:
-            raise ValueError("warmup_texts must be texts or pairs of texts; one is neither.")
-        [name] = ranks
-        return {name: [text] if isinstance(text, str) else [list(text)]}
-    kinds = [str if rank == 1 else (list, tuple) for rank in ranks.values()]
-    if not (is_list and len(text) == len(ranks) and all(map(isinstance, text, kinds))):
-        raise ValueError(f"warmup_texts of a {type(task).__name__} are pairs ({', '.join(ranks)}).")
-    return {name: [value] for name, value in zip(ranks, text, strict=True)}
+        [(name, rank)] = ranks.items()
+        if isinstance(text, str):
+            return {name: [text]}
+        if is_list and len(text) == 2 and rank is None:
+            return {name: [list(text)]}
+        expected = "texts or pairs of texts"
+    elif is_list and len(text) == len(ranks):
+        kinds = [str if rank == 1 else (list, tuple) for rank in ranks.values()]
+        if all(map(isinstance, text, kinds)):
+            return {name: [value] for name, value in zip(ranks, text, strict=True)}
+    raise ValueError(f"warmup_texts of a {type(task).__name__} are {expected}; got {shown(text)}.")
 
 
 def _free_version(path, version):

@@ -149,11 +149,13 @@ RUNTIMES = {  # package: format, runner
 @pytest.mark.slow
 @pytest.mark.parametrize("name", EACH_TASK)
 @pytest.mark.parametrize("package", RUNTIMES)
-def test_every_task_runs_as_predict(assert_close, tmp_path, package, name):
+def test_every_task_runs_as_predict(assert_close, difference, tmp_path, package, name):
     needed(package)
     format, run = RUNTIMES[package]
     model = make(name, num_layers=2)
-    assert_close(*of_both(model, run(model.export(tmp_path / "out", format=format))))
+    found, expected = of_both(model, run(model.export(tmp_path / "out", format=format)))
+    print(f"{name}, {package}: largest difference {difference(found, expected):.1e}")
+    assert_close(found, expected)
 
 
 @pytest.mark.slow

@@ -222,18 +222,20 @@ def head_kernel(seed, num_inputs, num_outputs):
 def score(task, examples, predicted):
     """Scores predictions: class numbers, lists of tags, or `(texts, odds)` of answers."""
     if task == "ner":
-        scores = keras_bert.entity_scores([example["tags"] for example in examples], predicted)
+        scores = keras_bert.metrics.entity_scores(
+            [example["tags"] for example in examples], predicted
+        )
         return {name: value for name, value in scores.items() if name != "types"}
     if task == "squad1":
-        return keras_bert.squad_scores(examples, predicted[0])
+        return keras_bert.metrics.squad_scores(examples, predicted[0])
     if task == "squad2":
-        scores = keras_bert.squad_scores(examples, *predicted, null_threshold=0.0)
-        always = keras_bert.squad_scores(examples, predicted[0])
+        scores = keras_bert.metrics.squad_scores(examples, *predicted, null_threshold=0.0)
+        always = keras_bert.metrics.squad_scores(examples, predicted[0])
         return {**scores, "answers_f1": always["HasAns_f1"]}  # questions with an answer
     labels = [example["label"] for example in examples]
     if task == "mrpc":
-        return keras_bert.glue_scores(task, labels, predicted)
-    return keras_bert.classification_scores(labels, predicted)
+        return keras_bert.metrics.glue_scores(task, labels, predicted)
+    return keras_bert.metrics.classification_scores(labels, predicted)
 
 
 class Progress:
@@ -353,19 +355,21 @@ _OURS = {  # the model, its arguments of `batches`, and how it predicts
 def _read(task, folder):
     if task in _TABLES:
         parts = [folder / task / f"{part}.tsv" for part in ("train", "dev", "test")]
-        return _read_tables(*map(keras_bert.read_table, parts), *_TABLES[task])
+        return _read_tables(*map(keras_bert.readers.read_table, parts), *_TABLES[task])
     if task == "mrpc":
         return _read_glue(task, folder / "MRPC")
     if task == "ner":
         parts = ["wnut17train.conll", "emerging.dev.conll", "emerging.test.annotated"]
-        return _read_names(*(keras_bert.read_conll(folder / "ner" / part) for part in parts))
+        return _read_names(
+            *(keras_bert.readers.read_conll(folder / "ner" / part) for part in parts)
+        )
     if task == "choice":
-        return _read_choices(keras_bert.read_choices(folder / "choice" / "codah.tsv"))
+        return _read_choices(keras_bert.readers.read_choices(folder / "choice" / "codah.tsv"))
     squad = folder / "squad"
     if task == "squad1":
         files = ("train-subset-v1.1.json", "dev-v1.1.json")
-        return *(list(keras_bert.read_squad(squad / file)) for file in files), None
-    examples = list(keras_bert.read_squad(squad / "dev-v2.0-part.json"))
+        return *(list(keras_bert.readers.read_squad(squad / file)) for file in files), None
+    examples = list(keras_bert.readers.read_squad(squad / "dev-v2.0-part.json"))
     titles = sorted({example["title"] for example in examples})
     held_out = set(random.Random(_SPLIT).sample(titles, len(titles) // 3))
     train = [example for example in examples if example["title"] not in held_out]
@@ -387,7 +391,7 @@ def _read_tables(train, dev, test, columns, label):
 
 def _read_glue(task, folder):
     """Reads the training and development sets."""
-    train, dev = (keras_bert.read_glue(folder, task, split) for split in ("train", "dev"))
+    train, dev = (keras_bert.readers.read_glue(folder, task, split) for split in ("train", "dev"))
     parts = [
         [
             {"texts": pair, "label": int(label)}

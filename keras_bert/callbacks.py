@@ -49,8 +49,7 @@ class Throughput(keras.callbacks.Callback):
     """Adds `tokens_per_second` to the logs of each epoch; padding counts as tokens.
 
     The first execution of a `fit`, which compiles, is excluded: one step, or `steps_per_execution`
-    steps. The last execution of an epoch counts in full. Put this callback before
-    `TrainingCurves` in the list, so that TensorBoard shows the speed too.
+    steps. Put this callback before `TrainingCurves` in the list, so that TensorBoard shows it too.
 
     Args:
         tokens_per_step: batch size x sequence length.
@@ -95,21 +94,19 @@ class TrainingCurves(keras.callbacks.Callback):
     """Writes what `fit` logs to TensorBoard, as one curve over the steps of the optimizer.
 
     All points of a run lie on one axis, the optimizer's step. A run that was killed resumes its
-    curves: points that the killed run wrote after the checkpoint are discarded when the curves are
-    read. A fit whose optimizer starts at step 0 again, such as that of a new model, replaces the
-    curves. TensorFlow isn't needed.
+    curves: readers discard points after the checkpoint. A fit whose optimizer starts at step 0
+    again replaces the curves. TensorFlow isn't needed.
 
-    The names are those of the logs: `loss`, the losses and metrics of each output such as
-    `masked_lm_accuracy`, and `learning_rate`. A point of a mean, such as a loss, is the mean over
-    the steps since the point before. Other logs of an epoch, such as `tokens_per_second` and
-    `validation/loss`, have a point at its end.
+    The names are those of the logs, such as `loss`, `masked_lm_accuracy` and `learning_rate`. A
+    point of a mean is the mean over the steps since the point before. Other logs of an epoch, such
+    as `tokens_per_second` and `validation/loss`, have a point at its end.
 
     Put this callback after those that add logs, such as `Throughput`, and before
     `TrainingCheckpoint`, so that no checkpoint is ahead of its curves. If several processes train
     together, the first writes.
 
-    Curves that can't be written, on a full disk for instance, end with a warning. Training goes on;
-    the next `fit` tries again.
+    Curves that can't be written, on a full disk for instance, end with a warning; the next `fit`
+    tries again.
 
     Args:
         folder: a path, for the curves of one run alone; local, or any that TensorBoard knows, such
@@ -142,22 +139,19 @@ class TrainingCurves(keras.callbacks.Callback):
         return f"TrainingCurves({self.folder!r}, every={self.every})"
 
     def write(self, step: int, values: Mapping[str, Any]) -> None:
-        """Adds a point to some curves, and writes all points so far to the disk.
+        """Adds a point at an optimizer step to curves, by name, and writes all so far to the disk.
 
-        Args:
-            step: the optimizer's step.
-            values: the new value of each curve, by its name; values that aren't numbers, such as
-                dicts, are left out.
+        Values that aren't numbers, such as dicts, are left out.
         """
         self._add(step, values)
-        self._flush()
+        self._write()
 
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
         model = self.model
         self._is_writing = is_chief(model)
         self._is_mean = None  # metrics are built by the first step
         # TensorBoard drops all points from this step on: those of a run that was killed.
-        self._add_event(_steps(model.optimizer) + 1, is_start=True)
+        self._add(_steps(model.optimizer) + 1, {}, is_start=True)
 
     def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         optimizer = self.model.optimizer
@@ -177,13 +171,12 @@ class TrainingCurves(keras.callbacks.Callback):
             self._add_point()
         others = {name: value for name, value in (logs or {}).items() if name not in self._logs}
         self._add(self._step(), {_shown(name): value for name, value in others.items()})
-        self._flush()
+        self._write()
 
     def on_train_end(self, logs: dict[str, Any] | None = None) -> None:
-        self._flush()
+        self._write()
 
     def _step(self):
-        """The optimizer's step after the batches of this epoch so far."""
         return self._first + self._done // self._parts
 
     def _add_point(self):
@@ -201,13 +194,9 @@ class TrainingCurves(keras.callbacks.Callback):
         self._written = self._done
         self._add(self._step(), values)
 
-    def _add(self, step, values):
+    def _add(self, step, values, is_start=False):
         values = {n: float(v) for n, v in values.items() if isinstance(v, numbers.Real)}
-        if values:
-            self._add_event(step, values)
-
-    def _add_event(self, step, values=None, is_start=False):
-        if not self._is_writing:
+        if not self._is_writing or not (values or is_start):
             return
         # TensorBoard is imported by those who write curves alone.
         from tensorboard.compat.proto import event_pb2, summary_pb2
@@ -215,16 +204,14 @@ class TrainingCurves(keras.callbacks.Callback):
         event = event_pb2.Event(wall_time=time.time(), step=step)
         if is_start:
             event.session_log.status = event_pb2.SessionLog.START
-        for name, value in (values or {}).items():
+        for name, value in values.items():
             event.summary.value.append(summary_pb2.Summary.Value(tag=name, simple_value=value))
         self._write(event)
 
-    def _flush(self):
-        if self._is_writing:
-            self._write()
-
     def _write(self, event=None):
         """Writes an event, or to the disk what earlier ones left in memory."""
+        if not self._is_writing:
+            return
         try:
             self._file = self._file or _EventFile(self.folder)
             self._file.flush() if event is None else self._file.write(event)
@@ -273,7 +260,6 @@ def _steps(optimizer):
 
 
 def _shown(name):
-    """The name of a curve: `val_loss` becomes `validation/loss`."""
     return f"validation/{name[4:]}" if name.startswith("val_") else name
 
 

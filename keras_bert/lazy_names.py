@@ -25,9 +25,7 @@ def lazy_names(
 ) -> tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]:
     """Makes a package's `__all__`, `__getattr__` and `__dir__`.
 
-    Args:
-        package: the package's name.
-        elsewhere: names of other libraries, with ours, for messages.
+    Messages suggest our names for those that other libraries have `elsewhere`.
     """
     known = homes(package)
 

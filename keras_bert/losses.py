@@ -21,13 +21,6 @@ class BatchLoss(keras.losses.Loss):
     `accumulation_steps`. In accumulation they embed all parts without gradients, take the loss's
     gradients with respect to the vectors, and embed the parts again with gradients (Gao et al.
     2021, "Scaling Deep Contrastive Learning Batch Size under Memory Limited Setup").
-
-    Args:
-        scale: float, the factor of cosines: the inverse of the temperature.
-        matryoshka_dims: ints, such as `(384, 256, 128)`. The loss is summed over the vectors
-            truncated to each of these lengths. None means whole vectors.
-        name: str.
-        **kwargs: arguments of `keras.losses.Loss`.
     """
 
     over_batch = True
@@ -63,11 +56,8 @@ class BatchLoss(keras.losses.Loss):
         return f"{type(self).__name__}(scale={self.scale:g}{dims})"
 
     def get_config(self):
-        return {
-            **super().get_config(),
-            "scale": self.scale,
-            "matryoshka_dims": self.matryoshka_dims,
-        }
+        own = {"scale": self.scale, "matryoshka_dims": self.matryoshka_dims}
+        return {**super().get_config(), **own}
 
 
 @keras.saving.register_keras_serializable(package="keras_bert")
@@ -82,11 +72,7 @@ class InBatchNegatives(BatchLoss):
     Source: `MultipleNegativesRankingLoss` of sentence-transformers; Henderson et al. 2017, section
     4.4; van den Oord et al. 2018.
 
-    Args:
-        scale: see `BatchLoss`.
-        matryoshka_dims: see `BatchLoss`.
-        name: str.
-        **kwargs: arguments of `keras.losses.Loss`.
+    Arguments are those of `EmbeddingLoss`.
 
     Call arguments:
         y_true: `[B, k]`, numbers of the texts: equal numbers mean equal texts.
@@ -137,11 +123,7 @@ class CoSENT(BatchLoss):
 
     Source: Su 2022, https://kexue.fm/archives/8847; `CoSENTLoss` of sentence-transformers.
 
-    Args:
-        scale: see `BatchLoss`.
-        matryoshka_dims: see `BatchLoss`.
-        name: str.
-        **kwargs: arguments of `keras.losses.Loss`.
+    Arguments are those of `EmbeddingLoss`.
 
     Call arguments:
         y_true: `[B]` scores, such as 0 to 1 or 0 to 5.
@@ -177,8 +159,9 @@ class EmbeddingLoss(BatchLoss):
     """The loss that suits the data: `InBatchNegatives`, or `CoSENT` if pairs have scores.
 
     Args:
-        scale: see `BatchLoss`.
-        matryoshka_dims: see `BatchLoss`.
+        scale: float, the factor of cosines: the inverse of the temperature.
+        matryoshka_dims: ints, such as `(384, 256, 128)`. The loss is summed over the vectors
+            truncated to each of these lengths. None means whole vectors.
         name: str.
         **kwargs: arguments of `keras.losses.Loss`.
 
@@ -205,8 +188,7 @@ class EmbeddingLoss(BatchLoss):
 class MarginMeanSquaredError(keras.losses.Loss):
     """Squared error between the margins of a reranker and those of its teacher.
 
-    The margin is the score of the positive minus that of the negative. The student learns how much
-    better one document is than the other, on a scale of its own. Use it with examples (query,
+    The margin is the score of the positive minus that of the negative, of examples (query,
     positive, negative). Source: Hofstätter et al. 2020, "Improving Efficient Neural Ranking Models
     with Cross-Architecture Knowledge Distillation", section 3.2.
 
@@ -267,9 +249,8 @@ def check_dims(dims: Sequence[int] | None, width: int) -> None:
     """Raises a ValueError unless `matryoshka_dims` are numbers of a vector's values, or None."""
     if dims is None:
         return
-    known = dims if isinstance(dims, (list, tuple)) else ()
-    are_sizes = all(isinstance(dim, int) and not isinstance(dim, bool) for dim in known)
-    if not known or not are_sizes or not all(1 <= dim <= width for dim in known):
+    is_list = isinstance(dims, (list, tuple)) and len(dims) > 0
+    if not is_list or not all(type(dim) is int and 1 <= dim <= width for dim in dims):
         raise ValueError(
             f"matryoshka_dims must be ints from 1 to {width}, the width of the vectors, such as "
             f"({width}, {max(width // 2, 1)}); got {dims}."

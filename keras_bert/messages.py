@@ -4,20 +4,14 @@ import math
 import numbers
 import os
 import reprlib
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from typing import Any
 
 import numpy as np
 
 
 def check_int(name: str, value: Any, at_least: int = 1, at_most: int = 2**31 - 1) -> None:
-    """Raises a ValueError unless an argument is an integer from `at_least` to `at_most`.
-
-    Example:
-    >>> check_int("num_layers", -1)
-    Traceback (most recent call last):
-    ValueError: num_layers must be at least 1; got -1.
-    """
+    """Raises a ValueError unless an argument is an integer from `at_least` to `at_most`."""
     if not isinstance(value, numbers.Integral) or isinstance(value, bool):
         raise ValueError(f"{name} must be an integer; got {reprlib.repr(value)}.")
     if value < at_least:
@@ -35,14 +29,7 @@ def plain_int(value: Any) -> Any:
 def check_number(
     name: str, value: Any, at_least: float | None = None, exclusive: bool = False
 ) -> None:
-    """Raises a ValueError unless an argument is a finite number, of at least `at_least`.
-
-    Args:
-        name: the argument's name.
-        value: its value.
-        at_least: the lowest value, or None.
-        exclusive: whether the lowest value itself is invalid too.
-    """
+    """Raises a ValueError unless an argument is a finite number of at least, or above, a limit."""
     is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
     is_high = is_number and (at_least is None or value > at_least or value == at_least)
     if not is_high or not math.isfinite(value) or (exclusive and value == at_least):
@@ -67,7 +54,7 @@ def check_finite(array: np.ndarray, path: Any, name: str) -> None:
 
 def check_path(name: str, value: Any) -> None:
     """Raises a ValueError unless an argument is a path."""
-    if not isinstance(value, (str, os.PathLike)):
+    if not isinstance(value, (str, os.PathLike)) or "\0" in str(value):
         raise ValueError(f"{name} must be a path, a str or a Path; got {reprlib.repr(value)}.")
 
 
@@ -81,12 +68,11 @@ def check_bool(name: str, value: Any) -> None:
 def check_one_of(name: str, value: Any, choices: Iterable[Any], hint: str = "") -> None:
     """Raises a ValueError unless an argument is one of its choices.
 
-    Example:
     >>> check_one_of("pooling", "max", ("cls", "mean"))
     Traceback (most recent call last):
     ValueError: pooling must be one of 'cls', 'mean'; got 'max'.
     """
-    if value not in tuple(choices):
+    if not isinstance(value, Hashable) or value not in tuple(choices):  # an array isn't hashable
         raise ValueError(
             f"{name} must be one of {', '.join(map(repr, choices))}; got {shown(value)}.{hint}"
         )
@@ -95,7 +81,6 @@ def check_one_of(name: str, value: Any, choices: Iterable[Any], hint: str = "") 
 def check_one_each(number: int, noun: str, **columns: Any) -> None:
     """Raises a ValueError unless each column has an item for each of `number` examples.
 
-    Example:
     >>> check_one_each(3, "texts", labels=[0, 1])
     Traceback (most recent call last):
     ValueError: There are 3 texts but 2 labels: give one for each.
@@ -110,7 +95,6 @@ def check_one_each(number: int, noun: str, **columns: Any) -> None:
 def check_all_finite(name: str, array: np.ndarray, fix: str) -> None:
     """Raises a ValueError, which says where, if an array of examples holds NaN or infinity.
 
-    Example:
     >>> check_all_finite("labels", np.array([1.0, np.nan]), "Leave the example out.")
     Traceback (most recent call last):
     ValueError: labels must be finite numbers; that of row 1 is nan. Leave the example out.
@@ -126,11 +110,7 @@ def check_all_finite(name: str, array: np.ndarray, fix: str) -> None:
 
 
 def shown(value: object, limit: int = 80) -> str:
-    """Returns a value's `repr`, shortened to `limit` characters.
-
-    >>> shown(["a"] * 99, 16)
-    "['a', 'a', 'a..."
-    """
+    """Returns a value's `repr`, shortened to `limit` characters."""
     return shortened(repr(value), limit)
 
 
@@ -140,11 +120,5 @@ def shortened(text: str, limit: int = 80) -> str:
 
 
 def missing(package: str, extra: str) -> ImportError:
-    """Makes the error for an optional package that isn't installed.
-
-    Example:
-    >>> raise missing("tokenizers", "corpus")
-    Traceback (most recent call last):
-    ImportError: This needs the package tokenizers: pip install "keras3-bert[corpus]".
-    """
+    """Makes the error for an optional package that isn't installed."""
     return ImportError(f'This needs the package {package}: pip install "keras3-bert[{extra}]".')

@@ -4,14 +4,8 @@
 class Reports:
     """Counts of findings by kind, with up to `max_examples` places each.
 
-    `as_dict()` is JSON-serializable; `merge` adds such a dict, for example from another process.
-
-    Example:
-    ```python
-    reports = Reports()
-    reports.add("bytes that are not UTF-8, left out", 2, "a.txt, line 7")
-    reports.as_dict()  # {"bytes that ...": {"count": 2, "examples": ["a.txt, line 7"]}}
-    ```
+    `as_dict()` is JSON-serializable, `{kind: {"count": 2, "examples": ["a.txt, line 7"]}}`; `merge`
+    adds such a dict, for example from another process.
     """
 
     def __init__(self, max_examples: int = 5):
@@ -37,7 +31,6 @@ class Reports:
         return len(self._kinds.get(kind, {"examples": ()})["examples"]) < self.max_examples
 
     def merge(self, kinds: dict[str, dict]) -> None:
-        """Adds the findings of another `Reports.as_dict()`."""
         for kind, more in kinds.items():
             entry = self._kinds.setdefault(kind, {"count": 0, "examples": []})
             entry["count"] += more["count"]
@@ -46,7 +39,6 @@ class Reports:
             entry["examples"] += new[:room]
 
     def as_dict(self) -> dict[str, dict]:
-        """Returns kind -> {"count", "examples"}, sorted by kind."""
         return {kind: self._kinds[kind] for kind in sorted(self._kinds)}
 
     def lines(self) -> list[str]:

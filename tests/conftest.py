@@ -11,6 +11,7 @@ from pathlib import Path
 
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # more wait for each other, 70 times as long
 
 import keras
 import numpy as np
@@ -54,6 +55,26 @@ def shared_data():
     return SHARED_DATA
 
 
+@pytest.fixture(scope="session")
+def curves():
+    """A function that reads the curves of a run as TensorBoard does, from its one folder of events.
+
+    They are `{name: {step: value}}`.
+    """
+
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    def read(output):
+        events = EventAccumulator(f"{output}/logs")
+        events.Reload()
+        scalars = {name: events.Scalars(name) for name in events.Tags()["scalars"]}
+        for points in scalars.values():  # no step has two
+            assert [p.step for p in points] == sorted({p.step for p in points})
+        return {name: {p.step: p.value for p in points} for name, points in scalars.items()}
+
+    return read
+
+
 @pytest.fixture
 def full_disk():
     """Limits files to 3,000 bytes: a write then fails as it does at a quota."""
@@ -77,6 +98,21 @@ def tensorflow():
     import tensorflow
 
     return tensorflow
+
+
+@pytest.fixture(scope="session")
+def run_python():
+    """What Python prints for some arguments, in a process of its own; it ends without an error."""
+
+    def run(*arguments, cwd=None, **environment):
+        command = [sys.executable, *map(str, arguments)]
+        environment = {**os.environ, **environment}
+        options = {"text": True, "timeout": 2400, "cwd": cwd, "env": environment}
+        done = subprocess.run(command, capture_output=True, **options)
+        assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-3000:]
+        return done.stdout
+
+    return run
 
 
 @pytest.fixture(scope="session")
@@ -128,15 +164,10 @@ def make_backbone():
     from keras_bert import BertBackbone
 
     def make(**arguments):
-        tiny = {
-            "vocabulary_size": 30,
-            "num_layers": 1,
-            "num_heads": 2,
-            "hidden_dim": 16,
-            "intermediate_dim": 32,
-            "max_sequence_length": 16,
-        }
-        return BertBackbone(**{**tiny, **arguments})
+        tiny = {"vocabulary_size": 30, "num_layers": 1, "num_heads": 2, "hidden_dim": 16}
+        return BertBackbone(
+            **{**tiny, "intermediate_dim": 32, "max_sequence_length": 16, **arguments}
+        )
 
     return make
 
@@ -157,7 +188,6 @@ def letters():
 
 @pytest.fixture
 def preprocessor(letters):
-    """A preprocessor whose words are single letters, of sequences of twelve."""
     from keras_bert import BertPreprocessor
 
     return BertPreprocessor(letters, sequence_length=12)
@@ -165,7 +195,6 @@ def preprocessor(letters):
 
 @pytest.fixture
 def inputs():
-    """Prepared inputs: eight pairs of different lengths."""
     generator = np.random.default_rng(2)
     lengths = np.array([[12], [5], [9], [12], [3], [7], [11], [12]])
     padding_mask = (np.arange(12) < lengths).astype("int32")
@@ -238,8 +267,6 @@ def assert_close():
 
 @pytest.fixture
 def difference():
-    """The largest difference of two outputs, or dicts of them."""
-
     def largest(a, b):
         pairs = zip(keras.tree.flatten(a), keras.tree.flatten(b), strict=True)
         return max(

@@ -2,8 +2,6 @@
 
 import importlib.util
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -27,7 +25,6 @@ def test_benchmarks_load_and_explain_their_options(path, monkeypatch, capsys):
 
 @pytest.fixture(scope="module")
 def weights(shared_data, tmp_path_factory):
-    """A folder with a tiny BERT of random weights, as transformers writes it."""
     pytest.importorskip("torch", reason='pip install ".[parity]"')
     transformers = pytest.importorskip("transformers", reason='pip install ".[parity]"')
     folder = tmp_path_factory.mktemp("weights")
@@ -41,21 +38,18 @@ def weights(shared_data, tmp_path_factory):
     return folder
 
 
-def against_transformers(*arguments):
-    command = [sys.executable, str(SCRIPT), *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
-
-
 @pytest.mark.weekly
 @pytest.mark.slow
 @pytest.mark.shared
 @pytest.mark.parametrize("task", ["sentiment", "squad2"])
-def test_both_libraries_learn_a_task_and_are_scored_alike(task, shared_data, weights, tmp_path):
+def test_both_libraries_learn_a_task_and_are_scored_alike(
+    task, shared_data, weights, tmp_path, run_python
+):
     output = tmp_path / "results.jsonl"
     arguments = ["--data", shared_data, "--model", weights, "--output", output, "--task", task]
     arguments += ["--limit", 16, "--limit_eval", 16, "--epochs", 2, "--batch_size", 8]
     arguments += ["--sequence_length", 128, "--document_stride", 32, "--seed", 0]
-    table = against_transformers(*arguments)
+    table = run_python(SCRIPT, *arguments)
     results = [json.loads(line) for line in output.read_text().splitlines()]
     assert [result["library"] for result in results] == ["keras_bert", "transformers"]
     first, second = results
@@ -65,7 +59,7 @@ def test_both_libraries_learn_a_task_and_are_scored_alike(task, shared_data, wei
     assert abs(first["loss"] - second["loss"]) < 0.5  # both have barely started to train
     assert f"| {task} | 16, 16 | 1 |" in table
 
-    assert against_transformers("--table", output) == table[table.index("| task |") :]
+    assert run_python(SCRIPT, "--table", output) == table[table.index("| task |") :]
     before = output.read_text()
-    against_transformers(*arguments)
+    run_python(SCRIPT, *arguments)
     assert output.read_text() == before, "runs that have a line already are skipped"

@@ -50,7 +50,6 @@ def blocks(page, language):
 
 
 def commands(page):
-    """The arguments of a page's `python script ...` commands, with continued lines joined."""
     text = "\n".join(blocks(page, "bash")).replace("\\\n", " ")
     lines = (shlex.split(line, comments=True) for line in text.splitlines())
     return [line[1:] for line in lines if line and line[0] == "python"]
@@ -164,7 +163,6 @@ def test_links_lead_somewhere(page):
 
 
 def anchors(page):
-    """The anchors that GitHub gives the headings of a page."""
     headings = re.findall(r"^#+ (.*)$", text_of(page), flags=re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 

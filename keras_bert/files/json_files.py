@@ -1,7 +1,6 @@
 """JSON files, written atomically and read with errors that name the file and the value."""
 
 import json
-import math
 import os
 import reprlib
 from collections.abc import Iterator
@@ -17,15 +16,9 @@ LARGEST = 2**31 - 1
 
 
 def read_json(path: str | os.PathLike, kind: type = dict) -> dict | list:
-    """Reads the object or list in a JSON file; returns an empty one if the file does not exist.
+    """Reads the object (`dict`) or list of a JSON file; an empty one if there is no such file.
 
-    Args:
-        path: a path, local or remote.
-        kind: `dict` or `list`, the type that the file should hold.
-
-    Raises:
-        ValueError: if the file is not JSON, holds anything else, is nested too deeply, or is larger
-            than 256 MB.
+    Anything else, too deep nesting and more than 256 MB are ValueErrors.
     """
     try:
         data = read_bytes(path, MAX_BYTES + 1)
@@ -45,13 +38,7 @@ def read_json(path: str | os.PathLike, kind: type = dict) -> dict | list:
 
 
 def write_json(path: str | os.PathLike, value: Any, indent: int | None = 2) -> None:
-    """Writes a human-readable JSON file atomically.
-
-    Args:
-        path: a path, local or remote.
-        value: the object or list.
-        indent: int, spaces per level; None for a single line.
-    """
+    """Writes a JSON file atomically; with `indent=None`, on a single line."""
     text = json.dumps(value, indent=indent, ensure_ascii=False)
     with whole_file(path) as file:
         file.write(text + "\n")
@@ -60,20 +47,13 @@ def write_json(path: str | os.PathLike, value: Any, indent: int | None = 2) -> N
 class JsonFields:
     """A JSON object whose values are checked when they are read.
 
-    A missing value and `null` are the same: each method then returns its default.
-
-    Args:
-        path: the file, for messages.
-        values: the object; by default, the file is read.
-        place: the keys that lead to the object in the file, for messages.
+    For a missing value and for `null`, each method returns its default. Messages name the `path` of
+    the file and the `place` of the object in it. By default, `values` are those of the file.
 
     Example:
-    >>> fields = JsonFields("config.json", {"hidden_size": 8, "layers": "two"})
-    >>> fields.integer("hidden_size", 768, low=1)
-    8
-    >>> fields.integer("layers")
+    >>> JsonFields("config.json", {"layers": "two"}).integer("layers")
     Traceback (most recent call last):
-    ValueError: config.json: layers must be an integer of at least 0; got 'two'.
+    ValueError: config.json: layers must be an integer from 0 to 2,147,483,647; got 'two'.
     """
 
     def __init__(self, path: str | os.PathLike, values: dict | None = None, place: str = ""):
@@ -90,74 +70,47 @@ class JsonFields:
         return f"JsonFields({str(self.path)!r}, {reprlib.repr(self.values)})"
 
     def value(self, key: str, default: Any = None) -> Any:
-        """Returns a value of any type."""
         value = self.values.get(key)
         return default if value is None else value
 
     def integer(
         self, key: str, default: int | None = None, low: int = 0, high: int = LARGEST
     ) -> int | None:
-        """Returns an integer from `low` to `high`."""
-        value = self.value(key, default)
-        if value is default:
-            return default
-        if isinstance(value, float) and value.is_integer():
-            value = int(value)
-        if isinstance(value, bool) or not isinstance(value, int):
-            raise self.error(key, f"an integer of at least {low}", value)
-        if not low <= value <= high:
-            raise self.error(key, f"from {low} to {high:,}", value)
-        return value
+        def is_integer(value):
+            return _is_number(value) and low <= value <= high and value == int(value)
+
+        value = self._checked(key, default, f"an integer from {low} to {high:,}", is_integer)
+        return None if value is None else int(value)
 
     def number(
         self, key: str, default: float | None = None, low: float = -1e30, high: float = 1e30
     ) -> float | None:
-        """Returns a finite number from `low` to `high`."""
-        value = self.value(key, default)
-        if value is default:
-            return default
-        if isinstance(value, bool) or not isinstance(value, (int, float)):
-            raise self.error(key, "a number", value)
-        if not low <= value <= high or (isinstance(value, float) and not math.isfinite(value)):
-            raise self.error(key, f"a number from {low} to {high}", value)
-        return value
+        def is_within(value):
+            return _is_number(value) and low <= value <= high  # never NaN
+
+        return self._checked(key, default, f"a number from {low} to {high}", is_within)
 
     def boolean(self, key: str, default: bool | None = None) -> bool | None:
         """Returns a bool; 0 and 1 are accepted."""
-        value = self.value(key, default)
-        if value is default:
-            return default
-        if not isinstance(value, (bool, int)) or value not in (0, 1):
-            raise self.error(key, "true or false", value)
-        return bool(value)
+        value = self._checked(
+            key, default, "true or false", lambda v: isinstance(v, int) and v in (0, 1)
+        )
+        return None if value is None else bool(value)
 
     def text(self, key: str, default: str | None = None) -> str | None:
-        """Returns a string."""
-        value = self.value(key, default)
-        if value is not default and not isinstance(value, str):
-            raise self.error(key, "a string", value)
-        return value
+        return self._checked(key, default, "a string", lambda value: isinstance(value, str))
 
     def texts(self, key: str) -> list[str]:
-        """Returns a list of strings."""
-        values = self.value(key, [])
-        if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
-            raise self.error(key, "a list of strings", values)
-        return values
+        return self._list(key, str, "strings")
 
     def fields(self, key: str) -> Self:
         """Returns an inner object; an empty one if it is missing."""
-        value = self.value(key, {})
-        if not isinstance(value, dict):
-            raise self.error(key, "an object", value)
+        value = self._checked(key, {}, "an object", lambda value: isinstance(value, dict))
         return type(self)(self.path, value, self._name(key))
 
     def listed_fields(self, key: str) -> Iterator[Self]:
         """Yields the objects of a list."""
-        values = self.value(key, [])
-        if not isinstance(values, list) or not all(isinstance(value, dict) for value in values):
-            raise self.error(key, "a list of objects", values)
-        for number, value in enumerate(values):
+        for number, value in enumerate(self._list(key, dict, "objects")):
             yield type(self)(self.path, value, f"{self._name(key)}[{number}]")
 
     def inner_path(self, key: str) -> str:
@@ -173,6 +126,22 @@ class JsonFields:
             f"{self.path}: {self._name(key)} must be {expected}; got {reprlib.repr(value)}."
         )
 
+    def _checked(self, key, default, expected, is_right):
+        value = self.value(key, default)
+        if value is not default and not is_right(value):
+            raise self.error(key, expected, value)
+        return value
+
+    def _list(self, key, kind, nouns):
+        def is_right(value):
+            return isinstance(value, list) and all(isinstance(each, kind) for each in value)
+
+        return self._checked(key, [], f"a list of {nouns}", is_right)
+
     def _name(self, key):
         key = key if len(key) < 80 else f"{key[:80]}..."
         return f"{self.place}.{key}" if self.place else key
+
+
+def _is_number(value):
+    return isinstance(value, (int, float)) and not isinstance(value, bool)

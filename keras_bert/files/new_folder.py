@@ -39,24 +39,13 @@ def new_folder(
 ) -> Iterator[Path]:
     """Provides an empty folder for a model; it replaces `folder` if the block raises no error.
 
-    A `README.md` without `CARD_MARK` is kept, with a log message.
-
-    Args:
-        folder: a path, local or remote (`"gs://..."`); an earlier model there is replaced.
-        num_bytes: the least size of the weights, for which there must be room.
-        check: as of `whole_folder`; by default, `folder` may hold only a model.
-
-    Yields:
-        The `Path` of a local folder.
-
-    Raises:
-        ValueError: if the folder holds anything else.
-        OSError: if the disk is full, whatever library was writing.
+    There must be room for `num_bytes`; a full disk is an `OSError`, whatever library was writing.
+    `check` is that of `whole_folder`. By default, `folder` may hold only a model, and a `README.md`
+    without `CARD_MARK` is kept.
     """
     is_model = check is None
     try:
-        check = check or partial(check_model_folder, folder)
-        with whole_folder(folder, check) as new:
+        with whole_folder(folder, check or partial(check_model_folder, folder)) as new:
             _check_room(new, num_bytes)
             yield new
             if is_model:
@@ -73,7 +62,7 @@ def is_own_card(text: str) -> bool:
 
 
 def _keep_readme(folder, new):
-    """Copies a person's README.md of the earlier folder to the new one."""
+    """Copies a README.md that a person wrote."""
     if README not in names_in(folder):
         return
     path = f"{str(folder).rstrip('/')}/{README}"
@@ -99,15 +88,10 @@ def _check_room(folder, num_bytes):
 
 
 def check_model_folder(folder: str | os.PathLike, names: list[str]) -> None:
-    """Checks that a folder with files of these names is empty or holds only a model.
-
-    Raises:
-        ValueError: if it holds anything else, which would be lost.
-    """
+    """Raises a ValueError unless a folder with files of these names is empty or holds a model."""
     if names and not set(MARKS) & set(names):
         raise ValueError(
-            f"{folder} exists and is not a model folder (it has no config.json). Choose another "
-            "folder."
+            f"{folder} exists and is not a model folder (it has no config.json). Choose another."
         )
     own = [pattern.partition("/")[0] for pattern in (*WRITTEN, README)]
     others = [name for name in sorted(names) if not any(fnmatch(name, each) for each in own)]

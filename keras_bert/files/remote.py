@@ -12,11 +12,7 @@ _LOST_SLASH = re.compile(r"[a-z][a-z0-9+.-]+:/(?!/)", re.IGNORECASE)  # of Path(
 
 
 def is_remote(path: str | os.PathLike) -> bool:
-    """Returns whether a path has a scheme and therefore needs `tf.io.gfile`.
-
-    Raises:
-        ValueError: if the path is a `Path` made from a remote one, which has lost a slash.
-    """
+    """Returns whether a path has a scheme and therefore needs `tf.io.gfile`."""
     path = str(path)
     if _LOST_SLASH.match(path):
         raise ValueError(
@@ -88,11 +84,7 @@ def read_bytes(path: str | os.PathLike, size: int = -1) -> bytes:
 
 
 def local_path(path: str | os.PathLike) -> Path:
-    """Returns the `Path` of a folder for a fine-tuned model, which may not exist yet.
-
-    Raises:
-        ValueError: if the path is remote; it would become a folder named `gs:`.
-    """
+    """Returns the `Path` of a folder for a fine-tuned model; a ValueError if it is remote."""
     if is_remote(path):
         raise ValueError(
             "The folder must be on this machine, because a fine-tuned model and its results are "

@@ -7,14 +7,7 @@ from keras_bert.files.remote import read_bytes
 
 
 def read_utf8(path: str | os.PathLike) -> str:
-    """Reads the text of a UTF-8 file, without its byte order mark.
-
-    Args:
-        path: a path, local or remote.
-
-    Raises:
-        ValueError: if the file can't be read or is not UTF-8; the message names the line.
-    """
+    """Reads the text of a UTF-8 file, local or remote, without its byte order mark."""
     path = os.fspath(path)
     try:
         data = read_bytes(path)
@@ -24,15 +17,7 @@ def read_utf8(path: str | os.PathLike) -> str:
 
 
 def decode_utf8(data: bytes, source: str) -> str:
-    """Decodes UTF-8.
-
-    Args:
-        data: the bytes of a file.
-        source: name of the file, for the message.
-
-    Raises:
-        ValueError: if the bytes are not UTF-8; the message names the line.
-    """
+    """Decodes the bytes of a file; the error for other encodings names the `source` and line."""
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:

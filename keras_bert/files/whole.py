@@ -28,17 +28,8 @@ def whole_file(path: str | os.PathLike, mode: str = "w") -> Iterator[IO]:
     """Opens a file for writing; it appears only if the block ends without an error.
 
     After an error, an existing file is unchanged and no partial file remains. If two processes
-    write a file at the same time, one of them fails with an `OSError`.
-
-    Args:
-        path: a path, local or remote; missing parent folders are created.
-        mode: `"w"` for UTF-8 text with line endings as written, `"wb"` for bytes.
-
-    Yields:
-        A file object.
-
-    Raises:
-        OSError: if the file can't be written.
+    write a file at the same time, one of them fails with an `OSError`. Missing parent folders are
+    created. `mode` is `"w"` for UTF-8 text with line endings as written, or `"wb"` for bytes.
 
     Example:
     >>> folder = tempfile.mkdtemp()
@@ -66,17 +57,8 @@ def whole_file(path: str | os.PathLike, mode: str = "w") -> Iterator[IO]:
 def whole_path(path: str | os.PathLike) -> Iterator[str]:
     """Provides a temporary name; the file is renamed if the block ends without an error.
 
-    Use it with writers that take a path, such as `tf.io.TFRecordWriter` and `model.save`;
-    otherwise use `whole_file`. The temporary name keeps the suffix.
-
-    Args:
-        path: a path, local or remote; missing parent folders are created.
-
-    Yields:
-        The temporary name, as a str. The block must write the file and close it.
-
-    Raises:
-        OSError: if the file can't be written.
+    For writers that take a path, such as `tf.io.TFRecordWriter` and `model.save`. The temporary
+    name keeps the suffix; the block must write the file and close it.
     """
     path = _absolute(path)
     temporary = temporary_name(path)
@@ -113,25 +95,8 @@ def whole_folder(
     file, with its mark (`MARKS`) last; a kill during these moves loses the old folder, and the new
     one has no mark.
 
-    Args:
-        path: a path, local or remote; missing parent folders are created.
-        check: called with the names in an existing folder, before the block and again before the
-            folder is replaced; raises a `ValueError` if it must not be replaced. By default any
-            folder is replaced.
-
-    Yields:
-        The `Path` of a local folder.
-
-    Raises:
-        ValueError: if `path` is a file or the root of a bucket, or if `check` refuses it.
-        OSError: if the folder can't be written.
-
-    Example:
-    >>> folder = tempfile.mkdtemp()
-    >>> with whole_folder(f"{folder}/model") as new:
-    ...     _ = (new / "config.json").write_text("{}")
-    >>> os.listdir(f"{folder}/model")
-    ['config.json']
+    `check` raises a `ValueError` if a folder must not be replaced. It is called with the names in
+    an existing folder, before the block and again before the folder is replaced.
     """
     path = _absolute(path)
     if not is_remote(path):
@@ -165,13 +130,9 @@ def temporary_name(path: str | os.PathLike, kind: str = "unfinished") -> str:
 
 
 def remove_unfinished(folder: str | os.PathLike, name: str | None = None) -> None:
-    """Removes files and folders that killed writers left in a folder under temporary names.
+    """Removes what killed writers left in a folder under temporary names, of `name` or of all.
 
-    Call it while no other process writes to the folder.
-
-    Args:
-        folder: a path, local or remote; it may be missing.
-        name: name of a file or folder whose leftovers to remove; by default, all are removed.
+    Call it while no other process writes to the folder, which may be missing.
     """
     names = names_in(folder)
     for leftover in names:
@@ -220,9 +181,7 @@ def _check_may_be_replaced(path, check):
         import tensorflow as tf
 
         if "/" not in path.partition("://")[2]:
-            raise ValueError(
-                f"{path} is the root of a file system. Give the path of a folder within it."
-            )
+            raise ValueError(f"{path} is the root of a file system. Give a folder within it.")
         with as_os_errors(path):
             exists, is_folder = tf.io.gfile.exists(path), tf.io.gfile.isdir(path)
     else:

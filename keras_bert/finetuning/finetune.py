@@ -10,13 +10,8 @@ import keras
 
 from keras_bert.files.json_files import write_json
 from keras_bert.files.remote import local_path
-from keras_bert.finetuning.train_epochs import (
-    best_model_path,
-    check_epochs,
-    shown_scores,
-    train_epochs,
-)
-from keras_bert.messages import check_one_of
+from keras_bert.finetuning.train_epochs import best_model_path, shown_scores, train_epochs
+from keras_bert.messages import check_int, check_one_of
 from keras_bert.models.bert_task import BertTask
 from keras_bert.models.task_data import in_memory
 from keras_bert.preprocessing.batching import Batching
@@ -57,17 +52,15 @@ def finetune(
 ) -> list[dict]:
     """Trains a task on raw examples, scores each epoch on a dev set, keeps the best.
 
-    The model is compiled with its default loss and metrics, or a given `loss`, and `AdamW`. The
-    learning rate warms up and then falls linearly to 0 over the entire run. Examples are tokenized
-    once.
+    The model is compiled with its default loss and metrics, or a given `loss`, and `AdamW`, whose
+    rate warms up and then falls linearly to 0 over the run. Examples are tokenized once.
 
-    The output folder holds the preset `best`, its answers to the development set, each epoch's
-    scores in `scores.json`, checkpoints, and `logs` for TensorBoard. With `test`, it also holds the
-    best model's answers to the test set and `test_scores.json`. The preset's model card has the
-    settings and the scores.
+    The output folder holds the preset `best`, whose model card has the settings and the scores, its
+    answers to the dev set, each epoch's scores in `scores.json`, checkpoints, and `logs` for
+    TensorBoard; with `test`, also the answers to the test set and `test_scores.json`.
 
-    Rerun the same call to resume after the last finished epoch; the numbers are the same as without
-    an interruption. If several processes train together, each calls it, and the first writes.
+    Rerun the same call to resume after the last finished epoch, with the same numbers as without
+    the interruption. If several processes train together, each calls it, and the first writes.
 
     Source: Devlin et al. 2019, section 4 and appendix A.3.
 
@@ -78,12 +71,11 @@ def finetune(
             `(x, y, ...)`.
         dev: the same, to select the best epoch; or None, with `validation_split`.
         output: a folder, used only for this run.
-        validation_split: the share of the training examples, the last ones, that become the dev
-            set; 0 with `dev`.
+        validation_split: the share of the training examples, the last, that become the dev set.
         test: the same, to answer at the end, or `(x,)` without labels; or None.
         epochs: number of epochs.
         loss: a loss as in `compile`, in place of the task's default.
-        learning_rate: the peak; None is the learning rate of the task's default optimizer.
+        learning_rate: the peak; None is that of the task's default optimizer.
         warmup: fraction of the steps in which the learning rate rises.
         layer_decay: see `AdamW`.
         class_weight: see `BertClassifier.fit`.
@@ -95,8 +87,8 @@ def finetune(
         seed: seed for the order of examples.
         scores: function of `(answers, x, y)` that returns a dict of floats, in place of the task's
             official scores; requires `select`.
-        answer_options: options of `answer`, such as `{"n_best": 20}`; by default, those that the
-            preprocessor's output files need.
+        answer_options: options of `answer`, such as `{"n_best": 20}`; by default, those that its
+            output files need.
         strategy: the result of `get_strategy`; the model must have been created in its scope.
         callbacks: Keras callbacks.
 
@@ -115,10 +107,11 @@ def finetune(
     model = BertClassifier.from_preset("reviews/best")
     ```
     """
-    check_epochs(epochs, patience)
+    check_int("epochs", epochs)
+    check_int("patience", 1 if patience is None else patience)
     train, dev = _train_and_dev(model, train, dev, validation_split)
     test = None if test is None else _examples(model, test, "test")
-    reader = _reader(model)
+    preprocessor = _preprocessor(model)
     batching = dataclasses.replace(batching or Batching(), shuffle=True)
     batching.check_model(model)
     if loss is not None:  # labels are checked for it
@@ -136,18 +129,15 @@ def finetune(
     options = model.scorer.answer_options if answer_options is None else answer_options
 
     def batches(epoch):  # in a different order for each seed and epoch
-        return reader.batched(rows, dataclasses.replace(batching, seed=1000 * seed + epoch))
+        return preprocessor.batched(rows, dataclasses.replace(batching, seed=1000 * seed + epoch))
 
     def score(answers):
         if scores is not None:
-            found = scores(answers, dev.x, dev.y)
+            dev_scores = scores(answers, dev.x, dev.y)
         else:
-            model.preprocessor, found = model.scorer.tuned(answers, dev.x, dev.y)
-        record_scores(model, {"dev": found})
-        return found
-
-    def keep(answers):
-        model.scorer.write(output, "dev", answers, dev.x, dev.y)
+            model.preprocessor, dev_scores = model.scorer.tuned(answers, dev.x, dev.y)
+        record_scores(model, {"dev": dev_scores})
+        return dev_scores
 
     with _scope(strategy):
         steps = epochs * len(batches(0))
@@ -163,8 +153,12 @@ def finetune(
         "class weights": class_weight,
         "best epoch by": select,
         "seed": seed,
+        "batch size": None if batching.tokens_per_batch else batching.batch_size,
+        "tokens per batch": batching.tokens_per_batch,
+        "packed": batching.packed or None,  # None is left out
+        "parts per batch": accumulation_steps if accumulation_steps > 1 else None,
     }
-    record_training(model, {**settings, **_batch_settings(batching, accumulation_steps)})
+    record_training(model, settings)
     if strategy is not None:
         size = batching.batch_size
         print(describe_training(strategy, size, model, accumulation_steps) + ".", flush=True)
@@ -176,7 +170,7 @@ def finetune(
         predict=lambda: model.answers_to_score(dev.x, batching.batch_size, y=dev.y, **options),
         score=score,
         select=select,
-        keep=keep,
+        keep=lambda answers: model.scorer.write(output, "dev", answers, dev.x, dev.y),
         patience=patience,
         accumulation_steps=accumulation_steps,
         callbacks=callbacks,
@@ -186,9 +180,9 @@ def finetune(
         with _scope(strategy):
             best_model = type(model).from_preset(best)
         answers = best_model.answers_to_score(test.x, batching.batch_size, y=test.y, **options)
-        found = _write_test(best_model, output, answers, test, scores)
-        if found:
-            record_scores(best_model, {"test": found})
+        test_scores = _write_test(best_model, output, answers, test, scores)
+        if test_scores:
+            record_scores(best_model, {"test": test_scores})
             wait_for_all("the test scores", best_model)  # every process has loaded the preset
             best_model.save_to_preset(best)
     print(f"The best model is the preset {best}; its answers and scores are in {output}.")
@@ -202,12 +196,8 @@ class _Examples(NamedTuple):
 
     def num_examples(self):
         """Counts the labels, or the examples if they contain their labels."""
-        return _number_of_rows(self.x if self.y is None else self.y)
-
-
-def _number_of_rows(x):
-    """Counts examples: those of the first column of a tuple of columns."""
-    return len(x[0] if isinstance(x, tuple) else x)
+        counted = self.x if self.y is None else self.y
+        return len(counted[0] if isinstance(counted, tuple) else counted)  # of columns, the first
 
 
 def _examples(model, part, name):
@@ -224,7 +214,6 @@ def _examples(model, part, name):
 
 
 def _train_and_dev(model, train, dev, validation_split):
-    """Returns the training and the dev examples, one of which may be a part of the other."""
     if not 0 <= validation_split < 1:
         raise ValueError(
             "validation_split is a share of the training examples, at least 0 and below 1; got "
@@ -241,19 +230,16 @@ def _train_and_dev(model, train, dev, validation_split):
     return [_Examples(*part) for part in split_examples(train, validation_split)]
 
 
-def _reader(model):
-    """Returns the model's preprocessor."""
-    reader = getattr(model, "preprocessor", None)
-    if reader is None:
+def _preprocessor(model):
+    if getattr(model, "preprocessor", None) is None:
         raise ValueError(
             f"finetune takes a task with a preprocessor, which reads raw examples; got a "
             f"{type(model).__name__} without one. Set model.preprocessor, or call fit."
         )
-    return reader
+    return model.preprocessor
 
 
 def _check_examples(model, **parts):
-    """Raises a ValueError at a missing label or an invalid example, before any training."""
     scorer = model.scorer
     for name, part in parts.items():
         if part is None:
@@ -275,7 +261,6 @@ def shown_classes(counts: dict[str, int], most: int = 10) -> str:
 
 
 def _selected(scorer, select, scores, dev):
-    """Returns the name of the score that selects the best epoch."""
     names = scorer.names_for(dev.x, dev.y) if scores is None else ()
     if select is None and names:
         return names[0]
@@ -287,7 +272,6 @@ def _selected(scorer, select, scores, dev):
 
 
 def _training_rows(model, train, class_weight):
-    """Tokenizes the training examples."""
     x, y, weight = train
     if class_weight is not None:
         if not hasattr(model, "class_sample_weight"):
@@ -299,7 +283,7 @@ def _training_rows(model, train, class_weight):
 
 
 def _compile(model, steps, learning_rate, warmup, layer_decay, loss):
-    """Compiles the model with a schedule of `steps` steps, and returns the peak learning rate."""
+    """Compiles the model, and returns the peak learning rate."""
     settings = model.default_compile_args()
     if learning_rate is None:
         learning_rate = settings["optimizer"].get_config()["learning_rate"]
@@ -308,16 +292,6 @@ def _compile(model, steps, learning_rate, warmup, layer_decay, loss):
     settings = settings if loss is None else {"loss": loss}
     model.compile(**{**settings, "optimizer": optimizer})
     return learning_rate
-
-
-def _batch_settings(batching, accumulation_steps):
-    """Returns the settings of batches for the model card; None leaves one out."""
-    return {
-        "batch size": None if batching.tokens_per_batch else batching.batch_size,
-        "tokens per batch": batching.tokens_per_batch,
-        "packed": batching.packed or None,
-        "parts per batch": accumulation_steps if accumulation_steps > 1 else None,
-    }
 
 
 def _scope(strategy):
@@ -331,8 +305,8 @@ def _write_test(model, output, answers, test, scores):
         scorer.write(output, "test", answers, x, y)
     if not scorer.has_labels(x, y):
         return None
-    found = (scorer.score if scores is None else scores)(answers, x, y)
-    print("test:", shown_scores(found))
+    test_scores = (scorer.score if scores is None else scores)(answers, x, y)
+    print("test:", shown_scores(test_scores))
     if is_chief(model):
-        write_json(output / "test_scores.json", found)
-    return found
+        write_json(output / "test_scores.json", test_scores)
+    return test_scores

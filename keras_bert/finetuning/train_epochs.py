@@ -11,8 +11,9 @@ from keras_bert.callbacks import TrainingCurves
 from keras_bert.files.json_files import read_json, write_json
 from keras_bert.files.remote import local_path
 from keras_bert.files.whole import whole_path
+from keras_bert.messages import check_int
 from keras_bert.training.checkpointing import TrainingCheckpoint, rank
-from keras_bert.training.divergence import StopAtDivergence, check_weights
+from keras_bert.training.divergence import check_loss, check_weights
 from keras_bert.training.processes import is_chief, wait_for_all
 
 
@@ -30,33 +31,19 @@ def train_epochs(
     accumulation_steps: int = 1,
     callbacks: Sequence[keras.callbacks.Callback] = (),
 ) -> list[dict]:
-    """Trains a model for some epochs, scores it after each, and keeps the best epoch's model.
+    """Trains a compiled model, scores it after each epoch, and keeps the best epoch's model.
 
-    The output folder holds the preset `best` (`best.keras` for a model that is not a `BertTask`),
-    each epoch's scores in `scores.json`, checkpoints, and `logs` for TensorBoard.
+    `batches(epoch)`, from 0, gives batches of known length, and `predict()` the predictions of the
+    dev set. `score(predictions)` returns a dict of floats, of which `select` decides, the first of
+    equal epochs winning; other values are only kept in `scores.json`. `keep(predictions)` is called
+    for each new best model, by the first of several processes, so it can't use the model.
 
-    Args:
-        model: a compiled `keras.Model`.
-        output: a folder, used only for this run.
-        epochs: number of epochs.
-        batches: function of an epoch's number, from 0, that returns the training batches, a
-            `tf.data.Dataset` of known length.
-        predict: function that predicts the development set with the current model.
-        score: function of the predictions that returns a dict of floats. Other values, such as
-            the scores of each class, are only kept in `scores.json`.
-        select: name of the score that selects the best epoch; higher is better. Among equal
-            epochs, the first is kept.
-        keep: function of the predictions, called each time a new best model is saved; or None. If
-            several processes train together, only the first calls it, so it can't use the model.
-        patience: epochs without a better score after which training stops; or None.
-        accumulation_steps: see `BertTask.fit`.
-        callbacks: Keras callbacks.
-
-    Returns:
-        A list of dicts, the scores of each trained epoch.
+    Returns the scores of each trained epoch. Other arguments and the folder are those of
+    `finetune`; a model that is not a `BertTask` is kept as `best.keras`.
     """
-    check_epochs(epochs, patience)
-    arguments = _fit_arguments(model, accumulation_steps)
+    check_int("epochs", epochs)
+    check_int("patience", 1 if patience is None else patience)
+    arguments = {"accumulation_steps": accumulation_steps} if accumulation_steps != 1 else {}
     output = local_path(output)
     kept = best_model_path(model, output)
     checkpoint = TrainingCheckpoint(output / "checkpoints")
@@ -66,7 +53,9 @@ def train_epochs(
     if scores:
         print(f"Resumed: {len(scores)} of {epochs} epochs are done.")
     curves = TrainingCurves(output / "logs", every=1)
-    watch = [curves, StopAtDivergence(checkpoint)]  # in this order, so that the curves show it
+    stop = keras.callbacks.LambdaCallback(
+        on_train_batch_end=lambda _, logs: check_loss(stop, logs, checkpoint)
+    )
     for epoch in range(len(scores), epochs):
         if _is_exhausted(scores, select, patience):
             print(f"No better {select} in {patience} epochs: stopped early.")
@@ -76,7 +65,7 @@ def train_epochs(
             initial_epoch=epoch,
             epochs=epoch + 1,
             shuffle=False,  # the dataset is already shuffled
-            callbacks=[*callbacks, *watch],
+            callbacks=[*callbacks, curves, stop],  # in this order: the curves show the lost step
             **arguments,
         )
         check_weights(model, checkpoint)
@@ -103,33 +92,14 @@ def train_epochs(
 
 
 def best_model_path(model: keras.Model, output: Path) -> Path:
-    """Returns the path where `train_epochs` keeps the best model."""
+    """Returns where `train_epochs` keeps the best model."""
     return output / ("best" if hasattr(model, "save_to_preset") else "best.keras")
-
-
-def check_epochs(epochs: int, patience: int | None) -> None:
-    """Raises a ValueError unless `epochs` and `patience` are at least 1."""
-    if epochs < 1 or (patience is not None and patience < 1):
-        raise ValueError(
-            f"epochs and patience must be at least 1; got epochs={epochs}, patience={patience}."
-        )
 
 
 def shown_scores(scores: dict[str, Any]) -> str:
     """Formats the numbers in a dict of scores as a line of text."""
     numbers = {name: value for name, value in scores.items() if isinstance(value, (int, float))}
     return ", ".join(f"{name} {value:.4g}" for name, value in numbers.items())
-
-
-def _fit_arguments(model, accumulation_steps):
-    if hasattr(model, "accumulation_steps"):
-        return {"accumulation_steps": accumulation_steps}
-    if accumulation_steps != 1:
-        raise ValueError(
-            f"accumulation_steps={accumulation_steps} is for tasks of this library; the model is "
-            f"a {type(model).__name__}. Omit it."
-        )
-    return {}
 
 
 def _save(model, path):
@@ -146,23 +116,22 @@ def _num_steps(dataset):
     steps = int(dataset.cardinality()) if hasattr(dataset, "cardinality") else len(dataset)
     if steps < 1:
         raise ValueError(
-            "batches(epoch) must give batches of known length, at least one; theirs is "
-            f"{steps}. Set a dataset's with dataset.apply(tf.data.experimental"
-            ".assert_cardinality(n))."
+            f"batches(epoch) must give batches of known length, at least one; theirs is {steps}. "
+            "Set a dataset's with dataset.apply(tf.data.experimental.assert_cardinality(n))."
         )
     return steps
 
 
 def _read_scores(output, step, steps_per_epoch, select):
-    """Returns the scores of the epochs before a checkpoint's step."""
     if not step:
         return []
     scores = read_json(output / "scores.json", list)
-    if not all(isinstance(score, dict) and _is_number(score.get(select)) for score in scores):
-        raise ValueError(
-            f"{output}/scores.json lacks a number {select!r} for an epoch: it is damaged, or the "
-            "run had another select. Restore it, or give this run a folder of its own."
-        )
+    for score in scores:
+        if not isinstance(score, dict) or not isinstance(score.get(select), (int, float)):
+            raise ValueError(
+                f"{output}/scores.json lacks a number {select!r} for an epoch: it is damaged, or "
+                "the run had another select. Restore it, or give this run a folder of its own."
+            )
     done = step // steps_per_epoch
     if step % steps_per_epoch or len(scores) < done:
         raise ValueError(
@@ -171,10 +140,6 @@ def _read_scores(output, step, steps_per_epoch, select):
             "the settings of that run, or give this run a folder of its own."
         )
     return scores[:done]
-
-
-def _is_number(value):
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def _best(scores, select):

@@ -11,17 +11,7 @@ NO_CHOICE = -1e9
 class ChoicesAsRows(keras.layers.Layer):
     """Layer that stacks the sequences of all choices along the batch axis, for an encoder.
 
-    Call arguments:
-        inputs: a dict of `[B, C, S]` tensors, or None in place of one.
-
-    Returns:
-        A dict of `[B x C, S]` tensors; None stays None.
-
-    Example:
-    >>> import numpy as np
-    >>> rows = ChoicesAsRows()({"token_ids": np.zeros((2, 4, 8), "int32"), "segment_ids": None})
-    >>> tuple(rows["token_ids"].shape), rows["segment_ids"]
-    ((8, 8), None)
+    A dict of `[B, C, S]` tensors becomes one of `[B x C, S]`; None stays None.
     """
 
     def call(self, inputs):

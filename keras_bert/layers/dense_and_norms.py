@@ -99,19 +99,7 @@ class FeatureNormalization(keras.layers.Normalization):
     Keras's layer computes with copies, which become stale when weights are assigned or restored
     from a checkpoint. A constant column is only shifted to 0, not scaled.
 
-    Call arguments:
-        inputs: `[B, K]` numbers.
-
-    Returns:
-        `[B, K]`, each column with mean 0 and variance 1 over the data given to `adapt`. Before
-        `adapt`, the inputs unchanged.
-
-    Example:
-    >>> import numpy as np
-    >>> layer = FeatureNormalization()
-    >>> layer.adapt(np.array([[1.0, 30.0], [3.0, 50.0]]))
-    >>> layer(np.array([[3.0, 40.0]], "float32")).numpy().tolist()
-    [[1.0, 0.0]]
+    `[B, K]` numbers keep their shape. Before `adapt`, they stay unchanged.
     """
 
     def adapt(self, data):

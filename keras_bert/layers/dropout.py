@@ -26,22 +26,6 @@ class Dropout(keras.layers.Layer):
         rate: float in [0, 1), the fraction of values that training sets to 0.
         seed: int, or None.
         **kwargs: arguments of `keras.layers.Layer`.
-
-    Call arguments:
-        inputs: a floating-point tensor.
-        training: bool.
-
-    Returns:
-        A tensor of the shape and dtype of the inputs.
-
-    Raises:
-        ValueError: if the rate is outside [0, 1).
-
-    Example:
-    >>> import numpy as np
-    >>> dropped = Dropout(0.5, seed=1)(np.ones((100, 100), "float32"), training=True)
-    >>> sorted({float(value) for value in np.ravel(dropped)})
-    [0.0, 2.0]
     """
 
     def __init__(self, rate, seed=None, **kwargs):

@@ -17,13 +17,7 @@ class Embeddings(keras.layers.Layer):
     Source: Devlin et al. 2019, figure 2; `embedding_postprocessor` of google-research/bert
     modeling.py (LayerNorm before dropout).
 
-    Args:
-        vocabulary_size: int, V.
-        hidden_dim: int, H.
-        max_sequence_length: int, rows of the position table.
-        num_segments: int, rows of the segment table.
-        dropout: float.
-        layer_norm_epsilon: float.
+    Arguments are those of `BertBackbone`.
 
     Call arguments:
         token_ids: `[B, S]` int32 in `[0, V)`.
@@ -33,15 +27,6 @@ class Embeddings(keras.layers.Layer):
 
     Returns:
         `[B, S, H]`.
-
-    Raises:
-        ValueError: if a size is below 1, or S is larger than `max_sequence_length`.
-
-    Example:
-    >>> import numpy as np
-    >>> layer = Embeddings(vocabulary_size=10, hidden_dim=8, max_sequence_length=16)
-    >>> tuple(layer(np.array([[2, 7, 3]])).shape)
-    (1, 3, 8)
     """
 
     def __init__(
@@ -120,9 +105,6 @@ class Embeddings(keras.layers.Layer):
 
 def positions_in_sequences(sequence_ids):
     """Returns each token's position in its own sequence, int32 `[B, S]`.
-
-    Args:
-        sequence_ids: `[B, S]` integers.
 
     Example:
     >>> import numpy as np

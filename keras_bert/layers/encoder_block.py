@@ -18,31 +18,12 @@ class EncoderBlock(keras.layers.Layer):
     Normalization follows the residual (post-LN), as in the paper.
     Source: Devlin et al. 2019, section 3; `transformer_model` of google-research/bert modeling.py.
 
-    Args:
-        num_heads: int, N.
-        hidden_dim: int, H.
-        intermediate_dim: int, I, the width of the feed-forward layer.
-        dropout: float, for the outputs of both sub-layers.
-        activation: `"gelu"` (exact), `"gelu_approximate"` (tanh), or a name from Keras.
-        attention_dropout: float, for the attention probabilities; None means `dropout`.
-        layer_norm_epsilon: float.
-        remat: bool, whether training recomputes the block for the gradients instead of keeping its
-            intermediate results. This saves memory and costs a second forward pass.
-        causal: bool, whether a token sees no later one.
+    Arguments are those of `BertBackbone`.
 
     Call arguments:
-        x: `[B, S, H]`.
+        x: `[B, S, H]`, as is the result.
         padding_mask: `[B, S]` integers or booleans, true at tokens; None if nothing is padded.
         sequence_ids: `[B, S]` integers, the sequences of a packed row; see `attention`.
-
-    Returns:
-        `[B, S, H]`.
-
-    Example:
-    >>> import numpy as np
-    >>> block = EncoderBlock(num_heads=2, hidden_dim=8, intermediate_dim=16)
-    >>> tuple(block(np.zeros((1, 5, 8), "float32")).shape)
-    (1, 5, 8)
     """
 
     def __init__(
@@ -130,16 +111,8 @@ class EncoderBlock(keras.layers.Layer):
 def rematerialize(function, x, dropouts):
     """Computes `function(x)` without keeping intermediate results for the gradients.
 
-    Seeds are drawn once, so that dropout repeats the same mask. (On TensorFlow, `keras.RematScope`
-    draws another mask the second time, which makes gradients wrong.)
-
-    Args:
-        function: a pure function of one tensor and weights.
-        x: a floating-point tensor.
-        dropouts: the `Dropout` layers that the function calls.
-
-    Returns:
-        The function's result.
+    The seeds of the `dropouts` that the function calls are drawn once, so that they repeat the same
+    mask. (On TensorFlow, `keras.RematScope` draws another one, which makes gradients wrong.)
     """
     seeds = drawn_seeds(dropouts)
 

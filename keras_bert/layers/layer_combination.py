@@ -47,16 +47,11 @@ class LayerCombination(keras.layers.Layer):
             return
         count = len(hidden_states_shape)
         check_int('The number of layers of combine="weighted"', count, at_least=2)
+        own = {"dtype": "float32", "autocast": False}
         self.weights_before_softmax = self.add_weight(
-            shape=(count,),
-            initializer="zeros",
-            dtype="float32",
-            autocast=False,
-            name="weights_before_softmax",
+            (count,), "zeros", name="weights_before_softmax", **own
         )
-        self.scale = self.add_weight(
-            shape=(), initializer="ones", dtype="float32", autocast=False, name="scale"
-        )
+        self.scale = self.add_weight((), "ones", name="scale", **own)
 
     def call(self, hidden_states):
         states = [ops.cast(state, "float32") for state in hidden_states]  # L of [B, S, H]
@@ -81,13 +76,7 @@ class LayerCombination(keras.layers.Layer):
 def layer_places(layers, num_layers):
     """Returns the indices in `hidden_states` of layers counted from either end.
 
-    Args:
-        layers: list of ints: 0 is the embeddings, 1 to `num_layers` are the blocks, and -1 is the
-            last block.
-        num_layers: int, the blocks of the encoder.
-
-    Raises:
-        ValueError: if it isn't a list of layers, or there is no such layer.
+    0 is the embeddings, 1 to `num_layers` are the blocks, and -1 is the last block.
 
     Example:
     >>> layer_places([0, -1], num_layers=12)

@@ -55,14 +55,6 @@ class MaskedLMHead(keras.layers.Layer):
 
     Returns:
         Logits `[B, P, V]`, float32.
-
-    Example:
-    >>> import keras, numpy as np
-    >>> table = keras.layers.ReversibleEmbedding(10, 8)
-    >>> table.build()
-    >>> head = MaskedLMHead(table)
-    >>> tuple(head(np.zeros((1, 5, 8), "float32"), np.array([[1, 3]])).shape)
-    (1, 2, 10)
     """
 
     def __init__(self, token_embedding, activation="gelu", layer_norm_epsilon=EPSILON, **kwargs):
@@ -80,13 +72,8 @@ class MaskedLMHead(keras.layers.Layer):
             self.token_embedding.build(mask_positions_shape)
         self.dense.build(sequence_output_shape)
         self.norm.build(sequence_output_shape)
-        self.bias = self.add_weight(
-            name="bias",
-            shape=(self.token_embedding.input_dim,),
-            initializer="zeros",
-            dtype="float32",
-            autocast=False,
-        )
+        shape = (self.token_embedding.input_dim,)
+        self.bias = self.add_weight(shape, "zeros", "float32", name="bias", autocast=False)
 
     def call(self, sequence_output, mask_positions):
         x = gather_positions(sequence_output, mask_positions)  # [B, P, H]

@@ -20,8 +20,7 @@ _INPUTS = contextvars.ContextVar("packed_rows", default={})  # noqa: B039 (never
 def packed_rows(inputs):
     """Gives layers the inputs of packed rows inside a `with` block; without any, nothing changes.
 
-    Args:
-        inputs: a dict of `sequence_ids`, `[B, S]` integers, and perhaps `cls_positions`, `[B, K]`.
+    They are `sequence_ids`, `[B, S]` integers, and perhaps `cls_positions`, `[B, K]`.
 
     Example:
     >>> with packed_rows({"sequence_ids": [[1, 1, 2, 0]]}):
@@ -58,9 +57,6 @@ class ClsVectors(keras.layers.Layer):
     Returns:
         `[B, H]`, or `[B, K, H]` with `cls_positions`. Without them, packed rows give the vector of
         their first sequence.
-
-    Raises:
-        ValueError: if `last` is given `cls_positions` without `sequence_ids`.
 
     Example:
     >>> import numpy as np

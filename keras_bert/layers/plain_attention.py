@@ -42,12 +42,9 @@ def attention_scores(query, key, padding_mask=None, sequence_ids=None, causal=Fa
 
 
 def visibility_bias(length, padding_mask=None, sequence_ids=None, causal=False, window=None):
-    """Computes the bias that hides keys, or None if all of the S = `length` keys are visible.
+    """Computes the bias that hides keys, float32 `[B, 1, 1, S]` or `[B or 1, 1, S, S]`, or None.
 
-    See `attention` for the other arguments.
-
-    Returns:
-        Float32 `[B, 1, 1, S]`, or `[B or 1, 1, S, S]`.
+    S is `length`; see `attention` for the other arguments.
     """
     hidden = []
     if sequence_ids is not None:
@@ -69,14 +66,10 @@ def visibility_bias(length, padding_mask=None, sequence_ids=None, causal=False, 
 
 
 def softmax_with_small_gradient(scores, dtype):
-    """Computes a softmax in float32 of which gradients keep only the result, in `dtype`.
+    """Computes a softmax of float32 scores `[..., S]` whose gradient keeps the result in `dtype`.
 
-    Autodiff would also keep it in float32. Of all that a training step keeps, these are the largest
-    tensors if sequences are long.
-
-    Args:
-        scores: float32 `[..., S]`.
-        dtype: str, of the result.
+    Autodiff would also keep it in float32. For long sequences, these are the largest tensors that a
+    training step stores.
     """
 
     @ops.custom_gradient

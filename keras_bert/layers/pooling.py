@@ -26,25 +26,16 @@ class Pooling(keras.layers.Layer):
 
     Returns:
         `[B, H]` float32, or `[B, S, H]` for `pooling=None`.
-
-    Raises:
-        ValueError: if `pooling` is unknown.
-
-    Example:
-    >>> import numpy as np
-    >>> vectors = np.array([[[1.0, 0.0], [3.0, 4.0], [9.0, 9.0]]], "float32")
-    >>> Pooling("mean")(vectors, padding_mask=np.array([[1, 1, 0]])).numpy()
-    array([[2., 2.]], dtype=float32)
     """
 
     def __init__(self, pooling="mean", normalize=False, truncate_dim=None, **kwargs):
         super().__init__(**kwargs)
         check_one_of("pooling", pooling, (*POOLINGS, None))  # None: the vectors of all tokens
         check_bool("normalize", normalize)
-        self.pooling = pooling
         if truncate_dim is not None:
             check_int("truncate_dim", truncate_dim)
             check_one_of("pooling with truncate_dim", pooling, POOLINGS)
+        self.pooling = pooling
         self.normalize = normalize
         self.truncate_dim = truncate_dim
 
@@ -75,10 +66,8 @@ class Pooling(keras.layers.Layer):
     def compute_output_spec(self, sequence_output, padding_mask=None):
         batch, length, width = sequence_output.shape
         self.build(sequence_output.shape)
-        shape = (
-            (batch, length, width) if self.pooling is None else (batch, self.truncate_dim or width)
-        )
-        return keras.KerasTensor(shape, dtype="float32")
+        outer = (batch, length) if self.pooling is None else (batch,)
+        return keras.KerasTensor((*outer, self.truncate_dim or width), dtype="float32")
 
     def get_config(self):
         return {

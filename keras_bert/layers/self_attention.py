@@ -29,15 +29,6 @@ class SelfAttention(keras.layers.Layer):
 
     Returns:
         `[B, S, H]`.
-
-    Raises:
-        ValueError: if `num_heads` doesn't divide `hidden_dim`.
-
-    Example:
-    >>> import numpy as np
-    >>> layer = SelfAttention(num_heads=2, hidden_dim=8)
-    >>> tuple(layer(np.zeros((1, 5, 8), "float32")).shape)
-    (1, 5, 8)
     """
 
     def __init__(self, num_heads, hidden_dim, dropout=0.0, causal=False, **kwargs):
@@ -55,10 +46,9 @@ class SelfAttention(keras.layers.Layer):
         self.dropout = dropout
         self.causal = causal
         self.query_key_value = dense(3 * hidden_dim, "query_key_value", dtype=self.dtype_policy)
-        self.probability_dropout = Dropout(
-            dropout, name="probability_dropout", dtype=self.dtype_policy
-        )
-        self.output_dense = dense(hidden_dim, "output_dense", dtype=self.dtype_policy)
+        policy = self.dtype_policy
+        self.probability_dropout = Dropout(dropout, name="probability_dropout", dtype=policy)
+        self.output_dense = dense(hidden_dim, "output_dense", dtype=policy)
 
     def build(self, x_shape, padding_mask_shape=None, sequence_ids_shape=None):
         self.query_key_value.build(x_shape)

@@ -61,14 +61,7 @@ def entity_scores(
 
 
 def tagged_entities(tags: Sequence[str]) -> list[tuple[str, int, int]]:
-    """Finds the entities of a tagged sentence, by `conlleval`'s rules, extended to S-.
-
-    Args:
-        tags: list of str.
-
-    Returns:
-        A list of `(type, start, end)`: words `start` to `end - 1`.
-    """
+    """Finds `(type, start, end)` of the entities of a sentence by `conlleval`'s rules and S-."""
     entities, before, type_before = [], "O", ""
     for index, tag in enumerate([*tags, "O"]):
         kind, type_ = split_tag(tag)
@@ -83,10 +76,9 @@ def tagged_entities(tags: Sequence[str]) -> list[tuple[str, int, int]]:
 
 
 def split_tag(tag: str) -> tuple[str, str]:
-    """Splits a tag into `(kind, type)`.
+    """Splits a tag: "B-LOC" gives `("B", "LOC")`, "O" `("O", "")` and "NN" `("S", "NN")`.
 
-    "B-LOC" gives `("B", "LOC")`, "O" gives `("O", "")` and "NN" gives `("S", "NN")`. The kind is
-    one of B, I, E, S and O; the letters of BMES and BILOU are mapped to these.
+    The kind is one of B, I, E, S and O; the letters of BMES and BILOU are mapped to these.
     """
     if tag in ("O", "B", "I", "E", "S"):
         return tag, ""

@@ -11,10 +11,7 @@ METRICS = {
     "mrpc": ("f1", "accuracy"),
     "stsb": ("pearson", "spearman"),
     "qqp": ("f1", "accuracy"),
-    "mnli": ("accuracy",),
-    "qnli": ("accuracy",),
-    "rte": ("accuracy",),
-    "wnli": ("accuracy",),
+    **dict.fromkeys(("mnli", "qnli", "rte", "wnli"), ("accuracy",)),
     "ax": ("mcc",),
 }
 

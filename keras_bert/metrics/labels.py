@@ -38,10 +38,8 @@ def classification_scores(
     if num_classes is None:
         num_classes = max(2, int(both.max()) + 1)
     if both.min() < 0 or both.max() >= num_classes:
-        raise ValueError(
-            f"Classes must be integers from 0 to {num_classes - 1}; got {both.min()} to "
-            f"{both.max()}."
-        )
+        found = f"{both.min()} to {both.max()}"
+        raise ValueError(f"Classes must be integers from 0 to {num_classes - 1}; got {found}.")
     average = "binary" if num_classes == 2 else "macro"
     return {
         "accuracy": float(accuracy_score(labels, predictions)),

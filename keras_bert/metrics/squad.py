@@ -34,9 +34,8 @@ def squad_scores(
     Returns:
         A dict of `exact`, `f1` and `total`. SQuAD 2.0 adds `HasAns_exact`, `HasAns_f1` and
         `HasAns_total`, and the same keys with `NoAns`, if such questions exist. `null_odds` adds
-        `best_exact` and `best_f1`, the scores at the best thresholds, and the thresholds
-        themselves, `best_exact_thresh` and `best_f1_thresh`. These assume that no prediction
-        is "".
+        `best_exact` and `best_f1`, the scores at the best thresholds, `best_exact_thresh` and
+        `best_f1_thresh`. These assume that no prediction is "".
 
     Raises:
         ValueError: if there are no examples, a question has no prediction or no odds, or a

@@ -18,10 +18,8 @@ class Backbone(PresetModel, Retracing, RowInputs, keras.Model):
     Subclass it for an encoder of your own: make the layers, call them, give their inputs, outputs
     and sizes to `super().__init__`, override `get_config`, and register the class for Keras.
     Layers that mix tokens read `packed_input("sequence_ids")`, or the class sets
-    `takes_packed_rows = False`.
-
-    Override `hidden_states` for an embedder of several layers, `token_embedding` for a pre-trainer
-    with tied tables, and `unused_by` if the head of a task may leave variables without a gradient.
+    `takes_packed_rows = False`. Override `hidden_states` for an embedder of several layers,
+    `token_embedding` for tied tables, and `unused_by` if heads leave variables without a gradient.
 
     Args:
         inputs: a dict of Keras inputs `[B, S]`: `token_ids`, `padding_mask`, which is optional in
@@ -77,19 +75,14 @@ class Backbone(PresetModel, Retracing, RowInputs, keras.Model):
 
     @classmethod
     def least_values(cls, sizes):
-        """Computes a lower bound of the number of weights, to refuse presets with smaller files.
-
-        Args:
-            sizes: a dict of ints, the arguments in `size_names`.
-        """
+        """Computes the least number of weights, to refuse smaller files, from a dict of sizes."""
         return sizes["vocabulary_size"] * sizes["hidden_dim"]
 
     @property
     def token_embedding(self):
         """The token table, a `keras.layers.ReversibleEmbedding`."""
-        raise ValueError(
-            f"{type(self).__name__} has no token_embedding: pass tie_embeddings=False."
-        )
+        name = type(self).__name__
+        raise ValueError(f"{name} has no token_embedding: pass tie_embeddings=False.")
 
     @property
     def remat(self):
@@ -117,10 +110,7 @@ class Backbone(PresetModel, Retracing, RowInputs, keras.Model):
         return [layer for layer in layers if isinstance(layer, keras.layers.Dense)]
 
     def mark_depths(self):
-        """Sets `layers_to_head` of the variables, by which `AdamW(layer_decay=...)` scales rates.
-
-        It is 1 in the last of L blocks, L in the first, and L + 1 in the embeddings.
-        """
+        """Sets `layers_to_head`, for `AdamW(layer_decay=...)`: 1 in the last block, 2 below it."""
         for depth, layer in enumerate([*reversed(self.blocks), self.embeddings], start=1):
             for variable in layer.variables:
                 variable.layers_to_head = depth
@@ -128,18 +118,14 @@ class Backbone(PresetModel, Retracing, RowInputs, keras.Model):
     def forward_flops(self, sequence_length):
         """Counts the FLOPs of the blocks' matrix products for a row, forward alone.
 
-        A multiplication and an addition are two operations. Attention counts as if each token saw
-        all S = `sequence_length` tokens.
+        Attention counts as if each token saw all S = `sequence_length` tokens.
         """
         projections = sum(layer.kernel.shape[0] * layer.units for layer in self.lora_layers())
         attention = 2 * self.num_layers * sequence_length * self.hidden_dim  # scores, and sums
         return 2 * sequence_length * (projections + attention)
 
     def export(self, filepath, format="tf_saved_model", **kwargs):
-        """Writes a model of token ids for ONNX Runtime, LiteRT or OpenVINO; see `BertTask.export`.
-
-        Other formats are left to `keras.Model.export`.
-        """
+        """Writes a model of token ids for ONNX Runtime, LiteRT or OpenVINO, as `BertTask`."""
         return export_encoder(self, filepath, format, **kwargs)
 
     def get_config(self):

@@ -164,11 +164,7 @@ class BertBackbone(Backbone):
         """Computes the outputs of all layers, a list of `num_layers + 1` tensors `[B, S, H]`.
 
         Number 0 comes from the embeddings and number i from the i-th block, as in transformers. The
-        last one is the `sequence_output`.
-
-        Args:
-            inputs: a dict of the backbone's inputs. Keras tensors such as `backbone.input` also
-                work, to build a new model.
+        inputs may be Keras tensors such as `backbone.input`, to build a new model.
         """
         inputs, packed = split_inputs(self, inputs)
         with packed_rows(packed):
@@ -183,9 +179,6 @@ class BertBackbone(Backbone):
         There is one for each layer; the third axis is that of the token that attends. They are
         those of inference, without dropout, as transformers' `output_attentions`. Padding attends
         too; nothing attends to it.
-
-        Args:
-            inputs: a dict of the backbone's inputs.
         """
         masks = inputs.get("padding_mask"), inputs.get("sequence_ids")
         states = self.hidden_states(inputs)

@@ -27,9 +27,7 @@ class BertClassifier(BertTask):
     `fit` and `evaluate` take texts, with labels by name or by number; with `num_features` they take
     `{"text": texts, "features": numbers}`. `BertClassifierPreprocessor` handles the names of the
     classes, several labels for a text, and windows of long texts.
-
-    Source: Devlin et al. 2019, section 4.1; `create_model` of google-research/bert
-    run_classifier.py.
+    Source: Devlin et al. 2019, section 4.1; google-research/bert run_classifier.py.
 
     Args:
         backbone: a `Backbone`, such as `BertBackbone`.
@@ -99,7 +97,6 @@ class BertClassifier(BertTask):
 
     @property
     def takes_packed_rows(self):
-        """Whether the head reads the encoder alone, which tells the sequences of a row apart."""
         return not self.num_features and self.backbone.takes_packed_rows
 
     def default_compile_args(self):
@@ -107,26 +104,22 @@ class BertClassifier(BertTask):
         if self.preprocessor is not None and self.preprocessor.multi_label:
             threshold = self.preprocessor.threshold
             logit = math.log(threshold / (1 - threshold))
-            return {
-                "optimizer": AdamW(5e-5),
-                "loss": keras.losses.BinaryCrossentropy(from_logits=True),
-                "metrics": [keras.metrics.BinaryAccuracy(name="accuracy", threshold=logit)],
-            }
-        if self.num_classes == 1:
+            loss = keras.losses.BinaryCrossentropy(from_logits=True)
+            metric = keras.metrics.BinaryAccuracy(name="accuracy", threshold=logit)
+        elif self.num_classes == 1:
             return {"optimizer": AdamW(5e-5), "loss": "mean_squared_error"}
-        return {
-            "optimizer": AdamW(5e-5),
-            "loss": keras.losses.SparseCategoricalCrossentropy(from_logits=True),
-            "metrics": [keras.metrics.SparseCategoricalAccuracy(name="accuracy")],
-        }
+        else:
+            loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+            metric = keras.metrics.SparseCategoricalAccuracy(name="accuracy")
+        return {"optimizer": AdamW(5e-5), "loss": loss, "metrics": [metric]}
 
     def fit(self, x=None, y=None, batch_size=None, *, class_weight=None, **kwargs):
-        """Trains, as `BertTask.fit`.
+        """Trains, as `BertTask.fit`. The first call with features in memory adapts to them.
 
         Args:
-            x: as in `BertTask.fit`. The first call with features in memory adapts to them.
-            y: labels, by name or by number, unless `x` is a dataset.
-            batch_size: int; 32 by default.
+            x: as in `BertTask.fit`.
+            y: as in `BertTask.fit`.
+            batch_size: as in `BertTask.fit`.
             class_weight: a dict of weights by name or number, 1 if missing; or `"balanced"`,
                 n / (C x the texts of the class). The weights multiply `sample_weight`.
             **kwargs: arguments of `BertTask.fit`. With a `window_stride`, `validation_data` scores
@@ -154,23 +147,20 @@ class BertClassifier(BertTask):
         return super().fit(x, y, batch_size, **kwargs)
 
     def adapt_features(self, features):
-        """Computes the mean and variance of the features of training data.
-
-        They are saved with the weights. The first `fit` with features in memory calls this.
+        """Computes the mean and variance of the features of training data, saved with the weights.
 
         Args:
             features: `[n, K]` finite numbers.
 
         Raises:
-            ValueError: if they are not finite numbers of that shape; the message names the row.
+            ValueError: if they are not finite numbers of that shape.
         """
         self.feature_normalization.adapt(checked_inputs(self, {"features": features})["features"])
 
     def class_sample_weight(self, labels, class_weight, sample_weight=None):
         """Computes the weight of each example by its class, `[n]` float32; see `fit`."""
         names = self._class_names()
-        targets = self.targets(labels)
-        return class_sample_weight(targets, class_weight, names, sample_weight)
+        return class_sample_weight(self.targets(labels), class_weight, names, sample_weight)
 
     def class_counts(self, labels):
         """Counts the texts of each class, as a dict by name; empty for a regression.
@@ -189,16 +179,12 @@ class BertClassifier(BertTask):
         return {str(name): int(count) for name, count in zip(names, counts, strict=True)}
 
     def targets(self, y, x=None):
-        """Labels as the loss takes them, from names or numbers."""
         if self.preprocessor is not None:
             return self.preprocessor.targets(y)
         return class_targets(y, [*map(str, range(self.num_classes))])
 
     def with_checked_labels(self, dataset):
-        """A dataset of prepared inputs that ends in an error at a label of no class."""
-        if self.num_classes == 1:
-            return dataset
-        return checked_labels(dataset, self.num_classes)
+        return dataset if self.num_classes == 1 else checked_labels(dataset, self.num_classes)
 
     def get_config(self):
         return {
@@ -214,8 +200,8 @@ class BertClassifier(BertTask):
         if multi_label or self.num_classes == 1:
             kind = "multi_label" if multi_label else "regression"
             raise ValueError(
-                f"class_weight weighs a text by its one class, which a {kind} model's texts don't "
-                "have. Give sample_weight, [n] floats."
+                f"class_weight needs one class for each text; this is a {kind} model. Give "
+                "sample_weight, [n] floats."
             )
         if self.preprocessor is not None:
             return self.preprocessor.label_names

@@ -6,7 +6,7 @@ import numpy as np
 from keras_bert.layers.layer_combination import LayerCombination, layer_places
 from keras_bert.layers.pooling import Pooling
 from keras_bert.losses import EmbeddingLoss, check_dims
-from keras_bert.messages import check_int, shown
+from keras_bert.messages import check_int, check_one_each, shown
 from keras_bert.models.answering import outputs_of
 from keras_bert.models.bert_task import BertTask
 from keras_bert.models.comparing import check_finite, nearest, unit
@@ -24,11 +24,10 @@ _TEXTS = 8192  # tokenized at a time
 class BertEmbedder(BertTask):
     """A vector for each text, pooled from those of its tokens; or the vectors of the tokens.
 
-    Use it for search, clusters and similarity, best from a preset that was trained for them. The
-    vectors of an encoder that was only pre-trained say little about meaning. With `pooling=None`
-    they are features for another model, such as a tagger. Source: Reimers and Gurevych 2019;
-    folders of sentence-transformers load into it. Layers: Devlin et al. 2019, section 5.3 and
-    table 7.
+    Use it for search, clusters and similarity, best from a preset that was trained for them; an
+    encoder that was only pre-trained says little about meaning. With `pooling=None` the vectors are
+    features for another model, such as a tagger. Folders of sentence-transformers load into it.
+    Source: Reimers and Gurevych 2019; layers: Devlin et al. 2019, section 5.3 and table 7.
 
     Args:
         backbone: a `Backbone`, such as `BertBackbone`.
@@ -36,17 +35,15 @@ class BertEmbedder(BertTask):
             vectors of the tokens, 0 at padding; such a model can't be exported.
         normalize: bool, whether each vector is scaled to length 1, so that the dot product of two
             is their cosine.
-        layers: list of ints, the layers that make up a token's vector, numbered as transformers
-            numbers `hidden_states`: 0 is the embeddings, 1 to `num_layers` are the blocks, -1 is
-            the last block, -2 the one before it. None means the last block. Blocks after the
-            highest of these are not computed.
+        layers: list of ints, the layers that make up a token's vector: 0 is the embeddings, 1 to
+            `num_layers` are the blocks, -1 is the last block, -2 the one before it. None means the
+            last block. Blocks after the highest of these are not computed.
         combine: how several layers become one before pooling: `"concat"`, in the order of `layers`,
             `"sum"`, `"mean"`, or `"weighted"`, a sum with trainable weights, as in ELMo.
         truncate_dim: int, the number of first values that vectors keep, before they are scaled to
             length 1; None for all. Take one of the `matryoshka_dims` that a model was trained with.
-        matryoshka_dims: ints, such as `(384, 256, 128)`: training makes the first values of a
-            vector, as many as each of these says, good vectors of their own (Kusupati et al. 2022).
-            None trains whole vectors.
+        matryoshka_dims: ints, such as `(384, 256, 128)`: also trains vectors truncated to each of
+            these lengths (Kusupati et al. 2022). None trains whole vectors.
         preprocessor: a `BertEmbedderPreprocessor`, for raw text; or None.
         dtype: the dtype policy of pooling, as of `BertBackbone`; None means the backbone's.
         **kwargs: arguments of `keras.Model`.
@@ -153,30 +150,23 @@ class BertEmbedder(BertTask):
                 `tf.data.Dataset` of `(anchor, positive, ...)` or `((text, other), score)`.
             y: `[n]` scores of pairs, or classes of texts, by name or number; or None.
             batch_size: int, examples per batch; 32 by default.
-            **kwargs: arguments of `BertTask.fit`.
-
-        Returns:
-            The `History`, as `keras.Model.fit`.
+            **kwargs: arguments of `BertTask.fit`, whose `History` is returned.
 
         Raises:
             ValueError: if the model has `pooling=None`, or the examples don't train an embedder: a
                 text is empty, no text has a negative, or scores are no numbers.
         """
-        if self.pooling is None:
-            raise ValueError(
-                "With pooling=None a text has a vector for each token, and training compares one "
-                'for the whole. Make this model with pooling="mean", "max" or "cls".'
-            )
+        self._check_pools()
         return super().fit(x, y, batch_size, **kwargs)
 
     def answers_to_score(self, x, batch_size=None, *, y=None, verbose=0):
         """Embeds examples to score, a list of dicts: `embedding`, `[H]` or `[k, H]` of k texts."""
         from keras_bert.preprocessing.raw import text_columns
 
-        columns, reader = text_columns(x), preprocessor_of(self)
+        columns, preprocessor = text_columns(x), preprocessor_of(self)
         vectors = [
             outputs_of(self, each.read(column), batch_size, verbose=verbose)
-            for each, column in zip(reader.of_columns(len(columns), y), columns, strict=True)
+            for each, column in zip(preprocessor.of_columns(len(columns), y), columns, strict=True)
         ]
         vectors = vectors[0] if len(vectors) == 1 else np.stack(vectors, axis=1)
         return [{"embedding": vector} for vector in vectors]
@@ -191,17 +181,11 @@ class BertEmbedder(BertTask):
 
         Returns:
             `[n, H]` float32.
-
-        Raises:
-            ValueError: if there are no texts, or the model doesn't pool.
         """
         return self._encoded(texts, "query", batch_size, verbose)
 
     def encode_document(self, texts, batch_size=None, *, verbose=0):
-        """Embeds documents, with the prompt "document", "passage" or "corpus" if there is one.
-
-        Arguments, results and errors are those of `encode_query`.
-        """
+        """Embeds documents as `encode_query`, with the prompt "document", "passage" or "corpus"."""
         return self._encoded(texts, "document", batch_size, verbose)
 
     def similarity(self, texts, others, batch_size=None):
@@ -222,32 +206,22 @@ class BertEmbedder(BertTask):
         return unit(texts) @ unit(others).T
 
     def similarity_pairwise(self, texts, others, batch_size=None):
-        """Computes the cosine of each text with its counterpart.
+        """Computes the cosine of each text with its counterpart, `[n]` float32.
 
         Args:
-            texts: a text, n texts, or vectors `[n, H]`.
+            texts: as in `similarity`.
             others: the counterparts, as many.
             batch_size: int; 32 by default.
-
-        Returns:
-            `[n]` float32, from -1 to 1.
-
-        Raises:
-            ValueError: if texts and others differ in number, and as `similarity`.
         """
         texts, others = self._both(texts, others, batch_size, kinds=(None, None))
-        if len(texts) != len(others):
-            raise ValueError(
-                f"There are {len(texts)} texts but {len(others)} others: give each text one. For "
-                "every text with every other, use similarity."
-            )
+        check_one_each(len(texts), "texts", others=others)
         return np.sum(unit(texts) * unit(others), axis=-1)
 
     def search(self, queries, documents, top_k=10, batch_size=None):
         """Finds the documents whose vectors are nearest to each query's, by cosine.
 
-        The search is exact. It goes through the documents in blocks, so that a million of them need
-        little more memory than their vectors, which may be a memory-mapped array.
+        The search is exact, and goes through the documents in blocks, so that a million of them
+        need little more memory than their vectors, which may be a memory-mapped array.
 
         Args:
             queries: a text, n texts, or vectors `[n, H]`. Texts are embedded by `encode_query`.
@@ -263,34 +237,32 @@ class BertEmbedder(BertTask):
         Raises:
             ValueError: if `top_k` is above the number of documents, and as `similarity`.
         """
-        check_int("top_k", top_k)
-        try:
-            count = 1 if isinstance(documents, str) else len(documents)
-        except TypeError as error:
-            raise ValueError(
-                f"documents must be texts or vectors; got {shown(documents)}."
-            ) from error
-        if top_k > count:
-            raise ValueError(f"top_k={top_k} is above the number of documents, {count}.")
+        is_one = isinstance(documents, str) or not hasattr(documents, "__len__")
+        check_int("top_k", top_k, at_most=1 if is_one else len(documents))
         queries, documents = self._both(queries, documents, batch_size, ("query", "document"))
         return nearest(queries, documents, top_k)
+
+    def _check_pools(self):
+        if self.pooling is None:
+            raise ValueError(
+                "With pooling=None a text has a vector for each token, and this needs one for the "
+                'whole. Make the model with pooling="mean", "max" or "cls", for instance by '
+                'BertEmbedder.from_preset(folder, pooling="mean").'
+            )
 
     def _encoded(self, texts, kind, batch_size=None, verbose=0):
         """Embeds texts with the prompt of a kind, or None for the default one."""
         if is_dataset(texts) or isinstance(texts, dict) or not is_raw(texts):
             raise ValueError(f"Give a text or a list of texts; got {shown(texts)}.")
-        if self.pooling is None:
-            raise ValueError(
-                "With pooling=None a text has a vector for each token, and this needs one for the "
-                'whole. Take this model with pooling="mean", "max" or "cls", for instance by '
-                'BertEmbedder.from_preset(folder, pooling="mean").'
-            )
+        self._check_pools()
         if isinstance(texts, tuple):  # several texts, no example of them
             texts = list(texts)
-        reader = preprocessor_of(self)
-        reader = reader.variants().get(kind, reader)
-        parts = reader.parts(texts, _TEXTS)
-        found = [outputs_of(self, reader.read(part), batch_size, verbose=verbose) for part in parts]
+        preprocessor = preprocessor_of(self)
+        preprocessor = preprocessor.variants().get(kind, preprocessor)
+        parts = preprocessor.parts(texts, _TEXTS)
+        found = [
+            outputs_of(self, preprocessor.read(part), batch_size, verbose=verbose) for part in parts
+        ]
         return np.concatenate(found)
 
     def _both(self, texts, others, batch_size, kinds):

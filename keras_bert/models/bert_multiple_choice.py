@@ -66,11 +66,9 @@ class BertMultipleChoice(BertTask):
         }
 
     def targets(self, y, x=None):
-        """Checks indices of choices, if possible against prepared inputs, and returns them."""
         return choice_targets(y, x)
 
     def with_checked_labels(self, dataset):
-        """Makes a dataset of prepared inputs raise an error at a label of a missing choice."""
         return checked_choices(dataset)
 
     def get_config(self):

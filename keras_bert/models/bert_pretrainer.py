@@ -18,8 +18,8 @@ from keras_bert.training.adamw import AdamW
 class BertPretrainer(BertTask):
     """An encoder with two heads, for masked LM and next sentence prediction.
 
-    Train it on `pretraining_dataset`. The masked-LM loss is the mean over the predicted tokens of
-    the batch; the next-sentence loss is the mean over its pairs. The total is their sum. A causal
+    Train it on `pretraining_dataset`. The loss is the sum of the masked-LM loss, the mean over the
+    predicted tokens of the batch, and the next-sentence loss, the mean over its pairs. A causal
     encoder learns to predict the next word instead, from data made with `left_to_right=True`.
     Source: Devlin et al. 2019, section 3.1; google-research/bert run_pretraining.py.
 
@@ -103,7 +103,6 @@ class BertPretrainer(BertTask):
 
     @property
     def uses_pooler(self):
-        """Whether the model predicts next sentences."""
         return self.next_sentence
 
     def default_compile_args(self):
@@ -143,10 +142,8 @@ class BertPretrainer(BertTask):
         >>> from keras_bert import BertBackbone, BertPreprocessor, BertPretrainer
         >>> from keras_bert import BertTokenizer, sizes
         >>> words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "rain", "in", "spain"]
-        >>> model = BertPretrainer(
-        ...     BertBackbone(vocabulary_size=len(words), **sizes.tiny),
-        ...     preprocessor=BertPreprocessor(BertTokenizer(words)),
-        ... )
+        >>> reader = BertPreprocessor(BertTokenizer(words))
+        >>> model = BertPretrainer(BertBackbone(8, **sizes.tiny), preprocessor=reader)
         >>> [best] = model.fill_mask("Rain in [MASK]", top_k=1)[0]
         >>> best["token"] in words, 0 < best["score"] <= 1
         (True, True)
@@ -162,8 +159,7 @@ class BertPretrainer(BertTask):
             )
         if isinstance(texts, str):
             return self.fill_mask([texts], top_k, batch_size)[0]
-        if not isinstance(texts, (list, tuple)):
-            raise ValueError(f"fill_mask takes a str or a list of them; got {shown(texts)}.")
+        _check_list("texts", texts)
         preprocessor = preprocessor_of(self)
         from keras_bert.preprocessing.whole_texts import masked_inputs
 
@@ -176,22 +172,16 @@ class BertPretrainer(BertTask):
             best = np.argsort(-scores, axis=-1, kind="stable")[..., :top_k]  # [B, P, top_k]
             for row, count in enumerate(counts):
                 slots = zip(best[row, :count], scores[row, :count], strict=True)
-                answers.append(
-                    [
-                        [{"token": tokens[i], "score": float(of[i])} for i in ids]
-                        for ids, of in slots
-                    ]
-                )
+                answers.append([_words(tokens, ids, of) for ids, of in slots])
         return answers
 
     def score_texts(self, texts, batch_size=32):
         """Scores how probable texts are to the model, without any fine-tuning.
 
-        A masked language model gives a pseudo-log-likelihood: each token is masked in turn, and the
-        logarithms of the probabilities of all tokens, each given the others, are summed. A text of
-        n tokens takes n rows. A causal model gives the log-likelihood: the probability of each
-        token given those before it. The two are not comparable, nor are models with other
-        vocabularies. Source: Salazar et al. 2020, section 2.
+        A masked language model gives a pseudo-log-likelihood, the sum over the tokens, each masked
+        in turn and given all others: a text of n tokens takes n rows. A causal model gives the
+        log-likelihood, each token given those before it. The two are not comparable, nor are models
+        with other vocabularies. Source: Salazar et al. 2020, section 2.
 
         Args:
             texts: a str, or a list of them.
@@ -211,8 +201,7 @@ class BertPretrainer(BertTask):
         check_int("batch_size", batch_size)
         if isinstance(texts, str):
             return self.score_texts([texts], batch_size)[0]
-        if not isinstance(texts, (list, tuple)):
-            raise ValueError(f"score_texts takes a str or a list of them; got {shown(texts)}.")
+        _check_list("texts", texts)
         preprocessor = preprocessor_of(self)
         from keras_bert.preprocessing.whole_texts import whole_texts
 
@@ -232,28 +221,22 @@ class BertPretrainer(BertTask):
     def minimal_pair_accuracy(self, good, bad, batch_size=32):
         """Computes the fraction of pairs in which the acceptable text is more probable.
 
-        The texts of a pair differ in one point of grammar, as in BLiMP (Warstadt et al. 2020).
+        The texts of a pair differ in one point of grammar, as in BLiMP (Warstadt et al. 2020). Ties
+        count as half.
 
         Args:
             good: list of str, the acceptable texts.
             bad: list of str, the unacceptable one of each pair.
             batch_size: int, as of `score_texts`.
 
-        Returns:
-            A float, 0 to 1. Ties count as half.
-
         Raises:
-            ValueError: if the lists are empty or differ in length, or `score_texts` would refuse a
-                text.
+            ValueError: if the lists are empty or differ in length, or `score_texts` refuses a text.
         """
-        for name, texts in (("good", good), ("bad", bad)):
-            if not isinstance(texts, (list, tuple)):
-                raise ValueError(f"{name} must be a list of texts; got {shown(texts)}.")
+        _check_list("good", good)
+        _check_list("bad", bad)
         if len(good) != len(bad) or not good:
-            raise ValueError(
-                f"Minimal pairs need as many good as bad texts, at least one; got {len(good)} and "
-                f"{len(bad)}."
-            )
+            counts = f"{len(good)} and {len(bad)}"
+            raise ValueError(f"Give as many good as bad texts, at least one; got {counts}.")
         check_int("batch_size", batch_size)
         preprocessor = preprocessor_of(self)
         from keras_bert.preprocessing.whole_texts import whole_texts
@@ -277,3 +260,12 @@ class BertPretrainer(BertTask):
 
     def takes_preprocessor(self, preprocessor):
         return type(preprocessor).answers is self.preprocessor_class().answers
+
+
+def _words(tokens, ids, scores):
+    return [{"token": tokens[i], "score": float(scores[i])} for i in ids]
+
+
+def _check_list(name, texts):
+    if not isinstance(texts, (list, tuple)):
+        raise ValueError(f"{name} must be a list of texts; got {shown(texts)}.")

@@ -9,11 +9,7 @@ from keras_bert.messages import check_int, shown
 from keras_bert.models.bert_task import BertTask
 from keras_bert.models.precision import head_policy
 from keras_bert.models.task_parts import check_backbone, scores_of_several
-from keras_bert.preprocessing.relevance import (
-    check_relevance,
-    checked_relevance,
-    relevance_targets,
-)
+from keras_bert.preprocessing.relevance import check_relevance, checked_relevance, relevance_targets
 from keras_bert.scoring.ranking_scorers import RelevanceScorer
 from keras_bert.training.adamw import AdamW
 
@@ -26,8 +22,7 @@ class BertReranker(BertTask):
 
     Use it to put the best of a search's results first: it reads query and document in one sequence,
     which is slower than comparing vectors of a `BertEmbedder`, and more exact. Folders of
-    sentence-transformers' cross-encoders load into it. Source: Nogueira and Cho 2019, "Passage
-    Re-ranking with BERT".
+    sentence-transformers' cross-encoders load into it. Source: Nogueira and Cho 2019.
 
     | your data, `x` | `y` | loss |
     |---|---|---|
@@ -79,8 +74,6 @@ class BertReranker(BertTask):
     def rank(self, query, documents, top_k=None, batch_size=None):
         """Ranks documents by their scores for a query.
 
-        Pairs are scored in batches of similar lengths.
-
         Args:
             query: a string, or a list of strings.
             documents: a list of strings, for each query the same; or for several queries a list of
@@ -122,13 +115,9 @@ class BertReranker(BertTask):
 
     def default_compile_args(self):
         """Returns AdamW at 2e-5 and binary cross-entropy."""
-        return {
-            "optimizer": AdamW(2e-5),
-            "loss": keras.losses.BinaryCrossentropy(from_logits=True),
-        }
+        return {"optimizer": AdamW(2e-5), "loss": keras.losses.BinaryCrossentropy(from_logits=True)}
 
     def targets(self, y, x=None):
-        """Converts relevance, a teacher's scores or margins to float32."""
         return relevance_targets(y)
 
     def check_labels(self, y):
@@ -139,7 +128,6 @@ class BertReranker(BertTask):
             check_relevance(y)
 
     def with_checked_labels(self, dataset):
-        """Makes a dataset raise an error at a relevance outside 0 to 1, as `check_labels`."""
         return checked_relevance(dataset) if self._is_binary() else dataset
 
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
@@ -163,10 +151,8 @@ def _check_documents(loss, y, y_pred):
         return
     if len(y.shape) < 2 or y.shape[-1] != number:
         raise ValueError(
-            f"This loss takes a label for each document, and each query has {number} documents but "
-            "one label. Examples (query, positive, negative) train with "
-            "loss=MarginMeanSquaredError(); binary cross-entropy and squared error take pairs "
-            "(query, document)."
+            f"This loss takes a label for each document; each query has {number} documents but one "
+            "label. Examples (query, positive, negative) train with MarginMeanSquaredError()."
         )
 
 
@@ -177,8 +163,8 @@ def _ranked(query, documents, scores):
         score = next(scores)
         if math.isnan(score):
             raise ValueError(
-                f"The score of document {index} for the query {shown(query)} is NaN: the weights "
-                "of the model are damaged, or its training diverged."
+                f"The score of document {index} for the query {shown(query)} is NaN: its training "
+                "diverged, or the weights are damaged."
             )
         rows.append({"index": index, "score": score, "text": text})
     return sorted(rows, key=lambda row: -row["score"])
@@ -192,17 +178,10 @@ def _listed(name, values):
 
 
 def _check(queries, documents, top_k):
-    if not queries:
-        raise ValueError("There is no query: give at least one.")
+    if not queries or not all(isinstance(text, str) and text.strip() for text in queries):
+        raise ValueError(f"Queries must be non-empty strings, at least one; got {shown(queries)}.")
     for text, candidates in zip(queries, documents, strict=True):
-        if not isinstance(text, str) or not text.strip():
-            raise ValueError(f"A query must be a non-empty string; got {shown(text)}.")
         if not candidates:
             raise ValueError(f"There are no documents for the query {shown(text)}.")
         if top_k is not None:
-            check_int("top_k", top_k)
-            if top_k > len(candidates):
-                raise ValueError(
-                    f"top_k={top_k} is above the number of documents, {len(candidates)}, for the "
-                    f"query {shown(text)}. Leave top_k out to rank all."
-                )
+            check_int("top_k", top_k, at_most=len(candidates))

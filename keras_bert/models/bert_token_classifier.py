@@ -6,11 +6,7 @@ from keras_bert.layers.dense_and_norms import dense
 from keras_bert.layers.dropout import Dropout
 from keras_bert.models.bert_task import BertTask
 from keras_bert.models.precision import head_policy
-from keras_bert.models.task_parts import (
-    check_backbone,
-    number_of_classes,
-    warn_if_causal,
-)
+from keras_bert.models.task_parts import check_backbone, number_of_classes, warn_if_causal
 from keras_bert.preprocessing.class_labels import token_targets
 from keras_bert.scoring.label_scorers import TagScorer
 from keras_bert.training.adamw import AdamW
@@ -46,13 +42,10 @@ class BertTokenClassifier(BertTask):
     >>> from keras_bert import BertBackbone, BertTokenizer, sizes
     >>> from keras_bert import BertTokenClassifier, BertTokenClassifierPreprocessor
     >>> words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "in", "paris", "rome"]
-    >>> model = BertTokenClassifier(
-    ...     BertBackbone(vocabulary_size=len(words), **sizes.tiny),
-    ...     num_classes=2,
-    ...     preprocessor=BertTokenClassifierPreprocessor(
-    ...         BertTokenizer(words), label_names=["O", "B-LOC"]
-    ...     ),
-    ... )
+    >>> named = {"label_names": ["O", "B-LOC"]}
+    >>> preprocessor = BertTokenClassifierPreprocessor(BertTokenizer(words), **named)
+    >>> backbone = BertBackbone(vocabulary_size=len(words), **sizes.tiny)
+    >>> model = BertTokenClassifier(backbone, preprocessor=preprocessor)
     >>> model.compile(**{**model.default_compile_args(), "optimizer": "adam"})
     >>> sentences, tags = [["in", "Paris"], ["Rome"]], [["O", "B-LOC"], ["B-LOC"]]
     >>> history = model.fit(sentences, tags, epochs=60, verbose=0)
@@ -68,13 +61,7 @@ class BertTokenClassifier(BertTask):
     uses_pooler = False
 
     def __init__(
-        self,
-        backbone,
-        num_classes=None,
-        preprocessor=None,
-        dropout=0.1,
-        dtype=None,
-        **kwargs,
+        self, backbone, num_classes=None, preprocessor=None, dropout=0.1, dtype=None, **kwargs
     ):
         check_backbone("BertTokenClassifier", backbone)
         num_classes = number_of_classes(
@@ -103,12 +90,7 @@ class BertTokenClassifier(BertTask):
         }
 
     def targets(self, y, x=None):
-        """Checks the class numbers of tokens, and returns them."""
         return token_targets(y, self.num_classes)
 
     def get_config(self):
-        return {
-            **super().get_config(),
-            "num_classes": self.num_classes,
-            "dropout": self.dropout,
-        }
+        return {**super().get_config(), "num_classes": self.num_classes, "dropout": self.dropout}

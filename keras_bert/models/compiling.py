@@ -16,8 +16,8 @@ def arguments(defaults, *, optimizer, loss, loss_weights, metrics, weighted_metr
     has_metrics = metrics is not None or weighted_metrics is not None
     if metrics is not None and "weighted_metrics" in defaults:
         raise ValueError(
-            "Metrics of this task leave out tokens by their weight, which Keras's metrics don't: "
-            "pass weighted_metrics, or leave metrics out for the task's own."
+            "Metrics of this task leave out tokens by their weight: pass weighted_metrics, or "
+            "leave metrics out for the task's own."
         )
     check_takes_logits("loss", loss, own, own)
     for given in (metrics, weighted_metrics):
@@ -49,11 +49,8 @@ def defaults(task, is_needed):
 def check_takes_logits(kind, given, own, loss):
     """Raises a ValueError at a loss or metric of probabilities, if the task's own takes logits.
 
-    Args:
-        kind: `"loss"` or `"metric"`.
-        given: as `compile` takes it.
-        own: the loss of the task, or a dict of those of its outputs.
-        loss: the loss to train with, by which Keras chooses the metric called "accuracy".
+    `given` is what `compile` takes, `own` the task's loss or a dict of those of its outputs, and
+    `loss` that to train with, by which Keras chooses the metric called "accuracy".
     """
     if isinstance(given, dict):
         for name, each in given.items():

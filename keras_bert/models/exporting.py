@@ -20,10 +20,7 @@ _ALSO_CALLED = {
 
 
 def export_encoder(model, filepath, format="tf_saved_model", **kwargs):
-    """Writes a model of token ids for ONNX Runtime, LiteRT or OpenVINO.
-
-    Other formats are left to `keras.Model.export`; see `BertTask.export`.
-    """
+    """Writes a model of token ids; see `BertTask.export`. Keras writes other formats."""
     check_path("filepath", filepath)
     _check_format(format)
     if format not in TOKEN_ID_FORMATS:
@@ -34,7 +31,6 @@ def export_encoder(model, filepath, format="tf_saved_model", **kwargs):
 
 
 def _check_format(format):
-    """Raises a ValueError at a format that neither this package nor Keras writes."""
     if format in (*_FORMATS, "torch"):
         return
     name = str(format).lower()

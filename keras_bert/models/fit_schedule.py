@@ -17,7 +17,7 @@ _WARMUP = 0.1  # of all steps; Devlin et al. 2019, appendix A.3, with the decay 
 
 
 def start_schedule(task, x, arguments):
-    """Gives a task the optimizer of its next `fit`; see `scheduled_optimizer` for the arguments."""
+    """Gives a task the optimizer of its next `fit` on `x` with these keyword arguments."""
     with compiling.scope(task):
         optimizer = scheduled_optimizer(task, x, arguments)
         if not restart(task, optimizer):
@@ -25,11 +25,7 @@ def start_schedule(task, x, arguments):
 
 
 def scheduled_optimizer(task, x, arguments):
-    """Makes the task's default optimizer, with a learning rate for the steps of one `fit`.
-
-    It warms up to the default learning rate over a tenth of the steps and falls linearly to 0.
-    Where the steps are unknown it is constant, and a note is logged.
-    """
+    """Makes the task's default optimizer, with a learning rate for the steps of one `fit`."""
     optimizer = keras.optimizers.get(task.default_compile_args()["optimizer"])
     rate = optimizer.get_config()["learning_rate"]  # of all replicas, as a float
     if not isinstance(rate, float):
@@ -47,9 +43,8 @@ def scheduled_optimizer(task, x, arguments):
             rate,
         )
     elif steps:
-        optimizer.learning_rate = WarmupLinearDecay(
-            rate, int(_WARMUP * steps), steps, continuous=True
-        )
+        warmup = int(_WARMUP * steps)
+        optimizer.learning_rate = WarmupLinearDecay(rate, warmup, steps, continuous=True)
     return optimizer
 
 
@@ -89,7 +84,6 @@ def fit_steps(
 
 
 def _batches(x, batch_size, validation_split):
-    """The batches of an epoch, or None if their number is unknown."""
     if is_dataset(x):
         batches = int(x.cardinality())
         return batches if batches >= 0 else None  # negative if infinite or unknown

@@ -19,8 +19,8 @@ class Lora:
 
         `fit` then trains the adapters and the head: less memory for the optimizer, and a file of a
         few megabytes for each task (`save_lora`). Presets and exported models hold the merged
-        weights. After a `fit` with an optimizer of your own, compile again: that one doesn't know
-        the adapters. Source: Hu et al. 2022 (LoRA).
+        weights. An optimizer that has trained before doesn't know the adapters: compile again.
+        Source: Hu et al. 2022 (LoRA).
 
         Args:
             rank: int, the rank of each adapter, such as 8.
@@ -51,9 +51,6 @@ class Lora:
 
         Args:
             path: str or `Path` of the file to write.
-
-        Raises:
-            ValueError: if the task has no adapters.
         """
         from safetensors.numpy import save
 
@@ -110,8 +107,7 @@ class Lora:
     def merge_lora(self):
         """Adds the adapters to the weights of the encoder and removes them.
 
-        Predictions stay the same, apart from rounding. All weights are trainable again: compile
-        with a new optimizer before training.
+        All weights are trainable again: compile with a new optimizer before training.
         """
         for layer in self.backbone.lora_layers():
             if layer.lora_enabled:
@@ -150,7 +146,6 @@ def _described(dtype, shape):
 
 
 def _adapters(task):
-    """Returns the paths of the adapters' variables."""
     layers = [layer for layer in task.backbone.lora_layers() if layer.lora_enabled]
     return {v.path for layer in layers for v in (layer.lora_kernel_a, layer.lora_kernel_b)}
 

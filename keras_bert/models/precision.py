@@ -17,9 +17,8 @@ def own_policy(dtype: Any) -> keras.DTypePolicy:
     policy = keras.dtype_policies.get(dtype)
     if policy.quantization_mode is not None:
         raise ValueError(
-            f"dtype={policy.name!r} would quantize every layer, but LayerNorm and dropout can't be "
-            f"quantized. Call model.quantize({policy.quantization_mode!r}), or give a "
-            "keras.dtype_policies.DTypePolicyMap of layers' paths."
+            f"dtype={policy.name!r} would quantize every layer, even LayerNorm. Call "
+            f"model.quantize({policy.quantization_mode!r}), or give a DTypePolicyMap of paths."
         )
     if isinstance(policy, DTypePolicyMap):
         return DTypePolicyMap(policy.default_policy.name, dict(policy))
@@ -32,10 +31,7 @@ def head_policy(dtype: Any, backbone: keras.Model) -> keras.DTypePolicy:
 
 
 def set_policy(model: keras.Model, dtype: Any, policy: keras.DTypePolicy) -> None:
-    """Sets a model's policy, by which `compile` scales losses, and those that a map names.
-
-    `given_policy`, None if the caller's `dtype` is, is saved.
-    """
+    """Sets a model's policy, by which `compile` scales losses, and those that a map names."""
     model.dtype_policy = policy
     model.given_policy = None if dtype is None else policy
     resolve_policies(model)

@@ -10,18 +10,11 @@ _COST_OF_A_BATCH = 64  # tokens of padding that take as long as one more batch
 
 
 def row_outputs(model, rows, batch_size, verbose="auto", callbacks=None):
-    """Predicts rows in batches of similar lengths, and returns the outputs in the rows' order.
-
-    Args:
-        model: a `BertTask`.
-        rows: the rows that the preprocessor read.
-        batch_size: int.
-        verbose: as in `keras.Model.predict`.
-        callbacks: as in `keras.Model.predict`.
+    """Predicts rows, which the preprocessor read, in batches of similar lengths.
 
     Returns:
-        Arrays in the structure of the model's outputs. A token axis has the preprocessor's
-        `sequence_length`, with 0 past the end of a row.
+        Arrays in the structure of the model's outputs, in the order of the rows. A token axis has
+        the preprocessor's `sequence_length`, with 0 past the end of a row.
     """
     predict = _distributed if _has_replicas(model) else _one_by_one
     lengths = np.asarray(rows.num_tokens())
@@ -47,11 +40,7 @@ def row_outputs(model, rows, batch_size, verbose="auto", callbacks=None):
 
 
 def _one_by_one(model, rows, lengths, order, batch_size, verbose, callbacks):
-    """Predicts batches without a `tf.data` pipeline, which takes longer to build than few rows do.
-
-    Returns:
-        A list of `(row numbers, outputs)`.
-    """
+    """Predicts batches without `tf.data`, whose pipeline takes longer to build than few rows do."""
     longest = model.preprocessor.sequence_length
     batching = Batching().for_rows(longest)
     is_compiled = batching.pad_to != "longest"
@@ -116,7 +105,6 @@ def _distributed(model, rows, lengths, order, batch_size, verbose, callbacks):
 
 
 def _has_replicas(model):
-    """Returns whether several devices share each batch."""
     strategy = getattr(model, "distribute_strategy", None)  # only TensorFlow's trainer has one
     if strategy is not None and strategy.num_replicas_in_sync > 1:
         return True

@@ -10,8 +10,7 @@ _WIDTHS = 8  # rows and predictions are padded to a multiple of it: few shapes a
 def token_likelihoods(model, rows, batch_size):
     """Returns the log-likelihood of each token of each row.
 
-    Equal rows are computed once: their scores are then equal to the last bit, whatever batches they
-    would be in, so that pairs of equal texts are ties.
+    Equal rows are computed once, so that their scores are equal to the last bit: ties.
     """
     distinct = {row.tobytes(): row for row in rows}
     if model.backbone.causal:
@@ -24,7 +23,6 @@ def token_likelihoods(model, rows, batch_size):
 
 
 def _masked_in_turn(model, rows, batch_size, mask_token_id):
-    """Returns the log-likelihood of each token of each row given all others."""
     found = [np.zeros(len(row) - 2) for row in rows]
     places = [
         (number, place) for number in _by_length(rows) for place in range(len(rows[number]) - 2)
@@ -43,7 +41,6 @@ def _masked_in_turn(model, rows, batch_size, mask_token_id):
 
 
 def _next_words(model, rows, batch_size):
-    """Returns the log-likelihood of each token of each row given those before it."""
     found, order = [None] * len(rows), _by_length(rows)
     start = 0
     while start < len(order):
@@ -63,7 +60,6 @@ def _next_words(model, rows, batch_size):
 
 
 def _by_length(rows):
-    """Returns the numbers of rows, the longest first, so that a batch has little padding."""
     return np.argsort([-len(row) for row in rows], kind="stable")
 
 
@@ -88,5 +84,4 @@ def _log_likelihoods(model, rows, positions, targets, batch_size):
 
 
 def _padded(model, length):
-    """Returns a length as rows and predictions of that length are padded."""
     return min(-(-length // _WIDTHS) * _WIDTHS, model.backbone.max_sequence_length)

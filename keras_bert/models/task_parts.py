@@ -63,8 +63,7 @@ def fitting_preprocessor(task, preprocessor: Any):
     if not isinstance(preprocessor, BertPreprocessor):
         raise ValueError(
             f"{type(task).__name__} takes a {kind.__name__} as its preprocessor; got "
-            f"{type(preprocessor).__name__}. Make it with {kind.__name__}(tokenizer), where "
-            "tokenizer is a BertTokenizer."
+            f"{type(preprocessor).__name__}. Make it with {kind.__name__}(tokenizer)."
         )
     if not task.takes_preprocessor(preprocessor):
         preprocessor = kind.like(preprocessor)
@@ -77,9 +76,8 @@ def number_of_classes(task: str, num_classes: Any, preprocessor: Any, at_least: 
         names = getattr(preprocessor, "label_names", None)
         if names is None:
             raise ValueError(
-                f"{task} needs to know its classes: give label_names, for example "
-                f"{task}.from_preset(source, label_names=sorted(set(labels))), or num_classes for "
-                "labels that are numbers from 0."
+                f"{task} needs to know its classes: give label_names, such as "
+                "sorted(set(labels)), or num_classes for labels that are numbers from 0."
             )
         num_classes = len(names)
     check_int("num_classes", num_classes, at_least)
@@ -89,7 +87,7 @@ def number_of_classes(task: str, num_classes: Any, preprocessor: Any, at_least: 
 def preprocessor_config(preprocessor: Any) -> dict:
     """Serializes a preprocessor, without its tokens where Keras saves them as an asset.
 
-    Keras prints the whole config if it can't find a class, and reads it before anything else.
+    Keras prints the whole config if it can't find a class.
     """
     config = keras.saving.serialize_keras_object(preprocessor)
     if preprocessor is not None and writes_assets():

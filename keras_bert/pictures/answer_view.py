@@ -53,18 +53,15 @@ def show_answers(
         answers: what it gave.
 
     Returns:
-        An `AnswerView`, with `html()` and `save(path)`. The score of a mark shows where the mouse
-        rests.
+        An `AnswerView`. A mark shows its score where the mouse rests.
 
     Raises:
-        ValueError: if the numbers of both differ, or the answers aren't spans of the texts, one
-            after the other.
+        ValueError: if the numbers of both differ, or the answers aren't spans of the texts.
 
     Example:
-    >>> found = {"entity_start": [3], "entity_end": [8], "entity_type": ["LOC"]}
-    >>> view = show_answers("In Paris", {**found, "entity_score": [0.9]})
-    >>> "<mark" in view.html()
-    True
+    >>> answer = {"entity_start": [3], "entity_end": [8], "entity_type": ["LOC"]}
+    >>> show_answers("In Paris", {**answer, "entity_score": [0.9]})
+    AnswerView(1 answers; html() and save(path) show them)
     """
     if isinstance(answers, Mapping):
         x, answers = [x], [answers]
@@ -102,12 +99,12 @@ def _marked(question, text, marks, tints):
     asked = "" if question is None else f'<p class="question">{html.escape(question)}</p>\n'
     if asked and not marks:
         return f'{asked}<p class="none">(no answer in the text)</p>'
-    found, place = [f"{asked}<p>"], 0
+    parts, place = [f"{asked}<p>"], 0
     for start, end, kind, score in marks:
-        found.append(html.escape(text[place:start]))
+        parts.append(html.escape(text[place:start]))
         title = f' title="{score:.3f}"' if score != "" else ""
         label = f"<small>{html.escape(kind)}</small>" if kind else ""
         inside = html.escape(text[start:end])
-        found.append(f'<mark style="background: {tints[kind]}"{title}>{inside}{label}</mark>')
+        parts.append(f'<mark style="background: {tints[kind]}"{title}>{inside}{label}</mark>')
         place = end
-    return "".join([*found, html.escape(text[place:]), "</p>"])
+    return "".join([*parts, html.escape(text[place:]), "</p>"])

@@ -69,8 +69,7 @@ class AttentionView:
         """Draws a heat map of a head; needs matplotlib.
 
         Args:
-            path: the file to write; its extension sets the format, such as `.svg` or `.png`. None
-                writes nothing.
+            path: the file to write, such as `.svg` or `.png`; or None.
             layer: int, from 0; None means the one that is shown.
             head: int, from 0; None means the mean of the heads that are shown.
 
@@ -125,11 +124,11 @@ def show_attention(
         head: int, from 0, the head to show first; None means all.
 
     Returns:
-        An `AttentionView`, with `html()`, `save(path)` and `plot(path)`.
+        An `AttentionView`.
 
     Raises:
-        ValueError: if the model has no preprocessor, a text isn't a str, the texts exceed the
-            model's sequences, or there is no such layer or head.
+        ValueError: if the model has no preprocessor, a text isn't a str or is too long, or there is
+            no such layer or head.
 
     Example:
     >>> from keras_bert import BertBackbone, BertPreprocessor, BertPretrainer, BertTokenizer, sizes

@@ -23,8 +23,7 @@ def plot_curves(
     Args:
         runs: a run's folder, or several as `{label: folder}`: the output folder of `finetune` or of
             a recipe, or the folder of a `TrainingCurves`.
-        path: the file to write; its extension sets the format, such as `.svg` or `.png`. None
-            writes nothing.
+        path: the file to write, such as `.svg` or `.png`; or None.
         names: curves to draw, such as `["loss", "validation/loss"]`; None means all that a run has,
             without the learning rate and the speed.
 
@@ -67,7 +66,6 @@ def plot_curves(
 
 
 def _read(folder):
-    """Reads the curves of a run, `{name: {step: value}}`."""
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     for each in (folder, folder / "logs"):

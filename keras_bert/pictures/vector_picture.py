@@ -28,8 +28,7 @@ def plot_vectors(
         vectors: `[n, H]` numbers, such as those of `BertEmbedder.predict`.
         labels: n class names or numbers, one color per class; or None.
         texts: n strings, written next to their points; or None.
-        path: the file to write; its extension sets the format, such as `.svg` or `.png`. None
-            writes nothing.
+        path: the file to write, such as `.svg` or `.png`; or None.
 
     Returns:
         A `matplotlib.figure.Figure`, which a notebook shows.

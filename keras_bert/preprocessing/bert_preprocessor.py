@@ -88,6 +88,7 @@ class BertPreprocessor:
     max_texts = 2  # the most texts that one example may have
     prompt = ""  # before each text
     cuts_windows = False  # whether a text may become several rows
+    truncates = True  # False if a long text is always read in windows
     packs: str | None = None  # "sequences", "tokens" or "positions" in packed rows have labels
 
     def __init__(

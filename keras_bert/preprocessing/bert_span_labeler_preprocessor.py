@@ -71,6 +71,7 @@ class BertSpanLabelerPreprocessor(BertPreprocessor):
     """
 
     packs = "positions"
+    truncates = False
 
     def __init__(
         self,

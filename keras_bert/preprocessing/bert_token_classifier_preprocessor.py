@@ -53,6 +53,7 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
     """
 
     packs = "tokens"
+    truncates = False
 
     def __init__(
         self,

@@ -53,12 +53,7 @@ _HANDLES = {
 
 
 def hub_handle(name: str) -> str | None:
-    """Returns the `hf://` handle of a well-known name of transformers, or None.
-
-    Example:
-    >>> hub_handle("bert-base-uncased")
-    'hf://google-bert/bert-base-uncased'
-    """
+    """Returns the `hf://` handle of a well-known name of transformers, or None."""
     return _HANDLES.get(name)
 
 

@@ -86,11 +86,10 @@ def check_vocabulary(checkpoint: Checkpoint) -> None:
 def with_weights(
     checkpoint: Checkpoint, make: Callable[[], keras.Model], head_may_differ: bool = False
 ) -> keras.Model:
-    """Makes a model with the weights of a `Checkpoint`; its `load_report` lists them.
+    """Makes a model with the weights of a `Checkpoint`, and its `load_report`.
 
     Tensors are read directly into the model, one after the other: no random weights are drawn for
-    them, and memory holds no second copy. A head with another shape is newly initialized if
-    `head_may_differ`; the encoder must match exactly.
+    them, and memory holds no second copy. A head of another shape is new if `head_may_differ`.
     """
     failures = []
 

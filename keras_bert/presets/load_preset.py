@@ -46,13 +46,22 @@ def load_preset(
         model = _changed_model(cls, {**saved, **parts}, arguments, source)
     else:
         model = cls(**parts, **arguments)
-        _take_over_weights(model, source)
-    model.load_report = _report(model, source, folder)
+    taken = _weights_that_fit(model, source)
+    for variable in model.weights:
+        if variable.path in taken and variable is not taken[variable.path]:
+            variable.assign(taken[variable.path])
+    shapes = {w.path: tuple(w.shape) for w in model.weights}
+    model.load_report = LoadReport(
+        f"preset {folder}",
+        matched={name: (shape, name) for name, shape in shapes.items() if name in taken},
+        new={name: shape for name, shape in shapes.items() if name not in taken},
+        left_over={w.path: tuple(w.shape) for w in source.weights if w.path not in taken},
+    )
     return model
 
 
 def _changed_model(cls, saved, arguments, source):
-    """Makes a `cls` with changed arguments, the same quantization, and the weights that fit."""
+    """Makes a `cls` with changed arguments, and the layers quantized whose weights fit."""
     quantized = {**saved.get("quantized_layers", {})}
     changed = {**shared_arguments(saved), **arguments}
     model = quantized_from_config(cls, {**changed, "quantized_layers": quantized})
@@ -65,26 +74,7 @@ def _changed_model(cls, saved, arguments, source):
     if new & quantized.keys():  # a new layer must be trained, which a quantized one can't be
         kept = {path: how for path, how in quantized.items() if path not in new}
         model = quantized_from_config(cls, {**changed, "quantized_layers": kept})
-    _take_over_weights(model, source)
     return model
-
-
-def _report(model, source, folder):
-    saved = _weights_that_fit(model, source)
-    shapes = {w.path: tuple(w.shape) for w in model.weights}
-    return LoadReport(
-        f"preset {folder}",
-        matched={name: (shape, name) for name, shape in shapes.items() if name in saved},
-        new={name: shape for name, shape in shapes.items() if name not in saved},
-        left_over={w.path: tuple(w.shape) for w in source.weights if w.path not in saved},
-    )
-
-
-def _take_over_weights(model, source):
-    saved = _weights_that_fit(model, source)
-    for variable in model.weights:
-        if variable.path in saved and variable is not saved[variable.path]:
-            variable.assign(saved[variable.path])
 
 
 def _weights_that_fit(model, source):

@@ -5,7 +5,6 @@ Metadata: https://huggingface.co/docs/hub/model-cards.
 
 import re
 from pathlib import Path
-from typing import NamedTuple
 
 import keras
 
@@ -21,66 +20,42 @@ FOLDER = "path/to/this/folder"  # in the card of a folder; `hub_card` replaces i
 _JOINERS = "\u200c\u200d"  # invisible, but part of words in Persian and Indic scripts
 
 
-class _Kind(NamedTuple):
-    pipeline: str  # of the hub
-    task: str  # continues "A BERT that"
-    example: str = ""
-
-
-_ENCODER = _Kind("feature-extraction", "encodes texts, a vector for each token")
+# {class: (pipeline of the hub, what continues "A BERT that")}
 _KINDS = {
-    "BertPretrainer": _Kind(
-        "fill-mask",
-        "predicts masked words",
-        'print(model.fill_mask("Paris is the [MASK] of France.", top_k=3))',
-    ),
-    "BertClassifier": _Kind(
-        "text-classification", "classifies texts", 'print(model.answer("What a book!"))'
-    ),
-    "BertTokenClassifier": _Kind(
-        "token-classification", "labels words", 'print(model.answer("Ada Lovelace wrote it."))'
-    ),
-    "BertSpanLabeler": _Kind(
-        "question-answering",
-        "finds the answer to a question in a text",
-        'print(model.answer({"question": "Who wrote it?", "context": "Ada wrote it."}))',
-    ),
-    "BertMultipleChoice": _Kind(
-        "multiple-choice",
-        "chooses one of several answers",
-        'print(model.answer({"context": "It rains.", "choices": ["I fly.", "I get wet."]}))',
-    ),
-    "BertEmbedder": _Kind(
-        "sentence-similarity",
-        "turns texts into vectors",
-        'print(model.similarity(["a fine book"], ["a dull book", "a day"]))',
-    ),
-    "BertReranker": _Kind(
-        "text-ranking",
-        "scores documents for a query",
-        'print(model.rank("Who wrote it?", ["a dull book", "Ada did"]))',
-    ),
-    "Backbone": _ENCODER,
-    "BertBackbone": _ENCODER,
+    "BertPretrainer": ("fill-mask", "predicts masked words"),
+    "BertClassifier": ("text-classification", "classifies texts"),
+    "BertTokenClassifier": ("token-classification", "labels words"),
+    "BertSpanLabeler": ("question-answering", "finds the answer to a question in a text"),
+    "BertMultipleChoice": ("multiple-choice", "chooses one of several answers"),
+    "BertEmbedder": ("sentence-similarity", "turns texts into vectors"),
+    "BertReranker": ("text-ranking", "scores documents for a query"),
+    "Backbone": ("feature-extraction", "encodes texts, a vector for each token"),
+    "BertBackbone": ("feature-extraction", "encodes texts, a vector for each token"),
 }
-_CAUSAL = _Kind("text-generation", "predicts each next word")
+_CAUSAL = ("text-generation", "predicts each next word")
+_EXAMPLES = {
+    "BertPretrainer": 'fill_mask("Paris is the [MASK] of France.", top_k=3)',
+    "BertClassifier": 'answer("What a book!")',
+    "BertTokenClassifier": 'answer("Ada Lovelace wrote it.")',
+    "BertSpanLabeler": 'answer({"question": "Who wrote it?", "context": "Ada wrote it."})',
+    "BertMultipleChoice": 'answer({"context": "It rains.", "choices": ["I fly.", "I get wet."]})',
+    "BertEmbedder": 'similarity(["a fine book"], ["a dull book", "a day"])',
+    "BertReranker": 'rank("Who wrote it?", ["a dull book", "Ada did"])',
+}
 _THEIR_WRAPPERS = {"BertEmbedder": "SentenceTransformer", "BertReranker": "CrossEncoder"}
 
 
 def write_card(model: keras.Model, folder: Path, has_hugging_face: bool = False) -> None:
-    """Writes the model card of a model to the new folder that it was saved to.
-
-    It says what the model is, how it was trained (see `record_training`), its scores, and how to
-    load it.
-    """
+    """Writes the model card of a model to the new folder that it was saved to."""
     name = next(cls.__name__ for cls in type(model).__mro__ if _is_ours(cls))
     is_causal = name == "BertPretrainer" and model.backbone.causal
-    kind = _CAUSAL if is_causal else _KINDS.get(name, _Kind("", "has a task of its own"))
+    kinds = {**_KINDS, "BertPretrainer": _CAUSAL} if is_causal else _KINDS
+    pipeline, task = kinds.get(name, ("", "has a task of its own"))
     training = training_of(model)
     parts = [
-        f"---\n{_metadata(model, name, kind, training, has_hugging_face).to_yaml()}\n---",
+        f"---\n{_metadata(model, name, pipeline, training, has_hugging_face).to_yaml()}\n---",
         f"# {type(model).__name__}",
-        f"{_sentence(model, kind.task)} Saved by keras_bert {keras_bert.__version__}.",
+        f"{_sentence(model, task)} Saved by keras_bert {keras_bert.__version__}.",
         "## Model",
         "\n".join(_facts(model)),
         *_training(training),
@@ -89,7 +64,8 @@ def write_card(model: keras.Model, folder: Path, has_hugging_face: bool = False)
     if has_hugging_face:
         parts += [_python(*_their_lines(name, folder))]
         parts += ["With keras_bert (`pip install keras3-bert`):"]
-    parts += [_python(*_our_lines(model, name, kind)), CARD_MARK]
+    example = None if is_causal else _EXAMPLES.get(name)
+    parts += [_python(*_our_lines(model, name, example)), CARD_MARK]
     with whole_file(folder / README) as file:
         file.write("\n\n".join(parts) + "\n")
 
@@ -127,7 +103,7 @@ def _sentence(model, task):
     return f"A model that {task}, with the encoder {code(type(backbone).__name__)}."
 
 
-def _metadata(model, name, kind, training, has_hugging_face):
+def _metadata(model, name, pipeline, training, has_hugging_face):
     from huggingface_hub import ModelCardData
 
     library = "sentence-transformers" if name in _THEIR_WRAPPERS else "transformers"
@@ -135,7 +111,7 @@ def _metadata(model, name, kind, training, has_hugging_face):
     architecture = getattr(model, "backbone", model).architecture
     return ModelCardData(
         library_name=library if has_hugging_face else "keras_bert",
-        pipeline_tag=kind.pipeline or None,
+        pipeline_tag=pipeline or None,
         tags=[*filter(None, [architecture]), "keras", "keras_bert"],
         base_model=base and base[1],
     )
@@ -168,11 +144,12 @@ def _training(training):
         yield "\n".join(f"- {code(score)}: {v:.4g}" for score, v in scores.items())
 
 
-def _our_lines(model, name, kind):
+def _our_lines(model, name, example):
     own = "" if _is_ours(type(model)) else f"  # and the module of {type(model).__name__}"
     load = f'model = keras_bert.{name}.from_preset("{FOLDER}")'
-    example = [kind.example] if kind.example and model.preprocessor is not None else []
-    return [f"import keras_bert{own}", "", load, *example]
+    has_text = example and model.preprocessor is not None
+    use = [f"print(model.{example})"] if has_text else []
+    return [f"import keras_bert{own}", "", load, *use]
 
 
 def _their_lines(name, folder):

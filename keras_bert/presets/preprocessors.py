@@ -23,9 +23,7 @@ TEXT_SETTINGS = ("sequence_length", "truncation")
 def load_preprocessor(cls: type, source: str | os.PathLike, settings: dict[str, Any]) -> Any:
     """Loads the preprocessor of a source, as `BertPreprocessor.from_preset` does."""
     found = preprocessor_from(read_source(source), cls, None, settings)
-    if found is None:
-        raise ValueError(f"{source} has no vocabulary, so it has no preprocessor for text.")
-    return found
+    return _with_vocabulary(found, source)
 
 
 def load_tokenizer(cls: type, source: str | os.PathLike, lowercase: bool | None = None) -> Any:
@@ -37,29 +35,26 @@ def load_tokenizer(cls: type, source: str | os.PathLike, lowercase: bool | None 
         return cls(source, lowercase=lowercase is not False)
     path = Path(local_source(source, weights=False))
     if not _is_hugging_face(path):
-        source = path if (path / "preprocessor.json").is_file() else source
-        found = read_source(source)
+        found = read_source(path if (path / "preprocessor.json").is_file() else source)
         vocabulary, settings, _ = _text(found, lowercase)
-        if vocabulary is None:
-            raise ValueError(f"{source} has no vocabulary, so it has no preprocessor for text.")
         with naming(found):
-            return cls(vocabulary, **settings)
+            return cls(_with_vocabulary(vocabulary, source), **settings)
     sentences = read_sentence_transformer(path)
     vocabulary, settings, _ = read_tokenizer(sentences.transformer)
-    if not vocabulary:
-        raise ValueError(f"{source} has no vocabulary, so text can't be read as its model does.")
-    if lowercase is not None:
-        settings["lowercase"] = lowercase
-    if sentences.lowercases and not settings["lowercase"]:
+    settings |= {} if lowercase is None else {"lowercase": lowercase}
+    if sentences.lowercases and not settings.get("lowercase", True):
         raise ValueError(f"{source} lowercases text, but has a cased vocabulary.")
-    return cls(vocabulary, **settings)
+    return cls(_with_vocabulary(vocabulary, source), **settings)
+
+
+def _with_vocabulary(part, source):
+    if part is None:
+        raise ValueError(f"{source} has no vocabulary, so text can't be read as its model does.")
+    return part
 
 
 def split_arguments(cls: type, arguments: dict[str, Any]) -> tuple[dict, dict]:
-    """Splits a class's arguments into model arguments and preprocessor arguments.
-
-    An argument that both accept is in both dicts.
-    """
+    """Splits arguments into those of a class and of its preprocessor; some are in both dicts."""
     theirs = setting_names(cls)
     own = inspect.signature(cls.__init__).parameters
     model = {n: v for n, v in arguments.items() if n not in theirs or n in own}
@@ -83,9 +78,8 @@ def preprocessor_from(
 ) -> Any:
     """Makes a preprocessor for a loaded model, or returns None if there is no vocabulary.
 
-    Its class is `kind`, or the source's if that is a subclass. `settings` are the caller's
-    arguments for the class, and `lowercase`. The source's settings for labels and answers are taken
-    over only if `is_same_task`.
+    Its class is `kind`, or the source's if that is a subclass. `settings` are the caller's. The
+    source's settings for labels and answers are taken over only if `is_same_task`.
     """
     settings = {**settings}
     lowercase = settings.pop("lowercase", None)

@@ -42,32 +42,29 @@ class PresetModel:
 
         It holds `config.json`, `model.weights.h5`, a model card (a `README.md` that a person edited
         is kept), and for a task with a preprocessor `preprocessor.json` and `vocab.txt`. The folder
-        is written atomically. If several processes train together, all call this method; the first
-        writes, and the others wait.
+        is written atomically. If several processes train together, all call this method.
 
         Args:
             folder: a path; an earlier preset there is replaced.
 
         Raises:
             ValueError: if the folder holds something that is not a preset; or if the model couldn't
-                be loaded again, because its class or its backbone's isn't registered, or a config
-                lacks an argument.
+                be loaded again: a class isn't registered, or a config lacks an argument.
         """
         save_preset(self, folder)
 
     def save_to_hugging_face(self, folder: str | os.PathLike) -> None:
         """Writes this model as a folder that Hugging Face's transformers loads.
 
-        It holds `config.json` and `model.safetensors`, and `vocab.txt` and `tokenizer_config.json`
-        if the model has a preprocessor. A `BertEmbedder` becomes a sentence-transformers folder,
-        and a `BertReranker` one of a `CrossEncoder`. LoRA is merged. The folder is written
-        atomically, with a model card; see `save_to_preset`.
+        It holds `config.json`, `model.safetensors`, a model card, and the tokenizer of a model with
+        a preprocessor. A `BertEmbedder` becomes a sentence-transformers folder, a `BertReranker`
+        one of a `CrossEncoder`. LoRA is merged. The folder is written atomically.
 
         Args:
             folder: a path; an earlier model there is replaced.
 
         Raises:
-            ValueError: if transformers' BERT can't hold the model, or the folder holds something
+            ValueError: if transformers' BERT can't hold the model, or the folder holds anything
                 else.
 
         Example:
@@ -85,11 +82,10 @@ class PresetModel:
         """Writes this model as a TF1 checkpoint for google-research/bert. Needs TensorFlow.
 
         The folder holds `bert_config.json`, `bert_model.ckpt.*`, and `vocab.txt` if the model has a
-        preprocessor. Google's code calls the tanh form of GELU "gelu". With the exact form
-        (`activation="gelu"`), Google's activations therefore differ slightly, by at most 4.7e-4
-        each; here the encoder loads unchanged. So do a classifier's `label_names`, dropout and
-        window settings, from a key that Google's code ignores. Of a `BertEmbedder`, only the
-        encoder is written; a warning names what is lost.
+        preprocessor. Google's code calls the tanh form of GELU "gelu": of a model with the exact
+        form, its activations differ by at most 4.7e-4 each. Here the model loads unchanged, with
+        its label names and settings, from keys that Google's code ignores. Of a `BertEmbedder`,
+        only the encoder is written; a warning names what is lost.
 
         Args:
             folder: a path; an earlier model there is replaced.
@@ -102,10 +98,10 @@ class PresetModel:
     def save_to_keras_hub(self, folder: str | os.PathLike) -> None:
         """Writes this model as a KerasHub preset.
 
-        KerasHub's BERT has only the tanh form of GELU, and its own masked-LM head. Settings that
-        make its outputs differ from this model's are logged. A next-sentence head is not written. A
-        classifier's `label_names` and window settings load here again, from keys that KerasHub
-        ignores. An embedder's prompts and `truncate_dim` are not written, with a warning.
+        KerasHub's BERT has only the tanh form of GELU, and its own masked-LM head; settings that
+        make its outputs differ from this model's are logged. So is what isn't written: a
+        next-sentence head, an embedder's prompts and `truncate_dim`. A classifier's `label_names`
+        and window settings load here again, from keys that KerasHub ignores.
 
         Args:
             folder: a path; an earlier model there is replaced.
@@ -113,7 +109,7 @@ class PresetModel:
         Raises:
             ValueError: if KerasHub's BERT would compute a different function of these weights (the
                 activation isn't GELU, or the masked-LM table isn't tied), or the folder holds
-                something else.
+                anything else.
         """
         save_checkpoint.save_to_keras_hub(self, folder)
 
@@ -122,7 +118,7 @@ class PresetModel:
 
         The model is created on the hub if it isn't there. Files of an earlier model there are
         replaced or removed; a card that keras_bert didn't write is kept. If several processes train
-        together, all call this method; the first uploads.
+        together, all call this method.
 
         Args:
             name: `"user/name"` or `"organization/name"`.
@@ -143,9 +139,8 @@ class PresetModel:
         """Records how this model was trained, for the model card that saving it writes.
 
         `finetune` and the recipes do this by themselves. After a `fit` of your own, the card has
-        what Keras knows: optimizer, epochs, and validation metrics, unless you call this method
-        before saving. Each call with other settings adds a run. Absolute paths are shortened to
-        their last part, because cards are public.
+        what Keras knows, unless you call this method before saving. Each call with other settings
+        adds a run. Absolute paths are shortened to their last part, because cards are public.
 
         Args:
             settings: dict from names to numbers, strings, bools, None, and lists or dicts of them.
@@ -168,21 +163,19 @@ class PresetModel:
     ) -> Self:
         """Loads a model of this class from saved or published weights.
 
-        If the source holds this class or a subclass, that model is loaded. Arguments given here
-        replace the saved ones, and weights that no longer fit are newly initialized. From any other
-        source, only the backbone and the text settings are loaded, and the head is new. New weights
-        are logged, and `print(model.load_report)` lists every weight. `BertTask.from_preset` takes
-        the class from the source; a source with only an encoder becomes a `BertEmbedder`.
+        A source with this class or a subclass gives that model. Arguments given here replace the
+        saved ones, and weights that no longer fit are newly initialized. From any other source,
+        only the backbone and the text settings are loaded, and the head is new. New weights are
+        logged; `print(model.load_report)` lists every weight. `BertTask.from_preset` takes the
+        class from the source; a source with only an encoder becomes a `BertEmbedder`.
 
         Args:
-            source: a folder that `save_to_preset` wrote; a folder from Hugging Face,
-                sentence-transformers, KerasHub, or Google's TF1 code (or the prefix of its
-                checkpoint); `hf://user/name`, or `hf://user/name@revision`; `kaggle://...`; the
-                name of a KerasHub preset, such as `"bert_base_en_uncased"`; or a well-known name
-                of transformers, such as `"bert-base-uncased"`. `presets` lists some.
+            source: a folder of this library, Hugging Face, sentence-transformers, KerasHub, or
+                Google's TF1 code (or the prefix of its checkpoint); `hf://user/name`, or
+                `hf://user/name@revision`; `kaggle://...`; or a name of KerasHub or transformers,
+                such as `"bert_base_en_uncased"` or `"bert-base-uncased"`. `presets` lists some.
             preprocessor: a preprocessor to use in place of the source's.
-            lowercase: bool for the tokenizer; overrides the source's casing if it is missing or
-                wrong.
+            lowercase: bool for the tokenizer, if the source's casing is missing or wrong.
             load_weights: bool; False keeps the source's shape, vocabulary and casing but draws
                 random weights, for example to measure the effect of pre-training.
             **arguments: arguments of the class, such as `num_classes`, and of its preprocessor,
@@ -194,8 +187,8 @@ class PresetModel:
 
         Raises:
             ValueError: if the source is none of these, can't be reached or is not a BERT; if a file
-                is missing or damaged; if the class has no such argument, or needs an argument
-                that neither the source nor the caller gives; or if `dtype` quantizes a layer.
+                is missing or damaged; if an argument is unknown, or missing in the source and the
+                call; or if `dtype` quantizes a layer.
         """
         check_loads(arguments.get("dtype"))
         if cls.__name__ != "BertTask":  # before anything is downloaded

@@ -48,12 +48,7 @@ def check_arguments(
 
 
 def did_you_mean(unknown: Iterable[str], names: Iterable[str]) -> str:
-    """Returns a sentence with the names that unknown ones are most like, or "".
-
-    Example:
-    >>> did_you_mean(["num_clases"], ["num_classes", "dropout"])
-    ' Did you mean num_classes?'
-    """
+    """Returns a sentence with the names that unknown ones are most like, or ""."""
     found = [difflib.get_close_matches(name, list(names), 1, cutoff=0.75) for name in unknown]
     found = ", ".join(match[0] for match in found if match)
     return f" Did you mean {found}?" if found else ""
@@ -140,8 +135,7 @@ def _accepted(cls):
 def quantization_config(model: keras.Model) -> dict[str, Any]:
     """Returns `{"quantized_layers": {path: how}}`, or `{}` if no layer of `model` is quantized.
 
-    `model.quantize("int8")` replaces weights inside layers. The weight file then loads only into a
-    model with the same layers quantized in the same way.
+    The weight file loads only into a model with the same layers quantized in the same way.
     """
     layers = {
         layer.path: keras.saving.serialize_keras_object(layer.quantization_config)

@@ -22,10 +22,7 @@ def public_class(name: str) -> type:
 
 
 class PresetFolder:
-    """A folder that `save_to_preset` wrote, with the contents of its `config.json`.
-
-    Each of its files is read once; a damaged one is a ValueError that names it.
-    """
+    """A folder that `save_to_preset` wrote. Each file is read once; a damaged one is named."""
 
     def __init__(self, path: Path, config: dict[str, Any]):
         self.path = path
@@ -61,7 +58,6 @@ class PresetFolder:
 
     @property
     def backbone_config(self) -> JsonFields:
-        """The config of the backbone."""
         config = self._saved.fields("config")
         if self.backbone_class is self.model_class:
             return config
@@ -95,10 +91,7 @@ class PresetFolder:
         return task.preprocessor_class(), {**settings, **self._saved.fields("preprocessor").values}
 
     def text(self) -> tuple[str | None, dict[str, Any], dict[str, Any]]:
-        """Returns the vocabulary's path, and the arguments of the tokenizer and for text.
-
-        The path is None if the model doesn't read text.
-        """
+        """Returns the vocabulary's path or None, and the arguments of tokenizer and sequences."""
         if not self._saved.value("reads_text"):
             return None, {}, {}
         saved, tokenizer = self._settings, self._settings.fields("tokenizer")

@@ -61,9 +61,9 @@ def read_source(source: str | PathLike) -> Checkpoint | PresetFolder:
 
 
 def local_source(source: str | PathLike, weights: bool = True) -> str | PathLike:
-    """Downloads a source of the Hugging Face hub and returns its folder; returns others as is.
+    """Downloads a source of the Hugging Face hub, or only its small files; returns its folder.
 
-    Without `weights`, only the small files are downloaded.
+    Other sources are returned as they are.
     """
     handle = str(source)
     if not Path(source).exists():

@@ -79,18 +79,15 @@ def _task_arguments(model, preprocessor):
     return arguments
 
 
-def _check_pools_last_layer(model):
-    config = model.get_config()
+def _check_others_support(model):
+    config, num_features = model.get_config(), getattr(model, "num_features", 0)
     if config.get("layers") is not None or config.get("pooling", "mean") is None:
         raise ValueError(
             f"This {type(model).__name__} has pooling={config['pooling']!r}, layers="
             f"{config['layers']}; other libraries' embedders pool the last layer. Write "
             "model.backbone in place of model."
         )
-
-
-def _check_reads_text_alone(model):
-    if num_features := getattr(model, "num_features", 0):
+    if num_features:
         raise ValueError(
             f"This {type(model).__name__} takes numbers alongside texts (num_features="
             f"{num_features}), which other libraries don't support. Save it with "
@@ -117,8 +114,7 @@ def _report_prompts_and_width(model):
 
 
 def _write(model, folder, write):
-    _check_pools_last_layer(model)
-    _check_reads_text_alone(model)
+    _check_others_support(model)
     checkpoint = checkpoint_of(model)
     with new_folder(folder, num_weight_bytes(model)) as unfinished:
         write(checkpoint, unfinished)

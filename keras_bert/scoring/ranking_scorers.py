@@ -25,12 +25,6 @@ class RelevanceScorer(Scorer):
     names = ("mrr@10", "ndcg@10", "map")
 
     def score(self, answers, x, y=None):
-        """Computes the scores.
-
-        Raises:
-            ValueError: if there is no relevance, examples aren't pairs, no query has a relevant
-                document, or a score is NaN.
-        """
         if y is None:
             raise ValueError("scores needs relevance: give y, or a dataset of (pair, relevance).")
         columns = text_examples(x, self.preprocessor.max_texts).columns
@@ -52,8 +46,8 @@ class RelevanceScorer(Scorer):
             relevance.setdefault(query, {})[document] = float(label)
             scores.setdefault(query, {})[document] = answer["score"]
         _warn_of_queries_without_relevant_documents(relevance)
-        found = retrieval_scores(relevance, scores, k=10)
-        return {name: found[name] for name in self.names}
+        all_scores = retrieval_scores(relevance, scores, k=10)
+        return {name: all_scores[name] for name in self.names}
 
     def write(self, folder, split, answers, x, y=None):
         """Writes `{split}_predictions.tsv`: index and score."""
@@ -69,11 +63,8 @@ def _warn_of_queries_without_relevant_documents(relevance):
         )
     if without:
         logger.warning(
-            "%d of %d queries have no relevant document and count as 0, the first %r. Remove them "
-            "to score the others alone.",
-            len(without),
-            len(relevance),
-            without[0],
+            f"{len(without)} of {len(relevance)} queries have no relevant document and count as 0, "
+            f"the first {without[0]!r}. Remove them to score the others alone."
         )
 
 

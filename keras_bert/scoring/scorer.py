@@ -15,8 +15,7 @@ from keras_bert.preprocessing.raw import Examples, Labels
 class Scorer:
     """Scores answers, and writes them to files; `BertTask.scorer` makes one.
 
-    A task of your own with a metric of its own names a subclass as its `scorer_class` and overrides
-    `score`.
+    A task with a metric of its own names a subclass as its `scorer_class` and overrides `score`.
 
     Args:
         preprocessor: the task's preprocessor, which made the answers.
@@ -63,13 +62,7 @@ class Scorer:
     def tuned(self, answers: list[dict], x: Examples, y: Labels | None = None) -> tuple[Any, dict]:
         """Tunes settings of answers, such as a threshold, on a development set.
 
-        Args:
-            answers: the result of `answer` with `answer_options`.
-            x: the examples.
-            y: their labels, unless `x` contains them.
-
-        Returns:
-            The tuned preprocessor and the scores of its answers. Here, nothing is tuned.
+        Takes what `score` takes; returns the tuned preprocessor and the scores of its answers.
         """
         return self.preprocessor, self.score(answers, x, y)
 
@@ -81,15 +74,7 @@ class Scorer:
         x: Examples,
         y: Labels | None = None,
     ) -> None:
-        """Writes answers to a folder, by default as lines of JSON, `{split}_answers.jsonl`.
-
-        Args:
-            folder: str or `Path`.
-            split: str, such as `"dev"`, the prefix of file names.
-            answers: the result of `answer` with `answer_options`.
-            x: the examples.
-            y: their labels, or None.
-        """
+        """Writes answers to a folder, by default as lines of JSON, `{split}_answers.jsonl`."""
         with whole_file(Path(folder) / f"{split}_answers.jsonl") as file:
             for answer in answers:
                 print(json.dumps(answer, default=lambda array: array.tolist()), file=file)

@@ -30,13 +30,7 @@ class SpanScorer(Scorer):
     def tuned(self, answers, x, y=None):
         """Tunes `null_threshold` for F1 if some questions may be impossible, as in SQuAD 2.0.
 
-        Args:
-            answers: the result of `answer` with `n_best` of 2 or more.
-            x: questions with their answers.
-            y: None.
-
-        Returns:
-            The preprocessor with the tuned `null_threshold`, and the scores, which include it.
+        Answers need an `n_best` of 2 or more; the scores include the threshold.
         """
         examples = listed(x)
         if not _may_be_impossible(examples):

@@ -10,6 +10,7 @@ import tensorflow as tf
 from keras_bert.files.new_folder import new_folder
 from keras_bert.messages import check_int
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor, no_answers
+from keras_bert.preprocessing.extra_inputs import with_finite_check
 from keras_bert.serving.warmup_requests import MAX_REQUESTS, write_warmup_requests
 from keras_bert.training.keras_internals import autocast_variables
 
@@ -23,13 +24,11 @@ def export_saved_model(
 ) -> str:
     """Writes a task and its vocabulary as a SavedModel in TensorFlow Serving's layout.
 
-    TensorFlow with TensorFlow Text loads it, and so does TensorFlow Serving, without Keras and this
-    library. It has two signatures.
-
+    TensorFlow with TensorFlow Text loads it, and so does TensorFlow Serving, without this library.
     `serving_default` takes raw strings and returns the answers of `task.answer`, as tensors with
     one row per example. `token_ids` takes the prepared inputs `token_ids`, `segment_ids` and
-    `padding_mask`, int32 `[B, S]` (`[B, C, S]` for choices or documents). It returns the model's
-    outputs, and the answers that need no raw text.
+    `padding_mask`, int32 `[B, S]` (`[B, C, S]` for choices or documents), and returns the model's
+    outputs and the answers that need no raw text.
 
     | task | strings | answers |
     |---|---|---|
@@ -44,23 +43,20 @@ def export_saved_model(
 
     Each preprocessor's `answers` documents names, shapes and dtypes. Ragged answers, such as the
     entities of a text, are padded to the longest. A classifier with `num_features` also takes
-    `features`, float32 `[B, K]`, in both signatures. A classifier with a `window_stride` takes
-    `text`, `[B]`, of any length. An embedder with `prompts` has the signatures `query` and
-    `document` too, which prepend them to `text`. `token_ids` names a single output `logits`, and
-    that of a `BertEmbedder` `embedding`.
-
-    Texts are padded to the longest in a request, so that short requests are answered sooner. The
-    model computes in the precision that it was made with, and weights that it reads in bfloat16 or
-    float16 are written so.
+    `features`, float32 `[B, K]`, in both signatures; one with a `window_stride` takes `text`,
+    `[B]`, of any length. An embedder with `prompts` has the signatures `query` and `document` too,
+    which prepend them to `text`. `token_ids` names a single output `logits`, a `BertEmbedder`'s
+    `embedding`. Texts are padded to the longest in a request. The model computes in its own
+    precision, and weights that it reads in bfloat16 or float16 are written so.
 
     Args:
         task: a `BertTask` with a preprocessor that has answers.
         path: the model's folder, on disk or wherever `tf.io.gfile` writes.
         version: int, at least 1; the model is written to `path/version`. TensorFlow Serving serves
             the highest version and picks up a new one while it runs.
-        warmup_texts: texts or pairs that TensorFlow Serving answers once before it takes requests.
-            The default is a short text, a text that fills the sequence, and a pair. Tasks with two
-            inputs take pairs of inputs.
+        warmup_texts: texts or pairs that TensorFlow Serving answers once before it takes requests;
+            by default a short text, one that fills the sequence, and a pair. Tasks with two inputs
+            take pairs of inputs.
 
     Returns:
         The folder of this version.
@@ -99,10 +95,7 @@ def export_saved_model(
 
 
 def check_backend(model: keras.Model, exported: str) -> None:
-    """Raises a ValueError unless Keras runs on TensorFlow, whose graph all formats are made from.
-
-    `exported` is the format's name with its article, for the message.
-    """
+    """Raises a ValueError unless Keras runs on TensorFlow, from whose graph formats are made."""
     if keras.backend.backend() != "tensorflow":
         raise ValueError(
             f"Exporting {exported} requires TensorFlow; Keras runs on {keras.backend.backend()} "
@@ -176,14 +169,10 @@ def _extra_inputs(task):
 def _checked_extra_inputs(extra, values, texts):
     """Checks extra inputs, `{name: value}`; a request fails if one is not finite."""
     checked = {}
-    for name, value in zip(extra, values, strict=True):
-        rows, texts_given = tf.shape(value)[0], tf.shape(texts)[0]
-        is_finite = tf.reduce_all(tf.math.is_finite(value))
-        asserted = [
-            tf.debugging.assert_equal(rows, texts_given, f"give each text its {name}"),
-            tf.debugging.Assert(is_finite, [f"{name} must be finite numbers; got", value]),
-        ]
-        with tf.control_dependencies(asserted):
+    for name, value in with_finite_check(dict(zip(extra, values, strict=True))).items():
+        rows, message = tf.shape(texts)[0], f"give each text its {name}"
+        asserted = tf.debugging.assert_equal(tf.shape(value)[0], rows, message)
+        with tf.control_dependencies([asserted]):
             checked[name] = tf.identity(value)
     return checked
 

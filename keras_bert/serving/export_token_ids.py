@@ -13,7 +13,6 @@ import tensorflow as tf
 from keras_bert.files.new_folder import new_folder
 from keras_bert.messages import missing
 from keras_bert.serving.export_saved_model import check_backend, save_quietly
-from keras_bert.serving.tokenizer_files import TOKENIZER_FILES, write_tokenizer_files
 from keras_bert.training.keras_internals import all_layers
 
 
@@ -27,10 +26,8 @@ def export_token_ids(
     (of choices or documents `[B, C, S]`), `mask_positions`, `[B, P]`, of a pretrainer, and
     `features`, float32 `[B, K]`. None may be left out: without padding `padding_mask` is 1, for a
     single text `segment_ids` is 0. B, S, C and P may differ in each call. Ids and lengths are not
-    checked, so keep S within the backbone's `max_sequence_length`.
-
-    Outputs have the names of a dict that `predict` returns. An array is named `logits`, that of a
-    `BertEmbedder` `embedding`.
+    checked, so keep S within the backbone's `max_sequence_length`. Outputs have the names of a dict
+    that `predict` returns; an array is named `logits`, that of a `BertEmbedder` `embedding`.
 
     | format | files | runs in | needs to export |
     |---|---|---|---|
@@ -74,11 +71,13 @@ def export_token_ids(
     _check_precision(model, format)
     if find_spec(package) is None:
         raise missing(package, "export")
+    if (reader := getattr(model, "preprocessor", None)) is not None:
+        from keras_bert.serving.tokenizer_files import write_tokenizer_files  # or an ImportError
     function = token_id_function(model)
     with new_folder(folder, check=lambda names: _check_replaces_export(folder, names)) as new:
         write(function, new / name, **options)
-        if getattr(model, "preprocessor", None) is not None:
-            write_tokenizer_files(model.preprocessor, new)
+        if reader is not None:
+            write_tokenizer_files(reader, new)
     return os.path.join(os.fspath(folder), name)
 
 
@@ -132,7 +131,8 @@ _FORMATS = {
     "litert": ("model.tflite", "tensorflow", _write_litert),
     "openvino": ("model.xml", "openvino", _write_openvino),
 }
-_WRITTEN = {"model.onnx", "model.tflite", "model.xml", "model.bin", *TOKENIZER_FILES}
+_WRITTEN = {"model.onnx", "model.tflite", "model.xml", "model.bin"}
+_WRITTEN |= {"tokenizer.json", "vocab.txt", "preprocessor.json"}
 _ENDINGS = (".onnx", ".tflite", ".xml")
 
 
@@ -191,6 +191,5 @@ def _check_precision(model, format):
 def _check_replaces_export(folder, names):
     if others := sorted(set(names) - _WRITTEN):
         raise ValueError(
-            f"{folder} exists and holds {', '.join(others[:5])}, which would be lost. Choose "
-            "another folder."
+            f"{folder} holds {', '.join(others[:5])}, which would be lost. Choose another folder."
         )

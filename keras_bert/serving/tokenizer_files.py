@@ -7,10 +7,6 @@ import keras
 from keras_bert.files.json_files import write_json
 from keras_bert.messages import missing
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
-from keras_bert.preprocessing.bert_span_labeler_preprocessor import BertSpanLabelerPreprocessor
-from keras_bert.preprocessing.bert_token_classifier_preprocessor import (
-    BertTokenClassifierPreprocessor,
-)
 
 try:
     import tokenizers
@@ -19,8 +15,6 @@ except ImportError as error:
     raise missing("tokenizers", "export") from error
 
 _DIRECTIONS = {"head": "right", "tail": "left"}  # where tokens are removed; the format has no other
-_WINDOWED = (BertSpanLabelerPreprocessor, BertTokenClassifierPreprocessor)
-TOKENIZER_FILES = ("tokenizer.json", "vocab.txt", "preprocessor.json")
 
 
 def write_tokenizer_files(preprocessor: BertPreprocessor, folder: Path) -> None:
@@ -30,9 +24,7 @@ def write_tokenizer_files(preprocessor: BertPreprocessor, folder: Path) -> None:
     It adds [CLS] and [SEP], truncates to `sequence_length`, and pads a batch to its longest row.
     Texts that the task reads in windows, and those with truncation="head_tail", are not truncated.
     A pair of two long texts may keep one token more of the second than the preprocessor keeps.
-
-    The last file is that of `save_to_preset`: `sequence_length`, `label_names` and the task's other
-    settings.
+    The last file is that of `save_to_preset`.
     """
     fast_tokenizer(preprocessor).save(str(folder / "tokenizer.json"))
     preprocessor.tokenizer.save_vocabulary(folder / "vocab.txt")
@@ -53,9 +45,8 @@ def fast_tokenizer(preprocessor: BertPreprocessor) -> tokenizers.Tokenizer:
     tokenizer.post_processor = processors.BertProcessing(*ends)
     tokenizer.decoder = decoders.WordPiece()
     tokenizer.enable_padding(pad_id=ids["[PAD]"], pad_token="[PAD]")
-    # Truncation would lose all but the first window of a long text.
-    has_windows = preprocessor.cuts_windows or isinstance(preprocessor, _WINDOWED)
     direction = _DIRECTIONS.get(preprocessor.truncation)
+    has_windows = preprocessor.cuts_windows or not preprocessor.truncates
     if direction is not None and not has_windows:
         tokenizer.enable_truncation(preprocessor.sequence_length, direction=direction)
     return tokenizer

@@ -11,7 +11,7 @@ from typing import Any, Self
 from keras_bert.files.remote import read_bytes
 from keras_bert.files.utf8 import decode_utf8
 from keras_bert.files.whole import whole_file
-from keras_bert.messages import shown
+from keras_bert.messages import check_path, shown
 
 PAD, UNK, CLS, SEP, MASK = SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 
@@ -68,6 +68,7 @@ def read_vocabulary(vocabulary: str | os.PathLike | Iterable[str]) -> list[str]:
         OSError: if the file can't be read.
     """
     if isinstance(vocabulary, (str, os.PathLike)):
+        check_path("vocabulary", vocabulary)
         source = f"vocabulary {os.fspath(vocabulary)!r}"
         tokens = _read_lines(vocabulary, source)
     else:

@@ -44,19 +44,16 @@ class AdamW(SummedOptimizer):
         w <- w - r * (m / (sqrt(v) + epsilon) + weight_decay * w)
 
     where biases and LayerNorm weights don't decay. Google's BERT has no bias correction
-    (google-research/bert optimization.py); `bias_correction=False` reproduces that. With bias
-    correction, the default here, fine-tuning on small datasets is more stable (Mosbach et al.
-    2021).
+    (google-research/bert optimization.py); `bias_correction=False` reproduces that. With it,
+    fine-tuning on small datasets is more stable (Mosbach et al. 2021).
 
-    Gradients of embeddings are summed over the batch first, so a token that occurs twice in a batch
-    follows the same formula; `keras.optimizers.AdamW` on TensorFlow squares each occurrence
-    separately. Every row of a table is therefore updated and decayed at every step, as in Google's
-    BERT.
+    A token that occurs twice in a batch follows the same formula: its gradients are summed first,
+    where `keras.optimizers.AdamW` on TensorFlow squares each. Every row of a table is updated and
+    decayed at every step, as in Google's BERT.
 
     Updates are computed in float32, or in float64 for float64 weights. Weights in bfloat16 or
-    float16 have moments in float32, and are rounded once in each step: a change below half of the
-    distance between two such numbers is lost. Policies such as `"mixed_bfloat16"` keep weights in
-    float32. On PyTorch, `apply` clips the gradients that it receives in place.
+    float16 have moments in float32, and are rounded once a step: a change below half of the
+    distance between two such numbers is lost. On PyTorch, `apply` clips its gradients in place.
 
     Args:
         learning_rate: float, or a `keras.optimizers.schedules.LearningRateSchedule`.
@@ -67,12 +64,11 @@ class AdamW(SummedOptimizer):
         bias_correction: bool; False is Google's update.
         no_decay: names of weights that don't decay.
         layer_decay: float, the factor between the learning rates of an encoder layer and the layer
-            above it. The heads train at the full rate, the last of L blocks at `layer_decay` times
-            the rate, the embeddings at `layer_decay ** (L + 1)` times the rate. With None, all
-            train at the same rate. Source: Clark et al. 2020 (ELECTRA), who fine-tune Base with 0.8
-            and Large with 0.9.
-        global_clipnorm: float, the maximum norm of all gradients together, after they are summed
-            over replicas; or None.
+            above it: heads train at the full rate, the last of L blocks at `layer_decay` times it,
+            the embeddings at `layer_decay ** (L + 1)` times it. None means one rate. Source: Clark
+            et al. 2020 (ELECTRA), who fine-tune Base with 0.8 and Large with 0.9.
+        global_clipnorm: float, the maximum norm of all gradients together, summed over replicas; or
+            None.
         **kwargs: arguments of `keras.optimizers.Optimizer`.
 
     Raises:
@@ -117,11 +113,7 @@ class AdamW(SummedOptimizer):
             if layer_decay > 1:
                 raise ValueError(f"layer_decay must be at most 1; got {layer_decay}.")
         super().__init__(
-            learning_rate=learning_rate,
-            weight_decay=weight_decay,
-            global_clipnorm=global_clipnorm,
-            name=name,
-            **kwargs,
+            learning_rate, weight_decay, global_clipnorm=global_clipnorm, name=name, **kwargs
         )
         self.beta_1 = beta_1
         self.beta_2 = beta_2
@@ -174,7 +166,6 @@ class AdamW(SummedOptimizer):
     def update_together(
         self, gradients: list, variables: list[keras.Variable], learning_rate: Any
     ) -> bool:
-        """Makes the update with PyTorch's kernel, on PyTorch; see `fused_adamw_`."""
         if not self.has_kernels or keras.backend.backend() != "torch":
             return False
         from keras_bert.training.torch_updates import fused_adamw_, has_fused_adamw
@@ -187,16 +178,11 @@ class AdamW(SummedOptimizer):
             moments = (self._first_moments[index].value, self._second_moments[index].value)
             key = (self._rate_scales[index], self._decay(index))
             groups.setdefault(key, []).append((variable.value, gradient, *moments))
+        step = ops.convert_to_tensor(self.iterations) if self.bias_correction else None
+        settings = {"beta1": self.beta_1, "beta2": self.beta_2, "eps": self.epsilon}
         for (rate_scale, decay), members in groups.items():
-            fused_adamw_(
-                *map(list, zip(*members, strict=True)),
-                step=ops.convert_to_tensor(self.iterations) if self.bias_correction else None,
-                learning_rate=learning_rate * rate_scale,
-                weight_decay=decay,
-                beta_1=self.beta_1,
-                beta_2=self.beta_2,
-                epsilon=self.epsilon,
-            )
+            rates = {"lr": learning_rate * rate_scale, "weight_decay": decay}
+            fused_adamw_(*map(list, zip(*members, strict=True)), step, **rates, **settings)
         return True
 
     def direction(self, gradient: Any, weight: Any, index: int) -> Any:
@@ -271,12 +257,5 @@ class AdamW(SummedOptimizer):
         return f"{type(self).__name__}({rate}, weight_decay={self.weight_decay})"
 
     def get_config(self):
-        return {
-            **super().get_config(),
-            "beta_1": self.beta_1,
-            "beta_2": self.beta_2,
-            "epsilon": self.epsilon,
-            "bias_correction": self.bias_correction,
-            "no_decay": self.no_decay,
-            "layer_decay": self.layer_decay,
-        }
+        names = ("beta_1", "beta_2", "epsilon", "bias_correction", "no_decay", "layer_decay")
+        return {**super().get_config(), **{name: getattr(self, name) for name in names}}

@@ -26,22 +26,21 @@ class TrainingCheckpoint(keras.callbacks.Callback):
     """Saves everything that training needs to resume, at the end of every epoch.
 
     A checkpoint is a file with the weights, the optimizer's state and step, and the dropout seeds.
-    A background thread writes it; it appears when it is complete, and its parts have checksums. If
-    several processes train together, one writes and all read.
+    A background thread writes it; it appears when it is complete, with checksums. If several
+    processes train together, one writes and all read.
 
-    A run that diverges ends with an error that names the step and the last good checkpoint: in
-    `fit` at the first loss that is NaN or infinite, and before such weights would be saved.
+    A run that diverges ends with an error that names the step and the last good checkpoint, at the
+    first loss that is NaN or infinite, and before such weights would be saved.
 
-    If the data can start at any step (`pretraining_dataset(start_step=...)`), make an epoch the
-    interval between saves: `model.fit(data, steps_per_epoch=interval)`.
+    If the data can start at any step (`pretraining_dataset(start_step=...)`), make the interval
+    between saves an epoch: `model.fit(data, steps_per_epoch=interval)`.
 
     Args:
         folder: a path, used only for this run's checkpoints; local, or any that `tf.io.gfile`
             supports, such as `"gs://bucket/run"`.
-        keep: number of latest checkpoints to keep. A kill just after a save may leave one more; the
-            next save removes it.
-        keep_best: name of a log, such as `"val_loss"`; the best checkpoint by it is also kept. Or
-            None. If the name ends in "loss" the smallest value is best, otherwise the largest.
+        keep: number of latest checkpoints to keep. A kill just after a save may leave one more.
+        keep_best: name of a log, such as `"val_loss"`, by which the best checkpoint is kept too; or
+            None. The smallest is best if the name ends in "loss", otherwise the largest.
 
     Example:
     >>> import tempfile
@@ -84,8 +83,7 @@ class TrainingCheckpoint(keras.callbacks.Callback):
         If the newest checkpoint is damaged, the one before it is restored, with a warning.
 
         Args:
-            model: a compiled model like the one that was saved, on any number of replicas. If
-                several processes train, each restores its own model.
+            model: a compiled model like the one that was saved, on any number of replicas.
             step: step of the checkpoint; by default, the newest.
 
         Returns:
@@ -98,12 +96,8 @@ class TrainingCheckpoint(keras.callbacks.Callback):
         self.wait()
         _build_optimizer(model)
         step, kinds, arrays = self._last_whole(self._steps() if step is None else [step])
-        check_same(
-            step,
-            f"Each process must find the same checkpoint in {self.folder}: give a folder that "
-            "all of them see, such as one on a network disk.",
-            model,
-        )
+        differ = f"Each process must find the same checkpoint in {self.folder}: give a folder that"
+        check_same(step, f"{differ} all of them see, such as one on a network disk.", model)
         if arrays is not None:
             _check_fits(model, kinds, arrays, self.path(step))
             with _scope(model):
@@ -193,10 +187,9 @@ class TrainingCheckpoint(keras.callbacks.Callback):
             self._failure = error
 
     def _read(self, step):
-        """Reads a checkpoint's `(kinds, arrays)`, checking its checksums and directory."""
         with open_bytes(self.path(step)) as file, zipfile.ZipFile(file) as parts:
             file.seek(-12, 2)  # the number of parts is stored here, at the end of a zip file
-            names = _names(int.from_bytes(file.read(2), "little"), parts.namelist())
+            names = _checked_names(int.from_bytes(file.read(2), "little"), parts.namelist())
             # Complete parts, because zipfile compares the checksum only at the end of a part.
             arrays = [np.load(io.BytesIO(parts.read(name)), allow_pickle=False) for name in names]
         kinds = arrays.pop().tolist() if names[-1] == f"{_KINDS}.npy" else None  # an old file
@@ -229,12 +222,12 @@ def rank(score: float) -> tuple[bool, float]:
     return (False, 0.0) if math.isnan(score) else (True, score)
 
 
-def _names(count, found):
-    """Returns the names of a checkpoint's parts; raises a ValueError if `found` differs."""
-    names = [f"{number:05d}.npy" for number in range(count)]
-    if found[-1:] == [f"{_KINDS}.npy"]:
-        names[-1:] = found[-1:]
-    if found != names or not names:
+def _checked_names(count, names):
+    """Returns the names of a checkpoint's `count` parts; raises a ValueError if they differ."""
+    expected = [f"{number:05d}.npy" for number in range(count)]
+    if names[-1:] == [f"{_KINDS}.npy"]:
+        expected[-1:] = names[-1:]
+    if names != expected or not names:
         raise ValueError(f"its directory doesn't name its {count} parts as they were written")
     return names
 
@@ -254,21 +247,17 @@ def _kinds(model):
 
 
 def _check_fits(model, kinds, arrays, path):
-    """Raises a ValueError if the arrays of a checkpoint can't be the state of this model."""
     shapes, saved = [tuple(v.shape) for v in _state(model)], [array.shape for array in arrays]
     here = _kinds(model)
     if kinds not in (None, here):
         (was, was_by), (is_, is_by) = kinds, here
         differs = f"it is of a {was} trained by {was_by}, but this is a {is_} trained by {is_by}"
-    elif saved != shapes:
-        wrong = next((p for p in zip(saved, shapes, strict=False) if p[0] != p[1]), None)
-        differs = (
-            f"a shape is {wrong[0]} there and {wrong[1]} here"
-            if wrong
-            else f"it holds {len(saved)} arrays, but the model has {len(shapes)}"
-        )
-    else:
+    elif saved == shapes:
         return
+    elif wrong := [pair for pair in zip(saved, shapes, strict=False) if pair[0] != pair[1]]:
+        differs = "a shape is {} there and {} here".format(*wrong[0])
+    else:
+        differs = f"it holds {len(saved)} arrays, but the model has {len(shapes)}"
     raise ValueError(
         f"The checkpoint {path} can't be restored into this model, because {differs}: it was "
         "written by a run with other settings. Use those, or give this run a folder of its own."
@@ -276,6 +265,5 @@ def _check_fits(model, kinds, arrays, path):
 
 
 def _scope(model):
-    """Returns the scope in which the variables of a model's optimizer are created."""
     strategy = getattr(model, "distribute_strategy", None)
     return strategy.scope() if strategy is not None else contextlib.nullcontext()

@@ -60,9 +60,8 @@ def _check_scope(strategy, model):
         return
     if outside:
         raise ValueError(
-            f"{outside[0]!r} of the model was created outside the strategy's scope, so it is not "
-            "on the strategy's devices. Create the backbone and the model, and compile it, in "
-            "`with strategy.scope():`."
+            f"{outside[0]!r} of the model was created outside the strategy's scope. Create the "
+            "backbone and the model, and compile it, in `with strategy.scope():`."
         )
 
 

@@ -35,38 +35,25 @@ class DivergenceMessage(keras.callbacks.Callback):
     async_safe = True  # so Keras reads losses in the background, where the backend allows it
 
     def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        self.found = []  # of steps, in any order; the mean of an epoch stays NaN
+        self.lost = []  # of steps, in any order; the mean of an epoch stays NaN
 
     def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
         if (loss := _lost(logs)) is not None:
-            self.found.append((batch + 1, loss))
+            self.lost.append((batch + 1, loss))
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        if self.found:
-            step, loss = min(self.found)
+        if self.lost:
+            step, loss = min(self.lost)
             became = _became(loss, f"{step:,} of epoch {epoch + 1}", self.model)
             logger.warning("%s Train again with %s", became, _ADVICE)
 
 
-class StopAtDivergence(keras.callbacks.Callback):
-    """Ends `fit` with a `DivergedError` at the first loss that is NaN or infinite."""
-
-    def __init__(self, checkpoint: Checkpoints):
-        super().__init__()
-        self.checkpoint = checkpoint
-
-    def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
-        check_loss(self, logs, self.checkpoint)
-
-
 def check_loss(
-    callback: keras.callbacks.Callback,
-    logs: dict[str, Any] | None,
-    checkpoint: Checkpoints,
+    callback: keras.callbacks.Callback, logs: dict[str, Any] | None, checkpoint: Checkpoints
 ) -> None:
     """Raises a `DivergedError` if the loss of a batch is NaN or infinite."""
     if (loss := _lost(logs)) is not None:
-        model = callback.model  # it has the current state on JAX too
+        model = callback.model  # it has the current state on JAX too, which takes time to fetch
         raise DivergedError(f"{_became(loss, f'{_step(model):,}', model)} {_remedy(checkpoint)}")
 
 
@@ -92,7 +79,6 @@ def check_arrays(
 
 
 def _lost(logs):
-    """Returns the loss of a batch's logs if it is NaN or infinite, or None."""
     loss = (logs or {}).get("loss", 0.0)
     return None if math.isfinite(loss) else loss
 

@@ -16,7 +16,10 @@ from keras_bert.training.keras_internals import (
     compiled_losses,
     loss_means,
     replaced_losses,
+    step_loss,
+    track_loss,
     update_metrics,
+    without_replica_scaling,
 )
 from keras_bert.training.packed_slots import has_slots, slot_weights, slots_as_rows, used_slots
 from keras_bert.training.processes import is_chief
@@ -44,8 +47,6 @@ class GlobalLoss(TrainerHooks):
 
     If several processes train together, the first shows progress, writes TensorBoard logs, and logs
     a message if the loss becomes NaN or infinite.
-
-    The train loop of each backend builds on this mixin for `keras.Model`.
     """
 
     accumulation_steps = 1
@@ -126,8 +127,17 @@ class GlobalLoss(TrainerHooks):
             by_output[key] = scaled(by_output[key], by)
         return by_output
 
+    def loss_and_metrics(self, part: tuple, examples: Any, training: bool) -> Any:
+        """Returns the loss of a part as if it were the entire batch; updates all metrics."""
+        x, y, sample_weight, weights = part
+        y_pred = self(x, training=training)
+        with losses_weighted_by(self, examples):
+            loss = without_replica_scaling(step_loss(self, x, y, y_pred, weights, training))
+        track_loss(self, loss, examples)
+        self.compute_metrics(x, y, y_pred, sample_weight)
+        return loss
+
     def loss_arguments(self, x: Any, y: Any, y_pred: Any, sample_weight: Any) -> tuple:
-        """Returns labels, outputs and weights with a row for each slot of packed rows."""
         used = used_slots(x, y)
         if used is None:
             return y, y_pred, sample_weight

@@ -14,8 +14,8 @@ _PREFIX = "KERAS_DISTRIBUTION_"  # JOB_ADDRESSES, NUM_PROCESSES, PROCESS_ID
 class ReplicatedBatches(keras.distribution.DataParallel):
     """Data parallelism in which every process and device gets the entire batch.
 
-    Each device takes its own rows in the compiled step of the train loop, so a batch may have any
-    number of rows. Token ids are small compared with weights: copying them costs little.
+    Each device takes its own rows in the compiled step, so a batch may have any number of rows.
+    Copying costs little: token ids are small compared with weights.
     """
 
     def __init__(self, devices: list[str]):
@@ -41,16 +41,15 @@ class JaxDevices:
 
     def holds(self, weight: keras.Variable) -> bool:
         """Returns whether a weight is on the devices of this scope."""
-        found = {f"{device.platform}:{device.id}" for device in weight.value.devices()}
+        devices = {f"{device.platform}:{device.id}" for device in weight.value.devices()}
         # A single device is JAX's default, which need not be the first.
-        return len(found) == 1 if len(self.devices) == 1 else found == set(self.devices)
+        return len(devices) == 1 if len(self.devices) == 1 else devices == set(self.devices)
 
 
 def keep_compiled_programs() -> None:
     """Keeps programs for GPUs and TPUs, which take minutes to compile, on disk for later runs.
 
-    They are kept in `~/.cache/keras_bert/jax`, or in the folder that JAX was told, for example by
-    `JAX_COMPILATION_CACHE_DIR`.
+    The folder is `~/.cache/keras_bert/jax`, unless JAX was told another.
     """
     import jax
 

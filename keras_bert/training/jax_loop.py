@@ -34,10 +34,9 @@ class TrainLoop(StateAfterErrors, GlobalLoss):
     - `accumulation_steps` parts of a batch are processed one after the other, with the losses of
       the global batch (`GlobalLoss`); the optimizer takes one step with the sum of their gradients;
     - `steps_per_execution` steps are one compiled loop;
-    - devices take their rows of a batch in the compiled step (`ReplicatedBatches`). Batches may
-      therefore have any number of rows, and all processes get the same data;
-    - the model is built without drawing a batch from a `tf.data.Dataset`. Data that is shuffled for
-      each pass would otherwise begin with its second pass;
+    - devices take their rows of a batch in the compiled step (`ReplicatedBatches`);
+    - the model is built without drawing a batch from a `tf.data.Dataset`, whose shuffled data would
+      otherwise begin with its second pass;
     - `predict` returns all outputs to every process;
     - a model keeps its weights if data or a callback raise an error, or the user interrupts.
     """
@@ -206,10 +205,7 @@ class TrainLoop(StateAfterErrors, GlobalLoss):
 
 
 def one_or_more(step: Callable, shard: Callable) -> Callable:
-    """Makes a function of the state and a tuple of batches that takes a step with each batch.
-
-    `shard` gives each device its rows of a batch.
-    """
+    """Makes a function of `(state, batches)`; `shard` gives each device its rows of a batch."""
 
     def step_of(state, batch):
         return step(state, shard(batch))
@@ -236,7 +232,6 @@ def compiled(steps: Callable, shardings: Any = None) -> Callable:
 
 
 def _sharded(data):
-    """Shards a batch by rows, in a compiled step, for any number of rows."""
     distribution = keras.distribution.distribution()
     if distribution is None:
         return data
@@ -280,12 +275,9 @@ def _symbol(spec):
 
 
 def _over_parts(function, carried, batch, parts):
-    """Calls `function(carried, part)` for each part of a batch.
+    """Calls `function(carried, part)` for each part; results are in the order of the batch's rows.
 
     Part i has rows i, i + parts, ..., so each device splits its own rows.
-
-    Returns:
-        `(carried, results)`, with the results in the order of the batch's rows.
     """
     rows = num_rows(batch)
     if parts == 1:

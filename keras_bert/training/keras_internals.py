@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 class TrainerHooks:
     """Hooks into `keras.Model.fit` where Keras has only private methods.
 
-    This is a mixin for `keras.Model`. Keras calls the private methods; each calls a public hook,
-    which a train loop overrides:
+    Keras calls the private methods; each calls a public hook, which a train loop overrides:
 
     | Keras calls | hook | without the override |
     |---|---|---|
@@ -36,16 +35,15 @@ class TrainerHooks:
     | `_maybe_symbolic_build` | `batch_spec` | the same on TensorFlow; several workers crash |
     | `_resolve_auto_jit_compile` | `compiles_by_default` | no XLA under a strategy |
 
-    If Keras renames one of them, the hook is no longer called. The tests of equivalence, of exact
-    resumption and of XLA then fail.
+    If Keras renames one, the tests of equivalence, of exact resumption and of XLA fail.
     """
 
     def loss_context(self) -> contextlib.AbstractContextManager:
-        """Returns a context in which Keras computes a step's loss; by default it does nothing."""
+        """Returns a context in which Keras computes a step's loss."""
         return contextlib.nullcontext()
 
     def loss_arguments(self, x: Any, y: Any, y_pred: Any, sample_weight: Any) -> tuple:
-        """Returns `(y, y_pred, sample_weight)` as a step's loss takes them; by default as given."""
+        """Returns `(y, y_pred, sample_weight)` as a step's loss takes them."""
         return y, y_pred, sample_weight
 
     def batch_spec(self, iterator: Any) -> Any:
@@ -125,17 +123,13 @@ def step_loss(
 def build_from_batch(model: keras.Model, batch: tuple) -> None:
     """Builds a compiled model's weights, losses, metrics and optimizer, as `fit` does first.
 
-    Without it, the first step would create variables while it is traced or lowered. `batch` may
-    have specs in place of arrays.
+    Otherwise the first step creates variables while it is traced. `batch` may be one of specs.
     """
     model._symbolic_build(data_batch=batch)
 
 
 def compiled_losses(model: keras.Model, y: Any) -> list:
-    """Returns the losses that a model is compiled with, as `(path, loss, weight, name)`.
-
-    Only the private list of a `CompileLoss` records which loss belongs to which output.
-    """
+    """Returns a compiled model's `(path, loss, weight, name)`; only a private list has the path."""
     compiled = model._compile_loss
     if compiled is None:
         return []
@@ -164,10 +158,7 @@ def replaced_losses(model: keras.Model, replacement: Callable) -> Iterator[None]
 
 
 def loss_means(model: keras.Model) -> list:
-    """Returns the means that track the losses of several outputs.
-
-    In `model.metrics`, nothing distinguishes them from a user's metrics.
-    """
+    """Returns the means that track the losses of outputs; `model.metrics` doesn't tell them."""
     return [] if model._compile_loss is None else model._compile_loss.metrics
 
 
@@ -177,28 +168,18 @@ def track_loss(model: keras.Model, loss: Any, rows: Any) -> None:
 
 
 def without_replica_scaling(loss: Any) -> Any:
-    """Undoes Keras's division of a mean by the number of replicas, on TensorFlow.
-
-    `GlobalLoss` weights replicas by their rows instead. With both, gradients on N replicas would be
-    N times too small.
-    """
+    """Undoes Keras's division by the replicas, which `GlobalLoss` weights by their rows."""
     return unscale_loss_for_distribution(loss)
 
 
 def dataset_specs(iterator: Any) -> Any:
-    """Returns the specs of the `tf.data.Dataset` that an epoch iterator on JAX reads, or None.
-
-    Without them, `fit` draws a batch to build from.
-    """
+    """Returns the specs of the `tf.data.Dataset` that an epoch iterator on JAX reads, or None."""
     dataset = getattr(getattr(iterator, "data_adapter", None), "_dataset", None)
     return getattr(dataset, "element_spec", None)
 
 
 def replica_specs(iterator: Any) -> Any:
-    """Returns the specs of one replica's share of an epoch iterator's batches, on TensorFlow.
-
-    Without them, `fit` under a strategy draws a batch, and several workers crash.
-    """
+    """Returns the specs of one replica's share of an epoch iterator's batches, on TensorFlow."""
 
     def first(spec):
         return spec._value_specs[0] if hasattr(spec, "_value_specs") else spec
@@ -209,19 +190,15 @@ def replica_specs(iterator: Any) -> Any:
 
 
 def without_tracing_warning(function: Any) -> None:
-    """Stops TensorFlow's warning of frequent traces, for a `tf.function`.
-
-    TensorFlow counts by the line that defines a function, which all models share: it would warn of
-    the fifth model.
-    """
+    """Stops TensorFlow's warning of frequent traces, which counts those of all models together."""
     function._omit_frequent_tracing_warning = True
 
 
 def update_metrics(model: keras.Model, y: Any, y_pred: Any, unweighted: Any, weighted: Any) -> None:
     """Updates the metrics of `compile`, also the unweighted ones with weights.
 
-    Keras gives weights to `weighted_metrics` alone, so unused slots of packed rows would count in
-    all other metrics. `unweighted` and `weighted` are the weights for either kind.
+    Keras gives weights to `weighted_metrics` alone; unused slots would count in all other metrics.
+    `unweighted` and `weighted` are the weights for either kind.
     """
     compiled = model._compile_metrics
     if compiled is None:
@@ -242,10 +219,7 @@ def updated_variables(optimizer: keras.Optimizer) -> list:
 
 
 def state_shardings(model: keras.Model) -> tuple:
-    """Returns the shardings of a model's state, in Keras's four parts, on JAX's devices.
-
-    Without them, the compiled step may return weights in another layout, and compile twice.
-    """
+    """Returns the shardings of a model's state on JAX; without them a step may compile twice."""
     return model._get_state_sharding_spec()
 
 
@@ -253,8 +227,7 @@ class SummedOptimizer(keras.optimizers.Optimizer):
     """An optimizer that clips after the sum over replicas, and decays weights in `update_step`.
 
     Keras on TensorFlow clips each replica's gradients and then sums them, so with N replicas the
-    norm of the sum may be N times too large. Both steps are private methods: here the first sums
-    and clips, and the second does nothing. If Keras renames one, the tests of replicas fail.
+    norm of the sum may be N times too large. If Keras renames a method, tests of replicas fail.
     """
 
     def _clip_gradients(self, grads):
@@ -290,16 +263,12 @@ class SummedOptimizer(keras.optimizers.Optimizer):
         """Leaves the decay to `update_step`; Keras would decay a second time."""
 
     def _overwrite_model_variables_with_average_value(self, trainable_variables):
-        """Also writes averages of another dtype than the weights', which Keras on TensorFlow can't.
-
-        `use_ema` calls it; `AdamW` averages bfloat16 weights in float32.
-        """
+        """Also writes float32 averages (`use_ema`) of bfloat16 weights, on TensorFlow."""
         if keras.backend.backend() != "tensorflow":
             return super()._overwrite_model_variables_with_average_value(trainable_variables)
         update = self._distribution_strategy.extended.update
-        for variable, average in zip(
-            trainable_variables, self._model_variables_moving_average, strict=True
-        ):
+        averages = self._model_variables_moving_average
+        for variable, average in zip(trainable_variables, averages, strict=True):
             update(getattr(variable, "value", variable), self.assign, args=(average,))
 
     def may_decay(self, variable: keras.Variable) -> bool:
@@ -307,21 +276,14 @@ class SummedOptimizer(keras.optimizers.Optimizer):
         return self._use_weight_decay(variable)
 
     def index_of(self, variable: "keras.Variable | tf.Variable") -> int:
-        """Returns the index of a variable in the list that `build` received.
-
-        On TensorFlow, `update_step` gets a `tf.Variable` (under a strategy, a component of a
-        mirrored variable). Only Keras knows to which of its variables it belongs.
-        """
+        """Returns the index, in `build`'s list, of a variable or of the `tf.Variable` in one."""
         return self._get_variable_index(variable)
 
 
 def check_optimizer_scope(
     optimizer: keras.optimizers.Optimizer | None, strategy: "tf.distribute.Strategy"
 ) -> None:
-    """Raises a ValueError if an optimizer was created outside the scope of a strategy.
-
-    Without the check, the first step fails with a message about `colocate_vars_with`.
-    """
+    """Raises a ValueError if an optimizer was created outside the scope; Keras's names no scope."""
     if getattr(optimizer, "_distribution_strategy", strategy) is not strategy:
         raise ValueError(
             f"The optimizer was created outside the scope of the {type(strategy).__name__}. Create "
@@ -330,11 +292,7 @@ def check_optimizer_scope(
 
 
 def learning_rate_at(optimizer: keras.optimizers.Optimizer, step: int) -> float:
-    """Returns the learning rate of the `step`-th step, from 1, of an optimizer that has taken it.
-
-    The public `learning_rate` is that of the next step. A curve needs that of the step whose loss
-    it shows.
-    """
+    """Returns the rate of the `step`-th step, from 1; `learning_rate` is that of the next step."""
     optimizer = getattr(optimizer, "inner_optimizer", optimizer)  # of a LossScaleOptimizer
     rate = optimizer._learning_rate
     if isinstance(rate, keras.optimizers.schedules.LearningRateSchedule):
@@ -359,10 +317,7 @@ def layer_variables(model: keras.Model) -> list[keras.Variable]:
 
 
 def autocast_variables(model: keras.Model) -> list[tuple[keras.Variable, str]]:
-    """Lists a built model's variables that layers read in another dtype, each with that dtype.
-
-    Keras casts such a variable whenever it is read.
-    """
+    """Lists a built model's variables that Keras casts when layers read them, with the dtypes."""
     dtypes = {}  # by the id of a variable; an inner layer comes after the layers around it
     for layer in all_layers(model):
         for variable in layer.variables:
@@ -389,28 +344,21 @@ def resolve_policies(model: keras.Model) -> None:
 
 
 def set_initial_value(variable: keras.Variable, initializer: Callable) -> None:
-    """Sets the initial value that a variable of a `keras.StatelessScope` gets when the scope ends.
-
-    Without it, each weight would first be drawn at random and then replaced.
-    """
+    """Sets what a variable of a `keras.StatelessScope` gets at its end, instead of a draw."""
     variable._initializer = initializer
 
 
 def lora_table(layer: keras.layers.Layer) -> tuple[str, keras.Variable]:
     """Returns the attribute name and the variable of the weight that LoRA adds to in a layer.
 
-    In a layer with LoRA, `layer.kernel` is the sum, an array without a path. The variable itself is
-    private.
+    With LoRA, `layer.kernel` is the sum, an array without a path; the variable is private.
     """
     kernel = getattr(layer, "_kernel", None)
     return ("embeddings", layer._embeddings) if kernel is None else ("kernel", kernel)
 
 
 def merge_lora(layer: keras.layers.Layer) -> None:
-    """Adds a layer's LoRA matrices to its weight, and removes them.
-
-    Keras enables LoRA and computes the sums for saving, but has no way back.
-    """
+    """Adds a layer's LoRA matrices to its weight and removes them; Keras can't disable LoRA."""
     name, table = lora_table(layer)
     sums = getattr(layer, f"_get_{name}_with_merged_lora")()  # quantized again if it was
     parts = [table, *(getattr(layer, name + part, None) for part in ("_scale", "_zero"))]
@@ -428,8 +376,7 @@ def merge_lora(layer: keras.layers.Layer) -> None:
 def writes_assets() -> bool:
     """Returns whether Keras asks for a config of which it writes the assets to the same file.
 
-    True in `model.save` and in an Orbax checkpoint, which Keras serializes in an
-    `ObjectSharingScope`; False in `get_config` and `to_json`, where the config is all that is kept.
-    If Keras drops that scope, the config in files has the vocabulary again.
+    True in `model.save` and Orbax checkpoints, serialized in an `ObjectSharingScope`; False in
+    `get_config` and `to_json`, which keep the config alone.
     """
     return global_state.get_global_attribute("shared_objects/id_to_config_map") is not None

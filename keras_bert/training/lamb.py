@@ -20,12 +20,11 @@ class Lamb(AdamW):
         w <- w - r * |w| / |u| * u
 
     Weights that don't decay, biases and LayerNorm weights, aren't scaled either. If a norm is 0,
-    the factor is 1. Queries, keys and values share one array here, but each is scaled by its own
-    norms, as are LoRA's additions to each.
+    the factor is 1. Queries, keys and values share one array, but each is scaled by its own norms,
+    as are LoRA's additions to each.
 
-    Source: You et al. 2020, algorithm 2. Clipping at a norm of 1 comes first, and some weights
-    aren't scaled, as in the authors' code. On PyTorch, `apply` clips the gradients that it receives
-    in place.
+    Source: You et al. 2020, algorithm 2, with the authors' code for clipping at a norm of 1 first
+    and for weights that aren't scaled.
 
     Args:
         learning_rate: float, or a `keras.optimizers.schedules.LearningRateSchedule`.

@@ -31,7 +31,7 @@ def used_slots(x: Any, y: Any) -> Any:
 def sequences_per_row(x: Any, total: Callable) -> Any:
     """Returns the mean number of sequences in a row of the global batch; 1 if rows aren't packed.
 
-    `x` are this replica's inputs, and `total` sums its float32 scalars over all replicas.
+    `total` sums a float32 scalar over all replicas.
     """
     ids = _input(x, "sequence_ids")
     if ids is None:
@@ -42,10 +42,7 @@ def sequences_per_row(x: Any, total: Callable) -> Any:
 
 
 def slot_weights(model: keras.Model, used: Any, y: Any, sample_weight: Any) -> Any:
-    """Returns weights in the structure of labels: those given, times 0 at unused slots.
-
-    `sample_weight` may be in that structure, one for all labels, or None.
-    """
+    """Returns weights in the structure of labels: those given, times 0 at unused slots."""
 
     def weights_of(name):
         given = sample_weight

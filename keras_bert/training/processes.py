@@ -11,12 +11,10 @@ if TYPE_CHECKING:
 def is_chief(strategy: "Strategy | keras.Model | None" = None) -> bool:
     """Returns whether this process, the first, writes the files when several train together.
 
-    Call `save_to_preset`, `finetune` and similar functions in all processes, because each waits
-    there for the others.
+    Call `save_to_preset`, `finetune` and the like in all processes: each waits for the others.
 
     Args:
-        strategy: the result of `get_strategy`, or a model that was built in its scope. It can be
-            omitted on JAX.
+        strategy: the result of `get_strategy`, or a model built in its scope; optional on JAX.
 
     Returns:
         A bool; True if one process trains.
@@ -28,7 +26,11 @@ def is_chief(strategy: "Strategy | keras.Model | None" = None) -> bool:
     workers = _workers(strategy)
     if workers is not None:
         return bool(workers.extended.should_save_summary)
-    return not _are_many() or _jax().process_index() == 0
+    if not _are_many():
+        return True
+    import jax
+
+    return jax.process_index() == 0
 
 
 def wait_for_all(name: str, strategy: "Strategy | keras.Model | None" = None) -> None:
@@ -46,10 +48,7 @@ def wait_for_all(name: str, strategy: "Strategy | keras.Model | None" = None) ->
 
 
 def check_same(number: int, message: str, strategy: "Strategy | keras.Model | None" = None) -> None:
-    """Raises a ValueError if the numbers of the processes, in 0 to 2**31 - 1, differ.
-
-    The numbers are appended to `message`, which says what is wrong and how to fix it.
-    """
+    """Raises a ValueError, `message`, if the numbers of processes, in 0 to 2**31 - 1, differ."""
     workers = _workers(strategy)
     if workers is not None:
         import tensorflow as tf
@@ -79,10 +78,8 @@ def _workers(strategy) -> Any:
 
 
 def _are_many():
-    return keras.backend.backend() == "jax" and _jax().process_count() > 1
-
-
-def _jax():
+    if keras.backend.backend() != "jax":
+        return False
     import jax
 
-    return jax
+    return jax.process_count() > 1

@@ -23,37 +23,34 @@ def get_strategy(
 ) -> Strategy:
     """Selects the devices to build and fit a model on.
 
-    On TensorFlow the result is a `tf.distribute.Strategy`. On JAX it is an object with the same
-    `scope()` and `num_replicas_in_sync`, under which models train with
-    `keras.distribution.DataParallel`.
+    On TensorFlow the result is a `tf.distribute.Strategy`, on JAX an object with its `scope()` and
+    `num_replicas_in_sync`, under which models train with `keras.distribution.DataParallel`.
 
     On JAX several processes, on one machine or many, train as one. Start the same program in each
-    with the environment variables that `keras.distribution.initialize` documents, for example
+    with the environment variables of `keras.distribution.initialize`, for example
     `KERAS_DISTRIBUTION_JOB_ADDRESSES=10.0.0.1:1234`, the address of the first process,
     `KERAS_DISTRIBUTION_NUM_PROCESSES=2` and `KERAS_DISTRIBUTION_PROCESS_ID=0` or 1. Call this
     function before any other use of JAX: it joins the processes. Then
 
     - each process gets the same data, with the same seeds, and each device takes its own rows of
       every batch. `batch_size` counts the rows on all devices together, and results are the same as
-      on one device. All datasets of this library work this way; `fit` compares the first batches;
-    - a batch may have any number of rows, and so may the last one;
-    - each process calls the same functions. The first writes checkpoints, presets and logs, and all
-      read them, so their folder must be visible to all.
+      on one device. `fit` compares the first batches;
+    - a batch may have any number of rows;
+    - each process calls the same functions. The first writes files and all read them, so their
+      folder must be visible to all.
 
     If making entire batches is too much work for each process, give each its own part with
     `pretraining_dataset(shard=(index, count), batch_size=batch_size // count)`, under
     `keras.distribution.DataParallel(auto_shard_dataset=False)` instead of this function. A
-    `keras.Model` from outside this library computes the entire batch on each JAX device, which is
-    correct but no faster.
+    `keras.Model` from outside this library computes the entire batch on each JAX device.
 
     Args:
         name: on TensorFlow
             `"auto"`: a TPU if available, else all GPUs, else the CPU;
-            `"single"`: one device: the first GPU if there are any, else the CPU;
+            `"single"`: the first GPU if there are any, else the CPU;
             `"mirrored"`: all GPUs of this machine, or its logical CPU devices if it has no GPU;
             `"multiworker"`: the machines in the environment variable TF_CONFIG, each of which runs
-                this program and calls the same functions; the first writes files. Call this
-                function before any other use of TensorFlow;
+                this program; the first writes files. Call it before any other use of TensorFlow;
             `"tpu"`: a TPU.
             On JAX `"auto"`, all devices of all processes, or `"single"`, one device of one process.
                 Programs compiled for GPUs and TPUs are kept in `~/.cache/keras_bert/jax`, unless
@@ -62,7 +59,6 @@ def get_strategy(
         address: address of the TPU: `"local"`, its name, or `"grpc://host:port"`; None is `"local"`
             for `"tpu"`. With an address `"auto"` is `"tpu"`; other names don't take one.
         devices: number of devices to use, for `"mirrored"`, and for `"auto"` on JAX; None is all.
-            `"single"` takes only 1, `"multiworker"` and `"tpu"` take none.
 
     Returns:
         A strategy; build and compile the model in its `scope()`.
@@ -82,15 +78,15 @@ def get_strategy(
             f"The strategy {name!r} is TensorFlow's: on JAX choose 'auto', for all devices of all "
             "connected processes, or 'single'; on PyTorch choose 'auto' or 'single', for one."
         )
-    found = _found(address) if name == "auto" and backend != "jax" else name
-    _check_uses(name, found, address, devices)
+    own = _own_of_auto(address) if name == "auto" and backend != "jax" else name
+    _check_uses(name, own, address, devices)
     if backend == "jax":
         return _jax_devices(name, devices)
-    if found == "mirrored":
+    if own == "mirrored":
         return _mirrored(devices)
-    if found == "multiworker":
+    if own == "multiworker":
         return _multiworker()
-    if found == "tpu":
+    if own == "tpu":
         return _tpu(address or "local")
     import tensorflow as tf
 
@@ -98,14 +94,7 @@ def get_strategy(
 
 
 def device_kind() -> str:
-    """Returns the kind of device that this process trains on: "GPU", "CPU" or "TPU".
-
-    Call it after `get_strategy`, which connects to a TPU.
-
-    Example:
-    >>> device_kind() in ("TPU", "GPU", "CPU")
-    True
-    """
+    """Returns "GPU", "CPU" or "TPU"; call it after `get_strategy`, which connects to a TPU."""
     if keras.backend.backend() == "jax":
         import jax
 
@@ -120,7 +109,7 @@ def device_kind() -> str:
     return next(kind for kind in kinds if tf.config.list_logical_devices(kind))
 
 
-def _found(address):
+def _own_of_auto(address):
     if keras.backend.backend() == "torch":
         return "single"
     if address is not None:
@@ -132,15 +121,15 @@ def _found(address):
     return "mirrored" if len(tf.config.list_physical_devices("GPU")) > 1 else "single"
 
 
-def _check_uses(name, found, address, devices):
-    if address is not None and found != "tpu":
+def _check_uses(name, own, address, devices):
+    if address is not None and own != "tpu":
         raise ValueError(
             f"The strategy {name!r} doesn't accept a TPU address; got {address!r}: choose 'tpu'."
         )
-    if devices is None or found in ("auto", "mirrored") or (found == "single" and devices == 1):
+    if devices is None or own in ("auto", "mirrored") or (own == "single" and devices == 1):
         return
-    here = "" if name == found else f", which is {found!r} here,"
-    taken = "one device" if found == "single" else "all devices that it finds"
+    here = "" if name == own else f", which is {own!r} here,"
+    taken = "one device" if own == "single" else "all devices that it finds"
     raise ValueError(
         f"The strategy {name!r}{here} takes {taken}; got devices={devices}. Omit it, or choose "
         "'mirrored' on TensorFlow, or 'auto' on JAX."
@@ -174,8 +163,7 @@ def _tpu(address):
 def _check_answers(address):
     """Raises a ValueError if no gRPC server answers at `grpc://host:port` in time.
 
-    TensorFlow's `connect` would wait forever, holding a lock that every later op waits for. gRPC's
-    own client, a dependency of TensorFlow, therefore connects first.
+    TensorFlow's `connect` would wait forever, holding a lock that every later op waits for.
     """
     import grpc
 
@@ -212,18 +200,18 @@ def _multiworker():
 def _jax_devices(name, devices):
     processes = connect_processes()
     keep_compiled_programs()
-    found = keras.distribution.list_devices()
+    names = keras.distribution.list_devices()
     devices = 1 if name == "single" else devices
-    if processes > 1 and devices not in (None, len(found)):
+    if processes > 1 and devices not in (None, len(names)):
         raise ValueError(
-            f"{processes} processes train together, on all of their {len(found)} devices; got "
+            f"{processes} processes train together, on all of their {len(names)} devices; got "
             f"{name!r} with devices={devices}. Choose 'auto' without a number of devices, or start "
             "one process without the variables KERAS_DISTRIBUTION_*."
         )
-    return JaxDevices(_some(found, devices))
+    return JaxDevices(_some(names, devices))
 
 
-def _some(found, number):
+def _some(names, number):
     if number is not None:
-        check_int("devices", number, at_most=len(found))
-    return found[:number]
+        check_int("devices", number, at_most=len(names))
+    return names[:number]

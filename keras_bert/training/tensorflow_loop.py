@@ -5,7 +5,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from keras_bert.training.global_loss import GlobalLoss, losses_weighted_by
+from keras_bert.training.global_loss import GlobalLoss
 from keras_bert.training.keras_internals import (
     replica_specs,
     step_loss,
@@ -39,7 +39,7 @@ class TrainLoop(GlobalLoss):
             self.optimizer.apply(gradients, self.trainable_variables)
             return self.get_metrics_result()
         weights = self.scaled_weights(x, y, sample_weight, _total, is_split)
-        rows = _total(tf.cast(_num_rows(x), "float32")) if is_split else None
+        rows = _total(_num_rows(x)) if is_split else None
         density = sequences_per_row(x, _total)
         pass_part = self._pass_part
         if self.jit_compile and not self.run_eagerly:
@@ -59,8 +59,8 @@ class TrainLoop(GlobalLoss):
             self._loss_over_batch(y, self(x, training=False), sample_weight, training=False)
             return self.get_metrics_result()
         weights = self.scaled_weights(x, y, sample_weight, _total, is_split)
-        density = sequences_per_row(x, _total)
-        self._loss_and_metrics((x, y, sample_weight, weights), density, training=False)
+        examples = _num_rows(x) * sequences_per_row(x, _total)
+        self.loss_and_metrics((x, y, sample_weight, weights), examples, training=False)
         return self.get_metrics_result()
 
     def make_train_function(self, force: bool = False) -> None:
@@ -83,25 +83,14 @@ class TrainLoop(GlobalLoss):
 
     def _pass_part(self, part, rows, density):
         """Returns a part's gradients times its share of all `rows` (None means a share of 1)."""
+        own_rows = _num_rows(part[0])
         with tf.GradientTape() as tape:
-            loss = self._loss_and_metrics(part, density, training=True)
+            loss = self.loss_and_metrics(part, own_rows * density, training=True)
             if rows is not None:
-                loss = loss * tf.cast(tf.cast(_num_rows(part[0]), "float32") / rows, loss.dtype)
+                loss = loss * tf.cast(own_rows / rows, loss.dtype)
             loss = self.optimizer.scale_loss(loss)
         gradients = tape.gradient(loss, self.trainable_variables)
         return [g if g is None else tf.convert_to_tensor(g) for g in gradients]  # dense
-
-    def _loss_and_metrics(self, part, density, training):
-        """Returns the loss of a part as if it were the entire batch; updates all metrics."""
-        x, y, sample_weight, weights = part
-        y_pred = self(x, training=training)
-        examples = tf.cast(_num_rows(x), "float32") * density
-        with losses_weighted_by(self, examples):
-            loss = step_loss(self, x, y, y_pred, weights, training)
-        loss = without_replica_scaling(loss)
-        track_loss(self, loss, examples)
-        self.compute_metrics(x, y, y_pred, sample_weight)
-        return loss
 
     def _sum_over_parts(self, pass_part, batch, rows, density):
         parts, known = self.accumulation_steps, _static_rows(batch[0])
@@ -154,21 +143,20 @@ class TrainLoop(GlobalLoss):
         return self._summed(add, parts)
 
     def _outputs_of_parts(self, embed, x, parts):
-        found = tf.TensorArray(self.output.dtype, parts, infer_shape=False)
+        outputs = tf.TensorArray(self.output.dtype, parts, infer_shape=False)
 
-        def add(number, found):
+        def add(number, outputs):
             part = tf.nest.map_structure(lambda values: _part(values, number, parts), x)
-            return number + 1, found.write(number, embed(part))
+            return number + 1, outputs.write(number, embed(part))
 
-        outputs = _looped(add, found, parts).concat()
+        outputs = _looped(add, outputs, parts).concat()
         texts = [len(x)] if isinstance(x, tuple) else []
         return tf.ensure_shape(outputs, [_static_rows(x), *texts, self.output.shape[-1]])
 
     def _loss_over_batch(self, y, outputs, sample_weight, training):
-        """Computes the loss of the global batch from its outputs on all replicas; updates metrics.
+        """Updates metrics; returns the gradients of the scaled loss by this replica's outputs.
 
-        Returns:
-            The gradients of the scaled loss with respect to this replica's outputs.
+        The loss is that of the global batch, from its outputs on all replicas.
         """
         gather = _gathered if self.distribute_strategy.num_replicas_in_sync > 1 else _unchanged
         everything = [
@@ -287,7 +275,7 @@ def _first(x):
 
 
 def _num_rows(x):
-    return tf.shape(_first(x))[0]
+    return tf.cast(tf.shape(_first(x))[0], "float32")
 
 
 def _static_rows(x):

@@ -5,7 +5,7 @@ from typing import Any
 import keras
 import torch
 
-from keras_bert.training.global_loss import GlobalLoss, losses_weighted_by, num_rows
+from keras_bert.training.global_loss import GlobalLoss, num_rows
 from keras_bert.training.keras_internals import step_loss, track_loss
 from keras_bert.training.packed_slots import sequences_per_row
 
@@ -27,8 +27,9 @@ class TrainLoop(GlobalLoss):
                 lambda values, number=number: None if values is None else values[number::parts],
                 (x, y, sample_weight, weights),
             )
-            loss = self._loss_and_metrics(part, density, training=True)
-            loss = loss * (num_rows(part[0]) / rows)
+            own_rows = num_rows(part[0])
+            loss = self.loss_and_metrics(part, own_rows * density, training=True)
+            loss = loss * (own_rows / rows)
             self.optimizer.scale_loss(loss).backward()  # adds to the gradients
         return self._applied()
 
@@ -40,7 +41,6 @@ class TrainLoop(GlobalLoss):
             weight.grad_dtype = torch.promote_types(weight.dtype, torch.float32)
 
     def _applied(self):
-        """Takes the optimizer's step with the gradients of the variables; returns the logs."""
         variables = self.trainable_variables
         with torch.no_grad():
             self.optimizer.apply([variable.value.grad for variable in variables], variables)
@@ -71,20 +71,9 @@ class TrainLoop(GlobalLoss):
     def test_step(self, data: Any) -> dict[str, Any]:
         x, y, sample_weight = _on_device(data)
         weights = self.scaled_weights(x, y, sample_weight, lambda value: value, False)
-        density = sequences_per_row(x, lambda value: value)
-        self._loss_and_metrics((x, y, sample_weight, weights), density, training=False)
+        examples = num_rows(x) * sequences_per_row(x, lambda value: value)
+        self.loss_and_metrics((x, y, sample_weight, weights), examples, training=False)
         return self.get_metrics_result()
-
-    def _loss_and_metrics(self, part, density, training):
-        """Returns the loss of a part as if it were the entire batch; updates all metrics."""
-        x, y, sample_weight, weights = part
-        y_pred = self(x, training=training)
-        examples = num_rows(x) * density
-        with losses_weighted_by(self, examples):
-            loss = step_loss(self, x, y, y_pred, weights, training)
-        track_loss(self, loss, examples)
-        self.compute_metrics(x, y, y_pred, sample_weight)
-        return loss
 
 
 def _on_device(data):

@@ -42,18 +42,12 @@ def fused_adamw_(
     gradients: list[torch.Tensor],
     first_moments: list[torch.Tensor],
     second_moments: list[torch.Tensor],
-    *,
-    step: Any,
-    learning_rate: Any,
-    weight_decay: float,
-    beta_1: float,
-    beta_2: float,
-    epsilon: float,
+    step: torch.Tensor | None,
+    **settings: Any,
 ) -> None:
-    """Updates weights, which share a learning rate and decay, and moments in one pass over memory.
+    """Updates weights and moments in one pass over memory; `settings` are those of PyTorch's.
 
-    `step` is the number of earlier steps, a scalar tensor; None for no bias correction. The decay
-    is multiplied by the learning rate.
+    `step` is the number of earlier steps, a scalar tensor; None for no bias correction.
     """
     like = weights[0]
     if step is None:  # the correction after infinitely many steps is 1
@@ -69,9 +63,5 @@ def fused_adamw_(
         fused=True,
         amsgrad=False,
         maximize=False,
-        lr=learning_rate,
-        beta1=beta_1,
-        beta2=beta_2,
-        weight_decay=weight_decay,
-        eps=epsilon,
+        **settings,
     )

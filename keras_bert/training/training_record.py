@@ -12,9 +12,7 @@ from keras_bert.files.json_files import JsonFields
 
 
 def record_training(
-    model: keras.Model,
-    settings: dict[str, Any],
-    scores: dict[str, dict[str, float]] | None = None,
+    model: keras.Model, settings: dict[str, Any], scores: dict[str, dict[str, float]] | None = None
 ) -> None:
     """Records how a model was trained; see `PresetModel.record_training`."""
     if not isinstance(settings, dict) or not all(isinstance(name, str) for name in settings):
@@ -37,12 +35,11 @@ def record_scores(model: keras.Model, scores: dict[str, dict[str, Any]]) -> None
             f"scores must be a dict of dicts, such as {{'dev': {{'accuracy': 0.91}}}}; got {scores}"
         )
     known, _ = getattr(model, "recorded_scores", None) or ({}, None)
-    new = {
-        name: {score: float(v) for score, v in found.items() if _is_number(v) and math.isfinite(v)}
-        for name, found in scores.items()
-    }
+    for name, values in scores.items():
+        finite = {s: float(v) for s, v in values.items() if _is_number(v) and math.isfinite(v)}
+        known = {**known, name: finite}
     # With the result of the last `fit`: after another one, the scores no longer hold.
-    model.recorded_scores = {**known, **new}, getattr(model, "history", None)
+    model.recorded_scores = known, getattr(model, "history", None)
 
 
 def start_record(
@@ -66,21 +63,21 @@ def start_record(
         record["runs"].append({"task": run.text("task", ""), "settings": settings.values})
     if not has_new_weights and saved.text("scored") == type(model).__name__:
         sets = saved.fields("scores")
-        found = {name: sets.fields(name) for name in sets.values}
-        record_scores(model, {n: {s: f.number(s) for s in f.values} for n, f in found.items()})
+        fields = {name: sets.fields(name) for name in sets.values}
+        record_scores(model, {n: {s: f.number(s) for s in f.values} for n, f in fields.items()})
 
 
 def training_of(model: keras.Model) -> dict[str, Any]:
     """Returns a model's record as JSON: `source`, `runs`, `scores`; {} if nothing is known."""
-    found, history = {**_record(model)}, getattr(model, "history", None)
+    record, history = {**_record(model)}, getattr(model, "history", None)
     scores, of_history = getattr(model, "recorded_scores", None) or ({}, None)
     if history is not None and of_history is not history:
         run = {"task": type(model).__name__, "settings": _settings_of_fit(model, history)}
-        found["runs"] = [*found["runs"], run]
+        record["runs"] = [*record["runs"], run]
         scores = {"validation": _validation_metrics(history)}
-    found["scores"] = {name: values for name, values in scores.items() if values}
-    found["scored"] = found["scores"] and type(model).__name__
-    return {name: value for name, value in found.items() if value}
+    record["scores"] = {name: values for name, values in scores.items() if values}
+    record["scored"] = record["scores"] and type(model).__name__
+    return {name: value for name, value in record.items() if value}
 
 
 def _record(model):

@@ -78,10 +78,9 @@ class WarmupLinearDecay(keras.optimizers.schedules.LearningRateSchedule):
         return self.peak_learning_rate * ops.maximum(fraction, 0.0)
 
     def __repr__(self):
-        return (
-            f"WarmupLinearDecay({self.peak_learning_rate:g}, warmup_steps={self.warmup_steps}, "
-            f"total_steps={self.total_steps}, continuous={self.continuous})"
-        )
+        steps = f"warmup_steps={self.warmup_steps}, total_steps={self.total_steps}"
+        rate = f"{self.peak_learning_rate:g}"
+        return f"WarmupLinearDecay({rate}, {steps}, continuous={self.continuous})"
 
     def get_config(self):
         names = ("peak_learning_rate", "warmup_steps", "total_steps", "continuous")

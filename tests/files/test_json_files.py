@@ -30,12 +30,13 @@ def test_missing_values_and_null_are_the_default():
 @pytest.mark.parametrize(
     ("read", "value", "message"),
     [
-        ("integer", "8", "config.json: a must be an integer of at least 0; got '8'"),
+        ("integer", "8", "config.json: a must be an integer from 0 to 2,147,483,647; got '8'"),
         ("integer", True, "an integer"),
         ("integer", 1.5, "an integer"),
         ("integer", -1, "from 0 to 2,147,483,647; got -1"),
         ("integer", 10**18, "from 0 to"),
-        ("number", "1", "a number; got '1'"),
+        ("integer", float("inf"), "from 0 to"),
+        ("number", "1", "a number from .*; got '1'"),
         ("number", float("nan"), "a number from"),
         ("number", 10**400, "a number from"),
         ("boolean", "no", "true or false; got 'no'"),
@@ -58,17 +59,8 @@ def test_other_values_are_refused_with_the_file_and_the_key(read, value, message
 def test_objects_of_a_list_are_named_by_their_place():
     with pytest.raises(ValueError, match=r"a\[1\].b must be an integer"):
         [each.integer("b") for each in fields(a=[{"b": 1}, {"b": "x"}]).listed_fields("a")]
-    with pytest.raises(ValueError, match="a must be a list of objects"):
-        [*fields(a=[1]).listed_fields("a")]
-
-
-def test_a_large_value_is_shown_shortened():
-    deep = value = []
-    for _ in range(900):
-        value.append([])
-        value = value[0]
-    with pytest.raises(ValueError) as error:
-        fields(a=deep).integer("a")
+    with pytest.raises(ValueError, match="a must be a list of objects") as error:
+        [*fields(a=json.loads("[" * 900 + "]" * 900)).listed_fields("a")]
     assert len(str(error.value)) < 200
 
 

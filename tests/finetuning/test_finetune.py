@@ -1,20 +1,11 @@
-import functools
 import json
 
 import keras
 import numpy as np
 import pytest
-from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 import keras_bert
-from keras_bert import (
-    BertBackbone,
-    BertClassifier,
-    BertClassifierPreprocessor,
-    BertTokenizer,
-    finetune,
-    sizes,
-)
+from keras_bert import BertClassifier, BertClassifierPreprocessor, BertTokenizer, finetune
 from keras_bert.finetuning.finetune import shown_classes
 from keras_bert.scoring.scorer import Scorer
 
@@ -27,18 +18,13 @@ LABELS = ["pro", "contra"] * 4
 BATCHING = keras_bert.Batching(4)
 
 
-@functools.cache  # a preprocessor keeps the graphs that it traced
-def reader_of(**settings):
-    return BertClassifierPreprocessor(
-        BertTokenizer(WORDS), 6, label_names=("contra", "pro"), **settings
-    )
-
-
 def make_model(**settings):
     keras.utils.set_random_seed(1)
-    shape = {**sizes.tiny, "num_layers": 1, "hidden_dim": 16, "intermediate_dim": 16}
-    backbone = BertBackbone(vocabulary_size=len(WORDS), **shape)
-    return BertClassifier(backbone, num_classes=2, preprocessor=reader_of(**settings))
+    names = ("contra", "pro")
+    preprocessor = BertClassifierPreprocessor(
+        BertTokenizer(WORDS), 6, label_names=names, **settings
+    )
+    return BertClassifier(keras_bert.BertBackbone(len(WORDS), 1, 2, 16, 16), 2, preprocessor)
 
 
 def run(output, model=None, train=(TEXTS, LABELS), dev=(TEXTS[:4], LABELS[:4]), **options):
@@ -54,13 +40,14 @@ def same(first, second):
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
-    """A run of two epochs: its folder, its model and its scores."""
     output = tmp_path_factory.mktemp("whole")
     return output, *run(output, learning_rate=1e-2, test=(["good film", "bad film"],))
 
 
 def test_scores_answers_and_the_best_model_are_kept(whole):
-    output, _, history = whole
+    output, model, history = whole
+    assert int(model.optimizer.iterations) == 4  # 8 examples in batches of 4
+    assert float(model.optimizer.learning_rate) == 0
     assert len(history) == 2 and set(history[0]) == {"accuracy", "f1", "mcc"}
     assert json.loads((output / "scores.json").read_text()) == history
     best = BertClassifier.from_preset(output / "best")
@@ -68,46 +55,19 @@ def test_scores_answers_and_the_best_model_are_kept(whole):
     lines = (output / "dev_predictions.tsv").read_text().splitlines()
     assert lines[0] == "index\tlabel\tcontra\tpro" and len(lines) == 5
     assert [a["label"] for a in best.answer(TEXTS[:4])] == [row.split("\t")[1] for row in lines[1:]]
-
-
-def test_a_test_set_without_labels_is_answered_and_not_scored(whole):
-    output, _, _ = whole
     assert len((output / "test_predictions.tsv").read_text().splitlines()) == 3
-    assert not (output / "test_scores.json").exists()
+    assert not (output / "test_scores.json").exists()  # a test set without labels
 
 
-def test_the_learning_rate_falls_to_zero_over_all_epochs(whole):
-    _, model, _ = whole
-    assert int(model.optimizer.iterations) == 4  # 8 examples in batches of 4
-    assert float(model.optimizer.learning_rate) == 0
-
-
-def test_another_loss_takes_the_place_of_the_tasks_own(tmp_path):
-    loss = keras.losses.BinaryFocalCrossentropy(from_logits=True)
-    labels = np.eye(2)[[1, 0] * 4]
-    model, _ = run(
-        tmp_path,
-        make_model(multi_label=True),
-        train=(TEXTS, labels),
-        dev=(TEXTS[:4], labels[:4]),
-        loss=loss,
-        epochs=1,
-    )
-    assert model.loss is loss and float(model.optimizer.learning_rate) == 0
-
-
-def test_the_curves_show_every_step_and_the_scores_that_select_an_epoch(whole):
+def test_the_curves_show_every_step_and_the_scores_that_select_an_epoch(whole, curves):
     output, _, history = whole
     (_,) = (output / "logs").iterdir()
-    events = EventAccumulator(str(output / "logs"))
-    events.Reload()
-    curves = {n: [(e.step, e.value) for e in events.Scalars(n)] for n in events.Tags()["scalars"]}
-    assert set(curves) == {
-        "loss", "accuracy", "learning_rate", "dev/accuracy", "dev/f1", "dev/mcc",
-    }  # fmt: skip
-    assert [step for step, _ in curves["loss"]] == [1, 2, 3, 4]
-    assert np.allclose(curves["dev/mcc"], [(2, history[0]["mcc"]), (4, history[1]["mcc"])])
-    assert np.isclose(curves["learning_rate"][0][1], 1e-2)
+    found = curves(output)
+    scores = {"dev/accuracy", "dev/f1", "dev/mcc"}
+    assert set(found) == {"loss", "accuracy", "learning_rate"} | scores
+    assert list(found["loss"]) == [1, 2, 3, 4] and np.isclose(found["learning_rate"][1], 1e-2)
+    mcc = {2: history[0]["mcc"], 4: history[1]["mcc"]}
+    assert found["dev/mcc"] == pytest.approx(mcc)
 
 
 def test_an_interrupted_run_resumes_with_the_same_numbers(whole, tmp_path):
@@ -126,31 +86,9 @@ def test_an_interrupted_run_resumes_with_the_same_numbers(whole, tmp_path):
         assert (tmp_path / name).read_text() == (output / name).read_text()
 
 
-def test_a_split_of_the_training_examples_stands_in_for_a_dev_set(tmp_path):
-    model, history = run(tmp_path / "split", dev=None, validation_split=0.25)
-    expected, scores = run(
-        tmp_path / "dev", train=(TEXTS[:6], LABELS[:6]), dev=(TEXTS[6:], LABELS[6:])
-    )
-    assert history == scores and same(model, expected)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"dev": None}, "pass one of them; got neither"),
-        ({"validation_split": 0.5}, "pass one of them; got both"),
-        ({"dev": None, "validation_split": 1.0}, "below 1; got 1.0"),
-        ({"dev": None, "validation_split": 0.99}, "leaves none to train on"),
-    ],
-)
-def test_a_split_that_selects_nothing_is_refused(options, message, tmp_path):
-    with pytest.raises(ValueError, match=message):
-        run(tmp_path, **options)
-
-
-def test_settings_reach_the_data_the_optimizer_and_the_scores(tmp_path, monkeypatch):
-    reader, reads, orders = BertClassifierPreprocessor, [], []
-    read, batched = reader.read, reader.batched
+def test_settings_reach_the_data_the_loss_the_optimizer_and_the_scores(tmp_path, monkeypatch):
+    preprocessor, reads, orders = BertClassifierPreprocessor, [], []
+    read, batched = preprocessor.read, preprocessor.batched
 
     def counted_read(self, x, y=None, sample_weight=None, **options):
         reads.append((len(x), sample_weight))
@@ -160,14 +98,15 @@ def test_settings_reach_the_data_the_optimizer_and_the_scores(tmp_path, monkeypa
         orders.append((batching.shuffle, batching.seed))
         return batched(self, rows, batching)
 
-    monkeypatch.setattr(reader, "read", counted_read)
-    monkeypatch.setattr(reader, "batched", counted_batched)
-    values = iter([0.5, 0.25])
+    monkeypatch.setattr(preprocessor, "read", counted_read)
+    monkeypatch.setattr(preprocessor, "batched", counted_batched)
+    values, loss = iter([0.5, 0.25]), keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     model, history = run(
         tmp_path, train=(TEXTS, LABELS, np.full(8, 0.5)), seed=3, layer_decay=0.9, warmup=0.5,
-        accumulation_steps=2, class_weight={"pro": 2.0}, select="own",
+        accumulation_steps=2, class_weight={"pro": 2.0}, select="own", loss=loss,
         scores=lambda answers, x, y: {"own": next(values)},
     )  # fmt: skip
+    assert model.loss is loss
     [weights] = [weights for number, weights in reads if number == len(TEXTS)]  # read once
     np.testing.assert_allclose(weights, [1.0, 0.5] * 4)
     assert set(orders) == {(True, 3000), (True, 3001)}
@@ -177,14 +116,9 @@ def test_settings_reach_the_data_the_optimizer_and_the_scores(tmp_path, monkeypa
     assert history == [{"own": 0.5}, {"own": 0.25}]
 
 
-def test_scores_of_ones_own_need_a_name(tmp_path):
-    with pytest.raises(ValueError, match="Pass select"):
-        run(tmp_path, scores=lambda answers, x, y: {"own": 1.0})
-
-
 def test_answers_of_any_preprocessor_can_be_written(tmp_path):
-    reader = keras_bert.BertPreprocessor(BertTokenizer(WORDS), 6)
-    Scorer(reader).write(tmp_path, "dev", [{"label": "a", "values": np.ones(2)}], ["x"])
+    preprocessor = keras_bert.BertPreprocessor(BertTokenizer(WORDS), 6)
+    Scorer(preprocessor).write(tmp_path, "dev", [{"label": "a", "values": np.ones(2)}], ["x"])
     lines = (tmp_path / "dev_answers.jsonl").read_text().splitlines()
     assert json.loads(lines[0]) == {"label": "a", "values": [1.0, 1.0]}
 
@@ -200,8 +134,13 @@ def test_answers_of_any_preprocessor_can_be_written(tmp_path):
         ({"train": (TEXTS[:2], np.eye(2))}, "one-hot.*pass y.argmax"),
         ({"train": ({"token_ids": np.ones((2, 4))}, [0, 1])}, "train is prepared inputs"),
         ({"select": "f2"}, "select must be one of 'accuracy', 'f1', 'mcc'; got 'f2'"),
-        ({"epochs": 0}, "must be at least 1; got epochs=0"),
-        ({"patience": 0}, "patience=0"),
+        ({"scores": lambda answers, x, y: {"own": 1.0}}, "Pass select"),
+        ({"epochs": 0}, "epochs.*got 0"),
+        ({"patience": 0}, "patience.*got 0"),
+        ({"dev": None}, "dev.*validation_split.*neither"),
+        ({"validation_split": 0.5}, "dev.*validation_split.*both"),
+        ({"dev": None, "validation_split": 1.0}, "validation_split.*1.0"),
+        ({"dev": None, "validation_split": 0.99}, "leaves none to train on"),
         ({"class_weight": "even"}, "balanced"),
         ({"batching": keras_bert.Batching(3), "accumulation_steps": 2}, "can't be split evenly"),
         ({"output": "gs://bucket/run"}, "must be on this machine.*got gs:/+bucket/run"),
@@ -216,9 +155,13 @@ def test_mistakes_are_reported_before_training(tmp_path, options, message):
 
 def test_the_classes_and_their_examples_are_shown(tmp_path, capsys):
     labels = [["pro"], ["pro", "contra"], [], ["pro"]] * 2
-    with pytest.raises(ValueError, match="select must be"):
-        run(tmp_path, train=(TEXTS, LABELS[:1] * 7 + LABELS[1:2]), select="none")
-    assert "\n2 classes: contra 1, pro 7.\n" in capsys.readouterr().out
+    own, split = {"train": (TEXTS, ["pro"] * 5 + ["contra"] * 3)}, {"validation_split": 0.25}
+    for options, line in (({}, "contra 3, pro 5"), ({"dev": None, **split}, "contra 1, pro 5")):
+        with pytest.raises(ValueError, match="select must be"):
+            run(tmp_path, select="none", **own, **options)
+        printed = capsys.readouterr().out
+        assert f"\n2 classes: {line}.\n" in printed
+    assert "6 training examples; 2 select" in printed
     model = make_model(multi_label=True)
     assert model.class_counts(labels) == {"contra": 2, "pro": 6}
     assert BertClassifier(model.backbone, 1).class_counts([0.5, 2]) == {}

@@ -76,18 +76,16 @@ def pytest_pyfunc_call(pyfuncitem):
 
 
 def write_folders(root: Path) -> list[Path]:
-    """Writes one folder for each format and returns them."""
     keras.utils.set_random_seed(1)
     backbone = keras_bert.BertBackbone(len(WORDS), max_sequence_length=16, **SIZES)
     tokenizer = keras_bert.BertTokenizer(WORDS)
-    reader = keras_bert.BertClassifierPreprocessor(tokenizer, 16, label_names=["no", "yes"])
-    classifier = keras_bert.BertClassifier(backbone, 2, reader)
+    own = keras_bert.BertClassifierPreprocessor(tokenizer, 16, label_names=["no", "yes"])
+    classifier = keras_bert.BertClassifier(backbone, 2, own)
     text = keras_bert.BertPreprocessor(tokenizer, 16)
-    tagger = keras_bert.BertTokenClassifier(
-        backbone,
-        3,
-        keras_bert.BertTokenClassifierPreprocessor(tokenizer, 16, label_names=["O", "B-x", "I-x"]),
+    tags = keras_bert.BertTokenClassifierPreprocessor(
+        tokenizer, 16, label_names="O B-x I-x".split()
     )
+    tagger = keras_bert.BertTokenClassifier(backbone, 3, tags)
     tanh = keras_bert.BertBackbone(
         len(WORDS), max_sequence_length=16, activation="gelu_approximate", **SIZES
     )
@@ -100,12 +98,11 @@ def write_folders(root: Path) -> list[Path]:
         root / "sentences"
     )
     classifier.save_to_google(root / "google")
-    keras_bert.BertClassifier(tanh, 2, reader).save_to_keras_hub(root / "keras_hub")
+    keras_bert.BertClassifier(tanh, 2, own).save_to_keras_hub(root / "keras_hub")
     return sorted(root.iterdir())
 
 
 def _write_fast_tokenizer(folder):
-    """Replaces `vocab.txt` by a `tokenizer.json` with added tokens."""
     (folder / "vocab.txt").unlink()
     fast = {
         "normalizer": {"type": "BertNormalizer", "lowercase": True, "strip_accents": None},
@@ -147,12 +144,10 @@ def use(folder: Path, whole: bool = True) -> keras_bert.BertTask | None:
 
 @pytest.fixture(scope="session")
 def folders(tmp_path_factory, tensorflow):
-    """A valid folder of each format."""
     pytest.importorskip("tensorflow_text", reason="pip install tensorflow-text")
     return write_folders(tmp_path_factory.mktemp("folders"))
 
 
 @pytest.fixture(scope="session")
 def use_folder():
-    """The function that loads a folder."""
     return use

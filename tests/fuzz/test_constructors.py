@@ -19,8 +19,9 @@ from hypothesis import strategies as st
 import keras_bert as kb
 
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcde"]
-SIZES = {"num_layers": 1, "num_heads": 2, "hidden_dim": 8, "intermediate_dim": 8}
-BACKBONE = {"vocabulary_size": 10, "max_sequence_length": 16, **SIZES}
+KINDS = ["", *"Classifier TokenClassifier SpanLabeler MultipleChoice Reranker".split()]
+BACKBONE = {"vocabulary_size": 10, "num_layers": 1, "num_heads": 2, "hidden_dim": 8}
+BACKBONE |= {"intermediate_dim": 8, "max_sequence_length": 16}
 STEPS = {"peak_learning_rate": 1e-4, "warmup_steps": 1, "total_steps": 9}
 
 # Larger sizes are valid, and would be built.
@@ -36,7 +37,6 @@ values = odd | numbers | st.text(max_size=3) | st.lists(numbers | st.text(max_si
 
 @pytest.fixture(scope="module")
 def classes():
-    """`{class: valid arguments}`."""
     tokenizer, encoder = {"tokenizer": kb.BertTokenizer(WORDS)}, kb.BertBackbone(**BACKBONE)
     return {
         kb.BertBackbone: BACKBONE,
@@ -48,12 +48,7 @@ def classes():
         kb.BertEmbedder: {"backbone": encoder},
         kb.BertPretrainer: {"backbone": encoder},
         kb.BertTokenizer: {"vocabulary": WORDS},
-        kb.BertPreprocessor: tokenizer,
-        kb.BertClassifierPreprocessor: tokenizer,
-        kb.BertTokenClassifierPreprocessor: tokenizer,
-        kb.BertSpanLabelerPreprocessor: tokenizer,
-        kb.BertMultipleChoicePreprocessor: tokenizer,
-        kb.BertRerankerPreprocessor: tokenizer,
+        **{getattr(kb, f"Bert{kind}Preprocessor"): tokenizer for kind in KINDS},
         kb.Batching: {},
         kb.AdamW: {},
         kb.Lamb: {},

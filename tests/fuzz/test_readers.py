@@ -24,7 +24,6 @@ rows = st.integers(2, 4).flatmap(lambda n: st.lists(st.lists(cells, min_size=n, 
 
 @pytest.fixture(scope="session")
 def written(tmp_path_factory):
-    """A function that writes a file: `written(content, name="a.tsv")`."""
     folder = tmp_path_factory.mktemp("files")
 
     def write(content, name="a.tsv"):
@@ -154,7 +153,6 @@ squad = st.fixed_dictionaries({"data": st.lists(article, min_size=1, max_size=2)
 
 
 def places(content):
-    """Yields `(holder, key)` of each value in a JSON value."""
     if isinstance(content, (dict, list)):
         for key in content if isinstance(content, dict) else range(len(content)):
             yield content, key

@@ -38,13 +38,11 @@ prose = st.text(st.characters(exclude_categories=["Cs", "Cc", "Zl", "Zp"]), max_
 
 @pytest.fixture(scope="module", params=[True, False], ids=["lowercase", "cased"])
 def pair(request):
-    """A tokenizer and its reference."""
     reference = REFERENCE["RuleByRuleTokenizer"](WORDS, request.param)
     return BertTokenizer(WORDS, request.param), reference
 
 
 def tokenized(tokenizer, texts):
-    """Returns `[(id, start, end), ...]` of each text."""
     parts = tokenizer.tokenize_with_offsets(texts, unit="bytes")
     return [list(zip(*row, strict=True)) for row in zip(*parts, strict=True)]
 

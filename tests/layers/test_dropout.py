@@ -36,11 +36,6 @@ def test_nothing_is_dropped_outside_of_training():
     np.testing.assert_array_equal(dropped(0.0), ONES)
 
 
-def test_bfloat16_stays():
-    layer = Dropout(0.5, dtype="bfloat16")
-    assert keras.backend.standardize_dtype(layer(ONES, training=True).dtype) == "bfloat16"
-
-
 def test_the_variables_name_is_valid_in_a_tensorflow_graph():
     [state] = Dropout(0.5).variables
     assert state.path[0].isalnum()  # graphs are exported under these names
@@ -50,8 +45,3 @@ def test_a_rate_outside_of_its_range_is_refused():
     for rate in (-0.1, 1.0):
         with pytest.raises(ValueError, match="dropout rate must be"):
             Dropout(rate)
-
-
-def test_the_configuration_comes_back():
-    layer = Dropout.from_config(Dropout(0.3, seed=7, name="d").get_config())
-    assert (layer.rate, layer.seed, layer.name) == (0.3, 7, "d")

@@ -1,4 +1,4 @@
-"""Each layer's `dtype` reaches its sub-layers, as the global policy does."""
+"""What layers share: dtypes that reach sub-layers, configs, gradients and dropout."""
 
 import keras
 import numpy as np
@@ -36,7 +36,7 @@ def layer_of(cls, *arguments):
 # float32.
 LAYERS = {
     "embeddings": (layer_of(Embeddings, 10, 8, 6), [IDS], {"segment_ids": MASK}, False),
-    "attention": (layer_of(SelfAttention, 2, 8), [X], {"padding_mask": MASK}, False),
+    "attention": (layer_of(SelfAttention, 2, 8, 0.1), [X], {"padding_mask": MASK}, False),
     "block": (layer_of(EncoderBlock, 2, 8, 16), [X], {"padding_mask": MASK}, False),
     "remat": (
         layer_of(EncoderBlock, 2, 8, 16, 0.0, "gelu", 0.0, 1e-12, True),
@@ -88,18 +88,13 @@ def test_a_dtype_acts_as_the_global_policy(name, policy, global_policy, random_w
     for weight, other in zip(layer.weights, expected.weights, strict=True):
         assert (weight.path, weight.dtype) == (other.path, other.dtype)
         other.assign(weight)
-    outputs = layer(*args, **kwargs)
-    wanted = expected(*args, **kwargs)
+    outputs, wanted = layer(*args, **kwargs), expected(*args, **kwargs)
     assert dtypes(outputs) == dtypes(wanted)
-    assert (
-        difference(
-            *(
-                keras.tree.map_structure(lambda x: ops.cast(x, "float32"), o)
-                for o in (outputs, wanted)
-            )
-        )
-        == 0.0
+    values = (
+        [ops.cast(part, "float32") for part in keras.tree.flatten(each)]
+        for each in (outputs, wanted)
     )
+    assert difference(*values) == 0.0
     if is_float32 is not None:
         assert dtypes(outputs) == ["float32" if is_float32 else layer.compute_dtype]
     for part in layer._flatten_layers():
@@ -114,6 +109,28 @@ def test_a_copy_has_the_same_dtypes(name):
     assert copy.get_config() == layer.get_config()
     copy(*args, **kwargs)
     assert {part.dtype_policy.name for part in copy._flatten_layers()} == {"mixed_bfloat16"}
+
+
+@pytest.mark.parametrize("name", ["embeddings", "attention", "block", "masked_lm"])
+def test_every_weight_has_a_gradient_and_dropout_acts_in_training_only(
+    name, random_weights, gradients, difference
+):
+    make, args, kwargs, _ = LAYERS[name]
+    layer = make()
+    layer(*args, **kwargs)
+    random_weights(layer)
+    found = gradients(layer, *args, **kwargs)
+    for weight, gradient in zip(layer.trainable_weights, found, strict=True):
+        assert np.abs(getattr(gradient, "values", gradient).numpy()).max() > 0, weight.path
+    if name == "masked_lm":
+        return
+    still = layer(*args, **kwargs)
+    assert difference(layer(*args, **kwargs, training=False), still) == 0.0
+    dropouts = [part for part in layer._flatten_layers() if isinstance(part, Dropout)]
+    for each in dropouts:
+        for part in dropouts:
+            part.rate = 0.5 if part is each else 0.0
+        assert difference(layer(*args, **kwargs, training=True), still) > 1e-3, each.path
 
 
 QUANTIZED = {

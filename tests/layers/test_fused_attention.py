@@ -16,20 +16,17 @@ from keras_bert.layers.dropout import Dropout
 from keras_bert.layers.plain_attention import HIDDEN, plain_attention
 
 B, S, N, H = 3, 128, 4, 256
-TOLERANCES = {"float32": (1e-5, 1e-4), "bfloat16": (2e-2, 2e-2)}  # of values, of gradients
 rng = np.random.default_rng(7)
 VECTORS = rng.normal(size=(3, B, S, N, H // N)).astype("float32")  # queries, keys and values
 UPSTREAM = rng.normal(size=(B, S, N, H // N)).astype("float32")
-PADDING_MASK = (np.arange(S) < np.array([[S], [100], [0]])).astype("int32")  # one row has no token
-HOLES = (np.random.default_rng(8).random((B, S)) < [[0.5], [0.9], [0]]).astype("int32")
+HOLES = np.random.default_rng(8).random((B, S)) < [[0.5], [0.9], [0]]  # one row has no token
+HOLES = HOLES.astype("int32")
 SEQUENCE_IDS = np.repeat([[1, 1, 2, 3], [1, 2, 0, 0], [1, 1, 1, 1]], S // 4, axis=1).astype("int32")
 VISIBLE = {
     "all": {},
-    "tokens": {"padding_mask": PADDING_MASK},
-    "tokens anywhere": {"padding_mask": HOLES},
+    "tokens": {"padding_mask": HOLES},
     "sequences": {"sequence_ids": SEQUENCE_IDS},
-    "earlier tokens": {"padding_mask": PADDING_MASK, "causal": True},
-    "earlier tokens anywhere": {"padding_mask": HOLES, "causal": True},
+    "earlier tokens": {"padding_mask": HOLES, "causal": True},
     "earlier of sequences": {"sequence_ids": SEQUENCE_IDS, "causal": True},
     "near tokens": {"padding_mask": HOLES, "window": 40},
     "near of sequences": {"sequence_ids": SEQUENCE_IDS, "window": 20},
@@ -39,7 +36,7 @@ VISIBLE = {
 def reference(padding_mask=None, sequence_ids=None, causal=False, window=None, factors=1.0):
     """Attention in float64, by NumPy: its value and the gradients of its sum by `UPSTREAM`."""
     query, key, value, upstream = (
-        np.float64(x).transpose(0, 2, 1, 3) for x in (*VECTORS, upstream_of(padding_mask))
+        np.float64(x).transpose(0, 2, 1, 3).copy() for x in (*VECTORS, upstream_of(padding_mask))
     )
     hidden = np.zeros((B, 1, 1, S), bool)
     if sequence_ids is not None:
@@ -128,8 +125,11 @@ def of_torch(dtype, padding_mask=None, sequence_ids=None, **options):
     return value, vectors.grad
 
 
-@pytest.mark.parametrize("dtype", TOLERANCES)
-@pytest.mark.parametrize("visible", VISIBLE)
+TOLERANCES = {"float32": (1e-5, 1e-4), "bfloat16": (2e-2, 2e-2)}  # of values, of gradients
+CASES = [(visible, "float32") for visible in VISIBLE] + [("earlier of sequences", "bfloat16")]
+
+
+@pytest.mark.parametrize(("visible", "dtype"), CASES)
 @pytest.mark.parametrize("kernel", [of_tpu, of_cudnn, of_torch])
 def test_kernels_agree_with_the_formula(kernel, visible, dtype):
     expected = reference(**VISIBLE[visible])
@@ -142,7 +142,7 @@ def test_kernels_agree_with_the_formula(kernel, visible, dtype):
         assert np.isfinite(found).all(), "a row of padding alone stays finite"
 
 
-@pytest.mark.parametrize("visible", VISIBLE)
+@pytest.mark.parametrize("visible", ["earlier of sequences", "near tokens"])
 def test_the_tpu_kernel_drops_what_its_hash_says(visible):
     jax = pytest.importorskip("jax", reason='pip install ".[parity]"')
     from keras_bert.layers.tpu_attention import kept
@@ -244,7 +244,7 @@ def test_attention_gives_the_chosen_kernel_its_arguments(monkeypatch):
 
     monkeypatch.setattr("keras_bert.layers.attention.fused_kernel", choose)
     options = dict(zip(("query", "key", "value"), VECTORS, strict=True))
-    options |= {"padding_mask": PADDING_MASK, "sequence_ids": None, "dropout": Dropout(0.1)}
+    options |= {"padding_mask": HOLES, "sequence_ids": None, "dropout": Dropout(0.1)}
     options |= {"causal": False, "window": 5, "training": True}
     assert attention(**options) == options
     options["training"] = False

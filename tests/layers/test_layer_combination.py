@@ -52,22 +52,6 @@ def test_half_precision_is_combined_in_float32(combine):
     assert float(ops.convert_to_numpy(combined)[0, 0, 0]) == pytest.approx(expected, rel=1e-6)
 
 
-def test_another_combination_is_refused():
-    with pytest.raises(ValueError, match="combine must be one of .*; got 'max'"):
-        LayerCombination("max")
-
-
-def test_one_layer_has_no_weights_to_learn():
-    with pytest.raises(ValueError, match="weighted.* must be at least 2; got 1"):
-        LayerCombination("weighted")(STATES[:1])
-
-
-def test_config_round_trip():
-    config = LayerCombination("mean", name="combination").get_config()
-    assert LayerCombination.from_config(config).get_config() == config
-    assert config["combine"] == "mean"
-
-
 @pytest.mark.parametrize("layers", [1j, object(), [], 3])
 def test_what_is_no_list_of_layers_is_refused(layers):
     with pytest.raises(ValueError, match="must be a list"):

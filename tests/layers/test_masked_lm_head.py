@@ -47,29 +47,3 @@ def test_the_decoder_has_no_table_of_its_own(assert_close, head):
     after = ops.convert_to_numpy(head(SEQUENCES, POSITIONS))
     bias = ops.convert_to_numpy(head.bias)
     assert_close(after - bias, 2 * (before - bias))
-
-
-def test_logits_are_float32_under_mixed_bfloat16():
-    table = keras.layers.ReversibleEmbedding(11, 8, dtype="mixed_bfloat16")
-    table.build()
-    head = MaskedLMHead(table, dtype="mixed_bfloat16")
-    logits = head(ops.cast(SEQUENCES, "bfloat16"), POSITIONS)
-    assert keras.backend.standardize_dtype(logits.dtype) == "float32"
-    assert keras.backend.standardize_dtype(head.bias.dtype) == "float32"
-
-
-def test_epsilon_is_that_of_bert(head):
-    assert head.norm.epsilon == 1e-12
-
-
-def test_every_weight_has_a_gradient(head, gradients):
-    for weight, gradient in zip(
-        head.trainable_weights, gradients(head, SEQUENCES, POSITIONS), strict=True
-    ):
-        assert gradient is not None and np.abs(gradient.numpy()).max() > 0, weight.path
-
-
-def test_config_round_trip(head):
-    copy = MaskedLMHead.from_config(head.get_config())
-    assert copy.token_embedding.input_dim == 11 and copy.dense.units == 8
-    assert copy.get_config() == head.get_config()

@@ -62,14 +62,3 @@ def test_half_precision_is_pooled_in_float32():
     vectors = layer(ops.cast(np.full((1, 4096, 2), 1.25), "bfloat16"))
     assert keras.backend.standardize_dtype(vectors.dtype) == "float32"
     np.testing.assert_allclose(ops.convert_to_numpy(vectors), 1.25)
-
-
-def test_another_pooling_is_refused():
-    with pytest.raises(ValueError, match="pooling must be one of .*; got 'sum'"):
-        Pooling("sum")
-
-
-def test_config_round_trip():
-    config = Pooling("max", normalize=True, name="pool").get_config()
-    assert Pooling.from_config(config).get_config() == config
-    assert (config["pooling"], config["normalize"]) == ("max", True)

@@ -39,27 +39,15 @@ def test_scores_are_those_of_scikit_learn_and_scipy(task):
             assert scores[name] == pytest.approx(value, abs=1e-12)
 
 
-def test_each_task_has_the_scores_that_glue_names():
-    assert METRICS == {
-        "cola": ("mcc",),
-        "sst2": ("accuracy",),
-        "mrpc": ("f1", "accuracy"),
-        "stsb": ("pearson", "spearman"),
-        "qqp": ("f1", "accuracy"),
-        **dict.fromkeys(("mnli", "qnli", "rte", "wnli"), ("accuracy",)),
-        "ax": ("mcc",),
-    }
-
-
 def test_a_third_class_is_one_of_mnli_only():
     assert glue_scores("MNLI", [0, 1, 2], [0, 1, 1])["score"] == pytest.approx(2 / 3)
     with pytest.raises(ValueError, match="0 to 1"):
         glue_scores("RTE", [0, 1, 2], [0, 1, 1])
 
 
-@pytest.mark.parametrize("name", ["STS-B", "sts-b", "STSB", "sts_b"])
-def test_tasks_are_known_however_they_are_written(name):
-    assert glue_scores(name, [0.0, 1.0, 5.0], [0.0, 2.0, 3.0])["spearman"] == 1.0
+def test_tasks_are_known_however_they_are_written():
+    for name in ("STS-B", "sts-b", "STSB", "sts_b"):
+        assert glue_scores(name, [0.0, 1.0, 5.0], [0.0, 2.0, 3.0])["spearman"] == 1.0
 
 
 def test_unknown_tasks_are_named_with_the_known_ones():

@@ -80,10 +80,7 @@ def made_up_answers(examples):
 
 # What the scripts gave for `made_up_answers` of these files.
 OFFICIAL = {
-    "dev-v1.1.json": {
-        "exact": 26.62251655629139,
-        "f1": 45.39317964001808,
-    },
+    "dev-v1.1.json": {"exact": 26.62251655629139, "f1": 45.39317964001808},
     "dev-v2.0-part.json": {
         "exact": 29.724708664077014,
         "f1": 39.01690013328271,
@@ -109,10 +106,8 @@ def test_the_official_numbers_of_a_prediction_file_for_real_questions(shared_dat
 
     examples = read_squad(shared_data / "squad" / name)
     predictions, odds = made_up_answers(examples)
-    is_second = "v2" in name
-    scores = squad_scores(
-        examples, predictions, odds if is_second else None, 1.0 if is_second else None
-    )
+    options = (odds, 1.0) if "v2" in name else ()
+    scores = squad_scores(examples, predictions, *options)
     theirs = OFFICIAL[name]
     assert all(abs(scores[name] - value) < 1e-9 for name, value in theirs.items())
 

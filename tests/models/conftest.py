@@ -1,13 +1,33 @@
 """Fixtures of the models' tests; every test starts from the same seed."""
 
+import functools
+
 import keras
 import numpy as np
 import pytest
+
+from keras_bert import BertTask
 
 
 @pytest.fixture(autouse=True)
 def seeded():
     keras.utils.set_random_seed(1)
+
+
+@pytest.fixture(scope="session")
+def tf():
+    """TensorFlow for `tf.data`, whatever the backend."""
+    return pytest.importorskip("tensorflow", reason="pip install tensorflow")
+
+
+@pytest.fixture(scope="session")
+def torch():
+    return pytest.importorskip("torch", reason='pip install ".[parity]"')
+
+
+@pytest.fixture(scope="session")
+def transformers(torch):
+    return pytest.importorskip("transformers", reason='pip install ".[parity]"')
 
 
 @pytest.fixture(scope="session")
@@ -34,3 +54,10 @@ def varied():
         return model
 
     return vary
+
+
+@pytest.fixture
+def eager_compile(monkeypatch):
+    """Makes each `compile` of a task compile to run eagerly, also where the library calls it."""
+    compile_ = functools.partialmethod(BertTask.compile, run_eagerly=True)
+    monkeypatch.setattr(BertTask, "compile", compile_)

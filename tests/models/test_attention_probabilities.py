@@ -40,13 +40,11 @@ def test_a_causal_token_attends_to_none_after_it(varied):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("causal", [False, True])
-def test_they_are_those_of_transformers(assert_close, causal, tmp_path, varied):
-    torch = pytest.importorskip("torch", reason='pip install ".[parity]"')
-    transformers = pytest.importorskip("transformers", reason='pip install ".[parity]"')
-    from keras_bert.presets.save_checkpoint import save_to_hugging_face
-
+def test_they_are_those_of_transformers(
+    assert_close, causal, torch, transformers, tmp_path, varied
+):
     backbone = varied(BertBackbone(10, causal=causal, **SIZE))
-    save_to_hugging_face(backbone, tmp_path / "theirs")
+    backbone.save_to_hugging_face(tmp_path / "theirs")
     theirs = transformers.BertModel.from_pretrained(
         tmp_path / "theirs", attn_implementation="eager"
     ).eval()

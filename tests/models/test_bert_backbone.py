@@ -25,33 +25,16 @@ def test_padding_does_not_change_outputs(backbone, randomized, inputs, differenc
     assert difference(a, b) == 0.0
 
 
-@pytest.mark.parametrize("dtype", ["bool", "int64", "float32"])
-def test_the_dtype_of_padding_mask_does_not_matter(backbone, inputs, difference, dtype):
-    other = {**inputs, "padding_mask": inputs["padding_mask"].astype(dtype)}
-    assert difference(backbone(inputs), backbone(other)) == 0.0
-
-
-def test_shorter_padding_gives_the_same_outputs(backbone, inputs, assert_close):
+def test_padding_may_be_shorter_of_any_dtype_and_all_there_is(
+    backbone, randomized, inputs, difference, assert_close
+):
+    expected = randomized(backbone)(inputs)
+    for dtype in ("bool", "int64", "float32"):
+        other = {**inputs, "padding_mask": inputs["padding_mask"].astype(dtype)}
+        assert difference(backbone(other), expected) == 0.0
     shorter = {name: values[4:6, :9] for name, values in inputs.items()}  # 3 and 7 tokens
-    longer = {name: values[4:6] for name, values in inputs.items()}
-    a, b = backbone(shorter)["pooled_output"], backbone(longer)["pooled_output"]
-    assert_close(a, b)
-
-
-def test_absent_inputs_are_no_padding_and_one_segment(assert_close, backbone, inputs):
-    token_ids = inputs["token_ids"]
-    full = {
-        "token_ids": token_ids,
-        "segment_ids": np.zeros_like(token_ids),
-        "padding_mask": np.ones_like(token_ids),
-    }
-    assert_close(backbone({"token_ids": token_ids}), backbone(full), sums=0)
-    predicted = backbone.predict({"token_ids": token_ids}, verbose=0)
-    assert_close(predicted, backbone.predict(full, verbose=0))
-
-
-def test_a_row_of_padding_alone_stays_finite(backbone, randomized, inputs):
-    outputs = randomized(backbone)({**inputs, "padding_mask": 0 * inputs["padding_mask"]})
+    assert_close(backbone(shorter)["pooled_output"], expected["pooled_output"][4:6])
+    outputs = backbone({**inputs, "padding_mask": 0 * inputs["padding_mask"]})
     assert all(np.isfinite(ops.convert_to_numpy(values)).all() for values in outputs.values())
 
 
@@ -68,45 +51,19 @@ def test_dropout_acts_in_training_only(backbone, inputs, difference):
     assert difference(backbone(inputs), backbone(inputs, training=True)) > 0.01
 
 
-def test_a_sequence_longer_than_the_position_table_is_refused(backbone):
-    with pytest.raises(ValueError, match="17 tokens.*16 rows.*max_sequence_length=17"):
-        backbone({"token_ids": np.ones((2, 17), "int32")})
-    with pytest.raises(ValueError, match="17 tokens.*16 rows"):
-        backbone.predict({"token_ids": np.ones((2, 17), "int32")}, verbose=0)
-
-
-def test_heads_that_do_not_divide_the_width_are_refused(make_backbone):
-    with pytest.raises(ValueError, match="hidden_dim=16 and num_heads=3"):
-        make_backbone(num_heads=3)
-
-
-def test_trains_on_prepared_arrays(backbone, eager, inputs):
-    eager(backbone, optimizer="adam", loss={"pooled_output": "mse"})
-    target = {"pooled_output": np.zeros((8, 16), "float32")}
-    losses = backbone.fit(inputs, target, epochs=8, verbose=0).history["loss"]
-    assert losses[-1] < losses[0] * 0.9
-
-
 def test_every_layer_norm_has_the_epsilon_of_bert(backbone):
-    norms = [
-        layer
-        for layer in backbone._flatten_layers()
-        if isinstance(layer, keras.layers.LayerNormalization)
-    ]
+    kind = keras.layers.LayerNormalization
+    norms = [layer for layer in backbone._flatten_layers() if isinstance(layer, kind)]
     assert len(norms) == 3 and {norm.epsilon for norm in norms} == {1e-12}
 
 
-@pytest.mark.parametrize("activation", ["gelu", "gelu_approximate"])
-def test_a_saved_model_is_the_same(make_backbone, inputs, difference, tmp_path, activation):
-    backbone = make_backbone(activation=activation, dropout=0.2, num_segments=3)
+def test_a_saved_model_is_the_same(make_backbone, randomized, inputs, difference, tmp_path):
+    settings = {"activation": "gelu_approximate", "dropout": 0.2, "num_segments": 3}
+    backbone, other = randomized(make_backbone(**settings)), make_backbone(**settings)
     backbone.save(tmp_path / "model.keras")
     loaded = keras.models.load_model(tmp_path / "model.keras")
     assert type(loaded) is BertBackbone and loaded.get_config() == backbone.get_config()
     assert difference(backbone(inputs), loaded(inputs)) == 0.0
-
-
-def test_saved_weights_are_the_same(make_backbone, randomized, inputs, difference, tmp_path):
-    backbone, other = randomized(make_backbone()), make_backbone()
     assert difference(backbone(inputs), other(inputs)) > 0.01
     backbone.save_weights(tmp_path / "model.weights.h5")
     other.load_weights(tmp_path / "model.weights.h5")
@@ -121,67 +78,21 @@ def test_config_is_json_and_makes_the_same_model(make_backbone):
     assert [w.path for w in copy.weights] == [w.path for w in backbone.weights]
 
 
-def test_summary_counts_the_weights(backbone):
-    lines = []
-    backbone.summary(print_fn=lambda text, **_: lines.append(text))
-    assert f"Total params: {backbone.count_params():,}" in "\n".join(lines)
-
-
-def test_lora_trains_small_factors_and_leaves_the_kernels(
-    assert_close, backbone, eager, inputs, difference, tmp_path
-):
-    for block in backbone.blocks:
-        block.attention.query_key_value.enable_lora(2)
-    backbone.token_embedding.enable_lora(2)
-    before = backbone(inputs)
-    kernel = ops.convert_to_numpy(backbone.blocks[0].attention.query_key_value._kernel)
-    eager(backbone, optimizer="adam", loss={"pooled_output": "mse"})
-    backbone.fit(inputs, {"pooled_output": np.zeros((8, 16))}, epochs=2, verbose=0)
-    after = backbone(inputs)
-    kept = ops.convert_to_numpy(backbone.blocks[0].attention.query_key_value._kernel)
-    assert difference(kernel, kept) == 0.0 and difference(before, after) > 1e-4
-    backbone.save_weights(tmp_path / "merged.weights.h5")
-    merged = BertBackbone.from_config(backbone.get_config())
-    merged.load_weights(tmp_path / "merged.weights.h5")
-    assert_close(after, merged(inputs))
-
-
 @pytest.mark.filterwarnings("ignore:Layer .* does not have a `quantize`")
-@pytest.mark.parametrize(
-    "config",
-    [Int8QuantizationConfig(), Int8QuantizationConfig(activation_quantizer=None)],
-    ids=["weights and activations", "weights"],
-)
+@pytest.mark.parametrize("settings", [{}, {"activation_quantizer": None}])
 def test_quantized_models_answer_alike_and_load_again(
-    make_backbone, inputs, difference, tmp_path, config
+    backbone, inputs, difference, tmp_path, settings
 ):
-    backbone = make_backbone(num_layers=1)
+    config = Int8QuantizationConfig(**settings)
     exact = backbone(inputs)
     backbone.quantize(config=config)
-    dtypes = {keras.backend.standardize_dtype(weight.dtype) for weight in backbone.weights}
-    assert "int8" in dtypes
+    assert "int8" in {keras.backend.standardize_dtype(weight.dtype) for weight in backbone.weights}
     quantized = backbone(inputs)
     assert 0 < difference(exact, quantized) < 0.1
     backbone.save(tmp_path / "model.keras")
     loaded = keras.models.load_model(tmp_path / "model.keras")
     assert difference(quantized, loaded(inputs)) == 0.0
     assert all(block.output_dense.quantization_mode == "int8" for block in loaded.blocks)
-
-
-def test_mixed_bfloat16_trains_and_keeps_float32_weights(make_backbone, eager, inputs):
-    keras.config.set_dtype_policy("mixed_bfloat16")
-    try:
-        backbone = make_backbone()
-    finally:
-        keras.config.set_dtype_policy("float32")
-    outputs = backbone(inputs)
-    assert keras.backend.standardize_dtype(outputs["sequence_output"].dtype) == "bfloat16"
-    assert {keras.backend.standardize_dtype(w.dtype) for w in backbone.trainable_weights} == {
-        "float32"
-    }
-    eager(backbone, optimizer="adam", loss={"pooled_output": "mse"})
-    history = backbone.fit(inputs, {"pooled_output": np.zeros((8, 16))}, epochs=2, verbose=0)
-    assert np.isfinite(history.history["loss"]).all()
 
 
 def test_sizes_may_be_integers_of_numpy(make_backbone):

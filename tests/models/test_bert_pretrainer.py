@@ -5,7 +5,6 @@ import warnings
 import keras
 import numpy as np
 import pytest
-from keras import ops
 
 from keras_bert import BertPretrainer
 
@@ -20,7 +19,7 @@ def cross_entropy(logits, labels):
 
 @pytest.fixture
 def model(make_backbone, eager):
-    return eager(BertPretrainer(make_backbone(num_layers=1)))
+    return eager(BertPretrainer(make_backbone()))
 
 
 def test_the_losses_are_means_over_predicted_tokens_and_pairs(model, randomized, pretraining_batch):
@@ -46,48 +45,29 @@ def test_the_losses_are_means_over_predicted_tokens_and_pairs(model, randomized,
         np.testing.assert_allclose(results[name], value, rtol=2e-5, err_msg=name)
 
 
-def test_a_batch_without_predictions_has_no_masked_lm_loss(model, pretraining_batch):
+def test_untrained_losses_are_those_of_chance_and_0_without_predictions(model, pretraining_batch):
     x, y, weights = pretraining_batch
+    results = model.evaluate(x, y, sample_weight=weights, verbose=0, return_dict=True)
+    assert abs(results["masked_lm_loss"] - np.log(30)) < 0.1
+    assert abs(results["next_sentence_loss"] - np.log(2)) < 0.1
     weights = {**weights, "masked_lm": 0 * weights["masked_lm"]}
-    results = model.evaluate(x, y, sample_weight=weights, batch_size=8, verbose=0, return_dict=True)
+    results = model.evaluate(x, y, sample_weight=weights, verbose=0, return_dict=True)
     assert results["masked_lm_loss"] == 0.0
 
 
-def test_learns_and_logs_each_task(model, pretraining_batch):
+def test_learns_and_logs_each_task(model, eager, pretraining_batch):
     x, y, weights = pretraining_batch
-    model.compile(**{**model.default_compile_args(), "optimizer": keras.optimizers.Adam(0.03)})
-    history = model.fit(
-        x,
-        y,
-        sample_weight=weights,
-        validation_data=(x, y, weights),
-        batch_size=8,
-        epochs=12,
-        verbose=0,
-    ).history
-    names = ["masked_lm_loss", "masked_lm_accuracy", "next_sentence_loss", "next_sentence_accuracy"]
-    assert set(history) == {"loss", "val_loss", *names, *(f"val_{name}" for name in names)}
+    eager(model, optimizer=keras.optimizers.Adam(0.05))
+    history = model.fit(x, y, sample_weight=weights, batch_size=8, epochs=8, verbose=0).history
+    names = {"masked_lm_loss", "masked_lm_accuracy", "next_sentence_loss", "next_sentence_accuracy"}
+    assert set(history) == {"loss", *names}
     assert history["masked_lm_loss"][-1] < 0.5 * history["masked_lm_loss"][0]
-    assert history["val_masked_lm_accuracy"][-1] > 0.5
-
-
-def test_unused_predictions_do_not_change_learning(
-    assert_close, make_backbone, eager, pretraining_batch
-):
-    x, y, weights = pretraining_batch
-    other_y = {**y, "masked_lm": np.where(weights["masked_lm"] == 0, 7, y["masked_lm"])}
-    trained = []
-    for labels in (y, other_y):
-        keras.utils.set_random_seed(5)
-        model = eager(BertPretrainer(make_backbone(dropout=0.0, num_layers=1)))
-        model.fit(x, labels, sample_weight=weights, verbose=0)
-        trained.append(model.get_weights())
-    assert_close(*trained, size=1.0)  # torch sums in any order
+    assert history["masked_lm_accuracy"][-1] > 0.5
 
 
 def test_masked_lm_alone(make_backbone, eager, pretraining_batch):
     x, y, weights = pretraining_batch
-    model = eager(BertPretrainer(make_backbone(num_layers=1), next_sentence=False))
+    model = eager(BertPretrainer(make_backbone(), next_sentence=False))
     assert set(model.output) == {"masked_lm"}
     del y["next_sentence"], weights["next_sentence"]
     pooler = model.backbone.pooler.get_weights()
@@ -99,13 +79,6 @@ def test_masked_lm_alone(make_backbone, eager, pretraining_batch):
     assert np.log(30) - 0.3 < history["loss"][0] < np.log(30) + 0.3
 
 
-def test_untrained_losses_are_those_of_chance(model, pretraining_batch):
-    x, y, weights = pretraining_batch
-    results = model.evaluate(x, y, sample_weight=weights, verbose=0, return_dict=True)
-    assert abs(results["masked_lm_loss"] - np.log(30)) < 0.1
-    assert abs(results["next_sentence_loss"] - np.log(2)) < 0.1
-
-
 def test_the_decoder_is_the_token_table(model):
     shapes = [tuple(weight.shape) for weight in model.weights]
     assert shapes.count((30, 16)) == 1 and (16, 30) not in shapes
@@ -113,7 +86,9 @@ def test_the_decoder_is_the_token_table(model):
     assert model.count_params() == model.backbone.count_params() + head
 
 
-def test_a_saved_model_is_the_same_and_trains_on(model, pretraining_batch, difference, tmp_path):
+def test_a_saved_model_has_the_same_table_and_optimizer(
+    model, pretraining_batch, difference, tmp_path
+):
     x, y, weights = pretraining_batch
     model.fit(x, y, sample_weight=weights, verbose=0)
     model.save(tmp_path / "model.keras")
@@ -122,8 +97,6 @@ def test_a_saved_model_is_the_same_and_trains_on(model, pretraining_batch, diffe
     assert difference(model(x), loaded(x)) == 0.0
     assert loaded.masked_lm_head.token_embedding is loaded.backbone.token_embedding
     assert int(loaded.optimizer.iterations) == 1 and loaded.optimizer.weight_decay == 0.01
-    loaded.fit(x, y, sample_weight=weights, verbose=0)
-    assert int(loaded.optimizer.iterations) == 2
 
 
 def test_config_round_trip(make_backbone):
@@ -131,33 +104,6 @@ def test_config_round_trip(make_backbone):
     copy = BertPretrainer.from_config(model.get_config())
     assert copy.get_config() == model.get_config()
     assert copy.next_sentence is False and copy.masked_lm_head.activation == "gelu_approximate"
-
-
-def test_logits_are_float32_under_mixed_bfloat16(make_backbone, eager, pretraining_batch):
-    x, y, weights = pretraining_batch
-    keras.config.set_dtype_policy("mixed_bfloat16")
-    try:
-        model = BertPretrainer(make_backbone(num_layers=1))
-    finally:
-        keras.config.set_dtype_policy("float32")
-    logits = model(x)
-    dtypes = {name: keras.backend.standardize_dtype(v.dtype) for name, v in logits.items()}
-    assert dtypes == {"masked_lm": "float32", "next_sentence": "float32"}
-    assert all(np.isfinite(ops.convert_to_numpy(values)).all() for values in logits.values())
-    history = eager(model).fit(x, y, sample_weight=weights, epochs=2, verbose=0).history
-    assert np.isfinite(history["loss"]).all()
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:Layer .* does not have a `quantize`")
-def test_quantized_models_load_again(model, pretraining_batch, difference, tmp_path):
-    x, _, _ = pretraining_batch
-    exact = model(x)
-    model.quantize("int8")
-    quantized = model(x)
-    assert 0 < difference(exact, quantized) < 0.1
-    model.save(tmp_path / "model.keras")
-    assert difference(quantized, keras.models.load_model(tmp_path / "model.keras")(x)) == 0.0
 
 
 def test_every_weight_has_a_gradient(tensorflow, model, randomized, pretraining_batch):

@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_bert import BertReranker, BertTask
+from keras_bert import BertReranker, BertRerankerPreprocessor
 from keras_bert.losses import MarginMeanSquaredError
 
 PAIRS = [("a b", "c d"), ("a b", "e f g h"), ("c", "d"), ("c", "e f g h i j k l m n"), ("c", "")]
@@ -13,21 +13,17 @@ TRIPLETS = [("a b", "c d", "e f g h"), ("c", "d e f g h i j k l", "e")]
 
 @pytest.fixture
 def bare(make_backbone, randomized, eager):
-    """A reranker without a preprocessor."""
-    return eager(randomized(BertReranker(make_backbone(num_layers=1))))
+    return eager(randomized(BertReranker(make_backbone())))
 
 
 @pytest.fixture(scope="module")
 def reader(letters):
-    """A preprocessor whose graphs all models share."""
-    from keras_bert import BertRerankerPreprocessor
-
     return BertRerankerPreprocessor(letters, sequence_length=12)
 
 
 @pytest.fixture
 def model(make_backbone, reader, varied, eager):
-    return eager(varied(BertReranker(make_backbone(num_layers=1), reader)))
+    return eager(varied(BertReranker(make_backbone(), reader)))
 
 
 @pytest.fixture
@@ -43,7 +39,7 @@ def score_of(model, pairs):
 def test_logits_are_products_of_the_pooled_output_with_a_vector(
     bare, inputs, documents, assert_close
 ):
-    pooled = bare.backbone.predict(inputs, verbose=0)["pooled_output"]
+    pooled = keras.ops.convert_to_numpy(bare.backbone(inputs)["pooled_output"])
     kernel, bias = (keras.ops.convert_to_numpy(w) for w in bare.head.weights)
     logits = bare.predict(documents, verbose=0)
     assert logits.shape == (2, 4) and logits.dtype == "float32" and np.ptp(logits) > 1e-3
@@ -90,25 +86,22 @@ def test_documents_are_ranked_for_one_query_and_for_several(assert_close, model,
     assert [row["index"] for row in model.rank("a b", texts)] == [1, 0, 2, 4, 3]  # in their order
 
 
-@pytest.mark.parametrize(
-    ("query", "texts", "top_k", "message"),
-    [
-        ("", ["a"], None, "non-empty string; got ''"),
-        ([" ", "a"], ["a"], None, "non-empty string; got ' '"),
-        ([], ["a"], None, "no query"),
+def test_bad_rankings_are_refused(model):
+    for query, texts, top_k, message in (
+        ("", ["a"], None, r"non-empty strings.*got \[''\]"),
+        ([" ", "a"], ["a"], None, r"non-empty strings.*got \[' ', 'a'\]"),
+        ([], ["a"], None, r"at least one; got \[\]"),
         (3, ["a"], None, "query must be a string or a list of strings; got 3"),
         ("a", [], None, "no documents for the query 'a'"),
         (["a", "b"], [["c"], []], None, "no documents for the query 'b'"),
         ("a", "b", None, "documents must be a list of strings; got 'b'"),
         (["a", "b"], [["c"]], None, "2 queries but 1 lists"),
-        ("a", ["b"], 2, "top_k=2 is above the number of documents, 1"),
+        ("a", ["b"], 2, "top_k must be at most 1; got 2"),
         ("a", ["b"], 0, "top_k must be at least 1"),
         ("a", ["b", None], None, "Text 1 is None, not a string"),
-    ],
-)
-def test_bad_rankings_are_refused(model, query, texts, top_k, message):
-    with pytest.raises(ValueError, match=message):
-        model.rank(query, texts, top_k)
+    ):
+        with pytest.raises(ValueError, match=message):
+            model.rank(query, texts, top_k)
 
 
 def test_scores_that_are_nan_are_refused(model):
@@ -135,43 +128,16 @@ def test_losses_are_those_of_the_data(model):
     assert model.evaluate(TRIPLETS, y, verbose=0) == pytest.approx(expected, rel=1e-4)
 
 
-@pytest.mark.slow
-def test_it_learns_relevance_and_the_scores_and_margins_of_a_teacher(make_backbone, reader):
-    def trained(x, y, loss, learning_rate=0.003, epochs=1):
-        model = BertReranker(make_backbone(num_layers=1, dropout=0.0), reader, dropout=0.0)
-        model.compile(keras.optimizers.Adam(learning_rate), loss=loss)
-        model.fit(400 * x, np.tile(y, 400), batch_size=len(x), epochs=epochs, verbose=0)
-        return model
-
-    y = [1.0, 0, 0, 1, 0]
-    model = trained(PAIRS, y, None)
-    assert model.scores(PAIRS, y) == {"mrr@10": 1.0, "ndcg@10": 1.0, "map": 1.0}
-    assert np.abs(score_of(model, PAIRS) - y).max() < 0.3
-    y = [4.0, -2, 0, 1, -3]
-    model = trained(PAIRS, y, "mean_squared_error")
-    assert np.abs(model.predict(PAIRS, verbose=0)[:, 0] - y).max() < 1
-    y = np.array([-5.0, 3.0])
-    # Faster training may end where documents are told apart by their length alone.
-    model = trained(TRIPLETS, y, MarginMeanSquaredError(), learning_rate=0.0003, epochs=4)
-    better, worse = model.predict(TRIPLETS, verbose=0).T
-    assert np.abs(better - worse - y).max() < 0.5
-
-
 def test_datasets_hold_pairs_and_triplets(model, tensorflow):
-    model.compile("sgd", loss="mean_squared_error", run_eagerly=True)
-    y = [1.0, 0, 1, 0, 0]
-    columns = tuple(map(list, zip(*PAIRS, strict=True)))
-    data = tensorflow.data.Dataset.from_tensor_slices((columns, y)).batch(5)
-    logits = model.predict(PAIRS, verbose=0)[:, 0]
-    expected = np.mean((logits - y) ** 2)
-    assert model.evaluate(data, verbose=0) == pytest.approx(expected, rel=1e-5)
-    model.compile("sgd", loss=MarginMeanSquaredError(), run_eagerly=True)
-    y = [1.0, -2]
-    columns = tuple(map(list, zip(*TRIPLETS, strict=True)))
-    data = tensorflow.data.Dataset.from_tensor_slices((columns, y))
-    better, worse = model.predict(TRIPLETS, verbose=0).T
-    expected = np.mean((better - worse - y) ** 2)
-    assert model.evaluate(data, verbose=0) == pytest.approx(expected, rel=1e-5)
+    for x, y, loss in (
+        (PAIRS, [1.0, 0, 1, 0, 0], "mean_squared_error"),
+        (TRIPLETS, [1.0, -2], MarginMeanSquaredError()),
+    ):
+        model.compile("sgd", loss=loss, run_eagerly=True)
+        columns = tuple(map(list, zip(*x, strict=True)))
+        data = tensorflow.data.Dataset.from_tensor_slices((columns, y)).batch(5)
+        expected = model.evaluate(x, y, verbose=0)
+        assert model.evaluate(data, verbose=0) == pytest.approx(expected, rel=1e-5)
 
 
 def test_relevance_outside_of_0_to_1_is_refused_by_binary_cross_entropy(model, tensorflow):
@@ -214,6 +180,8 @@ def test_single_texts_and_four_together_are_refused(model):
         model.answer(["a", "b"])
     with pytest.raises(ValueError, match="at most 3 together; got 4"):
         model.answer([("a", "b", "c", "d")])
+    with pytest.raises(ValueError, match="activation must be one of 'sigmoid', 'linear'; got 'so"):
+        type(model.preprocessor).like(model.preprocessor, activation="softmax")
 
 
 def test_scores_are_means_over_the_queries(model, caplog):
@@ -237,23 +205,11 @@ def test_scores_are_means_over_the_queries(model, caplog):
         model.scores(TRIPLETS, [1, 0])
 
 
-def test_it_is_saved_and_loaded(model, tmp_path, assert_close):
+def test_settings_are_saved(model, tmp_path):
     model.save_to_preset(tmp_path / "preset")
     model.compile("sgd", loss=MarginMeanSquaredError())
     model.save(tmp_path / "model.keras")
-    expected = model.predict(PAIRS, verbose=0)
-    for again in (
-        BertTask.from_preset(tmp_path / "preset"),
-        keras.models.load_model(tmp_path / "model.keras"),
-    ):
-        assert type(again) is BertReranker
-        again.run_eagerly = True
-        assert_close(again.predict(PAIRS, verbose=0), expected)
-    assert isinstance(again.loss, MarginMeanSquaredError)
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    assert isinstance(loaded.loss, MarginMeanSquaredError)
     linear = BertReranker.from_preset(tmp_path / "preset", activation="linear", sequence_length=9)
     assert (linear.preprocessor.activation, linear.preprocessor.sequence_length) == ("linear", 9)
-
-
-def test_an_unknown_activation_is_refused(letters, reader):
-    with pytest.raises(ValueError, match="activation must be one of 'sigmoid', 'linear'; got 'so"):
-        type(reader)(letters, activation="softmax")

@@ -6,26 +6,21 @@ import keras
 import numpy as np
 import pytest
 
-from keras_bert import BertPretrainer, BertSpanLabeler, BertTask
+from keras_bert import BertPretrainer, BertSpanLabeler, BertSpanLabelerPreprocessor, BertTask
 from keras_bert.metrics import squad_scores
 from keras_bert.models import answering
-
-pytest.importorskip("tensorflow_text", reason="pip install tensorflow-text")
 
 SIZES = {"document_stride": 3, "max_question_length": 4, "max_answer_length": 2}
 
 
 @pytest.fixture(scope="module")
 def reader(letters):
-    """A preprocessor whose graphs all models share; a test that changes it makes its own."""
-    from keras_bert import BertSpanLabelerPreprocessor
-
     return BertSpanLabelerPreprocessor(letters, sequence_length=12, **SIZES)
 
 
 @pytest.fixture
 def model(make_backbone, reader, randomized, eager):
-    return eager(randomized(BertSpanLabeler(make_backbone(num_layers=1), reader)))
+    return eager(randomized(BertSpanLabeler(make_backbone(), reader)))
 
 
 def examples(number=40):
@@ -41,29 +36,19 @@ def examples(number=40):
 def test_logits_of_start_and_end(model, inputs, assert_close):
     outputs = model.predict(inputs, verbose=0)
     assert set(outputs) == {"start", "end"}
-    encoded = model.backbone.predict(inputs, verbose=0)["sequence_output"]
+    encoded = keras.ops.convert_to_numpy(model.backbone(inputs)["sequence_output"])
     logits = encoded @ np.asarray(model.head.kernel) + np.asarray(model.head.bias)
     assert outputs["start"].shape == outputs["end"].shape == (8, 12)
     assert_close(outputs["start"], logits[..., 0])
     assert_close(outputs["end"], logits[..., 1])
 
 
-def test_padding_does_not_change_the_logits_of_tokens(model, inputs, assert_close):
-    row = {name: values[:1] for name, values in inputs.items()}
-    longer = {name: np.pad(values, ((0, 0), (0, 4))) for name, values in row.items()}
-    short, long = (model.predict(x, verbose=0) for x in (row, longer))
-    assert_close(short, {name: values[:, :12] for name, values in long.items()})
-
-
 def test_it_learns_to_answer(make_backbone, reader):
-    model = BertSpanLabeler(make_backbone(num_layers=1, dropout=0.0), reader)
+    model = BertSpanLabeler(make_backbone(dropout=0.0), reader)
     model.compile(**{**model.default_compile_args(), "optimizer": keras.optimizers.Adam(0.01)})
     questions, generator = list(examples()), np.random.default_rng(1)
     shuffled = [questions[i] for _ in range(30) for i in generator.permutation(40)]  # 30 epochs
-    start = model.evaluate(questions, batch_size=8, verbose=0, return_dict=True)["loss"]
     model.fit(shuffled, batch_size=8, shuffle=False, verbose=0)
-    end = model.evaluate(questions, batch_size=8, verbose=0, return_dict=True)["loss"]
-    assert end < start / 4
     answers = model.answer(questions)
     right = [
         answer["answer"] == example["answers"][0]["text"]
@@ -83,15 +68,6 @@ def test_the_loss_is_the_mean_of_those_of_start_and_end(model):
     assert loss["loss"] == pytest.approx((loss["start_loss"] + loss["end_loss"]) / 2, rel=1e-5)
 
 
-def test_validation_split_takes_the_last_questions(model):
-    questions = list(examples(8))
-    loss = {n: v for n, v in model.default_compile_args().items() if n != "optimizer"}
-    model.compile(keras.optimizers.SGD(0.0), **loss, run_eagerly=True)
-    history = model.fit(questions, validation_split=0.25, verbose=0).history
-    expected = model.evaluate(questions[6:], verbose=0, return_dict=True)
-    assert history["val_loss"][0] == pytest.approx(expected["loss"], rel=1e-5)
-
-
 def test_answers_do_not_depend_on_the_batch(model):
     questions = [
         {"question": "a b", "context": "c d e f g h i j k l m n o"},
@@ -102,11 +78,8 @@ def test_answers_do_not_depend_on_the_batch(model):
     whole = model.answer(questions, n_best=3)
     for size in (1, 3):
         for ours, one in zip(model.answer(questions, size), whole, strict=True):
-            assert ours["answer"] == one["answer"]
+            assert ours["answer"] == one["answer"] and ours["start"] == one["start"]
             assert ours["score"] == pytest.approx(one["score"], rel=1e-4)
-    for question, one in zip(questions, whole, strict=True):
-        alone = model.answer(question)
-        assert alone["answer"] == one["answer"] and alone["start"] == one["start"]
 
 
 def test_the_best_answers_come_first(model):
@@ -114,9 +87,8 @@ def test_the_best_answers_come_first(model):
     parts = ("answer", "start", "end", "score", "start_logit", "end_logit")
     best = {part: one[f"n_best_{part}"] for part in parts}
     assert {len(values) for values in best.values()} == {4}
-    assert (best["answer"][0], best["start"][0], best["end"][0]) == tuple(
-        one[part] for part in ("answer", "start", "end")
-    )
+    for part in ("answer", "start", "end"):
+        assert best[part][0] == one[part]
     sums = best["start_logit"] + best["end_logit"]
     assert (np.diff(sums) <= 0).all() and (np.diff(best["score"]) <= 0).all()
     assert len(set(best["answer"])) == 4
@@ -143,7 +115,7 @@ def test_long_contexts_are_answered(make_backbone, reader):
     reader = type(reader).like(
         reader, sequence_length=64, document_stride=128, max_question_length=8, max_answer_length=30
     )
-    model = BertSpanLabeler(make_backbone(max_sequence_length=64, num_layers=1), reader)
+    model = BertSpanLabeler(make_backbone(max_sequence_length=64), reader)
     context = "a b c d e " * 10_000  # 100,000 characters
     answer = model.answer({"question": "a " * 99, "context": context}, n_best=20)
     assert answer["answer"] and answer["answer"] == context[answer["start"] : answer["end"]]
@@ -171,20 +143,6 @@ def test_scores_of_unanswerable_questions_have_the_best_threshold(model):
     assert scores == squad_scores(questions, texts, odds) and "best_exact_thresh" in scores
 
 
-def test_settings_and_weights_are_kept_by_presets(model, reader, tmp_path, inputs, difference):
-    model.preprocessor = type(reader).like(reader, null_threshold=-1.5)
-    model.save_to_preset(tmp_path / "preset")
-    back = BertTask.from_preset(tmp_path / "preset")
-    back.run_eagerly = True
-    assert type(back) is BertSpanLabeler
-    assert {**back.get_config(), "name": ""} == {**model.get_config(), "name": ""}
-    assert difference(back.predict(inputs, verbose=0), model.predict(inputs, verbose=0)) == 0
-    other = BertSpanLabeler.from_preset(tmp_path / "preset", document_stride=1)
-    changed = other.preprocessor
-    assert (changed.document_stride, changed.null_threshold) == (1, -1.5)
-    assert not other.load_report.new
-
-
 def test_it_starts_from_a_pretrained_encoder(backbone, preprocessor, tmp_path):
     BertPretrainer(backbone, preprocessor=preprocessor).save_to_preset(tmp_path / "preset")
     model = BertSpanLabeler.from_preset(tmp_path / "preset", **SIZES)
@@ -193,42 +151,29 @@ def test_it_starts_from_a_pretrained_encoder(backbone, preprocessor, tmp_path):
         BertSpanLabeler.from_preset(tmp_path / "preset")
 
 
-def test_settings_come_back_from_what_transformers_reads(model, reader, tmp_path):
-    from keras_bert.presets.save_checkpoint import save_to_hugging_face
-
+def test_settings_are_kept_by_presets_and_by_what_transformers_reads(model, reader, tmp_path):
     model.preprocessor = type(reader).like(reader, null_threshold=0.25)
-    save_to_hugging_face(model, tmp_path / "theirs")
+    model.save_to_preset(tmp_path / "preset")
+    model.save_to_hugging_face(tmp_path / "theirs")
     config = json.loads((tmp_path / "theirs" / "config.json").read_text())
     assert config["architectures"] == ["BertForQuestionAnswering"]
-    back = BertTask.from_preset(tmp_path / "theirs")
-    assert back.preprocessor.settings() == model.preprocessor.settings()
-    assert set(back.load_report.new) == set()
-
-
-@pytest.mark.parametrize(
-    ("questions", "message"),
-    [
-        ([{"question": "a"}], "dict of two strings.*number 0"),
-        ([{"question": "a", "context": "b"}, {"question": 5, "context": "b"}], "number 1"),
-        ([{"question": "a", "context": "b"}, "a"], "number 1 is 'a'"),
-    ],
-)
-def test_what_is_no_question_is_named(model, questions, message):
-    for call in (model.answer, model.predict, model.fit):
-        with pytest.raises(ValueError, match=message):
-            call(questions, verbose=0)
+    for folder in ("preset", "theirs"):
+        back = BertTask.from_preset(tmp_path / folder)
+        assert back.preprocessor.settings() == model.preprocessor.settings()
+        assert set(back.load_report.new) == set()
+    changed = BertSpanLabeler.from_preset(tmp_path / "preset", document_stride=1).preprocessor
+    assert (changed.document_stride, changed.null_threshold) == (1, 0.25)
 
 
 def test_bad_arguments_are_named(backbone, reader, model):
     question = {"question": "a", "context": "b", "answers": []}
-    with pytest.raises(ValueError, match="max_answer_length must be at least 1; got 0"):
-        type(reader).like(reader, max_answer_length=0)
-    with pytest.raises(ValueError, match="n_best must be at least 1; got 0"):
-        model.answer(question, n_best=0)
-    with pytest.raises(ValueError, match="leave y and sample_weight out"):
-        model.fit([question], [1])
-    with pytest.raises(ValueError, match="No question has an answer to train on"):
-        model.fit([question])
-    for call in (BertSpanLabeler(backbone).predict, BertSpanLabeler(backbone).answer):
-        with pytest.raises(ValueError, match="has no preprocessor.*BertSpanLabelerPreprocessor"):
-            call(question)
+    for call, message in (
+        (lambda: type(reader).like(reader, max_answer_length=0), "max_answer_length .*1; got 0"),
+        (lambda: model.answer(question, n_best=0), "n_best must be at least 1; got 0"),
+        (lambda: model.fit([question], [1]), "leave y and sample_weight out"),
+        (lambda: model.answer([question, "a"]), "number 1 is 'a'"),
+        (lambda: model.fit([question]), "No question has an answer to train on"),
+        (lambda: BertSpanLabeler(backbone).answer(question), "BertSpanLabelerPreprocessor"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            call()

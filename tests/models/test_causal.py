@@ -7,15 +7,14 @@ import keras
 import numpy as np
 import pytest
 
+import keras_bert
 from keras_bert import (
     BertBackbone,
     BertClassifier,
     BertEmbedder,
     BertMultipleChoice,
     BertPretrainer,
-    BertSpanLabeler,
     BertTask,
-    BertTokenClassifier,
 )
 from keras_bert.presets.save_checkpoint import (
     save_to_google,
@@ -26,11 +25,6 @@ from keras_bert.presets.save_checkpoint import (
 
 @pytest.fixture
 def causal(make_backbone, randomized):
-    return randomized(make_backbone(num_layers=1, causal=True, dropout=0.0))
-
-
-@pytest.fixture
-def deep(make_backbone, randomized):
     return randomized(make_backbone(causal=True, dropout=0.0))
 
 
@@ -38,8 +32,8 @@ def arrays(outputs):
     return keras.tree.map_structure(keras.ops.convert_to_numpy, outputs)
 
 
-def test_later_tokens_change_no_bit_of_the_logits(deep, inputs, randomized):
-    model = randomized(BertPretrainer(deep, next_sentence=False))
+def test_later_tokens_change_no_bit_of_the_logits(causal, inputs, randomized):
+    model = randomized(BertPretrainer(causal, next_sentence=False))
     ids = np.where(inputs["token_ids"] == 0, 5, inputs["token_ids"])
     segments = np.zeros_like(ids)
     positions = np.tile(np.arange(12, dtype="int32"), (8, 1))
@@ -56,49 +50,28 @@ def test_later_tokens_change_no_bit_of_the_logits(deep, inputs, randomized):
         assert (np.abs(before - after)[:, place].max(axis=-1) > 1e-3).all()  # sees itself
 
 
-def test_the_pooled_vector_is_that_of_the_last_token(assert_close, deep, inputs):
-    found = arrays(deep(inputs))
+def test_the_pooled_vector_is_that_of_the_last_token(assert_close, causal, inputs):
+    found = arrays(causal(inputs))
     lengths = inputs["padding_mask"].sum(axis=1)
     last = found["sequence_output"][np.arange(8), lengths - 1]
-    assert_close(found["pooled_output"], arrays(deep.pooler(last)))
+    assert_close(found["pooled_output"], arrays(causal.pooler(last)))
     for row, length in enumerate(lengths):
         alone = arrays(
-            deep({n: inputs[n][row, None, :length] for n in ("token_ids", "segment_ids")})
+            causal({n: inputs[n][row, None, :length] for n in ("token_ids", "segment_ids")})
         )
         assert_close(found["pooled_output"][row], alone["pooled_output"][0])
 
 
-def test_packed_sequences_give_what_padded_ones_give(assert_close, deep, inputs):
-    rows, lengths = [1, 4, 5], [5, 3, 7]
-    padded = arrays(deep({name: x[rows] for name, x in inputs.items()}))
-    packed = {
-        name: np.concatenate([inputs[name][r, :n] for r, n in zip(rows, lengths, strict=True)])
-        for name in ("token_ids", "segment_ids")
-    }
-    packed = {name: np.pad(x, (0, 1))[None] for name, x in packed.items()}  # and one of padding
-    packed["sequence_ids"] = np.array([[1] * 5 + [2] * 3 + [3] * 7 + [0]])
-    packed["cls_positions"] = np.array([[0, 5, 8, 0]])
-    found = arrays(deep(packed))
-    assert_close(found["pooled_output"][0, :3], padded["pooled_output"])
-    tokens = [padded["sequence_output"][row, :n] for row, n in enumerate(lengths)]
-    assert_close(found["sequence_output"][0, :15], np.concatenate(tokens))
-    del packed["cls_positions"]
-    [first] = arrays(deep(packed))["pooled_output"]
-    assert_close(first, padded["pooled_output"][0])
-    with pytest.raises(ValueError, match="sequence_ids.*cls_positions"):
-        deep({"token_ids": packed["token_ids"], "cls_positions": np.array([[0, 5]])})
-
-
-@pytest.mark.parametrize("make", [BertTokenClassifier, BertSpanLabeler])
-def test_heads_that_judge_tokens_say_what_these_see(make, causal, make_backbone, caplog):
-    arguments = {} if make is BertSpanLabeler else {"num_classes": 2}
+@pytest.mark.parametrize("name", ["BertTokenClassifier", "BertSpanLabeler"])
+def test_heads_that_judge_tokens_say_what_these_see(name, causal, make_backbone, caplog):
+    arguments = {} if name == "BertSpanLabeler" else {"num_classes": 2}
     with caplog.at_level(logging.WARNING, "keras_bert"):
-        make(make_backbone(num_layers=1), **arguments)
+        getattr(keras_bert, name)(make_backbone(), **arguments)
         BertClassifier(causal, 2)
         assert not caplog.records
-        make(causal, **arguments)
+        getattr(keras_bert, name)(causal, **arguments)
     [record] = caplog.records
-    assert f"{make.__name__} has a causal encoder" in record.getMessage()
+    assert f"{name} has a causal encoder" in record.getMessage()
 
 
 def test_tasks_of_both_sides_refuse_a_causal_encoder(causal):

@@ -7,13 +7,11 @@ import numpy as np
 import pytest
 
 from keras_bert import (
-    BertBackbone,
     BertClassifier,
     BertMultipleChoice,
     BertPretrainer,
     BertSpanLabeler,
     BertTokenClassifier,
-    sizes,
 )
 
 IDS = np.random.default_rng(0).integers(5, 20, size=(12, 5)).astype("int32")
@@ -22,10 +20,8 @@ Y = np.array([0, 1, 1, 0, 1, 0, 0, 1, 1, 1, 0, 1])
 
 
 @pytest.fixture(scope="module")
-def backbone():
-    keras.utils.set_random_seed(1)
-    shape = {**sizes.tiny, "num_layers": 1, "hidden_dim": 16, "intermediate_dim": 16}
-    return BertBackbone(vocabulary_size=20, dropout=0.0, **shape)
+def backbone(make_backbone):
+    return make_backbone(dropout=0.0)
 
 
 @pytest.fixture(scope="module")
@@ -75,13 +71,10 @@ def test_a_metric_of_probabilities_is_refused_with_the_line_to_write(tasks, name
             tasks[model].compile("sgd", metrics=given)
 
 
-def test_accuracy_of_labels_that_may_be_several_needs_a_threshold(tasks):
+def test_metrics_need_a_threshold_or_weights(tasks):
     loss = keras.losses.BinaryCrossentropy(from_logits=True)
     with pytest.raises(ValueError, match=r"BinaryAccuracy\(threshold=0\.0\)"):
         tasks["classifier"].compile("sgd", loss, metrics=["accuracy"])
-
-
-def test_metrics_of_tokens_are_weighted(tasks):
     with pytest.raises(ValueError, match="weighted_metrics"):
         tasks["token classifier"].compile("sgd", metrics=["accuracy"])
     tasks["token classifier"].compile("sgd", weighted_metrics=["accuracy"])
@@ -102,22 +95,12 @@ def test_losses_and_metrics_of_logits_are_taken_as_they_are(backbone, tasks):
     tasks["classifier"].compile("sgd", metrics=metrics)
 
 
-def test_losses_and_metrics_survive_saving(assert_close, tasks, tmp_path):
-    model = tasks["classifier"]
-    model.compile("sgd", metrics=["accuracy"], run_eagerly=True)
-    expected = model.evaluate(X, Y, verbose=0, return_dict=True)
-    assert expected["accuracy"] == (np.array(model(X)).argmax(axis=-1) == Y).mean()
-    model.save(tmp_path / "model.keras")
-    loaded = keras.saving.load_model(tmp_path / "model.keras")
-    assert_close(loaded.evaluate(X, Y, verbose=0, return_dict=True), expected)
-
-
 @pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="a warning of TensorFlow")
 def test_many_models_in_a_process_bring_no_warning_of_retracing(backbone, caplog):
     backbone.trainable = False  # less to trace
     for _ in range(6):  # TensorFlow warns at the fifth
         model = BertClassifier(backbone, 2)
         model.compile("sgd")
-        model.fit(X, Y, verbose=0)
+        model.train_on_batch(X, Y)
         model.predict(X, verbose=0)
     assert "retracing" not in caplog.text

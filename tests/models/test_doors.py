@@ -7,56 +7,50 @@ import pytest
 from keras_bert import (
     Batching,
     BertClassifier,
+    BertClassifierPreprocessor,
     BertMultipleChoice,
     BertPretrainer,
     BertSpanLabeler,
+    BertSpanLabelerPreprocessor,
+    BertTokenClassifier,
 )
 from keras_bert.models import task_data
 
 IDS = np.array([[2, 5, 6, 3], [2, 7, 3, 0]])
 NAN, INF = float("nan"), float("inf")
-QUESTIONS = [{"question": "a", "context": "b c d"}]
 
 
 @pytest.fixture(scope="module")
 def named(letters):
-    """A preprocessor that knows the classes; all models share the graphs that it traced."""
-    from keras_bert import BertClassifierPreprocessor
-
     return BertClassifierPreprocessor(letters, sequence_length=12, label_names=["no", "yes"])
 
 
 @pytest.fixture
 def model(make_backbone, named, eager):
-    backbone = make_backbone(num_layers=1, dropout=0.0)
-    return eager(
-        BertClassifier(backbone, 2, named, dropout=0.0), optimizer=keras.optimizers.SGD(0.0)
-    )
+    model = BertClassifier(make_backbone(dropout=0.0), 2, named, dropout=0.0)
+    return eager(model, optimizer=keras.optimizers.SGD(0.0))
 
 
 @pytest.fixture
 def regression(make_backbone, preprocessor, eager):
-    return eager(BertClassifier(make_backbone(num_layers=1), 1, preprocessor))
+    return eager(BertClassifier(make_backbone(), 1, preprocessor))
 
 
-WRONG_INPUTS = [
-    ({"token_ids": IDS - 3}, r"token_ids must be integers from 0 to 29.*got -1 at \[0, 0\]"),
-    ({"token_ids": IDS + 25}, r"token_ids must be integers from 0 to 29.*got 30 at \[0, 1\]"),
-    ({"token_ids": IDS + 0.5}, "token_ids must be integers"),
-    ({"token_ids": np.tile(IDS, 5)}, "20 tokens are longer than the position table of 16 rows"),
-    ({"token_ids": IDS[0]}, r"token_ids must have the shape \[B, S\]; got \(4,\)"),
-    ({"token_ids": IDS[:0]}, r"no tokens: token_ids has shape \(0, 4\)"),
-    ({"token_ids": IDS, "segment_ids": IDS}, "segment_ids must be integers from 0 to 1"),
-    ({"token_ids": IDS, "padding_mask": IDS * 0 + 2}, "padding_mask must be .* from 0 to 1.*got 2"),
-    ({"token_ids": IDS, "padding_mask": IDS * NAN}, "padding_mask must be .* got nan"),
-    ({"token_ids": IDS, "padding_mask": IDS[:1]}, r"shape \(1, 4\) but token_ids has shape \(2, 4"),
-    ({"token_ids": IDS, "attention_mask": IDS}, "attention_mask is called padding_mask here"),
-    ({"input_ids": IDS}, "no input 'input_ids'.*input_ids is called token_ids here"),
+RANGE = "token_ids must be integers from 0 to 29"
+WRONG_INPUTS = [  # with what datasets say, too, and what arrays add
+    ({"token_ids": IDS - 3}, RANGE, r".*got -1 at \[0, 0\]"),
+    ({"token_ids": IDS + 25}, RANGE, r".*got 30 at \[0, 1\]"),
+    ({"token_ids": np.tile(IDS, 5)}, "are longer than the position table of 16 rows", ""),
+    ({"token_ids": IDS[0]}, r"token_ids must have the shape \[B, S\]", r"; got \(4,\)"),
+    ({"token_ids": IDS, "segment_ids": IDS}, "segment_ids must be integers from 0 to 1", ""),
+    ({"token_ids": IDS, "padding_mask": IDS * NAN}, "padding_mask must be .* from 0 to 1", ".*nan"),
+    ({"token_ids": IDS, "attention_mask": IDS}, "attention_mask is called padding_mask here", ""),
+    ({"input_ids": IDS}, "input_ids is called token_ids here", ""),
 ]
 
 
-@pytest.mark.parametrize(("x", "message"), WRONG_INPUTS)
-def test_prepared_inputs_of_wrong_values_are_refused(model, x, message):
+@pytest.mark.parametrize(("x", "message", "more"), WRONG_INPUTS)
+def test_prepared_inputs_of_wrong_values_are_refused(model, x, message, more):
     for call in (
         lambda: model.predict(x, verbose=0),
         lambda: model.fit(x, [0, 1], verbose=0),
@@ -66,41 +60,37 @@ def test_prepared_inputs_of_wrong_values_are_refused(model, x, message):
         lambda: model.fit({"token_ids": IDS}, [0, 1], validation_data=(x, [0, 1]), verbose=0),
         lambda: model.predict((x for _ in range(1)), verbose=0),
     ):
-        with pytest.raises(ValueError, match=message):
+        with pytest.raises(ValueError, match=message + more):
             call()
 
 
-@pytest.mark.parametrize(
-    ("x", "message"),
-    [
-        ({"token_ids": IDS - 3}, "token_ids must be integers from 0 to 29"),
-        ({"token_ids": IDS + 25}, "token_ids must be integers from 0 to 29"),
-        ({"token_ids": np.tile(IDS, 5)}, "are longer than the position table of 16 rows"),
-        ({"token_ids": IDS[0]}, r"token_ids must have the shape \[B, S\]"),
-        ({"token_ids": IDS, "segment_ids": IDS}, "segment_ids must be integers from 0 to 1"),
-        ({"token_ids": IDS, "padding_mask": IDS * NAN}, "padding_mask must be integers from 0 to"),
-        ({"token_ids": IDS, "attention_mask": IDS}, "attention_mask is called padding_mask here"),
-        ({"input_ids": IDS}, "input_ids is called token_ids here"),
-    ],
-)
 @pytest.mark.parametrize("is_static", [True, False])
-def test_datasets_of_wrong_values_are_refused_in_the_graph_too(model, x, message, is_static):
-    tf = pytest.importorskip("tensorflow", reason="pip install tensorflow")
-    labels = np.array([0, 1])
-    if is_static:
-        data = tf.data.Dataset.from_tensors((x, labels))
-    else:
-        signature = {name: tf.TensorSpec([None] * np.ndim(v), v.dtype) for name, v in x.items()}
-        data = tf.data.Dataset.from_generator(
-            lambda: iter([(x, labels)]),
-            output_signature=(signature, tf.TensorSpec([None], tf.int32)),
-        )
-    with pytest.raises((ValueError, tf.errors.InvalidArgumentError), match=message):
-        list(model.batches(data))
+def test_datasets_of_wrong_values_are_refused_in_the_graph_too(model, is_static, tf):
+    for x, message, _ in WRONG_INPUTS:
+        if is_static:
+            data = tf.data.Dataset.from_tensors((x, np.array([0, 1])))
+        else:
+            spec = {name: tf.TensorSpec([None] * np.ndim(v), v.dtype) for name, v in x.items()}
+            data = tf.data.Dataset.from_generator(
+                lambda x=x: iter([(x, [0, 1])]),
+                output_signature=(spec, tf.TensorSpec([None], tf.int32)),
+            )
+        with pytest.raises((ValueError, tf.errors.InvalidArgumentError), match=message):
+            list(model.batches(data))
 
 
-def test_right_inputs_pass_in_every_form(model, assert_close):
-    tf = pytest.importorskip("tensorflow", reason="pip install tensorflow")
+def test_arrays_of_wrong_values_are_refused(model):
+    for x, message in (
+        ({"token_ids": IDS + 0.5}, "token_ids must be integers"),
+        ({"token_ids": IDS[:0]}, r"no tokens: token_ids has shape \(0, 4\)"),
+        ({"token_ids": IDS, "padding_mask": IDS * 0 + 2}, "padding_mask must .* 0 to 1.*got 2"),
+        ({"token_ids": IDS, "padding_mask": IDS[:1]}, r"shape \(1, 4\) but token_ids .* \(2, 4"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            model.predict(x, verbose=0)
+
+
+def test_right_inputs_pass_in_every_form(model, assert_close, tf):
     x = {"token_ids": IDS, "padding_mask": IDS != 0}
     expected = model.predict(x, verbose=0)
     as_lists = {name: values.tolist() for name, values in x.items()}
@@ -110,30 +100,31 @@ def test_right_inputs_pass_in_every_form(model, assert_close):
     assert_close(model({**x, "segment_ids": IDS * 0}), expected)
     labeled = tf.data.Dataset.from_tensors((x, [0, 1]))
     assert model.batches(labeled).element_spec == labeled.element_spec
-    with pytest.raises(ValueError, match="has no input 'attention_mask'"):
-        model({"token_ids": IDS, "attention_mask": IDS})
-    with pytest.raises(ValueError, match="has no input 'attention_mask'"):
-        model.backbone({"token_ids": IDS, "attention_mask": IDS})
+    for called in (model, model.backbone):
+        with pytest.raises(ValueError, match="has no input 'attention_mask'"):
+            called({"token_ids": IDS, "attention_mask": IDS})
 
 
-def test_mask_positions_lie_in_the_sequence(make_backbone, pretraining_batch):
-    model = BertPretrainer(make_backbone(num_layers=1))
-    x, _, _ = pretraining_batch
-    with pytest.raises(ValueError, match="mask_positions must be integers from 0 to 11"):
-        model.predict({**x, "mask_positions": x["mask_positions"] + 10}, verbose=0)
-    with pytest.raises(ValueError, match="BertPretrainer takes mask_positions"):
-        model.predict({"token_ids": x["token_ids"]}, verbose=0)
+def test_other_tasks_check_their_own_inputs(make_backbone, preprocessor, pretraining_batch):
+    pretrainer, x = BertPretrainer(make_backbone()), pretraining_batch[0]
+    choices = BertMultipleChoice(make_backbone(), preprocessor)
+    unnamed = BertClassifier(make_backbone(), 2, preprocessor)
+    far = {**x, "mask_positions": x["mask_positions"] + 10}
+    for call, message in (
+        (lambda: pretrainer.predict(far), "mask_positions must be integers from 0 to 11"),
+        (lambda: pretrainer.predict({"token_ids": IDS}), "BertPretrainer takes mask_positions"),
+        (lambda: choices.predict({"token_ids": IDS}), r"must have the shape \[B, C, S\]"),
+        (lambda: choices.predict({"token_ids": IDS[None] + 40}), RANGE),
+        (lambda: unnamed.fit(["a", "b"], ["good", "bad"]), r"'good'.*label_names=\['bad', 'good'"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            call()
 
 
-@pytest.mark.parametrize("size", [0, -1, 1.5, "2", True])
-def test_a_batch_has_a_row_or_more(model, make_backbone, preprocessor, size):
-    from keras_bert import BertSpanLabelerPreprocessor
-
-    reader = BertSpanLabelerPreprocessor(preprocessor.tokenizer, 12, max_question_length=4)
-    questions = BertSpanLabeler(make_backbone(num_layers=1), reader)
+@pytest.mark.parametrize("size", [0, 1.5, "2", True])
+def test_a_batch_has_a_row_or_more(model, size):
     for call in (
-        lambda: questions.predict(QUESTIONS, batch_size=size),
-        lambda: questions.answer(QUESTIONS, batch_size=size),
+        lambda: model.answer(["a"], batch_size=size),
         lambda: model.predict({"token_ids": IDS}, batch_size=size),
         lambda: model.predict(["a"], batch_size=size),
         lambda: model.fit(["a"], [0], batch_size=size),
@@ -146,7 +137,8 @@ def test_a_batch_has_a_row_or_more(model, make_backbone, preprocessor, size):
 
 @pytest.mark.parametrize("x", [["a", "b"], {"token_ids": IDS}], ids=["texts", "prepared"])
 def test_weights_and_labels_are_numbers_that_can_be_meant(model, regression, x):
-    for weights in ([NAN, 1], [1, INF], ["a", "b"], [None, 1], [1, -1], [1j, 1], ["1", "1"]):
+    wrong = [[NAN, 1], [1, INF], ["a", "b"], [None, 1], [1, -1], [1j, 1], ["1", "1"]]
+    for weights in (*wrong, [b"\xff", "a"], [[1.0], [1.0, 2.0]], 1):
         for call in (model.fit, model.evaluate):
             with pytest.raises(ValueError, match="sample_weight must be"):
                 call(x, [0, 1], sample_weight=weights)
@@ -160,8 +152,6 @@ def test_weights_and_labels_are_numbers_that_can_be_meant(model, regression, x):
     for y in (1, "no", {"no"}, NAN, iter([0, 1])):
         with pytest.raises(ValueError, match="y must be a list or an array"):
             model.fit(x, y)
-    with pytest.raises(ValueError, match="sample_weight must be a list or an array"):
-        model.fit(x, [0, 1], sample_weight=1)
     with pytest.raises(ValueError, match="y is empty"):
         model.fit(x, [])
     for y in (np.zeros((2, 0)), np.zeros((2, 0), int)):
@@ -169,13 +159,10 @@ def test_weights_and_labels_are_numbers_that_can_be_meant(model, regression, x):
             regression.batches(x, y)
 
 
-def test_datasets_of_such_weights_and_labels_end_in_an_error(model, regression):
-    tf = pytest.importorskip("tensorflow", reason="pip install tensorflow")
+def test_datasets_of_such_weights_and_labels_end_in_an_error(model, regression, tf):
     for task, parts in (
         (model, (["a", "b"], [0, 1], [1.0, NAN])),
-        (model, ({"token_ids": IDS}, [0, 1], [1.0, NAN])),
-        (model, (["a", "b"], [0, 1], [1.0, -1.0])),
-        (model, ({"token_ids": IDS}, [0, 1], [1, -1])),
+        (model, ({"token_ids": IDS}, [0, 1], [1.0, -1.0])),
         (regression, (["a", "b"], [1.0, NAN])),
         (regression, ({"token_ids": IDS}, [1.0, INF])),
     ):
@@ -185,12 +172,10 @@ def test_datasets_of_such_weights_and_labels_end_in_an_error(model, regression):
     data = tf.data.Dataset.from_tensor_slices((["a", "b"], [0.5, 1.0]))
     with pytest.raises(tf.errors.InvalidArgumentError, match="Labels must be in 0 to 1"):
         list(model.batches(data))
-    one_hot = (["a", "b", "c"], np.eye(2)[[0, 1, 0]])
-    for data in (one_hot, ({"token_ids": IDS[[0, 1, 0]]}, one_hot[1])):
-        data = tf.data.Dataset.from_tensor_slices(data)
-        for form in (data.batch(2), data.batch(2, drop_remainder=True)):
-            with pytest.raises(ValueError, match="Labels are one-hot"):
-                model.fit(form)
+    for x, is_static in ((["a", "b"], False), (["a", "b"], True), ({"token_ids": IDS}, True)):
+        data = tf.data.Dataset.from_tensor_slices((x, np.eye(2)))
+        with pytest.raises(ValueError, match="Labels are one-hot"):
+            model.fit(data.batch(2, drop_remainder=is_static))
     data = tf.data.Dataset.from_tensor_slices((["a", "b"], [0, 1])).batch(2, drop_remainder=True)
     model.fit(data, verbose=0)  # two labels for two classes, but not one-hot
 
@@ -200,62 +185,38 @@ def test_arguments_of_another_kind_are_named(model, tmp_path):
         with pytest.raises(ValueError, match=r"batching must be a Batching.*got \{\}"):
             call(["a", "b"], [0, 1], batching={})
     for x in (["a"], {"token_ids": IDS}):
-        with pytest.raises(
-            TypeError, match=r"'threshold'.*BertClassifierPreprocessor.answers: none"
-        ):
+        with pytest.raises(TypeError, match=r"'threshold'.*BertClassifierPreprocessor.*none"):
             model.answer(x, threshold=0.3)
     for format in ("tf_saved_model", "onnx"):
         with pytest.raises(ValueError, match="filepath must be a path.*got None"):
             model.export(None, format=format)
 
 
-@pytest.mark.parametrize("missing", [None, NAN])
-def test_a_missing_text_is_named(model, missing):
-    for x, number in (
-        ([missing, "a"], 0),
-        (["a", missing], 1),
-        ([missing], 0),
-        ({"text": [missing, "a"]}, 0),
-        (np.array([missing, "a"], object), 0),
-        ([(missing, "b"), ("a", "b")], 0),
-    ):
-        for call in (
-            lambda x: model.predict(x, verbose=0),
-            lambda x: model.answer(x),
-            lambda x: model.fit(x, [0, 1], verbose=0),
-        ):
-            with pytest.raises(ValueError, match=f"Text {number} is (None|nan), not a string"):
-                call(x)
-
-
-def test_a_missing_first_cell_of_pandas_is_named(model):
+def test_texts_that_are_none_are_named(model, make_backbone, preprocessor):
     pandas = pytest.importorskip("pandas", reason='pip install ".[dev]"')
-    for column in (
-        pandas.Series([None, "a"]),
-        pandas.Series([None, "a"], dtype="string"),
-        pandas.Series([None, "a"], dtype=object),
-        pandas.Series([None, "a"], dtype="category"),
+    columns = [pandas.Series([None, "a"], dtype=dtype) for dtype in (None, "string", "category")]
+    for x, number in (
+        ([NAN, "a"], 0),
+        (["a", None], 1),
+        ({"text": [None, "a"]}, 0),
+        (np.array([None, "a"], object), 0),
+        ([(NAN, "b"), ("a", "b")], 0),
+        *((column, 0) for column in columns),
     ):
-        for x in (column, {"text": column}):
-            with pytest.raises(ValueError, match="Text 0 is (None|nan|<NA>), not a string"):
-                model.predict(x, verbose=0)
+        for call in (model.predict, model.answer, lambda x, **_: model.fit(x, [0, 1])):
+            with pytest.raises(ValueError, match=f"Text {number} is (None|nan|<NA>), not a string"):
+                call(x, verbose=0)
     names = pandas.Series(["no", "yes"], dtype="category")
     assert model.scores(pandas.Series(["a", "b"], dtype="category"), names)["accuracy"] >= 0
-
-
-def test_a_lone_surrogate_is_named(model, make_backbone, preprocessor):
-    from keras_bert import BertTokenClassifier
-
     for x in (["a", "b\ud800"], np.array(["a", "b\ud800"]), {"text": ["a", "b\ud800"]}):
         with pytest.raises(ValueError, match=r"Text 1 has half a character.*'\\ud800' at 1"):
             model.predict(x, verbose=0)
-    tagger = BertTokenClassifier(make_backbone(num_layers=1), 2, preprocessor)
+    tagger = BertTokenClassifier(make_backbone(), 2, preprocessor)
     with pytest.raises(ValueError, match="word .* of sentence 1 has half a character"):
         tagger.predict([["a"], ["b", "c\udc00"]], verbose=0)
 
 
-def test_no_examples_are_an_error_that_says_so(model):
-    tf = pytest.importorskip("tensorflow", reason="pip install tensorflow")
+def test_no_examples_are_an_error_that_says_so(model, tf):
     texts = tf.data.Dataset.from_tensor_slices((["a"], [0]))
     for data in (
         texts.take(0),
@@ -300,20 +261,6 @@ def test_other_sources_of_texts_say_what_to_give_instead(model):
         model.fit((part for part in [({"token_ids": IDS}, np.array([0, 2]))]), verbose=0)
 
 
-def test_unknown_names_say_how_to_name_the_classes(make_backbone, preprocessor, eager):
-    model = eager(BertClassifier(make_backbone(num_layers=1), 2, preprocessor))
-    with pytest.raises(ValueError, match=r"Label 0 is 'good'.*label_names=\['bad', 'good'\]"):
-        model.fit(["a", "b"], ["good", "bad"])
-
-
-def test_choices_are_checked_too(make_backbone, preprocessor):
-    model = BertMultipleChoice(make_backbone(num_layers=1), preprocessor)
-    with pytest.raises(ValueError, match=r"token_ids must have the shape \[B, C, S\]"):
-        model.predict({"token_ids": IDS}, verbose=0)
-    with pytest.raises(ValueError, match="token_ids must be integers from 0 to 29"):
-        model.predict({"token_ids": IDS[None] + 40}, verbose=0)
-
-
 def test_more_parts_than_rows_train_eagerly_too(model):
     """A part without rows has no loss; its mean would be NaN, and 10**9 of them would never end."""
     for parts in (3, 10**9):
@@ -321,27 +268,13 @@ def test_more_parts_than_rows_train_eagerly_too(model):
         assert np.isfinite(history["loss"]).all() and np.isfinite(history["accuracy"]).all()
 
 
-def test_a_source_of_batches_gives_a_task_of_two_outputs_a_dict_of_labels(make_backbone):
-    class Batches(keras.utils.PyDataset):
-        def __len__(self):
-            return 1
-
-        def __getitem__(self, index):
-            return {"token_ids": IDS}, np.array([0, 1])
-
-    labeler = BertSpanLabeler(make_backbone(num_layers=1))
-    with pytest.raises(ValueError, match="takes a dict of labels: start, end"):
-        labeler.fit(Batches(workers=0))
-
-
-def test_texts_with_one_label_are_no_questions(tensorflow, make_backbone, preprocessor):
-    from keras_bert import BertSpanLabelerPreprocessor
-
+def test_a_task_of_two_outputs_takes_a_dict_of_labels(tensorflow, make_backbone, letters):
+    reader = BertSpanLabelerPreprocessor(letters, 12, max_question_length=4)
+    labeler = BertSpanLabeler(make_backbone(), preprocessor=reader)
     stream = tensorflow.data.Dataset.from_tensor_slices((["a b", "c"], [1.0, 2.0]))
-    reader = BertSpanLabelerPreprocessor(preprocessor.tokenizer, 12, max_question_length=4)
-    labeler = BertSpanLabeler(make_backbone(num_layers=1), preprocessor=reader)
-    with pytest.raises(ValueError, match="takes a dict of labels: start, end"):
-        labeler.fit(stream)
+    for x in (Batches({"token_ids": IDS}, np.array([0, 1])), stream):
+        with pytest.raises(ValueError, match="takes a dict of labels: start, end"):
+            labeler.fit(x)
 
 
 @pytest.mark.parametrize("is_dataset", [True, False])  # False: as on JAX and PyTorch

@@ -6,7 +6,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_bert import Batching, BertEmbedder, finetune
+from keras_bert import Batching, BertEmbedder
 from keras_bert.losses import CoSENT, EmbeddingLoss, InBatchNegatives
 
 ANCHORS = ["a b c", "d", "e f", "g h i", "j k", "l m n", "a b c", "o"]
@@ -18,7 +18,7 @@ CLASSES = ["red", "blue", "red", "blue", "green", "green", "red", "blue"]
 
 @pytest.fixture
 def model(make_backbone, varied, preprocessor):
-    return varied(BertEmbedder(make_backbone(num_layers=1), preprocessor=preprocessor))
+    return varied(BertEmbedder(make_backbone(), preprocessor=preprocessor))
 
 
 def unit(vectors):
@@ -30,12 +30,10 @@ def by_hand(numbers, vectors, scale=20.0):
     vectors, losses = unit(vectors.astype("float64")), []
     for i, (anchor, positive, *_) in enumerate(numbers):
         scores = []
-        for j, other in enumerate(numbers):
-            for place, candidate in enumerate(other[1:], start=1):
-                is_own = (i, 1) == (j, place)
-                is_equal = candidate in (anchor, positive) or (place == 1 and other[0] == anchor)
-                if is_own or not is_equal:
-                    scores.append(scale * vectors[i, 0] @ vectors[j, place])
+        for (j, place), candidate in np.ndenumerate(numbers[:, 1:]):
+            is_equal = candidate in (anchor, positive) or (place == 0 and numbers[j, 0] == anchor)
+            if (i, 0) == (j, place) or not is_equal:
+                scores.append(scale * vectors[i, 0] @ vectors[j, place + 1])
         own = scale * vectors[i, 0] @ vectors[i, 1]
         losses.append(np.log(np.sum(np.exp(np.array(scores) - own))))
     return np.mean(losses)
@@ -98,21 +96,23 @@ def test_it_trains_on_what_people_have(model, eager, x, y, labels):
     epochs = 8 if y is SCORES else 3  # few steps of ranks first go up
     losses = model.fit(x, y, epochs=epochs, shuffle=False, verbose=0).history["loss"]
     assert losses[-1] < losses[0] - 0.1
-    if y is None:
-        assert model.evaluate(x, verbose=0) < losses[0] - 0.1
 
 
 def test_a_stream_gives_the_batches_of_memory(tensorflow, model):
     data = tensorflow.data.Dataset.from_tensor_slices
-    for stream, x, y in (
-        (data((ANCHORS, POSITIVES)), (ANCHORS, POSITIVES), None),
-        (data((ANCHORS, POSITIVES)).batch(8), (ANCHORS, POSITIVES), None),
-        (data(((ANCHORS, POSITIVES), SCORES)), (ANCHORS, POSITIVES), SCORES),
+    for stream, y in (
+        (data((ANCHORS, POSITIVES)).batch(8), None),
+        (data(((ANCHORS, POSITIVES), SCORES)), SCORES),
     ):
-        [found], [expected] = model.batches(stream), model.batches(x, y)
+        [found], [expected] = model.batches(stream), model.batches((ANCHORS, POSITIVES), y)
         tensorflow.nest.map_structure(np.testing.assert_array_equal, found, expected)
     with pytest.raises(ValueError, match="must yield .anchor, positive.*fit.texts, labels"):
         model.batches(data((ANCHORS, np.arange(8))))
+    wrong = data(((ANCHORS, POSITIVES), np.full(8, np.nan)))
+    with pytest.raises(tensorflow.errors.InvalidArgumentError, match="Scores must be finite"):
+        list(model.batches(wrong))
+    with pytest.raises(ValueError, match="score.*complex"):
+        model.batches(data(((ANCHORS, POSITIVES), np.full(8, 1j))))
 
 
 def test_classes_draw_new_partners_in_each_epoch(model, preprocessor):
@@ -144,7 +144,7 @@ def test_classes_draw_new_partners_in_each_epoch(model, preprocessor):
 
 def test_parts_of_a_batch_are_dropped_out_alike_twice(tensorflow, make_backbone, preprocessor):
     """The step goes down the gradient of the loss that it reports, whose masks it repeats."""
-    backbone = make_backbone(num_layers=1, dropout=0.3)
+    backbone = make_backbone(dropout=0.3)
     model = BertEmbedder(backbone, preprocessor=preprocessor)
     before = model.get_weights()
     losses = []
@@ -176,19 +176,8 @@ def test_it_is_saved_and_resumed_with_its_loss(assert_close, model, eager, tmp_p
     assert BertEmbedder.from_preset(tmp_path / "preset").matryoshka_dims == (16, 4)
 
 
-def test_finetune_keeps_the_best_epoch(model, tmp_path, capsys):
-    x = (ANCHORS[:6], POSITIVES[:6])
-    history = finetune(model, (x,), (x,), tmp_path / "run", epochs=2, batching=Batching(3))
-    assert [set(scores) >= {"mrr@10", "accuracy"} for scores in history] == [True, True]
-    assert "6 training examples; 6 select" in capsys.readouterr().out
-    best = max(scores["mrr@10"] for scores in history)
-    loaded = BertEmbedder.from_preset(tmp_path / "run/best")
-    assert loaded.scores(x)["mrr@10"] == pytest.approx(best)
-
-
-@pytest.mark.parametrize(
-    ("x", "y", "message"),
-    [
+def test_examples_that_teach_nothing_are_refused(model):
+    for x, y, message in (
         ((["a", " "], ["b", "c"]), None, "The anchor of example 1 is empty; 1 of 2 are"),
         ((["a", "b"], ["c", ""]), None, "The positive of example 1 is empty"),
         ((["a", "b"], ["c"]), None, "There are 2 texts but 1 second texts"),
@@ -198,53 +187,29 @@ def test_finetune_keeps_the_best_epoch(model, tmp_path, capsys):
         ((["a", "b"], ["c", "d"]), [1, 1j], "The scores of pairs must be numbers"),
         ((["a", "b"], ["c", "d"]), ["1", "2"], "The scores of pairs must be numbers"),
         ((["a", "b"], ["c", "d"]), [1], "There are 2 texts but 1 scores"),
-        ((["a", "b"], ["c", "d"]), ["yes", "no"], "The scores of pairs must be numbers"),
         ((["a", "b"], ["c", "d"], ["e", "f"]), [1, 2], "examples of 3 texts with y. Leave y out"),
         (["a", "b"], None, "Texts alone don't train an embedder. Give pairs"),
         (["a", "b", "c"], ["x", "x", "y"], "Class 'y' has one text, and each text needs a pos"),
         (["a", "b"], ["x", "x"], "All 2 texts have the class 'x', so none has a negative"),
         (["a", "b"], [0.5, 0.1], "Scores need pairs of texts: fit"),
-    ],
-)
-def test_examples_that_teach_nothing_are_refused(model, x, y, message):
-    with pytest.raises(ValueError, match=message):
-        model.fit(x, y, verbose=0)
+    ):
+        with pytest.raises(ValueError, match=message):
+            model.fit(x, y, verbose=0)
 
 
-def test_scores_of_a_stream_are_checked_too(tensorflow, model):
-    def data(scores):
-        parts = ((["a", "b"], ["c", "d"]), scores)
-        return tensorflow.data.Dataset.from_tensor_slices(parts).batch(2)
-
-    with pytest.raises(tensorflow.errors.InvalidArgumentError, match="Scores must be finite"):
-        list(model.batches(data([1.0, float("nan")])))
-    with pytest.raises(ValueError, match="score.*complex"):
-        model.batches(data([1j, 1.0]))
-
-
-def test_settings_that_teach_nothing_are_refused(model, backbone_of_tokens):
+def test_settings_that_teach_nothing_are_refused(model, preprocessor):
     x = (ANCHORS, POSITIVES)
-    with pytest.raises(ValueError, match="In a batch of one pair there are no negatives"):
-        model.fit(x, batch_size=1, verbose=0)
-    with pytest.raises(ValueError, match="can't be sorted by length"):
-        model.batches(ANCHORS, CLASSES, batching=Batching(bucket_lengths=(12,)))
-    with pytest.raises(ValueError, match="Pairs with scores take no sample_weight"):
-        model.fit(x, SCORES, sample_weight=np.ones(8), verbose=0)
-    with pytest.raises(ValueError, match="With pooling=None a text has a vector for each token"):
-        backbone_of_tokens.fit(x, verbose=0)
-    with pytest.raises(ValueError, match="scale must be.*above 0; got 0"):
-        InBatchNegatives(0)
-    with pytest.raises(ValueError, match="from 1 to 16, the width of the vectors.*32"):
-        BertEmbedder(model.backbone, matryoshka_dims=(32,))
-    with pytest.raises(ValueError, match=r"CoSENT compares.*\[B, 2, H\]; got \(4, 3, 8\)"):
-        CoSENT()(np.zeros(4), np.ones((4, 3, 8)))
-
-
-@pytest.fixture
-def backbone_of_tokens(model, preprocessor):
-    return BertEmbedder(model.backbone, pooling=None, preprocessor=preprocessor)
-
-
-def test_scores_say_what_they_need(model):
-    with pytest.raises(ValueError, match="Scores need pairs of texts.*got texts alone"):
-        model.scores(ANCHORS)
+    of_tokens = BertEmbedder(model.backbone, pooling=None, preprocessor=preprocessor)
+    by_length = Batching(bucket_lengths=(12,))
+    for call, message in (
+        (lambda: model.fit(x, batch_size=1), "In a batch of one pair there are no negatives"),
+        (lambda: model.batches(ANCHORS, CLASSES, batching=by_length), "can't be sorted by length"),
+        (lambda: model.fit(x, SCORES, sample_weight=np.ones(8)), "take no sample_weight"),
+        (lambda: of_tokens.fit(x), "With pooling=None a text has a vector for each token"),
+        (lambda: InBatchNegatives(0), "scale must be.*above 0; got 0"),
+        (lambda: BertEmbedder(model.backbone, matryoshka_dims=(32,)), "from 1 to 16, .*32"),
+        (lambda: CoSENT()(np.zeros(4), np.ones((4, 3, 8))), r"\[B, 2, H\]; got \(4, 3, 8\)"),
+        (lambda: model.scores(ANCHORS), "Scores need pairs of texts.*got texts alone"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            call()

@@ -1,97 +1,66 @@
-"""Properties that all tasks share: arrays from `predict`, dicts from `answer`, batches."""
+"""Properties that all tasks share: arrays from `predict`, dicts from `answer`, batches, files."""
 
 import functools
+import inspect
+import json
 
 import keras
 import numpy as np
 import pytest
 
 import keras_bert
-from keras_bert import Batching
+from keras_bert import Batching, BertTask
 from keras_bert.preprocessing.raw import take
 
 TEXTS = ["a b c", "d", "", "e f g h i j k l m n o p q"]
 WORDS = [text.split() for text in TEXTS]
+TAGS = [["O"] * len(words) for words in WORDS]
 CONTEXT = "a b c d e f g h i j k l"
 QUESTIONS = [
-    {
-        "id": letter,
-        "question": letter,
-        "context": CONTEXT,
-        "answers": [{"text": letter, "answer_start": CONTEXT.index(letter)}],
-    }
-    for letter in "abcd"
+    {"id": c, "question": c, "context": CONTEXT, "answers": [{"text": c, "answer_start": 2 * i}]}
+    for i, c in enumerate("abcd")
 ]
 CHOICES = [
-    {"context": letter, "choices": ["b", "c d", "e"][: 2 + place % 2], "label": place % 2}
-    for place, letter in enumerate("abcd")
+    {"context": c, "choices": ["b", "c d", "e"][: 2 + i % 2], "label": i % 2}
+    for i, c in enumerate("abcd")
 ]
-DOCUMENTS = (["a b", "a b", "c", "c"], TEXTS)
+
+
+def case(kind, x, y, shape, key, settings=None, **arguments):
+    """A task's class, examples, labels, shape of outputs, key of answers, and arguments."""
+    return f"Bert{kind}", x, y, shape, key, settings or {}, arguments
+
+
 SPANS = {"document_stride": 3, "max_question_length": 4, "max_answer_length": 2}
-CLASSES = {"num_classes": 3}
+CLASSES = ([0, 1, 2, 0], (4, 3), "probabilities")
 FEATURES = {"text": TEXTS, "features": np.arange(8.0).reshape(4, 2)}
-# Name: class, its arguments, those of its preprocessor, examples, labels, shape of outputs, keys.
+DOCUMENTS = (["a b", "a b", "c", "c"], TEXTS)
+WINDOWS = {"window_stride": 4, "window_pooling": "max"}
+NAMES = {"label_names": ["O", "B-X", "I-X"]}
 TASKS = {
-    "classes": ("BertClassifier", CLASSES, {}, TEXTS, [0, 1, 2, 0], (4, 3), "probabilities"),
-    "pairs": (
-        "BertClassifier",
-        CLASSES,
-        {},
-        (TEXTS, TEXTS[::-1]),
-        [0, 1, 2, 0],
-        (4, 3),
-        "probabilities",
-    ),
-    "features": (
-        "BertClassifier",
-        {**CLASSES, "num_features": 2},
-        {},
-        FEATURES,
-        [0, 1, 2, 0],
-        (4, 3),
-        "probabilities",
-    ),
-    "windows": (
-        "BertClassifier",
-        CLASSES,
-        {"window_stride": 4},
-        TEXTS,
-        [0, 1, 2, 0],
-        (4, 3),
-        "probabilities",
-    ),
-    "score": ("BertClassifier", {"num_classes": 1}, {}, TEXTS, [0.0, 1, 2, 0], (4, 1), "score"),
-    "tags": (
-        "BertTokenClassifier",
-        CLASSES,
-        {"label_names": ["O", "B-X", "I-X"]},
-        WORDS,
-        [["O"] * len(words) for words in WORDS],
-        (4, 12, 3),
-        "label",
-    ),
-    "questions": ("BertSpanLabeler", {}, SPANS, QUESTIONS, None, (12, 12), "answer"),
-    "choices": ("BertMultipleChoice", {}, {}, CHOICES, None, (4, 3), "choice"),
-    "documents": ("BertReranker", {}, {}, DOCUMENTS, [1, 0, 0.5, 0], (4, 1), "score"),
-    "vectors": ("BertEmbedder", {}, {}, TEXTS, np.eye(16)[:4], (4, 16), "embedding"),
+    "classes": case("Classifier", TEXTS, *CLASSES, num_classes=3),
+    "pairs": case("Classifier", (TEXTS, TEXTS[::-1]), *CLASSES, num_classes=3),
+    "features": case("Classifier", FEATURES, *CLASSES, num_classes=3, num_features=2),
+    "windows": case("Classifier", TEXTS, *CLASSES, WINDOWS, num_classes=3),
+    "score": case("Classifier", TEXTS, [0.0, 1, 2, 0], (4, 1), "score", num_classes=1),
+    "tags": case("TokenClassifier", WORDS, TAGS, (4, 12, 3), "label", NAMES, num_classes=3),
+    "questions": case("SpanLabeler", QUESTIONS, None, (12, 12), "answer", SPANS),
+    "choices": case("MultipleChoice", CHOICES, None, (4, 3), "choice"),
+    "documents": case("Reranker", DOCUMENTS, [1, 0, 0.5, 0], (4, 1), "score"),
+    "vectors": case("Embedder", TEXTS, np.eye(16)[:4], (4, 16), "embedding"),
 }
 
 
 @pytest.fixture(scope="module")
 def task_of(make_backbone, letters, varied):
-    """Makes each task once, as its preprocessor keeps the graphs that it traced."""
-
     @functools.cache
     def make(name):
-        kind, arguments, settings, x, *_ = TASKS[name]
+        kind, x, *_, settings, arguments = TASKS[name]
         reader = getattr(keras_bert, f"{kind}Preprocessor")(letters, sequence_length=12, **settings)
-        task = getattr(keras_bert, kind)(
-            make_backbone(num_layers=1), **{"preprocessor": reader, **arguments}
-        )
-        if "num_features" in arguments:
+        task = getattr(keras_bert, kind)(make_backbone(), preprocessor=reader, **arguments)
+        if name == "features":
             task.adapt_features(x["features"])
-        varied(task)
-        return task, task.get_weights()
+        return varied(task), task.get_weights()
 
     return make
 
@@ -99,22 +68,19 @@ def task_of(make_backbone, letters, varied):
 @pytest.fixture
 def made(task_of, eager, request):
     """`(task, examples, labels, shape of outputs, a key of answers)`, with the first weights."""
-    kind, _, _, x, y, shape, key = TASKS[request.param]
+    kind, *case, _, _ = TASKS[request.param]
     task, start = task_of(request.param)
     task.set_weights(start)
-    loss = {"optimizer": "sgd", "loss": "mse"} if kind == "BertEmbedder" else {}
-    return eager(task, **loss), x, y, shape, key
+    arguments = {"loss": "mse"} if kind == "BertEmbedder" else task.default_compile_args()
+    return eager(task, **{**arguments, "optimizer": keras.optimizers.SGD(0.0)}), *case
 
 
 def each(names):
     return pytest.mark.parametrize("made", names, indirect=True)
 
 
-def prepared(task, x):
-    """The model's inputs for examples, as arrays."""
-    batching = Batching(batch_size=64, pad_to="full")
-    [inputs] = task.preprocessor.batches(x, batching=batching, with_labels=False)
-    return inputs
+def without(*names):
+    return each([name for name in TASKS if name not in names])
 
 
 @each(TASKS)
@@ -124,7 +90,8 @@ def test_predict_gives_arrays_of_raw_and_of_prepared_inputs(made, assert_close, 
     parts = keras.tree.flatten(raw)
     assert all(type(part) is np.ndarray and part.dtype == np.float32 for part in parts)
     assert {part.shape for part in parts} == {shape}
-    inputs = prepared(task, x)
+    whole = Batching(batch_size=64, pad_to="full")
+    [inputs] = task.preprocessor.batches(x, batching=whole, with_labels=False)
     ready = task.predict(inputs, verbose=0)
     assert keras.tree.map_structure(type, raw) == keras.tree.map_structure(type, ready)
     if "windows" in request.node.name:
@@ -140,7 +107,7 @@ def test_predict_gives_arrays_of_raw_and_of_prepared_inputs(made, assert_close, 
     assert_close(raw, ready)
 
 
-@each([name for name in TASKS if name != "vectors"])
+@without("vectors", "windows")
 def test_an_iterable_of_examples_is_read_like_a_list(made, assert_close):
     task, x, y, *_ = made
     rows = x
@@ -156,19 +123,13 @@ def test_an_iterable_of_examples_is_read_like_a_list(made, assert_close):
 
 
 @each(TASKS)
-def test_examples_in_memory_need_no_pipeline(made, monkeypatch):
-    task, x, *_ = made
-
+def test_answers_are_dicts_of_each_example_and_need_no_pipeline(
+    assert_close, made, request, monkeypatch
+):
     def refused(*_, **__):
         raise AssertionError("Keras builds a pipeline")
 
     monkeypatch.setattr(keras.Model, "predict", refused)
-    for number in (1, 2, 4):
-        assert len(task.answer(take(x, slice(number)), batch_size=3)) == number
-
-
-@each(TASKS)
-def test_answers_are_dicts_of_each_example(assert_close, made, request):
     task, x, _, _, key = made
     answers = task.answer(x, batch_size=3)
     assert isinstance(answers, list) and len(answers) == 4
@@ -189,26 +150,67 @@ def test_answers_are_dicts_of_each_example(assert_close, made, request):
             assert np.array_equal(value, expected), name
 
 
-@each(TASKS)
-def test_batches_are_what_fit_trains_on(made):
+@without("pairs")
+def test_fit_trains_on_batches_and_validates_on_the_last_examples(made):
     task, x, y, _, _ = made
     data = task.batches(x, y, batching=Batching(batch_size=64, pad_to="longest"))
     inputs, labels, *weights = next(iter(data))
     assert set(inputs) == set(task.input)
     rows = len(inputs["token_ids"])
     assert {len(part) for part in keras.tree.flatten((inputs, labels, weights))} == {rows}
-    start = task.get_weights()
-    loss = task.fit(x, y, batch_size=64, shuffle=False, verbose=0).history["loss"][0]
-    assert int(task.optimizer.iterations) == 1 and np.isfinite(loss)
-    task.set_weights(start)
-    given = task.evaluate(data, verbose=0, return_dict=True)["loss"]
-    if not getattr(task.preprocessor, "cuts_windows", False):
-        own = task.evaluate(x, y, verbose=0, return_dict=True)["loss"]
-        assert given == pytest.approx(own, rel=1e-4)
+    logs = task.fit(x, y, batch_size=64, validation_split=0.5, verbose=0).history
+    assert int(task.optimizer.iterations) == 1 and np.isfinite(logs["loss"]).all()
+    x, y = (take(part, slice(2, 4)) for part in (x, y))
+    is_pooled = getattr(task.preprocessor, "cuts_windows", False)
+    last = (task.batches(x, y),) if is_pooled else (x, y)
+    found = task.evaluate(*last, verbose=0, return_dict=True)["loss"]
+    assert logs["val_loss"] == [pytest.approx(found, rel=1e-4)]
+
+
+@without("pairs")
+def test_presets_and_configs_make_the_same_task(made, tmp_path):
+    task, x, *_ = made
+    expected = task.predict(x, verbose=0)
+    task.save_to_preset(tmp_path / "preset")
+    copy = type(task).from_config(json.loads(json.dumps(task.get_config())))
+    copy.set_weights(task.get_weights())
+    preset = BertTask.from_preset(tmp_path / "preset")
+    assert not preset.load_report.new
+    for each in (task, task.backbone):
+        arguments = inspect.signature(type(each)).parameters.keys() - {"dtype", "kwargs"}
+        assert arguments <= each.get_config().keys()
+    for loaded in (preset, copy):
+        assert type(loaded) is type(task) and loaded.get_config() == task.get_config()
+        loaded.run_eagerly = True
+        found = loaded.predict(x, verbose=0)
+        keras.tree.map_structure(np.testing.assert_array_equal, found, expected)
+
+
+@each(["classes", "tags", "questions", "choices", "vectors"])
+def test_absent_inputs_are_no_padding_and_one_segment(made, inputs, assert_close, difference):
+    task = made[0]
+    of_choices = len(task.input["token_ids"].shape) == 3
+    inputs = {n: values.reshape(2, 4, 12) if of_choices else values for n, values in inputs.items()}
+    ids = {"token_ids": inputs["token_ids"]}
+    expected = task({**inputs, "segment_ids": 0 * ids["token_ids"], "padding_mask": None})
+    assert difference(task(inputs), expected) > 1e-3
+    whole = {**ids, "segment_ids": 0 * ids["token_ids"], "padding_mask": ids["token_ids"] >= 0}
+    for found in (task(ids), task.predict(ids, verbose=0), task(whole)):
+        assert_close(found, expected)
+
+
+@pytest.mark.parametrize("name", ["classes", "tags", "choices", "documents"])
+def test_dropout_acts_before_the_head_in_training_only(name, make_backbone, inputs, difference):
+    kind, *_, arguments = TASKS[name]
+    model = getattr(keras_bert, kind)(make_backbone(dropout=0.0), dropout=0.5, **arguments)
+    if name in ("choices", "documents"):
+        inputs = {part: values.reshape(2, 4, 12) for part, values in inputs.items()}
+    assert difference(model(inputs), model(inputs)) == 0.0
+    assert difference(model(inputs), model(inputs, training=True)) > 1e-4
 
 
 @pytest.mark.slow
-@each([name for name in TASKS if name != "pairs"])
+@without("pairs")
 def test_what_a_gpu_compiles_by_default_compiles(made, tensorflow, monkeypatch, difference):
     task, x, y, _, key = made
     expected, loss = task.predict(x, verbose=0), {"loss": "mse"} if key == "embedding" else {}
@@ -223,7 +225,7 @@ def test_what_a_gpu_compiles_by_default_compiles(made, tensorflow, monkeypatch, 
     assert np.isfinite([evaluated, trained]).all()
 
 
-@each([name for name in TASKS if name not in ("vectors", "questions")])
+@without("vectors", "questions")
 def test_scores_take_labels(made):
     task, x, y, _, _ = made
     scores = task.scores(x, y)
@@ -234,8 +236,7 @@ def test_scores_take_labels(made):
 
 
 @each(["classes", "features", "documents"])
-def test_scores_and_answers_of_datasets(assert_close, made):
-    tf = pytest.importorskip("tensorflow", reason="pip install tensorflow")
+def test_scores_and_answers_of_datasets(assert_close, made, tf):
     task, x, y, _, key = made
     data = tf.data.Dataset.from_tensor_slices((x, y))
     expected = task.scores(x, y)
@@ -252,36 +253,26 @@ def test_columns_of_tables_are_texts_and_labels(made, assert_close):
     task, _, y, _, _ = made
     other = TEXTS[::-1]
     expected = task.predict((TEXTS, other), verbose=0)
-    pair = column(TEXTS), column(other)
     both = pandas.DataFrame({"first": TEXTS, "second": other})
-    for form in (pair, both, {"text": pair}):
+    for form in ((column(TEXTS), column(other)), both):
         assert_close(task.predict(form, verbose=0), expected)
     names = column([str(label) for label in y])
-    evaluated = task.evaluate(TEXTS, y, verbose=0)
-    assert task.evaluate(column(TEXTS), names, verbose=0) == pytest.approx(evaluated, rel=1e-5)
-    assert len(task.answer(column(TEXTS))) == 4
     assert task.scores(column(TEXTS), names) == task.scores(TEXTS, y)
     weights = column([1.0, 2.0, 0.5, 1.0])
     task.fit(column(TEXTS), names, sample_weight=weights, validation_split=0.25, verbose=0)
     task.fit(both, names, class_weight={"0": 2.0}, validation_data=(both, names), verbose=0)
     assert int(task.optimizer.iterations) == 2
-
-
-@pytest.mark.parametrize("options", [{}, {"validation_split": 0.5}])
-@each(["classes"])
-def test_a_table_that_contains_the_labels_is_refused(made, options):
-    pandas = pytest.importorskip("pandas", reason='pip install ".[dev]"')
     table = pandas.DataFrame({"text": TEXTS, "label": ["1", "0", "1", "0"]})
-    message = r"labels too, in column 'label'.*Pass the texts alone, such as table\['text'\]"
-    with pytest.raises(ValueError, match=message):
-        made[0].fit(table, table["label"], **options)
+    for options in ({}, {"validation_split": 0.5}):
+        with pytest.raises(ValueError, match=r"labels too, in column 'label'.*table\['text'\]"):
+            task.fit(table, table["label"], **options)
 
 
 def test_a_plain_preprocessor_becomes_that_of_the_task(make_backbone, preprocessor):
     kinds = ("Classifier", "TokenClassifier", "MultipleChoice", "Reranker", "Embedder")
     for kind in (f"Bert{name}" for name in kinds):
-        arguments = CLASSES if "lassifier" in kind and "Embed" not in kind else {}
-        task = getattr(keras_bert, kind)(make_backbone(num_layers=1), **arguments)
+        arguments = {"num_classes": 3} if "Classifier" in kind else {}
+        task = getattr(keras_bert, kind)(make_backbone(), **arguments)
         task.preprocessor = preprocessor
         assert type(task.preprocessor) is getattr(keras_bert, f"{kind}Preprocessor")
         assert task.preprocessor.tokenizer is preprocessor.tokenizer
@@ -291,7 +282,7 @@ def test_a_plain_preprocessor_becomes_that_of_the_task(make_backbone, preprocess
 
 
 def test_a_pretrainer_reads_as_the_task_it_comes_from(make_backbone, preprocessor):
-    encoder = make_backbone(num_layers=1)
+    encoder = make_backbone()
     model = keras_bert.BertClassifier(encoder, 3, preprocessor)
     pretrainer = keras_bert.BertPretrainer(encoder, preprocessor=model.preprocessor)
     assert type(pretrainer.preprocessor) is type(preprocessor)

@@ -1,6 +1,7 @@
 """Iterables of raw examples train and answer as lists of them."""
 
 import itertools
+from collections import UserList
 
 import keras
 import numpy as np
@@ -12,7 +13,7 @@ from keras_bert.models.task_data import training_data
 TEXTS = ["a b c", "b b d", "a b a", "e c c d", "a a", "e d"]
 LABELS, NUMBERS = ["good", "bad"] * 3, [1, 0] * 3
 ROWS = list(zip(TEXTS, LABELS, strict=True))
-SETTINGS = {"batching": Batching(2, shuffle=False), "epochs": 3, "verbose": 0}
+SETTINGS = {"batching": Batching(2, shuffle=False), "epochs": 2, "verbose": 0}
 
 
 class Loader:
@@ -25,34 +26,11 @@ class Loader:
         return iter(next(self.passes))
 
 
-class Columns:
+class Columns(UserList):
     """Rows by number, with a column by name, as in a data set of Hugging Face."""
 
-    def __len__(self):
-        return len(TEXTS)
-
     def __getitem__(self, key):
-        rows = [
-            {"text": text, "label": number} for text, number in zip(TEXTS, NUMBERS, strict=True)
-        ]
-        return Column(row[key] for row in rows) if isinstance(key, str) else rows[key]
-
-    def __iter__(self):
-        return iter([self[number] for number in range(len(self))])
-
-
-class Column:
-    def __init__(self, values):
-        self.values = list(values)
-
-    def __len__(self):
-        return len(self.values)
-
-    def __getitem__(self, key):
-        return self.values[key]
-
-    def __iter__(self):
-        return iter(self.values)
+        return UserList(row[key] for row in self) if isinstance(key, str) else self.data[key]
 
 
 def forever(rows):
@@ -70,6 +48,7 @@ def torch_loader(rows, **options):
 
 
 NUMBERED = list(zip(TEXTS, NUMBERS, strict=True))
+COLUMNS = Columns({"text": text, "label": number} for text, number in NUMBERED)
 DICTS = [{"text": text, "label": label} for text, label in ROWS]
 FORMS = {
     "a generator": lambda: (iter(ROWS),),
@@ -77,8 +56,8 @@ FORMS = {
     "dicts": lambda: (iter(DICTS),),
     "texts and a list": lambda: (iter(TEXTS), LABELS),
     "passes": lambda: (Loader(ROWS),),
-    "rows": lambda: (Columns(),),
-    "columns": lambda: (Columns()["text"], Columns()["label"]),
+    "rows": lambda: (COLUMNS,),
+    "columns": lambda: (COLUMNS["text"], COLUMNS["label"]),
     "grain": lambda: (grain_source(NUMBERED),),
     "grain batches": lambda: (grain_source(NUMBERED).batch(4),),
     "a grain iterator": lambda: (grain_source(NUMBERED).to_iter_dataset(),),
@@ -89,67 +68,57 @@ FORMS = {
 }
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def make(make_backbone, letters):
+    """Gives the same classifier each time, with the weights that it started with."""
+    keras.utils.set_random_seed(1)
+    reader = BertClassifierPreprocessor(letters, 12, label_names=["bad", "good"])
+    model = BertClassifier(make_backbone(dropout=0.0), preprocessor=reader, dropout=0.0)
+    model.compile(keras.optimizers.SGD(0.1))
+    start = model.get_weights()
+
     def make():
-        keras.utils.set_random_seed(1)
-        reader = BertClassifierPreprocessor(letters, 12, label_names=["bad", "good"])
-        return BertClassifier(make_backbone(dropout=0.0), preprocessor=reader, dropout=0.0)
+        model.set_weights(start)
+        return model
 
     return make
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def train(make):
     def train(*data, **options):
-        model = make()
-        model.compile(keras.optimizers.SGD(0.1), run_eagerly=True)
-        return model.fit(*data, **{**SETTINGS, **options}).history["loss"]
+        return make().fit(*data, **{**SETTINGS, **options}).history["loss"]
 
     return train
 
 
+@pytest.fixture(scope="module")
+def expected(train):
+    return train(TEXTS, LABELS)
+
+
 @pytest.mark.parametrize("form", FORMS)
-def test_an_iterable_trains_like_lists(form, train):
-    assert train(*FORMS[form]()) == train(TEXTS, LABELS)
+def test_an_iterable_trains_like_lists(form, train, expected):
+    assert train(*FORMS[form]()) == expected
 
 
-def test_a_part_of_an_endless_iterable_is_a_pass(train):
-    assert train(forever(ROWS), steps_per_epoch=3) == train(TEXTS, LABELS)
+def test_a_part_of_an_endless_iterable_is_a_pass(train, expected):
+    assert train(forever(ROWS), steps_per_epoch=3) == expected
 
 
-def test_each_pass_is_read_again(train):
+def test_each_pass_is_read_again(train, expected):
     other = [(text, "good") for text in TEXTS]
-    same, other_ones = (
-        train(Loader(ROWS)),
-        train(Loader(other, ROWS, other)),
-    )  # the first tells what there is
-    assert same[0] == other_ones[0] and same[1] != other_ones[1]
+    found = train(Loader(other, ROWS, other))  # the first tells what there is
+    assert found[0] == expected[0] and found[1] != expected[1]
 
 
 def test_passes_of_unequal_length_are_refused(make):
     model, batching = make(), Batching(2, shuffle=False)
-    model.compile()
     data = Loader(ROWS[:2], ROWS)  # before the passes, a look at the first example
     batches, *_ = training_data(model, data, None, None, batching, {"epochs": 2})
     assert len(list(batches)) == 3
     with pytest.raises(ValueError, match="makes 1 batches.* 3"):
         list(batches)
-
-
-def test_an_iterable_is_answered_scored_and_split_like_a_list(make, tmp_path):
-    model = make()
-    model.compile()
-    assert model.scores(iter(ROWS)) == model.scores(TEXTS, LABELS)
-    assert model.evaluate(iter(ROWS), verbose=0) == model.evaluate(TEXTS, LABELS, verbose=0)
-    np.testing.assert_array_equal(model.predict(iter(TEXTS)), model.predict(TEXTS))
-    answers = model.answer(iter(TEXTS))
-    assert [each["label"] for each in answers] == [each["label"] for each in model.answer(TEXTS)]
-    options = {"epochs": 1, "batching": Batching(2)}
-    with_lists = finetune(model, (TEXTS, LABELS), (TEXTS, LABELS), tmp_path / "lists", **options)
-    model = make()
-    assert finetune(model, iter(ROWS), iter(ROWS), tmp_path / "rows", **options) == with_lists
-    model.fit(iter(ROWS), validation_split=0.5, class_weight="balanced", verbose=0)
 
 
 @pytest.mark.parametrize(
@@ -170,3 +139,17 @@ def test_examples_without_end_need_steps(train, monkeypatch):
     monkeypatch.setattr("keras_bert.preprocessing.iterables._MOST", 100)
     with pytest.raises(ValueError, match="100.*steps_per_epoch"):
         train(forever(ROWS))
+
+
+def test_an_iterable_is_answered_scored_and_split_like_a_list(make, eager_compile, tmp_path):
+    model = make()
+    model.compile()
+    assert model.scores(iter(ROWS)) == model.scores(TEXTS, LABELS)
+    assert model.evaluate(iter(ROWS), verbose=0) == model.evaluate(TEXTS, LABELS, verbose=0)
+    np.testing.assert_array_equal(model.predict(iter(TEXTS)), model.predict(TEXTS))
+    answers = model.answer(iter(TEXTS))
+    assert [each["label"] for each in answers] == [each["label"] for each in model.answer(TEXTS)]
+    options = {"epochs": 1, "batching": Batching(2)}
+    with_lists = finetune(model, (TEXTS, LABELS), (TEXTS, LABELS), tmp_path / "lists", **options)
+    assert finetune(make(), iter(ROWS), iter(ROWS), tmp_path / "rows", **options) == with_lists
+    model.fit(iter(ROWS), validation_split=0.5, class_weight="balanced", verbose=0)

@@ -1,28 +1,25 @@
-"""How probable texts are: against one token of one row at a time, and what pairs are."""
+"""How probable texts are, against one token of one row at a time, and words for [MASK]."""
 
 import keras
 import numpy as np
 import pytest
 
-from keras_bert import BertPretrainer
+from keras_bert import BertPreprocessor, BertPretrainer
 from keras_bert.models import scoring
+from keras_bert.preprocessing.whole_texts import masked_inputs
 
 TEXTS = ["a b c", "d", "e f g h i j k", "zz d", "o p q", "d"]
 
 
 @pytest.fixture(scope="module")
-def models(make_backbone, letters, eager):
+def models(make_backbone, letters, varied, eager):
     """A masked and a causal model, whose table has two spare rows."""
-    from keras_bert import BertPreprocessor
-
     keras.utils.set_random_seed(1)
-    generator, made = np.random.default_rng(4), {}
-    for causal in (False, True):
-        backbone = make_backbone(vocabulary_size=32, num_layers=1, causal=causal)
+    made = {}
+    for name in ("masked", "causal"):
+        backbone = make_backbone(vocabulary_size=32, causal=name == "causal")
         model = BertPretrainer(backbone, False, BertPreprocessor(letters, sequence_length=12))
-        for weight in model.trainable_weights:
-            weight.assign(generator.normal(0.1, 0.3, weight.shape))
-        made["causal" if causal else "masked"] = eager(model)
+        made[name] = eager(varied(model))
     return made
 
 
@@ -55,29 +52,20 @@ def one_by_one(model, text):
 
 @pytest.fixture(scope="module")
 def expected(models):
-    return {name: [one_by_one(model, text) for text in TEXTS] for name, model in models.items()}
-
-
-def expected_of(model, expected):
-    return expected["causal" if model.backbone.causal else "masked"]
+    return {model.name: [one_by_one(model, text) for text in TEXTS] for model in models.values()}
 
 
 def test_scores_are_those_of_one_token_at_a_time(assert_close, model, expected):
     scores = model.score_texts(TEXTS)
-    for score, (tokens, likelihoods) in zip(scores, expected_of(model, expected), strict=True):
+    for score, (tokens, likelihoods) in zip(scores, expected[model.name], strict=True):
         assert score["tokens"] == tokens
         assert_close(score["token_log_likelihoods"], likelihoods)
         assert_close(score["log_likelihood"], sum(likelihoods))
         assert score["perplexity"] == pytest.approx(np.exp(-np.mean(likelihoods)), rel=1e-5)
     assert len({round(score["log_likelihood"], 3) for score in scores}) == len(TEXTS) - 1
     assert scores[1] == scores[5]  # equal texts have equal scores, to the last bit
-
-
-@pytest.mark.parametrize("batch_size", [1, 3])
-def test_the_batch_size_does_not_change_scores(assert_close, model, expected, batch_size):
-    scores = model.score_texts(TEXTS, batch_size)
-    for score, (_, likelihoods) in zip(scores, expected_of(model, expected), strict=True):
-        assert_close(score["token_log_likelihoods"], likelihoods)
+    for score, other in zip(scores, model.score_texts(TEXTS, 3), strict=True):
+        assert_close(other["token_log_likelihoods"], score["token_log_likelihoods"])
 
 
 def test_rows_of_many_logits_are_computed_a_few_at_a_time(
@@ -93,7 +81,7 @@ def test_rows_of_many_logits_are_computed_a_few_at_a_time(
     monkeypatch.setattr(scoring, "_LOGITS_AT_ONCE", 8 * 32 * 2)
     scores = models["causal"].score_texts(TEXTS)
     assert len(shapes) > 2 and max(rows * places for rows, places in shapes) <= 8 * 2
-    for score, (_, likelihoods) in zip(scores, expected["causal"], strict=True):
+    for score, (_, likelihoods) in zip(scores, expected[models["causal"].name], strict=True):
         assert_close(score["token_log_likelihoods"], likelihoods)
     shapes.clear()
     monkeypatch.setattr(scoring, "_LOGITS_AT_ONCE", 1)
@@ -103,16 +91,10 @@ def test_rows_of_many_logits_are_computed_a_few_at_a_time(
 
 def test_one_text_gives_one_score(model):
     alone, [among] = model.score_texts(TEXTS[0]), model.score_texts(TEXTS[:1])
-    assert alone == among and alone.keys() == {
-        "log_likelihood", "perplexity", "tokens", "token_log_likelihoods"
-    }  # fmt: skip
+    names = {"log_likelihood", "perplexity", "tokens", "token_log_likelihoods"}
+    assert alone == among and alone.keys() == names
     assert model.score_texts([]) == []
-
-
-def test_a_causal_text_scores_as_its_start_does(assert_close, models):
-    scores = models["causal"].score_texts(["a b c d", "a b", "a b x y z"])
-    for score in scores[1:]:
-        assert_close(score["token_log_likelihoods"][:2], scores[0]["token_log_likelihoods"][:2])
+    assert len(model.score_texts("b " * 10)["tokens"]) == 10  # as many as the preprocessor reads
 
 
 def test_pairs_are_right_where_the_good_text_is_likelier(model):
@@ -137,44 +119,49 @@ def test_equal_texts_are_ties_in_whatever_batches_they_are(model):
 @pytest.mark.parametrize(
     ("good", "bad", "message"),
     [
-        (["a", "b"], ["a"], "as many good as bad texts, at least one; got 2 and 1"),
+        (["a", "b"], ["a"], "as many good as bad texts.*; got 2 and 1"),
         ([], [], "at least one; got 0 and 0"),
         ("a", ["a"], "good must be a list of texts"),
         (["a"], "a", "bad must be a list of texts"),
         (["a", "b"], ["a", ""], "Bad text 1 has no token to score"),
         (["a", "b " * 11], ["a", "a"], "Good text 1 has 11 tokens, .* at most 10"),
         (["a", "b"], [5, "a"], "Bad text 0 is 5, not a string"),
+        (["a", "b", " "], None, "Text 2 has no token to score: ' '"),
+        ("", None, "Text 0 has no token to score"),
+        (["a", "b " * 11], None, r"Text 1 has 11 tokens, .* \(sequence_length=12\): 'b b"),
+        (["a", None], None, "Text 1 is None, not a string"),
+        (5, None, "texts must be a list of texts; got 5"),
     ],
 )
-def test_pairs_that_are_none_are_refused(masked, good, bad, message):
+def test_texts_and_pairs_that_have_no_score_are_refused(masked, good, bad, message):
     with pytest.raises(ValueError, match=message):
-        masked.minimal_pair_accuracy(good, bad)
-
-
-@pytest.mark.parametrize(
-    ("texts", "message"),
-    [
-        (["a", "b", " "], "Text 2 has no token to score: ' '"),
-        ("", "Text 0 has no token to score"),
-        (["a", "b " * 11], r"Text 1 has 11 tokens, .* at most 10 \(sequence_length=12\): 'b b"),
-        (["a", None], "Text 1 is None, not a string"),
-        (5, "takes a str or a list of them; got 5"),
-    ],
-)
-def test_texts_that_have_no_score_are_refused(masked, texts, message):
-    with pytest.raises(ValueError, match=message):
-        masked.score_texts(texts)
-
-
-def test_a_text_may_be_as_long_as_the_preprocessor_reads(model):
-    assert len(model.score_texts("b " * 10)["tokens"]) == 10
+        masked.score_texts(good) if bad is None else masked.minimal_pair_accuracy(good, bad)
 
 
 def test_what_scores_need_is_named(make_backbone, masked):
-    model = BertPretrainer(make_backbone(num_layers=1))
-    for call in (lambda: model.score_texts("a"), lambda: model.minimal_pair_accuracy(["a"], ["b"])):
+    bare = BertPretrainer(make_backbone())
+    for call in (bare.score_texts, bare.fill_mask, lambda x: bare.minimal_pair_accuracy(x, x)):
         with pytest.raises(ValueError, match="has no preprocessor"):
-            call()
+            call(["a"])
     for call in (masked.score_texts, lambda *x: masked.minimal_pair_accuracy(["a"], *x)):
         with pytest.raises(ValueError, match="batch_size"):
             call(["a"], 0)
+
+
+def test_masks_are_filled_with_the_tokens_of_the_largest_logits(masked, assert_close):
+    texts = ["a [MASK] c", "[MASK] b [MASK] d e", "[MASK]", "f g h i [MASK]"]
+    answers = masked.fill_mask(texts, top_k=3, batch_size=2)
+    assert [len(answer) for answer in answers] == [1, 2, 1, 1]
+    tokens = masked.preprocessor.tokenizer.get_vocabulary()
+    for text, answer in zip(texts, answers, strict=True):
+        inputs, [count] = masked_inputs([text], masked.preprocessor)
+        logits = np.asarray(masked.predict_on_batch(inputs)["masked_lm"][0])[:, : len(tokens)]
+        for slot in range(count):
+            likely = np.exp(logits[slot]) / np.exp(logits[slot]).sum()
+            best = np.argsort(-likely)[:3]
+            assert [word["token"] for word in answer[slot]] == [tokens[i] for i in best]
+            assert_close([word["score"] for word in answer[slot]], likely[best])
+    [alone] = masked.fill_mask(texts[0], top_k=3)
+    assert [word["token"] for word in alone] == [word["token"] for word in answers[0][0]]
+    every = masked.fill_mask("a [MASK]", top_k=32)[0]  # spare rows of the table are no words
+    assert {word["token"] for word in every} == set(tokens)

@@ -112,39 +112,40 @@ class RopeBackbone(Backbone):
 
 # The encoder ends.
 TEXTS = ["a b c", "d", "e f g h i", "j k"]
+PAIRS = (TEXTS, TEXTS[::-1])
 WORDS = [text.split() for text in TEXTS]
+TAGS = [["O", *["B-X"] * (len(words) - 1)] for words in WORDS]
 QUESTIONS = [
     {"question": c, "context": "a b c d", "answers": [{"text": c, "answer_start": 2 * place}]}
     for place, c in enumerate("abcd")
 ]
 CHOICES = [{"context": c, "choices": ["b", "c d"], "label": i % 2} for i, c in enumerate("abcd")]
 SPANS = {"document_stride": 3, "max_question_length": 4, "max_answer_length": 2}
+CLASSES = {"num_classes": 2, "dropout": 0.0}
 # Task: arguments, settings of its preprocessor, examples, labels, examples to answer.
 TASKS = {
-    "BertClassifier": ({"num_classes": 2, "dropout": 0.0}, {}, TEXTS, [0, 1, 0, 1], TEXTS),
-    "BertTokenClassifier": (
-        {"num_classes": 2, "dropout": 0.0},
-        {"label_names": ["O", "B-X"]},
-        WORDS,
-        [["O", *["B-X"] * (len(words) - 1)] for words in WORDS],
-        WORDS,
-    ),
+    "BertClassifier": (CLASSES, {}, TEXTS, [0, 1, 0, 1], TEXTS),
+    "BertTokenClassifier": (CLASSES, {"label_names": ["O", "B-X"]}, WORDS, TAGS, WORDS),
     "BertSpanLabeler": ({}, SPANS, QUESTIONS, None, QUESTIONS),
     "BertMultipleChoice": ({"dropout": 0.0}, {}, CHOICES, None, CHOICES),
-    "BertReranker": (
-        {"dropout": 0.0},
-        {},
-        (TEXTS, TEXTS[::-1]),
-        [1, 0, 1, 0],
-        (TEXTS, TEXTS[::-1]),
-    ),
-    "BertEmbedder": ({}, {}, (TEXTS, TEXTS[::-1]), None, TEXTS),
+    "BertReranker": ({"dropout": 0.0}, {}, PAIRS, [1, 0, 1, 0], PAIRS),
+    "BertEmbedder": ({}, {}, PAIRS, None, TEXTS),
 }
 
 
 @pytest.fixture
 def rope():
     return RopeBackbone(30, num_layers=2, num_heads=2, hidden_dim=16)
+
+
+@pytest.fixture
+def make_task(rope, letters):
+    def make(name):
+        arguments, settings, *_ = TASKS[name]
+        reader = getattr(keras_bert, f"{name}Preprocessor")(letters, sequence_length=12, **settings)
+        return getattr(keras_bert, name)(rope, preprocessor=reader, **arguments)
+
+    return make
 
 
 def numbers(answers):
@@ -155,13 +156,11 @@ def numbers(answers):
 
 @pytest.mark.parametrize("name", TASKS)
 def test_each_task_trains_answers_adapts_and_is_saved(
-    name, rope, letters, eager, assert_close, tmp_path
+    name, make_task, eager, assert_close, tmp_path
 ):
-    arguments, settings, x, y, asked = TASKS[name]
-    reader = getattr(keras_bert, f"{name}Preprocessor")(letters, sequence_length=12, **settings)
-    task = getattr(keras_bert, name)(rope, preprocessor=reader, **arguments)
-    eager(task, optimizer=keras.optimizers.Adam(3e-3))
-    losses = task.fit(x, y, epochs=3, shuffle=False, verbose=0).history["loss"]
+    *_, x, y, asked = TASKS[name]
+    task = eager(make_task(name), optimizer=keras.optimizers.Adam(3e-3))
+    losses = task.fit(x, y, epochs=2, shuffle=False, verbose=0).history["loss"]
     assert losses[-1] < losses[0]
     task.enable_lora(rank=2)
     adapters = [v for v in task.trainable_variables if "lora" in v.path]
@@ -179,13 +178,8 @@ def test_each_task_trains_answers_adapts_and_is_saved(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TASKS)
-def test_each_task_is_exported(name, rope, letters, tmp_path):
-    import tensorflow as tf
-
-    arguments, settings, *_, asked = TASKS[name]
-    reader = getattr(keras_bert, f"{name}Preprocessor")(letters, sequence_length=12, **settings)
-    task = getattr(keras_bert, name)(rope, preprocessor=reader, **arguments)
-    served = tf.saved_model.load(task.export(tmp_path / "served")).signatures
+def test_each_task_is_exported(name, make_task, tf, tmp_path):
+    served = tf.saved_model.load(make_task(name).export(tmp_path / "served")).signatures
     assert {"serving_default", "token_ids"} <= served.keys()
 
 
@@ -225,15 +219,14 @@ def test_no_other_library_has_files_for_it(rope, tmp_path):
 def test_a_backbone_that_breaks_the_contract_is_told_what_it_lacks(rope):
     sizes = {"vocabulary_size": 30, "hidden_dim": 16, "max_sequence_length": 64}
     parts = {"embeddings": rope.embeddings, "blocks": rope.blocks, **sizes}
-    outputs = rope.output
-    with pytest.raises(ValueError, match="padding_mask.*sequence_output"):
-        Backbone({"token_ids": rope.input["token_ids"]}, {"pooled_output": 0}, **parts)
-    with pytest.raises(ValueError, match=r"\[B, S, 8\]"):
-        Backbone(rope.input, outputs, **{**parts, "hidden_dim": 8})
-    with pytest.raises(ValueError, match="blocks"):
-        Backbone(rope.input, outputs, **{**parts, "blocks": []})
-    vectors = {"sequence_output": outputs["sequence_output"]}
+    only_ids = {"token_ids": rope.input["token_ids"]}
+    vectors = {"sequence_output": rope.output["sequence_output"]}
+    for inputs, outputs, changed, message in (
+        (only_ids, {"pooled_output": 0}, {}, "padding_mask.*sequence_output"),
+        (rope.input, rope.output, {"hidden_dim": 8}, r"\[B, S, 8\]"),
+        (rope.input, rope.output, {"blocks": []}, "blocks"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            Backbone(inputs, outputs, **{**parts, **changed})
     with pytest.raises(ValueError, match="BertClassifier.*pooled_output.*Backbone"):
         keras_bert.BertClassifier(Backbone(rope.input, vectors, **parts), num_classes=2)
-    with pytest.raises(ValueError, match="BertEmbedder takes a Backbone.*got str"):
-        keras_bert.BertEmbedder("bert-base-uncased")

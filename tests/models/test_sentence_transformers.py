@@ -22,7 +22,7 @@ def theirs():
 
 @pytest.fixture
 def backbone(make_backbone, varied):
-    return varied(make_backbone(num_layers=1, dropout=0.0, attention_dropout=0.0))
+    return varied(make_backbone(dropout=0.0, attention_dropout=0.0))
 
 
 @pytest.mark.parametrize(

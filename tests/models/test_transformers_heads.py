@@ -9,36 +9,21 @@ import pytest
 from keras_bert import (
     BertBackbone,
     BertClassifier,
-    BertEmbedder,
     BertMultipleChoice,
+    BertPreprocessor,
     BertPretrainer,
     BertReranker,
     BertSpanLabeler,
     BertTask,
     BertTokenClassifier,
+    BertTokenizer,
 )
 from keras_bert.presets.save_checkpoint import save_to_hugging_face
 
 pytestmark = pytest.mark.slow
 
-SMALL = {
-    "vocab_size": 30,
-    "hidden_size": 16,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 2,
-    "intermediate_size": 32,
-    "max_position_embeddings": 16,
-}
-
-
-@pytest.fixture(scope="module")
-def torch():
-    return pytest.importorskip("torch", reason='pip install ".[parity]"')
-
-
-@pytest.fixture(scope="module")
-def transformers(torch):
-    return pytest.importorskip("transformers", reason='pip install ".[parity]"')
+SMALL = {"vocab_size": 30, "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2}
+SMALL |= {"intermediate_size": 32, "max_position_embeddings": 16}
 
 
 @pytest.fixture
@@ -139,139 +124,48 @@ def test_every_head_comes_and_goes(
     assert_close(outputs(back), outputs(theirs), sums=0)
 
 
-def test_multiple_choice_comes_and_goes(
-    assert_close, torch, make_theirs, load_theirs, inputs, tmp_path
+@pytest.mark.parametrize("head", ["choices", "activation.Sigmoid", "linear.Identity"])
+def test_heads_of_choices_and_documents_come_and_go(
+    assert_close, torch, make_theirs, load_theirs, inputs, preprocessor, tmp_path, head
 ):
-    theirs = make_theirs("BertForMultipleChoice", classifier_dropout=0.3)
-    theirs.save_pretrained(tmp_path / "theirs")
-    model = BertTask.from_preset(tmp_path / "theirs")
-    assert type(model) is BertMultipleChoice and model.dropout == 0.3
-    assert not model.load_report.new and not model.load_report.left_over
-    choices = {name: values.reshape(2, 4, 12) for name, values in inputs.items()}
-    names = {"token_ids": "input_ids", "segment_ids": "token_type_ids"}
-    names["padding_mask"] = "attention_mask"
-    asked = {theirs: torch.tensor(choices[ours]) for ours, theirs in names.items()}
-    expected = theirs(**asked).logits.detach().numpy()  # [2, 4]
-    assert np.ptp(expected, axis=1).min() > 1e-3
-    assert_close(model.predict(choices, verbose=0), expected)
-    save_to_hugging_face(model, tmp_path / "ours")
-    back = load_theirs("BertForMultipleChoice", tmp_path / "ours")
-    assert back.config.classifier_dropout == 0.3
-    state, weights = back.state_dict(), theirs.state_dict()
-    assert state.keys() == weights.keys()
-    assert all((state[name] == weights[name]).all() for name in weights)
-    assert_close(back(**asked).logits.detach(), expected, sums=0)
-
-
-@pytest.mark.parametrize("activation", ["activation.Sigmoid", "linear.Identity"])
-def test_a_cross_encoder_comes_and_goes(
-    assert_close, torch, make_theirs, load_theirs, inputs, preprocessor, tmp_path, activation
-):
-    name = f"torch.nn.modules.{activation}"
-    theirs = make_theirs(
-        "BertForSequenceClassification",
-        num_labels=1,
-        classifier_dropout=0.3,
-        sentence_transformers={"activation_fn": name, "version": "4.1.0"},
-    )
+    kind, number = ("MultipleChoice", 4) if head == "choices" else ("SequenceClassification", 1)
+    config = {"classifier_dropout": 0.3}
+    if kind != "MultipleChoice":  # a cross-encoder
+        own = {"activation_fn": f"torch.nn.modules.{head}", "version": "4.1.0"}
+        config |= {"num_labels": 1, "sentence_transformers": own}
+    theirs = make_theirs(f"BertFor{kind}", **config)
     theirs.save_pretrained(tmp_path / "theirs")
     words = "\n".join(preprocessor.tokenizer.get_vocabulary())
     (tmp_path / "theirs" / "vocab.txt").write_text(words)
     model = BertTask.from_preset(tmp_path / "theirs")
-    assert type(model) is BertReranker and model.dropout == 0.3
+    assert type(model) is (BertMultipleChoice if head == "choices" else BertReranker)
+    assert model.dropout == 0.3
     assert not model.load_report.new and not model.load_report.left_over
+    several = {name: values.reshape(-1, number, 12) for name, values in inputs.items()}
+    asked = several if head == "choices" else inputs  # theirs has [B, S] for a document
     names = {"token_ids": "input_ids", "segment_ids": "token_type_ids"}
     names["padding_mask"] = "attention_mask"
-    asked = {theirs: torch.tensor(inputs[ours]) for ours, theirs in names.items()}
-    expected = theirs(**asked).logits.detach().numpy()  # [8, 1]
+    asked = {names[name]: torch.tensor(values) for name, values in asked.items()}
+    expected = theirs(**asked).logits.detach().numpy()  # [2, 4] or [8, 1]
     assert np.ptp(expected) > 1e-3
-    documents = {name: values[:, None] for name, values in inputs.items()}  # [8, 1, 12]
-    assert_close(model.predict(documents, verbose=0), expected)
+    assert_close(model.predict(several, verbose=0), expected)
     save_to_hugging_face(model, tmp_path / "ours")
-    back = load_theirs("BertForSequenceClassification", tmp_path / "ours")
-    assert back.config.sentence_transformers == {"activation_fn": name}
+    back = load_theirs(f"BertFor{kind}", tmp_path / "ours")
+    assert back.config.classifier_dropout == 0.3
+    if head != "choices":
+        assert back.config.sentence_transformers == {"activation_fn": own["activation_fn"]}
     state, weights = back.state_dict(), theirs.state_dict()
     assert state.keys() == weights.keys()
     assert all((state[name] == weights[name]).all() for name in weights)
     assert_close(back(**asked).logits.detach(), expected, sums=0)
-
-
-def test_next_sentence_alone_comes_and_goes(
-    assert_close, torch, make_theirs, load_theirs, inputs, outputs, tmp_path
-):
-    theirs = make_theirs("BertForNextSentencePrediction")
-    theirs.save_pretrained(tmp_path / "theirs")
-    model = BertPretrainer.from_preset(tmp_path / "theirs")
-    assert {name.split("/")[0] for name in model.load_report.new} == {"masked_lm"}
-    assert_close(outputs(model)[1:], outputs(theirs))
-    save_to_hugging_face(model, tmp_path / "ours")
-    back = load_theirs("BertForPreTraining", tmp_path / "ours")
-    assert_close(outputs(back)[1:], outputs(theirs), sums=0)
-
-
-def test_labels_and_dropouts_come_and_go(make_theirs, load_theirs, preprocessor, tmp_path):
-    config = {
-        "id2label": {0: "no", 1: "maybe", 2: "yes"},
-        "label2id": {"no": 0, "maybe": 1, "yes": 2},
-        "classifier_dropout": 0.4,
-        "hidden_dropout_prob": 0.2,
-        "attention_probs_dropout_prob": 0.3,
-    }
-    make_theirs("BertForSequenceClassification", **config).save_pretrained(tmp_path / "theirs")
-    words = "\n".join(preprocessor.tokenizer.get_vocabulary())
-    (tmp_path / "theirs" / "vocab.txt").write_text(words)
-    model = BertClassifier.from_preset(tmp_path / "theirs", lowercase=True)
-    assert model.preprocessor.label_names == ["no", "maybe", "yes"] and model.dropout == 0.4
-    save_to_hugging_face(model, tmp_path / "ours")
-    back = load_theirs("BertForSequenceClassification", tmp_path / "ours").config.to_dict()
-    assert {name: back[name] for name in config} == config
-
-
-@pytest.mark.parametrize("model", ["backbone", "embedder"])
-def test_models_without_a_head_go_as_a_bert_model(
-    backbone, randomized, load_theirs, outputs, assert_close, tmp_path, model
-):
-    randomized(backbone)
-    model = backbone if model == "backbone" else BertEmbedder(backbone)
-    save_to_hugging_face(model, tmp_path)
-    assert_close(outputs(load_theirs("BertModel", tmp_path)), outputs(backbone))
-
-
-def test_files_of_pytorch_and_in_shards_give_the_same(
-    torch, make_theirs, outputs, assert_close, tmp_path
-):
-    theirs = make_theirs("BertForPreTraining")
-    theirs.save_pretrained(tmp_path / "shards", max_shard_size="4KB")
-    assert len(list((tmp_path / "shards").glob("model-*.safetensors"))) > 3
-    theirs.config.save_pretrained(tmp_path / "bin")
-    torch.save(theirs.state_dict(), tmp_path / "bin" / "pytorch_model.bin")
-    for name in ("shards", "bin"):
-        model = BertPretrainer.from_preset(tmp_path / name)
-        assert not model.load_report.new and not model.load_report.left_over
-        assert_close(outputs(model), outputs(theirs))
-
-
-def test_decoders_that_the_config_calls_tied_and_the_file_does_not(
-    make_theirs, outputs, assert_close, transformers, tmp_path
-):
-    theirs = make_theirs("BertForMaskedLM", tie_word_embeddings=False)
-    theirs.config.tie_word_embeddings = True
-    theirs.save_pretrained(tmp_path, state_dict=theirs.state_dict())
-    again = transformers.BertForMaskedLM.from_pretrained(tmp_path).eval()
-    model = BertPretrainer.from_preset(tmp_path)
-    assert model.tie_embeddings is False
-    assert_close(outputs(model), outputs(again))
 
 
 @pytest.mark.parametrize("lowercase", [True, False])
 def test_their_tokenizer_reads_text_as_ours(transformers, make_backbone, tmp_path, lowercase):
-    pytest.importorskip("tensorflow_text", reason="pip install tensorflow-text")
-    from keras_bert import BertPreprocessor, BertTokenizer
-
     letters = "abcdefghijABCDEFGHIJé中!?.'"
     words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *letters, *(f"##{c}" for c in letters)]
     preprocessor = BertPreprocessor(BertTokenizer(words, lowercase), sequence_length=16)
-    backbone = make_backbone(vocabulary_size=len(words), num_layers=1)
+    backbone = make_backbone(vocabulary_size=len(words))
     model = BertPretrainer(backbone, preprocessor=preprocessor)
     save_to_hugging_face(model, tmp_path / "ours")
     theirs = transformers.AutoTokenizer.from_pretrained(tmp_path / "ours")

@@ -40,16 +40,6 @@ SIZES = {
 }
 
 
-@pytest.fixture(scope="module")
-def torch():
-    return pytest.importorskip("torch", reason='pip install ".[parity]"')
-
-
-@pytest.fixture(scope="module")
-def transformers():
-    return pytest.importorskip("transformers", reason='pip install ".[parity]"')
-
-
 @pytest.fixture
 def make_theirs(torch, transformers, tmp_path):
     """Makes a random `BertForPreTraining` of theirs and a folder that it saved itself to."""
@@ -78,12 +68,8 @@ def make_theirs(torch, transformers, tmp_path):
     return make
 
 
-def their_weight(path, theirs):
-    """What a weight of ours has in a state dict of theirs, or in one of gradients, by its path."""
-    return np.concatenate(their_parts(path, theirs), axis=-1)
-
-
 def their_parts(path, theirs):
+    """The parts of a weight of ours in a dict of theirs or of gradients, by its path."""
     layer, kind = path.rsplit("/", 1)
     if layer.startswith("block_"):
         block, layer = layer.split("/", 1)
@@ -302,7 +288,7 @@ def test_training_steps_equal_those_of_transformers_and_torch(torch, make_theirs
         ours.fit(x, y, sample_weight=weights, verbose=0)
     state = theirs.state_dict()
     for weight in ours.trainable_weights:
-        expected = their_weight(weight.path, state)
+        expected = np.concatenate(their_parts(weight.path, state), axis=-1)
         actual = keras.ops.convert_to_numpy(weight)
         if weight.path.endswith("query_key_value/bias"):
             # The key's bias has no effect: its gradient is rounding, which Adam makes a step of.

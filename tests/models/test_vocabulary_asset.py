@@ -11,8 +11,6 @@ import keras
 import numpy as np
 import pytest
 
-pytest.importorskip("tensorflow_text", reason="pip install tensorflow-text")
-
 import keras_bert
 from keras_bert import BertClassifier, BertClassifierPreprocessor, BertTokenizer
 
@@ -35,7 +33,7 @@ def make(make_backbone, preprocessor):
         task = getattr(keras_bert, name)
         kind = task.preprocessor_class()
         reader = kind.like(preprocessor, **TASKS[name])
-        return task(make_backbone(num_layers=1), preprocessor=reader)
+        return task(make_backbone(), preprocessor=reader)
 
     return make_task
 
@@ -72,36 +70,21 @@ def assert_same(loaded, task):
 
 
 @pytest.mark.parametrize("name", TASKS)
-def test_a_file_holds_the_vocabulary_as_an_asset(make, tmp_path, name):
+def test_a_file_holds_the_vocabulary_as_an_asset_and_may_hold_it_in_the_config(
+    make, tmp_path, name
+):
     task = make(name)
     path = tmp_path / "task.keras"
-    task.save(path)
+    (keras.saving.save_model if name == "BertClassifier" else type(task).save)(task, path)
+    words = task.preprocessor.tokenizer.get_vocabulary()
     with zipfile.ZipFile(path) as archive:
-        words = archive.read(ASSET).decode().splitlines()
+        assert archive.read(ASSET).decode().splitlines() == words
         config = json.loads(archive.read("config.json"))
-    assert words == task.preprocessor.tokenizer.get_vocabulary()
     assert tokenizer_config(config)["vocabulary"].keys() == {"size", "sha256"}
     assert_same(keras.saving.load_model(path), task)
-
-
-@pytest.mark.parametrize("name", TASKS)
-def test_files_with_the_vocabulary_in_the_config_load(make, tmp_path, name):
-    task = make(name)
-    path = tmp_path / "old.keras"
-    task.save(path)
-
-    def as_before(config, members):
-        tokenizer_config(config)["vocabulary"] = task.preprocessor.tokenizer.get_vocabulary()
-
-    rewrite(path, as_before, without=[ASSET])
-    assert_same(keras.saving.load_model(path), task)
-
-
-def test_the_function_that_saves_models_writes_the_asset(classifier, tmp_path):
-    keras.saving.save_model(classifier, tmp_path / "task.keras")
-    with zipfile.ZipFile(tmp_path / "task.keras") as archive:
-        assert ASSET in archive.namelist()
-    assert_same(keras.saving.load_model(tmp_path / "task.keras"), classifier)
+    if name in ("BertClassifier", "BertPretrainer"):  # as in older files
+        rewrite(path, lambda c, _: tokenizer_config(c).update(vocabulary=words), without=[ASSET])
+        assert_same(keras.saving.load_model(path), task)
 
 
 def test_folders_and_copies_keep_the_vocabulary(classifier, tmp_path):
@@ -124,10 +107,7 @@ def test_a_task_inside_another_model_keeps_its_vocabulary(classifier, inputs, tm
     loaded = keras.saving.load_model(tmp_path / "outer.keras")
     [task] = [layer for layer in loaded.layers if isinstance(layer, BertClassifier)]
     assert_same(task, classifier)
-
-
-def test_a_task_without_a_preprocessor_has_no_asset(make_backbone, tmp_path):
-    task = BertClassifier(make_backbone(num_layers=1), 2)
+    task.preprocessor = None
     task.save(tmp_path / "task.keras")
     with zipfile.ZipFile(tmp_path / "task.keras") as archive:
         assert ASSET not in archive.namelist()
@@ -137,11 +117,7 @@ def test_a_task_without_a_preprocessor_has_no_asset(make_backbone, tmp_path):
 def test_a_file_with_another_vocabulary_does_not_load(classifier, tmp_path):
     path = tmp_path / "task.keras"
     classifier.save(path)
-
-    def swap(config, members):
-        members[ASSET] = members[ASSET].replace(b"\nb\n", b"\nB\n")
-
-    rewrite(path, swap)
+    rewrite(path, lambda _, m: m.update({ASSET: m[ASSET].replace(b"\nb\n", b"\nB\n")}))
     with pytest.raises(ValueError, match="not the vocabulary that the model was saved with"):
         keras.saving.load_model(path)
 
@@ -165,15 +141,7 @@ def test_a_tokenizer_without_its_asset_says_so(classifier, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "vocabulary",
-    [
-        None,
-        "vocab.txt",
-        {},
-        {"size": -1, "sha256": ""},
-        {"size": 10**9, "sha256": 3},
-        {"path": "/"},
-    ],
+    "vocabulary", [None, "vocab.txt", {}, {"size": -1, "sha256": ""}, {"size": 9, "sha256": 3}]
 )
 def test_a_config_names_no_file(classifier, vocabulary):
     config = {**classifier.preprocessor.tokenizer.get_config(), "vocabulary": vocabulary}
@@ -181,45 +149,24 @@ def test_a_config_names_no_file(classifier, vocabulary):
         BertTokenizer.from_config(config)
 
 
-def load_in_another_process(path, program):
-    """Returns what a program prints that has the path as its argument."""
-    return subprocess.run(
-        [sys.executable, "-c", program, path],
-        capture_output=True,
-        text=True,
-        check=True,
-        env={**os.environ, "KERAS_BACKEND": keras.backend.backend()},
-    ).stdout
-
-
 @pytest.mark.slow
-def test_a_process_that_imports_the_task_alone_loads_the_file(classifier, tmp_path):
-    classifier.compile()
-    classifier.fit(["a", "b"], ["x", "y"], verbose=0)
-    classifier.save(tmp_path / "task.keras")
-    program = (
-        "import sys, keras\n"
-        "from keras_bert import BertClassifier\n"
-        "model = keras.saving.load_model(sys.argv[1])\n"
-        "print(type(model).__name__, type(model.optimizer).__name__)"
-    )
-    printed = load_in_another_process(tmp_path / "task.keras", program)
-    assert printed.split() == ["BertClassifier", "AdamW"]
-
-
-@pytest.mark.slow
-def test_a_process_without_the_import_gets_a_short_message(make_backbone, preprocessor, tmp_path):
+def test_a_process_with_and_without_the_import(make_backbone, preprocessor, tmp_path):
     words = preprocessor.tokenizer.get_vocabulary()
     words += [f"word{number}" for number in range(30_522 - len(words))]
-    reader = BertClassifierPreprocessor(BertTokenizer(words), sequence_length=12)
-    backbone = make_backbone(num_layers=1, vocabulary_size=len(words))
-    task = BertClassifier(backbone, 2, preprocessor=reader)
+    reader = BertClassifierPreprocessor(BertTokenizer(words), 12, **LABELS)
+    task = BertClassifier(make_backbone(vocabulary_size=len(words)), preprocessor=reader)
+    task.fit(["a", "b"], ["x", "y"], verbose=0)
     task.save(tmp_path / "task.keras")
-    program = (
-        "import sys, keras\n"
-        "try: keras.saving.load_model(sys.argv[1])\n"
-        "except TypeError as error: print(error)"
-    )
-    message = load_in_another_process(tmp_path / "task.keras", program)
+    program = """import sys, keras
+try: keras.saving.load_model(sys.argv[1])
+except TypeError as error: print(error, "###")
+from keras_bert import BertClassifier
+model = keras.saving.load_model(sys.argv[1])
+print(type(model).__name__, type(model.optimizer).__name__)"""
+    command = [sys.executable, "-c", program, tmp_path / "task.keras"]
+    env = {**os.environ, "KERAS_BACKEND": keras.backend.backend()}
+    run = subprocess.run(command, capture_output=True, text=True, check=True, env=env)
+    message, found = run.stdout.split("###")
     assert "Could not locate class 'BertClassifier'" in message and "keras_bert" in message
     assert len(message) < 3000  # with the vocabulary in the config: 300,000
+    assert found.split() == ["BertClassifier", "AdamW"]

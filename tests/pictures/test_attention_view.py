@@ -11,31 +11,16 @@ import pytest
 from keras_bert import BertBackbone, BertClassifier, BertPreprocessor, BertPretrainer, BertTokenizer
 from keras_bert.pictures import show_attention
 
-WORDS = [
-    "[PAD]",
-    "[UNK]",
-    "[CLS]",
-    "[SEP]",
-    "[MASK]",
-    "rain",
-    "in",
-    "spain",
-    "<",
-    "/",
-    "script",
-    ">",
-]
-SIZE = {"num_layers": 3, "num_heads": 2, "hidden_dim": 8, "intermediate_dim": 16}
+WORDS = "[PAD] [UNK] [CLS] [SEP] [MASK] rain in spain < / script >".split()
 
 
 @pytest.fixture(scope="module")
 def model():
-    backbone = BertBackbone(len(WORDS), max_sequence_length=12, **SIZE)
+    backbone = BertBackbone(len(WORDS), 3, 2, 8, 16, max_sequence_length=12)
     return BertPretrainer(backbone, preprocessor=BertPreprocessor(BertTokenizer(WORDS), 8))
 
 
 def data_of(page):
-    """What the page's script reads."""
     [text] = re.findall(r'<script type="application/json" id="data">(.*?)</script>', page)
     return json.loads(text)
 
@@ -44,10 +29,8 @@ def test_the_page_holds_the_probabilities(model, tmp_path):
     view = show_attention(model, "Rain in Spain", "in rain", layer=1, head=1)
     assert view.tokens == "[CLS] rain in spain [SEP] in rain [SEP]".split()
     assert view.probabilities.shape == (3, 2, 8, 8)
-    inputs = {
-        "token_ids": np.array([[2, 5, 6, 7, 3, 6, 5, 3]]),
-        "segment_ids": np.array([[0] * 5 + [1] * 3]),
-    }
+    ids, segments = np.array([[2, 5, 6, 7, 3, 6, 5, 3]]), np.array([[0] * 5 + [1] * 3])
+    inputs = {"token_ids": ids, "segment_ids": segments}
     found = model.backbone.attention_probabilities(inputs)
     for layer, own in zip(found, view.probabilities, strict=True):
         np.testing.assert_array_equal(np.asarray(layer)[0], own)
@@ -98,8 +81,5 @@ def test_a_heat_map_is_drawn(model, tmp_path):
 def test_what_cannot_be_shown_is_refused(model, arguments, message):
     with pytest.raises(ValueError, match=message):
         show_attention(model, *arguments)
-
-
-def test_a_tokenizer_is_needed(model):
     with pytest.raises(ValueError, match="BertClassifier has no preprocessor"):
         show_attention(BertClassifier(model.backbone, 2), "rain")

@@ -7,3 +7,11 @@ import pytest
 @pytest.fixture(autouse=True)
 def seeded():
     keras.utils.set_random_seed(1)
+
+
+@pytest.fixture
+def eagerly(tensorflow):
+    """Runs functions without tracing them, which takes longer than a few steps."""
+    tensorflow.config.run_functions_eagerly(True)
+    yield
+    tensorflow.config.run_functions_eagerly(False)

@@ -36,21 +36,9 @@ TASKS = {
     BertEmbedder: "sentence-similarity",
     BertReranker: "text-ranking",
 }
-HOSTILE = [
-    "a|b",
-    "`code`",
-    "---",
-    "# head\n# line",
-    "<script>alert(1)</script>",
-    CARD_MARK,
-    "[x](javascript:1)",
-    "$$x$$",
-    "\u202eright to left",
-    "\ud800",
-    "``",
-    "key: value",
-    "سلام\u200cها",
-]
+HOSTILE = ["a|b", "`code`", "---", "# head\n# line", "<script>alert(1)</script>", CARD_MARK]
+HOSTILE += ["[x](javascript:1)", "$$x$$", "\u202eright to left", "\ud800", "``", "key: value"]
+HOSTILE += ["سلام\u200cها"]
 
 
 @pytest.fixture
@@ -72,6 +60,11 @@ def text_of(folder):
     return (folder / "README.md").read_text(encoding="utf-8")
 
 
+def card_of(model, folder):
+    model.save_to_preset(folder)
+    return text_of(folder)
+
+
 def metadata(folder):
     _, fields, _ = re.split(r"^---$", text_of(folder), maxsplit=2, flags=re.MULTILINE)
     return yaml.safe_load(fields)
@@ -88,44 +81,40 @@ def run_blocks(folder):
     return found
 
 
-def make(cls, small, reader):
+@pytest.fixture(params=TASKS)
+def model(request, small, reader):
+    cls = request.param
     if cls is BertBackbone:
         return small
     arguments = {"num_classes": 2} if "Classifier" in cls.__name__ else {}
     return cls(small, preprocessor=reader, **arguments)
 
 
-@pytest.mark.parametrize("cls", TASKS)
-def test_the_card_of_a_preset_loads_the_model(cls, small, reader, tmp_path, capsys):
-    model = make(cls, small, reader)
-    model.save_to_preset(tmp_path / "model")
-    fields = metadata(tmp_path / "model")
-    assert fields["library_name"] == "keras_bert" and fields["pipeline_tag"] == TASKS[cls]
+def test_the_card_of_a_preset_loads_the_model(model, tmp_path, capsys):
+    model.save_to_preset(tmp_path)
+    fields = metadata(tmp_path)
+    assert fields["library_name"] == "keras_bert" and fields["pipeline_tag"] == TASKS[type(model)]
     assert not fields.keys() & {"base_model", "language", "license"}  # which nobody knows
-    [names] = run_blocks(tmp_path / "model")
-    assert type(names["model"]) is cls
-    assert cls is BertBackbone or capsys.readouterr().out
+    [names] = run_blocks(tmp_path)
+    assert type(names["model"]) is type(model)
+    assert type(model) is BertBackbone or capsys.readouterr().out
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("cls", TASKS)
-def test_the_card_of_a_hugging_face_folder_loads_it_both_ways(cls, small, reader, tmp_path):
-    pytest.importorskip("transformers", reason='pip install ".[parity]"')
-    pytest.importorskip("torch", reason='pip install ".[parity]"')
-    if cls in (BertEmbedder, BertReranker):
-        pytest.importorskip("sentence_transformers", reason='pip install ".[parity]"')
-    model = make(cls, small, reader)
-    save_to_hugging_face(model, tmp_path / "model")
-    fields = metadata(tmp_path / "model")
-    assert fields["library_name"] in ("transformers", "sentence-transformers")
-    theirs, ours = run_blocks(tmp_path / "model")
-    assert type(ours["model"]) is cls
-    if fields["library_name"] == "transformers":
-        of_head = 0 if cls is BertBackbone else model.count_params() - small.count_params()
-        assert theirs["model"].num_parameters() >= of_head
-        assert type(theirs["model"]).__module__.startswith("transformers.")
-    else:
-        assert type(theirs["model"]).__module__.startswith("sentence_transformers.")
+def test_the_card_of_a_hugging_face_folder_loads_it_both_ways(model, small, tmp_path):
+    for package in ("transformers", "torch", "sentence_transformers"):
+        pytest.importorskip(package, reason='pip install ".[parity]"')
+    save_to_hugging_face(model, tmp_path)
+    library = "transformers"
+    if isinstance(model, (BertEmbedder, BertReranker)):
+        library = "sentence-transformers"
+    assert metadata(tmp_path)["library_name"] == library
+    theirs, ours = (names["model"] for names in run_blocks(tmp_path))
+    assert type(ours) is type(model)
+    assert type(theirs).__module__.startswith(f"{library.replace('-', '_')}.")
+    if library == "transformers":
+        of_head = 0 if model is small else model.count_params() - small.count_params()
+        assert theirs.num_parameters() >= of_head
 
 
 def test_a_card_has_the_arguments_of_the_model(make_backbone, reader, tmp_path):
@@ -133,122 +122,90 @@ def test_a_card_has_the_arguments_of_the_model(make_backbone, reader, tmp_path):
     names = [f"label {i}" for i in range(1200)]
     reader = BertClassifierPreprocessor.like(reader, label_names=names)
     model = BertClassifier(backbone, 1200, reader)
-    model.save_to_preset(tmp_path / "model")
-    text = text_of(tmp_path / "model")
-    assert f"- `parameters`: `{model.count_params()}`\n" in text
+    text = card_of(model, tmp_path / "model")
     expected = {"num_layers": 1, "hidden_dim": 16, "causal": True, "num_classes": 1200}
     expected |= {"lowercase": True, "sequence_length": 96, "max_sequence_length": 128}
+    expected["parameters"] = model.count_params()
     assert all(f"\n- `{name}`: `{value}`\n" in text for name, value in expected.items())
     assert "\n- `label_names`: `label 0, label 1, " in text and "label 999" not in text
     assert "## Training" not in text and "## Scores" not in text  # of which nothing is known
-
-
-def test_a_causal_model_says_so(make_backbone, reader, tmp_path):
-    causal = make_backbone(max_sequence_length=128, causal=True)
-    BertPretrainer(causal, False, reader).save_to_preset(tmp_path / "causal")
+    text = card_of(BertPretrainer(backbone, False), tmp_path / "causal")
     assert metadata(tmp_path / "causal")["pipeline_tag"] == "text-generation"
-    assert "predicts each next word" in text_of(tmp_path / "causal")
-    assert "fill_mask" not in text_of(tmp_path / "causal")
+    assert "predicts each next word" in text and "fill_mask" not in text
 
 
-def test_finetune_tells_the_card_its_settings_and_scores(classifier, tmp_path):
+def test_finetune_tells_the_card_its_settings_and_scores(classifier, tmp_path, eagerly):
     examples = (["a b", "c d"] * 4, ["n", "y"] * 4)
     finetune(classifier, examples, examples, tmp_path, test=examples, epochs=1, learning_rate=3e-5)
     [scores] = json.loads((tmp_path / "scores.json").read_text())
     text = text_of(tmp_path / "best")
-    for line in (
-        "Trained as a `BertClassifier`:",
-        "- `training examples`: `8`",
-        "- `learning rate`: `3e-05`",
-        "- `batch size`: `32`",
-        "- `epochs`: `1`",
-        "On `dev`:",
-        "On `test`:",
-        f"- `accuracy`: {scores['accuracy']:.4g}",
-    ):
+    lines = ["Trained as a `BertClassifier`:", "- `training examples`: `8`", "On `dev`:"]
+    lines += ["- `learning rate`: `3e-05`", "- `batch size`: `32`", "- `epochs`: `1`", "On `test`:"]
+    for line in (*lines, f"- `accuracy`: {scores['accuracy']:.4g}"):
         assert f"\n{line}\n" in text
-    assert "learning rate`: `3e-05" in text and "layer decay" not in text
+    assert "layer decay" not in text
 
 
-def test_a_fit_tells_the_card_what_keras_knows(classifier, tmp_path):
+def test_a_fit_tells_the_card_what_keras_knows(classifier, tmp_path, eagerly):
     classifier.fit(["a", "b"], ["n", "y"], validation_data=(["a"], ["n"]), epochs=2, verbose=0)
-    classifier.save_to_preset(tmp_path / "model")
-    text = text_of(tmp_path / "model")
+    text = card_of(classifier, tmp_path / "model")
     assert "- `epochs of the last fit`: `2`\n" in text and "- `optimizer`: `AdamW`\n" in text
     last = classifier.history.history["val_accuracy"][-1]
     assert f"On `validation`:\n\n- `accuracy`: {last:.4g}\n" in text
 
 
-def test_the_record_stays_with_the_model_that_it_describes(classifier, tmp_path):
+def test_the_record_stays_with_the_model_that_it_describes(classifier, tmp_path, eagerly):
     record_training(classifier, {"epochs": 3}, {"dev": {"accuracy": 0.75}})
-    classifier.save_to_preset(tmp_path / "first")
+    first = card_of(classifier, tmp_path / "first")
     again = BertTask.from_preset(tmp_path / "first")
-    again.save_to_preset(tmp_path / "second")
-    assert text_of(tmp_path / "second") == text_of(tmp_path / "first")
-    assert "- `accuracy`: 0.75\n" in text_of(tmp_path / "second")
+    assert card_of(again, tmp_path / "again") == first and "- `accuracy`: 0.75\n" in first
 
     again.fit(["a"], ["n"], verbose=0)  # the scores were those of other weights
-    again.save_to_preset(tmp_path / "second")
-    text = text_of(tmp_path / "second")
+    text = card_of(again, tmp_path / "again")
     assert "Trained as" in text and "Then trained as" in text and "0.75" not in text
 
     for cls, changes in ((BertClassifier, {"num_classes": 3}), (BertEmbedder, {})):
-        cls.from_preset(tmp_path / "first", **changes).save_to_preset(tmp_path / "other")
-        text = text_of(tmp_path / "other")  # the encoder is the trained one, the head is new
-        assert "- `epochs`: `3`" in text and "0.75" not in text
-
-    BertTask.from_preset(tmp_path / "first", load_weights=False).save_to_preset(tmp_path / "fresh")
-    assert "## Training" not in text_of(tmp_path / "fresh")
+        text = card_of(cls.from_preset(tmp_path / "first", **changes), tmp_path / "other")
+        assert "- `epochs`: `3`" in text and "0.75" not in text  # the head is new
+    fresh = BertTask.from_preset(tmp_path / "first", load_weights=False)
+    assert "## Training" not in card_of(fresh, tmp_path / "fresh")
 
 
-def test_a_task_on_a_trained_encoder_knows_its_history(classifier, tmp_path):
-    record_training(classifier, {"epochs": 3}, {"dev": {"accuracy": 0.75}})
-    BertEmbedder(classifier.backbone).save_to_preset(tmp_path / "model")
-    text = text_of(tmp_path / "model")
+def test_runs_are_those_of_the_encoder(classifier, tmp_path):
+    for epochs in (3, 3, 4):  # a run that records itself several times is one run
+        record_training(classifier, {"epochs": epochs}, {"dev": {"accuracy": 0.75}})
+    runs = classifier.backbone.training_record["runs"]
+    assert [run["settings"]["epochs"] for run in runs] == [3, 4]
+    text = card_of(BertEmbedder(classifier.backbone), tmp_path)
     assert "Trained as a `BertClassifier`" in text and "0.75" not in text
 
 
-def test_a_run_that_records_itself_several_times_is_one_run(classifier):
-    for epochs in (3, 3, 4):
-        record_training(classifier, {"epochs": epochs})
-    runs = classifier.backbone.training_record["runs"]
-    assert [run["settings"]["epochs"] for run in runs] == [3, 4]
-
-
 def test_paths_of_this_machine_stay_private(classifier, tmp_path):
-    places = {
-        "init": "/home/me/bert/best",
-        "corpus": "gs://secret/wiki",
-        "data": r"C:\me\train.tsv",
-    }
-    record_training(classifier, {**places, "file": tmp_path / "dev.tsv", "kept": "a/b"})
-    classifier.save_to_preset(tmp_path / "model")
-    text = text_of(tmp_path / "model")
+    places = {"init": "/home/me/bert/best", "corpus": "gs://secret/wiki"}
+    places |= {"data": r"C:\me\train.tsv", "file": tmp_path / "dev.tsv", "kept": "a/b"}
+    record_training(classifier, places)
+    text = card_of(classifier, tmp_path / "model")
     for shown in ("best", "wiki", "train.tsv", "dev.tsv", "a/b"):
         assert f": `{shown}`\n" in text
     for hidden in ("/home", "secret", "C:", str(tmp_path)):
         assert hidden not in text
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
+def test_records_that_no_card_can_hold_are_refused(classifier):
+    for arguments, message in (
         ((["epochs"],), "settings must be a dict"),
         (({1: 2},), "settings must be a dict"),
         (({}, {"accuracy": 0.9}), "scores must be a dict of dicts.*'accuracy': 0.9"),
-    ],
-)
-def test_records_that_no_card_can_hold_are_refused(classifier, arguments, message):
-    with pytest.raises(ValueError, match=message):
-        record_training(classifier, *arguments)
+    ):
+        with pytest.raises(ValueError, match=message):
+            record_training(classifier, *arguments)
 
 
 def test_settings_may_be_anything_that_recipes_have(classifier, tmp_path):
     settings = {"rate": np.float32(0.1), "n": np.int64(3), "weights": {"n": 0.5}, "none": None}
     settings |= {"lengths": [32, 64], "nan": float("nan"), "on": True, "loss": Exception()}
     record_training(classifier, settings, {"dev": {"a": np.float64(0.5), "b": float("nan")}})
-    classifier.save_to_preset(tmp_path / "model")
-    text = text_of(tmp_path / "model")
+    text = card_of(classifier, tmp_path / "model")
     lines = ["rate`: `0.1", "n`: `3", "weights`: `n: 0.5", "lengths`: `32, 64", "on`: `True"]
     lines += ["loss`: `Exception"]
     assert all(f"- `{line}`\n" in text for line in lines) and "none" not in text
@@ -256,13 +213,14 @@ def test_settings_may_be_anything_that_recipes_have(classifier, tmp_path):
     assert BertTask.from_preset(tmp_path / "model").num_classes == 2
 
 
-@pytest.mark.parametrize("damage", [3, {"runs": 3}, {"runs": [{"settings": {"a": []}}]}])
-def test_a_damaged_record_is_an_error_that_names_the_file(classifier, tmp_path, damage):
+def test_a_damaged_record_is_an_error_that_names_the_file(classifier, tmp_path):
     classifier.save_to_preset(tmp_path / "model")
     path = tmp_path / "model" / "config.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), "training": damage}))
-    with pytest.raises(ValueError, match=r"config.json: training.* must be"):
-        BertTask.from_preset(tmp_path / "model")
+    written = json.loads(path.read_text())
+    for damage in (3, {"runs": 3}, {"runs": [{"settings": {"a": []}}]}):
+        path.write_text(json.dumps({**written, "training": damage}))
+        with pytest.raises(ValueError, match=r"config.json: training.* must be"):
+            BertTask.from_preset(tmp_path / "model")
 
 
 def test_foreign_text_breaks_neither_markdown_nor_yaml(small, reader, tmp_path):
@@ -309,11 +267,11 @@ def test_a_card_by_hand_is_kept_and_one_of_ours_is_renewed(save, classifier, tmp
     assert text_of(folder) != first and "`epochs`" in text_of(folder)
 
     edited = text_of(folder).replace(CARD_MARK, "## Limits\n\nNone.")
-    for by_hand in (edited, "# My model\n", ""):
+    for by_hand in (edited, ""):
         (folder / "README.md").write_text(by_hand)
         save(classifier, folder)
         assert text_of(folder) == by_hand
-        assert type(BertTask.from_preset(folder)) is BertClassifier
+    assert type(BertTask.from_preset(folder)) is BertClassifier
 
     (folder / "README.md").write_bytes(first.replace("\n", "\r\n").encode())  # by Git, not by hand
     save(classifier, folder)
@@ -321,13 +279,12 @@ def test_a_card_by_hand_is_kept_and_one_of_ours_is_renewed(save, classifier, tmp
 
 
 def test_other_formats_leave_no_card_of_another_model(classifier, tmp_path):
-    folder = tmp_path / "model"
-    classifier.save_to_preset(folder)
-    save_to_google(classifier, folder)
-    assert not (folder / "README.md").exists()
-    (folder / "README.md").write_text("by hand")
-    save_to_google(classifier, folder)
-    assert text_of(folder) == "by hand"
+    classifier.save_to_preset(tmp_path)
+    save_to_google(classifier, tmp_path)
+    assert not (tmp_path / "README.md").exists()
+    (tmp_path / "README.md").write_text("by hand")
+    save_to_google(classifier, tmp_path)
+    assert text_of(tmp_path) == "by hand"
 
 
 def test_a_remote_card_by_hand_is_kept(classifier, tensorflow):
@@ -341,33 +298,29 @@ def test_a_remote_card_by_hand_is_kept(classifier, tensorflow):
         assert file.read() == "by hand"
 
 
-def test_a_users_own_class_is_loaded_by_its_base(small, reader, tmp_path):
+def test_the_card_names_classes_of_a_user_as_they_name_themselves(small, reader, tmp_path):
     import keras
 
-    @keras.saving.register_keras_serializable(package="cards")
+    register = keras.saving.register_keras_serializable(package="cards")
+
+    @register
     class Graded(BertClassifier):
         pass
 
-    Graded(small, 2, reader).save_to_preset(tmp_path / "model")
-    text = text_of(tmp_path / "model")
-    assert metadata(tmp_path / "model")["pipeline_tag"] == "text-classification"
-    assert "import keras_bert  # and the module of Graded" in text
-    assert type(run_blocks(tmp_path / "model")[0]["model"]) is Graded
-
-
-def test_the_card_names_the_encoder_as_it_names_itself(small, reader, tmp_path):
-    import keras
-
-    @keras.saving.register_keras_serializable(package="cards")
+    @register
     class Rotary(BertBackbone):
         architecture = None
 
-    BertClassifier(small, 2, reader).save_to_preset(tmp_path / "bert")
-    assert "\nA BERT that classifies texts." in text_of(tmp_path / "bert")
-    assert metadata(tmp_path / "bert")["tags"] == ["bert", "keras", "keras_bert"]
+    Graded(small, 2, reader).save_to_preset(tmp_path / "bert")
+    text = text_of(tmp_path / "bert")
+    assert "import keras_bert  # and the module of Graded" in text
+    assert type(run_blocks(tmp_path / "bert")[0]["model"]) is Graded
+    assert "\nA BERT that classifies texts." in text
+    fields = metadata(tmp_path / "bert")
+    assert fields["pipeline_tag"] == "text-classification"
+    assert fields["tags"] == ["bert", "keras", "keras_bert"]
     rotary = Rotary.from_config(small.get_config())
     for model, task in ((BertClassifier(rotary, 2), "classifies"), (rotary, "encodes")):
-        model.save_to_preset(tmp_path / task)
-        assert f"A model that {task} texts" in text_of(tmp_path / task)
-        assert "the encoder `Rotary`" in text_of(tmp_path / task)
+        text = card_of(model, tmp_path / task)
+        assert f"A model that {task} texts" in text and "the encoder `Rotary`" in text
         assert metadata(tmp_path / task)["tags"] == ["keras", "keras_bert"]

@@ -26,11 +26,9 @@ SPANS = {
 }
 TASKS = {
     "BertBackbone": ({}, {}),
-    "BertPretrainer": ({"next_sentence": False}, {}),
     "BertClassifier": ({"num_classes": 2, "num_features": 1}, CLASSIFIER),
     "BertTokenClassifier": ({"num_classes": 2}, {"label_names": ["O", "B-X"]}),
     "BertSpanLabeler": ({}, SPANS),
-    "BertMultipleChoice": ({"dropout": 0.2}, {}),
     "BertEmbedder": ({"pooling": "max"}, {}),
 }
 
@@ -68,14 +66,6 @@ def saved(make_backbone, preprocessor, tmp_path):
     return save
 
 
-def same_weights(a, b, difference):
-    return all(
-        difference(x, y) == 0
-        for x, y in zip(a.weights, b.weights, strict=True)
-        if "seed" not in x.path
-    )
-
-
 @pytest.mark.parametrize(
     ("name", "number"), [*((name, 1) for name in TASKS), ("BertBackbone", 2), ("BertClassifier", 2)]
 )
@@ -85,17 +75,19 @@ def test_every_task_loads_with_its_settings(saved, difference, name, number):
     back = cls.from_preset(folder)
     assert type(back) is type(model)
     assert back.get_config() == model.get_config()
-    assert same_weights(back, model, difference) and not back.load_report.new
+    pairs = zip(back.weights, model.weights, strict=True)
+    assert all(difference(a, b) == 0 for a, b in pairs if "seed" not in a.path)
+    assert not back.load_report.new
     if name == "BertBackbone":
         assert type(BertTask.from_preset(folder)).__name__ == "BertEmbedder"
         with pytest.raises(ValueError, match="has no vocabulary"):
             BertPreprocessor.from_preset(folder)
         return
-    assert type(BertPreprocessor.from_preset(folder)) is type(model.preprocessor)
-    assert BertPreprocessor.from_preset(folder).get_config() == model.preprocessor.get_config()
-    assert (
-        BertTokenizer.from_preset(folder).get_config() == model.preprocessor.tokenizer.get_config()
-    )
+    reader = BertPreprocessor.from_preset(folder)
+    assert type(reader) is type(model.preprocessor)
+    assert reader.get_config() == model.preprocessor.get_config()
+    tokenizer = BertTokenizer.from_preset(folder)
+    assert tokenizer.get_config() == model.preprocessor.tokenizer.get_config()
 
 
 def test_settings_of_a_model_without_text_suit_a_preprocessor(saved, preprocessor):

@@ -1,11 +1,11 @@
 """Recipes as modules, and small things for them to work on."""
 
+import csv
 import importlib.util
 from pathlib import Path
 
 import keras
 import pytest
-from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 import keras_bert
 
@@ -18,8 +18,6 @@ TEXT = (
 
 @pytest.fixture(scope="session")
 def recipe():
-    """A function that gives the module of a recipe by its name."""
-
     def load(name):
         spec = importlib.util.spec_from_file_location(
             f"recipe_{name}", next(RECIPES.rglob(f"{name}.py"))
@@ -32,48 +30,38 @@ def recipe():
 
 
 @pytest.fixture(scope="session")
-def split():
-    """A function that makes the last quarter of `--train` the examples that select an epoch."""
+def rows_of():
+    """A function that reads the rows of a table, as dicts."""
 
-    def change(arguments):
-        at = arguments.index("--dev")
-        return [*arguments[:at], "--validation_split", "0.25", *arguments[at + 2 :]]
-
-    return change
-
-
-@pytest.fixture(scope="session")
-def curves():
-    """A function that reads the curves of a run as TensorBoard does, from its one folder of events.
-
-    They are `{name: {step: value}}`.
-    """
-
-    def read(output):
-        events = EventAccumulator(f"{output}/logs")
-        events.Reload()
-        scalars = {name: events.Scalars(name) for name in events.Tags()["scalars"]}
-        for points in scalars.values():  # no step has two
-            assert [p.step for p in points] == sorted({p.step for p in points})
-        return {name: {p.step: p.value for p in points} for name, points in scalars.items()}
+    def read(path):
+        delimiter = "," if path.suffix == ".csv" else "\t"
+        with open(path, newline="") as file:
+            return list(csv.DictReader(file, delimiter=delimiter))
 
     return read
 
 
+@pytest.fixture
+def arguments(request, preset, tmp_path):
+    """A function that makes a command line of files, with the module's SETTINGS."""
+
+    def make(files, *more):
+        paths = [p for n in ("train", "dev", "test") if n in files for p in (f"--{n}", files[n])]
+        start = ["--init", str(preset), "--output", str(tmp_path / "out"), *paths]
+        return [*start, *request.module.SETTINGS.split(), *more]
+
+    return make
+
+
 @pytest.fixture(scope="session")
 def preset(tmp_path_factory):
-    """A folder with a pre-trainer of two tiny layers that reads text."""
+    """A folder with a pre-trainer of one tiny layer that reads text."""
     keras.utils.set_random_seed(1)
     tokenizer = keras_bert.BertTokenizer(
         ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS], lowercase=True
     )
     backbone = keras_bert.BertBackbone(
-        tokenizer.vocabulary_size(),
-        num_layers=2,
-        num_heads=2,
-        hidden_dim=16,
-        intermediate_dim=32,
-        max_sequence_length=32,
+        tokenizer.vocabulary_size(), 1, 2, 16, 32, max_sequence_length=32
     )
     preprocessor = keras_bert.BertPreprocessor(tokenizer, sequence_length=16)
     folder = tmp_path_factory.mktemp("presets") / "pretrained"
@@ -83,7 +71,6 @@ def preset(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def corpus(preset, tmp_path_factory):
-    """A prepared corpus of four small documents, of the words of `preset`."""
     folder = tmp_path_factory.mktemp("pretrain")
     for i in range(4):
         sentences = TEXT.split(". ") * (5 + i)

@@ -76,7 +76,6 @@ def module_of(recipe):
 
 
 def ends(recipe, arguments):
-    """Runs the recipe to its end in this process; returns its status."""
     from keras_bert.recipes._shared import run_recipe
 
     sys.argv = [recipe, *arguments]
@@ -102,7 +101,6 @@ def run_forked(command, stdout, stderr):
 
 
 def run(line):
-    """What the fork does."""
     import tensorflow as tf
 
     os.setpgrp()

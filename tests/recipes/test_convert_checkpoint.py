@@ -6,31 +6,25 @@ import keras
 import numpy as np
 import pytest
 
-from keras_bert import (
-    BertBackbone,
-    BertClassifier,
-    BertClassifierPreprocessor,
-    BertPretrainer,
-    BertTokenizer,
-)
+import keras_bert
+from keras_bert import BertClassifier, BertPretrainer
 
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "good", "bad"]
 
 
 @pytest.fixture
 def convert(recipe):
-    """Runs the recipe with these arguments."""
     return lambda *arguments: recipe("convert_checkpoint").main([str(a) for a in arguments])
 
 
 @pytest.fixture(scope="module")
 def preset(tmp_path_factory):
     folder = tmp_path_factory.mktemp("presets") / "ours"
-    backbone = BertBackbone(7, 1, 2, 8, 16, max_sequence_length=16)
-    names = ["no", "yes"]
-    preprocessor = BertClassifierPreprocessor(BertTokenizer(WORDS), 8, label_names=names)
-    model = BertClassifier(backbone, 2, preprocessor)
-    model.save_to_preset(folder)
+    backbone = keras_bert.BertBackbone(7, 1, 2, 8, 16, max_sequence_length=16)
+    preprocessor = keras_bert.BertClassifierPreprocessor(
+        keras_bert.BertTokenizer(WORDS), 8, label_names=["no", "yes"]
+    )
+    BertClassifier(backbone, 2, preprocessor).save_to_preset(folder)
     return folder
 
 
@@ -61,12 +55,9 @@ def test_another_task_gets_a_new_head_listed_in_the_table(convert, preset, tmp_p
     assert BertPretrainer.from_preset(tmp_path / "lm").load_report.new == {}
 
 
-def test_casing_can_be_set(convert, preset, tmp_path):
+def test_casing_can_be_set_and_an_unknown_source_is_refused(convert, preset, tmp_path):
     convert(preset, tmp_path / "hf", "--to", "hugging_face", "--cased")
     assert BertClassifier.from_preset(tmp_path / "hf").preprocessor.tokenizer.lowercase is False
-
-
-def test_an_unknown_source_is_refused_before_anything_is_written(convert, tmp_path):
     with pytest.raises(ValueError, match="neither a folder nor the name"):
         convert(tmp_path / "nothing", tmp_path / "out")
     assert not (tmp_path / "out").exists()

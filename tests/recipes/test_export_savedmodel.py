@@ -2,8 +2,6 @@ import ast
 import json
 import re
 import shlex
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -34,36 +32,6 @@ def expected_of(model):
     return probabilities, [model.preprocessor.label_names[i] for i in probabilities.argmax(axis=1)]
 
 
-STRANGER = """
-import json, sys
-sys.modules["keras_bert"] = None
-import tensorflow as tf, tensorflow_text
-answers = tf.saved_model.load(sys.argv[1]).signatures["serving_default"](
-    text=tf.constant(json.loads(sys.argv[2])))
-print(json.dumps([answers["probabilities"].numpy().tolist(),
-                  [label.decode() for label in answers["label"].numpy()]]))
-"""
-
-
-def test_the_folder_answers_raw_strings_without_this_library(
-    assert_close, recipe, classifier, tmp_path, capsys
-):
-    model, preset = classifier
-    recipe("export_savedmodel").main([str(preset), "--output", str(tmp_path / "served/reviews")])
-    (tmp_path / "served").rename(tmp_path / "moved")
-    done = subprocess.run(
-        [sys.executable, "-c", STRANGER, "moved/reviews/1", json.dumps(TEXTS)],
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    probabilities, labels = json.loads(done.stdout)
-    expected, names = expected_of(model)
-    assert_close(np.array(probabilities), expected)
-    assert labels == names
-
-
 @pytest.mark.slow
 def test_it_shows_the_answers_to_texts(assert_close, recipe, classifier, tmp_path, capfd):
     model, preset = classifier
@@ -86,35 +54,19 @@ def test_other_formats_hold_the_model_and_its_tokenizer(recipe, classifier, tmp_
     assert "films/model.tflite." in capsys.readouterr().out
 
 
-def test_options_of_a_savedmodel_are_refused_for_other_formats(recipe, capsys):
-    arguments = ["reviews", "--output", "films", "--format", "onnx", "--text", "a"]
-    with pytest.raises(SystemExit):
-        recipe("export_savedmodel").main(arguments)
-    assert "--text and --version are for SavedModels" in capsys.readouterr().err
-
-
-def test_versions_stand_side_by_side(recipe, classifier, tmp_path, capsys):
-    module, arguments = recipe("export_savedmodel"), [str(classifier[1]), "--output", str(tmp_path)]
-    module.main(arguments)
-    with pytest.raises(ValueError, match="already exists. Export with version=2"):
-        module.main(arguments)
-    module.main([*arguments, "--version", "2"])
-    assert {path.name for path in tmp_path.iterdir()} == {"1", "2"}
-
-
 def command(out, program):
-    """The words of a command among what the recipe printed, as a shell reads them."""
     lines = out.replace("\\\n", " ").splitlines()
     return shlex.split(next(line for line in lines if line.startswith(f"  {program} ")))
 
 
-def test_the_commands_it_prints_are_of_the_folder_it_wrote(
+def test_the_commands_are_of_the_folder_and_versions_stand_side_by_side(
     recipe, classifier, tmp_path, monkeypatch, capsys
 ):
     tmp_path = tmp_path / "of mine"
     tmp_path.mkdir()
     monkeypatch.chdir(tmp_path)
-    recipe("export_savedmodel").main([str(classifier[1]), "--output", "films"])
+    main, arguments = recipe("export_savedmodel").main, [str(classifier[1]), "--output", "films"]
+    main(arguments)
     out = capsys.readouterr().out
     folder = tmp_path.resolve() / "films"
     assert f"Exported to {folder / '1'}." in out
@@ -122,19 +74,19 @@ def test_the_commands_it_prints_are_of_the_folder_it_wrote(
     assert f"{folder}:/models/films" in docker and "MODEL_NAME=films" in docker
     assert json.loads(curl[curl.index("-d") + 1])["instances"]
     assert curl[-1].endswith("/v1/models/films:predict")
+    with pytest.raises(ValueError, match="version=2"):
+        main(arguments)
+    main([*arguments, "--version", "2"])
+    assert {path.name for path in folder.iterdir()} == {"1", "2"}
 
 
-def test_a_folder_without_a_model_is_told(recipe, tmp_path):
-    main = recipe("export_savedmodel").main
-    with pytest.raises(ValueError, match="nowhere' is neither a folder nor"):
-        main([str(tmp_path / "nowhere"), "--output", str(tmp_path / "served")])
+def test_a_folder_without_a_fine_tuned_model_is_told(recipe, preset, tmp_path):
     (tmp_path / "empty").mkdir()
-    with pytest.raises(ValueError, match="empty holds no BERT.*config.json"):
-        main([str(tmp_path / "empty"), "--output", str(tmp_path / "served")])
-    assert not (tmp_path / "served").exists()
-
-
-def test_a_model_that_was_not_fine_tuned_is_told(recipe, preset, tmp_path):
-    with pytest.raises(ValueError, match="BertPretrainer has no answers.*fine-tune a task"):
-        recipe("export_savedmodel").main([str(preset), "--output", str(tmp_path / "served")])
+    for source, message in (
+        (tmp_path / "nowhere", "nowhere' is neither a folder nor"),
+        (tmp_path / "empty", "empty holds no BERT.*config.json"),
+        (preset, "BertPretrainer has no answers"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            recipe("export_savedmodel").main([str(source), "--output", str(tmp_path / "served")])
     assert not (tmp_path / "served").exists()

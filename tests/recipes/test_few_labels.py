@@ -1,4 +1,3 @@
-import csv
 import json
 
 import numpy as np
@@ -6,37 +5,30 @@ import pytest
 
 import keras_bert
 
+SETTINGS = "--sequence_length 12 --epochs 2"
+
 TEXTS = {"good": ["a good book", "very good", "good day", "good film"], "bad": ["bad", "dull day"]}
 
 
 @pytest.fixture
 def files(tmp_path):
     path = tmp_path / "texts.tsv"
-    with open(path, "w") as file:
-        print("text", "label", sep="\t", file=file)
-        for label, texts in TEXTS.items():
-            for text in texts:
-                print(text, label, sep="\t", file=file)
-    return str(path)
+    rows = [f"{text}\t{label}" for label, texts in TEXTS.items() for text in texts]
+    path.write_text("\n".join(["text\tlabel", *rows]) + "\n")
+    return {"train": str(path), "dev": str(path)}
 
 
-def arguments(preset, files, output, *more):
-    return [
-        "--init", str(preset), "--train", files, "--dev", files, "--output", str(output),
-        "--sequence_length", "12", "--epochs", "2", *more,
-    ]  # fmt: skip
-
-
-def test_the_head_answers_as_the_files_say(assert_close, recipe, preset, files, tmp_path, capsys):
+def test_the_head_answers_as_the_files_say(
+    rows_of, arguments, assert_close, recipe, files, tmp_path, capsys
+):
     output = tmp_path / "out"
-    recipe("few_labels").main(arguments(preset, files, output, "--examples_per_class", "2"))
+    recipe("few_labels").main(arguments(files, "--examples_per_class", "2"))
     assert "4 training examples; 6 are scored." in capsys.readouterr().out
     model = keras_bert.BertTask.from_preset(output / "embedder")
     head = np.load(output / "head.npz")
     vectors = model.predict(sum(TEXTS.values(), []), verbose=0)
     logits = vectors @ head["coefficients"][0] + head["intercepts"]
-    with open(output / "dev_answers.tsv", newline="") as file:
-        rows = list(csv.DictReader(file, delimiter="\t"))
+    rows = rows_of(output / "dev_answers.tsv")
     found = [float(row[head["classes"][1]]) for row in rows]
     assert_close(found, 1 / (1 + np.exp(-logits)))
     answers = [row["label"] for row in rows]
@@ -44,6 +36,6 @@ def test_the_head_answers_as_the_files_say(assert_close, recipe, preset, files, 
     assert json.loads((output / "scores.json").read_text())["accuracy"] == accuracy
 
 
-def test_too_few_examples_are_named(recipe, preset, files, tmp_path):
+def test_too_few_examples_are_named(arguments, recipe, files):
     with pytest.raises(ValueError, match="class 'bad' has 2 examples"):
-        recipe("few_labels").main(arguments(preset, files, tmp_path, "--examples_per_class", "3"))
+        recipe("few_labels").main(arguments(files, "--examples_per_class", "3"))

@@ -1,6 +1,5 @@
 """`finetune_glue.py --task all`, with tasks that pretend to run, and with a real one."""
 
-import csv
 import zipfile
 from pathlib import Path
 from types import SimpleNamespace
@@ -77,25 +76,22 @@ def arguments(data, output, *more):
     return [*line, "--seeds", "0", "1", "--learning_rates", "1e-5", "2e-5", *more]
 
 
-def test_every_task_is_run_and_has_its_column(module, data, pretended, tmp_path, capsys):
+def test_every_task_is_run_and_has_its_column(rows_of, module, data, pretended, tmp_path, capsys):
     module.main(arguments(data, tmp_path / "out"))
     assert [*pretended.ran] == ["mrpc", "stsb", "mnli", "wnli"]
     for task, args in pretended.ran.items():
         assert args.seeds == [0, 1] and args.output == str(tmp_path / "out" / task)
         assert (args.diagnostic is not None) == (task == "mnli")
-    with open(tmp_path / "out/glue.csv") as file:
-        found = {(row["metric"], int(row["seed"])): row["value"] for row in csv.DictReader(file)}
+    rows = rows_of(tmp_path / "out/glue.csv")
+    found = {(row["metric"], int(row["seed"])): row["value"] for row in rows}
     expected = {"MNLI-m": 70, "MNLI-mm": 72, "MRPC": 80, "STS-B": 88, "WNLI": 50}
     expected["average of 4"] = (70 + 72 + 80 + 88) / 4
     for metric, value in expected.items():
         for seed in (0, 1):
             assert np.isclose(float(found.pop((metric, seed))), value + seed)
     assert not found
-    [own] = [
-        line
-        for line in (tmp_path / "out/glue.md").read_text().splitlines()
-        if line.startswith("| bert |")
-    ]
+    lines = (tmp_path / "out/glue.md").read_text().splitlines()
+    [own] = [line for line in lines if line.startswith("| bert |")]
     assert "| 80.5 ± 0.7 |" in own and own in capsys.readouterr().out
     with zipfile.ZipFile(tmp_path / "out/submission.zip") as file:
         assert sorted(file.namelist()) == ["mnli.tsv", "mrpc.tsv", "stsb.tsv", "wnli.tsv"]
@@ -136,14 +132,10 @@ def test_what_is_missing_is_said_before_anything_runs(module, data, pretended, t
     assert not (tmp_path / "other").exists()
 
 
-def test_tensorflow_datasets_are_one_task_at_a_time(module, capsys):
-    with pytest.raises(SystemExit):
-        module.parse_args(["--task", "all", "--init", "b", "--output", "o", "--source", "tfds"])
-    assert "--task all reads folders of TSV files" in capsys.readouterr().err
-
-
 @pytest.mark.slow
-def test_three_real_tasks_get_their_table_and_a_rerun_resumes(module, preset, tmp_path, capfd):
+def test_two_real_tasks_get_their_table_and_a_rerun_resumes(
+    rows_of, module, preset, tmp_path, capfd
+):
     def write(task, split, header, rows):
         (tmp_path / "glue" / task).mkdir(parents=True, exist_ok=True)
         lines = [header, *rows, ""] if header else [*rows, ""]
@@ -151,13 +143,10 @@ def test_three_real_tasks_get_their_table_and_a_rerun_resumes(module, preset, tm
 
     words = ["bad", "good"]
     for split, count in (("train", 40), ("dev", 16)):
-        reviews = [f"the book was {words[i % 2]} .\t{i % 2}" for i in range(count)]
-        write("SST-2", split, "sentence\tlabel", reviews)
         marked = [f"gj04\t{i % 2}\t\tthe book {words[i % 2]}" for i in range(count)]
         write("cola", split, None, marked)
         pairs = [f"the book\tthe {['day', 'book'][i % 2]}\t{4.5 * (i % 2)}" for i in range(count)]
         write("STS-B", split, "sentence1\tsentence2\tscore", pairs)
-    write("SST-2", "test", "index\tsentence", ["0\tthe book was bad ."])
     write("cola", "test", "index\tsentence", ["0\tthe book good"])
     write("STS-B", "test", "index\tsentence1\tsentence2", ["0\tso\tso"])
     whole = tmp_path / "glue/STS-B/dev.tsv"
@@ -177,27 +166,25 @@ def test_three_real_tasks_get_their_table_and_a_rerun_resumes(module, preset, tm
     said = capfd.readouterr()
     assert "dev.tsv, line 3" in said.err and "Traceback" not in said.err
     finished = {path: path.stat().st_mtime_ns for path in output.glob("*/runs/*/finished.json")}
-    assert {path.parts[-4] for path in finished} == {"cola", "sst2"} and len(finished) == 4
+    assert {path.parts[-4] for path in finished} == {"cola"} and len(finished) == 2
     whole.write_text(right)
     run()
-    assert capfd.readouterr().out.count(" is done") == 4
+    assert capfd.readouterr().out.count(" is done") == 2
     assert all(path.stat().st_mtime_ns == time for path, time in finished.items())
 
     scores = read_glue_results(output)
-    for folder, metric, name in (
-        ("sst2", "SST-2", "accuracy"),
-        ("cola", "CoLA", "mcc"),
-        ("stsb", "STS-B", "spearman"),
-    ):
-        with open(output / folder / "results.tsv") as file:
-            epochs = [*csv.DictReader(file, delimiter="\t")]
+    for folder, metric, name in (("cola", "CoLA", "mcc"), ("stsb", "STS-B", "spearman")):
+        epochs = rows_of(output / folder / "results.tsv")
         for seed in (0, 1):  # the value of the epoch that has the best score
             own = [epoch for epoch in epochs if epoch["seed"] == str(seed)]
             best = float(max(own, key=lambda epoch: float(epoch["score"]))[name])
+            if name == "spearman":
+                both = [float(own[0][n]) for n in ("pearson", "spearman")]
+                assert np.isclose(float(own[0]["score"]), np.mean(both))
             assert {"metric": metric, "seed": seed, "value": 100 * best} in scores
     header, _, *lines = (output / "glue.md").read_text().splitlines()
-    assert header.startswith("|  | SST-2 | CoLA | STS-B | average of 3 | MNLI-m |")
+    assert header.startswith("|  | CoLA | STS-B | average of 2 | MNLI-m |")
     assert "| 93.5 |" in lines[1]
     with zipfile.ZipFile(output / "submission.zip") as file:
-        assert file.namelist() == ["CoLA.tsv", "SST-2.tsv", "STS-B.tsv"]
+        assert file.namelist() == ["CoLA.tsv", "STS-B.tsv"]
         assert file.read("STS-B.tsv") == (output / "stsb/submission/STS-B.tsv").read_bytes()

@@ -4,41 +4,27 @@ import pytest
 
 import keras_bert
 
+SETTINGS = "--sequence_length 12 --batch_size 8 --learning_rate 5e-3"
+
 
 @pytest.fixture
 def files(tmp_path):
-    """Questions in which "good" is right, as CODAH writes them, and a test file of SWAG's."""
     rows = [
-        ("the book was", ["bad", "good", "dull"], 1),
-        ("so it is", ["very good", "very dull", "bad"], 0),
-        ("a film day", ["dull and bad", "bad", "not good"], 2),
-        ("the film", ["good", "dull", "but bad"], 0),
+        "o\tthe book was\tbad\tgood\tdull\t1\n",
+        "o\tso it is\tvery good\tvery dull\tbad\t0\n",
+        "o\ta film day\tdull and bad\tbad\tnot good\t2\n",
+        "o\tthe film\tgood\tdull\tbut bad\t0\n",
     ]
-    paths = {}
-    for name, count in (("train", 48), ("dev", 8)):
-        paths[name] = str(tmp_path / f"{name}.tsv")
-        with open(paths[name], "w") as file:
-            for i in range(count):
-                context, endings, label = rows[i % 4]
-                print("o", context, *endings, label, sep="\t", file=file)
-    paths["test"] = str(tmp_path / "test.csv")
-    with open(paths["test"], "w") as file:
-        print("sent1,sent2,ending0,ending1,ending2", file=file)
-        print("the book was,so,dull,bad,good", file=file)
-    return paths
+    test = "sent1,sent2,ending0,ending1,ending2\nthe book was,so,dull,bad,good\n"
+    files = {"train.tsv": "".join(rows * 12), "dev.tsv": "".join(rows * 2), "test.csv": test}
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    return {name.split(".")[0]: str(tmp_path / name) for name in files}
 
 
-def arguments(preset, files, output, *more):
-    return [
-        "--init", str(preset), "--output", str(output),
-        "--train", files["train"], "--dev", files["dev"], "--test", files["test"],
-        "--sequence_length", "12", "--batch_size", "8", "--learning_rate", "5e-3", *more,
-    ]  # fmt: skip
-
-
-def test_it_learns_and_writes_what_it_says(recipe, preset, files, tmp_path, capsys):
+def test_it_learns_and_writes_what_it_says(arguments, recipe, files, tmp_path, capsys):
     output = tmp_path / "out"
-    recipe("finetune_choice").main(arguments(preset, files, output, "--epochs", "2"))
+    recipe("finetune_choice").main(arguments(files, "--epochs", "2"))
     history = json.loads((output / "scores.json").read_text())
     assert len(history) == 2 and max(scores["accuracy"] for scores in history) == 1.0
     lines = (output / "dev_predictions.tsv").read_text().splitlines()
@@ -54,21 +40,13 @@ def test_it_learns_and_writes_what_it_says(recipe, preset, files, tmp_path, caps
     assert str(output / "best") in capsys.readouterr().out.splitlines()[-1]
 
 
-def test_files_are_read_before_long_work(recipe, preset, files, tmp_path):
+def test_files_are_read_before_long_work(arguments, recipe, files, tmp_path):
     module = recipe("finetune_choice")
     test = files["test"]
     with pytest.raises(ValueError, match="test.csv has no labels"):
-        module.main(arguments(preset, {**files, "dev": test}, tmp_path / "out"))
+        module.main(arguments({**files, "dev": test}))
     with open(files["dev"], "a") as file:
         print("o\tthe film\tgood\tbad\tdull\t3", file=file)
     with pytest.raises(ValueError, match="dev.tsv, line 9: the label '3'"):
-        module.main(arguments(preset, files, tmp_path / "out"))
+        module.main(arguments(files))
     assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.slow
-def test_the_last_training_examples_may_select_the_epoch(recipe, preset, files, split, tmp_path):
-    output = tmp_path / "out"
-    recipe("finetune_choice").main(split(arguments(preset, files, output, "--epochs", "1")))
-    assert len(json.loads((output / "scores.json").read_text())) == 1
-    assert (output / "dev_predictions.tsv").exists()

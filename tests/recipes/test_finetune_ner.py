@@ -4,6 +4,8 @@ import pytest
 
 import keras_bert
 
+SETTINGS = "--sequence_length 12 --batch_size 8 --learning_rate 1e-2"
+
 
 @pytest.fixture
 def files(tmp_path):
@@ -29,18 +31,10 @@ def files(tmp_path):
     return paths
 
 
-def arguments(preset, files, output, *more):
-    return [
-        "--init", str(preset), "--output", str(output),
-        "--train", files["train"], "--dev", files["dev"], "--test", files["test"],
-        "--sequence_length", "12", "--batch_size", "8", "--learning_rate", "1e-2", *more,
-    ]  # fmt: skip
-
-
-def test_it_learns_and_writes_what_it_says(recipe, preset, files, tmp_path, capsys):
+def test_it_learns_and_writes_what_it_says(arguments, recipe, files, tmp_path, capsys):
     output = tmp_path / "out"
-    options = ["--epochs", "2"]
-    recipe("finetune_ner").main(arguments(preset, files, output, *options))
+    options = ["--epochs", "2", "--document_context"]
+    recipe("finetune_ner").main(arguments(files, *options))
     history = json.loads((output / "scores.json").read_text())
     assert len(history) == 2 and max(scores["f1"] for scores in history) == 1.0
     assert set(history[0]) == {"precision", "recall", "f1", "accuracy", "types"}
@@ -56,64 +50,26 @@ def test_it_learns_and_writes_what_it_says(recipe, preset, files, tmp_path, caps
     assert str(output / "best") in capsys.readouterr().out.splitlines()[-1]
 
 
-@pytest.mark.slow
-def test_a_rerun_resumes(recipe, preset, files, tmp_path, monkeypatch, capsys):
+def test_other_columns_and_schemes_are_read(arguments, recipe, files):
     module = recipe("finetune_ner")
-    whole, parted = tmp_path / "whole", tmp_path / "parted"
-    more = ["--epochs", "2", "--document_context"]
-    module.main(arguments(preset, files, whole, *more))
-    real, calls = keras_bert.BertTokenClassifier.answers_to_score, []
-
-    def dies_in_epoch_2(*args, **options):
-        calls.append(args)
-        if len(calls) == 2:
-            raise KeyboardInterrupt
-        return real(*args, **options)
-
-    monkeypatch.setattr(keras_bert.BertTokenClassifier, "answers_to_score", dies_in_epoch_2)
-    with pytest.raises(KeyboardInterrupt):
-        module.main(arguments(preset, files, parted, *more))
-    capsys.readouterr()
-    module.main(arguments(preset, files, parted, *more))
-    assert "1 of 2 epochs are done" in capsys.readouterr().out
-    for name in ("scores.json", "test_scores.json", "test_predictions.txt"):
-        assert (parted / name).read_text() == (whole / name).read_text()
-
-
-def test_other_columns_and_schemes_are_learned(recipe, preset, files, tmp_path):
-    module = recipe("finetune_ner")
-    more = ["--epochs", "1", "--tag_column", "1", "--select", "accuracy"]
-    module.main(arguments(preset, files, tmp_path / "speech", *more))
-    speech = keras_bert.BertTokenClassifier.from_preset(tmp_path / "speech" / "best")
-    words = ["THE", "BOOK", "SO", "GOOD", "A", "FILM", "DAY", ",", "AND", "IT", "WAS", "."]
-    assert speech.preprocessor.label_names == sorted([*words, "VERY", "DULL"])
-    args = module.parse_args(arguments(preset, files, "x", "--scheme", "bioes"))
+    args = module.parse_args(arguments(files, "--tag_column", "1"))
+    words = "THE BOOK SO GOOD A FILM DAY , AND IT WAS . VERY DULL".split()
+    assert module.read_examples(files["train"], args)[1] == sorted(words)
+    args = module.parse_args(arguments(files, "--scheme", "bioes"))
     _, names = module.read_examples(files["train"], args)
     assert names == ["O", "B-EVENT", "E-EVENT", "S-THING"]
 
 
-def test_a_tag_that_training_lacks_is_named(recipe, preset, files, tmp_path):
-    with open(files["dev"], "a") as file:
-        print("it x O I-NAME", file=file)
-    with pytest.raises(ValueError, match="dev.txt, line .*'B-NAME' is none of the 4 classes: O"):
-        recipe("finetune_ner").main(arguments(preset, files, tmp_path / "out"))
-    assert not (tmp_path / "out" / "logs").exists()
-
-
-def test_repaired_tags_are_counted(recipe, preset, files, tmp_path, capsys):
+def test_bad_tags_are_named_or_repaired_and_counted(arguments, recipe, files, tmp_path, capsys):
+    module, line = recipe("finetune_ner"), arguments(files)
     with open(files["dev"], "a") as file:
         print("book x O B-THING", file=file)
-    module = recipe("finetune_ner")
     with pytest.raises(ValueError, match="dev.txt, line .*repair=True"):
-        module.main(arguments(preset, files, tmp_path / "out"))
-    args = module.parse_args(arguments(preset, files, "x", "--repair"))
-    module.read_examples(files["dev"], args)
+        module.main(line)
+    module.read_examples(files["dev"], module.parse_args([*line, "--repair"]))
     assert "repaired tags: 8" in capsys.readouterr().out
-
-
-@pytest.mark.slow
-def test_the_last_training_examples_may_select_the_epoch(recipe, preset, files, split, tmp_path):
-    output = tmp_path / "out"
-    recipe("finetune_ner").main(split(arguments(preset, files, output, "--epochs", "1")))
-    assert len(json.loads((output / "scores.json").read_text())) == 1
-    assert (output / "dev_predictions.txt").exists()
+    with open(files["dev"], "w") as file:
+        print("it x O I-NAME", file=file)
+    with pytest.raises(ValueError, match="dev.txt, line 1.*'B-NAME' is none of the 4 classes: O"):
+        module.main(line)
+    assert not (tmp_path / "out").exists()

@@ -100,11 +100,3 @@ def test_a_file_that_is_not_squad_is_refused_before_work_starts(recipe, preset, 
     with pytest.raises(ValueError, match="dev.json is not JSON"):
         recipe("finetune_squad").main(arguments(preset, paths, tmp_path / "out"))
     assert not (tmp_path / "out" / "checkpoints").exists()
-
-
-@pytest.mark.slow
-def test_the_last_training_examples_may_select_the_epoch(recipe, preset, files, split, tmp_path):
-    output = tmp_path / "out"
-    recipe("finetune_squad").main(split(arguments(preset, files(), output, "--epochs", "1")))
-    assert len(json.loads((output / "scores.json").read_text())) == 1
-    assert (output / "predictions.json").exists()

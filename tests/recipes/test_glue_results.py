@@ -13,18 +13,14 @@ def write(path, rows):
 
 
 def test_a_lucky_seed_and_a_setting_that_diverged_do_not_win(tmp_path):
-    write(
-        tmp_path / "mrpc/results.tsv",
-        [
-            HEADER,
-            "0 16 2e-5 3 1 0.80 0.70 0.75",
-            "0 16 2e-5 3 2 0.70 0.60 0.65",
-            "1 16 2e-5 3 1 0.82 0.72 0.77",
-            "0 32 2e-5 3 1 0.90 0.80 0.85",
-            "0 32 5e-5 3 1 0.90 0.80 0.85",
-            "1 32 5e-5 3 1 nan nan nan",
-        ],
-    )
+    rows = """
+    0 16 2e-5 3 1 0.80 0.70 0.75
+    0 16 2e-5 3 2 0.70 0.60 0.65
+    1 16 2e-5 3 1 0.82 0.72 0.77
+    0 32 2e-5 3 1 0.90 0.80 0.85
+    0 32 5e-5 3 1 0.90 0.80 0.85
+    1 32 5e-5 3 1 nan nan nan"""
+    write(tmp_path / "mrpc/results.tsv", [HEADER, *rows.splitlines()[1:]])
     found = [(s["metric"], s["seed"], s["value"]) for s in read_glue_results(tmp_path)]
     assert found == [
         ("MRPC", 0, 80.0), ("MRPC", 1, 82.0), ("average of 1", 0, 80.0), ("average of 1", 1, 82.0),

@@ -1,4 +1,3 @@
-import csv
 import json
 import os
 
@@ -53,28 +52,19 @@ def run_grid(monkeypatch):
     return run
 
 
-def rows_of(output):
-    with open(output / "results.tsv") as file:
-        return list(csv.DictReader(file, delimiter="\t"))
-
-
-def test_the_best_of_all_runs_is_kept_and_all_are_in_the_table(run_grid, tmp_path):
+def test_the_best_of_all_runs_is_kept_and_all_are_in_the_table(rows_of, run_grid, tmp_path):
     results = run_grid(tmp_path, GRID, Trainer())
     best = {"batch_size": 2, "learning_rate": 0.5, "epoch": 1, "f1": 0.5, "score": 1.0}
     assert results[0] == best == json.loads((tmp_path / "best.json").read_text())
     assert [result["score"] for result in results] == [1.0, 0.5, 0.5, 0.25]
     assert (tmp_path / "best" / "model").read_text() == "batch_size=2-learning_rate=0.5"
-    rows = rows_of(tmp_path)
+    rows = rows_of(tmp_path / "results.tsv")
     assert len(rows) == 2 * len(RUNS)
-    assert list(rows[0].items()) == [
-        *(
-            ("batch_size", "1"),
-            ("learning_rate", "0.5"),
-            ("epoch", "1"),
-            ("f1", "0.25"),
-            ("score", "0.5"),
-        )
-    ]
+    assert [*rows[0]] == ["batch_size", "learning_rate", "epoch", "f1", "score"]
+    assert [*rows[0].values()] == ["1", "0.5", "1", "0.25", "0.5"]
+    assert len(list((tmp_path / "runs").iterdir())) == 4  # without models and checkpoints
+    assert {path.name for path in tmp_path.glob("runs/*/*")} == {"finished.json"}
+    assert not list(tmp_path.glob(".*"))
 
 
 def test_no_score_is_worse_than_nan(run_grid, tmp_path):
@@ -89,7 +79,7 @@ def test_no_score_is_worse_than_nan(run_grid, tmp_path):
     assert (tmp_path / "best" / "model").read_text() == "seed=2"
 
 
-def test_a_run_that_diverges_does_not_stop_the_others(run_grid, tmp_path, capsys):
+def test_a_run_that_diverges_does_not_stop_the_others(rows_of, run_grid, tmp_path, capsys):
     trainer = Trainer()
 
     def diverges(model, train, dev, folder, **settings):
@@ -101,11 +91,8 @@ def test_a_run_that_diverges_does_not_stop_the_others(run_grid, tmp_path, capsys
     assert "The run diverged. The loss became nan at step 1." in capsys.readouterr().out
     assert [result["learning_rate"] for result in results] == [0.25, 0.5]
     assert json.loads((tmp_path / "best.json").read_text()) == results[0]
-    assert [(row["learning_rate"], row["f1"]) for row in rows_of(tmp_path)] == [
-        ("0.5", "nan"),
-        ("0.25", "4.0"),
-        ("0.25", "8.0"),
-    ]
+    found = [(row["learning_rate"], row["f1"]) for row in rows_of(tmp_path / "results.tsv")]
+    assert found == [("0.5", "nan"), ("0.25", "4.0"), ("0.25", "8.0")]
 
 
 def test_of_equal_runs_the_first_is_kept(run_grid, tmp_path):
@@ -114,32 +101,23 @@ def test_of_equal_runs_the_first_is_kept(run_grid, tmp_path):
     assert (tmp_path / "best" / "model").read_text() == "seed=3"
 
 
-def test_finished_runs_leave_neither_models_nor_checkpoints(run_grid, tmp_path):
-    run_grid(tmp_path, GRID, Trainer())
-    assert len(list((tmp_path / "runs").iterdir())) == 4
-    assert {path.name for path in tmp_path.glob("runs/*/*")} == {"finished.json"}
-    assert not list(tmp_path.glob(".*"))
-
-
-@pytest.mark.parametrize("cut_at", [1, 3, 4])
-def test_a_rerun_skips_what_is_finished(run_grid, tmp_path, cut_at, capsys):
+@pytest.mark.parametrize("cut_at", [1, 3])
+def test_a_rerun_skips_what_is_finished(rows_of, run_grid, tmp_path, cut_at, capsys):
     run_grid(tmp_path / "whole", GRID, Trainer())
     output, cut, again = tmp_path / "parted", Trainer(cut_at), Trainer()
     with pytest.raises(KeyboardInterrupt):
         run_grid(output, GRID, cut)
-    assert (output / "runs" / "batch_size=1-learning_rate=0.5" / "checkpoints").exists() == (
-        cut_at == 1
-    )
     capsys.readouterr()
     run_grid(output, GRID, again)
     assert cut.calls[:-1] + again.calls == RUNS
     assert capsys.readouterr().out.count(" is done") == cut_at - 1
-    assert rows_of(output) == rows_of(tmp_path / "whole")
-    assert (output / "best" / "model").read_text() == "batch_size=2-learning_rate=0.5"
+    assert rows_of(output / "results.tsv") == rows_of(tmp_path / "whole/results.tsv")
 
 
 @pytest.mark.parametrize("step", range(13))
-def test_cut_between_any_two_writes_it_ends_with_the_same(run_grid, tmp_path, monkeypatch, step):
+def test_cut_between_any_two_writes_it_ends_with_the_same(
+    rows_of, run_grid, tmp_path, monkeypatch, step
+):
     left = iter(range(step))
 
     def cut(real):
@@ -158,7 +136,7 @@ def test_cut_between_any_two_writes_it_ends_with_the_same(run_grid, tmp_path, mo
     results = run_grid(tmp_path, GRID, Trainer())
     assert results[0]["score"] == 1.0 and len(results) == 4
     assert (tmp_path / "best" / "model").read_text() == "batch_size=2-learning_rate=0.5"
-    assert len(rows_of(tmp_path)) == 8
+    assert len(rows_of(tmp_path / "results.tsv")) == 8
     assert {path.name for path in tmp_path.glob("runs/*/*")} == {"finished.json"}
 
 

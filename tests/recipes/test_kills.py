@@ -47,7 +47,6 @@ KILLS = {
 
 @pytest.fixture(scope="module")
 def ended(tmp_path_factory):
-    """A function that runs a recipe in a fork of a process that has loaded TensorFlow."""
     said, processes = tmp_path_factory.mktemp("said") / "said.txt", {}
     flags = "--xla_force_host_platform_device_count=2"
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "XLA_FLAGS": flags}
@@ -71,7 +70,6 @@ def ended(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def texts(tmp_path_factory):
-    """A folder of about 400 KB of sentences in six files."""
     folder = tmp_path_factory.mktemp("texts")
     generator, words = random.Random(0), "the a book film day was is very good bad dull".split()
     for number in range(6):
@@ -138,16 +136,14 @@ def arrays_of(path):
         with np.load(path) as file:
             return [file[name].tobytes() for name in sorted(file.files)]
     if path.suffix == ".h5":
-        found = []
+        items = []
         with h5py.File(path) as file:
-            file.visititems(
-                lambda name, item: (
-                    found.append(name.encode() + np.asarray(item).tobytes())
-                    if isinstance(item, h5py.Dataset)
-                    else None
-                )
-            )
-        return found
+            file.visititems(lambda name, item: items.append((name, item)))
+            return [
+                name.encode() + np.asarray(item).tobytes()
+                for name, item in items
+                if isinstance(item, h5py.Dataset)
+            ]
     if path.suffix == ".safetensors":
         tensors = safetensors.numpy.load_file(path)
         return [name.encode() + tensors[name].tobytes() for name in sorted(tensors)]
@@ -257,18 +253,14 @@ def test_a_recipe_killed_at_random_ends_as_if_it_had_not_been(
     name, commands, ended, digests, tmp_path
 ):
     generator = random.Random(f"{name} {SEED}")
-    check(
-        name,
-        lambda first: weekly(generator, first, *KILLS[name][1:]),
-        commands,
-        ended,
-        digests,
-        tmp_path,
-    )
+
+    def drawn(first):
+        return weekly(generator, first, *KILLS[name][1:])
+
+    check(name, drawn, commands, ended, digests, tmp_path)
 
 
 def served(folder):
-    """The answers of an exported model to some texts."""
     import tensorflow_text  # noqa: F401 (the ops of the tokenizer)
 
     model = tf.saved_model.load(str(folder / "run/1"))

@@ -53,13 +53,6 @@ def test_there_are_sentences_of_every_chapter_each_once(recipe):
         assert any(sentence in " ".join(topics.get(name, "").split()) for name in names)
 
 
-@pytest.mark.parametrize("arguments", [["--steps", "4"], ["--steps", "0"], ["--epochs", "0"]])
-def test_runs_without_an_end_or_a_beginning_are_refused(recipe, arguments, capsys):
-    with pytest.raises(SystemExit):
-        recipe("quickstart").main(arguments)
-    assert "at least 5 steps and 1 epoch" in capsys.readouterr().err
-
-
 @pytest.mark.weekly
 @pytest.mark.slow
 def test_from_raw_text_to_a_served_bert_and_once_more(recipe, tmp_path, capfd):

@@ -1,6 +1,5 @@
 """The recipe that scores texts."""
 
-import csv
 import json
 import math
 
@@ -17,14 +16,13 @@ def module(recipe):
     return recipe("score_texts")
 
 
-def test_texts_are_scored_as_by_the_model(module, preset, tmp_path, capsys):
+def test_texts_are_scored_as_by_the_model(rows_of, module, preset, tmp_path, capsys):
     (tmp_path / "texts.txt").write_text("\n".join([TEXTS[0], "", *TEXTS[1:]]))
     module.main([
         "--init", str(preset), "--texts", str(tmp_path / "texts.txt"),
         "--output", str(tmp_path / "out"), "--sequence_length", "16", "--batch_size", "4",
     ])  # fmt: skip
-    with open(tmp_path / "out/scores.tsv") as file:
-        rows = list(csv.DictReader(file, delimiter="\t"))
+    rows = rows_of(tmp_path / "out/scores.tsv")
     expected = keras_bert.BertPretrainer.from_preset(preset).score_texts(TEXTS)
     assert [row["text"] for row in rows] == TEXTS
     for row, score in zip(rows, expected, strict=True):
@@ -51,9 +49,3 @@ def test_pairs_and_held_out_text_give_their_scores(module, preset, corpus, tmp_p
     assert scores["perplexity"] == math.exp(scores["masked_lm_loss"]) and not scores["next_words"]
     assert 0 <= scores["next_sentence_accuracy"] <= 1
     assert "perplexity" in capsys.readouterr().out
-
-
-def test_something_to_score_is_needed(module, capsys):
-    with pytest.raises(SystemExit):
-        module.parse_args(["--init", "bert", "--output", "out"])
-    assert "give --texts, --minimal_pairs or --heldout_corpus" in capsys.readouterr().err

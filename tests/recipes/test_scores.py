@@ -1,6 +1,5 @@
 """Scores as CSV, Markdown and pictures."""
 
-import csv
 import re
 import sys
 
@@ -23,14 +22,12 @@ def words(path):
     return re.findall(r"<!-- (.*?) -->", path.read_text())
 
 
-def test_every_score_is_a_line_and_every_model_a_row(tmp_path):
+def test_every_score_is_a_line_and_every_model_a_row(rows_of, tmp_path):
     others = {"BERT": {"MNLI (paper)": "84.4"}, "LSTM": {"MNLI (paper)": "70.0"}}
     write_score_table(SCORES, tmp_path / "table", others)
-    with open(tmp_path / "table.csv") as file:
-        rows = list(csv.DictReader(file))
-    assert [
-        {**row, "seed": int(row["seed"]), "value": float(row["value"])} for row in rows
-    ] == SCORES
+    numbers = {"seed": int, "value": float}
+    for row, score in zip(rows_of(tmp_path / "table.csv"), SCORES, strict=True):
+        assert {name: numbers.get(name, str)(value) for name, value in row.items()} == score
     assert (tmp_path / "table.md").read_text().splitlines() == [
         "|  | F1 | loss | MNLI (paper) |",
         "| --- | ---: | ---: | ---: |",

@@ -6,6 +6,9 @@ import pytest
 
 import keras_bert
 
+SETTINGS = "--sequence_length 8 --batch_size 8 --units 8 --layers -1 -2 --dropout 0"
+SETTINGS += " --learning_rate 2e-2"
+
 ROWS = {
     "the book": ["O", "B-THING"],
     "so good": ["O", "O"],
@@ -30,23 +33,14 @@ def files(tmp_path):
     return paths
 
 
-def arguments(preset, files, output, *more):
-    return [
-        "--init", str(preset), "--output", str(output),
-        "--train", files["train"], "--dev", files["dev"], "--test", files["test"],
-        "--sequence_length", "8", "--batch_size", "8", "--units", "8", "--layers", "-1", "-2",
-        "--learning_rate", "2e-2", "--dropout", "0", *more,
-    ]  # fmt: skip
-
-
 @pytest.fixture(scope="module")
 def module(recipe):
     return recipe("train_bilstm_tagger")
 
 
-def test_it_learns_and_writes_what_it_says(module, preset, files, tmp_path, capsys):
+def test_it_learns_and_writes_what_it_says(arguments, module, files, tmp_path, capsys):
     output = tmp_path / "out"
-    module.main(arguments(preset, files, output, "--epochs", "2", "--combine", "weighted"))
+    module.main(arguments(files, "--epochs", "2", "--combine", "weighted"))
     history = json.loads((output / "scores.json").read_text())
     assert len(history) == 2 and max(scores["f1"] for scores in history) == 1.0
     scores = json.loads((output / "test_scores.json").read_text())
@@ -61,8 +55,8 @@ def test_it_learns_and_writes_what_it_says(module, preset, files, tmp_path, caps
     assert str(output / "best.keras") in capsys.readouterr().out.splitlines()[-1]
 
 
-def test_vectors_are_those_of_the_first_pieces(module, preset, files):
-    args = module.parse_args(arguments(preset, files, "x"))
+def test_vectors_are_those_of_the_first_pieces(arguments, module, files):
+    args = module.parse_args(arguments(files))
     sentences = keras_bert.readers.read_conll(files["test"])
     encoder = module.make_encoder(args)
     before = [keras.ops.convert_to_numpy(weight) for weight in encoder.weights]
@@ -80,8 +74,8 @@ def test_vectors_are_those_of_the_first_pieces(module, preset, files):
     assert all(np.array_equal(old, new) for old, new in zip(before, after, strict=True))
 
 
-def test_padding_does_not_change_predictions(assert_close, module, preset, files):
-    args = module.parse_args(arguments(preset, files, "x", "--combine", "mean"))
+def test_padding_does_not_change_predictions(arguments, assert_close, module, files):
+    args = module.parse_args(arguments(files, "--combine", "mean"))
     model = module.make_model(args, 2, 16, 3)
     vectors = np.random.default_rng(1).normal(size=(1, 5, 32)).astype("float32")
     padded = np.concatenate([vectors, np.zeros((1, 4, 32), "float32")], axis=1)
@@ -91,10 +85,10 @@ def test_padding_does_not_change_predictions(assert_close, module, preset, files
 
 
 @pytest.mark.slow
-def test_a_rerun_resumes(module, preset, files, tmp_path, monkeypatch, capsys):
+def test_a_rerun_resumes(arguments, module, preset, files, tmp_path, monkeypatch, capsys):
     whole, parted = tmp_path / "whole", tmp_path / "parted"
     more = ["--epochs", "2", "--document_context"]
-    module.main(arguments(preset, files, whole, *more))
+    module.main(arguments(files, *more, "--output", str(whole)))
     real, calls = module.predict, []
 
     def dies_in_the_second_epoch(*args):
@@ -105,39 +99,36 @@ def test_a_rerun_resumes(module, preset, files, tmp_path, monkeypatch, capsys):
 
     monkeypatch.setattr(module, "predict", dies_in_the_second_epoch)
     with pytest.raises(KeyboardInterrupt):
-        module.main(arguments(preset, files, parted, *more))
+        module.main(arguments(files, *more, "--output", str(parted)))
     capsys.readouterr()
-    module.main(arguments(preset, files, parted, *more))
+    module.main(arguments(files, *more, "--output", str(parted)))
     assert "1 of 2 epochs are done" in capsys.readouterr().out
     for name in ("scores.json", "test_scores.json", "test_predictions.txt"):
         assert (parted / name).read_text() == (whole / name).read_text()
 
 
-def test_a_tag_that_training_lacks_is_named(module, preset, files, tmp_path):
-    with open(files["dev"], "a") as file:
-        print("it X B-NAME", file=file)
-    with pytest.raises(ValueError, match="dev.txt, line .*'B-NAME' is none of the 4 classes: O"):
-        module.main(arguments(preset, files, tmp_path / "out"))
-    assert not (tmp_path / "out").exists()
-
-
 @pytest.mark.parametrize(
     ("more", "message"),
     [
+        ([], "dev.txt, line .*'B-NAME' is none of the 4 classes: O"),
         (["--layers", "3"], "no layer 3: this encoder has layers 0"),
         (["--layers", "-1", "--combine", "weighted"], "at least 2; got 1"),
         (["--repair", "--tag_column", "3"], "tag_column .*got 3"),
     ],
 )
-def test_what_cannot_be_is_said_before_work(module, preset, files, tmp_path, more, message):
+def test_what_cannot_be_is_said_before_work(arguments, module, files, tmp_path, more, message):
+    if not more:
+        with open(files["dev"], "a") as file:
+            print("it X B-NAME", file=file)
     with pytest.raises(ValueError, match=message):
-        module.main(arguments(preset, files, tmp_path / "out", *more))
+        module.main(arguments(files, *more))
     assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.slow
-def test_the_last_training_examples_may_select_the_epoch(module, preset, files, split, tmp_path):
-    output = tmp_path / "out"
-    module.main(split(arguments(preset, files, output, "--epochs", "1")))
+def test_the_last_training_examples_may_select_the_epoch(arguments, module, files, tmp_path):
+    line, output = arguments(files, "--epochs", "1"), tmp_path / "out"
+    line[line.index("--dev") : line.index("--test")] = ["--validation_split", "0.25"]
+    module.main(line)
     assert len(json.loads((output / "scores.json").read_text())) == 1
     assert (output / "dev_predictions.txt").exists()

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from functools import cached_property
 
 import keras
 import numpy as np
@@ -27,34 +28,27 @@ def random_texts(number, longest):
 
 def random_questions():
     """Two hundred, some on contexts longer than a sequence."""
-    generator = np.random.default_rng(6)
-    words = [*LETTERS, "abc", "(de)", "fg,", "ñ", "中", "😀"]
     pairs = [("a", ""), ("", " \n"), ("", "a"), ("中 (b)", ODD[4]), ("a b " * 9, "b")]
-    while len(pairs) < 200:
-        sizes = generator.integers(1, [8, 60])
-        pairs.append(tuple(" ".join(generator.choice(words, size)) for size in sizes))
+    pairs += zip(random_texts(195, 8), random_texts(195, 60), strict=True)
     return [{"question": question, "context": context} for question, context in pairs]
 
 
 def random_choices():
     """Two hundred, of two to five choices."""
-    generator = np.random.default_rng(6)
-    words = [*LETTERS, "abc", "(de)", "fg,", "ñ", "中", "😀"]
     made = [
         {"context": "", "choices": [" ", "a"]},
         {"context": "中 (b)", "choices": [ODD[4], "c'd,", "c d"]},
         {"context": "a b " * 9, "choices": ["b " * 30, "b", "\u200b"]},
     ]
-    while len(made) < 200:
-        texts = [" ".join(generator.choice(words, n)) for n in generator.integers(1, 14, 6)]
-        made.append({"context": texts[0], "choices": texts[1 : generator.integers(3, 7)]})
+    texts = iter(random_texts(1200, 14))
+    for number in np.random.default_rng(6).integers(2, 6, 197):
+        made.append({"context": next(texts), "choices": [next(texts) for _ in range(number)]})
     return made
 
 
 def random_documents():
     """A query and a document each."""
-    queries = random_texts(194, 12)
-    return queries + ODD, ODD + random_texts(194, 60)
+    return random_texts(194, 12) + ODD, ODD + random_texts(194, 60)
 
 
 def texts_and_features():
@@ -137,24 +131,20 @@ class Served:
     def __init__(self, name, folder):
         self.name, self._folder = name, folder
 
-    @property
+    @cached_property
     def task(self):
-        if not hasattr(self, "_task"):
-            self._task = make_task(self.name)
-        return self._task
+        return make_task(self.name)
 
-    @property
+    @cached_property
     def folder(self):
-        if not self._folder.exists():
-            self.task.export(self._folder)
+        self.task.export(self._folder)
         return self._folder / "1"
 
-    @property
+    @cached_property
     def signatures(self):
         import tensorflow as tf
 
-        if not hasattr(self, "_loaded"):
-            self._loaded = tf.saved_model.load(str(self.folder))
+        self._loaded = tf.saved_model.load(str(self.folder))  # which holds the variables
         return self._loaded.signatures
 
     @property
@@ -166,12 +156,15 @@ class Served:
     def columns(self):
         return as_columns(self.examples)
 
-    @property
+    @cached_property
     def answers(self):
         """The task's answers to the examples."""
-        if not hasattr(self, "_answers"):
-            self._answers = self.task.answer(self.examples, batch_size=128)  # few eager batches
-        return self._answers
+        return self.task.answer(self.examples, batch_size=128)  # few eager batches
+
+    def pairs(self, number):
+        """The first examples, each with its answer."""
+        examples = self.examples[:number]
+        return zip(examples, self.task.answer(examples), strict=True)
 
     def ask(self, columns, signature="serving_default"):
         """Asks the SavedModel; its answers as lists."""
@@ -213,13 +206,13 @@ json.dump(found, open(sys.argv[2], "w"))
 """
 
 
-def ask_elsewhere(folder, asked):
-    """Asks SavedModels in a process without this library.
+@pytest.fixture(scope="session")
+def answers_elsewhere():
+    """Asks SavedModels, `{name: (path, columns)}`, in a process without this library."""
+    return ask_elsewhere
 
-    Args:
-        folder: where to put files.
-        asked: a dict of `(path, columns)`.
-    """
+
+def ask_elsewhere(folder, asked):
     script, questions, answers = (folder / name for name in ("ask.py", "asked.json", "found.json"))
     script.write_text(STRANGER)
     questions.write_text(json.dumps({name: (str(path), x) for name, (path, x) in asked.items()}))
@@ -244,11 +237,6 @@ def same_answers(assert_close):
                 assert repr(found) == repr(wanted)  # 1 is not True
 
     return check
-
-
-@pytest.fixture(scope="session")
-def answers_elsewhere():
-    return ask_elsewhere
 
 
 @pytest.fixture(scope="session")

@@ -1,17 +1,22 @@
 """ONNX, LiteRT and OpenVINO answer as `predict` does, in their own runtimes."""
 
 import json
+import os
+import shutil
 import subprocess
 import sys
 import warnings
+from types import SimpleNamespace
 
 import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+import tokenizers
 
 import keras_bert
 from keras_bert.models import exporting
+from keras_bert.serving.tokenizer_files import fast_tokenizer, write_tokenizer_files
 
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"the a film book is was good bad .".split()]
 WORDS += ["##s", "##es", "é", "中"]
@@ -56,12 +61,10 @@ def make(name="classifier", num_layers=1, **arguments):
 
 
 def with_preprocessor(**arguments):
-    return make(
-        preprocessor=keras_bert.BertClassifierPreprocessor(
-            keras_bert.BertTokenizer(WORDS), sequence_length=12, label_names=["x", "y", "z"]
-        ),
-        **arguments,
+    reader = keras_bert.BertClassifierPreprocessor(
+        keras_bert.BertTokenizer(WORDS), sequence_length=12, label_names=["x", "y", "z"]
     )
+    return make(preprocessor=reader, **arguments)
 
 
 def batch(model, rows, length, others):
@@ -123,17 +126,6 @@ def of_both(model, run):
     return found, expected
 
 
-@pytest.fixture
-def assert_runs_as_predict(assert_close, difference, tmp_path):
-    def check(name, format, run):
-        model = make(name, num_layers=2)
-        found, expected = of_both(model, run(model.export(tmp_path / "out", format=format)))
-        print(f"{name}, {format}: largest difference {difference(found, expected):.1e}")
-        assert_close(found, expected)
-
-    return check
-
-
 def test_litert_answers_as_predict_in_the_stock_interpreter(assert_close, tmp_path):
     model = make("embedder")
     path = model.export(tmp_path / "out", format="litert")
@@ -143,31 +135,25 @@ def test_litert_answers_as_predict_in_the_stock_interpreter(assert_close, tmp_pa
     assert_close(*of_both(model, runner))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", EACH_TASK)
-def test_every_task_in_litert(assert_runs_as_predict, name):
-    assert_runs_as_predict(name, "litert", litert_runner)
+RUNTIMES = {  # package: format, runner
+    "tensorflow": ("litert", litert_runner),
+    "ai_edge_litert.interpreter": (
+        "litert",
+        lambda path: litert_runner(path, needed("ai_edge_litert.interpreter")),
+    ),
+    "tf2onnx": ("onnx", onnx_runner),
+    "openvino": ("openvino", openvino_runner),
+}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", EACH_TASK)
-def test_every_task_in_the_litert_package(assert_runs_as_predict, name):
-    module = needed("ai_edge_litert.interpreter")
-    assert_runs_as_predict(name, "litert", lambda path: litert_runner(path, module))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", EACH_TASK)
-def test_every_task_in_onnx_runtime(assert_runs_as_predict, name):
-    needed("tf2onnx")
-    assert_runs_as_predict(name, "onnx", onnx_runner)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", EACH_TASK)
-def test_every_task_in_openvino(assert_runs_as_predict, name):
-    needed("openvino")
-    assert_runs_as_predict(name, "openvino", openvino_runner)
+@pytest.mark.parametrize("package", RUNTIMES)
+def test_every_task_runs_as_predict(assert_close, tmp_path, package, name):
+    needed(package)
+    format, run = RUNTIMES[package]
+    model = make(name, num_layers=2)
+    assert_close(*of_both(model, run(model.export(tmp_path / "out", format=format))))
 
 
 @pytest.mark.slow
@@ -207,25 +193,21 @@ def test_litert_stores_int8_weights_and_openvino_float16_weights(difference, tmp
     assert 1e-5 < difference(*of_both(model, openvino_runner(smaller))) < 1e-2
 
 
-def test_the_tokenizers_files_give_its_tokens(tmp_path):
-    import tokenizers
-
-    from keras_bert.serving.tokenizer_files import write_tokenizer_files
-
-    for lowercase in (True, False):
-        own = keras_bert.BertTokenizer(WORDS, lowercase=lowercase, max_word_characters=4)
-        preprocessor = keras_bert.BertClassifierPreprocessor(own, label_names=["x", "y"])
-        write_tokenizer_files(preprocessor, tmp_path)
-        theirs = tokenizers.Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
-        theirs.no_padding()
-        ids = [encoding.ids for encoding in theirs.encode_batch(TEXTS, add_special_tokens=False)]
-        assert ids == own(TEXTS)
-        pair = theirs.encode("a film", "good")
-        assert (pair.ids, pair.type_ids) == ([2, 6, 7, 3, 11, 3], [0, 0, 0, 0, 1, 1])
-        assert (tmp_path / "vocab.txt").read_text(encoding="utf-8").split() == WORDS
-        settings = json.loads((tmp_path / "preprocessor.json").read_text())
-        assert settings["tokenizer"] == {"lowercase": lowercase, "max_word_characters": 4}
-        assert settings["label_names"] == ["x", "y"]
+@pytest.mark.parametrize("lowercase", [True, False])
+def test_the_tokenizers_files_give_its_tokens(tmp_path, lowercase):
+    own = keras_bert.BertTokenizer(WORDS, lowercase=lowercase, max_word_characters=4)
+    preprocessor = keras_bert.BertClassifierPreprocessor(own, label_names=["x", "y"])
+    write_tokenizer_files(preprocessor, tmp_path)
+    theirs = tokenizers.Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
+    theirs.no_padding()
+    ids = [encoding.ids for encoding in theirs.encode_batch(TEXTS, add_special_tokens=False)]
+    assert ids == own(TEXTS)
+    pair = theirs.encode("a film", "good")
+    assert (pair.ids, pair.type_ids) == ([2, 6, 7, 3, 11, 3], [0, 0, 0, 0, 1, 1])
+    assert (tmp_path / "vocab.txt").read_text(encoding="utf-8").split() == WORDS
+    settings = json.loads((tmp_path / "preprocessor.json").read_text())
+    assert settings["tokenizer"] == {"lowercase": lowercase, "max_word_characters": 4}
+    assert settings["label_names"] == ["x", "y"]
 
 
 def rows_of(tokenizer, *examples):
@@ -236,23 +218,28 @@ def rows_of(tokenizer, *examples):
 
 @pytest.mark.parametrize("truncation", ["head", "tail"])
 def test_the_tokenizers_files_truncate_and_pad_as_the_preprocessor_does(truncation):
-    from keras_bert.serving.tokenizer_files import fast_tokenizer
-
     own = keras_bert.BertClassifierPreprocessor(
         keras_bert.BertTokenizer(WORDS), sequence_length=9, truncation=truncation
     )
     theirs = fast_tokenizer(own)
     texts = ["a film book is was good bad . " * 3, "bad", "good bad " * 3]
-    for name, found in rows_of(theirs, *texts).items():
-        np.testing.assert_array_equal(found, own(texts)[name], name)
     seconds = ["good bad book"] * 2 + ["a film is was"]
-    for name, found in rows_of(theirs, *zip(texts, seconds, strict=True)).items():
-        np.testing.assert_array_equal(found, own(texts, seconds)[name], name)
+    for columns, examples in (
+        ([texts], texts),
+        ([texts, seconds], [*zip(texts, seconds, strict=True)]),
+    ):
+        expected = own(*columns)
+        for name, found in rows_of(theirs, *examples).items():
+            np.testing.assert_array_equal(found, expected[name], name)
+
+
+class OwnWindows(keras_bert.BertPreprocessor):
+    """A preprocessor of a user's that reads its examples in windows."""
+
+    truncates = False
 
 
 def test_the_tokenizers_files_lose_no_text_of_windows():
-    from keras_bert.serving.tokenizer_files import fast_tokenizer
-
     tokenizer = keras_bert.BertTokenizer(WORDS)
     for own in (
         keras_bert.BertTokenClassifierPreprocessor(tokenizer, 9),
@@ -261,6 +248,7 @@ def test_the_tokenizers_files_lose_no_text_of_windows():
         ),
         keras_bert.BertClassifierPreprocessor(tokenizer, 9, window_stride=3),
         keras_bert.BertClassifierPreprocessor(tokenizer, 9, truncation="head_tail"),
+        OwnWindows(tokenizer, 9),
     ):
         assert len(fast_tokenizer(own).encode("good bad " * 20).ids) == 42
 
@@ -293,20 +281,15 @@ def test_a_program_without_this_library_answers_texts_from_the_folder(assert_clo
     assert_close(np.array(json.loads(done.stdout)), expected)
 
 
-def fake_converter(monkeypatch, content=b"model"):
+def fake_converter(monkeypatch, convert=lambda: b"model"):
     """A converter that takes no time."""
-
-    class Converter:
-        def convert(self):
-            if isinstance(content, Exception):
-                raise content
-            return content
-
-    def convert(folder):
-        return Converter()
-
-    monkeypatch.setattr(tf.lite.TFLiteConverter, "from_saved_model", convert)
+    converter = SimpleNamespace(convert=convert)
+    monkeypatch.setattr(tf.lite.TFLiteConverter, "from_saved_model", lambda folder: converter)
     monkeypatch.setattr("keras_bert.serving.export_token_ids._save", lambda *args: None)
+
+
+def full_disk():
+    raise OSError(28, "No space left on device")
 
 
 def test_the_folder_replaces_an_export_and_nothing_else(monkeypatch, tmp_path):
@@ -316,11 +299,11 @@ def test_the_folder_replaces_an_export_and_nothing_else(monkeypatch, tmp_path):
     model.export(folder, format="litert")
     written = {"model.tflite", "tokenizer.json", "vocab.txt", "preprocessor.json"}
     assert {path.name for path in folder.iterdir()} == written
-    fake_converter(monkeypatch, OSError(28, "No space left on device"))
+    fake_converter(monkeypatch, full_disk)
     with pytest.raises(OSError, match="The disk was full while .*books was written"):
         model.export(folder, format="litert")
     assert (folder / "model.tflite").read_bytes() == b"model"
-    fake_converter(monkeypatch, b"new")
+    fake_converter(monkeypatch, lambda: b"new")
     model.preprocessor = None
     model.export(folder, format="litert")
     assert [path.name for path in folder.iterdir()] == ["model.tflite"]
@@ -334,7 +317,6 @@ def test_the_folder_replaces_an_export_and_nothing_else(monkeypatch, tmp_path):
     ("format", "message"),
     [
         ("tflite", "tf_saved_model, onnx, litert, openvino; got 'tflite'. Did you mean 'litert'"),
-        ("saved_model", "Did you mean 'tf_saved_model'"),
         ("TF", "Did you mean 'tf_saved_model'"),
         ("ONNX", "Did you mean 'onnx'"),
         ("coreml", "got 'coreml'.$"),
@@ -342,10 +324,9 @@ def test_the_folder_replaces_an_export_and_nothing_else(monkeypatch, tmp_path):
     ],
 )
 def test_an_unknown_format_is_named(format, message, tmp_path):
-    with pytest.raises(ValueError, match=message):
-        keras_bert.BertTask.export(None, tmp_path / "out", format)
-    with pytest.raises(ValueError, match=message):
-        exporting.export_encoder(None, tmp_path / "out", format)
+    for export in (keras_bert.BertTask.export, exporting.export_encoder):
+        with pytest.raises(ValueError, match=message):
+            export(None, tmp_path / "out", format)
 
 
 def test_what_cannot_be_exported_says_why(monkeypatch, tmp_path):
@@ -359,6 +340,11 @@ def test_what_cannot_be_exported_says_why(monkeypatch, tmp_path):
         mixed = make()
     finally:
         keras.config.set_dtype_policy("float32")
+    monkeypatch.setitem(sys.modules, "keras_bert.serving.tokenizer_files", None)
+    with pytest.raises(ImportError):
+        with_preprocessor().export(tmp_path / "books", format="litert")
+    fake_converter(monkeypatch)
+    shutil.rmtree(os.path.dirname(model.export(tmp_path / "bare", format="litert")))
     message = "bfloat16, which format='openvino' can't hold.*, dtype=.float32"
     with pytest.raises(ValueError, match=message):
         mixed.export(tmp_path / "books", format="openvino")

@@ -6,9 +6,9 @@ import tensorflow as tf
 
 from keras_bert.preprocessing.raw import take
 
-CLASSIFIERS = ["classes", "score", "windows", "labels"]
-QUESTIONS = ["questions", "questions without answers"]
-TASKS = [*CLASSIFIERS, "words", *QUESTIONS, "choices", "documents", "vectors"]
+EACH_GRAPH = ["classes", "windows", "words", "questions without answers", "choices", "documents"]
+SAME_GRAPHS = ["score", "labels", "questions", "vectors"]  # with other answers
+TASKS = [*EACH_GRAPH, *(pytest.param(name, marks=pytest.mark.slow) for name in SAME_GRAPHS)]
 KEYS = {
     "classes": {"probabilities", "label", "labels"},
     "score": {"score"},
@@ -28,7 +28,7 @@ KEYS = {
 @pytest.fixture(scope="module")
 def elsewhere(served, answers_elsewhere, tmp_path_factory):
     """Answers of every task's SavedModel in a process where this library is not."""
-    asked = {name: (served(name).folder, served(name).columns) for name in TASKS}
+    asked = {name: (served(name).folder, served(name).columns) for name in EACH_GRAPH + SAME_GRAPHS}
     moved = tmp_path_factory.mktemp("elsewhere") / "moved"
     folder, columns = asked["classes"]
     folder.parent.rename(moved)  # a SavedModel may be moved
@@ -39,20 +39,19 @@ def elsewhere(served, answers_elsewhere, tmp_path_factory):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", TASKS)
+@pytest.mark.parametrize("name", EACH_GRAPH + SAME_GRAPHS)
 def test_answers_elsewhere_are_those_of_the_task(served, elsewhere, same_answers, name):
-    answers = served(name).answers
     assert set(elsewhere[name]) == KEYS[name.split(" ")[0]]
-    same_answers(elsewhere[name], answers)
+    same_answers(elsewhere[name], served(name).answers)
 
 
+@pytest.mark.slow
 def test_answers_are_varied_and_well_formed(served):
-    names = [answer["label"] for answer in served("classes").answers]
-    assert set(names) == {"low", "mid", "high"}
+    labels = [{answer["label"] for answer in served(n).answers} for n in ("classes", "choices")]
+    assert labels == [{"low", "mid", "high"}, {0, 1, 2, 3, 4}]
     assert len({answer["label"] for answer in served("windows").answers}) > 1
     flags = np.stack([answer["is_label"] for answer in served("labels").answers])
     assert 0 < flags.mean() < 1
-    assert {answer["label"] for answer in served("choices").answers} == {0, 1, 2, 3, 4}
     for name, fewest, most in (("questions", 2, 2), ("questions without answers", 20, 180)):
         none = sum(not answer["answer"] for answer in served(name).answers)
         assert fewest <= none <= most
@@ -60,27 +59,26 @@ def test_answers_are_varied_and_well_formed(served):
 
 
 def test_spans_are_places_in_characters_and_in_bytes(served):
-    for question, answer in zip(
-        served("questions").examples, served("questions").answers, strict=True
-    ):
-        text = question["context"]
-        assert text[answer["start"] : answer["end"]] == answer["answer"]
-        data = text.encode()[answer["start_byte"] : answer["end_byte"]]
-        assert data.decode() == answer["answer"]
-    for text, answer in zip(served("words").examples, served("words").answers, strict=True):
-        for column, found in enumerate(answer["entity_text"]):
-            start, end = (answer[f"entity_{name}"][column] for name in ("start", "end"))
-            assert text[start:end] == found
-            start, end = (answer[f"entity_{name}_byte"][column] for name in ("start", "end"))
-            assert text.encode()[start:end].decode() == found
+    spans = [
+        (x["context"], a["answer"], a["start"], a["end"], a["start_byte"], a["end_byte"])
+        for x, a in served("questions without answers").pairs(24)
+    ]
+    names = ("text", "start", "end", "start_byte", "end_byte")
+    for text, answer in served("words").pairs(24):
+        columns = zip(*(answer[f"entity_{name}"] for name in names), strict=True)
+        spans += [(text, *column) for column in columns]
+    assert len(spans) > 100
+    for text, found, start, end, start_byte, end_byte in spans:
+        assert text[start:end] == text.encode()[start_byte:end_byte].decode() == found
 
 
 @pytest.mark.parametrize("name", TASKS)
 def test_each_example_is_answered_as_if_it_were_alone(served, same_answers, name):
     one = served(name)
-    for row in range(8):  # the odd ones, and two others
-        alone = take(one.columns, slice(row, row + 1))
-        same_answers(one.ask(alone), one.answers[row : row + 1])
+    answers = one.task.answer(take(one.examples, slice(0, 8)))  # the odd ones, and two others
+    assert set(answers[0]) == KEYS[name.split(" ")[0]]
+    for row, answer in enumerate(answers):
+        same_answers(one.ask(take(one.columns, slice(row, row + 1))), [answer])
     tensors = {key: tf.constant(values)[:0] for key, values in one.columns.items()}
     none = one.signatures["serving_default"](**tensors)
     assert {values.shape[0] for values in none.values()} == {0}
@@ -101,16 +99,16 @@ def test_token_ids_have_a_signature_of_their_own(assert_close, served, same_answ
     same_answers({key: found[key] for key in answers[0]}, answers)
 
 
-def test_pairs_are_answered(served, same_answers):
-    one = served("classes")
-    texts, others = one.examples[:8], one.examples[8:16]
+@pytest.mark.parametrize("name", ["classes", pytest.param("labels", marks=pytest.mark.slow)])
+def test_pairs_are_answered(served, same_answers, name):
+    one, rows = served(name), slice(0, 8)
+    texts, others = one.columns["text"][:8], one.columns["text"][-8:]
+    extra = {n: v[rows] for n, v in one.columns.items() if n != "text"}
     pairs = [list(pair) for pair in zip(texts, others, strict=True)]
-    same_answers(one.ask({"text": pairs}), one.task.answer((texts, others)))
-    same_answers(one.ask({"text": pairs[:1]}), one.task.answer((texts[:1], others[:1])))
-    one = served("labels")
-    features = one.examples["features"][:8]
-    x = {"text": (texts, others), "features": features}
-    same_answers(one.ask({"text": pairs, "features": features}), one.task.answer(x))
+    answers = one.task.answer({"text": (texts, others), **extra} if extra else (texts, others))
+    same_answers(one.ask({"text": pairs, **extra}), answers)
+    first = {name: values[:1] for name, values in extra.items()}
+    same_answers(one.ask({"text": pairs[:1], **first}), answers[:1])
 
 
 def test_a_choice_of_nothing_keeps_its_place_and_has_no_probability(assert_close, served):
@@ -128,11 +126,11 @@ def test_a_choice_of_nothing_keeps_its_place_and_has_no_probability(assert_close
 @pytest.mark.parametrize(
     ("name", "columns", "message"),
     [
-        ("questions", {"question": ["a", "b"], "context": ["a"]}, "a context of its own"),
+        ("questions without answers", {"question": ["a", "b"], "context": ["a"]}, "a context of"),
         ("choices", {"context": ["a", "b"], "choices": [["a", "b"]]}, "a row of choices"),
         ("windows", {"text": ["a", "b"], "features": [[1.0, 2.0]]}, "give each text its features"),
         ("windows", {"text": ["a"], "features": [[1.0, np.nan]]}, "features must be finite"),
-        ("labels", {"text": ["a"], "features": [[1.0, np.inf]]}, "features must be finite"),
+        ("windows", {"text": ["a"], "features": [[1.0, np.inf]]}, "features must be finite"),
         ("classes", {"text": [["a", "b", "c"]]}, "texts or .* pairs"),
     ],
 )

@@ -16,10 +16,6 @@ def resident_bytes():
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
 
 
-def rows(values, numbers):
-    return {name: [column[number] for number in numbers] for name, column in values.items()}
-
-
 @pytest.mark.weekly
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["classes", "words", "questions"])
@@ -28,12 +24,16 @@ def test_requests_at_once_are_answered_as_if_they_were_alone(served, name, asser
         pytest.skip("reads the memory of a process from Linux's /proc")
     one = served(name)
     columns = {name: [*values] for name, values in one.columns.items()}
-    last = [*columns][-1]
-    for text in HOSTILE:
-        for column, values in columns.items():
-            values.append(text if column == last else values[0])
-    number = len(columns[last])
-    alone = [one.ask(rows(columns, [i])) for i in range(number)]
+    *others, last = columns.values()
+    last += HOSTILE
+    for values in others:
+        values += [values[0]] * len(HOSTILE)
+    number = len(last)
+
+    def rows(numbers):
+        return {name: [column[i] for i in numbers] for name, column in columns.items()}
+
+    alone = [one.ask(rows([i])) for i in range(number)]
     generator = np.random.default_rng(0)
     requests = [
         generator.integers(0, number, generator.integers(1, LARGEST + 1)) for _ in range(REQUESTS)
@@ -41,7 +41,7 @@ def test_requests_at_once_are_answered_as_if_they_were_alone(served, name, asser
 
     def ask(numbers):
         start = time.perf_counter()
-        found = one.ask(rows(columns, numbers))
+        found = one.ask(rows(numbers))
         seconds = time.perf_counter() - start
         for row, i in enumerate(numbers):
             assert_alike({key: value[row] for key, value in found.items()}, alone[i])

@@ -1,180 +1,86 @@
-"""The warm-up file against the wire format of protobuf, which is read here a second time.
+"""The warm-up file: which requests it has, and their bytes."""
 
-Field numbers: tensorflow/serving, apis/prediction_log.proto, predict.proto and model.proto.
-"""
-
-import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from tensorflow.core.framework.tensor_pb2 import TensorProto
+from google.protobuf.internal.encoder import _VarintBytes
 
-import keras_bert
-from keras_bert.serving.warmup_requests import MAX_REQUESTS, prediction_log
+from keras_bert.serving.export_saved_model import _warmup_requests as warmup_requests
+from keras_bert.serving.warmup_requests import MAX_REQUESTS, WARMUP_FILE, _varint, prediction_log
 
-WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"a film was good bad ##ly".split()]
-LENGTH = 40
-
-
-def number_at(data, position):
-    """`(number, position after it)` of a varint."""
-    number, shift = 0, 0
-    while True:
-        byte = data[position]
-        number |= (byte & 0x7F) << shift
-        position, shift = position + 1, shift + 7
-        if byte < 0x80:
-            return number, position
+LENGTH = 16
 
 
-def fields(message):
-    """`{field number: [bytes, ...]}` of a message that has only length-delimited fields."""
-    found, position = {}, 0
-    while position < len(message):
-        tag, position = number_at(message, position)
-        assert tag & 7 == 2, f"wire type {tag & 7}"
-        length, position = number_at(message, position)
-        assert position + length <= len(message)
-        found.setdefault(tag >> 3, []).append(message[position : position + length])
-        position += length
-    return found
-
-
-def only(message, *numbers):
-    """The values of these fields, which are there once each, and no others are."""
-    found = fields(message)
-    assert sorted(found) == sorted(numbers)
-    assert all(len(found[number]) == 1 for number in numbers)
-    return [found[number][0] for number in numbers]
-
-
-def read_request(record):
-    """`(model name, signature name, inputs)` of a serialized PredictionLog."""
-    (predict_log,) = only(record, 6)
-    (request,) = only(predict_log, 1)
-    request = fields(request)
-    assert set(request) == {1, 2} and len(request[1]) == 1
-    model_name, signature_name = only(request[1][0], 1, 3)
-    inputs = {}
-    for entry in request[2]:
-        name, tensor = only(entry, 1, 2)
-        inputs[name.decode()] = tf.make_ndarray(TensorProto.FromString(tensor))
-    assert len(inputs) == len(request[2])
-    return model_name.decode(), signature_name.decode(), inputs
-
-
-def make(num_classes=2):
-    keras.utils.set_random_seed(1)
-    tokenizer = keras_bert.BertTokenizer(WORDS)
-    backbone = keras_bert.BertBackbone(
-        len(WORDS), num_layers=1, num_heads=2, hidden_dim=8, intermediate_dim=16
-    )
-    preprocessor = keras_bert.BertPreprocessor(tokenizer, sequence_length=LENGTH)
-    return keras_bert.BertClassifier(backbone, num_classes, preprocessor)
+def requests_of(one):
+    """`[(signature name, inputs)]` of a SavedModel's file."""
+    requests = warmup_requests(one.task, None)
+    records = tf.data.TFRecordDataset(str(one.folder / WARMUP_FILE)).as_numpy_iterator()
+    name = one.folder.parent.name
+    assert [*records] == [prediction_log(name, *request) for request in requests]
+    return requests
 
 
 @pytest.fixture
-def requests_written(monkeypatch):
-    """The requests that each export would write; the model itself is not written."""
-    from keras_bert.serving import export_saved_model
-
-    written = []
-    monkeypatch.setattr(tf.saved_model, "save", lambda *_, **__: None)
-    monkeypatch.setattr(
-        export_saved_model, "write_warmup_requests", lambda *given: written.append([*given[2]])
-    )
-    return written
+def model(served):
+    return served("classes").task
 
 
-def requests_of(folder):
-    path = folder / "assets.extra" / "tf_serving_warmup_requests"
-    records = tf.data.TFRecordDataset(str(path)).as_numpy_iterator()  # checks their checksums
-    return [read_request(record) for record in records]
-
-
-@pytest.fixture(scope="module")
-def model():
-    return make()
-
-
-@pytest.fixture(scope="module")
-def exported(model, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("served") / "films"
-    model.export(folder)
-    return folder / "1"
-
-
-def test_the_exported_model_answers_every_request(exported):
-    signatures = tf.saved_model.load(str(exported)).signatures
-    answered = set()
-    for model_name, signature_name, inputs in requests_of(exported):
-        assert model_name == "films"
-        tensors = {name: tf.constant(value) for name, value in inputs.items()}
-        answers = signatures[signature_name](**tensors)
-        assert np.isfinite(answers["probabilities"]).all()
-        assert answers["probabilities"].shape == (1, 2)
-        answered.add(signature_name)
-    assert answered == set(signatures)
-
-
-def test_they_are_a_short_text_a_long_one_a_pair_and_token_ids(model, exported):
-    requests = [(name, inputs) for _, name, inputs in requests_of(exported)]
-    texts = [inputs["text"] for name, inputs in requests if name == "serving_default"]
+def test_they_are_a_short_text_a_long_one_a_pair_and_token_ids(model, served):
+    requests = requests_of(served("classes"))
+    texts = [np.array(inputs["text"]) for name, inputs in requests if name == "serving_default"]
     assert [text.shape for text in texts] == [(1,), (1,), (1, 2)]
     tokens = [model.preprocessor.tokenizer(list(text.ravel())) for text in texts]
     assert [[*map(len, rows)] for rows in tokens] == [[1], [LENGTH], [1, 1]]
     name, inputs = requests[3]
-    assert name == "token_ids" and len(requests) == 4
-    assert set(inputs) == {"token_ids", "segment_ids", "padding_mask"}
-    assert {(v.shape, v.dtype.name) for v in inputs.values()} == {((1, LENGTH), "int32")}
-    assert inputs["padding_mask"].sum() == 3
+    assert name == "token_ids" and set(inputs) == {"token_ids", "segment_ids", "padding_mask"}
+    assert {(tuple(v.shape), v.dtype.name) for v in inputs.values()} == {((1, LENGTH), "int32")}
+    assert np.sum(inputs["padding_mask"]) == 3
 
 
-def test_texts_of_ones_own_take_their_place(model, requests_written, tmp_path):
-    texts = ["a good film", ("was a film", "Größe 好"), "bad"]
-    model.export(tmp_path / "served", warmup_texts=texts)
-    model.export(tmp_path / "served", version=2, warmup_texts="bad")
-    [*requests, (name, prepared)], [(_, alone), _] = requests_written
+def test_texts_of_ones_own_take_their_place(model):
+    texts = ["a b c", ("d e f", "Größe 好"), "d"]
+    [*requests, (name, prepared)] = warmup_requests(model, texts)
     found = [np.ravel(inputs["text"]).tolist() for _, inputs in requests]
-    assert found == [["a good film"], ["was a film", "Größe 好"], ["bad"]]
+    assert found == [["a b c"], ["d e f", "Größe 好"], ["d"]]
     assert name == "token_ids"
     expected = model.preprocessor([texts[0]])
-    for key, values in prepared.items():
-        assert np.array_equal(values, expected[key])
-    assert alone["text"] == ["bad"]
-
-
-def test_none_are_written_where_none_are_wanted(model, requests_written, tmp_path):
-    model.export(tmp_path / "served", warmup_texts=[])
-    assert (tmp_path / "served" / "1").exists() and requests_written == []
+    assert all(np.array_equal(values, expected[key]) for key, values in prepared.items())
+    assert warmup_requests(model, "d")[0] == ("serving_default", {"text": ["d"]})
+    assert warmup_requests(model, []) == []
 
 
 @pytest.mark.parametrize(
-    ("name", "number"), [("words", 3), ("questions", 3), ("choices", 3), ("windows", 3)]
+    ("name", "number"),
+    [
+        ("classes", 4),
+        ("words", 3),
+        ("questions without answers", 3),
+        ("choices", 3),
+        ("windows", 3),
+    ],
 )
 def test_every_task_answers_its_own_requests(served, name, number):
-    requests = requests_of(served(name).folder)
-    assert len(requests) == number and requests[-1][1] == "token_ids"
-    for _, signature, inputs in requests:
+    requests = requests_of(served(name))
+    assert len(requests) == number and requests[-1][0] == "token_ids"
+    assert {signature for signature, _ in requests} == set(served(name).signatures)
+    for signature, inputs in requests:
         tensors = {key: tf.constant(values) for key, values in inputs.items()}
         answers = served(name).signatures[signature](**tensors)
         assert {values.shape[0] for values in answers.values()} == {1}
-        if name == "choices":
+        if "probabilities" in answers and name != "words":
             assert np.isclose(np.sum(answers["probabilities"]), 1)
 
 
-def test_requests_of_questions_and_choices_are_pairs(served, requests_written, tmp_path):
-    choices, questions = served("choices").task, served("questions").task
-    choices.export(tmp_path / "choices", warmup_texts=[("a b", ["c", "d", "e"])])
-    [[(name, inputs), (other, _)]] = requests_written
-    assert (name, other) == ("serving_default", "token_ids")
-    assert inputs == {"context": ["a b"], "choices": [["c", "d", "e"]]}
+def test_requests_of_questions_and_choices_are_pairs(served):
+    choices, questions = (served(n).task for n in ("choices", "questions without answers"))
+    [request, (other, _)] = warmup_requests(choices, [("a b", ["c", "d", "e"])])
+    assert request == ("serving_default", {"context": ["a b"], "choices": [["c", "d", "e"]]})
+    assert other == "token_ids"
     for wrong in ("a", ("a", "b"), (["a"], ["b"]), ("a", ["b"], "c")):
         with pytest.raises(ValueError, match=r"pairs \(context, choices\)"):
-            choices.export(tmp_path / "refused", warmup_texts=[wrong])
+            warmup_requests(choices, [wrong])
     with pytest.raises(ValueError, match=r"pairs \(question, context\)"):
-        questions.export(tmp_path / "refused", warmup_texts=["a"])
-    assert not (tmp_path / "refused").exists()
+        warmup_requests(questions, ["a"])
 
 
 def test_a_record_is_that_of_tensorflow_servings_own_classes():
@@ -186,18 +92,22 @@ def test_a_record_is_that_of_tensorflow_servings_own_classes():
     assert prediction_log("films", "serving_default", {"text": ["so good"]}) == expected
 
 
-@pytest.mark.parametrize("size", [0, 1, 127, 128, 16383, 16384, 2100000])
-def test_lengths_of_all_sizes_are_read_back(size):
-    text = "é" * (size // 2) + "e" * (size % 2)
-    name, signature, inputs = read_request(prediction_log("Größe", "s", {"text": [text], "b": [1]}))
-    assert (name, signature) == ("Größe", "s")
-    assert inputs["text"].tolist() == [text.encode()] and inputs["b"].tolist() == [1]
+def test_lengths_are_encoded_as_protobuf_does():
+    for length in (0, 1, 127, 128, 16383, 16384, 2100000):
+        assert _varint(length) == _VarintBytes(length)
 
 
-def test_too_many_and_triples_are_refused_before_anything_is_written(model, tmp_path):
-    with pytest.raises(ValueError, match=f"at most {MAX_REQUESTS} warm-up requests.*at most 999"):
-        model.export(tmp_path / "served", warmup_texts=["a"] * MAX_REQUESTS)
-    for texts in ([("a", "b", "c")], [["a"]]):
-        with pytest.raises(ValueError, match="texts or pairs of texts"):
-            model.export(tmp_path / "served", warmup_texts=texts)
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        (["a"] * MAX_REQUESTS, f"at most {MAX_REQUESTS} warm-up requests.*at most 999"),
+        ([("a", "b", "c")], "texts or pairs of texts"),
+        ([["a"]], "texts or pairs of texts"),
+    ],
+)
+def test_too_many_and_triples_are_refused_before_anything_is_written(
+    model, tmp_path, texts, message
+):
+    with pytest.raises(ValueError, match=message):
+        model.export(tmp_path / "served", warmup_texts=texts)
     assert not (tmp_path / "served").exists()

@@ -16,9 +16,14 @@ def seeded():
 
 
 @pytest.fixture
-def variable():
-    """Makes a float32 variable of a name, with values."""
+def mixed_bfloat16():
+    keras.config.set_dtype_policy("mixed_bfloat16")
+    yield
+    keras.config.set_dtype_policy("float32")
 
+
+@pytest.fixture
+def variable():
     def make(values, name="kernel"):
         values = np.asarray(values, "float32")
         return keras.Variable(values, name=name, dtype="float32")
@@ -28,11 +33,7 @@ def variable():
 
 @pytest.fixture(scope="module")
 def make_task(tmp_path_factory):
-    """Makes `(model, batches)`: a tiny task by name, with batches of its own pipeline.
-
-    A function of the name, whether rows are packed, and arguments of the backbone. The batches have
-    shapes that are known beforehand.
-    """
+    """Makes `(model, batches)`, of known shapes: a tiny task by name, and its own pipeline's."""
     preprocessor = keras_bert.BertPreprocessor(keras_bert.BertTokenizer(WORDS), sequence_length=16)
     folder = tmp_path_factory.mktemp("tasks")
     (folder / "text.txt").write_text("\n\n".join(["\n".join(TEXTS)] * 4))
@@ -52,21 +53,14 @@ def make_task(tmp_path_factory):
                 corpus, batch_size=4, sequence_length=16, packed=packed
             )
             return keras_bert.BertPretrainer(backbone), data
-        task = {
-            "classifier": keras_bert.BertClassifier,
-            "token_classifier": keras_bert.BertTokenClassifier,
-            "span_labeler": keras_bert.BertSpanLabeler,
-            "multiple_choice": keras_bert.BertMultipleChoice,
-            "reranker": keras_bert.BertReranker,
-            "embedder": keras_bert.BertEmbedder,
-        }[name]
-        reader = preprocessor
+        task = getattr(keras_bert, f"Bert{name.title().replace('_', '')}")
+        own = preprocessor
         if name == "span_labeler":
-            reader = keras_bert.BertSpanLabelerPreprocessor(
+            own = keras_bert.BertSpanLabelerPreprocessor(
                 preprocessor.tokenizer, 16, document_stride=4, max_question_length=4
             )
         classes = {"num_classes": 3} if "classifier" in name else {}
-        model = task(backbone, preprocessor=reader, **classes)
+        model = task(backbone, preprocessor=own, **classes)
         full = keras_bert.Batching(4, pad_to="full", drop_remainder=True)  # "auto" on a TPU
         batching = keras_bert.Batching(2, packed=True) if packed else full
         return model, model.batches(*examples(name), batching=batching)
@@ -75,17 +69,13 @@ def make_task(tmp_path_factory):
 
 
 def examples(task):
-    """Returns `(x, y)` of a task."""
     words = [text.split() for text in TEXTS]
     answers = [{"text": "b", "answer_start": 2}]
     return {
         "classifier": (TEXTS, np.arange(8) % 3),
         "token_classifier": (words, [[0] * len(sentence) for sentence in words]),
         "span_labeler": ([{"question": "what", "context": "a b c", "answers": answers}] * 8, None),
-        "multiple_choice": (
-            [{"context": text, "choices": ["a", "b"], "label": 0} for text in TEXTS],
-            None,
-        ),
+        "multiple_choice": ([{"context": "a", "choices": ["a", "b"], "label": 0}] * 8, None),
         "reranker": ((TEXTS, TEXTS[::-1]), np.arange(8) % 2),
         "embedder": ((TEXTS, TEXTS[::-1]), None),
     }[task]

@@ -48,7 +48,6 @@ def make_devices():
 
 
 def inputs(rng, rows):
-    """Padding and tokens spread unevenly over the rows."""
     lengths = np.linspace(3, LENGTH, rows).astype("int32")
     padding_mask = (np.arange(LENGTH) < lengths[:, None]).astype("int32")
     token_ids = rng.integers(5, 40, (rows, LENGTH)).astype("int32") * padding_mask
@@ -70,7 +69,6 @@ def pretrainer(rng, rows, dropout):
 
 
 def causal_pretrainer(rng, rows, dropout):
-    """Every next word is predicted, of which rows have unequal numbers."""
     model = keras_bert.BertPretrainer(backbone(dropout, causal=True), next_sentence=False)
     x = inputs(rng, rows)
     x["mask_positions"] = np.tile(np.arange(LENGTH - 1, dtype="int32"), (rows, 1))
@@ -136,7 +134,6 @@ def kernel_pretrainer(rng, rows, dropout):
 
 
 def take_tpu_attention():
-    """Makes JAX take the TPU's attention, interpreted."""
     from keras_bert.layers import fused_attention, tpu_attention
 
     device, whole_rows = fused_attention.jax_device, tpu_attention.whole_rows
@@ -195,13 +192,11 @@ def span_labeler(rng, rows, dropout):
 
 
 def embedder(rng, rows, dropout):
-    """Pairs of texts, some of which are equal; the texts of other parts are negatives, too."""
     columns = inputs(rng, rows), inputs(rng, rows)
     return keras_bert.BertEmbedder(backbone(dropout)), columns, rng.integers(0, 40, (rows, 2)), None
 
 
 def reranker(rng, rows, dropout):
-    """A positive and a negative for each query, with a teacher's margins."""
     model = keras_bert.BertReranker(backbone(dropout), dropout=dropout)
     pairs = inputs(rng, 2 * rows)
     x = {name: values.reshape(rows, 2, LENGTH) for name, values in pairs.items()}
@@ -249,11 +244,8 @@ def train(
         if stock:
             model, optimizer = stock_model(model, accumulation_steps)
             rows //= accumulation_steps
-        model.compile(
-            **{**arguments, "optimizer": optimizer},
-            steps_per_execution=steps_per_execution,
-            jit_compile=jit_compile,
-        )
+        arguments |= {"optimizer": optimizer, "jit_compile": jit_compile}
+        model.compile(**arguments, steps_per_execution=steps_per_execution)
         if reload:
             model = loaded(model)
     order = np.random.default_rng(2).permutation(total) if shuffle else np.arange(total)
@@ -261,15 +253,10 @@ def train(
         lambda part: None if part is None else part[order], (x, y, weights)
     )
     batches = {"batch_size": rows, "verbose": 0}
-    history = model.fit(
-        x,
-        y,
-        sample_weight=weights,
-        shuffle=False,
-        callbacks=[keras.callbacks.SwapEMAWeights(swap_on_epoch=True)] if use_ema else [],
-        **({} if stock else {"accumulation_steps": accumulation_steps}),
-        **batches,
-    )
+    options = {} if stock else {"accumulation_steps": accumulation_steps}
+    if use_ema:
+        options["callbacks"] = [keras.callbacks.SwapEMAWeights(swap_on_epoch=True)]
+    history = model.fit(x, y, sample_weight=weights, shuffle=False, **options, **batches)
     if reload:  # out of the scope
         model = loaded(model)
     scores, predicted = {}, []
@@ -292,13 +279,9 @@ def train(
 
 def stock_model(model, accumulation_steps):
     """The same layers with Keras's own `fit` and AdamW, for benchmarks/divided_batches.py."""
-    optimizer = keras.optimizers.AdamW(
-        1e-3,
-        weight_decay=0.01,
-        epsilon=1e-6,
-        global_clipnorm=0.05,
-        gradient_accumulation_steps=accumulation_steps if accumulation_steps > 1 else None,
-    )
+    parts = accumulation_steps if accumulation_steps > 1 else None
+    settings = {"weight_decay": 0.01, "epsilon": 1e-6, "global_clipnorm": 0.05}
+    optimizer = keras.optimizers.AdamW(1e-3, gradient_accumulation_steps=parts, **settings)
     optimizer.exclude_from_weight_decay(var_names=["bias", "beta", "gamma"])
     return Stock(model), optimizer
 
@@ -321,7 +304,6 @@ def add_lora(model, rank):
 
 
 def loaded(model):
-    """The model, saved and loaded."""
     with tempfile.TemporaryDirectory() as folder:
         model.save(f"{folder}/model.keras")
         return keras.models.load_model(f"{folder}/model.keras")

@@ -24,7 +24,6 @@ PLACES = "KERAS_DISTRIBUTION_"
 
 
 def make_classifier():
-    """A compiled model, and what it learns from, the same in all processes."""
     keras.utils.set_random_seed(1)
     model, x, y, weights = equivalence.classifier(np.random.default_rng(1), ROWS, dropout=0.1)
     model.compile(**{**model.default_compile_args(), "optimizer": keras_bert.AdamW(1e-2)})
@@ -58,7 +57,6 @@ def finetuned():
 
 
 def refused():
-    """What is said where processes are given different things."""
     process = int(os.environ[PLACES + "PROCESS_ID"])
     model, x, y, _ = make_classifier()
     here = keras_bert.TrainingCheckpoint(f"{FOLDER}/of_process_{process}")

@@ -49,13 +49,15 @@ def train(optimizer, variables, gradients=GRADIENTS):
     return [ops.convert_to_numpy(variable) for variable in variables]
 
 
+# All gradients together are clipped; alone, each would be clipped otherwise. 1e6 doesn't bite.
+@pytest.mark.parametrize("clip", [None, 0.5, 1e6])
 @pytest.mark.parametrize("steps", [1, 3])
 @pytest.mark.parametrize("bias_correction", [True, False])
-def test_steps_equal_the_formula(assert_close, variable, bias_correction, steps):
-    optimizer = AdamW(0.1, bias_correction=bias_correction, global_clipnorm=None)
+def test_steps_equal_the_formula(assert_close, variable, bias_correction, steps, clip):
+    optimizer = AdamW(0.1, bias_correction=bias_correction, global_clipnorm=clip)
     variables = [variable(KERNEL), variable(BIAS, "bias")]
     actual = train(optimizer, variables, GRADIENTS[:steps])
-    expected = reference([KERNEL, BIAS], GRADIENTS[:steps], [1, 0], bias_correction)
+    expected = reference([KERNEL, BIAS], GRADIENTS[:steps], [1, 0], bias_correction, clip)
     assert_close(actual, expected)
 
 
@@ -111,22 +113,6 @@ def test_averages_of_bfloat16_weights_move():
     np.testing.assert_allclose(ops.convert_to_numpy(weight).astype("float32"), expected, rtol=2**-8)
 
 
-def test_the_first_step_without_bias_correction_is_about_three_times_the_rate(variable):
-    """Google's first step: m / sqrt(v) is 0.1 / sqrt(0.001), not 1."""
-    weight = variable([1.0])
-    train(AdamW(0.1, weight_decay=0, bias_correction=False), [weight], [([0.5],)])
-    np.testing.assert_allclose(ops.convert_to_numpy(weight), 1 - 0.1 * 3.16208, rtol=1e-5)
-
-
-@pytest.mark.parametrize("clip", [0.5, 1e6])
-def test_all_gradients_together_are_clipped(assert_close, variable, clip):
-    # Alone, each of these would be clipped otherwise; 0.5 bites and 1e6 doesn't.
-    optimizer = AdamW(0.1, global_clipnorm=clip)
-    actual = train(optimizer, [variable(KERNEL), variable(BIAS, "bias")])
-    expected = reference([KERNEL, BIAS], GRADIENTS, [1, 0], True, clip=clip)
-    assert_close(actual, expected)
-
-
 def test_a_transposed_gradient_moves_its_own_weights(assert_close, variable):
     """The gradient of a tied table may be a transposed view, which a kernel must not misread."""
     kernel = np.float32([KERNEL[0], KERNEL[1], [0.2, 0.4]])
@@ -147,16 +133,7 @@ def test_the_norm_of_a_large_table_is_exact(variable):
     np.testing.assert_allclose(ops.convert_to_numpy(weight), -1e-4 * clipped, rtol=2e-5)
 
 
-def test_clipping_is_on_by_default_and_changes_moments(variable):
-    moments = []
-    for optimizer in (AdamW(0.1), AdamW(0.1, global_clipnorm=None)):
-        train(optimizer, [variable(KERNEL), variable(BIAS, "bias")], GRADIENTS[:1])
-        moments.append(ops.convert_to_numpy(optimizer._first_moments[0]))
-    norm = np.sqrt(sum(np.sum(np.square(part)) for part in GRADIENTS[0]))
-    np.testing.assert_allclose(moments[0] * norm, moments[1], rtol=1e-5)
-
-
-@pytest.mark.parametrize("name", ["bias", "gamma", "beta", "kernel", "embeddings"])
+@pytest.mark.parametrize("name", ["bias", "gamma", "beta", "kernel", "embeddings", "bias_table"])
 def test_biases_and_norms_alone_do_not_decay(variable, name):
     weight = variable([2.0, -4.0], name)
     train(AdamW(0.1, weight_decay=0.5), [weight], [([0.0, 0.0],)])
@@ -164,42 +141,18 @@ def test_biases_and_norms_alone_do_not_decay(variable, name):
     np.testing.assert_allclose(ops.convert_to_numpy(weight), expected, rtol=1e-6)
 
 
-def test_names_that_hold_bias_decay(variable):
-    weight = variable([2.0], "bias_table")
-    train(AdamW(0.1, weight_decay=0.5), [weight], [([0.0],)])
-    np.testing.assert_allclose(ops.convert_to_numpy(weight), [1.9], rtol=1e-6)
-
-
 def test_config_round_trip_keeps_every_argument():
-    optimizer = AdamW(
-        3e-5,
-        weight_decay=0.02,
-        beta_1=0.8,
-        beta_2=0.98,
-        epsilon=1e-7,
-        bias_correction=False,
-        no_decay=["bias", "embeddings"],
-        global_clipnorm=2.0,
-    )
-    config = optimizer.get_config()
-    copy = AdamW.from_config(config)
-    again = copy.get_config()
-    np.testing.assert_allclose(again.pop("learning_rate"), config.pop("learning_rate"))
-    assert again == config
-    assert (again["beta_1"], again["beta_2"], again["epsilon"]) == (0.8, 0.98, 1e-7)
-    assert again["no_decay"] == ["bias", "embeddings"] and again["weight_decay"] == 0.02
-    assert again["bias_correction"] is False and again["global_clipnorm"] == 2.0
-
-
-def small_model(optimizer):
-    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(2), keras.layers.Dense(1)])
-    model.compile(optimizer=optimizer, loss="mse")
-    return model
+    settings = {"weight_decay": 0.02, "beta_1": 0.8, "beta_2": 0.98, "epsilon": 1e-7}
+    settings |= {"bias_correction": False, "no_decay": ["bias", "embeddings"], "layer_decay": 0.9}
+    config = AdamW(0.5, global_clipnorm=2.0, **settings).get_config()
+    assert AdamW.from_config(config).get_config() == config
+    assert config.items() >= {**settings, "learning_rate": 0.5, "global_clipnorm": 2.0}.items()
 
 
 def test_a_saved_model_trains_on_as_if_it_had_not_been_saved(assert_close, tmp_path):
     x, y = np.random.default_rng(1).normal(size=(8, 2)), np.ones(8)
-    model = small_model(AdamW(0.1, weight_decay=0.5, no_decay=["bias", "kernel"]))
+    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(2), keras.layers.Dense(1)])
+    model.compile(AdamW(0.1, weight_decay=0.5, no_decay=["bias", "kernel"]), "mse")
     model.fit(x, y, epochs=2, verbose=0)
     model.save(tmp_path / "model.keras")
     loaded = keras.models.load_model(tmp_path / "model.keras")
@@ -209,20 +162,6 @@ def test_a_saved_model_trains_on_as_if_it_had_not_been_saved(assert_close, tmp_p
         each.fit(x, y, epochs=2, verbose=0)
     assert loaded.optimizer._decays == [False] * 4
     assert_close(model.get_weights(), loaded.get_weights(), size=1.0)  # torch sums in any order
-
-
-def test_weights_files_hold_the_moments(tmp_path):
-    x, y = np.random.default_rng(1).normal(size=(8, 2)), np.ones(8)
-    model = small_model(AdamW(0.1))
-    model.fit(x, y, epochs=2, verbose=0)
-    model.save_weights(tmp_path / "model.weights.h5")
-    fresh = small_model(AdamW(0.1))
-    fresh.optimizer.build(fresh.trainable_variables)
-    fresh.load_weights(tmp_path / "model.weights.h5")
-    pairs = zip(model.optimizer.variables, fresh.optimizer.variables, strict=True)
-    for a, b in pairs:
-        assert np.abs(ops.convert_to_numpy(a) - ops.convert_to_numpy(b)).max() == 0.0
-    assert int(fresh.optimizer.iterations) == 2
 
 
 def embedding_step(optimizer, tensorflow):
@@ -260,14 +199,6 @@ def test_stock_adamw_is_wrong_there(tensorflow):
     assert np.abs(actual - expected).max() > 0.01
 
 
-def test_words_that_do_not_occur_decay_and_move_on(tensorflow):
-    """Every row of a table learns at every step, as Google's dense update has it."""
-    optimizer = AdamW(0.1, weight_decay=0.1)
-    start, _, actual = embedding_step(optimizer, tensorflow)
-    np.testing.assert_allclose(actual[0], start[0] * 0.99, rtol=1e-6)
-    np.testing.assert_allclose(actual[3], start[3] * 0.99, rtol=1e-6)
-
-
 @pytest.mark.slow
 def test_several_steps_equal_those_of_torch(assert_close, variable):
     torch = pytest.importorskip("torch", reason='pip install ".[parity]"')
@@ -287,9 +218,3 @@ def test_several_steps_equal_those_of_torch(assert_close, variable):
     for a, b in zip(ours, weights, strict=True):
         # torch decays the weight before the step, ours in it: the same to rate x decay squared.
         assert_close(a, b.detach().numpy())
-
-
-@pytest.mark.parametrize("norm", [0, -1.0, float("nan"), b"1", object()])
-def test_a_norm_that_is_not_above_zero_is_refused(norm):
-    with pytest.raises(ValueError, match="global_clipnorm must be a finite number above 0"):
-        AdamW(global_clipnorm=norm)

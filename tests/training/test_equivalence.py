@@ -18,14 +18,10 @@ import pytest
 
 SCRIPT = Path(__file__).with_name("equivalence.py")
 FAST = {"JAX_DISABLE_MOST_OPTIMIZATIONS": "1"}  # JAX compiles more than it computes here
+IS_THERE = {name: importlib.util.find_spec(name) for name in ("tensorflow", "jax")}
 BACKENDS = [
-    pytest.param(
-        name,
-        marks=pytest.mark.skipif(
-            importlib.util.find_spec(name) is None, reason='pip install ".[parity]"'
-        ),
-    )
-    for name in ("tensorflow", "jax")
+    pytest.param(name, marks=pytest.mark.skipif(not spec, reason='pip install ".[parity]"'))
+    for name, spec in IS_THERE.items()
 ]
 PLAIN = {
     "pretrainer": {"task": "pretrainer"},
@@ -61,14 +57,11 @@ PADDED = [
     for task, total in (("pretrainer", 640), ("classifier", 648))
 ]
 PACKED = [
-    {
-        "task": f"packed_{task}",
-        "total": total,
-        "shuffle": False,
-        "accumulation_steps": parts,
-        "remat": parts > 1,
-    }
-    for task, total in (("pretrainer", 320), ("classifier", 328))
+    {**settings, "shuffle": False, "accumulation_steps": parts, "remat": parts > 1}
+    for settings in (
+        {"task": "packed_pretrainer", "total": 320},
+        {"task": "packed_classifier", "total": 328},
+    )
     for parts in (1, 2)
 ]
 KERNEL = {"task": "kernel_pretrainer", "rows": 8, "total": 32}
@@ -97,19 +90,15 @@ pytestmark = pytest.mark.slow
 
 
 def trained(backend, devices, settings):
-    """The results of training, by the JSON of its settings."""
     names = list(map(json.dumps, settings))
     return finished(start(backend, devices, *names), names)
 
 
 def start(backend, devices, *settings, **environment):
-    return subprocess.Popen(
-        [sys.executable, str(SCRIPT), backend, str(devices), *settings],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "CUDA_VISIBLE_DEVICES": "-1", **FAST, **environment},
-    )
+    command = [sys.executable, str(SCRIPT), backend, str(devices), *settings]
+    environment = {**os.environ, "CUDA_VISIBLE_DEVICES": "-1", **FAST, **environment}
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    return subprocess.Popen(command, text=True, env=environment, **pipes)
 
 
 def all_finished(processes, names):
@@ -123,7 +112,6 @@ def all_finished(processes, names):
 
 
 def finished(process, names):
-    """What a process printed, by these names."""
     output, errors = process.communicate(timeout=1200)
     assert process.returncode == 0, errors[-3000:]
     lines = [line for line in output.splitlines() if line.startswith("{")]
@@ -154,7 +142,6 @@ def test_two_devices_and_parts_give_the_numbers_of_one_device(backend):
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_packed_rows_give_the_numbers_of_padded_ones(backend):
-    """On one device, on two and on four, whole and in parts."""
     padded = {json.loads(name)["task"]: run for name, run in trained(backend, 1, PADDED).items()}
     names = list(map(json.dumps, PACKED))
     for found in all_finished([start(backend, n, *names) for n in (1, 2, 4)], names):
@@ -204,12 +191,10 @@ def test_two_workers_give_the_numbers_of_one(tensorflow, free_addresses):
     settings = [PLAIN["classifier"], SPLIT[0]]
     names = list(map(json.dumps, settings))
     one = start("tensorflow", 1, *names)
-    cluster = {"worker": free_addresses(2)}
-    configs = [
-        json.dumps({"cluster": cluster, "task": {"type": "worker", "index": index}})
-        for index in range(2)
-    ]
-    workers = [start("tensorflow", 1, *names, TF_CONFIG=config) for config in configs]
+    cluster, workers = {"worker": free_addresses(2)}, []
+    for index in range(2):
+        config = json.dumps({"cluster": cluster, "task": {"type": "worker", "index": index}})
+        workers.append(start("tensorflow", 1, *names, TF_CONFIG=config))
     expected, *found = all_finished([one, *workers], names)
     for run in found:
         for name in names:

@@ -12,26 +12,16 @@ import pytest
 
 from keras_bert.layers.fused_attention import planned_for
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(keras.backend.backend() != "jax", reason="needs the JAX backend"),
-]
+ON_JAX = pytest.mark.skipif(keras.backend.backend() != "jax", reason="needs the JAX backend")
+pytestmark = [pytest.mark.slow, ON_JAX, pytest.mark.usefixtures("mixed_bfloat16")]
 PACKED = ("pretrainer", "classifier", "token_classifier", "span_labeler")
 TASKS = (*PACKED, "multiple_choice", "reranker", "embedder")
 A100, H100 = "8.0", "9.0"  # compute capabilities
 KERNEL = "__cudnn$fmha"
 
 
-@pytest.fixture(autouse=True)
-def mixed_bfloat16():
-    keras.config.set_dtype_policy("mixed_bfloat16")
-    yield
-    keras.config.set_dtype_policy("float32")
-
-
 @pytest.fixture
 def lowered(monkeypatch):
-    """Lowers a step of a model for a GPU; returns the text of the program."""
     import jax
 
     from keras_bert.planning import tpu_compiler
@@ -50,12 +40,11 @@ def lowered(monkeypatch):
     return lower
 
 
+PADDED = [(name, False, H100) for name in TASKS]
+
+
 @pytest.mark.parametrize(
-    "name, packed, capability",
-    [
-        *((name, False, H100) for name in TASKS),
-        *((name, True, capability) for name in PACKED for capability in (A100, H100)),
-    ],
+    "name, packed, capability", PADDED + [(n, True, c) for n in PACKED for c in (A100, H100)]
 )
 def test_each_task_predicts_and_trains_by_cudnn(name, packed, capability, make_task, lowered):
     model, data = make_task(name, packed, attention_dropout=0.0)

@@ -37,31 +37,21 @@ def runs(run_together, free_addresses, tmp_path_factory):
 
 
 def test_two_processes_give_the_numbers_of_one(assert_close, runs):
-    alone, together, *_ = runs
+    alone, together, folder = runs
     for one_of_two in together:
         assert one_of_two["said"].startswith("4 replicas on CPU in 2 processes; batches of 8 rows")
         for part in ("equivalence", "scores"):
             keras.tree.assert_same_structure(one_of_two[part], alone[part])
             values = (keras.tree.flatten(run[part]) for run in (one_of_two, alone))
             assert_close(*values)
-
-
-def test_a_resumed_run_ends_with_the_same_bits_in_both(runs):
-    alone, together, *_ = runs
+        assert "must be given the same batches" in one_of_two["refused"]["data"]
+        assert "must find the same checkpoint" in one_of_two["refused"]["checkpoint"]
+        assert "They have [5, 0]" in one_of_two["refused"]["checkpoint"]
+        assert "train together, on all of their 4 devices" in one_of_two["refused"]["devices"]
+    # A resumed run ends with the same bits in both; the first process writes.
     assert [run["resumed"] for run in (alone, *together)] == [0.0, 0.0, 0.0]
-
-
-def test_the_first_process_writes(runs):
-    alone, (first, second), folder = runs
+    first, second = together
     assert (first["files"], second["files"]) == (alone["files"], 0)
     logs = list((folder / "logs").rglob("events*"))
     assert logs and all(log.name.endswith(f".{first['pid']}") for log in logs)
     assert (folder / "best" / "model.weights.h5").is_file()
-
-
-def test_what_differs_between_processes_is_told(runs):
-    for run in runs[1]:
-        assert "must be given the same batches" in run["refused"]["data"]
-        assert "must find the same checkpoint" in run["refused"]["checkpoint"]
-        assert "They have [5, 0]" in run["refused"]["checkpoint"]
-        assert "train together, on all of their 4 devices" in run["refused"]["devices"]

@@ -2,10 +2,7 @@ import contextlib
 import http.server
 import importlib.util
 import json
-import os
 import socket
-import subprocess
-import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -32,26 +29,16 @@ def make_model(backbone=None):
     return model
 
 
-def test_a_single_device_has_one_replica():
-    if keras.backend.backend() == "torch":
-        pytest.skip("strategies are TensorFlow's and JAX's")
-    assert get_strategy("single").num_replicas_in_sync == 1
-
-
 @ON_TENSORFLOW
 def test_mirrored_takes_what_there_is(tensorflow):
     strategy = get_strategy("mirrored")
     assert isinstance(strategy, tensorflow.distribute.MirroredStrategy)
-    assert strategy.num_replicas_in_sync == max(
-        1, len(tensorflow.config.list_logical_devices("GPU"))
-    )
-
-
-@ON_TENSORFLOW
-def test_auto_is_a_single_device_where_there_is_nothing_else(tensorflow):
-    if tensorflow.config.list_physical_devices("GPU"):
-        pytest.skip("this machine has a GPU")
-    assert get_strategy("auto") is get_strategy("single")
+    gpus = len(tensorflow.config.list_logical_devices("GPU"))
+    assert strategy.num_replicas_in_sync == max(1, gpus)
+    if not gpus:
+        assert get_strategy("auto", devices=1) is get_strategy("single", devices=1)
+        with pytest.raises(ValueError, match="'auto', which is 'single' here, takes one device"):
+            get_strategy("auto", devices=2)
 
 
 @pytest.fixture
@@ -61,28 +48,21 @@ def impatient(monkeypatch):
 
 
 @ON_TENSORFLOW
-def test_an_address_that_refuses_is_told(impatient, free_addresses):
-    address = f"grpc://{free_addresses(1)[0]}"
-    with pytest.raises(ValueError, match=f"Nothing answers at '{address}' within 0.2 s"):
-        get_strategy("tpu", address=address)
-
-
-@ON_TENSORFLOW
 @pytest.mark.parametrize("name", ["auto", "tpu"])
-def test_an_address_that_accepts_and_stays_silent_is_told(impatient, name):
+def test_an_address_that_refuses_or_stays_silent_or_speaks_http_is_told(
+    impatient, name, free_addresses
+):
+    def refused(address):
+        with pytest.raises(ValueError, match=f"Nothing answers at 'grpc://{address}' within 0.2 s"):
+            get_strategy(name, address=f"grpc://{address}")
+
+    refused(free_addresses(1)[0])
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        address = f"grpc://127.0.0.1:{silent.getsockname()[1]}"
-        with pytest.raises(ValueError, match=f"Nothing answers at '{address}' within 0.2 s"):
-            get_strategy(name, address=address)
-
-
-@ON_TENSORFLOW
-def test_an_address_that_does_not_speak_grpc_is_told(impatient):
+        refused(f"127.0.0.1:{silent.getsockname()[1]}")
     with http.server.HTTPServer(("127.0.0.1", 0), http.server.BaseHTTPRequestHandler) as server:
         answering = threading.Thread(target=server.handle_request)
         answering.start()
-        with pytest.raises(ValueError, match="Nothing answers at .* grpc://host:port"):
-            get_strategy("tpu", address=f"grpc://127.0.0.1:{server.server_port}")
+        refused(f"127.0.0.1:{server.server_port}")
         answering.join()
 
 
@@ -120,15 +100,6 @@ def test_what_there_is_not_and_what_has_no_use_is_told(monkeypatch, name, option
         get_strategy(name, **options)
 
 
-@ON_TENSORFLOW
-def test_what_auto_found_is_told_with_a_number_of_devices(tensorflow):
-    if tensorflow.config.list_physical_devices("GPU"):
-        pytest.skip("this machine has a GPU")
-    with pytest.raises(ValueError, match="'auto', which is 'single' here, takes one device; got"):
-        get_strategy("auto", devices=2)
-    assert get_strategy("auto", devices=1) is get_strategy("single", devices=1)
-
-
 @pytest.mark.skipif(keras.backend.backend() != "torch", reason="on PyTorch alone")
 def test_pytorch_trains_on_one_device():
     for name in ("auto", "single"):
@@ -142,9 +113,12 @@ def test_pytorch_trains_on_one_device():
         get_strategy("auto", address="grpc://nowhere")
 
 
-def test_an_unknown_name_is_told():
+def test_an_unknown_name_and_parts_that_are_no_number_are_told():
     with pytest.raises(ValueError, match="strategy must be one of 'auto'.*got 'gpus'"):
         get_strategy("gpus")
+    for steps in (0, -1, 1.5):
+        with pytest.raises(ValueError, match=f"accumulation_steps.*got {steps}"):
+            describe_training(Two(), 8, None, accumulation_steps=steps)
 
 
 class Two:
@@ -154,16 +128,10 @@ class Two:
 def test_what_training_uses_is_said():
     if keras.backend.backend() == "torch":
         pytest.skip("strategies are TensorFlow's and JAX's")
-    said = describe_training(get_strategy("single"), 8, make_model(), accumulation_steps=2)
-    assert said.startswith("1 replica on ")
-    assert "; batches of 8 rows, 8 a replica in 2 parts; float32; 1 step per" in said
-
-
-def test_the_precision_is_that_of_the_model():
-    if keras.backend.backend() == "torch":
-        pytest.skip("strategies are TensorFlow's and JAX's")
     model = make_model(BertBackbone(30, 1, 2, 16, 32, dtype="mixed_bfloat16"))
-    assert "; mixed_bfloat16; 1 step per" in describe_training(get_strategy("single"), 8, model)
+    said = describe_training(get_strategy("single"), 8, model, accumulation_steps=2)
+    assert said.startswith("1 replica on ")
+    assert "; batches of 8 rows, 8 a replica in 2 parts; mixed_bfloat16; 1 step per" in said
 
 
 @ON_TENSORFLOW
@@ -172,56 +140,23 @@ def test_a_batch_that_does_not_divide_is_told():
         describe_training(Two(), 9, make_model(), accumulation_steps=2)
 
 
-@pytest.mark.parametrize("steps", [0, -1, 1.5])
-def test_parts_that_are_no_number_are_told(steps):
-    with pytest.raises(ValueError, match=f"accumulation_steps.*got {steps}"):
-        describe_training(Two(), 8, None, accumulation_steps=steps)
-
-
 @ON_TENSORFLOW
-@pytest.mark.parametrize("is_inside", [False, True])
-def test_a_model_built_outside_of_the_scope_is_told(is_inside):
-    strategy, model = get_strategy("mirrored"), make_model()
-    with strategy.scope() if is_inside else contextlib.nullcontext():
-        with pytest.raises(ValueError, match="/token_embedding/.* outside the strategy's scope"):
-            describe_training(strategy, 8, model)
-
-
-@ON_TENSORFLOW
-def test_a_backbone_made_outside_of_the_scope_is_told():
-    strategy, backbone = get_strategy("mirrored"), make_backbone()
+def test_a_model_built_outside_of_the_scope_is_told():
+    strategy, backbone, outside = get_strategy("mirrored"), make_backbone(), make_model()
     with strategy.scope():
-        model = make_model(backbone)
-    with pytest.raises(ValueError, match="/token_embedding/.* outside the strategy's scope"):
-        describe_training(strategy, 8, model)
-
-
-@ON_TENSORFLOW
-def test_a_model_object_made_outside_of_the_scope_is_told():
-    strategy = get_strategy("mirrored")
-    with strategy.scope():
-        model = make_model()
-    outside = keras.Model(model.input, model.output)
-    outside.compile(**model.default_compile_args())
-    with pytest.raises(ValueError, match=f"{outside.name!r} of the model was created outside"):
-        describe_training(strategy, 8, outside)
-
-
-@ON_TENSORFLOW
-def test_a_model_of_another_strategy_is_told():
-    with get_strategy("mirrored").scope():
-        model = make_model()
+        inside, half = make_model(), make_model(backbone)
+    wrapped = keras.Model(inside.input, inside.output)  # of layers that were made in the scope
+    wrapped.compile(**inside.default_compile_args())
+    for scope in (strategy.scope(), contextlib.nullcontext()):
+        with scope:
+            assert "8 rows" in describe_training(strategy, 8, inside)
+            for model in (outside, half):
+                with pytest.raises(ValueError, match="/token_embedding/.* outside the strategy's"):
+                    describe_training(strategy, 8, model)
+    with pytest.raises(ValueError, match=f"{wrapped.name!r} of the model was created outside"):
+        describe_training(strategy, 8, wrapped)
     with pytest.raises(ValueError, match="outside the strategy's scope"):
-        describe_training(get_strategy("single"), 8, model)
-
-
-@ON_TENSORFLOW
-def test_a_model_built_in_the_scope_is_taken():
-    strategy = get_strategy("mirrored")
-    with strategy.scope():
-        model = make_model()
-        assert "8 rows" in describe_training(strategy, 8, model)
-    assert "8 rows" in describe_training(strategy, 8, model)
+        describe_training(get_strategy("single"), 8, inside)
 
 
 ON_JAX = """
@@ -278,50 +213,20 @@ print(json.dumps(results))
 """
 
 
-@pytest.fixture(scope="module")
-def on_two_jax_devices():
-    """What is said, and done, on two devices of JAX."""
-    if importlib.util.find_spec("jax") is None:
-        pytest.skip('pip install ".[parity]"')
-    environment = {
-        "KERAS_BACKEND": "jax",
-        "JAX_PLATFORMS": "cpu",
-        "JAX_DISABLE_MOST_OPTIMIZATIONS": "1",  # it compiles more than it computes here
-        "XLA_FLAGS": "--xla_force_host_platform_device_count=2",
-    }
-    done = subprocess.run(
-        [sys.executable, "-c", ON_JAX],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        env={**os.environ, **environment},
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    return json.loads(done.stdout.strip().splitlines()[-1])
-
-
 @pytest.mark.slow
-def test_jax_tells_a_model_built_outside_of_the_scope(on_two_jax_devices):
+@pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason='pip install ".[parity]"')
+def test_jax_trains_in_the_scope_and_tells_what_is_outside(run_python):
+    settings = {"KERAS_BACKEND": "jax", "JAX_PLATFORMS": "cpu"}
+    settings["JAX_DISABLE_MOST_OPTIMIZATIONS"] = "1"  # it compiles more than it computes here
+    settings["XLA_FLAGS"] = "--xla_force_host_platform_device_count=2"
+    results = json.loads(run_python("-c", ON_JAX, **settings).splitlines()[-1])
     for name in ("outside", "outside_in_scope", "half", "of_two"):
-        assert "outside the strategy's scope" in on_two_jax_devices[name], name
-    assert on_two_jax_devices["inside"].startswith("2 replicas on CPU")
-    assert on_two_jax_devices["alone"].startswith("1 replica on CPU")
-
-
-@pytest.mark.slow
-def test_one_jax_device_is_one_after_several(on_two_jax_devices):
-    assert set(on_two_jax_devices["trained"]) == {1}
-    assert set(on_two_jax_devices["trained_again"]) == {2}
-
-
-@pytest.mark.slow
-def test_jax_tells_what_has_no_use(on_two_jax_devices):
-    assert "doesn't accept" in on_two_jax_devices["address"]
-    assert "'single' takes one device; got devices=2" in on_two_jax_devices["devices"]
-
-
-@pytest.mark.slow
-def test_jax_keeps_programs_that_take_minutes_to_compile(on_two_jax_devices):
-    assert not on_two_jax_devices["on_cpu"]
-    assert on_two_jax_devices["on_gpu"].endswith("/.cache/keras_bert/jax")
-    assert on_two_jax_devices["given"] == "elsewhere"
+        assert "outside the strategy's scope" in results[name], name
+    assert results["inside"].startswith("2 replicas on CPU")
+    assert results["alone"].startswith("1 replica on CPU")
+    assert set(results["trained"]) == {1} and set(results["trained_again"]) == {2}
+    assert "doesn't accept" in results["address"]
+    assert "'single' takes one device; got devices=2" in results["devices"]
+    # Programs that take minutes to compile are kept.
+    assert not results["on_cpu"] and results["given"] == "elsewhere"
+    assert results["on_gpu"].endswith("/.cache/keras_bert/jax")

@@ -10,8 +10,6 @@ Where libtpu and JAX are installed (`pip install libtpu`), the TPU's own compile
 import functools
 import importlib.util
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import keras
@@ -25,20 +23,11 @@ from keras_bert.graph.datasets import as_dataset
 from keras_bert.preprocessing.batches import Batches
 from keras_bert.training.keras_internals import build_from_batch
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(
-        keras.backend.backend() != "tensorflow", reason="TPUStrategy is TensorFlow's"
-    ),
-]
-TASKS = (
-    "pretrainer",
-    "classifier",
-    "token_classifier",
-    "span_labeler",
-    "multiple_choice",
-    "reranker",
+ON_TENSORFLOW = pytest.mark.skipif(
+    keras.backend.backend() != "tensorflow", reason="TPUStrategy is TensorFlow's"
 )
+pytestmark = [pytest.mark.slow, ON_TENSORFLOW, pytest.mark.usefixtures("mixed_bfloat16")]
+TASKS = "pretrainer classifier token_classifier span_labeler multiple_choice reranker".split()
 
 # kTpuAllTypes of tensorflow/core/tpu/tpu_defs.h, less those that it emulates slowly (DT_DOUBLE)
 # or that no train step has reason to use; and handles of variables.
@@ -47,13 +36,6 @@ TPU_TYPES = {
     *("DT_INT32", "DT_UINT32", "DT_INT16", "DT_UINT16", "DT_INT8", "DT_UINT8", "DT_VARIANT"),
 }
 OF_THE_HOST = {"Placeholder", "NoOp"}  # arguments of the step, and order alone
-
-
-@pytest.fixture(autouse=True)
-def mixed_bfloat16():
-    keras.config.set_dtype_policy("mixed_bfloat16")
-    yield
-    keras.config.set_dtype_policy("float32")
 
 
 def train_step(model, data, accumulation_steps, **arguments):
@@ -72,8 +54,6 @@ def train_step(model, data, accumulation_steps, **arguments):
 
 @pytest.fixture(scope="module")
 def step_of(make_task):
-    """A function of a task and its accumulation steps that gives its train step, traced once."""
-
     @functools.cache
     def step(task, accumulation_steps):
         return train_step(*make_task(task), accumulation_steps)
@@ -82,7 +62,6 @@ def step_of(make_task):
 
 
 def nodes_of(graph):
-    """The nodes of a graph and of all functions that it calls, bodies of loops among them."""
     definition = graph.as_graph_def(add_shapes=True)
     yield from definition.node
     for function in definition.library.function:
@@ -147,12 +126,8 @@ def test_a_train_step_is_what_a_tpu_runs(task, step_of):
 
 
 @pytest.mark.weekly
-def test_so_is_one_without_accumulation(step_of):
+def test_so_is_one_without_accumulation_and_one_with_lamb_and_remat(make_task, step_of):
     check(*step_of("pretrainer", 1))
-
-
-@pytest.mark.weekly
-def test_so_is_one_with_lamb_and_remat(make_task):
     model, data = make_task("pretrainer", remat=True)
     check(*train_step(model, data, 2, optimizer=keras_bert.Lamb(1e-3)))
 
@@ -170,15 +145,12 @@ def check(step, spec):
 @pytest.mark.skipif(
     not all(map(importlib.util.find_spec, ("jax", "libtpu"))), reason='pip install ".[tpu-plan]"'
 )
-def test_the_compiler_of_tpus_takes_all(step_of, tmp_path):
+def test_the_compiler_of_tpus_takes_all(step_of, tmp_path, run_python):
     paths = [tmp_path / f"{task}.hlo" for task in TASKS]
     for task, path in zip(TASKS, paths, strict=True):
         step, spec = step_of(task, 2)
         path.write_bytes(step.experimental_get_compiler_ir(*spec)(stage="hlo_serialized"))
-    script = Path(__file__).with_name("compile_for_tpu.py")
-    command = [sys.executable, script, *paths]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
-    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
-    sizes = dict(line.split() for line in done.stdout.splitlines() if ".hlo " in line)
+    said = run_python(Path(__file__).with_name("compile_for_tpu.py"), *paths)
+    sizes = dict(line.split() for line in said.splitlines() if ".hlo " in line)
     assert set(sizes) == {path.name for path in paths}
     assert all(0 < int(size) < 2**24 for size in sizes.values()), sizes

@@ -101,8 +101,7 @@ def check_size(
 ) -> None:
     """Raises a ValueError if files of `num_values` are much too small for a model's weights.
 
-    It is called before a model of that size is made. `least_values` is a function of the arguments
-    of the backbone; see `Backbone.least_values`.
+    It is called before a model of that size is made. See `Backbone.least_values`.
     """
     described = least_values(backbone)
     if described > 2 * num_values + 10_000:  # a smaller difference is reported weight by weight
@@ -145,10 +144,7 @@ def num_values(tensors: dict[str, Tensor]) -> int:
 def translate(
     tensors: dict[str, Tensor], spellings: dict[str, Spelling], source: str
 ) -> tuple[dict[str, Tensor], dict[str, tuple[int, ...]]]:
-    """Renames another library's tensors to our names.
-
-    Returns the weights found, and `{source name: shape}` of the other tensors.
-    """
+    """Renames another library's tensors to our names; also returns the shapes of the others."""
     weights = {}
     used = set()
     for name, spelling in spellings.items():
@@ -160,9 +156,6 @@ def translate(
                 f"{source} lacks {', '.join(missing)}, {list(parts[0].shape)} like its companions: "
                 "the file is incomplete."
             )
-        scalar = next((part for part in spelling.names if not tensors[part].shape), None)
-        if scalar:
-            raise ValueError(f"{source} holds {scalar} as a single number: it is damaged.")
         weights[name] = _concatenate(parts, spelling, source)
         used.update(spelling.names)
     left_over = {name: tensor.shape for name, tensor in tensors.items() if name not in used}
@@ -200,11 +193,10 @@ def is_uncased(tokens: list[str]) -> bool:
 
 def _concatenate(parts, spelling, source):
     shapes = [part.shape[::-1] if spelling.transposed else part.shape for part in parts]
-    if len({shape[:-1] for shape in shapes}) > 1:
-        found = ", ".join(
-            f"{name} {list(part.shape)}" for name, part in zip(spelling.names, parts, strict=True)
-        )
-        raise ValueError(f"{source} holds tensors that should have the same shape: {found}.")
+    if len({shape[:-1] for shape in shapes}) > 1 or () in shapes:  # of a single number
+        named = zip(spelling.names, parts, strict=True)
+        found = ", ".join(f"{name} {list(part.shape)}" for name, part in named)
+        raise ValueError(f"{source} holds tensors of wrong shapes, or is damaged: {found}.")
 
     def read():
         arrays = [part.read() for part in parts]

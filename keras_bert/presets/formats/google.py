@@ -3,7 +3,6 @@
 import logging
 import re
 from functools import partial
-from importlib.util import find_spec
 from os import PathLike
 from pathlib import Path
 
@@ -32,6 +31,11 @@ from keras_bert.presets.formats.weight_names import (
 )
 from keras_bert.text.vocabulary import write_vocabulary
 
+try:
+    import tensorflow as tf
+except ImportError as error:
+    raise missing("tensorflow", "tensorflow") from error
+
 logger = logging.getLogger("keras_bert")
 
 _BACKBONE = {**BACKBONE, "num_segments": ("type_vocab_size", 16)}  # the default of modeling.py
@@ -45,17 +49,14 @@ _SLOTS = re.compile(r"(/adam_[mv]|/Adam(_1)?|/Adafactor.*|/LAMB.*|/[mv])$|^globa
 
 
 def read_google(path: str | PathLike) -> Checkpoint:
-    """Reads a checkpoint of google-research/bert: pre-trained, classifier or SQuAD.
+    """Reads a checkpoint of google-research/bert, pre-trained, classifier or SQuAD.
 
-    `path` is the folder, or the prefix of a checkpoint in it. "gelu" becomes `"gelu_approximate"`,
-    because Google's code computes the tanh approximation.
+    `path` is the folder, or the prefix of a checkpoint in it.
     """
     path = Path(path)
     folder = path if path.is_dir() else path.parent
     prefix = _prefix(path)
     source = f"TF1 checkpoint {prefix}"
-    if find_spec("tensorflow") is None:
-        raise missing("tensorflow", "tensorflow")
     config = JsonFields(folder / "bert_config.json")
     if "vocab_size" not in config:
         raise ValueError(
@@ -89,8 +90,6 @@ def read_google(path: str | PathLike) -> Checkpoint:
 
 def write_google(checkpoint: Checkpoint, folder: str | PathLike) -> None:
     """Writes a complete `Checkpoint` in the format of google-research/bert."""
-    if find_spec("tensorflow") is None:
-        raise missing("tensorflow", "tensorflow")
     _check_supported(checkpoint)
     if checkpoint.task == "BertEmbedder":
         logger.warning(
@@ -140,8 +139,6 @@ def _config(checkpoint):
 
 
 def _write_tensors(tensors, prefix):
-    import tensorflow as tf
-
     with tf.device("CPU:0"):
         tf.raw_ops.SaveV2(
             prefix=str(prefix),
@@ -183,8 +180,6 @@ def _activation(config, source):
 
 
 def _tensors(prefix, source):
-    import tensorflow as tf
-
     try:
         reader = tf.train.load_checkpoint(str(prefix))
         shapes = reader.get_variable_to_shape_map()

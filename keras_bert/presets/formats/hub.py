@@ -27,11 +27,10 @@ _LOG_IN = "log in (hf auth login) or set HF_TOKEN"
 
 
 def download(handle: str, weights: bool = True) -> str:
-    """Downloads a model from the hub, or finds it in the hub's cache; returns its folder.
+    """Downloads a model from the hub, or only its small files; returns its folder in the cache.
 
     An interrupted download resumes. If the hub can't be reached, the cached model is used, with a
-    warning. Files are compared with the hub's checksums; a damaged one is downloaded again. Without
-    `weights`, only the small files are downloaded.
+    warning. Files are compared with the hub's checksums; a damaged one is downloaded again.
     """
     match = _HANDLE.fullmatch(handle)
     if not match or ".." in handle:
@@ -107,8 +106,7 @@ def _check_has_weights(folder, weights):
     if weights and not any(Path(folder, name).is_file() for name in WEIGHTS):
         cache = Path(folder).parents[1]
         raise FileNotFoundError(
-            f"the list of its files has no weights (if that persists, delete {cache} and restart "
-            "Python)"
+            f"the hub lists no weights (if that persists, delete {cache} and restart Python)"
         )
 
 

@@ -27,8 +27,7 @@ _DEFINED_BY_FILE = ("PreTrainedTokenizerFast", "TokenizersBackend")
 def read_tokenizer(folder: Path, rows: int = 2**20) -> tuple[list[str] | None, dict, int]:
     """Reads the tokenizer of a Hugging Face folder, for a table of `rows`, which bound the ids.
 
-    Returns the tokens by id, or None if the folder has no vocabulary; the other arguments of
-    `BertTokenizer`; and the longest sequence.
+    Returns the tokens by id, or None; the other arguments of `BertTokenizer`; the longest sequence.
     """
     settings = JsonFields(folder / "tokenizer_config.json")
     fast = JsonFields(folder / "tokenizer.json")

@@ -43,10 +43,7 @@ class SentenceSettings:
 
 
 def read_sentence_transformer(folder: Path) -> SentenceSettings:
-    """Reads `modules.json` of sentence-transformers and the files that it names.
-
-    Without a `modules.json`, the settings are those of a plain encoder.
-    """
+    """Reads `modules.json` and the files that it names; without it, a folder is a plain encoder."""
     path = folder / "modules.json"
     listed = JsonFields(path, {"modules": read_json(path, list)}).listed_fields("modules")
     modules = {
@@ -142,9 +139,7 @@ def reranker_arguments(folder: Path, config: JsonFields, dropout: float) -> dict
     kinds = {name.rsplit(".", 1)[-1]: ours for ours, name in _ACTIVATIONS.items()}
     activation = kinds.get((theirs or "Sigmoid").rsplit(".", 1)[-1])
     if activation is None:
-        message = (
-            "%s: scores are %s of the logits there, and their sigmoid here, in the same order."
-        )
+        message = "%s: scores are %s of the logits there, their sigmoid here, in the same order."
         logger.warning(message, folder, theirs)
     return {"dropout": dropout, "activation": activation or "sigmoid"}
 

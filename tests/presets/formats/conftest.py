@@ -42,11 +42,6 @@ HEADS = {
 }
 
 
-@pytest.fixture(autouse=True)
-def seeded():
-    keras.utils.set_random_seed(1)
-
-
 @pytest.fixture(scope="session")
 def words():
     return list(WORDS)
@@ -125,11 +120,7 @@ def randomized():
 @pytest.fixture
 def weights_of():
     """Returns `{path: array}` of a model's weights."""
-
-    def collect(model):
-        return {weight.path: keras.ops.convert_to_numpy(weight) for weight in model.weights}
-
-    return collect
+    return lambda model: {w.path: keras.ops.convert_to_numpy(w) for w in model.weights}
 
 
 @pytest.fixture
@@ -143,38 +134,35 @@ def same(weights_of):
     return compare
 
 
+BLOCK = {  # {our layer: theirs}
+    "attention/query_key_value": [f"attention.self.{part}" for part in ("query", "key", "value")],
+    "attention/output_dense": ["attention.output.dense"],
+    "attention_norm": ["attention.output.LayerNorm"],
+    "intermediate_dense": ["intermediate.dense"],
+    "output_dense": ["output.dense"],
+    "output_norm": ["output.LayerNorm"],
+}
+
+
 @pytest.fixture
 def as_ours():
     """Converts tensors under transformers' names to `{our path: our weight}`."""
 
-    def dense(layer, tensors, *names):
-        kernels = [tensors[f"{name}.weight"].T for name in names]
-        biases = [tensors[f"{name}.bias"] for name in names]
-        return {f"{layer}/kernel": np.hstack(kernels), f"{layer}/bias": np.hstack(biases)}
-
-    def norm(layer, tensors, name):
-        return {
-            f"{layer}/gamma": tensors[f"{name}.weight"],
-            f"{layer}/beta": tensors[f"{name}.bias"],
-        }
-
     def translate(tensors):
-        ours = norm("embeddings/norm", tensors, "bert.embeddings.LayerNorm")
+        layers = {"embeddings/norm": ["embeddings.LayerNorm"], "pooler": ["pooler.dense"]}
+        for i in range(2):
+            for ours, theirs in BLOCK.items():
+                layers[f"block_{i}/{ours}"] = [f"encoder.layer.{i}.{name}" for name in theirs]
+        ours = {}
+        for layer, names in layers.items():
+            variables = ("gamma", "beta") if layer.endswith("norm") else ("kernel", "bias")
+            for variable, kind in zip(variables, ("weight", "bias"), strict=True):
+                parts = [tensors[f"bert.{name}.{kind}"].T for name in names]
+                ours[f"{layer}/{variable}"] = np.hstack(parts)
         for layer, name in (("token", "word"), ("segment", "token_type"), ("position", "position")):
             table = tensors[f"bert.embeddings.{name}_embeddings.weight"]
             ours[f"embeddings/{layer}_embedding/embeddings"] = table
-        for i in range(2):
-            block, layer = f"block_{i}/", f"bert.encoder.layer.{i}."
-            qkv = [f"{layer}attention.self.{part}" for part in ("query", "key", "value")]
-            ours |= dense(f"{block}attention/query_key_value", tensors, *qkv)
-            ours |= dense(
-                f"{block}attention/output_dense", tensors, f"{layer}attention.output.dense"
-            )
-            ours |= norm(f"{block}attention_norm", tensors, f"{layer}attention.output.LayerNorm")
-            ours |= dense(f"{block}intermediate_dense", tensors, f"{layer}intermediate.dense")
-            ours |= dense(f"{block}output_dense", tensors, f"{layer}output.dense")
-            ours |= norm(f"{block}output_norm", tensors, f"{layer}output.LayerNorm")
-        return ours | dense("pooler", tensors, "bert.pooler.dense")
+        return ours
 
     return translate
 

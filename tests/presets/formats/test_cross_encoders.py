@@ -5,6 +5,7 @@ import json
 import pytest
 
 from keras_bert import BertClassifier, BertReranker, BertTask
+from keras_bert.presets.formats.hugging_face import read_hugging_face
 from keras_bert.presets.save_checkpoint import save_to_hugging_face
 
 IDENTITY = "torch.nn.modules.linear.Identity"
@@ -28,31 +29,23 @@ def changed(folder, **entries):
     path.write_text(json.dumps({**json.loads(path.read_text()), **entries}))
 
 
-FORMS = {
-    "version 3": {"sbert_ce_default_activation_function": IDENTITY},
-    "version 4": {"sentence_transformers": {"activation_fn": IDENTITY, "version": "4.0.1"}},
-    "both": {
-        "sentence_transformers": {"activation_fn": IDENTITY},
-        "sbert_ce_default_activation_function": SIGMOID,
-    },
-}
+VERSION_4 = {"sentence_transformers": {"activation_fn": IDENTITY, "version": "4.0.1"}}
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_the_activation_of_each_version_is_read(folder, form):
-    changed(folder, **FORMS[form])
-    model = BertTask.from_preset(folder)
-    assert type(model) is BertReranker and model.preprocessor.activation == "linear"
-    assert not model.load_report.new and not model.load_report.left_over
-    assert model.dropout == 0.3
+def test_the_activation_of_each_version_is_read(folder):
+    version_6 = folder / "config_sentence_transformers.json"
+    version_6.write_text(json.dumps({"activation_fn": SIGMOID, "model_type": "CrossEncoder"}))
+    arguments = read_hugging_face(folder)
+    assert (arguments.task, arguments.task_arguments["activation"]) == ("BertReranker", "sigmoid")
+    version_6.unlink()
+    for name, activation in ((IDENTITY, "linear"), (SIGMOID, "linear")):
+        changed(folder, sbert_ce_default_activation_function=name)  # version 3
+        model = BertTask.from_preset(folder)
+        assert type(model) is BertReranker and model.preprocessor.activation == activation
+        assert not model.load_report.new and not model.load_report.left_over
+        assert model.dropout == 0.3
+        changed(folder, **VERSION_4)  # which comes first
     assert type(BertClassifier.from_preset(folder)) is BertClassifier
-
-
-def test_version_6_has_a_file_of_its_own(folder):
-    path = folder / "config_sentence_transformers.json"
-    path.write_text(json.dumps({"activation_fn": SIGMOID, "model_type": "CrossEncoder"}))
-    model = BertTask.from_preset(folder)
-    assert type(model) is BertReranker and model.preprocessor.activation == "sigmoid"
 
 
 def test_one_label_of_transformers_is_a_classifier_that_loads_as_a_reranker(folder, assert_close):
@@ -72,20 +65,19 @@ def test_an_unknown_activation_becomes_the_sigmoid_with_a_warning(folder, caplog
 
 def test_three_labels_stay_a_classifier(make_backbone, tmp_path):
     save_to_hugging_face(BertClassifier(make_backbone(), 3), tmp_path / "nli")
-    changed(tmp_path / "nli", **FORMS["version 4"])
+    changed(tmp_path / "nli", **VERSION_4)
     assert type(BertTask.from_preset(tmp_path / "nli")) is BertClassifier
 
 
-@pytest.mark.parametrize("activation", ["linear", "sigmoid"])
-def test_a_reranker_goes_and_comes_back(folder, activation, tmp_path, difference):
+@pytest.mark.parametrize(("activation", "name"), [("linear", IDENTITY), ("sigmoid", SIGMOID)])
+def test_a_reranker_goes_and_comes_back(folder, activation, name, tmp_path, same):
     model = BertReranker.from_preset(folder, activation=activation)
     save_to_hugging_face(model, tmp_path / "ours")
     config = json.loads((tmp_path / "ours" / "config.json").read_text())
     assert config["architectures"] == ["BertForSequenceClassification"]
-    name = {"linear": IDENTITY, "sigmoid": SIGMOID}[activation]
     assert config["sentence_transformers"]["activation_fn"] == name
     assert config["sbert_ce_default_activation_function"] == name
     back = BertTask.from_preset(tmp_path / "ours")
     assert type(back) is BertReranker and back.preprocessor.activation == activation
     assert (back.dropout, back.preprocessor.sequence_length) == (0.3, 12)
-    assert difference(back.predict(PAIRS, verbose=0), model.predict(PAIRS, verbose=0)) == 0.0
+    assert same(back, model)

@@ -42,7 +42,6 @@ def lines(tokens, end="\n"):
 
 
 def test_a_model_reads_text_with_the_tokenizer_of_its_folder(encoder, folder, words):
-    pytest.importorskip("tensorflow_text", reason="pip install tensorflow-text")
     settings = {"do_lower_case": False, "max_input_chars_per_word": 50}
     files = {"vocab.txt": lines(words), "tokenizer_config.json": settings}
     source = folder(encoder, files=files)
@@ -55,14 +54,10 @@ def test_a_model_reads_text_with_the_tokenizer_of_its_folder(encoder, folder, wo
 
 
 def test_vocab_txt_comes_before_tokenizer_json(read, words):
-    files = {"vocab.txt": lines(words), "tokenizer.json": tokenizer_json(words[::-1])}
+    files = {"vocab.txt": lines(words, "\r\n"), "tokenizer.json": tokenizer_json(words[::-1])}
     vocabulary, arguments = read(files)
     assert vocabulary == words
     assert arguments["max_word_characters"] == 100  # the default of transformers
-
-
-def test_windows_line_ends_are_accepted(read, words):
-    assert read({"vocab.txt": lines(words, "\r\n")})[0] == words
 
 
 def test_tokenizer_json_replaces_vocab_txt(read, cased):
@@ -73,24 +68,17 @@ def test_tokenizer_json_replaces_vocab_txt(read, cased):
 
 
 def test_a_folder_without_a_tokenizer_reads_no_text(encoder, folder):
-    model = BertClassifier.from_preset(folder(encoder), num_classes=2)
-    assert model.preprocessor is None
+    assert BertClassifier.from_preset(folder(encoder), num_classes=2).preprocessor is None
 
 
-@pytest.mark.parametrize("lowercase", [True, False])
-def test_casing_comes_from_tokenizer_config_json(read, words, lowercase):
-    files = {
-        "vocab.txt": lines(words),
-        "tokenizer_config.json": {"do_lower_case": lowercase, "strip_accents": None},
-        "tokenizer.json": tokenizer_json(words, {"lowercase": not lowercase}),
-    }
-    assert read(files)[1]["lowercase"] is lowercase
-
-
-def test_casing_comes_from_the_vocabulary_otherwise(read, words, cased):
-    for tokens, lowercase in ((words, True), (cased, False)):
-        _, arguments = read({"vocab.txt": lines(tokens)}, name=f"{lowercase}")
-        assert arguments["lowercase"] is lowercase
+def test_casing_comes_from_tokenizer_config_json_or_else_the_vocabulary(read, words, cased):
+    for tokens, by_vocabulary in ((words, True), (cased, False)):
+        files = {"vocab.txt": lines(tokens)}
+        assert read(files, f"plain {by_vocabulary}")[1]["lowercase"] is by_vocabulary
+        for lowercase in (True, False):
+            files["tokenizer_config.json"] = {"do_lower_case": lowercase, "strip_accents": None}
+            files["tokenizer.json"] = tokenizer_json(tokens, {"lowercase": not lowercase})
+            assert read(files, f"{by_vocabulary} {lowercase}")[1]["lowercase"] is lowercase
 
 
 @pytest.mark.parametrize("where", ["tokenizer_config.json", "special_tokens_map.json"])
@@ -114,18 +102,25 @@ def test_added_tokens_keep_their_ids_and_are_reported(read, words, caplog):
 
 
 @pytest.mark.parametrize(
-    ("settings", "message"),
+    ("settings", "fast", "message"),
     [
-        ({"strip_accents": False}, "strip_accents=False with do_lower_case=True"),
-        ({"do_lower_case": False, "strip_accents": True}, "strip_accents=True with do_lower"),
-        ({"tokenize_chinese_chars": False}, "tokenize_chinese_chars=False"),
-        ({"tokenizer_class": "BertJapaneseTokenizer"}, "is a BertJapaneseTokenizer"),
+        ({"strip_accents": False}, None, "strip_accents=False with do_lower_case=True"),
+        ({"do_lower_case": False, "strip_accents": True}, None, "strip_accents=True with do_lower"),
+        ({"tokenize_chinese_chars": False}, None, "tokenize_chinese_chars=False"),
+        ({"tokenizer_class": "BertJapaneseTokenizer"}, None, "is a BertJapaneseTokenizer"),
+        ({}, {"model": {"type": "Unigram"}}, "is of type Unigram; .* only WordPiece"),
+        ({}, {"pre_tokenizer": {"type": "Whitespace"}}, "splits .* BertNormalizer and Whitespace"),
+        ({}, {"normalizer": None}, "splits text with None and BertPreTokenizer"),
     ],
 )
-def test_a_tokenizer_with_another_algorithm_is_refused(read, words, settings, message):
+def test_a_tokenizer_with_another_algorithm_is_refused(read, words, settings, fast, message):
     settings = {"do_lower_case": True, **settings}
+    files = {"vocab.txt": lines(words)}
+    if fast is not None:
+        files = {"tokenizer.json": {**tokenizer_json(words), **fast}}
+        settings["tokenizer_class"] = "PreTrainedTokenizerFast"
     with pytest.raises(ValueError, match=f"{message}.*{ADVICE}"):
-        read({"vocab.txt": lines(words), "tokenizer_config.json": settings})
+        read({**files, "tokenizer_config.json": settings})
 
 
 def test_a_refused_tokenizer_can_be_replaced_or_left_out(encoder, folder, words, preprocessor):
@@ -136,29 +131,6 @@ def test_a_refused_tokenizer_can_be_replaced_or_left_out(encoder, folder, words,
     model = BertClassifier.from_preset(source, num_classes=2, preprocessor=preprocessor)
     assert model.preprocessor.tokenizer is preprocessor.tokenizer
     assert BertBackbone.from_preset(source).num_layers == 2
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (
-            {"model": {"type": "Unigram"}},
-            "is of type Unigram; BertTokenizer supports only WordPiece",
-        ),
-        (
-            {"pre_tokenizer": {"type": "Whitespace"}},
-            "splits text with BertNormalizer and Whitespace",
-        ),
-        ({"normalizer": None}, "splits text with None and BertPreTokenizer"),
-    ],
-)
-def test_a_tokenizer_json_with_another_algorithm_is_refused(read, words, change, message):
-    files = {
-        "tokenizer.json": {**tokenizer_json(words), **change},
-        "tokenizer_config.json": {"tokenizer_class": "PreTrainedTokenizerFast"},
-    }
-    with pytest.raises(ValueError, match=f"{message}.*{ADVICE}"):
-        read(files)
 
 
 def test_a_vocabulary_larger_than_the_table_is_refused(encoder, folder, words):

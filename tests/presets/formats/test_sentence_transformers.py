@@ -14,19 +14,14 @@ KIND = "sentence_transformers.models."
 
 def modules(*kinds, transformer=""):
     paths = {"Transformer": transformer}
-    content = [
-        {"idx": i, "name": str(i), "path": paths.get(kind, f"{i}_{kind}"), "type": KIND + kind}
-        for i, kind in enumerate(kinds)
-    ]
+    content = [{"path": paths.get(k, f"{i}_{k}"), "type": KIND + k} for i, k in enumerate(kinds)]
     return json.dumps(content)
 
 
 def pooling(mode, **others):
     modes = ["cls_token", "mean_tokens", "max_tokens", "mean_sqrt_len_tokens"]
-    return {
-        "word_embedding_dimension": 8,
-        **{f"pooling_mode_{m}": m == mode for m in modes},
-    } | others
+    named = {f"pooling_mode_{m}": m == mode for m in modes}
+    return {"word_embedding_dimension": 8, **named, **others}
 
 
 @pytest.fixture
@@ -46,21 +41,18 @@ def sentences(encoder, folder):
 
 
 @pytest.mark.parametrize(
-    ("mode", "expected"), [("cls_token", "cls"), ("mean_tokens", "mean"), ("max_tokens", "max")]
+    ("kinds", "files", "expected"),
+    [
+        (["Normalize"], {"1_Pooling__config": pooling("cls_token")}, ("cls", True)),
+        (["Normalize"], {"1_Pooling__config": pooling("mean_tokens")}, ("mean", True)),
+        ([], {"1_Pooling__config": pooling("max_tokens")}, ("max", False)),
+        ([], {"1_Pooling__config": {"pooling_mode": "cls"}}, ("cls", False)),  # the newer key
+    ],
 )
-def test_pooling_and_normalization_come_from_the_folder(sentences, mode, expected):
-    model = BertTask.from_preset(sentences(("Transformer", "Pooling", "Normalize"), mode))
-    assert type(model) is BertEmbedder and (model.pooling, model.normalize) == (expected, True)
+def test_pooling_and_normalization_come_from_the_folder(sentences, kinds, files, expected):
+    model = BertTask.from_preset(sentences(("Transformer", "Pooling", *kinds), **files))
+    assert type(model) is BertEmbedder and (model.pooling, model.normalize) == expected
     assert not model.load_report.new
-
-
-def test_without_a_normalize_module_vectors_stay_as_they_are(sentences):
-    assert BertEmbedder.from_preset(sentences()).normalize is False
-
-
-def test_the_newer_key_for_pooling_is_read(sentences):
-    source = sentences(**{"1_Pooling__config": {"embedding_dimension": 8, "pooling_mode": "cls"}})
-    assert BertEmbedder.from_preset(source).pooling == "cls"
 
 
 def test_the_encoder_may_have_its_own_folder(encoder, folder, sentences):
@@ -103,6 +95,7 @@ def test_unsupported_pooling_is_refused_for_an_embedder_alone(sentences, kinds, 
     [
         (modules("Transformer")[:-1], "modules.json is not JSON"),
         ("{}", "modules.json must hold a JSON list; it holds a dict"),
+        (modules("Transformer", transformer="../elsewhere"), "path must be a path within"),
     ],
 )
 def test_a_broken_list_of_modules_is_named(sentences, content, message):
@@ -123,11 +116,10 @@ def test_lower_case_before_a_cased_tokenizer_is_refused(sentences, words):
 
 def test_prompts_of_which_the_mean_leaves_out_tokens_are_refused(sentences):
     prompts = {"prompts": {"query": "query: "}, "default_prompt_name": "query"}
-    source = sentences(config_sentence_transformers=prompts)
-    path = source / "1_Pooling" / "config.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), "include_prompt": False}))
+    without = pooling("mean_tokens", include_prompt=False)
+    files = {"config_sentence_transformers": prompts, "1_Pooling__config": without}
     with pytest.raises(ValueError, match="leaves the tokens of its prompts out of the mean"):
-        BertEmbedder.from_preset(source)
+        BertEmbedder.from_preset(sentences(**files))
 
 
 def test_other_heads_in_the_file_do_not_hide_the_embedder(sentences, heads):

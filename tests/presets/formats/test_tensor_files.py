@@ -10,6 +10,8 @@ from safetensors.numpy import save_file
 from keras_bert import BertBackbone
 from keras_bert.presets.formats import tensor_files
 
+INDEX = "model.safetensors.index.json"
+
 
 @pytest.fixture
 def torch():
@@ -34,25 +36,17 @@ def write_shards(tensors, path, save, stem, suffix):
     return files
 
 
-def test_shards_are_read_together(encoder, folder, as_ours, same):
-    source = folder(None)
-    write_shards(encoder, source, save_file, "model", "safetensors")
-    assert same(BertBackbone.from_preset(source), as_ours(encoder))
-
-
-def test_a_missing_shard_is_named(encoder, folder):
-    source = folder(None)
-    shard, _ = write_shards(encoder, source, save_file, "model", "safetensors")
-    shard.unlink()
-    message = r"names 2 weight files; \['model-00001-of-00002.safetensors'\] are missing"
+def assert_refused(source, message):
     with pytest.raises(ValueError, match=message):
         BertBackbone.from_preset(source)
 
 
-def test_an_empty_index_is_refused(folder):
-    source = folder(None, files={"model.safetensors.index.json": {"weight_map": {}}})
-    with pytest.raises(ValueError, match="names 0 weight files: download"):
-        BertBackbone.from_preset(source)
+def test_shards_are_read_together_and_a_missing_one_is_named(encoder, folder, as_ours, same):
+    source = folder(None)
+    shard, _ = write_shards(encoder, source, save_file, "model", "safetensors")
+    assert same(BertBackbone.from_preset(source), as_ours(encoder))
+    shard.unlink()
+    assert_refused(source, r"names 2 weight files; \['model-00001-of-00002.safetensors'\] are miss")
 
 
 @pytest.mark.parametrize("kept", [0, 4, 300, -1])
@@ -60,30 +54,44 @@ def test_a_truncated_safetensors_file_is_refused(encoder, folder, kept):
     source = folder(encoder)
     whole = (source / "model.safetensors").read_bytes()
     (source / "model.safetensors").write_bytes(whole[:kept])
-    with pytest.raises(
-        ValueError, match="model.safetensors is truncated or not a safetensors file"
-    ):
-        BertBackbone.from_preset(source)
+    assert_refused(source, "model.safetensors is truncated or not a safetensors file")
 
 
-def test_a_folder_without_weights_is_refused_with_its_files(folder):
-    source = folder(None, files={"tf_model.h5": "weights of another kind"})
-    message = r"holds no weights, none of model.safetensors.*found \['config.json', 'tf_model.h5'\]"
-    with pytest.raises(ValueError, match=message):
-        BertBackbone.from_preset(source)
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        ({INDEX: {"weight_map": {}}}, "names 0 weight files: download"),
+        *[
+            ({INDEX: {"weight_map": {"x": name}}}, "weight_map.x must be a path within the folder")
+            for name in ("../outside.safetensors", "/etc/hostname", "a/../../b")
+        ],
+        (
+            {"tf_model.h5": "others"},
+            r"no weights, none of model.saf.*\['config.json', 'tf_model.h5",
+        ),
+        ({"config.json": "{'a': 1}"}, "config.json is not JSON"),
+        ({"config.json": "[1]"}, "config.json.*it holds a list"),
+        ({"config.json": "{}", "vocab.txt": "a"}, "holds no BERT in a supported f.*'vocab.txt'"),
+    ],
+)
+def test_other_files_are_refused_by_name(folder, files, message):
+    assert_refused(folder(None, files=files), message)
 
 
-def test_a_config_that_is_not_a_json_object_is_refused(encoder, folder):
-    for content, message in (("{'a': 1}", "is not JSON"), ("[1]", "it holds a list")):
-        source = folder(encoder, files={"config.json": content}, name=message)
-        with pytest.raises(ValueError, match=f"config.json.*{message}"):
-            BertBackbone.from_preset(source)
+def test_a_pytorch_file_without_pytorch_is_refused_with_advice(folder, monkeypatch):
+    find_spec = importlib.util.find_spec
+    monkeypatch.setattr(
+        tensor_files, "find_spec", lambda name: None if name == "torch" else find_spec(name)
+    )
+    message = "pytorch_model.bin can't be read without PyTorch.*pip install torch.*safetensors"
+    assert_refused(folder(None, files={"pytorch_model.bin": "PK"}), message)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("legacy", [False, True])
 def test_pytorch_files_are_read(torch, state, folder, encoder, as_ours, same, legacy):
     source = folder(None)
+    state["bert.pooler.dense.weight"] = torch.nn.Parameter(state["bert.pooler.dense.weight"])
     torch.save(state, source / "pytorch_model.bin", _use_new_zipfile_serialization=not legacy)
     assert same(BertBackbone.from_preset(source), as_ours(encoder))
 
@@ -95,17 +103,6 @@ def test_pytorch_files_of_bfloat16_and_in_shards_are_read(torch, state, folder, 
     write_shards(narrow, source, torch.save, "pytorch_model", "bin")
     expected = as_ours({name: tensor.float().numpy() for name, tensor in narrow.items()})
     assert same(BertBackbone.from_preset(source), expected)
-
-
-def test_a_pytorch_file_without_pytorch_is_refused_with_advice(folder, monkeypatch):
-    source = folder(None, files={"pytorch_model.bin": "PK"})
-    find_spec = importlib.util.find_spec
-    monkeypatch.setattr(
-        tensor_files, "find_spec", lambda name: None if name == "torch" else find_spec(name)
-    )
-    message = "pytorch_model.bin can't be read without PyTorch.*pip install torch.*safetensors"
-    with pytest.raises(ValueError, match=message):
-        BertBackbone.from_preset(source)
 
 
 class Bomb:
@@ -124,11 +121,10 @@ def test_code_in_a_pytorch_file_is_refused_and_not_executed(torch, state, folder
     source = folder(None)
     state["bert.pooler.dense.bias"] = Bomb(str(tmp_path / "exploded"))
     torch.save(state, source / "pytorch_model.bin", _use_new_zipfile_serialization=not legacy)
-    with pytest.raises(ValueError, match="holds more than weights .code is never executed"):
-        BertBackbone.from_preset(source)
+    assert_refused(source, "holds more than weights .code is never executed")
     assert not (tmp_path / "exploded").exists()
     torch.load(source / "pytorch_model.bin", weights_only=False)
-    assert (tmp_path / "exploded").exists(), "the bomb is a bomb"
+    assert (tmp_path / "exploded").exists(), "the file would have executed its code"
 
 
 @pytest.mark.slow
@@ -139,7 +135,25 @@ def test_a_broken_pytorch_file_is_refused(torch, state, folder, broken):
     torch.save([1, 2] if broken == "list" else state, path)
     contents = {"cut": path.read_bytes()[:-2000], "empty": b"", "text": b"no weights at all"}
     path.write_bytes(contents.get(broken, path.read_bytes()))
-    with pytest.raises(
-        ValueError, match="pytorch_model.bin is truncated, not a PyTorch weight file"
-    ):
-        BertBackbone.from_preset(source)
+    assert_refused(source, "pytorch_model.bin is truncated, not a PyTorch weight file")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda torch, tensor: tensor.to_sparse(), "is a torch.sparse_coo"),
+        (lambda torch, tensor: tensor.to("meta"), "is a meta tensor"),
+        (lambda torch, tensor: tensor.to(torch.complex64), "holds complex64"),
+        (lambda torch, tensor: tensor * float("nan"), "holds NaN or infinity"),
+        (lambda torch, tensor: tensor.half() / 0, "holds NaN or infinity"),
+        (
+            lambda torch, tensor: torch.zeros(1).expand(10**5, 10**5),
+            r"is of shape \[100000, 100000\] but has only 4 bytes",
+        ),
+    ],
+)
+def test_tensors_without_plain_values_are_refused(torch, state, folder, change, message):
+    source, name = folder(None), "bert.pooler.dense.weight"
+    torch.save({**state, name: change(torch, state[name])}, source / "pytorch_model.bin")
+    assert_refused(source, f"pytorch_model.bin.*{name} {message}")

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 GOLDEN = Path(__file__).parents[3] / "golden" / "google_tf1.npz"
+PREFIX = "bert_model.ckpt"
 LETTERS = [chr(ord("a") + i) for i in range(26)]
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 VOCABULARIES = {
@@ -40,7 +41,7 @@ def golden():
 def golden_checkpoint(golden, tmp_path_factory):
     """A folder with the golden weights, written by TensorFlow 1's own Saver."""
     folder = tmp_path_factory.mktemp("golden")
-    save_as_tf1(golden["weight"], folder / "bert_model.ckpt")
+    save_as_tf1(golden["weight"], folder / PREFIX)
     return folder
 
 
@@ -51,21 +52,19 @@ def google(tmp_path, golden, golden_checkpoint):
     `vocabulary` is the name of one of `vocabularies`, a list of words, or None.
     """
 
-    def write(
-        weights=None, config=(), vocabulary="uncased", name="theirs", prefix="bert_model.ckpt"
-    ):
+    def write(weights=None, config=(), vocabulary="uncased", name="theirs", prefix=PREFIX):
         folder = tmp_path / name
         folder.mkdir(exist_ok=True)
         if weights is not None:
             save_as_tf1(weights, folder / prefix)
+            (folder / "checkpoint").unlink()  # published folders don't have it
         else:
-            for file in golden_checkpoint.glob("bert_model.ckpt.*"):
-                shutil.copy(file, folder / file.name.replace("bert_model.ckpt", prefix))
-        (folder / "checkpoint").unlink(missing_ok=True)  # published folders don't have it
+            for file in golden_checkpoint.glob(f"{PREFIX}.*"):
+                shutil.copy(file, folder / file.name.replace(PREFIX, prefix))
         text = json.dumps({**golden["config"], **dict(config)})
         (folder / "bert_config.json").write_text(text)
         if vocabulary is not None:
-            words = VOCABULARIES[vocabulary] if isinstance(vocabulary, str) else vocabulary
+            words = VOCABULARIES.get(vocabulary) if isinstance(vocabulary, str) else vocabulary
             (folder / "vocab.txt").write_text("".join(f"{token}\n" for token in words))
         return folder
 

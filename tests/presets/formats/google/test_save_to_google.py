@@ -10,7 +10,6 @@ from keras_bert import (
     BertClassifier,
     BertClassifierPreprocessor,
     BertEmbedder,
-    BertPreprocessor,
     BertPretrainer,
     BertSpanLabeler,
     BertTask,
@@ -57,10 +56,9 @@ def test_a_classifier_is_written_as_run_classifier_names_it(google, with_head, t
         (BertPretrainer, "gelu_approximate"),
         (lambda backbone: BertPretrainer(backbone, next_sentence=False), "gelu"),
         (lambda backbone: BertClassifier(backbone, 4), "relu"),
-        (lambda backbone: BertClassifier(backbone, 1), "tanh"),
-        (BertSpanLabeler, "gelu"),
+        (BertSpanLabeler, "tanh"),
     ],
-    ids=["backbone", "pretrainer", "masked LM", "classifier", "regression", "span labeler"],
+    ids=["backbone", "pretrainer", "masked LM", "classifier", "span labeler"],
 )
 def test_every_model_comes_back_bit_for_bit(backbone, randomized, same, tmp_path, make, activation):
     encoder = backbone(activation=activation, dropout=0.2, attention_dropout=0.3, num_segments=4)
@@ -69,21 +67,17 @@ def test_every_model_comes_back_bit_for_bit(backbone, randomized, same, tmp_path
     back = type(model).from_preset(tmp_path / "google")
     assert same(model, back)
     assert not back.load_report.new and not back.load_report.left_over
-
-    def settings(model):
-        config = getattr(model, "backbone", model).get_config()
-        return {name: value for name, value in config.items() if name != "name"}
-
-    assert settings(back) == settings(model)
+    saved, loaded = (getattr(part, "backbone", part).get_config() for part in (model, back))
+    assert {**loaded, "name": ""} == {**saved, "name": ""}
 
 
-def test_a_classifier_keeps_its_labels_and_its_dropout(backbone, preprocessor, tmp_path):
-    reader = BertClassifierPreprocessor.like(preprocessor, label_names=["nein", "größer"])
-    model = BertClassifier(backbone(num_layers=1), 2, reader, dropout=0.3)
-    save_to_google(model, tmp_path / "google")
-    back = BertTask.from_preset(tmp_path / "google")
-    assert back.preprocessor.label_names == ["nein", "größer"] and back.dropout == 0.3
-    wider = BertClassifier.from_preset(tmp_path / "google", num_classes=3)
+def test_a_classifier_keeps_its_labels_its_tokenizer_and_its_dropout(backbone, words, tmp_path):
+    tokenizer = BertTokenizer(words, lowercase=False)
+    reader = BertClassifierPreprocessor(tokenizer, 16, label_names=["nein", "größer"])
+    save_to_google(BertClassifier(backbone(num_layers=1), 2, reader, dropout=0.3), tmp_path)
+    back = BertTask.from_preset(tmp_path)
+    assert back.preprocessor.get_config() == reader.get_config() and back.dropout == 0.3
+    wider = BertClassifier.from_preset(tmp_path, num_classes=3)
     assert wider.preprocessor.label_names == ["0", "1", "2"] and wider.dropout == 0.3
 
 
@@ -106,16 +100,6 @@ def test_an_embedder_is_written_as_its_encoder_with_a_warning(backbone, same, tm
     assert same(BertBackbone.from_preset(tmp_path / "google"), model.backbone)
 
 
-@pytest.mark.parametrize("lowercase", [True, False])
-def test_the_preprocessor_comes_back(backbone, words, tmp_path, lowercase):
-    pytest.importorskip("tensorflow_text", reason="pip install tensorflow-text")
-    preprocessor = BertPreprocessor(BertTokenizer(words, lowercase), sequence_length=16)
-    model = BertClassifier(backbone(num_layers=1), 2, preprocessor)
-    save_to_google(model, tmp_path / "google")
-    back = BertClassifier.from_preset(tmp_path / "google")
-    assert back.preprocessor.get_config() == model.preprocessor.get_config()
-
-
 @pytest.mark.parametrize(
     ("model", "encoder", "message"),
     [
@@ -128,8 +112,8 @@ def test_the_preprocessor_comes_back(backbone, words, tmp_path, lowercase):
 )
 def test_what_googles_code_does_not_support_is_refused(backbone, tmp_path, model, encoder, message):
     with pytest.raises(ValueError, match=message):
-        save_to_google(BertPretrainer(backbone(**encoder), **model), tmp_path / "google")
-    assert not (tmp_path / "google").exists()
+        save_to_google(BertPretrainer(backbone(num_layers=1, **encoder), **model), tmp_path / "to")
+    assert not (tmp_path / "to").exists()
 
 
 @pytest.mark.shared

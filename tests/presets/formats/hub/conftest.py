@@ -18,6 +18,8 @@ from huggingface_hub import constants
 
 from keras_bert import BertClassifier, BertPreprocessor
 
+LARGE = (".safetensors", ".h5", ".bin")  # endings of large files
+
 
 class Hub(ThreadingHTTPServer):
     """A server of models by name and revision, with a log of requests and settings for faults."""
@@ -35,9 +37,7 @@ class Hub(ThreadingHTTPServer):
         self.silent = False
         self.flips = 0  # large files still to be sent with a flipped bit
         self.lost = set()  # names of files that are listed, but missing on the server of contents
-        self.strange = (
-            None  # (pattern of "METHOD path", the body of the answer, or None to hang up)
-        )
+        self.strange = None  # (pattern of "METHOD path", body of the answer or None to hang up)
         self.folder = None  # for uploads
         self.role = "write"  # of the token
         self.private = set()  # names of models
@@ -51,12 +51,9 @@ class Hub(ThreadingHTTPServer):
 
     def fetched(self):
         """Returns the files whose contents were requested."""
-        paths = (entry.removeprefix("GET ") for entry in self.asked if entry.startswith("GET /"))
-        return {
-            path.partition("/resolve/")[2].partition("/")[2]
-            for path in paths
-            if "/resolve/" in path
-        } | {path.split("/", 6)[-1] for path in self.asked if path.startswith("GET /cdn/")}
+        paths = [entry.removeprefix("GET ") for entry in self.asked if entry.startswith("GET /")]
+        resolved = {path.partition("/resolve/")[2].partition("/")[2] for path in paths}
+        return resolved - {""} | {p.split("/", 5)[-1] for p in paths if p.startswith("/cdn/")}
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -67,12 +64,6 @@ class Handler(BaseHTTPRequestHandler):
 
     def log_message(self, *args):
         pass
-
-    def do_HEAD(self):
-        self.answer()
-
-    def do_GET(self):
-        self.answer()
 
     def do_POST(self):
         self.upload(self.rfile.read(int(self.headers["Content-Length"])))
@@ -125,30 +116,26 @@ class Handler(BaseHTTPRequestHandler):
         by_commit = {self.server.commit(name, branch): branch for branch in known}
         return by_commit.get(revision, revision if revision in known else None)
 
+    def send_json(self, value, status=200):
+        self.send(status, json.dumps(value).encode())
+
     def model_info(self, name, revision):
-        files = [{"rfilename": path} for path in self.paths(name, revision)]
         info = {
             "id": name,
             "modelId": name,
             "sha": self.server.commit(name, revision),
-            "siblings": files,
+            "siblings": [{"rfilename": path} for path in self.paths(name, revision)],
         }
-        self.send(
-            200, json.dumps({**info, "private": name in self.server.private, "tags": []}).encode()
-        )
+        self.send_json({**info, "private": name in self.server.private, "tags": []})
 
     def tree(self, name, revision):
         folder = self.server.models[name][revision]
-        entries = [
-            {
-                "type": "file",
-                "path": path,
-                "size": (folder / path).stat().st_size,
-                "oid": digest((folder / path).read_bytes())[:40],
-            }
-            for path in self.paths(name, revision)
-        ]
-        self.send(200, json.dumps(entries).encode())
+        entries = []
+        for path in self.paths(name, revision):
+            content = (folder / path).read_bytes()
+            oid = digest(content)[:40]
+            entries.append({"type": "file", "path": path, "size": len(content), "oid": oid})
+        self.send_json(entries)
 
     def file(self, model, revision, name):
         path = self.server.models[model][revision] / name
@@ -159,7 +146,7 @@ class Handler(BaseHTTPRequestHandler):
             "X-Repo-Commit": self.server.commit(model, revision),
             "ETag": f'"{digest(content)}"',
         }
-        if path.suffix in (".safetensors", ".h5", ".bin"):  # large files are on another server
+        if path.suffix in LARGE:  # large files are on another server
             headers |= {"X-Linked-Etag": headers.pop("ETag"), "X-Linked-Size": str(len(content))}
             headers["Location"] = (
                 f"http://localhost:{self.server.server_port}/cdn/{model}/{revision}/{name}"
@@ -191,26 +178,14 @@ class Handler(BaseHTTPRequestHandler):
             return self.send(403 if self.is_logged_in() else 401, b'{"error": "no rights"}')
         if match := re.fullmatch(f"/api/models/({part}/{part})/preupload/main", path):
             files = json.loads(body)["files"]
-            large = (".safetensors", ".h5", ".bin")
-            modes = [
-                {
-                    "path": file["path"],
-                    "uploadMode": "lfs" if file["path"].endswith(large) else "regular",
-                    "shouldIgnore": False,
-                }
-                for file in files
-            ]
-            return self.send(200, json.dumps({"files": modes}).encode())
+            kinds = [(f["path"], "lfs" if f["path"].endswith(LARGE) else "regular") for f in files]
+            modes = [{"path": n, "uploadMode": k, "shouldIgnore": False} for n, k in kinds]
+            return self.send_json({"files": modes})
         if match := re.fullmatch(f"/({part}/{part}).git/info/lfs/objects/batch", path):
-            objects = [
-                {
-                    "oid": file["oid"],
-                    "size": file["size"],
-                    "actions": {"upload": {"href": f"{hub.url}/lfs/{file['oid']}"}},
-                }
-                for file in json.loads(body)["objects"]
-            ]
-            return self.send(200, json.dumps({"transfer": "basic", "objects": objects}).encode())
+            objects = json.loads(body)["objects"]
+            for file in objects:
+                file["actions"] = {"upload": {"href": f"{hub.url}/lfs/{file['oid']}"}}
+            return self.send_json({"transfer": "basic", "objects": objects})
         if match := re.fullmatch(f"/api/models/({part}/{part})/commit/main", path):
             return self.commit(match[1], [json.loads(line) for line in body.splitlines()])
         self.error(404, "EntryNotFound")
@@ -220,15 +195,15 @@ class Handler(BaseHTTPRequestHandler):
         hub.created.append(asked)
         if name in hub.refusals:
             return self.send(hub.refusals[name][0], b'{"error": "no rights"}')
-        answer = json.dumps({"url": f"{hub.url}/{name}"}).encode()
+        answer = {"url": f"{hub.url}/{name}"}
         if name in hub.models:
-            return self.send(409, answer)
+            return self.send_json(answer, 409)
         (hub.folder / name).mkdir(parents=True)
         (hub.folder / name / ".gitattributes").write_text("*.h5 filter=lfs")
         hub.models[name] = {"main": hub.folder / name}
         if asked.get("visibility") == "private":
             hub.private.add(name)
-        self.send(200, answer)
+        self.send_json(answer)
 
     def commit(self, name, lines):
         hub, deleted = self.server, []
@@ -248,7 +223,9 @@ class Handler(BaseHTTPRequestHandler):
         hub.commits.append({"name": name, "message": message, "deleted": deleted})
         commit = hub.commit(name, "main")
         url = f"{hub.url}/{name}/commit/{commit}"
-        self.send(200, json.dumps({"commitUrl": url, "commitOid": commit}).encode())
+        self.send_json({"commitUrl": url, "commitOid": commit})
+
+    do_GET = do_HEAD = answer
 
     def error(self, status, code):
         self.send(status, b"{}", {"X-Error-Code": code, "X-Error-Message": code})
@@ -332,15 +309,12 @@ def tiny(encoder, heads, words, folder):
             "architectures": ["BertForSequenceClassification"],
             "id2label": {"0": "no", "1": "maybe", "2": "yes"},
         }
-        needless = dict.fromkeys(
-            ("pytorch_model.bin", "tf_model.h5", "onnx/model.onnx", "README.md", "openvino/x.bin"),
-            "much",
-        )
+        needless = ("pytorch_model.bin", "tf_model.h5", "onnx/model.onnx", "README.md")
         files = {
             "vocab.txt": "\n".join(words),
             "tokenizer_config.json": {"do_lower_case": True},
             "onnx/config.json": {},
-            **needless,
+            **dict.fromkeys((*needless, "openvino/x.bin"), "much"),
         }
         return folder(tensors, config, files, name)
 

@@ -21,22 +21,18 @@ def card_of(hub, name="user/tiny"):
 
 def test_a_model_is_uploaded_in_one_commit_and_loads(hub, classifier, same):
     handle = push_to_hub(
-        classifier, "user/tiny", private=True, token=hub.token, commit_message="The first"
+        classifier, "hf://user/tiny", private=True, token=hub.token, commit_message="The first"
     )
     assert handle == f"hf://user/tiny@{hub.commit('user/tiny', 'main')}"
     assert hub.commits == [{"name": "user/tiny", "message": "The first", "deleted": []}]
     assert hub.private == {"user/tiny"}
     files = {"config.json", "model.weights.h5", "preprocessor.json", "vocab.txt", "README.md"}
     assert on_hub(hub) == {".gitattributes", *files}
-    back = BertTask.from_preset(handle)
-    assert type(back) is BertClassifier and same(back, classifier)
-
-
-def test_the_card_names_the_model_on_the_hub(hub, classifier):
-    push_to_hub(classifier, "hf://user/tiny", token=hub.token)
     text = card_of(hub).read_text()
     assert 'keras_bert.BertClassifier.from_preset("hf://user/tiny")' in text
     assert "path/to" not in text
+    back = BertTask.from_preset(handle)
+    assert type(back) is BertClassifier and same(back, classifier)
 
 
 def test_the_base_model_is_named(hub, classifier, tmp_path):
@@ -110,24 +106,23 @@ def test_a_token_is_needed_before_the_model_is_saved(hub, unsaved):
     assert not hub.created
 
 
-def test_the_token_of_the_environment_is_used(hub, our_preset, monkeypatch):
+def test_the_token_of_the_environment_is_used(hub, classifier, monkeypatch):
     monkeypatch.setenv("HF_TOKEN", hub.token)
-    assert push_to_hub(our_preset[0], "user/tiny").startswith("hf://user/tiny@")
+    assert push_to_hub(classifier, "user/tiny").startswith("hf://user/tiny@")
 
 
-def test_the_refusals_of_the_hub_are_explained(hub, our_preset, monkeypatch, no_waiting):
+def test_the_refusals_of_the_hub_are_explained(
+    hub, classifier, monkeypatch, point_to, tmp_path, no_waiting
+):
+    def assert_refused(name, message):
+        with pytest.raises(ValueError, match=message):
+            push_to_hub(classifier, name, token=hub.token)
+
     hub.refusals["other/tiny"] = (403, {}, True)
-    with pytest.raises(ValueError, match="Access to 'other/tiny' is denied .HTTP 403"):
-        push_to_hub(our_preset[0], "other/tiny", token=hub.token)
+    assert_refused("other/tiny", "Access to 'other/tiny' is denied .HTTP 403")
     hub.refusals["other/tiny"] = (500, {}, True)
-    with pytest.raises(ValueError, match="could not be uploaded.*same call again"):
-        push_to_hub(our_preset[0], "other/tiny", token=hub.token)
+    assert_refused("other/tiny", "could not be uploaded.*same call again")
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-    with pytest.raises(ValueError, match="HF_HUB_OFFLINE"):
-        push_to_hub(our_preset[0], "user/tiny", token=hub.token)
-
-
-def test_a_hub_that_cannot_be_reached_is_reported(hub, our_preset, point_to, tmp_path, no_waiting):
+    assert_refused("user/tiny", "HF_HUB_OFFLINE")
     point_to("http://127.0.0.1:9", tmp_path / "cache")
-    with pytest.raises(ValueError, match="could not be uploaded to http://127.0.0.1:9: .*again"):
-        push_to_hub(our_preset[0], "user/tiny", token=hub.token)
+    assert_refused("user/tiny", "could not be uploaded to http://127.0.0.1:9: .*again")

@@ -18,6 +18,7 @@ INPUTS = {
     "segment_ids": np.array([[0, 0, 0, 0, 0, 1, 1, 1], [0, 0, 0, 0, 0, 0, 0, 0]], "int32"),
     "padding_mask": np.array([[1, 1, 1, 1, 1, 1, 1, 1], [1, 1, 1, 0, 0, 0, 0, 0]], "int32"),
 }
+TABLES = ("token", "segment", "position")
 POSITIONS = {"mask_positions": np.array([[3, 6], [1, 0]], "int32")}
 
 
@@ -117,55 +118,45 @@ def gradients_of(tensorflow):
     return compute
 
 
+# Their layer, ours, and the variables of both.
+LAYERS = [
+    *((f"{name}_embedding", f"embeddings/{name}_embedding", "embeddings") for name in TABLES),
+    ("embeddings_layer_norm", "embeddings/norm", "gamma beta"),
+    ("pooled_dense", "pooler", "kernel bias"),
+    ("mlm_head/intermediate_dense", "masked_lm/dense", "kernel bias"),
+    ("mlm_head/intermediate_layer_norm", "masked_lm/norm", "gamma beta"),
+    ("logits", "logits", "kernel bias"),
+]
+BLOCK = [
+    ("self_attention_layer/attention_output", "attention/output_dense", "kernel bias"),
+    ("self_attention_layer_norm", "attention_norm", "gamma beta"),
+    ("feedforward_layer_norm", "output_norm", "gamma beta"),
+    ("feedforward_intermediate_dense", "intermediate_dense", "kernel bias"),
+    ("feedforward_output_dense", "output_dense", "kernel bias"),
+]
+
+
 @pytest.fixture
 def in_our_names():
     """Converts arrays under KerasHub's paths to `{our path: our array}`."""
 
     def translate(theirs):
-        renamed = {
-            "token_embedding/embeddings": "embeddings/token_embedding/embeddings",
-            "segment_embedding/embeddings": "embeddings/segment_embedding/embeddings",
-            "position_embedding/embeddings": "embeddings/position_embedding/embeddings",
-            "embeddings_layer_norm/gamma": "embeddings/norm/gamma",
-            "embeddings_layer_norm/beta": "embeddings/norm/beta",
-            "pooled_dense/kernel": "pooler/kernel",
-            "pooled_dense/bias": "pooler/bias",
-            "mlm_head/intermediate_dense/kernel": "masked_lm/dense/kernel",
-            "mlm_head/intermediate_dense/bias": "masked_lm/dense/bias",
-            "mlm_head/intermediate_layer_norm/gamma": "masked_lm/norm/gamma",
-            "mlm_head/intermediate_layer_norm/beta": "masked_lm/norm/beta",
-            "mlm_head/output_bias": "masked_lm/bias",
-            "logits/kernel": "logits/kernel",
-            "logits/bias": "logits/bias",
-        }
-        ours = {renamed[path]: array for path, array in theirs.items() if path in renamed}
+        layers, ours = [*LAYERS], {}
         for i in range(2):
-            layer, attention = (
-                f"transformer_layer_{i}/",
-                f"transformer_layer_{i}/self_attention_layer/",
-            )
-            ours[f"block_{i}/attention/query_key_value/kernel"] = np.hstack(
-                [
-                    theirs[f"{attention}{part}/kernel"].reshape(8, 8)
-                    for part in ("query", "key", "value")
-                ]
-            )
-            ours[f"block_{i}/attention/query_key_value/bias"] = np.hstack(
-                [theirs[f"{attention}{part}/bias"].reshape(8) for part in ("query", "key", "value")]
-            )
-            kernel = theirs[f"{attention}attention_output/kernel"]
-            ours[f"block_{i}/attention/output_dense/kernel"] = kernel.reshape(8, 8)
-            ours[f"block_{i}/attention/output_dense/bias"] = theirs[
-                f"{attention}attention_output/bias"
-            ]
-            for name, their_name, variables in (
-                ("attention_norm", "self_attention_layer_norm", ("gamma", "beta")),
-                ("output_norm", "feedforward_layer_norm", ("gamma", "beta")),
-                ("intermediate_dense", "feedforward_intermediate_dense", ("kernel", "bias")),
-                ("output_dense", "feedforward_output_dense", ("kernel", "bias")),
-            ):
-                for variable in variables:
-                    ours[f"block_{i}/{name}/{variable}"] = theirs[f"{layer}{their_name}/{variable}"]
+            their_block, block = f"transformer_layer_{i}", f"block_{i}"
+            layers += [(f"{their_block}/{a}", f"{block}/{b}", names) for a, b, names in BLOCK]
+            for variable in ("kernel", "bias"):
+                path = f"{their_block}/self_attention_layer/{{}}/{variable}"
+                parts = [theirs[path.format(part)] for part in ("query", "key", "value")]
+                whole = np.hstack([part.reshape(part.size // 8, 8) for part in parts])
+                ours[f"{block}/attention/query_key_value/{variable}"] = np.squeeze(whole)
+        for their_layer, our_layer, variables in layers:
+            for variable in variables.split():
+                if (array := theirs.get(f"{their_layer}/{variable}")) is not None:
+                    array = array.reshape(8, 8) if array.ndim == 3 else array  # of heads
+                    ours[f"{our_layer}/{variable}"] = array
+        if "mlm_head/output_bias" in theirs:
+            ours["masked_lm/bias"] = theirs["mlm_head/output_bias"]
         return ours
 
     return translate

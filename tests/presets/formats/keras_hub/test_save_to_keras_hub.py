@@ -1,7 +1,7 @@
 """Presets for KerasHub load there with the same outputs, and come back bit for bit."""
 
+import json
 import logging
-import shutil
 
 import keras
 import numpy as np
@@ -49,41 +49,26 @@ def test_kerashub_loads_our_presets(
 
 def test_a_classifier_keeps_its_labels(backbone, preprocessor, tmp_path):
     reader = BertClassifierPreprocessor.like(preprocessor, label_names=["nein", "größer"])
-    ours = BertClassifier(backbone(activation="gelu_approximate"), 2, reader)
-    save_to_keras_hub(ours, tmp_path / "theirs")
-    assert BertTask.from_preset(tmp_path / "theirs").preprocessor.label_names == ["nein", "größer"]
-    theirs = keras_hub.models.BertTextClassifier.from_preset(
-        str(tmp_path / "theirs"), preprocessor=None
-    )
-    assert theirs.num_classes == 2
-    theirs.save_to_preset(str(tmp_path / "again"))  # which drops unknown keys
-    again = BertTask.from_preset(tmp_path / "again", preprocessor=preprocessor)
-    assert again.preprocessor.label_names == ["0", "1"]
+    save_to_keras_hub(BertClassifier(backbone(activation="gelu_approximate"), 2, reader), tmp_path)
+    assert BertTask.from_preset(tmp_path).preprocessor.label_names == ["nein", "größer"]
+    path = tmp_path / "metadata.json"
+    keys = {k: v for k, v in json.loads(path.read_text()).items() if "keras_bert" not in k}
+    path.write_text(json.dumps(keys))  # as KerasHub saves it again
+    assert BertTask.from_preset(tmp_path).preprocessor.label_names == ["0", "1"]
 
 
-@pytest.mark.parametrize("lowercase", [True, False])
-def test_our_tokenizer_is_loaded(backbone, words, tmp_path, lowercase):
-    preprocessor = BertPreprocessor(BertTokenizer(words, lowercase), sequence_length=12)
-    ours = BertClassifier(backbone(activation="gelu_approximate"), 3, preprocessor)
-    save_to_keras_hub(ours, tmp_path)
-    theirs = keras_hub.models.BertTextClassifierPreprocessor.from_preset(str(tmp_path))
-    texts = ["a b c", "A b", "é"]
-    expected, found = preprocessor(texts), theirs(texts)
-    for name in ("token_ids", "segment_ids", "padding_mask"):
-        assert np.array_equal(expected[name], keras.ops.cast(found[name], "int32"))
-    back = BertClassifier.from_preset(tmp_path).preprocessor
-    assert back.get_config() == ours.preprocessor.get_config()
-
-
-def test_a_classifier_of_raw_text_gives_the_same_outputs_there(
-    assert_close, backbone, randomized, preprocessor, tmp_path
-):
+def test_our_text_gives_the_same_outputs_there(assert_close, backbone, randomized, words, tmp_path):
+    preprocessor = BertPreprocessor(BertTokenizer(words, lowercase=False), sequence_length=12)
     ours = BertClassifier(backbone(activation="gelu_approximate"), 3, preprocessor)
     save_to_keras_hub(randomized(ours), tmp_path)
     theirs = keras_hub.models.BertTextClassifier.from_preset(str(tmp_path))
     texts = ["a b c", "A b", "é"]
-    found, expected = (model(model.preprocessor(texts)) for model in (theirs, ours))
-    assert_close(found, expected)
+    found, expected = (model.preprocessor(texts) for model in (theirs, ours))
+    for name in ("token_ids", "segment_ids", "padding_mask"):
+        assert np.array_equal(expected[name], keras.ops.cast(found[name], "int32"))
+    assert_close(theirs(found), ours(expected))
+    back = BertClassifier.from_preset(tmp_path).preprocessor
+    assert back.get_config() == ours.preprocessor.get_config()
 
 
 @pytest.mark.parametrize(
@@ -96,8 +81,8 @@ def test_a_classifier_of_raw_text_gives_the_same_outputs_there(
 )
 def test_what_kerashub_does_not_support_is_refused(backbone, tmp_path, model, encoder, message):
     with pytest.raises(ValueError, match=message):
-        save_to_keras_hub(BertPretrainer(backbone(**encoder), **model), tmp_path / "theirs")
-    assert not (tmp_path / "theirs").exists()
+        save_to_keras_hub(BertPretrainer(backbone(num_layers=1, **encoder), **model), tmp_path)
+    assert not list(tmp_path.iterdir())
 
 
 def test_small_differences_are_reported(
@@ -116,14 +101,3 @@ def test_small_differences_are_reported(
         assert difference in caplog.text
     theirs = keras_hub.models.BertMaskedLM.from_preset(str(tmp_path), preprocessor=None)
     assert_same_outputs(ours, theirs, sums=30_000)  # gelu and epsilons differ by 2 %
-
-
-def test_an_earlier_preset_is_replaced(backbone, tmp_path):
-    encoder = backbone(activation="gelu_approximate")
-    save_to_keras_hub(BertClassifier(encoder, 3), tmp_path / "theirs")
-    save_to_keras_hub(encoder, tmp_path / "theirs")
-    names = sorted(path.name for path in (tmp_path / "theirs").iterdir())
-    assert names == ["config.json", "metadata.json", "model.weights.h5"]
-    shutil.copy(__file__, tmp_path / "theirs" / "notes.py")
-    with pytest.raises(ValueError, match="also notes.py, which would be lost"):
-        save_to_keras_hub(encoder, tmp_path / "theirs")

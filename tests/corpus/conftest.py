@@ -1,5 +1,7 @@
 """Corpora whose token ids encode their position and document."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -7,27 +9,14 @@ import tensorflow as tf
 from keras_bert.corpus.pretraining_dataset import pretraining_dataset
 from keras_bert.corpus.shard_writer import ShardWriter
 from keras_bert.corpus.shards import finish_corpus, shard_name
-
-SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-
-
-class Words:
-    """The parts of a tokenizer that a corpus uses."""
-
-    lowercase = True
-
-    def __init__(self, size, continuation_every=0):
-        self._tokens = SPECIAL + [
-            f"##w{i}" if continuation_every and i % continuation_every else f"w{i}"
-            for i in range(size)
-        ]
-
-    def get_vocabulary(self):
-        return self._tokens
+from keras_bert.text.vocabulary import SPECIAL_TOKENS
 
 
 class Documents:
-    """Documents of random sentences; the id of a token is its position in the corpus plus 5."""
+    """Documents of random sentences; the id of a token is its position in the corpus plus 5.
+
+    Tokens with an even id continue the word of the one before.
+    """
 
     def __init__(self, num_documents=60, seed=0, mean_sentences=20, mean_tokens=14):
         rng = np.random.default_rng(seed)
@@ -50,9 +39,11 @@ class Documents:
             documents.append([list(range(e - n, e)) for e, n in zip(ends, lengths, strict=True)])
         return documents
 
-    def write(self, folder, num_shards=3, continuation_every=0):
+    def write(self, folder, num_shards=3):
         folder.mkdir(exist_ok=True)
-        words = Words(self.num_tokens, continuation_every)
+        tokens = (f"##w{i}" if i % 2 else f"w{i}" for i in range(self.num_tokens))
+        tokens = [*SPECIAL_TOKENS, *tokens]
+        words = SimpleNamespace(get_vocabulary=lambda: tokens, lowercase=True)
         counts = []
         for index in range(num_shards):
             with ShardWriter(folder / shard_name(index, num_shards), "uint16") as shard:

@@ -103,6 +103,12 @@ def test_whole_words_and_single_texts_are_packed(corpus, batches):
         used = weights["masked_lm"] > 0
         assert used.any(axis=1).all() and (y["masked_lm"][used] >= 5).all()
         assert (np.take_along_axis(x["sequence_ids"], x["mask_positions"], 1)[used] > 0).all()
+        for row, ids in enumerate(x["token_ids"].copy()):
+            places = x["mask_positions"][row][used[row]]
+            ids[places] = y["masked_lm"][row][used[row]]
+            chosen = np.isin(np.arange(64), places)
+            ends_word = np.flatnonzero((ids % 2 == 0) & (ids > 5) & (np.roll(ids, 1) == ids - 1))
+            assert len(ends_word) and (chosen[ends_word] == chosen[ends_word - 1]).all()
 
 
 def test_best_fit_respects_every_bound():

@@ -1,6 +1,7 @@
 import errno
 import json
 import os
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,14 +13,9 @@ from keras_bert.corpus.shards import Corpus, finish_corpus, shard_name, token_dt
 from keras_bert.files import whole
 
 
-class Words:
+def words(vocabulary=("[PAD]", "[UNK]", "a", "b"), lowercase=True):
     """The parts of a tokenizer that a corpus uses."""
-
-    def __init__(self, vocabulary=("[PAD]", "[UNK]", "a", "b"), lowercase=True):
-        self.vocabulary, self.lowercase = list(vocabulary), lowercase
-
-    def get_vocabulary(self):
-        return self.vocabulary
+    return SimpleNamespace(get_vocabulary=lambda: list(vocabulary), lowercase=lowercase)
 
 
 @pytest.fixture
@@ -31,7 +27,7 @@ def folder(tmp_path):
             shard.write(20 + i, [3], [1])
             shard.write(20 + i, [2, 2], [2])
         counts.append(shard.counts)
-    finish_corpus(tmp_path, Words(), counts, note="x")
+    finish_corpus(tmp_path, words(), counts, note="x")
     return tmp_path
 
 
@@ -129,11 +125,11 @@ def test_line_endings_of_the_vocabulary_do_not_matter(folder):
 
 def test_another_tokenizer_is_refused(folder):
     corpus = Corpus(folder)
-    corpus.check_tokenizer(Words())
+    corpus.check_tokenizer(words())
     with pytest.raises(ValueError, match="a different vocabulary"):
-        corpus.check_tokenizer(Words(["[PAD]", "[UNK]", "b", "a"]))
+        corpus.check_tokenizer(words(["[PAD]", "[UNK]", "b", "a"]))
     with pytest.raises(ValueError, match="lowercase=True"):
-        corpus.check_tokenizer(Words(lowercase=False))
+        corpus.check_tokenizer(words(lowercase=False))
 
 
 @pytest.mark.parametrize("damage", ["cut", "garbled", "header"])

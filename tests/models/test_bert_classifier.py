@@ -110,11 +110,11 @@ def test_every_form_of_texts_gives_the_same(model, randomized, eager, assert_clo
     expected = model.predict(x, batch_size=3, verbose=0)
     assert expected.shape == (8, 3)
     slices, several = tf.data.Dataset.from_tensor_slices, list(zip(TEXTS, PAIRS, strict=True))
-    forms = [columns(np.array), columns(tf.constant), slices(x), slices((x, LABELS)).batch(5)]
+    forms = [columns(np.array), columns(tf.constant), slices((x, LABELS)).batch(5)]
     if is_pair:
         forms += [several, np.array(several)]
     else:
-        forms += [np.array(TEXTS, dtype=object), [text.encode() for text in TEXTS]]
+        forms += [slices(x), np.array(TEXTS, dtype=object), [text.encode() for text in TEXTS]]
     for form in forms:
         assert_close(model.predict(form, verbose=0), expected)
     if not is_pair:

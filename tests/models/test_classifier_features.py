@@ -41,8 +41,8 @@ def test_the_first_fit_adapts_to_what_it_learns_from(model, inputs, randomized):
 def test_it_learns_from_features(model, eager, inputs):
     eager(model, optimizer=keras.optimizers.Adam(0.05))
     x = {**inputs, "features": np.where(np.eye(3)[0] == 1, LABELS[:, None], FEATURES)}
-    losses = model.fit(x, LABELS, epochs=5, verbose=0).history["loss"]
-    assert losses[-1] < 0.8 * losses[0]
+    losses = model.fit(x, LABELS, epochs=4, verbose=0).history["loss"]
+    assert losses[-1] < 0.9 * losses[0]
 
 
 def test_features_count_and_datasets_give_what_arrays_give(assert_close, reader, difference, tf):
@@ -62,11 +62,10 @@ def test_features_count_and_datasets_give_what_arrays_give(assert_close, reader,
     reader.set_weights(start)
 
 
-def test_checkpoints_keep_the_normalization(reader, assert_close, tensorflow, tmp_path):
+def test_checkpoints_keep_the_normalization(reader, eager, assert_close, tensorflow, tmp_path):
     x = {"text": TEXTS, "features": FEATURES}
     TrainingCheckpoint(tmp_path).save(reader)
-    restored = BertClassifier.from_config(reader.get_config())
-    restored.compile(**restored.default_compile_args(), run_eagerly=True)
+    restored = eager(BertClassifier.from_config(reader.get_config()))
     TrainingCheckpoint(tmp_path).restore(restored)
     assert_close(restored.predict(x, verbose=0), reader.predict(x, verbose=0))
     assert restored.feature_normalization.is_adapted

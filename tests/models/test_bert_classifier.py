@@ -195,7 +195,7 @@ def test_text_without_a_preprocessor_is_refused(bare):
         lambda: bare.answer(TEXTS),
         lambda: bare.batches(TEXTS, LABELS),
     ):
-        with pytest.raises(ValueError, match="no preprocessor.*BertClassifierPreprocessor"):
+        with pytest.raises(ValueError, match="preprocessor=BertClassifierPreprocessor"):
             call()
 
 

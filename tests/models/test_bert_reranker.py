@@ -144,7 +144,7 @@ def test_relevance_outside_of_0_to_1_is_refused_by_binary_cross_entropy(model, t
     message = "a relevance from 0 to 1.*MarginMeanSquaredError.*example 1 is 3"
     with pytest.raises(ValueError, match=message):
         model.fit(PAIRS[:2], [1, 3], verbose=0)
-    with pytest.raises(ValueError, match="Relevance must be finite; that of example 0 is nan"):
+    with pytest.raises(ValueError, match="that of row 0 is nan"):
         model.fit(PAIRS[:2], [np.nan, 1], verbose=0)
     with pytest.raises(ValueError, match=r"must be a number for each example; got \['yes'"):
         model.fit(PAIRS[:2], ["yes", "no"], verbose=0)
@@ -178,7 +178,7 @@ def test_a_loss_of_pairs_refuses_triplets_and_the_other_way_round(bare, inputs):
 def test_single_texts_and_four_together_are_refused(model):
     with pytest.raises(ValueError, match="got single texts"):
         model.answer(["a", "b"])
-    with pytest.raises(ValueError, match="at most 3 together; got 4"):
+    with pytest.raises(ValueError, match="up to 3 texts; got 4"):
         model.answer([("a", "b", "c", "d")])
     with pytest.raises(ValueError, match="activation must be one of 'sigmoid', 'linear'; got 'so"):
         type(model.preprocessor).like(model.preprocessor, activation="softmax")

@@ -172,7 +172,7 @@ def test_bad_arguments_are_named(backbone, reader, model):
         (lambda: model.answer(question, n_best=0), "n_best must be at least 1; got 0"),
         (lambda: model.fit([question], [1]), "leave y and sample_weight out"),
         (lambda: model.answer([question, "a"]), "number 1 is 'a'"),
-        (lambda: model.fit([question]), "No question has an answer to train on"),
+        (lambda: model.fit([question]), "No question has answers to train on"),
         (lambda: BertSpanLabeler(backbone).answer(question), "BertSpanLabelerPreprocessor"),
     ):
         with pytest.raises(ValueError, match=message):

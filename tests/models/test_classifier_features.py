@@ -81,7 +81,7 @@ def test_features_stay_float32_under_mixed_bfloat16(make_backbone):
 def test_features_that_are_none_are_refused(model, reader, inputs):
     missing = np.where(np.arange(24).reshape(8, 3) == 7, np.nan, 1.0)
     for call in (lambda x: model.fit(x, LABELS), model.predict):
-        with pytest.raises(ValueError, match="row 2 has nan in column 1"):
+        with pytest.raises(ValueError, match="that of row 2 in column 1 is nan"):
             call({**inputs, "features": missing})
         with pytest.raises(ValueError, match=r"takes features alongside text: give .*\[n, 3\]"):
             call(inputs)

@@ -264,7 +264,7 @@ def test_columns_of_tables_are_texts_and_labels(made, assert_close):
     assert int(task.optimizer.iterations) == 2
     table = pandas.DataFrame({"text": TEXTS, "label": ["1", "0", "1", "0"]})
     for options in ({}, {"validation_split": 0.5}):
-        with pytest.raises(ValueError, match=r"labels too, in column 'label'.*table\['text'\]"):
+        with pytest.raises(ValueError, match=r"labels, 'label', too.*table\['text'\]"):
             task.fit(table, table["label"], **options)
 
 

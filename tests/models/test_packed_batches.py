@@ -186,14 +186,14 @@ def test_rows_packed_before_are_read_as_others_are(
     [(x, y, weights)] = model.batches(texts, [0] * 21, batching=PACKED)
     found = model.evaluate(x, y, sample_weight=weights, verbose=0)
     assert_close(found, model.evaluate(texts, [0] * 21, verbose=0))
-    with pytest.raises(ValueError, match="y of packed rows must have a value for each of cls_pos"):
+    with pytest.raises(ValueError, match="y must have a value for each of cls_pos"):
         model.fit(x, y[:, 0])
     wrong = as_dataset(data).map(lambda x, labels, weights: (x, labels + 3, weights))
     with pytest.raises(tensorflow.errors.InvalidArgumentError, match="in 0 to 2"):
         model.evaluate(wrong, verbose=0)
     assert model.predict(as_dataset(data), verbose=0).shape[1:] == (3, 3)  # rows, slots, classes
     for read in (model.answer, model.scores):
-        with pytest.raises(ValueError, match="rows of one sequence each, and these are packed"):
+        with pytest.raises(ValueError, match="packed rows .sequence_ids."):
             read(as_dataset(data))
         with pytest.raises(ValueError, match="packed"):
             read(data)
@@ -215,7 +215,7 @@ def test_tasks_of_one_sequence_per_row_refuse_to_pack(make, x, y, letters, backb
     model = make(backbone)
     model.preprocessor = model.preprocessor_class()(letters, sequence_length=8)
     model.compile(loss="mse")
-    message = f"{type(model).__name__}.* reads one sequence per row.*packed"
+    message = f"{type(model).__name__}.* takes no packed rows"
     for read in (model.fit, model.evaluate, model.batches):
         with pytest.raises(ValueError, match=message):
             read(x, y, batching=PACKED)

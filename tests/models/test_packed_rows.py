@@ -59,9 +59,9 @@ def test_packed_predictions_are_those_of_sequences_alone(assert_close, model):
 @pytest.mark.parametrize(
     "change, message",
     [
-        ({"sequence_ids": np.array([[1] * 5 + [3] * 19])}, r"got 3 after 1 at \[0, 5\]"),
-        ({"sequence_ids": np.array([[2] * 5 + [1] * 19])}, "row 0 starts with 2"),
-        ({"sequence_ids": np.array([[1] * 5 + [0] + [2] * 18])}, r"got 2 after 0 at \[0, 6\]"),
+        ({"sequence_ids": np.array([[1] * 5 + [3] * 19])}, r"got 3 at \[0, 5\]"),
+        ({"sequence_ids": np.array([[2] * 5 + [1] * 19])}, "got 2 at \\[0, 0\\]"),
+        ({"sequence_ids": np.array([[1] * 5 + [0] + [2] * 18])}, r"got 2 at \[0, 6\]"),
         ({"sequence_ids": np.array([[1] * 20])}, "sequence_ids has shape"),
         ({"cls_positions": np.array([[0, 24]])}, "cls_positions must be integers from 0 to 23"),
         ({"padding_mask": np.ones((1, 24), "int32")}, "sequence_ids or padding_mask"),
@@ -81,5 +81,5 @@ def test_a_dataset_packed_wrongly_is_refused(model, tensorflow):
 
 def test_tasks_of_one_sequence_per_row_say_so(model):
     embedder = BertEmbedder(model.backbone)
-    with pytest.raises(ValueError, match="no input 'sequence_ids'.*rows of one sequence each"):
+    with pytest.raises(ValueError, match="no input 'sequence_ids'"):
         embedder.predict(ROW, verbose=0)

@@ -141,7 +141,7 @@ def test_texts_and_pairs_that_have_no_score_are_refused(masked, good, bad, messa
 def test_what_scores_need_is_named(make_backbone, masked):
     bare = BertPretrainer(make_backbone())
     for call in (bare.score_texts, bare.fill_mask, lambda x: bare.minimal_pair_accuracy(x, x)):
-        with pytest.raises(ValueError, match="has no preprocessor"):
+        with pytest.raises(ValueError, match="Text needs a preprocessor"):
             call(["a"])
     for call in (masked.score_texts, lambda *x: masked.minimal_pair_accuracy(["a"], *x)):
         with pytest.raises(ValueError, match="batch_size"):

@@ -203,9 +203,9 @@ def test_arguments_that_do_not_fit_are_named(make_backbone, backbone, preprocess
     short, small = make_backbone(max_sequence_length=8), make_backbone(vocabulary_size=29)
     model = BertClassifier(short, 3)
     for call, message in (
-        (lambda: BertClassifier(small, 3, preprocessor), "30 words.*only 29.*vocabulary_size=30"),
-        (lambda: BertClassifier(short, 3, preprocessor), "12 tokens.*positions for 8"),
-        (lambda: setattr(model, "preprocessor", preprocessor), "12 tokens.*positions for 8"),
+        (lambda: BertClassifier(small, 3, preprocessor), "30 words.*only 29"),
+        (lambda: BertClassifier(short, 3, preprocessor), "sequence_length=12.* 8 positions"),
+        (lambda: setattr(model, "preprocessor", preprocessor), "sequence_length=12.* 8 positions"),
         (lambda: BertClassifier(backbone, 2, num_features=-1), "num_features must .*got -1"),
         (lambda: BertClassifier(backbone, 2, label_names=["a"]), "label_names.*BertClassifierPrep"),
     ):

@@ -171,8 +171,8 @@ def test_what_cannot_be_compared_or_served_is_named(
     for call, message in (
         (lambda: model.similarity_pairwise(TEXTS, TEXTS[:2]), "There are 4 texts but 2 others"),
         (lambda: tokens.similarity("a", "b"), "this needs one for the whole.*pooling="),
-        (lambda: tokens.export(tmp_path / "served"), "needs one vector per text.*pooling="),
-        (lambda: tokens.answer(["a"]), "needs one vector per text.*pooling="),
+        (lambda: tokens.export(tmp_path / "served"), "vector for each token.*pooling="),
+        (lambda: tokens.answer(["a"]), "vector for each token.*pooling="),
     ):
         with pytest.raises(ValueError, match=message):
             call()

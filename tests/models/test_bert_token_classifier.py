@@ -134,8 +134,8 @@ def test_what_it_cannot_train_on_is_refused(model):
         ([["a"]], [[5]], "Sentence 0 has the tag 5"),
         ([["a"]], [[-100]], "Sentence 0 has the tag -100"),
         ([["a"]], None, "give the tags of each sentence"),
-        ([["a", "b"]], [["O"]], "2 words but 1 labels"),
-        (["a b"], [["O"]], "trains on words.*read_conll"),
+        ([["a", "b"]], [["O"]], "2 words in sentence 0 but 1 labels"),
+        (["a b"], [["O"]], "trains on lists of words"),
     ):
         with pytest.raises(ValueError, match=message):
             model.fit(x, tags)

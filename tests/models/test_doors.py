@@ -140,7 +140,7 @@ def test_weights_and_labels_are_numbers_that_can_be_meant(model, regression, x):
     wrong = [[NAN, 1], [1, INF], ["a", "b"], [None, 1], [1, -1], [1j, 1], ["1", "1"]]
     for weights in (*wrong, [b"\xff", "a"], [[1.0], [1.0, 2.0]], 1):
         for call in (model.fit, model.evaluate):
-            with pytest.raises(ValueError, match="sample_weight must be"):
+            with pytest.raises(ValueError, match="sample_weight must "):
                 call(x, [0, 1], sample_weight=weights)
     for labels in ([0.5, 1], [0, NAN], [0, INF]):
         with pytest.raises(ValueError, match="Label . is .*, which is not a class number"):
@@ -155,7 +155,7 @@ def test_weights_and_labels_are_numbers_that_can_be_meant(model, regression, x):
     with pytest.raises(ValueError, match="y is empty"):
         model.fit(x, [])
     for y in (np.zeros((2, 0)), np.zeros((2, 0), int)):
-        with pytest.raises(ValueError, match=r"y has no values: its shape is \(2, 0\)"):
+        with pytest.raises(ValueError, match=r"y must have a value for each.*shape=\(2, 0\)"):
             regression.batches(x, y)
 
 
@@ -253,7 +253,7 @@ def test_other_sources_of_texts_say_what_to_give_instead(model):
     with pytest.raises(ValueError, match="can't yield batches of raw examples"):
         model.fit(Batches(np.array(["a", "b"]), np.array([0, 1])), verbose=0)
     for x in (None, 3, {"a"}, [1, 2], IDS, [IDS, IDS], map(int, "12"), object()):
-        with pytest.raises(ValueError, match="BertClassifier takes raw examples, or a dict of"):
+        with pytest.raises(ValueError, match="BertClassifier takes raw examples, or token_ids"):
             model.predict(x, verbose=0)
     model.fit(Batches({"token_ids": IDS}, np.array([0, 1])), verbose=0)
     model.fit((part for part in [({"token_ids": IDS}, np.array([0, 1]))]), verbose=0)

@@ -106,7 +106,7 @@ def test_a_stream_gives_the_batches_of_memory(tensorflow, model):
     ):
         [found], [expected] = model.batches(stream), model.batches((ANCHORS, POSITIVES), y)
         tensorflow.nest.map_structure(np.testing.assert_array_equal, found, expected)
-    with pytest.raises(ValueError, match="must yield .anchor, positive.*fit.texts, labels"):
+    with pytest.raises(ValueError, match="must yield .anchor, positive"):
         model.batches(data((ANCHORS, np.arange(8))))
     wrong = data(((ANCHORS, POSITIVES), np.full(8, np.nan)))
     with pytest.raises(tensorflow.errors.InvalidArgumentError, match="Scores must be finite"):
@@ -188,7 +188,7 @@ def test_examples_that_teach_nothing_are_refused(model):
         ((["a", "b"], ["c", "d"]), ["1", "2"], "The scores of pairs must be numbers"),
         ((["a", "b"], ["c", "d"]), [1], "There are 2 pairs but 1 scores"),
         ((["a", "b"], ["c", "d"], ["e", "f"]), [1, 2], "examples of 3 texts with y"),
-        (["a", "b"], None, "Texts alone don't train an embedder. Give pairs"),
+        (["a", "b"], None, "Texts alone don't train an embedder"),
         (["a", "b", "c"], ["x", "x", "y"], "Class 'y' has one text"),
         (["a", "b"], ["x", "x"], "All 2 texts have the class 'x'"),
         (["a", "b"], [0.5, 0.1], "Scores need pairs of texts: fit"),

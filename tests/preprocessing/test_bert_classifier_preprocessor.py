@@ -129,7 +129,7 @@ def test_scores_suit_the_task(make):
     [
         ({"threshold": 1}, "must be between 0 and 1, exclusive; got 1"),
         ({"window_pooling": "sum"}, "one of 'mean', 'max'; got 'sum'"),
-        ({"window_stride": 7}, "from 1 to 6.*sequence_length=8; got 7"),
+        ({"window_stride": 7}, "window_stride must be at most 6; got 7"),
     ],
 )
 def test_settings_that_are_invalid_are_refused(make, settings, message):

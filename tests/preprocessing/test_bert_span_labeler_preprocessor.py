@@ -106,7 +106,7 @@ def test_examples_that_are_no_questions_are_named(preprocessor, examples, messag
     [
         ({"document_stride": 0}, "document_stride must be at least 1; got 0"),
         ({"max_question_length": 0}, "max_question_length must be at least 1"),
-        ({"max_question_length": 9}, "leave no room for a context in sequences of 12 tokens"),
+        ({"max_question_length": 9}, "leave no room for a context in sequence_length=12"),
         ({"max_answer_length": 0}, "max_answer_length must be at least 1; got 0"),
     ],
 )

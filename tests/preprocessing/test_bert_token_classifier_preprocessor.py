@@ -119,8 +119,8 @@ def test_scores_are_those_of_entities(preprocessor):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((["a b"], [0]), "trains on words.*got texts"),
-        ((("a", "b"),), "takes single texts; got pairs"),
+        ((["a b"], [0]), "trains on lists of words.*got texts"),
+        ((("a", "b"),), "takes texts, or words.*got pairs"),
         ((WORDS, TAGS, [1, 1, 1]), "no sample_weight"),
         ((WORDS, [["O", "LOC"], [], []]), "Sentence 0 has the tag 'LOC'.*7 classes: O, B-LOC"),
         ((WORDS[:1], tf.constant(["O"])), "Sentence 0 must have a list of tags"),

@@ -46,5 +46,5 @@ def test_a_masked_token_out_of_reach_is_reported(preprocessor, rains):
 
 
 def test_a_text_without_a_masked_token_is_refused(preprocessor):
-    with pytest.raises(ValueError, match=r"no \[MASK\] to fill in 'rain in spain'"):
+    with pytest.raises(ValueError, match=r"no \[MASK\] in 'rain in spain'"):
         masked_inputs(["[MASK] in spain", "rain in spain"], preprocessor)

@@ -146,7 +146,7 @@ def test_epochs_have_new_orders_of_the_same_rows(tokenizer):
 
 @pytest.mark.parametrize("kind", [BertPreprocessor, BertEmbedderPreprocessor])
 def test_preprocessors_of_other_tasks_refuse_to_pack(kind, tokenizer):
-    with pytest.raises(ValueError, match=f"{kind.__name__} can't be packed.*one sequence per row"):
+    with pytest.raises(ValueError, match=f"{kind.__name__} makes no packed rows"):
         kind(tokenizer).batches(["a"], batching=Batching(packed=True))
 
 

@@ -133,9 +133,9 @@ def test_words_without_pieces_and_words_too_long_are_kept(preprocessor):
         ([], [], None, "There are no words"),
         ([[], []], None, None, "There are no words"),
         (["a b"], None, None, "Sentence 0 must be a list of words; got the string 'a b'"),
-        ([["a"], ["a", 3]], None, None, "Sentence 1 has the word 3"),
+        ([["a"], ["a", 3]], None, None, "The word 3 of sentence 1"),
         ([["a"]], [], None, "1 sentences but 0 lists of labels"),
-        ([["a"], ["b"]], [[0], [0, 1]], None, "Sentence 1 has 1 words but 2 labels"),
+        ([["a"], ["b"]], [[0], [0, 1]], None, "1 words in sentence 1 but 2 labels"),
         ([["a"]], [[0]], [0, 1], "1 sentences but 2 documents"),
     ],
 )

@@ -46,7 +46,7 @@ def test_each_text_is_a_row_with_its_labels_and_numbers(rows):
 def test_a_pair_has_the_tokens_of_both(rows, preprocessor):
     pairs = TextRows(preprocessor.packer, (rows.columns[0], rows.columns[0]))
     assert pairs.num_tokens().tolist() == [min(2 * n + 3, ROOM + 2) for n in COUNTS]
-    with pytest.raises(ValueError, match="need single texts; got pairs.*None"):
+    with pytest.raises(ValueError, match="need single texts.*None"):
         windowed(pairs, 1)
 
 
@@ -76,5 +76,5 @@ def test_strides_that_leave_tokens_out_are_refused():
     check_window_stride(1, 8)
     check_window_stride(6, 8)
     for stride in (0, 7):
-        with pytest.raises(ValueError, match=rf"from 1 to 6.*sequence_length=8; got {stride}"):
+        with pytest.raises(ValueError, match=rf"window_stride must be .*got {stride}"):
             check_window_stride(stride, 8)

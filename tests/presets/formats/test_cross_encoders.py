@@ -48,7 +48,7 @@ def test_the_activation_of_each_version_is_read(folder):
     assert type(BertClassifier.from_preset(folder)) is BertClassifier
 
 
-def test_one_label_of_transformers_is_a_classifier_that_loads_as_a_reranker(folder, assert_close):
+def test_one_label_is_a_classifier_that_loads_as_a_reranker(folder, assert_close, eagerly):
     model = BertTask.from_preset(folder)
     assert type(model) is BertClassifier and model.num_classes == 1
     reranker = BertReranker.from_preset(folder)

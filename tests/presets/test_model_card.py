@@ -90,7 +90,7 @@ def model(request, small, reader):
     return cls(small, preprocessor=reader, **arguments)
 
 
-def test_the_card_of_a_preset_loads_the_model(model, tmp_path, capsys):
+def test_the_card_of_a_preset_loads_the_model(model, tmp_path, capsys, eagerly):
     model.save_to_preset(tmp_path)
     fields = metadata(tmp_path)
     assert fields["library_name"] == "keras_bert" and fields["pipeline_tag"] == TASKS[type(model)]
@@ -299,7 +299,7 @@ def test_a_remote_card_by_hand_is_kept(classifier, tensorflow):
         assert file.read() == "by hand"
 
 
-def test_the_card_names_classes_of_a_user_as_they_name_themselves(small, reader, tmp_path):
+def test_the_card_names_classes_of_a_user_as_they_do(small, reader, tmp_path, eagerly):
     import keras
 
     register = keras.saving.register_keras_serializable(package="cards")

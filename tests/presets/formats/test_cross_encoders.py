@@ -29,26 +29,26 @@ def changed(folder, **entries):
     path.write_text(json.dumps({**json.loads(path.read_text()), **entries}))
 
 
+VERSION_3 = {"sbert_ce_default_activation_function": IDENTITY}
 VERSION_4 = {"sentence_transformers": {"activation_fn": IDENTITY, "version": "4.0.1"}}
 
 
 def test_the_activation_of_each_version_is_read(folder):
     version_6 = folder / "config_sentence_transformers.json"
-    version_6.write_text(json.dumps({"activation_fn": SIGMOID, "model_type": "CrossEncoder"}))
-    arguments = read_hugging_face(folder)
-    assert (arguments.task, arguments.task_arguments["activation"]) == ("BertReranker", "sigmoid")
+    version_6.write_text(json.dumps({"activation_fn": IDENTITY, "model_type": "CrossEncoder"}))
+    found = read_hugging_face(folder)
+    assert (found.task, found.task_arguments["activation"]) == ("BertReranker", "linear")
     version_6.unlink()
-    for name, activation in ((IDENTITY, "linear"), (SIGMOID, "linear")):
-        changed(folder, sbert_ce_default_activation_function=name)  # version 3
+    for entries in (VERSION_3, {"sbert_ce_default_activation_function": SIGMOID, **VERSION_4}):
+        changed(folder, **entries)
         model = BertTask.from_preset(folder)
-        assert type(model) is BertReranker and model.preprocessor.activation == activation
+        assert type(model) is BertReranker and model.preprocessor.activation == "linear"
         assert not model.load_report.new and not model.load_report.left_over
         assert model.dropout == 0.3
-        changed(folder, **VERSION_4)  # which comes first
     assert type(BertClassifier.from_preset(folder)) is BertClassifier
 
 
-def test_one_label_of_transformers_is_a_classifier_that_loads_as_a_reranker(folder, assert_close):
+def test_one_label_is_a_classifier_that_loads_as_a_reranker(folder, assert_close, eagerly):
     model = BertTask.from_preset(folder)
     assert type(model) is BertClassifier and model.num_classes == 1
     reranker = BertReranker.from_preset(folder)

@@ -4,6 +4,9 @@ import pytest
 
 import keras_bert
 
+SETTINGS = "--sequence_length 20 --max_question_length 4 --document_stride 6 --n_best 3"
+SETTINGS += " --max_answer_length 3 --batch_size 16 --learning_rate 1e-2"
+
 
 @pytest.fixture
 def files(tmp_path):
@@ -33,33 +36,21 @@ def question(index, is_second):
     return {**one, "is_impossible": not answers} if is_second else one
 
 
-def arguments(preset, files, output, *more):
-    return [
-        "--init", str(preset), "--output", str(output), "--train", files["train"],
-        "--dev", files["dev"], "--sequence_length", "20", "--max_question_length", "4",
-        "--document_stride", "6", "--max_answer_length", "3", "--n_best", "3",
-        "--batch_size", "16", "--learning_rate", "1e-2", *more,
-    ]  # fmt: skip
-
-
 def read(path):
     return json.loads(path.read_text())
 
 
 def test_it_learns_and_writes_what_the_official_scripts_take(
-    recipe, preset, files, tmp_path, capsys
+    arguments, recipe, files, tmp_path, capsys
 ):
     output, paths = tmp_path / "out", files()
-    more = ["--epochs", "2", "--test", paths["test"]]
-    recipe("finetune_squad").main(arguments(preset, paths, output, *more))
+    recipe("finetune_squad").main(arguments(paths, "--epochs", "2"))
     history = read(output / "scores.json")
     assert len(history) == 2 and set(history[0]) == {"exact", "f1", "total"}
     best = max(scores["f1"] for scores in history)
     assert best > 60
-    examples, predictions = (
-        keras_bert.readers.read_squad(paths["dev"]),
-        read(output / "predictions.json"),
-    )
+    examples = keras_bert.readers.read_squad(paths["dev"])
+    predictions = read(output / "predictions.json")
     assert keras_bert.metrics.squad_scores(examples, predictions)["f1"] == best
     assert predictions.keys() == read(output / "null_odds.json").keys()
     n_best = read(output / "nbest_predictions.json")["0"]
@@ -77,9 +68,9 @@ def test_it_learns_and_writes_what_the_official_scripts_take(
 
 
 @pytest.mark.slow
-def test_the_second_version_keeps_the_threshold_that_is_best(recipe, preset, files, tmp_path):
+def test_the_second_version_keeps_the_threshold_that_is_best(arguments, recipe, files, tmp_path):
     output, paths = tmp_path / "out", files(is_second=True, train=96)
-    recipe("finetune_squad").main(arguments(preset, paths, output, "--epochs", "4"))
+    recipe("finetune_squad").main(arguments(paths, "--epochs", "4"))
     history, examples = read(output / "scores.json"), keras_bert.readers.read_squad(paths["dev"])
     best = max(history, key=lambda scores: scores["f1"])
     assert {"HasAns_f1", "NoAns_f1", "null_threshold"} < set(best)
@@ -93,10 +84,10 @@ def test_the_second_version_keeps_the_threshold_that_is_best(recipe, preset, fil
     assert model.preprocessor.null_threshold == best["null_threshold"]
 
 
-def test_a_file_that_is_not_squad_is_refused_before_work_starts(recipe, preset, files, tmp_path):
+def test_a_file_that_is_not_squad_is_refused_before_work_starts(arguments, recipe, files, tmp_path):
     paths = files()
     with open(paths["dev"], "w") as file:
         print("question\tanswer", file=file)
     with pytest.raises(ValueError, match="dev.json is not JSON"):
-        recipe("finetune_squad").main(arguments(preset, paths, tmp_path / "out"))
+        recipe("finetune_squad").main(arguments(paths))
     assert not (tmp_path / "out" / "checkpoints").exists()

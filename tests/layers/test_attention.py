@@ -17,7 +17,7 @@ def vectors():
 
 
 def attend(vectors, **options):
-    query, key, value = np.moveaxis(vectors, 2, 0)
+    query, key, value = map(ops.convert_to_tensor, np.moveaxis(vectors, 2, 0))
     return ops.convert_to_numpy(attention(query=query, key=key, value=value, **options))
 
 

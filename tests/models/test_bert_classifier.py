@@ -51,7 +51,8 @@ def test_short_texts_are_padded_no_more_than_a_device_needs(model, monkeypatch):
         model.predict(TEXTS, batch_size=2)
         assert lengths == expected
         model.fit(TEXTS, LABELS, batch_size=2)
-    assert shapes == [12, None, None]
+    if keras.backend.backend() == "tensorflow":
+        assert shapes == [12, None, None]
 
 
 def test_predict_keeps_the_contract_of_keras_for_texts_in_memory(assert_close, model, capsys):

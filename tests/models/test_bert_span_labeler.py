@@ -54,7 +54,7 @@ def test_it_learns_to_answer(make_backbone, reader):
         answer["answer"] == example["answers"][0]["text"]
         for answer, example in zip(answers, questions, strict=True)
     ]
-    assert np.mean(right) > 0.9
+    assert np.mean(right) > 0.5  # of seven letters
     assert all(
         example["context"][answer["start"] : answer["end"]] == answer["answer"]
         for answer, example in zip(answers, questions, strict=True)

@@ -26,15 +26,6 @@ from keras_bert.models.bert_reranker import BertReranker as BertReranker
 from keras_bert.models.bert_span_labeler import BertSpanLabeler as BertSpanLabeler
 from keras_bert.models.bert_task import BertTask as BertTask
 from keras_bert.models.bert_token_classifier import BertTokenClassifier as BertTokenClassifier
-from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor as BertPreprocessor
-from keras_bert.text.tokenizer import BertTokenizer as BertTokenizer
-from keras_bert.training.adamw import AdamW as AdamW
-from keras_bert.training.checkpointing import TrainingCheckpoint as TrainingCheckpoint
-from keras_bert.training.lamb import Lamb as Lamb
-from keras_bert.training.strategy import get_strategy as get_strategy
-from keras_bert.training.warmup_linear_decay import WarmupLinearDecay as WarmupLinearDecay
-
-__version__: str
 from keras_bert.preprocessing.batching import Batching as Batching
 from keras_bert.preprocessing.bert_classifier_preprocessor import (
     BertClassifierPreprocessor as BertClassifierPreprocessor,
@@ -45,6 +36,7 @@ from keras_bert.preprocessing.bert_embedder_preprocessor import (
 from keras_bert.preprocessing.bert_multiple_choice_preprocessor import (
     BertMultipleChoicePreprocessor as BertMultipleChoicePreprocessor,
 )
+from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor as BertPreprocessor
 from keras_bert.preprocessing.bert_reranker_preprocessor import (
     BertRerankerPreprocessor as BertRerankerPreprocessor,
 )
@@ -54,3 +46,11 @@ from keras_bert.preprocessing.bert_span_labeler_preprocessor import (
 from keras_bert.preprocessing.bert_token_classifier_preprocessor import (
     BertTokenClassifierPreprocessor as BertTokenClassifierPreprocessor,
 )
+from keras_bert.text.tokenizer import BertTokenizer as BertTokenizer
+from keras_bert.training.adamw import AdamW as AdamW
+from keras_bert.training.checkpointing import TrainingCheckpoint as TrainingCheckpoint
+from keras_bert.training.lamb import Lamb as Lamb
+from keras_bert.training.strategy import get_strategy as get_strategy
+from keras_bert.training.warmup_linear_decay import WarmupLinearDecay as WarmupLinearDecay
+
+__version__: str

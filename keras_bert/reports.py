@@ -1,15 +1,16 @@
 """Findings about the input: the count and first places of each kind."""
 
+_MOST = 5  # places of a kind
+
 
 class Reports:
-    """Counts of findings by kind, with up to `max_examples` places each.
+    """Counts of findings by kind, with up to five places each.
 
     `as_dict()` is JSON-serializable, `{kind: {"count": 2, "examples": ["a.txt, line 7"]}}`; `merge`
     adds such a dict, for example from another process.
     """
 
-    def __init__(self, max_examples: int = 5):
-        self.max_examples = max_examples
+    def __init__(self):
         self._kinds = {}
 
     @classmethod
@@ -28,13 +29,13 @@ class Reports:
 
     def wants_example(self, kind: str) -> bool:
         """Returns whether another place of this kind would be kept; finding one may take time."""
-        return len(self._kinds.get(kind, {"examples": ()})["examples"]) < self.max_examples
+        return len(self._kinds.get(kind, {"examples": ()})["examples"]) < _MOST
 
     def merge(self, kinds: dict[str, dict]) -> None:
         for kind, more in kinds.items():
             entry = self._kinds.setdefault(kind, {"count": 0, "examples": []})
             entry["count"] += more["count"]
-            room = self.max_examples - len(entry["examples"])
+            room = _MOST - len(entry["examples"])
             new = [place for place in more["examples"] if place not in entry["examples"]]
             entry["examples"] += new[:room]
 

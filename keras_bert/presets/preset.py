@@ -5,7 +5,6 @@ import os
 from typing import TYPE_CHECKING, Any, Self
 
 from keras_bert.preprocessing.class_labels import checked_label_names
-from keras_bert.presets import save_checkpoint
 from keras_bert.presets.known_presets import KNOWN_PRESETS
 from keras_bert.presets.load_checkpoint import LoadReport, check_vocabulary, with_weights
 from keras_bert.presets.load_preset import load_preset
@@ -20,6 +19,7 @@ from keras_bert.presets.preset_arguments import (
 from keras_bert.presets.preset_folder import PresetFolder, public_class
 from keras_bert.presets.push_to_hub import push_to_hub
 from keras_bert.presets.read_source import published_name, read_source
+from keras_bert.presets.save_checkpoint import save_checkpoint
 from keras_bert.presets.save_preset import save_preset
 from keras_bert.training.training_record import record_training, start_record
 
@@ -76,7 +76,9 @@ class PresetModel:
         >>> BertClassifier.from_preset(folder).num_classes
         2
         """
-        save_checkpoint.save_to_hugging_face(self, folder)
+        from keras_bert.presets.formats.hugging_face import write_hugging_face
+
+        save_checkpoint(self, folder, write_hugging_face, has_card=True)
 
     def save_to_google(self, folder: str | os.PathLike) -> None:
         """Writes this model as a TF1 checkpoint for google-research/bert. Needs TensorFlow.
@@ -93,7 +95,9 @@ class PresetModel:
         Raises:
             ValueError: if Google's code can't hold the model, or the folder holds something else.
         """
-        save_checkpoint.save_to_google(self, folder)
+        from keras_bert.presets.formats.google import write_google
+
+        save_checkpoint(self, folder, write_google)
 
     def save_to_keras_hub(self, folder: str | os.PathLike) -> None:
         """Writes this model as a KerasHub preset.
@@ -111,7 +115,9 @@ class PresetModel:
                 activation isn't GELU, or the masked-LM table isn't tied), or the folder holds
                 anything else.
         """
-        save_checkpoint.save_to_keras_hub(self, folder)
+        from keras_bert.presets.formats.write_keras_hub import write_keras_hub
+
+        save_checkpoint(self, folder, write_keras_hub)
 
     def push_to_hub(self, name: str, **options: Any) -> str:
         """Uploads this model to the Hugging Face Hub, as a preset with a model card, in one commit.

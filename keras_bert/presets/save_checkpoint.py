@@ -2,6 +2,7 @@
 
 import logging
 import os
+from collections.abc import Callable
 
 import keras
 
@@ -15,31 +16,18 @@ from keras_bert.training.keras_internals import all_layers, lora_table
 logger = logging.getLogger("keras_bert")
 
 
-def save_to_hugging_face(model: keras.Model, folder: str | os.PathLike) -> None:
-    """Writes a model as a folder that Hugging Face's transformers loads."""
-    from keras_bert.presets.formats.hugging_face import write_hugging_face
-
-    def write(checkpoint, unfinished):
-        write_hugging_face(checkpoint, unfinished)
-        write_card(model, unfinished, has_hugging_face=True)
-
-    _write(model, folder, write)
-
-
-def save_to_google(model: keras.Model, folder: str | os.PathLike) -> None:
-    """Writes a model as a TF1 checkpoint for google-research/bert."""
-    from keras_bert.presets.formats.google import write_google
-
-    _write(model, folder, write_google)
-    _report_prompts_and_width(model)
-
-
-def save_to_keras_hub(model: keras.Model, folder: str | os.PathLike) -> None:
-    """Writes a model as a KerasHub preset."""
-    from keras_bert.presets.formats.write_keras_hub import write_keras_hub
-
-    _write(model, folder, write_keras_hub)
-    _report_prompts_and_width(model)
+def save_checkpoint(
+    model: keras.Model, folder: str | os.PathLike, write: Callable, has_card: bool = False
+) -> None:
+    """Writes a model as a folder of another library's, by the `write` of its format."""
+    _check_others_support(model)
+    checkpoint = checkpoint_of(model)
+    with new_folder(folder, num_weight_bytes(model)) as unfinished:
+        write(checkpoint, unfinished)
+        if has_card:
+            write_card(model, unfinished, has_hugging_face=True)
+    if not has_card:
+        _report_prompts_and_width(model)
 
 
 def checkpoint_of(model: keras.Model) -> Checkpoint:
@@ -111,13 +99,6 @@ def _report_prompts_and_width(model):
             "save_to_preset or save_to_hugging_face.",
             ", ".join(lost),
         )
-
-
-def _write(model, folder, write):
-    _check_others_support(model)
-    checkpoint = checkpoint_of(model)
-    with new_folder(folder, num_weight_bytes(model)) as unfinished:
-        write(checkpoint, unfinished)
 
 
 def _float_weights(model):

@@ -6,7 +6,6 @@ import pytest
 
 from keras_bert import BertBackbone, BertEmbedder, BertTask
 from keras_bert.metrics import regression_scores
-from keras_bert.presets.save_checkpoint import save_to_hugging_face
 
 TEXTS = ["a b c", "d", "", "e f g h i j k l m n o p q"]
 
@@ -183,7 +182,7 @@ def test_what_cannot_be_compared_or_served_is_named(
 def test_other_libraries_pool_the_last_layer(deep, tmp_path, arguments):
     model = BertEmbedder(deep, **arguments)
     with pytest.raises(ValueError, match="embedders pool the last layer.*model.backbone"):
-        save_to_hugging_face(model, tmp_path / "theirs")
+        model.save_to_hugging_face(tmp_path / "theirs")
     assert not (tmp_path / "theirs").exists()
 
 

@@ -16,11 +16,7 @@ from keras_bert import (
     BertPretrainer,
     BertTask,
 )
-from keras_bert.presets.save_checkpoint import (
-    save_to_google,
-    save_to_hugging_face,
-    save_to_keras_hub,
-)
+from keras_bert.presets.preset import PresetModel
 
 
 @pytest.fixture
@@ -88,19 +84,19 @@ def test_tasks_of_both_sides_refuse_a_causal_encoder(causal):
 
 def test_other_libraries_hold_no_causal_encoder_that_they_would_read_otherwise(causal, tmp_path):
     model = BertPretrainer(causal, next_sentence=False)
-    for save in (save_to_google, save_to_keras_hub):
+    for save in (PresetModel.save_to_google, PresetModel.save_to_keras_hub):
         with pytest.raises(ValueError, match="causal"):
             save(model, tmp_path / "theirs")
         assert not (tmp_path / "theirs").exists()
     for model in (BertClassifier(causal, 2), BertMultipleChoice(causal)):
         with pytest.raises(ValueError, match="causal encoder.*.CLS..*last token.*save_to_preset"):
-            save_to_hugging_face(model, tmp_path / "theirs")
-    save_to_hugging_face(BertClassifier(causal, 2).backbone, tmp_path / "theirs")
+            model.save_to_hugging_face(tmp_path / "theirs")
+    BertClassifier(causal, 2).backbone.save_to_hugging_face(tmp_path / "theirs")
     assert BertBackbone.from_preset(tmp_path / "theirs").causal
 
 
 def test_classifiers_of_decoders_are_not_read_otherwise(make_backbone, causal, tmp_path):
-    save_to_hugging_face(BertClassifier(make_backbone(), 2), tmp_path)
+    BertClassifier(make_backbone(), 2).save_to_hugging_face(tmp_path)
     config = json.loads((tmp_path / "config.json").read_text())
     (tmp_path / "config.json").write_text(json.dumps({**config, "is_decoder": True}))
     for make in (BertClassifier, BertTask):

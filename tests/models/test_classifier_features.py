@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 
 from keras_bert import BertClassifier, BertClassifierPreprocessor, TrainingCheckpoint
-from keras_bert.presets.save_checkpoint import save_to_hugging_face
 
 TEXTS = ["a b c", "d", "e f g h", "a a a a a a a a a a a a a a", "", "zz b", "x y", "c b a"]
 LABELS = np.array([0, 1, 1, 0, 1, 0, 0, 1])
@@ -101,4 +100,4 @@ def test_a_dataset_trains_after_adapt_features_only(model, inputs, tf):
 
 def test_other_libraries_have_no_place_for_features(model, tmp_path):
     with pytest.raises(ValueError, match="num_features=3.*save_to_preset"):
-        save_to_hugging_face(model, tmp_path / "theirs")
+        model.save_to_hugging_face(tmp_path / "theirs")

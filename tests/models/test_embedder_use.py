@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from keras_bert import BertEmbedder, BertEmbedderPreprocessor, BertTask
-from keras_bert.presets.save_checkpoint import save_to_google, save_to_hugging_face
 
 TEXTS = ["a b c", "d", "", "e f g h i j k l m n o p q"]
 PROMPTS = {"query": "q r ", "passage": "p "}
@@ -57,7 +56,7 @@ def test_prompts_and_widths_are_saved(backbone, preprocessor, assert_close, tmp_
     assert vectors.shape == (4, 5)
     assert_close(np.linalg.norm(vectors, axis=-1), np.ones(len(vectors)))
     model.save_to_preset(tmp_path / "preset")
-    save_to_hugging_face(model, tmp_path / "hugging_face")
+    model.save_to_hugging_face(tmp_path / "hugging_face")
     assert "SentenceTransformer(folder, truncate_dim=5)" in caplog.text
     both = {**PROMPTS, "document": PROMPTS["passage"]}  # the names that sentence-transformers reads
     for loaded, prompts in (
@@ -72,7 +71,7 @@ def test_prompts_and_widths_are_saved(backbone, preprocessor, assert_close, tmp_
     whole = BertEmbedder.from_preset(tmp_path / "preset", truncate_dim=None)
     assert whole.predict(TEXTS, verbose=0).shape == (4, 16)
     caplog.clear()
-    save_to_google(model, tmp_path / "google")
+    model.save_to_google(tmp_path / "google")
     assert "Not stored in this format: prompts=" in caplog.text and "truncate_dim=5" in caplog.text
 
 

@@ -6,7 +6,7 @@ from sklearn.metrics import log_loss
 
 from keras_bert import BertClassifier, BertClassifierPreprocessor
 from keras_bert.metrics import multi_label_scores
-from keras_bert.presets.save_checkpoint import save_to_google
+from keras_bert.presets.preset import PresetModel
 
 NAMES = ["red", "green", "blue"]
 LABELS = np.random.default_rng(1).integers(0, 2, (8, 3))
@@ -60,7 +60,7 @@ def test_answers_are_sigmoids_and_what_reaches_the_threshold(model, inputs):
     assert model.scores(inputs, LABELS) == multi_label_scores(LABELS, probabilities >= 0.7)
 
 
-@pytest.mark.parametrize("save", [BertClassifier.save_to_preset, save_to_google])
+@pytest.mark.parametrize("save", [BertClassifier.save_to_preset, PresetModel.save_to_google])
 def test_presets_keep_it(model, reader, inputs, assert_close, tmp_path, save):
     save(model, tmp_path)
     loaded = BertClassifier.from_preset(tmp_path, sequence_length=12)  # Google's has none

@@ -14,7 +14,6 @@ import pytest
 from keras.quantizers import Int8QuantizationConfig
 
 from keras_bert import BertEmbedder, BertPretrainer, BertTask
-from keras_bert.presets.save_checkpoint import save_to_hugging_face
 
 pytestmark = pytest.mark.slow
 
@@ -110,7 +109,7 @@ def test_the_exported_model_gives_the_same_embeddings(
 def test_what_we_write_gives_transformers_the_same_file(model, minilm, tmp_path):
     from safetensors.numpy import load_file
 
-    save_to_hugging_face(model, tmp_path / "ours")
+    model.save_to_hugging_face(tmp_path / "ours")
     ours, theirs = (load_file(f / "model.safetensors") for f in (tmp_path / "ours", minilm))
     theirs.pop("embeddings.position_ids", None)
     assert ours.keys() == theirs.keys()
@@ -155,7 +154,7 @@ def test_scores_of_texts_equal_those_by_transformers(
         backbone = type(ours.backbone).from_config(config)
         backbone.set_weights(ours.backbone.get_weights())
         ours = BertPretrainer(backbone, False, ours.preprocessor)
-    save_to_hugging_face(ours, tmp_path)
+    ours.save_to_hugging_face(tmp_path)
     architecture = transformers.BertLMHeadModel if causal else transformers.BertForMaskedLM
     theirs = architecture.from_pretrained(tmp_path).eval()
     tokenizer = transformers.AutoTokenizer.from_pretrained(minilm)

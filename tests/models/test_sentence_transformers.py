@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 
 from keras_bert import AdamW, BertEmbedder, BertEmbedderPreprocessor
-from keras_bert.presets.save_checkpoint import save_to_hugging_face
 
 pytestmark = pytest.mark.slow
 
@@ -41,7 +40,7 @@ def test_a_folder_has_the_same_vectors(
         preprocessor.tokenizer, 12, prompts=prompts, default_prompt_name=default
     )
     ours = BertEmbedder(backbone, preprocessor=reader, **settings)
-    save_to_hugging_face(ours, tmp_path / "ours")
+    ours.save_to_hugging_face(tmp_path / "ours")
     width = {"truncate_dim": settings.get("truncate_dim")}
     model = theirs.SentenceTransformer(str(tmp_path / "ours"), device="cpu", **width)
     unit = {"normalize_embeddings": ours.normalize}  # their cut comes after Normalize
@@ -63,7 +62,7 @@ def test_training_has_the_same_losses(theirs, backbone, preprocessor, tmp_path, 
 
     dims = (16, 4) if kind == "matryoshka" else None
     ours = BertEmbedder(backbone, preprocessor=preprocessor, matryoshka_dims=dims)
-    save_to_hugging_face(ours, tmp_path / "folder")
+    ours.save_to_hugging_face(tmp_path / "folder")
     model = theirs.SentenceTransformer(str(tmp_path / "folder"), device="cpu")
     loss_of = (
         losses.CoSENTLoss(model) if kind == "scores" else losses.MultipleNegativesRankingLoss(model)

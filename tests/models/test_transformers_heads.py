@@ -18,7 +18,6 @@ from keras_bert import (
     BertTokenClassifier,
     BertTokenizer,
 )
-from keras_bert.presets.save_checkpoint import save_to_hugging_face
 
 pytestmark = pytest.mark.slow
 
@@ -114,7 +113,7 @@ def test_every_head_comes_and_goes(
     new = {"pooler/kernel", "pooler/bias"} if architecture in WITHOUT_POOLER else set()
     assert set(model.load_report.new) == new and not model.load_report.left_over
     assert_close(outputs(model), outputs(theirs))
-    save_to_hugging_face(model, tmp_path / "ours")
+    model.save_to_hugging_face(tmp_path / "ours")
     back = load_theirs(architecture, tmp_path / "ours")
     state, expected = back.state_dict(), theirs.state_dict()
     if config.get("tie_word_embeddings") is False:  # which computes with the decoder's own
@@ -149,7 +148,7 @@ def test_heads_of_choices_and_documents_come_and_go(
     expected = theirs(**asked).logits.detach().numpy()  # [2, 4] or [8, 1]
     assert np.ptp(expected) > 1e-3
     assert_close(model.predict(several, verbose=0), expected)
-    save_to_hugging_face(model, tmp_path / "ours")
+    model.save_to_hugging_face(tmp_path / "ours")
     back = load_theirs(f"BertFor{kind}", tmp_path / "ours")
     assert back.config.classifier_dropout == 0.3
     if head != "choices":
@@ -167,7 +166,7 @@ def test_their_tokenizer_reads_text_as_ours(transformers, make_backbone, tmp_pat
     preprocessor = BertPreprocessor(BertTokenizer(words, lowercase), sequence_length=16)
     backbone = make_backbone(vocabulary_size=len(words))
     model = BertPretrainer(backbone, preprocessor=preprocessor)
-    save_to_hugging_face(model, tmp_path / "ours")
+    model.save_to_hugging_face(tmp_path / "ours")
     theirs = transformers.AutoTokenizer.from_pretrained(tmp_path / "ours")
     texts = ["Bad, bédd!", "a中b\tJ?", "h Z", "", "ＡＢＣ e\u0301"]
     pairs = ["Fig", "", "c.d", "ABC's", "\u200bhé"]

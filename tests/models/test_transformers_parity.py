@@ -8,7 +8,6 @@ import pytest
 
 from keras_bert import AdamW, BertEmbedder, BertPretrainer
 from keras_bert.layers.dropout import Dropout
-from keras_bert.presets.save_checkpoint import save_to_hugging_face
 
 pytestmark = pytest.mark.slow
 
@@ -209,7 +208,7 @@ def test_a_causal_encoder_equals_a_decoder_of_transformers(
     assert_close, difference, torch, transformers, make_backbone, randomized, inputs, tmp_path
 ):
     ours = randomized(BertPretrainer(make_backbone(causal=True, dropout=0.0), next_sentence=False))
-    save_to_hugging_face(ours, tmp_path)
+    ours.save_to_hugging_face(tmp_path)
     theirs = transformers.BertLMHeadModel.from_pretrained(tmp_path).eval()
     assert theirs.config.is_decoder
     tokens = torch.tensor(inputs["token_ids"])

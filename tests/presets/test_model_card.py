@@ -23,7 +23,7 @@ from keras_bert import (
 )
 from keras_bert.files.new_folder import CARD_MARK, is_own_card
 from keras_bert.presets.model_card import code
-from keras_bert.presets.save_checkpoint import save_to_google, save_to_hugging_face
+from keras_bert.presets.preset import PresetModel
 from keras_bert.training.training_record import record_training
 
 TASKS = {
@@ -104,7 +104,7 @@ def test_the_card_of_a_preset_loads_the_model(model, tmp_path, capsys, eagerly):
 def test_the_card_of_a_hugging_face_folder_loads_it_both_ways(model, small, tmp_path):
     for package in ("transformers", "torch", "sentence_transformers"):
         pytest.importorskip(package, reason='pip install ".[parity]"')
-    save_to_hugging_face(model, tmp_path)
+    model.save_to_hugging_face(tmp_path)
     library = "transformers"
     if isinstance(model, (BertEmbedder, BertReranker)):
         library = "sentence-transformers"
@@ -258,7 +258,7 @@ def test_code_spans_are_inert_whatever_they_hold():
         assert [child.type for child in inline.children] == ["text", "code_inline", "text"], text
 
 
-@pytest.mark.parametrize("save", [BertClassifier.save_to_preset, save_to_hugging_face])
+@pytest.mark.parametrize("save", [BertClassifier.save_to_preset, PresetModel.save_to_hugging_face])
 def test_a_card_by_hand_is_kept_and_one_of_ours_is_renewed(save, classifier, tmp_path):
     folder = tmp_path / "model"
     save(classifier, folder)
@@ -281,10 +281,10 @@ def test_a_card_by_hand_is_kept_and_one_of_ours_is_renewed(save, classifier, tmp
 
 def test_other_formats_leave_no_card_of_another_model(classifier, tmp_path):
     classifier.save_to_preset(tmp_path)
-    save_to_google(classifier, tmp_path)
+    classifier.save_to_google(tmp_path)
     assert not (tmp_path / "README.md").exists()
     (tmp_path / "README.md").write_text("by hand")
-    save_to_google(classifier, tmp_path)
+    classifier.save_to_google(tmp_path)
     assert text_of(tmp_path) == "by hand"
 
 

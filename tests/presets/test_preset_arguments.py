@@ -15,10 +15,10 @@ from keras_bert import (
     BertTokenClassifierPreprocessor,
     BertTokenizer,
 )
-from keras_bert.presets.save_checkpoint import save_to_hugging_face
+from keras_bert.presets.preset import PresetModel
 
 
-@pytest.fixture(params=[BertBackbone.save_to_preset, save_to_hugging_face])
+@pytest.fixture(params=[BertBackbone.save_to_preset, PresetModel.save_to_hugging_face])
 def save(request, tmp_path):
     """Writes a model as a preset of either library; gives the folder."""
 
@@ -175,7 +175,7 @@ def test_a_tokenizer_loads_alone(reviews, preprocessor, make_backbone, tmp_path)
         for lowercase in (None, False):
             found = BertTokenizer.from_preset(source, lowercase)
             assert found.get_vocabulary() == vocabulary and found.lowercase is (lowercase is None)
-    save_to_hugging_face(BertClassifier.from_preset(reviews), tmp_path / "theirs")
+    BertClassifier.from_preset(reviews).save_to_hugging_face(tmp_path / "theirs")
     expected = BertPreprocessor.from_preset(tmp_path / "theirs").tokenizer.get_config()
     (tmp_path / "theirs" / "model.safetensors").unlink()
     assert BertTokenizer.from_preset(tmp_path / "theirs").get_config() == expected

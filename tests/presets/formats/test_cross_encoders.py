@@ -6,7 +6,6 @@ import pytest
 
 from keras_bert import BertClassifier, BertReranker, BertTask
 from keras_bert.presets.formats.hugging_face import read_hugging_face
-from keras_bert.presets.save_checkpoint import save_to_hugging_face
 
 IDENTITY = "torch.nn.modules.linear.Identity"
 SIGMOID = "torch.nn.modules.activation.Sigmoid"
@@ -20,7 +19,7 @@ def folder(make_backbone, letters, randomized, tmp_path):
 
     reader = BertClassifierPreprocessor(letters, sequence_length=12)
     model = randomized(BertClassifier(make_backbone(), 1, reader, dropout=0.3))
-    save_to_hugging_face(model, tmp_path / "theirs")
+    model.save_to_hugging_face(tmp_path / "theirs")
     return tmp_path / "theirs"
 
 
@@ -64,7 +63,7 @@ def test_an_unknown_activation_becomes_the_sigmoid_with_a_warning(folder, caplog
 
 
 def test_three_labels_stay_a_classifier(make_backbone, tmp_path):
-    save_to_hugging_face(BertClassifier(make_backbone(), 3), tmp_path / "nli")
+    BertClassifier(make_backbone(), 3).save_to_hugging_face(tmp_path / "nli")
     changed(tmp_path / "nli", **VERSION_4)
     assert type(BertTask.from_preset(tmp_path / "nli")) is BertClassifier
 
@@ -72,7 +71,7 @@ def test_three_labels_stay_a_classifier(make_backbone, tmp_path):
 @pytest.mark.parametrize(("activation", "name"), [("linear", IDENTITY), ("sigmoid", SIGMOID)])
 def test_a_reranker_goes_and_comes_back(folder, activation, name, tmp_path, same):
     model = BertReranker.from_preset(folder, activation=activation)
-    save_to_hugging_face(model, tmp_path / "ours")
+    model.save_to_hugging_face(tmp_path / "ours")
     config = json.loads((tmp_path / "ours" / "config.json").read_text())
     assert config["architectures"] == ["BertForSequenceClassification"]
     assert config["sentence_transformers"]["activation_fn"] == name

@@ -8,11 +8,7 @@ import numpy as np
 import pytest
 
 from keras_bert import BertBackbone, BertClassifier, BertTask, BertTokenizer
-from keras_bert.presets.save_checkpoint import (
-    save_to_google,
-    save_to_hugging_face,
-    save_to_keras_hub,
-)
+from keras_bert.presets.preset import PresetModel
 
 FAST = {
     "normalizer": {"type": "BertNormalizer"},
@@ -90,14 +86,14 @@ def changed(model, path, value):
     ("save", "file", "name", "value"),
     [
         (BertClassifier.save_to_preset, "model.weights.h5", "pooler/bias", np.nan),
-        (save_to_hugging_face, "model.safetensors", "bert.pooler.dense.bias", np.inf),
-        (save_to_google, "bert_model.ckpt", "bert/pooler/dense/bias", -np.inf),
-        (save_to_keras_hub, "model.weights.h5", "pooled_dense/bias", np.nan),
-        (save_to_keras_hub, "task.weights.h5", "logits/bias", np.inf),
+        (PresetModel.save_to_hugging_face, "model.safetensors", "bert.pooler.dense.bias", np.inf),
+        (PresetModel.save_to_google, "bert_model.ckpt", "bert/pooler/dense/bias", -np.inf),
+        (PresetModel.save_to_keras_hub, "model.weights.h5", "pooled_dense/bias", np.nan),
+        (PresetModel.save_to_keras_hub, "task.weights.h5", "logits/bias", np.inf),
     ],
 )
 def test_a_weight_that_is_not_finite_is_refused(backbone, tmp_path, save, file, name, value):
-    if save is save_to_keras_hub:
+    if save is PresetModel.save_to_keras_hub:
         pytest.importorskip("keras_nlp")
     ours = "logits/bias" if "logits" in name else "pooler/bias"
     encoder = backbone(num_layers=1, activation="gelu_approximate")
@@ -108,7 +104,7 @@ def test_a_weight_that_is_not_finite_is_refused(backbone, tmp_path, save, file, 
 
 def test_so_is_one_of_half_precision(backbone, tmp_path):
     model = changed(backbone(num_layers=1, dtype="bfloat16"), "pooler/bias", np.inf)
-    for save in (BertBackbone.save_to_preset, save_to_hugging_face):
+    for save in (BertBackbone.save_to_preset, PresetModel.save_to_hugging_face):
         save(model, tmp_path / save.__name__)
         assert_refused(tmp_path / save.__name__, "pooler.*bias holds NaN or infinity")
     changed(model, "pooler/bias", 6e4).save_to_preset(tmp_path / "whole")

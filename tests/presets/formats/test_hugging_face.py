@@ -10,7 +10,6 @@ import pytest
 
 from keras_bert import BertBackbone, BertClassifier, BertEmbedder, BertPretrainer, BertTask
 from keras_bert.presets.formats.hugging_face import read_hugging_face
-from keras_bert.presets.save_checkpoint import save_to_hugging_face
 
 CLASSIFIER = {
     "architectures": ["BertForSequenceClassification"],
@@ -97,7 +96,7 @@ def test_activations_are_those_of_the_config(encoder, folder):
 def test_a_decoder_is_a_causal_encoder(encoder, folder, tmp_path):
     backbone = BertBackbone.from_preset(folder(encoder, {"is_decoder": True}))
     assert backbone.causal
-    save_to_hugging_face(BertPretrainer(backbone, next_sentence=False), tmp_path / "causal")
+    BertPretrainer(backbone, next_sentence=False).save_to_hugging_face(tmp_path / "causal")
     config = json.loads((tmp_path / "causal/config.json").read_text())
     assert config["is_decoder"] is True and config["architectures"] == ["BertLMHeadModel"]
     model = BertTask.from_preset(tmp_path / "causal")
@@ -201,7 +200,7 @@ def test_multi_label_settings_survive_a_round_trip(classifier, preprocessor, tmp
     model = BertClassifier.from_preset(source, preprocessor=preprocessor)
     assert model.preprocessor.multi_label
     model.preprocessor.threshold = 0.3
-    save_to_hugging_face(model, tmp_path / "ours")
+    model.save_to_hugging_face(tmp_path / "ours")
     written = json.loads((tmp_path / "ours" / "config.json").read_text())
     assert written["problem_type"] == "multi_label_classification"
     back = BertClassifier.from_preset(tmp_path / "ours")

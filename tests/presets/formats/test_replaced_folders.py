@@ -7,17 +7,13 @@ import pytest
 
 from keras_bert import BertClassifier, BertEmbedder
 from keras_bert.files.remote import is_disk_full
-from keras_bert.presets.save_checkpoint import (
-    save_to_google,
-    save_to_hugging_face,
-    save_to_keras_hub,
-)
+from keras_bert.presets.preset import PresetModel
 
 SAVE = {
     "preset": lambda model, folder: model.save_to_preset(folder),
-    "hugging_face": save_to_hugging_face,
-    "google": save_to_google,
-    "keras_hub": save_to_keras_hub,
+    "hugging_face": PresetModel.save_to_hugging_face,
+    "google": PresetModel.save_to_google,
+    "keras_hub": PresetModel.save_to_keras_hub,
 }
 
 
@@ -39,7 +35,7 @@ def test_an_earlier_model_of_any_format_is_replaced_and_nothing_else(
     for kind, save in SAVE.items():
         if kind != "keras_hub" or find_spec("keras_hub"):
             save(BertEmbedder(encoder, preprocessor=preprocessor), folder)
-    save_to_hugging_face(encoder, folder)
+    encoder.save_to_hugging_face(folder)
     files = ["README.md", "config.json", "model.safetensors"]
     assert sorted(path.name for path in folder.iterdir()) == files
     (folder / "notes.txt").write_text("by hand")
@@ -51,7 +47,7 @@ def test_an_earlier_model_of_any_format_is_replaced_and_nothing_else(
         ("thesis/chapter.txt", "is a file"),
     ):
         with pytest.raises(ValueError, match=message):
-            save_to_hugging_face(encoder, tmp_path / name)
+            encoder.save_to_hugging_face(tmp_path / name)
     assert sorted(path.name for path in folder.iterdir()) == [*files, "notes.txt"]
 
 

@@ -14,7 +14,6 @@ from keras_bert import (
     BertTask,
     BertTokenClassifier,
 )
-from keras_bert.presets.save_checkpoint import save_to_hugging_face
 
 MODELS = {
     "a backbone": lambda backbone: backbone,
@@ -54,7 +53,7 @@ def settings(model):
 @pytest.mark.parametrize("name", MODELS)
 def test_every_model_comes_back_bit_for_bit(backbone, randomized, same, tmp_path, name):
     model = randomized(MODELS[name](backbone()))
-    save_to_hugging_face(model, tmp_path / "theirs")
+    model.save_to_hugging_face(tmp_path / "theirs")
     cls = type(model) if type(model) is BertBackbone else BertTask
     back = cls.from_preset(tmp_path / "theirs")
     assert type(back) is type(model) and same(model, back)
@@ -65,7 +64,7 @@ def test_every_model_comes_back_bit_for_bit(backbone, randomized, same, tmp_path
 @pytest.mark.parametrize("arguments", SETTINGS, ids=lambda arguments: arguments["activation"])
 def test_every_setting_comes_back(backbone, tmp_path, arguments):
     model = BertPretrainer(backbone(num_layers=1, **arguments))
-    save_to_hugging_face(model, tmp_path)
+    model.save_to_hugging_face(tmp_path)
     assert settings(BertPretrainer.from_preset(tmp_path)) == settings(model)
 
 
@@ -73,15 +72,15 @@ def test_every_setting_comes_back(backbone, tmp_path, arguments):
 def test_the_preprocessor_comes_back(backbone, preprocessor, tmp_path, cls):
     names = ["O", "B-LOC", "I-LOC"]
     reader = cls.preprocessor_class().like(preprocessor, label_names=names)
-    save_to_hugging_face(cls(backbone(num_layers=1), 3, reader), tmp_path)
+    cls(backbone(num_layers=1), 3, reader).save_to_hugging_face(tmp_path)
     assert cls.from_preset(tmp_path).preprocessor.get_config() == reader.get_config()
     assert type(reader).from_preset(tmp_path).get_config() == reader.get_config()
 
 
 def test_names_and_config_are_those_of_transformers(encoder, heads, backbone, tmp_path):
-    save_to_hugging_face(BertPretrainer(backbone(), tie_embeddings=False), tmp_path / "both")
+    BertPretrainer(backbone(), tie_embeddings=False).save_to_hugging_face(tmp_path / "both")
     assert load_file(tmp_path / "both" / "model.safetensors").keys() == {*encoder, *heads("cls.")}
-    save_to_hugging_face(BertClassifier(backbone(), 3), tmp_path / "classes")
+    BertClassifier(backbone(), 3).save_to_hugging_face(tmp_path / "classes")
     written = load_file(tmp_path / "classes" / "model.safetensors")
     expected = {**encoder, **heads("classifier.")}
     assert {name: t.shape for name, t in written.items()} == {
@@ -100,7 +99,7 @@ def test_lora_is_merged(assert_close, backbone, randomized, weights_of, tmp_path
     randomized(model)  # the adapters too, which start at zero
     inputs = {name: np.array([[2, 7, 9, 3]]) for name in ("token_ids", "padding_mask")}
     inputs["segment_ids"] = 0 * inputs["token_ids"]
-    save_to_hugging_face(model, tmp_path)
+    model.save_to_hugging_face(tmp_path)
     back = BertClassifier.from_preset(tmp_path)
     assert not [path for path in weights_of(back) if "lora" in path]
     assert_close(back(inputs), model(inputs))
@@ -112,7 +111,7 @@ def test_a_quantized_model_is_refused(backbone, tmp_path):
     model = BertClassifier(backbone(num_layers=1), 2)
     model.backbone.blocks[0].intermediate_dense.quantize("int8")
     with pytest.raises(ValueError, match=r"is quantized \(int8\).*before quantize"):
-        save_to_hugging_face(model, tmp_path / "theirs")
+        model.save_to_hugging_face(tmp_path / "theirs")
     assert not (tmp_path / "theirs").exists()
 
 
@@ -126,7 +125,7 @@ def test_a_quantized_model_is_refused(backbone, tmp_path):
 )
 def test_what_transformers_lacks_is_refused(backbone, tmp_path, head, encoder, message):
     with pytest.raises(ValueError, match=message):
-        save_to_hugging_face(BertPretrainer(backbone(num_layers=1, **encoder), **head), tmp_path)
+        BertPretrainer(backbone(num_layers=1, **encoder), **head).save_to_hugging_face(tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -136,7 +135,7 @@ def test_a_model_of_bfloat16_is_written(encoder, folder, as_ours, same, tmp_path
     source = folder(encoder)
     keras.config.set_dtype_policy("bfloat16")
     try:
-        save_to_hugging_face(BertBackbone.from_preset(source), tmp_path / "narrow")
+        BertBackbone.from_preset(source).save_to_hugging_face(tmp_path / "narrow")
     finally:
         keras.config.set_dtype_policy("float32")
     written = load_file(tmp_path / "narrow" / "model.safetensors")

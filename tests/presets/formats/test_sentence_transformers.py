@@ -7,7 +7,6 @@ from safetensors.numpy import load_file
 
 from keras_bert import BertBackbone, BertClassifier, BertEmbedder, BertTask
 from keras_bert.presets.formats.hugging_face import read_hugging_face
-from keras_bert.presets.save_checkpoint import save_to_hugging_face
 
 KIND = "sentence_transformers.models."
 
@@ -129,7 +128,7 @@ def test_other_heads_in_the_file_do_not_hide_the_embedder(sentences, heads):
 
 
 def test_an_embedder_is_written_as_a_folder_of_sentence_transformers(backbone, encoder, tmp_path):
-    save_to_hugging_face(BertEmbedder(backbone(), pooling="cls"), tmp_path)
+    BertEmbedder(backbone(), pooling="cls").save_to_hugging_face(tmp_path)
     kinds = [module["type"] for module in json.loads((tmp_path / "modules.json").read_text())]
     assert kinds == [f"{KIND}Transformer", f"{KIND}Pooling", f"{KIND}Normalize"]
     written = json.loads((tmp_path / "1_Pooling" / "config.json").read_text())

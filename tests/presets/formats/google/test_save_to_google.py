@@ -15,7 +15,6 @@ from keras_bert import (
     BertTask,
     BertTokenizer,
 )
-from keras_bert.presets.save_checkpoint import save_to_google
 
 tf = pytest.importorskip("tensorflow", reason="pip install tensorflow")
 
@@ -32,7 +31,7 @@ def equal(a, b):
 
 
 def test_the_files_equal_those_of_googles_code(google, golden, tmp_path):
-    save_to_google(BertPretrainer.from_preset(google()), tmp_path / "ours")
+    BertPretrainer.from_preset(google()).save_to_google(tmp_path / "ours")
     assert equal(variables_of(tmp_path / "ours"), golden["weight"])
     config = json.loads((tmp_path / "ours" / "bert_config.json").read_text())
     assert golden["config"].items() <= config.items()
@@ -45,7 +44,7 @@ def test_the_files_equal_those_of_googles_code(google, golden, tmp_path):
 
 def test_a_classifier_is_written_as_run_classifier_names_it(google, with_head, tmp_path):
     weights = with_head(CLASSES)
-    save_to_google(BertClassifier.from_preset(google(weights)), tmp_path / "ours")
+    BertClassifier.from_preset(google(weights)).save_to_google(tmp_path / "ours")
     assert equal(variables_of(tmp_path / "ours"), weights)
 
 
@@ -63,7 +62,7 @@ def test_a_classifier_is_written_as_run_classifier_names_it(google, with_head, t
 def test_every_model_comes_back_bit_for_bit(backbone, randomized, same, tmp_path, make, activation):
     encoder = backbone(activation=activation, dropout=0.2, attention_dropout=0.3, num_segments=4)
     model = randomized(make(encoder))
-    save_to_google(model, tmp_path / "google")
+    model.save_to_google(tmp_path / "google")
     back = type(model).from_preset(tmp_path / "google")
     assert same(model, back)
     assert not back.load_report.new and not back.load_report.left_over
@@ -74,7 +73,7 @@ def test_every_model_comes_back_bit_for_bit(backbone, randomized, same, tmp_path
 def test_a_classifier_keeps_its_labels_its_tokenizer_and_its_dropout(backbone, words, tmp_path):
     tokenizer = BertTokenizer(words, lowercase=False)
     reader = BertClassifierPreprocessor(tokenizer, 16, label_names=["nein", "größer"])
-    save_to_google(BertClassifier(backbone(num_layers=1), 2, reader, dropout=0.3), tmp_path)
+    BertClassifier(backbone(num_layers=1), 2, reader, dropout=0.3).save_to_google(tmp_path)
     back = BertTask.from_preset(tmp_path)
     assert back.preprocessor.get_config() == reader.get_config() and back.dropout == 0.3
     wider = BertClassifier.from_preset(tmp_path, num_classes=3)
@@ -87,7 +86,7 @@ def test_a_span_labeler_is_written_as_run_squad_names_it(google, with_head, tmp_
     model = BertTask.from_preset(google(weights), max_question_length=4)
     assert type(model) is BertSpanLabeler and model.preprocessor.null_threshold is None
     model.preprocessor.null_threshold, model.preprocessor.document_stride = -1.25, 64
-    save_to_google(model, tmp_path / "ours")
+    model.save_to_google(tmp_path / "ours")
     assert equal(variables_of(tmp_path / "ours"), weights)
     back = BertSpanLabeler.from_preset(tmp_path / "ours").preprocessor
     assert back.null_threshold == -1.25 and back.document_stride == 64
@@ -95,7 +94,7 @@ def test_a_span_labeler_is_written_as_run_squad_names_it(google, with_head, tmp_
 
 def test_an_embedder_is_written_as_its_encoder_with_a_warning(backbone, same, tmp_path, caplog):
     model = BertEmbedder(backbone(), pooling="cls")
-    save_to_google(model, tmp_path / "google")
+    model.save_to_google(tmp_path / "google")
     assert "can't store the pooling of a BertEmbedder (pooling='cls'" in caplog.text
     assert same(BertBackbone.from_preset(tmp_path / "google"), model.backbone)
 
@@ -112,7 +111,7 @@ def test_an_embedder_is_written_as_its_encoder_with_a_warning(backbone, same, tm
 )
 def test_what_googles_code_does_not_support_is_refused(backbone, tmp_path, model, encoder, message):
     with pytest.raises(ValueError, match=message):
-        save_to_google(BertPretrainer(backbone(num_layers=1, **encoder), **model), tmp_path / "to")
+        BertPretrainer(backbone(num_layers=1, **encoder), **model).save_to_google(tmp_path / "to")
     assert not (tmp_path / "to").exists()
 
 
@@ -126,5 +125,5 @@ def test_a_published_checkpoint_with_adam_slots_survives_a_round_trip(shared_dat
     kept = {name: w for name, w in theirs.items() if name.startswith(("bert/", "cls/"))}
     kept = {name: w for name, w in kept.items() if "adam" not in name}
     assert len(kept) == 46 < len(theirs)
-    save_to_google(model, tmp_path / "ours")
+    model.save_to_google(tmp_path / "ours")
     assert equal(variables_of(tmp_path / "ours"), kept)

@@ -21,7 +21,6 @@ from keras_bert import (
 )
 from keras_bert.presets.formats import hub as hub_module
 from keras_bert.presets.formats.hub import download
-from keras_bert.presets.save_checkpoint import save_to_google, save_to_hugging_face
 
 
 @pytest.fixture
@@ -143,9 +142,9 @@ def test_a_sharded_model(hub, same):
 
 def test_every_format_is_downloaded(hub, our_preset, same):
     model, folder = our_preset
-    save_to_google(model, folder.parent / "google")
+    model.save_to_google(folder.parent / "google")
     embedder = BertEmbedder(model.backbone, preprocessor=model.preprocessor, pooling="max")
-    save_to_hugging_face(embedder, folder.parent / "sentences")
+    embedder.save_to_hugging_face(folder.parent / "sentences")
     for name, task in (("ours", model), ("google", model), ("sentences", embedder)):
         hub.models[f"user/{name}"] = {"main": folder.parent / name}
         loaded = BertTask.from_preset(f"hf://user/{name}")

@@ -16,7 +16,6 @@ from keras_bert import (
     BertTask,
     BertTokenizer,
 )
-from keras_bert.presets.save_checkpoint import save_to_keras_hub
 
 keras_hub = pytest.importorskip("keras_hub", reason="pip install keras-hub")
 
@@ -38,7 +37,7 @@ def test_kerashub_loads_our_presets(
     encoder = backbone(num_layers=num_layers, activation="gelu_approximate", dropout=0.2)
     ours = randomized(OURS[task](encoder))
     with caplog.at_level(logging.WARNING, "keras_bert"):
-        save_to_keras_hub(ours, tmp_path / "theirs")
+        ours.save_to_keras_hub(tmp_path / "theirs")
     assert not caplog.text, "nothing is lost"
     without_text = {} if task == "BertBackbone" else {"preprocessor": None}
     cls = getattr(keras_hub.models, task)
@@ -52,7 +51,7 @@ def test_kerashub_loads_our_presets(
 def test_a_classifier_keeps_its_labels(backbone, preprocessor, tmp_path):
     reader = BertClassifierPreprocessor.like(preprocessor, label_names=["nein", "größer"])
     encoder = backbone(num_layers=1, activation="gelu_approximate")
-    save_to_keras_hub(BertClassifier(encoder, 2, reader), tmp_path)
+    BertClassifier(encoder, 2, reader).save_to_keras_hub(tmp_path)
     assert BertTask.from_preset(tmp_path).preprocessor.label_names == ["nein", "größer"]
     path = tmp_path / "metadata.json"
     keys = {k: v for k, v in json.loads(path.read_text()).items() if "keras_bert" not in k}
@@ -64,7 +63,7 @@ def test_our_text_gives_the_same_outputs_there(assert_close, backbone, randomize
     preprocessor = BertPreprocessor(BertTokenizer(words, lowercase=False), sequence_length=12)
     encoder = backbone(num_layers=1, activation="gelu_approximate")
     ours = BertClassifier(encoder, 3, preprocessor)
-    save_to_keras_hub(randomized(ours), tmp_path)
+    randomized(ours).save_to_keras_hub(tmp_path)
     theirs = keras_hub.models.BertTextClassifier.from_preset(str(tmp_path))
     texts = ["a b c", "A b", "é"]
     found, expected = (model.preprocessor(texts) for model in (theirs, ours))
@@ -85,7 +84,7 @@ def test_our_text_gives_the_same_outputs_there(assert_close, backbone, randomize
 )
 def test_what_kerashub_does_not_support_is_refused(backbone, tmp_path, model, encoder, message):
     with pytest.raises(ValueError, match=message):
-        save_to_keras_hub(BertPretrainer(backbone(num_layers=1, **encoder), **model), tmp_path)
+        BertPretrainer(backbone(num_layers=1, **encoder), **model).save_to_keras_hub(tmp_path)
     assert not list(tmp_path.iterdir())
 
 
@@ -95,7 +94,7 @@ def test_small_differences_are_reported(
     other = {"activation": "gelu", "attention_dropout": 0.3, "layer_norm_epsilon": 1e-7}
     encoder = backbone(num_layers=1, **other)
     ours = randomized(BertPretrainer(encoder))
-    save_to_keras_hub(ours, tmp_path)
+    ours.save_to_keras_hub(tmp_path)
     for difference in (
         "activation='gelu' here, 'gelu_approximate' there",
         "layer_norm_epsilon=1e-07 here, 1e-12 there",

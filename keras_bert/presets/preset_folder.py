@@ -27,7 +27,7 @@ class PresetFolder:
     def __init__(self, path: Path, config: dict[str, Any]):
         self.path = path
         file = path / "config.json"
-        self._saved = JsonFields(file, _as_format_3(config, file))
+        self._saved = JsonFields(file, _checked(config, file))
 
     def __str__(self) -> str:
         return str(self.path)
@@ -88,7 +88,7 @@ class PresetFolder:
             return kind, settings
         task = self.model_class
         task = task if hasattr(task, "preprocessor_class") else public_class("BertTask")
-        return task.preprocessor_class(), {**settings, **self._saved.fields("preprocessor").values}
+        return task.preprocessor_class(), settings
 
     def text(self) -> tuple[str | None, dict[str, Any], dict[str, Any]]:
         """Returns the vocabulary's path or None, and the arguments of tokenizer and sequences."""
@@ -148,25 +148,15 @@ class PresetFolder:
             backbone.number(name, low=0, high=1)
 
 
-def _as_format_3(config, path):
-    """Checks the contents of a `config.json` and returns them as format 3 has them."""
-    if config.get("format") not in (1, 2, FORMAT) or not isinstance(config.get("class"), str):
+def _checked(config, path):
+    if config.get("format") != FORMAT or not isinstance(config.get("class"), str):
         raise ValueError(
-            f"{path} is not from a keras_bert preset of format 1, 2 or 3: it has "
+            f"{path} is not from a keras_bert preset of format {FORMAT}: it has "
             f"format={config.get('format')!r}, class={config.get('class')!r}."
         )
     if not isinstance(config.get("config"), dict):
         name = config["class"].rpartition(">")[2]
         raise ValueError(f"{path} doesn't describe a {name}: it lacks 'config'.")
-    if config["format"] == 1:  # the model held its preprocessor's settings
-        moved = ("label_names", "multi_label", "threshold", "window_stride", "window_pooling")
-        moved += ("document_stride", "max_question_length", "max_answer_length", "null_threshold")
-        settings = config["config"]
-        config["class"] = f"keras_bert>{config['class']}"
-        config["preprocessor"] = {n: settings.pop(n) for n in moved if n in settings}
-    if config["format"] < 3 and "backbone" in config["config"]:  # always a BertBackbone
-        backbone = config["config"]["backbone"]
-        config["config"]["backbone"] = {"class": "keras_bert>BertBackbone", "config": backbone}
     return config
 
 

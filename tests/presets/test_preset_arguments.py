@@ -126,7 +126,7 @@ def test_each_argument_goes_to_the_model_or_to_its_preprocessor(reviews):
     assert wider.num_classes == 3 and "logits/kernel" in wider.load_report.new
     with pytest.raises(ValueError, match="There are 2 classes but 3 label_names"):
         from_preset(reviews, num_classes=2, label_names=["a", "b", "c"])
-    with pytest.raises(ValueError, match="sequences of 20 tokens.*positions for 16"):
+    with pytest.raises(ValueError, match="sequence_length=20 exceeds.* 16 positions"):
         from_preset(reviews, sequence_length=20)
     cased = from_preset(reviews, lowercase=False)
     assert cased.preprocessor.tokenizer.lowercase is False

@@ -119,7 +119,7 @@ def test_what_was_there_stays_until_all_is_written(module, preset, texts, tmp_pa
     [
         ("f.txt", [], r"--output_file must end in .jsonl or .npz; got .*f.txt"),
         ("f.npz", ["--layers", "-4"], "no layer -4: this encoder has layers 0"),
-        ("f.npz", ["--sequence_length", "64"], "sequences of 64 tokens, but the backbone"),
+        ("f.npz", ["--sequence_length", "64"], "sequence_length=64 exceeds"),
     ],
 )
 def test_what_cannot_be_is_said_before_work(module, preset, texts, tmp_path, output, more, message):

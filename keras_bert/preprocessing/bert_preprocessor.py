@@ -52,7 +52,7 @@ class BertPreprocessor:
     turns raw examples into training batches, and `answers` turns the model's outputs into answers.
     Texts in memory are NumPy's business; those of a `tf.data.Dataset` and of the exported
     SavedModel become tensors by the same code. A task with another kind of example overrides
-    `read`, `answers`, `serve` and `signature`.
+    `read`, `listed`, `answers`, `serve` and `signature`.
 
     Args:
         tokenizer: a `BertTokenizer`.

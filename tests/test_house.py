@@ -188,6 +188,9 @@ def test_scripts_and_guides_use_names_that_exist():
             for name in filter(re.compile(r"keras_bert(\.\w+)+").fullmatch, names):
                 try:
                     pkgutil.resolve_name(name)
-                except (AttributeError, ImportError):
+                except AttributeError:
                     wrong.append((path.name, node.lineno, name))
+                except ImportError as error:  # of JAX, say, where it isn't installed
+                    if str(error.name).startswith("keras_bert"):
+                        wrong.append((path.name, node.lineno, name))
     assert not wrong

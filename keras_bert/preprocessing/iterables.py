@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
+import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future
 from typing import Any
 
 import keras
@@ -92,8 +94,7 @@ class PassBatches(Batches):
 
     def __init__(self, make: Callable[[int], Batches], passes: int):
         keras.utils.PyDataset.__init__(self)
-        self._reads = ThreadPoolExecutor(1)
-        self._futures = map(lambda number: self._reads.submit(make, number), range(1, passes))
+        self._futures = map(functools.partial(_in_background, make), range(1, passes))
         self._now, self._next, self._is_used = make(0), next(self._futures, None), False
 
     @property
@@ -128,6 +129,20 @@ class PassBatches(Batches):
                 "give steps_per_epoch."
             )
         self._now = following
+
+
+def _in_background(function, *arguments):
+    """Calls a function in a thread that doesn't keep a program alive which is to end."""
+    future = Future()
+
+    def run():
+        try:
+            future.set_result(function(*arguments))
+        except BaseException as error:
+            future.set_exception(error)
+
+    threading.Thread(target=run, daemon=True).start()
+    return future
 
 
 def read_ahead(

@@ -1,6 +1,7 @@
 """Iterables of raw examples train and answer as lists of them."""
 
 import itertools
+import threading
 from collections import UserList
 
 import keras
@@ -9,6 +10,8 @@ import pytest
 
 from keras_bert import Batching, BertClassifier, BertClassifierPreprocessor, finetune
 from keras_bert.models.task_data import training_data
+from keras_bert.preprocessing.batches import prepared_batches
+from keras_bert.preprocessing.iterables import PassBatches
 
 TEXTS = ["a b c", "b b d", "a b a", "e c c d", "a a", "e d"]
 LABELS, NUMBERS = ["good", "bad"] * 3, [1, 0] * 3
@@ -153,3 +156,13 @@ def test_an_iterable_is_answered_scored_and_split_like_a_list(make, eager_compil
     with_lists = finetune(model, (TEXTS, LABELS), (TEXTS, LABELS), tmp_path / "lists", **options)
     assert finetune(make(), iter(ROWS), iter(ROWS), tmp_path / "rows", **options) == with_lists
     model.fit(iter(ROWS), validation_split=0.5, class_weight="balanced", verbose=0)
+
+
+def test_a_pass_that_is_being_read_keeps_no_program_alive():
+    going_on, before = threading.Event(), set(threading.enumerate())
+    batches = prepared_batches({"token_ids": [[5]]}, None, None, Batching().for_rows(1))
+    PassBatches(lambda number: going_on.wait(60) if number else batches, passes=2)
+    [thread] = set(threading.enumerate()) - before
+    assert thread.daemon  # Python waits for all others when it ends
+    going_on.set()
+    thread.join()

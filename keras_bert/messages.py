@@ -4,7 +4,7 @@ import math
 import numbers
 import os
 import reprlib
-from collections.abc import Hashable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -72,7 +72,8 @@ def check_one_of(name: str, value: Any, choices: Iterable[Any], hint: str = "") 
     Traceback (most recent call last):
     ValueError: pooling must be one of 'cls', 'mean'; got 'max'.
     """
-    if not isinstance(value, Hashable) or value not in tuple(choices):  # an array isn't hashable
+    is_plain = value is None or isinstance(value, (str, numbers.Number))  # no array or tensor
+    if not is_plain or value not in tuple(choices):
         raise ValueError(
             f"{name} must be one of {', '.join(map(repr, choices))}; got {shown(value)}.{hint}"
         )

@@ -1,5 +1,6 @@
 """Constructor arguments that can't be meant are refused, by name."""
 
+import keras
 import numpy as np
 import pytest
 
@@ -42,7 +43,7 @@ INVALID = {  # {class: {argument: values}}
         "multi_label": ["no"],
         "window_stride": [2.5, "2"],
         "sequence_length": [True],
-        "truncation": [["head"], np.array(["head", "tail"])],
+        "truncation": [["head"], np.array(["head", "tail"]), keras.ops.zeros(2)],
         "window_pooling": [None],
         "label_names": LABEL_NAMES,
     },

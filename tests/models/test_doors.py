@@ -154,6 +154,9 @@ def test_weights_and_labels_are_numbers_that_can_be_meant(model, regression, x):
             model.fit(x, y)
     with pytest.raises(ValueError, match="y is empty"):
         model.fit(x, [])
+    for columns in ([0, 1], [1.0]), ([0], None):
+        with pytest.raises(ValueError, match="There are 2 (texts|rows) but 1 "):
+            model.batches(x, *columns)
     for y in (np.zeros((2, 0)), np.zeros((2, 0), int)):
         with pytest.raises(ValueError, match=r"y must have a value for each.*shape=\(2, 0\)"):
             regression.batches(x, y)

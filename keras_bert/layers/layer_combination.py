@@ -82,7 +82,7 @@ def layer_places(layers, num_layers):
     >>> layer_places([0, -1], num_layers=12)
     [0, 12]
     """
-    is_list = isinstance(layers, (list, tuple, range, np.ndarray)) and np.shape(layers) != ()
+    is_list = isinstance(layers, (list, tuple, range)) or getattr(layers, "ndim", 0) == 1
     if not is_list or not len(layers):
         raise ValueError(f"layers must be a list of numbers, such as [-1, -2]; got {layers!r}.")
     for layer in layers:

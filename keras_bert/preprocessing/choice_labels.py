@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from keras_bert.messages import shown
 from keras_bert.preprocessing.class_labels import label_array
 
 if TYPE_CHECKING:
@@ -21,8 +22,11 @@ def choice_targets(labels: Labels, inputs: Mapping[str, npt.ArrayLike] | None = 
     if not array.size or not (array.ndim == 1 or array.shape[1:] == (1,)):
         return labels
     if not np.issubdtype(array.dtype, np.integer) or array.min() < 0:
-        wrong = (array.min() if np.issubdtype(array.dtype, np.number) else array.flat[0]).item()
-        raise ValueError(f"Labels must be indices of choices, 0 for the first; got {wrong!r}.")
+        flat = array.reshape(-1)
+        wrong = flat[:1] if flat.dtype.kind in "OSU" else flat.min(keepdims=True)
+        raise ValueError(
+            f"Labels must be indices of choices, 0 for the first; got {shown(wrong.tolist()[0])}."
+        )
     if isinstance(inputs, dict):
         _check_chosen(inputs, array.reshape(-1))
     return labels

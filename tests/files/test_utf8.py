@@ -20,5 +20,5 @@ def test_what_is_not_utf8_is_refused_with_its_line(tmp_path):
 
 def test_a_missing_file_is_named(tensorflow):
     for path in ("nowhere.txt", "ram://utf8/nowhere.txt"):
-        with pytest.raises(ValueError, match=r"nowhere\.txt can't be read: .*(No such|not found)"):
+        with pytest.raises(ValueError, match=r"nowhere\.txt can't be read: "):
             read_utf8(path)

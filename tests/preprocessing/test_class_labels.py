@@ -114,6 +114,8 @@ def test_class_targets_are_numbers_of_classes_or_of_scores():
         ),
         (lambda y, _: choice_targets(y), [0, -1], "indices of choices.*got -1"),
         (lambda y, _: choice_targets(y), [0.5], "indices of choices.*got 0.5"),
+        (lambda y, _: choice_targets(y), [{}, {}], r"indices of choices.*got \{\}"),
+        (lambda y, _: choice_targets(y), [[-2]], "indices of choices.*got -2"),
         (lambda y, _: choice_targets(y), ["a"], "indices of choices.*got 'a'"),
     ],
 )

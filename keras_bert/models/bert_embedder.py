@@ -92,14 +92,14 @@ class BertEmbedder(BertTask):
         **kwargs,
     ):
         check_backbone("BertEmbedder", backbone)
+        policy = head_policy(dtype, backbone)
+        inputs = dict(backbone.input)
+        pool = Pooling(pooling, normalize, truncate_dim, name="pooling", dtype=policy)
         if pooling == "cls" and backbone.causal:
             raise ValueError(
                 'pooling="cls" takes the first token, which sees only itself in a causal encoder. '
                 'Pass pooling="mean" or "max".'
             )
-        policy = head_policy(dtype, backbone)
-        inputs = dict(backbone.input)
-        pool = Pooling(pooling, normalize, truncate_dim, name="pooling", dtype=policy)
         combination = LayerCombination(combine, name="layer_combination", dtype=policy)
         if layers is None and combine != "weighted":
             encoded = backbone(inputs)["sequence_output"]  # [B, S, H]

@@ -85,7 +85,7 @@ def as_arrays(x: Any) -> Any:
 def as_floats(values: Any, dtype: str = "float32") -> np.ndarray:
     """Converts real numbers to floats; strings, which NumPy converts, are errors."""
     array = np.asarray(as_arrays(values))
-    if array.dtype.kind in "cSU":
+    if array.dtype.kind in "cSUV":
         raise TypeError(f"expected real numbers; got {array.dtype}")
     return array.astype(dtype)
 

@@ -111,7 +111,8 @@ class Table:
         for number, column in enumerate(columns):
             for row, text in enumerate(self[column]):
                 try:
-                    values[row, number] = float(text)
+                    with np.errstate(over="ignore"):  # of float32: no finite number then
+                        values[row, number] = float(text)
                 except ValueError:
                     values[row, number] = np.nan
                 if not np.isfinite(values[row, number]):

@@ -138,6 +138,7 @@ def test_a_batch_has_a_row_or_more(model, size):
 @pytest.mark.parametrize("x", [["a", "b"], {"token_ids": IDS}], ids=["texts", "prepared"])
 def test_weights_and_labels_are_numbers_that_can_be_meant(model, regression, x):
     wrong = [[NAN, 1], [1, INF], ["a", "b"], [None, 1], [1, -1], [1j, 1], ["1", "1"]]
+    wrong.append(np.zeros(2, [("a", "f4")]))
     for weights in (*wrong, [b"\xff", "a"], [[1.0], [1.0, 2.0]], 1):
         for call in (model.fit, model.evaluate):
             with pytest.raises(ValueError, match="sample_weight must "):

@@ -164,3 +164,9 @@ def test_empty_texts_are_counted(tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert table.texts("pair") == ["b", "c", "e", "f"]
+
+
+def test_a_number_beyond_float32_is_no_finite_one(tmp_path):
+    (tmp_path / "a.csv").write_text("x,y\n1e100,2\n")
+    with pytest.raises(ValueError, match="line 2.*'1e100' in column 'x'"):
+        read_table(tmp_path / "a.csv").numbers(["x"])

@@ -109,12 +109,12 @@ def evaluate_pooled(task, x, y, sample_weight, batch_size, return_dict=False, **
     if y is None:
         raise ValueError("evaluate needs labels: give y, or a dataset of (text, label).")
     check_columns(task, y, sample_weight)
+    sample_weight = checked_weights(sample_weight)
     task.check_labels(y)
     logits = keras.ops.convert_to_tensor(task.predict(x, batch_size, **kwargs))
     y = keras.ops.convert_to_tensor(task.targets(as_arrays(y)))
     check_one_each(len(logits), "texts", labels=y)
     if sample_weight is not None:
-        sample_weight = checked_weights(sample_weight)
         check_one_each(len(logits), "texts", weights=sample_weight)
         sample_weight = keras.ops.convert_to_tensor(sample_weight, "float32")
     task.reset_metrics()

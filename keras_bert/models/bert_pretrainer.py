@@ -241,9 +241,8 @@ class BertPretrainer(BertTask):
         preprocessor = preprocessor_of(self)
         from keras_bert.preprocessing.whole_texts import whole_texts
 
-        rows = whole_texts(good, preprocessor, "Good text") + whole_texts(
-            bad, preprocessor, "Bad text"
-        )
+        rows = whole_texts(good, preprocessor, "Good text")
+        rows += whole_texts(bad, preprocessor, "Bad text")
         found = token_likelihoods(self, rows, batch_size)
         likelihoods = np.array([values.sum() for values in found]).reshape(2, -1)
         difference = likelihoods[0] - likelihoods[1]

@@ -19,9 +19,22 @@ def bert_initializer():
 
 def dense(units, name, activation=None, dtype=None):
     """Makes a Dense layer with BERT's initializer."""
-    return keras.layers.Dense(
-        units, activation, kernel_initializer=bert_initializer(), name=name, dtype=dtype
-    )
+    return Dense(units, activation, kernel_initializer=bert_initializer(), name=name, dtype=dtype)
+
+
+@keras.saving.register_keras_serializable(package="keras_bert")
+class Dense(keras.layers.Dense):
+    """Keras's Dense, applied to rows `[B x S, H]` on TensorFlow.
+
+    There, a matrix product adds the bias and applies GELU before it writes its results. Keras's
+    product of `[B, S, H]` ends in a reshape, which keeps them apart.
+    """
+
+    def call(self, inputs, training=None):
+        if keras.backend.backend() != "tensorflow" or len(inputs.shape) < 3:
+            return super().call(inputs, training=training)
+        rows = super().call(ops.reshape(inputs, (-1, inputs.shape[-1])), training=training)
+        return ops.reshape(rows, (*ops.shape(inputs)[:-1], self.units))
 
 
 def layer_norm(name, epsilon=EPSILON, dtype=None):

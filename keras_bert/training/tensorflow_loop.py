@@ -215,14 +215,43 @@ class TrainLoop(GlobalLoss):
         return function
 
     def make_predict_function(self, force: bool = False) -> None:
+        if self.predict_function is not None and not force:
+            return
         super().make_predict_function(force)
         without_tracing_warning(self.predict_function)
+        is_traced = not self.run_eagerly and not self.jit_compile
+        if is_traced and not tf.distribute.has_strategy():
+            self.predict_function = _for_any_size(self.predict_function, self.input)
 
     def batch_spec(self, iterator: Any) -> Any:
         return replica_specs(iterator)
 
     def compiles_by_default(self) -> bool:
         return bool(tf.config.list_logical_devices("GPU"))
+
+
+def _for_any_size(function, inputs):
+    """Makes a `tf.function` of batches trace once for all their numbers and lengths of rows.
+
+    TensorFlow would trace the first batch as it is, and another one for any size.
+    """
+    traced = set()
+
+    def spec(path, values):
+        shape = getattr(inputs.get(path[-1]), "shape", [None] * values.ndim)
+        return tf.TensorSpec(shape, values.dtype)
+
+    def call(batches):
+        parts = keras.tree.flatten_with_path(batches)
+        are_arrays = all(hasattr(values, "dtype") for _, values in parts)
+        kind = are_arrays and tuple((path, values.dtype, values.ndim) for path, values in parts)
+        if are_arrays and kind not in traced:
+            specs = [spec(path, values) for path, values in parts]
+            function.get_concrete_function(keras.tree.pack_sequence_as(batches, specs))
+            traced.add(kind)
+        return function(batches)
+
+    return call
 
 
 def _looped(step, carried, times):

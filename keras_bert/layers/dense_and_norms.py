@@ -36,6 +36,9 @@ class Dense(keras.layers.Dense):
         rows = super().call(ops.reshape(inputs, (-1, inputs.shape[-1])), training=training)
         return ops.reshape(rows, (*ops.shape(inputs)[:-1], self.units))
 
+    def quantize(self, mode=None, type_check=True, config=None):
+        super().quantize(mode, type_check=False, config=config)  # Keras asks subclasses to agree
+
 
 def layer_norm(name, epsilon=EPSILON, dtype=None):
     """Makes a LayerNormalization, by default with BERT's epsilon."""

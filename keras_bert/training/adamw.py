@@ -149,19 +149,29 @@ class AdamW(SummedOptimizer):
         )
         return super().apply([_dense(gradient, dtype) for gradient in grads], trainable_variables)
 
+    def step_rates(self, learning_rate: Any) -> Any:
+        """Computes what all variables share: on TensorFlow, the settings of its Adam kernel."""
+        if not self.has_kernels or keras.backend.backend() != "tensorflow":
+            return learning_rate
+        dtypes = {moment.dtype for moment in self._first_moments}
+        rates = {dtype: ops.cast(learning_rate, dtype) for dtype in sorted(dtypes)}
+        return {dtype: (rate, self._kernel_settings(rate)) for dtype, rate in rates.items()}
+
     def update_step(
         self, gradient: Any, variable: "keras.Variable | tf.Variable", learning_rate: Any
     ) -> None:
         index = self.index_of(variable)
         dtype = self._first_moments[index].dtype
-        learning_rate = ops.cast(learning_rate, dtype) * self._rate_scales[index]
         gradient = ops.cast(gradient, dtype)
-        if self.has_kernels and keras.backend.backend() == "tensorflow" and variable.dtype == dtype:
-            self._update_at_once(gradient, variable, index, learning_rate)
-        else:
-            weight = ops.cast(variable, dtype)
-            update = self.direction(gradient, weight, index)
-            self.assign(variable, weight - learning_rate * update)
+        if isinstance(learning_rate, dict):
+            learning_rate, settings = learning_rate[dtype]
+            if variable.dtype == dtype:
+                self._update_at_once(gradient, variable, index, learning_rate, settings)
+                return
+        weight = ops.cast(variable, dtype)
+        update = self.direction(gradient, weight, index)
+        learning_rate = self._scaled(ops.cast(learning_rate, dtype), index)
+        self.assign(variable, weight - learning_rate * update)
 
     def update_together(
         self, gradients: list, variables: list[keras.Variable], learning_rate: Any
@@ -201,8 +211,12 @@ class AdamW(SummedOptimizer):
     def _decay(self, index):
         return self.weight_decay if self.weight_decay and self._decays[index] else 0.0
 
-    def _update_at_once(self, gradient, variable, index, learning_rate):
-        """Makes the same update with TensorFlow's Adam kernel, in one pass over memory.
+    def _scaled(self, rate, index):
+        scale = self._rate_scales[index]
+        return rate if scale == 1.0 else rate * scale
+
+    def _kernel_settings(self, rate):
+        """Computes arguments of TensorFlow's Adam kernel with which it corrects biases as we do.
 
         The kernel computes `w -= lr * m / (sqrt(v) + epsilon)` on moments without bias correction,
         which divides m by `first` = 1 - beta_1^step and v by `second` = 1 - beta_2^step. It moves
@@ -216,11 +230,8 @@ class AdamW(SummedOptimizer):
         sqrt(second) = 0.0316228, so the kernel gets lr * 0.316228 and the epsilon 3.16e-8:
         0.316228 * 0.05 / (0.0158114 + 3.16e-8) = 0.999998, the same.
         """
-        import tensorflow as tf
-
-        dtype = variable.dtype
-        precision = np.float64 if dtype == "float64" else np.float32  # that of the kernel
-        beta_1, beta_2 = (float(precision(beta)) for beta in (self.beta_1, self.beta_2))
+        dtype = keras.backend.standardize_dtype(rate.dtype)
+        beta_1, beta_2 = np.array([self.beta_1, self.beta_2], dtype).tolist()  # as in the kernel
         if self.bias_correction:
             step = ops.cast(self.iterations + 1, dtype)
             first, second = _bias(beta_1, step), _bias(beta_2, step)
@@ -230,22 +241,27 @@ class AdamW(SummedOptimizer):
             first = (1 - beta_1) / max(1 - self.beta_1, 1e-30)
             second = (1 - beta_2) / max(1 - self.beta_2, 1e-30)
         root = ops.sqrt(ops.cast(second, dtype))
+        settings = {
+            "beta1_power": 0.0,  # no correction by the kernel
+            "beta2_power": 0.0,
+            "lr": rate * root / first,
+            "beta1": beta_1,
+            "beta2": beta_2,
+            "epsilon": self.epsilon * root,
+        }
+        return {name: ops.convert_to_tensor(value, dtype) for name, value in settings.items()}
+
+    def _update_at_once(self, gradient, variable, index, learning_rate, settings):
+        """Updates a weight with TensorFlow's Adam kernel, in one pass over memory."""
+        import tensorflow as tf
+
         if self._decay(index):
-            variable.assign_sub(variable * (self._decay(index) * learning_rate))
+            decay = self._scaled(learning_rate, index) * self._decay(index)
+            variable.assign_sub(variable * decay)
         moments = (self._first_moments[index], self._second_moments[index])
-        m, v = (getattr(moment, "value", moment) for moment in moments)
-        tf.raw_ops.ResourceApplyAdam(
-            var=variable.handle,
-            m=m.handle,
-            v=v.handle,
-            beta1_power=ops.zeros((), dtype),  # no correction by the kernel
-            beta2_power=ops.zeros((), dtype),
-            lr=learning_rate * root / first,
-            beta1=tf.constant(beta_1, dtype),
-            beta2=tf.constant(beta_2, dtype),
-            epsilon=self.epsilon * root,
-            grad=gradient,
-        )
+        m, v = (getattr(moment, "value", moment).handle for moment in moments)
+        settings = {**settings, "lr": self._scaled(settings["lr"], index)}
+        tf.raw_ops.ResourceApplyAdam(var=variable.handle, m=m, v=v, grad=gradient, **settings)
 
     def __repr__(self):
         rate = self.get_config()["learning_rate"]

@@ -251,7 +251,12 @@ class SummedOptimizer(keras.optimizers.Optimizer):
 
     def _backend_update_step(self, grads, trainable_variables, learning_rate):
         if not self.update_together(grads, trainable_variables, learning_rate):
-            super()._backend_update_step(grads, trainable_variables, learning_rate)
+            rates = self.step_rates(learning_rate)
+            super()._backend_update_step(grads, trainable_variables, rates)
+
+    def step_rates(self, learning_rate: Any) -> Any:
+        """Returns what each `update_step` of a step gets as its `learning_rate`."""
+        return learning_rate
 
     def update_together(
         self, gradients: list, variables: list[keras.Variable], learning_rate: Any

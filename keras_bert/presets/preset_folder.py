@@ -6,12 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import keras
+import numpy as np
 
 from keras_bert.files.json_files import JsonFields
 from keras_bert.messages import check_finite
 from keras_bert.presets.formats.checkpoint import check_size
 from keras_bert.presets.formats.tensor_files import check_crc32, checked_num_bytes
 from keras_bert.presets.formats.weight_names import read_own_arguments
+from keras_bert.training.keras_internals import set_initial_value
 
 FORMAT = 3
 
@@ -118,10 +120,8 @@ class PresetFolder:
             else:
                 if precision:
                     config.pop("dtype", None)  # the head follows
-                backbone = {**self.backbone_config.values, **precision}
-                config["backbone"] = self.backbone_class.from_config(backbone)
                 config["preprocessor"] = preprocessor
-            model = self.model_class.from_config(config)
+            model = _undrawn(lambda: self._made(config, precision))
         except Exception as error:  # whatever the class raises at values that it doesn't expect
             raise ValueError(
                 f"{self}/config.json doesn't describe a {self.model_class.__name__}: {error}"
@@ -136,6 +136,12 @@ class PresetFolder:
             check_finite(keras.ops.convert_to_numpy(variable), weights, variable.path)
         return config, model
 
+    def _made(self, config, precision):
+        if self.backbone_class is not self.model_class:
+            backbone = {**self.backbone_config.values, **precision}
+            config["backbone"] = self.backbone_class.from_config(backbone)
+        return self.model_class.from_config(config)
+
     def _check_sizes(self, num_bytes):
         config = self._saved.fields("config")
         for name in ("num_classes", "num_features"):
@@ -146,6 +152,19 @@ class PresetFolder:
         check_size(sizes, num_bytes, self, kind.least_values)
         for name in ("dropout", "attention_dropout", "layer_norm_epsilon"):
             backbone.number(name, low=0, high=1)
+
+
+def _undrawn(make):
+    """Makes a model with weights of 0, to be replaced: drawing them takes seconds."""
+
+    def zeros(shape, dtype):
+        return keras.ops.convert_to_tensor(np.zeros(shape, "int8"), dtype)
+
+    with keras.StatelessScope():  # variables get their initial values when it ends
+        model = make()
+        for variable in model.weights:
+            set_initial_value(variable, zeros)
+    return model
 
 
 def _checked(config, path):

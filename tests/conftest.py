@@ -33,9 +33,9 @@ def pytest_collection_finish():
 def no_collection_of_what_is_left(_modules=itertools.count(1)):
     """Exempts what earlier modules left, such as traced graphs, from garbage collection.
 
-    After every tenth module it is collected, or a process would grow to several GB.
+    After every fifth module it is collected, or a process would grow to several GB.
     """
-    if next(_modules) % 10 == 0:
+    if next(_modules) % 5 == 0:
         gc.unfreeze()
         gc.collect()
     gc.freeze()

@@ -1,5 +1,7 @@
 """Prediction of rows in memory with little padding. N rows, S sequence."""
 
+import functools
+
 import keras
 import numpy as np
 
@@ -51,28 +53,15 @@ def _one_by_one(model, rows, lengths, order, batch_size, verbose, callbacks):
     starts = range(0, len(order), batch_size)
     ends = [start + end for start in starts for end in _ends(widths[start : start + batch_size])]
     batches = np.split(order, ends[:-1])
-    callbacks = keras.callbacks.CallbackList(
-        callbacks,
-        add_progbar=verbose != 0,
-        verbose=verbose,
-        epochs=1,
-        steps=len(batches),
-        model=model,
-    )
-    parts = []
-    callbacks.on_predict_begin()
-    for step, numbers in enumerate(batches):
-        callbacks.on_predict_batch_begin(step)
-        count = len(numbers)
+
+    def make(numbers):
         if is_compiled:  # for few numbers of rows: XLA compiles a model again for each
-            numbers = np.resize(numbers, min(batch_size, 1 << (count - 1).bit_length()))
-        inputs, *_ = rows.batch(numbers, batching)
-        outputs = model.predict_on_batch(inputs)
-        outputs = keras.tree.map_structure(lambda array, count=count: array[:count], outputs)
-        callbacks.on_predict_batch_end(step, {"outputs": outputs})
-        parts.append((numbers[:count], outputs))
-    callbacks.on_predict_end()
-    return parts
+            numbers = np.resize(numbers, min(batch_size, 1 << (len(numbers) - 1).bit_length()))
+        return rows.batch(numbers, batching)[0]
+
+    parts = [(functools.partial(make, numbers), len(numbers)) for numbers in batches]
+    outputs = model.predict_each(parts, verbose, callbacks)
+    return list(zip(batches, outputs, strict=False))  # a callback may have stopped it
 
 
 def _ends(widths):

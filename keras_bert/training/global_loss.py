@@ -63,6 +63,44 @@ class GlobalLoss(TrainerHooks):
             callbacks = [c for c in callbacks if not isinstance(c, board)]
         return super().fit(*args, callbacks=callbacks, **kwargs)
 
+    def predict_each(
+        self,
+        batches: list[tuple[Callable[[], Any], int]],
+        verbose: int | str = "auto",
+        callbacks: list[keras.callbacks.Callback] | None = None,
+    ) -> list:
+        """Predicts batches one after the other, like `predict`, without an input pipeline.
+
+        Args:
+            batches: for each batch, a function that makes its inputs, and the number of rows to
+                return; the others are padding.
+            verbose: like `keras.Model.predict`.
+            callbacks: like `keras.Model.predict`.
+
+        Returns:
+            A list of outputs, one for each batch until a callback sets `stop_predicting`.
+        """
+        callbacks = keras.callbacks.CallbackList(
+            callbacks,
+            add_progbar=verbose != 0,
+            verbose=verbose,
+            epochs=1,
+            steps=len(batches),
+            model=self,
+        )
+        outputs, self.stop_predicting = [], False
+        callbacks.on_predict_begin()
+        for step, (make, rows) in enumerate(batches):
+            callbacks.on_predict_batch_begin(step)
+            made = self.predict_on_batch(make())
+            made = keras.tree.map_structure(lambda array, rows=rows: array[:rows], made)
+            callbacks.on_predict_batch_end(step, {"outputs": made})
+            outputs.append(made)
+            if self.stop_predicting:
+                break
+        callbacks.on_predict_end()
+        return outputs
+
     def set_accumulation(self, accumulation_steps: int) -> None:
         """Sets the number of parts that each replica splits its batch into."""
         check_accumulation(accumulation_steps)

@@ -1,8 +1,10 @@
 """`fit` and `evaluate` on TensorFlow, the same on any number of replicas."""
 
+import functools
 from typing import Any
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 from keras_bert.training.global_loss import GlobalLoss
@@ -73,6 +75,30 @@ class TrainLoop(GlobalLoss):
     def make_test_function(self, force: bool = False) -> None:
         if self.test_function is None or force:
             self.test_function = self._many_steps(self.test_step)
+
+    def predict(
+        self,
+        x: Any,
+        batch_size: int | None = None,
+        verbose: int | str = "auto",
+        steps: int | None = None,
+        callbacks: list[keras.callbacks.Callback] | None = None,
+    ) -> Any:
+        """Like `keras.Model.predict`, but arrays get no `tf.data` pipeline, which takes .1 s."""
+        arrays = keras.tree.flatten(x)
+        is_plain = self.steps_per_execution == 1 and steps is None and _are_columns(arrays)
+        has_strategy = self.distribute_strategy is not tf.distribute.get_strategy()
+        if not is_plain or has_strategy or tf.distribute.has_strategy():
+            return super().predict(x, batch_size, verbose, steps, callbacks)
+        size, rows = batch_size or 32, len(arrays[0])
+
+        def part(start):
+            return keras.tree.map_structure(lambda values: values[start : start + size], x)
+
+        starts = range(0, rows, size)
+        batches = [(functools.partial(part, start), size) for start in starts]
+        outputs = self.predict_each(batches, verbose, callbacks)
+        return keras.tree.map_structure(lambda *parts: np.concatenate(parts), *outputs)
 
     def predict_on_batch(self, x: Any) -> Any:
         if self.distribute_strategy.num_replicas_in_sync == 1:
@@ -251,6 +277,7 @@ def _for_any_size(function, inputs):
             traced.add(kind)
         return function(batches)
 
+    call.__wrapped__ = function
     return call
 
 
@@ -297,6 +324,15 @@ def _own(values, like, gather):
     start = tf.reduce_sum(gather(rows)[:replica])
     begin = tf.concat([start[None], tf.zeros([like.shape.rank - 1], "int32")], axis=0)
     return tf.ensure_shape(tf.slice(values, begin, tf.shape(like)), like.shape)
+
+
+def _are_columns(arrays):
+    """Returns whether values are arrays or tensors with the same number of rows, at least one."""
+    counts = {
+        values.shape[0] if isinstance(values, (np.ndarray, tf.Tensor)) and values.ndim else 0
+        for values in arrays
+    }
+    return len(counts) == 1 and 0 not in counts
 
 
 def _first(x):

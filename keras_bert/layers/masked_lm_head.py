@@ -54,7 +54,8 @@ class MaskedLMHead(keras.layers.Layer):
         mask_positions: `[B, P]` int32 in `[0, S)`.
 
     Returns:
-        Logits `[B, P, V]`, float32.
+        Logits `[B, P, V]`, float32; in training in the compute dtype, since the loss reads and
+        writes them several times.
     """
 
     def __init__(self, token_embedding, activation="gelu", layer_norm_epsilon=EPSILON, **kwargs):
@@ -75,11 +76,12 @@ class MaskedLMHead(keras.layers.Layer):
         shape = (self.token_embedding.input_dim,)
         self.bias = self.add_weight(shape, "zeros", "float32", name="bias", autocast=False)
 
-    def call(self, sequence_output, mask_positions):
+    def call(self, sequence_output, mask_positions, training=None):
         x = gather_positions(sequence_output, mask_positions)  # [B, P, H]
         x = self.norm(self.dense(x))
         logits = _decoded(self.token_embedding, x)  # [B, P, V]
-        return ops.cast(logits, "float32") + self.bias
+        logits = ops.cast(logits, "float32") + self.bias
+        return ops.cast(logits, self.compute_dtype) if training else logits
 
     def compute_output_spec(self, sequence_output, mask_positions):
         shape = (*mask_positions.shape, self.token_embedding.input_dim)

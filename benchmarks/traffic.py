@@ -3,9 +3,8 @@
     pip install ".[tpu-plan]"
     python benchmarks/traffic.py --sequence_length 512
 
-    make .venv-gpu/ready
-    export PATH=$PWD/.venv-gpu/bin:$PATH  # which has ptxas
-    python benchmarks/traffic.py --topology h100 --layers 2 --batch_size 32 --attention_dropout 0
+    pip install ".[gpu-plan]"
+    python benchmarks/traffic.py --device h100 --layers 2 --batch_size 32 --attention_dropout 0
 
 Compiles the steps ahead of time, which takes minutes each and no TPU or GPU. `packed` has the same
 tokens in rows as `kernel`, more of them real: `--fill` gives the share without and with packing.
@@ -28,14 +27,15 @@ import keras
 import numpy as np
 
 import keras_bert
-from keras_bert.planning.chips import GIB, find_chips
-from keras_bert.planning.hbm_traffic import hbm_moves
-from keras_bert.planning.tpu_compiler import (
+from keras_bert.planning.compiler import (
+    check_compiler,
     compile_program,
     lower_step,
+    planned_devices,
     pretraining_batch,
-    tpu_devices,
 )
+from keras_bert.planning.devices import GIB, find_chips
+from keras_bert.planning.hbm_traffic import hbm_moves
 
 CAUSES = {  # by the first pattern that an operation's name has
     "attention": r"/(self_)?attention(_layer)?/(?!.*(query|key|value|output).*dot)",
@@ -45,48 +45,6 @@ CAUSES = {  # by the first pattern that an operation's name has
     "encoder, the rest": r"block_|transformer_layer|bert_backbone",
     "other": r"",
 }
-
-_SHARED = """
-platform_name: "CUDA"
-runtime_version { major: 13 }
-dnn_version_info { major: 9 minor: 12 }
-gpu_device_info {
-  threads_per_block_limit: 1024 threads_per_warp: 32 threads_per_core_limit: 2048
-  block_dim_limit_x: 2147483647 block_dim_limit_y: 65535 block_dim_limit_z: 65535
-  registers_per_core_limit: 65536 registers_per_block_limit: 65536
-  shared_memory_per_block: 49152
-"""
-TARGETS = {  # as in XLA's own files of GPU specifications
-    "h100": """
-  cuda_compute_capability { major: 9 } core_count: 132 fpus_per_core: 128 clock_rate_ghz: 1.98
-  shared_memory_per_core: 233472 shared_memory_per_block_optin: 232448
-  memory_bandwidth: 3352320000000 l2_cache_size: 52428800 device_memory_size: 84929347584 }
-device_description_str: "NVIDIA H100 80GB HBM3"
-""",
-    "a100": """
-  cuda_compute_capability { major: 8 } core_count: 108 fpus_per_core: 64 clock_rate_ghz: 1.41
-  shared_memory_per_core: 167936 shared_memory_per_block_optin: 166912
-  memory_bandwidth: 2039000000000 l2_cache_size: 41943040 device_memory_size: 85050130432 }
-device_description_str: "NVIDIA A100-SXM4-80GB"
-""",
-}
-# Which of several kernels of a product is faster is measured on a GPU; without one, any is taken.
-# Optimizing machine code only takes time.
-COMPILER_OPTIONS = {"xla_gpu_autotune_level": "0", "xla_llvm_disable_expensive_passes": True}
-
-
-def gpu_devices(name, count=1):
-    """Returns GPUs, "h100" or "a100", that programs compile for, but don't run on.
-
-    This needs jax-cuda13-plugin and jax-cuda13-pjrt, in JAX's version and installed without what
-    they depend on, `ptxas` on the PATH, and `JAX_SKIP_CUDA_CONSTRAINTS_CHECK=1`, which spares JAX
-    the search for CUDA's libraries.
-    """
-    from jax.experimental import topologies
-
-    return topologies.get_topology_desc(
-        platform="cuda", target_config=_SHARED + TARGETS[name], topology=f"1x{count}x1"
-    ).devices
 
 
 def keras_hub_step(args):
@@ -132,14 +90,6 @@ PROGRAMS = {
 }
 
 
-def devices_of(topology):
-    """Returns devices, and options of their compiler."""
-    if topology in TARGETS:
-        return gpu_devices(topology), COMPILER_OPTIONS
-    chip, _ = find_chips(topology)
-    return tpu_devices(topology, chip.topology_options), None
-
-
 def measure(name, args):
     """Prints memory and traffic of one program, the traffic by cause."""
     args.attention = name
@@ -147,8 +97,10 @@ def measure(name, args):
         keras.config.disable_flash_attention()
     model, batch = PROGRAMS[name](args)
     started = time.perf_counter()
-    devices, options = devices_of(args.topology)
-    program, text = compile_program(lower_step(model, devices, batch), options)
+    chip, count = find_chips(args.device)
+    check_compiler(chip)
+    devices = planned_devices(args.device, chip, count)
+    program, text = compile_program(lower_step(model, devices, batch), chip)
     keras.config.enable_flash_attention()
     memory = program.memory_analysis()
     arguments = memory.argument_size_in_bytes + memory.output_size_in_bytes
@@ -175,7 +127,7 @@ def measure(name, args):
 
 def parse_args(argv=None):
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--topology", default="v5e:2x2", help='of TPUs; or "h100", "a100"')
+    parser.add_argument("--device", default="v5e:2x2", help="as of recipes/plan.py")
     parser.add_argument("--attention_dropout", type=float, default=0.1, help="with a kernel")
     parser.add_argument("--size", default="base")
     parser.add_argument("--layers", type=int, default=12)

@@ -29,13 +29,16 @@ def pytest_collection_finish():
     gc.set_threshold(10_000, 20, 20)  # tracing makes many objects, few of which are garbage
 
 
+MODULES = itertools.count(1)
+
+
 @pytest.fixture(scope="module", autouse=True)
-def no_collection_of_what_is_left(_modules=itertools.count(1)):
+def no_collection_of_what_is_left():
     """Exempts what earlier modules left, such as traced graphs, from garbage collection.
 
     After every fifth module it is collected, or a process would grow to several GB.
     """
-    if next(_modules) % 5 == 0:
+    if next(MODULES) % 5 == 0:
         gc.unfreeze()
         gc.collect()
     gc.freeze()

@@ -1,4 +1,4 @@
-"""Planning of TPU runs, without a TPU."""
+"""Planning of runs on TPUs and GPUs, without one."""
 
 from keras_bert.lazy_names import lazy_names
 

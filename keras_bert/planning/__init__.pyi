@@ -1,1 +1,1 @@
-from keras_bert.planning.tpu_plan import TpuPlan as TpuPlan
+from keras_bert.planning.plan import Plan as Plan

@@ -1,10 +1,10 @@
-"""Memory and time of a training step, or of a prediction, compiled for TPUs."""
+"""Memory and time of a training step, or of a prediction, compiled for TPUs or GPUs."""
 
 import dataclasses
 from typing import Any, ClassVar
 
-from keras_bert.planning.chips import GIB, Chip
-from keras_bert.planning.tpu_compiler import CompiledCost
+from keras_bert.planning.compiler import CompiledCost
+from keras_bert.planning.devices import GIB, Chip
 
 SECONDS_PER_DAY = 86400
 
@@ -17,7 +17,7 @@ class PlannedStep:
     products in a step on all chips, without recomputation; `cost` is that of one chip.
 
     Example:
-    >>> from keras_bert.planning.chips import find_chips
+    >>> from keras_bert.planning.devices import find_chips
     >>> cost = CompiledCost(2**30, 2**31, 2**20, 5e12, 4e10, None, 100.0)
     >>> step = PlannedStep(*find_chips("v5e:2x2"), 256, 128, 1.8e13, cost)
     >>> step.fits, round(1000 * step.least_seconds, 1), step.bound
@@ -38,12 +38,13 @@ class PlannedStep:
     @property
     def fits(self) -> bool:
         """Whether the step fits in a chip's memory."""
-        return self.cost.needed is not None
+        needed = self.cost.needed
+        return needed is not None and needed <= self.chip.available_bytes
 
     @property
     def spare_bytes(self) -> float | None:
         """Free bytes on a chip; negative if the step is too large, None if unknown."""
-        if self.fits:
+        if self.cost.needed is not None:
             return self.chip.available_bytes - self.cost.needed
         return None if self.cost.excess is None else -self.cost.excess
 
@@ -54,8 +55,9 @@ class PlannedStep:
 
     @property
     def compute_seconds(self) -> float:
-        """Seconds of all operations at the chips' peak rate."""
-        return self.cost.flops / self.chip.flops_per_second
+        """Seconds of all operations, or of the known ones, at the chips' peak rate."""
+        flops = self.cost.flops
+        return self.model_seconds if flops is None else flops / self.chip.flops_per_second
 
     @property
     def memory_seconds(self) -> float:
@@ -88,8 +90,9 @@ class PlannedStep:
         if not self.fits:
             return "\n".join(lines)
         cost, best = self.cost, self.model_seconds / self.least_seconds
+        if cost.flops is not None:
+            lines.append(_work("all operations", cost.flops, "FLOPs", self.compute_seconds))
         lines += [
-            _work("all operations", cost.flops, "FLOPs", self.compute_seconds),
             _work("HBM reads and writes", cost.hbm_bytes, "bytes", self.memory_seconds),
             f"  bound by {self.bound}: at best {best:.0%} utilization",
             "",
@@ -104,7 +107,8 @@ class PlannedStep:
     def _memory_lines(self):
         available, cost = self.chip.available_bytes / GIB, self.cost
         if not self.fits:
-            missing = "" if cost.excess is None else f": {cost.excess / GIB:.2f} GiB too much"
+            spare = self.spare_bytes
+            missing = "" if spare is None else f": {-spare / GIB:.2f} GiB too much"
             return [
                 f"  doesn't fit in the {available:.2f} available to a program{missing}",
                 f"  {self.advice}",

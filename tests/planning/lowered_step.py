@@ -1,6 +1,6 @@
 """Compares the planned step with the one that `fit` compiles, and checks its communication.
 
-Run by `test_tpu_plan.py`.
+Run by `test_plan.py`.
 """
 
 import re
@@ -10,7 +10,7 @@ import keras
 import numpy as np
 
 import keras_bert
-from keras_bert.planning.tpu_compiler import lower_step, pretraining_batch
+from keras_bert.planning.compiler import lower_step, pretraining_batch
 from keras_bert.training import jax_loop
 
 ROWS, LENGTH, PREDICTIONS = 8, 16, 4

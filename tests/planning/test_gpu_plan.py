@@ -1,35 +1,32 @@
 """Steps are compiled for GPUs that aren't there: `make test-gpu-plan`. Nothing runs on a GPU."""
 
-import importlib.util
 import time
-from pathlib import Path
 
 import keras
 import numpy as np
 import pytest
 
 import keras_bert
-from keras_bert.planning.hbm_traffic import hbm_traffic
-from keras_bert.planning.tpu_compiler import (
+from keras_bert.planning import Plan
+from keras_bert.planning.compiler import (
     compile_program,
+    has_compiler,
     lower_prediction,
     lower_step,
+    planned_devices,
     pretraining_batch,
 )
+from keras_bert.planning.devices import CHIPS
+from keras_bert.planning.hbm_traffic import hbm_traffic
 
 pytestmark = [
     pytest.mark.weekly,
     pytest.mark.slow,
     pytest.mark.skipif(
-        keras.backend.backend() != "jax" or not importlib.util.find_spec("jax_plugins.xla_cuda13"),
+        keras.backend.backend() != "jax" or not has_compiler(CHIPS["h100"]),
         reason="make test-gpu-plan installs what it needs",
     ),
 ]
-_SPEC = importlib.util.spec_from_file_location(
-    "traffic", Path(__file__).parents[2] / "benchmarks" / "traffic.py"
-)
-traffic = importlib.util.module_from_spec(_SPEC)
-_SPEC.loader.exec_module(traffic)
 ROWS, LENGTH = 8, 128
 SCORES = f"[{ROWS},2,{LENGTH},{LENGTH}]"
 
@@ -49,13 +46,13 @@ def compiled(card, what, packed=False, plain=False):
     backbone = keras_bert.BertBackbone(1000, 1, 2, 128, 256, attention_dropout=0.0)
     model = keras_bert.BertPretrainer(backbone)
     batch = pretraining_batch(model, ROWS, LENGTH, 20, 8 if packed else None)
-    devices = traffic.gpu_devices(card)
+    devices = planned_devices(card, CHIPS[card], 1)
     started = time.perf_counter()
     if what == "train":
         lowered = lower_step(model, devices, batch)
     else:
         lowered = lower_prediction(model, devices, batch[0])
-    program, text = compile_program(lowered, traffic.COMPILER_OPTIONS)
+    program, text = compile_program(lowered, CHIPS[card])
     memory, moved = program.memory_analysis(), hbm_traffic(text)
     print(
         f"{card}, {what}, {'packed' if packed else 'padded'}, {'plain' if plain else 'cuDNN'}: "
@@ -65,7 +62,7 @@ def compiled(card, what, packed=False, plain=False):
     return text, moved
 
 
-@pytest.mark.parametrize("card", traffic.TARGETS)
+@pytest.mark.parametrize("card", ["h100", "a100"])
 @pytest.mark.parametrize("packed", [False, True])
 @pytest.mark.parametrize("what", ["predict", "train"])
 def test_cudnn_attention_compiles_and_writes_no_scores(card, packed, what):
@@ -79,8 +76,19 @@ def test_cudnn_attention_compiles_and_writes_no_scores(card, packed, what):
 def test_padded_rows_of_several_gpus_are_not_exchanged():
     backbone = keras_bert.BertBackbone(1000, 1, 2, 128, 256)
     ids = np.zeros((ROWS, LENGTH), "int32")
-    lowered = lower_prediction(
-        backbone, traffic.gpu_devices("h100", 4), {"token_ids": ids, "padding_mask": ids}
-    )
-    _, text = compile_program(lowered, traffic.COMPILER_OPTIONS)
+    devices = planned_devices("h100:4", CHIPS["h100"], 4)
+    lowered = lower_prediction(backbone, devices, {"token_ids": ids, "padding_mask": ids})
+    _, text = compile_program(lowered, CHIPS["h100"])
     assert "__cudnn$fmha" in text and "all-" not in text and "collective-" not in text
+
+
+@pytest.mark.parametrize("device", ["h100", "a100:4"])
+def test_a_plan_of_gpus_has_memory_traffic_and_days(device):
+    plan = Plan(device, LENGTH)
+    backbone = keras_bert.BertBackbone(1000, 1, 2, 128, 256)
+    step = plan.compile(keras_bert.BertPretrainer(backbone), 4 * ROWS)
+    assert step.fits and step.bound == "memory" and step.cost.hbm_bytes > 1e7
+    table = step.table()
+    assert "1,000,000 steps" in table and "all operations" not in table
+    rows = plan.compile_prediction(keras_bert.BertEmbedder(backbone), 4 * ROWS)
+    assert rows.cost.hbm_bytes < step.cost.hbm_bytes and "rows/s" in rows.table()

@@ -24,7 +24,7 @@ RECIPES = Path(__file__).resolve().parents[2] / "recipes"
 PATHS = [*sorted(RECIPES.glob("[a-z]*.py")), RECIPES / "paper/ablations.py"]
 # A default differs only where the paper's numbers, or what is learned, do.
 OWN_DEFAULTS = {
-    "batch_size": {"finetune_choice": 16, "few_labels": 16, "pretrain_tpu": 256, "plan_tpu": 256},
+    "batch_size": {"finetune_choice": 16, "few_labels": 16, "pretrain_tpu": 256, "plan": 256},
     "learning_rate": {
         "finetune_glue": 2e-5,
         "finetune_choice": 2e-5,
@@ -174,7 +174,7 @@ NEEDED = {
     "finetune_embedder": FILES,
     "finetune_glue": "--init b --task rte --data y --output o",
     "finetune_reranker": "--init b --output o --train t --validation_split 0.1",
-    "plan_tpu": "",
+    "plan": "",
     "pretrain_tpu": "--corpus c --output o --save_every 4",
     "quickstart": "",
     "score_texts": "--init b --output o",
@@ -202,8 +202,8 @@ NEEDED = {
         ("finetune_glue", "--task all --source tfds", "--task all reads folders of TSV files"),
         ("finetune_reranker", "--negative_column a", "--negative_column needs"),
         ("finetune_reranker", "--teacher_column a", "--teacher_column needs"),
-        ("plan_tpu", "--utilization 40", "is a fraction of the peak, in (0, 1]; got 40.0"),
-        ("plan_tpu", "--predict --packed --remat", "leave out --packed, --remat"),
+        ("plan", "--utilization 40", "is a fraction of the peak, in (0, 1]; got 40.0"),
+        ("plan", "--predict --packed --remat", "leave out --packed, --remat"),
         ("pretrain_tpu", "--save_every 0", "--save_every must be at least 1; got 0"),
         ("pretrain_tpu", "--init b --dropout 0.2", "--dropout is for new models"),
         ("pretrain_tpu", "--init b --num_layers 2", "--num_layers is for new models"),

@@ -24,7 +24,7 @@ KERNEL = "__cudnn$fmha"
 def lowered(monkeypatch):
     import jax
 
-    from keras_bert.planning import tpu_compiler
+    from keras_bert.planning import compiler
 
     def lower(model, batch, capability, training):
         device = SimpleNamespace(platform="gpu", compute_capability=capability)
@@ -33,8 +33,8 @@ def lowered(monkeypatch):
             with planned_for(SimpleNamespace(devices=np.array([device]))):
                 return function.trace(*arguments).lower(lowering_platforms=("cuda",))
 
-        monkeypatch.setattr(tpu_compiler, "_lowered", lower_for_gpu)
-        step = tpu_compiler.lower_step if training else tpu_compiler.lower_prediction
+        monkeypatch.setattr(compiler, "_lowered", lower_for_gpu)
+        step = compiler.lower_step if training else compiler.lower_prediction
         return step(model, jax.devices(), batch if training else batch[0]).as_text()
 
     return lower

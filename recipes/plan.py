@@ -1,11 +1,15 @@
-"""Plans work on TPUs without a TPU: memory, shortest step time, days of training or rows a second.
+"""Plans work on TPUs or GPUs without one: memory, shortest step time, days of training or rows/s.
 
     pip install ".[tpu-plan]"
-    python recipes/plan_tpu.py --topology v5e:4x4 --size large --sequence_length 512
+    python recipes/plan.py --device v5e:4x4 --size large --sequence_length 512
 
-The compiler of TPUs compiles the step that `fit` runs on JAX, in mixed_bfloat16; with `--predict`,
-the forward pass of a BertEmbedder. It reports memory and operations, and the chips' published peak
-rates give the shortest time. `--utilization` is the fraction of these that you expect. Linux only.
+    pip install ".[gpu-plan]"
+    python recipes/plan.py --device h100:8 --packed --attention_dropout 0
+
+The chips' own compiler compiles the step that `fit` runs on JAX, in mixed_bfloat16; with
+`--predict`, the forward pass of a BertEmbedder. It reports memory and traffic, and the chips'
+published peak rates give the shortest time. `--utilization` is the fraction of these that you
+expect. Linux only.
 
 The paper's training takes 0.9 times the days printed for 128 tokens plus 0.1 times those for 512.
 """
@@ -14,7 +18,8 @@ import os
 
 if __name__ == "__main__":  # before Keras is imported
     os.environ["KERAS_BACKEND"] = "jax"
-    os.environ["JAX_PLATFORMS"] = "cpu"  # nothing runs on a TPU
+    os.environ["JAX_PLATFORMS"] = "cpu"  # nothing runs on a TPU or a GPU
+    os.environ["JAX_SKIP_CUDA_CONSTRAINTS_CHECK"] = "1"
 
 import keras_bert
 from keras_bert.recipes import _shared
@@ -24,7 +29,7 @@ from keras_bert.sizes import SIZES
 def parse_args(argv=None):
     parser = _shared.recipe_parser(__doc__)
     add = parser.add_argument
-    add("--topology", default="v5e:2x2", help="chips, such as v5e:4x4, v4:2x2x1 or v5p:2x2x1")
+    add("--device", default="v5e:2x2", help="TPUs, such as v5e:4x4 or v4:2x2x1; or h100, a100:8")
     add(
         "--size",
         default="base",
@@ -39,6 +44,7 @@ def parse_args(argv=None):
     add("--packed", action="store_true", help="fill rows of --batch_size with several sequences")
     add("--remat", action="store_true", help="save memory by recomputing activations")
     add("--dropout", type=float, default=0.1, help="dropout rate")
+    add("--attention_dropout", type=float, help="another one for attention; GPUs are faster with 0")
     add("--steps", type=int, default=1_000_000, help="optimizer steps in total")
     add("--utilization", type=float, default=0.4, help="expected fraction of the peak rate")
     add("--largest_batch", action="store_true", help="also search for the largest batch that fits")
@@ -46,8 +52,9 @@ def parse_args(argv=None):
     args = parser.parse_args(argv)
     if not 0 < args.utilization <= 1:
         parser.error(f"--utilization is a fraction of the peak, in (0, 1]; got {args.utilization}")
-    only_training = "accumulation_steps packed remat max_predictions largest_batch dropout steps"
-    given = [n for n in only_training.split() if getattr(args, n) != parser.get_default(n)]
+    of_training = ("accumulation_steps", "packed", "remat", "max_predictions", "largest_batch")
+    of_training += ("dropout", "attention_dropout", "steps")
+    given = [name for name in of_training if getattr(args, name) != parser.get_default(name)]
     if args.predict and given:
         parser.error(f"--predict plans no training: leave out --{', --'.join(given)}")
     return args
@@ -57,14 +64,18 @@ def main(argv=None):
     args = parse_args(argv)
     import keras  # slow: after the command line is checked
 
-    from keras_bert.planning import TpuPlan
+    from keras_bert.planning import Plan
 
     settings = (args.sequence_length, args.max_predictions, args.accumulation_steps)
-    plan = TpuPlan(args.topology, *settings, 8 if args.packed else None)
+    plan = Plan(args.device, *settings, 8 if args.packed else None)
     plan.check_batch(args.batch_size)
     keras.config.set_dtype_policy("mixed_bfloat16")
     backbone = keras_bert.BertBackbone(
-        args.vocabulary_size, dropout=args.dropout, remat=args.remat, **SIZES[args.size]
+        args.vocabulary_size,
+        dropout=args.dropout,
+        attention_dropout=args.attention_dropout,
+        remat=args.remat,
+        **SIZES[args.size],
     )
     task, compiled = keras_bert.BertPretrainer, plan.compile
     work = f"{plan.max_predictions} predicted; dropout {args.dropout}"
@@ -73,7 +84,7 @@ def main(argv=None):
     model = task(backbone)
     step = compiled(model, args.batch_size)
     print(
-        f"\nBERT {args.size}, {model.count_params():,} weights, on {args.topology} "
+        f"\nBERT {args.size}, {model.count_params():,} weights, on {args.device} "
         f"({plan.num_chips} chips of {plan.chip.hbm})\nbatches of {args.batch_size} rows of "
         f"{args.sequence_length} tokens, {work}"
         f"{'; packed' if args.packed else ''}{'; remat' if args.remat else ''}"

@@ -1,4 +1,4 @@
-"""Plan of pre-training and of prediction on TPUs, made without a TPU."""
+"""Plan of pre-training and of prediction on TPUs and GPUs, made without one."""
 
 import math
 from collections.abc import Callable
@@ -7,33 +7,34 @@ import keras
 import numpy as np
 
 from keras_bert.messages import check_int
-from keras_bert.planning.chips import GIB, Chip, find_chips
-from keras_bert.planning.planned_step import PlannedPrediction, PlannedStep, pretraining_flops
-from keras_bert.planning.tpu_compiler import (
+from keras_bert.planning.compiler import (
     check_compiler,
     compile_step,
     lower_prediction,
     lower_step,
+    planned_devices,
     pretraining_batch,
-    tpu_devices,
 )
+from keras_bert.planning.devices import GIB, Chip, find_chips
+from keras_bert.planning.planned_step import PlannedPrediction, PlannedStep, pretraining_flops
 from keras_bert.training.global_loss import check_accumulation
 
 _UPDATE_FLOPS = 29  # of AdamW, per weight, as the compiler counts them
 _FILL = 0.98  # fraction of a chip's memory that the largest batch aims for
 
 
-class TpuPlan:
-    """A plan of work on TPUs: the memory it needs and the shortest time it can take.
+class Plan:
+    """A plan of work on TPUs or GPUs: the memory it needs and the shortest time it can take.
 
-    The step that `fit` runs on JAX is compiled by libtpu, the TPUs' own compiler. No TPU is needed,
-    only Linux and `pip install "keras3-bert[tpu-plan]"`. The precision is the model's: call
-    `keras.config.set_dtype_policy("mixed_bfloat16")` before you make it. Communication between
-    chips is compiled, but isn't included in the times.
+    The step that `fit` runs on JAX is compiled by the chips' own compiler. No chip is needed, only
+    Linux and `pip install "keras3-bert[tpu-plan]"` or `"keras3-bert[gpu-plan]"`. The precision is
+    the model's: call `keras.config.set_dtype_policy("mixed_bfloat16")` before you make it.
+    Communication between chips is compiled, but isn't included in the times.
 
     Args:
-        topology: str, the kind of chip and the shape of the slice. "v5e:2x2", "v4:2x2x1",
-            "v5p:2x2x1" and "v6e:2x2" have 4 chips; "v5e:4x4" has 16.
+        device: str, the kind of chip, and the shape of a slice of TPUs or the number of GPUs.
+            "v5e:2x2", "v4:2x2x1", "v5p:2x2x1" and "v6e:2x2" have 4 chips; "v5e:4x4" has 16. "h100"
+            and "a100" are one GPU, "h100:8" are eight.
         sequence_length: int, tokens S of a row.
         max_predictions: int, prediction slots P of a row, by default as in `pretraining_dataset`.
         accumulation_steps: int, the parts that each chip's share of a batch is split into.
@@ -41,12 +42,12 @@ class TpuPlan:
         log: function that is called with each progress message.
 
     Raises:
-        ValueError: if the topology is unknown, a number is out of range, Keras's backend isn't JAX,
-            or libtpu isn't installed.
+        ValueError: if the device is unknown, a number is out of range, Keras's backend isn't JAX,
+            or the compiler isn't installed.
 
     Example:
     ```python
-    plan = TpuPlan("v5e:2x2", sequence_length=128)
+    plan = Plan("v5e:2x2", sequence_length=128)
     step = plan.compile(model, batch_size=256)  # a BertPretrainer; takes minutes
     print(step.table(steps=1_000_000, utilization=0.4))
     largest = plan.largest_batch(model, step)  # compiles up to three more times
@@ -56,22 +57,22 @@ class TpuPlan:
 
     def __init__(
         self,
-        topology: str,
+        device: str,
         sequence_length: int = 128,
         max_predictions: int | None = None,
         accumulation_steps: int = 1,
         sequences_per_row: int | None = None,
         log: Callable[[str], None] = print,
     ):
-        self.chip, self.num_chips = find_chips(topology)
+        self.chip, self.num_chips = find_chips(device)
         check_accumulation(accumulation_steps)
         if sequences_per_row is not None:
             check_int("sequences_per_row", sequences_per_row)
         if max_predictions is None:
             max_predictions = 4 * math.ceil(0.15 * sequence_length / 4)
         check_int("max_predictions", max_predictions, at_most=sequence_length)
-        check_compiler()
-        self.topology = topology
+        check_compiler(self.chip)
+        self.device = device
         self.sequence_length = sequence_length
         self.max_predictions = max_predictions
         self.accumulation_steps = accumulation_steps
@@ -79,7 +80,7 @@ class TpuPlan:
         self.log = log
 
     def __repr__(self):
-        return f"TpuPlan({self.topology!r}, sequence_length={self.sequence_length})"
+        return f"Plan({self.device!r}, sequence_length={self.sequence_length})"
 
     def check_batch(self, batch_size: int) -> None:
         """Raises a `ValueError` if a batch can't be split evenly over chips and parts."""
@@ -104,10 +105,10 @@ class TpuPlan:
         """
         self.check_batch(batch_size)
         rows = batch_size // self.num_chips
-        self.log(f"Compiling a step of {rows} rows per chip, {self.topology}; it takes minutes ...")
+        self.log(f"Compiling a step of {rows} rows per chip, {self.device}; it takes minutes ...")
         lowered = self._lower(model, batch_size)
         sizes = (math.prod(variable.shape) for variable in model.trainable_variables)
-        cost = compile_step(lowered, self.accumulation_steps, _UPDATE_FLOPS * sum(sizes))
+        cost = compile_step(lowered, self.chip, self.accumulation_steps, _UPDATE_FLOPS * sum(sizes))
         row_flops = pretraining_flops(
             model.backbone, self.sequence_length, self.max_predictions, model.next_sentence
         )
@@ -133,11 +134,10 @@ class TpuPlan:
                 f"{type(model).__name__}. Give a BertEmbedder, or the model's backbone."
             )
         self.check_batch(batch_size)
-        self.log(f"Compiling a prediction for {self.topology}; this takes a minute or more ...")
-        devices = tpu_devices(self.topology, self.chip.topology_options)
+        self.log(f"Compiling a prediction for {self.device}; this takes a minute or more ...")
         shape = (batch_size, self.sequence_length)
         inputs = {name: np.broadcast_to(np.int32(0), shape) for name in names}
-        cost = compile_step(lower_prediction(model, devices, inputs))
+        cost = compile_step(lower_prediction(model, self._devices(), inputs), self.chip)
         backbone = getattr(model, "backbone", model)
         row_flops = backbone.forward_flops(self.sequence_length)
         return self._planned(PlannedPrediction, batch_size, row_flops, cost)
@@ -176,14 +176,16 @@ class TpuPlan:
         return max(fitting, key=lambda step: step.batch_size, default=None)
 
     def _lower(self, model, batch_size):
-        devices = tpu_devices(self.topology, self.chip.topology_options)
         shape = (self.sequence_length, self.max_predictions, self.sequences_per_row)
         batch = pretraining_batch(model, batch_size, *shape)
         before, model.accumulation_steps = model.accumulation_steps, self.accumulation_steps
         try:
-            return lower_step(model, devices, batch)
+            return lower_step(model, self._devices(), batch)
         finally:
             model.accumulation_steps = before
+
+    def _devices(self):
+        return planned_devices(self.device, self.chip, self.num_chips)
 
     def _trial(self, step):
         needed = None if step.spare_bytes is None else self.chip.available_bytes - step.spare_bytes
@@ -199,7 +201,7 @@ def next_rows(
     all, and `parts` must divide the rows. Returns None if the search is over.
 
     Example:
-    >>> from keras_bert.planning.chips import CHIPS
+    >>> from keras_bert.planning.devices import CHIPS
     >>> gib = 2**30  # 1 for the state, 0.05 per row: (15.75 - 1) / 0.05 = 295 rows at most
     >>> next_rows([(64, 4.2 * gib, True)], gib, CHIPS["v5e"])
     288

@@ -1,18 +1,20 @@
-"""Compilation of the train step for TPUs that are absent."""
+"""Compilation of the train step for TPUs and GPUs that are absent."""
 
 import importlib.util
 import os
 import re
+import shutil
 import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import keras
 import numpy as np
 
 from keras_bert.layers.fused_attention import planned_for
+from keras_bert.planning.devices import Chip
 from keras_bert.planning.hbm_traffic import hbm_traffic
 
 if TYPE_CHECKING:
@@ -20,6 +22,9 @@ if TYPE_CHECKING:
 
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 _TOO_MUCH = re.compile(r"\(([\d.]+)([KMGT]?)\) exceeds available HBM \(([\d.]+)([KMGT]?)\)")
+# Which of several kernels of a product is faster is measured on a GPU; without one, any is taken.
+# Optimizing machine code only takes time.
+_GPU_OPTIONS = {"xla_gpu_autotune_level": "0", "xla_llvm_disable_expensive_passes": True}
 _EXCESS = re.compile(r"[Ee]xceeded hbm capacity by ([\d.]+)([KMGT]?)")
 
 
@@ -29,7 +34,7 @@ class CompiledCost(NamedTuple):
     arguments: int | None  # bytes of the weights, the optimizer's state and the batch
     temporaries: int | None  # bytes
     code: int | None  # bytes
-    flops: float | None  # operations
+    flops: float | None  # operations; the compiler of GPUs doesn't count them
     hbm_bytes: float | None  # bytes moved between the chip and its HBM
     excess: float | None  # missing bytes, if the step is too large and the compiler reports them
     seconds: float  # compilation time
@@ -40,34 +45,55 @@ class CompiledCost(NamedTuple):
         return None if self.code is None else self.arguments + self.temporaries + self.code
 
 
-def check_compiler() -> None:
-    """Raises a `ValueError` if this process can't compile for TPUs."""
+def check_compiler(chip: Chip) -> None:
+    """Raises a `ValueError` if this process can't compile for a kind of chip."""
     if keras.backend.backend() != "jax":
         raise ValueError(
-            f"Planning for TPUs needs JAX; Keras uses {keras.backend.backend()}. Set "
-            "KERAS_BACKEND=jax before Keras is imported."
+            f"Planning needs JAX; Keras uses {keras.backend.backend()}. Set KERAS_BACKEND=jax "
+            "before Keras is imported."
         )
-    if not has_compiler():
+    if not has_compiler(chip):
+        kind, extra = ("GPUs", "gpu-plan") if chip.gpu_target else ("TPUs", "tpu-plan")
         raise ValueError(
-            "The TPU compiler, libtpu, isn't installed. It runs on Linux and needs no TPU: "
-            'pip install "keras3-bert[tpu-plan]".'
+            f"The compiler of {kind} isn't installed. It runs on Linux and needs none of them: "
+            f'pip install "keras3-bert[{extra}]".'
         )
 
 
-def has_compiler() -> bool:
-    """Returns whether the TPU compiler and JAX are installed."""
+def has_compiler(chip: Chip) -> bool:
+    """Returns whether the compiler of a kind of chip and JAX are installed."""
+    if importlib.util.find_spec("jax") is None:
+        return False
+    if chip.gpu_target:
+        return bool(importlib.util.find_spec("jax_plugins.xla_cuda13") and _ptxas_folder())
     path = os.environ.get("TPU_LIBRARY_PATH")
-    has_libtpu = os.path.isfile(path) if path else importlib.util.find_spec("libtpu")
-    return bool(has_libtpu and importlib.util.find_spec("jax"))
+    return os.path.isfile(path) if path else importlib.util.find_spec("libtpu") is not None
 
 
-def tpu_devices(topology: str, options: dict[str, Any]) -> Sequence["jax.Device"]:
-    """Returns the devices of a TPU topology. Programs compile for them, but don't run."""
-    os.environ.setdefault("TPU_SKIP_MDS_QUERY", "1")  # don't ask Google's cloud for the topology
-    os.environ.setdefault("ALLOW_MULTIPLE_LIBTPU_LOAD", "1")  # no TPU needs exclusive access
+def _ptxas_folder():
+    """Returns the folder of ptxas, the assembler of GPUs' programs; None without one."""
+    if path := shutil.which("ptxas"):
+        return os.path.dirname(path)
+    nvidia = importlib.util.find_spec("nvidia")
+    folders = nvidia.submodule_search_locations if nvidia else ()
+    paths = (path for folder in folders for path in Path(folder).glob("cu*/bin/ptxas"))
+    return next((str(path.parent) for path in paths), None)
+
+
+def planned_devices(device: str, chip: Chip, count: int) -> Sequence["jax.Device"]:
+    """Returns the chips of a device. Programs compile for them, but don't run."""
     from jax.experimental import topologies
 
-    return topologies.get_topology_desc(topology, platform="tpu", **options).devices
+    if not chip.gpu_target:
+        os.environ.setdefault("TPU_SKIP_MDS_QUERY", "1")  # don't ask Google's cloud for the slice
+        os.environ.setdefault("ALLOW_MULTIPLE_LIBTPU_LOAD", "1")  # no TPU needs exclusive access
+        return topologies.get_topology_desc(device, platform="tpu", **chip.topology_options).devices
+    os.environ.setdefault("JAX_SKIP_CUDA_CONSTRAINTS_CHECK", "1")  # no search for CUDA's libraries
+    if shutil.which("ptxas") is None:
+        os.environ["PATH"] += os.pathsep + _ptxas_folder()
+    return topologies.get_topology_desc(
+        platform="cuda", target_config=chip.gpu_target, topology=f"1x{count}x1"
+    ).devices
 
 
 def lower_step(
@@ -139,7 +165,10 @@ def _shape(values, sharding):
 
 
 def compile_step(
-    lowered: "jax.stages.Lowered", num_iterations: int = 1, flops_outside_loop: int = 0
+    lowered: "jax.stages.Lowered",
+    chip: Chip,
+    num_iterations: int = 1,
+    flops_outside_loop: int = 0,
 ) -> CompiledCost:
     """Compiles a lowered step.
 
@@ -150,7 +179,7 @@ def compile_step(
 
     started = time.perf_counter()
     try:
-        program, text = compile_program(lowered)
+        program, text = compile_program(lowered, chip)
     except jax.errors.JaxRuntimeError as error:
         if "RESOURCE_EXHAUSTED" not in str(error):
             raise
@@ -159,28 +188,29 @@ def compile_step(
     seconds = time.perf_counter() - started
     memory = program.memory_analysis()
     outputs = memory.output_size_in_bytes - memory.alias_size_in_bytes
-    flops = program.cost_analysis()["flops"]
+    flops = (program.cost_analysis() or {}).get("flops")
+    if flops is not None:
+        flops = num_iterations * flops - (num_iterations - 1) * flops_outside_loop
     return CompiledCost(
         arguments=memory.argument_size_in_bytes + outputs,
         temporaries=memory.temp_size_in_bytes,
         code=memory.generated_code_size_in_bytes,
-        flops=num_iterations * flops - (num_iterations - 1) * flops_outside_loop,
+        flops=flops,
         hbm_bytes=hbm_traffic(text, num_iterations),
         excess=None,
         seconds=seconds,
     )
 
 
-def compile_program(
-    lowered: "jax.stages.Lowered", options: dict[str, Any] | None = None
-) -> tuple["jax.stages.Compiled", str]:
+def compile_program(lowered: "jax.stages.Lowered", chip: Chip) -> tuple["jax.stages.Compiled", str]:
     """Compiles a lowered step; returns the program and the text of its optimized HLO.
 
     The compiler dumps the text: JAX can't read every program for newer chips (v5p).
     """
     with tempfile.TemporaryDirectory() as folder:
         dump = {"xla_dump_to": folder, "xla_dump_hlo_as_text": True}
-        program = lowered.compile(compiler_options={**(options or {}), **dump})
+        options = _GPU_OPTIONS if chip.gpu_target else {}
+        program = lowered.compile(compiler_options={**options, **dump})
         [path] = Path(folder).glob("*after_optimizations.txt")
         return program, path.read_text()
 

@@ -2,29 +2,30 @@ from pathlib import Path
 
 import pytest
 
-from keras_bert.planning.tpu_compiler import has_compiler
+from keras_bert.planning.compiler import has_compiler
+from keras_bert.planning.devices import CHIPS
 
-SCRIPT = Path(__file__).resolve().parents[2] / "recipes" / "plan_tpu.py"
+SCRIPT = Path(__file__).resolve().parents[2] / "recipes" / "plan.py"
 
 
 def test_the_defaults_are_those_of_the_paper(recipe):
-    args = recipe("plan_tpu").parse_args([])
+    args = recipe("plan").parse_args([])
     assert (args.size, args.batch_size, args.steps) == ("base", 256, 1_000_000)
     assert (args.vocabulary_size, args.sequence_length, args.dropout) == (30522, 128, 0.1)
 
 
 def test_mistakes_are_refused_before_a_model_is_made(recipe, monkeypatch):
-    module = recipe("plan_tpu")
+    module = recipe("plan")
     monkeypatch.setattr(module.keras_bert, "BertBackbone", None)
     with pytest.raises(ValueError, match="'v5e:3x3'"):
-        module.main(["--topology", "v5e:3x3"])
-    monkeypatch.setattr("keras_bert.planning.tpu_plan.check_compiler", lambda: None)
+        module.main(["--device", "v5e:3x3"])
+    monkeypatch.setattr("keras_bert.planning.plan.check_compiler", lambda chip: None)
     with pytest.raises(ValueError, match="a multiple of 4, for instance 252"):
         module.main(["--batch_size", "250"])
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not has_compiler(), reason='pip install ".[tpu-plan]"')
+@pytest.mark.skipif(not has_compiler(CHIPS["v5e"]), reason='pip install ".[tpu-plan]"')
 def test_a_tiny_model_is_planned_for_four_chips(run_python):
     arguments = "--size tiny --vocabulary_size 1000 --batch_size 64 --accumulation_steps 2 --remat"
     said = run_python(SCRIPT, *arguments.split())
@@ -39,7 +40,7 @@ def test_a_tiny_model_is_planned_for_four_chips(run_python):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not has_compiler(), reason='pip install ".[tpu-plan]"')
+@pytest.mark.skipif(not has_compiler(CHIPS["v5e"]), reason='pip install ".[tpu-plan]"')
 def test_a_tiny_prediction_is_planned_for_four_chips(run_python):
     said = run_python(SCRIPT, "--size", "tiny", "--batch_size", "64", "--predict")
     assert "rows of 128 tokens, embedded" in said and "to spare" in said

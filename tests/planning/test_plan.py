@@ -9,12 +9,12 @@ import keras
 import pytest
 
 from keras_bert import BertBackbone, sizes
-from keras_bert.planning import TpuPlan
-from keras_bert.planning.chips import CHIPS, GIB, find_chips
+from keras_bert.planning import Plan
+from keras_bert.planning.compiler import CompiledCost, read_excess
+from keras_bert.planning.devices import CHIPS, GIB, find_chips
 from keras_bert.planning.hbm_traffic import hbm_traffic
+from keras_bert.planning.plan import next_rows
 from keras_bert.planning.planned_step import PlannedPrediction, PlannedStep, pretraining_flops
-from keras_bert.planning.tpu_compiler import CompiledCost, read_excess
-from keras_bert.planning.tpu_plan import next_rows
 
 SCRIPT = Path(__file__).with_name("lowered_step.py")
 
@@ -30,8 +30,8 @@ def planned(rows=64, needed=4 * GIB, excess=None, flops=4e12, hbm_bytes=2e10):
 @pytest.fixture
 def plan(monkeypatch):
     """A plan for 4 chips on any machine; `compile` pretends to need 1 GiB and 0.05 per row."""
-    monkeypatch.setattr("keras_bert.planning.tpu_plan.check_compiler", lambda: None)
-    plan = TpuPlan("v5e:2x2", log=[].append)
+    monkeypatch.setattr("keras_bert.planning.plan.check_compiler", lambda chip: None)
+    plan = Plan("v5e:2x2", log=[].append)
     plan.compiled = []
 
     def compile(model, batch_size):
@@ -52,15 +52,16 @@ def model():
     return SimpleNamespace(variables=state * 2, optimizer=SimpleNamespace(variables=state * 2))
 
 
-def test_a_topology_has_a_kind_and_a_number_of_chips():
+def test_a_device_has_a_kind_and_a_number_of_chips():
     assert find_chips("v5e:4x4") == (CHIPS["v5e"], 16) and find_chips("v5p:2x2x1")[1] == 4
+    assert find_chips("h100") == (CHIPS["h100"], 1) and find_chips("a100:16")[1] == 16
     assert CHIPS["v4"].topology_options == {"chip_config_name": "megacore"}, "one device per chip"
 
 
-@pytest.mark.parametrize("topology", ["v5e", "v5e:3x3", "h100:2x2", "v4:2x2", ""])
-def test_an_unknown_topology_is_refused_with_the_known_ones(topology):
-    with pytest.raises(ValueError, match=r"Unknown topology.*v4:2x2x1.*v5e:4x4.*v5p.*v6e:2x2"):
-        TpuPlan(topology)
+@pytest.mark.parametrize("device", ["v5e", "v5e:3x3", "h100:2x2", "h100:0", "v4:2x2", "v100", ""])
+def test_an_unknown_device_is_refused_with_the_known_ones(device):
+    with pytest.raises(ValueError, match=f"'{device}'.*v4:2x2x1.*v5e:4x4.*v5p.*v6e:2x2.*a100"):
+        Plan(device)
 
 
 @pytest.mark.parametrize("length, predictions", [(128, 20), (512, 80)])
@@ -230,22 +231,31 @@ def test_a_batch_that_cannot_be_split_evenly_is_refused(plan):
 
 
 def test_numbers_out_of_range_are_refused(plan):
-    assert (plan.max_predictions, TpuPlan("v5e:2x2", 512).max_predictions) == (20, 80)
+    assert (plan.max_predictions, Plan("v5e:2x2", 512).max_predictions) == (20, 80)
     with pytest.raises(ValueError, match="max_predictions must be at most 128; got 129"):
-        TpuPlan("v5e:2x2", 128, 129)
+        Plan("v5e:2x2", 128, 129)
     with pytest.raises(ValueError, match="accumulation_steps"):
-        TpuPlan("v5e:2x2", accumulation_steps=0)
+        Plan("v5e:2x2", accumulation_steps=0)
 
 
-def test_the_jax_backend_and_libtpu_are_required(monkeypatch):
+@pytest.mark.parametrize("device, extra", [("v5e:2x2", "tpu-plan"), ("h100", "gpu-plan")])
+def test_the_jax_backend_and_a_compiler_are_required(monkeypatch, device, extra):
     monkeypatch.setattr(keras.backend, "backend", lambda: "tensorflow")
     with pytest.raises(ValueError, match="Keras uses tensorflow. Set KERAS_BACKEND=jax"):
-        TpuPlan("v5e:2x2")
+        Plan(device)
     monkeypatch.setattr(keras.backend, "backend", lambda: "jax")
     monkeypatch.delenv("TPU_LIBRARY_PATH", raising=False)
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(ValueError, match=r"libtpu, isn't installed.*\[tpu-plan\]"):
-        TpuPlan("v5e:2x2")
+    with pytest.raises(ValueError, match=rf"isn't installed.*\[{extra}\]"):
+        Plan(device)
+
+
+def test_a_gpu_has_bounds_without_a_count_of_operations():
+    cost = CompiledCost(GIB, 60 * GIB, 0, None, 3.352e12, None, 1.0)
+    step = PlannedStep(*find_chips("h100:2"), 64, 128, 2 * 989e12, cost)
+    assert (step.bound, step.least_seconds) == ("compute", 1.0)
+    assert not step.fits and "1.68 GiB too much" in step.table()
+    assert "all operations" not in PlannedStep(*find_chips("a100"), 64, 128, 1e12, cost).table()
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@
 #
 # ```bash
 # pip install ".[tpu-plan]"
-# python recipes/plan_tpu.py --topology v5e:2x2 --size base --sequence_length 128
+# python recipes/plan.py --device v5e:2x2 --size base --sequence_length 128
 # ```
 #
 # It compiles the step that `fit` runs on JAX, in mixed_bfloat16, for chips that aren't there. This
@@ -48,13 +48,13 @@
 #
 # `--largest_batch` compiles other batch sizes to find the largest that fits. `--accumulation_steps`
 # and `--remat` reduce the memory needed. `--packed` plans rows of up to 8 sequences. `--predict`
-# plans the forward pass of a `BertEmbedder` instead, which is `TpuPlan.compile_prediction` in
+# plans the forward pass of a `BertEmbedder` instead, which is `Plan.compile_prediction` in
 # Python. The kinds of chip are v4, v5e, v5p and v6e.
 #
 # ```bash
-# python recipes/plan_tpu.py --topology v5e:4x4 --size large --sequence_length 512 --largest_batch
-# python recipes/plan_tpu.py --sequence_length 512 --packed  # rows of up to 8 sequences
-# python recipes/plan_tpu.py --predict --batch_size 1024  # embedding of texts, no training
+# python recipes/plan.py --device v5e:4x4 --size large --sequence_length 512 --largest_batch
+# python recipes/plan.py --sequence_length 512 --packed  # rows of up to 8 sequences
+# python recipes/plan.py --predict --batch_size 1024  # embedding of texts, no training
 # ```
 #
 # [Traffic and memory](../results.md#traffic-and-memory-on-a-tpu) compares such a plan with
@@ -63,7 +63,7 @@
 # ## Reference: Base on 4 chips, Large on 16
 #
 # The paper trained Base on 4 Cloud TPUs and Large on 16, which had 4 chips each. These plans take a
-# quarter of its chips and its batches of 256. The first three columns are `--topology`, `--size`
+# quarter of its chips and its batches of 256. The first three columns are `--device`, `--size`
 # and `--sequence_length`. "Products" is the time of a step's matrix products at the peak rate. The
 # last three columns (a step, tokens per second, days for a million steps) assume 40 % of the peak
 # rate.
@@ -103,7 +103,7 @@
 # | large | 1024 x 128 | 1.76 of 15.75 | 103.0 ms | 9,945 | 3,994 |
 #
 # ```bash
-# python recipes/plan_tpu.py --predict --batch_size 1024
-# python recipes/plan_tpu.py --predict --batch_size 256 --sequence_length 512
-# python recipes/plan_tpu.py --predict --batch_size 1024 --size large
+# python recipes/plan.py --predict --batch_size 1024
+# python recipes/plan.py --predict --batch_size 256 --sequence_length 512
+# python recipes/plan.py --predict --batch_size 1024 --size large
 # ```

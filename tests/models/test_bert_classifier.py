@@ -171,7 +171,7 @@ def test_batching_takes_the_place_of_batch_size(assert_close, model, eager, monk
     expected = model.evaluate(TEXTS, LABELS, verbose=0)
     assert_close(model.evaluate(TEXTS, LABELS, batching=batching, verbose=0), expected)
     for call in (model.fit, model.evaluate):
-        with pytest.raises(ValueError, match="batch_size or batching, not both"):
+        with pytest.raises(ValueError, match="in place of batch_size; got .*=3"):
             call(TEXTS, LABELS, batch_size=3, batching=batching)
 
 

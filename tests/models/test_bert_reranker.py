@@ -90,11 +90,11 @@ def test_bad_rankings_are_refused(model):
     for query, texts, top_k, message in (
         ("", ["a"], None, r"non-empty strings.*got \[''\]"),
         ([" ", "a"], ["a"], None, r"non-empty strings.*got \[' ', 'a'\]"),
-        ([], ["a"], None, r"at least one; got \[\]"),
-        (3, ["a"], None, "query must be a string or a list of strings; got 3"),
-        ("a", [], None, "no documents for the query 'a'"),
-        (["a", "b"], [["c"], []], None, "no documents for the query 'b'"),
-        ("a", "b", None, "documents must be a list of strings; got 'b'"),
+        ([], ["a"], None, r"query must be .*at least one; got \[\]"),
+        (3, ["a"], None, "query must be a list of strings.*got 3"),
+        ("a", [], None, r"documents must be .*at least one; got \[\]"),
+        (["a", "b"], [["c"], []], None, r"documents of 'b' must be .*at least one; got \[\]"),
+        ("a", "b", None, "documents must be a list of strings.*got 'b'"),
         (["a", "b"], [["c"]], None, "2 queries but 1 lists"),
         ("a", ["b"], 2, "top_k must be at most 1; got 2"),
         ("a", ["b"], 0, "top_k must be at least 1"),
@@ -106,7 +106,7 @@ def test_bad_rankings_are_refused(model):
 
 def test_scores_that_are_nan_are_refused(model):
     model.head.bias.assign([np.nan])
-    with pytest.raises(ValueError, match="score of document 0 for the query 'a' is NaN"):
+    with pytest.raises(ValueError, match=r"score of \('a', 'b'\) is NaN"):
         model.rank("a", ["b", "c"])
     with pytest.raises(ValueError, match="score of example 0 is NaN"):
         model.scores(PAIRS, [1, 0, 1, 0, 0])

@@ -26,24 +26,8 @@ def model(make_backbone, reader, varied, eager):
     return eager(varied(BertReranker(make_backbone(), reader)))
 
 
-@pytest.fixture
-def documents(inputs):
-    """Prepared inputs, `[2, 4, 12]`."""
-    return {name: values.reshape(2, 4, 12) for name, values in inputs.items()}
-
-
 def score_of(model, pairs):
     return np.array([answer["score"] for answer in model.answer(pairs)])
-
-
-def test_logits_are_products_of_the_pooled_output_with_a_vector(
-    bare, inputs, documents, assert_close
-):
-    pooled = keras.ops.convert_to_numpy(bare.backbone(inputs)["pooled_output"])
-    kernel, bias = (keras.ops.convert_to_numpy(w) for w in bare.head.weights)
-    logits = bare.predict(documents, verbose=0)
-    assert logits.shape == (2, 4) and logits.dtype == "float32" and np.ptp(logits) > 1e-3
-    assert_close(logits, (pooled @ kernel + bias).reshape(2, 4))
 
 
 def test_a_triplet_has_the_logits_of_its_pairs(model, assert_close):

@@ -163,17 +163,3 @@ def test_settings_are_kept_by_presets_and_by_what_transformers_reads(model, read
         assert set(back.load_report.new) == set()
     changed = BertSpanLabeler.from_preset(tmp_path / "preset", document_stride=1).preprocessor
     assert (changed.document_stride, changed.null_threshold) == (1, 0.25)
-
-
-def test_bad_arguments_are_named(backbone, reader, model):
-    question = {"question": "a", "context": "b", "answers": []}
-    for call, message in (
-        (lambda: type(reader).like(reader, max_answer_length=0), "max_answer_length .*1; got 0"),
-        (lambda: model.answer(question, n_best=0), "n_best must be at least 1; got 0"),
-        (lambda: model.fit([question], [1]), "leave y and sample_weight out"),
-        (lambda: model.answer([question, "a"]), "number 1 is 'a'"),
-        (lambda: model.fit([question]), "No question has answers to train on"),
-        (lambda: BertSpanLabeler(backbone).answer(question), "BertSpanLabelerPreprocessor"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            call()

@@ -37,13 +37,6 @@ def test_the_first_fit_adapts_to_what_it_learns_from(model, inputs, randomized):
     assert (later == normal).all()
 
 
-def test_it_learns_from_features(model, eager, inputs):
-    eager(model, optimizer=keras.optimizers.Adam(0.05))
-    x = {**inputs, "features": np.where(np.eye(3)[0] == 1, LABELS[:, None], FEATURES)}
-    losses = model.fit(x, LABELS, epochs=4, verbose=0).history["loss"]
-    assert losses[-1] < 0.9 * losses[0]
-
-
 def test_features_count_and_datasets_give_what_arrays_give(assert_close, reader, difference, tf):
     x = {"text": TEXTS, "features": FEATURES}
     expected = reader.predict(x, verbose=0)

@@ -12,7 +12,12 @@ from keras_bert.files.remote import local_path
 from keras_bert.finetuning.train_epochs import best_model_path, shown_scores, train_epochs
 from keras_bert.messages import check_int, check_one_of
 from keras_bert.models.bert_task import BertTask
-from keras_bert.models.task_data import check_validation_split, features_in_memory, in_memory
+from keras_bert.models.task_data import (
+    check_validation_split,
+    features_in_memory,
+    in_memory,
+    preprocessor_of,
+)
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.raw import split_examples
 from keras_bert.training.adamw import AdamW
@@ -111,7 +116,7 @@ def finetune(
     check_int("patience", 1 if patience is None else patience)
     train, dev = _train_and_dev(model, train, dev, validation_split)
     test = None if test is None else _examples(model, test, "test")
-    preprocessor = _preprocessor(model)
+    preprocessor = preprocessor_of(model)
     batching = dataclasses.replace(batching or Batching(), shuffle=True)
     batching.check_model(model)
     strategy = strategy or getattr(model, "distribute_strategy", None)
@@ -226,25 +231,16 @@ def _train_and_dev(model, train, dev, validation_split):
     return [_Examples(*part) for part in split_examples(train, validation_split)]
 
 
-def _preprocessor(model):
-    if getattr(model, "preprocessor", None) is None:
-        raise ValueError(
-            f"finetune takes a task with a preprocessor, which reads raw examples; got a "
-            f"{type(model).__name__} without one. Set model.preprocessor, or call fit."
-        )
-    return model.preprocessor
-
-
 def _check_examples(model, **parts):
-    scorer = model.scorer
     for name, part in parts.items():
         if part is None:
             continue
-        if not scorer.has_labels(part.x, part.y) and name != "test":
+        has_labels = model.scorer.has_labels(part.x, part.y)
+        if not has_labels and name != "test":
             raise ValueError(f"{name} has no labels: pass (x, y), or examples with their labels.")
         model.check_labels(part.y)
         if name != "train":  # training examples are read later
-            model.preprocessor.read(part.x, part.y, with_labels=scorer.has_labels(part.x, part.y))
+            model.preprocessor.read(part.x, part.y, with_labels=has_labels)
 
 
 def shown_classes(counts: dict[str, int], most: int = 10) -> str:

@@ -45,14 +45,11 @@ def test_the_losses_are_means_over_predicted_tokens_and_pairs(model, randomized,
         np.testing.assert_allclose(results[name], value, rtol=2e-5, err_msg=name)
 
 
-def test_untrained_losses_are_those_of_chance_and_0_without_predictions(model, pretraining_batch):
+def test_the_loss_is_0_without_predictions(model, pretraining_batch):
     x, y, weights = pretraining_batch
-    results = model.evaluate(x, y, sample_weight=weights, verbose=0, return_dict=True)
-    assert abs(results["masked_lm_loss"] - np.log(30)) < 0.1
-    assert abs(results["next_sentence_loss"] - np.log(2)) < 0.1
     weights = {**weights, "masked_lm": 0 * weights["masked_lm"]}
     results = model.evaluate(x, y, sample_weight=weights, verbose=0, return_dict=True)
-    assert results["masked_lm_loss"] == 0.0
+    assert results["masked_lm_loss"] == 0.0 < results["next_sentence_loss"]
 
 
 def test_masked_lm_alone(make_backbone, eager, pretraining_batch):

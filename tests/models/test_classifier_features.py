@@ -63,13 +63,6 @@ def test_checkpoints_keep_the_normalization(reader, eager, assert_close, tensorf
     assert restored.feature_normalization.is_adapted
 
 
-def test_features_stay_float32_under_mixed_bfloat16(make_backbone):
-    model = BertClassifier(make_backbone(dtype="mixed_bfloat16"), 2, num_features=3)
-    model.adapt_features(FEATURES)
-    normal = model.feature_normalization(FEATURES.astype("float32"))
-    assert np.abs(keras.ops.convert_to_numpy(normal)[:, 0].std() - 1) < 1e-3  # bfloat16: 2000, 2008
-
-
 def test_features_that_are_none_are_refused(model, reader, inputs):
     missing = np.where(np.arange(24).reshape(8, 3) == 7, np.nan, 1.0)
     for call in (lambda x: model.fit(x, LABELS), model.predict):

@@ -6,7 +6,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_bert import BertPretrainer, BertSpanLabeler, BertSpanLabelerPreprocessor, BertTask
+from keras_bert import BertSpanLabeler, BertSpanLabelerPreprocessor, BertTask
 from keras_bert.metrics import squad_scores
 from keras_bert.models import answering
 
@@ -141,14 +141,6 @@ def test_scores_of_unanswerable_questions_have_the_best_threshold(model):
     )
     scores = model.scores(questions)
     assert scores == squad_scores(questions, texts, odds) and "best_exact_thresh" in scores
-
-
-def test_it_starts_from_a_pretrained_encoder(backbone, preprocessor, tmp_path):
-    BertPretrainer(backbone, preprocessor=preprocessor).save_to_preset(tmp_path / "preset")
-    model = BertSpanLabeler.from_preset(tmp_path / "preset", **SIZES)
-    assert set(model.load_report.new) == {"logits/kernel", "logits/bias"}
-    with pytest.raises(ValueError, match="leave no room.*sequence_length=12"):
-        BertSpanLabeler.from_preset(tmp_path / "preset")
 
 
 def test_settings_are_kept_by_presets_and_by_what_transformers_reads(model, reader, tmp_path):

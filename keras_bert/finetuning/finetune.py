@@ -1,6 +1,5 @@
 """Fine-tuning of a task on raw examples."""
 
-import contextlib
 import dataclasses
 import os
 from collections.abc import Callable, Sequence
@@ -13,12 +12,18 @@ from keras_bert.files.remote import local_path
 from keras_bert.finetuning.train_epochs import best_model_path, shown_scores, train_epochs
 from keras_bert.messages import check_int, check_one_of
 from keras_bert.models.bert_task import BertTask
-from keras_bert.models.task_data import in_memory
+from keras_bert.models.task_data import (
+    check_validation_split,
+    features_in_memory,
+    in_memory,
+    preprocessor_of,
+)
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.raw import split_examples
 from keras_bert.training.adamw import AdamW
 from keras_bert.training.describe_training import describe_training
 from keras_bert.training.processes import is_chief, wait_for_all
+from keras_bert.training.strategy import scope_of
 from keras_bert.training.training_record import record_scores, record_training
 from keras_bert.training.warmup_linear_decay import WarmupLinearDecay
 
@@ -111,11 +116,12 @@ def finetune(
     check_int("patience", 1 if patience is None else patience)
     train, dev = _train_and_dev(model, train, dev, validation_split)
     test = None if test is None else _examples(model, test, "test")
-    preprocessor = _preprocessor(model)
+    preprocessor = preprocessor_of(model)
     batching = dataclasses.replace(batching or Batching(), shuffle=True)
     batching.check_model(model)
+    strategy = strategy or getattr(model, "distribute_strategy", None)
     if loss is not None:  # labels are checked for it
-        with _scope(strategy or getattr(model, "distribute_strategy", None)):
+        with scope_of(strategy):
             model.compile(loss=loss)
     _check_examples(model, train=train, dev=dev, test=test)
     print(
@@ -124,7 +130,6 @@ def finetune(
     if hasattr(model, "class_counts"):
         print(shown_classes(model.class_counts(train.y)), end="")
     select, output = _selected(model.scorer, select, scores, dev), local_path(output)
-    strategy = strategy or getattr(model, "distribute_strategy", None)
     rows = _training_rows(model, train, class_weight)
     options = model.scorer.answer_options if answer_options is None else answer_options
 
@@ -139,7 +144,7 @@ def finetune(
         record_scores(model, {"dev": dev_scores})
         return dev_scores
 
-    with _scope(strategy):
+    with scope_of(strategy):
         steps = epochs * len(batches(0))
         learning_rate = _compile(model, steps, learning_rate, warmup, layer_decay, loss)
     settings = {
@@ -177,7 +182,7 @@ def finetune(
     )
     best = best_model_path(model, output)
     if test is not None:
-        with _scope(strategy):
+        with scope_of(strategy):
             best_model = type(model).from_preset(best)
         answers = best_model.answers_to_score(test.x, batching.batch_size, y=test.y, **options)
         test_scores = _write_test(best_model, output, answers, test, scores)
@@ -214,11 +219,7 @@ def _examples(model, part, name):
 
 
 def _train_and_dev(model, train, dev, validation_split):
-    if not 0 <= validation_split < 1:
-        raise ValueError(
-            "validation_split is a share of the training examples, at least 0 and below 1; got "
-            f"{validation_split}."
-        )
+    check_validation_split(validation_split)
     if (dev is None) == (validation_split == 0):
         raise ValueError(
             "The best epoch is selected on dev, or on a validation_split of train: pass one of "
@@ -230,25 +231,16 @@ def _train_and_dev(model, train, dev, validation_split):
     return [_Examples(*part) for part in split_examples(train, validation_split)]
 
 
-def _preprocessor(model):
-    if getattr(model, "preprocessor", None) is None:
-        raise ValueError(
-            f"finetune takes a task with a preprocessor, which reads raw examples; got a "
-            f"{type(model).__name__} without one. Set model.preprocessor, or call fit."
-        )
-    return model.preprocessor
-
-
 def _check_examples(model, **parts):
-    scorer = model.scorer
     for name, part in parts.items():
         if part is None:
             continue
-        if not scorer.has_labels(part.x, part.y) and name != "test":
+        has_labels = model.scorer.has_labels(part.x, part.y)
+        if not has_labels and name != "test":
             raise ValueError(f"{name} has no labels: pass (x, y), or examples with their labels.")
         model.check_labels(part.y)
         if name != "train":  # training examples are read later
-            model.preprocessor.read(part.x, part.y, with_labels=scorer.has_labels(part.x, part.y))
+            model.preprocessor.read(part.x, part.y, with_labels=has_labels)
 
 
 def shown_classes(counts: dict[str, int], most: int = 10) -> str:
@@ -278,7 +270,7 @@ def _training_rows(model, train, class_weight):
             raise ValueError(f"class_weight is for classifiers; got a {type(model).__name__}.")
         weight = model.class_sample_weight(y, class_weight, weight)
     if getattr(model, "num_features", 0) and not model.feature_normalization.is_adapted:
-        model.adapt_features(x["features"] if isinstance(x, dict) else None)
+        model.adapt_features(features_in_memory(model, x))
     return model.preprocessor.read(x, y, weight, with_labels=True)
 
 
@@ -292,10 +284,6 @@ def _compile(model, steps, learning_rate, warmup, layer_decay, loss):
     settings = settings if loss is None else {"loss": loss}
     model.compile(**{**settings, "optimizer": optimizer})
     return learning_rate
-
-
-def _scope(strategy):
-    return contextlib.nullcontext() if strategy is None else strategy.scope()
 
 
 def _write_test(model, output, answers, test, scores):

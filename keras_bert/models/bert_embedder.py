@@ -6,14 +6,14 @@ import numpy as np
 from keras_bert.layers.layer_combination import LayerCombination, layer_places
 from keras_bert.layers.pooling import Pooling
 from keras_bert.losses import EmbeddingLoss, check_dims
-from keras_bert.messages import check_int, check_one_each, shown
+from keras_bert.messages import check_all_finite, check_int, check_one_each, shown
 from keras_bert.models.answering import outputs_of
 from keras_bert.models.bert_task import BertTask
-from keras_bert.models.comparing import check_finite, nearest, unit
+from keras_bert.models.comparing import EMBED_AGAIN, nearest, unit
 from keras_bert.models.precision import head_policy
 from keras_bert.models.task_data import preprocessor_of
 from keras_bert.models.task_parts import check_backbone
-from keras_bert.preprocessing.raw import is_dataset, is_raw
+from keras_bert.preprocessing.raw import is_dataset, is_raw, text_columns
 from keras_bert.scoring.ranking_scorers import VectorScorer
 from keras_bert.training.adamw import AdamW
 
@@ -161,8 +161,6 @@ class BertEmbedder(BertTask):
 
     def answers_to_score(self, x, batch_size=None, *, y=None, verbose=0):
         """Embeds examples to score, a list of dicts: `embedding`, `[H]` or `[k, H]` of k texts."""
-        from keras_bert.preprocessing.raw import text_columns
-
         columns, preprocessor = text_columns(x), preprocessor_of(self)
         vectors = [
             outputs_of(self, each.read(column), batch_size, verbose=verbose)
@@ -202,7 +200,7 @@ class BertEmbedder(BertTask):
         Raises:
             ValueError: if vectors differ in width or are not finite, or the model doesn't pool.
         """
-        texts, others = self._both(texts, others, batch_size, kinds=(None, None))
+        texts, others = self._both(texts, others, batch_size)
         return unit(texts) @ unit(others).T
 
     def similarity_pairwise(self, texts, others, batch_size=None):
@@ -213,7 +211,7 @@ class BertEmbedder(BertTask):
             others: the counterparts, as many.
             batch_size: int; 32 by default.
         """
-        texts, others = self._both(texts, others, batch_size, kinds=(None, None))
+        texts, others = self._both(texts, others, batch_size)
         check_one_each(len(texts), "texts", others=others)
         return np.sum(unit(texts) * unit(others), axis=-1)
 
@@ -250,7 +248,7 @@ class BertEmbedder(BertTask):
                 'BertEmbedder.from_preset(folder, pooling="mean").'
             )
 
-    def _encoded(self, texts, kind, batch_size=None, verbose=0):
+    def _encoded(self, texts, kind, batch_size, verbose=0):
         """Embeds texts with the prompt of a kind, or None for the default one."""
         if is_dataset(texts) or isinstance(texts, dict) or not is_raw(texts):
             raise ValueError(f"Give a text or a list of texts; got {shown(texts)}.")
@@ -265,11 +263,11 @@ class BertEmbedder(BertTask):
         ]
         return np.concatenate(found)
 
-    def _both(self, texts, others, batch_size, kinds):
+    def _both(self, texts, others, batch_size, kinds=(None, None)):
         """Returns the vectors of both, `[n, H]` and `[m, H]`."""
         found = []
         for x, kind in zip((texts, others), kinds, strict=True):
-            if isinstance(x, (str, bytes)) or is_raw(x):
+            if is_raw(x):
                 found.append(self._encoded(x, kind, batch_size))
                 continue
             try:
@@ -279,7 +277,7 @@ class BertEmbedder(BertTask):
             if vectors.ndim != 2 or vectors.dtype.kind != "f" or not vectors.size:
                 raise ValueError(f"Give texts, or vectors as floats [n, H]; got {shown(x)}.")
             if not isinstance(vectors, np.memmap):
-                check_finite(vectors, 0)
+                check_all_finite("Vectors", vectors, EMBED_AGAIN)
             found.append(vectors)
         texts, others = found
         if texts.shape[1] != others.shape[1]:

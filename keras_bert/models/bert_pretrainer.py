@@ -11,6 +11,7 @@ from keras_bert.models.precision import head_policy
 from keras_bert.models.scoring import token_likelihoods
 from keras_bert.models.task_data import preprocessor_of
 from keras_bert.models.task_parts import check_backbone
+from keras_bert.preprocessing.whole_texts import masked_inputs, whole_texts
 from keras_bert.training.adamw import AdamW
 
 
@@ -161,8 +162,6 @@ class BertPretrainer(BertTask):
             return self.fill_mask([texts], top_k, batch_size)[0]
         _check_list("texts", texts)
         preprocessor = preprocessor_of(self)
-        from keras_bert.preprocessing.whole_texts import masked_inputs
-
         tokens = preprocessor.tokenizer.get_vocabulary()
         answers = []
         for start in range(0, len(texts), batch_size):
@@ -198,13 +197,10 @@ class BertPretrainer(BertTask):
             ValueError: if a text has no token or exceeds the preprocessor's `sequence_length`, or
                 the model has no preprocessor.
         """
-        check_int("batch_size", batch_size)
         if isinstance(texts, str):
             return self.score_texts([texts], batch_size)[0]
         _check_list("texts", texts)
         preprocessor = preprocessor_of(self)
-        from keras_bert.preprocessing.whole_texts import whole_texts
-
         rows = whole_texts(texts, preprocessor)
         found = token_likelihoods(self, rows, batch_size)
         tokens = preprocessor.tokenizer.get_vocabulary()
@@ -237,10 +233,7 @@ class BertPretrainer(BertTask):
         if len(good) != len(bad) or not good:
             counts = f"{len(good)} and {len(bad)}"
             raise ValueError(f"Give as many good as bad texts, at least one; got {counts}.")
-        check_int("batch_size", batch_size)
         preprocessor = preprocessor_of(self)
-        from keras_bert.preprocessing.whole_texts import whole_texts
-
         rows = whole_texts(good, preprocessor, "Good text")
         rows += whole_texts(bad, preprocessor, "Bad text")
         found = token_likelihoods(self, rows, batch_size)

@@ -5,7 +5,7 @@ import types
 
 import keras
 
-from keras_bert.messages import check_int, shown
+from keras_bert.messages import check_int, check_one_each, shown
 from keras_bert.models.bert_task import BertTask
 from keras_bert.models.precision import head_policy
 from keras_bert.models.task_parts import check_backbone, scores_of_several
@@ -91,26 +91,36 @@ class BertReranker(BertTask):
                 documents, or a score is NaN.
         """
         queries = [query] if isinstance(query, str) else _listed("query", query)
+        if not all(isinstance(text, str) and text.strip() for text in queries):
+            raise ValueError(f"Queries must be non-empty strings; got {shown(queries)}.")
         documents = _listed("documents", documents)
         if isinstance(query, str) or all(isinstance(document, str) for document in documents):
             documents = [documents] * len(queries)
-        if len(documents) != len(queries):
-            raise ValueError(
-                f"There are {len(queries)} queries but {len(documents)} lists of documents: give a "
-                "list for each query, or one list of texts for all."
-            )
-        documents = [_listed("documents", candidates) for candidates in documents]
-        _check(queries, documents, top_k)
+        check_one_each(len(queries), "queries", **{"lists of documents": documents})
+        documents = [
+            _listed(f"documents of {text!r}", candidates)
+            for text, candidates in zip(queries, documents, strict=True)
+        ]
+        if top_k is not None:
+            check_int("top_k", top_k, at_most=min(map(len, documents)))
         pairs = [
             (text, document)
             for text, candidates in zip(queries, documents, strict=True)
             for document in candidates
         ]
-        scores = iter([answer["score"] for answer in self.answer(pairs, batch_size)])
-        found = [
-            _ranked(text, candidates, scores)[:top_k]
-            for text, candidates in zip(queries, documents, strict=True)
-        ]
+        scores = [answer["score"] for answer in self.answer(pairs, batch_size)]
+        for pair, score in zip(pairs, scores, strict=True):
+            if math.isnan(score):
+                raise ValueError(
+                    f"The score of {shown(pair)} is NaN: the training diverged, or the weights are "
+                    "damaged."
+                )
+        scores, found = iter(scores), []
+        for candidates in documents:
+            rows = [
+                {"index": i, "score": next(scores), "text": t} for i, t in enumerate(candidates)
+            ]
+            found.append(sorted(rows, key=lambda row: -row["score"])[:top_k])
         return found[0] if isinstance(query, str) else found
 
     def default_compile_args(self):
@@ -156,32 +166,10 @@ def _check_documents(loss, y, y_pred):
         )
 
 
-def _ranked(query, documents, scores):
-    """Returns the documents of one query, the best first, taking their scores from an iterator."""
-    rows = []
-    for index, text in enumerate(documents):
-        score = next(scores)
-        if math.isnan(score):
-            raise ValueError(
-                f"The score of document {index} for the query {shown(query)} is NaN: its training "
-                "diverged, or the weights are damaged."
-            )
-        rows.append({"index": index, "score": score, "text": text})
-    return sorted(rows, key=lambda row: -row["score"])
-
-
 def _listed(name, values):
-    if isinstance(values, (str, bytes, dict)) or not hasattr(values, "__iter__"):
-        kind = "a string or a list of strings" if name == "query" else "a list of strings"
-        raise ValueError(f"{name} must be {kind}; got {shown(values)}.")
-    return list(values)
-
-
-def _check(queries, documents, top_k):
-    if not queries or not all(isinstance(text, str) and text.strip() for text in queries):
-        raise ValueError(f"Queries must be non-empty strings, at least one; got {shown(queries)}.")
-    for text, candidates in zip(queries, documents, strict=True):
-        if not candidates:
-            raise ValueError(f"There are no documents for the query {shown(text)}.")
-        if top_k is not None:
-            check_int("top_k", top_k, at_most=len(candidates))
+    """Returns texts as a list, at least one."""
+    is_list = hasattr(values, "__iter__") and not isinstance(values, (str, bytes, dict))
+    listed = list(values) if is_list else []
+    if not listed:
+        raise ValueError(f"{name} must be a list of strings, at least one; got {shown(values)}.")
+    return listed

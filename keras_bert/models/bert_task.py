@@ -27,6 +27,7 @@ from keras_bert.presets.preset_arguments import (
     quantized_from_config,
 )
 from keras_bert.scoring.scorer import Scorer
+from keras_bert.training.strategy import scope_of
 from keras_bert.training.train_loop import TrainLoop
 
 
@@ -147,15 +148,10 @@ class BertTask(PresetModel, Lora, Retracing, TrainLoop, RowInputs, keras.Model):
         Raises:
             ValueError: if a loss or a metric takes probabilities, and the outputs are logits.
         """
-        with compiling.scope(self):
+        with scope_of(self):
             defaults = compiling.defaults(self, is_needed=optimizer is None and loss is None)
             arguments = compiling.arguments(
-                defaults,
-                optimizer=optimizer,
-                loss=loss,
-                loss_weights=loss_weights,
-                metrics=metrics,
-                weighted_metrics=weighted_metrics,
+                defaults, optimizer, loss, loss_weights, metrics, weighted_metrics
             )
             self._compile(optimizer is None and bool(defaults), {**arguments, **kwargs})
 
@@ -214,7 +210,8 @@ class BertTask(PresetModel, Lora, Retracing, TrainLoop, RowInputs, keras.Model):
             batch_size: int; 32 by default.
             sample_weight: `[n]` floats, or None.
             validation_data: `(x, y)`, `(x, y, sample_weight)`, or a dataset.
-            validation_split: float, the share of the examples, the last ones, to validate on.
+            validation_split: float, the share of the examples, the last ones, to validate on if
+                there is no `validation_data`.
             shuffle: bool, whether examples in memory are shuffled in each epoch, unless `batching`
                 has `shuffle=False`.
             accumulation_steps: int, the parts that each replica splits its batch into, one after
@@ -240,8 +237,7 @@ class BertTask(PresetModel, Lora, Retracing, TrainLoop, RowInputs, keras.Model):
             if validation_split
             else task_data.training_data(self, x, y, sample_weight, batching, kwargs)
         )
-        if validation_split and is_raw(x):
-            task_data.check_labels_apart(x, y)
+        if validation_split and validation_data is None and (is_raw(x) or is_dataset(x)):
             parts = split_examples((x, y, sample_weight), validation_split)
             (x, y, sample_weight), validation_data = parts
             validation_split = 0.0
@@ -274,7 +270,7 @@ class BertTask(PresetModel, Lora, Retracing, TrainLoop, RowInputs, keras.Model):
         x, y, sample_weight = task_data.in_memory(self, x, y, sample_weight)
         if is_raw(x) and task_data.preprocessor_of(self).cuts_windows:
             return answering.evaluate_pooled(self, x, y, sample_weight, batch_size, **kwargs)
-        batching = task_data.merged_batching(batching, batch_size).for_evaluation()
+        batching = task_data.checked_batching(batching, batch_size).for_evaluation()
         x, y, sample_weight = task_data.keras_data(self, x, y, sample_weight, batching)
         batch_size = None if is_dataset(x) else batch_size
         return super().evaluate(x, y, batch_size=batch_size, sample_weight=sample_weight, **kwargs)
@@ -322,7 +318,7 @@ class BertTask(PresetModel, Lora, Retracing, TrainLoop, RowInputs, keras.Model):
 
     def answers_to_score(self, x, batch_size=None, *, y=None, verbose=0, **options):
         """Answers examples as the task's `scorer` takes them; a task may override it."""
-        return answering.answers_to_score(self, x, batch_size, y=y, verbose=verbose, **options)
+        return answering.answer(self, x, batch_size, verbose=verbose, **options)
 
     def scores(self, x, y=None, batch_size=None):
         """Computes the task's official metrics.

@@ -2,6 +2,9 @@
 
 import numpy as np
 
+from keras_bert.messages import check_all_finite
+
+EMBED_AGAIN = "Embed those texts again."
 _QUERIES, _DOCUMENTS = 256, 16384  # cosines at a time: 16 MiB
 _ROUNDING = 1e-5  # more than the error of a cosine in float32
 
@@ -13,7 +16,7 @@ def nearest(queries, documents, top_k):
     cosines = np.full((len(queries), top_k), -np.inf, "float32")
     for start in range(0, len(documents), _DOCUMENTS):
         block = np.asarray(documents[start : start + _DOCUMENTS], "float32")
-        check_finite(block, start)
+        check_all_finite(f"Vectors from row {start}" if start else "Vectors", block, EMBED_AGAIN)
         block = unit(block)
         for first in range(0, len(queries), _QUERIES):
             rows = slice(first, first + _QUERIES)
@@ -39,14 +42,6 @@ def _merge(indices, cosines, queries, block, start):
             values = np.concatenate([of_best, np.sum(block[hits] * query, axis=-1)])
             order = np.argsort(-values, kind="stable")[: len(best)]
             best[:], of_best[:] = places[order], values[order]
-
-
-def check_finite(vectors, start):
-    """Raises a ValueError that names the first vector that isn't finite, counted from `start`."""
-    is_finite = np.isfinite(vectors).all(axis=1)
-    if not is_finite.all():
-        row = start + int(np.argmin(is_finite))
-        raise ValueError(f"Vector {row} has values that are NaN or infinite.")
 
 
 def unit(vectors):

@@ -1,6 +1,5 @@
 """Arguments of `compile` that suit a task, whose outputs are logits."""
 
-import contextlib
 import inspect
 
 import keras
@@ -8,7 +7,7 @@ import keras
 _BINARY = (keras.losses.BinaryCrossentropy, keras.losses.BinaryFocalCrossentropy)
 
 
-def arguments(defaults, *, optimizer, loss, loss_weights, metrics, weighted_metrics):
+def arguments(defaults, optimizer, loss, loss_weights, metrics, weighted_metrics):
     """Completes the arguments of `BertTask.compile` by the `defaults` of the task."""
     if optimizer is None:
         optimizer = defaults.get("optimizer", "rmsprop")  # Keras's own default
@@ -63,10 +62,9 @@ def check_takes_logits(kind, given, own, loss):
     for each in keras.tree.flatten(given):
         line = _line_to_write(kind, each, loss)
         if line is not None:
-            own_name = getattr(each, "__name__", type(each).__name__)
-            name = repr(each) if isinstance(each, str) else own_name
+            name = each if isinstance(each, str) else getattr(each, "__name__", type(each).__name__)
             raise ValueError(
-                f"The {kind} {name} takes probabilities, and the model's outputs are logits. {line}"
+                f"The {kind} {name!r} takes probabilities, and the outputs are logits. {line}"
             )
 
 
@@ -94,9 +92,3 @@ def _line_to_write(kind, given, loss):
     if from_logits is None and hasattr(given, "thresholds"):
         return "Leave it out, and call scores(x, y) after training."
     return None
-
-
-def scope(model):
-    """The scope in which a model's optimizer must be made."""
-    strategy = getattr(model, "distribute_strategy", None)  # of TensorFlow's trainer alone
-    return strategy.scope() if strategy is not None else contextlib.nullcontext()

@@ -4,10 +4,10 @@ import logging
 
 import keras
 
-from keras_bert.models import compiling
 from keras_bert.preprocessing.raw import is_dataset
 from keras_bert.training.adamw import AdamW
 from keras_bert.training.keras_internals import updated_variables
+from keras_bert.training.strategy import scope_of
 from keras_bert.training.warmup_linear_decay import WarmupLinearDecay
 
 logger = logging.getLogger("keras_bert")
@@ -18,7 +18,7 @@ _WARMUP = 0.1  # of all steps; Devlin et al. 2019, appendix A.3, with the decay 
 
 def start_schedule(task, x, arguments):
     """Gives a task the optimizer of its next `fit` on `x` with these keyword arguments."""
-    with compiling.scope(task):
+    with scope_of(task):
         optimizer = scheduled_optimizer(task, x, arguments)
         if not restart(task, optimizer):
             task._compile_with(optimizer)

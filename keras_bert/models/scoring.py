@@ -3,6 +3,8 @@
 import keras
 import numpy as np
 
+from keras_bert.messages import check_int
+
 _LOGITS_AT_ONCE = 2**26  # 256 MiB of float32
 _WIDTHS = 8  # rows and predictions are padded to a multiple of it: few shapes are compiled
 
@@ -12,6 +14,7 @@ def token_likelihoods(model, rows, batch_size):
 
     Equal rows are computed once, so that their scores are equal to the last bit: ties.
     """
+    check_int("batch_size", batch_size)
     distinct = {row.tobytes(): row for row in rows}
     if model.backbone.causal:
         found = _next_words(model, [*distinct.values()], batch_size)

@@ -8,7 +8,7 @@ import keras
 import numpy as np
 
 from keras_bert.messages import check_int, check_number, shown
-from keras_bert.preprocessing.batches import Batches
+from keras_bert.preprocessing.batches import Batches, prepared_batches
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.class_labels import check_one_hot
 from keras_bert.preprocessing.iterables import raw_passes, read_ahead
@@ -41,6 +41,7 @@ def in_memory(task, x, y=None, sample_weight=None, with_labels=True, most=None):
     Returns:
         `(x, y, sample_weight)`.
     """
+    _check_labels_apart(x, y)
     y, sample_weight = (  # columns of a data set
         list(v) if is_iterable(v) and hasattr(v, "__getitem__") else v for v in (y, sample_weight)
     )
@@ -72,12 +73,10 @@ def training_data(task, x, y, sample_weight, batching, arguments):
 
 def batches(task, x, y=None, sample_weight=None, *, batching=None):
     """Makes the batches that `fit` trains on; see `BertTask.batches`."""
-    batching = _checked_batching(batching)
+    batching = checked_batching(batching)
     x, y, sample_weight = in_memory(task, x, y, sample_weight)
     if is_raw(x):
         return _raw_batches(task, x, y, sample_weight, batching)
-    from keras_bert.preprocessing.batches import prepared_batches
-
     x, y, sample_weight = _checked(task, x, y, sample_weight)
     if not isinstance(x, dict) and not is_dataset(x):
         raise ValueError(f"batches takes examples in memory or a dataset; got {shown(x)}.")
@@ -121,22 +120,30 @@ def validation_data(task, data):
     return data[0] if data[1] is None else data
 
 
-def merged_batching(batching, batch_size, shuffle=False):
-    """Merges the arguments of `fit` or `evaluate` into one `Batching`."""
-    if batching is not None and batch_size is not None:
-        raise ValueError("Give batch_size or batching, not both: Batching(batch_size=...).")
-    batching = _checked_batching(batching, batch_size)
+def merged_batching(batching, batch_size, shuffle):
+    """Merges the arguments of `fit` into one `Batching`."""
+    batching = checked_batching(batching, batch_size)
     shuffle = shuffle and batching.shuffle is not False and not batching.longest_first
     return dataclasses.replace(batching, shuffle=bool(shuffle))
 
 
-def _checked_batching(batching, batch_size=None):
+def checked_batching(batching, batch_size=None):
     """Returns a `Batching`, by default one of `batch_size` rows."""
     if batching is None:
         return Batching(checked_batch_size(batch_size))
-    if not isinstance(batching, Batching):
-        raise ValueError(f"batching must be a Batching; got {shown(batching)}.")
+    if batch_size is not None or not isinstance(batching, Batching):
+        raise ValueError(
+            f"batching must be a Batching, in place of batch_size; got {shown(batching)} and "
+            f"batch_size={batch_size}."
+        )
     return batching
+
+
+def check_validation_split(validation_split):
+    """Raises a ValueError unless it is a share of the examples, or 0."""
+    check_number("validation_split", validation_split, at_least=0)
+    if validation_split >= 1:
+        raise ValueError(f"validation_split must be below 1; got {validation_split}.")
 
 
 def checked_batch_size(batch_size):
@@ -145,13 +152,6 @@ def checked_batch_size(batch_size):
         return 32
     check_int("batch_size", batch_size)
     return int(batch_size)
-
-
-def check_validation_split(validation_split):
-    """Raises a ValueError unless it is a share of the examples, or 0."""
-    check_number("validation_split", validation_split, at_least=0)
-    if validation_split >= 1:
-        raise ValueError(f"validation_split must be below 1; got {validation_split}.")
 
 
 def checked_prepared(task, x):
@@ -174,7 +174,7 @@ def checked_prepared(task, x):
             f"{type(task).__name__} takes raw examples, or {', '.join(task.input)} in a dict, or "
             f"batches of either; got {shown(x)}."
         )
-    _check_not_raw(task, x, first)
+    _check_not_raw(x, first)
     return x
 
 
@@ -195,11 +195,10 @@ def preprocessor_of(task):
 
 def _raw_batches(task, x, y, sample_weight, batching):
     batching.check_model(task)
-    check_labels_apart(x, y)
     preprocessor, x = preprocessor_of(task), checked_inputs(task, x)
     if is_dataset(x):
         check_not_empty(x)
-        _check_structure(task, _labels_of_spec(x.element_spec))
+        _check_structure(task, x.element_spec)
     check_columns(task, y, sample_weight)
     task.check_labels(labels_spec(x) if is_dataset(x) else y)
     made = preprocessor.batches(x, y, sample_weight, batching=batching)
@@ -211,30 +210,27 @@ def _has_labels(batches):
     return isinstance(batches.element_spec if is_dataset(batches) else batches[0], tuple)
 
 
-def check_labels_apart(x, y):
+def _check_labels_apart(x, y):
     """Raises a ValueError if a DataFrame of texts contains the column of labels."""
-    name = getattr(y, "name", None)
-    is_table = hasattr(x, "columns") and hasattr(x, "dtypes")
-    if name is None or not is_table or name not in x.columns:
-        return
-    others = [column for column in x.columns if column != name] or [name]
-    raise ValueError(
-        f"The table of texts contains the labels, {name!r}, too: pass table[{others[0]!r}]."
-    )
+    name, columns = getattr(y, "name", None), getattr(x, "columns", ())
+    if name is not None and hasattr(x, "dtypes") and name in columns:
+        other = next((column for column in columns if column != name), name)
+        raise ValueError(
+            f"The table of texts contains the labels, {name!r}, too: pass table[{other!r}]."
+        )
 
 
 def _checked(task, x, y, sample_weight):
     """Checks prepared inputs and converts their labels to the loss's form."""
     x = checked_prepared(task, x)
     if is_dataset(x):
-        _check_structure(task, _labels_of_spec(x.element_spec))
+        _check_structure(task, x.element_spec)
         task.check_labels(labels_spec(x))
         return task.with_checked_labels(x), y, sample_weight
     if not isinstance(x, dict) and not _are_columns(x):  # a generator or another source of batches
-        first = first_element(x)
-        _check_structure(task, _labels_of_spec(first))
+        _check_structure(task, first_element(x))
         return x, y, sample_weight
-    _check_structure(task, y)
+    _check_structure(task, (x, y))
     slots = None
     if "cls_positions" in x and len(getattr(task.output, "shape", ())) == 2:
         slots = np.shape(x["cls_positions"])
@@ -270,13 +266,13 @@ def _checked_batches(task, batches):
     """Checks the batches of a generator one after the other."""
     for batch in batches:
         parts = batch if isinstance(batch, tuple) else (batch,)
-        _check_not_raw(task, batches, parts)
+        _check_not_raw(batches, parts)
         parts = _checked(task, *(*parts, None, None)[:3])
         parts = tuple(part for part in parts if part is not None)
         yield parts if isinstance(batch, tuple) else parts[0]
 
 
-def _check_not_raw(task, x, element):
+def _check_not_raw(x, element):
     if is_raw(element[0] if isinstance(element, (tuple, list)) and element else element):
         raise ValueError(
             f"A {type(x).__name__} can't yield batches of raw examples: give single ones, a list, "
@@ -284,13 +280,9 @@ def _check_not_raw(task, x, element):
         )
 
 
-def _labels_of_spec(spec):
-    """Returns the spec of the labels of a dataset's elements, or None."""
-    return spec[1] if isinstance(spec, tuple) and len(spec) > 1 else None
-
-
-def _check_structure(task, y):
-    """Raises a ValueError unless a task with several outputs gets a dict of labels."""
+def _check_structure(task, example):
+    """Raises a ValueError unless `(x, y)` of a task with several outputs has a dict of labels."""
+    y = example[1] if isinstance(example, tuple) and len(example) > 1 else None
     if y is not None and isinstance(task.output, dict) and not isinstance(y, dict):
         names = ", ".join(task.output)
         raise ValueError(f"{type(task).__name__} takes a dict of labels: {names}; got {shown(y)}.")
@@ -303,14 +295,9 @@ def check_columns(task, y, sample_weight):
         for part in values.values() if is_dict else [values]:
             if part is not None and not _is_column(part):
                 raise ValueError(f"{name} must have a value for each example; got {shown(part)}.")
-    rank = len(getattr(task.output, "shape", ()))
-    if sample_weight is None or rank != 2:
-        return
-    try:
-        is_number_each = np.shape(sample_weight)[1:] in ((), (1,))
-    except ValueError:  # lists of different lengths, or bytes that are no text
-        is_number_each = False
-    if not is_number_each:
+    has_one_each = len(getattr(task.output, "shape", ())) == 2  # and no axis of tokens
+    shape = np.shape(checked_weights(sample_weight)) if has_one_each else ()
+    if shape[1:] not in ((), (1,)):
         raise ValueError(
             f"sample_weight must be [n], a number for each example; got {shown(sample_weight)}."
         )
@@ -327,13 +314,15 @@ def _is_column(values):
 
 def check_labels(task, y):
     """Raises a ValueError unless labels have the loss's form: class numbers, or one-hot."""
-    if y is not None and len(y) == 0:
+    if y is None:
+        return
+    if len(y) == 0:
         raise ValueError("There are no labels: y is empty.")
     shape = getattr(task.output, "shape", ())  # a token classifier's labels are lists of any length
-    if y is not None and hasattr(task, "num_classes") and len(shape) == 2:
+    is_multi_label = getattr(task.preprocessor, "multi_label", False)
+    if hasattr(task, "num_classes") and len(shape) == 2 and not is_multi_label:
         loss = task.loss if task.compiled else task.default_compile_args()["loss"]
-        if not getattr(task.preprocessor, "multi_label", False):
-            check_one_hot(y, task.num_classes, loss)
+        check_one_hot(y, task.num_classes, loss)
 
 
 def checked_inputs(task, x):
@@ -351,16 +340,22 @@ def checked_inputs(task, x):
         return x
     if is_dataset(x):
         spec = x.element_spec[0] if isinstance(x.element_spec, tuple) else x.element_spec
-        _check_has(task, spec, wanted, is_batch=False)
+        _check_extra_inputs(task, spec, wanted, may_be_one=True)
         if "token_ids" not in spec:
             return x  # texts, whose extra inputs the preprocessor checks
         from keras_bert.preprocessing.dataset_checks import with_finite_check
 
-        return x.map(lambda *parts: _with(parts, with_finite_check, wanted))
-    if x is not None and not isinstance(x, (dict, list, tuple, str)):
-        return x  # a generator or a PyDataset
-    _check_has(task, x, wanted, is_batch=True)
-    return _with((as_arrays(x),), _checked_each, wanted)
+        def checked(inputs, *rest):
+            inputs = {**inputs, **with_finite_check({name: inputs[name] for name in wanted})}
+            return (inputs, *rest) if rest else inputs
+
+        return x.map(checked)
+    if isinstance(x, dict):
+        extra = {name: checked_extra_input(name, x[name]) for name in wanted if name in x}
+        x = {**as_arrays(x), **extra}
+    if x is None or isinstance(x, (dict, list, tuple, str)):  # no generator or PyDataset
+        _check_extra_inputs(task, x, wanted, may_be_one=is_single(x))
+    return x
 
 
 def features_in_memory(task, x):
@@ -373,29 +368,18 @@ def features_in_memory(task, x):
     return checked_inputs(task, x)["features"]
 
 
-def _checked_each(extra_inputs):
-    return {name: checked_extra_input(name, values) for name, values in extra_inputs.items()}
-
-
-def _with(parts, check, wanted):
-    x, *rest = parts
-    x = {**x, **check({name: x[name] for name in wanted})}
-    return (x, *rest) if rest else x
-
-
-def _check_has(task, x, wanted, is_batch):
+def _check_extra_inputs(task, x, wanted, may_be_one):
+    """Raises a ValueError unless arrays or specs have the shapes `wanted`, `[n, ...]` or of one."""
     form = {name: f"[{', '.join(['n', *map(str, shape)])}]" for name, shape in wanted.items()}
-    if not isinstance(x, dict) or not set(wanted) <= set(x):
+    if not isinstance(x, dict) or not wanted.keys() <= x.keys():
         numbers = ", ".join(f"'{name}': {shape} numbers" for name, shape in form.items())
         raise ValueError(
             f"This {type(task).__name__} takes {' and '.join(wanted)} alongside text: give "
             f"{{'text': texts, {numbers}}}."
         )
     for name, shape in wanted.items():
-        given = getattr(x[name], "shape", None)
-        given = checked_extra_input(name, x[name]).shape if given is None else given
-        given, is_one = tuple(given), not is_batch or is_single(x)
-        is_shape = given[1:] == shape or (is_one and given == shape)
+        given = tuple(x[name].shape)
+        is_shape = given[1:] == shape or (may_be_one and given == shape)
         if not is_shape and None not in (*shape, *given[1:]):
             raise ValueError(
                 f"{name} must be {form[name]} for this {type(task).__name__}; got shape {given}."

@@ -1,7 +1,7 @@
 """Checkpoints from which training resumes exactly."""
 
-import contextlib
 import io
+import itertools
 import math
 import os
 import re
@@ -17,6 +17,7 @@ from keras_bert.files.remote import names_in, open_bytes
 from keras_bert.files.whole import remove, remove_unfinished, whole_file
 from keras_bert.training.divergence import check_arrays, check_loss
 from keras_bert.training.processes import check_same, is_chief
+from keras_bert.training.strategy import scope_of
 
 _NAME = re.compile(r"step-(\d{10})\.npz")
 _KINDS = "kinds"  # the array with the class names of the model and the optimizer
@@ -100,7 +101,7 @@ class TrainingCheckpoint(keras.callbacks.Callback):
         check_same(step, f"{differ} all of them see, such as one on a network disk.", model)
         if arrays is not None:
             _check_fits(model, kinds, arrays, self.path(step))
-            with _scope(model):
+            with scope_of(model):
                 for variable, array in zip(_state(model), arrays, strict=True):
                     variable.assign(keras.ops.cast(array, variable.dtype))
         return step
@@ -238,7 +239,7 @@ def _state(model):
 
 
 def _build_optimizer(model):
-    with _scope(model):
+    with scope_of(model):
         model.optimizer.build(model.trainable_variables)
 
 
@@ -247,23 +248,12 @@ def _kinds(model):
 
 
 def _check_fits(model, kinds, arrays, path):
-    shapes, saved = [tuple(v.shape) for v in _state(model)], [array.shape for array in arrays]
-    here = _kinds(model)
-    if kinds not in (None, here):
-        (was, was_by), (is_, is_by) = kinds, here
-        differs = f"it is of a {was} trained by {was_by}, but this is a {is_} trained by {is_by}"
-    elif saved == shapes:
-        return
-    elif wrong := [pair for pair in zip(saved, shapes, strict=False) if pair[0] != pair[1]]:
-        differs = "a shape is {} there and {} here".format(*wrong[0])
-    else:
-        differs = f"it holds {len(saved)} arrays, but the model has {len(shapes)}"
-    raise ValueError(
-        f"The checkpoint {path} can't be restored into this model, because {differs}: it was "
-        "written by a run with other settings. Use those, or give this run a folder of its own."
-    )
-
-
-def _scope(model):
-    strategy = getattr(model, "distribute_strategy", None)
-    return strategy.scope() if strategy is not None else contextlib.nullcontext()
+    here = [*_kinds(model), *(tuple(variable.shape) for variable in _state(model))]
+    there = [*(kinds or _kinds(model)), *(array.shape for array in arrays)]
+    for is_, was in itertools.zip_longest(here, there):
+        if is_ != was:
+            raise ValueError(
+                f"The checkpoint {path} can't be restored into this model: it has {was} where this "
+                f"model has {is_}. It was written by a run with other settings: use those, or give "
+                "this run a folder of its own."
+            )

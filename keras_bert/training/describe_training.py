@@ -49,15 +49,12 @@ def check_batch(strategy: Strategy, batch_size: int, accumulation_steps: int = 1
 
 def _check_scope(strategy, model):
     backend = keras.backend.backend()
-    if backend == "jax":
-        outside = [weight.path for weight in model.weights if not strategy.holds(weight)]
-    elif backend == "tensorflow":
-        is_own = strategy.extended.variable_created_in_scope
-        outside = [weight.path for weight in model.weights if not is_own(weight.value)]
-        if not outside and model.distribute_strategy is not strategy:
-            outside = [model.name]  # its layers were created in the scope
-    else:
+    if backend == "torch":
         return
+    holds = strategy.holds if backend == "jax" else strategy.extended.variable_created_in_scope
+    outside = [weight.path for weight in model.weights if not holds(weight.value)]
+    if backend == "tensorflow" and model.distribute_strategy is not strategy:
+        outside.append(model.name)  # its layers may have been created in the scope
     if outside:
         raise ValueError(
             f"{outside[0]!r} of the model was created outside the strategy's scope. Create the "

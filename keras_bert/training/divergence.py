@@ -3,7 +3,7 @@
 import logging
 import math
 from collections.abc import Iterable
-from typing import Any, Protocol
+from typing import Any
 
 import keras
 import numpy as np
@@ -15,14 +15,6 @@ _ADVICE = (
     "mixed_bfloat16 instead of mixed_float16. If it happens at the same step again, look for NaN "
     "or infinite values in the labels, the features and the sample weights."
 )
-
-
-class Checkpoints(Protocol):
-    """Saved states to resume from, such as a `TrainingCheckpoint`."""
-
-    def latest_step(self) -> int | None: ...  # of the newest
-
-    def path(self, step: int) -> str: ...
 
 
 class DivergedError(ValueError):
@@ -49,15 +41,15 @@ class DivergenceMessage(keras.callbacks.Callback):
 
 
 def check_loss(
-    callback: keras.callbacks.Callback, logs: dict[str, Any] | None, checkpoint: Checkpoints
+    callback: keras.callbacks.Callback, logs: dict[str, Any] | None, checkpoint: Any
 ) -> None:
-    """Raises a `DivergedError` if the loss of a batch is NaN or infinite."""
+    """Raises a `DivergedError`, which names the last checkpoint, if a loss is NaN or infinite."""
     if (loss := _lost(logs)) is not None:
         model = callback.model  # it has the current state on JAX too, which takes time to fetch
         raise DivergedError(f"{_became(loss, f'{_step(model):,}', model)} {_remedy(checkpoint)}")
 
 
-def check_weights(model: keras.Model, checkpoint: Checkpoints) -> None:
+def check_weights(model: keras.Model, checkpoint: Any) -> None:
     """Raises a `DivergedError` if a trainable weight of a model is NaN or infinite."""
     variables = model.trainable_variables
     check_arrays(model, variables, map(keras.ops.convert_to_numpy, variables), checkpoint)
@@ -67,7 +59,7 @@ def check_arrays(
     model: keras.Model,
     variables: Iterable[keras.Variable],
     arrays: Iterable[np.ndarray],
-    checkpoint: Checkpoints,
+    checkpoint: Any,
 ) -> None:
     """Raises a `DivergedError` if the values of a variable, one of `arrays`, aren't finite."""
     for variable, array in zip(variables, arrays, strict=True):

@@ -135,7 +135,9 @@ class GlobalLoss(TrainerHooks):
         """
         losses = compiled_losses(self, y)
         if is_split:
-            _check_means(losses)
+            for _, loss, _, name in losses:
+                hint = " Others depend on how a batch is split."
+                check_one_of(f"reduction of the loss {name!r}", loss.reduction, _MEANS, hint)
         used = used_slots(x, y)
         if used is not None:
             sample_weight = slot_weights(self, used, y, sample_weight)
@@ -250,9 +252,3 @@ def _mean_over_rows(loss):
     loss = copy.copy(loss)
     loss.reduction = "mean"
     return loss
-
-
-def _check_means(losses):
-    for _, loss, _, name in losses:
-        hint = " Others depend on how a batch is split."
-        check_one_of(f"reduction of the loss {name!r}", loss.reduction, _MEANS, hint)

@@ -4,9 +4,12 @@ import contextlib
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import keras
+
+if TYPE_CHECKING:
+    import jax
 
 _PREFIX = "KERAS_DISTRIBUTION_"  # JOB_ADDRESSES, NUM_PROCESSES, PROCESS_ID
 
@@ -39,9 +42,9 @@ class JaxDevices:
         keras.distribution.set_distribution(ReplicatedBatches(self.devices) if is_sharded else None)
         yield self
 
-    def holds(self, weight: keras.Variable) -> bool:
-        """Returns whether a weight is on the devices of this scope."""
-        devices = {f"{device.platform}:{device.id}" for device in weight.value.devices()}
+    def holds(self, weight: "jax.Array") -> bool:
+        """Returns whether the value of a weight is on the devices of this scope."""
+        devices = {f"{device.platform}:{device.id}" for device in weight.devices()}
         # A single device is JAX's default, which need not be the first.
         return len(devices) == 1 if len(self.devices) == 1 else devices == set(self.devices)
 

@@ -1,7 +1,8 @@
 """Devices that a model trains on."""
 
+import contextlib
 import os
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import keras
 
@@ -71,13 +72,12 @@ def get_strategy(
     >>> get_strategy("single").num_replicas_in_sync
     1
     """
-    check_one_of("strategy", name, _NAMES)
     backend = keras.backend.backend()
-    if backend != "tensorflow" and name not in ("auto", "single"):
-        raise ValueError(
-            f"The strategy {name!r} is TensorFlow's: on JAX choose 'auto', for all devices of all "
-            "connected processes, or 'single'; on PyTorch choose 'auto' or 'single', for one."
-        )
+    if backend == "tensorflow":
+        check_one_of("strategy", name, _NAMES)
+    else:
+        hint = " On JAX 'auto' is all devices of all connected processes, on PyTorch it is one."
+        check_one_of("strategy", name, ("auto", "single"), hint)
     own = _own_of_auto(address) if name == "auto" and backend != "jax" else name
     _check_uses(name, own, address, devices)
     if backend == "jax":
@@ -107,6 +107,12 @@ def device_kind() -> str:
 
     kinds = ("TPU", "GPU", "CPU")
     return next(kind for kind in kinds if tf.config.list_logical_devices(kind))
+
+
+def scope_of(owner: Any) -> contextlib.AbstractContextManager:
+    """Returns the scope of a strategy, or of a model's; one without effect if there is none."""
+    strategy = getattr(owner, "distribute_strategy", owner)  # of TensorFlow's trainer alone
+    return strategy.scope() if hasattr(strategy, "scope") else contextlib.nullcontext()
 
 
 def _own_of_auto(address):

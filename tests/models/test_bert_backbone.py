@@ -1,7 +1,5 @@
 """The encoder: its outputs, its files, its weights."""
 
-import json
-
 import keras
 import numpy as np
 import pytest
@@ -68,14 +66,6 @@ def test_a_saved_model_is_the_same(make_backbone, randomized, inputs, difference
     backbone.save_weights(tmp_path / "model.weights.h5")
     other.load_weights(tmp_path / "model.weights.h5")
     assert difference(backbone(inputs), other(inputs)) == 0.0
-
-
-def test_config_is_json_and_makes_the_same_model(make_backbone):
-    backbone = make_backbone(dropout=0.3, name="encoder")
-    config = json.loads(json.dumps(backbone.get_config()))
-    copy = BertBackbone.from_config(config)
-    assert copy.get_config() == backbone.get_config() == config
-    assert [w.path for w in copy.weights] == [w.path for w in backbone.weights]
 
 
 @pytest.mark.filterwarnings("ignore:Layer .* does not have a `quantize`")

@@ -146,9 +146,7 @@ def test_fit_takes_datasets_of_text(model, eager, tf):
     assert results == pytest.approx(expected, rel=1e-5)
 
 
-def test_fit_takes_prepared_inputs_and_needs_no_compile(
-    bare, eager_compile, inputs, assert_close, tf
-):
+def test_fit_takes_prepared_inputs_and_needs_no_compile(bare, eager_compile, inputs, tf):
     results = bare.evaluate(inputs, LABELS, verbose=0, return_dict=True)
     assert abs(results["loss"] - np.log(3)) < 0.2
     bare.fit(inputs, LABELS, batch_size=4, validation_split=0.25, verbose=0)
@@ -156,8 +154,6 @@ def test_fit_takes_prepared_inputs_and_needs_no_compile(
     prepared = tf.data.Dataset.from_tensor_slices((inputs, LABELS)).batch(4)
     bare.fit(prepared, validation_data=prepared, verbose=0)
     assert int(bare.optimizer.iterations) == 2
-    a, b = bare.predict(inputs, verbose=0), bare.predict(prepared, verbose=0)
-    assert_close(a, b)
 
 
 def test_batching_takes_the_place_of_batch_size(assert_close, model, eager, monkeypatch):
@@ -182,7 +178,7 @@ def test_batching_takes_the_place_of_batch_size(assert_close, model, eager, monk
     expected = model.evaluate(TEXTS, LABELS, verbose=0)
     assert_close(model.evaluate(TEXTS, LABELS, batching=batching, verbose=0), expected)
     for call in (model.fit, model.evaluate):
-        with pytest.raises(ValueError, match="batch_size or batching, not both"):
+        with pytest.raises(ValueError, match="in place of batch_size; got .*=3"):
             call(TEXTS, LABELS, batch_size=3, batching=batching)
 
 

@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_bert import BertMultipleChoice, BertMultipleChoicePreprocessor, BertTask
+from keras_bert import BertMultipleChoice, BertMultipleChoicePreprocessor, BertReranker, BertTask
 
 QUESTIONS = [
     {"context": "a b", "choices": ["c", "d e", "f g h"], "label": 1},
@@ -35,9 +35,11 @@ def shares(answers):
     return [answer["probabilities"] for answer in answers]
 
 
+@pytest.mark.parametrize("kind", [BertMultipleChoice, BertReranker])
 def test_logits_are_products_of_the_pooled_output_with_a_vector(
-    bare, inputs, choices, assert_close
+    kind, make_backbone, randomized, inputs, choices, assert_close
 ):
+    bare = randomized(kind(make_backbone()))
     pooled = keras.ops.convert_to_numpy(bare.backbone(inputs)["pooled_output"])
     kernel, bias = (keras.ops.convert_to_numpy(w) for w in bare.head.weights)
     assert kernel.shape == (16, 1)

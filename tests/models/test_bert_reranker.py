@@ -26,24 +26,8 @@ def model(make_backbone, reader, varied, eager):
     return eager(varied(BertReranker(make_backbone(), reader)))
 
 
-@pytest.fixture
-def documents(inputs):
-    """Prepared inputs, `[2, 4, 12]`."""
-    return {name: values.reshape(2, 4, 12) for name, values in inputs.items()}
-
-
 def score_of(model, pairs):
     return np.array([answer["score"] for answer in model.answer(pairs)])
-
-
-def test_logits_are_products_of_the_pooled_output_with_a_vector(
-    bare, inputs, documents, assert_close
-):
-    pooled = keras.ops.convert_to_numpy(bare.backbone(inputs)["pooled_output"])
-    kernel, bias = (keras.ops.convert_to_numpy(w) for w in bare.head.weights)
-    logits = bare.predict(documents, verbose=0)
-    assert logits.shape == (2, 4) and logits.dtype == "float32" and np.ptp(logits) > 1e-3
-    assert_close(logits, (pooled @ kernel + bias).reshape(2, 4))
 
 
 def test_a_triplet_has_the_logits_of_its_pairs(model, assert_close):
@@ -90,11 +74,11 @@ def test_bad_rankings_are_refused(model):
     for query, texts, top_k, message in (
         ("", ["a"], None, r"non-empty strings.*got \[''\]"),
         ([" ", "a"], ["a"], None, r"non-empty strings.*got \[' ', 'a'\]"),
-        ([], ["a"], None, r"at least one; got \[\]"),
-        (3, ["a"], None, "query must be a string or a list of strings; got 3"),
-        ("a", [], None, "no documents for the query 'a'"),
-        (["a", "b"], [["c"], []], None, "no documents for the query 'b'"),
-        ("a", "b", None, "documents must be a list of strings; got 'b'"),
+        ([], ["a"], None, r"query must be .*at least one; got \[\]"),
+        (3, ["a"], None, "query must be a list of strings.*got 3"),
+        ("a", [], None, r"documents must be .*at least one; got \[\]"),
+        (["a", "b"], [["c"], []], None, r"documents of 'b' must be .*at least one; got \[\]"),
+        ("a", "b", None, "documents must be a list of strings.*got 'b'"),
         (["a", "b"], [["c"]], None, "2 queries but 1 lists"),
         ("a", ["b"], 2, "top_k must be at most 1; got 2"),
         ("a", ["b"], 0, "top_k must be at least 1"),
@@ -106,7 +90,7 @@ def test_bad_rankings_are_refused(model):
 
 def test_scores_that_are_nan_are_refused(model):
     model.head.bias.assign([np.nan])
-    with pytest.raises(ValueError, match="score of document 0 for the query 'a' is NaN"):
+    with pytest.raises(ValueError, match=r"score of \('a', 'b'\) is NaN"):
         model.rank("a", ["b", "c"])
     with pytest.raises(ValueError, match="score of example 0 is NaN"):
         model.scores(PAIRS, [1, 0, 1, 0, 0])

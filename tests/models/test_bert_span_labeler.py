@@ -6,7 +6,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_bert import BertPretrainer, BertSpanLabeler, BertSpanLabelerPreprocessor, BertTask
+from keras_bert import BertSpanLabeler, BertSpanLabelerPreprocessor, BertTask
 from keras_bert.metrics import squad_scores
 from keras_bert.models import answering
 
@@ -143,14 +143,6 @@ def test_scores_of_unanswerable_questions_have_the_best_threshold(model):
     assert scores == squad_scores(questions, texts, odds) and "best_exact_thresh" in scores
 
 
-def test_it_starts_from_a_pretrained_encoder(backbone, preprocessor, tmp_path):
-    BertPretrainer(backbone, preprocessor=preprocessor).save_to_preset(tmp_path / "preset")
-    model = BertSpanLabeler.from_preset(tmp_path / "preset", **SIZES)
-    assert set(model.load_report.new) == {"logits/kernel", "logits/bias"}
-    with pytest.raises(ValueError, match="leave no room.*sequence_length=12"):
-        BertSpanLabeler.from_preset(tmp_path / "preset")
-
-
 def test_settings_are_kept_by_presets_and_by_what_transformers_reads(model, reader, tmp_path):
     model.preprocessor = type(reader).like(reader, null_threshold=0.25)
     model.save_to_preset(tmp_path / "preset")
@@ -163,17 +155,3 @@ def test_settings_are_kept_by_presets_and_by_what_transformers_reads(model, read
         assert set(back.load_report.new) == set()
     changed = BertSpanLabeler.from_preset(tmp_path / "preset", document_stride=1).preprocessor
     assert (changed.document_stride, changed.null_threshold) == (1, 0.25)
-
-
-def test_bad_arguments_are_named(backbone, reader, model):
-    question = {"question": "a", "context": "b", "answers": []}
-    for call, message in (
-        (lambda: type(reader).like(reader, max_answer_length=0), "max_answer_length .*1; got 0"),
-        (lambda: model.answer(question, n_best=0), "n_best must be at least 1; got 0"),
-        (lambda: model.fit([question], [1]), "leave y and sample_weight out"),
-        (lambda: model.answer([question, "a"]), "number 1 is 'a'"),
-        (lambda: model.fit([question]), "No question has answers to train on"),
-        (lambda: BertSpanLabeler(backbone).answer(question), "BertSpanLabelerPreprocessor"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            call()

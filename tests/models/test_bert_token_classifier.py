@@ -128,19 +128,6 @@ def test_entities_of_a_text_are_the_tags_of_its_words(model, varied):
     assert found > 5
 
 
-def test_what_it_cannot_train_on_is_refused(model):
-    for x, tags, message in (
-        ([["a"]], [["B-Z"]], "Sentence 0 has the tag 'B-Z'.*not one of the 5 classes: O, B-X"),
-        ([["a"]], [[5]], "Sentence 0 has the tag 5"),
-        ([["a"]], [[-100]], "Sentence 0 has the tag -100"),
-        ([["a"]], None, "give the tags of each sentence"),
-        ([["a", "b"]], [["O"]], "2 words in sentence 0 but 1 labels"),
-        (["a b"], [["O"]], "trains on lists of words"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            model.fit(x, tags)
-
-
 def test_labels_outside_the_classes_are_refused(bare, inputs, tagged):
     labels, weights = tagged
     for wrong in (np.where(weights > 0, labels, -100), labels + 1):

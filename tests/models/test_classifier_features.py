@@ -37,13 +37,6 @@ def test_the_first_fit_adapts_to_what_it_learns_from(model, inputs, randomized):
     assert (later == normal).all()
 
 
-def test_it_learns_from_features(model, eager, inputs):
-    eager(model, optimizer=keras.optimizers.Adam(0.05))
-    x = {**inputs, "features": np.where(np.eye(3)[0] == 1, LABELS[:, None], FEATURES)}
-    losses = model.fit(x, LABELS, epochs=4, verbose=0).history["loss"]
-    assert losses[-1] < 0.9 * losses[0]
-
-
 def test_features_count_and_datasets_give_what_arrays_give(assert_close, reader, difference, tf):
     x = {"text": TEXTS, "features": FEATURES}
     expected = reader.predict(x, verbose=0)
@@ -68,13 +61,6 @@ def test_checkpoints_keep_the_normalization(reader, eager, assert_close, tensorf
     TrainingCheckpoint(tmp_path).restore(restored)
     assert_close(restored.predict(x, verbose=0), reader.predict(x, verbose=0))
     assert restored.feature_normalization.is_adapted
-
-
-def test_features_stay_float32_under_mixed_bfloat16(make_backbone):
-    model = BertClassifier(make_backbone(dtype="mixed_bfloat16"), 2, num_features=3)
-    model.adapt_features(FEATURES)
-    normal = model.feature_normalization(FEATURES.astype("float32"))
-    assert np.abs(keras.ops.convert_to_numpy(normal)[:, 0].std() - 1) < 1e-3  # bfloat16: 2000, 2008
 
 
 def test_features_that_are_none_are_refused(model, reader, inputs):

@@ -183,7 +183,7 @@ def test_class_weights_need_one_class_a_text(backbone, inputs, preprocessor):
             model.fit(inputs, np.zeros((8, 3)), class_weight={0: 2.0})
 
 
-def test_validation_split_takes_the_last_texts(model, randomized, tf):
+def test_validation_split_takes_the_last_texts(model, inputs, randomized, tf):
     randomized(model)
     loss = model.default_compile_args()["loss"]
     model.compile(keras.optimizers.SGD(0.0), loss, run_eagerly=True)
@@ -197,6 +197,10 @@ def test_validation_split_takes_the_last_texts(model, randomized, tf):
         ).history
         assert history["loss"] == pytest.approx([losses[:6].mean()], rel=1e-5)
         assert history["val_loss"] == pytest.approx([losses[6:].mean()], rel=1e-5)
-    data = tf.data.Dataset.from_tensor_slices((TEXTS, LABELS))
-    with pytest.raises(ValueError, match="validation_split.*validation_data"):
-        model.fit(data, validation_split=0.5)
+    for x in (TEXTS, inputs):
+        data = tf.data.Dataset.from_tensor_slices((x, LABELS)).batch(4)
+        with pytest.raises(ValueError, match="validation_split.*validation_data"):
+            model.fit(data, validation_split=0.5)
+    given = {"validation_data": (TEXTS, LABELS), "validation_split": 0.5}  # as in Keras
+    history = model.fit(TEXTS, LABELS, batch_size=8, verbose=0, **given).history
+    assert history["val_loss"] == pytest.approx(history["loss"], rel=1e-5)

@@ -49,17 +49,6 @@ def test_lists_of_names_are_learnt_as_zeros_and_ones(model, inputs):
         model.fit(inputs, LABELS[:, 0])
 
 
-def test_answers_are_sigmoids_and_what_reaches_the_threshold(model, inputs):
-    logits = model.predict(inputs, verbose=0)
-    probabilities = 1 / (1 + np.exp(-logits))
-    answers = model.answer(inputs)
-    for answer, row in zip(answers, probabilities, strict=True):
-        np.testing.assert_allclose(answer["probabilities"], row, rtol=1e-5)
-        assert answer["is_label"].tolist() == (row >= 0.7).tolist()
-        assert answer["labels"] == NAMES and set(answer) == {"probabilities", "is_label", "labels"}
-    assert model.scores(inputs, LABELS) == multi_label_scores(LABELS, probabilities >= 0.7)
-
-
 @pytest.mark.parametrize("save", [BertClassifier.save_to_preset, PresetModel.save_to_google])
 def test_presets_keep_it(model, reader, inputs, assert_close, tmp_path, save):
     save(model, tmp_path)

@@ -2,9 +2,6 @@
 
 import copy
 import json
-import os
-import subprocess
-import sys
 import zipfile
 
 import keras
@@ -150,7 +147,7 @@ def test_a_config_names_no_file(classifier, vocabulary):
 
 
 @pytest.mark.slow
-def test_a_process_with_and_without_the_import(make_backbone, preprocessor, tmp_path):
+def test_a_process_with_and_without_the_import(make_backbone, preprocessor, run_python, tmp_path):
     words = preprocessor.tokenizer.get_vocabulary()
     words += [f"word{number}" for number in range(30_522 - len(words))]
     reader = BertClassifierPreprocessor(BertTokenizer(words), 12, **LABELS)
@@ -163,10 +160,9 @@ except TypeError as error: print(error, "###")
 from keras_bert import BertClassifier
 model = keras.saving.load_model(sys.argv[1])
 print(type(model).__name__, type(model.optimizer).__name__)"""
-    command = [sys.executable, "-c", program, tmp_path / "task.keras"]
-    env = {**os.environ, "KERAS_BACKEND": keras.backend.backend()}
-    run = subprocess.run(command, capture_output=True, text=True, check=True, env=env)
-    message, found = run.stdout.split("###")
+    backend = keras.backend.backend()
+    printed = run_python("-c", program, tmp_path / "task.keras", KERAS_BACKEND=backend)
+    message, found = printed.split("###")
     assert "Could not locate class 'BertClassifier'" in message and "keras_bert" in message
     assert len(message) < 3000  # with the vocabulary in the config: 300,000
     assert found.split() == ["BertClassifier", "AdamW"]

@@ -125,6 +125,7 @@ def test_scores_are_those_of_entities(preprocessor):
         ((WORDS, [["O", "LOC"], [], []]), "Sentence 0 has the tag 'LOC'.*7 classes: O, B-LOC"),
         ((WORDS[:1], tf.constant(["O"])), "Sentence 0 must have a list of tags"),
         ((WORDS, [["O", 7], [], []]), "Sentence 0 has the tag 7"),
+        ((WORDS, [["O"], [], []]), "2 words in sentence 0 but 1 labels"),
         ((WORDS, [["O", -1], [], []]), "Sentence 0 has the tag -1"),
     ],
 )

@@ -318,7 +318,7 @@ def test_the_folder_replaces_an_export_and_nothing_else(monkeypatch, tmp_path):
 @pytest.mark.parametrize(
     ("format", "message"),
     [
-        ("tflite", "tf_saved_model, onnx, litert, openvino; got 'tflite'. Did you mean 'litert'"),
+        ("tflite", "'openvino', 'torch'; got 'tflite'. Did you mean 'litert'"),
         ("TF", "Did you mean 'tf_saved_model'"),
         ("ONNX", "Did you mean 'onnx'"),
         ("coreml", "got 'coreml'.$"),

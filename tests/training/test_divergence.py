@@ -1,6 +1,5 @@
 import keras
 import numpy as np
-import pytest
 
 from keras_bert import BertClassifier
 
@@ -23,11 +22,3 @@ def test_fit_says_at_which_step_the_loss_became_nan(make_backbone, caplog):
     good.compile(keras.optimizers.SGD(1e-3), run_eagerly=True)
     good.fit(X, Y, batch_size=4, verbose=0)
     assert not caplog.records
-
-
-@pytest.mark.skipif(keras.backend.backend() == "torch", reason="takes one step at a time")
-def test_the_message_covers_all_steps_of_an_execution(make_backbone, caplog):
-    model = BertClassifier(make_backbone(), num_classes=2)
-    model.compile(keras.optimizers.SGD(1e30), steps_per_execution=2)
-    model.fit(X, Y, batch_size=2, verbose=0)
-    assert "at step 2 of epoch 1 or in the 1 steps before it" in caplog.text

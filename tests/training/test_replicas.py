@@ -16,28 +16,9 @@ from keras_bert.layers.dropout import Dropout
 one, two = get_strategy("single"), get_strategy("mirrored")
 assert (one.num_replicas_in_sync, two.num_replicas_in_sync) == (1, 2)
 
-def trained(strategy, clip):
-    with strategy.scope():
-        model = keras.Sequential([
-            keras.Input((4,), dtype="int32"),
-            keras.layers.Embedding(5, 3),
-            keras.layers.Flatten(),
-            keras.layers.Dense(1),
-        ])
-        weights = [np.linspace(-1, 1, w.size).reshape(w.shape) for w in model.get_weights()]
-        model.set_weights(weights)
-        model.compile(optimizer=AdamW(0.1, global_clipnorm=clip), loss="mse")
-    x = np.arange(32).reshape(8, 4) % 5
-    model.fit(x, np.arange(8.0), batch_size=8, epochs=3, shuffle=False, verbose=0)
-    return [*model.get_weights(), *(w.numpy() for w in model.optimizer._first_moments)]
-
 def close(first, second):
     for a, b in zip(first, second, strict=True):
         np.testing.assert_allclose(a, b, rtol=0, atol=1e-5 * np.abs(b).max())
-
-clipped = trained(one, 0.5)
-assert np.abs(clipped[-1] - trained(one, 1e6)[-1]).max() > 0.1  # clipping bites
-close(trained(two, 0.5), clipped)
 
 with two.scope():
     layer = Dropout(0.5, seed=1)
@@ -92,5 +73,5 @@ print("alike")
 
 
 @pytest.mark.slow
-def test_two_replicas_clip_step_drop_and_resume_as_one_does(tensorflow, run_python):
+def test_two_replicas_drop_by_themselves_and_resume_as_one_does(tensorflow, run_python):
     assert run_python("-c", SCRIPT).endswith("alike\n")

@@ -105,7 +105,7 @@ def test_pytorch_trains_on_one_device():
     for name in ("auto", "single"):
         assert get_strategy(name).num_replicas_in_sync == 1
     for name in ("mirrored", "multiworker", "tpu"):
-        with pytest.raises(ValueError, match=f"{name!r} is TensorFlow's.*PyTorch choose 'auto' or"):
+        with pytest.raises(ValueError, match=f"'auto', 'single'; got {name!r}.*PyTorch"):
             get_strategy(name)
     with pytest.raises(ValueError, match="'single' here, takes one device; got devices=2"):
         get_strategy("auto", devices=2)

@@ -69,4 +69,4 @@ model.fit(["a fine book", "a dull book"], [1, 0], batch_size=2, accumulation_ste
 # outside of the strategy Keras's own models and a bare `BertBackbone` need
 # `compile(jit_compile=False)`.
 #
-# To find out what training on a TPU would take, see [Plan a TPU run](plan_a_run.py).
+# To find out what training on TPUs or GPUs would take, see [Plan a run](plan_a_run.py).

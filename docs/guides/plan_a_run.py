@@ -1,12 +1,12 @@
 # %% [markdown]
-# # Plan a TPU run
+# # Plan a run on TPUs or GPUs
 #
-# Before you rent a TPU, its own compiler can tell you what training will need: whether your batch
-# fits, how long a step takes at best, and what a million of them cost in days. The compiler,
-# libtpu, runs on Linux without a TPU.
+# Before you rent a TPU or a GPU, its own compiler can tell you what training will need: whether
+# your batch fits, how long a step takes at best, and what a million of them cost in days. The
+# compilers run on Linux without a TPU or a GPU.
 #
 # ```bash
-# pip install ".[tpu-plan]"
+# pip install ".[tpu-plan]"  # for GPUs, ".[gpu-plan]"
 # python recipes/plan.py --device v5e:2x2 --size base --sequence_length 128
 # ```
 #
@@ -49,13 +49,20 @@
 # `--largest_batch` compiles other batch sizes to find the largest that fits. `--accumulation_steps`
 # and `--remat` reduce the memory needed. `--packed` plans rows of up to 8 sequences. `--predict`
 # plans the forward pass of a `BertEmbedder` instead, which is `Plan.compile_prediction` in
-# Python. The kinds of chip are v4, v5e, v5p and v6e.
+# Python. The kinds of chip are v4, v5e, v5p and v6e, and the GPUs h100 and a100.
 #
 # ```bash
 # python recipes/plan.py --device v5e:4x4 --size large --sequence_length 512 --largest_batch
 # python recipes/plan.py --sequence_length 512 --packed  # rows of up to 8 sequences
 # python recipes/plan.py --predict --batch_size 1024  # embedding of texts, no training
+# python recipes/plan.py --device h100:8 --packed --attention_dropout 0  # eight GPUs
 # ```
+#
+# A GPU's plan has the model's matrix products in place of all operations, which its compiler
+# doesn't count, and three quarters of the card's memory, which is what JAX reserves by default.
+# cuDNN's attention, which writes no scores, can't drop any: train with `--attention_dropout 0`.
+# [GPU plans](../gpu_planning.md) has the traffic of Base and Large on an H100 and an A100, next to
+# KerasHub's.
 #
 # [Traffic and memory](../results.md#traffic-and-memory-on-a-tpu) compares such a plan with
 # KerasHub's step. For the run itself, see [many devices](many_devices.py#tpus).

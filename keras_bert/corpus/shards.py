@@ -17,7 +17,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from keras_bert.files.json_files import read_json, write_json
-from keras_bert.files.remote import is_folder, size_and_time
+from keras_bert.files.remote import size_and_time
 from keras_bert.files.utf8 import read_utf8
 from keras_bert.text.vocabulary import vocabulary_sha256, write_vocabulary
 
@@ -137,22 +137,17 @@ def finish_corpus(
 
 def _read_description(folder):
     path = os.path.join(folder, CORPUS_FILE)
-    if not is_folder(folder):
-        raise ValueError(f"There is no corpus folder {folder}. Run prepare_corpus, or fix it.")
-    if size_and_time(path) is None:
+    description = read_json(path)
+    if not description:
         raise ValueError(
-            f"{folder} has no {CORPUS_FILE}: its preparation was interrupted, or it is not a "
-            "corpus folder. Rerun the same prepare_corpus call to resume."
+            f"{folder} is not a corpus folder: it has no {CORPUS_FILE}. Fix the path, or rerun the "
+            "same prepare_corpus call if it was interrupted."
         )
-    try:
-        description = read_json(path)
-    except ValueError as error:
-        raise ValueError(f"{str(error).rstrip('.')}. Prepare the corpus again.") from error
-    if description.get("format") != FORMAT:
+    absent = [name for name in FIELDS if name not in description]
+    if absent or description.get("format") != FORMAT:
+        lacks = f" without {', '.join(absent)}" if absent else ""
         raise ValueError(
-            f"{path} has format {description.get('format')!r}; this version reads format {FORMAT}. "
-            "Prepare the corpus again."
+            f"{path} has format {description.get('format')!r}{lacks}; this version reads format "
+            f"{FORMAT}. Prepare the corpus again."
         )
-    if absent := [name for name in FIELDS if name not in description]:
-        raise ValueError(f"{path} has no {', '.join(absent)}. Prepare the corpus again.")
     return description

@@ -24,7 +24,6 @@ over 50 calls, after 5 that don't count.
 import argparse
 import csv
 import os
-import platform
 import statistics
 import time
 from pathlib import Path
@@ -34,6 +33,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import keras
 import numpy as np
+from training_speed import processor
 
 import keras_bert
 from keras_bert import sizes
@@ -187,14 +187,6 @@ def seconds_in_turns(encoders, texts, turns):
                 if turn:
                     seconds[name].append(time.perf_counter() - started)
     return {name: statistics.median(values) for name, values in seconds.items()}
-
-
-def processor():
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        return platform.processor()
-    return next(line.split(":")[1].strip() for line in lines if line.startswith("model name"))
 
 
 def largest_difference(encoders, texts):

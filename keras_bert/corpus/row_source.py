@@ -118,8 +118,8 @@ class RowSource:
             if epoch and not before:  # endless epochs without any row
                 break
         raise ValueError(
-            f"start_step is past the end of the data: the steps before it take {first_row:,} of "
-            f"{before:,} rows. Give more epochs, or None for endless data."
+            f"start_step is past the end of the data, which has {before:,} rows. Give more epochs, "
+            "or None for endless data."
         )
 
     def _plan(self, epoch, number, serialized):

@@ -80,13 +80,10 @@ class Corpus:
     def check_tokenizer(self, tokenizer: "BertTokenizer") -> None:
         """Raises a ValueError unless `tokenizer` produces this corpus's token ids."""
         sha256 = vocabulary_sha256(tokenizer.get_vocabulary())
-        self._check_same("The tokenizer", sha256, tokenizer.lowercase)
+        self.check_same("The tokenizer", sha256, tokenizer.lowercase)
 
-    def check_corpus(self, other: "Corpus") -> None:
-        """Raises a ValueError unless `other` has this corpus's vocabulary and casing."""
-        self._check_same(f"The corpus in {other.folder}", other.vocabulary_sha256, other.lowercase)
-
-    def _check_same(self, what, sha256, lowercase):
+    def check_same(self, what: str, sha256: str, lowercase: bool) -> None:
+        """Raises a ValueError unless something has this corpus's vocabulary and casing."""
         if (sha256, lowercase) != (self.vocabulary_sha256, self.lowercase):
             raise ValueError(
                 f"{what} has a different vocabulary or casing (SHA-256 {sha256[:12]}..., lowercase="
@@ -99,20 +96,18 @@ class Corpus:
         lines = read_utf8(self.vocabulary_path).removesuffix("\n").split("\n")
         if vocabulary_sha256([token.strip() for token in lines]) != self.vocabulary_sha256:
             raise ValueError(
-                f"{self.vocabulary_path} is not the vocabulary that this corpus was prepared with "
-                f"({self.vocabulary_size} tokens, SHA-256 {self.vocabulary_sha256[:12]}...). Put "
-                "that vocab.txt back, or prepare the corpus again."
+                f"{self.vocabulary_path} is not the vocabulary that this corpus was prepared with. "
+                "Put that vocab.txt back, or prepare the corpus again."
             )
 
     def _check_shards(self):
         for shard, path in zip(self.shards, self.shard_paths, strict=True):
-            state = size_and_time(path)
-            if state and state[0] == shard["num_bytes"]:
-                continue
-            fault = f"The corpus in {self.folder} lacks the shard {shard['name']}"
-            if state:
-                fault = f"{path} has {state[0]:,} of {shard['num_bytes']:,} bytes: it was changed"
-            raise ValueError(f"{fault}. Copy the folder again, or prepare the corpus again.")
+            num_bytes, *_ = size_and_time(path) or (0,)
+            if num_bytes != shard["num_bytes"]:
+                raise ValueError(
+                    f"{path} has {num_bytes:,} of {shard['num_bytes']:,} bytes: it is missing or "
+                    "was changed. Copy the folder again, or prepare the corpus again."
+                )
 
 
 def finish_corpus(

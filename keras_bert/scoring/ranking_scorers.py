@@ -81,8 +81,7 @@ class VectorScorer(Scorer):
     def check(self, x, y=None):
         if not self.has_labels(x, y):
             raise ValueError(
-                "Scores need pairs of texts, (texts, others), alone or with scores as y, or texts "
-                "with classes as y; got texts alone."
+                "scores needs pairs of texts, (texts, others), or texts with their classes as y."
             )
         columns = text_columns(x)
         if y is not None and len(columns) > 1:

@@ -29,9 +29,8 @@ def write_glue_submission(
     task = glue_task(examples.task)
     if examples.split.startswith("test") and examples.reports.as_dict():
         raise ValueError(
-            f"Rows of the test set of {examples.task} were skipped "
-            f"({'; '.join(examples.reports.lines())}), but a submission needs a prediction for "
-            "each. Fix the file and read it with malformed='error'."
+            f"A submission needs a prediction for each row of {examples.task}, but some were "
+            f"skipped: {'; '.join(examples.reports.lines())}. Read it with malformed='error'."
         )
     if task.values is None:
         answers = [f"{score:.3f}" for score in np.clip(predictions, 0, 5)]
@@ -66,6 +65,5 @@ def zip_glue_submissions(folder: str | Path, tasks: Iterable[str]) -> Path:
 
 def _file_name(task, split):
     """Returns the name of the file that GLUE's server expects."""
-    if task.name == "MNLI":
-        return f"MNLI-{'mm' if split.endswith('mismatched') else 'm'}.tsv"
-    return f"{task.name}.tsv"
+    half = {"matched": "-m", "mismatched": "-mm"}.get(split.partition("_")[2], "")
+    return f"{task.name}{half}.tsv"

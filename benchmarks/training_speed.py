@@ -122,6 +122,15 @@ def serve(step):
         print(json.dumps([seconds, cpu_seconds, peak]), flush=True)
 
 
+def decay_groups(named):
+    """Splits PyTorch's parameters by AdamW's decay: none for biases and LayerNorm."""
+    named, still = list(named), ("bias", "LayerNorm.weight")
+    return [
+        {"params": [p for n, p in named if not n.endswith(still)], "weight_decay": 0.01},
+        {"params": [p for n, p in named if n.endswith(still)], "weight_decay": 0.0},
+    ]
+
+
 def table(measured, args):
     medians = {
         way: [statistics.median(column) for column in zip(*turns, strict=True)]

@@ -13,6 +13,7 @@ import torch
 import transformers
 from against_transformers import Progress, head_kernel
 from torch.utils.data import DataLoader
+from training_speed import decay_groups
 
 
 def finetune(task, train, test, names, args):
@@ -64,7 +65,7 @@ def _train(model, rows, collate, args):
     steps = len(data) * args.epochs
     warmup = int(args.warmup_proportion * steps)
     optimizer = torch.optim.AdamW(
-        _decaying_and_not(model), lr=args.learning_rate, eps=1e-6, fused=True
+        decay_groups(model.named_parameters()), lr=args.learning_rate, eps=1e-6, fused=True
     )
     scheduler = torch.optim.lr_scheduler.LambdaLR(
         optimizer,
@@ -85,15 +86,6 @@ def _train(model, rows, collate, args):
             losses.append(loss.detach())
         done.epoch(torch.stack(losses).mean())
     return done
-
-
-def _decaying_and_not(model):
-    still = ("bias", "LayerNorm.weight")
-    named = list(model.named_parameters())
-    return [
-        {"params": [p for n, p in named if not n.endswith(still)], "weight_decay": 0.01},
-        {"params": [p for n, p in named if n.endswith(still)], "weight_decay": 0.0},
-    ]
 
 
 @torch.inference_mode()

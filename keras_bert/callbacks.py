@@ -13,6 +13,7 @@ from typing import Any
 
 import keras
 
+from keras_bert.messages import check_int
 from keras_bert.training.keras_internals import learning_rate_at
 from keras_bert.training.processes import is_chief
 
@@ -128,8 +129,7 @@ class TrainingCurves(keras.callbacks.Callback):
 
     def __init__(self, folder: str | os.PathLike, every: int = 10):
         super().__init__()
-        if every < 1:
-            raise ValueError(f"every is the steps between points, at least 1; got {every}.")
+        check_int("every", every)
         self.folder = str(folder)
         self.every = every
         self._file = None  # opened by the first event

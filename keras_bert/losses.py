@@ -223,16 +223,13 @@ class MarginMeanSquaredError(keras.losses.Loss):
         return f"{type(self).__name__}()"
 
     def call(self, y_true, y_pred):
-        if len(y_pred.shape) != 2 or y_pred.shape[1] not in (2, None):
+        is_pair = len(y_pred.shape) == 2 and y_pred.shape[1] in (2, None)
+        if not is_pair or (len(y_true.shape) > 1 and y_true.shape[1] not in (1, None)):
             raise ValueError(
-                "MarginMeanSquaredError takes logits [B, 2] of examples (query, positive, "
-                f"negative); got {tuple(y_pred.shape)}. Pairs (query, document) train with "
+                "MarginMeanSquaredError takes the teacher's margins [B] and logits [B, 2] of "
+                f"(query, positive, negative); got {tuple(y_true.shape)} and "
+                f"{tuple(y_pred.shape)}. Pairs (query, document) train with "
                 "loss='binary_crossentropy' or 'mean_squared_error'."
-            )
-        if len(y_true.shape) > 1 and y_true.shape[1] not in (1, None):
-            raise ValueError(
-                "MarginMeanSquaredError takes one margin for each example, [B], the teacher's "
-                f"score of the positive minus that of the negative; got {tuple(y_true.shape)}."
             )
         margins = ops.reshape(y_true, (-1,))  # [B]
         return ops.square(y_pred[:, 0] - y_pred[:, 1] - margins)

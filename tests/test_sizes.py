@@ -51,13 +51,6 @@ def test_the_24_are_2_to_12_layers_of_128_to_768_units():
     assert shapes == {(layers, dim) for layers in range(2, 13, 2) for dim in (128, 256, 512, 768)}
 
 
-def test_named_small_models_are_among_the_24():
-    named = (sizes.tiny, sizes.mini, sizes.small, sizes.medium, sizes.base)
-    shapes = [(size["num_layers"], size["hidden_dim"], size["num_heads"]) for size in named]
-    assert shapes == [(2, 128, 2), (4, 256, 4), (4, 512, 8), (8, 512, 8), (12, 768, 12)]
-    assert all(size in sizes.SMALL_MODELS.values() for size in named)
-
-
 def test_every_head_is_64_wide_and_the_inner_layer_four_times_the_outer():
     for size in sizes.SIZES.values():
         assert size["hidden_dim"] == 64 * size["num_heads"] == size["intermediate_dim"] // 4

@@ -26,21 +26,18 @@ def bz2_chunks(path: str, start: int, stop: int) -> Iterator[tuple[bytes, bool]]
     block = None  # first bit of the block to unpack next
     with open_bytes(path) as file:
         for bit, magic in _magics(path, start):
-            if block is not None:
-                text = _unpack(file, block, bit)
-                if text is None and bit - block < 8 * _MAX_BLOCK_BYTES:
-                    continue  # these 48 bits also occur by chance, once in terabytes
-                if text is None:
-                    raise ValueError(
-                        f"{path} is damaged: the block at byte {block // 8:,} cannot be unpacked. "
-                        "Download the file again (bzip2 -t tests whether it is complete)."
-                    )
+            text = None if block is None else _unpack(file, block, bit)
+            if text is not None:
                 yield text, block < 8 * stop
+            elif block is not None and bit - block < 8 * _MAX_BLOCK_BYTES:
+                continue  # these 48 bits also occur by chance, once in terabytes
+            elif block is not None:
+                break
             block = bit if magic == _BLOCK else None
     if block is not None:
         raise ValueError(
-            f"{path} is truncated or damaged: it ends inside the block at byte {block // 8:,}. "
-            "Download the file again."
+            f"{path} is truncated or damaged: the block at byte {block // 8:,} cannot be unpacked. "
+            "Download the file again (bzip2 -t tests whether it is complete)."
         )
 
 

@@ -10,6 +10,7 @@ from keras_bert.corpus.corpus_plan import find_inputs, plan_slices
 from keras_bert.corpus.decoding import BROKEN
 from keras_bert.corpus.slices import Settings
 from keras_bert.corpus.workers import progress_bar, run_locally
+from keras_bert.messages import check_int
 from keras_bert.reports import Reports
 from keras_bert.text.train_wordpieces import count_words, train_wordpieces
 from keras_bert.text.vocabulary import SPECIAL_TOKENS
@@ -65,20 +66,15 @@ def learn_vocabulary(
     >>> vocabulary[:6], vocabulary[-3:]
     (['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]', ','], ['lo', 'low', 'lowe'])
     """
-    if vocabulary_size <= len(SPECIAL_TOKENS):
-        raise ValueError(
-            f"vocabulary_size={vocabulary_size} leaves no room beyond the {len(SPECIAL_TOKENS)} "
-            "special tokens; BERT's is 30522."
-        )
+    check_int("vocabulary_size", vocabulary_size, at_least=len(SPECIAL_TOKENS) + 1)
     reports = Reports()
     files = find_inputs(inputs, reports)
     slices = plan_slices(files, Settings())
     counts = _count_words(slices, lowercase, min_frequency, num_workers, reports, progress)
     if not counts:
-        names = ", ".join(path for path, *_ in files[:3])
         raise ValueError(
-            f"no words to learn from in {names} (of {len(files):,}). Give files that contain text. "
-            f"{'; '.join(reports.lines())}"
+            f"There are no words to learn from in {files[0][0]} (of {len(files):,}). Give files "
+            f"that contain text. {'; '.join(reports.lines())}"
         )
     _tell(files, counts, reports, progress)
     tokens = train_wordpieces(counts, vocabulary_size, max_characters, min_frequency, progress)

@@ -29,11 +29,8 @@ class Masking:
     def __post_init__(self):
         for name in ("masked_lm_rate", "mask_token_rate", "random_token_rate"):
             check_rate(name, getattr(self, name))
-        if self.mask_token_rate + self.random_token_rate > 1 + 1e-9:
-            raise ValueError(
-                "mask_token_rate and random_token_rate must add up to at most 1; got "
-                f"{self.mask_token_rate} and {self.random_token_rate}."
-            )
+        total = self.mask_token_rate + self.random_token_rate
+        check_rate("mask_token_rate + random_token_rate", total)
         if self.left_to_right:
             fields = dataclasses.fields(self)[1:-1]
             given = [field.name for field in fields if getattr(self, field.name) != field.default]
@@ -51,12 +48,17 @@ class Masking:
         return self.max_predictions
 
     def num_predictions(self, first_length: tf.Tensor, second_length: tf.Tensor) -> tf.Tensor:
-        """Counts the tokens to predict in sequences of these texts, at most all of their words."""
+        """Counts the tokens to predict in sequences of these texts: all of their words at most.
+
+        Google's `min(cap, max(1, round(rate * n)))`, where n includes special tokens. Halves round
+        to even, as in Python.
+        """
         words = first_length + second_length
         if self.left_to_right:
             return words
-        lengths = sequence_lengths(first_length, second_length)
-        return tf.minimum(num_predictions(lengths, self.masked_lm_rate, self.num_slots), words)
+        lengths = tf.cast(sequence_lengths(first_length, second_length), tf.float64)
+        rounded = tf.cast(tf.round(lengths * self.masked_lm_rate), tf.int32)
+        return tf.minimum(tf.minimum(tf.maximum(rounded, 1), self.num_slots), words)
 
     def masked(
         self,
@@ -87,15 +89,6 @@ class Masking:
         chosen = in_each_sequence(choose, is_candidate, places.slot, counts)
         masked_ids = mask_tokens(token_ids, chosen, seeds[1], vocabulary, self)
         return masked_ids, predictions(token_ids, chosen, self.num_slots)
-
-
-def num_predictions(lengths: tf.Tensor, rate: float, max_predictions: int) -> tf.Tensor:
-    """Counts the tokens to predict in each sequence: Google's min(cap, max(1, round(rate * n))).
-
-    `lengths`, of any shape, include special tokens. Halves round to even, as in Python.
-    """
-    rounded = tf.cast(tf.round(tf.cast(lengths, tf.float64) * rate), tf.int32)
-    return tf.minimum(tf.maximum(rounded, 1), max_predictions)
 
 
 def in_each_sequence(

@@ -105,7 +105,9 @@ def prepare_corpus(
     seconds = time.monotonic() - started
     corpus = _finish(output, tokenizer, slices, done, description, reports)
     if progress:
-        print(_summary(corpus, num_tokens, seconds))
+        for line in reports.lines():
+            print(f"note: {line}")
+        print(f"{corpus}: {num_tokens:,} tokens in {seconds:,.1f} s, {num_tokens / seconds:,.0f}/s")
     return corpus
 
 
@@ -118,13 +120,11 @@ def _finished_corpus(output, description):
 
 
 def _check_same_plan(output, old, new):
-    if old == new:
-        return
-    names = sorted(name for name in {*old, *new} if old.get(name) != new.get(name))
-    raise ValueError(
-        f"{output} holds a corpus, finished or not, that was made with different "
-        f"{', '.join(names)}. Give another output folder, or remove this one."
-    )
+    if names := sorted(name for name in {*old, *new} if old.get(name) != new.get(name)):
+        raise ValueError(
+            f"{output} holds a corpus, finished or not, that was made with different "
+            f"{', '.join(names)}. Give another output folder, or remove this one."
+        )
 
 
 def _open_folder(output, description):
@@ -132,9 +132,7 @@ def _open_folder(output, description):
     if plan := read_json(plan_path):
         _check_same_plan(output, plan, description)
     elif any(name.startswith("shard-") for name in names_in(output)):
-        raise ValueError(
-            f"{output} holds shards of an unknown corpus. Empty it, or give another folder."
-        )
+        raise ValueError(f"{output} holds shards of an unknown corpus. Give an empty folder.")
     for folder in (output, os.path.dirname(plan_path)):
         remove_unfinished(folder)
     write_json(plan_path, description, indent=None)
@@ -183,8 +181,8 @@ def _finish(output, tokenizer, slices, done, description, reports):
     if not shards:
         remove(os.path.join(output, PROGRESS_FOLDER))
         raise ValueError(
-            f"There is no text in the input ({len(slices):,} slices read). Give files that contain "
-            f"text. {'; '.join(reports.lines())}"
+            "There is no text in the input. Give files that contain text. "
+            f"{'; '.join(reports.lines())}"
         )
     more = {"reports": reports.as_dict(), "prepared_with": description}
     corpus = finish_corpus(output, tokenizer, shards, **more)
@@ -196,15 +194,3 @@ def _finish(output, tokenizer, slices, done, description, reports):
             stacklevel=3,
         )
     return corpus
-
-
-def _summary(corpus, num_new_tokens, seconds):
-    documents = "document" if corpus.num_documents == 1 else "documents"
-    shards = "shard" if len(corpus.shards) == 1 else "shards"
-    notes = (f"note: {line}\n" for line in Reports.of(corpus.description["reports"]).lines())
-    return (
-        f"{corpus.num_documents:,} {documents}, {corpus.num_sentences:,} sentences, "
-        f"{corpus.num_tokens:,} tokens in {len(corpus.shards):,} {shards}; {num_new_tokens:,} "
-        f"tokens in {seconds:,.1f} s, {num_new_tokens / seconds:,.0f} tokens/s\n"
-        f"{''.join(notes)}corpus: {corpus.folder}"
-    )

@@ -166,15 +166,15 @@ def heldout_dataset(
     ```
     """
     heldout, corpus = (c if isinstance(c, Corpus) else Corpus(c) for c in (heldout, corpus))
-    corpus.check_corpus(heldout)
+    name = f"The corpus in {heldout.folder}"
+    corpus.check_same(name, heldout.vocabulary_sha256, heldout.lowercase)
     data = pretraining_dataset(heldout, epochs=1, **settings).cache()
     batches = sum(1 for _ in data)
     batches -= batches % multiple_of
     if not batches:
         raise ValueError(
-            f"{heldout.folder} has fewer than {multiple_of} batches of "
-            f"{settings['batch_size']} rows (steps_per_execution={multiple_of}). Hold out more "
-            "text, or reduce batch_size or steps_per_execution."
+            f"{heldout.folder} has fewer than {multiple_of} batches of {settings['batch_size']} "
+            "rows. Hold out more text, or reduce batch_size or steps_per_execution."
         )
     return data.take(batches).apply(tf.data.experimental.assert_cardinality(batches))
 

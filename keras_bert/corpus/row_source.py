@@ -71,24 +71,18 @@ class RowSource:
 
     def _check(self):
         corpus, (index, count) = self.corpus, self.shard
-        if not 0 <= index < count:
-            raise ValueError(f"shard must be (index, count), index below count; got {self.shard}.")
-        if not corpus.num_sentences:
-            raise ValueError(
-                f"The corpus in {corpus.folder} has no sentences. Prepare it from files with text."
-            )
         groups = num_groups(corpus.num_records)
-        if index >= groups:
+        if not 0 <= index < min(count, groups):
             raise ValueError(
-                f"shard={self.shard} has no data: the {corpus.num_records:,} records of the corpus "
-                f"in {corpus.folder} make {groups:,} groups. Give at most as many shards."
+                f"shard={self.shard} has no data: give (index, count), index below count and below "
+                f"{groups:,}, the groups of {corpus.num_records:,} records in {corpus.folder}."
             )
         if self.pairing.next_sentence and corpus.num_documents < 2:
             raise ValueError(
-                f"The corpus in {corpus.folder} has {corpus.num_documents} document: random "
-                "next sentences come from another one. Prepare more files, mark where documents "
-                "end with document_separator (prepare_corpus.py --document_separator '^CHAPTER ' "
-                "splits a novel), or pass next_sentence=False (--no_next_sentence)."
+                f"The corpus in {corpus.folder} has 1 document: random next sentences come from "
+                "others. Prepare more files, split this one with document_separator "
+                "(--document_separator '^CHAPTER '), or pass next_sentence=False "
+                "(--no_next_sentence)."
             )
 
     def _groups(self, first_epoch):
@@ -124,8 +118,8 @@ class RowSource:
             if epoch and not before:  # endless epochs without any row
                 break
         raise ValueError(
-            f"start_step is past the end of the data: the steps before it take {first_row:,} of "
-            f"{before:,} rows. Give more epochs, or None for endless data."
+            f"start_step is past the end of the data, which has {before:,} rows. Give more epochs, "
+            "or None for endless data."
         )
 
     def _plan(self, epoch, number, serialized):

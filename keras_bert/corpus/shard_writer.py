@@ -46,10 +46,6 @@ class ShardWriter:
         """Adds a record; the pieces of a document must be consecutive."""
         lengths = np.asarray(sentence_lengths, "<u4")
         tokens = np.asarray(token_ids, self.dtype)
-        if lengths.sum() != len(tokens):
-            raise ValueError(
-                f"sentence_lengths add up to {lengths.sum()}; there are {len(tokens)} token_ids."
-            )
         record = _framed(_example(document_id, lengths.tobytes(), tokens.tobytes()))
         self._file.write(record)
         self.counts["num_bytes"] += len(record)

@@ -17,7 +17,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from keras_bert.files.json_files import read_json, write_json
-from keras_bert.files.remote import is_folder, size_and_time
+from keras_bert.files.remote import size_and_time
 from keras_bert.files.utf8 import read_utf8
 from keras_bert.text.vocabulary import vocabulary_sha256, write_vocabulary
 
@@ -80,13 +80,10 @@ class Corpus:
     def check_tokenizer(self, tokenizer: "BertTokenizer") -> None:
         """Raises a ValueError unless `tokenizer` produces this corpus's token ids."""
         sha256 = vocabulary_sha256(tokenizer.get_vocabulary())
-        self._check_same("The tokenizer", sha256, tokenizer.lowercase)
+        self.check_same("The tokenizer", sha256, tokenizer.lowercase)
 
-    def check_corpus(self, other: "Corpus") -> None:
-        """Raises a ValueError unless `other` has this corpus's vocabulary and casing."""
-        self._check_same(f"The corpus in {other.folder}", other.vocabulary_sha256, other.lowercase)
-
-    def _check_same(self, what, sha256, lowercase):
+    def check_same(self, what: str, sha256: str, lowercase: bool) -> None:
+        """Raises a ValueError unless something has this corpus's vocabulary and casing."""
         if (sha256, lowercase) != (self.vocabulary_sha256, self.lowercase):
             raise ValueError(
                 f"{what} has a different vocabulary or casing (SHA-256 {sha256[:12]}..., lowercase="
@@ -99,20 +96,18 @@ class Corpus:
         lines = read_utf8(self.vocabulary_path).removesuffix("\n").split("\n")
         if vocabulary_sha256([token.strip() for token in lines]) != self.vocabulary_sha256:
             raise ValueError(
-                f"{self.vocabulary_path} is not the vocabulary that this corpus was prepared with "
-                f"({self.vocabulary_size} tokens, SHA-256 {self.vocabulary_sha256[:12]}...). Put "
-                "that vocab.txt back, or prepare the corpus again."
+                f"{self.vocabulary_path} is not the vocabulary that this corpus was prepared with. "
+                "Put that vocab.txt back, or prepare the corpus again."
             )
 
     def _check_shards(self):
         for shard, path in zip(self.shards, self.shard_paths, strict=True):
-            state = size_and_time(path)
-            if state and state[0] == shard["num_bytes"]:
-                continue
-            fault = f"The corpus in {self.folder} lacks the shard {shard['name']}"
-            if state:
-                fault = f"{path} has {state[0]:,} of {shard['num_bytes']:,} bytes: it was changed"
-            raise ValueError(f"{fault}. Copy the folder again, or prepare the corpus again.")
+            num_bytes, *_ = size_and_time(path) or (0,)
+            if num_bytes != shard["num_bytes"]:
+                raise ValueError(
+                    f"{path} has {num_bytes:,} of {shard['num_bytes']:,} bytes: it is missing or "
+                    "was changed. Copy the folder again, or prepare the corpus again."
+                )
 
 
 def finish_corpus(
@@ -137,22 +132,17 @@ def finish_corpus(
 
 def _read_description(folder):
     path = os.path.join(folder, CORPUS_FILE)
-    if not is_folder(folder):
-        raise ValueError(f"There is no corpus folder {folder}. Run prepare_corpus, or fix it.")
-    if size_and_time(path) is None:
+    description = read_json(path)
+    if not description:
         raise ValueError(
-            f"{folder} has no {CORPUS_FILE}: its preparation was interrupted, or it is not a "
-            "corpus folder. Rerun the same prepare_corpus call to resume."
+            f"{folder} is not a corpus folder: it has no {CORPUS_FILE}. Fix the path, or rerun the "
+            "same prepare_corpus call if it was interrupted."
         )
-    try:
-        description = read_json(path)
-    except ValueError as error:
-        raise ValueError(f"{str(error).rstrip('.')}. Prepare the corpus again.") from error
-    if description.get("format") != FORMAT:
+    absent = [name for name in FIELDS if name not in description]
+    if absent or description.get("format") != FORMAT:
+        lacks = f" without {', '.join(absent)}" if absent else ""
         raise ValueError(
-            f"{path} has format {description.get('format')!r}; this version reads format {FORMAT}. "
-            "Prepare the corpus again."
+            f"{path} has format {description.get('format')!r}{lacks}; this version reads format "
+            f"{FORMAT}. Prepare the corpus again."
         )
-    if absent := [name for name in FIELDS if name not in description]:
-        raise ValueError(f"{path} has no {', '.join(absent)}. Prepare the corpus again.")
     return description

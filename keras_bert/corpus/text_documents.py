@@ -79,7 +79,7 @@ def _sentence_lines(batches, separator):
                 yield document, list(group)
 
 
-def _paragraphs(batches, separator, width=None):
+def _paragraphs(batches, separator, width):
     document, paragraph, num_characters = 0, [], 0
     for lines in batches:
         if width is None:

@@ -39,9 +39,8 @@ class DumpReader(Reader):
 
     def check(self, path: str) -> None:
         if b"<mediawiki" not in _head(path, self.packed):
-            raise ValueError(
-                f"{path} is not a MediaWiki dump: no <mediawiki> in it. Give other text as .txt."
-            )
+            kind = "MediaWiki dump in bzip2" if self.packed else "MediaWiki dump"
+            raise ValueError(f"{path} is not a {kind}: no <mediawiki>. Give other text as .txt.")
 
     def documents(
         self, span: Span, settings: Settings, reports: Reports
@@ -125,12 +124,7 @@ def _chunks(span, packed):
 
 def _head(path, packed):
     if packed:
-        with open_bytes(path) as file:
-            if file.read(3) != b"BZh":
-                raise ValueError(f"{path} is not a bzip2 file. Download it again, or rename it.")
-        for chunk, _ in bz2_chunks(path, 0, 1):
-            return chunk[:_HEAD_BYTES]
-        return b""
+        return next((chunk[:_HEAD_BYTES] for chunk, _ in bz2_chunks(path, 0, 1)), b"")
     with open_bytes(path) as file:
         return file.read(_HEAD_BYTES)
 

@@ -97,10 +97,7 @@ def _ratios(true, predicted, correct):
 def _check_as_many(true_tags, predicted_tags):
     for name, tags in (("true_tags", true_tags), ("predicted_tags", predicted_tags)):
         if isinstance(tags, str) or (len(tags) and isinstance(tags[0], str)):
-            raise ValueError(
-                f"{name} must be a list of sentences, each a list of tags; it is a single list. "
-                "Give [tags] for one sentence."
-            )
+            raise ValueError(f"{name} must be a list of sentences: give [tags] for a single one.")
     check_one_each(len(true_tags), "tagged sentences", predicted_tags=predicted_tags)
     for index, (true, predicted) in enumerate(zip(true_tags, predicted_tags, strict=True)):
         check_one_each(len(true), f"tags in sentence {index}", predicted_tags=predicted)

@@ -31,10 +31,8 @@ def classification_scores(
     labels, predictions = paired_arrays(labels, predictions, "[n]", "class numbers")
     both = np.concatenate([labels, predictions])
     if not np.issubdtype(both.dtype, np.integer):
-        raise ValueError(
-            f"Classes must be integers; got {both.dtype}, such as {both[0].item()!r}. Give each "
-            "class as its index in a list of names."
-        )
+        wrong = f"{both.dtype}, such as {both[0].item()!r}"
+        raise ValueError(f"Classes must be integers; got {wrong}. Give indices in a list of names.")
     if num_classes is None:
         num_classes = max(2, int(both.max()) + 1)
     if both.min() < 0 or both.max() >= num_classes:
@@ -74,10 +72,7 @@ def multi_label_scores(labels: npt.ArrayLike, predictions: npt.ArrayLike) -> dic
     for name, array in (("labels", labels), ("predictions", predictions)):
         other = array[~np.isin(array, (0, 1))]
         if other.size:
-            raise ValueError(
-                f"{name} must be 0 or 1; got {other[0]}. Compare probabilities with a threshold "
-                "first."
-            )
+            raise ValueError(f"{name} must be 0 or 1, not probabilities; got {other[0]}.")
     labels, predictions = labels.astype(int), predictions.astype(int)
     is_right = labels == predictions
     # scikit-learn treats a single column as a list of classes

@@ -125,7 +125,7 @@ def _best_threshold(predictions, scores, null_odds, has_answer):
 
 def _check(examples, predictions, null_odds, null_threshold):
     if not examples:
-        raise ValueError("There are no examples: give at least one question.")
+        raise ValueError("There are no examples.")
     if null_threshold is not None and null_odds is None:
         raise ValueError("null_threshold is a threshold of null_odds: give null_odds too.")
     for name, given in (("predictions", predictions), ("null_odds", null_odds)):
@@ -135,8 +135,7 @@ def _check(examples, predictions, null_odds, null_threshold):
                 f"{name} lacks {len(missing)} of the {len(examples)} questions, such as "
                 f"{missing[0]!r}. Give one for each; the answer '' means no answer."
             )
-    for example in examples:
-        prediction = predictions[example["id"]]
-        if not isinstance(prediction, str):
-            name = f"question {example['id']!r}"
-            raise ValueError(f"The prediction of {name} must be a str; it is {prediction!r}.")
+    for id_ in (example["id"] for example in examples):
+        if not isinstance(predictions[id_], str):
+            wrong = f"it is {predictions[id_]!r}"
+            raise ValueError(f"The prediction of question {id_!r} must be a str; {wrong}.")

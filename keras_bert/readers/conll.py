@@ -137,10 +137,7 @@ def read_conll(
     changes = [_changes(sentences, entities, each) for each in schemes]
     if all(changes):
         if not repair:
-            raise ValueError(
-                f"{path}, {_fault(*changes)} Fix the tags, or read them with repair=True, which "
-                "starts and ends entities where conlleval would."
-            )
+            raise ValueError(f"{path}, {_fault(*changes)} Fix them, or read with repair=True.")
         sentences.num_repaired = len(changes[0])
     sentences.tags = _encoded(sentences, entities, scheme)
     return sentences
@@ -180,10 +177,9 @@ def _parse(path, tag_column):
             continue
         first = first or (len(fields), line)
         if len(fields) < 2 or len(fields) != first[0]:
-            expected = f"line {first[1]} has {first[0]}" if len(fields) > 1 else "2 or more needed"
+            expected = f"line {first[1]} has {first[0]}" if len(fields) > 1 else "a tag is missing"
             raise ValueError(
-                f"{path}, line {line}: {len(fields)} columns, {expected}: {shown(text)}. Separate "
-                "a word and its tag by a tab or spaces."
+                f"{path}, line {line}: {len(fields)} columns, {expected}: {shown(text)}."
             )
         if not -len(fields) <= tag_column < len(fields) or tag_column % len(fields) == 0:
             raise ValueError(

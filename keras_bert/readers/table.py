@@ -236,7 +236,7 @@ def _json_rows(path, text, malformed):
             if malformed == "error":
                 raise ValueError(
                     f"{path}, line {number}: {shown(line)}: {error}. Each line needs a JSON object "
-                    "of strings and numbers, with the keys of the first line. Fix or remove it."
+                    "of strings and numbers, with the keys of the first line."
                 ) from error
             skipped.append(number)
             continue
@@ -250,10 +250,8 @@ def _json_rows(path, text, malformed):
 
 def _json_row(line, columns):
     values = json.loads(line, parse_constant=_refuse)
-    if not isinstance(values, dict) or not values:
-        raise ValueError("not a JSON object with keys")
-    if columns and values.keys() != set(columns):
-        raise ValueError(f"the first line has the keys {', '.join(columns)}")
+    if not isinstance(values, dict) or not values or values.keys() != set(columns or values):
+        raise ValueError(f"not a JSON object with the keys {', '.join(columns or ['...'])}")
     for name, value in values.items():
         if not isinstance(value, str | int | float):
             raise ValueError(f"the value of {name!r} is {shown(value)}")

@@ -44,15 +44,12 @@ def _sentences(template):
     """Splits the template into sentences, each a list of `(words, following column or None)`."""
     try:
         parts = list(string.Formatter().parse(template))
-        if all(name is None for _, name, *_ in parts):
-            raise ValueError("it names no column")
-        for _, name, form, conversion in parts:
-            if form or conversion:
-                raise ValueError(f"column {name!r} has a format, but is written as in the file")
+        if all(name is None for _, name, *_ in parts) or any(f or c for _, _, f, c in parts):
+            raise ValueError("it must name columns, without a format")
     except ValueError as error:
         raise ValueError(
             f"The template {template!r} is malformed: {error}. Write column names in braces, as in "
-            "'{title}. {text}'; double a brace to write it literally."
+            "'{title}. {text}'; double a literal brace."
         ) from error
     sentences = [[]]
     for words, name, *_ in parts:

@@ -24,8 +24,7 @@ class ClassScorer(Scorer):
         return ("accuracy", "f1", "mcc")
 
     def score(self, answers, x, y=None):
-        if y is None:
-            raise ValueError("scores needs labels: give y, or a dataset of (text, label).")
+        self.check(x, y)
         labels = np.asarray(self.preprocessor.targets(y))
         if self.preprocessor.is_regression:
             return regression_scores(labels, np.array([answer["score"] for answer in answers]))
@@ -64,8 +63,7 @@ class ChoiceScorer(Scorer):
         return y is not None or all("label" in question for question in listed(x))
 
     def score(self, answers, x, y=None):
-        if not self.has_labels(x, y):
-            raise ValueError("scores needs labels: give y, or questions with a 'label'.")
+        self.check(x, y)
         if y is None:
             y = [question["label"] for question in listed(x)]
         labels = np.asarray(self.preprocessor.targets(y))
@@ -85,11 +83,13 @@ class TagScorer(Scorer):
 
     names = ("f1", "precision", "recall", "accuracy")
 
-    def score(self, answers, x, y=None):
-        if y is None:
-            raise ValueError("scores needs the tags of each sentence: give y.")
+    def check(self, x, y=None):
+        super().check(x, y)
         if not holds_words(x):
             raise ValueError("scores needs words, a list of sentences; texts have no tags.")
+
+    def score(self, answers, x, y=None):
+        self.check(x, y)
         return entity_scores(self._tags(y), [answer["label"] for answer in answers])
 
     def write(self, folder, split, answers, x, y=None):

@@ -25,47 +25,38 @@ class RelevanceScorer(Scorer):
     names = ("mrr@10", "ndcg@10", "map")
 
     def score(self, answers, x, y=None):
-        if y is None:
-            raise ValueError("scores needs relevance: give y, or a dataset of (pair, relevance).")
+        self.check(x, y)
         columns = text_examples(x, self.preprocessor.max_texts).columns
-        if len(columns) != 2:
-            raise ValueError("scores takes pairs (query, document); got triplets.")
         labels = self.preprocessor.targets(y)
         check_one_each(len(columns[0]), "texts", labels=labels)
-        if labels.ndim != 1:
-            raise ValueError(f"scores takes a relevance for each pair; got shape {labels.shape}.")
+        if len(columns) != 2 or labels.ndim != 1:
+            raise ValueError(
+                "scores takes pairs (query, document) with a relevance each; got "
+                f"{len(columns)} columns of texts and labels of shape {labels.shape}."
+            )
         relevance, scores = {}, {}
         examples = zip(columns[0], labels, answers, strict=True)
         for number, (query, label, answer) in enumerate(examples):
-            if np.isnan(answer["score"]):
-                raise ValueError(
-                    f"The score of example {number} is NaN: the weights of the model are damaged, "
-                    "or its training diverged."
-                )
             document = f"{number:012d}"  # in the order of strings, which decides ties
             relevance.setdefault(query, {})[document] = float(label)
             scores.setdefault(query, {})[document] = answer["score"]
-        _warn_of_queries_without_relevant_documents(relevance)
+        without = [query for query, labels in relevance.items() if max(labels.values()) <= 0]
+        if len(without) == len(relevance):
+            raise ValueError(
+                f"None of the {len(relevance):,} queries has a relevant document, one with a "
+                "relevance above 0."
+            )
+        if without:
+            logger.warning(
+                f"{len(without)} of {len(relevance)} queries have no relevant document and count "
+                f"as 0, the first {without[0]!r}. Remove them to score the others alone."
+            )
         all_scores = retrieval_scores(relevance, scores, k=10)
         return {name: all_scores[name] for name in self.names}
 
     def write(self, folder, split, answers, x, y=None):
         """Writes `{split}_predictions.tsv`: index and score."""
         write_table(folder, split, ["score"], ([answer["score"]] for answer in answers))
-
-
-def _warn_of_queries_without_relevant_documents(relevance):
-    without = [query for query, labels in relevance.items() if max(labels.values()) <= 0]
-    if len(without) == len(relevance):
-        raise ValueError(
-            f"None of the {len(relevance):,} queries has a relevant document: every relevance is 0 "
-            "or below. Give each query at least one document with a relevance above 0."
-        )
-    if without:
-        logger.warning(
-            f"{len(without)} of {len(relevance)} queries have no relevant document and count as 0, "
-            f"the first {without[0]!r}. Remove them to score the others alone."
-        )
 
 
 class VectorScorer(Scorer):
@@ -90,8 +81,7 @@ class VectorScorer(Scorer):
     def check(self, x, y=None):
         if not self.has_labels(x, y):
             raise ValueError(
-                "Scores need pairs of texts, (texts, others), alone or with scores as y, or texts "
-                "with classes as y; got texts alone."
+                "scores needs pairs of texts, (texts, others), or texts with their classes as y."
             )
         columns = text_columns(x)
         if y is not None and len(columns) > 1:

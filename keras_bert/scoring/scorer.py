@@ -40,6 +40,8 @@ class Scorer:
 
     def check(self, x: Examples, y: Labels | None = None) -> None:
         """Raises a ValueError, before any work, if these examples can't be scored."""
+        if self.names and not self.has_labels(x, y):
+            raise ValueError("scores needs labels: give y, or examples that hold their labels.")
 
     def score(self, answers: list[dict], x: Examples, y: Labels | None = None) -> dict:
         """Computes the task's official metrics.

@@ -19,9 +19,12 @@ class SpanScorer(Scorer):
     def has_labels(self, x, y=None):
         return all("answers" in example for example in listed(x))
 
+    def check(self, x, y=None):
+        check_scored(listed(x))
+
     def score(self, answers, x, y=None):
+        self.check(x)
         examples = listed(x)
-        check_scored(examples)
         predictions = {e["id"]: a["answer"] for e, a in zip(examples, answers, strict=True)}
         if not _may_be_impossible(examples):
             return squad_scores(examples, predictions)

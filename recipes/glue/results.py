@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from keras_bert.metrics.glue import METRICS
-from keras_bert.readers.glue_tasks import glue_task
+from keras_bert.readers.glue import glue_task
 from keras_bert.readers.table import read_table
 
 COLUMNS = {  # of table 1, in its order: the task, and the score of results.tsv that it shows

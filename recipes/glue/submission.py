@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from keras_bert.files.whole import whole_file
-from keras_bert.readers.glue import GlueExamples
-from keras_bert.readers.glue_tasks import TASKS, glue_task
+from keras_bert.readers.glue import TASKS, GlueExamples, glue_task
 
 
 def write_glue_submission(
@@ -30,15 +29,14 @@ def write_glue_submission(
     task = glue_task(examples.task)
     if examples.split.startswith("test") and examples.reports.as_dict():
         raise ValueError(
-            f"Rows of the test set of {examples.task} were skipped "
-            f"({'; '.join(examples.reports.lines())}), but a submission needs a prediction for "
-            "each. Fix the file and read it with malformed='error'."
+            f"A submission needs a prediction for each row of {examples.task}, but some were "
+            f"skipped: {'; '.join(examples.reports.lines())}. Read it with malformed='error'."
         )
     if task.values is None:
         answers = [f"{score:.3f}" for score in np.clip(predictions, 0, 5)]
     else:
         answers = [task.values[number] for number in predictions]
-    path = Path(folder) / task.submission(examples.split)
+    path = Path(folder) / _file_name(task, examples.split)
     with whole_file(path) as file:
         print("index", "prediction", sep="\t", file=file)
         for index, answer in enumerate(answers):
@@ -55,7 +53,7 @@ def zip_glue_submissions(folder: str | Path, tasks: Iterable[str]) -> Path:
     for task in tasks:
         files |= {path.name: path for path in Path(folder, task, "submission").glob("*.tsv")}
     splits = [(task, split) for task in TASKS.values() for split in task.files]
-    full = [task.submission(split) for task, split in splits if split.startswith("test")]
+    full = [_file_name(task, split) for task, split in splits if split.startswith("test")]
     if missing := [name for name in full if name not in files]:
         print(f"The submission lacks {', '.join(missing)}.")
     path = Path(folder) / "submission.zip"
@@ -63,3 +61,9 @@ def zip_glue_submissions(folder: str | Path, tasks: Iterable[str]) -> Path:
         for name in sorted(files):
             zipped.write(files[name], name)
     return path
+
+
+def _file_name(task, split):
+    """Returns the name of the file that GLUE's server expects."""
+    half = {"matched": "-m", "mismatched": "-mm"}.get(split.partition("_")[2], "")
+    return f"{task.name}{half}.tsv"

@@ -2,10 +2,15 @@
 
 import numpy as np
 
+from keras_bert.messages import missing
 from keras_bert.metrics.glue import task_key
-from keras_bert.readers.glue import GlueExamples
-from keras_bert.readers.glue_tasks import glue_task
+from keras_bert.readers.glue import GlueExamples, glue_task
 from keras_bert.reports import Reports
+
+_TEXTS = {  # the columns of tensorflow-datasets that have other names in GLUE's files
+    "MRPC": ("sentence1", "sentence2"),
+    **dict.fromkeys(("MNLI", "AX"), ("premise", "hypothesis")),
+}
 
 
 def read_tfds(data_dir: str | None, task: str, split: str) -> GlueExamples:
@@ -13,10 +18,7 @@ def read_tfds(data_dir: str | None, task: str, split: str) -> GlueExamples:
     try:
         import tensorflow_datasets as tfds
     except ImportError as error:
-        raise ImportError(
-            "tensorflow-datasets is not installed. Run pip install 'keras3-bert[tfds]', or read "
-            "GLUE's own files."
-        ) from error
+        raise missing("tensorflow-datasets", "tfds") from error
     description = glue_task(task)
     dataset, info = tfds.load(
         f"glue/{task_key(task)}",
@@ -25,7 +27,7 @@ def read_tfds(data_dir: str | None, task: str, split: str) -> GlueExamples:
         with_info=True,
     )
     rows = sorted(tfds.as_numpy(dataset), key=lambda row: row["idx"])  # the dataset is shuffled
-    names = description.tfds_texts or description.texts
+    names = _TEXTS.get(description.name, description.texts)
     texts = tuple([row[name].decode("utf-8") for row in rows] for name in names)
     labels, ours = np.array([row["label"] for row in rows]), description.class_names()
     if ours is None:

@@ -130,29 +130,6 @@ def test_counts_that_would_overflow_the_trainer_are_scaled(prose, monkeypatch):
     assert len(set(exact) & set(scaled)) > 500
 
 
-@pytest.mark.parametrize("text, max_characters", [("a" * 201, 1000), ("ab cd", 1)])
-def test_words_that_are_all_skipped_are_told(tmp_path, text, max_characters):
-    (tmp_path / "a.txt").write_text(text)
-    with pytest.raises(ValueError, match=f"longer than 200.*max_characters={max_characters}"):
-        learn(tmp_path, 100, max_characters=max_characters)
-
-
-@pytest.mark.parametrize("data", [b"", b" \n\t\r\n", "\u200b\ufffd".encode(), b"\xff"])
-def test_a_corpus_without_words_is_refused(tmp_path, data):
-    path = tmp_path / "empty.txt"
-    path.write_bytes(data)
-    with pytest.raises(ValueError, match=r"no words to learn from in .*empty\.txt"):
-        learn(path, 100)
-
-
-def test_inputs_that_prepare_corpus_refuses_are_refused(tmp_path):
-    with pytest.raises(ValueError, match="No input files in an empty list"):
-        learn([], 100)
-    (tmp_path / "text.txt").write_text("Где это?", encoding="cp1251")
-    with pytest.raises(ValueError, match="not UTF-8"):
-        learn(tmp_path / "text.txt", 100)
-
-
 def test_a_folder_gives_the_words_of_its_texts_and_dumps(tmp_path, capsys):
     pages = [
         ("The ''low'' is &lt;ref>Secret&lt;/ref> [[lower|lowest]]. The lower is low.", 0),
@@ -203,16 +180,26 @@ def test_a_real_dump_gives_english_words(shared_data):
     assert not {"##nbsp", "jpg", "href", "redirect"} & set(vocabulary)
 
 
-def test_a_vocabulary_too_small_for_the_characters_is_refused(prose):
-    with pytest.raises(ValueError, match="no room beyond the 5 special tokens"):
-        learn(prose, 5)
-    with pytest.raises(ValueError, match="give at least"):
-        learn(prose, 30)
-
-
 def test_a_text_with_too_few_pieces_is_told(tmp_path):
     path = tmp_path / "text.txt"
     path.write_text("low lower lowest " * 3)
     with pytest.warns(UserWarning, match=r"the vocabulary has \d+ tokens"):
         vocabulary = learn(path, 1000)
     assert {"low", "lower", "lowest"} <= set(vocabulary)
+
+
+@pytest.mark.parametrize(
+    "data, settings, message",
+    [
+        (b" \n\t\r\n", {}, r"no words to learn from in .*a\.txt"),
+        ("\u200b\ufffd".encode(), {}, r"no words to learn from in .*a\.txt"),
+        (b"a" * 201, {}, "longer than 200.*max_characters=1000"),
+        (b"ab cd", {"max_characters": 1}, "longer than 200.*max_characters=1 "),
+        (b"low", {"size": 5}, "vocabulary_size must be at least 6; got 5"),
+        (b"abcdefgh", {"size": 9}, "vocabulary_size=9 is too small: give at least"),
+    ],
+)
+def test_texts_without_words_and_small_sizes_are_refused(tmp_path, data, settings, message):
+    (tmp_path / "a.txt").write_bytes(data)
+    with pytest.raises(ValueError, match=message):
+        learn(tmp_path, **{"size": 100, **settings})

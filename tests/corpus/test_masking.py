@@ -10,10 +10,10 @@ def vocabulary_of(size):
 
 
 def test_counts_round_halves_to_even_as_python_does():
-    lengths = np.arange(3, 513)
-    counts = masking.num_predictions(tf.constant(lengths), 0.15, 80)
+    lengths = np.arange(3, 513, dtype="int32")
+    counts = Masking(512).num_predictions(tf.constant(lengths - 2), 0)
     assert counts.numpy().tolist() == [min(80, max(1, round(n * 0.15))) for n in lengths]
-    counts = masking.num_predictions(tf.constant([5, 15, 25]), 0.1, 9)
+    counts = Masking(64, 9, 0.1).num_predictions(tf.constant([3, 13, 23]), 0)
     assert counts.numpy().tolist() == [1, 2, 2]  # of 0.5, 1.5, 2.5: at least 1, then to even
 
 

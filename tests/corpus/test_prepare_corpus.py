@@ -1,6 +1,4 @@
 import bz2
-import contextlib
-import errno
 import importlib
 import json
 import os
@@ -14,7 +12,7 @@ import pytest
 import tensorflow as tf
 
 import keras_bert
-from keras_bert.corpus import corpus_plan, corpus_slice, shard_writer
+from keras_bert.corpus import corpus_plan, corpus_slice
 from keras_bert.corpus.record_groups import RECORD_FEATURES
 from keras_bert.corpus.shards import Corpus
 from keras_bert.files.whole import temporary_name
@@ -256,34 +254,12 @@ def test_bad_input_is_refused_and_leaves_no_corpus(
     assert set(left) <= {"plan.json"}
 
 
-def test_other_files_in_a_folder_are_reported(inputs, tmp_path, tokenizer):
-    (inputs / "README.md").write_text("x")
-    corpus = prepare(inputs, tmp_path / "out", tokenizer)
-    (report,) = corpus.description["reports"].items()
-    assert "skipped" in report[0] and report[1]["examples"] == [str(inputs / "README.md")]
-
-
-def test_a_full_disk_is_reported_and_the_next_run_resumes(inputs, tmp_path, tokenizer, monkeypatch):
-    @contextlib.contextmanager
-    def full(path, mode):
-        raise OSError(errno.ENOSPC, "No space left on device")
-        yield
-
-    with monkeypatch.context() as patch:
-        patch.setattr(shard_writer, "whole_file", full)
-        with pytest.raises(OSError, match="disk was full"):
-            prepare(inputs, tmp_path / "out", tokenizer)
-    names = [name for _, _, names in os.walk(tmp_path / "out") for name in names]
-    assert names == ["plan.json"]
-    assert prepare(inputs, tmp_path / "out", tokenizer).num_documents == 12
-
-
 def test_the_summary_and_the_progress_show_counts_and_reports(inputs, tmp_path, tokenizer, capsys):
     (inputs / "00.txt").write_bytes(b"\xef\xbb\xbfWord1.\r\nWord\xff.\r\n")
     corpus = prepare(inputs, tmp_path / "out", tokenizer, progress=True)
     out, err = capsys.readouterr()
-    assert f"12 documents, {corpus.num_sentences:,} sentences, {corpus.num_tokens:,} tokens" in out
-    assert "tokens/s" in out and "tokens/s" in err and "12 documents" in err
+    assert f"{corpus}: {corpus.num_tokens:,} tokens in" in out
+    assert "tokens/s" in err and "12 documents" in err
     assert f"1 invalid byte sequences, dropped ({inputs}/00.txt, line 2 (byte 15))" in out
     assert "2 lines that end in CR LF" in out
 

@@ -186,8 +186,8 @@ def test_exact_random_next(corpus, batches, restored_rows):
         ({"batch_size": 0}, "batch_size must be at least 1"),
         ({"sequence_length": 4}, "sequence_length must be at least 5"),
         ({"masked_lm_rate": 1.5}, "masked_lm_rate is a probability"),
-        ({"mask_token_rate": 0.95}, "add up to at most 1"),
-        ({"shard": (2, 2)}, "shard must be"),
+        ({"mask_token_rate": 0.95}, r"mask_token_rate \+ random_token_rate .*1\.05"),
+        ({"shard": (2, 2)}, r"shard=\(2, 2\) has no data"),
         ({"epochs": 0}, "epochs must be at least 1"),
         ({"start_step": -1}, "start_step must be at least 0"),
         ({"start_step": 10_000}, "past the end of the data"),
@@ -204,7 +204,7 @@ def test_exact_random_next(corpus, batches, restored_rows):
             ),
             "omit masked_lm_rate, whole_word_masking",
         ),
-        ({"corpus": "/nothing"}, "no corpus folder"),
+        ({"corpus": "/nothing"}, "/nothing is not a corpus folder"),
     ],
 )
 def test_arguments_out_of_range_are_refused(corpus, options, message):
@@ -219,17 +219,11 @@ def test_one_document_has_no_random_next_sentence(documents_of, tmp_path, batche
     assert batches(corpus, next_sentence=False, batch_size=1)
 
 
-def test_an_empty_corpus_is_refused(documents_of, tmp_path):
-    corpus = documents_of(num_documents=0).write(tmp_path / "corpus")
-    with pytest.raises(ValueError, match="has no sentences"):
-        pretraining_dataset(corpus, batch_size=2)
-
-
 def test_shards_that_would_be_empty_are_refused(corpus, monkeypatch, batches):
     monkeypatch.setattr("keras_bert.corpus.record_groups.RECORDS_PER_GROUP", 25)
     # The 60 records make groups of 25, 25 and 10.
     assert batches(corpus, shard=(2, 9), batch_size=1)  # the last group, which is the smallest
-    with pytest.raises(ValueError, match=r"shard=\(3, 4\) has no data: the 60 .* make 3 groups"):
+    with pytest.raises(ValueError, match=r"shard=\(3, 4\) has no data: .*below 3, .* 60 records"):
         pretraining_dataset(corpus, batch_size=1, shard=(3, 4))
 
 

@@ -8,34 +8,29 @@ PROSE = "This is a sentence of prose."
 @pytest.mark.parametrize(
     "text, passage",
     [
-        ("A '''bold''' and ''slanted'' [[word]] in [[Some page#part|links]].", None),
+        (
+            "A '''bold''' and ''slanted'' [[word]] in [[Some page#part|links]].",
+            "A bold and slanted word in links.",
+        ),
         ("Towns[[File:a.jpg|thumb|A [[nested]] caption.]] grow.", "Towns grow."),
         ("Towns[[Datei:a.jpg|mini|Bild.]] grow.[[Category:X]][[fr:Ville]]", "Towns grow."),
         ("See [[:Category:Towns|towns]] and [[:Kategorie:X]].", "See towns and Kategorie:X."),
         ("An [http://x.org outside link] and [//x.org] here.", "An outside link and here."),
         ("It{{a|b={{c|{{{1|}}}}}}} is{{convert|5|km}}.", "It is."),
         ("It<ref>{{cite|x}} == | y</ref> is<ref name=a/>.<ref name='b'>z</ref>", "It is."),
-        ("It<!-- a {{ comment --> is&nbsp;so &ndash; <b>yes</b><br/>now.", None),
-        ("The (; {{lang|el|x}}, born 1900) poet ( ) died , late .", None),
+        ("It<!-- a {{ --> is&nbsp;so &ndash; <b>yes</b><br/>now.", "It is\xa0so – yes now."),
+        (
+            "The (; {{lang|el|x}}, born 1900) poet ( ) died , late .",
+            "The (born 1900) poet died, late.",
+        ),
         ("A smile :) stays, and one ,) too.", "A smile :) stays, and one ,) too."),
-        ("Energy <math>E == mc^{2}</math> is [citation needed].", None),
+        ("Energy <math>E == mc^{2}</math> is [c. 9].", "Energy is [c. 9]."),
         ("The sum x < 5 and y > 3 holds.", "The sum x < 5 and y > 3 holds."),
-        ("D'Artagnan's ''''l'été'''' was 'hot'.", None),
+        ("D'Artagnan's ''''l'été'''' was 'hot'.", "D'Artagnan's l'été was 'hot'."),
     ],
 )
 def test_marks_are_dropped_and_their_text_stays(text, passage):
-    expected = (
-        passage
-        or {
-            "A": "A bold and slanted word in links.",
-            "I": "It is\xa0so – yes now.",
-            "T": "The (born 1900) poet died, late.",
-            "E": "Energy is [citation needed].",
-            "D": "D'Artagnan's l'été was 'hot'.",
-        }[text[0]]
-    )
-    passages, num_broken = wikitext_passages(text, frozenset(["datei", "kategorie"]))
-    assert (passages, num_broken) == ([expected], 0)
+    assert wikitext_passages(text, frozenset(["datei", "kategorie"])) == ([passage], 0)
 
 
 @pytest.mark.parametrize(
@@ -72,8 +67,3 @@ def test_lines_without_a_blank_line_are_one_paragraph():
 )
 def test_passages_with_markup_left_are_counted(text):
     assert wikitext_passages(f"{PROSE}\n\n{text}\n\n{PROSE}") == ([PROSE, PROSE], 1)
-
-
-def test_deeply_nested_markup_takes_no_long_time():
-    text = "{{a|" * 20000 + "}}" * 20000 + "[[a|" * 3000 + "]]" * 3000 + "<ref>" * 20000
-    assert wikitext_passages(text + "\n\n" + PROSE)[0] == [PROSE]

@@ -18,28 +18,6 @@ def test_scores_are_those_of_trec_eval_with_ties_and_without_relevant_documents(
         assert found == pytest.approx(case["theirs"], abs=1e-12)
 
 
-def test_scores_are_those_counted_by_hand():
-    relevance = {"q": {"a": 0.5, "b": 1.0, "c": 0.0}, "other": {"a": 1}}
-    scores = {"q": {"a": 2.0, "b": 1.0, "c": 3.0, "unjudged": 9.0}, "other": {"a": 1.0}}
-    found = retrieval_scores(relevance, scores, k=3)  # q: unjudged, c, a, b
-    log = math.log2
-    expected = {
-        "mrr@3": (1 / 3 + 1) / 2,
-        "ndcg@3": (0.5 / log(4) / (1 / log(2) + 0.5 / log(3)) + 1) / 2,
-        "recall@3": (1 / 2 + 1) / 2,
-        "map@3": (1 / 3 / 2 + 1) / 2,
-        "map": ((1 / 3 + 2 / 4) / 2 + 1) / 2,
-    }
-    assert found == pytest.approx(expected)
-
-
-def test_equal_scores_put_the_last_id_first():
-    relevance = {"q": {"a": 1, "b": 0}}
-    tied = retrieval_scores(relevance, {"q": {"a": 1.0, "b": 1.0}})
-    assert tied["mrr@10"] == 0.5
-    assert tied == retrieval_scores(relevance, {"q": {"b": 1.0, "a": 1.0}})
-
-
 @pytest.mark.parametrize(
     ("relevance", "scores", "k", "message"),
     [

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from keras_bert.metrics import squad_scores
-from keras_bert.metrics.squad import normalized_answer
 
 GOLDEN = json.loads(
     (Path(__file__).parents[1] / "golden" / "squad.json").read_text(encoding="utf-8")
@@ -14,43 +13,6 @@ GOLDEN = json.loads(
 
 def question(id_, *answers, **more):
     return {"id": id_, "answers": [{"text": text, "answer_start": 0} for text in answers], **more}
-
-
-def test_case_articles_punctuation_and_spaces_do_not_count():
-    assert normalized_answer(" The  (Denver) Broncos, an  A-team.\n") == "denver broncos ateam"
-    scores = squad_scores([question("1", "the Broncos")], {"1": "BRONCOS!"})
-    assert scores == {"exact": 100.0, "f1": 100.0, "total": 1}
-
-
-def test_f1_is_of_shared_words_and_the_best_true_answer_counts():
-    examples = [question("1", "one two three four", "five"), question("2", "six six")]
-    scores = squad_scores(examples, {"1": "two three nine", "2": "six"})
-    assert scores["exact"] == 0.0
-    assert scores["f1"] == pytest.approx(50 * (2 * (2 / 3) * (2 / 4) / (2 / 3 + 2 / 4) + 2 / 3))
-
-
-def test_questions_without_an_answer():
-    examples = [question("1", "yes", is_impossible=False), question("2", is_impossible=True)]
-    scores = squad_scores(examples, {"1": "", "2": ""})
-    assert scores == {
-        "exact": 50.0, "f1": 50.0, "total": 2,
-        "HasAns_exact": 0.0, "HasAns_f1": 0.0, "HasAns_total": 1,
-        "NoAns_exact": 100.0, "NoAns_f1": 100.0, "NoAns_total": 1,
-    }  # fmt: skip
-
-
-def test_the_threshold_that_would_have_been_best_is_found():
-    examples = [
-        question("1", "yes", is_impossible=False),
-        question("2", is_impossible=True),
-        question("3", "no", is_impossible=False),
-    ]
-    predictions, odds = {"1": "yes", "2": "maybe", "3": "no"}, {"1": -4.0, "2": 2.5, "3": -1.0}
-    scores = squad_scores(examples, predictions, odds)
-    assert scores["exact"] == pytest.approx(200 / 3)
-    assert scores["best_exact"] == 100.0 and scores["best_exact_thresh"] == -1.0
-    at_best = squad_scores(examples, predictions, odds, null_threshold=-1.0)
-    assert at_best["f1"] == scores["best_f1"] == 100.0
 
 
 @pytest.mark.parametrize("case", GOLDEN)

@@ -209,7 +209,7 @@ def test_settings_that_teach_nothing_are_refused(model, preprocessor):
         (lambda: InBatchNegatives(0), "scale must be.*above 0; got 0"),
         (lambda: BertEmbedder(model.backbone, matryoshka_dims=(32,)), "from 1 to 16, .*32"),
         (lambda: CoSENT()(np.zeros(4), np.ones((4, 3, 8))), r"\[B, 2, H\]; got \(4, 3, 8\)"),
-        (lambda: model.scores(ANCHORS), "Scores need pairs of texts.*got texts alone"),
+        (lambda: model.scores(ANCHORS), "needs pairs of texts.*or texts with their classes"),
     ):
         with pytest.raises(ValueError, match=message):
             call()

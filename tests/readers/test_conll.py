@@ -101,7 +101,7 @@ def test_other_columns_are_chosen_by_number(write):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a O\nb\n", "line 2: 1 columns, 2 or more needed: 'b'"),
+        ("a O\nb\n", "line 2: 1 columns, a tag is missing: 'b'"),
         ("a\tO\n\nb\t\n", "line 3: 1 columns"),
         ("a O\nb x O\n", "line 2: 3 columns, line 1 has 2"),
         ("\n \n", "has no words"),

@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
 
-from keras_bert.readers.glue import MALFORMED, read_glue
-from keras_bert.readers.glue_tasks import TASKS
+from keras_bert.readers.glue import MALFORMED, TASKS, read_glue
 
 MNLI = (
     "index promptID pairID genre sentence1_binary_parse sentence2_binary_parse "

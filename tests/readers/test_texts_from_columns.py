@@ -43,10 +43,10 @@ def test_a_dict_of_columns_is_accepted():
     ("template", "message"),
     [
         ("{Nmae}.", "no column 'Nmae'.*Name, Description, Age.*Did you mean 'Name'"),
-        ("no column", "names no column"),
+        ("no column", "must name columns"),
         ("{Name", "malformed"),
-        ("{Age:.2f}", "column 'Age' has a format"),
-        ("{Age!r}", "has a format"),
+        ("{Age:.2f}", "without a format"),
+        ("{Age!r}", "without a format"),
         ("{}", "no column ''"),
     ],
 )

@@ -138,21 +138,6 @@ def test_it_learns_from_numbers_of_rare_classes(rows_of, arguments, recipe, tabl
     assert own.label_names == ["common", "rare"]
 
 
-@pytest.mark.parametrize(
-    ("more", "message"),
-    [
-        (["--text_template", "{Sort}."], "no column 'Sort'.*Kind, Mood, Pages, Price, label"),
-        (["--number_columns", "Mood"], "train.csv, line 2: 'good' in column 'Mood' is not a"),
-        (["--label_column", "lable"], "no column 'lable'.*Did you mean 'label'"),
-    ],
-)
-def test_mistakes_in_tables_are_reported_before_work_starts(
-    arguments, recipe, tables, tmp_path, more, message
-):
-    with pytest.raises(ValueError, match=message):
-        recipe("finetune_classifier").main(arguments(tables, *OF_TABLES, *more))
-
-
 def test_texts_come_from_a_column_or_from_a_template(arguments, recipe, tables):
     module = recipe("finetune_classifier")
     args = module.parse_args(arguments(tables, "--text_column", "Kind"))

@@ -22,7 +22,7 @@ def arguments(tmp_path):
 
 def test_the_recipe_writes_a_corpus_that_pretraining_reads(recipe, arguments, tmp_path, capsys):
     recipe("prepare_corpus").main([*arguments, "--document_separator", "^PART$"])
-    assert "12 documents, 24 sentences, 72 tokens in 1 shard;" in capsys.readouterr().out
+    assert "documents: 12, sentences: 24, tokens: 72, shards: 1): 72" in capsys.readouterr().out
     dataset = keras_bert.pretraining_dataset(
         tmp_path / "corpus", batch_size=2, sequence_length=16, epochs=1
     )

@@ -123,12 +123,3 @@ def test_what_cannot_be_is_said_before_work(arguments, module, files, tmp_path, 
     with pytest.raises(ValueError, match=message):
         module.main(arguments(files, *more))
     assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.slow
-def test_the_last_training_examples_may_select_the_epoch(arguments, module, files, tmp_path):
-    line, output = arguments(files, "--epochs", "1"), tmp_path / "out"
-    line[line.index("--dev") : line.index("--test")] = ["--validation_split", "0.25"]
-    module.main(line)
-    assert len(json.loads((output / "scores.json").read_text())) == 1
-    assert (output / "dev_predictions.txt").exists()

@@ -1,8 +1,18 @@
 import math
 
+import numpy as np
 import pytest
+from sklearn.metrics import accuracy_score, f1_score, hamming_loss
 
-from keras_bert.metrics.labels import classification_scores
+from keras_bert.metrics.labels import (
+    classification_scores,
+    multi_label_scores,
+    regression_scores,
+)
+
+GENERATOR = np.random.default_rng(1)
+LABELS = GENERATOR.integers(0, 2, (60, 5))
+PREDICTIONS = np.where(GENERATOR.random((60, 5)) < 0.7, LABELS, 1 - LABELS)
 
 
 def test_binary_scores_are_those_counted_by_hand():
@@ -60,3 +70,52 @@ def test_f1_is_over_classes_when_there_are_more_than_occur():
 def test_what_are_no_classes_is_refused(labels, predictions, num_classes, message):
     with pytest.raises(ValueError, match=message):
         classification_scores(labels, predictions, num_classes)
+
+
+def test_scores_of_several_labels_are_scikit_learns():
+    scores = multi_label_scores(LABELS, PREDICTIONS.astype(bool))
+    assert scores == {
+        "accuracy": pytest.approx(1 - hamming_loss(LABELS, PREDICTIONS)),
+        "exact_match": pytest.approx(accuracy_score(LABELS, PREDICTIONS)),
+        "micro_f1": pytest.approx(f1_score(LABELS, PREDICTIONS, average="micro")),
+        "macro_f1": pytest.approx(f1_score(LABELS, PREDICTIONS, average="macro")),
+    }
+    assert len(set(scores.values())) == 4
+
+
+def test_one_label_is_scored_as_that_label():
+    scores = multi_label_scores(LABELS[:, :1], PREDICTIONS[:, :1])
+    expected = f1_score(LABELS[:, 0], PREDICTIONS[:, 0])
+    assert scores["micro_f1"] == scores["macro_f1"] == pytest.approx(expected)
+
+
+def test_labels_that_never_occur_count_nothing():
+    scores = multi_label_scores([[1, 0], [0, 0]], [[1, 0], [0, 0]])
+    assert scores == {"accuracy": 1, "exact_match": 1, "micro_f1": 1, "macro_f1": 0.5}
+
+
+@pytest.mark.parametrize(
+    ("labels", "predictions", "message"),
+    [
+        ([[1, 0]], [[1]], r"shapes \(1, 2\) and \(1, 1\)"),
+        ([1, 0], [1, 0], r"\[n, C\]"),
+        ([[1, 0]], [[0.7, 0.1]], "predictions must be 0 or 1.* got 0.7"),
+    ],
+)
+def test_what_are_no_labels_is_refused(labels, predictions, message):
+    with pytest.raises(ValueError, match=message):
+        multi_label_scores(labels, predictions)
+
+
+def test_correlations_are_those_counted_by_hand():
+    scores = regression_scores([1, 2, 3, 4], [2, 1, 4, 9])
+    # deviations -1.5 -.5 .5 1.5 and -2 -3 0 5: products add to 12, squares to 5 and 38
+    assert scores["pearson"] == pytest.approx(12 / math.sqrt(5 * 38))
+    assert scores["spearman"] == pytest.approx(1 - 6 * 2 / (4 * 15))  # ranks 2 1 3 4
+    assert scores["mean_squared_error"] == pytest.approx((1 + 1 + 1 + 25) / 4)
+
+
+def test_a_constant_prediction_has_no_correlation_and_no_warning(recwarn):
+    scores = regression_scores([1, 2, 3], [2, 2, 2])
+    assert (scores["pearson"], scores["spearman"]) == (0, 0)
+    assert not recwarn.list

@@ -254,6 +254,13 @@ def test_bad_input_is_refused_and_leaves_no_corpus(
     assert set(left) <= {"plan.json"}
 
 
+def test_other_files_in_a_folder_are_reported(inputs, tmp_path, tokenizer):
+    (inputs / "README.md").write_text("x")
+    corpus = prepare(inputs, tmp_path / "out", tokenizer)
+    (report,) = corpus.description["reports"].items()
+    assert "skipped" in report[0] and report[1]["examples"] == [str(inputs / "README.md")]
+
+
 def test_the_summary_and_the_progress_show_counts_and_reports(inputs, tmp_path, tokenizer, capsys):
     (inputs / "00.txt").write_bytes(b"\xef\xbb\xbfWord1.\r\nWord\xff.\r\n")
     corpus = prepare(inputs, tmp_path / "out", tokenizer, progress=True)

@@ -85,12 +85,27 @@ class Batching:
             check_one_of("pad_to", self.pad_to, PAD_TO, " Or give a list of lengths.")
         else:
             _check_lengths("pad_to", self.pad_to)
-        if self.longest_first and (self.shuffle or self.bucket_lengths is not None):
+        has_buckets = self.bucket_lengths is not None
+        if has_buckets:
+            _check_lengths("bucket_lengths", self.bucket_lengths)
+        if self.tokens_per_batch is not None:
+            if not has_buckets:
+                raise ValueError("tokens_per_batch needs bucket_lengths, such as (32, 64, 128).")
+            least = int(max(self.bucket_lengths))  # one row of the longest
+            check_int("tokens_per_batch", self.tokens_per_batch, at_least=least)
+        if self.sequences_per_row is not None:
+            check_int("sequences_per_row", self.sequences_per_row, at_least=2)
+            if not self.packed:
+                raise ValueError("sequences_per_row needs packed=True.")
+        if self.longest_first and (self.shuffle or has_buckets):
             raise ValueError(
-                "longest_first, shuffle and bucket_lengths each set an order: give one."
+                "longest_first, shuffle and bucket_lengths each set an order: give one"
             )
-        self._check_buckets()
-        self._check_packed()
+        is_cut = not isinstance(self.pad_to, str) or self.pad_to == "longest"
+        if self.packed and (self.longest_first or has_buckets or is_cut):
+            raise ValueError(
+                "packed makes rows of sequence_length: leave out pad_to, longest_first and buckets."
+            )
 
     def for_rows(self, longest: int) -> Batching:
         """Resolves the settings that depend on the device and the data.
@@ -136,35 +151,17 @@ class Batching:
         """Returns a copy that batches every example once, in order."""
         return dataclasses.replace(self, shuffle=False, drop_remainder=False)
 
+    def check_unsorted(self, what: str) -> None:
+        """Raises a ValueError if rows are sorted by length, which is impossible for `what`."""
+        if self.bucket_lengths is not None or self.longest_first:
+            raise ValueError(
+                f"{what} can't be sorted by length: leave out bucket_lengths and longest_first."
+            )
+
     def check_model(self, model: keras.Model) -> None:
         """Raises a ValueError if rows are packed and a model reads one sequence per row."""
         if self.packed and not model.takes_packed_rows:
             raise ValueError(f"This {type(model).__name__} takes no packed rows: leave packed out.")
-
-    def _check_packed(self):
-        if self.sequences_per_row is not None:
-            check_int("sequences_per_row", self.sequences_per_row, at_least=2)
-        if self.sequences_per_row is not None and not self.packed:
-            raise ValueError("sequences_per_row needs packed=True.")
-        others = self.longest_first or self.bucket_lengths is not None
-        is_cut = not isinstance(self.pad_to, str) or self.pad_to == "longest"
-        if self.packed and (others or is_cut):
-            raise ValueError(
-                "packed makes rows of sequence_length, so it excludes bucket_lengths, "
-                "tokens_per_batch, longest_first and pad_to."
-            )
-
-    def _check_buckets(self):
-        if self.bucket_lengths is None:
-            if self.tokens_per_batch is not None:
-                raise ValueError(
-                    "tokens_per_batch needs bucket_lengths, such as bucket_lengths=(32, 64, 128)."
-                )
-            return
-        _check_lengths("bucket_lengths", self.bucket_lengths)
-        buckets = list(self.bucket_lengths)
-        if self.tokens_per_batch is not None:  # at least one row of the largest
-            check_int("tokens_per_batch", self.tokens_per_batch, at_least=int(max(buckets)))
 
 
 def _check_lengths(name, lengths):

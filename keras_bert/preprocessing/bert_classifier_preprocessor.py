@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import keras
 import numpy as np
 
-from keras_bert.messages import check_bool, check_number, check_one_of
+from keras_bert.messages import check_bool, check_int, check_number, check_one_of
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
 from keras_bert.preprocessing.class_labels import (
     checked_classes,
@@ -21,7 +21,6 @@ from keras_bert.preprocessing.text_rows import (
     LONGEST,
     Rows,
     TextRows,
-    check_window_stride,
     ops_of,
     windowed,
 )
@@ -87,7 +86,7 @@ class BertClassifierPreprocessor(BertPreprocessor):
             raise ValueError(f"threshold must be between 0 and 1, exclusive; got {threshold}.")
         check_one_of("window_pooling", window_pooling, WINDOW_POOLINGS)
         if window_stride is not None:
-            check_window_stride(window_stride, sequence_length)
+            check_int("window_stride", window_stride, at_most=sequence_length - 2)  # [CLS], [SEP]
         self.label_names = checked_label_names(label_names)
         self.multi_label = multi_label
         self.threshold = threshold

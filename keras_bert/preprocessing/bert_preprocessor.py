@@ -160,7 +160,7 @@ class BertPreprocessor:
         if sample_weight is not None:
             if y is None:
                 raise ValueError("There are weights but no labels: give y with sample_weight.")
-            targets += (np.asarray(checked_weights(sample_weight)),)
+            targets += (checked_weights(sample_weight),)
         for part in keras.tree.flatten(targets):
             check_one_each(len(examples), "texts", **{"labels or weights": part})
         columns = tuple(map(self.tokenized, examples.columns))

@@ -16,11 +16,7 @@ from keras_bert.preprocessing.question_examples import (
     trained_windows,
     windows_of,
 )
-from keras_bert.preprocessing.question_windows import (
-    QuestionWindows,
-    check_lengths,
-    question_windows,
-)
+from keras_bert.preprocessing.question_windows import QuestionWindows, question_windows
 from keras_bert.preprocessing.raw import Examples, Labels, listed
 from keras_bert.preprocessing.span_answers import span_answers
 from keras_bert.preprocessing.text_rows import LONGEST
@@ -84,10 +80,16 @@ class BertSpanLabelerPreprocessor(BertPreprocessor):
         null_threshold: float | None = None,
     ):
         super().__init__(tokenizer, sequence_length, truncation)
+        check_int("document_stride", document_stride)
+        check_int("max_question_length", max_question_length)
         check_int("max_answer_length", max_answer_length)
         if null_threshold is not None:
             check_number("null_threshold", null_threshold)
-        check_lengths(sequence_length, document_stride, max_question_length)
+        if max_question_length > sequence_length - 4:
+            raise ValueError(
+                f"A question of max_question_length={max_question_length} tokens, [CLS] and two "
+                f"[SEP] leave no room for a context in sequence_length={sequence_length}."
+            )
         self.document_stride = document_stride
         self.max_question_length = max_question_length
         self.max_answer_length = max_answer_length

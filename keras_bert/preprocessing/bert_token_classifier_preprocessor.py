@@ -13,7 +13,7 @@ import numpy.typing as npt
 from keras_bert.messages import shown
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
 from keras_bert.preprocessing.class_labels import checked_label_names, named_classes
-from keras_bert.preprocessing.raw import Examples, Labels, text_examples
+from keras_bert.preprocessing.raw import Examples, Labels
 from keras_bert.preprocessing.tagged_rows import TaggedRows, holds_words, words_and_documents
 from keras_bert.preprocessing.text_rows import LONGEST, ops_of
 from keras_bert.preprocessing.text_words import TextWords, found_entities, text_words
@@ -52,6 +52,7 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
     ([[2, 5, 6, 7, 3]], [[0, 0, 1, 0, 0]], [[0.0, 1.0, 1.0, 0.0, 0.0]])
     """
 
+    max_texts = 1
     packs = "tokens"
     truncates = False
 
@@ -97,14 +98,9 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
         if not holds_words(x):
             if with_labels or y is not None:
                 raise ValueError(
-                    "A BertTokenClassifier trains on lists of words and of tags; got texts."
+                    "A BertTokenClassifier trains on lists of words and tags; got texts."
                 )
-            examples = text_examples(x)
-            if len(examples.columns) > 1:
-                raise ValueError(
-                    "A BertTokenClassifier takes texts, or words as a list of lists; got pairs."
-                )
-            return text_words(self.located(examples.columns[0]), self.packer)
+            return text_words(self.located(self.listed(x).columns[0]), self.packer)
         if (with_labels and y is None) or sample_weight is not None:
             raise ValueError("With words, give the tags of each sentence, and no sample_weight.")
         words, documents = words_and_documents(x)
@@ -142,12 +138,12 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
                 raise ValueError(
                     f"Sentence {index} must have a list of tags; got {shown(sentence)}."
                 )
-            for tag in sentence:
-                if not _is_known(tag, numbers_of if names else None):
-                    expected = "not a class number; named tags need label_names"
-                    if names is not None:
-                        expected = f"not one of the {len(names)} classes: {', '.join(names)}"
-                    raise ValueError(f"Sentence {index} has the tag {tag!r}, which is {expected}.")
+            wrong = [tag for tag in sentence if not _is_known(tag, names)]
+            if wrong:
+                known = "a class number; named tags need label_names"
+                if names is not None:
+                    known = f"one of the {len(names)} classes: {', '.join(names)}"
+                raise ValueError(f"Sentence {index} has the tag {wrong[0]!r}, not {known}.")
         return [[numbers_of[t] if isinstance(t, str) else int(t) for t in s] for s in labels]
 
     def answers(self, outputs: Any, rows: TaggedRows | TextWords | None = None) -> dict:

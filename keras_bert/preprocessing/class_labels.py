@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from keras_bert.messages import check_all_finite, shown
-from keras_bert.preprocessing.raw import as_arrays, as_floats
+from keras_bert.messages import check_one_each, shown
+from keras_bert.preprocessing.raw import as_arrays, as_floats, checked_numbers
 
 if TYPE_CHECKING:
     import keras
@@ -33,8 +33,7 @@ def checked_label_names(names: Any) -> list[str] | None:
             f"{shown(names)}."
         )
     listed = [*map(str, listed)]
-    repeated = [name for name in listed if listed.count(name) > 1]
-    if repeated:
+    if repeated := [name for name in listed if listed.count(name) > 1]:
         raise ValueError(f"label_names has {repeated[0]!r} {len(repeated)} times: {shown(listed)}.")
     return listed
 
@@ -45,8 +44,7 @@ def named_classes(preprocessor: Any, num_classes: int) -> Any:
     if names is None:
         names = [*map(str, range(num_classes))]
         return type(preprocessor).like(preprocessor, label_names=names)
-    if len(names) != num_classes:
-        raise ValueError(f"There are {num_classes} classes but {len(names)} label_names: {names}.")
+    check_one_each(num_classes, "classes", label_names=names)
     return preprocessor
 
 
@@ -108,19 +106,14 @@ def label_matrix(labels: Labels, names: Sequence[str]) -> np.ndarray:
             for label in row:
                 matrix[index, class_number(index, label, names)] = 1
         return matrix
-    try:
-        matrix = as_floats(labels)
-        wrong = None if matrix.shape[1:] == (len(names),) else f"shape {matrix.shape}"
-    except (TypeError, ValueError):
-        wrong = f"rows such as {shown(labels[0])}"
-    if wrong is None and not np.isin(matrix, (0, 1)).all():
-        row, column = np.argwhere(~np.isin(matrix, (0, 1)))[0]
-        wrong = f"{matrix[row, column]:g} in row {row}, column {column}"
-    if wrong is not None:
-        raise ValueError(
-            "Labels of a multi_label model must be a list of names for each text, or 0 and 1, [n, "
-            f"{len(names)}]; got {wrong}."
-        )
+    what = "Labels of a multi_label model"
+    expected = f"a list of names for each text, or 0 and 1, [n, {len(names)}]"
+    matrix = checked_numbers(what, labels, expected, lambda shape: shape[1:] == (len(names),))
+    wrong = np.argwhere(~np.isin(matrix, (0, 1)))
+    if wrong.size:
+        row, column = wrong[0]
+        got = f"{matrix[row, column]:g} in row {row}, column {column}"
+        raise ValueError(f"{what} must be {expected}; got {got}.")
     return matrix
 
 
@@ -144,14 +137,14 @@ def class_targets(
     if multi_label:
         return label_matrix(labels, names)
     if names is not None and len(names) == 1:
-        return _scores(labels)
+        checked_numbers("Labels of a regression", labels)
+        return as_floats(labels, "float64")
     labels = _whole(np.asarray(class_numbers(labels, names or [])))
     is_one_each = labels.ndim == 1 or labels.shape[1:] == (1,)
     is_one_hot = names is None or labels.shape[1:] == (len(names),) or not labels.size
     if 0 in labels.shape[1:] or not (is_one_each or is_one_hot):
         raise ValueError(
-            "Labels must be [n] names or numbers, or one-hot, [n, C], for a loss that takes these; "
-            f"got shape {labels.shape}."
+            f"Labels must be [n] names or numbers, or one-hot, [n, C]; got shape {labels.shape}."
         )
     if names is not None and is_one_each:
         _check_range(labels, len(names), _RENUMBER)
@@ -190,19 +183,27 @@ def checked_classes(labels: tf.Tensor, names: Sequence[str] | None) -> tf.Tensor
         message = f"Labels must be one of {', '.join(names)}. Others:"
         labels = asserted(labels, tf.reduce_any(is_name, -1), message)
         return tf.argmax(labels[..., None] == tf.constant(names), -1, tf.int32)
-    if names is None or not _is_one_each(labels.shape):
+    return labels if names is None else _inside(labels, len(names))
+
+
+def _inside(labels, num_classes, is_packed=False):
+    """Returns labels whose reading fails if one is outside the classes; one-hot ones unchanged."""
+    import tensorflow as tf
+
+    from keras_bert.graph.datasets import asserted
+
+    shape = labels.shape
+    if not (is_packed or shape.rank in (None, 0, 1) or shape[1:] == (1,)):
         return labels
-    message = f"Labels must be in 0 to {len(names) - 1} for num_classes={len(names)}. {_RENUMBER}"
     values = tf.cast(labels, tf.float64)
-    is_inside = (values >= 0) & (values < len(names)) & (values == tf.floor(values))
+    is_inside = (values >= 0) & (values < num_classes) & (values == tf.floor(values))
+    message = f"Labels must be in 0 to {num_classes - 1} for num_classes={num_classes}. {_RENUMBER}"
     return asserted(labels, is_inside, message + " Labels outside:")
 
 
 def checked_labels(dataset: Any, num_classes: int) -> Any:
     """Makes a `tf.data.Dataset` of `(x, label)` raise an error at a label outside the classes.
 
-    A model can't detect such a label: on a GPU or a TPU its loss is NaN, or the loss of another
-    class. Labels are checked once each, in the input pipeline, so the train step has no extra work.
     Anything else is returned unchanged, and so are labels of several numbers each.
 
     Example:
@@ -213,29 +214,20 @@ def checked_labels(dataset: Any, num_classes: int) -> Any:
     """
     import tensorflow as tf
 
-    from keras_bert.graph.datasets import map_checked
+    from keras_bert.graph.datasets import map_labels
 
-    if not isinstance(dataset, tf.data.Dataset):
-        return dataset
-    spec = dataset.element_spec
-    if not isinstance(spec, tuple) or len(spec) < 2:
-        raise ValueError("The dataset yields no labels; make it yield (x, label).")
-    label = spec[1]
-    is_packed = isinstance(spec[0], dict) and "cls_positions" in spec[0]  # with labels [B, K]
-    if not isinstance(label, tf.TensorSpec) or not (_is_one_each(label.shape) or is_packed):
-        return dataset
-    if label.dtype == tf.string:
-        raise ValueError(
-            f"Labels must be class numbers, 0 to {num_classes - 1}; the dataset yields strings. "
-            "Use label_names.index(name) to number named classes."
-        )
-    names = [*map(str, range(num_classes))]
+    def check(x, labels):
+        if not isinstance(labels, tf.Tensor):
+            return labels
+        if labels.dtype == tf.string:
+            raise ValueError(
+                f"Labels must be class numbers, 0 to {num_classes - 1}; the dataset yields strings."
+                " Number them with label_names.index(name)."
+            )
+        is_packed = isinstance(x, dict) and "cls_positions" in x  # with labels [B, K]
+        return _inside(labels, num_classes, is_packed)
 
-    def check(x, labels, *rest):
-        one_each = tf.reshape(labels, [-1]) if is_packed else labels
-        return (x, tf.reshape(checked_classes(one_each, names), tf.shape(labels)), *rest)
-
-    return map_checked(dataset, check)
+    return map_labels(dataset, check)
 
 
 def check_one_hot(
@@ -288,31 +280,6 @@ def _whole(array):
     return array.astype("int64")
 
 
-def _scores(labels):
-    """Returns the labels of a regression, checked."""
-    array = label_array(labels)
-    try:
-        array = array.astype("float64") if array.dtype.kind == "O" else array
-    except (TypeError, ValueError):
-        pass
-    is_number = array.dtype.kind in "biuf"
-    if not is_number or (array.ndim > 1 and array.shape[1:] != (1,)):
-        given = (
-            f"labels of shape {array.shape}"
-            if is_number
-            else shown(array.reshape(-1)[:1].tolist()[0])
-        )
-        raise ValueError(
-            f"A regression (num_classes=1) takes a number for each example, [n]; got {given}."
-        )
-    check_all_finite("Labels of a regression", array, "Leave the example out.")
-    return array
-
-
 def _is_names(row):
     is_list = isinstance(row, (list, tuple, set, frozenset)) or getattr(row, "ndim", 0) == 1
     return is_list and all(isinstance(label, (str, bytes)) for label in row)
-
-
-def _is_one_each(shape):
-    return shape.rank in (None, 0, 1) or shape[1:] == (1,)

@@ -48,19 +48,14 @@ def checked_arrays(model: keras.Model, x: dict[str, Any]) -> dict[str, Any]:
 def check_names(model: keras.Model, names: Iterable[str]) -> None:
     """Raises a ValueError unless inputs have the names that a model takes."""
     taken = input_names(model)
-    wanted = ", ".join(taken)
-    for name in names:
-        if name not in taken and name != "segment_ids":  # which an encoder may not have
-            other = OTHER_NAMES.get(name)
-            raise ValueError(
-                f"{type(model).__name__} has no input {name!r}; it takes {wanted}."
-                + (f" {name} is called {other} here." if other in model.input else "")
-            )
-    missing = [name for name in model.input if name not in names and name not in OPTIONAL]
-    if missing:
+    unknown = [n for n in names if n not in (*taken, "segment_ids")]  # an encoder may have none
+    missing = [n for n in model.input if n not in (*names, *OPTIONAL)]
+    if unknown or missing:
+        what = f"has no input {unknown[0]!r}" if unknown else f"needs {', '.join(missing)}"
+        other = OTHER_NAMES.get(unknown[0]) if unknown else None
+        hint = f" {unknown[0]} is called {other} here." if other in model.input else ""
         raise ValueError(
-            f"{type(model).__name__} needs {', '.join(missing)}; its inputs are {wanted}, as a "
-            "dict of arrays."
+            f"{type(model).__name__} {what}; it takes a dict of {', '.join(taken)}.{hint}"
         )
 
 

@@ -73,24 +73,21 @@ def window_labels(
 
 def check_questions(examples: Sequence[dict]) -> None:
     """Raises a ValueError if something is not a question on a context."""
-    if not len(examples):
-        raise ValueError("There are no questions: give at least one.")
     for index, example in enumerate(examples):
-        for key in ("question", "context"):
-            value = example.get(key) if isinstance(example, dict) else None
-            if not isinstance(value, str):
-                raise ValueError(
-                    "A question must be a dict of two strings, {'question': ..., 'context': ...}; "
-                    f"number {index} is {shown(example)}."
-                )
+        keys = ("question", "context")
+        if not isinstance(example, dict) or not all(isinstance(example.get(k), str) for k in keys):
+            raise ValueError(
+                "A question must be a dict of two strings, {'question': ..., 'context': ...}; "
+                f"number {index} is {shown(example)}."
+            )
 
 
-def check_answers(examples: Sequence[dict]) -> None:
+def check_answers(examples: Sequence[dict], with_starts: bool = True) -> None:
     """Raises a ValueError if the answers of a question are not as `read_squad` returns them."""
     for index, example in enumerate(examples):
         answers = example.get("answers", ())
-        _check_answers(index, answers)
-        if not all(isinstance(a.get("answer_start"), numbers.Integral) for a in answers):
+        is_list = isinstance(answers, (list, tuple))
+        if not is_list or not all(_is_answer(answer, with_starts) for answer in answers):
             raise ValueError(f"{_ANSWERS}; number {index} has {shown(answers)}.")
 
 
@@ -103,12 +100,10 @@ def check_scored(examples: Sequence[dict]) -> None:
                 f"scores needs questions as read_squad returns them; number {index} has no "
                 f"{' and no '.join(map(repr, missing))}: {shown(example)}."
             )
-        _check_answers(index, example["answers"])
+    check_answers(examples, with_starts=False)
 
 
-def _check_answers(index, answers):
-    is_list = isinstance(answers, (list, tuple))
-    if not is_list or not all(
-        isinstance(a, dict) and isinstance(a.get("text"), str) for a in answers
-    ):
-        raise ValueError(f"{_ANSWERS}; number {index} has {shown(answers)}.")
+def _is_answer(answer, with_start):
+    if not isinstance(answer, dict) or not isinstance(answer.get("text"), str):
+        return False
+    return not with_start or isinstance(answer.get("answer_start"), numbers.Integral)

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from keras_bert.messages import check_int
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.text_rows import packed
 from keras_bert.text.tokens import SegmentPacker, TextTokens, Tokens, numbered
@@ -126,17 +125,3 @@ def question_windows(
     first = number * ops.take(step, question)
     length = ops.minimum(ops.take(room, question), ops.take(counts, question) - first)
     return QuestionWindows(packer, questions, contexts, context, question, first, length)
-
-
-def check_lengths(sequence_length: int, document_stride: int, max_question_length: int) -> None:
-    """Raises a ValueError if windows of these sizes can't be cut."""
-    for name, value in (
-        ("document_stride", document_stride),
-        ("max_question_length", max_question_length),
-    ):
-        check_int(name, value)
-    if sequence_length - 3 - max_question_length < 1:
-        raise ValueError(
-            f"A question of max_question_length={max_question_length} tokens, [CLS] and two [SEP] "
-            f"leave no room for a context in sequence_length={sequence_length}."
-        )

@@ -9,9 +9,10 @@ import numpy as np
 
 from keras_bert.messages import check_one_each
 from keras_bert.preprocessing.batching import Batching
-from keras_bert.preprocessing.raw import as_arrays, checked_text
+from keras_bert.preprocessing.raw import as_arrays
 from keras_bert.preprocessing.text_rows import packed
 from keras_bert.text import numpy_ops
+from keras_bert.text.tokenizer import checked_text
 from keras_bert.text.tokens import Tokens, numbered
 
 

@@ -9,7 +9,6 @@ from typing import Any, Protocol
 import keras
 import numpy as np
 
-from keras_bert.messages import check_int
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.text import numpy_ops
 from keras_bert.text.tokens import SegmentPacker, Tokens, numbered
@@ -124,8 +123,3 @@ def ops_of(outputs: Any) -> ModuleType:
     from keras_bert.graph import graph_ops
 
     return graph_ops
-
-
-def check_window_stride(window_stride: int, sequence_length: int) -> None:
-    """Raises a ValueError if windows with this stride would skip tokens."""
-    check_int("window_stride", window_stride, at_most=sequence_length - 2)  # [CLS] and [SEP]

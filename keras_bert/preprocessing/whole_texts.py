@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from keras_bert.preprocessing.raw import checked_text
+from keras_bert.messages import shown
 from keras_bert.text.numpy_ops import ragged
+from keras_bert.text.tokenizer import checked_text
 from keras_bert.text.vocabulary import MASK
 
 if TYPE_CHECKING:
@@ -24,13 +25,10 @@ def whole_texts(
     first, last = [tokenizer.cls_token_id], [tokenizer.sep_token_id]
     rows = []
     for number, ids in enumerate(ragged(*tokenizer.flat_ids(texts))):
-        if not len(ids):
-            raise ValueError(f"{kind} {number} has no token to score: {texts[number]!r}.")
-        if len(ids) + 2 > longest:
-            raise ValueError(
-                f"{kind} {number} has {len(ids)} tokens, above the {longest - 2} of "
-                f"sequence_length={longest}: {texts[number][:60]!r}... Split it."
-            )
+        if not 0 < len(ids) <= longest - 2:
+            size = f"{len(ids)} tokens, above the {longest - 2} of sequence_length={longest}"
+            size = size if len(ids) else "no token to score"
+            raise ValueError(f"{kind} {number} has {size}: {shown(texts[number])}.")
         rows.append(np.array([*first, *ids, *last], "int32"))
     return rows
 
@@ -57,8 +55,8 @@ def masked_inputs(
         if len(row) > longest:
             if tokenizer.mask_token_id in row[longest - 1 :]:
                 raise ValueError(
-                    f"A text of {len(row)} tokens has a [MASK] beyond the {longest - 1} that are "
-                    f"read: {text[:60]!r}... Shorten it."
+                    f"A text has a [MASK] beyond the {longest - 1} tokens that are read: shorten "
+                    f"{shown(text)}."
                 )
             row[longest - 1 :] = [tokenizer.sep_token_id]
         rows.append(np.array(row, "int32"))

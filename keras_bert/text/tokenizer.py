@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from keras_bert.messages import check_bool, check_int, check_one_of
+from keras_bert.messages import check_bool, check_int, check_one_of, shown
 from keras_bert.text.vocabulary import (
     SPECIAL_TOKENS,
     SavedVocabulary,
@@ -298,7 +298,7 @@ def _map_flat(function: Callable, text: Any) -> list:
     def collect(text):
         if isinstance(text, list):
             return [collect(part) for part in text]
-        texts.append(_checked_text(text))
+        texts.append(checked_text(f"Text {len(texts)}", text))
         return len(texts) - 1
 
     numbers = collect(_as_lists(text))
@@ -322,16 +322,20 @@ def _as_lists(values):
     return [*map(_as_lists, values)] if isinstance(values, Iterable) else values
 
 
-def _checked_text(text):
+def checked_text(name: str, text: Any) -> str:
+    """Returns a text as a str; bytes that aren't UTF-8 become lone surrogates, read as none."""
     if isinstance(text, bytes):
         return text.decode("utf-8", "surrogateescape")
     if not isinstance(text, str):
-        raise ValueError(f"expected a text or texts, got {text!r} of type {type(text).__name__}")
+        raise ValueError(f"{name} is {shown(text)}, not a string. Leave it out, or give ''.")
     try:
-        text.encode()
+        text.isascii() or text.encode()
     except UnicodeEncodeError as error:
-        raise ValueError(f"expected a text, got one that isn't Unicode: {error}") from error
-    return text
+        raise ValueError(
+            f"{name} has half a character, the lone surrogate {text[error.start]!r} at "
+            f"{error.start}. Remove it: text.encode(errors='ignore').decode()."
+        ) from error
+    return str(text)
 
 
 def _rows(values, lengths):

@@ -54,10 +54,9 @@ def test_labels_of_unknown_shape_are_looked_at_too():
 
 
 def test_what_is_not_one_number_each_is_left_alone():
-    one_hot = examples(9 * np.eye(3)).batch(2)
-    assert checked_labels(one_hot, 3) is one_hot
-    named = slices((np.zeros((2, 4)), {"a": [7, 8]}))
-    assert checked_labels(named, 3) is named
+    for dataset in (examples(9 * np.eye(3)).batch(2), slices((np.zeros((2, 4)), {"a": [7, 8]}))):
+        checked = checked_labels(dataset, 3)
+        assert checked.element_spec == dataset.element_spec and len(list(checked)) == 2
     assert checked_labels("of another kind", 3) == "of another kind"
 
 
@@ -94,7 +93,7 @@ def test_places_of_choices_are_checked_on_their_way():
     for labels in ([2, 2], [-1, 0]):
         with pytest.raises(tf.errors.InvalidArgumentError, match="from 0 in each question"):
             list(checked_choices(batches(labels, [1.0, 1.0])))
-    with pytest.raises(ValueError, match="must yield .inputs, label."):
+    with pytest.raises(ValueError, match="yields no labels"):
         checked_choices(data.map(lambda x, y: x))
     bare = data.map(lambda x, y: ({"token_ids": x["token_ids"]}, y))
     assert len(list(checked_choices(bare))) == 1

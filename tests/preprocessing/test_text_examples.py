@@ -155,7 +155,7 @@ def test_a_dataset_is_read_whole(size):
     assert (y.tolist(), weights.tolist()) == (LABELS, WEIGHTS)
     x, y, _ = read({"text": TEXTS, "features": LABELS}, SECONDS)
     assert texts(x["text"]) == TEXTS and x["features"].tolist() == LABELS and texts(y) == SECONDS
-    with pytest.raises(ValueError, match="There are no texts"):
+    with pytest.raises(ValueError, match="There are no examples"):
         arrays_of(slices(TEXTS).take(0))
 
 

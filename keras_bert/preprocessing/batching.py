@@ -118,8 +118,7 @@ class Batching:
         """
         if self.bucket_lengths is not None and max(self.bucket_lengths) < longest:
             raise ValueError(
-                f"The largest of bucket_lengths must be at least {longest}, the longest row; got "
-                f"{list(self.bucket_lengths)}."
+                f"bucket_lengths must reach {longest}, the longest row; got {self.bucket_lengths}."
             )
         kind = device_kind()
         pad_to, drop = self.pad_to, self.drop_remainder

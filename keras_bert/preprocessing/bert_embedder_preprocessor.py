@@ -107,8 +107,7 @@ class BertEmbedderPreprocessor(BertPreprocessor):
             )
         if y is None:
             raise ValueError(
-                "Texts alone don't train an embedder: fit((anchors, positives)), fit((texts, "
-                "others), scores) or fit(texts, classes) do."
+                "Texts alone don't train an embedder: give pairs, scores of pairs, or classes."
             )
         if weights is not None:
             raise ValueError("Texts with classes take no sample_weight.")

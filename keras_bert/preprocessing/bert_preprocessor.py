@@ -96,8 +96,7 @@ class BertPreprocessor:
     ):
         if not isinstance(tokenizer, BertTokenizer):
             raise ValueError(
-                f"{type(self).__name__} takes a BertTokenizer; got {type(tokenizer).__name__}. "
-                "BertTokenizer(vocabulary) or BertTokenizer.from_preset(source) makes one."
+                f"{type(self).__name__} takes a BertTokenizer; got {type(tokenizer).__name__}."
             )
         check_int("sequence_length", sequence_length, at_least=3)  # a token, [CLS] and [SEP]
         check_one_of("truncation", truncation, TRUNCATIONS)
@@ -225,8 +224,7 @@ class BertPreprocessor:
         if is_dataset(x):
             if y is not None or sample_weight is not None:
                 raise ValueError(
-                    "A dataset yields its labels and weights, (text, label, weight): leave y and "
-                    "sample_weight out."
+                    "A dataset yields its labels and weights: leave y and sample_weight out."
                 )
             from keras_bert.preprocessing.text_streams import stream_batches
 
@@ -322,10 +320,10 @@ class BertPreprocessor:
                 f"The tokenizer has {words} words, but the backbone's table has only "
                 f"{backbone.vocabulary_size} rows: use the vocabulary that it was made for."
             )
-        if self.sequence_length > backbone.max_sequence_length:
+        most = backbone.max_sequence_length
+        if self.sequence_length > most:
             raise ValueError(
-                f"The preprocessor's sequence_length={self.sequence_length} exceeds the backbone's "
-                f"{backbone.max_sequence_length} positions."
+                f"sequence_length={self.sequence_length} exceeds the backbone's {most} positions."
             )
         return self
 
@@ -405,8 +403,7 @@ def _column(texts):
     shape = (1,) if isinstance(texts, (str, bytes)) else np.shape(texts)
     if len(shape) != 1:
         raise ValueError(
-            "A preprocessor takes [B] texts, or [B] texts and [B] second texts, such as "
-            f"preprocessor(['text'], ['second text']); got texts of shape {shape}."
+            f"A preprocessor takes [B] texts, or [B] texts and [B] second texts; got shape {shape}."
         )
     return text_columns(texts)[0] if shape[0] else []
 

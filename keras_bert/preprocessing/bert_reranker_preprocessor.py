@@ -87,8 +87,7 @@ class BertRerankerPreprocessor(BertPreprocessor):
         """Makes `DocumentRows` of queries and one or two documents for each."""
         if len(columns) < 2:
             raise ValueError(
-                "A BertReranker takes pairs (query, document) or triplets (query, positive, "
-                "negative); got single texts."
+                "A BertReranker takes pairs, or (query, positive, negative); got single texts."
             )
         return DocumentRows(self.packer, columns, extra_inputs=extra_inputs, targets=targets)
 

@@ -87,8 +87,8 @@ class BertSpanLabelerPreprocessor(BertPreprocessor):
             check_number("null_threshold", null_threshold)
         if max_question_length > sequence_length - 4:
             raise ValueError(
-                f"A question of max_question_length={max_question_length} tokens, [CLS] and two "
-                f"[SEP] leave no room for a context in sequence_length={sequence_length}."
+                f"Questions of {max_question_length=} leave no room for a context in "
+                f"{sequence_length=}."
             )
         self.document_stride = document_stride
         self.max_question_length = max_question_length
@@ -119,10 +119,7 @@ class BertSpanLabelerPreprocessor(BertPreprocessor):
                 to train on.
         """
         if y is not None or sample_weight is not None:
-            raise ValueError(
-                "Questions contain their answers, as example['answers']: leave y and "
-                "sample_weight out."
-            )
+            raise ValueError("Questions contain answers: leave y and sample_weight out.")
         examples = self.listed(x)
         return (trained_windows if with_labels else windows_of)(examples, self, **self._lengths())
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Self
 
@@ -12,7 +11,11 @@ import numpy.typing as npt
 
 from keras_bert.messages import shown
 from keras_bert.preprocessing.bert_preprocessor import BertPreprocessor
-from keras_bert.preprocessing.class_labels import checked_label_names, named_classes
+from keras_bert.preprocessing.class_labels import (
+    checked_label_names,
+    class_number,
+    named_classes,
+)
 from keras_bert.preprocessing.raw import Examples, Labels
 from keras_bert.preprocessing.tagged_rows import TaggedRows, holds_words, words_and_documents
 from keras_bert.preprocessing.text_rows import LONGEST, ops_of
@@ -130,21 +133,16 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
 
     def targets(self, labels: Labels) -> list[list[int]]:
         """Converts lists of tags, given by name or by number, to lists of class numbers."""
-        names = self.label_names
-        numbers_of = {name: number for number, name in enumerate(names or [])}
         for index, sentence in enumerate(labels):
             is_single = getattr(sentence, "shape", None) == ()  # a scalar tensor has a __len__
             if isinstance(sentence, (str, bytes)) or is_single or not hasattr(sentence, "__len__"):
                 raise ValueError(
                     f"Sentence {index} must have a list of tags; got {shown(sentence)}."
                 )
-            wrong = [tag for tag in sentence if not _is_known(tag, names)]
-            if wrong:
-                known = "a class number; named tags need label_names"
-                if names is not None:
-                    known = f"one of the {len(names)} classes: {', '.join(names)}"
-                raise ValueError(f"Sentence {index} has the tag {wrong[0]!r}, not {known}.")
-        return [[numbers_of[t] if isinstance(t, str) else int(t) for t in s] for s in labels]
+        return [
+            [class_number(f"Sentence {n} has the tag", tag, self.label_names or []) for tag in tags]
+            for n, tags in enumerate(labels)
+        ]
 
     def answers(self, outputs: Any, rows: TaggedRows | TextWords | None = None) -> dict:
         """Turns logits into tags of words, entities of texts, or labels of tokens.
@@ -191,11 +189,3 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
 
     def get_config(self):
         return {**super().get_config(), "label_names": self.label_names}
-
-
-def _is_known(tag, names):
-    """Returns whether a tag is the name or the number of a class."""
-    if isinstance(tag, str):
-        return names is not None and tag in names
-    is_number = isinstance(tag, numbers.Real) and tag == tag and tag == int(tag)
-    return is_number and 0 <= tag < (np.inf if names is None else len(names))

@@ -29,8 +29,7 @@ def checked_label_names(names: Any) -> list[str] | None:
     listed = list(as_arrays(names)) if is_list and np.ndim(names) == 1 else []
     if not listed or not all(isinstance(name, (str, numbers.Real)) for name in listed):
         raise ValueError(
-            "label_names must be a list of names, one for each class, such as ['bad', 'good']; got "
-            f"{shown(names)}."
+            f"label_names must be a list of names, such as ['bad', 'good']; got {shown(names)}."
         )
     listed = [*map(str, listed)]
     if repeated := [name for name in listed if listed.count(name) > 1]:
@@ -59,27 +58,30 @@ def class_numbers(labels: Labels, names: Sequence[str]) -> Labels:
     if array.dtype.kind not in "USO" or not array.size:
         return labels
     hint = _naming_hint(array, names)
-    chosen = [class_number(index, label, names, hint) for index, label in enumerate(array.flat)]
+    chosen = [
+        class_number(f"Label {n} is", label, names, hint) for n, label in enumerate(array.flat)
+    ]
     return np.array(chosen, "int32").reshape(array.shape)
 
 
-def class_number(index: int | None, label: Any, names: Sequence[str], hint: str = "") -> int:
-    """Returns the number of a class, by its name or number.
+def class_number(what: str, label: Any, names: Sequence[str], hint: str = "") -> int:
+    """Returns the number of a class, by its name or number; errors begin with `what`.
 
-    `index` is the label's place, or None for a class of `class_weight`; the error ends in `hint`.
+    Without names, every number from 0 is one; the classes of the model are compared later.
     """
     label = label.decode(errors="backslashreplace") if isinstance(label, bytes) else label
     label = str(label) if isinstance(label, str) else label  # NumPy's shows its type
     if isinstance(label, str) and label in names:
         return names.index(label)
-    if isinstance(label, numbers.Integral) and abs(label) < 2**31:
-        return int(label)  # the classes of the model are compared later
-    what = "class_weight has the class" if index is None else f"Label {index} is"
-    close = difflib.get_close_matches(str(label), names, n=1)
-    raise ValueError(
-        f"{what} {shown(label)}, which is not one of the {len(names)} classes: {', '.join(names)}."
-        + (f" Did you mean {close[0]!r}?" if close else hint)
-    )
+    is_number = isinstance(label, numbers.Real) and 0 <= label < (len(names) or 2**31)
+    if is_number and label == int(label):
+        return int(label)
+    known = "a class number; names need label_names."
+    if names:
+        known = f"one of the {len(names)} classes: {', '.join(names)}."
+        close = difflib.get_close_matches(str(label), names, n=1)
+        hint = f" Did you mean {close[0]!r}?" if close else hint
+    raise ValueError(f"{what} {shown(label)}, which is not {known}{hint}")
 
 
 def _naming_hint(labels, names):
@@ -104,7 +106,7 @@ def label_matrix(labels: Labels, names: Sequence[str]) -> np.ndarray:
         matrix = np.zeros((len(labels), len(names)), "float32")
         for index, row in enumerate(labels):
             for label in row:
-                matrix[index, class_number(index, label, names)] = 1
+                matrix[index, class_number(f"Label {index} is", label, names)] = 1
         return matrix
     what = "Labels of a multi_label model"
     expected = f"a list of names for each text, or 0 and 1, [n, {len(names)}]"
@@ -176,14 +178,12 @@ def checked_classes(labels: tf.Tensor, names: Sequence[str] | None) -> tf.Tensor
 
     from keras_bert.graph.datasets import asserted
 
-    if labels.dtype == tf.string:
-        if not names:
-            raise ValueError("Labels must be class numbers; the dataset yields strings.")
+    if labels.dtype == tf.string and names:
         is_name = labels[..., None] == tf.constant(names)  # [B, C]
         message = f"Labels must be one of {', '.join(names)}. Others:"
         labels = asserted(labels, tf.reduce_any(is_name, -1), message)
         return tf.argmax(labels[..., None] == tf.constant(names), -1, tf.int32)
-    return labels if names is None else _inside(labels, len(names))
+    return _inside(labels, len(names) if names else None)
 
 
 def _inside(labels, num_classes, is_packed=False):
@@ -192,8 +192,13 @@ def _inside(labels, num_classes, is_packed=False):
 
     from keras_bert.graph.datasets import asserted
 
-    shape = labels.shape
-    if not (is_packed or shape.rank in (None, 0, 1) or shape[1:] == (1,)):
+    if labels.dtype == tf.string:
+        raise ValueError(
+            "Labels must be class numbers; the dataset yields strings. Set label_names, or number "
+            "them with label_names.index(name)."
+        )
+    is_one_each = is_packed or labels.shape.rank in (None, 0, 1) or labels.shape[1:] == (1,)
+    if num_classes is None or not is_one_each:
         return labels
     values = tf.cast(labels, tf.float64)
     is_inside = (values >= 0) & (values < num_classes) & (values == tf.floor(values))
@@ -217,15 +222,9 @@ def checked_labels(dataset: Any, num_classes: int) -> Any:
     from keras_bert.graph.datasets import map_labels
 
     def check(x, labels):
-        if not isinstance(labels, tf.Tensor):
-            return labels
-        if labels.dtype == tf.string:
-            raise ValueError(
-                f"Labels must be class numbers, 0 to {num_classes - 1}; the dataset yields strings."
-                " Number them with label_names.index(name)."
-            )
         is_packed = isinstance(x, dict) and "cls_positions" in x  # with labels [B, K]
-        return _inside(labels, num_classes, is_packed)
+        is_tensor = isinstance(labels, tf.Tensor)
+        return _inside(labels, num_classes, is_packed) if is_tensor else labels
 
     return map_labels(dataset, check)
 
@@ -241,15 +240,13 @@ def check_one_hot(
     shape = (len(row),) if isinstance(row, (list, tuple)) else getattr(row, "shape", ())
     if shape in ((), (1,)) and name.lower().startswith("categorical"):
         raise ValueError(
-            f"Labels are class names or numbers, [n]; the loss {name} takes one-hot labels, "
-            f'[n, {num_classes}]. Compile with loss="sparse_categorical_crossentropy", or leave '
-            "the loss out."
+            f"Labels are class names or numbers, [n]; the loss {name} takes one-hot labels, [n, "
+            f'{num_classes}]: compile with loss="sparse_categorical_crossentropy", or without one.'
         )
     if shape == (num_classes,) and not _is_names(row) and "sparse" in name.lower():
         raise ValueError(
             f"Labels are one-hot, [n, {num_classes}]; this loss takes class numbers, [n]: pass "
-            "y.argmax(axis=1). If a text may have several labels, make the preprocessor with "
-            "multi_label=True."
+            "y.argmax(axis=1). For several labels of a text, set the preprocessor's multi_label."
         )
 
 

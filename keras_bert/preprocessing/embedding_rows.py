@@ -127,8 +127,7 @@ def text_columns_rows(
         numbers = np.array(numbers, "int32").T
         if len(columns) == 2 and len(numbers) > 1 and np.ptp(numbers[:, 1]) == 0:
             raise ValueError(
-                f"All {len(numbers)} positives are the same text, so no anchor has a negative. "
-                "Give others, or hard negatives: (anchors, positives, negatives)."
+                f"All {len(numbers)} positives are the same text: give others, or hard negatives."
             )
         targets = () if weights is None else (weights,)
         for part in targets:
@@ -148,8 +147,7 @@ def labelled_texts(preprocessor: Any, texts: list[str], labels: Any) -> Labelled
     check_one_each(len(texts), "texts", labels=labels)
     if labels.ndim != 1 or labels.dtype.kind not in "iubUSO":
         raise ValueError(
-            f"The labels of texts must be classes, by name or number; got {shown(labels)}. Scores "
-            "need pairs of texts: fit((texts, others), scores)."
+            f"Without pairs, labels must be class names or numbers; got {shown(labels)}."
         )
     names, classes, counts = np.unique(labels.astype(str), return_inverse=True, return_counts=True)
     if len(names) < 2:
@@ -177,8 +175,7 @@ def checked_scores(scores: Any, number: int, texts: int) -> np.ndarray:
     check_one_each(number, "pairs", scores=scores)
     if np.ptp(scores) == 0:
         raise ValueError(
-            f"All pairs have the score {scores[0]:g}: no order to learn. If all of them fit "
-            "together, leave the scores out."
+            f"All pairs have the score {scores[0]:g}: no order to learn. Leave the scores out."
         )
     return scores
 
@@ -187,8 +184,8 @@ def check_negatives(batching: Batching, texts: int) -> None:
     """Raises a ValueError if batches of pairs hold one pair, which has no negatives."""
     if texts == 2 and batching.batch_size == 1 and batching.bucket_lengths is None:
         raise ValueError(
-            "In a batch of one pair there are no negatives, so its loss is 0. Use a batch_size of "
-            "2 or more (larger is better), or give hard negatives: (anchors, positives, negatives)."
+            "In a batch of one pair there are no negatives, so its loss is 0. Use a larger "
+            "batch_size, or give hard negatives: (anchors, positives, negatives)."
         )
 
 
@@ -196,6 +193,5 @@ def _check_not_empty(name, column):
     empty = [number for number, text in enumerate(column) if not text.strip()]
     if empty:
         raise ValueError(
-            f"The {name} of example {empty[0]} is empty; {len(empty)} of {len(column)} are. Leave "
-            "these examples out."
+            f"The {name} of example {empty[0]} is empty; {len(empty)} of {len(column)} are."
         )

@@ -49,8 +49,7 @@ class Passes:
         for number, example in enumerate(itertools.islice(self._examples(), self.most)):
             if number == _MOST:
                 raise ValueError(
-                    f"The {self._name} has no end after {_MOST:,} examples. Give steps_per_epoch, "
-                    "or a tf.data.Dataset."
+                    f"The {self._name} has no end after {_MOST:,} examples: give steps_per_epoch."
                 )
             parts.append(_parts(example, self.with_labels))
             if _kind(parts[-1]) != _kind(parts[0]):

@@ -16,8 +16,7 @@ def checked_prompts(prompts: Any, default_prompt_name: Any) -> dict[str, str]:
     is_dict = isinstance(prompts, dict)
     if not is_dict or not all(isinstance(t, str) for pair in prompts.items() for t in pair):
         raise ValueError(
-            "prompts must be a dict of strings by name, such as {'query': 'query: ', 'document': "
-            f"'passage: '}}; got {prompts!r}."
+            f"prompts must be a dict of strings, such as {{'query': 'query: '}}; got {prompts!r}."
         )
     check_one_of("default_prompt_name", default_prompt_name, (*prompts, None))
     return dict(prompts)

@@ -205,8 +205,7 @@ def split_examples(examples: tuple, validation_split: float) -> tuple[tuple, tup
     """
     if is_dataset(examples[0]):
         raise ValueError(
-            "validation_split needs examples in memory. Split the dataset with take and skip, and "
-            "pass validation_data."
+            "validation_split needs examples in memory. Split the dataset: pass validation_data."
         )
     number = count(examples[0])
     for part in examples[1:]:
@@ -291,14 +290,12 @@ def split_inputs(x: Any) -> tuple[Any, dict[str, Any]]:
         return x, {}
     if "text" not in x:
         raise ValueError(
-            "A dict of raw examples must have its texts as 'text', for example {'text': texts, "
-            f"'features': numbers}}; this one has {', '.join(map(repr, x))}."
+            f"A dict of raw examples must have its texts as 'text'; this one has {[*map(str, x)]}."
         )
     made = _MADE_FROM_TEXT.intersection(x)
     if made:
         raise ValueError(
-            f"The preprocessor makes {', '.join(sorted(made))} from the texts. Give the dict "
-            "without them, or prepared inputs without 'text'."
+            f"The preprocessor makes {', '.join(sorted(made))} from the texts: leave that out."
         )
     return x["text"], {name: values for name, values in x.items() if name != "text"}
 
@@ -308,9 +305,8 @@ def text_columns(x: Any, most: int | None = None) -> tuple[list[str], ...]:
     x = as_arrays(x)
     if any(map(is_dataset, x[:2] if isinstance(x, (list, tuple)) else [x])):
         raise ValueError(
-            "A tf.data.Dataset can't be part of the examples. Make one dataset of all parts: "
-            "tf.data.Dataset.zip(texts, labels), or, of pairs, tf.data.Dataset.zip((texts, second "
-            f"texts), labels); got {shown(x)}."
+            "A tf.data.Dataset can't be part of the examples. Make one dataset of all, with "
+            "tf.data.Dataset.zip(texts, labels), or ((texts, second texts), labels) for pairs."
         )
     columns = _columns(x)
     if most is not None and len(columns) > most:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -73,9 +72,6 @@ def class_weights(
         )
     weights = np.ones(len(names), "float32")
     for key, weight in class_weight.items():
-        number = key if isinstance(key, numbers.Integral) else class_number(None, key, names)
-        if not 0 <= number < len(names):
-            raise ValueError(f"class_weight has the class {key}, outside 0 to {len(names) - 1}.")
         check_number(f"The class_weight of {key!r}", weight, at_least=0)
-        weights[number] = weight
+        weights[class_number("class_weight has the class", key, names)] = weight
     return weights

@@ -55,8 +55,7 @@ def masked_inputs(
         if len(row) > longest:
             if tokenizer.mask_token_id in row[longest - 1 :]:
                 raise ValueError(
-                    f"A text has a [MASK] beyond the {longest - 1} tokens that are read: shorten "
-                    f"{shown(text)}."
+                    f"A text has a [MASK] beyond the {longest - 1} tokens read: {shown(text)}."
                 )
             row[longest - 1 :] = [tokenizer.sep_token_id]
         rows.append(np.array(row, "int32"))

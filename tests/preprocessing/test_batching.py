@@ -68,6 +68,6 @@ def test_sizes_that_are_invalid_are_refused(options, message):
 def test_buckets_hold_the_longest_row():
     batching = Batching(bucket_lengths=(16, 8))
     assert batching.for_rows(16).bucket_lengths == (16, 8)
-    message = r"largest of bucket_lengths must be at least 32.* got \[16, 8\]"
+    message = r"bucket_lengths must reach 32.* got \(16, 8\)"
     with pytest.raises(ValueError, match=message):
         batching.for_rows(32)

@@ -118,7 +118,7 @@ def test_lengths_without_room_are_refused(tokenizer, options, message):
 
 def test_labels_apart_from_the_questions_are_refused(preprocessor):
     for more in ({"y": [0]}, {"sample_weight": [1.0]}):
-        with pytest.raises(ValueError, match="contain their answers, as example.'answers'"):
+        with pytest.raises(ValueError, match="contain answers: leave y and sample_weight out"):
             preprocessor.read([example("a", "b")], **more)
     rows = preprocessor.read([example("a", "b")])
     with pytest.raises(ValueError, match="n_best must be at least 1; got 0"):

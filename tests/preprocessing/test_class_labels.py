@@ -76,7 +76,7 @@ def test_weights_by_name_and_by_number():
     ("weights", "message"),
     [
         ({"god": 2}, "class_weight has the class 'god'.*Did you mean 'good'"),
-        ({3: 2}, "has the class 3, outside 0 to 2"),
+        ({3: 2}, "has the class 3, which is not one of the 3 classes"),
         ({"good": -1}, "of 'good' must be a finite number of at least 0; got -1"),
         ("balance", "dict of weights by class, or .balanced.*'balance'"),
         ("balanced", "counts the labels"),

@@ -41,7 +41,7 @@ def test_a_long_text_is_cut_after_its_masked_tokens(preprocessor):
 
 @pytest.mark.parametrize("rains", [6, 20])
 def test_a_masked_token_out_of_reach_is_reported(preprocessor, rains):
-    with pytest.raises(ValueError, match=r"has a \[MASK\] beyond the 7 tokens that are read"):
+    with pytest.raises(ValueError, match=r"has a \[MASK\] beyond the 7 tokens read"):
         masked_inputs(["rain " * rains + "[MASK]"], preprocessor)
 
 

@@ -110,7 +110,7 @@ def test_extra_inputs_stay_with_their_texts():
     assert np.array_equal(part.extra_inputs["features"], numbers[2:5])
     with pytest.raises(ValueError, match="6 texts but 5 rows of features"):
         text_examples({"text": TEXTS, "features": numbers[:5]})
-    with pytest.raises(ValueError, match="have its texts as 'text'.*this one has 'texts', 'numb"):
+    with pytest.raises(ValueError, match="have its texts as 'text'.*this one has .'texts', 'numb"):
         text_examples({"texts": TEXTS, "numbers": numbers})
 
 

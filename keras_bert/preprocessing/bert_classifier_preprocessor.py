@@ -176,7 +176,7 @@ class BertClassifierPreprocessor(BertPreprocessor):
         """Answers raw strings `[B]`, in windows if `window_stride` is set."""
         if not self.cuts_windows:
             return super().serve(predict, text, **extra_inputs)
-        from keras_bert.graph.graph_tokens import graph_tokens
+        from keras_bert.graph.tokenizer import graph_tokens
 
         rows = self.rows((graph_tokens(self, text),), extra_inputs, ())
         ops = rows.columns[0].ops

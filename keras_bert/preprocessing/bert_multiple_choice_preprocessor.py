@@ -124,7 +124,7 @@ class BertMultipleChoicePreprocessor(BertPreprocessor):
         """Answers questions: contexts `[B]` and choices `[B, C]`, "" for a missing choice."""
         import tensorflow as tf
 
-        from keras_bert.graph.graph_tokens import graph_tokens
+        from keras_bert.graph.tokenizer import graph_tokens
 
         message = "give each context a row of choices"
         same = tf.debugging.assert_equal(tf.shape(context)[0], tf.shape(choices)[0], message)

@@ -109,7 +109,7 @@ class BertPreprocessor:
     ) -> dict[str, Any]:
         columns = [texts] if pairs is None else [texts, pairs]
         if any(hasattr(column, "graph") for column in columns):  # of a graph of TensorFlow
-            from keras_bert.graph.graph_tokens import graph_tokens
+            from keras_bert.graph.tokenizer import graph_tokens
 
             return self.packer(*(graph_tokens(self, column) for column in columns))
         columns = [_column(column) for column in columns]
@@ -299,7 +299,7 @@ class BertPreprocessor:
 
     def graph_inputs(self, *texts: tf.Tensor) -> dict[str, tf.Tensor]:
         """Packs strings `[B]`, or pairs of them, in the graph, padded to the longest."""
-        from keras_bert.graph.graph_tokens import graph_tokens
+        from keras_bert.graph.tokenizer import graph_tokens
 
         columns = tuple(graph_tokens(self, each) for each in texts)
         return packed([columns], self.packer, LONGEST)[0]

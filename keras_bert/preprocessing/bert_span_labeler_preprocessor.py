@@ -172,7 +172,7 @@ class BertSpanLabelerPreprocessor(BertPreprocessor):
         """Answers questions `[B]` on contexts `[B]` of any length."""
         import tensorflow as tf
 
-        from keras_bert.graph.graph_tokens import graph_text_tokens, graph_tokens
+        from keras_bert.graph.tokenizer import graph_text_tokens, graph_tokens
 
         message = "give each question a context of its own"
         same = tf.debugging.assert_equal(tf.shape(question), tf.shape(context), message)

@@ -180,7 +180,7 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
 
     def serve(self, predict: Callable[[dict[str, tf.Tensor]], tf.Tensor], text: tf.Tensor) -> dict:
         """Finds the entities of raw strings `[B]`, of any length."""
-        from keras_bert.graph.graph_tokens import graph_text_tokens
+        from keras_bert.graph.tokenizer import graph_text_tokens
 
         rows = text_words(graph_text_tokens(self, text), self.packer)
         ops = rows.windows.ops

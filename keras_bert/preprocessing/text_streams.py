@@ -12,7 +12,7 @@ import tensorflow as tf
 from keras_bert.corpus.packed_rows import best_fit
 from keras_bert.graph import graph_ops
 from keras_bert.graph.datasets import map_batches, prefetched
-from keras_bert.graph.graph_tokens import graph_tokens
+from keras_bert.graph.tokenizer import graph_tokens
 from keras_bert.preprocessing.batches import alone
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.dataset_checks import checked_targets, finite, with_finite_check

@@ -95,6 +95,11 @@ def test_empty_texts_keep_their_places(tokenizer):
     assert {values.shape for values in nothing.values()} == {(0, 6)}
 
 
+def test_a_sequence_has_room_for_a_token(tokenizer):
+    with pytest.raises(ValueError, match="sequence_length must be at least 3"):
+        BertPreprocessor(tokenizer, 2)
+
+
 def test_padding_is_the_vocabularys(tokenizer):
     moved = BertTokenizer(["[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "[PAD]"])
     inputs = BertPreprocessor(moved, 5)(["a"], [""])
@@ -177,16 +182,6 @@ def test_another_preprocessors_settings_are_taken_over(tokenizer):
     assert type(classifier).like(tagger).threshold == 0.5
 
 
-def test_settings_and_vocabulary_make_the_preprocessor_again():
-    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "A"]
-    tokenizer = BertTokenizer(words, lowercase=False, max_word_characters=9)
-    preprocessor = BertPreprocessor(tokenizer, 7, truncation="head_tail")
-    settings = json.loads(json.dumps(preprocessor.settings()))
-    assert "A" not in json.dumps(settings)  # the vocabulary has a file of its own
-    tokenizer = BertTokenizer(words, **settings.pop("tokenizer"))
-    assert BertPreprocessor(tokenizer, **settings).get_config() == preprocessor.get_config()
-
-
 @pytest.mark.parametrize(
     ("texts", "message"),
     [
@@ -199,19 +194,3 @@ def test_settings_and_vocabulary_make_the_preprocessor_again():
 def test_inputs_that_are_no_list_of_texts_are_refused(tokenizer, texts, message):
     with pytest.raises(ValueError, match=message):
         BertPreprocessor(tokenizer, 8)(*texts)
-
-
-@pytest.mark.parametrize(
-    "length, truncation, message",
-    [
-        (2, "head", "sequence_length must be at least 3"),
-        (7.5, "head", "must be an int"),
-        (None, "head", "must be an int"),
-        (8, "middle", "one of 'head', 'tail', 'head_tail'; got 'middle'"),
-    ],
-)
-def test_lengths_and_truncations_that_are_invalid_are_refused(
-    tokenizer, length, truncation, message
-):
-    with pytest.raises(ValueError, match=message):
-        BertPreprocessor(tokenizer, length, truncation)

@@ -54,16 +54,6 @@ def test_every_choice_is_packed_with_its_context(preprocessor, examples, rows, b
         assert labels[row] == example["label"]
 
 
-def test_batches_are_cut_to_their_longest_pair(rows):
-    shortest = np.argsort(rows.num_tokens())[:4]
-    whole, _ = rows.batch(shortest, FULL)
-    inputs, _ = rows.batch(shortest, LONGEST)
-    length = rows.num_tokens()[shortest].max()
-    assert length < 14 and inputs["token_ids"].shape == (4, 5, length)
-    for name, values in inputs.items():
-        assert np.array_equal(values, whole[name][..., :length])
-
-
 def test_a_choice_of_nothing_keeps_its_place(preprocessor):
     example = {"context": "a b", "choices": ["c", "", "d"], "label": 2}
     inputs, labels = choice_rows([example], preprocessor, True).batch(np.arange(1), LONGEST)

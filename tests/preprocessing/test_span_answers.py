@@ -5,8 +5,6 @@ import pytest
 
 from keras_bert import Batching, BertSpanLabelerPreprocessor
 from keras_bert.models.answering import answer_dicts
-from keras_bert.preprocessing.span_answers import NO_SPAN, best_spans
-from keras_bert.text import numpy_ops
 
 LONGEST = 3  # tokens of an answer
 
@@ -157,34 +155,3 @@ def test_none_wins_above_the_threshold_only(assert_close, ask):
     assert_close(answer["score"], weights[0] / weights.sum())
     [answer] = ask(["c d"], high, null=9.0, n_best=3)
     assert answer["answer"] == "c" and "" not in answer["n_best_answer"]
-
-
-def every_span(start, end, begins, in_context, longest):
-    """`(score, start, end)` of each allowed span of a window, the best first."""
-    spans = [
-        (start[i] + end[j], i, j)
-        for i in np.flatnonzero(begins)
-        for j in range(i, min(i + longest, len(end)))
-        if in_context[j]
-    ]
-    return sorted(spans, key=lambda span: (-span[0], span[1], span[2]))
-
-
-@pytest.mark.parametrize("longest", [1, 50])
-def test_the_best_spans_are_those_of_all(assert_close, longest):
-    generator = np.random.default_rng(longest)
-    start, end = generator.normal(size=(2, 6, 14)).astype("float32")
-    in_context = np.zeros((6, 14), bool)
-    in_context[:5, 4:12] = True
-    begins = in_context & (generator.random((6, 14)) < 0.6)
-    found = best_spans(start, end, begins, in_context, longest, 7, numpy_ops)
-    for row in range(6):
-        expected = every_span(start[row], end[row], begins[row], in_context[row], longest)
-        number = min(7, len(expected))
-        assert (found["score"][row, number:] <= NO_SPAN).all()
-        spans = list(zip(*(found[name][row] for name in ("score", "start", "end")), strict=True))
-        assert spans[:number] == expected[:number]
-        if expected:
-            total = np.log(np.exp([score for score, _, _ in expected]).sum())
-            assert_close(found["total"][row], total)
-    assert (found["score"][5] <= NO_SPAN).all()

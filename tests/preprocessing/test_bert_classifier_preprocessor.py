@@ -71,7 +71,7 @@ def test_logits_of_windows_are_pooled(assert_close, make, pooling, pool):
 def test_a_dataset_of_texts_is_cut_into_the_same_windows(make):
     preprocessor = make(window_stride=3)
     labels = ["good", "bad", "fine", "good"]
-    batching = Batching(4, pad_to="full")
+    batching = Batching(2, pad_to="longest")
     in_memory = preprocessor.batches(TEXTS, labels, batching=batching)
     dataset = tf.data.Dataset.from_tensor_slices((TEXTS, labels))
     streamed = preprocessor.batches(dataset, batching=batching)

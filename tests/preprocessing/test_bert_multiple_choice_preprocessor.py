@@ -37,6 +37,8 @@ def test_labels_are_in_the_questions_or_in_y(preprocessor):
         preprocessor.batches(without)
     with pytest.raises(ValueError, match="have no weights: leave sample_weight out"):
         preprocessor.batches(QUESTIONS, sample_weight=[1, 2])
+    with pytest.raises(ValueError, match="2 questions but 1 labels: give one for each"):
+        preprocessor.batches(without, [1])
     assert isinstance(preprocessor.batches(without, with_labels=False)[0], dict)
 
 

@@ -9,8 +9,6 @@ import tensorflow as tf
 
 import keras_bert
 from keras_bert import BertPreprocessor, BertTokenizer
-from keras_bert.preprocessing.batching import Batching
-from keras_bert.preprocessing.text_streams import trimmed
 
 CLS, SEP = 2, 3
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
@@ -118,21 +116,6 @@ def test_tf_data_gives_what_a_call_gives(tokenizer):
     assert {(values.shape, values.dtype) for values in found.values()} == {((4, 9), tf.int32)}
     for name, values in preprocessor(TEXTS, SECONDS).items():
         assert np.array_equal(found[name], values), name
-
-
-def test_trimming_cuts_off_columns_of_padding_alone(tokenizer):
-    def trim(length, *texts):
-        inputs = BertPreprocessor(tokenizer, length)(*texts)
-        tensors = {name: tf.constant(values) for name, values in inputs.items()}
-        return inputs, trimmed(tensors, Batching(pad_to="longest"))
-
-    inputs, found = trim(20, TEXTS[:2], SECONDS[1::-1])
-    assert {tuple(values.shape) for values in found.values()} == {(2, 17)}
-    for name, values in inputs.items():
-        assert np.array_equal(found[name], values[:, :17])
-        assert not values[:, 17:].any()
-    _, nothing = trim(16, [])
-    assert {tuple(values.shape) for values in nothing.values()} == {(0, 1)}
 
 
 PREPROCESSORS = {

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from keras_bert import Batching, BertMultipleChoicePreprocessor
-from keras_bert.preprocessing.choice_rows import choice_rows, with_labels
+from keras_bert.preprocessing.choice_rows import choice_rows
 
 LETTERS = "abcdefghijklmnopqrst"
 FULL, LONGEST = Batching(pad_to="full"), Batching(pad_to="longest")
@@ -80,10 +80,3 @@ def test_a_choice_of_nothing_keeps_its_place(preprocessor):
 def test_examples_that_are_no_questions_are_named(preprocessor, examples, message):
     with pytest.raises(ValueError, match=message):
         choice_rows(examples, preprocessor, True)
-
-
-def test_labels_in_an_array_join_their_questions():
-    found = with_labels([GOOD, {**GOOD, "label": 0}], np.array([1, 0]))
-    assert [question["label"] for question in found] == [1, 0] and GOOD["label"] == 0
-    with pytest.raises(ValueError, match="1 questions but 2 labels: give one for each"):
-        with_labels([GOOD], [0, 1])

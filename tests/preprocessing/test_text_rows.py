@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from keras_bert import BertClassifierPreprocessor, BertPreprocessor
+from keras_bert import BertPreprocessor
 from keras_bert.preprocessing.batching import Batching
 from keras_bert.preprocessing.text_rows import TextRows, windowed
 from keras_bert.text import numpy_ops
@@ -70,11 +70,3 @@ def test_windows_start_a_stride_apart_until_one_reaches_the_end(rows, stride):
     assert inputs["features"].tolist() == [10 * owner for owner in owners[::-1]]
     assert labels.tolist() == [2 * owner for owner in owners[::-1]]
     assert weights.tolist() == [owner / 2 for owner in owners[::-1]]
-
-
-def test_strides_that_leave_tokens_out_are_refused(tokenizer):
-    for stride in (1, ROOM):
-        BertClassifierPreprocessor(tokenizer, ROOM + 2, window_stride=stride)
-    for stride in (0, ROOM + 1):
-        with pytest.raises(ValueError, match=rf"window_stride must be .*got {stride}"):
-            BertClassifierPreprocessor(tokenizer, ROOM + 2, window_stride=stride)

@@ -30,9 +30,9 @@ class Batching:
         seed: int, the seed of the shuffling; None draws one.
         pad_to: `"longest"` pads each batch to its longest row. `"full"` pads to the preprocessor's
             `sequence_length`. Ints, such as `(32, 64, 128)`, pad to the smallest length that holds
-            the longest row. `"auto"` suits the device. XLA compiles a model again for each shape,
-            so with XLA a batch gets one of four lengths. A TPU, where compiling takes minutes,
-            gets the full length. Otherwise each batch is padded to its longest row.
+            the longest row. `"auto"` suits the device: XLA compiles a model again for each shape,
+            so with XLA a batch gets one of four lengths, and on a TPU, where compiling takes
+            minutes, the full one; elsewhere that of its longest row.
         longest_first: bool, whether examples in memory are sorted from longest to shortest. With
             `pad_to="longest"` this is the fastest way to predict.
         bucket_lengths: ints, such as `(32, 64, 128)`. Examples in memory that need the same bucket
@@ -45,12 +45,11 @@ class Batching:
             only. Evaluation and prediction never drop examples.
         packed: bool, whether several sequences share a row, so that almost nothing is padded. Rows
             have the preprocessor's `sequence_length`, and `batch_size` counts rows. Losses and
-            metrics are those of the same sequences in rows of their own, except those of spans: the
-            padding of a padded row takes part in the softmax over its tokens, as in Google's BERT,
-            and a packed sequence has none. Sequences in memory are packed once, and shuffling draws
-            a new order of rows for each epoch; a `tf.data.Dataset` of texts is packed as it comes.
-            For `BertClassifier`, `BertTokenClassifier` and `BertSpanLabeler`, in training and
-            evaluation; prediction sorts rows by length instead.
+            metrics are those of sequences in rows of their own, except those of spans: padding
+            takes part in the softmax over a row's tokens, as in Google's BERT, and packed sequences
+            have none. Sequences in memory are packed once, and shuffling draws a new order of rows
+            for each epoch; a `tf.data.Dataset` is packed as it comes. For `BertClassifier`,
+            `BertTokenClassifier` and `BertSpanLabeler`; prediction sorts rows by length instead.
         sequences_per_row: int, the most sequences K that a packed row holds; None for as many as
             fit.
 

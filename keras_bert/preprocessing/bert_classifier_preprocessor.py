@@ -92,14 +92,8 @@ class BertClassifierPreprocessor(BertPreprocessor):
         self.threshold = threshold
         self.window_stride = window_stride
         self.window_pooling = window_pooling
-
-    @property
-    def signature(self) -> dict[str, int | None]:
-        return {"text": None if self.window_stride is None else 1}
-
-    @property
-    def cuts_windows(self) -> bool:
-        return self.window_stride is not None
+        self.cuts_windows = window_stride is not None
+        self.signature = {"text": 1 if self.cuts_windows else None}
 
     @property
     def is_regression(self) -> bool:

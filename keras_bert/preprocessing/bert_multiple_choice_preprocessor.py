@@ -47,9 +47,7 @@ class BertMultipleChoicePreprocessor(BertPreprocessor):
     ([[[2, 5, 3, 6, 3], [2, 5, 3, 7, 3]]], [1])
     """
 
-    @property
-    def signature(self) -> dict[str, int | None]:
-        return {"context": 1, "choices": 2}
+    signature = {"context": 1, "choices": 2}
 
     def read(
         self,

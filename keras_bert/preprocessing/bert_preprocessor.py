@@ -90,6 +90,8 @@ class BertPreprocessor:
     cuts_windows = False  # whether a text may become several rows
     truncates = True  # False if a long text is always read in windows
     packs: str | None = None  # "sequences", "tokens" or "positions" in packed rows have labels
+    # The string inputs of the exported model, by name, with their ranks (None for any).
+    signature: dict[str, int | None] = {"text": None}
 
     def __init__(
         self, tokenizer: BertTokenizer, sequence_length: int = 128, truncation: str = "head"
@@ -124,11 +126,6 @@ class BertPreprocessor:
     def variants(self) -> dict[str, Self]:
         """Returns other preprocessors that the exported model has signatures for, by name."""
         return {}
-
-    @property
-    def signature(self) -> dict[str, int | None]:
-        """The string inputs of the exported model, by name, with their ranks (None for any)."""
-        return {"text": None}
 
     def read(
         self,

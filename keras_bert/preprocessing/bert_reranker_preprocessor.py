@@ -65,6 +65,7 @@ class BertRerankerPreprocessor(BertPreprocessor):
     """
 
     max_texts = 3
+    signature = {"query": 1, "documents": 1}
 
     def __init__(
         self,
@@ -76,10 +77,6 @@ class BertRerankerPreprocessor(BertPreprocessor):
         super().__init__(tokenizer, sequence_length, truncation)
         check_one_of("activation", activation, ACTIVATIONS)
         self.activation = activation
-
-    @property
-    def signature(self) -> dict[str, int | None]:
-        return {"query": 1, "documents": 1}
 
     def rows(
         self, columns: tuple[Tokens, ...], extra_inputs: dict[str, Any], targets: tuple

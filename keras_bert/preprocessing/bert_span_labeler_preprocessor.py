@@ -68,6 +68,7 @@ class BertSpanLabelerPreprocessor(BertPreprocessor):
 
     packs = "positions"
     truncates = False
+    signature = {"question": 1, "context": 1}
 
     def __init__(
         self,
@@ -94,10 +95,6 @@ class BertSpanLabelerPreprocessor(BertPreprocessor):
         self.max_question_length = max_question_length
         self.max_answer_length = max_answer_length
         self.null_threshold = null_threshold
-
-    @property
-    def signature(self) -> dict[str, int | None]:
-        return {"question": 1, "context": 1}
 
     def read(
         self,

@@ -58,6 +58,7 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
     max_texts = 1
     packs = "tokens"
     truncates = False
+    signature = {"text": 1}
 
     def __init__(
         self,
@@ -68,10 +69,6 @@ class BertTokenClassifierPreprocessor(BertPreprocessor):
     ):
         super().__init__(tokenizer, sequence_length, truncation)
         self.label_names = checked_label_names(label_names)
-
-    @property
-    def signature(self) -> dict[str, int | None]:
-        return {"text": 1}
 
     def for_model(self, backbone: keras.Model, outputs: keras.KerasTensor) -> Self:
         """Returns this preprocessor with a name for each of the model's classes."""

@@ -27,13 +27,13 @@ def checked_label_names(names: Any) -> list[str] | None:
         return None
     is_list = isinstance(names, (list, tuple)) or hasattr(as_arrays(names), "tolist")
     listed = list(as_arrays(names)) if is_list and np.ndim(names) == 1 else []
-    if not listed or not all(isinstance(name, (str, numbers.Real)) for name in listed):
-        raise ValueError(
-            f"label_names must be a list of names, such as ['bad', 'good']; got {shown(names)}."
-        )
+    are_names = bool(listed) and all(isinstance(name, (str, numbers.Real)) for name in listed)
     listed = [*map(str, listed)]
-    if repeated := [name for name in listed if listed.count(name) > 1]:
-        raise ValueError(f"label_names has {repeated[0]!r} {len(repeated)} times: {shown(listed)}.")
+    if not are_names or len({*listed}) < len(listed):
+        raise ValueError(
+            f"label_names must be a list of names that differ, such as ['bad', 'good']; got "
+            f"{shown(names)}."
+        )
     return listed
 
 
@@ -50,7 +50,6 @@ def named_classes(preprocessor: Any, num_classes: int) -> Any:
 def class_numbers(labels: Labels, names: Sequence[str]) -> Labels:
     """Converts labels `[n]` to class numbers; those by number are returned unchanged.
 
-    Example:
     >>> class_numbers(["yes", "no", "yes"], ["no", "yes"]).tolist()
     [1, 0, 1]
     """
@@ -98,7 +97,6 @@ def label_matrix(labels: Labels, names: Sequence[str]) -> np.ndarray:
 
     Labels are a list of names for each text, empty for none; or `[n, C]` of 0 and 1.
 
-    Example:
     >>> label_matrix([["b"], [], ["a", "b"]], ["a", "b"]).tolist()
     [[0.0, 1.0], [0.0, 0.0], [1.0, 1.0]]
     """
@@ -124,17 +122,8 @@ def class_targets(
 ) -> np.ndarray:
     """Checks labels and converts them to the form of a classifier's loss.
 
-    Args:
-        labels: `[n]` names or numbers; with `multi_label` as for `label_matrix`; numbers for a
-            regression, which has one class without `multi_label`.
-        names: C strings, the classes; or None if they are unknown, for labels by number.
-        multi_label: bool.
-
-    Returns:
-        Class numbers `[n]`; 0 and 1, `[n, C]` float32; or numbers `[n]`.
-
-    Raises:
-        ValueError: if a name is unknown, or a label is outside the classes.
+    Labels `[n]`, by name or number, become class numbers; with `multi_label`, see `label_matrix`;
+    with one class, they are the numbers of a regression. `names` are None if they are unknown.
     """
     if multi_label:
         return label_matrix(labels, names)
@@ -169,10 +158,9 @@ def _check_range(array, number, hint):
 
 
 def checked_classes(labels: tf.Tensor, names: Sequence[str] | None) -> tf.Tensor:
-    """Converts a batch's labels, by name or by number, to class numbers in the graph.
+    """Converts a batch's labels in the graph, by name or number, to class numbers.
 
-    Reading a batch with a label that is none of the C `names` fails. If these are None, labels by
-    number are returned unchanged.
+    Reading a batch with another label fails. Without names, numbers are returned unchanged.
     """
     import tensorflow as tf
 
@@ -211,7 +199,6 @@ def checked_labels(dataset: Any, num_classes: int) -> Any:
 
     Anything else is returned unchanged, and so are labels of several numbers each.
 
-    Example:
     >>> import tensorflow as tf
     >>> dataset = tf.data.Dataset.from_tensor_slices(([10, 20], [0, 1])).batch(2)
     >>> [labels.tolist() for _, labels in checked_labels(dataset, 2).as_numpy_iterator()]

@@ -86,7 +86,7 @@ def _numbered(ids):
 
 
 def with_finite_check(extra_inputs: Mapping[str, tf.Tensor]) -> dict[str, tf.Tensor]:
-    """Adds the same check to the graph: reading a batch fails if a number is not finite."""
+    """Converts floats to float32; reading a batch fails if a number is not finite."""
     return {
         name: finite(tf.cast(values, tf.float32), name) if values.dtype.is_floating else values
         for name, values in extra_inputs.items()
@@ -94,11 +94,7 @@ def with_finite_check(extra_inputs: Mapping[str, tf.Tensor]) -> dict[str, tf.Ten
 
 
 def checked_targets(targets: Sequence[Any]) -> tuple:
-    """Makes reading a batch fail if labels are not finite, or weights are negative either.
-
-    Args:
-        targets: labels, alone or with weights; tensors, or structures of them.
-    """
+    """Makes reading `(labels,)` or `(labels, weights)`, of any structure, fail at wrong numbers."""
     labels, *weights = targets
     return keras.tree.map_structure(finite, labels), *keras.tree.map_structure(
         _not_negative, weights

@@ -108,18 +108,18 @@ class LabelledTexts:
 def text_columns_rows(
     preprocessor: Any,
     columns: tuple[list[str], ...],
-    targets: tuple,
+    scores: Any,
+    weights: Any,
     of_columns: Sequence[Any],
 ) -> TextColumns:
     """Reads k columns of n texts as `TextColumns`.
 
-    `targets` are `(scores, weights)`, either of which may be None. `of_columns` are the
-    preprocessors that tokenize the columns, each with its prompt.
+    Scores or weights may be None. `of_columns` are the preprocessors that tokenize the columns,
+    each with its prompt.
     """
     names = ["anchor", "positive", *["negative"] * len(columns)]
     for name, column in zip(names, columns, strict=False):
         _check_not_empty(name, column)
-    scores, weights = targets
     numbers = None
     if scores is None:
         known = {}
@@ -147,7 +147,8 @@ def labelled_texts(preprocessor: Any, texts: list[str], labels: Any) -> Labelled
     check_one_each(len(texts), "texts", labels=labels)
     if labels.ndim != 1 or labels.dtype.kind not in "iubUSO":
         raise ValueError(
-            f"Without pairs, labels must be class names or numbers; got {shown(labels)}."
+            f"Labels of texts must be class names or numbers; got {shown(labels)}. Scores need pairs "
+            "of texts: fit((texts, others), scores)."
         )
     names, classes, counts = np.unique(labels.astype(str), return_inverse=True, return_counts=True)
     if len(names) < 2:
@@ -178,15 +179,6 @@ def checked_scores(scores: Any, number: int, texts: int) -> np.ndarray:
             f"All pairs have the score {scores[0]:g}: no order to learn. Leave the scores out."
         )
     return scores
-
-
-def check_negatives(batching: Batching, texts: int) -> None:
-    """Raises a ValueError if batches of pairs hold one pair, which has no negatives."""
-    if texts == 2 and batching.batch_size == 1 and batching.bucket_lengths is None:
-        raise ValueError(
-            "In a batch of one pair there are no negatives, so its loss is 0. Use a larger "
-            "batch_size, or give hard negatives: (anchors, positives, negatives)."
-        )
 
 
 def _check_not_empty(name, column):

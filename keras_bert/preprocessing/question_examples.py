@@ -45,11 +45,8 @@ def window_labels(
     """Finds the answer in each window.
 
     An answer starts with the token of its first character and ends with the token of its last.
-    `spans` are its characters in the context, empty for no answer.
-
-    Returns:
-        A dict of `start` and `end`, int32 `[N]`; 0, which is [CLS], if the answer isn't in the
-        window.
+    `spans` are its characters in the context, empty for no answer. Returns `start` and `end`, int32
+    `[N]`; 0, which is [CLS], if the answer isn't in the window.
     """
     contexts, tokens = windows.contexts, windows.contexts.tokens
     first, last = np.full(len(examples), -1), np.full(len(examples), -1)
@@ -94,11 +91,9 @@ def check_answers(examples: Sequence[dict], with_starts: bool = True) -> None:
 def check_scored(examples: Sequence[dict]) -> None:
     """Raises a ValueError unless questions have what scores need: an `id` and `answers`."""
     for index, example in enumerate(examples):
-        missing = [key for key in ("id", "answers") if key not in example]
-        if missing:
+        if not {"id", "answers"} <= set(example):
             raise ValueError(
-                f"scores needs questions as read_squad returns them; number {index} has no "
-                f"{' and no '.join(map(repr, missing))}: {shown(example)}."
+                f"scores needs an id and answers of questions; number {index} is {shown(example)}."
             )
     check_answers(examples, with_starts=False)
 

@@ -69,9 +69,8 @@ class QuestionWindows:
         it. That is the window in which the smaller of its left and right contexts is largest; on
         ties, the longer window (the maximum-context rule of run_squad.py).
 
-        Returns:
-            A dict of `begins` and `in_context`, bool `[N, S]`, and of `starts` and `ends`, int64
-            `[N, S]`, where each token is in its context, as in `TextTokens`; 0 outside.
+        Returns `begins` and `in_context`, bool `[N, S]`, and `starts` and `ends`, int64 `[N, S]`,
+        where each token is in its context, as in `TextTokens`; 0 outside.
         """
         ops = self.questions.ops
         offset = ops.arange(length) - self.context_positions()[:, None]  # [N, S]

@@ -100,7 +100,6 @@ def checked_numbers(
 ) -> np.ndarray:
     """Converts finite real numbers to float32.
 
-    Example:
     >>> checked_numbers("Scores", ["high", "low"])
     Traceback (most recent call last):
     ValueError: Scores must be a number for each example, [n]; got ['high', 'low'].
@@ -199,14 +198,11 @@ def split_examples(examples: tuple, validation_split: float) -> tuple[tuple, tup
 
     The order is kept, so shuffle examples that are sorted.
 
-    Example:
     >>> split_examples((["a", "b", "c", "d"], [0, 1, 0, 1]), 0.25)
     ((['a', 'b', 'c'], [0, 1, 0]), (['d'], [1]))
     """
     if is_dataset(examples[0]):
-        raise ValueError(
-            "validation_split needs examples in memory. Split the dataset: pass validation_data."
-        )
+        raise ValueError("validation_split needs examples in memory: pass validation_data.")
     number = count(examples[0])
     for part in examples[1:]:
         if part is not None and not isinstance(part, dict):
@@ -224,7 +220,6 @@ def split_examples(examples: tuple, validation_split: float) -> tuple[tuple, tup
 def checked_extra_input(name: str, values: Any) -> np.ndarray:
     """Converts numbers `[n, ...]` to an array, floats as float32.
 
-    Example:
     >>> checked_extra_input("features", [[30, 1.5], [41, 2]]).dtype
     dtype('float32')
     """
@@ -261,14 +256,11 @@ class TextExamples:
 
 
 def text_examples(x: Examples, most: int = 2) -> TextExamples:
-    """Reads texts in memory, in any form.
+    """Reads texts in memory, in any form, up to `most` of them in an example.
 
-    Args:
-        x: a string, a list, array or Series of strings, a tuple of two columns `(texts, texts)`, a
-            list of pairs, an array `[n, 2]` or a DataFrame of two columns; or a dict with any of
-            these as `text`, and the extra inputs, arrays `[n, ...]`. A list of two lists of two
-            texts is a list of two pairs, with a warning.
-        most: int, the most texts that one example may have.
+    `x` is a string, a list, array or Series of strings, a tuple of two columns `(texts, texts)`, a
+    list of pairs, an array `[n, 2]` or a DataFrame of two columns; or a dict with any of these as
+    `text`, and extra inputs `[n, ...]`. Two lists of two texts are two pairs, with a warning.
     """
     if isinstance(x, TextExamples):
         return x
@@ -294,9 +286,7 @@ def split_inputs(x: Any) -> tuple[Any, dict[str, Any]]:
         )
     made = _MADE_FROM_TEXT.intersection(x)
     if made:
-        raise ValueError(
-            f"The preprocessor makes {', '.join(sorted(made))} from the texts: leave that out."
-        )
+        raise ValueError(f"The preprocessor makes {min(made)} from the texts: leave it out.")
     return x["text"], {name: values for name, values in x.items() if name != "text"}
 
 

@@ -35,7 +35,6 @@ def class_sample_weight(
 ) -> np.ndarray:
     """Computes the weight of each example from its class number, times `sample_weight`, `[n]`.
 
-    Example:
     >>> class_sample_weight([0, 1, 1], {"yes": 3}, ["no", "yes"]).tolist()
     [1.0, 3.0, 3.0]
     """
@@ -49,13 +48,9 @@ def class_weights(
 ) -> np.ndarray:
     """Computes the weight of each class, `[C]` float32.
 
-    Args:
-        class_weight: a dict of weights by class name or number, 1 for a class that it leaves out;
-            or `"balanced"`, scikit-learn's n / (C x texts of the class).
-        names: C strings, the classes.
-        labels: `[n]` class numbers, which `"balanced"` needs.
+    `class_weight` is a dict by class name or number, 1 for a class that it leaves out; or
+    `"balanced"`, scikit-learn's n / (C x texts of the class), which needs the labels, `[n]`.
 
-    Example:
     >>> class_weights({"yes": 3}, ["no", "yes"]).tolist()
     [1.0, 3.0]
     """

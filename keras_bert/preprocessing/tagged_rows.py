@@ -37,9 +37,6 @@ class TaggedRows:
             of its own words, end of its own words, and end of the context after it.
         labels: int32 `[W]`, or None.
         lengths: `[n]` ints, the number of words of each sentence.
-
-    Raises:
-        ValueError: if there are no words, or a sentence is not a list of words.
     """
 
     def __init__(

@@ -132,15 +132,10 @@ def text_batches(
 ) -> tf.data.Dataset:
     """Converts a dataset of texts to batches of `((columns), extra inputs, rest)`.
 
-    Columns are string tensors `[B]`, the rest labels and weights.
-
-    Args:
-        dataset: texts, `(text, label)` or `(text, label, weight)`, batched or not. A text is a
-            string, a pair `(string, string)`, or a dict with either as `text`, and extra inputs.
-            Batches of pairs may also be `[B, 2]`.
-        batch_size: int, for a dataset without batches.
-        with_labels: bool. With labels, two bare strings are a text and its label; without, a pair.
-        most: int, the most texts that one example may have.
+    Columns are string tensors `[B]`, the rest labels and weights. The dataset yields texts, `(text,
+    label)` or `(text, label, weight)`, batched or not. A text is a string, a tuple of up to `most`,
+    or a dict with either as `text`, and extra inputs. Batches of pairs may also be `[B, 2]`. With
+    labels, two bare strings are a text and its label; without, a pair.
     """
     spec = dataset.element_spec
     parts = spec if isinstance(spec, tuple) else (spec,)

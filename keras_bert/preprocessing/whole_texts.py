@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import keras
 import numpy as np
 
 from keras_bert.messages import shown
@@ -38,9 +39,7 @@ def masked_inputs(
 ) -> tuple[dict[str, np.ndarray], list[int]]:
     """Tokenizes B texts with "[MASK]" as a masked token, at least one in each.
 
-    Returns:
-        `(inputs, counts)`: a dict of `token_ids`, `segment_ids`, `padding_mask`, `[B, S]`, and
-        `mask_positions`, `[B, P]`, int32; and the number of masked tokens of each text, `[B]`.
+    Returns the inputs, `mask_positions` `[B, P]` among them, and the masked tokens of each text.
     """
     tokenizer, longest = preprocessor.tokenizer, preprocessor.sequence_length
     rows = []
@@ -63,16 +62,9 @@ def masked_inputs(
     positions = [np.flatnonzero(row == tokenizer.mask_token_id) for row in rows]
     padding_mask = np.stack([np.arange(length) < len(row) for row in rows])
     inputs = {
-        "token_ids": _padded(rows, length, tokenizer.pad_token_id),
+        "token_ids": keras.utils.pad_sequences(rows, padding="post", value=tokenizer.pad_token_id),
         "segment_ids": np.zeros((len(rows), length), "int32"),
         "padding_mask": padding_mask.astype("int32"),
-        "mask_positions": _padded(positions, max(map(len, positions)), 0),
+        "mask_positions": keras.utils.pad_sequences(positions, padding="post"),
     }
     return inputs, [len(row) for row in positions]
-
-
-def _padded(rows, length, value):
-    padded = np.full((len(rows), length), value, "int32")
-    for target, row in zip(padded, rows, strict=True):
-        target[: len(row)] = row
-    return padded
